@@ -1,4 +1,4 @@
-"""`python -m weft`, and what the command `weft` begins with."""
+"""The entry point of `python -m weft` and of the command `weft`."""
 
 import signal
 import sys

@@ -28,10 +28,10 @@ TABLES = ("flows", "subflows", "queues", "links", "traces", "jobs", "suppression
 
 
 MAX_SPEC_BYTES = 4 << 20
-"""Maximum bytes of a spec's text: a hundred times the largest known spec."""
+"""Maximum size of a spec's text in bytes: a hundred times the largest known spec."""
 
 MAX_THREADS = 1024
-"""More than the number of cores of any machine in use."""
+"""Maximum number of threads, above the number of cores of any machine."""
 
 
 def load(path: str | PathLike[str], overrides: Iterable[str] = (), *, force: bool = False) -> Experiment:
@@ -74,16 +74,16 @@ def run(
     Ctrl-C in the main thread stops the run; the tables so far are returned with `Result.partial` set.
 
     Where a transport's `cc` is a subclass of `weft.CongestionControl`, the run keeps the lock and takes one thread. An
-    exception that one of its methods raises ends the run and is raised here with its own traceback. So is the
-    KeyboardInterrupt of a Ctrl-C during such a method.
+    exception that one of its methods raises ends the run and is raised here with its own traceback. A
+    Ctrl-C during such a method raises its KeyboardInterrupt here.
 
     Args:
-        experiment: What to run: an experiment, the path of a spec, or a spec as a dictionary.
+        experiment: An experiment, the path of a spec, or a spec as a dictionary.
         seed: Replaces `experiment.seed`.
         threads: Worker threads, 1 to 1024; only the time depends on them. By default the run starts with one and
             uses more if its first moments show that this is faster.
         trace_hash: Hash every event in order at each node; the hash is in the manifest.
-        progress: Called about ten times a second and at the end; the run stops if it returns False.
+        progress: Called about ten times per second and at the end; the run stops if it returns False.
         out: A new folder for the results. Rows are written there during the run, in the order in which flows and jobs
             end, so a long run needs no more memory than a short one. The folder gets its name when it is complete.
         force: Run the experiment even if it needs more memory than the machine has free.
@@ -103,7 +103,7 @@ def run(
     overrides = [] if seed is None else [f"seed={seed}"]
     checked = _checked(experiment, overrides, force=force)
     folder = None if out is None else Path(out)
-    lasting = None if folder is None else folder.absolute()  # whatever the working directory will be
+    lasting = None if folder is None else folder.absolute()  # absolute: the working directory may change
     result = Result(checked.run(threads, trace_hash, progress, folder), lasting)
     for warning in result.manifest["warnings"]:
         warnings.warn(warning, ResultWarning, stacklevel=2)
@@ -128,12 +128,12 @@ class Result:
 
     @classmethod
     def read(cls, folder: str | PathLike[str]) -> Result:
-        """Opens the folder of a run that `weft run`, `weft.run` or `Result.write` has left.
+        """Opens the folder of a run that was written by `weft run`, `weft.run` or `Result.write`.
 
-        A table is read when it is first asked for.
+        A table is read when it is first used.
 
         Raises:
-            UsageError: It is no such folder, or one that lacks a table which its manifest names.
+            UsageError: The folder is not that of a run, or lacks a table that its manifest names.
         """
         folder = Path(folder)
         result = cls.__new__(cls)
@@ -181,7 +181,7 @@ class Result:
 
     @property
     def partial(self) -> bool:
-        """Was the run stopped before its end?"""
+        """Whether the run was stopped before its end."""
         return bool(self.manifest["partial"])
 
     @cached_property
@@ -263,7 +263,7 @@ class Result:
         return self._table("packets")
 
     def to_pandas(self, table: str) -> Any:  # noqa: ANN401 - pandas is not required
-        """A table as a pandas frame.
+        """Returns a table as a pandas frame.
 
         Raises:
             RequirementError: pandas, or pyarrow which it needs for this, is not installed.
@@ -313,23 +313,24 @@ class Result:
 
 
 def registry() -> dict[str, list[dict[str, Any]]]:
-    """Algorithms, path policies, schedulers, profiles, topologies, traffic, probes, levels: `{"name", "about"}` each.
+    """Returns the name and description of everything that a spec can choose from: `{"name", "about"}`.
 
-    Levels also have `deterministic` (a spec and a seed always give the same tables) and `exclusive` (a run needs
-    the machine to itself).
+    The keys are algorithms, path policies, schedulers, profiles, topologies, traffic, probes and
+    levels. Levels also have `deterministic` (a spec and a seed always give the same tables) and
+    `exclusive` (a run needs the machine to itself).
     """
     listings: dict[str, list[dict[str, Any]]] = json.loads(_weft.registry())
     return listings
 
 
 def schema() -> dict[str, Any]:
-    """The JSON Schema of an experiment."""
+    """Returns the JSON Schema of an experiment."""
     document: dict[str, Any] = json.loads(_weft.schema())
     return document
 
 
 def _manifest(folder: Path) -> dict[str, Any]:
-    """What a run's folder says of it."""
+    """Reads the manifest of a run's folder."""
     allowed = "allowed: the folder of a run, such as `weft run` leaves"
     file = folder / "manifest.json"
     try:
@@ -354,7 +355,7 @@ def _manifest(folder: Path) -> dict[str, Any]:
 def _checked(
     experiment: Experiment | Mapping[str, Any] | str | PathLike[str], overrides: list[str], *, force: bool
 ) -> _weft.Experiment:
-    """Whatever may be run, checked in full."""
+    """Checks an experiment that is given in any of the supported forms."""
     if isinstance(experiment, str | PathLike):
         return _parse(experiment, overrides, force=force)
     from weft.congestion_control import in_document, own_algorithms
@@ -405,7 +406,10 @@ def _read(path: str | PathLike[str]) -> str:
 
 
 def is_text(text: str) -> bool:
-    """Can it be written as UTF-8? Arguments of a command may hold bytes that are no text."""
+    """Returns whether the text can be written as UTF-8.
+
+    Arguments of a command may hold bytes that are not text.
+    """
     try:
         text.encode()
     except UnicodeEncodeError:

@@ -35,42 +35,46 @@ app = typer.Typer(
 
 
 MAX_RUNS = 1000
-"""More runs of the same say no more about a mean or a spread, and their rows are all kept until the end."""
+"""Maximum number of runs with one spec.
+
+More runs hardly change a mean or a spread, and all rows are kept until the end.
+"""
 
 MAX_TRIALS = 10_000
-"""For each new trial Optuna looks at all earlier ones."""
+"""Maximum number of trials: for each new trial Optuna reads all earlier ones."""
 
 SHOWN = 10
-"""Trials that are printed."""
+"""Number of trials that are printed."""
 
 
 def whole(text: str | int) -> int:
-    """A whole number from 0 on."""
+    """Parses a whole number of at least 0."""
     return _number(text, 0, 2**63 - 1)
 
 
 def runs(text: str | int) -> int:
-    """How often something is run."""
+    """Parses a number of runs."""
     return _number(text, 1, MAX_RUNS)
 
 
 def trials(text: str | int) -> int:
-    """How many combinations are tried."""
+    """Parses a number of trials."""
     return _number(text, 1, MAX_TRIALS)
 
 
 def threads(text: str | int) -> int:
-    """A number of threads."""
+    """Parses a number of threads."""
     return _number(text, 1, MAX_THREADS)
 
 
 def threads_or_auto(text: str | int) -> int:
-    """A number of threads, 0 for `auto`."""
+    """Parses a number of threads, 0 for `auto`."""
     return 0 if text in (0, "auto") else _number(text, 1, MAX_THREADS, " or auto")
 
 
 def _number(given: str | int, least: int, most: int, otherwise: str = "") -> int:
-    # Typer hands in defaults too. int() also takes blanks, underscores and digits of other scripts.
+    # Typer also passes defaults. int() also accepts blanks, underscores and digits of other
+    # scripts.
     text = str(given)
     if not (text.isascii() and text.isdigit() and len(text) <= 19) or not least <= int(text) <= most:
         raise typer.BadParameter(f"{text!r:.50}; allowed: a whole number, {least} to {most}{otherwise}")
@@ -78,7 +82,7 @@ def _number(given: str | int, least: int, most: int, otherwise: str = "") -> int
 
 
 def figure_names() -> list[str]:
-    """Papers and figures, to complete them."""
+    """Returns the papers and figures for shell completion."""
     from weft.papers import FIGURES
 
     return sorted({name for figure in FIGURES for name in (figure.paper, figure.name)})
@@ -182,7 +186,7 @@ def run(
 
 
 def _unfinished(manifest: Mapping[str, Any]) -> list[str]:
-    """What the run's end cut off, in a line each."""
+    """Returns one line per kind of unfinished rows, such as flows and jobs."""
     counts, rows, end = manifest["unfinished"], manifest["rows"], f"{manifest['end_s']:g} s"
     return [
         f"{counts[what]:,} of {rows[what]:,} {what} had not ended at {end}: their {time} is null"
@@ -572,7 +576,7 @@ def demo(out: Out = None) -> None:
     require("weft demo", "report", "reproduce")
     folder = choose_folder(out, "weft-demo")
     with new_folder(folder) as unfinished:
-        # Only now: it takes a second.
+        # Imported late, because the import takes a second.
         from weft import demo as demonstration
 
         with terminal.ProgressBar("demo") as bar:
@@ -601,13 +605,13 @@ def bench(
     if as_json:
         terminal.print_json(rows)
     else:
-        # Each level counts its work in units of its own.
+        # Each level counts its work in its own units.
         columns = tuple(dict.fromkeys(name for row in rows for name in row))
         terminal.print_table("", columns, [tuple(row.get(name, "") for name in columns) for row in rows])
 
 
 COMPLETE = "_WEFT_COMPLETE"
-"""The variable by which a shell asks for completions."""
+"""Name of the variable with which a shell requests completions."""
 
 
 def main() -> None:

@@ -30,25 +30,26 @@ EVENTS = ("on_open", "on_ack", "on_mark", "on_round", "on_loss", "on_timeout", "
 
 
 class CongestionControl:
-    """One connection's congestion control, over the windows of all of its subflows.
+    """The congestion control of one connection, over the windows of all its subflows.
 
-    Subclass it and override what you need. What is not overridden is Reno (RFC 5681) on each subflow, in native code.
-    Pass the class itself wherever a spec has `cc`. Each connection gets an object of its own, made without arguments at
-    the connection's first event, so parameters are attributes of the class. Only the packet level runs it, on one
+    Subclass it and override the methods that you need. Methods that are not overridden are those of
+    Reno (RFC 5681) on each subflow, in native code. Pass the class itself wherever a spec has `cc`.
+    Each connection gets an object of its own, created without arguments at the connection's first
+    event, so parameters are attributes of the class. Only the packet level supports it, on one
     thread.
 
-    An event names the subflow `s` on which it happened. `w` holds the windows of all subflows. An algorithm may change
-    `cwnd`, `ssthresh` and `active` of any of them during an event. On one acknowledgement the order is `on_round`,
-    `on_ack`, then `on_mark` or `on_loss`.
+    An event names the subflow `s` on which it happened. `w` holds the windows of all subflows. An
+    algorithm may change `cwnd`, `ssthresh` and `active` of any of them during an event. On one
+    acknowledgement the order is `on_round`, `on_ack`, then `on_mark` or `on_loss`.
 
     An exception ends the run and reaches the caller of `weft.run` with its own traceback.
     """
 
     name: ClassVar[str] = "CongestionControl"
-    """What tables and manifest call it; unless a class says otherwise, the class's own name."""
+    """Name in tables and manifest; by default the name of the class."""
 
     echo: ClassVar[Echo] = "classic"
-    """How receivers echo marks: `off`, not ECN-capable; `classic`, RFC 3168; `dctcp`, RFC 8257; `count`, XMP's."""
+    """Echo of marks: `off`, not ECN-capable; `classic`, RFC 3168; `dctcp`, RFC 8257; `count`, XMP."""
 
     def __init_subclass__(cls, **options: Any) -> None:  # noqa: ANN401 - as a class statement has them
         super().__init_subclass__(**options)
@@ -65,27 +66,30 @@ class CongestionControl:
                 raise UsageError(f"{cls.__name__}.{name}: not an event; allowed: {', '.join(EVENTS)}")
 
     def on_open(self, w: tuple[Window, ...], s: int) -> None:
-        """The handshake of subflow `s` is complete; `w[s].established` is set already."""
+        """Handles the completed handshake of subflow `s`; `w[s].established` is already set."""
 
     def on_ack(self, w: tuple[Window, ...], s: int, ack: Ack) -> None:
-        """An acknowledgement arrived; windows grow here, where `ack.may_grow`."""
+        """Handles an acknowledgement. Windows grow here, if `ack.may_grow` is true."""
         if ack.may_grow:
             left = w[s].slow_start(ack.acked)
             w[s].cwnd += left / w[s].cwnd
 
     def on_mark(self, w: tuple[Window, ...], s: int) -> None:
-        """The first mark of a window: at most one call until all that was in flight then is acknowledged."""
+        """Handles the first mark of a window.
+
+        The next call comes only after everything in flight at this time is acknowledged.
+        """
         _halve(w[s])
 
     def on_round(self, w: tuple[Window, ...], s: int, round: Round) -> None:  # noqa: A002 - it is one
-        """A round of subflow `s` ended: what was in flight when it began is acknowledged."""
+        """Handles the end of a round of subflow `s`: all data in flight at its start is acknowledged."""
 
     def on_loss(self, w: tuple[Window, ...], s: int) -> None:
-        """Acknowledgements tell of a loss; once a recovery. Sets `ssthresh` and `cwnd`."""
+        """Handles a loss found by acknowledgements, once per recovery. Sets `ssthresh` and `cwnd`."""
         _halve(w[s])
 
     def on_timeout(self, w: tuple[Window, ...], s: int, first: bool) -> None:  # noqa: FBT001 - Weft calls it
-        """The retransmission timer expired, for the `first` time for this segment.
+        """Handles a retransmission timeout, which is the `first` one for this segment or not.
 
         Sets `cwnd` and, if `first`, `ssthresh`.
         """
@@ -94,7 +98,7 @@ class CongestionControl:
         w[s].cwnd = 1.0
 
     def on_undo(self, w: tuple[Window, ...], s: int) -> None:
-        """The last loss or timeout of subflow `s` proved spurious. Takes back what it did.
+        """Undoes the last loss or timeout of subflow `s`, which proved spurious.
 
         `w[s].prior_cwnd` and `w[s].prior_ssthresh` are the window before that loss or timeout.
         """
@@ -102,21 +106,23 @@ class CongestionControl:
         w[s].ssthresh = max(w[s].ssthresh, w[s].prior_ssthresh)
 
     def on_close(self, w: tuple[Window, ...], s: int) -> None:
-        """Subflow `s` closed; `w[s].established` is cleared already."""
+        """Handles the close of subflow `s`; `w[s].established` is already cleared."""
 
     def pacing_rate(self, w: tuple[Window, ...], s: int) -> float | None:  # noqa: ARG002 - for those who override it
-        """The rate at which subflow `s` is to be paced, in packets per second, or None. Asked whenever a packet leaves.
+        """Returns the pacing rate of subflow `s` in packets per second, or None.
 
-        What it changes in `w` is not taken back.
+        Called whenever a packet leaves.
+
+        Changes to `w` are kept.
         """
         return None
 
 
 def _check_method(where: str, method: object) -> None:
-    """Checks that the simulator can call a method and use what it returns.
+    """Checks that the simulator can call a method and use its result.
 
     Raises:
-        UsageError: It is not a method, or one whose call only returns a coroutine or a generator.
+        UsageError: The value is not a method, or its call only returns a coroutine or a generator.
     """
     if not callable(method):
         raise UsageError(f"{where}: not a method; allowed: a method, or nothing")
@@ -145,10 +151,10 @@ def is_own(value: object) -> bool:
 
 
 def own_algorithms(values: Iterable[object]) -> list[Own]:
-    """Of the values of `cc` in a spec those that are classes, as the simulator takes them.
+    """Returns those values of `cc` in a spec that are classes, in the form that the simulator takes.
 
     Raises:
-        SpecError: Two classes have the same name, or one that of a built-in algorithm.
+        SpecError: Two classes have one name, or a class has the name of a built-in algorithm.
     """
     classes = list(dict.fromkeys(value for value in values if is_own(value)))
     if not classes:
@@ -170,7 +176,7 @@ def own_algorithms(values: Iterable[object]) -> list[Own]:
 
 
 def in_document(document: Mapping[str, Any]) -> list[Own]:
-    """The classes in a spec that is a dictionary, whose parts may be models."""
+    """Returns the classes in a spec that is a dictionary, whose parts may be models."""
     transports = document.get("transports")
     return own_algorithms(_cc(it) for it in transports.values()) if isinstance(transports, Mapping) else []
 

@@ -45,7 +45,7 @@ SETTINGS = (
 
 
 def cases(algorithms: Sequence[str]) -> list[Case]:
-    """Every algorithm and number of flows, one seed; and the runs of the report."""
+    """Returns the runs: every algorithm and number of flows with one seed, and the runs of the report."""
     duration_s = (ROUNDS - 1) * INTERVAL_S + SILENCE_S
     plain = [
         _case(algorithm, k, 1, _experiment(algorithm, k, ROUNDS, duration_s), probed=False)
@@ -165,13 +165,13 @@ def _mean(cells: pl.DataFrame, algorithm: str, k: int) -> float:
 
 
 def _lost(cells: pl.DataFrame) -> list[int]:
-    """The numbers of flows at which the single path has the lowest mean FCT."""
+    """Returns the numbers of flows at which the single path has the lowest mean FCT."""
     lowest = cells.sort("mean_fct_ms").group_by("k", maintain_order=True).first()
     return sorted(lowest.filter(algorithm=SINGLE)["k"])
 
 
 def _held(cells: pl.DataFrame) -> int | None:
-    """The largest number of flows up to which AMP holds."""
+    """Returns the largest number of flows up to which AMP holds."""
     held = None
     for k in _ks(cells):
         if _mean(cells, "amp", k) > HOLDS * _mean(cells, SINGLE, k):

@@ -23,7 +23,7 @@ FAILS_MS, DETECT_MS, SETTLED_MS, END_MS = 10, 5, 20, 40
 MIN_RTO_MS = 5
 SUBFLOWS = 4
 SINGLE = "dctcp"
-"""The algorithm that has one path."""
+"""The single-path algorithm."""
 SEEDS = 3
 LINK = "leaf0->spine0"
 WORKS, FAILED = "all links work", "a link fails"
@@ -32,7 +32,7 @@ TITLE = f"{LEAVES * HOSTS_PER_LEAF} hosts send to one other host each over a lea
 
 
 def cases(algorithms: Sequence[str]) -> list[Case]:
-    """Every algorithm and seed, without and with a failed link."""
+    """Returns the runs: every algorithm and seed, without and with a failed link."""
     return [
         Case({"links": links, "algorithm": algorithm}, _experiment(algorithm, links), seed)
         for links in (WORKS, FAILED)
@@ -116,7 +116,7 @@ def _compare(cells: pl.DataFrame, links: str) -> list[str]:
 
 
 def _cells(cells: pl.DataFrame, links: str) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """The row of the single path, and those of the multipath algorithms."""
+    """Returns the row of the single path, and those of the multipath algorithms."""
     rows = cells.filter(links=links).to_dicts()
     (one,) = (row for row in rows if row["algorithm"] == SINGLE)
     return one, [row for row in rows if row["algorithm"] != SINGLE]

@@ -86,7 +86,7 @@ def _packages() -> Iterator[Finding]:
 
 
 def _simulator() -> Finding:
-    """A run of a millisecond, which checks conservation by itself."""
+    """Checks that a run of one millisecond works; the run checks conservation."""
     try:
         run = _weft.Experiment.parse(TINY).run()
         rows = len(run.tables()["flows"])

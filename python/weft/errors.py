@@ -1,4 +1,4 @@
-"""Exceptions. Every message is one line that says where the error is, what was given and what is allowed."""
+"""Exceptions, whose messages are one line: the place of the error, the given value, the allowed ones."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ class WeftError(Exception):
 
 
 class SpecError(WeftError, ValueError):
-    """A spec is wrong. The message has the field's path, what was given and what is allowed."""
+    """A spec is wrong. The message has the field's path, the given value and the allowed ones."""
 
 
 class RunError(WeftError):
@@ -38,11 +38,14 @@ class InternalError(WeftError):
 
 
 class ResultWarning(UserWarning):
-    """A warning about the results of a run, such as rates that are no equilibrium. The manifest has the same line."""
+    """A warning about the results of a run, such as rates that are not an equilibrium.
+
+    The manifest has it too.
+    """
 
 
 def __getattr__(name: str) -> object:
-    # Its name until 0.1; it goes in 0.3.
+    # The name until 0.1; it is removed in 0.3.
     if name == "MissingError":
         warnings.warn("weft.errors.MissingError is now RequirementError", DeprecationWarning, stacklevel=2)
         return RequirementError

@@ -32,20 +32,20 @@ def run_command(program: Callable[[], int | None]) -> int:
         stopped by Ctrl-C or another signal.
     """
     _weft.record_panics()
-    # Commands print the warnings of a manifest themselves, or have them in their pages.
+    # Commands print the warnings of a manifest themselves, or show them in their pages.
     warnings.simplefilter("ignore", ResultWarning)
     try:
         with _signals_raise():
             code = program() or 0
             terminal.flush()
             if code == INTERRUPTED:
-                # Typer makes an exit code of Ctrl-C.
+                # Typer turns Ctrl-C into an exit code.
                 raise KeyboardInterrupt  # noqa: TRY301 - as if it had never been made an exit code
     except SystemExit as error:
         code = error.code if isinstance(error.code, int) else BUG
     except terminal.OutputClosedError:
         code = 0
-    except BaseException as error:  # noqa: BLE001 - a panic is no Exception, and nobody should see a traceback
+    except BaseException as error:  # noqa: BLE001 - a panic is not an Exception; users see no traceback
         line, code = describe(error)
         terminal.print_error(line)
     _forget_output()
@@ -90,7 +90,10 @@ def _signals_raise() -> Iterator[None]:
 
 
 def _forget_output() -> None:
-    """Python writes at its end what is left in its buffers. If that cannot be written, it must not fail then."""
+    """Drops unwritten output.
+
+    At its end Python writes the rest of its buffers, and would fail if that is impossible.
+    """
     for stream, descriptor in ((sys.stdout, 1), (sys.stderr, 2)):
         try:
             if stream is not None:
@@ -101,7 +104,7 @@ def _forget_output() -> None:
 
 
 def describe(error: BaseException) -> tuple[str, int]:
-    """What went wrong, in one line, and the exit code for it."""
+    """Returns the error in one line, and its exit code."""
     match error:
         case KeyboardInterrupt():
             return "stopped", INTERRUPTED
@@ -118,7 +121,7 @@ def describe(error: BaseException) -> tuple[str, int]:
         case FileNotFoundError(filename=None):
             return "the working directory no longer exists; change to another directory", BAD_INPUT
         case OSError(errno=errno.ENOSPC | errno.EIO | errno.EDQUOT | errno.EBADF, filename=None):
-            # Help is printed by others' code.
+            # Help is printed by another library.
             return f"standard output: cannot be written: {error.strerror}", BAD_INPUT
         case _:
             panic = None if isinstance(error, Exception) else _weft.last_panic()

@@ -6,7 +6,7 @@ from weft.papers.seed_summary import digits
 
 
 def render(template: str, **values: object) -> str:
-    """A page from one of the templates in `weft/templates`, with all text escaped."""
+    """Renders a page from a template in `weft/templates`, with all text escaped."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     templates = Environment(
@@ -21,7 +21,7 @@ def render(template: str, **values: object) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Such as "40 s", "12 min", "1.5 h"."""
+    """Formats a duration, such as "40 s", "12 min" or "1.5 h"."""
     if seconds < 10:
         return f"{seconds:.1f} s"
     if seconds < 120:

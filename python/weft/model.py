@@ -1,4 +1,4 @@
-"""What all models of a spec have in common: errors of one line, and copies that check their changes."""
+"""The base of all models of a spec: errors of one line, and copies that check their changes."""
 
 from __future__ import annotations
 
@@ -26,11 +26,14 @@ def _name(value: object) -> str:
 
 
 OwnCc = Annotated[type[CongestionControl], PlainSerializer(_name, return_type=str)]
-"""Congestion control written in Python: a class. A dump has its name."""
+"""A class of congestion control written in Python. A dump contains its name."""
 
 
 class _OneLine(ModelMetaclass):
-    """Makes a model's construction raise `SpecError`; validation inside another model does not pass through here."""
+    """A metaclass that makes construction raise `SpecError`.
+
+    Validation inside another model does not use it.
+    """
 
     if not TYPE_CHECKING:
 
@@ -46,7 +49,7 @@ class Model(BaseModel, metaclass=_OneLine):
 
     @classmethod
     def model_validate(cls, obj: Any, **how: Any) -> Self:  # noqa: ANN401 - as pydantic has it
-        """As pydantic's, with errors of one line."""
+        """Validates like pydantic's method, with errors of one line."""
         try:
             return super().model_validate(obj, **how)
         except ValidationError as error:
@@ -54,14 +57,14 @@ class Model(BaseModel, metaclass=_OneLine):
 
     @classmethod
     def model_validate_json(cls, json_data: str | bytes | bytearray, **how: Any) -> Self:  # noqa: ANN401 - as pydantic
-        """As pydantic's, with errors of one line."""
+        """Validates like pydantic's method, with errors of one line."""
         try:
             return super().model_validate_json(json_data, **how)
         except ValidationError as error:
             raise complaint(cls, None, error) from None
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
-        """A copy with some fields changed. Unlike pydantic's it checks them.
+        """Returns a copy with some fields changed. Unlike pydantic's method it checks the changes.
 
         Raises:
             SpecError: There is no such field, or its value is wrong.
@@ -74,21 +77,25 @@ class Model(BaseModel, metaclass=_OneLine):
 
 
 def complaint(model: type[BaseModel], given: object, error: ValidationError) -> SpecError:
-    """What is wrong, in one line: where possible in the simulator's own words, which say what is allowed."""
+    """Returns the error in one line.
+
+    If possible it is the simulator's own message, which lists the allowed values.
+    """
     if model.__name__ == "Experiment" and isinstance(given, Mapping):
         try:
             _weft.Experiment.parse(to_json(given), algorithms=in_document(given))
         except SpecError as better:
             return better
         except (TypeError, ValueError):
-            pass  # something that JSON cannot hold, which pydantic names
-    # The innermost complaint is about what was meant; the arms of a union that do not fit complain further outside.
+            pass  # a value that JSON cannot hold; pydantic names it
+    # The innermost error concerns the intended arm of a union; the errors of the other arms are
+    # further outside.
     first = max(error.errors(include_url=False, include_context=False), key=lambda it: len(it["loc"]))
     return SpecError(_line(model, first))
 
 
 def to_json(document: Mapping[str, Any]) -> str:
-    """A spec, whose parts may be models, as JSON; fields that are None are left out."""
+    """Converts a spec, whose parts may be models, to JSON; fields that are None are left out."""
 
     def plain(value: object) -> object:
         if isinstance(value, BaseModel):
@@ -103,7 +110,7 @@ def to_json(document: Mapping[str, Any]) -> str:
 def _line(model: type[BaseModel], error: ErrorDetails) -> str:
     path = ""
     for part in error["loc"]:
-        # Where a union is taken apart, the arm's name stands in the path; a spec's own path has none.
+        # Pydantic's path contains the name of a union's arm; the path of a spec does not.
         arm = getattr(import_module(model.__module__), part, None) if isinstance(part, str) else None
         if isinstance(arm, type) and issubclass(arm, BaseModel):
             model = arm

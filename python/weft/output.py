@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 
 def choose_folder(given: Path | None, default: str) -> Path:
-    """The folder that will hold results: the given one, or else `default`, or else `default-2` and so on.
+    """Returns the folder for results: the given one, or else `default`, or else `default-2` and so on.
 
     Raises:
-        OutputError: The given folder exists, or its place cannot be written to.
+        OutputError: The given folder exists, or its parent cannot be written.
     """
     if given is None:
         default = file_name(default)
@@ -34,7 +34,7 @@ def choose_folder(given: Path | None, default: str) -> Path:
         if os.path.lexists(folder):
             raise OutputError(f"--out {folder}: exists already; allowed: a folder that does not exist yet")
     try:
-        folder.lstat()  # lexists() takes a name that cannot be for one that is not there
+        folder.lstat()  # lexists() treats an invalid name as an absent one
     except FileNotFoundError:
         pass
     except (OSError, ValueError) as error:
@@ -47,22 +47,25 @@ def choose_folder(given: Path | None, default: str) -> Path:
 
 
 def file_name(name: str) -> str:
-    """Of what a user named: no separators, nothing that a shell reads, and room for a number."""
+    """Converts a user's name to a file name.
+
+    It has no separators and nothing that a shell interprets, and leaves room for a number.
+    """
     return "-".join(re.findall(r"[\w.]*\w", name))[:60]
 
 
 PREFIX = ".weft-"
-"""Folders being written have names that begin so, as those that the simulator writes."""
+"""Prefix of the names of staging folders, as in the simulator."""
 
 
 @contextmanager
 def new_folder(folder: Path) -> Iterator[Path]:
-    """A folder to write to under another name, which becomes `folder` when all went well and else vanishes.
+    """Creates a staging folder, which is renamed to `folder` if all went well and is removed otherwise.
 
-    What runs that were killed have left beside it is removed.
+    Also removes staging folders of killed runs with the same parent.
 
     Raises:
-        OutputError: The folder cannot be made.
+        OutputError: The folder cannot be created.
     """
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
@@ -75,10 +78,10 @@ def new_folder(folder: Path) -> Iterator[Path]:
 
 
 def choose_file(given: Path | None, default: str, suffix: str) -> Path:
-    """The file that will hold results: the given one, or else `default` with the suffix, or `default-2` and so on.
+    """Returns the file for results: the given one, or `default` with the suffix, or `default-2` and so on.
 
     Raises:
-        OutputError: The given file exists, or its place cannot be written to.
+        OutputError: The given file exists, or its folder cannot be written.
     """
     if given is None:
         names = itertools.chain([default], (f"{default}-{n}" for n in itertools.count(2)))
@@ -98,7 +101,7 @@ def choose_file(given: Path | None, default: str, suffix: str) -> Path:
 
 
 def _exists(path: Path) -> bool:
-    """Is it there? Unlike lexists() it does not take a name that cannot be for one that is not there."""
+    """Returns whether the path exists. Unlike lexists() it raises an error for an invalid name."""
     try:
         path.lstat()
     except FileNotFoundError:
@@ -108,20 +111,20 @@ def _exists(path: Path) -> bool:
 
 @contextmanager
 def new_file(file: Path) -> Iterator[Path]:
-    """A file to write under another name, which becomes `file` when all went well and else vanishes.
+    """Creates a staging file, which is renamed to `file` if all went well and is removed otherwise.
 
     Raises:
-        OutputError: `file` exists by now, or cannot be written.
+        OutputError: `file` now exists, or cannot be written.
     """
     try:
         with locked_folder(file.absolute().parent) as unfinished:
             new = unfinished / "new"
             yield new
             try:
-                os.link(new, file)  # unlike a renaming it never replaces what is there
+                os.link(new, file)  # unlike a rename, this never replaces a file
             except FileExistsError:
                 raise
-            except OSError:  # a file system without links
+            except OSError:  # the file system has no links
                 new.rename(file)
     except (OSError, ValueError) as error:
         reason = (error.strerror or error) if isinstance(error, OSError) else error
@@ -129,10 +132,10 @@ def new_file(file: Path) -> Iterator[Path]:
 
 
 def write_file(file: Path, text: str) -> None:
-    """Writes a new file, which is complete or not there.
+    """Writes a new file, all or nothing.
 
     Raises:
-        OutputError: It exists by now, or cannot be written.
+        OutputError: The file now exists, or cannot be written.
     """
     with new_file(file) as new:
         new.write_text(text, encoding="utf-8")
@@ -140,7 +143,7 @@ def write_file(file: Path, text: str) -> None:
 
 @contextmanager
 def locked_folder(parent: Path) -> Iterator[Path]:
-    """A new folder in `parent` that is gone afterwards.
+    """Creates a folder in `parent` that is removed at the end.
 
     It is locked while it is in use; the kernel releases a lock when its holder ends.
     """
@@ -150,16 +153,19 @@ def locked_folder(parent: Path) -> Iterator[Path]:
 
 @contextmanager
 def _staging(parent: Path) -> Iterator[tuple[Path, Path]]:
-    """A new folder in `parent` that is gone afterwards, by its name and by its descriptor.
+    """Creates a folder in `parent` that is removed at the end.
 
-    Users who may write in `parent` can put a link to another folder in its place. Files are therefore written by the
-    path of the descriptor, which always leads to the folder that was made here.
+    Yields its path and the path of its descriptor.
+
+    Users who may write in `parent` can replace the folder by a link to another one. Files are
+    therefore written by the path of the descriptor, which always leads to the folder that was
+    created here.
     """
     while True:
         place = Path(tempfile.mkdtemp(prefix=PREFIX, dir=parent))
         descriptor = os.open(place, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
         _lock(descriptor)
-        # Between the two steps another process may have taken it for a leftover.
+        # Between the two steps another process may have removed it as abandoned.
         if place.exists():
             break
         os.close(descriptor)
@@ -169,7 +175,7 @@ def _staging(parent: Path) -> Iterator[tuple[Path, Path]]:
             raise PermissionError(errno.EPERM, "another user has replaced a folder that was just made")
         umask = os.umask(0)
         os.umask(umask)
-        os.fchmod(descriptor, 0o777 & ~umask)  # mkdtemp's is for its owner alone
+        os.fchmod(descriptor, 0o777 & ~umask)  # mkdtemp's mode is for the owner only
         inside = Path(f"/proc/self/fd/{descriptor}")
         yield place, inside if inside.is_dir() else place
     finally:
@@ -181,7 +187,7 @@ def _staging(parent: Path) -> Iterator[tuple[Path, Path]]:
 
 
 def remove_leftovers(parent: Path) -> None:
-    """Removes folders being written whose writer has died."""
+    """Removes staging folders whose writer has ended."""
     for place in parent.glob(f"{PREFIX}*"):
         with suppress(OSError):
             descriptor = os.open(place, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)

@@ -1,7 +1,7 @@
 """Packet reordering: RFC 4737's reordered packets and their extent, RFC 5236's densities.
 
-They come from the table `packets`, so a run must have the probe `packets` on the links where arrivals are to be looked
-at, such as those to the receivers. A run without that probe pays nothing.
+They come from the table `packets`, so a run needs the probe `packets` on the links whose arrivals are analysed, such as
+those to the receivers. A run without that probe costs nothing.
 
 >>> import polars as pl
 >>> from weft import reordering
@@ -27,30 +27,30 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 Within = Literal["subflow", "connection"]
-"""Whose order: that in which a subflow sent its packets, or that of a connection's data."""
+"""The order of comparison: that in which a subflow sent its packets, or that of a connection's data."""
 
 
 def arrivals(packets: pl.DataFrame, within: Within = "subflow") -> pl.DataFrame:
-    """One row an arrival, by link, flow and, `within` a subflow, subflow; in each of these in order of time.
+    """Returns one row per arrival, grouped by link and flow and, within a subflow, by subflow.
 
-    `within` a subflow, these are packets that were sent for the first time; they leave in the order of their sequence
-    numbers, so what is reordered was reordered by the network. `within` a connection, it is the first copy of each
-    chunk of its data, retransmitted or not, by whichever subflow: the order that the receiver has to restore. Further
-    copies are left out ("only the first to arrive is considered for further analysis", RFC 4737, section 3.3), and
-    what never arrives over the link is lost.
+    The rows of a group are in order of time. Within a subflow, they are packets that were sent for the first time.
+    These leave in the order of their sequence numbers, so the network caused any reordering. Within a connection, they
+    are the first copies of chunks of data, retransmitted or not, on any subflow: the receiver has to restore their
+    order. Later copies are left out ("only the first to arrive is considered for further analysis", RFC 4737, section
+    3.3). A packet that never arrives over the link is lost.
 
-    With s[i] the place of the i-th arrival in that order, lost ones left out, there are these columns:
+    Let s[i] be the position of the i-th arrival in the order of comparison, without lost packets. The columns are:
 
     - `extent`: i - j for the smallest j with s[j] > s[i] (RFC 4737, section 4.2.1). Null if there is none: then s[i] is
       not below NextExp, and the packet is not reordered (section 3.3).
     - `displacement`: i - s[i], the receive_index less the sequence number (RFC 5236); negative: early. A packet counts
-      as lost if it never arrives, which a run knows in the end, so there is no displacement threshold.
-    - `buffered`: how many arrivals, this one included, then wait for an earlier one that is yet to arrive: the
+      as lost if it never arrives. That is known at the end of a run, so there is no displacement threshold.
+    - `buffered`: number of arrivals, this one included, that then wait for an earlier packet that has not arrived: the
       occupancy of RFC 5236's hypothetical buffer.
 
     Args:
         packets: The table `packets` of one run.
-        within: Whose order.
+        within: The order of comparison.
     """
     groups = ["link", "flow"] if within == "connection" else ["link", "flow", "subflow"]
     data = packets.filter(pl.col("kind") == "data").sort(groups, maintain_order=True)
@@ -78,13 +78,13 @@ def arrivals(packets: pl.DataFrame, within: Within = "subflow") -> pl.DataFrame:
 
 
 def summary(arrived: pl.DataFrame, *, by: str | Iterable[str] = ()) -> pl.DataFrame:
-    """How much is reordered, and how far: one row a group.
+    """Returns the amount and the extent of reordering, one row per group.
 
-    The columns of `by`, then `packets`, `reordered`, `ratio` (RFC 4737, section 4.1: reordered packets over packets
-    received), `mean_extent`, `max_extent` (both null if none is reordered) and `max_buffered`.
+    The columns are those of `by`, then `packets`, `reordered`, `ratio` (RFC 4737, section 4.1: reordered packets over
+    packets received), `mean_extent`, `max_extent` (both null if none is reordered) and `max_buffered`.
 
     Args:
-        arrived: What `arrivals` yields, perhaps of several runs.
+        arrived: Rows of `arrivals`, of one run or several.
         by: Columns that distinguish groups; without any, all rows are one group.
     """
     extent = pl.col("extent")
@@ -106,14 +106,15 @@ def density(
     *,
     by: str | Iterable[str] = (),
 ) -> pl.DataFrame:
-    """Share of the packets with each value: the columns of `by`, then the column, rising, and `fraction`.
+    """Returns the fraction of the packets with each value of a column.
 
-    Of `displacement` it is RFC 5236's reorder density, of `buffered` its reorder buffer-occupancy density, and of
-    `extent` the distribution over the reordered packets.
+    The columns are those of `by`, then the column, rising, and `fraction`. For `displacement` it is RFC 5236's reorder
+    density, for `buffered` its reorder buffer-occupancy density, and for `extent` the distribution over the reordered
+    packets.
 
     Args:
-        arrived: What `arrivals` yields, perhaps of several runs.
-        column: Which.
+        arrived: Rows of `arrivals`, of one run or several.
+        column: The column.
         by: Columns that distinguish groups; without any, all rows are one group.
     """
     names = [by] if isinstance(by, str) else list(by)

@@ -1,7 +1,7 @@
-"""Lets the models of `weft.spec` hold everything that the compiled registries know.
+"""Extends the models of `weft.spec` by everything that the compiled registries contain.
 
-`weft.spec` is generated. An algorithm, a topology, a kind of traffic or a probe that was compiled in later has no model
-of its own yet. It gets a plain one here, whose fields only the simulator checks.
+`weft.spec` is generated. An algorithm, a topology, a kind of traffic or a probe that was compiled
+in later has no model of its own. It gets a plain one here, whose fields only the simulator checks.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 
 
 class RuntimeModel(Model):
-    """Something that was registered after `weft.spec` was generated."""
+    """A model of a kind that was registered after `weft.spec` was generated."""
 
     model_config = ConfigDict(extra="allow")
 
 
 def extend(experiment: type[BaseModel], transport: type[BaseModel]) -> None:
-    """Adds what is missing in the models of an experiment and its transports."""
+    """Adds missing kinds to the models of an experiment and its transports."""
     registry = {group: [it["name"] for it in listings] for group, listings in json.loads(_weft.registry()).items()}
     cc = transport.model_fields["cc"]
     known = _constants(cc.annotation, "name")
@@ -66,7 +66,7 @@ def _model(name: str, tag: str, suffix: str) -> type[BaseModel]:
 
 
 def _models(annotation: object) -> Iterator[type[BaseModel]]:
-    """The models among the types that an annotation is made of."""
+    """Yields the models among the types of an annotation."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         yield annotation
         return

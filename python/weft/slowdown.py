@@ -50,9 +50,9 @@ class _Sizes:
 
     mss: int
     header: int
-    """Header and framing of a data packet."""
+    """Size of header and framing of a data packet."""
     ack: int
-    """An acknowledgement with its framing."""
+    """Size of an acknowledgement with its framing."""
     handshake: bool
     """Whether the FCT includes the handshake."""
 
@@ -166,7 +166,7 @@ class _Paths:
         for sender, receiver, rate, delay in links.select("from", "to", "rate_bps", "delay_s").iter_rows():
             self._from.setdefault(sender, []).append((receiver, Hop(rate, delay)))
             self._to.setdefault(receiver, []).append((sender, Hop(rate, delay)))
-        # No path between others leads through a node with one neighbour, such as most hosts.
+        # A node with one neighbour, such as most hosts, is never in the middle of a path.
         leaves = {name for name, links in self._from.items() if len(links) == 1 == len(self._to.get(name, ()))}
         inner = {name: [it for it in links if it[0] not in leaves] for name, links in self._from.items()}
         self._inner = {name: links for name, links in inner.items() if name not in leaves}
@@ -211,7 +211,7 @@ class _Paths:
 
 
 def size_in_bytes(size: str) -> int:
-    """Of a size in a resolved spec, such as 1448B."""
+    """Converts a size in a resolved spec, such as 1448B, to bytes."""
     found = re.fullmatch(r"([0-9.]+)([KMGT]?)(i?)B", size)
     if found is None:
         raise ValueError(f"{size!r} is no size")

@@ -1,4 +1,4 @@
-"""The old name of `weft.stats`. It warns, and goes in 0.3."""
+"""The old name of `weft.stats`, with a warning; it is removed in 0.3."""
 
 from __future__ import annotations
 

@@ -28,10 +28,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
 LEVELS = ("host", "switch", "tor", "leaf", "agg", "int", "spine", "core", *(f"level{n}" for n in range(16)))
-"""Kinds of node at the ends of a link, from the bottom of a topology up; the last are BCube's."""
+"""Kinds of nodes at the ends of a link, from the bottom of a topology up; the last ones are BCube's."""
 
 EDGES_BYTES = (10_000, 100_000, 1_000_000, 10_000_000)
-"""Sizes between two classes of `by_size`; a flow of exactly such a size is in the upper class."""
+"""Boundaries of the classes of `by_size`; a flow of exactly such a size is in the upper class."""
 
 
 def jain(column: str | pl.Expr) -> pl.Expr:
@@ -90,7 +90,7 @@ def percentiles(
         return _censored_percentiles(rows, _expression(column), percents, by, _expression(at_least), rel_tol)
     if weight is None:
         return _aggregate(rows, by, {f"p{p:g}": _quantile(_expression(column), p) for p in percents})
-    # A share that misses the one asked for by no more than rounding has reached it.
+    # A share that misses the required one only by rounding has reached it.
     reached = {p: pl.col("fraction") >= p / 100 - 1e-12 for p in percents}
     smallest = {f"p{p:g}": pl.col("value").filter(enough).min() for p, enough in reached.items()}
     return _aggregate(cdf(rows, column, by=by, weight=weight), by, smallest)
@@ -123,13 +123,13 @@ def cdf(
     weights = pl.lit(1.0) if weight is None else _expression(weight).cast(pl.Float64)
     value = _expression(column)
     if at_least is not None:
-        # Beyond all others, and taken away at the end.
+        # Above all other values; removed at the end.
         value = pl.when(value.is_null() & _expression(at_least).is_not_null()).then(math.inf).otherwise(value)
     weighed = rows.select(*names, value=value, weight=weights)
     total = weighed.drop_nulls("value").group_by(*names, "value").agg(pl.col("weight").sum())
     steps = total.filter(pl.col("weight") > 0).sort(*names, "value", nulls_last=True)
     within = pl.col("weight").cum_sum()
-    # The sum itself, not one added up in another order: the last fraction is exactly 1.
+    # The same sum, not one that is added up in another order: the last fraction is exactly 1.
     fraction = within / within.last()
     steps = steps.select(*names, "value", fraction=fraction.over(names) if names else fraction)
     return steps if at_least is None else steps.filter(pl.col("value").is_finite())
@@ -188,7 +188,9 @@ def size_name(size: float) -> str:
 
 
 def queue_lengths(queues: pl.DataFrame, *, by: str | Iterable[str] = ("link", "from", "to", "layer")) -> pl.DataFrame:
-    """For how long each queue had each length: the columns of `by`, then `packets` and `seconds`, one row per length.
+    """Returns the time for which each queue had each length, one row per length.
+
+    The columns are those of `by`, then `packets` and `seconds`.
 
     Queues with equal columns of `by` are combined, also across runs. For the time-weighted distribution:
     `cdf(queue_lengths(result.queues), "packets", by="link", weight="seconds")`.
@@ -206,9 +208,13 @@ def queue_lengths(queues: pl.DataFrame, *, by: str | Iterable[str] = ("link", "f
 def utilisation(links: pl.DataFrame, *, by: str | Iterable[str] = ()) -> pl.DataFrame:
     """Utilisation of each stage of a network in each direction, from 0 to 1.
 
-    One row per stage and direction, with the columns of `by`, then `stage` (its two ends, the lower first: "host-tor",
-    "tor-agg", "agg-core"), `direction` ("up" or "down"; null between equals), `links` (their number), `mean` (weighted
-    by rate: the share of the stage's capacity in use), `min`, `max` and `std` (over the links; null for a single one).
+    There is one row per stage and direction. After the columns of `by` come:
+
+    - `stage`: its two ends, the lower first: "host-tor", "tor-agg", "agg-core".
+    - `direction`: "up" or "down"; null between equals.
+    - `links`: their number.
+    - `mean`: weighted by rate, that is, the part of the stage's capacity in use.
+    - `min`, `max` and `std`: over the links; `std` is null for a single link.
 
     Args:
         links: The table `links`.
@@ -258,7 +264,9 @@ def loss(rows: pl.DataFrame, *, by: str | Iterable[str] = ()) -> pl.DataFrame:
 def time_to_floor(
     traces: pl.DataFrame, floor: float, *, after_s: float = 0.0, by: str | Iterable[str] = ("flow", "subflow")
 ) -> pl.DataFrame:
-    """When each subflow's cwnd reached its floor: the columns of `by`, then `time_s`, one row per recorded subflow.
+    """Returns the time at which each subflow's cwnd reached its floor, one row per recorded subflow.
+
+    The columns are those of `by`, then `time_s`.
 
     `time_s` is the first time from `after_s` on at which cwnd was at most `floor`. It is `after_s` if cwnd was there at
     that time, and null if it never was. It is exact if the probe `flow` has no `every`; else it is late by up to that
@@ -283,16 +291,16 @@ def mean_ci(
 ) -> pl.DataFrame:
     """Mean of independent runs and its confidence interval: the columns of `by`, then `n`, `mean`, `low` and `high`.
 
-    Each row counts as one independent measurement, so that of each seed there should be one: a mean or a percentile of
-    its flows, not the flows themselves, which share a network. The interval is Student's: mean +- t * s / sqrt(n) with
+    Each row counts as one independent measurement, so there must be one per seed. It is a mean or a percentile of its
+    flows, and not the flows themselves, which share a network. The interval is Student's: mean +- t * s / sqrt(n) with
     n - 1 degrees of freedom. It is null for fewer than two rows.
 
     Source: Student, "The Probable Error of a Mean" (1908).
 
     Args:
-        rows: One row a seed and group.
+        rows: One row per seed and group.
         column: Values.
-        by: Columns that tell groups apart; none: all rows are one group.
+        by: Columns that distinguish groups; without any, all rows are one group.
         confidence: Between 0 and 1.
 
     Raises:
@@ -354,13 +362,13 @@ def _censored_percentiles(
     at_least: pl.Expr,
     rel_tol: float,
 ) -> pl.DataFrame:
-    """Percentiles with what is unfinished at its lowest, beside whether they would be others were it without end."""
+    """Returns percentiles with unfinished rows at their lower bounds, and whether these are lower bounds."""
     names = _names(by)
     both = rows.select(*names, low=pl.coalesce(value, at_least).cast(pl.Float64), unfinished=value.is_null())
     both = both.drop_nulls("low")
     high = pl.when("unfinished").then(math.inf).otherwise("low")
     lowest = {f"p{p:g}": _quantile(pl.col("low"), p) for p in percents}
-    # Interpolation between two infinities is not a number, which is at most nothing.
+    # Interpolation between two infinities is NaN, which compares as not larger.
     higher = {
         f"p{p:g}_is_lower_bound": (_quantile(high, p).fill_nan(math.inf) > (1 + rel_tol) * _quantile(pl.col("low"), p))
         for p in percents
@@ -369,7 +377,7 @@ def _censored_percentiles(
 
 
 def _aggregate(rows: pl.DataFrame, by: str | Iterable[str], aggregations: Mapping[str, pl.Expr]) -> pl.DataFrame:
-    """One row a group, in their order; without groups one row in all."""
+    """Returns one row per group, in the order of groups; without groups, one row."""
     names = _names(by)
     if not names:
         return rows.select(**aggregations)

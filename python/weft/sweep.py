@@ -1,4 +1,7 @@
-"""Many runs in parallel: each on one thread of a pool. A run is measured and dropped from memory as soon as it ends."""
+"""Many runs in parallel, each on one thread of a pool.
+
+A run is measured and dropped from memory as soon as it ends.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,7 @@ class Case:
     """An experiment with a seed and its labels."""
 
     labels: Mapping[str, str | int | float]
-    """What distinguishes this run; becomes columns of the sweep's table, next to `seed`."""
+    """Values that distinguish this run; they become columns of the table, next to `seed`."""
     experiment: Experiment
     seed: int
 
@@ -42,7 +45,7 @@ def run_cases(
     """Runs all cases and stacks the rows that are measured of each.
 
     Args:
-        cases: What to run, at least one. Rows are in this order, whichever run ends first.
+        cases: The runs, at least one. Rows are in this order, not in that of the runs' ends.
         measure: Returns the rows to keep of a finished run.
         workers: Number of concurrent runs, by default the number of cores. Runs at an exclusive level have the
             machine to themselves.
@@ -88,7 +91,7 @@ def run_cases(
         before = [pl.lit(column[index], column.dtype).alias(name) for name, column in labels.items()]
         return measured.select(*before, pl.lit(case.seed, pl.Int64).alias("seed"), pl.all())
 
-    # Runs in real time need a quiet machine: one after the other, when all else is done.
+    # Runs in real time need a quiet machine: they run one after the other, after all others.
     exclusive = {level["name"] for level in api.registry()["levels"] if level["exclusive"]}
     indices: tuple[list[int], list[int]] = ([], [])
     for index, case in enumerate(cases):
@@ -114,7 +117,7 @@ def run_cases(
 
 
 def _check_cases(cases: Sequence[Case]) -> None:
-    """Checks what a type checker would find, and that no case is given twice.
+    """Checks what a type checker would check, and that no case is given twice.
 
     Raises:
         UsageError: A case is wrong.
@@ -140,7 +143,7 @@ def _check_cases(cases: Sequence[Case]) -> None:
 
 
 def _labels(cases: Sequence[Case]) -> dict[str, pl.Series]:
-    """The column of each label, of one type for all cases."""
+    """Returns the column of each label, with one type for all cases."""
     import polars as pl
 
     names = list(cases[0].labels)
@@ -161,7 +164,7 @@ def _labels(cases: Sequence[Case]) -> dict[str, pl.Series]:
 
 
 def __getattr__(name: str) -> object:
-    # Its name until 0.1; it goes in 0.3.
+    # The name until 0.1; it is removed in 0.3.
     if name == "sweep":
         warnings.warn("weft.sweep.sweep is now run_cases", DeprecationWarning, stacklevel=2)
         return run_cases

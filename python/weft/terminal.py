@@ -25,7 +25,10 @@ BAR_AFTER = 1.0
 
 
 class OutputClosedError(WeftError):
-    """The reader of standard output is gone. Not a BrokenPipeError, which typer turns into an exit code."""
+    """The reader of standard output has closed it.
+
+    Not a BrokenPipeError, which typer turns into an exit code.
+    """
 
 
 LINE_EVERY_S = 60.0
@@ -33,10 +36,10 @@ LINE_EVERY_S = 60.0
 
 
 class ProgressBar:
-    """A bar on standard error that appears if the work takes a while. Without a terminal it may print lines instead."""
+    """A bar on standard error that appears after some time. Without a terminal it may print lines instead."""
 
     def __init__(self, label: str, *, lines: bool = False) -> None:
-        """Shows nothing yet.
+        """Creates a bar that shows nothing yet.
 
         Args:
             label: The name of the work.
@@ -119,8 +122,8 @@ def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]
         table.add_column(column, justify="right" if numbers else "left", overflow="fold")
     for row in cells:
         table.add_row(*(_cell(value) for value in row))
-    # Only a terminal has a width; a file or a pipe gets lines that are not folded. Rich itself would end the
-    # process when the reader of a pipe has gone, so it writes to a text.
+    # Only a terminal has a width; lines for a file or a pipe are not folded. Rich would end the
+    # process if the reader of a pipe has closed it, so Rich writes to a string.
     terminal = sys.stdout is not None and sys.stdout.isatty()
     width = shutil.get_terminal_size().columns if terminal else 200
     text = io.StringIO()
@@ -143,11 +146,11 @@ def print_line(text: str) -> None:
 
 
 def flush() -> None:
-    """Has all that was printed arrived?
+    """Checks that everything that was printed has arrived.
 
     Raises:
         OutputError: Standard output cannot be written.
-        OutputClosedError: The reader of a pipe has gone, as `head` does.
+        OutputClosedError: The reader of a pipe has closed it, as `head` does.
     """
     _write("")
 
@@ -173,7 +176,7 @@ def print_error(line: str) -> None:
 
 
 def one_line(text: str) -> str:
-    """The text without line breaks and whatever else cannot be printed."""
+    """Returns the text without line breaks and other characters that cannot be printed."""
     return " ".join("".join(c if c.isprintable() else " " for c in text).split())
 
 

@@ -1,4 +1,7 @@
-"""How fast the backends are: packet-hops (one packet, data or ACK, over one link) a second, iterations, and memory."""
+"""The speed of the backends: packet-hops per second, iterations, and memory.
+
+A packet-hop is one packet, data or ACK, over one link.
+"""
 
 from __future__ import annotations
 
@@ -12,14 +15,14 @@ from typing import Any
 from weft.errors import UsageError
 
 SCENARIOS = ("permutation-128", "permutation-1024", "permutation-8192", "syndrome", "flow-8192", "flow-65536")
-"""Each is the spec `NAME.toml` beside this file."""
+"""Names of the scenarios; the spec of each is `NAME.toml` in this folder."""
 
 
 def find_scenarios(names: list[str]) -> list[str]:
-    """The scenarios of these names, all of them when there are none.
+    """Returns the scenarios of these names, or all scenarios if there are no names.
 
     Raises:
-        UsageError: One does not exist.
+        UsageError: A scenario does not exist.
     """
     for name in names:
         if name not in SCENARIOS:
@@ -28,19 +31,20 @@ def find_scenarios(names: list[str]) -> list[str]:
 
 
 def spec_text(scenario: str) -> str:
-    """A scenario's spec."""
+    """Returns the spec of a scenario."""
     return (resources.files(__name__) / f"{scenario}.toml").read_text(encoding="utf-8")
 
 
 def measure(scenario: str, threads: int, repeat: int) -> dict[str, Any]:
-    """Runs a scenario `repeat` times, each in a process of its own so that its memory is its own.
+    """Runs a scenario `repeat` times, each time in a separate process, so that its memory is its own.
 
     Returns:
-        The median of `seconds` and the largest `peak_rss_bytes`; of the packet level `packet_hops` and their rate at
-        that median, of the flow level `hosts`, `subflows`, `iterations` and the `residual` reached.
+        The median of `seconds` and the largest `peak_rss_bytes`. At the packet level also
+        `packet_hops` and their rate at that median; at the flow level also `hosts`, `subflows`,
+        `iterations` and the `residual` reached.
 
     Raises:
-        SystemExit: A run failed and said why; with its exit code.
+        SystemExit: A run failed and printed the reason; with its exit code.
     """
     runs = [_measure_once(scenario, threads) for _ in range(repeat)]
     seconds = statistics.median(run["seconds"] for run in runs)
@@ -57,11 +61,11 @@ def measure(scenario: str, threads: int, repeat: int) -> dict[str, Any]:
 
 
 def _measure_once(scenario: str, threads: int) -> dict[str, Any]:
-    # Standard error is shared: the run shows its own progress there.
+    # The run shows its own progress on standard error, which is shared.
     command = [sys.executable, "-m", "weft.bench.scenario", scenario, str(threads)]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
     if done.returncode != 0:
-        # It has said why.
+        # The run has printed the reason.
         sys.exit(done.returncode)
     measured: dict[str, Any] = json.loads(done.stdout)
     return measured

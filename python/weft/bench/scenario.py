@@ -14,7 +14,10 @@ from weft.exit_codes import run_command
 
 
 def main(scenario: str, threads: int) -> None:
-    """Runs and prints. Tables stay in the simulator: nothing but its own memory counts."""
+    """Runs a scenario and prints its measurements.
+
+    Tables are not read, so that only the memory of the simulator counts.
+    """
     experiment = _weft.Experiment.parse(spec_text(scenario))
     with terminal.ProgressBar(scenario) as bar:
         run = experiment.run(threads, on_progress=lambda now: bar.show(now.fraction))
@@ -31,17 +34,17 @@ def main(scenario: str, threads: int) -> None:
 
 
 def _work(manifest: dict[str, Any]) -> dict[str, Any]:
-    """What the run's level counts its work in."""
+    """Returns the units in which the run's level counts its work."""
     if "flow" in manifest:
         return {name: manifest["flow"][name] for name in ("hosts", "subflows", "iterations", "residual")}
     return {"packet_hops": manifest["counters"]["packet_hops"]}
 
 
 def peak_rss_bytes() -> int:
-    """The most memory that was resident in this process."""
+    """Returns the maximum resident memory of this process in bytes."""
     status = Path("/proc/self/status")
     if status.exists():
-        # Of this program alone; ru_maxrss also knows the process from before it became this program.
+        # Of this program only: ru_maxrss includes the process before it executed this program.
         lines = dict(line.split(":", 1) for line in status.read_text(encoding="utf-8").splitlines())
         return 1024 * int(lines["VmHWM"].removesuffix("kB"))
     return 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

@@ -1,1 +1,1 @@
-"""A grid of runs, `weft sweep`: values of fields times seeds, kept by content, on as many machines as there are."""
+"""A grid of runs, `weft sweep`: values of fields times seeds, stored by content, on any number of machines."""

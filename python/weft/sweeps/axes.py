@@ -1,4 +1,4 @@
-"""Fields that vary in a sweep, and their values: `--over 'traffic[0].flows=10:40:10'`."""
+"""The fields that a sweep varies, and their values: `--over 'traffic[0].flows=10:40:10'`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
 MAX_RUNS = 100_000
-"""Maximum runs of one sweep. Each is a folder of files, and all are planned before the first begins."""
+"""Maximum number of runs of a sweep.
+
+Each is a folder of files, and all are planned before the first begins.
+"""
 
 _NUMBER = r"-?[0-9]{1,18}(?:\.[0-9]{1,18})?"
 _END = rf"({_NUMBER})( ?[A-Za-z]+)?"
@@ -24,17 +27,17 @@ _ALLOWED = "FIELD=VALUE,VALUE… or FIELD=FIRST:LAST:STEP, such as traffic[0].fl
 
 @dataclass(frozen=True)
 class Axis:
-    """One field and its values, as they stand after `=` in `--set`."""
+    """One field and its values, as text after `=` in `--set`."""
 
     field: str
     values: tuple[str, ...]
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Reads what was given as `--over`. Commas within brackets and quotes belong to a value.
+        """Parses a value of `--over`. Commas within brackets and quotes belong to a value.
 
         Raises:
-            UsageError: It is none, has a value twice, or has too many.
+            UsageError: It is not a field with values, has a value twice, or has too many values.
         """
         field, equals, values = text.partition("=")
         field = field.strip()
@@ -57,7 +60,7 @@ class Axis:
         return cls(field, tuple(found))
 
     def labels(self) -> list[str] | list[int] | list[float]:
-        """The values as they stand in the tables: numbers if all of them are, else text."""
+        """Returns the values for the tables: numbers if all of them are numbers, else text."""
         plain = [value[1:-1] if re.fullmatch(r'"[^"]*"', value) else value for value in self.values]
         if all(re.fullmatch(_NUMBER, value, re.ASCII) for value in self.values):
             return [float(v) for v in plain] if any("." in v for v in plain) else [int(v) for v in plain]
@@ -65,7 +68,7 @@ class Axis:
 
 
 def check(axes: Sequence[Axis], seeds: int) -> None:
-    """Checks what is wrong with several axes though each is right.
+    """Checks several axes together, each of which is valid by itself.
 
     Raises:
         UsageError: A field is given twice, or there are too many runs.
@@ -82,12 +85,12 @@ def check(axes: Sequence[Axis], seeds: int) -> None:
 
 
 def points(axes: Sequence[Axis]) -> Iterator[tuple[int, ...]]:
-    """The grid: for each axis the place of a value in it. The last axis varies fastest."""
+    """Yields the grid: for each axis the index of a value. The last axis varies fastest."""
     return itertools.product(*(range(len(axis.values)) for axis in axes))
 
 
 def label_names(axes: Sequence[Axis], taken: Collection[str]) -> list[str]:
-    """The columns of the axes: the last part of a field, or all of it where that is `taken` or another axis's too."""
+    """Returns a column name per axis: the last part of the field, or all of it if that part is not unique."""
     last = [axis.field.rsplit(".", 1)[-1] for axis in axes]
     return [
         axis.field if name in taken or last.count(name) > 1 else name for axis, name in zip(axes, last, strict=True)
@@ -95,7 +98,7 @@ def label_names(axes: Sequence[Axis], taken: Collection[str]) -> list[str]:
 
 
 def split(values: str) -> list[str]:
-    """The parts between commas that are in no brackets and no quotes."""
+    """Splits at commas outside of brackets and quotes."""
     parts, depth, quote = [""], 0, ""
     for c in values:
         if quote:

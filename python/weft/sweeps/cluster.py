@@ -1,4 +1,4 @@
-"""The runs of a sweep on a Dask cluster: one of Slurm's jobs, or one that is named by its address.
+"""The runs of a sweep on a Dask cluster: in jobs of Slurm, or at the address of a scheduler.
 
 Only specs and errors go over the network: a worker writes a run's results to the sweep's folder.
 """
@@ -33,31 +33,31 @@ if TYPE_CHECKING:
     from weft.sweeps.worker import Failure
 
 MAX_SUBMITTED = 1000
-"""Runs that a scheduler knows of at a time."""
+"""Maximum number of runs that a scheduler holds at a time."""
 
 CONNECT_TIMEOUT_S = 10
-"""For a scheduler to answer."""
+"""Timeout of the connection to a scheduler."""
 
 SLURM_JOB = {"cores": "1", "memory": "2GB"}
-"""What a job has of these unless somebody says otherwise."""
+"""Defaults of a job, if neither the options nor the configuration sets them."""
 
 
 class ClusterRunner:
-    """Runs specs on a cluster, which begins with the first that has no results and ends with the runner.
+    """Runs specs on a cluster. It starts with the first run that has no results and ends with the runner.
 
     Raises:
-        RequirementError: No scheduler answers, it has gone, or a worker is not fit.
+        RequirementError: No scheduler answers, the scheduler has ended, or a worker cannot run Weft.
         OutputError: Results cannot be written.
     """
 
     def __init__(self, folder: Path, executor: Executor, *, most: int, force: bool) -> None:
-        """Runs nothing yet.
+        """Creates a runner that has started nothing.
 
         Args:
-            folder: The sweep's, which workers must see under the same path.
+            folder: The folder of the sweep, which workers must see under the same path.
             executor: The machines.
-            most: Runs that there may be at a time.
-            force: Run what needs more memory than a machine has free.
+            most: Maximum number of concurrent runs.
+            force: Run experiments that need more memory than a machine has free.
         """
         self._folder = folder.absolute()
         self._executor = replace(executor, workers=min(executor.workers or most, most))
@@ -74,11 +74,11 @@ class ClusterRunner:
         self._stack.__exit__(kind, error, trace)
 
     def run_all(self, runs: Sequence[Planned], on_done: Callable[[Planned, Failure | None], None]) -> None:
-        """Runs what has no results yet.
+        """Runs everything that has no results yet.
 
         Args:
-            runs: With keys of their own.
-            on_done: Told of each run that ends, in any order.
+            runs: The runs, with distinct keys.
+            on_done: Called for each run that ends, in any order.
         """
         from distributed import as_completed
 
@@ -124,7 +124,7 @@ def _outcome(future: Future[WorkerError | None], run: Planned, folder: Path) -> 
 
 @contextmanager
 def _connected(executor: Executor, folder: Path) -> Iterator[Client]:
-    """A client of the cluster. Dask says nothing by itself; what goes wrong is said in one line."""
+    """Connects to the cluster. Dask itself prints nothing; an error becomes one line."""
     try:
         import dask
         from distributed import Client
@@ -154,10 +154,10 @@ def _connected(executor: Executor, folder: Path) -> Iterator[Client]:
 
 
 def _certificates(address: str) -> Security | None:
-    """What Dask's configuration has for an address with TLS.
+    """Returns the TLS settings of Dask's configuration for an address.
 
     Raises:
-        RequirementError: It has nothing, or what it names cannot be used.
+        RequirementError: There are none, or they cannot be used.
     """
     from distributed import Security
 
@@ -167,7 +167,7 @@ def _certificates(address: str) -> Security | None:
     security = Security(require_encryption=True)
     try:
         context = security.get_connection_args("client")["ssl_context"]
-    except (OSError, ValueError) as error:  # that of a certificate is an OSError
+    except (OSError, ValueError) as error:  # errors of a certificate are OSErrors
         raise RequirementError(
             f"--cluster {address}: certificates cannot be used: {_terse(error)}; {allowed}"
         ) from None
@@ -178,16 +178,18 @@ def _certificates(address: str) -> Security | None:
 
 @contextmanager
 def _on_slurm(executor: Executor, folder: Path) -> Iterator[SLURMCluster]:
-    """Workers in jobs of Slurm; the scheduler is in this process. A job that ends before the sweep has a successor.
+    """Starts workers in jobs of Slurm; the scheduler is in this process.
+
+    A job that ends too early is replaced.
 
     All connections are encrypted, and both ends prove that they belong to this sweep.
 
-    What the options do not say is taken from dask-jobqueue's own configuration, `jobqueue.slurm` of
-    ~/.config/dask/jobqueue.yaml, and what that does not say from `SLURM_JOB`.
+    Settings that the options lack are those of dask-jobqueue's own configuration, `jobqueue.slurm`
+    of ~/.config/dask/jobqueue.yaml, and otherwise those of `SLURM_JOB`.
 
     Raises:
-        RequirementError: There is no dask-jobqueue or no Slurm, or Slurm refuses a job.
-        UsageError: The folder's path cannot stand in a job's script.
+        RequirementError: dask-jobqueue or Slurm is missing, or Slurm refuses a job.
+        UsageError: The path of the folder cannot be written in the script of a job.
     """
     try:
         from dask_jobqueue.slurm import SLURMCluster
@@ -214,7 +216,7 @@ def _on_slurm(executor: Executor, folder: Path) -> Iterator[SLURMCluster]:
     cores = int(job["cores"])
     cluster = SLURMCluster(
         **given | job | {"cores": cores},
-        processes=cores,  # of one thread each
+        processes=cores,  # one thread per process
         log_directory=str(logs),
         security=security,
         shared_temp_directory=str(logs),
@@ -228,17 +230,18 @@ def _on_slurm(executor: Executor, folder: Path) -> Iterator[SLURMCluster]:
         cluster.adapt(minimum_jobs=jobs, maximum_jobs=jobs)
         yield cluster
     finally:
-        with suppress(AssertionError):  # a job that could not be submitted
+        with suppress(AssertionError):  # a job that was not submitted
             cluster.close()
 
 
 def _security() -> Security:
-    """The certificates that Dask's configuration names; where it names none, some that are made for this sweep.
+    """Returns the certificates that Dask's configuration names, or creates certificates for this sweep.
 
-    The jobs read the latter from files of the folder `slurm`, which only this user may open and which go at the end.
+    The jobs read created certificates from the folder `slurm`, which only this user may open and
+    which is removed at the end.
 
     Raises:
-        ImportError: There is no cryptography to make them with.
+        ImportError: The package cryptography is missing.
     """
     from dask import config
     from distributed import Security
@@ -250,10 +253,10 @@ def _security() -> Security:
 
 
 def _check_job(script: str) -> None:
-    """Asks Slurm whether it takes such a job, for dask-jobqueue keeps trying without a word.
+    """Checks that Slurm accepts such a job, because dask-jobqueue would retry without a message.
 
     Raises:
-        RequirementError: It does not.
+        RequirementError: Slurm refuses it.
     """
     with tempfile.NamedTemporaryFile("w", suffix=".sh") as file:
         file.write(script)
@@ -265,5 +268,5 @@ def _check_job(script: str) -> None:
 
 
 def _terse(error: BaseException) -> str:
-    """The first line of an error."""
+    """Returns the first line of an error."""
     return next(iter(str(error).splitlines()), type(error).__name__)

@@ -1,4 +1,4 @@
-"""What `weft sweep` does: plans, runs what is missing, and puts the tables together."""
+"""The work of `weft sweep`: plans, executes the missing runs, and assembles the tables."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Outcome:
     """Number of runs whose results existed before."""
     failures: tuple[Failure, ...]
     unfinished: dict[str, Unfinished]
-    """The rows that the end of the runs cut off, by table."""
+    """The unfinished rows of each table."""
     force: bool
 
     @property
@@ -55,7 +55,7 @@ class Outcome:
         ]
 
     def unfinished_lines(self) -> list[str]:
-        """For each table, how many of its rows the end of the runs cut off, in a line."""
+        """Returns one line per table with unfinished rows."""
         return [
             f"{found.count:,} of {found.rows:,} {table} had not ended, in {found.runs:,} of {len(self.sweep.runs):,} "
             f"runs: their {COMPLETION[table]} is null"
@@ -83,18 +83,18 @@ def run_sweep(
     force: bool,
     show: Callable[[float, str], None],
 ) -> Outcome:
-    """Runs everything that has no results in the folder yet, and writes tables of all results.
+    """Executes every run that has no results in the folder yet, and writes the tables of all results.
 
     Args:
-        sweep: What to run.
-        folder: A new folder, or one of an earlier sweep.
+        sweep: The sweep.
+        folder: A new folder, or that of an earlier sweep.
         executor: The machines.
         force: Run experiments that need more memory than a machine has free.
         show: Called with the part of the work that is done, 0 to 1, and with the number of runs in words.
 
     Raises:
         StoppedError: Ctrl-C.
-        WeftError: The sweep cannot go on.
+        WeftError: The sweep cannot continue.
     """
     if check_exclusive(sweep, executor):
         executor = replace(executor, workers=1)
@@ -121,7 +121,8 @@ def run_sweep(
                 with make_runner(folder, executor, most=len(missing), force=force) as runner:
                     runner.run_all(list(missing.values()), on_done)
             except KeyboardInterrupt:
-                # More than were reported: some ended while others were being stopped.
+                # This may exceed the number that was reported: some runs ended while others were
+                # being stopped.
                 kept = sum(store.is_complete(store.results_of(folder, key)) for key in distinct)
                 line = f"stopped; {kept} of {len(distinct)} runs are in {folder}; the same command runs the others"
                 raise StoppedError(line) from None
@@ -135,10 +136,10 @@ def run_sweep(
 
 
 def check_exclusive(sweep: Sweep, executor: Executor) -> bool:
-    """Does a run of these need a machine to itself?
+    """Returns whether one of these runs needs a machine to itself.
 
     Raises:
-        UsageError: It does, and is to go to another machine.
+        UsageError: It does, and the sweep uses other machines.
     """
     exclusive = {level["name"] for level in api.registry()["levels"] if level["exclusive"]} & sweep.level
     if exclusive and (executor.address is not None or executor.slurm is not None):

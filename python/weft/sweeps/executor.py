@@ -1,4 +1,4 @@
-"""The machines on which the runs of a sweep take place: `--cluster` and `--workers`."""
+"""The machines on which a sweep runs: `--cluster` and `--workers`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SLURM_OPTIONS = {
     "queue": _ONE_LINE,
     "walltime": r"(?:[0-9]{1,3}-)?[0-9]{1,3}:[0-5][0-9]:[0-5][0-9]",
 }
-"""Options after `slurm:`, and the form of their values; each becomes a line of a job's script."""
+"""Options after `slurm:`, with the form of their values; each becomes a line of a job's script."""
 
 
 @dataclass(frozen=True)
@@ -28,18 +28,18 @@ class Executor:
     """The machines of a sweep."""
 
     address: str | None = None
-    """Address of a Dask scheduler that is there already."""
+    """Address of a running Dask scheduler."""
     slurm: dict[str, str] | None = None
-    """Options of the jobs that Slurm is asked for."""
+    """Options of Slurm jobs."""
     workers: int | None = None
-    """Concurrent runs: processes of one thread each. None: one per core of this machine."""
+    """Number of concurrent runs, each in a process with one thread. None: one per core of this machine."""
 
     @classmethod
     def parse(cls, cluster: str | None, workers: int | None) -> Self:
-        """Reads what was given as `--cluster` and `--workers`.
+        """Parses the values of `--cluster` and `--workers`.
 
         Raises:
-            UsageError: It names no machines, or says two things at once.
+            UsageError: The values do not name machines, or contradict each other.
         """
         if cluster is None:
             return cls(workers=workers)

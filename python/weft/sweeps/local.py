@@ -1,4 +1,4 @@
-"""The runs of a sweep in processes on this machine, which are connected with pipes and use no network."""
+"""The runs of a sweep in processes on this machine, which communicate over pipes and use no network."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
     from weft.sweeps.plan import Planned
 
 MAX_TRIES = 4
-"""Attempts at a run whose worker was killed each time."""
+"""Maximum number of attempts at a run whose worker was killed each time."""
 STOP_S = 0.5
-"""Seconds that workers have for ending by themselves."""
+"""Time in seconds for workers to end by themselves."""
 
 PROGRAM = "import sys; sys.path.append(sys.argv[1]); from weft.sweeps.worker import main; main()"
-"""Imports Weft from where it was imported here, and no module of the working directory."""
+"""A program that imports Weft from the folder of this package, and no module of the working directory."""
 PACKAGES = str(Path(__file__).parent.parent.parent)
 
 
@@ -45,7 +45,7 @@ class LocalRunner:
     """
 
     def __init__(self, folder: Path, workers: int, *, force: bool) -> None:
-        """Starts no process.
+        """Creates a runner that has started no process.
 
         Args:
             folder: The folder of the sweep.
@@ -76,9 +76,9 @@ class LocalRunner:
             self._messages.close()
 
     def run_all(self, runs: Sequence[Planned], on_done: Callable[[Planned, Failure | None], None]) -> None:
-        """Runs what has no results yet.
+        """Runs everything that has no results yet.
 
-        A run whose worker is killed is tried again in another one.
+        A run whose worker is killed is repeated by another worker.
 
         Args:
             runs: The runs, with distinct keys.
@@ -110,7 +110,7 @@ class LocalRunner:
                     on_done(run, failure_of(run, answer[0], self._folder))
 
     def _idle(self, selector: selectors.BaseSelector) -> _Worker | None:
-        """A worker without a run, perhaps a new one; None if there are enough."""
+        """Returns a worker without a run, which may be a new one; None if there are enough."""
         found = next((worker for worker in self._workers if worker.run is None), None)
         if found is None and len(self._workers) < self._max:
             if self._messages is None:
@@ -126,10 +126,10 @@ class LocalRunner:
         worker.end(STOP_S)
 
     def _killed(self, worker: _Worker) -> WorkerError:
-        """The error of a run whose workers all ended without an answer.
+        """Returns the error of a run whose workers all ended without an answer.
 
         Raises:
-            RequirementError: They cannot start.
+            RequirementError: Workers cannot start.
         """
         from weft.exit_codes import MISSING
 
@@ -149,12 +149,12 @@ class _Worker:
         command = [sys.executable, "-P", "-c", PROGRAM, PACKAGES]
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=messages)
         assert self.process.stdin is not None  # noqa: S101 - it is a pipe
-        assert self.process.stdout is not None  # noqa: S101 - likewise
+        assert self.process.stdout is not None  # noqa: S101 - it is a pipe
         self.input: IO[bytes] = self.process.stdin
         self.output: IO[bytes] = self.process.stdout
 
     def begin(self, run: Planned, folder: Path, *, force: bool) -> None:
-        """Starts a run. If the process has ended, its output says so."""
+        """Starts a run. If the process has ended, its output shows that."""
         self.run = run
         results = str(results_of(folder, run.key))
         job = {"spec": run.spec, "results": results, "build": build(), "force": force}
@@ -163,7 +163,7 @@ class _Worker:
             self.input.flush()
 
     def answer(self) -> tuple[Planned | None, list[WorkerError | None] | None]:
-        """The run that was under way, and the answer in a list; None if the process has ended without one."""
+        """Returns the current run, and the answer in a list; None if the process has ended without an answer."""
         run, self.run = self.run, None
         line = self.output.readline()
         if run is None or not line.endswith(b"\n"):
@@ -184,5 +184,5 @@ class _Worker:
 
 
 def cores() -> int:
-    """The number of processors that this process may use."""
+    """Returns the number of processors that this process may use."""
     return len(os.sched_getaffinity(0))

@@ -27,7 +27,7 @@ class Planned:
     """One run of a sweep."""
 
     point: tuple[int, ...]
-    """For each axis the index of its value."""
+    """Index of the value of each axis."""
     seed: int
     spec: str
     """The resolved spec as JSON, with the seed."""
@@ -37,7 +37,7 @@ class Planned:
 
 @dataclass(frozen=True)
 class Sweep:
-    """All of a sweep."""
+    """All runs of a sweep."""
 
     spec: Path
     overrides: tuple[str, ...]
@@ -45,15 +45,15 @@ class Sweep:
     seeds: int
     name: str
     level: frozenset[str]
-    """The levels at which there are runs."""
+    """The levels of the runs."""
     runs: tuple[Planned, ...]
 
     def changes(self, run: Planned) -> list[str]:
-        """The varied fields of a run, in the form that `--set` takes."""
+        """Returns the varied fields of a run, in the form that `--set` takes."""
         return [f"{axis.field}={axis.values[n]}" for axis, n in zip(self.axes, run.point, strict=True)]
 
     def command(self, run: Planned, *, force: bool) -> str:
-        """The command that runs one of the runs by itself."""
+        """Returns the command that repeats one of the runs."""
         sets = [word for change in (*self.overrides, *self.changes(run)) for word in ("--set", change)]
         words = ["weft", "run", str(self.spec), *sets, "--seed", str(run.seed), *(["--force"] if force else [])]
         return shlex.join(words)
@@ -67,18 +67,18 @@ def plan(
     *,
     force: bool,
 ) -> Sweep:
-    """Checks all runs of a sweep.
+    """Plans a sweep and checks all its runs.
 
     Args:
-        spec: The experiment's file.
-        overrides: Changes made in all runs, as `--set` takes them.
-        axes: What varies; None: what the spec's table `[sweep]` says.
-        seeds: Runs of each combination; None: likewise, or 1.
-        force: Run what needs more memory than a machine has free.
+        spec: The file of the experiment.
+        overrides: Changes in all runs, in the form that `--set` takes.
+        axes: The varied fields; None: those of the spec's table `[sweep]`.
+        seeds: Number of runs per combination; None: that of `[sweep]`, or 1.
+        force: Run experiments that need more memory than a machine has free.
 
     Raises:
-        SpecError: One of them is wrong.
-        UsageError: The axes are, together.
+        SpecError: A run is wrong.
+        UsageError: The axes contradict each other, or there are too many runs.
     """
     if axes is None or seeds is None:
         said = json.loads(api._parse(spec, overrides, force=force).spec()).get("sweep", {})  # noqa: SLF001
@@ -101,16 +101,16 @@ def plan_points(
     """Checks the runs of some combinations of values.
 
     Args:
-        spec: The experiment's file.
-        overrides: Changes made in all runs, as `--set` takes them.
+        spec: The file of the experiment.
+        overrides: Changes in all runs, in the form that `--set` takes.
         axes: Fields and their values.
-        points: For each axis the index of its value.
-        seeds: Runs of each combination, with seeds from the spec's own on.
-        first: The first of these after the spec's own.
-        force: Run what needs more memory than a machine has free.
+        points: Index of the value of each axis, per combination.
+        seeds: Number of runs per combination, with consecutive seeds from that of the spec.
+        first: Added to the seed of the spec.
+        force: Run experiments that need more memory than a machine has free.
 
     Raises:
-        SpecError: One of them is wrong.
+        SpecError: A run is wrong.
     """
     sweep = Sweep(spec, tuple(overrides), tuple(axes), seeds, "", frozenset(), ())
     planned: list[Planned] = []
@@ -119,7 +119,7 @@ def plan_points(
     for point in points:
         changes = sweep.changes(Planned(point, 0, "", ""))
         document = json.loads(api._parse(spec, [*overrides, *changes], force=force).spec())  # noqa: SLF001
-        document.pop("sweep", None)  # which is not of a single run
+        document.pop("sweep", None)  # not part of a single run
         name, start = document["name"], document["seed"] + first
         levels.add(document["level"])
         if start + seeds - 1 > HIGHEST_SEED:
@@ -145,7 +145,10 @@ def _axes(over: Sequence[str]) -> list[Axis]:
 
 @cache
 def build() -> str:
-    """The version, and a hash of the compiled simulator, so that a changed simulator has results of its own."""
+    """Returns the version and a hash of the compiled simulator.
+
+    A changed simulator has results of its own.
+    """
     return f"{_weft.__version__}+{_digest(Path(_weft.__file__))[:16]}"
 
 
@@ -160,7 +163,10 @@ def _digest(path: Path) -> str:
 
 
 def _files(part: Any) -> list[Path]:  # noqa: ANN401 - any JSON
-    """The files that a spec names; the simulator has already read them once. Their paths are made absolute."""
+    """Returns the files that a spec names; the simulator has already read them once.
+
+    Their paths are made absolute.
+    """
     found: list[Path] = []
     if isinstance(part, list):
         for item in part:

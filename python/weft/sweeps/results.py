@@ -29,11 +29,11 @@ class Sweep:
     """
 
     def __init__(self, folder: Path, document: dict[str, Any]) -> None:
-        """Takes what `read` has found.
+        """Creates the results from a folder that `read` has checked.
 
         Args:
             folder: The folder of the sweep.
-            document: Its `sweep.json`.
+            document: The content of its `sweep.json`.
         """
         self.folder = folder
         self.name: str = document["name"]

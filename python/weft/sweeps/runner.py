@@ -1,4 +1,4 @@
-"""Chooses what runs the specs of a sweep: processes of this machine, or a Dask cluster."""
+"""Runners of a sweep's specs: processes of this machine, or a Dask cluster."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Runner(Protocol):
-    """Runs specs, and writes their results to the folder of a sweep."""
+    """A runner executes specs, and writes their results to the folder of a sweep."""
 
     def __enter__(self) -> Self: ...
 
@@ -26,7 +26,7 @@ class Runner(Protocol):
     ) -> None: ...
 
     def run_all(self, runs: Sequence[Planned], on_done: Callable[[Planned, Failure | None], None]) -> None:
-        """Runs what has no results yet.
+        """Runs everything that has no results yet.
 
         Args:
             runs: The runs, with distinct keys.
@@ -40,7 +40,7 @@ def make_runner(folder: Path, executor: Executor, *, most: int, force: bool) -> 
     Args:
         folder: The folder of the sweep.
         executor: The machines.
-        most: Maximum number of runs at a time that make sense.
+        most: Maximum number of concurrent runs that is useful.
         force: Run experiments that need more memory than is free.
     """
     if executor.address is None and executor.slurm is None:

@@ -1,8 +1,8 @@
 """The folder of a sweep: results of runs by key, and tables of all of them with labels.
 
-runs/KEY[:2]/KEY[2:]/       one run: its tables and manifest, complete or absent
-tables/TABLE/00000.parquet  the rows of all runs of the sweep as last requested, in its order
-sweep.json                  what was requested, and which key belongs to which run
+- `runs/KEY[:2]/KEY[2:]/`: one run, its tables and manifest, complete or absent.
+- `tables/TABLE/00000.parquet`: the rows of all runs of the latest sweep, in its order.
+- `sweep.json`: the latest sweep, and the key of each of its runs.
 """
 
 from __future__ import annotations
@@ -31,16 +31,22 @@ if TYPE_CHECKING:
 DOCUMENT = "sweep.json"
 
 ROWS_PER_PART = 4_000_000
-"""Maximum rows in memory, apart from those of one run, while tables are assembled; then a file is full."""
+"""Number of rows at which a file of a table is full.
+
+While tables are assembled, no more than these and those of one run are in memory.
+"""
 
 
 def results_of(folder: Path, key: str) -> Path:
-    """Where the results of a run are: in a subfolder, because folders with very many entries are slow."""
+    """Returns the folder of a run's results.
+
+    It is in a subfolder, because folders with very many entries are slow.
+    """
     return folder / "runs" / key[:2] / key[2:]
 
 
 def is_complete(results: Path) -> bool:
-    """Are a run's results there, and complete? Of tables only the ends are read."""
+    """Returns whether a run's results exist and are complete. Only the ends of tables are read."""
     manifest = _manifest(results)
     if manifest is None or manifest["partial"]:
         return False
@@ -48,7 +54,7 @@ def is_complete(results: Path) -> bool:
 
 
 def _has_both_ends(file: Path) -> bool:
-    """Does a Parquet file begin and end as one does? One that was cut off does not."""
+    """Returns whether a Parquet file has its first and last bytes; a truncated file lacks the last ones."""
     try:
         with file.open("rb") as content:
             first = content.read(4)
@@ -60,11 +66,11 @@ def _has_both_ends(file: Path) -> bool:
 
 @contextmanager
 def opened(folder: Path, what: str = "sweep") -> Iterator[None]:
-    """Locks a folder against other sweeps, creates it if needed, and removes what killed sweeps left.
+    """Locks a folder against other sweeps, creates it if needed, and removes leftovers of killed sweeps.
 
     Args:
         folder: A new folder, or one with a document `{what}.json`.
-        what: What the folder is of, such as a sweep.
+        what: The kind of the folder, such as sweep.
 
     Raises:
         OutputError: It is not the folder of a sweep, another sweep is using it, or it cannot be written.
@@ -82,7 +88,7 @@ def opened(folder: Path, what: str = "sweep") -> Iterator[None]:
         except BlockingIOError:
             raise OutputError(f"--out {folder}: another {what} is using it; allowed: one at a time") from None
         except OSError:
-            pass  # a file system without locks
+            pass  # the file system has no locks
         others = [path.name for path in folder.iterdir() if not path.name.startswith(PREFIX)]
         if others and f"{what}.json" not in others:
             raise OutputError(f"--out {folder}: is not the folder of a {what}; {allowed}")
@@ -96,7 +102,7 @@ def opened(folder: Path, what: str = "sweep") -> Iterator[None]:
 
 
 def write_document(folder: Path, document: dict[str, Any], name: str = DOCUMENT) -> None:
-    """Writes a document, such as what the sweep is, in one step."""
+    """Writes a document, such as that of the sweep, all or nothing."""
     with locked_folder(folder) as unfinished:
         new = unfinished / name
         new.write_text(json.dumps(document, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
@@ -105,11 +111,11 @@ def write_document(folder: Path, document: dict[str, Any], name: str = DOCUMENT)
 
 @dataclass(frozen=True)
 class Unfinished:
-    """Rows of a table that the end of the runs cut off."""
+    """Unfinished rows of a table: flows or jobs that the end of their run cut off."""
 
     count: int = 0
     rows: int = 0
-    """All rows of the table."""
+    """Number of such rows."""
     runs: int = 0
     """Number of runs that have such rows."""
 
@@ -129,9 +135,9 @@ def count_unfinished(folder: Path, runs: Sequence[Planned]) -> dict[str, Unfinis
 def write_tables(folder: Path, sweep: Sweep, runs: Sequence[Planned]) -> dict[str, Path]:
     """Assembles the tables of these runs.
 
-    A table's own columns follow those of the axes, `seed`, and `run`, the run's key. The last columns of `flows` are
-    those of `weft.slowdown.add_slowdown`. Rows are in the order of the sweep. Columns that a run's level lacks are null
-    in its rows.
+    The columns of the axes, `seed` and `run`, the run's key, precede a table's own columns. The
+    last columns of `flows` are those of `weft.slowdown.add_slowdown`. Rows are in the order of the
+    sweep. Columns that a run's level lacks are null in its rows.
 
     Returns:
         The folder of each table that a run has.
@@ -145,7 +151,7 @@ def write_tables(folder: Path, sweep: Sweep, runs: Sequence[Planned]) -> dict[st
             (unfinished / table).mkdir()
             counts = {run: rows[run].get(table, 0) for run in runs}
             for part, frame in enumerate(_parts(folder, table, empty, counts, labels)):
-                # A name's width is fixed, so that the order of names is that of rows.
+                # Names have a fixed width, so that their order is that of the rows.
                 frame.write_parquet(unfinished / table / f"{part:05}.parquet")
         if tables.exists():
             shutil.rmtree(tables)
@@ -153,7 +159,7 @@ def write_tables(folder: Path, sweep: Sweep, runs: Sequence[Planned]) -> dict[st
 
 
 def _counted(folder: Path, runs: Sequence[Planned]) -> tuple[dict[Planned, dict[str, int]], dict[str, Planned]]:
-    """How many rows each run has in each of its tables, and a run of each level."""
+    """Returns the number of rows of each table of each run, and a run of each level."""
     rows: dict[Planned, dict[str, int]] = {}
     levels: dict[str, Planned] = {}
     for run in runs:
@@ -167,7 +173,7 @@ def _counted(folder: Path, runs: Sequence[Planned]) -> tuple[dict[Planned, dict[
 
 
 def _columns(folder: Path, rows: dict[Planned, dict[str, int]]) -> dict[str, pl.DataFrame]:
-    """The columns of each table that one of these runs has, without rows; they depend on the level alone."""
+    """Returns the columns of each table that a run has, without rows; they depend only on the level."""
     import polars as pl
 
     found: dict[str, pl.DataFrame] = {}
@@ -183,7 +189,7 @@ def _labels(sweep: Sweep, runs: Sequence[Planned], taken: set[str]) -> dict[Plan
     import polars as pl
 
     names = label_names(sweep.axes, taken | {"seed", "run"})
-    # Series, for a literal has the width of its own value alone.
+    # Series, because the type of a literal is only as wide as its own value.
     values = [pl.Series(name, axis.labels()) for name, axis in zip(names, sweep.axes, strict=True)]
 
     def of(run: Planned) -> list[pl.Expr]:
@@ -196,13 +202,13 @@ def _labels(sweep: Sweep, runs: Sequence[Planned], taken: set[str]) -> dict[Plan
 def _parts(
     folder: Path, table: str, empty: pl.DataFrame, counts: dict[Planned, int], labels: dict[Planned, list[pl.Expr]]
 ) -> Iterator[pl.DataFrame]:
-    """The rows of all runs, file by file; at least one file, which has the columns.
+    """Yields the rows of all runs, file by file; at least one file, which has the columns.
 
     Args:
-        folder: The sweep's.
-        table: Its name.
-        empty: Its own columns.
-        counts: How many rows of it each run has.
+        folder: The folder of the sweep.
+        table: Name of the table.
+        empty: Its own columns, without rows.
+        counts: Number of its rows in each run.
         labels: The columns before its own.
     """
     import polars as pl

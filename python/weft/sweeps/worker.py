@@ -1,7 +1,7 @@
-"""A run of a sweep, as a worker does it: a process of the local pool, or one of a Dask cluster.
+"""Execution of a run of a sweep in a worker: a process of the local pool, or one of a Dask cluster.
 
-A process of the local pool reads jobs from standard input and writes one answer per job to standard output, as lines of
-JSON. It ends when its standard input does, also in the midst of a run.
+A process of the local pool reads jobs from standard input and writes one answer per job to standard
+output, as lines of JSON. It ends when its standard input ends, also in the middle of a run.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def run_on_worker(spec: str, results: str, wanted: str, *, force: bool) -> Worke
     Args:
         spec: The resolved spec as JSON.
         results: The folder of the results.
-        wanted: The build of Weft that the results are of.
+        wanted: The build of Weft that must create the results.
         force: Run it even if it needs more memory than is free.
     """
     _record_panics()
@@ -68,9 +68,9 @@ def run_on_worker(spec: str, results: str, wanted: str, *, force: bool) -> Worke
             shutil.rmtree(folder, ignore_errors=True)
             experiment = _weft.Experiment.parse(spec, [], None, force)
             experiment.run(1, False, None, folder)  # noqa: FBT003
-    except BaseException as error:  # noqa: BLE001 - a panic is no Exception, and must not end the worker
+    except BaseException as error:  # noqa: BLE001 - a panic is not an Exception; it must not end the worker
         if is_complete(folder):
-            return None  # another worker, which the scheduler had given up, was quicker
+            return None  # a worker that the scheduler had given up was faster
         from weft.exit_codes import describe
 
         line, code = describe(error)

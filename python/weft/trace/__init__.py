@@ -1,17 +1,17 @@
 """Packets of a run as a pcapng file, which Wireshark and tshark read.
 
->>> import weft
->>> result = weft.run(experiment)  # doctest: +SKIP
->>> weft.trace.write(result, "r0.pcapng")  # doctest: +SKIP
+>>> import weft >>> result = weft.run(experiment)  # doctest: +SKIP >>> weft.trace.write(result,
+"r0.pcapng")  # doctest: +SKIP
 
-The experiment needs a probe of kind `packets`. Each of its places becomes an interface of the file. A node's interface
-has what the node sends and receives; the times are those at which a packet has left or has arrived. A link's interface
-has what arrives over the link.
+The experiment needs a probe of kind `packets`. Each place of capture becomes an interface of the
+file. The interface of a node has the packets that the node sends and receives; their times are
+those of departure and arrival. The interface of a link has the packets that arrive over the link.
 
-Headers are those of TCP over IPv4. Where a transport has several subflows they are those of multipath TCP (RFC 8684):
-MP_CAPABLE, MP_JOIN with HMACs that fit the keys, DSS, and, where a probe of kind `flow` is on record too, MP_PRIO. The
-simulator suppresses a subflow without a packet, so MP_PRIO is on the subflow's next one. Timestamps are read from a
-clock of one millisecond where the packet is captured. Payload is left out.
+Headers are those of TCP over IPv4. If a transport has several subflows, headers are those of
+multipath TCP (RFC 8684): MP_CAPABLE, MP_JOIN with HMACs that fit the keys, and DSS. They include
+MP_PRIO if the run also has a probe of kind `flow`. The simulator suppresses a subflow without a
+packet, so MP_PRIO is on the next packet of the subflow. Timestamps are read from a clock of one
+millisecond at the place of capture. Payload is left out.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class TraceFile:
-    """What is in a file."""
+    """The content of a file."""
 
     file: Path
     packets: dict[str, int]
-    """By place of capture."""
+    """Number of packets by place of capture."""
 
 
 def write(run: Result | str | PathLike[str], file: str | PathLike[str]) -> TraceFile:
-    """Writes the packets on record.
+    """Writes the recorded packets.
 
     Args:
         run: A result, or the folder of one.
@@ -50,7 +50,7 @@ def write(run: Result | str | PathLike[str], file: str | PathLike[str]) -> Trace
 
     Raises:
         OutputError: The file exists, or cannot be written.
-        UsageError: The folder holds no run, or the run has no packets on record, or links whose delay changes.
+        UsageError: The folder is not that of a run, no packets were recorded, or the delay of a link changes.
     """
     from weft.api import Result
     from weft.output import new_file
@@ -62,7 +62,7 @@ def write(run: Result | str | PathLike[str], file: str | PathLike[str]) -> Trace
     if not named:
         raise UsageError('trace: no packets are on record; allowed: a run with a probe of kind "packets"')
     if any(event.get("delay") for event in spec.get("events", [])):
-        # When a packet has left is when it arrives less the delay.
+        # A packet leaves at its time of arrival minus the delay.
         raise UsageError("trace: events change the delay of links; allowed: events that change rate or state")
     path = Path(file)
     with new_file(path) as new, new.open("wb") as to:
@@ -95,9 +95,10 @@ def _write(writer: Writer, result: Result, places: list[str]) -> dict[str, int]:
 
 
 def _views(links: pl.DataFrame, named: list[str]) -> tuple[pl.DataFrame, list[str]]:
-    """Which links each place of capture sees, how long before its arrival a packet, and whether outbound; their names.
+    """Returns the links that each place of capture sees, and the names of the places.
 
-    A node is one place; a layer is as many as it has links.
+    A row also has the time between capture and arrival of a packet, and whether it is outbound. A
+    node is one place; a layer is as many places as it has links.
     """
     import polars as pl
 

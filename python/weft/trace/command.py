@@ -1,4 +1,4 @@
-"""What `weft trace` does with a spec: runs it with packets on record."""
+"""The work of `weft trace` with a spec: runs it with a probe of packets."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def record(
     spec: Path, overrides: Sequence[str], at: Sequence[str], progress: Callable[[Progress], bool | None]
 ) -> api.Result:
-    """Runs a spec with the packets of these places on record, beside those that it has on record itself.
+    """Runs a spec and records the packets of these places, in addition to those of its own probes.
 
     Raises:
         SpecError: The spec is wrong, or there is no such place.
@@ -30,7 +30,7 @@ def record(
         probes.append({"kind": "packets", "at": list(at)})
     if not any(probe["kind"] == "packets" for probe in probes):
         raise UsageError('trace: says no place; allowed: --at NODE or --at "FROM->TO", or a probe of kind "packets"')
-    # Which subflows are suppressed, for MP_PRIO.
+    # MP_PRIO needs the times at which subflows are suppressed.
     if any(transport.get("subflows", 1) > 1 for transport in document["transports"].values()):
         probes.append({"kind": "flow"})
     result = api.run(document | {"probes": probes}, progress=progress)

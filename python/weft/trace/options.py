@@ -17,93 +17,102 @@ DATA_FIN, DSN_8, DSN, ACK_8, ACK = 0x10, 0x08, 0x04, 0x02, 0x01
 
 
 def padded(options: bytes) -> bytes:
-    """With no-operations in front, so that the header ends at a word; at most 40 bytes fit."""
+    """Pads options with no-operations in front, so that the header ends at a word; at most 40 bytes fit."""
     whole = bytes([1]) * (-len(options) % 4) + options
     assert len(whole) <= 40, "a TCP header holds 40 bytes of options"  # noqa: S101
     return whole
 
 
 def max_segment_size(size: int) -> bytes:
-    """RFC 9293, section 3.2."""
+    """Returns the option of RFC 9293, section 3.2."""
     return struct.pack("!BBH", 2, 4, min(size, 0xFFFF))
 
 
 def window_scale(shift: int) -> bytes:
-    """RFC 7323, section 2.2."""
+    """Returns the option of RFC 7323, section 2.2."""
     return struct.pack("!BBB", 3, 3, shift)
 
 
 SACK_PERMITTED = struct.pack("!BB", 4, 2)
-"""RFC 2018, section 2."""
+"""The option of RFC 2018, section 2."""
 
 
 def sack(first: int, end: int) -> bytes:
-    """One block (RFC 2018, section 3): its first sequence number and the one after its last."""
+    """Returns one block (RFC 2018, section 3): its first sequence number, and the one after its last."""
     return struct.pack("!BBII", 5, 10, first, end)
 
 
 def timestamps(value: int, echo: int) -> bytes:
-    """RFC 7323, section 3.2."""
+    """Returns the option of RFC 7323, section 3.2."""
     return struct.pack("!BBII", 8, 10, value & 0xFFFFFFFF, echo & 0xFFFFFFFF)
 
 
 @dataclass(frozen=True)
 class Key:
-    """An end's key of a multipath connection, of eight bytes."""
+    """The key of one end of a multipath connection, eight bytes."""
 
     key: bytes
 
     @property
     def token(self) -> bytes:
-        """The most significant 32 bits of its hash (RFC 8684, section 3.2)."""
+        """Returns the most significant 32 bits of the key's hash (RFC 8684, section 3.2)."""
         return hashlib.sha256(self.key).digest()[:4]
 
     @property
     def first_data(self) -> int:
-        """The initial data sequence number: the least significant 64 bits of its hash (RFC 8684, section 3.1)."""
+        """Returns the initial data sequence number.
+
+        It is the least significant 64 bits of the key's hash (RFC 8684, section 3.1).
+        """
         return int.from_bytes(hashlib.sha256(self.key).digest()[-8:], "big")
 
 
 def _multipath(subtype: int, flags: int, rest: bytes) -> bytes:
-    """`flags` are the four bits beside the subtype."""
+    """Returns a multipath option; `flags` are the four bits next to the subtype."""
     return struct.pack("!BBB", 30, len(rest) + 3, subtype << 4 | flags) + rest
 
 
 def mp_capable(*keys: Key, data_length: int | None = None) -> bytes:
-    """MP_CAPABLE of a SYN (no key), a SYN/ACK (the receiver's) or what follows (both, or both and a length of data)."""
+    """Returns MP_CAPABLE.
+
+    A SYN has no key, a SYN/ACK the receiver's; a later packet has both, or both and a data length.
+    """
     rest = bytes([HMAC_SHA256]) + b"".join(key.key for key in keys)
     return _multipath(MP_CAPABLE, VERSION, rest if data_length is None else rest + struct.pack("!H", data_length))
 
 
 def join_syn(address: int, receiver: Key, nonce: bytes) -> bytes:
-    """MP_JOIN of a SYN (RFC 8684, figure 5)."""
+    """Returns MP_JOIN of a SYN (RFC 8684, figure 5)."""
     return _multipath(MP_JOIN, 0, bytes([address]) + receiver.token + nonce)
 
 
 def join_syn_ack(address: int, sender: Key, receiver: Key, nonces: tuple[bytes, bytes]) -> bytes:
-    """MP_JOIN of a SYN/ACK (figure 6): 64 bits of the receiver's HMAC, and its nonce, the second of the two."""
+    """Returns MP_JOIN of a SYN/ACK (figure 6): 64 bits of the receiver's HMAC, and its nonce, the second one."""
     theirs, ours = nonces
     code = hmac.digest(receiver.key + sender.key, ours + theirs, "sha256")[:8]
     return _multipath(MP_JOIN, 0, bytes([address]) + code + ours)
 
 
 def join_ack(sender: Key, receiver: Key, nonces: tuple[bytes, bytes]) -> bytes:
-    """MP_JOIN of the third packet (figure 7): 160 bits of the sender's HMAC."""
+    """Returns MP_JOIN of the third packet (figure 7): 160 bits of the sender's HMAC."""
     ours, theirs = nonces
     return _multipath(MP_JOIN, 0, bytes(1) + hmac.digest(sender.key + receiver.key, ours + theirs, "sha256")[:20])
 
 
 def data_ack(number: int) -> bytes:
-    """A DSS that only acknowledges."""
+    """Returns a DSS that only acknowledges."""
     return _multipath(DSS, 0, struct.pack("!BQ", ACK | ACK_8, number % 2**64))
 
 
 def data_mapping(acked: int, number: int, offset: int, length: int, *, fin: bool) -> bytes:
-    """A DSS that maps `length` bytes, a DATA_FIN counted, from `offset` of the subflow (1: the first) to the data."""
+    """Returns a DSS that maps `length` bytes from `offset` of the subflow (1: the first).
+
+    A DATA_FIN counts as a byte.
+    """
     flags = ACK | DSN | DSN_8 | (DATA_FIN if fin else 0)
     return _multipath(DSS, 0, struct.pack("!BIQIH", flags, acked % 2**32, number % 2**64, offset % 2**32, length))
 
 
 def mp_prio(*, backup: bool) -> bytes:
-    """MP_PRIO (RFC 8684, figure 13): is the subflow it is sent on to be used only if there is no other?"""
+    """Returns MP_PRIO (RFC 8684, figure 13); `backup` marks the subflow on which it is sent as a backup."""
     return _multipath(MP_PRIO, int(backup), b"")

@@ -12,13 +12,13 @@ if TYPE_CHECKING:
 
 _SECTION, _INTERFACE, _NAMES, _PACKET = 0x0A0D0D0A, 1, 4, 6
 _RAW_IP = 101
-"""Link type: packets begin with their IP header."""
+"""Link type of packets that begin with their IP header."""
 
 INBOUND, OUTBOUND = 1, 2
 
 
 class Writer:
-    """Writes blocks to a file, in the byte order of little-endian machines."""
+    """A writer of blocks, in the byte order of little-endian machines."""
 
     def __init__(self, file: BinaryIO, application: str) -> None:
         self._file = file
@@ -34,7 +34,7 @@ class Writer:
         return self._interfaces - 1
 
     def names(self, of: Mapping[IPv4Address, str]) -> None:
-        """Names of addresses."""
+        """Writes names of addresses."""
         records = b""
         for address, name in of.items():
             value = address.packed + name.encode() + b"\0"
@@ -42,7 +42,7 @@ class Writer:
         self._block(_NAMES, records + _END + _END)
 
     def packet(self, interface: int, time_ns: int, captured: bytes, length: int, direction: int | None) -> None:
-        """A packet of `length` bytes, of which the first were captured."""
+        """Writes a packet of `length` bytes, the first of which were captured."""
         head = struct.pack("<IIIII", interface, time_ns >> 32, time_ns & 0xFFFFFFFF, len(captured), length)
         options = b"" if direction is None else _option(2, struct.pack("<I", direction)) + _END
         self._block(_PACKET, head + _padded(captured) + options)
@@ -61,4 +61,4 @@ def _option(code: int, value: bytes) -> bytes:
 
 
 _END = _option(0, b"")
-"""Ends options, and a block's records of names."""
+"""The record that ends options and the names of a block."""

@@ -1,8 +1,8 @@
-"""From rows of the table `packets` to IPv4 packets with the headers that TCP and multipath TCP would give them.
+"""Conversion of rows of the table `packets` to IPv4 packets with headers of TCP and multipath TCP.
 
-The simulator's packets carry what the simulation needs. What they leave open is made up here, always the same for a
-seed: addresses, ports, initial sequence numbers, keys and nonces. Payload is zeros, and is left out of the file as by a
-capture of headers alone.
+The simulator's packets carry the data that the simulation needs. Other data is generated here,
+always the same for a seed: addresses, ports, initial sequence numbers, keys and nonces. Payload is
+zeros, and is left out of the file as in a capture of headers only.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Packet:
 
 @dataclass
 class Subflow:
-    """What a subflow's packets have in common, and what went before."""
+    """The constant data of a subflow's packets, and the state after its previous packets."""
 
     ends: tuple[IPv4Address, IPv4Address]
     ports: tuple[int, int]
@@ -64,19 +64,19 @@ class Subflow:
     """Initial sequence numbers of sender and receiver."""
     nonces: tuple[bytes, bytes]
     sent: int = 0
-    """Bytes that the sender has sent, as far as was seen."""
+    """Bytes that the sender has sent, as far as captured."""
     finished: bool = False
     answered: bool = False
-    """Has the receiver answered the FIN?"""
+    """Whether the receiver has answered the FIN."""
     backup: dict[int, bool] = field(default_factory=dict)
-    """What was last said of its priority, by place."""
+    """The priority that was last signalled, by place."""
     clocks: dict[tuple[int, bool], int] = field(default_factory=dict)
-    """The last timestamp seen at a place from the sender (true) or the receiver."""
+    """The last timestamp seen at a place, from the sender (true) or the receiver."""
 
 
 @dataclass(frozen=True)
 class Flow:
-    """What the packets of a flow have in common."""
+    """The constant data of a flow's packets."""
 
     sender: Key
     receiver: Key
@@ -88,22 +88,22 @@ class Flow:
     timestamps: bool
     selective: bool
     capable_by_data: bool
-    """Does the first data packet end the handshake, and carry the keys?"""
+    """Whether the first data packet ends the handshake and carries the keys."""
     window: int
     shift: int
 
     def offset(self, chunk: int) -> int:
-        """The first byte of a chunk in the connection's data."""
+        """Returns the position of the first byte of a chunk in the connection's data."""
         return chunk * self.mss if self.size is None else min(chunk * self.mss, self.size)
 
     @property
     def tells_end(self) -> bool:
-        """Does its last data packet carry a DATA_FIN? A first one that carries the keys has none."""
+        """Whether the last data packet carries a DATA_FIN. A first data packet that carries the keys does not."""
         return self.multipath and self.chunks is not None and not (self.capable_by_data and self.chunks == 1)
 
 
 class Segments:
-    """Makes packets of a run."""
+    """A generator of the packets of a run."""
 
     def __init__(self, result: Result) -> None:
         self._seed = result.manifest["seed"]
@@ -123,7 +123,7 @@ class Segments:
         self._sent = 0
 
     def make(self, packet: Packet) -> tuple[bytes, int]:
-        """The headers of a packet, and its length with its payload."""
+        """Returns the headers of a packet, and its length with its payload."""
         flow = self._flow(packet.flow)
         subflow = self._subflow(packet.flow, packet.subflow)
         forward = packet.kind in FROM_SENDER
@@ -193,7 +193,7 @@ class Segments:
         return hashlib.sha256(repr((self._seed, *what)).encode()).digest()[:length]
 
     def _priority(self, packet: Packet, subflow: Subflow) -> bytes:
-        """MP_PRIO, if congestion control has suppressed or released the subflow since its packet before."""
+        """Returns MP_PRIO if the algorithm has suppressed or released the subflow since its previous packet."""
         times, active = self._activity.get((packet.flow, packet.subflow), ([], []))
         last = bisect_right(times, packet.time_ns) - 1
         backup = last >= 0 and not active[last]
@@ -204,7 +204,7 @@ class Segments:
 
 
 def _tcp(packet: Packet, flow: Flow, subflow: Subflow) -> tuple[int, int, int, bytes]:
-    """Flags, sequence number, acknowledgement number, and options without timestamps."""
+    """Returns flags, sequence number, acknowledgement number, and options without timestamps."""
     ours, theirs = (first + 1 for first in subflow.first)
     end = ours + subflow.sent
     match packet.kind:
@@ -238,7 +238,7 @@ def _tcp(packet: Packet, flow: Flow, subflow: Subflow) -> tuple[int, int, int, b
 
 
 def _opening(packet: Packet, flow: Flow, subflow: Subflow) -> bytes:
-    """Options of a SYN or SYN/ACK."""
+    """Returns the options of a SYN or SYN/ACK."""
     common = (
         opt.max_segment_size(flow.mss) + (opt.SACK_PERMITTED if flow.selective else b"") + opt.window_scale(flow.shift)
     )
@@ -253,7 +253,7 @@ def _opening(packet: Packet, flow: Flow, subflow: Subflow) -> bytes:
 
 
 def _confirming(packet: Packet, flow: Flow, subflow: Subflow) -> bytes:
-    """Options of a handshake's third packet."""
+    """Returns the options of a handshake's third packet."""
     if not flow.multipath:
         return b""
     if packet.subflow == 0:
@@ -262,7 +262,7 @@ def _confirming(packet: Packet, flow: Flow, subflow: Subflow) -> bytes:
 
 
 def _mapping(packet: Packet, flow: Flow) -> bytes:
-    """Which of the connection's data a packet carries."""
+    """Returns the mapping of a packet to the connection's data."""
     if not flow.multipath:
         return b""
     if flow.capable_by_data and packet.subflow == 0 and packet.seq == 0:
@@ -274,7 +274,7 @@ def _mapping(packet: Packet, flow: Flow) -> bytes:
 
 
 def _acked(packet: Packet, flow: Flow, ours: int) -> bytes:
-    """Options of an acknowledgement."""
+    """Returns the options of an acknowledgement."""
     options = b""
     if packet.sack_from is not None and packet.sack_to is not None:
         options = opt.sack((ours + packet.sack_from) % 2**32, (ours + packet.sack_to) % 2**32)
@@ -285,14 +285,17 @@ def _acked(packet: Packet, flow: Flow, ours: int) -> bytes:
 
 
 def _timestamps(packet: Packet, subflow: Subflow, *, forward: bool) -> bytes:
-    """Clocks of a millisecond, as Linux has them, read when the place of capture sees a packet."""
+    """Returns the timestamps of a packet.
+
+    They are read from clocks of a millisecond, as in Linux, when the place of capture sees it.
+    """
     now = packet.time_ns // 1_000_000 + 1
     subflow.clocks[packet.place, forward] = now
     return opt.timestamps(now, subflow.clocks.get((packet.place, not forward), 0))
 
 
 def _activity(traces: pl.DataFrame) -> dict[tuple[int, int], tuple[list[int], list[bool]]]:
-    """Of each subflow on record times in nanoseconds, rising, and whether it is active from then on."""
+    """Returns, for each subflow, rising times in nanoseconds, and whether it is active from each on."""
     found: dict[tuple[int, int], tuple[list[int], list[bool]]] = {}
     for flow, subflow, time, active in (
         traces.drop_nulls("active").select("flow", "subflow", "time_s", "active").iter_rows()
@@ -304,12 +307,12 @@ def _activity(traces: pl.DataFrame) -> dict[tuple[int, int], tuple[list[int], li
 
 
 def _natural(name: str) -> tuple[int, str]:
-    """Sorts h2 before h10."""
+    """Returns a key that sorts h2 before h10."""
     return len(name), name
 
 
 def _checksum(data: bytes) -> int:
-    """RFC 1071; data of odd length does not occur."""
+    """Returns the checksum of RFC 1071; data of odd length does not occur."""
     total: int = sum(struct.unpack(f"!{len(data) // 2}H", data))
     while total >> 16:
         total = (total & 0xFFFF) + (total >> 16)
@@ -317,7 +320,7 @@ def _checksum(data: bytes) -> int:
 
 
 def packets(rows: pl.DataFrame) -> Iterator[Packet]:
-    """The packets of a table with the columns `time_ns` and `place` beside those of `packets`."""
+    """Yields the packets of a table with the columns `time_ns` and `place` besides those of `packets`."""
     names = tuple(Packet.__dataclass_fields__)
     for row in rows.select(names).iter_rows():
         yield Packet(*row)

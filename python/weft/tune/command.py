@@ -1,4 +1,7 @@
-"""What `weft tune` does: proposes trials, runs them, and checks the best one with seeds that it was not chosen by."""
+"""The work of `weft tune`.
+
+It proposes trials, runs them, and checks the best one with seeds that did not select it.
+"""
 
 from __future__ import annotations
 
@@ -33,20 +36,25 @@ BEST = "best.json"
 
 @dataclass(frozen=True)
 class Tuning:
-    """What is asked."""
+    """The settings of a tuning."""
 
     spec: Path
     overrides: tuple[str, ...]
     parameters: tuple[Parameter, ...]
     objective: Objective
     seeds: int
-    """Runs of each trial, with seeds from the spec's own on; as many again check the best trial."""
+    """Number of runs per trial, with consecutive seeds from the spec's.
+
+    As many other seeds check the best trial.
+    """
     batch_size: int
-    """Trials that are proposed before any of them has ended."""
+    """Number of trials that are proposed before any of them has ended."""
     force: bool
 
     def plan(self, values: Mapping[str, Any], *, first: int = 0) -> Sweep:
-        """The runs of a trial, or, without values, of the spec as it is; `first` is added to their seeds.
+        """Plans the runs of a trial or, without values, of the unchanged spec.
+
+        `first` is added to their seeds.
 
         Raises:
             SpecError: A value is wrong.
@@ -56,7 +64,7 @@ class Tuning:
         return plan_points(self.spec, self.overrides, axes, [point], self.seeds, first=first, force=self.force)
 
     def document(self) -> dict[str, Any]:
-        """The settings on which the results depend."""
+        """Returns the settings on which the results depend."""
         return {
             "spec": str(self.spec),
             "build": build(),
@@ -71,12 +79,12 @@ class Tuning:
 
 @dataclass(frozen=True)
 class Checked:
-    """The objective at seeds by which nothing was chosen: its mean and the 95% confidence interval of that."""
+    """The objective at seeds that selected nothing: its mean and the 95 % confidence interval of the mean."""
 
     by_seed: tuple[float | None, ...]
     mean: float | None
     low: float | None
-    """None for fewer than two seeds, as is `high`."""
+    """Lower end of the interval; like `high`, None for fewer than two seeds."""
     high: float | None
 
     def __str__(self) -> str:
@@ -87,7 +95,7 @@ class Checked:
 
     @classmethod
     def of(cls, values: Sequence[float | None]) -> Checked:
-        """Of a value for each seed; None: there is none."""
+        """Computes the mean and interval of the values of all seeds; a value is None if there is none."""
         import polars as pl
 
         from weft.stats import mean_ci
@@ -105,26 +113,26 @@ class Outcome:
     trials: tuple[Trial, ...]
     best: Trial
     command: str
-    """Runs the best trial."""
+    """The command that runs the best trial."""
     first_checked: int
-    """The first of the seeds that check it."""
+    """The first seed of the check."""
     checked: Checked
-    """The best trial."""
+    """The objective of the best trial."""
     given: Checked
-    """The spec as it was given."""
+    """The objective of the unchanged spec."""
     difference: Checked
-    """The best trial less the spec as it was given, seed by seed."""
+    """The best trial minus the unchanged spec, seed by seed."""
 
     def failed(self) -> list[Trial]:
-        """The trials without a result."""
+        """Returns the trials without a result."""
         return [trial for trial in self.trials if trial.objective is None]
 
     def ranked(self) -> list[Trial]:
-        """The trials that have a result, the best first."""
+        """Returns the trials with a result, the best first."""
         return _ranked(self.trials, self.tuning.objective)
 
     def document(self) -> dict[str, Any]:
-        """For JSON."""
+        """Returns the outcome as a document for JSON."""
         return {
             "out": str(self.folder),
             "trials": len(self.trials),
@@ -153,16 +161,16 @@ def run_tuning(
     """Runs all trials that have not ended yet, then the checks.
 
     Args:
-        tuning: What to run.
-        folder: A new folder, or one of an earlier tuning of the same.
-        trials: How many there are in the end.
+        tuning: The settings.
+        folder: A new folder, or that of an earlier tuning with equal settings.
+        trials: Total number of trials.
         executor: The machines.
         show: Called with the part of the work that is done, 0 to 1, and with the number of trials in words.
 
     Raises:
         StoppedError: Ctrl-C.
         RunError: No trial has a result.
-        WeftError: The tuning cannot go on.
+        WeftError: The tuning cannot continue.
     """
     given = tuning.plan({}, first=tuning.seeds)
     if check_exclusive(given, executor):
@@ -184,7 +192,7 @@ def run_tuning(
 
 
 class _Measure:
-    """Runs what has no results yet, and computes the objective of each run as soon as it has."""
+    """A runner that executes missing runs, and computes the objective of each run as soon as it ends."""
 
     def __init__(
         self, tuning: Tuning, folder: Path, runner: Runner, trials: int, show: Callable[[float, str], None]
@@ -196,17 +204,17 @@ class _Measure:
         self._show = show
         self._ended: Sequence[Trial] = ()
         self.values: dict[str, float | None] = {}
-        """By the key of a run; None: the objective is NULL."""
+        """Objective by key of a run; None if it is NULL."""
         self.failures: dict[str, Failure] = {}
-        """Likewise: what did not end well."""
+        """Failure by key of a run that failed."""
 
     def ended(self, trials: Sequence[Trial]) -> None:
-        """Shows how many trials have ended."""
+        """Shows the number of trials that have ended."""
         self._ended = trials
         self.run([])
 
     def run(self, runs: Iterable[Planned]) -> None:
-        """Afterwards each run has a value or is a failure."""
+        """Executes runs. Afterwards each run has a value or is a failure."""
         missing: dict[str, Planned] = {}
         for run in runs:
             if run.key in self.values or run.key in self.failures:
@@ -242,7 +250,7 @@ class _Measure:
 
 
 def _run_batch(tuning: Tuning, journal: Trials, trials: int, measure: _Measure) -> None:
-    """Runs the trials of a batch that have not ended, and records them in their order."""
+    """Runs the trials of a batch that have not ended, and records them in order."""
     ended = len(journal.ended)
     first = ended - ended % tuning.batch_size
     proposed = journal.propose(first, min(tuning.batch_size, trials - first))
@@ -307,7 +315,10 @@ def _conclude(tuning: Tuning, folder: Path, ended: Sequence[Trial], given: Sweep
 
 
 def _table(tuning: Tuning, trials: Sequence[Trial]) -> pl.DataFrame:
-    """A row a trial: its number, the varied fields, the objective's mean over the seeds and its values at them."""
+    """Returns one row per trial.
+
+    It has its number, the varied fields, the mean of the objective and its value at each seed.
+    """
     import polars as pl
 
     fields = [it.field for it in tuning.parameters]
@@ -330,10 +341,11 @@ def _ranked(trials: Iterable[Trial], objective: Objective) -> list[Trial]:
 
 
 def _check_ends(tuning: Tuning) -> None:
-    """Checks the ends of each range, while the other fields are as given.
+    """Checks the ends of each range, with the other fields as given.
 
-    A parameter of an algorithm must be allowed at both, because its range depends on no other field. Elsewhere one
-    suffices, and trials beyond what is allowed fail: a marking threshold may exceed one limit and not another.
+    Both ends of an algorithm's parameter must be allowed, because its range does not depend on
+    other fields. Elsewhere one allowed end suffices, and trials with values that are not allowed
+    fail: a marking threshold may exceed one limit and not another.
     """
     for it in tuning.parameters:
         refused = []
@@ -348,7 +360,7 @@ def _check_ends(tuning: Tuning) -> None:
 
 
 def _check_config(folder: Path, tuning: Tuning) -> None:
-    """Records the settings. If there are trials already, theirs must be equal."""
+    """Records the settings. If there are already trials, their settings must be equal."""
     asked = tuning.document()
     file = folder / DOCUMENT
     if file.exists() and has_trials(folder):
@@ -361,5 +373,5 @@ def _check_config(folder: Path, tuning: Tuning) -> None:
         if other:
             raise OutputError(f"--out {folder}: is of a tuning with another {other[0]}; {allowed}")
     else:
-        (folder / JOURNAL).unlink(missing_ok=True)  # of another direction, perhaps
+        (folder / JOURNAL).unlink(missing_ok=True)  # it may be of the other direction
         store.write_document(folder, {"config": asked}, DOCUMENT)

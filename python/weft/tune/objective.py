@@ -1,4 +1,4 @@
-"""What a tuning makes smallest or largest: one number, computed from a run's tables by SQL."""
+"""The objective of a tuning: a number that is computed from a run's tables by SQL."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ class Objective:
     """A query that gives one number."""
 
     flag: str
-    """How it was given: `--minimize` or `--maximize`."""
+    """The option that set it: `--minimize` or `--maximize`."""
     sql: str
 
     @property
     def direction(self) -> Direction:
-        """As Optuna calls it."""
+        """Optuna's name of the direction."""
         return "minimize" if self.flag == "--minimize" else "maximize"
 
     @classmethod
     def parse(cls, minimize: str | None, maximize: str | None) -> Self:
-        """Reads what was given as `--minimize` or `--maximize`. The word SELECT may be absent.
+        """Parses the value of `--minimize` or `--maximize`. The word SELECT may be absent.
 
         Raises:
-            UsageError: None or both are given, or it is no query.
+            UsageError: None or both are given, or the value is not a query.
         """
         if (minimize is None) == (maximize is None):
             raise UsageError(
@@ -54,10 +54,12 @@ class Objective:
         return objective
 
     def of(self, run: Path) -> float | None:
-        """The number for a run, by its folder; None where SQL says NULL or what is no finite number.
+        """Returns the number of a run, given its folder.
+
+        It is None if SQL gives NULL or a number that is not finite.
 
         Raises:
-            UsageError: The query fails, or gives something else than one number.
+            UsageError: The query fails, or its result is not one number.
         """
         import polars as pl
 
@@ -69,7 +71,7 @@ class Objective:
         return None if value is None or not math.isfinite(value) else float(value)
 
     def _answer(self, tables: Mapping[str, pl.LazyFrame]) -> pl.DataFrame:
-        """The query's, which has one column of numbers."""
+        """Returns the result of the query, a single column of numbers."""
         import polars as pl
         from polars.exceptions import PolarsError
 
@@ -92,7 +94,7 @@ class Objective:
 
 
 def _without_rows() -> dict[str, pl.DataFrame]:
-    """A run's tables: the columns do not depend on the experiment."""
+    """Returns the tables of a run without rows: the columns do not depend on the experiment."""
     spec = {
         "name": "columns",
         "duration": "1us",

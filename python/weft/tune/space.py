@@ -1,4 +1,4 @@
-"""What a tuning varies: `--over 'queues.mark=5 packets:100 packets'`, or the ranges that the registry has."""
+"""The space of a tuning: `--over 'queues.mark=5 packets:100 packets'`, or the ranges of the registry."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from optuna.distributions import BaseDistribution
 
 MAX_PARAMETERS = 50
-"""With more, no number of trials that anybody runs covers the space."""
+"""Maximum number of varied fields: no realistic number of trials covers a larger space."""
 
 DECADES = 1000
-"""A range of the registry whose ends are that far apart is searched by its logarithm."""
+"""A range of the registry with at least this ratio of its ends is searched on a logarithmic scale."""
 
 DIGITS = 6
-"""Significant digits of a value that is tried: more would only make its command longer."""
+"""Significant digits of a tried value: more would only make its command longer."""
 
 _END = r"(-?[0-9]{1,15}(?:\.[0-9]{1,15})?) ?([A-Za-z][A-Za-z ]{0,19})?"
 _RANGE = re.compile(rf"{_END}:{_END}(?::(log|{_END}))?", re.ASCII)
@@ -36,51 +36,51 @@ _ALLOWED = (
 
 @dataclass(frozen=True)
 class Choice:
-    """A field that takes one of some values."""
+    """A field that takes one of a list of values."""
 
     field: str
     values: tuple[str, ...]
 
     @cached_property
     def distribution(self) -> BaseDistribution:
-        """For Optuna."""
+        """Returns Optuna's distribution."""
         from optuna.distributions import CategoricalDistribution
 
         return CategoricalDistribution(self.values)
 
     def document(self) -> dict[str, Any]:
-        """For JSON."""
+        """Returns the range as a document for JSON."""
         return {"values": list(self.values)}
 
     def rounded(self, value: Any) -> Any:  # noqa: ANN401 - what Optuna gives
-        """The value as it is tried."""
+        """Returns the value that is tried."""
         return value
 
-    def text(self, value: Any) -> str:  # noqa: ANN401 - likewise
-        """The value as it stands after `=` in `--set`."""
+    def text(self, value: Any) -> str:  # noqa: ANN401 - from Optuna
+        """Returns the value as text after `=` in `--set`."""
         return str(value)
 
     def ends(self) -> list[str]:
-        """The values that have to be right for all to be."""
+        """Returns the values that must be valid for all to be valid."""
         return list(self.values)
 
 
 @dataclass(frozen=True)
 class Range:
-    """A field that takes numbers, with a unit or without."""
+    """A field that takes numbers, with or without a unit."""
 
     field: str
     low: Decimal
     high: Decimal
     whole: bool
-    """Whole numbers only."""
+    """Whether only whole numbers are tried."""
     step: Decimal | None = None
     log: bool = False
     unit: str = ""
 
     @cached_property
     def distribution(self) -> BaseDistribution:
-        """For Optuna."""
+        """Returns Optuna's distribution."""
         from optuna.distributions import FloatDistribution, IntDistribution
 
         if self.whole:
@@ -89,23 +89,23 @@ class Range:
         return FloatDistribution(float(self.low), float(self.high), log=self.log, step=step)
 
     def document(self) -> dict[str, Any]:
-        """For JSON."""
+        """Returns the range as a document for JSON."""
         facts = {"low": float(self.low), "high": float(self.high), "step": self.step and float(self.step)}
         return {**facts, "log": self.log, "unit": self.unit, "whole": self.whole}
 
     def rounded(self, value: float) -> float:
-        """The value as it is tried, still within the range."""
+        """Returns the value that is tried, within the range."""
         if self.whole or self.step is not None:
             return value
         return min(max(float(f"{value:.{DIGITS}g}"), float(self.low)), float(self.high))
 
     def text(self, value: float) -> str:
-        """The value as it stands after `=` in `--set`."""
+        """Returns the value as text after `=` in `--set`."""
         number = str(value) if self.whole else format(Decimal(repr(value)), "f")
         return f"{number} {self.unit}" if self.unit == "packets" else f"{number}{self.unit}"
 
     def ends(self) -> list[str]:
-        """The values that have to be right for all to be."""
+        """Returns the values that must be valid for all to be valid."""
         ends = (int(self.low), int(self.high)) if self.whole else (float(self.low), float(self.high))
         return [self.text(end) for end in ends]
 
@@ -114,14 +114,14 @@ Parameter = Choice | Range
 
 
 def parse(texts: Sequence[str], spec: Mapping[str, Any]) -> list[Parameter]:
-    """Reads what was given as `--over`.
+    """Parses the values of `--over`.
 
     Args:
         texts: Fields with their ranges, or fields whose range the registry has.
-        spec: The resolved spec, which says which algorithm a transport has.
+        spec: The resolved spec, which has the algorithm of each transport.
 
     Raises:
-        UsageError: One of them is none, a field is given twice, or there are none or too many.
+        UsageError: A value is invalid, a field is given twice, or there are none or too many.
     """
     found: list[Parameter] = []
     for text in texts:
@@ -172,7 +172,7 @@ def _given(text: str, field: str, values: str) -> Parameter:
 
 
 def _registered(text: str, field: str, spec: Mapping[str, Any]) -> list[Parameter]:
-    """The range of a parameter, or those of all parameters of an algorithm."""
+    """Returns the range of a parameter, or those of all parameters of an algorithm."""
     match field.split("."):
         case ["transports", transport, "cc", *rest] if len(rest) < 2 and transport in spec["transports"]:
             name = spec["transports"][transport]["cc"]["name"]
@@ -196,7 +196,7 @@ def _range(field: str, known: Mapping[str, Any]) -> Range:
 
 
 def _ranges(name: str) -> dict[str, dict[str, Any]]:
-    """The numeric parameters of an algorithm, as the schema has them."""
+    """Returns the numeric parameters of an algorithm, from the schema."""
     for definition in api.schema()["$defs"].values():
         properties = definition.get("properties", {})
         if properties.get("name", {}).get("const") == name:

@@ -1,8 +1,9 @@
-"""The trials of a tuning: which values Optuna proposes next, and a journal of what came of them.
+"""The trials of a tuning: the values that Optuna proposes next, and a journal of the results.
 
-The journal, `trials.log`, is one of Optuna's: its other programs read it. A trial is one line of it, written when the
-trial has ended. What is proposed depends on the trials of earlier batches only, and the sampler's random numbers on the
-trial's number. So a tuning that was stopped at any moment, and one with any number of workers, has the same trials.
+The journal, `trials.log`, has Optuna's format, which Optuna's other programs can read. A trial is
+one line, written when the trial has ended. A proposal depends only on the trials of earlier
+batches, and the sampler's random numbers only on the number of the trial. So a tuning that was
+stopped at any time, or that has any number of workers, has the same trials.
 """
 
 from __future__ import annotations
@@ -25,35 +26,35 @@ if TYPE_CHECKING:
 JOURNAL = "trials.log"
 Direction = Literal["minimize", "maximize"]
 NAME = "weft"
-"""Of the study in the journal."""
+"""Name of the study in the journal."""
 
 
 @dataclass(frozen=True)
 class Trial:
-    """One combination of values, and what came of it."""
+    """One combination of values, and its result."""
 
     number: int
     values: Mapping[str, Any]
-    """By field."""
+    """Values by field."""
     objective: float | None
-    """The mean over the seeds; None: it failed."""
+    """The mean over the seeds; None if the trial failed."""
     by_seed: tuple[float, ...]
     reason: str
-    """Why it failed."""
+    """Reason of a failure."""
 
 
 class Trials:
-    """The trials of one tuning, as many as have ended."""
+    """The trials of one tuning that have ended."""
 
     def __init__(self, folder: Path, parameters: Sequence[Parameter], direction: Direction) -> None:
-        """Opens the journal of a folder that nobody else uses."""
+        """Opens the journal in a folder that no other process uses."""
         self._parameters = parameters
         self._direction = direction
         self._study = _open(folder / JOURNAL, direction)
         self.ended = [_read(trial) for trial in self._study.get_trials(deepcopy=False)]
 
     def propose(self, first: int, count: int) -> list[dict[str, Any]]:
-        """The values of the trials from `first` on, whose predecessors have all ended."""
+        """Proposes the values of the trials from `first` on; all earlier trials have ended."""
         import optuna
 
         study = optuna.create_study(direction=self._direction)
@@ -67,7 +68,7 @@ class Trials:
         return proposed
 
     def append(self, trial: Trial) -> None:
-        """Records a trial, which must be the next.
+        """Records a trial, which must be the next one.
 
         Raises:
             OutputError: The journal cannot be written.
@@ -90,7 +91,7 @@ class Trials:
 
 
 def has_trials(folder: Path) -> bool:
-    """Is there a journal with a trial?"""
+    """Returns whether a journal with a trial exists."""
     return (folder / JOURNAL).exists() and bool(_open(folder / JOURNAL, "minimize").get_trials(deepcopy=False))
 
 
@@ -105,7 +106,7 @@ def _open(file: Path, direction: Direction) -> Study:
     from optuna.storages.journal import JournalFileBackend
 
     optuna.logging.set_verbosity(optuna.logging.ERROR)
-    # Of a process that was killed: its lock, and half a line.
+    # Leftovers of a killed process: its lock, and half a line.
     for left in file.parent.glob(f"{file.name}.*"):
         left.unlink()
     _cut_half_a_line(file)
