@@ -152,7 +152,10 @@ validate: build $(STAMPS)/ns3 ## Run small experiments here and in ns-3, side by
 	else echo "Skipped: the comparison with ns-3, because libns3-dev is not installed"; fi
 
 .PHONY: validate-flow
-validate-flow: build ## Run permutations and a workload at the flow level and at the packet level, side by side
+validate-flow: build ## Compare the flow level with published results, an independent solver and the packet level (hours)
+	$(BIN)/python -m tests.published.comparisons
+	CASES=$(or $(NETWORKS),1000) $(BIN)/python -m tests.levels.equilibria
+	CASES=$(or $(RUNS),10000) $(BIN)/python -m tests.levels.capacities
 	$(BIN)/python -m tests.levels.compare
 
 # Not by pkg-config: ns-3's files there name libraries that Debian's package does not need.
