@@ -10,7 +10,8 @@ use weft_linux::programs::{ConnectionStats, KernelAlgorithm, Programs};
 
 use crate::bottleneck::{bottleneck, compare, further_subflow};
 use crate::machine::{
-    Place, becomes, eventually, in_namespace, join_over_loopback, load, run, slow_loopback, take_out_of_use,
+    Place, becomes, eventually, in_namespace, is_emulated, join_over_loopback, load, run, slow_loopback,
+    take_out_of_use,
 };
 use crate::marks::{Marks, wait, wait_of};
 use crate::peers::{Family, Kind, Peers};
@@ -33,7 +34,8 @@ fn warp_lets_all_but_one_rest_when_all_is_marked_and_wakes_them_when_nothing_is(
         run("ip", &["mptcp", "endpoint", "add", "127.0.0.1", "dev", "lo"]);
         let programs = load(&[KernelAlgorithm::Warp]);
         let events = programs.events().expect("the ring");
-        slow_loopback(400);
+        // Loopback must be slower than the processor, or one subflow carries all data.
+        slow_loopback(if is_emulated() { 40 } else { 400 });
         // Windows of packets of loopback's own 64 KB would not be used.
         run("ip", &["link", "set", "dev", "lo", "mtu", "1500"]);
         let marks = Marks::on_loopback();
@@ -63,13 +65,16 @@ fn warp_lets_all_but_one_rest_when_all_is_marked_and_wakes_them_when_nothing_is(
         let before = client();
 
         marks.one_in(1);
-        // The server's third subflow rests when it opens.
         let resting = wait_of(&events, token, EventKind::Deactivate, 2);
-        assert_eq!(resting.len(), 2, "{:#?}", client());
+        assert!(resting.len() >= 2, "{:#?}", client());
         assert!(resting.iter().all(|event| !event.active), "{resting:#?}");
+        // An inactive subflow is tried now and then, so what rests is read from the state.
+        let sending = || client().subflows.iter().filter(|s| s.active).count();
+        eventually("one subflow sends", || sending() == 1);
+        let resting = client().subflows.into_iter().filter(|s| !s.active);
         // Else the scheduler may leave all data to the one whose marks made it rest.
-        for event in resting {
-            take_out_of_use(event.local.ip(), true);
+        for subflow in resting {
+            take_out_of_use(subflow.local.ip(), true);
         }
         let one_sends_two_packets = || {
             let now = client();
