@@ -39,7 +39,7 @@ class Visit:
         self.page.goto(address, wait_until="load")
 
     def elsewhere(self, *homes: str) -> list[str]:
-        """What was asked for from neither of these addresses nor the page itself."""
+        """URLs that the page requested from other addresses than these and its own."""
         return [url for url in self.asked if not url.startswith((*homes, "data:"))]
 
 

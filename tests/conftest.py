@@ -1,4 +1,4 @@
-"""What several tests need."""
+"""Fixtures and hooks of several tests."""
 
 from __future__ import annotations
 

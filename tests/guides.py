@@ -28,7 +28,7 @@ class Guide:
     page: Path
     folder: Path
     variables: Mapping[str, str]
-    """Of the environment."""
+    """Environment variables."""
 
     def follow(self, *, renew: bool = False) -> list[str]:
         """Runs all blocks. Returns where what they printed differs from the page, a line each.

@@ -1,4 +1,4 @@
-"""Whatever a spec says, it is either an experiment that runs or one line that says what is wrong."""
+"""A spec is either an experiment that runs, or one line that says what is wrong, whatever its values."""
 
 from __future__ import annotations
 

@@ -169,7 +169,7 @@ NOTHING = {"kind": "graph", "links": [{"a": "a", "b": "s", "rate": "0Gbps"}], **
     ],
 )
 def test_flow_level(changes: dict[str, Any], complaint: str) -> None:
-    """What a level without packets cannot do is refused where it is asked for."""
+    """A level without packets refuses features that need packets, where they are set."""
     spec = {
         "name": "any",
         "level": "flow",
@@ -354,7 +354,7 @@ def test_ctrl_c_at_any_moment_is_no_traceback(tmp_path: Path) -> None:
 
 
 def loaded(process: subprocess.Popen[bytes]) -> bool:
-    """Has it loaded the simulator?"""
+    """Whether a process has loaded the simulator."""
     return "_weft" in Path(f"/proc/{process.pid}/maps").read_text()
 
 
@@ -376,5 +376,5 @@ def test_hangup_that_is_ignored_stays_ignored(tmp_path: Path) -> None:
 
 
 def test_peak_memory_is_counted() -> None:
-    # What `ended` relies on: the unit of ru_maxrss is KiB here.
+    # `ended` relies on the unit of ru_maxrss, which is KiB here.
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss > 10_000

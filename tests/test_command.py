@@ -1,4 +1,4 @@
-"""What the command prints and leaves behind."""
+"""Output and files of the command."""
 
 from __future__ import annotations
 
@@ -205,7 +205,7 @@ def test_bench(tmp_path: Path) -> None:
     ]
     assert row["scenario"] == "syndrome"
     assert row["threads"] == 1
-    # 10 Gbps for a second at 1514 bytes a packet, over two links, and an acknowledgement for every second packet.
+    # 10 Gbps for a second at 1514 bytes per packet, over two links, and an acknowledgement for every second packet.
     assert 1.5 * 2 * 10e9 / 8 / 1514 < row["packet_hops"] < 4.1 * 10e9 / 8 / 1514
     assert row["packet_hops_per_second"] == pytest.approx(row["packet_hops"] / row["seconds"], abs=1)
     assert 1e6 < row["peak_rss_bytes"] < 1e9

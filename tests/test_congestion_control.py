@@ -24,7 +24,7 @@ EXAMPLE = Path(__file__).parent.parent / "examples" / "amp.py"
 
 
 def scene(cc: object, **changes: Any) -> dict[str, Any]:
-    """Bulk multipath connections, an incast that drives some of them into timeouts, and DCTCP beside them."""
+    """Bulk multipath connections, an incast that drives some of them into timeouts, and competing DCTCP flows."""
     spec: dict[str, Any] = {
         "name": "scene",
         "duration": "60ms",
@@ -149,7 +149,7 @@ def test_a_spurious_timeout_is_undone_by_the_class() -> None:
 
 
 class Witness(weft.CongestionControl):
-    """Writes down what it is told."""
+    """Records its events."""
 
     seen: Counter[str]
     acked: list[tuple[float, int]]
@@ -198,7 +198,7 @@ def test_every_connection_has_an_object_and_every_event_arrives(spec: Path) -> N
 
 
 class Paced(weft.CongestionControl):
-    """Reno at 20,000 packets a second."""
+    """Reno at 20,000 packets per second."""
 
     def pacing_rate(self, w: Any, s: int) -> float | None:  # noqa: ARG002
         return 20_000.0

@@ -1,4 +1,4 @@
-"""Whatever goes wrong becomes one line and an exit code."""
+"""Every failure becomes one line and an exit code."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def raising(error: BaseException) -> Callable[[], None]:
 
 
 class Panic(BaseException):
-    """As pyo3's PanicException: no Exception."""
+    """A stand-in for pyo3's PanicException, which is not an Exception."""
 
 
 @pytest.mark.parametrize(

@@ -82,7 +82,7 @@ def test_a_connection_over_two_bottlenecks_has_a_subflow_over_each_the_first_ove
         sent = {it["to"]: it["packets"] for it in result.links.filter(pl.col("from") == "S2").to_dicts()}
         by_subflow = result.subflows.sort("subflow")["packets_sent"].to_list()
         assert min(by_subflow) > 100
-        # A handshake's and the end's packets are no data.
+        # Packets of handshakes and of the end carry no data.
         assert [sent["upper-in"], sent["lower-in"]] == pytest.approx(by_subflow, abs=20)
 
 

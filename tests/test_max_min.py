@@ -38,8 +38,9 @@ def random_network(draw: random.Random) -> tuple[list[float], Connections]:
 def by_programs(capacities: list[float], connections: Connections) -> list[float]:
     """Rates of connections, one level after the other.
 
-    The programs of a level: the largest rate that all who have not settled can have at once; then for each of them
-    whether it can have more while the others keep that. Who cannot has settled.
+    The first linear program of a level finds the largest rate that all connections without a final rate can have at
+    once. Then one program per connection finds whether it can have more while the others keep that rate. If it cannot,
+    the rate is final.
     """
     owners = [c for c, paths in enumerate(connections) for _ in paths]
     # The last variable is a rate that several have in common.

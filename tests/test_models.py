@@ -127,7 +127,7 @@ def test_wrong_value_is_refused_when_run() -> None:
 def test_round_trip(
     *, senders: int, rate: int, mark: int, subflows: int, algorithm: str, profile: str, flows: int, size: int
 ) -> None:
-    """What the simulator resolves, the models take; what they give back resolves to the same."""
+    """The models accept resolved specs, and return specs that resolve to equal ones."""
     experiment = spec.Experiment.model_validate(
         {
             "name": "any",

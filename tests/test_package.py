@@ -22,7 +22,7 @@ from weft import _weft
 ROOT = Path(__file__).parent.parent
 WHEELS = ROOT / "target" / "wheels"
 PYTHON = str(Path(sys.executable).resolve())
-"""That of no environment."""
+"""The interpreter outside of all environments."""
 
 
 def another_python() -> str | None:

@@ -76,7 +76,7 @@ def bare(place: Path) -> Path:
 
 
 def visit(browser: Browser, file: Path, **how: Any) -> Page:
-    """Opens a page offline. Whatever it asks for beside itself, and any complaint, fails the test."""
+    """Opens a page offline. A request for anything but the page fails the test, and so does any complaint."""
     context = browser.new_context(offline=True, **({"viewport": {"width": 1280, "height": 900}} | how))
     visited = Visit(context, file.as_uri())
     visited.page.wait_for_selector("body[data-ready]", timeout=20_000)

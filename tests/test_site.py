@@ -32,7 +32,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 class References(HTMLParser):
-    """What a page refers to, what it loads, and the names in it to which others may refer."""
+    """Links of a page, the files that it loads, and the names in it to which others may refer."""
 
     def __init__(self, page: Path) -> None:
         super().__init__()
@@ -146,7 +146,7 @@ FOUND = """() => {
     document.querySelector("input[name=query]").dispatchEvent(new Event("keyup"));
     return document.querySelector(".md-search-result__item");
 }"""
-"""What was typed before the page's scripts listened is lost to them, so it is announced until they have heard."""
+"""Text that was typed before the page's scripts listened is lost, so the event is repeated until they react."""
 
 
 def test_search_finds(browser: Browser, address: str) -> None:

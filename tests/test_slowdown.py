@@ -49,7 +49,7 @@ def test_alone_with_a_wide_window_a_flow_takes_the_ideal_time() -> None:
     ]
     flows = with_slowdown(weft.run(spec(traffic)))
     assert flows["size_bytes"].to_list() == sizes
-    # What the ideal leaves out is at most an acknowledgement of the handshake, 42 bytes that go before the data.
+    # The ideal leaves out at most an acknowledgement of the handshake, 42 bytes that go before the data.
     late_s = (flows["fct_s"] - flows["ideal_s"]).to_list()
     assert all(-1e-15 <= late <= 42 * 8 * 2 / 25e9 + 1e-15 for late in late_s)
     assert flows["slowdown"].max() < 1.002  # type: ignore[operator]

@@ -1,4 +1,4 @@
-"""What docs/warp/analysis.md says of Warp's fixed points and of their stability: computed, and at the packet level."""
+"""The numbers of docs/warp/analysis.md on Warp's fixed points and stability: computed, and at the packet level."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def two(connections: int, dctcp: tuple[int, int] = (0, 0)) -> Scene:
 def test_under_marks_at_random_the_law_rests_at_its_fixed_point(kappa: float, signals: tuple[float, ...]) -> None:
     shares, law = fixed_point(kappa, signals), settled(kappa, signals, 10_000)
     assert sum(law) == pytest.approx(sum(shares), rel=0.03)
-    # What is alike on paths with equal marks wanders.
+    # Shares of paths with equal marks wander.
     if len(set(signals)) == len(signals):
         assert law == pytest.approx(shares, rel=0.06)
     # Parts of a DCTCP flow's window sqrt(2) / p on each path, which add up to one.
@@ -104,8 +104,8 @@ def test_the_shift_oscillates_above_a_kappa_and_then_empties_queues() -> None:
 def test_on_two_bottlenecks_a_connection_has_less_than_a_dctcp_flow_where_they_mark_by_turns() -> None:
     """They then cut more often, in the fluid twice as often.
 
-    In the fluid, marks of both queues come at once up to kappa = 0.1. Packets are marked by turns whatever kappa is;
-    what was sent before both subflows had heard of a cut is not heeded, which spares some cuts.
+    In the fluid, marks of both queues come at once up to kappa = 0.1. Packets are marked by turns whatever kappa is.
+    Marks of packets that were sent before both subflows had applied a cut have no effect, which spares some cuts.
     """
     scene = two(1, (4, 4))
     fluid = course(scene, KAPPAS, 600, 300)

@@ -83,7 +83,7 @@ def test_what_is_unfinished_makes_percentiles_at_least() -> None:
         "p90_is_lower_bound": True,
         "unfinished": 1,
     }
-    # Had it ended at once it would count the same up to there, and leaving it out makes the tail too short.
+    # A flow that ended at once would count equally up to there; leaving it out makes the tail too short.
     left_out = stats.percentiles(flows, "fct_s", [90]).item()
     assert left_out < 3.8
 
@@ -102,7 +102,7 @@ def test_one_that_ended_is_as_if_nothing_were_unfinished() -> None:
     st.integers(0, 100),
 )
 def test_a_percentile_is_at_least_what_it_says(runs: list[tuple[int, bool, int]], percent: int) -> None:
-    """Were unfinished flows to end later, whenever that is, percentiles would be as told, or higher where told so."""
+    """Percentiles hold whenever unfinished flows end, or are higher where they are marked as lower bounds."""
     flows = pl.DataFrame(
         {
             "fct_s": [None if cut else float(fct) for fct, cut, _ in runs],

@@ -1,4 +1,4 @@
-"""What `weft run` prints about a run."""
+"""The output of `weft run` about a run."""
 
 from __future__ import annotations
 

@@ -315,7 +315,7 @@ def test_killed_at_ten_moments_is_as_unbroken(spec: Path) -> None:
             psutil.wait_procs(children, timeout=20)
             killed += 1
         if process.returncode == 0 and killed < 10:
-            # It was over before: half of the runs begin anew.
+            # The sweep ended before, so half of its runs are repeated.
             for place in sorted((folder / "runs").glob("??"))[::2]:
                 shutil.rmtree(place)
     resumed = weft(*question, "--out", "broken", cwd=spec.parent)

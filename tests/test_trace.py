@@ -35,7 +35,7 @@ traffic = [
 
 @pytest.fixture
 def four(tmp_path: Path) -> Path:
-    """One connection of four subflows that are suppressed, and others of one, of which one loses packets."""
+    """One connection of four subflows that are suppressed, and others of one subflow; one of them loses packets."""
     path = tmp_path / "four.toml"
     path.write_text(SPEC)
     return path
@@ -71,7 +71,7 @@ UNSUPPRESSED = {("amp-2019", 1), ("amp-2019", 4)}
 
 
 def decoded(file: Path) -> list[dict[str, str]]:
-    """What tshark makes of each packet."""
+    """The fields of each packet, as tshark decodes them."""
     assert TSHARK is not None
     chosen = [word for name in FIELDS.values() for word in ("-e", name)]
     checks = ["-o", "ip.check_checksum:TRUE", "-o", "tcp.check_checksum:TRUE"]
@@ -81,7 +81,7 @@ def decoded(file: Path) -> list[dict[str, str]]:
 
 
 def warned(packet: dict[str, str]) -> bool:
-    """Has tshark anything to warn of?"""
+    """Whether tshark warns of the packet."""
     return any(int(word) >= WARNING for word in packet["severity"].split(",") if word)
 
 
@@ -102,8 +102,8 @@ def test_a_host_sees_one_connection_of_four_subflows(four: Path, profile: str, s
     assert len(packets) == written.packets["h0"]
     assert [it for it in packets if it["malformed"] or (warned(it) and it["message"] != OUT_OF_ORDER)] == []
     # Data that comes again within the handshake's RTT after newer data, before a second duplicate acknowledgement, is
-    # out of order to tshark. A capture at the sender holds no such packet, only retransmissions: here RACK's, which
-    # finds losses by time, so that one duplicate can be enough (RFC 8985, section 6.2, step 5).
+    # out of order to tshark. A capture at the sender holds no such packet, only retransmissions.
+    # Here they are RACK's, which finds losses by time, so that one duplicate can be enough (RFC 8985, 6.2, step 5).
     again = [it["time"] for it in packets if it["again"] or it["message"] == OUT_OF_ORDER]
     delay_ns = 5_000
     sent_again = result.packets.filter("retransmission")["time_s"] * 1e9 - delay_ns
@@ -120,7 +120,7 @@ def test_a_host_sees_one_connection_of_four_subflows(four: Path, profile: str, s
     acked = [int(it["data_ack"].split(",")[0]) for it in packets if it["from"] == "5001" and it["data_ack"]]
     assert max(acked) == 2_000_000 + 2
     assert any(it["mapped"] for it in packets)
-    # A join is told from a new connection, by its token; priorities change where subflows are suppressed.
+    # A join differs from a new connection by its token; priorities change where subflows are suppressed.
     syns = [it["options"] for it in packets if it["syn"] in TRUE and it["acks"] not in TRUE]
     assert sorted(syns) == ["0", "1", "1", "1"]
     assert any("5" in it["options"].split(",") for it in packets) == suppresses
@@ -171,7 +171,7 @@ def test_packets_are_those_that_links_count(four: Path) -> None:
         result.subflows.group_by("flow").agg(pl.col("packets_received").sum()).filter(pl.col("packets_received") > 0)
     )
     assert dict(data.group_by("flow").len().iter_rows()) == dict(received.iter_rows())
-    # It is on record only.
+    # The capture does not change the run.
     plain = weft.run(weft.load(four), trace_hash=True)
     assert plain.manifest["trace_hash"] == result.manifest["trace_hash"]
     assert plain.packets.is_empty()
@@ -236,7 +236,7 @@ def test_no_probe_no_file(four: Path) -> None:
 
 
 def test_token_and_first_data_are_parts_of_a_keys_hash() -> None:
-    """Of eight zero bytes `sha256sum` says af5570f5 a1810b7a ... e5b2328de0e83dfc."""
+    """The hash of eight zero bytes by `sha256sum` is af5570f5 a1810b7a ... e5b2328de0e83dfc."""
     zero = Key(bytes(8))
     assert zero.token.hex() == "af5570f5"
     assert zero.first_data == 0xE5B2328DE0E83DFC

@@ -18,7 +18,7 @@ from tests.command import INCAST, WEFT
 MAX_S = 2.0
 MAX_KB = 500_000
 FEW_GB_KB = 6_000_000
-"""Of address space: what grows without end must not fill the machine that tests it."""
+"""Maximum address space: a command that grows without end must not fill the machine that tests it."""
 
 
 @dataclass(frozen=True)
@@ -27,19 +27,19 @@ class Row:
 
     arguments: tuple[str | bytes, ...]
     words: tuple[str, ...]
-    """That its line contains."""
+    """Words that its line contains."""
     code: int = 2
     files: Mapping[str, str | bytes] = field(default_factory=dict)
-    """That are there, beside incast.toml."""
+    """Files in the folder, in addition to incast.toml."""
     needs: str = ""
-    """What is there: "run", "sweep" or "tune", a folder of results."""
+    """A folder of results in the folder: "run", "sweep" or "tune"."""
     damage: Callable[[Path], object] | None = None
-    """Done in the folder before."""
+    """An action in the folder before the command."""
     process: bool = False
-    """As a process of its own."""
+    """Whether the command is a separate process."""
     environment: Mapping[str, str] = field(default_factory=dict)
     before: str = ""
-    """Of a process: run by bash before it, in the same shell."""
+    """Commands that bash runs before the process, in the same shell."""
 
     def __str__(self) -> str:
         text = " ".join(it if isinstance(it, str) else repr(it) for it in self.arguments)
@@ -129,7 +129,7 @@ def start_s() -> float:
 
 
 class Usage:
-    """Of this process: processor time and the peak of memory, from here on."""
+    """Processor time and peak memory of this process, from the construction on."""
 
     def __init__(self) -> None:
         self._begun = time.process_time()

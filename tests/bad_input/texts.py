@@ -1,4 +1,4 @@
-"""Specs and distributions that are no such text."""
+"""Texts that are neither specs nor distributions."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The flow level beside the packet level."""
+"""Comparison of the flow level with the packet level."""

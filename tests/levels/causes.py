@@ -1,8 +1,9 @@
-"""Why single paths differ at the two levels: the flow level's equilibrium, and what changes it, one at a time.
+"""Why single paths differ at the two levels: the flow level's equilibrium, and its changes, one at a time.
 
-`python -m tests.levels.causes` solves a permutation of `compare.py` anew in NumPy: as the flow level does, which must
-give the same, then with other queues at full links in the round-trip times, then with DCTCP's window under marks that
-come in bursts. The paths are read from the flow level by letting one flow send at a time.
+`python -m tests.levels.causes` solves a permutation of `compare.py` in NumPy, in three ways. The first one is that of
+the flow level and must give equal rates. The second one has other queues at full links in the round-trip times. The
+third one has DCTCP's window under marks that come in bursts. The paths are read from the flow level, in which one flow
+sends at a time.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ goes as 1 / p^2 where whole windows are marked, and as 1 / p where packets are b
 
 
 def crossed(scene: Scene, seed: int) -> tuple[Numbers, Numbers]:
-    """A row a flow, a column a link: 1 where the flow crosses it. And for each link 1 if it is a switch's, else 0."""
+    """A matrix of flows by links, 1 where the flow crosses the link, and per link 1 if it is a switch's, else 0."""
     spec: dict[str, Any] = scene.experiment("flow").model_dump(by_alias=True, exclude_none=True)
     pairs = weft.run(spec, seed=seed).flows.sort("flow").select("from", "to").rows()
     spec["duration"] = f"{2 * len(pairs) + 2}ms"

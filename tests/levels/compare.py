@@ -60,7 +60,7 @@ class Scene:
     why: str = ""
 
     def experiment(self, level: str) -> Experiment:
-        """At one of the levels."""
+        """The experiment at one of the levels."""
         return Experiment.model_validate(
             {
                 "name": self.name,
@@ -117,7 +117,7 @@ class Row:
 
     @property
     def holds(self) -> bool:
-        """Is it within its band?"""
+        """Whether the difference is within its band."""
         return abs(self.apart) <= self.most
 
 
@@ -160,7 +160,7 @@ LARGE = 1e6
 FASTER = 50.0
 """Times that the flow level has to be faster at least: half of what it is, for one run each on a busy machine."""
 SIZES = (1e4, 1e5, 1e6, 3e6, 1e7)
-"""Bounds of the sizes that are told apart, in bytes."""
+"""Bounds of the ranges of sizes, in bytes."""
 
 
 def web_search(level: str) -> Experiment:
@@ -236,7 +236,7 @@ def _size(octets: float) -> str:
 
 
 def table(rows: Iterable[Row]) -> str:
-    """As Markdown."""
+    """The rows as a table in Markdown."""
     head = ["| experiment | measure | packet level | flow level | apart | at most |", "|---|---|---|---|---|---|"]
     body = (
         f"| {row.scene} | {row.measure} | {row.packet:.4g} | {row.flow:.4g} "

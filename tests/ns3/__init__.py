@@ -1,1 +1,1 @@
-"""Weft beside ns-3."""
+"""Comparison of Weft with ns-3."""

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 MSS = 1448
 HEADER = 42
-"""Bytes of a packet beside its payload: TCP's and IP's 20 each, PPP's 2. There are no timestamps on either side: ns-3
+"""Bytes of a packet without its payload: TCP's and IP's 20 each, PPP's 2. There are no timestamps on either side: ns-3
 counts them in milliseconds, too coarse for a data centre's round trips."""
 TENTH = (0.9, 1.1)
 
@@ -52,13 +52,13 @@ class Scene:
     """Flows open at random times within this."""
     seeds: int = 3
     why: str = ""
-    """What differs, where something does: an option, or a band wider than a tenth."""
+    """The reason for an option, or for a band wider than a tenth."""
     parameters: dict[str, float] = field(default_factory=dict)
-    """Of the congestion control, in Weft."""
+    """Parameters of the congestion control in Weft."""
     weft: dict[str, Any] = field(default_factory=dict)
-    """What differs in Weft's profile."""
+    """Changes of Weft's profile."""
     ns3: dict[str, Any] = field(default_factory=dict)
-    """What differs in the driver's options."""
+    """Changes of the driver's options."""
 
     def starts(self, seed: int) -> list[int]:
         """When the flows open, in nanoseconds, the same on both sides."""
@@ -275,7 +275,7 @@ def measures(
     sent: int,
     retransmitted: int,
 ) -> dict[str, float | None]:
-    """What is compared: Mbit/s, packets, shares and milliseconds; no FCT where a flow did not end."""
+    """The compared measures in Mbit/s, packets, shares and milliseconds; no FCT where a flow did not end."""
     ended = [1e3 * fct for fct in fct_s if fct is not None]
     return {
         "goodput": 8e-6 * octets / scene.duration_s,
@@ -313,7 +313,7 @@ class Row:
 
     @property
     def holds(self) -> bool:
-        """Is it within its band?"""
+        """Whether the ratio is within its band."""
         return self.least <= self.ratio <= self.most
 
 
@@ -349,7 +349,7 @@ def middle(measure: str, values: list[float | None]) -> float:
 
 
 def table(rows: list[Row]) -> str:
-    """As Markdown."""
+    """The rows as a table in Markdown."""
     head = ["| experiment | measure | Weft | ns-3 | Weft / ns-3 | band |", "|---|---|---|---|---|---|"]
     body = (
         f"| {row.scene} | {row.measure} | {row.weft:.4g} | {row.ns3:.4g} "

@@ -14,7 +14,7 @@ HEAD = """\
 """
 
 Counts = dict[str, dict[str, int]]
-"""By rule and file; files without findings are absent."""
+"""Counts by rule and file; files without findings are absent."""
 
 
 def load() -> Counts:

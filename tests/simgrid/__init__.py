@@ -1,1 +1,1 @@
-"""Max-min fair rates beside SimGrid's solver."""
+"""Comparison of max-min fair rates with SimGrid's solver."""

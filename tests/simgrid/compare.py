@@ -40,7 +40,7 @@ class Row:
 
     @property
     def holds(self) -> bool:
-        """Are rates equal, and is Weft so much faster?"""
+        """Whether rates are equal and Weft is `FASTER` times as fast."""
         return self.difference <= TOLERANCE and self.weft_s * FASTER <= self.simgrid_s
 
 

@@ -1,12 +1,16 @@
 """The fluid model of DCTCP and Warp, with the delay of a round, and what is linear about its shift.
 
-Alizadeh, Javanmard and Prabhakar, "Analysis of DCTCP: Stability, Convergence, and Fairness" (SIGMETRICS 2011):
-with marks p(t) = 1 while a queue is above K, a window has W' = 1 / R - W alpha p(t - R*) / (2 R), its alpha is a mean,
-alpha' = g (p(t - R*) - alpha) / R, and the queue has q' = N W / R - C, where R = d + q / C and R* = d + K / C. Time is
-in units of d here, so that C is the bandwidth-delay product in packets.
+The model is that of Alizadeh, Javanmard and Prabhakar, "Analysis of DCTCP: Stability, Convergence, and Fairness"
+(SIGMETRICS 2011). Marks are p(t) = 1 while a queue is above K. With R = d + q / C and R* = d + K / C:
 
-Warp's shares f_s grow by 1 / (m R) each, are cut while any path of their connection marks, each by its own alpha / 2,
-and lose kappa f_s (F_s - F) / R to the others where F_s, the marks of the round that has come back, is above F.
+- a window has W' = 1 / R - W alpha p(t - R*) / (2 R);
+- its alpha is a mean, alpha' = g (p(t - R*) - alpha) / R;
+- the queue has q' = N W / R - C.
+
+Time is in units of d here, so that C is the bandwidth-delay product in packets.
+
+Each share f_s of Warp grows by 1 / (m R). It is cut by its own alpha / 2 while any path of its connection marks. It
+loses kappa f_s (F_s - F) / R to the others where F_s, the marks of the last round, is above F.
 """
 
 from __future__ import annotations
@@ -24,9 +28,9 @@ if TYPE_CHECKING:
 
 G = 1 / 16
 CUTS = 1 - np.exp(-np.sqrt(2))
-"""A round, with marks at random."""
+"""Cuts per round, with marks at random."""
 STEPS = 50
-"""Of the integration in a delay R*."""
+"""Steps of the integration in a delay R*."""
 
 
 @dataclass(frozen=True)
@@ -51,12 +55,12 @@ class Scene:
 
 @dataclass(frozen=True)
 class Course:
-    """What was integrated, at every step: an axis for time, one for the values of kappa."""
+    """The integrated variables at every step: the first axis is time, the second one the values of kappa."""
 
     shares: Numbers
-    """And one for the subflows of a connection."""
+    """Shares; the third axis is the subflows of a connection."""
     queues: Numbers
-    """And one for links."""
+    """Queues; the third axis is links."""
     beside: Numbers
     """Windows of a DCTCP flow, and one axis for links."""
 
@@ -98,7 +102,7 @@ def course(scene: Scene, kappas: tuple[float, ...], rounds: int, skipped: int, a
         rtt = 1 + q / scene.bdp
         marks[at] = q > scene.mark
         now = marks[at - STEPS] if at >= STEPS else seen
-        # The marks of the round before, as they were heard.
+        # The marks of the round before, as they came back.
         if at >= STEPS:
             seen = seen + (marks[at - STEPS] - (marks[at - 2 * STEPS] if at >= 2 * STEPS else 0)) / STEPS
         p, heard, r = now[:, paths], seen[:, paths], rtt[:, paths]
@@ -121,31 +125,31 @@ def course(scene: Scene, kappas: tuple[float, ...], rounds: int, skipped: int, a
 
 
 def loop(kappa: float, alpha: float, s: complex) -> complex:
-    """From the difference x of two shares f around the loop of the shift to its own change; time is in rounds.
+    """The gain of the shift's loop, from the difference x of two shares f to its own change; time is in rounds.
 
-    The shift makes x' = -kappa f D, where D is the difference of the marks of a round, heard a round later; cuts,
-    `CUTS` a round, take alpha / 2 of x each. The difference of the queues is N x / (1 + s), for a queue holds back its
-    own flows. How many more marks a longer queue has is set by the sawtooth that both queues have in common: over its
-    height N f alpha / 2 their lengths are spread evenly, so that D is 2 / (alpha f) for each packet of x / (1 + s).
+    The shift makes x' = -kappa f D, where D is the difference of the marks of a round, which come back a round later.
+    The `CUTS` cuts per round take alpha / 2 of x each. The difference of the queues is N x / (1 + s), because a queue
+    slows its own flows. The sawtooth that both queues have in common sets how many more marks a longer queue has. Their
+    lengths are spread evenly over its height N f alpha / 2, so that D is 2 / (alpha f) per packet of x / (1 + s).
     """
     heard = np.exp(-s) * (1 - np.exp(-s)) / s
     return complex(2 * kappa / alpha * heard / ((1 + s) * (s + CUTS * alpha / 2)))
 
 
 def turn(alpha: float) -> float:
-    """The angular frequency, a round, at which that loop lags by half a turn, whatever kappa."""
+    """The angular frequency per round at which that loop lags by half a turn, whatever kappa."""
     return float(brentq(lambda omega: np.angle(-loop(1.0, alpha, 1j * omega)), 0.2, 1.5))
 
 
 def critical_kappa(alpha: float) -> float:
-    """Above it a difference of shares grows: there the loop's gain is 1 where it lags by half a turn."""
+    """The kappa above which a difference of shares grows: the loop's gain is 1 where it lags by half a turn."""
     return float(1 / abs(loop(1.0, alpha, 1j * turn(alpha))))
 
 
 def fastest_growth(kappa: float, alpha: float, n: int = 60) -> float:
-    """The largest growth a round that eigenvalues of that loop have, with its history as 2 n steps.
+    """The largest growth per round of the eigenvalues of that loop, with its history as 2 n steps.
 
-    Below 0 a difference of shares dies out, above 0 it grows.
+    Below 0 a difference of shares decays, above 0 it grows.
     """
     h, past = 1 / n, slice(2, 2 + 2 * n)
     step = np.eye(2 + 2 * n)

@@ -23,20 +23,20 @@ HOST_GBPS = 40
 
 @dataclass(frozen=True)
 class Measured:
-    """Of the settled part of a run."""
+    """Measurements of the settled part of a run."""
 
     bdp: float
-    """In packets: of the bottleneck, without queues."""
+    """The bandwidth-delay product of the bottleneck without queues, in packets."""
     utilisation: float
-    """Of the first bottleneck, 0 to 1."""
+    """Utilisation of the first bottleneck, 0 to 1."""
     low: float
     high: float
     mean: float
-    """Of the first bottleneck's queue: 1st and 99th percentile over time, and mean, in packets."""
+    """The first bottleneck's queue in packets: 1st percentile, 99th percentile and mean over time."""
     swing: float
     """Standard deviation over time of the first subflow's part of its connection's window, mean of the connections."""
     together: float
-    """The same of all connections' windows together."""
+    """Standard deviation over time of the sum of all connections' windows."""
     goodputs: tuple[float, float]
     """Mean of a Warp connection, and of a DCTCP flow, in Gbps; 0 where there is none."""
 
@@ -49,7 +49,7 @@ def bdp(delay_us: int) -> float:
 
 
 def scene(delay_us: int, **parts: Any) -> Scene:
-    """What `run` runs, as the model has it."""
+    """The scene of `run` for the fluid model."""
     return Scene(bdp=bdp(delay_us), **parts)
 
 

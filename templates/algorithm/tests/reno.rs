@@ -1,4 +1,5 @@
-//! With an infinite legacy window the algorithm is Reno. Weft's own Reno must then yield the same tables, packet for packet.
+//! Compares the algorithm with Weft's Reno. With an infinite legacy window the algorithm is Reno, so that
+//! the tables are equal, packet for packet.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
