@@ -351,14 +351,35 @@ def report(
     out: Annotated[
         Path | None, typer.Option("--out", "-o", metavar="FILE.html", help="A new file; weft-report.html unless given.")
     ] = None,
+    rows: Annotated[
+        str | None, typer.Option("--rows", metavar="FIELD", help="The field with a row of plots per value.")
+    ] = None,
+    columns: Annotated[
+        str | None, typer.Option("--columns", metavar="FIELD", help="The field with a column of plots per value.")
+    ] = None,
+    colour: Annotated[
+        str | None, typer.Option("--colour", metavar="FIELD", help="The field with a colour per value.")
+    ] = None,
+    line: Annotated[
+        str | None, typer.Option("--line", metavar="FIELD", help="The field with a kind of line per value.")
+    ] = None,
+    x: Annotated[str | None, typer.Option("--x", metavar="FIELD", help="The field along the x axis.")] = None,
+    where: Annotated[
+        list[str] | None,
+        typer.Option("--where", metavar="FIELD=VALUE", help="Show one value of a field; repeat it for several fields."),
+    ] = None,
     as_json: Json = False,
 ) -> None:
-    """Make one page of runs or of a sweep, with plots, the fabric and a timeline; it needs no network."""
+    """Make one page of runs or of a sweep, with plots, the fabric and a timeline; it needs no network.
+
+    Fields are those that vary, such as load or cc. The page has controls for the same choices.
+    """
     from weft.extras import require
     from weft.output import choose_file, write_file
 
     require("weft report", "report")
     from weft.report import inputs
+    from weft.report.factors import Wishes
 
     file = choose_file(out, "weft-report", ".html")
     with terminal.ProgressBar("report") as bar:
@@ -366,7 +387,9 @@ def report(
         read = inputs.read(folders)
         from weft.report import page
 
-        text = page.write(read, bar.show)
+        given = {"x": x, "colour": colour, "line": line, "columns": columns, "rows": rows}
+        wishes = Wishes({role: name for role, name in given.items() if name is not None}, where or [])
+        text = page.write(read, bar.show, wishes=wishes)
     write_file(file, text)
     if as_json:
         facts = {"runs": len(read.runs), "groups": [group.name for group in read.groups], "absent": read.absent}

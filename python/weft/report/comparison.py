@@ -1,14 +1,15 @@
-"""Groups of runs side by side: statistics of each run's flows, and their confidence intervals over the seeds."""
+"""Groups of runs next to each other: statistics of each run's flows, and confidence intervals over the seeds."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
 
 import polars as pl
 
 from weft import stats
 from weft.papers.seed_summary import digits
+from weft.report.factors import ABSENT, Factor, Value, factor
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -16,7 +17,8 @@ if TYPE_CHECKING:
     from weft.report.inputs import Group
 
 CONFIDENCE = 0.95
-ABSENT = "n/a"
+SERIES = ("group", "transport")
+"""Columns that identify a series: the flows of one transport in the runs of one group."""
 
 
 @dataclass(frozen=True)
@@ -25,65 +27,108 @@ class Metric:
 
     title: str
     needs: tuple[str, ...]
-    """Columns of `flows`, without which there is none."""
+    """Columns of `flows` that it is computed from."""
     value: pl.Expr
     units: tuple[tuple[float, str], ...] = ((1.0, ""),)
-    """Units and how much each is, the largest first."""
+    """Units and their sizes, the largest first."""
     at_least: str = ""
-    """The column that tells that the value may be higher."""
+    """The column that says whether the value may be higher."""
+    best: Literal["lowest", "highest", ""] = "lowest"
+    """Which value is best; empty: neither."""
+    subset: str = ""
+    """The sizes of flows to which it is restricted, a key of `SUBSETS`."""
 
 
 _SECONDS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"))
 _RATES = ((1e9, "Gbps"), (1e6, "Mbps"), (1e3, "kbps"))
 _PERCENT = ((0.01, "%"),)
 
+_BYTES = pl.col("size_bytes")
+SUBSETS = {
+    "flows below 100 KB": _BYTES < 100_000,
+    "flows of 100 KB to 10 MB": (_BYTES >= 100_000) & (_BYTES < 10_000_000),
+    "flows from 10 MB": _BYTES >= 10_000_000,
+    "all flows": pl.lit(value=True),
+}
+"""Sizes of flows with statistics of their own, as in pFabric (Alizadeh et al., SIGCOMM 2013, section 5)."""
+ALL = "all flows"
+
 
 def _share(part: str, whole: str) -> pl.Expr:
     return pl.when(pl.col(whole).sum() > 0).then(pl.col(part).sum() / pl.col(whole).sum())
 
 
+def _slowdown(subset: str, name: str, percent: int) -> Metric:
+    column = f"{subset} p{percent}"
+    needs = ("slowdown", "slowdown_at_least")
+    return Metric(
+        f"{name} slowdown, {subset}",
+        needs,
+        pl.col(column).first(),
+        at_least=f"{column}_is_lower_bound",
+        subset=subset,
+    )
+
+
 _TO_END = pl.col("fct_s").is_not_null() | pl.col("unfinished_s").is_not_null()
+_FCT = ("fct_s", "unfinished_s")
 METRICS = (
-    Metric("FCT, median", ("fct_s", "unfinished_s"), pl.col("p50").first(), _SECONDS, "p50_is_lower_bound"),
-    Metric("FCT, p99", ("fct_s", "unfinished_s"), pl.col("p99").first(), _SECONDS, "p99_is_lower_bound"),
+    *(_slowdown(subset, name, percent) for subset in SUBSETS for name, percent in (("p99", 99), ("median", 50))),
+    Metric("FCT, median", _FCT, pl.col("p50").first(), _SECONDS, "p50_is_lower_bound"),
+    Metric("FCT, p99", _FCT, pl.col("p99").first(), _SECONDS, "p99_is_lower_bound"),
     Metric("FCT, mean of ended flows", ("fct_s",), pl.col("fct_s").mean(), _SECONDS),
     Metric(
         "flows ended",
-        ("fct_s", "unfinished_s"),
+        _FCT,
         pl.when(_TO_END.any()).then(pl.col("fct_s").count() / _TO_END.sum()),
         _PERCENT,
+        best="highest",
     ),
-    Metric("goodput, mean of flows", ("goodput_bps",), pl.col("goodput_bps").mean(), _RATES),
-    Metric("Jain's index of goodputs", ("goodput_bps",), stats.jain("goodput_bps")),
-    Metric("timeouts a flow", ("timeouts", "syn_timeouts"), (pl.col("timeouts") + pl.col("syn_timeouts")).mean()),
-    Metric("packets marked", ("marked", "packets_sent"), _share("marked", "packets_sent"), _PERCENT),
-    Metric("packets sent again", ("retransmitted", "packets_sent"), _share("retransmitted", "packets_sent"), _PERCENT),
+    Metric("goodput, mean of flows", ("goodput_bps",), pl.col("goodput_bps").mean(), _RATES, best="highest"),
+    Metric("Jain's index of goodputs", ("goodput_bps",), stats.jain("goodput_bps"), best="highest"),
+    Metric("timeouts per flow", ("timeouts", "syn_timeouts"), (pl.col("timeouts") + pl.col("syn_timeouts")).mean()),
+    Metric("packets marked", ("marked", "packets_sent"), _share("marked", "packets_sent"), _PERCENT, best=""),
+    Metric(
+        "packets retransmitted", ("retransmitted", "packets_sent"), _share("retransmitted", "packets_sent"), _PERCENT
+    ),
 )
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """Of each group and transport every metric."""
+    """All statistics of each group and transport."""
 
     rows: pl.DataFrame
-    """`group` (its place), `transport`, `metric`, `n` seeds, `mean`, `low`, `high` (null for one seed), `at_least`."""
+    """`group` (its index), `transport`, `metric`, `n` seeds, `mean`, `low`, `high` (null for one seed), `at_least`."""
+    values: pl.DataFrame
+    """`group`, `transport`, `seed`, `metric`, `value` and `at_least`, one row per run."""
+    by_size: pl.DataFrame
+    """`group`, `transport`, `below_bytes`, `size`, `percentile`, `n`, `mean`, `low`, `high` and `at_least`."""
+    distributions: dict[tuple[int, str], list[tuple[pl.Series, int]]]
+    """For each group and transport and each of its runs the FCTs, rising, and the number of opened flows."""
+    metrics: list[Metric]
+    """Statistics that some group has."""
     units: dict[str, tuple[float, str]]
-    """Of each metric the unit in which it is shown, and how much that is."""
+    """The unit in which each metric is shown, and its size."""
     absent: list[str]
     """Metrics that some group lacks."""
-
-    @property
-    def metrics(self) -> list[Metric]:
-        """Those that some group has."""
-        return [metric for metric in METRICS if metric.title in self.units]
+    labels: dict[tuple[int, str], dict[str, Value]] = field(default_factory=dict)
+    """The fields that distinguish each group and transport."""
 
     @property
     def several_transports(self) -> bool:
-        """Has a group more than one transport?"""
-        return bool((self.rows.group_by("group").agg(pl.col("transport").n_unique())["transport"] > 1).any())
+        """Whether a group has more than one transport."""
+        return _several([key for key, *_ in self.rows.select(pl.struct("group", "transport").unique()).iter_rows()])
+
+    @property
+    def factors(self) -> list[Factor]:
+        """The fields that have several values."""
+        names = list(dict.fromkeys(name for labels in self.labels.values() for name in labels))
+        found = [factor(name, [labels.get(name, ABSENT) for labels in self.labels.values()]) for name in names]
+        return [it for it in found if len(it.values) > 1]
 
     def cell(self, group: int, transport: str, metric: Metric) -> tuple[str, str]:
-        """Such as "1.23" and "1.19 to 1.27", which is empty for one seed; without the unit."""
+        """Returns a mean and its interval, such as "1.23" and "1.19 to 1.27" (empty for one seed), without the unit."""
         found = self.rows.filter(group=group, transport=transport, metric=metric.title)
         if found.is_empty() or found["mean"][0] is None:
             return ABSENT, ""
@@ -96,37 +141,120 @@ class Comparison:
 
 
 def compare(groups: Sequence[Group]) -> Comparison:
-    """Reads the flows of all runs, one after the other."""
-    frames = [
-        statistics_of(run.result().flows).with_columns(group=pl.lit(index))
-        for index, group in enumerate(groups)
-        for run in group.runs
-    ]
-    values = pl.concat(frames)
-    names = ("group", "transport", "metric")
-    rows = stats.mean_ci(values, "value", by=names, confidence=CONFIDENCE)
-    doubtful = values.group_by(names).agg(pl.col("at_least").any())
-    rows = rows.join(doubtful, on=names, maintain_order="left")
-    units = {}
+    """Reads the flows and links of all runs, one after the other."""
+    values, sizes, stages = [], [], []
+    distributions: dict[tuple[int, str], list[tuple[pl.Series, int]]] = {}
+    subsets: set[str] = set()
+    for index, group in enumerate(groups):
+        for run in group.runs:
+            result = run.result()
+            flows = result.flows
+            labels = {"group": pl.lit(index), "seed": pl.lit(run.seed)}
+            values.append(statistics_of(flows).with_columns(**labels))
+            subsets |= {name for name, chosen in SUBSETS.items() if name != ALL and flows.select(chosen.any()).item()}
+            if "unfinished_s" in flows.columns:
+                sizes.append(stats.by_size(flows, by="transport").with_columns(**labels))
+                opened = flows.filter(_TO_END)
+                for (transport,), rows in opened.group_by("transport"):
+                    fcts = rows["fct_s"].drop_nulls().sort()
+                    distributions.setdefault((index, str(transport)), []).append((fcts, rows.height))
+            used = stats.utilisation(result.links).drop_nulls("mean")
+            stage = pl.concat_str("stage", "direction", separator=" ", ignore_nulls=True)
+            used = used.select(metric=pl.format("utilisation, {}", stage), value="mean", at_least=pl.lit(value=False))
+            transports = flows.select(pl.col("transport").unique())
+            stages.append(transports.join(used, how="cross").with_columns(**labels))
+    measured = pl.concat(values)
+    if len(subsets) < 2:
+        # The statistics of all flows are those of the only sizes that there are.
+        names = [metric.title for metric in METRICS if metric.subset not in ("", ALL)]
+        measured = measured.filter(~pl.col("metric").is_in(names))
+    stage_values = pl.concat(stages).select(measured.columns)
+    measured = pl.concat([measured, stage_values])
+    titles = stage_values["metric"].unique(maintain_order=True)
+    metrics = [*METRICS, *(Metric(title, (), pl.lit(None), _PERCENT, best="") for title in titles)]
+    keys = (*SERIES, "metric")
+    rows = _over_seeds(measured, keys, "value")
+    units, absent = _units(groups, metrics, rows)
+    found = _labels(groups, [key for key, *_ in rows.select(pl.struct(SERIES).unique(maintain_order=True)).iter_rows()])
+    return Comparison(
+        rows,
+        measured.select(*SERIES, "seed", "metric", "value", "at_least"),
+        _sizes(sizes),
+        distributions,
+        [metric for metric in metrics if metric.title in units],
+        units,
+        absent,
+        found,
+    )
+
+
+def _over_seeds(values: pl.DataFrame, by: Sequence[str], column: str) -> pl.DataFrame:
+    rows = stats.mean_ci(values, column, by=by, confidence=CONFIDENCE)
+    doubtful = values.group_by(by).agg(pl.col("at_least").any())
+    return rows.join(doubtful, on=by, maintain_order="left", nulls_equal=True)
+
+
+def _units(
+    groups: Sequence[Group], metrics: Sequence[Metric], rows: pl.DataFrame
+) -> tuple[dict[str, tuple[float, str]], list[str]]:
+    """Returns the unit of each metric that some group has, and a line for each that some group lacks."""
+    units: dict[str, tuple[float, str]] = {}
     absent = []
-    for metric in METRICS:
+    for metric in metrics:
         of = rows.filter(pl.col("metric") == metric.title).drop_nulls("mean")
+        minor = metric.subset not in ("", ALL)
         if of.is_empty():
-            absent.append(f"{metric.title}: no run has it")
+            absent += [] if minor else [f"{metric.title}: no run has it"]
             continue
-        if missing := [groups[n].name for n in range(len(groups)) if n not in of["group"].to_list()]:
+        if not minor and (missing := [groups[n].name for n in range(len(groups)) if n not in of["group"].to_list()]):
             absent.append(f"{metric.title}: not of {'; '.join(missing)}")
         middle = of["mean"].abs().median()
         size = middle if isinstance(middle, float) else 0.0
         units[metric.title] = next((unit for unit in metric.units if size >= unit[0]), metric.units[-1])
-    return Comparison(rows, units, absent)
+    return units, absent
+
+
+def _sizes(frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
+    """Returns the slowdown by size over the seeds; no rows if there is one class of sizes only."""
+    by = (*SERIES, "below_bytes", "size")
+    measured = pl.concat(frames) if frames else pl.DataFrame(schema=dict.fromkeys(by, pl.String))
+    if measured["size"].n_unique() < 2:
+        return pl.DataFrame(schema=dict.fromkeys((*by, "percentile"), pl.String))
+    parts = []
+    for name in ("p99", "p50"):
+        values = measured.with_columns(at_least=f"{name}_is_lower_bound")
+        parts.append(_over_seeds(values, by, name).with_columns(percentile=pl.lit(name)))
+    return pl.concat(parts)
+
+
+def _labels(groups: Sequence[Group], keys: Sequence[dict[str, int | str]]) -> dict[tuple[int, str], dict[str, Value]]:
+    several = _several(keys)
+    found: dict[tuple[int, str], dict[str, Value]] = {}
+    for key in keys:
+        index, transport = int(key["group"]), str(key["transport"])
+        labels = dict(groups[index].labels)
+        if several:
+            labels["flow transport" if "transport" in labels else "transport"] = transport
+        found[index, transport] = labels
+    return found
+
+
+def _several(keys: Sequence[dict[str, int | str]]) -> bool:
+    return len({key["group"] for key in keys}) < len(keys)
 
 
 def statistics_of(flows: pl.DataFrame) -> pl.DataFrame:
-    """Of one run: `transport`, `metric`, `value` (null: it cannot be told) and `at_least`, one row a metric."""
+    """Returns for one run `transport`, `metric`, `value` (null: not known) and `at_least`, one row per metric."""
     at_least = "unfinished_s" if "unfinished_s" in flows.columns else None
     percentiles = stats.percentiles(flows, "fct_s", (50, 99), by="transport", at_least=at_least)
     joined = flows.join(percentiles, on="transport", how="left")
+    if {"slowdown", "slowdown_at_least"} <= set(flows.columns):
+        for name, chosen in SUBSETS.items():
+            of = stats.percentiles(
+                flows.filter(chosen), "slowdown", (50, 99), by="transport", at_least="slowdown_at_least"
+            )
+            named = of.rename({column: f"{name} {column}" for column in of.columns if column != "transport"})
+            joined = joined.join(named, on="transport", how="left")
     frames = []
     for metric in METRICS:
         if not set(metric.needs) <= set(flows.columns):

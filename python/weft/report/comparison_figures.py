@@ -1,119 +1,256 @@
-"""The part of the page that compares groups: a table of all statistics, and a figure for each."""
+"""The part of the page that compares groups: a table of all statistics, and the templates and rows of its figures.
+
+The page's script gives fields their roles, so that a reader can change them: `comparison.js` fills these templates.
+"""
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import altair as alt
 import polars as pl
 
+from weft import stats
 from weft.plots import altair_plots
-from weft.report.comparison import ABSENT, CONFIDENCE, Comparison
+from weft.report.comparison import CONFIDENCE, Comparison
+from weft.report.factors import ABSENT, arrange
+from weft.report.figures import CONFIG
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from weft.report.figures import Figures
-    from weft.report.inputs import Group, ReportInputs
+    from weft.report.factors import Factor, Layout, Wishes
+    from weft.report.inputs import ReportInputs
 
-MAX_LISTED = 100
-"""Groups in the table."""
+MAX_LISTED = 1000
+"""Maximum number of rows of the table."""
+MAX_POINTS = 60_000
+"""Points of all distributions of a page."""
+MAX_POINTS_PER_LINE = 80
+DIGITS = 5
+"""Digits of a number in the page's data."""
 
 
 def table(inputs: ReportInputs, comparison: Comparison) -> dict[str, Any]:
-    """Heads and rows: a row for each group and transport, a column for each statistic."""
+    """Returns heads and rows: a row for each group and transport, a column for each statistic."""
     rows = []
-    pairs = comparison.rows.select("group", "transport").unique().sort("group", "transport")
-    several = comparison.several_transports
-    for index, transport in pairs.iter_rows():
+    names = list(dict.fromkeys(name for labels in comparison.labels.values() for name in labels))
+    for (index, transport), labels in list(comparison.labels.items())[:MAX_LISTED]:
         group = inputs.groups[index]
-        if index >= MAX_LISTED:
-            break
-        labels = [str(group.labels.get(axis, ABSENT)) for axis in inputs.axes] or [group.name]
+        heads = [str(labels.get(name, ABSENT)) for name in names] or [group.name]
         cells = [comparison.cell(index, transport, metric) for metric in comparison.metrics]
-        rows.append((labels + ([transport] if several else []), [(str(len(group.runs)), ""), *cells]))
-    heads = (inputs.axes or ["experiment"]) + (["transport"] if several else [])
+        rows.append((heads, [(str(len(group.runs)), ""), *cells]))
     numbers = ["seeds"]
     for metric in comparison.metrics:
         unit = comparison.units[metric.title][1]
         numbers.append(f"{metric.title} ({unit})" if unit else metric.title)
-    return {"heads": heads, "numbers": numbers, "rows": rows, "left": max(0, len(inputs.groups) - MAX_LISTED)}
+    left = max(0, len(comparison.labels) - MAX_LISTED)
+    return {"heads": names or ["experiment"], "numbers": numbers, "rows": rows, "left": left}
 
 
-def add(figures: Figures, inputs: ReportInputs, comparison: Comparison) -> None:
-    """A plot for each metric: means and their intervals over the axis with the most values, colours for the others."""
-    groups = inputs.groups
-    axes = inputs.axes
-    values = {axis: list(dict.fromkeys(str(group.labels.get(axis, ABSENT)) for group in groups)) for axis in axes}
-    across = max(
-        axes, key=lambda axis: (len(values[axis]) > 1 and _numeric(groups, axis), len(values[axis])), default=""
-    )
-    others = [axis for axis in axes if axis != across]
-    several = comparison.several_transports
+def drawings(comparison: Comparison, wishes: Wishes) -> dict[str, Any]:
+    """Returns the part of the page's data from which its script draws the comparison.
 
-    def colour(group: Group, transport: str) -> str:
-        parts = [str(group.labels.get(axis, ABSENT)) for axis in others] + ([transport] if several else [])
-        return ", ".join(parts) or "all"
-
-    for number, metric in enumerate(comparison.metrics):
-        unit, name = comparison.units[metric.title]
-        rows = []
-        for row in comparison.rows.filter(pl.col("metric") == metric.title).drop_nulls("mean").iter_rows(named=True):
-            group = groups[row["group"]]
-            bounds = {bound: None if row[bound] is None else row[bound] / unit for bound in ("low", "high")}
-            rows.append(
-                {
-                    "x": str(group.labels.get(across, group.name)),
-                    "colour": colour(group, row["transport"]),
-                    "mean": row["mean"] / unit,
-                    "n": row["n"],
-                    "at_least": row["at_least"],
-                    **bounds,
-                }
-            )
-        title = f"{metric.title} ({name})" if name else metric.title
-        colours = list(dict.fromkeys(row["colour"] for row in rows))
-        order = values.get(across) or [group.name for group in groups]
-        chart = _intervals(rows, title, across or "experiment", order, colours)
-        caption = f"Marks are means over the seeds, bars their {CONFIDENCE:.0%} confidence intervals (Student's t)."
-        if any(row["at_least"] for row in rows):
-            caption += " A triangle may be higher: flows that the run's end cut off would have taken longer."
-        figures.add(f"metric-{number}", title, caption, chart, height=260)
-
-
-def _numeric(groups: Sequence[Group], axis: str) -> bool:
-    return all(isinstance(group.labels.get(axis), int | float) for group in groups)
-
-
-def _intervals(
-    rows: list[dict[str, Any]], title: str, across: str, order: list[str], colours: list[str]
-) -> alt.LayerChart:
-    where: dict[str, Any] = {
-        "x": alt.X(
-            "x:O", title=across, sort=order, axis=alt.Axis(labelAngle=0 if len(order) < 9 else -40, labelLimit=120)
-        )
-    }
-    if len(colours) > 1:
-        where["xOffset"] = alt.XOffset("colour:N", sort=colours)
-        where["color"] = alt.Color(
-            "colour:N",
-            sort=colours,
-            scale=alt.Scale(range=list(altair_plots.COLOURS)),
-            legend=alt.Legend(title=None),
-        )
-    base = alt.Chart(alt.InlineData(values=rows)).encode(**where)
-    plain: dict[str, Any] = {} if len(colours) > 1 else {"color": altair_plots.COLOURS[0]}
-    bars = base.mark_rule(strokeWidth=2, **plain).encode(y=alt.Y("low:Q", title=title), y2="high:Q")
-    marks = base.mark_point(filled=True, opacity=1, size=70, **plain).encode(
-        y=alt.Y("mean:Q", title=title, scale=alt.Scale(zero=False)),
-        shape=alt.Shape(
-            "at_least:N", legend=None, scale=alt.Scale(domain=[False, True], range=["circle", "triangle-up"])
-        ),
-        tooltip=[
-            alt.Tooltip("x:O", title=across),
-            *([alt.Tooltip("colour:N", title="of")] if len(colours) > 1 else []),
-            *(alt.Tooltip(f"{name}:Q", format=".4~g") for name in ("mean", "low", "high")),
-            alt.Tooltip("n:Q", title="seeds"),
+    Raises:
+        UsageError: The layout that the user asks for does not exist.
+    """
+    factors = comparison.factors
+    layout = arrange(factors, wishes)
+    keys = list(comparison.labels)
+    most_seeds = max(comparison.rows["n"].to_list())
+    most_values = max((len(it.values) for it in factors), default=1)
+    return {
+        "factors": [
+            {"name": it.name, "labels": it.labels, "values": it.values, "numeric": it.numeric} for it in factors
         ],
+        "series": [_places(comparison, key, factors) for key in keys],
+        "metrics": [_metric(comparison, number, keys) for number in range(len(comparison.metrics))],
+        "sizes": _sizes(comparison, keys),
+        "cdf": _distributions(comparison, keys),
+        "layout": {"roles": dict(layout.roles), "where": dict(layout.where)},
+        "quantiles": _quantiles(most_seeds, most_values),
+        "confidence": CONFIDENCE,
+        "colours": altair_plots.COLOURS,
+        "templates": {"dots": _template(_dots()), "lines": _template(_lines()), "cdf": _template(_cdf())},
+    }
+
+
+def controls(comparison: Comparison, wishes: Wishes) -> dict[str, Any]:
+    """Returns what the template needs for the controls: metrics and fields."""
+    factors: Sequence[Factor] = comparison.factors
+    layout: Layout = arrange(factors, wishes)
+    fixed = {
+        name: labels.pop()
+        for name in dict.fromkeys(name for labels in comparison.labels.values() for name in labels)
+        if len(labels := {str(it.get(name, ABSENT)) for it in comparison.labels.values()}) == 1
+    }
+    return {
+        "metrics": [metric.title for metric in comparison.metrics],
+        "factors": factors,
+        "roles": layout.roles,
+        "fixed": fixed,
+        "sizes": not comparison.by_size.is_empty(),
+        "cdf": bool(comparison.distributions),
+    }
+
+
+def _places(comparison: Comparison, key: tuple[int, str], factors: Sequence[Factor]) -> list[int]:
+    labels = comparison.labels[key]
+    return [it.values.index(labels.get(it.name, ABSENT)) for it in factors]
+
+
+def _metric(comparison: Comparison, number: int, keys: Sequence[tuple[int, str]]) -> dict[str, Any]:
+    """Returns a metric's title, its rows by series, and the values of the runs by seed."""
+    metric = comparison.metrics[number]
+    size, unit = comparison.units[metric.title]
+    of = {key: n for n, key in enumerate(keys)}
+    rows = []
+    for row in comparison.rows.filter(metric=metric.title).drop_nulls("mean").iter_rows(named=True):
+        bounds = [_rounded(row[name], size) for name in ("mean", "low", "high")]
+        rows.append([of[row["group"], row["transport"]], *bounds, row["n"], int(row["at_least"])])
+    values: dict[int, list[list[float | None]]] = {}
+    for row in comparison.values.filter(metric=metric.title).drop_nulls("value").iter_rows(named=True):
+        series = of[row["group"], row["transport"]]
+        values.setdefault(series, []).append([row["seed"], _rounded(row["value"], size)])
+    return {
+        "title": metric.title,
+        "axis": f"{metric.title} ({unit})" if unit else metric.title,
+        "unit": unit,
+        "best": metric.best,
+        "rows": rows,
+        "values": values,
+    }
+
+
+def _sizes(comparison: Comparison, keys: Sequence[tuple[int, str]]) -> dict[str, Any] | None:
+    rows = comparison.by_size
+    if rows.is_empty():
+        return None
+    of = {key: n for n, key in enumerate(keys)}
+    order = rows.select("below_bytes", "size").unique().sort("below_bytes", nulls_last=True)["size"].to_list()
+    drawn = [
+        [
+            of[row["group"], row["transport"]],
+            order.index(row["size"]),
+            row["percentile"],
+            *(_rounded(row[name]) for name in ("mean", "low", "high")),
+            row["n"],
+            int(row["at_least"]),
+        ]
+        for row in rows.drop_nulls("mean").iter_rows(named=True)
+    ]
+    return {"labels": order, "rows": drawn}
+
+
+def _distributions(comparison: Comparison, keys: Sequence[tuple[int, str]]) -> dict[str, Any] | None:
+    """Returns shares of flows that have ended within a time: means over the seeds, and their intervals."""
+    ended = [fcts for runs in comparison.distributions.values() for fcts, _ in runs if len(fcts)]
+    if not ended:
+        return None
+    size, unit = altair_plots.time_unit(pl.concat(ended))
+    points = max(12, min(MAX_POINTS_PER_LINE, MAX_POINTS // len(keys)))
+    rows = []
+    for number, key in enumerate(keys):
+        runs = comparison.distributions.get(key, [])
+        times = _times([fcts for fcts, _ in runs if len(fcts)], points)
+        shares = [fcts.search_sorted(pl.Series(times, dtype=pl.Float64), side="right") / count for fcts, count in runs]
+        factor = stats.t_quantile(len(runs) - 1, CONFIDENCE) / math.sqrt(len(runs)) if len(runs) > 1 else None
+        for n, time in enumerate(times):
+            of_runs = pl.Series([share[n] for share in shares], dtype=pl.Float64)
+            mean, deviation = float(of_runs.mean()), of_runs.std()  # type: ignore[arg-type]
+            half = factor * deviation if factor is not None and isinstance(deviation, float) else None
+            low, high = (None, None) if half is None else (max(0.0, mean - half), min(1.0, mean + half))
+            rows.append([number, _rounded(time, size), *(_rounded(it) for it in (mean, low, high))])
+    return {"axis": f"flow completion time ({unit})", "rows": rows}
+
+
+def _times(fcts: Sequence[pl.Series], points: int) -> list[float]:
+    """Returns times from the shortest to the longest FCT, evenly by logarithm."""
+    if not fcts:
+        return []
+    low, high = min(float(it[0]) for it in fcts), max(float(it[-1]) for it in fcts)
+    if low == high:
+        return [low]
+    # The last time is the longest FCT itself, whatever rounding does.
+    return [*(low * (high / low) ** (n / (points - 1)) for n in range(points - 1)), high]
+
+
+def _quantiles(seeds: int, values: int) -> list[list[float]]:
+    """Returns Student's t by degrees of freedom and number of simultaneous comparisons (Bonferroni), both from 1."""
+    return [
+        [round(stats.t_quantile(freedom, 1 - (1 - CONFIDENCE) / number), DIGITS) for number in range(1, values)]
+        for freedom in range(1, seeds)
+    ]
+
+
+def _rounded(value: float | None, size: float = 1.0) -> float | None:
+    return None if value is None else float(f"{value / size:.{DIGITS}g}")
+
+
+_PANEL = alt.Facet("panel:N", title=None, header=alt.Header(labelFontSize=12, labelFontWeight="bold", labelPadding=4))
+_SHAPE = alt.Shape("mark:N", legend=None)
+
+
+def _tooltips(*names: tuple[str, str]) -> list[alt.Tooltip]:
+    shown = [alt.Tooltip(f"{name}:N", title=title) for name, title in names]
+    return [alt.Tooltip("series:N"), *shown, alt.Tooltip("mean:Q", format=".4~g"), alt.Tooltip("interval:N")]
+
+
+def _dots() -> alt.FacetChart:
+    """One line per value of the field with a colour: a mark at the mean, and a bar over the interval."""
+    where: dict[str, Any] = {
+        "y": alt.Y("colour:N", title=None, axis=alt.Axis(labelLimit=150)),
+        "yOffset": alt.YOffset("line:N"),
+        "color": alt.Color("colour:N", legend=None),
+    }
+    base = alt.Chart().encode(**where)
+    bars = base.mark_rule(strokeWidth=2.5).encode(
+        x=alt.X("low:Q"), x2="high:Q", strokeDash=alt.StrokeDash("line:N", legend=None)
     )
-    return altair_plots.layered(bars, marks)
+    marks = base.mark_point(filled=False, opacity=1, size=55, strokeWidth=2).encode(
+        x=alt.X("mean:Q"), shape=_SHAPE, tooltip=[*_tooltips(), alt.Tooltip("n:Q", title="seeds")]
+    )
+    return _faceted(bars, marks)
+
+
+def _lines() -> alt.FacetChart:
+    """Lines over a field or over classes of sizes, with a mark at each mean and a bar over its interval."""
+    where: dict[str, Any] = {
+        "x": alt.X("x:O", axis=alt.Axis(labelLimit=120)),
+        "xOffset": alt.XOffset("colour:N"),
+        "color": alt.Color("colour:N", legend=alt.Legend(title=None, symbolType="stroke")),
+    }
+    dash = alt.StrokeDash("line:N", legend=alt.Legend(title=None))
+    base = alt.Chart().encode(**where)
+    lines = base.mark_line(strokeWidth=2).encode(y=alt.Y("mean:Q"), strokeDash=dash)
+    bars = base.mark_rule(strokeWidth=1.5).encode(y=alt.Y("low:Q"), y2="high:Q", detail="line:N")
+    marks = base.mark_point(filled=True, opacity=1, size=45).encode(
+        y=alt.Y("mean:Q"), shape=_SHAPE, tooltip=[*_tooltips(("x", "at")), alt.Tooltip("n:Q", title="seeds")]
+    )
+    return _faceted(lines, bars, marks)
+
+
+def _cdf() -> alt.FacetChart:
+    """Distributions: the mean share of flows and, as a band, its interval."""
+    colour = alt.Color("colour:N", legend=alt.Legend(title=None, symbolType="stroke"))
+    base = alt.Chart().encode(x=alt.X("x:Q", scale=alt.Scale(type="log", nice=False)), color=colour)
+    share = alt.Scale(domain=[0, 1])
+    bands = base.mark_area(opacity=0.15).encode(y=alt.Y("low:Q", scale=share), y2="high:Q", detail="line:N")
+    lines = base.mark_line(strokeWidth=2).encode(
+        y=alt.Y("mean:Q", title="share of flows", scale=share),
+        strokeDash=alt.StrokeDash("line:N", legend=alt.Legend(title=None)),
+        tooltip=_tooltips(),
+    )
+    return _faceted(bands, lines)
+
+
+def _faceted(*layers: alt.Chart) -> alt.FacetChart:
+    layered = alt.LayerChart(layer=list(layers))
+    return alt.FacetChart(data=alt.NamedData("rows"), spec=layered, facet=_PANEL, columns=1)
+
+
+def _template(chart: alt.FacetChart) -> dict[str, Any]:
+    spec: dict[str, Any] = chart.to_dict()
+    spec.pop("$schema", None)
+    return spec | {"config": CONFIG | {"header": {"labelColor": "currentColor"}}}

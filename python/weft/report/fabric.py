@@ -28,6 +28,9 @@ HEATS = {
 }
 """What a link's colour can tell."""
 
+FULL = {"utilisation": 1.0, "marked": 0.1, "dropped": 0.01}
+"""Values from which on a link has the strongest colour; larger values of the run raise them."""
+
 
 def picture(links: pl.DataFrame, hosts: Iterable[str]) -> dict[str, Any]:
     """Nodes and links to draw.

@@ -2,36 +2,51 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from weft import _weft
 from weft.html_pages import render
-from weft.plots import altair_plots, data
+from weft.plots import data
 from weft.report import comparison_figures, distribution_figures, fabric, run_figures
-from weft.report.comparison import ABSENT, CONFIDENCE, compare
+from weft.report.comparison import CONFIDENCE, compare
+from weft.report.factors import ABSENT, Wishes
 from weft.report.figures import Figures
 from weft.report.run_figures import label
 from weft.report.unrecorded import unrecorded
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
+    from weft.report.comparison import Comparison
     from weft.report.inputs import ReportInputs
 
 MAX_ROWS = 60_000
 """Rows in all timelines of a page, of some 20 bytes each."""
-MAX_DETAILS = 8
-"""Runs of which fabric and timeline are shown."""
-MAX_LISTED = 100
+MAX_DETAILS = 60
+"""Maximum number of runs with fabric and timeline."""
+MAX_LINKS = 12_000
+"""Lines in the fabrics of a page, of some 150 bytes each; then no other run gets a fabric."""
+MIN_DETAILS = 8
+"""Number of runs with a fabric, however large it is."""
+MAX_LISTED = 1000
 """Runs in the list of runs."""
 
 
-def write(inputs: ReportInputs, on_progress: Callable[[float, str], None] | None = None) -> str:
-    """The text of the page.
+def write(
+    inputs: ReportInputs,
+    on_progress: Callable[[float, str], None] | None = None,
+    *,
+    wishes: Wishes | None = None,
+) -> str:
+    """Returns the text of the page.
 
     Args:
         inputs: The runs.
         on_progress: Called with the fraction that is done, 0 to 1, and the current step.
+        wishes: The roles of fields in figures, as the user asks for them.
+
+    Raises:
+        UsageError: The layout does not exist.
     """
     tell = on_progress or (lambda _fraction, _step: None)
     figures = Figures()
@@ -39,22 +54,32 @@ def write(inputs: ReportInputs, on_progress: Callable[[float, str], None] | None
     tell(0.05, "statistics")
     comparison = compare(inputs.groups)
     figures.missing += comparison.absent
-    if several:
-        comparison_figures.add(figures, inputs, comparison)
+    wishes = wishes or Wishes({})
+    compared = len(comparison.labels) > 1
+    drawn = comparison_figures.drawings(comparison, wishes)
     tell(0.4, "distributions")
-    distribution_figures.add(figures, inputs)
-    detailed = [group.runs[0] for group in inputs.groups[:MAX_DETAILS]]
-    details = []
-    for number, run in enumerate(detailed):
-        tell(0.6 + 0.4 * number / len(detailed), "timelines")
-        details.append(run_figures.detail(inputs.groups[number], run, MAX_ROWS // len(detailed)))
+    if len(inputs.groups) == 1:
+        distribution_figures.add(figures, inputs.groups[0])
+        drawn |= {"sizes": None, "cdf": None}
+    else:
+        figures.missing += sorted(_without_slowdown(inputs))
+    names = _names(inputs, comparison)
+    details: list[dict[str, Any]] = []
+    links = 0
+    for group, name in zip(inputs.groups[:MAX_DETAILS], names, strict=False):
+        if len(details) >= MIN_DETAILS and links > MAX_LINKS:
+            break
+        tell(0.6 + 0.4 * len(details) / len(names), "timelines")
+        details.append(run_figures.detail(group, name, group.runs[0], MAX_ROWS // min(len(names), MAX_DETAILS)))
+        links += len(details[-1]["drawn"]["fabric"]["links"])
     run_figures.add(figures, details)
     first = inputs.groups[0].manifest
     drawings = {
         "charts": figures.charts,
         "runs": [detail["drawn"] for detail in details],
         "heats": fabric.HEATS,
-        "seen": altair_plots.SEEN,
+        "full": fabric.FULL,
+        "comparison": drawn if compared else None,
     }
     return render(
         "report.html",
@@ -65,19 +90,33 @@ def write(inputs: ReportInputs, on_progress: Callable[[float, str], None] | None
         confidence=f"{CONFIDENCE:.0%}",
         figures=figures.by_name,
         comparison=comparison_figures.table(inputs, comparison),
-        metrics=[metric.title for metric in comparison.metrics] if several else [],
-        listed=_listed(inputs),
+        controls=comparison_figures.controls(comparison, wishes),
+        compared=compared,
+        sizes=drawn["sizes"] is not None,
+        cdf=drawn["cdf"] is not None,
+        listed=_listed(inputs, names),
         unlisted=max(0, len(inputs.runs) - MAX_LISTED),
         warnings=list(dict.fromkeys(line for run in inputs.runs for line in run.manifest["warnings"])),
         absent=[*figures.missing, *unrecorded(inputs.runs), *inputs.absent[:MAX_LISTED]],
         unmentioned=max(0, len(inputs.absent) - MAX_LISTED),
-        partial=[label(group, run) for group in inputs.groups for run in group.runs if run.manifest["partial"]],
+        partial=[
+            label(name, run)
+            for name, group in zip(names, inputs.groups, strict=True)
+            for run in group.runs
+            if run.manifest["partial"]
+        ],
         details=details,
-        undetailed=max(0, len(inputs.groups) - MAX_DETAILS),
+        undetailed=len(inputs.groups) - len(details),
         level=first["level"],
         script=_library(),
         drawings=drawings,
     )
+
+
+def _without_slowdown(inputs: ReportInputs) -> set[str]:
+    """Returns why groups have no slowdown, judged by their first runs."""
+    reasons = {distribution_figures.why_no_slowdown(group.runs[0].result()) for group in inputs.groups}
+    return reasons - {""}
 
 
 def _title(inputs: ReportInputs) -> str:
@@ -94,16 +133,31 @@ def _library() -> str:
     return bundle.replace("</script", "<\\/script")
 
 
-def _listed(inputs: ReportInputs) -> list[dict[str, str]]:
+def _names(inputs: ReportInputs, comparison: Comparison) -> list[str]:
+    """Returns the names of the groups, with values in short."""
+    found = []
+    for index, group in enumerate(inputs.groups):
+        labels = next(it for (of, _), it in comparison.labels.items() if of == index)
+        short = {
+            it.name: it.labels[it.values.index(labels.get(it.name, ABSENT))]
+            for it in comparison.factors
+            if it.name in group.labels
+        }
+        name = ", ".join(f"{field} = {value}" for field, value in short.items())
+        found.append(name if list(short) != ["run"] and name else group.name)
+    return found
+
+
+def _listed(inputs: ReportInputs, names: Sequence[str]) -> list[dict[str, str]]:
     listed = []
-    of_groups = [(group, run) for group in inputs.groups for run in group.runs]
-    for group, run in of_groups[:MAX_LISTED]:
+    of_groups = [(name, run) for name, group in zip(names, inputs.groups, strict=True) for run in group.runs]
+    for name, run in of_groups[:MAX_LISTED]:
         it = run.manifest
         rows, counters = it["rows"], it["counters"]
         ended = rows.get("flows", 0) - it["unfinished"].get("flows", 0)
         listed.append(
             {
-                "run": group.name,
+                "run": name,
                 "seed": str(it["seed"]),
                 "level": it["level"],
                 "simulated": data.seconds_name(it["end_s"]) + (" (partial)" if it["partial"] else ""),

@@ -9,24 +9,41 @@ import altair as alt
 
 from weft.output import file_name
 from weft.papers.seed_summary import digits
-from weft.plots import altair_plots
+from weft.plots import altair_plots, data
 from weft.report import fabric, timeline
 from weft.report.figures import INK
+from weft.report.link_events import link_events
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from weft.report.figures import Figures
     from weft.report.inputs import Group, Run
+    from weft.report.link_events import LinkEvent
+
+EVENT = altair_plots.HEAT[-1]
+"""Colour of link events."""
 
 
-def label(group: Group, run: Run) -> str:
-    """What a run is called on the page."""
-    return f"{group.name}, seed {run.seed}"
+def label(name: str, run: Run) -> str:
+    """Returns the name of a run on the page.
+
+    Args:
+        name: The name of its group.
+        run: The run.
+    """
+    return f"{name}, seed {run.seed}"
 
 
-def detail(group: Group, run: Run, rows: int) -> dict[str, Any]:
-    """One run: what the script draws, and what the template prints."""
+def detail(group: Group, name: str, run: Run, rows: int) -> dict[str, Any]:
+    """Returns what the script draws and what the template prints of one run.
+
+    Args:
+        group: The group of the run.
+        name: The name of the group on the page.
+        run: The run.
+        rows: About how many rows its timelines may have.
+    """
     result = run.result()
     flows = result.flows
     hosts = set(flows["from"].to_list()) | set(flows["to"].to_list())
@@ -35,18 +52,21 @@ def detail(group: Group, run: Run, rows: int) -> dict[str, Any]:
     begins = fabric.ends(result.links, picture)
     names = {f"{row['from']} to {row['to']}": begins[row["link"]] for row in result.links.iter_rows(named=True)}
     sampled = {name for scene in scenes if scene["queues"] for name in scene["queues"]["names"]}
-    for node in picture["nodes"]:
-        del node["members"]
     if not result.links["utilisation"].count():
         notes.append("No link has a utilisation, for no time passed.")
     busiest = result.links.drop_nulls("utilisation").sort("utilisation", descending=True, maintain_order=True).head(10)
     columns = [name for name in ("utilisation", "packets", "marks", "drops") if name in busiest.columns]
-    name = label(group, run)
+    name = label(name, run)
+    events = link_events(run.manifest["spec"], result.links)
     spec = json.dumps(run.manifest["spec"], indent=2, ensure_ascii=False)
     file = f"{_file_name(group, run)}.json"
     mark = run.manifest["spec"].get("queues", {}).get("mark")
+    drawn_events = _crosses(events, picture)
+    for node in picture["nodes"]:
+        del node["members"]
     return {
         "label": name,
+        "events": [f"{data.seconds_name(it.time_s)}: {it.text}" for it in events],
         "notes": [note for note in (*notes, picture["note"]) if note],
         "busiest": {
             "heads": ["link", *columns],
@@ -62,11 +82,37 @@ def detail(group: Group, run: Run, rows: int) -> dict[str, Any]:
         "drawn": {
             "label": name,
             "fabric": {name: picture[name] for name in ("nodes", "links", "tiers", "heats")},
+            "events": _moments(events),
+            "crosses": drawn_events,
+            "first": timeline.most_eventful(result, scenes),
             "heads": {name: at for name, at in names.items() if name in sampled},
             "scenes": scenes,
             "mark": _packets(mark),
         },
     }
+
+
+def _moments(events: Sequence[LinkEvent]) -> list[dict[str, Any]]:
+    """Returns the times that timelines mark."""
+    rows = []
+    for event in events:
+        rows.append({"at": event.time_s, "text": event.text})
+        if event.detected_s is not None:
+            rows.append({"at": event.detected_s, "text": f"routing learns of: {event.text}"})
+    return rows
+
+
+def _crosses(events: Sequence[LinkEvent], picture: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Returns a mark in the middle of each changed cable of a picture."""
+    at = {name: (node["x"], node["y"]) for node in picture["nodes"] for name in node["members"]}
+    texts: dict[tuple[float, float], list[str]] = {}
+    for event in events:
+        for one, other in sorted(event.links):
+            x, y = ((a + b) / 2 for a, b in zip(at[one], at[other], strict=True))
+            words = f"{data.seconds_name(event.time_s)}: {event.text}"
+            if words not in texts.setdefault((round(x, 5), round(y, 5)), []):
+                texts[round(x, 5), round(y, 5)].append(words)
+    return [{"x": x, "y": y, "text": "; ".join(words)} for (x, y), words in texts.items()]
 
 
 def _file_name(group: Group, run: Run) -> str:
@@ -95,6 +141,10 @@ def add(figures: Figures, details: Sequence[dict[str, Any]]) -> None:
     scales = altair_plots.Scales(_scale("low", "high"), _scale(0, "top"), axis)
     now = alt.Chart(alt.InlineData(values=[{}])).mark_rule(strokeWidth=1.5, clip=True)
     now = now.encode(x=alt.XDatum(alt.ExprRef("now"), type="quantitative"))
+    moments = alt.Chart(alt.NamedData("events")).mark_rule(strokeWidth=2, strokeDash=[5, 3], color=EVENT, clip=True)
+    moments = moments.encode(
+        x=alt.X("at:Q", scale=scales.time, axis=axis), tooltip=alt.Tooltip("text:N", title="event")
+    )
     time = {"low": 0, "high": 1, "now": 0, "top": 1, "unit": 1, "suffix": "s"}
     plots: tuple[tuple[str, str, str, alt.Chart | alt.LayerChart], ...] = (
         (
@@ -128,7 +178,7 @@ def add(figures: Figures, details: Sequence[dict[str, Any]]) -> None:
         ),
     )
     for name, title, caption, plot in plots:
-        figures.add(name, title, caption, altair_plots.layered(plot, now), height=200, params=time)
+        figures.add(name, title, caption, altair_plots.layered(plot, moments, now), height=200, params=time)
 
 
 def _scale(low: float | str, high: float | str, **how: Any) -> alt.Scale:  # noqa: ANN401 - what Altair takes
@@ -186,4 +236,9 @@ def _fabric_chart(columns: set[str]) -> alt.LayerChart:
             tooltip=[alt.Tooltip("name:N", title="queue"), alt.Tooltip("length:Q", title="packets")],
         )
     )
-    return altair_plots.layered(links, queued, nodes, names)
+    changed = (
+        alt.Chart(alt.NamedData("crosses"))
+        .mark_point(shape="cross", angle=45, filled=True, size=130, opacity=1, color=EVENT)
+        .encode(x=x, y=y, tooltip=alt.Tooltip("text:N", title="event"))
+    )
+    return altair_plots.layered(links, queued, nodes, names, changed)

@@ -11,6 +11,8 @@ from weft.plots import data
 from weft.stats import size_name
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     from weft.api import Result
 
 MAX_FLOWS = 8
@@ -47,8 +49,10 @@ def scenes(result: Result, rows: int) -> tuple[list[dict[str, Any]], list[str]]:
     windows = None if traces is None else traces.drop_nulls("cwnd_packets")
     flows = [] if windows is None else windows["flow"].unique(maintain_order=True).sort().to_list()
     if len(flows) > MAX_FLOWS:
-        notes.append(f"The timeline has the first {MAX_FLOWS} of {len(flows):,} recorded flows, by index.")
-        flows = flows[:MAX_FLOWS]
+        notes.append(
+            f"The timeline has {MAX_FLOWS} of {len(flows):,} recorded flows: those with most suppressions and timeouts."
+        )
+        flows = sorted(sorted(flows, key=_eventfulness(result), reverse=True)[:MAX_FLOWS])
     queues = losses = None
     if traces is not None and traces["length_packets"].count() > 0:
         queues = _most(
@@ -66,8 +70,8 @@ def scenes(result: Result, rows: int) -> tuple[list[dict[str, Any]], list[str]]:
         low, high = float(of_flow["time_s"][0]), float(of_flow["time_s"][-1])
         edge = 0.02 * (high - low)
         life = (max(whole[0], low - edge), min(whole[1], high + edge)) if high > low else whole
-        found.append(_scene(_about(result, flow), life, {"windows": of_flow, **parts}, share))
-    found.append(_scene("the whole run", whole, parts, share))
+        found.append(_scene(_about(result, flow), life, {"windows": of_flow, **parts}, share) | {"flow": flow})
+    found.append(_scene("the whole run", whole, parts, share) | {"flow": None})
     if any(scene["thinned"] for scene in found):
         notes.append(
             "Where there are more samples than a plot can show, it has the first, last, smallest and largest of each "
@@ -77,6 +81,25 @@ def scenes(result: Result, rows: int) -> tuple[list[dict[str, Any]], list[str]]:
         notes.append(f"Where a flow was suppressed more than {MAX_SPANS} times, the longest {MAX_SPANS} are shaded.")
     # The whole run without anything to see is no scene.
     return [scene for scene in found if any(scene[name] for name in SERIES)], notes
+
+
+def most_eventful(result: Result, found: Sequence[dict[str, Any]]) -> int:
+    """Returns the index of the scene to show first: that of the flow with most suppressions, then most timeouts."""
+    eventfulness = _eventfulness(result)
+    flows = [scene["flow"] for scene in found]
+    return max(range(len(flows)), key=lambda n: eventfulness(flows[n]), default=0)
+
+
+def _eventfulness(result: Result) -> Callable[[int | None], tuple[int, int]]:
+    """Returns a function from a flow to its numbers of suppressions and timeouts; -1 each without a flow."""
+    zero = pl.lit(0)
+    columns = {
+        name: sum((pl.col(it) for it in of if it in result.flows.columns), zero)
+        for name, of in (("suppressions", ("suppressions",)), ("timeouts", ("timeouts", "syn_timeouts")))
+    }
+    rows = result.flows.select("flow", **columns).rows()
+    of = {flow: (suppressions, timeouts) for flow, suppressions, timeouts in rows}
+    return lambda flow: (-1, -1) if flow is None else of.get(flow, (0, 0))
 
 
 def _about(result: Result, flow: int) -> str:
@@ -150,6 +173,8 @@ def _scene(about: str, span: tuple[float, float], parts: dict[str, pl.DataFrame 
     decimals = 6 - math.floor(math.log10(max(span[1] - span[0], 1e-12)))
     for name, frame in within.items():
         by, value = SERIES[name]
+        if name in ("queues", "losses") and not frame[value].max():
+            continue
         kept = data.thinned(frame, value, span, steps, by)
         scene["thinned"] |= kept.height < frame.height
         scene[name] = _columns(kept, by, decimals)

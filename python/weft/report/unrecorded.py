@@ -26,7 +26,21 @@ def unrecorded(runs: Sequence[Run]) -> list[str]:
     for run in runs:
         for line in _of(run):
             of[line] = of.get(line, 0) + 1
-    return [line if count == len(runs) else f"{line} ({count} of {len(runs)} runs)" for line, count in of.items()]
+    lines = [line if count == len(runs) else f"{line} ({count} of {len(runs)} runs)" for line, count in of.items()]
+    return [*lines, *_cut_off(runs)]
+
+
+def _cut_off(runs: Sequence[Run]) -> list[str]:
+    """Returns a line for flows and one for jobs that had not ended when their runs did."""
+    lines = []
+    for what, time in (("flows", "FCT"), ("jobs", "JCT")):
+        counts = [run.manifest["unfinished"].get(what, 0) for run in runs]
+        if sum(counts):
+            rows = sum(run.manifest["rows"].get(what, 0) for run in runs)
+            where = f" in {sum(count > 0 for count in counts):,} of {len(runs):,} runs" if len(runs) > 1 else ""
+            more = "; the list of runs has the number of each" if where and what == "flows" else ""
+            lines.append(f"the {time} of {sum(counts):,} of {rows:,} {what}{where}, which had not ended{more}")
+    return lines
 
 
 def _of(run: Run) -> list[str]:
@@ -51,7 +65,4 @@ def _of(run: Run) -> list[str]:
         lines.append(f"{', '.join(missing)}: level {level} does not count them")
     else:
         lines.append(ALWAYS)
-    for what, time in (("flows", "FCT"), ("jobs", "JCT")):
-        if count := manifest["unfinished"].get(what):
-            lines.append(f"the {time} of {count:,} of {rows[what]:,} {what}, which had not ended when the run did")
     return lines

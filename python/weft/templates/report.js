@@ -120,7 +120,7 @@
       rows[name] = objects(scene[name]).sort((one, other) => one.time_s - other.time_s);
       at(`${name}-part`).hidden = !scene[name];
       if (!scene[name]) continue;
-      const datasets = { [name]: rows[name] };
+      const datasets = { [name]: rows[name], events: run.events };
       if (name === "windows") datasets.spans = objects(scene.spans);
       if (name === "queues") datasets.mark = run.mark === null ? [] : [{ mark: run.mark }];
       await draw(name, datasets, {
@@ -137,11 +137,11 @@
     const heat = at("heat").value;
     const told = run.fabric.links.filter((link) => link[heat] !== null);
     const most = told.reduce((so, link) => Math.max(so, link[heat]), 0) || 1;
-    const hottest = heat === "utilisation" && most >= page.seen ? 1 : most;
+    const hottest = Math.max(most, page.full[heat]);
     const links = told.map((link) => ({ ...link, heat: link[heat] / hottest }));
     const { nodes, tiers } = run.fabric;
     const [thin, thick] = links.length > 300 ? [0.6, 1.4] : [1, 3];
-    await draw("fabric", { links, nodes }, { tiers, highest: tiers.length - 0.6, hottest, thin, thick });
+    await draw("fabric", { links, nodes, crosses: run.crosses }, { tiers, highest: tiers.length - 0.6, hottest, thin, thick });
   }
 
   async function showRun() {
@@ -150,23 +150,15 @@
     document.querySelectorAll(".of-run").forEach((part, n) => { part.hidden = n !== number; });
     fill(at("heat"), run.fabric.heats, run.fabric.heats.map((heat) => page.heats[heat]));
     fill(at("scene"), Object.keys(run.scenes), run.scenes.map((it) => it.about));
+    if (run.scenes.length) at("scene").value = run.first;
     await showHeat();
     await showScene();
-  }
-
-  async function showMetric() {
-    const metrics = document.querySelectorAll(".metric");
-    metrics.forEach((part, n) => { part.hidden = n !== at("metric").selectedIndex; });
-    await draw(at("metric").value);
   }
 
   for (const name of ["fct", "slowdown", "utilisation", "jain"]) {
     if (page.charts[name]) await draw(name);
   }
-  if (at("metric")) {
-    await showMetric();
-    at("metric").addEventListener("change", showMetric);
-  }
+  if (page.comparison) await compareGroups(page.comparison);
   await showRun();
   if (at("run")) at("run").addEventListener("change", showRun);
   at("heat").addEventListener("change", showHeat);

@@ -1,0 +1,313 @@
+"use strict";
+// Lays out the comparison of groups. Each field has the role that the reader chooses, and the best value is named.
+function compareGroups(data) {
+  const at = (id) => document.getElementById(id);
+  const ROLES = ["x", "colour", "line", "columns", "rows"];
+  const SHAPES = ["circle", "square", "diamond", "cross", "triangle-right", "triangle-down"];
+  const DASHES = [[1, 0], [6, 3], [2, 2], [8, 2, 2, 2]];
+  const MAX_ANSWERS = 24;
+  const MIN_PANEL = 230;
+  const ALL = -1;
+  const factors = new Map(data.factors.map((factor, n) => [factor.name, { ...factor, n }]));
+  const roles = { x: "", colour: "", line: "", columns: "", rows: "", ...data.layout.roles };
+  const where = new Map(data.factors.map(({ name }) => [name, data.layout.where[name] ?? ALL]));
+  const views = {};
+
+  const short = (value) => String(+value.toPrecision(3));
+  const range = (low, high) => `${short(low)} to ${short(high)}`;
+  const place = (series, name) => (name ? data.series[series][factors.get(name).n] : 0);
+  const label = (series, name) => (name ? factors.get(name).labels[place(series, name)] : "all");
+  const named = (series, name) => (name ? `${name} = ${label(series, name)}` : "");
+  const joined = (...parts) => parts.filter(Boolean).join(", ");
+  const shown = (name) => factors.get(name).labels.filter((_, n) => [ALL, n].includes(where.get(name)));
+
+  // A field without a role has one value at a time.
+  function settle() {
+    for (const name of factors.keys()) {
+      const free = !ROLES.some((role) => roles[role] === name);
+      if (free && where.get(name) === ALL) where.set(name, 0);
+      const select = at(`where-${factors.get(name).n}`);
+      select.options[0].disabled = free;
+      select.value = where.get(name);
+    }
+    for (const role of ROLES) at(`role-${role}`).value = roles[role];
+  }
+
+  // Whether a series is shown. A figure with an axis of its own has one value of the field along the x axis.
+  function chosen(series, ownAxis = false) {
+    return data.factors.every(({ name }) => {
+      const value = where.get(name);
+      if (value === ALL && ownAxis && name === roles.x) return place(series, name) === factors.get(name).values.length - 1;
+      return value === ALL || place(series, name) === value;
+    });
+  }
+
+  function row(series, values) {
+    const colour = place(series, roles.colour);
+    return {
+      panel: joined(named(series, roles.rows), named(series, roles.columns)) || " ",
+      order: place(series, roles.rows) * 1e4 + place(series, roles.columns),
+      colour: label(series, roles.colour),
+      line: label(series, roles.line),
+      series: joined(...data.factors.map(({ name }) => named(series, name))),
+      turn: Math.floor(colour / data.colours.length),
+      ...values,
+    };
+  }
+
+  function interval(mean, low, high, n, atLeast) {
+    const text = low === null ? "none: one seed" : range(low, high);
+    return { mean, low, high, interval: text, n, atLeast };
+  }
+
+  async function draw(id, template, rows, options) {
+    const part = at(id).closest("figure");
+    part.hidden = rows.length === 0;
+    if (!rows.length) return;
+    const spec = structuredClone(data.templates[template]);
+    const panels = [...new Map([...rows].sort((a, b) => a.order - b.order).map((it) => [it.panel, it])).keys()];
+    const left = options.left;
+    const full = at(id).clientWidth;
+    const wish = roles.columns ? shown(roles.columns).length : 1;
+    const fit = Math.max(1, Math.floor((full - left) / MIN_PANEL));
+    const columns = Math.min(panels.length, wish <= fit ? wish : roles.rows || wish > 3 * fit ? 1 : fit);
+    const width = Math.floor((full - left - 24 * columns) / columns);
+    spec.columns = columns;
+    spec.facet.sort = panels;
+    if (panels.length === 1 && panels[0] === " ") spec.facet.header = { labels: false, title: null };
+    const colours = roles.colour ? factors.get(roles.colour).labels : ["all"];
+    const lines = roles.line ? factors.get(roles.line).labels : ["all"];
+    const turns = Math.max(...rows.map((it) => it.turn));
+    for (const layer of spec.spec.layer) {
+      const { encoding } = layer;
+      if (encoding.color) {
+        encoding.color.scale = { domain: colours, range: colours.map((_, n) => data.colours[n % data.colours.length]) };
+        if (encoding.color.legend) encoding.color.legend = legend(shownOf("colour", colours), roles.colour, full);
+      }
+      if (encoding.strokeDash) {
+        encoding.strokeDash.scale = { domain: lines, range: lines.map((_, n) => DASHES[n % DASHES.length]) };
+        encoding.strokeDash.legend = legend(shownOf("line", lines), roles.line, full);
+      }
+      if (encoding.shape) {
+        const marks = [...SHAPES.keys()].map(String);
+        encoding.shape.scale = { domain: [...marks, "more"], range: [...SHAPES, "triangle-up"] };
+      }
+      if (encoding.xOffset) encoding.xOffset.scale = { domain: shownOf("colour", colours) };
+      options.adapt(encoding, { colours: shownOf("colour", colours), lines: shownOf("line", lines), width });
+    }
+    spec.spec.width = width;
+    spec.spec.height = options.height;
+    spec.datasets = { rows };
+    spec.background = "transparent";
+    spec.description = options.description;
+    if (views[id]) views[id].finalize();
+    views[id] = await vegaEmbed(at(id), spec, { renderer: "svg", actions: false });
+    at(`${id}-caption`).textContent = options.description + (turns ? " Colours repeat with other marks." : "");
+  }
+
+  // A legend of as many columns as the page has room for; none for one value.
+  function legend(values, title, width) {
+    if (values.length < 2) return null;
+    const longest = Math.max(...values.map((it) => it.length));
+    const columns = Math.max(1, Math.min(values.length, Math.floor(width / (50 + 7 * longest))));
+    return { title, values, columns, symbolType: "stroke", symbolOpacity: 1, symbolStrokeWidth: 2, titleOrient: "top" };
+  }
+
+  const shownOf = (role, all) => (roles[role] ? shown(roles[role]) : all);
+
+  // The scale of values: logarithmic where they differ by more than a factor of ten.
+  function scaleOf(rows) {
+    const means = rows.map((it) => it.mean);
+    const [least, most] = [Math.min(...means), Math.max(...means)];
+    if (!(least > 0 && most > 10 * least)) return { zero: false };
+    // A wide interval around one mean must not hide the differences between the others.
+    const [low, high] = [least / 2, 2 * most];
+    for (const it of rows) {
+      if (it.low === null) continue;
+      [it.low, it.high] = [it.low, it.high].map((value) => Math.min(high, Math.max(low, value)));
+    }
+    return { type: "log", nice: false, domain: [low, high] };
+  }
+
+  const METHOD = `Marks are means over the seeds, and bars their ${Math.round(100 * data.confidence)} % confidence intervals
+    (Student's t).`.replace(/\s+/g, " ");
+  const CUT = " A triangle may be higher: the run's end cut off flows.";
+
+  async function showMetric() {
+    const metric = data.metrics[at("metric").selectedIndex];
+    const rows = [];
+    for (const [series, mean, low, high, n, atLeast] of metric.rows) {
+      if (!chosen(series)) continue;
+      const it = row(series, interval(mean, low, high, n, atLeast));
+      const level = roles.x ? place(series, roles.colour) : place(series, roles.line) + it.turn * DASHES.length;
+      it.mark = atLeast ? "more" : String(level % SHAPES.length);
+      if (roles.x) it.x = factors.get(roles.x).values[place(series, roles.x)];
+      rows.push(it);
+    }
+    const scale = scaleOf(rows);
+    const description = `${metric.title}. ${METHOD}${rows.some((it) => it.atLeast) ? CUT : ""}`;
+    if (roles.x) {
+      const domain = factors.get(roles.x).values;
+      await draw("compared-chart", "lines", rows, {
+        left: 70, height: 240, description,
+        adapt: (encoding) => {
+          encoding.x = { ...encoding.x, title: roles.x, sort: domain };
+          Object.assign(encoding.y, { title: metric.axis, scale });
+        },
+      });
+    } else {
+      const longest = Math.max(...rows.map((it) => it.colour.length), 3);
+      const count = new Set(rows.map((it) => it.colour)).size;
+      const step = 10 + 11 * new Set(rows.map((it) => it.line)).size;
+      await draw("compared-chart", "dots", rows, {
+        left: Math.min(150, 16 + 7 * longest), height: Math.max(40, count * step), description,
+        adapt: (encoding, { colours, lines }) => {
+          encoding.y.sort = colours;
+          encoding.yOffset.sort = lines;
+          Object.assign(encoding.x, { title: metric.axis, scale });
+        },
+      });
+    }
+    showAnswer(metric);
+  }
+
+  function showSizes(percentile) {
+    const id = `by-size-${percentile}`;
+    const rows = [];
+    for (const [series, size, of, mean, low, high, n, atLeast] of data.sizes.rows) {
+      if (of !== percentile || !chosen(series, true)) continue;
+      const it = row(series, interval(mean, low, high, n, atLeast));
+      it.mark = atLeast ? "more" : String(place(series, roles.colour) % SHAPES.length);
+      it.x = data.sizes.labels[size];
+      rows.push(it);
+    }
+    const scale = scaleOf(rows);
+    const title = percentile === "p50" ? "Median slowdown" : "p99 slowdown";
+    return draw(id, "lines", rows, {
+      left: 60, height: 200,
+      description: `${title} by size of flow. ${METHOD}${rows.some((it) => it.atLeast) ? CUT : ""}${atX()}`,
+      adapt: (encoding) => {
+        encoding.x = { ...encoding.x, title: "size of flow", sort: data.sizes.labels };
+        encoding.x.axis = { ...encoding.x.axis, labelAngle: -30 };
+        Object.assign(encoding.y, { title: title.toLowerCase(), scale });
+      },
+    });
+  }
+
+  function showDistribution() {
+    const rows = [];
+    for (const [series, x, mean, low, high] of data.cdf.rows) {
+      if (chosen(series, true)) rows.push(row(series, { ...interval(mean, low, high, 0, 0), x }));
+    }
+    return draw("cdf", "cdf", rows, {
+      left: 60, height: 220,
+      description: `Share of all flows that have ended within a time. Bands are confidence intervals over the seeds, time by time.${atX()}`,
+      adapt: (encoding, { width }) => {
+        encoding.x.title = data.cdf.axis;
+        encoding.x.axis = { tickCount: Math.max(2, Math.floor(width / 70)), labelOverlap: "greedy" };
+      },
+    });
+  }
+
+  const atX = () => {
+    if (!roles.x || where.get(roles.x) !== ALL) return "";
+    return ` At ${roles.x} = ${factors.get(roles.x).labels.at(-1)}; choose another value above.`;
+  };
+
+  // The best in one situation, and which others differ from it in every likely outcome.
+  function answer(metric, entries) {
+    const sign = metric.best === "highest" ? -1 : 1;
+    const ranked = [...entries].sort((one, other) => sign * (one.mean - other.mean));
+    const [best, next] = ranked;
+    const values = new Map(metric.values[best.series]);
+    let few = false;
+    const close = ranked.slice(1).filter((other) => {
+      const differences = metric.values[other.series].filter(([seed]) => values.has(seed))
+        .map(([seed, value]) => sign * (value - values.get(seed)));
+      const n = differences.length;
+      if (n < 2) { few = true; return true; }
+      const mean = differences.reduce((sum, it) => sum + it, 0) / n;
+      const deviation = Math.sqrt(differences.reduce((sum, it) => sum + (it - mean) ** 2, 0) / (n - 1));
+      return mean - (data.quantiles[n - 2][entries.length - 2] * deviation) / Math.sqrt(n) <= 0;
+    });
+    const level = `${Math.round(100 * data.confidence)} %`;
+    let sure = `${metric.best === "highest" ? "above" : "below"} every other (${level})`;
+    if (few) sure = "unknown: too few seeds";
+    else if (close.length > 1 && close.length === entries.length - 1) sure = "not separable from any other";
+    else if (close.length) sure = `not separable from ${close.map((it) => it.label).join(", ")}`;
+    if (best.atLeast && metric.best === "lowest") sure += "; may be higher";
+    return { best, next, sure };
+  }
+
+  function showAnswer(metric) {
+    const part = at("answer");
+    const situations = new Map();
+    for (const [series, mean, low, high, , atLeast] of metric.rows) {
+      if (!chosen(series)) continue;
+      const names = [roles.rows, roles.columns, roles.x, roles.line];
+      const key = joined(...names.map((name) => named(series, name)));
+      const order = names.reduce((sum, name) => sum * 1000 + place(series, name), 0);
+      if (!situations.has(key)) situations.set(key, { order, entries: [] });
+      situations.get(key).entries.push({ series, label: label(series, roles.colour), mean, low, high, atLeast });
+    }
+    const all = [...situations].filter(([, { entries }]) => entries.length > 1).sort(([, a], [, b]) => a.order - b.order);
+    part.hidden = !roles.colour || !metric.best || all.length === 0;
+    if (part.hidden) return;
+    at("answer-title").textContent = `${metric.best === "lowest" ? "Lowest" : "Highest"} ${metric.title}`;
+    const unit = metric.unit ? ` ${metric.unit}` : "";
+    const value = (it) => `${it.atLeast ? "≥ " : ""}${short(it.mean)}${unit}`;
+    at("answers").replaceChildren(...all.slice(0, MAX_ANSWERS).map(([key, { entries }]) => {
+      const { best, next, sure } = answer(metric, entries);
+      const bounds = best.low === null ? "" : ` (${range(best.low, best.high)})`;
+      const tr = document.createElement("tr");
+      const cells = [key || "all runs", best.label, value(best) + bounds, `${next.label} ${value(next)}`, sure];
+      cells.forEach((text, n) => {
+        const cell = document.createElement(n ? "td" : "th");
+        if (n === 0) cell.scope = "row";
+        if (n === 1) {
+          const dot = document.createElement("span");
+          dot.className = "dot";
+          dot.style.background = data.colours[place(best.series, roles.colour) % data.colours.length];
+          cell.append(dot);
+        }
+        cell.append(text);
+        tr.append(cell);
+      });
+      return tr;
+    }));
+    at("more-answers").textContent = all.length > MAX_ANSWERS ? `And ${all.length - MAX_ANSWERS} more; choose values above.` : "";
+  }
+
+  async function show() {
+    settle();
+    await showMetric();
+    if (data.sizes) for (const percentile of ["p99", "p50"]) await showSizes(percentile);
+    if (data.cdf) await showDistribution();
+  }
+
+  for (const role of ROLES) {
+    at(`role-${role}`).addEventListener("change", (event) => {
+      const name = event.target.value;
+      for (const other of ROLES) if (name && roles[other] === name) roles[other] = "";
+      roles[role] = name;
+      if (name) where.set(name, ALL);
+      show();
+    });
+  }
+  for (const { name, n } of factors.values()) {
+    at(`where-${n}`).addEventListener("change", (event) => {
+      where.set(name, Number(event.target.value));
+      show();
+    });
+  }
+  at("metric").addEventListener("change", showMetric);
+  let width = window.innerWidth;
+  let later = 0;
+  window.addEventListener("resize", () => {
+    if (window.innerWidth === width) return;
+    width = window.innerWidth;
+    clearTimeout(later);
+    later = setTimeout(show, 150);
+  });
+  return show();
+}

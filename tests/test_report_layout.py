@@ -1,0 +1,281 @@
+"""The comparison of a report: fields have roles, every group is reachable, and the page names the best."""
+
+from __future__ import annotations
+
+import json
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from playwright.sync_api import Browser, Page
+
+import weft
+from tests.browser import WIDTHS, Visit
+from tests.command import INCAST
+from tests.command import weft as command
+from weft.errors import UsageError
+from weft.plots import altair_plots
+from weft.report import comparison_figures
+from weft.report.comparison import compare
+from weft.report.factors import MAX_LABEL, Wishes, arrange, factor
+from weft.report.inputs import read
+from weft.report.link_events import link_events
+
+EVENT = '[{at="100us", links=["s0->r0"], rate="5Gbps"}]'
+LARGE = """
+[[traffic]]
+kind = "incast"
+transport = "dctcp"
+flows = 2
+size = "150KB"
+gap = "50us"
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A sweep of three fields with three seeds, with flows of two classes of sizes."""
+    place = tmp_path_factory.mktemp("layout")
+    (place / "incast.toml").write_text(INCAST + LARGE)
+    over = ["transports.dctcp.cc=dctcp,amp,xmp", "traffic[0].flows=3,4", f"events=[],{EVENT}"]
+    chosen = [word for axis in over for word in ("--over", axis)]
+    done = command("sweep", "incast.toml", *chosen, "--seeds", "3", "--out", "sweep", "--workers", "1", cwd=place)
+    assert done.code == 0, done
+    assert command("report", "sweep", "-o", "sweep.html", cwd=place).code == 0
+    return place
+
+
+def visit(browser: Browser, file: Path, width: int = 1440) -> Page:
+    context = browser.new_context(offline=True, viewport={"width": width, "height": 900})
+    visited = Visit(context, file.as_uri())
+    visited.page.wait_for_selector("body[data-ready]", timeout=20_000)
+    assert visited.complaints == []
+    return visited.page
+
+
+def answers(page: Page) -> list[list[str]]:
+    return [row.locator("th, td").all_inner_texts() for row in page.locator("#answers tr").all()]
+
+
+def test_the_answer_is_on_the_first_screen(browser: Browser, folder: Path) -> None:
+    for width, height in zip(WIDTHS, (844, 1024, 900), strict=True):
+        page = visit(browser, folder / "sweep.html", width)
+        box = page.locator("#answers tr").first.bounding_box()
+        assert box is not None
+        assert box["y"] + box["height"] < height
+        page.context.close()
+
+
+def test_the_best_is_the_lowest_mean_and_is_sure_only_if_all_differences_are(browser: Browser, folder: Path) -> None:
+    page = visit(browser, folder / "sweep.html")
+    assert page.locator("#answer-title").inner_text() == "Lowest p99 slowdown, flows below 100 KB"
+    sweep = weft.Sweep.read(folder / "sweep")
+    short = sweep.flows.filter(pl.col("size_bytes") < 100_000)
+    by = ("events", "flows", "cc", "seed")
+    values = weft.stats.percentiles(short, "slowdown", [99], by=by, at_least="slowdown_at_least")
+    shown = answers(page)
+    assert len(shown) == 4
+    for (labels, rows), (where, best, mean, following, sure) in zip(
+        sorted(values.group_by("flows", "events"), key=lambda it: (it[0][0], it[0][1] != "[]")), shown, strict=True
+    ):
+        means = rows.group_by("cc").agg(pl.col("p99").mean()).sort("p99")
+        state = "none" if labels[1] == "[]" else "s0->r0 5Gbps"
+        assert where == f"flows = {labels[0]}, events = {state}"
+        assert best == means["cc"][0]
+        assert float(mean.split()[0]) == pytest.approx(means["p99"][0], rel=5e-3)
+        assert following.split()[0] == means["cc"][1]
+        lowest = rows.filter(cc=best).sort("seed")["p99"]
+        close = []
+        for other in means["cc"][1:]:
+            differences = rows.filter(cc=other).sort("seed")["p99"] - lowest
+            half = weft.stats.t_quantile(2, 1 - 0.05 / 2) * differences.std() / 3**0.5  # type: ignore[operator]
+            if differences.mean() - half <= 0:  # type: ignore[operator]
+                close.append(other)
+        expected = {
+            0: "below every other (95 %)",
+            1: f"not separable from {close[0]}" if close else "",
+            2: "not separable from any other",
+        }
+        assert sure == expected[len(close)]
+
+
+def test_every_group_is_reachable(browser: Browser, folder: Path) -> None:
+    page = visit(browser, folder / "sweep.html")
+    marks = page.locator("#compared-chart .mark-symbol.role-mark path")
+    assert marks.count() == 12
+    page.locator("#where-1").select_option("4")
+    page.locator("#where-2").select_option("none")
+    page.wait_for_timeout(300)
+    assert marks.count() == 3
+    assert [row[0] for row in answers(page)] == ["flows = 4, events = none"]
+    assert page.locator("#run option").count() == 12
+
+
+def test_roles_are_chosen_on_the_page_and_by_the_command(browser: Browser, folder: Path) -> None:
+    options = ["--rows", "cc", "--columns", "flows", "--colour", "events", "--where", "flows=4", "-o", "chosen.html"]
+    assert command("report", "sweep", *options, cwd=folder).code == 0
+    page = visit(browser, folder / "chosen.html")
+    assert page.locator("#role-rows").input_value() == "cc"
+    heads = page.locator("#compared-chart svg text").all_text_contents()
+    panels = [f"cc = {cc}, flows = 4" for cc in ("dctcp", "amp", "xmp")]
+    assert [it for it in heads if it in panels] == panels
+    page.locator("summary", has_text="Rows, columns").click()
+    page.locator("#role-x").select_option("flows")
+    page.wait_for_timeout(300)
+    assert page.locator("#role-columns").input_value() == ""
+    assert page.locator("#where-1").input_value() == "-1"
+    assert page.locator("#compared-chart .mark-symbol.role-mark path").count() == 12
+    page.locator("#role-colour").select_option("")
+    page.wait_for_timeout(300)
+    assert page.locator("#answer").is_hidden()
+
+
+def test_nothing_sticks_out_whatever_the_layout(browser: Browser, folder: Path) -> None:
+    page = visit(browser, folder / "sweep.html", 390)
+    page.locator("summary", has_text="Rows, columns").click()
+    for role in ("rows", "x", "line", "columns"):
+        page.locator(f"#role-{role}").select_option("flows")
+        page.wait_for_timeout(200)
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390
+        for chart in page.locator("#compared .chart svg:visible").all():
+            box = chart.bounding_box()
+            assert box is not None
+            assert box["x"] + box["width"] <= 391, role
+
+
+def test_events_are_marked(browser: Browser, folder: Path) -> None:
+    page = visit(browser, folder / "sweep.html")
+    document = json.loads(page.locator("#data").inner_text())
+    for number, run in enumerate(document["runs"]):
+        page.locator("#run").select_option(str(number))
+        page.wait_for_timeout(150)
+        changed = "s0->r0" in run["label"]
+        assert [it["at"] for it in run["events"]] == (pytest.approx([1e-4]) if changed else [])
+        assert [it["text"] for it in run["crosses"]] == (["100 us: s0->r0 rate 5Gbps"] if changed else [])
+        crosses = page.locator("#fabric .mark-symbol.role-mark path[fill='#d1242f']")
+        assert crosses.count() == len(run["crosses"])
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--rows", "load"], "--rows 'load': not a field that varies; allowed: cc, flows, events"),
+        (["--rows", "cc", "--columns", "cc"], "--rows cc: given twice"),
+        (["--where", "cc=warp"], "--where 'cc=warp': no run has this value; allowed: dctcp, amp, xmp"),
+        (["--where", "cc"], "--where 'cc': no run has this value"),
+        (["--where", "load=1"], "--where 'load=1': not a field that varies"),
+        (["--where", "cc=amp", "--where", "cc=xmp"], "--where cc: given twice"),
+    ],
+)
+def test_layouts_that_do_not_exist(folder: Path, options: list[str], words: str) -> None:
+    assert words in command("report", "sweep", *options, "-o", "never.html", cwd=folder).complaint()
+    assert not (folder / "never.html").exists()
+
+
+def test_default_roles() -> None:
+    transport = factor("transport", ["dctcp", "amp", "lia"])
+    load, cdf = factor("load", [0.6, 0.3]), factor("cdf", ["web-search", "data-mining"])
+    events = factor("events", ["[]", "[{at='1ms', nodes=['spine0'], state='down'}]"])
+    layout = arrange([transport, load, cdf, events], Wishes({}))
+    assert layout.roles == {"colour": "transport", "line": "events", "columns": "load", "rows": "cdf"}
+    assert layout.where == {}
+    flows = factor("flows", list(range(10, 60, 10)))
+    assert arrange([transport, flows], Wishes({})).roles == {"colour": "transport", "x": "flows"}
+    assert arrange([flows], Wishes({})).roles == {"x": "flows"}
+    six = [factor(name, [1, 2]) for name in "abcdef"]
+    assert arrange(six, Wishes({})).where == {"c": 0, "d": 0, "e": 0, "f": 0}
+    wished = arrange([transport, load, cdf, events], Wishes({"rows": "events"}, ["load=0.6"]))
+    assert wished.roles == {"rows": "events", "colour": "transport", "line": "cdf"}
+    assert wished.where == {"load": 1}
+
+
+def test_labels_are_short_and_distinct() -> None:
+    events = [
+        "[]",
+        "[{at='1ms', nodes=['spine0'], state='down'}]",
+        "[{at='1ms', layer='agg-core', fraction=0.1, rate='1Gbps'}]",
+    ]
+    assert factor("events", events).labels == ("none", "spine0 down", "10% of agg…e 1Gbps")
+    assert factor("cdf", ["/data/a/web.txt", "/data/b/mining.txt"]).labels == ("web.txt", "mining.txt")
+    assert factor("file", ["/data/a/web.txt", "/data/b/web.txt"]).labels == ("/data/a/web.txt", "/data/b/web.txt")
+    many = factor("transport", [f"dctcp-ecmp-with-long-name-{n}-and-end" for n in range(30)]).labels
+    assert len(set(many)) == 30
+    assert max(map(len, many)) <= MAX_LABEL
+    assert factor("n", [10, 2]).labels == ("2", "10")
+
+
+LMS = {
+    "protanopia": [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]],
+    "deuteranopia": [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.01182, 0.04294, 0.968881]],
+    "tritanopia": [[1.255528, -0.076749, -0.178779], [-0.078411, 0.930809, 0.147602], [0.004733, 0.691367, 0.3039]],
+    "none": [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]],
+}
+"""Matrices of Machado, Oliveira and Fernandes (2009), for linear RGB and full severity."""
+
+
+def cielab(linear: np.ndarray) -> np.ndarray:
+    to_xyz = np.array([[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]])
+    xyz = linear @ to_xyz.T / np.array([0.9505, 1, 1.089])
+    f = np.where(xyz > 0.008856, np.cbrt(xyz), 7.787 * xyz + 16 / 116)
+    return np.stack([116 * f[:, 1] - 16, 500 * (f[:, 0] - f[:, 1]), 200 * (f[:, 1] - f[:, 2])], axis=-1)
+
+
+@pytest.mark.parametrize("vision", LMS)
+def test_colours_differ_for_colour_blind_readers(vision: str) -> None:
+    rgb = np.array([[int(colour[n : n + 2], 16) / 255 for n in (1, 3, 5)] for colour in altair_plots.COLOURS])
+    linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
+    seen = cielab(np.clip(linear @ np.array(LMS[vision]).T, 0, 1))
+    assert min(np.linalg.norm(one - other) for one, other in combinations(seen, 2)) > 20
+
+
+def test_shares_of_the_distribution_are_those_of_the_flows(folder: Path) -> None:
+    told = compare(read([folder / "sweep"]).groups)
+    drawn = comparison_figures.drawings(told, Wishes({}))["cdf"]
+    assert drawn["axis"] == "flow completion time (us)"
+    sweep = weft.Sweep.read(folder / "sweep")
+    flows = sweep.flows.filter(cc="dctcp", flows=3, events="[]")
+    first = [row for row in drawn["rows"] if row[0] == 0]
+    for _, time, mean, low, high in first[:: len(first) // 5]:
+        # Times have five digits, so a step may lie on either side of one.
+        shares = [
+            flows.group_by("seed").agg((pl.col("fct_s") <= time * 1e-6 * (1 + sign * 1e-5)).mean())["fct_s"].mean()
+            for sign in (-1, 1)
+        ]
+        assert shares[0] - 1e-4 <= mean <= shares[1] + 1e-4  # type: ignore[operator]
+        assert low <= mean <= high
+    assert first[-1][2] == 1.0
+
+
+def test_links_of_events() -> None:
+    links = pl.DataFrame(
+        {
+            "from": ["a", "s", "s", "b"],
+            "to": ["s", "a", "b", "s"],
+            "layer": ["host-tor", "tor-host", "tor-host", "host-tor"],
+        }
+    )
+
+    def ends(**event: object) -> set[tuple[str, str]]:
+        (found,) = link_events({"events": [{"at": "1.5ms", **event}]}, links)
+        assert found.time_s == pytest.approx(1.5e-3)
+        return set(found.links)
+
+    assert ends(nodes=["a"], state="down") == {("a", "s"), ("s", "a")}
+    assert ends(links=["a->s"], state="down", bidirectional=False) == {("a", "s")}
+    assert ends(layer="tor-host", rate="1Gbps", bidirectional=True) == {("s", "a"), ("a", "s"), ("s", "b"), ("b", "s")}
+    assert ends(layer="tor-host", fraction=0.5, state="down") == set()
+    (event,) = link_events(
+        {"events": [{"at": "1ms", "nodes": ["a"], "state": "down", "detection_delay": "2ms"}]}, links
+    )
+    assert event.detected_s == pytest.approx(3e-3)
+    assert link_events({}, links) == []
+
+
+def test_a_layout_is_refused_without_fields(tmp_path: Path) -> None:
+    (tmp_path / "incast.toml").write_text(INCAST)
+    weft.run(tmp_path / "incast.toml", out=tmp_path / "run")
+    told = compare(read([tmp_path / "run"]).groups)
+    with pytest.raises(UsageError, match="allowed: none, because all runs are of one group"):
+        comparison_figures.drawings(told, Wishes({"rows": "cc"}))
