@@ -11,6 +11,7 @@ import pytest
 import weft
 from weft.errors import RequirementError
 from weft.slowdown import with_slowdown
+from weft.sweeps.plan import plan
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 CHECKED = {
@@ -22,6 +23,7 @@ CHECKED = {
     "linux-level",
     "own-topology",
     "permutation",
+    "six-transports",
     "spraying",
     "web-search",
 }
@@ -83,6 +85,22 @@ def test_web_search() -> None:
     large, short = pl.col("size_bytes") > 1_000_000, pl.col("size_bytes") <= 100_000
     assert mean_slowdown(4, large) < 0.9 * mean_slowdown(1, large)
     assert mean_slowdown(4, short) > 0.9 * mean_slowdown(1, short)
+
+
+def test_six_transports() -> None:
+    planned = plan(EXAMPLES / "six-transports.toml", [], force=False)
+    assert len(planned.runs) == 240
+    assert {axis.field: len(axis.values) for axis in planned.axes} == {
+        "traffic[0].transport": 6,
+        "traffic[0].load": 2,
+        "traffic[0].size.cdf": 2,
+        "events": 2,
+    }
+    short = ["duration=20ms", "traffic[0].stop=10ms"]
+    without = run("six-transports", *short, "events=[{at='0s', nodes=['spine0'], state='down'}]")
+    used = pl.col("packets").filter(pl.any_horizontal(pl.col("from", "to") == "spine0")).sum()
+    assert value(without.links, used) == 0
+    assert without.flows.filter(pl.col("size_bytes") < 100_000)["slowdown"].count() > 10
 
 
 def test_jobs() -> None:
