@@ -51,7 +51,11 @@ def _page(name: str, command: TyperCommand | TyperGroup, context: typer.Context,
     for paragraph in (command.help or "").split("\n\n"):
         yield from (".PP", _escaped(" ".join(paragraph.split())))
     for kind in ("argument", "option"):
-        records = [it.get_help_record(context) for it in command.get_params(context) if it.param_type_name == kind]
+        records = [
+            parameter.get_help_record(context)
+            for parameter in command.get_params(context)
+            if parameter.param_type_name == kind
+        ]
         if any(records):
             yield f".SH {kind.upper()}S"
         for term, text in filter(None, records):

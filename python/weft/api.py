@@ -146,25 +146,26 @@ class Result:
         return result
 
     def __repr__(self) -> str:
-        it = self.manifest
-        rows = ", ".join(f"{name}: {rows:,}" for name, rows in it["rows"].items() if rows)
+        manifest = self.manifest
+        rows = ", ".join(f"{name}: {rows:,}" for name, rows in manifest["rows"].items() if rows)
         partial = " (partial)" if self.partial else ""
-        return f"<Result {it['name'] or 'unnamed'!r}, seed {it['seed']}, {it['end_s']:g} s{partial}; rows of {rows}>"
+        end = f"{manifest['end_s']:g} s{partial}"
+        return f"<Result {manifest['name'] or 'unnamed'!r}, seed {manifest['seed']}, {end}; rows of {rows}>"
 
     def _repr_html_(self) -> str:
-        it = self.manifest
-        counters = it["counters"]
+        manifest = self.manifest
+        counters = manifest["counters"]
         shown = {"packet-hops": "packet_hops", "marks": "marks", "drops": "drops", "timeouts": "timeouts"}
         facts = {
-            "seed": it["seed"],
-            "simulated": f"{it['end_s']:g} s" + (" (partial)" if self.partial else ""),
-            "wall clock": f"{it['wall_seconds']:.2f} s",
+            "seed": manifest["seed"],
+            "simulated": f"{manifest['end_s']:g} s" + (" (partial)" if self.partial else ""),
+            "wall clock": f"{manifest['wall_seconds']:.2f} s",
             # A level that has no packets does not count them.
             **{words: f"{counters[name]:,}" for words, name in shown.items() if name in counters},
-            **{f"rows of {name}": f"{rows:,}" for name, rows in it["rows"].items() if rows},
+            **{f"rows of {name}": f"{rows:,}" for name, rows in manifest["rows"].items() if rows},
         }
         rows = "".join(f"<tr><th>{escape(name)}</th><td>{escape(str(fact))}</td></tr>" for name, fact in facts.items())
-        return f"<table><caption>{escape(it['name'] or 'experiment')}</caption>{rows}</table>"
+        return f"<table><caption>{escape(manifest['name'] or 'experiment')}</caption>{rows}</table>"
 
     def __getstate__(self) -> dict[str, Any]:
         # A pickle holds the tables themselves, unless they are in a folder.
@@ -364,7 +365,7 @@ def _checked(
 
     match experiment:
         case Experiment():
-            own = own_algorithms(it.cc for it in experiment.transports.values())
+            own = own_algorithms(transport.cc for transport in experiment.transports.values())
             text = experiment.model_dump_json(by_alias=True, exclude_none=True)
         case Mapping():
             own = in_document(experiment)

@@ -331,8 +331,11 @@ def tune(
 
 
 def _print_tuning(outcome: Tuned) -> None:
-    fields = [it.field for it in outcome.tuning.parameters]
-    rows = [(it.number, *(it.values[field] for field in fields), it.objective) for it in outcome.ranked()[:SHOWN]]
+    fields = [parameter.field for parameter in outcome.tuning.parameters]
+    rows = [
+        (trial.number, *(trial.values[field] for field in fields), trial.objective)
+        for trial in outcome.ranked()[:SHOWN]
+    ]
     count, bad = len(outcome.trials), len(outcome.failed())
     title = f"The best of {count} trials" + (f", {bad} of which failed" if bad else "")
     terminal.print_table(title, ("trial", *fields, outcome.tuning.objective.direction), rows)
@@ -447,7 +450,7 @@ def list_(as_json: Json = False) -> None:
         terminal.print_json(registry)
         return
     for group, listings in registry.items():
-        terminal.print_table(group, ("name", "about"), [(it["name"], it["about"]) for it in listings])
+        terminal.print_table(group, ("name", "about"), [(listing["name"], listing["about"]) for listing in listings])
 
 
 @app.command()
@@ -461,7 +464,7 @@ def doctor(as_json: Json = False) -> None:
     if as_json:
         terminal.print_json([asdict(finding) for finding in findings])
     else:
-        rows = [(it.what, it.state, it.detail, it.fix) for it in findings]
+        rows = [(finding.what, finding.state, finding.detail, finding.fix) for finding in findings]
         terminal.print_table("", ("", "state", "detail", "fix"), rows)
     if any(finding.state == "error" for finding in findings):
         raise typer.Exit(MISSING)
@@ -556,10 +559,13 @@ def _list_figures(*, as_json: bool) -> None:
     if as_json:
         facts = ("title", "level", "seconds", "quick_seconds")
         terminal.print_json(
-            [{"figure": it.name, "cores": CORES} | {fact: getattr(it, fact) for fact in facts} for it in FIGURES]
+            [
+                {"figure": figure.name, "cores": CORES} | {fact: getattr(figure, fact) for fact in facts}
+                for figure in FIGURES
+            ]
         )
         return
-    rows = [(it.name, it.title, *map(duration, (it.seconds, it.quick_seconds))) for it in FIGURES]
+    rows = [(figure.name, figure.title, *map(duration, (figure.seconds, figure.quick_seconds))) for figure in FIGURES]
     terminal.print_table("", ("figure", "title", "full size", "quick"), rows)
     terminal.print_line(f"Times on {CORES} cores; full size with {Scale.seeds} seeds, quick with one.")
 
@@ -569,12 +575,12 @@ def _print_result(result: PaperResult, folder: Path) -> None:
 
     for figure in result.done if len(result.figures) == 1 else []:
         terminal.print_line(f"{figure['figure']}: {figure['title']}\n{figure['scale']}\n")
-        for it in figure["claims"]:
-            parts = {"": it["claim"], "paper": it["paper"], "measured": it["measured"], "note": it["note"]}
-            verdict = {True: "holds", False: "DOES NOT HOLD", None: "measured"}[it["holds"]]
+        for claim in figure["claims"]:
+            parts = {"": claim["claim"], "paper": claim["paper"], "measured": claim["measured"], "note": claim["note"]}
+            verdict = {True: "holds", False: "DOES NOT HOLD", None: "measured"}[claim["holds"]]
             terminal.print_paragraph(verdict, parts)
-            if it["table"] is not None:
-                terminal.print_table("", it["table"]["columns"], it["table"]["rows"])
+            if claim["table"] is not None:
+                terminal.print_table("", claim["table"]["columns"], claim["table"]["rows"])
     columns = ("figure", "title", "claims", "hold", "time")
     rows = [
         (

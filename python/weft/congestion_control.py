@@ -163,22 +163,26 @@ def own_algorithms(values: Iterable[object]) -> list[Own]:
 
     taken: dict[str, str] = {listing["name"]: "an algorithm that is built in" for listing in registry()["algorithms"]}
     found: list[Own] = []
-    for it in classes:
-        assert isinstance(it, type)  # noqa: S101 - is_own has looked
-        assert issubclass(it, CongestionControl)  # noqa: S101
-        if it.name in taken:
-            line = f"cc: {it.__qualname__} has the name {it.name!r} of {taken[it.name]}; allowed: a `name` of its own"
+    for own in classes:
+        assert isinstance(own, type)  # noqa: S101 - is_own has looked
+        assert issubclass(own, CongestionControl)  # noqa: S101
+        if own.name in taken:
+            line = (
+                f"cc: {own.__qualname__} has the name {own.name!r} of {taken[own.name]}; allowed: a `name` of its own"
+            )
             raise SpecError(line)
-        taken[it.name] = "another class"
-        overridden = [event for event in EVENTS if getattr(it, event) is not getattr(CongestionControl, event)]
-        found.append((it, it.name, it.echo, overridden))
+        taken[own.name] = "another class"
+        overridden = [event for event in EVENTS if getattr(own, event) is not getattr(CongestionControl, event)]
+        found.append((own, own.name, own.echo, overridden))
     return found
 
 
 def in_document(document: Mapping[str, Any]) -> list[Own]:
     """Returns the classes in a spec that is a dictionary, whose parts may be models."""
     transports = document.get("transports")
-    return own_algorithms(_cc(it) for it in transports.values()) if isinstance(transports, Mapping) else []
+    return (
+        own_algorithms(_cc(transport) for transport in transports.values()) if isinstance(transports, Mapping) else []
+    )
 
 
 def _cc(transport: object) -> object:

@@ -90,7 +90,7 @@ def complaint(model: type[BaseModel], given: object, error: ValidationError) -> 
             pass  # a value that JSON cannot hold; pydantic names it
     # The innermost error concerns the intended arm of a union; the errors of the other arms are
     # further outside.
-    first = max(error.errors(include_url=False, include_context=False), key=lambda it: len(it["loc"]))
+    first = max(error.errors(include_url=False, include_context=False), key=lambda details: len(details["loc"]))
     return SpecError(_line(model, first))
 
 

@@ -162,11 +162,11 @@ def _staging(parent: Path) -> Iterator[tuple[Path, Path]]:
     created here.
     """
     while True:
-        place = Path(tempfile.mkdtemp(prefix=PREFIX, dir=parent))
-        descriptor = os.open(place, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+        staging = Path(tempfile.mkdtemp(prefix=PREFIX, dir=parent))
+        descriptor = os.open(staging, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
         _lock(descriptor)
         # Between the two steps another process may have removed it as abandoned.
-        if place.exists():
+        if staging.exists():
             break
         os.close(descriptor)
     made = os.fstat(descriptor)
@@ -177,23 +177,23 @@ def _staging(parent: Path) -> Iterator[tuple[Path, Path]]:
         os.umask(umask)
         os.fchmod(descriptor, 0o777 & ~umask)  # mkdtemp's mode is for the owner only
         inside = Path(f"/proc/self/fd/{descriptor}")
-        yield place, inside if inside.is_dir() else place
+        yield staging, inside if inside.is_dir() else staging
     finally:
         with suppress(OSError):
-            there = place.lstat()
+            there = staging.lstat()
             if (there.st_dev, there.st_ino) == (made.st_dev, made.st_ino):
-                shutil.rmtree(place, ignore_errors=True)
+                shutil.rmtree(staging, ignore_errors=True)
         os.close(descriptor)
 
 
 def remove_leftovers(parent: Path) -> None:
     """Removes staging folders whose writer has ended."""
-    for place in parent.glob(f"{PREFIX}*"):
+    for leftover in parent.glob(f"{PREFIX}*"):
         with suppress(OSError):
-            descriptor = os.open(place, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+            descriptor = os.open(leftover, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
             try:
                 if _lock(descriptor):
-                    shutil.rmtree(place, ignore_errors=True)
+                    shutil.rmtree(leftover, ignore_errors=True)
             finally:
                 os.close(descriptor)
 

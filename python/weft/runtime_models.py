@@ -28,7 +28,9 @@ class RuntimeModel(Model):
 
 def extend(experiment: type[BaseModel], transport: type[BaseModel]) -> None:
     """Adds missing kinds to the models of an experiment and its transports."""
-    registry = {group: [it["name"] for it in listings] for group, listings in json.loads(_weft.registry()).items()}
+    registry = {
+        group: [listing["name"] for listing in listings] for group, listings in json.loads(_weft.registry()).items()
+    }
     cc = transport.model_fields["cc"]
     known = _constants(cc.annotation, "name")
     if new := [name for name in registry["algorithms"] if name not in known]:

@@ -168,7 +168,7 @@ class _Paths:
             self._to.setdefault(receiver, []).append((sender, Hop(rate, delay)))
         # A node with one neighbour, such as most hosts, is never in the middle of a path.
         leaves = {name for name, links in self._from.items() if len(links) == 1 == len(self._to.get(name, ()))}
-        inner = {name: [it for it in links if it[0] not in leaves] for name, links in self._from.items()}
+        inner = {name: [link for link in links if link[0] not in leaves] for name, links in self._from.items()}
         self._inner = {name: links for name, links in inner.items() if name not in leaves}
         self._leaves = leaves
         self._trees: dict[tuple[str, int], dict[str, tuple[str, Hop]]] = {}

@@ -156,7 +156,9 @@ def _labels(cases: Sequence[Case]) -> dict[str, pl.Series]:
     for name in names:
         values = [case.labels[name] for case in cases]
         try:
-            found[name] = pl.Series(name, values, pl.Float64 if any(isinstance(it, float) for it in values) else None)
+            found[name] = pl.Series(
+                name, values, pl.Float64 if any(isinstance(value, float) for value in values) else None
+            )
         except (TypeError, OverflowError) as error:
             reason = str(error).splitlines()[0]
             raise UsageError(f"run_cases: label {name!r}: {reason}; allowed: all text or all numbers") from None

@@ -47,11 +47,11 @@ class Outcome:
         """Lists the failed runs: the varied fields, the reason, and the command that repeats the run."""
         return [
             {
-                "run": " ".join([*self.sweep.changes(it.run), f"seed={it.run.seed}"]),
-                "reason": it.line,
-                "command": self.sweep.command(it.run, force=self.force),
+                "run": " ".join([*self.sweep.changes(failure.run), f"seed={failure.run.seed}"]),
+                "reason": failure.line,
+                "command": self.sweep.command(failure.run, force=self.force),
             }
-            for it in self.failures
+            for failure in self.failures
         ]
 
     def unfinished_lines(self) -> list[str]:

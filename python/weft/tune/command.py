@@ -59,7 +59,9 @@ class Tuning:
         Raises:
             SpecError: A value is wrong.
         """
-        axes = [Axis(it.field, (it.text(values[it.field]),)) for it in self.parameters if values]
+        axes = [
+            Axis(parameter.field, (parameter.text(values[parameter.field]),)) for parameter in self.parameters if values
+        ]
         point = (0,) * len(axes)
         return plan_points(self.spec, self.overrides, axes, [point], self.seeds, first=first, force=self.force)
 
@@ -70,7 +72,7 @@ class Tuning:
             "build": build(),
             "set": list(self.overrides),
             "experiment": self.plan({}).runs[0].key,
-            "over": {it.field: it.document() for it in self.parameters},
+            "over": {parameter.field: parameter.document() for parameter in self.parameters},
             "objective": {self.objective.direction: self.objective.sql},
             "seeds": self.seeds,
             "batch_size": self.batch_size,
@@ -91,7 +93,7 @@ class Checked:
         if self.mean is None:
             return "no result at any seed"
         within = "" if self.low is None else f", 95% within {self.low:.4g} to {self.high:.4g}"
-        return f"{self.mean:.4g}{within} ({sum(it is not None for it in self.by_seed)} seeds)"
+        return f"{self.mean:.4g}{within} ({sum(value is not None for value in self.by_seed)} seeds)"
 
     @classmethod
     def of(cls, values: Sequence[float | None]) -> Checked:
@@ -136,7 +138,9 @@ class Outcome:
         return {
             "out": str(self.folder),
             "trials": len(self.trials),
-            "failed": [{"trial": it.number, "values": dict(it.values), "reason": it.reason} for it in self.failed()],
+            "failed": [
+                {"trial": trial.number, "values": dict(trial.values), "reason": trial.reason} for trial in self.failed()
+            ],
             "best": {
                 "trial": self.best.number,
                 "values": dict(self.best.values),
@@ -321,12 +325,15 @@ def _table(tuning: Tuning, trials: Sequence[Trial]) -> pl.DataFrame:
     """
     import polars as pl
 
-    fields = [it.field for it in tuning.parameters]
+    fields = [parameter.field for parameter in tuning.parameters]
     names = label_names([Axis(field, ()) for field in fields], {"trial", "objective", "by_seed", "reason"})
     return pl.DataFrame(
         [
             pl.Series("trial", [trial.number for trial in trials], pl.Int64),
-            *(pl.Series(name, [it.values[field] for it in trials]) for name, field in zip(names, fields, strict=True)),
+            *(
+                pl.Series(name, [trial.values[field] for trial in trials])
+                for name, field in zip(names, fields, strict=True)
+            ),
             pl.Series("objective", [trial.objective for trial in trials], pl.Float64),
             pl.Series("by_seed", [list(trial.by_seed) for trial in trials], pl.List(pl.Float64)),
             pl.Series("reason", [trial.reason or None for trial in trials], pl.String),
@@ -337,7 +344,7 @@ def _table(tuning: Tuning, trials: Sequence[Trial]) -> pl.DataFrame:
 def _ranked(trials: Iterable[Trial], objective: Objective) -> list[Trial]:
     sign = 1 if objective.direction == "minimize" else -1
     found = [(sign * trial.objective, trial.number, trial) for trial in trials if trial.objective is not None]
-    return [trial for _, _, trial in sorted(found, key=lambda it: it[:2])]
+    return [trial for _, _, trial in sorted(found, key=lambda entry: entry[:2])]
 
 
 def _check_ends(tuning: Tuning) -> None:
@@ -347,15 +354,15 @@ def _check_ends(tuning: Tuning) -> None:
     other fields. Elsewhere one allowed end suffices, and trials with values that are not allowed
     fail: a marking threshold may exceed one limit and not another.
     """
-    for it in tuning.parameters:
+    for parameter in tuning.parameters:
         refused = []
-        for end in it.ends():
-            axis = Axis(it.field, (end,))
+        for end in parameter.ends():
+            axis = Axis(parameter.field, (end,))
             try:
                 plan_points(tuning.spec, tuning.overrides, [axis], [(0,)], 1, force=tuning.force)
             except SpecError as error:
                 refused.append(error)
-        if refused and (".cc." in it.field or len(refused) == len(it.ends())):
+        if refused and (".cc." in parameter.field or len(refused) == len(parameter.ends())):
             raise refused[0]
 
 

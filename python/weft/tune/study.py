@@ -59,12 +59,14 @@ class Trials:
 
         study = optuna.create_study(direction=self._direction)
         study.add_trials(self._study.get_trials(deepcopy=False)[:first])
-        space = {it.field: it.distribution for it in self._parameters}
+        space = {parameter.field: parameter.distribution for parameter in self._parameters}
         proposed = []
         for number in range(first, first + count):
             study.sampler = optuna.samplers.TPESampler(seed=number)
             asked = study.ask(space).params
-            proposed.append({it.field: it.rounded(asked[it.field]) for it in self._parameters})
+            proposed.append(
+                {parameter.field: parameter.rounded(asked[parameter.field]) for parameter in self._parameters}
+            )
         return proposed
 
     def append(self, trial: Trial) -> None:
@@ -83,7 +85,7 @@ class Trials:
                 state=TrialState.FAIL if trial.objective is None else TrialState.COMPLETE,
                 value=trial.objective,
                 params=dict(trial.values),
-                distributions={it.field: it.distribution for it in self._parameters},
+                distributions={parameter.field: parameter.distribution for parameter in self._parameters},
                 user_attrs=by_seed,
             )
         )
