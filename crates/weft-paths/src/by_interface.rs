@@ -1,4 +1,5 @@
-//! Subflows bound to interfaces: a host with several opens a subflow over each, from the first on (RFC 8684, section 3.2).
+//! Subflows bound to interfaces: a host with several interfaces opens a subflow over each, starting
+//! with the first one (RFC 8684, section 3.2).
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

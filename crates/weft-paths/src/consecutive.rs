@@ -1,7 +1,7 @@
-//! Paths in turn, as in the testbed of Raiciu et al., "Data Center Networking with Multipath TCP" (2010), section 4: every
-//! path has a pair of addresses of its own. The first subflow's pair is chosen at random, further subflows take the next
-//! ones, and acknowledgements come back between the same addresses. Over which switches is the topology's matter
-//! (`Routing::append_ports`).
+//! Consecutive paths, as in the testbed of Raiciu et al., "Data Center Networking with Multipath
+//! TCP" (2010), section 4: every path has a pair of addresses. The first subflow's pair is chosen
+//! at random, additional subflows take the next ones, and acknowledgements return between the same
+//! addresses. The topology decides which switches they pass (`Routing::append_ports`).
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,5 +1,5 @@
-//! Controllers, which see the whole network and give subflows their paths at fixed times. A controller is one
-//! file and one line of the registry.
+//! Controllers, which observe the whole network and assign paths to subflows at fixed times. Each
+//! controller is a file and a line of the registry.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -9,33 +9,33 @@ use weft_spec::{Entry, Parsed, SpecError, Time, from_table, to_table};
 
 use crate::FirstFit;
 
-/// All kinds of controller.
+/// All controllers.
 pub const CONTROLLERS: &[Entry<dyn Controller>] = &[entry::<FirstFit>(
     "first-fit",
     "Hedera's: large flows, found at intervals, go to the first path with room for what they could send",
 )];
 
-/// A subflow as a controller sees it.
+/// The state of a subflow that a controller observes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SubflowObservation {
-    /// The host that sends.
+    /// The sending host.
     pub from: NodeId,
-    /// The host that receives.
+    /// The receiving host.
     pub to: NodeId,
-    /// Bits per second acknowledged since the controller last acted.
+    /// Acknowledged bits per second since the controller last acted.
     pub rate: f64,
-    /// The path that the controller has given it, if it has.
+    /// The path that the controller has assigned, if any.
     pub assigned_path: Option<u64>,
 }
 
-/// A kind of controller with its fields set.
+/// A controller with its fields set.
 pub trait Controller: Send + Sync {
-    /// The interval at whose multiples it acts, above 0.
+    /// Returns the interval at whose multiples the controller acts, above 0.
     fn interval(&self) -> Time;
 
-    /// Assigns paths: indices into `subflows`, each with the number of the path that the subflow gets. Other
-    /// subflows keep their paths. `is_down` says which links routing knows to be down. It is a pure function, so that runs depend on
-    /// nothing else.
+    /// Assigns paths. Returns indices into `subflows`, each with the number of the path for the
+    /// subflow. Other subflows keep their paths. `is_down` is true for links that routing knows to
+    /// be down. The function is pure, so that runs depend on nothing else.
     fn assign_paths(
         &self,
         fabric: &Fabric,
@@ -44,10 +44,10 @@ pub trait Controller: Send + Sync {
     ) -> Vec<(usize, u64)>;
 }
 
-/// A controller with a spec's fields, some of which are out of range.
+/// A check of a controller's fields, which may be out of range.
 pub(crate) trait Validate {
     /// # Errors
-    /// The field, by its path.
+    /// Returns an error with the path of the field.
     fn check(&self) -> Result<(), SpecError>;
 }
 

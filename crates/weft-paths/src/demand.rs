@@ -1,20 +1,20 @@
-//! What flows would send if only hosts limited them: Al-Fares et al., "Hedera: Dynamic Flow Scheduling for Data Center
-//! Networks" (NSDI 2010), section 4.2, figure 4.
+//! Natural demands, the rates of flows if only hosts limited them: Al-Fares et al., "Hedera:
+//! Dynamic Flow Scheduling for Data Center Networks" (NSDI 2010), section 4.2, figure 4.
 
 use std::collections::BTreeMap;
 
 use weft_fabric::NodeId;
 
-/// A flow on its way to its natural demand.
+/// A flow in the estimation of its natural demand.
 #[derive(Clone, Copy)]
 struct Flow {
     demand: f64,
-    /// Does its receiver limit it?
+    /// True if the receiver limits the flow.
     converged: bool,
 }
 
-/// The natural demand of each flow (sender, receiver), in the unit of the capacities: what senders can send and receivers
-/// receive is shared fairly.
+/// Returns the natural demand of each flow (sender, receiver), in the unit of the capacities. The
+/// capacity of senders and receivers is shared fairly.
 pub fn natural_demands(
     flows: &[(NodeId, NodeId)],
     sends: impl Fn(NodeId) -> f64,
@@ -33,7 +33,7 @@ pub fn natural_demands(
         converged: false,
     };
     let mut estimates = vec![idle; flows.len()];
-    // In each round but the last a receiver limits a flow that none limited before.
+    // In each round but the last, a receiver limits a flow that no receiver limited before.
     for _ in 0..=flows.len() {
         let before = estimates.iter().filter(|flow| flow.converged).count();
         for (&sender, ours) in &from {
@@ -49,7 +49,7 @@ pub fn natural_demands(
     estimates.into_iter().map(|flow| flow.demand).collect()
 }
 
-/// What converged flows leave is shared among the others.
+/// Divides the capacity that converged flows leave between the other flows.
 fn estimate_src(ours: &[usize], capacity: f64, flows: &mut [Flow]) {
     let (converged, others): (Vec<usize>, Vec<usize>) = ours.iter().partition(|&&i| flows[i].converged);
     let taken: f64 = converged.iter().map(|&i| flows[i].demand).sum();
@@ -59,7 +59,7 @@ fn estimate_src(ours: &[usize], capacity: f64, flows: &mut [Flow]) {
     }
 }
 
-/// Where senders would send more than fits, those that would send more than a fair share are limited to it.
+/// If senders would send more than fits, limits the flows above a fair share to that share.
 fn estimate_dst(ours: &[usize], capacity: f64, flows: &mut [Flow]) {
     let total: f64 = ours.iter().map(|&i| flows[i].demand).sum();
     if total <= capacity * (1.0 + 1e-9) {
@@ -116,8 +116,8 @@ mod tests {
         assert_close(&demands(&[(0, 2), (1, 2), (3, 2)]), &[1.0 / 3.0; 3]);
     }
 
-    /// Hedera's figure 5: host 0 sends to 1, 2 and 3 once each; 1 to 0 twice and to 2 once; 2 to 0 once and to 3 once; 3 to 1
-    /// twice.
+    /// Hedera's figure 5. Host 0 sends to 1, 2 and 3 once each; host 1 to 0 twice and to 2 once.
+    /// Host 2 sends to 0 and to 3 once each; host 3 to 1 twice.
     #[test]
     fn the_example_of_the_paper() {
         let third = 1.0 / 3.0;
@@ -150,7 +150,8 @@ mod tests {
 
     #[test]
     fn what_a_receiver_refuses_others_get() {
-        // Of three flows to 9 each gets a third, so that host 0 has two thirds left for its other one.
+        // Each of three flows to 9 gets a third, so that host 0 has two thirds left for its other
+        // flow.
         let flows = [(0, 9), (1, 9), (2, 9), (0, 8)];
         assert_close(&demands(&flows), &[1.0 / 3.0, 1.0 / 3.0, 1.0 / 3.0, 2.0 / 3.0]);
     }

@@ -1,10 +1,11 @@
-//! Subflows spread over distinct paths, as many as there are: what a path manager does that knows the fabric, and what Raiciu
-//! et al., "Improving Datacenter Performance and Robustness with Multipath TCP" (SIGCOMM 2011), section 4, hold random
-//! paths against.
+//! Subflows spread over distinct paths, as many as there are. A path manager with knowledge of the
+//! fabric does this. Raiciu et al., "Improving Datacenter Performance and Robustness with Multipath
+//! TCP" (SIGCOMM 2011), section 4, compare random paths with it.
 //!
-//! Paths that part early have numbers that are far apart, so the subflows go to all branches in turn, and in each branch to
-//! paths at equal steps. Numbers within a branch say which switches and which of the receiver's links follow, so each branch begins
-//! at others, and subflows of different branches do not meet again. Where a connection begins is drawn.
+//! Paths that diverge early have distant numbers, so the subflows go to all branches in rotation,
+//! and within each branch to paths at equal steps. A number within a branch determines the next
+//! switches and the receiver's link. So each branch begins at a different number, and subflows of
+//! different branches do not meet at the receiver's side. The first path of a connection is drawn.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -28,7 +29,7 @@ impl PathPolicy for Disjoint {
         let each = paths.count / paths.branches;
         let hash = draw(&[seed, u64::from(direction.flow) << 32, DISJOINT_DOMAIN]);
         let branch = (uniform_below((hash >> 32) as u32, paths.branches) + subflow) % paths.branches;
-        // Of the subflows in a branch, at most `each` of which are counted.
+        // The subflows of a branch, of which at most `each` are counted.
         let (turn, turns) = (
             subflow / paths.branches,
             u64::from(direction.subflows)
@@ -42,11 +43,12 @@ impl PathPolicy for Disjoint {
     }
 }
 
-/// Domain separation: tells these draws from others for the same flow.
+/// Domain tag that separates these draws from others for the same flow.
 const DISJOINT_DOMAIN: u64 = 0x64_6973;
 
-/// By how much the branches' beginnings differ: without a factor in common with `each`, so that the last choice differs, and about a
-/// golden section of it, so that the others do.
+/// Returns the difference between the first numbers of the branches. It has no common factor with
+/// `each`, so that the last choices differ, and is near the golden section of `each`, so that the
+/// other choices differ.
 fn stride(each: u64) -> u64 {
     let near = (each as f64 * 0.382) as u64;
     (near.max(1)..each.max(2))

@@ -1,7 +1,8 @@
-//! Equal-cost multipath: Hopps, "Analysis of an Equal-Cost Multi-Path Algorithm" (RFC 2992), section 1.
+//! Equal-cost multipath: Hopps, "Analysis of an Equal-Cost Multi-Path Algorithm" (RFC 2992),
+//! section 1.
 //!
-//! Switches hash what identifies a subflow, its five-tuple, so that all its packets in one direction take the same
-//! path. Which one is random, and two subflows of a connection may share it.
+//! Switches hash the identity of a subflow, its five-tuple, so that all its packets in one
+//! direction take one path. The path is random, and two subflows of a connection may share it.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -21,7 +22,7 @@ impl Ecmp {
 impl PathPolicy for Ecmp {
     fn path(&self, paths: Paths, seed: u64, direction: SubflowDirection) -> u64 {
         let hash = draw(&[seed, direction.hash_key()]);
-        // A switch's choice must not predict that of the next one.
+        // The choice of a switch must not predict that of the next one.
         let each = paths.count / paths.branches;
         uniform_below((hash >> 32) as u32, paths.branches) * each + uniform_below(hash as u32, each)
     }

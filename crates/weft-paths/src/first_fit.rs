@@ -1,10 +1,12 @@
-//! Global first fit: Al-Fares et al., "Hedera: Dynamic Flow Scheduling for Data Center Networks" (NSDI 2010), section 4.1 and
-//! 4.2.1, as Raiciu et al., "Data Center Networking with Multipath TCP" (2010), section 4, hold multipath against it: "If, during
-//! a scheduling period, a flow's average throughput is greater than 10% of the interface speed, it is explicitly scheduled."
+//! Global first fit: Al-Fares et al., "Hedera: Dynamic Flow Scheduling for Data Center Networks"
+//! (NSDI 2010), sections 4.1 and 4.2.1. Raiciu et al., "Data Center Networking with Multipath TCP"
+//! (2010), section 4, compare multipath with it. They describe its rule as follows. "If, during a
+//! scheduling period, a flow's average throughput is greater than 10% of the interface speed, it is
+//! explicitly scheduled."
 //!
-//! A large flow goes to the first path, by number, all of whose links have room for its natural demand, which
-//! is reserved there. It keeps the path as long as the path has room for it. If no path has room, the flow
-//! stays where it is. Small flows are ignored.
+//! A large flow goes to the first path, by number, all of whose links have room for its natural
+//! demand, which is reserved there. It keeps the path as long as the path has room for it. If no
+//! path has room, the flow keeps its path. Small flows are ignored.
 
 use std::collections::HashMap;
 
@@ -17,10 +19,10 @@ use crate::controller::Validate;
 use crate::demand::natural_demands;
 use crate::{Controller, SubflowObservation};
 
-/// How many paths are tried, so that a search among millions ends.
+/// Maximum number of paths that are tried, so that a search among millions ends.
 const LOOKS: u64 = 4096;
 
-/// Below this a run would consist of searches.
+/// Minimum interval; below it, a run would consist of searches.
 const MIN_INTERVAL: Time = Time::from_us(1);
 
 /// Large flows go to the first path with room, by the rates that the topology has: a controller is not told
@@ -110,7 +112,7 @@ impl Controller for FirstFit {
     }
 }
 
-/// What hosts can send and receive, in bits a second.
+/// The send and receive capacities of hosts, in bits per second.
 struct Hosts {
     links: HashMap<NodeId, HostLinks>,
 }
@@ -142,7 +144,7 @@ impl Hosts {
     }
 }
 
-/// What is reserved on each link, in bits a second.
+/// The reserved rate of each link, in bits per second.
 struct Reserved<'a> {
     fabric: &'a Fabric,
     is_down: &'a dyn Fn(usize) -> bool,
@@ -189,7 +191,7 @@ mod tests {
 
     const RATE: f64 = 1e9;
 
-    /// 16 hosts, 4 paths between pods.
+    /// Returns a fabric with 16 hosts and 4 paths between pods.
     fn fabric() -> Fabric {
         let queue = QueueConfig {
             limit: QueueSize::Packets(100),
@@ -236,8 +238,8 @@ mod tests {
         assert_eq!(assign_paths(&fabric, &flows), [(1, 0)]);
     }
 
-    /// A flow that could fill a link gets a path of its own, however little it sent: the second of a rack's two cannot share
-    /// the first one's way up, which paths 0 and 1 take.
+    /// A flow that could fill a link gets a path of its own, however little it has sent. The second
+    /// flow of a rack cannot share the first one's uplink, which paths 0 and 1 use.
     #[test]
     fn each_gets_the_first_path_with_room_for_its_demand() {
         let fabric = fabric();
@@ -245,7 +247,7 @@ mod tests {
         assert_eq!(assign_paths(&fabric, &flows), [(0, 0), (1, 2)]);
     }
 
-    /// Two flows of a host could send half each, so that they fit on one path.
+    /// Two flows of a host could send half each, so they fit on one path.
     #[test]
     fn flows_of_a_host_share_a_path() {
         let fabric = fabric();
@@ -261,7 +263,7 @@ mod tests {
             ..seen(&fabric, 0, 15, 0.9)
         };
         let flows = [kept, seen(&fabric, 1, 14, 0.9)];
-        // The kept one comes first, whatever the order.
+        // A path that is kept is reserved first, in any order of the flows.
         assert_eq!(assign_paths(&fabric, &flows), [(1, 0)]);
         assert_eq!(assign_paths(&fabric, &[flows[1], flows[0]]), [(0, 0)]);
         let mut ports = Vec::new();
@@ -282,8 +284,8 @@ mod tests {
             assigned_path: Some(path),
             ..seen(&fabric, from, to, 1.0)
         };
-        // Pod 3 is reached from pod 0 over both its aggregation switches, each with two links from the core; two racks of two
-        // hosts in pod 1 take all four links down.
+        // Pod 3 is reached from pod 0 over both its aggregation switches, each with two links from
+        // the core. Two racks of two hosts in pod 1 take all four links down.
         let flows = [
             held(4, 12, 0),
             held(5, 13, 2),
@@ -291,7 +293,8 @@ mod tests {
             held(7, 15, 3),
             seen(&fabric, 0, 12, 1.0),
         ];
-        // The fifth shares its receiver with the first: half each, and no link down has half left but the first's.
+        // The fifth flow shares its receiver with the first: each gets half. The only link down
+        // with half of its capacity left is the first one's.
         let assigned = assign_paths(&fabric, &flows);
         assert_eq!(assigned, [(4, 0)]);
         let mut flows = flows;
@@ -300,7 +303,7 @@ mod tests {
             assigned_path: Some(0),
             ..seen(&fabric, 4, 12, 0.05)
         };
-        // Nothing is reserved for what is small now.
+        // Flows that are now small have no reservation.
         assert_eq!(assign_paths(&fabric, &flows), [(4, 0)]);
     }
 

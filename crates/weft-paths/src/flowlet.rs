@@ -1,8 +1,9 @@
-//! Flowlets: Vanini et al., "Let It Flow: Resilient Asymmetric Load Balancing with Flowlet Switching" (NSDI 2017), section 2.
+//! Flowlets: Vanini et al., "Let It Flow: Resilient Asymmetric Load Balancing with Flowlet
+//! Switching" (NSDI 2017), section 2.
 //!
-//! After a pause longer than the difference of the paths' delays a new path does not reorder packets, so one
-//! is drawn. In the paper, switches have flowlets in each direction; here acknowledgements keep their path,
-//! because they come without pauses.
+//! After a pause longer than the difference of the paths' delays a new path does not reorder
+//! packets, so one is drawn. In the paper, switches have flowlets in each direction; in this policy
+//! acknowledgements keep their path, because they come without pauses.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -47,5 +48,5 @@ impl PathPolicy for Flowlet {
     }
 }
 
-/// Domain separation: tells these draws from others for the same subflow.
+/// Domain tag that separates these draws from others for the same subflow.
 const FLOWLET_DOMAIN: u64 = 0x666C_6F77;

@@ -1,5 +1,6 @@
-//! Path policies: which of the paths between two hosts a subflow's packets take. A topology numbers the paths; a policy
-//! chooses a number. A policy is one file and one line of the registry. So is a controller, which sees the whole network.
+//! Path policies, which choose the paths of a subflow's packets between two hosts. A topology
+//! numbers the paths; a policy chooses a number. Each policy is a file and a line of the registry,
+//! and so is each controller, which observes the whole network.
 
 mod by_interface;
 mod consecutive;

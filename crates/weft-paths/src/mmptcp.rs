@@ -1,16 +1,17 @@
-//! MMPTCP: Kheirkhah, Wakeman and Parisis, "MMPTCP: A Multipath Transport Protocol for Data Centers" (INFOCOM
-//! 2016), section III. Short flows scatter their packets over all paths in one window; a flow that has grown
-//! large continues with several subflows.
+//! MMPTCP: Kheirkhah, Wakeman and Parisis, "MMPTCP: A Multipath Transport Protocol for Data
+//! Centers" (INFOCOM 2016), section III. Short flows scatter their packets over all paths in one
+//! window; a flow that has grown large continues with several subflows.
 //!
-//! The first subflow scatters its packets. Once a number of bytes of the connection is acknowledged, the
-//! others join, with paths drawn by hash. When the first of them has joined, the scattering subflow takes no
-//! new data, and it closes when all its data is acknowledged.
+//! The first subflow scatters its packets. Once a number of bytes of the connection is
+//! acknowledged, the others join, with paths drawn by hash. When the first of them has joined, the
+//! scattering subflow takes no new data, and it closes when all its data is acknowledged.
 //!
-//! The paper adapts the threshold of duplicate acknowledgements to the number of paths. The usual threshold
-//! waits for three later packets on the same path. If packets are scattered over n paths, every n-th takes
-//! the same path, so the threshold is n times as high here. With RACK, as many later packets must have
-//! arrived, and the segment must be overtaken by more than a smoothed RTT, the maximum of RACK's reordering
-//! window (RFC 8985, section 6.2, step 4). That window alone is too short while a first burst fills queues.
+//! The paper adapts the threshold of duplicate acknowledgements to the number of paths. The usual
+//! threshold waits for three later packets on the same path. If packets are scattered over n paths,
+//! every n-th takes the same path, so the threshold is n times as high here. With RACK, the same
+//! number of later packets must have arrived. The segment must also be overtaken by more than a
+//! smoothed RTT, the maximum of RACK's reordering window (RFC 8985, section 6.2, step 4). That
+//! window alone is too short while a first burst fills queues.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -73,7 +74,7 @@ impl PathPolicy for Mmptcp {
     }
 }
 
-/// Domain separation: tells these draws from others for the same subflow.
+/// Domain tag that separates these draws from others for the same subflow.
 const MMPTCP_DOMAIN: u64 = 0x6D_6D70;
 
 #[cfg(test)]

@@ -1,26 +1,36 @@
-//! `MPTCP_OPN`: Huang et al. on the number of MPTCP's subflows, Journal of Cloud Computing 9:13 (2020), sections "Concurrency tuning" and
-//! "Traffic shifting": as many subflows as the measured loss rate suggests, on paths that answer.
+//! `MPTCP_OPN`: Huang et al. on the number of MPTCP's subflows, Journal of Cloud Computing 9:13
+//! (2020), sections "Concurrency tuning" and "Traffic shifting". It uses as many subflows as the
+//! measured loss rate suggests, on paths that respond.
 //!
-//! **Traffic shifting** (Algorithm 1, lines 1 to 12). A path on which no acknowledgement came for δ is slow; what is outstanding on
-//! it is sent again on fast ones, and nothing new is sent on it until all paths count as fast again, at multiples of ε.
-//! **Concurrency tuning** (lines 14 to 20, figure 9). Every 10 ms a sender's loss rate is what it sent again over what it sent; of the
-//! fast paths so many carry data as the table says, drawn for each connection.
+//! **Traffic shifting** (Algorithm 1, lines 1 to 12). A path without an acknowledgement for δ is
+//! slow. Its outstanding data is reinjected on fast paths, and it gets no new data until all paths
+//! count as fast again, at multiples of ε.
 //!
-//! Where the paper is silent or says two things:
+//! **Concurrency tuning** (lines 14 to 20, figure 9). Every 10 ms, the loss rate of a sender is its
+//! number of retransmitted packets divided by that of sent packets. The table gives the number of
+//! fast paths that carry data; they are drawn for each connection.
 //!
-//! - A path on which nothing is outstanding for as long is not slow, although no acknowledgement came on it.
-//! - If all are slow, those that answer count as fast again; if none does, all are used.
-//! - What a subflow's acknowledgement covers is sent on no other, and what a subflow that is set aside has not sent yet goes to the others.
-//! - δ is 200 us in Algorithm 1, and "2 times of the average round trip time" in the text: `delta_rtts` asks for the latter.
-//! - A new flow finds what its host learnt from those before ("on receiving a new flow ... obtain the optimal number of subflows"), and the
-//!   number is adjusted while a flow lasts (figure 9), too. With `state = "connection"` every flow begins with all paths fast.
-//! - The number of subflows at the beginning, "the number of spine switches", is the transport's `subflows`. They take paths in turn
-//!   from one drawn, which is another if that is slow; acknowledgements return over the path of the same number.
+//! Where the paper is silent or contradicts itself:
 //!
-//! **The table.** With x = p^sqrt(2/p), equation (11) is n* = |W0(x - 1) / log(1 - x)|. W0 is real from -1/e on only; x - 1 lies below that, and
-//! W0 is complex, for p up to 0.75, so that the paper takes the modulus. There n* is no root of (10) for any real n: the modulus
-//! of a complex root is a number by convention alone. As p goes to 0, x does faster than any power and n* grows without bound; the cap of 32
-//! holds up to p = 0.29. At p = 1 the logarithm is infinite and n* is 0, here 1. A loss rate is rounded to whole percents.
+//! - A path without outstanding data for δ is not slow, although it has no acknowledgements.
+//! - If all paths are slow, those that respond count as fast again; if none responds, all are used.
+//! - Data that a subflow's acknowledgement covers is not reinjected. Data that an unused subflow
+//!   has not sent yet goes to the other subflows.
+//! - δ is 200 us in Algorithm 1, and "2 times of the average round trip time" in the text:
+//!   `delta_rtts` selects the latter.
+//! - A new flow uses the state that its host learnt from earlier flows ("on receiving a new flow
+//!   ... obtain the optimal number of subflows"). The number is also adjusted during a flow (figure
+//!   9). With `state = "connection"` every flow begins with all paths fast.
+//! - The initial number of subflows, "the number of spine switches", is the transport's `subflows`.
+//!   They take consecutive paths from a drawn one, or from another if that is slow.
+//!   Acknowledgements return over the path of the same number.
+//!
+//! **The table.** With x = p^sqrt(2/p), equation (11) is n* = |W0(x - 1) / log(1 - x)|. W0 is real
+//! only from -1/e on. For p up to 0.75, x - 1 is below that and W0 is complex, so the paper takes
+//! the modulus. In this range n* is not a root of (10) for any real n: the modulus of a complex
+//! root is a number by convention only. As p goes to 0, x vanishes faster than any power and n*
+//! grows without bound; the cap of 32 applies up to p = 0.29. At p = 1 the logarithm is infinite
+//! and n* is 0; the table has 1. A loss rate is rounded to whole percents.
 
 use std::sync::LazyLock;
 
@@ -137,21 +147,21 @@ impl PathPolicy for Opn {
     }
 }
 
-/// The most often that paths are looked at.
+/// Minimum interval between checks of paths.
 const MIN_INTERVAL: Time = Time::from_us(1);
 
 /// "Due to the constraint of the OS kernel, the maximum number of n* is 32."
 const MAX_SUBFLOWS: u32 = 32;
 
-/// n* by loss rate in percent.
+/// Values of n* by loss rate in percent.
 static SUBFLOWS_BY_LOSS: LazyLock<[u32; 101]> =
     LazyLock::new(|| std::array::from_fn(|percent| optimal_subflows(percent as f64 / 100.0)));
 
-/// Equation (11), in whole subflows from 1 to [`MAX_SUBFLOWS`].
+/// Equation (11), as a whole number of subflows from 1 to [`MAX_SUBFLOWS`].
 fn optimal_subflows(p: f64) -> u32 {
     let x = p.powf((2.0 / p).sqrt());
     let (re, im) = lambert_w(0, x - 1.0, 0.0, f64::EPSILON);
-    // 0 / 0 where x is too small to be told from nothing: the limit is infinite.
+    // 0 / 0 if x is too small to change 1 - x: the limit is infinite.
     let n = (re.hypot(im) / (1.0 - x).ln()).abs();
     if n.is_nan() {
         MAX_SUBFLOWS
@@ -160,7 +170,7 @@ fn optimal_subflows(p: f64) -> u32 {
     }
 }
 
-/// Domain separation: tells these draws from others for the same flow.
+/// Domain tag that separates these draws from others for the same flow.
 const OPN_DOMAIN: u64 = 0x6F_706E;
 
 #[cfg(test)]
@@ -171,7 +181,7 @@ mod tests {
         toml::Table::new().try_into().unwrap()
     }
 
-    /// By `scipy.special.lambertw`, version 1.17, for loss rates from 0.01 to 0.99:
+    /// Computed with `scipy.special.lambertw`, version 1.17, for loss rates from 0.01 to 0.99:
     /// `round(abs(lambertw(x - 1) / log1p(-x)))`, at most 32, where x is p**sqrt(2 / p).
     #[test]
     fn the_table_is_that_of_scipy() {

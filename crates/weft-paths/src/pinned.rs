@@ -1,4 +1,4 @@
-//! Paths by hand: the spec says which path a transport's flows take.
+//! Pinned paths: the spec sets the path of a transport's flows.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

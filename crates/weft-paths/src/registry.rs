@@ -1,4 +1,4 @@
-//! The registry of policies.
+//! The registry of path policies.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -10,10 +10,11 @@ use crate::{
     PathPolicy, Paths, Pinned, Rps, SubflowDirection, Vlb,
 };
 
-/// Declares [`Policy`] and [`POLICIES`], from one line for each.
+/// Declares [`Policy`] and [`POLICIES`], from one line per policy.
 macro_rules! policies {
     ($($name:literal => $type:ident,)+) => {
-        /// A path policy with its fields set. Asking one costs a `match`, not a boxed call.
+        /// A path policy with its fields set. A call of its methods costs a `match`, not a boxed
+        /// call.
         #[derive(Clone, Debug, PartialEq)]
         pub enum Policy {
             $(
@@ -99,10 +100,10 @@ policies! {
 }
 
 impl Policy {
-    /// The policy of this name with its fields at their defaults.
+    /// Returns the policy of this name with its fields at their defaults.
     ///
     /// # Errors
-    /// There is none of this name.
+    /// Returns an error if there is no policy of this name.
     pub fn by_name(name: &str) -> Result<Self, SpecError> {
         let entry = weft_spec::find(POLICIES, "paths", name)?;
         Ok(*(entry.parse)(&toml::Table::new())?.value)

@@ -1,5 +1,6 @@
-//! Random packet spraying: Dixit, Prakash, Hu and Kompella, "On the Impact of Packet Spraying in Data Center Networks"
-//! (INFOCOM 2013), section III. Every packet, acknowledgements too, takes a path of its own, drawn uniformly.
+//! Random packet spraying: Dixit, Prakash, Hu and Kompella, "On the Impact of Packet Spraying in
+//! Data Center Networks" (INFOCOM 2013), section III. Every packet, including acknowledgements,
+//! takes a path of its own, drawn uniformly.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -32,5 +33,5 @@ impl PathPolicy for Rps {
     }
 }
 
-/// Domain separation: tells these draws from others for the same subflow.
+/// Domain tag that separates these draws from others for the same subflow.
 const RPS_DOMAIN: u64 = 0x72_7073;

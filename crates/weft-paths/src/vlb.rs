@@ -1,8 +1,9 @@
-//! Valiant load balancing, as Raiciu et al., "Data Center Networking with Multipath TCP" (2010), section 2, and Greenberg
-//! et al., "VL2" (2009), section 4.2.2, use it: the sender picks a path uniformly at random, whatever the switches would do.
+//! Valiant load balancing: the sender chooses a path uniformly at random, independently of the
+//! switches. Raiciu et al., "Data Center Networking with Multipath TCP" (2010), section 2, and
+//! Greenberg et al., "VL2" (2009), section 4.2.2, use it in this form.
 //!
-//! In contrast to ECMP the sender chooses: acknowledgements come back over the path of the same number,
-//! because the sender has picked the switch in the middle for both directions.
+//! In contrast to ECMP the sender chooses: acknowledgements return over the path of the same
+//! number, because the sender has chosen the switch in the middle for both directions.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -31,5 +32,5 @@ impl PathPolicy for Vlb {
     }
 }
 
-/// Domain separation: tells these draws from others for the same subflow.
+/// Domain tag that separates these draws from others for the same subflow.
 const VLB_DOMAIN: u64 = 0x76_6C62;

@@ -1,4 +1,4 @@
-//! Every policy: what the numbers that it chooses promise.
+//! Every policy: the properties of the numbers that it chooses.
 
 use std::collections::HashSet;
 
@@ -25,7 +25,8 @@ fn paths(count: u64, branches: u64) -> Paths {
     Paths { count, branches }
 }
 
-/// Pearson's statistic of `n` draws that should fall equally often on each of the counted: at most six standard deviations.
+/// Asserts that draws fall equally often on each value, with Pearson's statistic at most six
+/// standard deviations above its mean.
 fn assert_even(counts: &[u32], what: &str) {
     let expected = f64::from(counts.iter().sum::<u32>()) / counts.len() as f64;
     let statistic: f64 = counts
@@ -84,7 +85,7 @@ fn ecmp_draws_each_subflow_and_direction_a_path_of_its_own() {
             counts[draw(flow, 0, false) as usize] += 1;
         }
         assert_even(&counts, "one subflow");
-        // Where the other subflow or direction is, given where this one is.
+        // Path of the other subflow or direction, by that of the first one.
         for (what, subflow, reverse) in [("another subflow", 1, false), ("the way back", 0, true)] {
             let mut steps = vec![0; count as usize];
             for flow in 0..100 * count as u32 {
@@ -224,7 +225,7 @@ fn every_packet_and_every_flowlet_draws_uniformly() {
     }
 }
 
-/// Links on the way of each subflow between two hosts.
+/// Returns the links on the path of each subflow between two hosts.
 fn links(fabric: &Fabric, from: u32, to: u32, seed: u64, subflows: u32) -> Vec<HashSet<usize>> {
     let routing = &fabric.routing;
     let paths = paths(routing.path_count(from, to), routing.first_branches(from, to));
@@ -247,7 +248,8 @@ fn links(fabric: &Fabric, from: u32, to: u32, seed: u64, subflows: u32) -> Vec<H
     (0..subflows).map(on_the_way).collect()
 }
 
-/// Where two hosts have two ways that share nothing but what every path shares, two subflows take two such ways, near the receiver, too.
+/// If two hosts have two paths that share only what every path shares, two subflows take two such
+/// paths, also near the receiver.
 #[test]
 fn two_disjoint_subflows_share_only_what_all_paths_share() {
     let (rate, delay) = (Rate(1_000_000_000), Time::from_us(1));
@@ -282,7 +284,7 @@ fn two_disjoint_subflows_share_only_what_all_paths_share() {
         switch_rate: None,
         delay,
     };
-    // The links of hosts are shared, but for those with two.
+    // The links of hosts are shared, except for hosts with two links.
     for (topology, shared) in [
         (&homes as &dyn Topology, 1),
         (&leaf_spine(1, 2), 2),
@@ -303,7 +305,7 @@ fn two_disjoint_subflows_share_only_what_all_paths_share() {
 fn great_seeds_are_not_small_ones_in_another_order() {
     for seed in [0, 1, 7, 511] {
         assert_eq!(draw_seed(seed), seed);
-        // It was so.
+        // Without draw_seed, these seeds collide.
         assert_eq!(draw(&[seed, 0]), draw(&[seed + 512, 1 << 32]));
         let [small, great] = [seed, seed + 512].map(draw_seed);
         assert_ne!(draw(&[small, 0]), draw(&[great, 1 << 32]));

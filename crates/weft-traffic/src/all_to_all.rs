@@ -1,5 +1,5 @@
-//! Every host to every other: the shuffle of Greenberg et al., "VL2" (SIGCOMM 2009), section 5.1, and of Al-Fares et al.,
-//! "Hedera" (NSDI 2010), section 6.
+//! Flows between all pairs of hosts: the shuffle of Greenberg et al., "VL2" (SIGCOMM 2009), section
+//! 5.1, and of Al-Fares et al., "Hedera" (NSDI 2010), section 6.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -43,7 +43,7 @@ impl Pattern for AllToAll {
             return Err(SpecError::new("hosts", format!("{n} hosts"), allowed));
         }
         let mut rng = context.rng();
-        // Each host starts with the next one, so that not all start with the first.
+        // Each host starts with the host after it, so that not all start with the first one.
         let count = hosts.len();
         let others = |i: usize| (1..count).map(move |step| (i + step) % count);
         let mut flows = Vec::with_capacity((n * (n - 1)) as usize);

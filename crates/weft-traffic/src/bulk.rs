@@ -134,7 +134,7 @@ impl Bulk {
         }
     }
 
-    /// Pairs made of `from` and `to`.
+    /// Returns the pairs that `from` and `to` define.
     fn matched(&self, context: &PatternContext<'_>) -> Result<Vec<(u32, u32)>, SpecError> {
         let side = |set: &Option<HostSet>, field: &str| match set {
             Some(set) => set.resolve(context).map_err(|error| error.within(field)),

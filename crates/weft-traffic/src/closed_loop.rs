@@ -1,4 +1,4 @@
-//! Closed loops: when a flow ends, the sender's next one begins.
+//! Closed loops: when a flow is complete, the sender opens the next one.
 
 use std::sync::Arc;
 
@@ -76,7 +76,7 @@ impl Pattern for ClosedLoop {
         check_start_before_stop(self.start, self.stop, context)?;
         Ok(Some(Arc::new(ClosedLoopGenerator {
             matrix,
-            // At most MAX_FLOWS, which fits.
+            // At most MAX_FLOWS, which fits into 32 bits.
             concurrent_loops: loops as u32,
             size: self.size.clone(),
             streams: context.streams(),
@@ -91,7 +91,7 @@ impl Pattern for ClosedLoop {
     }
 }
 
-/// Refuses a start that is not before `stop` or the end of the experiment.
+/// Returns an error if the start is not before `stop` and the end of the experiment.
 pub(crate) fn check_start_before_stop(
     start: Time,
     stop: Option<Time>,
@@ -114,7 +114,7 @@ pub(crate) fn check_start_before_stop(
     }
 }
 
-/// Flow n is the (n / loops)-th of loop n mod loops.
+/// A generator whose flow n is the (n / loops)-th flow of loop n mod loops.
 #[derive(Debug)]
 struct ClosedLoopGenerator {
     matrix: Matrix,
@@ -157,7 +157,7 @@ impl FlowGenerator for ClosedLoopGenerator {
             let flow = self.flow(n);
             (flow.start, flow.from, Action::OpenFlow(n))
         };
-        // Jitter may reach past the stop.
+        // Jitter may delay a flow beyond the stop.
         (0..self.concurrent_loops)
             .map(first)
             .filter(|(at, ..)| *at < self.stop)

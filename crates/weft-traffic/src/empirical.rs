@@ -1,4 +1,4 @@
-//! Empirical distributions of sizes: cumulative distributions as the literature tabulates them.
+//! Empirical distributions of sizes: cumulative distributions from the literature.
 
 use rand::RngExt;
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -8,7 +8,7 @@ use weft_spec::{Size, SpecError, read_text};
 
 use crate::sizes::{MAX_SIZE, SizeSampler, Validate};
 
-/// The workloads that come with the package, by name.
+/// The workloads of the package, by name.
 pub const WORKLOADS: &[(&str, &str)] = &[
     ("data-mining", include_str!("../data/data-mining.cdf")),
     ("web-search", include_str!("../data/web-search.cdf")),
@@ -81,7 +81,7 @@ impl Validate for Empirical {
             SpecError::new("cdf", format!("{name:?}: {error}"), allowed)
         })?;
         self.curve = read(&text, self.unit).map_err(|error| error.into_spec_error("cdf", name))?;
-        // The file may change, and a resolved spec says all.
+        // The points are part of the resolved spec, because the file may change.
         Ok(Self {
             points: Some(self.curve.clone()),
             curve: self.curve,
@@ -91,7 +91,7 @@ impl Validate for Empirical {
     }
 }
 
-/// A curve of ten thousands of points is no longer.
+/// Maximum size of a file in bytes, enough for a curve of ten thousands of points.
 const MAX_CDF_BYTES: u64 = 1 << 20;
 
 impl SizeSampler for Empirical {
@@ -101,7 +101,7 @@ impl SizeSampler for Empirical {
         first + self.curve.windows(2).map(between).sum::<f64>()
     }
 
-    /// The size at which the curve passes a uniform number.
+    /// Returns the size at which the curve passes a uniform random number.
     fn sample(&self, rng: &mut Xoshiro256PlusPlus) -> f64 {
         let u: f64 = rng.random();
         let above = self.curve.partition_point(|&[_, p]| p <= u);
@@ -113,7 +113,7 @@ impl SizeSampler for Empirical {
     }
 }
 
-/// What is wrong with a file, and where.
+/// An error in a file, with its position.
 struct ParseError {
     line: Option<usize>,
     given: String,
@@ -127,7 +127,8 @@ impl ParseError {
     }
 }
 
-/// The points of a file, sizes in bytes, probabilities as fractions. `unit` overrides what the file says.
+/// Reads the points of a file: sizes in bytes, probabilities as fractions. `unit` overrides the
+/// unit in the file.
 fn read(text: &str, unit: Option<Size>) -> Result<Vec<[f64; 2]>, ParseError> {
     let (mut points, mut lines, mut said) = (Vec::new(), Vec::new(), None);
     for (number, line) in (1..).zip(text.lines()) {
@@ -182,7 +183,7 @@ fn read(text: &str, unit: Option<Size>) -> Result<Vec<[f64; 2]>, ParseError> {
     Ok(points.into_iter().map(|[size, p]| [size, p / whole]).collect())
 }
 
-/// Bytes of a unit, if a comment gives it: "packets of N bytes", or "bytes".
+/// Returns the bytes of a unit, if a comment names it: "packets of N bytes", or "bytes".
 fn unit_in(comment: &str) -> Option<f64> {
     let words: Vec<&str> = comment
         .split(|c: char| !c.is_ascii_alphanumeric())
@@ -203,7 +204,8 @@ fn unit_in(comment: &str) -> Option<f64> {
     None
 }
 
-/// Refuses points that are not a curve which rises from point to point: (place, what is given, what is allowed).
+/// Checks that the points are a curve that rises from point to point. An error has the position,
+/// the given value and the allowed ones.
 fn check(
     points: &[[f64; 2]],
     place: impl Fn(usize) -> String,

@@ -1,29 +1,30 @@
-//! A flow: the data that a traffic pattern sends over a connection.
+//! Flows: the data that a traffic pattern sends over a connection.
 
 use weft_spec::{Rate, Size, Time};
 
-/// One connection's worth of data between two hosts.
+/// The data of one connection between two hosts.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Flow {
     /// Sending host, as an index into the fabric's hosts.
     pub from: u32,
-    /// Receiving host, likewise.
+    /// Receiving host, as an index into the fabric's hosts.
     pub to: u32,
     /// Application bytes to send; `None` sends until `stop`.
     pub size: Option<Size>,
-    /// When the connection is opened.
+    /// Time at which the connection opens.
     pub start: Time,
-    /// When the application stops producing data.
+    /// Time at which the application stops producing data.
     pub stop: Option<Time>,
-    /// Index of the transport in the spec's order.
+    /// Index of the transport, in the order of the spec.
     pub transport: u32,
-    /// Index of the traffic entry in the spec that made the flow.
+    /// Index of the traffic entry of the flow.
     pub traffic: u32,
-    /// Index of the class among those of all entries.
+    /// Index of the class among the classes of all entries.
     pub class: u32,
-    /// Round of an incast, else 0.
+    /// Round of an incast, otherwise 0.
     pub round: u32,
-    /// How fast the application writes its data, from when the connection is opened; `None`: all of it is there at once.
+    /// Rate at which the application writes its data after the connection opens; `None` if all data
+    /// is available at once.
     pub rate: Option<Rate>,
 }
 
@@ -36,17 +37,19 @@ pub struct FlowClass {
     pub class: u32,
 }
 
-/// The classes of a traffic entry: flows below a threshold go one way, larger ones another.
+/// The classes of a traffic entry. Thresholds divide its flows by size.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FlowClasses {
-    /// Thresholds, rising, each with the class of what is smaller (and not below an earlier threshold).
+    /// Thresholds in rising order, each with the class of the flows below it (and not below an
+    /// earlier threshold).
     pub below: Vec<(Size, FlowClass)>,
     /// The class of all other flows.
     pub default: FlowClass,
 }
 
 impl FlowClasses {
-    /// The class of a flow of this size; a flow without one is larger than any.
+    /// Returns the class of a flow of this size; a flow without a size is larger than any
+    /// threshold.
     pub fn class_for(&self, size: Option<Size>) -> FlowClass {
         let found = size.and_then(|size| self.below.iter().find(|(threshold, _)| size < *threshold));
         found.map_or(self.default, |&(_, class)| class)

@@ -1,13 +1,14 @@
 //! Flows from a file: htsim's connection matrices (`.cm`), the flow lists of HPCC's ns-3, or CSV.
 //!
-//! - `.cm`: `Nodes N`, `Connections N`, then `FROM->TO start PICOSECONDS size BYTES` a line, in any order of the words after the
-//!   ends. Without a size a flow sends until the end. Triggers, by which flows start others, are refused.
-//! - HPCC: the number of flows, then `FROM TO PRIORITY PORT BYTES SECONDS` a line (Li et al., "HPCC", SIGCOMM 2019, its public
-//!   simulation). Priorities and ports mean nothing here.
+//! - `.cm`: `Nodes N`, `Connections N`, then a line `FROM->TO start PICOSECONDS size BYTES` per
+//!   flow; the words after the ends may be in any order. A flow without a size sends until the end.
+//!   Triggers, by which flows start other flows, are refused.
+//! - HPCC: the number of flows, then a line `FROM TO PRIORITY PORT BYTES SECONDS` per flow (Li et
+//!   al., "HPCC", SIGCOMM 2019, its public simulation). Priorities and ports have no effect.
 //! - CSV: a header with `from`, `to`, `size_bytes` and `start_s`, in any order.
 //!
-//! Blank lines are skipped, and what follows `#`. A file has as many flows as it announces. A host is what has this name, or else
-//! this index.
+//! Blank lines and text after `#` are skipped. A file must have as many flows as it announces. A
+//! host is given by its name, or otherwise by its index.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -15,7 +16,7 @@ use weft_spec::{Size, SpecError, Time, read_text};
 
 use crate::{Flow, HostRef, MAX_FLOWS, Pattern, PatternContext};
 
-/// Enough for as many flows as there may be.
+/// Maximum size of a file in bytes, enough for the maximum number of flows.
 const MAX_FILE_BYTES: u64 = 128 << 20;
 
 /// The flows of a file, in its order.
@@ -42,18 +43,18 @@ pub enum Format {
     Csv,
 }
 
-/// What a line says is wrong: what was given, what is allowed.
+/// The error of a line: the given value and the allowed ones.
 type ParseError = (String, String);
 
-/// What a line says.
+/// The content of a line.
 enum Line<'a> {
-    /// A flow: ends, bytes, picoseconds.
+    /// A flow: its ends, bytes and picoseconds.
     Flow(&'a str, &'a str, Option<u64>, u64),
-    /// How many hosts there are.
+    /// The number of hosts.
     Nodes(u64),
-    /// How many flows there are.
+    /// The number of flows.
     Flows(u64),
-    /// Nothing of flows.
+    /// A line that does not concern flows.
     Other,
 }
 
@@ -94,7 +95,8 @@ impl FlowList {
     }
 }
 
-/// The flows of all lines; `parse` is called with each line that says something, and whether it is the first.
+/// Returns the flows of all lines. `parse` is called with each line that has content, and with true
+/// for the first one.
 fn parse_lines<'a>(
     text: &'a str,
     context: &PatternContext<'_>,
@@ -102,9 +104,9 @@ fn parse_lines<'a>(
     mut parse: impl FnMut(bool, &'a str) -> Result<Line<'a>, ParseError>,
 ) -> Result<Vec<Flow>, SpecError> {
     let mut flows = Vec::new();
-    // What is announced; with its line.
+    // The announced numbers, with their lines.
     let (mut nodes, mut announced) = (None, None);
-    // The host of the highest index; with its line.
+    // The host with the highest index, with its line.
     let mut highest: Option<(u32, usize)> = None;
     let mut is_first = true;
     for (i, line) in text.lines().enumerate() {
@@ -125,7 +127,7 @@ fn parse_lines<'a>(
             _ => continue,
         };
         let host = |name: &str| {
-            // Names may be numbers, too.
+            // A name may also be a number.
             let index = name.parse().ok().filter(|_| context.host(name).is_none());
             let host = index.map_or_else(|| HostRef::Name(name.to_owned()), HostRef::Index);
             host.resolve(context)
@@ -176,7 +178,7 @@ fn number<N: std::str::FromStr>(text: &str, what: &str) -> Result<N, ParseError>
         .map_err(|_| (format!("{text:?}"), format!("{what}, a number")))
 }
 
-/// Seconds with a fraction, in picoseconds.
+/// Converts seconds with a fraction to picoseconds.
 fn seconds(text: &str) -> Result<u64, ParseError> {
     let seconds: f64 = number(text, "seconds")?;
     if (0.0..1e6).contains(&seconds) {
@@ -186,10 +188,10 @@ fn seconds(text: &str) -> Result<u64, ParseError> {
     }
 }
 
-/// What may follow the ends of a connection.
+/// Words that are allowed after the ends of a connection.
 const WORDS: [&str; 4] = ["start", "size", "id", "prio"];
 
-/// A line of a connection matrix.
+/// Parses a line of a connection matrix.
 fn connection(line: &str) -> Result<Line<'_>, ParseError> {
     let mut words = line.split_whitespace();
     let first = words.next().unwrap_or_default();
@@ -224,7 +226,7 @@ fn connection(line: &str) -> Result<Line<'_>, ParseError> {
     Ok(Line::Flow(from, to, bytes, start.unwrap_or(0)))
 }
 
-/// A line of HPCC's list; the first one is the number of flows.
+/// Parses a line of HPCC's list; the first line is the number of flows.
 fn hpcc(is_first: bool, line: &str) -> Result<Line<'_>, ParseError> {
     let words: Vec<&str> = line.split_whitespace().collect();
     match words[..] {
@@ -242,11 +244,11 @@ fn hpcc(is_first: bool, line: &str) -> Result<Line<'_>, ParseError> {
 
 const COLUMNS: [&str; 4] = ["from", "to", "size_bytes", "start_s"];
 
-/// The first line of a table.
+/// The first line of a CSV file.
 struct Header {
-    /// Where each of [`COLUMNS`] is.
+    /// Position of each of [`COLUMNS`].
     positions: [usize; 4],
-    /// How many columns there are.
+    /// Number of columns.
     columns: usize,
 }
 

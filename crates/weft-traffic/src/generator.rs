@@ -1,9 +1,9 @@
-//! Flow generators: traffic that opens flows while the run goes on, for example when others end.
+//! Flow generators: traffic that opens flows during the run, for example when other flows finish.
 //!
-//! A generator's flows and jobs are numbered from 0. Flow or job `n` is a pure function of the spec, the seed
-//! and `n`, so that both ends of a connection compute it on their own; only its opening time depends on the
-//! run. The event that opens a flow happens at the host that opens it, except for a job that follows a job of
-//! another client.
+//! Flows and jobs of a generator are numbered from 0. Flow or job `n` is a pure function of the
+//! spec, the seed and `n`, so both ends of a connection compute it independently. Only its opening
+//! time depends on the run. The event that opens a flow happens at the host that opens it, except
+//! for a job that follows a job of another client.
 
 use std::fmt;
 
@@ -14,16 +14,16 @@ use crate::Flow;
 /// An action of a host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Action {
-    /// Opens a flow.
+    /// Open a flow.
     OpenFlow(u32),
-    /// Starts a job: opens all its requests.
+    /// Start a job: open all its requests.
     StartJob(u32),
 }
 
-/// What the receiver of a flow does once all its data is delivered.
+/// The reaction of a flow's receiver once all data of the flow is delivered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OnDelivered {
-    /// Nothing.
+    /// No reaction.
     Nothing,
     /// The flow is a request: the receiver replies with this flow.
     Reply(u32),
@@ -31,31 +31,32 @@ pub enum OnDelivered {
     JobBlock(u32),
 }
 
-/// A job: a client asks servers, each answers with a block.
+/// A job: a client sends requests to servers, and each server replies with a block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Job {
-    /// Which of the jobs side by side it is.
+    /// Number of the slot; one job runs per slot at a time.
     pub slot: u32,
-    /// The asking host.
+    /// The host that sends the requests.
     pub client: u32,
-    /// The asked hosts.
+    /// The hosts that reply.
     pub servers: Vec<u32>,
-    /// The first request; those of the other servers follow in order.
+    /// Number of the first request; those of the other servers follow in order.
     pub first_request: u32,
 }
 
-/// Traffic that opens flows while the run goes on.
+/// Traffic that opens flows during the run.
 pub trait FlowGenerator: Send + Sync + fmt::Debug {
-    /// Flow `n`; its `start` is known only if it opens by the clock.
+    /// Returns flow `n`; its `start` is defined only if the flow opens at a fixed time.
     fn flow(&self, n: u32) -> Flow;
-    /// Actions at known times, each with its host.
+    /// Returns the actions at fixed times, each with its host.
     fn timed_actions(&self) -> Vec<(Time, u32, Action)>;
-    /// Returns the action of the sender of flow `n` once all its data is acknowledged, and the action's time.
+    /// Returns the action of the sender of flow `n` once all its data is acknowledged, and the
+    /// action's time.
     fn on_acked(&self, n: u32, now: Time) -> Option<(Time, Action)> {
         let _ = (n, now);
         None
     }
-    /// Returns what the receiver of flow `n` does once all its data is delivered.
+    /// Returns the reaction of the receiver of flow `n` once all its data is delivered.
     fn on_delivered(&self, n: u32) -> OnDelivered {
         let _ = n;
         OnDelivered::Nothing
@@ -75,6 +76,6 @@ pub trait FlowGenerator: Send + Sync + fmt::Debug {
         let _ = (n, now);
         None
     }
-    /// Hosts that may send and hosts that may receive.
+    /// Returns the hosts that may send and the hosts that may receive.
     fn hosts(&self) -> (Vec<u32>, Vec<u32>);
 }

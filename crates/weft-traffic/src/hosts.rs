@@ -1,4 +1,4 @@
-//! How a spec names hosts.
+//! References to hosts in a spec.
 
 use std::fmt;
 
@@ -9,21 +9,21 @@ use weft_spec::SpecError;
 
 use crate::PatternContext;
 
-/// A host by its name ("h3") or its index (3).
+/// A reference to a host by its name ("h3") or its index (3).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HostRef {
     /// Index among the fabric's hosts.
     Index(u32),
-    /// Name.
+    /// Name of the host.
     Name(String),
 }
 
-/// Some hosts: one, a range of indices ("0..8" without 8), "all", or a list of these.
+/// A set of hosts: one, a range of indices ("0..8" without 8), "all", or a list of these.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HostSet {
     /// One host.
     One(HostRef),
-    /// Hosts by index, the second excluded.
+    /// Hosts by index; the second index is excluded.
     Range(u32, u32),
     /// All hosts.
     All,
@@ -32,10 +32,10 @@ pub enum HostSet {
 }
 
 impl HostRef {
-    /// Index of the host.
+    /// Returns the index of the host.
     ///
     /// # Errors
-    /// Without a path: there is no such host.
+    /// Returns an error, without a path, if there is no such host.
     pub fn resolve(&self, context: &PatternContext<'_>) -> Result<u32, SpecError> {
         let found = match self {
             HostRef::Index(index) => Some(*index).filter(|&i| (i as usize) < context.hosts.len()),
@@ -46,10 +46,11 @@ impl HostRef {
 }
 
 impl HostSet {
-    /// Indices of the hosts, in order.
+    /// Returns the indices of the hosts, in order.
     ///
     /// # Errors
-    /// There is no such host, or the range is empty; the path leads into the list.
+    /// Returns an error if there is no such host, or if the range is empty; its path leads into the
+    /// list.
     pub fn resolve(&self, context: &PatternContext<'_>) -> Result<Vec<u32>, SpecError> {
         match self {
             HostSet::One(host) => Ok(vec![host.resolve(context)?]),

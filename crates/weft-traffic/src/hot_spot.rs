@@ -1,5 +1,5 @@
-//! Hot spots: some hosts get more than their share, as in Al-Fares et al., "A Scalable, Commodity Data Center Network Architecture"
-//! (SIGCOMM 2008), section 5.1.
+//! Hot spots: some hosts receive more traffic than the others, as in Al-Fares et al., "A Scalable,
+//! Commodity Data Center Network Architecture" (SIGCOMM 2008), section 5.1.
 
 use std::collections::HashSet;
 
@@ -77,7 +77,7 @@ impl Pattern for HotSpot {
         let mut rng = context.rng();
         let mut flows = Vec::with_capacity(total as usize);
         for from in 0..hosts {
-            // The only spot has no other one to send to.
+            // A single hot spot has no other hot spot as its receiver.
             let hot: Vec<u32> = spots.iter().copied().filter(|&spot| spot != from).collect();
             let cold: Vec<u32> = others.iter().copied().filter(|&other| other != from).collect();
             for _ in 0..self.count {

@@ -1,5 +1,5 @@
-//! Incast: many senders answer one receiver at almost the same time, again and again (Kheirkhah and Lee, AMP,
-//! section 3.1: every second k flows of 128 KB, 50 us apart).
+//! Incast: many senders reply to one receiver at almost the same time, in rounds (Kheirkhah and
+//! Lee, AMP, section 3.1: every second k flows of 128 KB, 50 us apart).
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -73,7 +73,8 @@ impl Pattern for Incast {
     }
 }
 
-/// The sender of flow `i` of `flows`: evenly spaced when there are fewer flows than senders, else in turn.
+/// Returns the sender of flow `i` of `flows`: evenly spaced if there are fewer flows than senders,
+/// otherwise in rotation.
 fn sender_of(i: u32, flows: u32, senders: usize) -> usize {
     let (i, flows) = (i as usize, flows as usize);
     if flows < senders {
@@ -84,7 +85,7 @@ fn sender_of(i: u32, flows: u32, senders: usize) -> usize {
 }
 
 impl Incast {
-    /// Time between rounds, once all numbers are in range.
+    /// Checks that all fields are in range. Returns the time between rounds.
     fn check(&self) -> Result<Time, SpecError> {
         if self.flows == 0 || self.rounds == 0 {
             let field = if self.flows == 0 { "flows" } else { "rounds" };
@@ -135,7 +136,7 @@ impl Incast {
         Ok(interval)
     }
 
-    /// Senders, at least one, and the receiver.
+    /// Returns the senders, at least one, and the receiver.
     fn hosts(&self, context: &PatternContext<'_>) -> Result<(Vec<u32>, u32), SpecError> {
         let to = match &self.to {
             Some(host) => host.resolve(context).map_err(|error| error.within("to"))?,

@@ -1,11 +1,12 @@
-//! Request/response jobs: a client asks several servers at once, as in a parallel read (Kheirkhah and Lee, AMP, section
-//! 5.3: 2 KB to each of 10 servers, 64 KB back from each, 8 jobs at a time).
+//! Request/response jobs: a client sends requests to several servers at once, as in a parallel
+//! read. Kheirkhah and Lee, AMP, section 5.3, have 2 KB to each of 10 servers, 64 KB back from
+//! each, and 8 concurrent jobs.
 //!
-//! Requests and blocks are separate connections; a server opens its connection as soon as the whole request
-//! has arrived. A job's hosts are drawn when it begins, independently of those of other jobs. If the client
-//! of a job is not the client of the previous job in its slot, a packet notifies it that the previous job has
-//! ended. This packet has the size of an acknowledgement and is neither dropped nor marked, so there is a
-//! one-way delay between the two jobs.
+//! Requests and blocks are separate connections; a server opens its connection as soon as the whole
+//! request has arrived. The hosts of a job are drawn when it begins, independently of those of
+//! other jobs. If the client of a job is not the client of the previous job in its slot, a packet
+//! notifies it that the previous job has ended. This packet has the size of an acknowledgement and
+//! is neither dropped nor marked, so there is a one-way delay between the two jobs.
 
 use std::sync::Arc;
 
@@ -58,7 +59,7 @@ fn default_slots() -> u32 {
     1
 }
 
-/// Most jobs side by side.
+/// Maximum number of concurrent jobs.
 const MAX_SLOTS: u32 = 1_000_000;
 
 impl Pattern for Jobs {
@@ -79,7 +80,7 @@ impl Pattern for Jobs {
             set(&self.client_hosts, "client_hosts")?,
             set(&self.server_hosts, "server_hosts")?,
         );
-        // A client that is among them is no server of its own job.
+        // A client that is among the servers is not a server of its own job.
         let overlap = clients.iter().any(|client| servers.binary_search(client).is_ok());
         let most = servers.len() as u32 - u32::from(overlap);
         if !(1..=most).contains(&self.servers) {
@@ -109,13 +110,14 @@ impl Pattern for Jobs {
     }
 }
 
-/// Job j has the flows from 2 j s on, s being its servers: first its requests, then the blocks in the same order.
+/// A generator whose job j has the flows from 2 j s on, where s is its number of servers: first the
+/// requests, then the blocks in the same order.
 #[derive(Debug)]
 struct JobGenerator {
     spec: Jobs,
-    /// Sorted.
+    /// Possible clients, sorted.
     clients: Vec<u32>,
-    /// Sorted.
+    /// Possible servers, sorted.
     servers: Vec<u32>,
     streams: RngStreams,
     classes: FlowClasses,
@@ -123,7 +125,8 @@ struct JobGenerator {
 }
 
 impl JobGenerator {
-    /// When a first job begins, its client, its servers by index into `servers` with the client skipped.
+    /// Draws a job: the start that applies if the job is the first of its slot, the client, and the
+    /// servers, which exclude the client.
     fn draw_job(&self, job: u32) -> (Time, u32, Vec<u32>) {
         let mut rng = self.streams.nth(job);
         let client = self.clients[rng.random_range(0..self.clients.len())];
@@ -155,7 +158,7 @@ impl FlowGenerator for JobGenerator {
         let (from, to, size) = if i < servers {
             (client, server, self.spec.request)
         } else {
-            // Jobs use the streams from below, blocks those from above.
+            // Jobs use the streams from the lowest number up, blocks from the highest down.
             let size = self.spec.block.sample(&mut self.streams.nth(u32::MAX - n));
             (server, client, size)
         };
@@ -179,7 +182,7 @@ impl FlowGenerator for JobGenerator {
             let (start, client, _) = self.draw_job(job);
             (start, client, Action::StartJob(job))
         };
-        // Jitter may reach past the stop.
+        // Jitter may delay a job beyond the stop.
         (0..self.spec.slots)
             .map(first)
             .filter(|(at, ..)| *at < self.stop())
@@ -211,7 +214,7 @@ impl FlowGenerator for JobGenerator {
 
     fn next_job(&self, n: u32, now: Time) -> Option<u32> {
         let next = n.checked_add(self.spec.slots)?;
-        // All its flows must have numbers.
+        // All flows of the job must have numbers.
         next.checked_add(1)?.checked_mul(self.flows_per_job())?;
         (now < self.stop()).then_some(next)
     }

@@ -1,5 +1,5 @@
-//! Who sends what when. A kind of traffic is one file and one line of [`TRAFFIC`], a distribution of
-//! sizes one line of [`SIZES`].
+//! Traffic: the flows between hosts and their times. Each kind of traffic is a file and a line of
+//! [`TRAFFIC`], each distribution of sizes a line of [`SIZES`].
 
 mod all_to_all;
 mod bulk;

@@ -1,4 +1,4 @@
-//! Traffic matrices: who sends to whom.
+//! Traffic matrices: the receivers of each sender.
 
 use std::fmt;
 
@@ -10,16 +10,16 @@ use weft_spec::{SpecError, from_table};
 
 use crate::{HostRef, HostSet, PatternContext, random};
 
-/// Who sends to whom, as a spec says it.
+/// A traffic matrix in a spec.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Pairs {
     /// A random permutation of all hosts without fixed points.
     Permutation,
-    /// Every flow goes to another host drawn for it.
+    /// Each flow goes to another host that is drawn for it.
     Random,
-    /// Every flow goes to a host drawn for it, by distance.
+    /// Each flow goes to a host that is drawn for it by distance.
     Staggered(Staggered),
-    /// Sender and receiver of each pair.
+    /// Listed pairs of a sender and a receiver.
     Listed(Vec<[HostRef; 2]>),
 }
 
@@ -36,26 +36,26 @@ pub struct Staggered {
     pub pod: f64,
 }
 
-/// Who sends to whom among an experiment's hosts.
+/// A traffic matrix over the hosts of an experiment.
 #[derive(Clone, Debug)]
 pub(crate) struct Matrix {
-    /// Senders in order; with listed pairs as often as they are listed.
+    /// Senders in order; a sender of several listed pairs occurs once per pair.
     pub senders: Vec<u32>,
     rule: ReceiverRule,
 }
 
 #[derive(Clone, Debug)]
 enum ReceiverRule {
-    /// The receiver of each of the senders, in their order.
+    /// The receiver of each sender, in the order of the senders.
     Fixed(Vec<u32>),
-    /// Receivers, sorted.
+    /// Possible receivers, sorted.
     Random(Vec<u32>),
-    /// Hosts by distance of each of the senders: same ToR, same pod, elsewhere.
+    /// The other hosts of each sender, by distance: same ToR, same pod, elsewhere.
     Staggered(Staggered, Vec<[Vec<u32>; 3]>),
 }
 
 impl Matrix {
-    /// The receiver of a flow of the `i`-th sender.
+    /// Returns the receiver of a flow of the `i`-th sender.
     pub fn receiver(&self, i: usize, rng: &mut impl Rng) -> u32 {
         match &self.rule {
             ReceiverRule::Fixed(receivers) => receivers[i],
@@ -78,7 +78,8 @@ impl Matrix {
                 } else {
                     2
                 };
-                // Rounding may make the three sum to a little less than one where the last is impossible.
+                // Rounding may make the sum of the three slightly less than one if the last is
+                // impossible.
                 let [near, pod, far] = &hosts[i];
                 let preferred = [[near, pod, far], [pod, near, far], [far, pod, near]][distance];
                 let receivers = preferred
@@ -90,7 +91,7 @@ impl Matrix {
         }
     }
 
-    /// All that may receive.
+    /// Returns all possible receivers.
     pub fn receivers(&self) -> Vec<u32> {
         match &self.rule {
             ReceiverRule::Fixed(receivers) | ReceiverRule::Random(receivers) => receivers.clone(),
@@ -105,10 +106,10 @@ impl Matrix {
 }
 
 impl Pairs {
-    /// The matrix; `from` restricts who sends, `to` who receives.
+    /// Resolves a matrix; `from` restricts the senders, `to` the receivers.
     ///
     /// # Errors
-    /// By path: `pairs`, `from` or `to`.
+    /// Returns an error at one of the paths `pairs`, `from` and `to`.
     pub(crate) fn resolve(
         &self,
         from: Option<&HostSet>,
@@ -178,7 +179,7 @@ impl Pairs {
     }
 }
 
-/// A set of at least one host.
+/// Checks that a set has at least one host.
 fn non_empty(hosts: Result<Vec<u32>, SpecError>, field: &str) -> Result<Vec<u32>, SpecError> {
     let hosts = hosts.map_err(|error| error.within(field))?;
     if hosts.is_empty() {
@@ -255,7 +256,7 @@ fn listed_pairs(listed: &[[HostRef; 2]], context: &PatternContext<'_>) -> Result
     Ok(pairs)
 }
 
-/// A host would send to itself.
+/// Returns the error for a host that would send to itself.
 pub(crate) fn self_flow_error(host: u32, context: &PatternContext<'_>) -> SpecError {
     let name = context.hosts[host as usize];
     SpecError::new(

@@ -1,5 +1,6 @@
-//! One to many: every sender sends to several others, as hosts of the distributed file systems and searches do that Raiciu et al.,
-//! "Data Center Networking with Multipath TCP" (2010), section 1, have in mind.
+//! One-to-many traffic: every sender sends to several receivers. Hosts of distributed file systems
+//! and searches do so in Raiciu et al., "Data Center Networking with Multipath TCP" (2010), section
+//! 1.
 
 use rand::seq::index::sample;
 use schemars::JsonSchema;

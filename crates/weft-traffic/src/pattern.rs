@@ -1,4 +1,4 @@
-//! The kinds of traffic.
+//! The registry of traffic.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -56,46 +56,48 @@ pub const TRAFFIC: &[Entry<dyn Pattern>] = &[
     ),
 ];
 
-/// Most flows that one entry may make.
+/// Maximum number of flows per entry.
 pub const MAX_FLOWS: u64 = 10_000_000;
 
 /// A kind of traffic with its fields set.
 pub trait Pattern {
-    /// All flows, in the order in which tables number them: a pure function of the fields and the context.
+    /// Returns all static flows, in the order in which tables number them. They are a pure function
+    /// of the fields and the context.
     ///
     /// # Errors
-    /// The field that is out of range or names a host that does not exist, by its path among the pattern's own.
+    /// Returns an error if a field is out of range or names a host that does not exist; its path is
+    /// relative to the pattern.
     fn flows(&self, context: &PatternContext<'_>) -> Result<Vec<Flow>, SpecError> {
         let _ = context;
         Ok(Vec::new())
     }
 
-    /// A lower bound of the number of flows open at the same time, known without making them. Implement it if
-    /// a number in a spec can make more flows than a machine holds.
+    /// Returns a lower bound of the number of concurrent flows, without creating them. Implement
+    /// this if a number in a spec can lead to more flows than fit into memory.
     fn min_concurrent_flows(&self) -> u64 {
         0
     }
 
-    /// The generator that opens flows while the experiment runs, if the pattern has one.
+    /// Returns the generator that opens flows during the run, if the pattern has one.
     ///
     /// # Errors
-    /// As for [`flows`](Self::flows).
+    /// Returns the errors of [`flows`](Self::flows).
     fn generator(&self, context: &PatternContext<'_>) -> Result<Option<Arc<dyn FlowGenerator>>, SpecError> {
         let _ = context;
         Ok(None)
     }
 }
 
-/// What a pattern knows in addition to its own fields.
+/// The inputs of a pattern in addition to its own fields.
 pub struct PatternContext<'a> {
     /// Names of the fabric's hosts, in its order.
     pub hosts: &'a [&'a str],
     /// Index of the traffic entry.
     pub traffic: u32,
-    /// When the experiment ends.
+    /// End of the experiment.
     pub duration: Time,
     pub(crate) classes: FlowClasses,
-    /// Links from host to host, 0 where no path leads.
+    /// Function that returns the number of links between two hosts; 0 if there is no path.
     pub(crate) distance: Option<&'a dyn Fn(u32, u32) -> u32>,
     /// Capacity of each host's links into the network, in the order of `hosts`.
     pub(crate) capacities: &'a [Rate],
@@ -104,7 +106,8 @@ pub struct PatternContext<'a> {
 }
 
 impl<'a> PatternContext<'a> {
-    /// For traffic entry `traffic` of an experiment with this seed and without end, in one class, 0.
+    /// Creates a context for traffic entry `traffic` of an experiment with this seed and without an
+    /// end, with a single class 0.
     pub fn new(hosts: &'a [&'a str], transport: u32, traffic: u32, seed: u64) -> Self {
         let by_name = hosts
             .iter()
@@ -126,19 +129,20 @@ impl<'a> PatternContext<'a> {
         }
     }
 
-    /// For an experiment that ends at `duration`.
+    /// Sets the end of the experiment.
     #[must_use]
     pub fn with_duration(self, duration: Time) -> Self {
         Self { duration, ..self }
     }
 
-    /// With classes, which say the transport of each flow.
+    /// Sets the classes, which determine the transport of each flow.
     #[must_use]
     pub fn with_classes(self, classes: FlowClasses) -> Self {
         Self { classes, ..self }
     }
 
-    /// With the number of links on a shortest path from host to host, 0 where there is none.
+    /// Sets the function that returns the number of links on a shortest path between two hosts; 0
+    /// if there is none.
     #[must_use]
     pub fn with_distance(self, distance: &'a dyn Fn(u32, u32) -> u32) -> Self {
         Self {
@@ -147,13 +151,13 @@ impl<'a> PatternContext<'a> {
         }
     }
 
-    /// With the capacity of each host's links into the network, summed over its links.
+    /// Sets the capacity of each host's links into the network, summed over its links.
     #[must_use]
     pub fn with_capacities(self, capacities: &'a [Rate]) -> Self {
         Self { capacities, ..self }
     }
 
-    /// A flow of this entry that lasts until its data is sent.
+    /// Returns a flow of this entry that lasts until its data is sent.
     pub(crate) fn flow(&self, from: u32, to: u32, size: Option<Size>, start: Time) -> Flow {
         let FlowClass { transport, class } = self.classes.class_for(size);
         Flow {
@@ -170,17 +174,17 @@ impl<'a> PatternContext<'a> {
         }
     }
 
-    /// Streams of random numbers for what the entry makes while the experiment runs.
+    /// Returns the random streams of flows and jobs that the entry creates during the run.
     pub(crate) fn streams(&self) -> RngStreams {
         RngStreams::new(self.seed, self.traffic)
     }
 
-    /// Index of the host of this name.
+    /// Returns the index of the host of this name.
     pub fn host(&self, name: &str) -> Option<u32> {
         self.by_name.get(name).copied()
     }
 
-    /// The entry's own stream of random numbers.
+    /// Returns the random stream of the entry.
     pub(crate) fn rng(&self) -> Xoshiro256PlusPlus {
         random::stream(self.seed, self.traffic)
     }

@@ -93,14 +93,14 @@ impl Pattern for Poisson {
     }
 }
 
-/// How often a sender opens flows, as a spec says it.
+/// The arrival rate of a sender's flows, as given in a spec.
 #[derive(Clone, Copy)]
 enum ArrivalRate {
-    /// Mean picoseconds between openings.
+    /// Mean time between arrivals in picoseconds.
     Interval(f64),
-    /// Flows a second.
+    /// Flows per second.
     Rate(f64),
-    /// Share of the sender's links.
+    /// Fraction of the capacity of the sender's links.
     Load(f64),
 }
 
@@ -115,7 +115,7 @@ impl ArrivalRate {
 }
 
 impl Poisson {
-    /// The one of the three fields that is given.
+    /// Returns the one of the three fields that is set.
     fn arrival_rate(&self) -> Result<ArrivalRate, SpecError> {
         match (self.interval, self.rate, self.load) {
             (None, None, None) => Err(SpecError::new(
@@ -144,7 +144,8 @@ impl Poisson {
         }
     }
 
-    /// Mean picoseconds between openings of each of the senders, who are named as often as they have pairs.
+    /// Returns the mean time between arrivals in picoseconds for each sender; a sender of several
+    /// pairs occurs once per pair.
     fn mean_gaps(
         &self,
         arrival_rate: ArrivalRate,

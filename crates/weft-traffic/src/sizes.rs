@@ -1,4 +1,4 @@
-//! Sizes of flows: a single size, or a distribution.
+//! Sizes of flows: a constant, or a distribution.
 
 use std::fmt;
 use std::sync::Arc;
@@ -32,19 +32,20 @@ pub const SIZES: &[Entry<dyn SizeSampler>] = &[
     ),
 ];
 
-/// No size is larger: beyond it a connection cannot number its data. Draws beyond it, from distributions without an upper
-/// bound, count as this.
+/// Maximum size in bytes, because a connection cannot number more data. Larger draws, from
+/// distributions without an upper bound, count as this size.
 pub(crate) const MAX_SIZE: f64 = 1e12;
 
 /// A distribution of sizes with its fields set.
 pub trait SizeSampler: Send + Sync + fmt::Debug {
-    /// The mean in bytes; infinite where there is none.
+    /// Returns the mean in bytes; infinite if there is none.
     fn mean(&self) -> f64;
-    /// A draw in bytes, perhaps with a fraction.
+    /// Returns a random size in bytes, which may have a fraction.
     fn sample(&self, rng: &mut Xoshiro256PlusPlus) -> f64;
 }
 
-/// A flow's size in a spec: a size such as "128KB", or a table with the kind of a distribution and its fields.
+/// A flow's size in a spec: a size such as "128KB", or a table with the kind of a distribution and
+/// its fields.
 #[derive(Clone, Debug)]
 pub struct SizeDistribution {
     kind: &'static str,
@@ -54,10 +55,11 @@ pub struct SizeDistribution {
 }
 
 impl SizeDistribution {
-    /// The distribution of this kind.
+    /// Creates the distribution of this kind.
     ///
     /// # Errors
-    /// There is no such kind, or a field is wrong; the path is relative to the table.
+    /// Returns an error if there is no such kind or a field is wrong; its path is relative to the
+    /// table.
     pub fn new(kind: &str, params: &Table) -> Result<Self, SpecError> {
         let entry = find(SIZES, "kind", kind)?;
         let Parsed { params, value } =
@@ -69,12 +71,12 @@ impl SizeDistribution {
         })
     }
 
-    /// One size in whole bytes, at least 1 B and at most 1 TB.
+    /// Returns a random size in whole bytes, at least 1 B and at most 1 TB.
     pub fn sample(&self, rng: &mut Xoshiro256PlusPlus) -> Size {
         Size(self.sampler.sample(rng).round().clamp(1.0, MAX_SIZE) as u64)
     }
 
-    /// The mean in bytes; infinite where there is none.
+    /// Returns the mean in bytes; infinite if there is none.
     pub fn mean(&self) -> f64 {
         self.sampler.mean()
     }
@@ -86,12 +88,12 @@ impl PartialEq for SizeDistribution {
     }
 }
 
-/// Fields that are in range on their own may still contradict each other.
+/// A check of fields that are in range individually but may contradict each other.
 pub(crate) trait Validate: Sized {
-    /// The same with what follows from the fields.
+    /// Returns the value with its derived fields.
     ///
     /// # Errors
-    /// The field that is out of range, by its path.
+    /// Returns an error for a field that is out of range, with its path.
     fn validated(self) -> Result<Self, SpecError>;
 }
 
@@ -214,7 +216,7 @@ impl Validate for BoundedPareto {
                 return Err(SpecError::new("max", max.to_string(), allowed));
             }
             Some(max) => {
-                // The mean grows with the lower bound from 0 to `max`.
+                // The mean rises from 0 to `max` with the lower bound.
                 let (mut low, mut high) = (0.0, mean);
                 for _ in 0..200 {
                     let middle = f64::midpoint(low, high);
@@ -231,7 +233,7 @@ impl Validate for BoundedPareto {
     }
 }
 
-/// Mean of the Pareto distribution of exponent `a` bounded to `min..max`.
+/// Returns the mean of the Pareto distribution with exponent `a`, bounded to `min..max`.
 fn bounded_mean(a: f64, min: f64, max: f64) -> f64 {
     let ratio = min / max;
     if (a - 1.0).abs() < 1e-9 {

@@ -1,5 +1,5 @@
-//! Strides: Al-Fares et al., "Hedera" (NSDI 2010), section 5.2: "Stride(i): A host with index x sends to the host with index
-//! (x + i) mod (num hosts)."
+//! Strides: Al-Fares et al., "Hedera" (NSDI 2010), section 5.2: "Stride(i): A host with index x
+//! sends to the host with index (x + i) mod (num hosts)."
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

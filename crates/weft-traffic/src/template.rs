@@ -5,7 +5,7 @@ use weft_spec::{Size, SpecError, Time};
 
 use crate::{Flow, PatternContext, random};
 
-/// Flows of one size that open at a time or a little later.
+/// A template of flows of one size that open at a time or slightly later.
 pub(crate) struct FlowTemplate {
     size: Option<Size>,
     start: Time,
@@ -14,7 +14,7 @@ pub(crate) struct FlowTemplate {
 
 impl FlowTemplate {
     /// # Errors
-    /// By path: `size` is 0, or `jitter` overflows.
+    /// Returns an error at `size` if it is 0, and at `jitter` if it overflows.
     pub fn new(size: Option<Size>, start: Time, jitter: Time) -> Result<Self, SpecError> {
         if size == Some(Size(0)) {
             return Err(SpecError::new("size", "0B", "a size above 0"));
@@ -26,7 +26,7 @@ impl FlowTemplate {
         Ok(Self { size, start, jitter })
     }
 
-    /// The next flow, opened later than the start by a time drawn for it.
+    /// Returns the next flow, which opens later than the start by a random time.
     pub fn flow(&self, context: &PatternContext<'_>, from: u32, to: u32, rng: &mut impl Rng) -> Flow {
         let start = Time(self.start.0 + random::uniform_up_to(self.jitter, rng).0);
         context.flow(from, to, self.size, start)

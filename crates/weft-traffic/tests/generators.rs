@@ -8,7 +8,8 @@ use weft_traffic::{
     Action, Flow, FlowClass, FlowClasses, FlowGenerator, OnDelivered, PatternContext, TRAFFIC,
 };
 
-/// Runs `use_it` with a context of this many hosts in racks of 4 and pods of 8, for an experiment of 10 s.
+/// Runs a closure with a context of this many hosts in racks of 4 and pods of 8, for an experiment
+/// of 10 s.
 fn with<T>(
     kind: &str,
     fields: &str,
@@ -38,7 +39,7 @@ fn with<T>(
             class: 5,
         },
     };
-    // The first host has a link of ten times the others' rate.
+    // The first host has a link of ten times the rate of the others.
     let capacities: Vec<_> = (0..hosts)
         .map(|i| Rate(if i == 0 { 10 } else { 1 } * 1_000_000))
         .collect();
@@ -64,7 +65,8 @@ fn program(kind: &str, fields: &str, hosts: usize, seed: u64) -> Result<Arc<dyn 
     .map(Option::unwrap)
 }
 
-/// 64 hosts, 10 s, 1 ms: 640,000 flows, standard deviation 800; gaps have a coefficient of variation of 1.
+/// 64 hosts, 10 s, 1 ms: 640,000 flows, standard deviation 800; gaps have a coefficient of
+/// variation of 1.
 #[test]
 fn poisson_arrivals_have_rate_and_variance() {
     let fields = "interval = \"1ms\"\npairs = \"random\"\nsize = { kind = \"uniform\", min = \"1KB\", max = \"200KB\" }";
@@ -97,8 +99,9 @@ fn poisson_arrivals_have_rate_and_variance() {
     assert_ne!(made, flows("poisson", fields, 64, 2).unwrap());
 }
 
-/// Links of 1 Mbps, the first of 10 Mbps: half of them for 10 s is 625 kB, or 6.25 MB. Of 1,250 flows of 500 B on average, with a
-/// coefficient of variation of 0.58, the standard deviation of the sum is below 4 %.
+/// Links of 1 Mbps, the first of 10 Mbps: half of their capacity in 10 s is 625 kB, or 6.25 MB. For
+/// 1,250 flows of 500 B on average, with a coefficient of variation of 0.58, the standard deviation
+/// of the sum is below 4 %.
 #[test]
 fn load_is_the_share_of_the_senders_links() {
     let fields =
@@ -111,11 +114,11 @@ fn load_is_the_share_of_the_senders_links() {
     let made = flows("poisson", fields, 16, 1).unwrap();
     near(bytes(&made, 0), 6_250_000.0);
     (1..16).for_each(|host| near(bytes(&made, host), 625_000.0));
-    // Two pairs of one sender share its link.
+    // Two pairs with one sender share its link.
     let listed = fields.replace("\"random\"", "[[1, 2], [1, 3], [2, 3]]");
     let made = flows("poisson", &listed, 16, 1).unwrap();
     (1..3).for_each(|host| near(bytes(&made, host), 625_000.0));
-    // Which is the same as the rate that it comes to.
+    // The load is equal to the rate that follows from it.
     let by_rate = fields
         .replace("load = 0.5", "rate = 125")
         .replace("\"random\"", "[[1, 2]]");
@@ -133,13 +136,13 @@ fn random_matrices_reach_all_others_equally() {
     for flow in &made {
         *seen.entry((flow.from, flow.to)).or_default() += 1;
     }
-    // 100 of each of the 4032 pairs, standard deviation 10.
+    // 100 flows of each of the 4032 pairs, standard deviation 10.
     assert_eq!(seen.len(), 64 * 63);
     assert!(seen.values().all(|&n| (50..150).contains(&n)));
     assert!(seen.keys().all(|(from, to)| from != to));
 }
 
-/// 64,000 flows: standard deviation of a share of 0.5 is 0.002.
+/// 64,000 flows: the standard deviation of a fraction of 0.5 is 0.002.
 #[test]
 fn staggered_matrices_have_their_shares() {
     let made = flows("bulk", "pairs = { tor = 0.5, pod = 0.3 }\ncount = 1000", 64, 1).unwrap();
@@ -222,7 +225,8 @@ fn jobs_ask_distinct_servers_and_end_with_the_last_block() {
     assert_eq!(jobs.next_job(3, Time::from_ms(1_000)), None);
 }
 
-/// Jitter of 1 s before a stop after half of it: about 32 of 64 loops or jobs begin, standard deviation 4.
+/// Jitter of 1 s before a stop after half of it: about 32 of 64 loops or jobs begin, standard
+/// deviation 4.
 #[test]
 fn what_jitter_moves_past_the_stop_does_not_begin() {
     let times = "start = \"1s\"\njitter = \"1s\"\nstop = \"1.5s\"";
@@ -250,7 +254,7 @@ fn what_jitter_moves_past_the_stop_does_not_begin() {
     }
 }
 
-/// Kind, fields and how the refusal begins, with 16 hosts in two pods.
+/// Kind, fields, and the start of the error, with 16 hosts in two pods.
 const REFUSALS: &[(&str, &str, &str)] = &[
     (
         "poisson",

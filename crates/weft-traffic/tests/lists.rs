@@ -1,4 +1,4 @@
-//! Flows that files and shuffles say.
+//! Flows from files and shuffles.
 
 use std::collections::HashSet;
 
@@ -16,7 +16,8 @@ fn flows_among(hosts: &[&str], kind: &str, fields: &str) -> Result<Vec<Flow>, Sp
     loaded.value.flows(&PatternContext::new(hosts, 3, 5, 1))
 }
 
-/// The flows of a file of this name's end, or the complaint with FILE for its name.
+/// Returns the flows of a file with this name extension, or the error with FILE in place of its
+/// name.
 fn listed(end: &str, text: &str) -> Result<Vec<Flow>, String> {
     listed_among(&HOSTS, end, text)
 }
@@ -141,7 +142,7 @@ fn comma_separated_flows() {
 fn hosts_whose_names_are_numbers_go_by_these() {
     let among = |text: &str| listed_among(&["2", "3", "4", "5"], ".cm", text).map(|flows| told(&flows));
     assert_eq!(among("2->5 size 7").unwrap(), [(0, 3, Some(7), 0)]);
-    // What is no name is an index.
+    // A word that is not a name is an index.
     assert_eq!(among("1->0 size 7").unwrap(), [(1, 0, Some(7), 0)]);
     let error = among("2->6 size 7").unwrap_err();
     assert!(
@@ -227,7 +228,7 @@ fn a_connection_matrix_keeps_to_its_nodes_and_words() {
         let error = listed(".cm", text).err().unwrap();
         assert_eq!(error, format!("file: FILE: {said}"));
     }
-    // Fewer than the fabric has are enough.
+    // A file may have fewer hosts than the fabric.
     assert_eq!(listed(".cm", "Nodes 2\n0->1\n").unwrap().len(), 1);
 }
 

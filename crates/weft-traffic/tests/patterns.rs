@@ -1,4 +1,4 @@
-//! Traffic patterns: who sends what when, and how bad fields are refused.
+//! Traffic patterns: their flows, and the errors of invalid fields.
 
 use std::collections::{HashMap, HashSet};
 
@@ -110,7 +110,8 @@ fn the_seed_draws_permutations_and_jitter() {
     );
 }
 
-/// All 9 derangements of 4 hosts turn up about equally often: expected 400 of 3600 each, standard deviation 19.
+/// All 9 derangements of 4 hosts occur about equally often: expected 400 of 3600 each, standard
+/// deviation 19.
 #[test]
 fn permutations_are_uniform() {
     let mut seen: HashMap<Vec<(u32, u32)>, u32> = HashMap::new();
@@ -127,7 +128,8 @@ fn permutations_are_uniform() {
     );
 }
 
-/// Kind, fields ("+": beside an incast's flows and size) and how the refusal begins, with four hosts.
+/// Kind, fields ("+": in addition to an incast's flows and size), and the start of the error, with
+/// four hosts.
 const REFUSALS: &[(&str, &str, &str)] = &[
     (
         "incast",
@@ -301,7 +303,7 @@ fn refusals_name_the_field_what_was_given_and_what_is_allowed() {
 }
 
 proptest! {
-    /// A permutation: every host sends once, receives once, never to itself.
+    /// In a permutation every host sends once, receives once, and never sends to itself.
     #[test]
     fn permutations_move_every_host(hosts in 2usize..200, seed: u64) {
         let ends = ends(&flows("bulk", "pairs = \"permutation\"", hosts, seed).unwrap());
@@ -311,7 +313,8 @@ proptest! {
         prop_assert!(ends.iter().all(|(from, to)| from != to));
     }
 
-    /// However many flows: senders' loads differ by one at most, and no flow begins before its turn.
+    /// For any number of flows, the senders' loads differ by at most one, and no flow begins too
+    /// early.
     #[test]
     fn incast_loads_are_even(flows_in_round in 1u32..60, hosts in 2usize..40, rounds in 1u32..4, jitter in 0u64..100) {
         let fields = format!(
@@ -328,7 +331,7 @@ proptest! {
         prop_assert!(load.iter().max().unwrap() - load.iter().min().unwrap() <= 1);
     }
 
-    /// Host sets are written and read as they were.
+    /// Host sets are equal after they are written and read.
     #[test]
     fn resolved_fields_give_the_same_flows(from in prop::sample::select(vec!["0", "\"h1\"", "\"0..3\"", "\"all\"", "[0, \"h2\", \"1..2\"]"]), seed: u64) {
         let loaded = (find(TRAFFIC, "", "bulk").unwrap().parse)(&format!("from = {from}\nto = 3").parse().unwrap()).unwrap();
@@ -340,7 +343,7 @@ proptest! {
         prop_assert_eq!(loaded.value.flows(&context), again.value.flows(&context));
     }
 
-    /// Any value in any field gives flows or a complaint.
+    /// Any value in any field gives flows or an error.
     #[test]
     fn any_field_is_answered(kind in "bulk|incast", field in "[a-z]{2,6}|from|to|pairs|count|size|stop|interval|rounds|gap", value in "[0-9]{1,20}|-[0-9]|\"[ -~&&[^\"\\\\]]{0,9}\"|true|\\[\\]|\\[\\[0, 1\\]\\]|\"[0-9]{1,3}(us|s|KB)\"") {
         let base = if kind == "bulk" { "from = 0\nto = 1\n" } else { "flows = 2\nsize = \"1KB\"\n" };

@@ -1,4 +1,4 @@
-//! Distributions of sizes: their means, their bounds, and how bad fields and files are refused.
+//! Distributions of sizes: their means, their bounds, and the errors of invalid fields and files.
 
 use std::io::Write;
 
@@ -20,7 +20,7 @@ fn draws(distribution: &SizeDistribution, n: usize) -> Vec<f64> {
         .collect()
 }
 
-/// Fields, the mean in bytes and the standard deviation of one draw, both by hand.
+/// Fields, the mean in bytes and the standard deviation of one draw, both computed by hand.
 const MEANS: &[(&str, f64, f64)] = &[
     ("kind = \"constant\"\nsize = \"64KB\"", 64e3, 0.0),
     // (b - a) / sqrt(12).
@@ -32,7 +32,8 @@ const MEANS: &[(&str, f64, f64)] = &[
     ("kind = \"exponential\"\nmean = \"100KB\"", 1e5, 1e5),
     // Shape 3: L = 2/3 mean, variance L^2 * 3 / (4 * 1).
     ("kind = \"pareto\"\nshape = 3.0\nmean = \"300KB\"", 3e5, 173_205.0),
-    // Bounded at 100 times the mean: variance below E[X^2] = about 3 L^1.5 H^0.5 with L near 0.36 mean.
+    // Bounded at 100 times the mean: the variance is below E[X^2] = about 3 L^1.5 H^0.5 with L near
+    // 0.36 mean.
     (
         "kind = \"pareto\"\nshape = 1.5\nmean = \"1MB\"\nmax = \"100MB\"",
         1e6,
@@ -62,7 +63,7 @@ const MEANS: &[(&str, f64, f64)] = &[
     ("kind = \"empirical\"\npoints = [[10, 0.5], [20, 1]]", 12.5, 3.6),
 ];
 
-/// The mean of 200,000 draws is within 4 standard errors of the true one.
+/// The mean of 200,000 draws is within 4 standard errors of the exact mean.
 #[test]
 fn draws_have_the_mean_that_is_asked_for() {
     for &(fields, mean, deviation) in MEANS {
@@ -79,7 +80,7 @@ fn draws_have_the_mean_that_is_asked_for() {
     }
 }
 
-/// Quantiles of 100,000 draws: (fields, size, share of draws at or below it), by hand.
+/// Quantiles of 100,000 draws: (fields, size, fraction of draws at or below it), computed by hand.
 #[test]
 fn draws_follow_the_curve() {
     let table = [
@@ -139,7 +140,7 @@ fn from_file(text: &str, beside: &str) -> Result<SizeDistribution, SpecError> {
     ))
 }
 
-/// What is said in different ways is the same curve, of mean 3500 bytes.
+/// Different notations give one curve, with a mean of 3500 bytes.
 #[test]
 fn files_say_their_unit_and_whether_they_are_in_percent() {
     let table = [
@@ -159,14 +160,14 @@ fn files_say_their_unit_and_whether_they_are_in_percent() {
             "{text}: {}",
             distribution.mean()
         );
-        // The resolved spec holds the points, so that it does not depend on the file.
+        // The resolved spec contains the points, so it does not depend on the file.
         let resolved = toml::Value::try_from(&distribution).unwrap();
         let points = resolved["points"].as_array().unwrap();
         assert_eq!((points.len(), resolved.get("cdf")), (2, None));
     }
 }
 
-/// Text, what stands beside `cdf`, and what the refusal says after the file's name.
+/// Text, fields in addition to `cdf`, and the error after the file's name.
 const FILES: &[(&str, &str, &str)] = &[
     (
         "1 0\n6 1\n",
