@@ -1,4 +1,8 @@
 //! Networks of any shape: links listed in the spec, or read from a GraphML or htsim file.
+//!
+//! All shortest paths, by number of links, have equal cost. They are counted and numbered on
+//! demand, by a breadth-first search from the receiver whose time is proportional to the number of
+//! links; nothing is stored per pair of hosts. Hosts do not forward.
 
 mod graphml;
 mod topo;

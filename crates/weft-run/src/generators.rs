@@ -1,6 +1,11 @@
 //! A driver of generators for levels that run senders and receivers in one process. It returns the
 //! flows that open once the last byte of a flow has arrived. The driver has no sockets and no
 //! clock.
+//!
+//! Flow or job `n` of a generator is equal to that at the packet level. At the packet level the
+//! next flow opens after the last acknowledgement; with this driver it opens when the last byte
+//! arrives, half a round-trip time sooner. A job that follows a job of another client starts
+//! without a packet between the clients.
 
 use std::collections::HashMap;
 use std::sync::Arc;
