@@ -199,7 +199,7 @@ lint: build $(STAMPS)/checks optional-linux ## Check formatting, clippy, ruff an
 	$(BIN)/codespell README.md CHANGELOG.md CONTRIBUTING.md Makefile crates docs examples python templates tests
 
 .PHONY: generate
-generate: $(STAMPS)/checks ## Regenerate python/weft/spec.py, the manual pages and docs/reference.md
+generate: $(STAMPS)/checks ## Regenerate python/weft/spec.py, the manual pages and the reference in docs
 	@$(MAKE) --no-print-directory --question build 2>/dev/null || $(MAKE) --no-print-directory dev
 	$(BIN)/python python/generate_models.py
 	$(BIN)/python python/generate_manual.py

@@ -113,6 +113,7 @@ SHOWN = [
     "tutorials/sweep",
     "how-to/rust-algorithm",
     "reference",
+    "reference/congestion-control",
     "reference/python",
     "gallery",
     "claims/amp",
