@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from weft import reordering, slowdown, stats, sweep, trace
+    from weft import interop, reordering, slowdown, stats, sweep, trace
     from weft._weft import Progress, __version__
     from weft.api import Result, load, registry, run, schema
     from weft.congestion_control import CongestionControl
@@ -44,6 +44,7 @@ __all__ = [
     "UsageError",
     "WeftError",
     "__version__",
+    "interop",
     "load",
     "registry",
     "reordering",
@@ -55,7 +56,7 @@ __all__ = [
     "trace",
 ]
 
-_MODULES = ("reordering", "slowdown", "statistics", "stats", "sweep", "trace")
+_MODULES = ("interop", "reordering", "slowdown", "statistics", "stats", "sweep", "trace")
 
 _NAMES = (
     ("weft._weft", ("Progress", "__version__")),

@@ -1,0 +1,324 @@
+"""Exchanges data with other tools: networks with NetworkX, flows with data frames, measurements of Linux tools.
+
+Weft does not depend on NetworkX or pandas: graphs and frames of them are recognised by their methods.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from importlib import import_module
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from weft.errors import RequirementError, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Iterable, Mapping
+
+    import polars as pl
+
+    from weft.api import Result
+
+FLOW_COLUMNS = ("from", "to", "size_bytes", "start_s")
+"""Columns of a flow list."""
+
+
+def topology_from_networkx(
+    graph: Any,  # noqa: ANN401 - NetworkX is not required
+    *,
+    rate: str,
+    delay: str,
+    hosts: Iterable[Hashable] | None = None,
+) -> dict[str, Any]:
+    """Returns the table `topology` of a spec for a graph of NetworkX.
+
+    An edge becomes a cable, which has one link in each direction. Its data `rate` and `delay`, in the form that specs
+    have or as numbers in bits per second and seconds, replace the values for all edges. A directed graph needs both
+    directions of each edge, with equal data.
+
+    Args:
+        graph: A graph, multigraph or directed graph.
+        rate: Rate of edges without data `rate`, such as "10Gbps".
+        delay: Propagation delay of edges without data `delay`, such as "2us".
+        hosts: The nodes that hold endpoints. By default those whose data `type` is "host", or, if no node has a
+            `type`, those with a single edge.
+
+    Raises:
+        UsageError: A node is not in the graph, an edge leads from a node to itself, or a direction is missing.
+    """
+    names = [str(node) for node in graph.nodes]
+    twice = next((name for index, name in enumerate(names) if name in names[:index]), None)
+    if twice is not None:
+        raise UsageError(f"graph: two nodes are called {twice!r}; allowed: distinct names")
+    edges = [(str(a), str(b), data) for a, b, data in graph.edges(data=True)]
+    for a, b, _ in edges:
+        if a == b:
+            raise UsageError(f"graph: edge {a}-{b}; allowed: edges between two nodes")
+    if graph.is_directed():
+        edges = _undirected(edges)
+    chosen = _hosts(graph, edges, hosts)
+    unknown = next((name for name in chosen if name not in names), None)
+    if unknown is not None:
+        raise UsageError(f"hosts: {unknown!r}; allowed: nodes of the graph")
+    return {
+        "kind": "graph",
+        "hosts": chosen,
+        "switches": [name for name in names if name not in set(chosen)],
+        "links": [{"a": a, "b": b, **_link_data(a, b, data)} for a, b, data in edges],
+        "rate": rate,
+        "delay": delay,
+    }
+
+
+def topology_to_networkx(result: Result) -> Any:  # noqa: ANN401 - NetworkX is not required
+    """Returns the network of a run as a graph of NetworkX, with one edge per link.
+
+    Nodes have the data `type`, "host" or "switch". Edges have the row of the table `links` as data, such as
+    `rate_bps`, `delay_s`, `drops` and `utilisation`, and `layer`.
+
+    Raises:
+        RequirementError: NetworkX is not installed.
+    """
+    try:
+        nx = import_module("networkx")
+    except ModuleNotFoundError:
+        raise RequirementError("topology_to_networkx: needs networkx; run: pip install networkx") from None
+    graph = nx.MultiDiGraph(name=result.manifest["name"])
+    rows = list(result.links.iter_rows(named=True))
+    sources = {row["from"] for row in rows if str(row["layer"]).startswith("host-")}
+    for row in rows:
+        for end in (row["from"], row["to"]):
+            graph.add_node(end, type="host" if end in sources else "switch")
+        graph.add_edge(row["from"], row["to"], **{name: it for name, it in row.items() if name not in {"from", "to"}})
+    return graph
+
+
+def write_flow_list(flows: pl.DataFrame | str | PathLike[str] | Any, file: str | PathLike[str]) -> Path:  # noqa: ANN401 - a frame of pandas
+    """Writes a CSV file for traffic `flow-list`, from a data frame or a Parquet file.
+
+    Args:
+        flows: A frame of Polars or pandas, or the path of a Parquet file, with the columns `from`, `to`, `size_bytes`
+            and `start_s`. Other columns are ignored, so that the table `flows` of a run can be replayed. A flow
+            without a size sends until the end.
+        file: A new file, whose name ends in ".csv".
+
+    Returns:
+        The file.
+
+    Raises:
+        UsageError: A column is missing or has another type, or a value is negative.
+        OutputError: The file exists, or cannot be written.
+    """
+    import polars as pl
+
+    from weft.output import choose_file, new_file
+
+    frame = _frame(flows)
+    missing = [name for name in FLOW_COLUMNS if name not in frame.columns]
+    if missing:
+        raise UsageError(f"flows: no column {missing[0]!r}; allowed: columns {', '.join(FLOW_COLUMNS)}")
+    frame = frame.select(FLOW_COLUMNS)
+    for name in ("size_bytes", "start_s"):
+        if not (frame[name].dtype.is_numeric() or frame[name].dtype == pl.Null):
+            raise UsageError(f"flows: column {name!r} has {frame[name].dtype}; allowed: numbers")
+        least = frame[name].cast(pl.Float64).min()
+        if isinstance(least, float) and least < 0:
+            raise UsageError(f"flows: column {name!r} has {least:g}; allowed: 0 or more")
+    empty = next((name for name in ("from", "to", "start_s") if frame[name].null_count()), None)
+    if empty is not None:
+        raise UsageError(f"flows: column {empty!r} has empty values; allowed: a value for each flow")
+    chosen = Path(file)
+    if chosen.suffix != ".csv":
+        raise UsageError(f"{chosen}: the name does not end in .csv; allowed: FILE.csv")
+    choose_file(chosen, "flows", ".csv")
+    columns = [pl.col("from", "to").cast(pl.String), pl.col("size_bytes").cast(pl.UInt64), "start_s"]
+    with new_file(chosen) as unfinished:
+        frame.select(columns).write_csv(unfinished)
+    return chosen
+
+
+def read_iperf3(file: str | PathLike[str]) -> pl.DataFrame:
+    """Reads what `iperf3 --json` printed: one row per interval and stream.
+
+    Returns:
+        Columns `stream`, `start_s`, `end_s`, `bytes`, `goodput_bps` and, where the sender reported them, `retransmits`,
+        `snd_cwnd_bytes` and `rtt_s`.
+
+    Raises:
+        UsageError: The file cannot be read, or has no intervals.
+    """
+    import polars as pl
+
+    document = _json(file)
+    try:
+        rows = [
+            {
+                "stream": int(stream["socket"]),
+                "start_s": float(stream["start"]),
+                "end_s": float(stream["end"]),
+                "bytes": int(stream["bytes"]),
+                "goodput_bps": float(stream["bits_per_second"]),
+                "retransmits": stream.get("retransmits"),
+                "snd_cwnd_bytes": stream.get("snd_cwnd"),
+                "rtt_s": stream["rtt"] / 1e6 if "rtt" in stream else None,
+            }
+            for interval in document["intervals"]
+            for stream in interval["streams"]
+        ]
+    except (KeyError, TypeError, ValueError):
+        raise UsageError(f"{file}: not an output of iperf3; allowed: what `iperf3 --json` prints") from None
+    integers = dict.fromkeys(("stream", "bytes", "retransmits", "snd_cwnd_bytes"), pl.Int64)
+    numbers = dict.fromkeys(("start_s", "end_s", "goodput_bps", "rtt_s"), pl.Float64)
+    order = ("stream", "start_s", "end_s", "bytes", "goodput_bps", "retransmits", "snd_cwnd_bytes", "rtt_s")
+    return pl.DataFrame(rows, schema={name: (integers | numbers)[name] for name in order})
+
+
+def read_nstat(file: str | PathLike[str]) -> pl.DataFrame:
+    """Reads what `nstat --json` printed: one row per counter, with the columns `counter` and `value`.
+
+    Raises:
+        UsageError: The file cannot be read, or has no counters.
+    """
+    import polars as pl
+
+    document = _json(file)
+    counters = next(iter(document.values()), None) if isinstance(document, dict) else None
+    if not isinstance(counters, dict) or not all(isinstance(value, int) for value in counters.values()):
+        raise UsageError(f"{file}: not an output of nstat; allowed: what `nstat --json` prints")
+    return pl.DataFrame(
+        {"counter": list(counters), "value": list(counters.values())}, schema={"counter": pl.String, "value": pl.Int64}
+    )
+
+
+_SS_MILLISECONDS = {"minrtt", "rtt", "rto"}
+_SS_UNITS = {"": 1.0, "K": 1e3, "M": 1e6, "G": 1e9}
+
+
+def read_ss(file: str | PathLike[str]) -> pl.DataFrame:
+    """Reads what `ss --tcp --info --no-header` printed: one row per socket.
+
+    Returns:
+        Columns `state`, `local`, `peer`, and, where `ss` printed them, `cc`, `cwnd`, `ssthresh`, `mss`, `rtt_s`,
+        `minrtt_s`, `rto_s`, `bytes_acked`, `bytes_received`, `retransmits`, `delivery_rate_bps` and `pacing_rate_bps`.
+
+    Raises:
+        UsageError: The file cannot be read, or has no sockets.
+    """
+    import polars as pl
+
+    rows: list[dict[str, Any]] = []
+    for line in _text(file).splitlines():
+        words = line.split()
+        if not words or words[0] == "State":
+            continue
+        if line[0].isspace():
+            if not rows:
+                break
+            rows[-1] |= _socket(line)
+        elif len(words) >= 5 and words[1].isdigit() and words[2].isdigit():
+            rows.append({"state": words[0], "local": words[3], "peer": words[4]})
+        else:
+            rows.clear()
+            break
+    if not rows:
+        raise UsageError(f"{file}: not an output of ss; allowed: what `ss --tcp --info --no-header` prints")
+    counts = ("cwnd", "ssthresh", "mss", "bytes_acked", "bytes_received", "retransmits")
+    numbers = ("rtt_s", "minrtt_s", "rto_s", "delivery_rate_bps", "pacing_rate_bps")
+    schema = dict.fromkeys(("state", "local", "peer", "cc"), pl.String)
+    return pl.DataFrame(rows, schema=schema | dict.fromkeys(counts, pl.Int64) | dict.fromkeys(numbers, pl.Float64))
+
+
+def _socket(line: str) -> dict[str, Any]:
+    """Returns the values of a line of `ss` with the state of a socket."""
+    found: dict[str, Any] = {}
+    for name, value in re.findall(r"(\w+):(\d+(?:\.\d+)?)", line):
+        if name in _SS_MILLISECONDS:
+            found[f"{name}_s"] = float(value) / 1e3
+        elif name in {"cwnd", "ssthresh", "mss", "bytes_acked", "bytes_received"}:
+            found[name] = int(float(value))
+    if retransmits := re.search(r"\bretrans:\d+/(\d+)", line):
+        found["retransmits"] = int(retransmits[1])
+    for name, value, unit in re.findall(r"(delivery_rate|pacing_rate) (\d+(?:\.\d+)?)([KMG]?)bps", line):
+        found[f"{name}_bps"] = float(value) * _SS_UNITS[unit]
+    words = line.split()
+    if words and re.fullmatch(r"[a-z][\w-]*", words[0]) and ":" not in words[0]:
+        found["cc"] = words[0]
+    return found
+
+
+def _hosts(
+    graph: Any,  # noqa: ANN401 - NetworkX is not required
+    edges: list[tuple[str, str, Mapping[str, Any]]],
+    given: Iterable[Hashable] | None,
+) -> list[str]:
+    if given is not None:
+        return [str(node) for node in given]
+    types = {str(node): data.get("type") for node, data in graph.nodes(data=True)}
+    if any(kind is not None for kind in types.values()):
+        return [name for name, kind in types.items() if kind == "host"]
+    ends = [end for a, b, _ in edges for end in (a, b)]
+    return [name for name in types if ends.count(name) == 1]
+
+
+def _undirected(edges: list[tuple[str, str, Mapping[str, Any]]]) -> list[tuple[str, str, Mapping[str, Any]]]:
+    """Pairs each edge of a directed graph with one in the other direction."""
+    found: list[tuple[str, str, Mapping[str, Any]]] = []
+    waiting = list(edges)
+    while waiting:
+        a, b, data = waiting.pop(0)
+        link = _link_data(a, b, data)
+        back = next((it for it in waiting if it[:2] == (b, a) and _link_data(b, a, it[2]) == link), None)
+        if back is None:
+            raise UsageError(f"graph: no edge {b}->{a} like {a}->{b}; allowed: both directions with equal data")
+        waiting.remove(back)
+        found.append((a, b, data))
+    return found
+
+
+def _link_data(a: str, b: str, data: Mapping[str, Any]) -> dict[str, str]:
+    """Returns the rate and delay of an edge as a spec has them."""
+    found = {}
+    for name, factor, unit in (("rate", 1.0, "bps"), ("delay", 1e12, "ps")):
+        value = data.get(name)
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            if not 0 <= value * factor < 1e18:
+                raise UsageError(f"graph: edge {a}-{b}: {name} is {value}; allowed: a number from 0 on, or text")
+            found[name] = f"{round(value * factor)}{unit}"
+        elif value is not None:
+            found[name] = str(value)
+    return found
+
+
+def _frame(flows: Any) -> pl.DataFrame:  # noqa: ANN401 - a frame of pandas
+    import polars as pl
+
+    if isinstance(flows, pl.DataFrame):
+        return flows
+    if isinstance(flows, str | PathLike):
+        try:
+            return pl.read_parquet(Path(flows))
+        except (OSError, pl.exceptions.PolarsError) as error:
+            reason = next(iter(str(error).splitlines()), type(error).__name__)
+            raise UsageError(f"{flows}: cannot read: {reason}; pass a Parquet file") from None
+    if hasattr(flows, "to_dict") and hasattr(flows, "columns"):
+        return pl.DataFrame({str(name): flows[name].to_list() for name in flows.columns}, strict=False)
+    raise UsageError(
+        f"flows: {type(flows).__name__}; allowed: a frame of Polars or pandas, or the path of a Parquet file"
+    )
+
+
+def _text(file: str | PathLike[str]) -> str:
+    try:
+        return Path(file).read_text(encoding="utf-8")
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
+        raise UsageError(f"{file}: cannot read: {reason}; pass a text file") from None
+
+
+def _json(file: str | PathLike[str]) -> Any:  # noqa: ANN401 - any JSON
+    try:
+        return json.loads(_text(file))
+    except (ValueError, RecursionError):
+        raise UsageError(f"{file}: not a JSON document; use the option --json of the tool") from None
