@@ -1,8 +1,9 @@
-"""Reviewed snapshots of what the quick versions of figures measure: one JSON file a figure.
+"""Reviewed snapshots of what the quick versions of figures measure: one JSON file per figure.
 
 A run is a function of spec and seed, so on one machine a snapshot is met to the last digit. `TOLERANCE` is for other
-machines: numbers are shown with three digits, of which the last may round the other way (at most 1 %), because another
-version of the mathematics library or another order of summing changes a last bit. Words and verdicts have no tolerance.
+machines, where another version of the mathematics library or another order of summing changes a last bit. Numbers are
+shown with three digits, and the last one may then round the other way (at most 1 %). Words and verdicts have no
+tolerance.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ def path(figure: str) -> Path:
 
 
 def of(document: dict[str, Any]) -> dict[str, Any]:
-    """What is kept of a figure's document."""
+    """The parts of a figure's document that are kept."""
     kept = ("claim", "paper", "measured", "holds")
     return {
         "figure": document["figure"],
@@ -49,7 +50,7 @@ def load(figure: str) -> Any:
 
 
 def differences(document: dict[str, Any]) -> list[str]:
-    """What is not as in the snapshot, a line each."""
+    """The differences from the snapshot, one line each."""
     before, now = load(document["figure"]), of(document)
     found = [f"scale: was {before['scale']!r}, is {now['scale']!r}"] if before["scale"] != now["scale"] else []
     was, now_is = ({claim["claim"]: claim for claim in each["claims"]} for each in (before, now))
@@ -63,7 +64,7 @@ def differences(document: dict[str, Any]) -> list[str]:
 
 
 def alike(one: str, two: str) -> bool:
-    """Are the words equal, and the numbers in them within the tolerance?"""
+    """Whether the words are equal and the numbers in them within the tolerance."""
     numbers = (map(float, NUMBER.findall(text)) for text in (one, two))
     return NUMBER.sub("#", one) == NUMBER.sub("#", two) and all(
         math.isclose(a, b, rel_tol=TOLERANCE) for a, b in zip(*numbers, strict=True)

@@ -13,7 +13,7 @@ LARGE, LARGE_DCTCP, LARGE_MMPTCP, LARGE_LIA, LARGE_XMP = range(5, 10)
 
 
 def table(changes: dict[tuple[str, str], float] | None = None) -> pl.DataFrame:
-    """Two seeds of two objects of each kind, whose mean is what the paper has beside AMP-FG's 100 ms."""
+    """Two seeds of two objects of each kind, whose mean is that of the paper, compared with AMP-FG's 100 ms."""
     found = {(kind, name): 100 / (1 - below / 100) for kind, of in fig07.PAPER.items() for name, below in of.items()}
     found |= {(kind, "amp-fg"): 100.0 for kind in fig07.PAPER} | (changes or {})
     return pl.DataFrame(

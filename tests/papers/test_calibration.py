@@ -1,4 +1,4 @@
-"""The incast of AMP's paper beside the simulator behind the paper."""
+"""The incast of AMP's paper, compared with the simulator behind the paper."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ def indices(jain: Callable[[str, int, int], float]) -> pl.DataFrame:
 
 
 def fair(algorithm: str, m: int, n: int) -> float:
-    """As in the paper: beside few DCTCP flows there is no syndrome, but for 4 multipath flows."""
+    """The index of the paper: with few DCTCP flows there is no syndrome, but for 4 multipath flows."""
     weak = (m == 1 and n < 8) or (m == 2 and n < 4)
     return 0.99 if algorithm == "amp" else 0.95 if weak else 0.7
 

@@ -1,4 +1,4 @@
-"""What the figure of fabrics' sizes says of tables made by hand."""
+"""The claims of the figure on fabrics' sizes, from tables made by hand."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NEEDED, SLOWEST = range(2)
 
 
 def table(needed: dict[tuple[int, int], int], tried: tuple[int, ...] = tuple(range(1, 11))) -> pl.DataFrame:
-    """So many subflows reach the target, by hosts and per cent of the links that are dead; two seeds."""
+    """A table in which `needed` subflows reach the target, by hosts and percentage of failed links; two seeds."""
     rows = [
         {
             "hosts": hosts,

@@ -24,7 +24,7 @@ AFTER_MS = {"ecmp": 40.0, "rps": 20.0, "flowlet": 30.0, "lia": 20.0, "amp": 15.0
 
 
 def table(kept: dict[tuple[Failure, str], float] | None = None, after: dict[str, float] | None = None) -> pl.DataFrame:
-    """Two seeds of two flows under way when links fail; what lasts is told by the way of sending alone."""
+    """Two seeds of two flows under way when links fail; their rates depend on the way of sending only."""
     rows = []
     found = KEPT | (kept or {}) | {((failures.NONE, 0, "mid-flow"), policy): 1.0 for policy in failures.POLICIES}
     for topology in failures.TOPOLOGIES:

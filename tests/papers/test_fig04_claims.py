@@ -9,7 +9,7 @@ from weft.papers.amp import fig04
 
 
 def table(ratio_a: dict[int, float], ratio_b: float, min1: tuple[float, float]) -> pl.DataFrame:
-    """An XMP flow gets so many times what each DCTCP flow gets; `min1` beside 1 and beside 4 XMP flows."""
+    """A table with ratios of an XMP flow to a DCTCP flow; `min1` competes with 1 and with 4 XMP flows."""
     parts = [
         *(("a", 10, 1, 8, r, ratio_a[r]) for r in fig04.SUBFLOWS_A),
         *(("b", 20, 1, n, 4, ratio_b) for n in fig04.DCTCP_FLOWS_B),

@@ -88,7 +88,7 @@ def test_goodput_can_fail(goodput: tuple[float, float, float]) -> None:
 
 
 def test_flows_that_the_end_cut_off_count() -> None:
-    """The slowest tenth does not end: what the paper's number would be of the rest is no verdict."""
+    """The slowest tenth does not end: the paper's number for the other flows is not a verdict."""
     rows = table(FCT_MS, GBPS)
     slow = (pl.col("class") == "short") & (pl.col("fct_ms") > 0.1)
     claims = fig14.claims(rows.with_columns(end_ms=pl.when(~slow).then("end_ms")))

@@ -118,7 +118,7 @@ def test_ratio_is_of_means_seed_by_seed() -> None:
 
 
 def test_plot_shows_what_was_measured_where_it_was() -> None:
-    """Bars end at percentiles of the flows, and each algorithm stands beside its own number of flows."""
+    """Bars end at percentiles of the flows, and bars stand at the numbers of flows of their algorithm."""
     rows = table(("amp", "xmp"), (128,), as_in_the_paper)
     panel = plot_fct(rows, ("amp", "xmp"), "Incast").axes[0]
     assert [tick.get_text() for tick in panel.get_xticklabels()] == [str(k) for k in FLOWS]

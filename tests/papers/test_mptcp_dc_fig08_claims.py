@@ -14,7 +14,7 @@ MULTIPATH = {QUEUED: 9800, FAST: 150, TIMEOUT: 50}
 
 
 def table(tcp: dict[float, int], multipath: dict[float, int], reading: str = "2010") -> pl.DataFrame:
-    """That in one reading, and in the others nothing but the queue."""
+    """A table with these counts in one reading, and nothing but the queue in the others."""
     counts = {(it, name): {QUEUED: 9900} for it in fig08.READINGS for name in ("tcp", "multipath")}
     counts |= {(reading, "tcp"): tcp, (reading, "multipath"): multipath}
     return pl.concat(

@@ -19,7 +19,7 @@ BY_VLB = {"FatTree": 0.45, "VL2": 0.77, "BCube": 0.5}
 
 
 def throughput(name: str, subflows: int) -> float:
-    """As the paper has it: VLB poor, and more with every subflow."""
+    """The throughput of the paper: low with VLB, and higher with every subflow."""
     return BY_VLB[name] if subflows == VLB else 0.9 + 0.01 * subflows
 
 
@@ -67,7 +67,7 @@ def test_each_claim_of_figure_1_can_fail(changes: dict[tuple[str, int], float], 
 
 
 def sizes(needed: dict[str, dict[int, int]]) -> pl.DataFrame:
-    """So many subflows reach the target, by topology and hosts."""
+    """A table in which `needed` subflows reach the target, by topology and hosts."""
     rows = [
         {
             "topology": name,

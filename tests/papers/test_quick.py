@@ -19,14 +19,14 @@ from weft.papers.figure import EQUATIONS
 
 DETERMINISTIC = {level["name"] for level in registry()["levels"] if level["deterministic"]} | {EQUATIONS}
 MEASURED = {figure.name for figure in FIGURES if figure.level not in DETERMINISTIC}
-"""By a kernel: no two runs are the same, so there is no snapshot."""
+"""Figures that a kernel measures: no two runs are equal, so there is no snapshot."""
 CALCULATED = {figure.name for figure in FIGURES if figure.level == EQUATIONS}
 GALLERY = Path(__file__).parent.parent.parent / "target" / "gallery"
-"""Where the plots are left for the documentation site."""
+"""The folder of the plots for the documentation site."""
 
 
 def side_by_side(name: str) -> pytest.MarkDecorator:
-    """Those of a kernel need the machine for themselves; of the others several run at a time."""
+    """Marks a figure: one that a kernel measures needs the machine for itself; others run in parallel."""
     return pytest.mark.kernel if name in MEASURED else pytest.mark.xdist_group(name)
 
 

@@ -1,4 +1,4 @@
-"""What counts as a change of a snapshot."""
+"""Differences that count as a change of a snapshot."""
 
 from __future__ import annotations
 

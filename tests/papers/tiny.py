@@ -96,4 +96,4 @@ FAILURES: list[tuple[BaseException, int, str]] = [
     (WeftError("senders: 0"), 2, "senders: 0"),
     (ZeroDivisionError("division by zero"), 70, "please report it: ZeroDivisionError: division by zero"),
 ]
-"""What a figure may raise, the exit code and the words for it."""
+"""Exceptions of a figure, with the exit code and the message of each."""
