@@ -97,7 +97,7 @@ def _default(schema: dict[str, Any]) -> str:
 
 
 def _allowed(schema: dict[str, Any], definitions: dict[str, Any]) -> str:
-    """What a value may be, in words."""
+    """The allowed values of a field, in words."""
     if "$ref" in schema:
         name = schema["$ref"].rsplit("/", 1)[1]
         return f"`{name}`" if "properties" in definitions[name] else _allowed(definitions[name], definitions)
@@ -122,7 +122,7 @@ def _allowed(schema: dict[str, Any], definitions: dict[str, Any]) -> str:
 
 
 def _each(schema: dict[str, Any], definitions: dict[str, Any]) -> str:
-    """What the items of a list may be, in words: the plural."""
+    """The allowed items of a list, in words: the plural."""
     if "examples" in schema:
         return f"values such as {_either(f'`{json.dumps(example)}`' for example in schema['examples'])}"
     for union in ("anyOf", "oneOf"):

@@ -49,7 +49,7 @@ def run(notebook: NotebookNode) -> None:
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Adds a page for each notebook, and the pictures in it. The notebook itself stays beside it, to be downloaded."""
+    """Adds a page for each notebook, and the pictures in it. The notebook itself stays next to it, to be downloaded."""
     for file in sorted(NOTEBOOKS.glob("*.ipynb")):
         notebook = read(file)
         run(notebook)

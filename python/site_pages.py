@@ -33,7 +33,7 @@ PAGES = {
 }
 """Pages outside `docs`, by their path in the repository."""
 PLOTS = ROOT / "target" / "gallery"
-"""Where the tests of the figures' quick versions leave the plots."""
+"""The folder of the plots, which the tests of the figures' quick versions make."""
 ICON = """\
 <svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 24 24" fill="none" stroke="#4051b5" stroke-width="3">
 <path d="M4 20V14L20 8V4M20 20V14L4 8V4"/></svg>
@@ -87,7 +87,7 @@ def _linked(markdown: str, folder: str, at: str) -> str:
         uri = PAGES.get(place, inside)
         if place == "docs/claims":
             uri = site_claims.INDEX
-        # What is no page is a file of the repository.
+        # A target without a page is a file of the repository.
         return text if uri is None else f"[{text}]({posixpath.relpath(uri, at or '.')}{anchor or ''})"
 
     return re.sub(r"\[([^\]]+)\]\(([^)#:\s]+)(#[^)\s]+)?\)", link, markdown)
