@@ -86,7 +86,7 @@ impl Graph {
             }
             let is_topo = Path::new(file)
                 .extension()
-                .is_some_and(|it| it.eq_ignore_ascii_case("topo"));
+                .is_some_and(|extension| extension.eq_ignore_ascii_case("topo"));
             let read = if is_topo { topo::read } else { graphml::read };
             return read(file, &self.hosts).map_err(|error| error.within("file"));
         }

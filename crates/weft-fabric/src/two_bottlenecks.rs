@@ -43,12 +43,18 @@ impl Topology for TwoBottlenecks {
         {
             let (enter, leave) = (net.switch(enter), net.switch(leave));
             for side in [enter, leave] {
-                for place in INTERFACES
+                for interface in INTERFACES
                     .iter()
                     .filter(|i| i.half == half && i.is_sender == (side == enter))
                 {
                     let rate = self.host_rate.unwrap_or(self.rate);
-                    net.cable(place.host, side, rate, self.delay, ["host-switch", "switch-host"]);
+                    net.cable(
+                        interface.host,
+                        side,
+                        rate,
+                        self.delay,
+                        ["host-switch", "switch-host"],
+                    );
                 }
             }
             net.cable(
@@ -114,8 +120,8 @@ struct TwoBottlenecksRouting;
 /// Returns the interfaces of `from` and `to` in each half in which both have one.
 fn common(from: NodeId, to: NodeId) -> impl Iterator<Item = (&'static Interface, &'static Interface)> {
     let both = move |half| {
-        let of = |host| INTERFACES.iter().find(move |i| i.half == half && i.host == host);
-        of(from).zip(of(to))
+        let interface = |host| INTERFACES.iter().find(move |i| i.half == half && i.host == host);
+        interface(from).zip(interface(to))
     };
     (0..2).filter_map(both).filter(move |_| from != to)
 }

@@ -95,13 +95,13 @@ fn graphml_has_defaults() {
     let name = |node: NodeId| fabric.nodes[node as usize].name.as_str();
     let names: Vec<_> = fabric.hosts.iter().map(|&host| name(host)).collect();
     assert_eq!(names, ["a", "b"]);
-    let of = |end: &str| -> Vec<_> {
+    let links_from = |end: &str| -> Vec<_> {
         let own = fabric.links.iter().filter(|link| name(link.from) == end);
         own.map(|link| (link.rate.0 / 1_000_000_000, link.delay.0 / 1_000_000))
             .collect()
     };
-    assert_eq!(of("a"), [(40, 7)]);
-    assert_eq!(of("b"), [(20, 3), (40, 7)]);
+    assert_eq!(links_from("a"), [(40, 7)]);
+    assert_eq!(links_from("b"), [(20, 3), (40, 7)]);
     let error = from_file(&text.replace(" 40Gbps ", "40")).err().unwrap();
     assert!(error.starts_with("file: FILE: line 8: "), "{error}");
 }

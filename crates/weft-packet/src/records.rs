@@ -150,11 +150,11 @@ impl PacketSimulation {
         let flows = flows.flat_map(|(host, to)| host.flows_with_latencies().map(move |flow| (flow, to)));
         let mut flows: Vec<(u32, u32)> = flows.collect();
         flows.sort_unstable();
-        let of = |(flow, to): (u32, u32)| {
+        let latencies_of = |(flow, to): (u32, u32)| {
             let sender = self.engine.endpoint(self.shared.flow(flow).from);
             self.engine.endpoint(to).latencies_of(flow, sender)
         };
-        flows.into_iter().flat_map(of).collect()
+        flows.into_iter().flat_map(latencies_of).collect()
     }
 
     fn drop_latencies(&mut self) {

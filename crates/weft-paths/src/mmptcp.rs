@@ -83,17 +83,17 @@ mod tests {
 
     #[test]
     fn the_threshold_of_duplicates_follows_the_paths() {
-        let of = |duplicates, count, subflow| {
+        let threshold_of = |duplicates, count, subflow| {
             let policy = Mmptcp {
                 threshold: Size(1),
                 dupack_threshold: duplicates,
             };
             policy.dupack_threshold(Paths { count, branches: 1 }, subflow, 3)
         };
-        assert_eq!(of(None, 1, 0), Some(3));
-        assert_eq!(of(None, 16, 0), Some(48));
-        assert_eq!(of(Some(5), 16, 0), Some(5));
-        assert_eq!(of(Some(5), 16, 1), None);
-        assert_eq!(of(None, u64::MAX, 0), Some(u32::MAX));
+        assert_eq!(threshold_of(None, 1, 0), Some(3));
+        assert_eq!(threshold_of(None, 16, 0), Some(48));
+        assert_eq!(threshold_of(Some(5), 16, 0), Some(5));
+        assert_eq!(threshold_of(Some(5), 16, 1), None);
+        assert_eq!(threshold_of(None, u64::MAX, 0), Some(u32::MAX));
     }
 }

@@ -181,8 +181,8 @@ fn disjoint_subflows_share_no_path_while_there_are_others() {
             };
             let chosen: Vec<u64> = (0..subflows).map(choose).collect();
             let times = |least: u64, all: &[u64]| {
-                let of = |n: u64| all.iter().filter(|&&m| m == n).count();
-                (0..least).map(of).collect::<Vec<_>>()
+                let count_of = |n: u64| all.iter().filter(|&&m| m == n).count();
+                (0..least).map(count_of).collect::<Vec<_>>()
             };
             let each = count / branches;
             let by_path = times(count, &chosen);

@@ -146,8 +146,9 @@ fn random_matrices_reach_all_others_equally() {
 #[test]
 fn staggered_matrices_have_their_shares() {
     let made = flows("bulk", "pairs = { tor = 0.5, pod = 0.3 }\ncount = 1000", 64, 1).unwrap();
-    let share =
-        |of: fn(&Flow) -> bool| made.iter().filter(|flow| of(flow)).count() as f64 / made.len() as f64;
+    let share = |is_counted: fn(&Flow) -> bool| {
+        made.iter().filter(|flow| is_counted(flow)).count() as f64 / made.len() as f64
+    };
     let tor = share(|flow| flow.from / 4 == flow.to / 4);
     let pod = share(|flow| flow.from / 8 == flow.to / 8) - tor;
     assert!(
@@ -248,7 +249,7 @@ fn what_jitter_moves_past_the_stop_does_not_begin() {
         let all = first(&times.replace("1.5s", "3s"));
         assert_eq!(all.len(), 64);
         assert!(
-            begun.iter().all(|it| all.contains(it)),
+            begun.iter().all(|action| all.contains(action)),
             "{kind}: the others are as without"
         );
     }

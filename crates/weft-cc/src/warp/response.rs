@@ -83,8 +83,8 @@ fn shares(kappa: f64, paths: &[Path]) -> Vec<f64> {
     paths.iter().map(share).collect()
 }
 
-fn sum(paths: &[Path], of: impl Fn(&Path) -> f64) -> f64 {
-    paths.iter().map(of).sum()
+fn sum(paths: &[Path], term: impl Fn(&Path) -> f64) -> f64 {
+    paths.iter().map(term).sum()
 }
 
 /// Returns the relative share of a path if the mean of the signals is `mean`.
@@ -97,7 +97,7 @@ fn weight(kappa: f64, cuts: f64, mean: f64, path: &Path) -> f64 {
 /// that Newton's method converges to its root from above.
 fn mean_signal(kappa: f64, cuts: f64, paths: &[Path]) -> f64 {
     let infinite = |path: &Path| path.signal * (1.0 + cuts * path.rtt / (2.0 * kappa));
-    let smallest = |of: &dyn Fn(&Path) -> f64| paths.iter().map(of).fold(f64::INFINITY, f64::min);
+    let smallest = |value: &dyn Fn(&Path) -> f64| paths.iter().map(value).fold(f64::INFINITY, f64::min);
     let (low, mut high) = (smallest(&|path| path.signal), smallest(&infinite));
     let mut mean = low;
     for _ in 0..MAX_ITERATIONS {

@@ -45,13 +45,13 @@ impl<'a> Keys<'a> {
     }
 
     /// Returns the data of a node or an edge, or the declared default.
-    fn data(&self, of: Node<'_, '_>, name: &str) -> Option<String> {
+    fn data(&self, node: Node<'_, '_>, name: &str) -> Option<String> {
         let is_it = |data: &Node<'_, '_>| {
             let key = data.attribute("key").unwrap_or_default();
             data.tag_name().name() == "data" && self.means(key, name)
         };
-        let default = || self.defaults.get(&(of.tag_name().name(), name)).copied();
-        let found = of.children().find(is_it).or_else(default);
+        let default = || self.defaults.get(&(node.tag_name().name(), name)).copied();
+        let found = node.children().find(is_it).or_else(default);
         found.and_then(|data| data.text().map(|text| text.trim().to_owned()))
     }
 }
@@ -81,7 +81,7 @@ pub fn read(file: &str, hosts: &[String]) -> Result<GraphSpec, SpecError> {
             )
         })?;
     let is_within = |node: &Node<'_, '_>| {
-        let parent = node.parent().map(|it| it.tag_name().name());
+        let parent = node.parent().map(|parent| parent.tag_name().name());
         matches!(parent, Some("graphml" | "node" | "edge"))
     };
     let another = root
@@ -92,7 +92,7 @@ pub fn read(file: &str, hosts: &[String]) -> Result<GraphSpec, SpecError> {
         return Err(refuse(given, "one, and none within its nodes"));
     }
     let keys = Keys::from_declarations(root);
-    let data = |of: Node<'_, '_>, name: &str| keys.data(of, name);
+    let data = |node: Node<'_, '_>, name: &str| keys.data(node, name);
     let attribute = |node: Node<'_, '_>, name: &str| {
         node.attribute(name).map(str::to_owned).ok_or_else(|| {
             refuse(

@@ -99,7 +99,7 @@ pub fn read(file: &str, hosts: &[String]) -> Result<GraphSpec, SpecError> {
         };
         let known = known
             .iter()
-            .find(|it| it.eq_ignore_ascii_case(word))
+            .find(|key| key.eq_ignore_ascii_case(word))
             .ok_or_else(|| refuse(format!("line {line}: {word}"), &known.join(", ")))?;
         if numbers.insert(known, (number, line)).is_some() {
             let given = format!("line {line}: {known} for the second time{section}");
@@ -152,7 +152,11 @@ fn spec(
         let allowed = format!("2 to {MAX_HOSTS}");
         return Err(refuse(format!("line {line}: Nodes {nodes}"), &allowed));
     }
-    if !(2..=3).contains(&tiers.len()) || all.get("Tiers").is_some_and(|it| it.0 != tiers.len() as u64) {
+    if !(2..=3).contains(&tiers.len())
+        || all
+            .get("Tiers")
+            .is_some_and(|given| given.0 != tiers.len() as u64)
+    {
         let given = format!("{} tiers are described", tiers.len());
         return Err(refuse(given, "2 or 3, as many as Tiers says"));
     }
@@ -176,7 +180,7 @@ fn spec(
     let top = tiers.len() - 1;
     let podsize = all
         .get("Podsize")
-        .map_or(nodes, |it| if top == 1 { nodes } else { it.0 });
+        .map_or(nodes, |given| if top == 1 { nodes } else { given.0 });
     // The number of switches of each tier in total and, below the top, per pod.
     let down = |t| number(t, "Radix_Down", None);
     let racks = divide_exact(nodes, down(0)?);

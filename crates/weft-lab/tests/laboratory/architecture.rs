@@ -99,19 +99,19 @@ impl Workspace {
         );
         let metadata: Value = serde_json::from_slice(&ended.stdout).unwrap();
         let packages = metadata["packages"].as_array().unwrap();
-        let names: BTreeSet<&str> = packages.iter().map(|it| text(&it["name"])).collect();
+        let names: BTreeSet<&str> = packages.iter().map(|package| text(&package["name"])).collect();
         let package = |package: &Value| {
             let edges = package["dependencies"].as_array().unwrap();
             let edges = edges.iter().filter(|edge| names.contains(text(&edge["name"])));
-            let known = |of: &dyn Fn(&Value) -> bool| {
-                let some = edges.clone().filter(|edge| of(&edge["kind"]));
+            let known = |is_counted: &dyn Fn(&Value) -> bool| {
+                let some = edges.clone().filter(|edge| is_counted(&edge["kind"]));
                 some.map(|edge| text(&edge["name"]).to_owned()).collect()
             };
             let targets = package["targets"].as_array().unwrap().iter();
             Package {
                 name: text(&package["name"]).to_owned(),
                 folder: parent(Path::new(text(&package["manifest_path"]))),
-                roots: targets.map(|it| text(&it["src_path"]).into()).collect(),
+                roots: targets.map(|target| text(&target["src_path"]).into()).collect(),
                 known: known(&|_| true),
                 known_to_build: known(&|kind| kind == "build"),
             }
@@ -123,7 +123,7 @@ impl Workspace {
     }
 
     fn package(&self, name: &str) -> &Package {
-        self.packages.iter().find(|it| it.name == name).unwrap()
+        self.packages.iter().find(|package| package.name == name).unwrap()
     }
 
     /// Returns all files that compilers and build scripts read in their last runs.
@@ -137,7 +137,11 @@ impl Workspace {
             // The name of the folder is the name of the crate with a hash.
             let name = folder.file_name().unwrap().to_str().unwrap();
             let owner = name.rsplit_once('-').map(|(name, _)| name);
-            let Some(owner) = self.packages.iter().find(|it| Some(it.name.as_str()) == owner) else {
+            let Some(owner) = self
+                .packages
+                .iter()
+                .find(|package| Some(package.name.as_str()) == owner)
+            else {
                 continue;
             };
             units.extend(files(&folder.join("out"), "d").iter().filter_map(|list| {
@@ -157,7 +161,7 @@ impl Workspace {
     fn compiled(&self, list: &Path) -> Option<Unit<'_>> {
         let files = fresh(list, &self.root, listed(&fs::read_to_string(list).ok()?))?;
         let mut owners = self.packages.iter();
-        let owner = owners.find(|it| !it.roots.is_disjoint(&files))?;
+        let owner = owners.find(|package| !package.roots.is_disjoint(&files))?;
         Some(Unit {
             owner,
             files,
@@ -172,11 +176,11 @@ impl Workspace {
         let lent = self
             .packages
             .iter()
-            .filter(|it| unit.script && unit.owner.known_to_build.contains(&it.name));
+            .filter(|package| unit.script && unit.owner.known_to_build.contains(&package.name));
         // Clippy's lists include its configuration files.
         let settings = ["Cargo.toml", "clippy.toml"].map(|name| self.root.join(name));
         let allowed: Vec<&Path> = lent
-            .map(|it| &*it.folder)
+            .map(|package| &*package.folder)
             .chain([&*unit.owner.folder, target])
             .collect();
         let inside = unit.files.iter().filter(|file| file.starts_with(&self.root));
@@ -228,7 +232,7 @@ fn watched<'a>(output: &Path, owner: &'a Package) -> Option<Unit<'a>> {
 /// Returns the full paths of a list of files, or `None` if one of them no longer exists or has
 /// changed: then the list belongs to an old build.
 fn fresh(list: &Path, base: &Path, files: Vec<String>) -> Option<BTreeSet<PathBuf>> {
-    let changed = |path: &Path| fs::metadata(path).and_then(|it| it.modified()).ok();
+    let changed = |path: &Path| fs::metadata(path).and_then(|metadata| metadata.modified()).ok();
     let made: SystemTime = changed(list)?;
     let full = |file: String| {
         let path = base.join(file).canonicalize().ok()?;
@@ -238,7 +242,7 @@ fn fresh(list: &Path, base: &Path, files: Vec<String>) -> Option<BTreeSet<PathBu
 }
 
 fn files(folder: &Path, extension: &str) -> Vec<PathBuf> {
-    let of_kind = |path: &PathBuf| path.extension().is_some_and(|it| it == extension);
+    let of_kind = |path: &PathBuf| path.extension().is_some_and(|found| found == extension);
     entries(folder).filter(of_kind).collect()
 }
 

@@ -38,7 +38,7 @@ fn amp_over_vl2_with_failed_links() {
 /// OLIA over BCube, whose hosts have several ports and forward packets of other hosts.
 #[test]
 fn olia_over_bcube() {
-    let of = |subflows: u32| {
+    let delivered_bytes = |subflows: u32| {
         let spec = format!(
             r#"
             name = "bcube"
@@ -51,7 +51,7 @@ fn olia_over_bcube() {
         );
         delivered(&run(&spec, 1)).iter().sum::<u64>()
     };
-    let (one, two) = (of(1), of(2));
+    let (one, two) = (delivered_bytes(1), delivered_bytes(2));
     // A host with two ports sends over both of them.
     assert!(
         two as f64 > 1.3 * one as f64,
@@ -70,7 +70,7 @@ fn the_reference_has_every_name() {
         .as_object()
         .unwrap()
         .values()
-        .flat_map(|it| it.as_array().unwrap())
+        .flat_map(|listings| listings.as_array().unwrap())
     {
         let name = entry["name"].as_str().unwrap();
         assert!(reference.contains(name), "{name} is not in docs/reference.md");

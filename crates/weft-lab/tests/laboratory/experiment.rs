@@ -9,7 +9,7 @@ use weft_lab::{Experiment, RunOptions, RunResult};
 
 /// Parses a spec with changes, such as "duration=1s".
 pub fn parse<S: AsRef<str>>(text: &str, changes: &[S]) -> Experiment {
-    let changes: Vec<_> = changes.iter().map(|it| it.as_ref().to_owned()).collect();
+    let changes: Vec<_> = changes.iter().map(|change| change.as_ref().to_owned()).collect();
     Experiment::parse(text, &changes).unwrap()
 }
 

@@ -51,8 +51,8 @@ fn run(text: &str, changes: &[&str]) -> RunResult {
     on_threads(text, changes, 1)
 }
 
-fn numbers(run: &RunResult, of: &str, column: &str) -> Vec<f64> {
-    let table = table(run, of);
+fn numbers(run: &RunResult, name: &str, column: &str) -> Vec<f64> {
+    let table = table(run, name);
     let values = table.column_by_name(column).unwrap();
     values.as_primitive::<Float64Type>().values().to_vec()
 }
@@ -66,7 +66,7 @@ fn near(value: f64, expected: f64, tolerance: f64) {
 }
 
 fn refused(text: &str, changes: &[&str]) -> String {
-    let changes: Vec<String> = changes.iter().map(|&it| it.to_owned()).collect();
+    let changes: Vec<String> = changes.iter().map(|&change| change.to_owned()).collect();
     Experiment::parse(text, &changes)
         .map(|_| ())
         .unwrap_err()
@@ -83,9 +83,9 @@ fn flows_share_a_link_and_the_tables_say_so() {
     let links = table(&run, "links");
     let layers = links.column_by_name("to").unwrap().as_string::<i32>().clone();
     let utilisation = numbers(&run, "links", "utilisation");
-    let place = (0..layers.len()).find(|&i| layers.value(i) == "r0").unwrap();
+    let link = (0..layers.len()).find(|&i| layers.value(i) == "r0").unwrap();
     // No data is transferred during the handshake over three hops in each direction.
-    near(utilisation[place], 1.0, 3e-3);
+    near(utilisation[link], 1.0, 3e-3);
     assert_eq!(run.manifest["flow"]["rates"], "equilibrium");
     assert_eq!(run.manifest["partial"], false);
 }
@@ -101,8 +101,8 @@ fn what_only_packets_have_is_absent() {
         ("subflows", "cwnd_packets"),
         ("links", "drops"),
     ] {
-        let it = experiment::table(&run, table);
-        assert!(it.column_by_name(absent).is_none(), "{table}.{absent}");
+        let columns = experiment::table(&run, table);
+        assert!(columns.column_by_name(absent).is_none(), "{table}.{absent}");
     }
     assert_eq!(run.manifest["counters"].as_object().unwrap().len(), 0);
 }

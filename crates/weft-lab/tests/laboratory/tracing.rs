@@ -54,11 +54,11 @@ type Row = (f64, f64, bool);
 /// Returns the recorded rows of each (flow, subflow).
 fn windows(run: &RunResult) -> HashMap<(u32, u32), Vec<Row>> {
     let traces = table(run, "traces");
-    let of = indices(traces, "flow").iter().zip(indices(traces, "subflow"));
+    let ids = indices(traces, "flow").iter().zip(indices(traces, "subflow"));
     let active = traces.column_by_name("active").unwrap().as_boolean();
     let (times, cwnds) = (numbers(traces, "time_s"), numbers(traces, "cwnd_packets"));
     let mut windows: HashMap<_, Vec<_>> = HashMap::new();
-    for (row, (&flow, &subflow)) in of.enumerate() {
+    for (row, (&flow, &subflow)) in ids.enumerate() {
         let state = (times[row].unwrap(), cwnds[row].unwrap(), active.value(row));
         windows.entry((flow, subflow)).or_default().push(state);
     }
@@ -93,10 +93,10 @@ fn flows_that_open_because_of_others_can_be_on_record() {
     let traced = run(r#"[{kind = "flow", traffic = "loop"}]"#, 1);
     let flows = table(&traced, "flows");
     let by_flow = windows(&traced);
-    let of = indices(flows, "flow");
-    assert!(of.len() > 20, "{of:?}");
+    let ids = indices(flows, "flow");
+    assert!(ids.len() > 20, "{ids:?}");
     let (starts, ends) = (numbers(flows, "start_s"), numbers(flows, "acked_s"));
-    for (row, &flow) in of.iter().enumerate().skip(13) {
+    for (row, &flow) in ids.iter().enumerate().skip(13) {
         let rows = &by_flow[&(flow, 0)];
         let end = ends[row].unwrap_or(0.02);
         assert_eq!(Some(rows[0].0), starts[row], "flow {flow}");
@@ -122,7 +122,7 @@ fn flows_that_open_because_of_others_can_be_on_record() {
         "behind those of the entries before"
     );
     for (subflow, samples) in sampled {
-        let row = of.iter().position(|&flow| flow == subflow.0).unwrap();
+        let row = ids.iter().position(|&flow| flow == subflow.0).unwrap();
         let within = starts[row].unwrap()..ends[row].unwrap();
         assert!(samples.iter().all(|sample| within.contains(&sample.0)));
         let expected = (within.end - within.start) / 10e-6;
@@ -148,12 +148,12 @@ fn latencies(run: &RunResult) -> HashMap<u32, Vec<(u32, f64, f64)>> {
     let rows = table(run, "latencies");
     let (chunks, sent) = (indices(rows, "chunk"), numbers(rows, "sent_s"));
     let took = numbers(rows, "latency_s");
-    let mut of: HashMap<_, Vec<_>> = HashMap::new();
+    let mut by_flow: HashMap<_, Vec<_>> = HashMap::new();
     for (row, &flow) in indices(rows, "flow").iter().enumerate() {
         let chunk = (chunks[row], sent[row].unwrap(), took[row].unwrap());
-        of.entry(flow).or_default().push(chunk);
+        by_flow.entry(flow).or_default().push(chunk);
     }
-    of
+    by_flow
 }
 
 /// The minimum latency: the first packet of 1500 bytes over three links of 1 Gbps and 20 us each.
@@ -166,11 +166,11 @@ fn latencies_are_those_of_all_data_delivered() {
     let bytes = flows.column_by_name("delivered_bytes").unwrap();
     let bytes = bytes.as_primitive::<UInt64Type>().values();
     let (starts, ends) = (numbers(flows, "start_s"), numbers(flows, "finish_s"));
-    let of = latencies(&run);
-    assert!(of.len() > 40, "{} flows", of.len());
+    let by_flow = latencies(&run);
+    assert!(by_flow.len() > 40, "{} flows", by_flow.len());
     for (row, flow) in indices(flows, "flow").iter().enumerate() {
         // No data of the last flows of a loop has arrived yet.
-        let chunks = of.get(flow).map_or(&[][..], Vec::as_slice);
+        let chunks = by_flow.get(flow).map_or(&[][..], Vec::as_slice);
         if bytes[row] > 0 || ends[row].is_some() {
             assert!(!chunks.is_empty(), "flow {flow}");
         }

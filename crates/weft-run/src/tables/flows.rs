@@ -20,10 +20,10 @@ pub(super) fn flows(
 ) -> Result<RecordBatch, Error> {
     let records = &outcome.flows;
     let both = || flows.iter().zip(records);
-    let sum = |of: fn(&SubflowRecord) -> u64| {
+    let sum = |count: fn(&SubflowRecord) -> u64| {
         records
             .iter()
-            .map(move |record| record.subflows.iter().map(of).sum::<u64>())
+            .map(move |record| record.subflows.iter().map(count).sum::<u64>())
     };
     let suppressed = suppressed(outcome);
     Columns::new("flows", context.omissions, flows.len())
@@ -183,7 +183,7 @@ pub(super) fn subflows(context: &TableContext, outcome: &Outcome) -> Result<Reco
                 .map(move |(i, subflow)| (record.flow, i, subflow))
         })
         .collect();
-    let each = |of: fn(&SubflowRecord) -> u64| rows.iter().map(move |(.., subflow)| of(subflow));
+    let each = |count: fn(&SubflowRecord) -> u64| rows.iter().map(move |(.., subflow)| count(subflow));
     Columns::new("subflows", context.omissions, rows.len())
         .index("flow", rows.iter().map(|(flow, ..)| *flow))
         .index("subflow", rows.iter().map(|(_, i, _)| *i))

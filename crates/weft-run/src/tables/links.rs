@@ -38,7 +38,7 @@ fn utilisation(link: &Link, record: &LinkRecord, time: Time) -> Option<f64> {
 
 pub(super) fn queues(context: &TableContext, outcome: &Outcome) -> Result<RecordBatch, Error> {
     let queues = outcome.measured_queues();
-    let of = |queue: &QueueRecord| &outcome.measured_links()[queue.link as usize];
+    let record = |queue: &QueueRecord| &outcome.measured_links()[queue.link as usize];
     let longest = |queue: &QueueRecord| {
         queue
             .time_at_length
@@ -56,9 +56,9 @@ pub(super) fn queues(context: &TableContext, outcome: &Outcome) -> Result<Record
                 .iter()
                 .map(|queue| context.links[queue.link as usize].layer),
         )
-        .count("packets", queues.iter().map(|queue| of(queue).packets))
-        .count("marks", queues.iter().map(|queue| of(queue).marks))
-        .count("drops", queues.iter().map(|queue| of(queue).drops))
+        .count("packets", queues.iter().map(|queue| record(queue).packets))
+        .count("marks", queues.iter().map(|queue| record(queue).marks))
+        .count("drops", queues.iter().map(|queue| record(queue).drops))
         .number_or_null("mean_packets", queues.iter().map(mean))
         .index("max_packets", queues.iter().map(|queue| longest(queue) as u32))
         .numbers(

@@ -8,7 +8,7 @@ use crate::{Error, Outcome, PacketRecord};
 
 pub(super) fn packets(context: &TableContext, outcome: &Outcome) -> Result<RecordBatch, Error> {
     let rows = &outcome.packets;
-    let flag = |of: fn(&PacketRecord) -> bool| rows.iter().map(of);
+    let flag = |read: fn(&PacketRecord) -> bool| rows.iter().map(read);
     Columns::new("packets", context.omissions, rows.len())
         .number("time_s", rows.iter().map(|row| row.time.seconds()))
         .index("link", rows.iter().map(|row| row.link))
