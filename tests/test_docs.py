@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import subprocess
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.command import weft
+from weft import _weft
 from weft.bench import SCENARIOS
 from weft.papers import FIGURES
 
@@ -73,3 +75,30 @@ def test_every_command_has_help(tmp_path: Path) -> None:
 
 def test_readme_is_short() -> None:
     assert len((ROOT / "README.md").read_text().split()) <= 750
+
+
+PROFILES = ("linux", "amp-2019")
+ONE_FLOW = """
+name = "one"
+duration = "1ms"
+topology = { kind = "many-to-one", senders = 1, rate = "1Gbps", delay = "1us" }
+queues = { limit = "10 packets" }
+transports.one = { cc = "reno", profile = "PROFILE" }
+traffic = [{ kind = "bulk", transport = "one", from = "h0", to = "r0" }]
+"""
+
+
+def test_values_of_profiles() -> None:
+    """The page on the transport has each field of a profile, with its values."""
+    page = (ROOT / "docs" / "explanation" / "transport.md").read_text()
+    specs = [json.loads(_weft.Experiment.parse(ONE_FLOW.replace("PROFILE", profile)).spec()) for profile in PROFILES]
+    fields = [
+        spec["transports"]["one"]["tcp"] | {f"hosts.{key}": value for key, value in spec["hosts"].items()}
+        for spec in specs
+    ]
+    rows = set()
+    for field in fields[0]:
+        values = [values[field] for values in fields]
+        texts = [value if isinstance(value, str) else json.dumps(value) for value in values]
+        rows.add(f"| `{field}` | {' | '.join(texts)} |")
+    assert rows == {line for line in page.splitlines() if line.startswith("| `")}
