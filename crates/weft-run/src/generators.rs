@@ -2,6 +2,9 @@
 //! flows that open once the last byte of a flow has arrived. The driver has no sockets and no
 //! clock.
 //!
+//! Flows and jobs have a *number* in their generator. A flow also has an *index* in the tables, in
+//! which static flows come first.
+//!
 //! Flow or job `n` of a generator is equal to that at the packet level. At the packet level the
 //! next flow opens after the last acknowledgement; with this driver it opens when the last byte
 //! arrives, half a round-trip time sooner. A job that follows a job of another client starts

@@ -34,6 +34,7 @@ STOP_S = 0.5
 PROGRAM = "import sys; sys.path.append(sys.argv[1]); from weft.sweeps.worker import main; main()"
 """A program that imports Weft from the folder of this package, and no module of the working directory."""
 PACKAGES = str(Path(__file__).parent.parent.parent)
+"""The folder that contains the package `weft`."""
 
 
 class LocalRunner:
@@ -57,6 +58,7 @@ class LocalRunner:
         self._force = force
         self._workers: list[_Worker] = []
         self._messages: IO[bytes] | None = None
+        """A file with the standard error of all workers."""
 
     def __enter__(self) -> Self:
         return self
@@ -163,7 +165,11 @@ class _Worker:
             self.input.flush()
 
     def answer(self) -> tuple[Planned | None, list[WorkerError | None] | None]:
-        """Returns the current run, and the answer in a list; None if the process has ended without an answer."""
+        """Returns the current run and the answer of its worker.
+
+        The answer is a list with the error of the run, or with None if the run has results. It is
+        None itself if the process has ended without an answer.
+        """
         run, self.run = self.run, None
         line = self.output.readline()
         if run is None or not line.endswith(b"\n"):

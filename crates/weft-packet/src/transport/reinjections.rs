@@ -1,9 +1,14 @@
-//! Chunks that are outstanding on a slow subflow and were also reinjected on others. When either
-//! copy is acknowledged, on the subflow or by a `DATA_ACK`, the reinjection is cancelled.
+//! Tracker of reinjected chunks: chunks that are outstanding on a slow subflow and were also
+//! reinjected on others. When either copy is acknowledged, on the subflow or by a `DATA_ACK`, the
+//! reinjection is cancelled.
 //!
-//! The `DATA_ACK` alone does not suffice, because it stops at the first missing chunk. With
-//! reinjections until then, paths whose RTT is longer than the limit for a slow path would pass
-//! each other the first few chunks forever. The missing chunk would not be sent.
+//! The `DATA_ACK` alone does not suffice, because it stops at the first missing chunk. Chunks
+//! beyond it that have already arrived would be reinjected until it covers them. If all paths have
+//! RTTs above the limit for a slow path, subflows would then reinject each other's first few chunks
+//! for ever. The missing chunk would never be sent.
+//!
+//! A *chunk* is numbered in the connection's data. In this module, `una` is the first chunk that
+//! the `DATA_ACK` does not cover; `SubflowSender::una` is a position in the subflow's own data.
 
 use super::subflow::SubflowSender;
 
@@ -18,9 +23,9 @@ pub struct ReinjectionTracker {
 }
 
 impl ReinjectionTracker {
-    /// Determines which chunks have arrived since the last call; `una` is the first chunk that the
-    /// `DATA_ACK` does not cover. If there are any, returns the chunks from `una` on that need no
-    /// reinjection, sorted; no chunk before `una` needs one.
+    /// Determines which chunks have arrived since the last call. If there are any, returns the
+    /// chunks from `una` on that have arrived and need no reinjection, sorted; chunks before `una`
+    /// never need one.
     pub fn update(&mut self, una: u32, subflows: &[SubflowSender]) -> Option<&[u32]> {
         let before = self.outstanding.len();
         self.outstanding.retain(|&(_, chunk)| chunk >= una);
