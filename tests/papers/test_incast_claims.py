@@ -19,7 +19,7 @@ FIG02 = (*fig02.ALGORITHMS, *fig02.SHORT_RTO, *fig02.STALLED)
 FIG08 = (*fig08.ALGORITHMS, fig08.WITHOUT, *fig08.EARLIER, *fig08.STALLED, *fig08.LINUX)
 
 QUICK: Cell = ([1.9, 2.1], [0, 0])
-WAITING: Cell = ([2.0, 800.0, 1500.0, 2500.0], [0, 1, 1, 16])
+WAITING: Cell = ([2.0, 800.0, 1500.0, 2500.0], [0, 7, 7, 16])
 
 
 def table(
@@ -51,6 +51,8 @@ def table(
 def as_in_the_paper(algorithm: str, size_kb: int, k: int) -> Cell:
     if algorithm in ("xmp", "dcm") and size_kb > 64 and k >= 20:
         return WAITING
+    if (algorithm, size_kb, k) == ("amp", 128, 30):
+        return [1.0, 3.0], [0, 0]
     fcts, timeouts = QUICK
     return ([1.5 * fct for fct in fcts] if algorithm == "amp" and k == 40 and size_kb > 64 else fcts), timeouts
 
@@ -61,7 +63,7 @@ def upside_down(algorithm: str, size_kb: int, k: int) -> Cell:
 
 
 def failing(claims: list[Claim]) -> list[str]:
-    return [claim.claim for claim in claims if not claim.holds]
+    return [claim.claim for claim in claims if claim.holds is False]
 
 
 def test_fig02_holds_for_the_papers_numbers() -> None:
@@ -70,7 +72,7 @@ def test_fig02_holds_for_the_papers_numbers() -> None:
 
 def test_fig02_fails_upside_down() -> None:
     claims = fig02.claims(table(FIG02, (128,), upside_down))
-    assert failing(claims) == [claim.claim for claim in claims]
+    assert failing(claims) == [claim.claim for claim in claims if claim.holds is not None]
 
 
 def test_fig02_needs_timeouts_behind_slow_flows() -> None:
@@ -87,14 +89,13 @@ def test_fig08_holds_for_the_papers_numbers() -> None:
 def test_fig08_fails_upside_down() -> None:
     rows = table(FIG08, fig08.SIZES_KB, upside_down).with_columns(suppressions=pl.lit(1))
     claims = fig08.claims(rows)
-    # Upside down the multipath schemes but AMP are better than DCTCP at 64 KB, AMP is as slow as DCTCP.
-    as_good = ["AMP is as good as DCTCP up to 30 flows"]
-    alike = ["64 KB: all multipath schemes work as well as DCTCP, with little difference among them"]
-    assert failing(claims) == [claim.claim for claim in claims if claim.claim not in as_good + alike]
+    # Upside down AMP is as slow as DCTCP.
+    as_good = "AMP is as good as DCTCP up to 30 flows"
+    assert failing(claims) == [claim.claim for claim in claims if claim.holds is not None and claim.claim != as_good]
 
 
 def test_fig08_quick_lacks_large_flows() -> None:
-    rows = table(FIG08, fig08.SIZES_KB[:3], as_in_the_paper).filter(delay_us=2)
+    rows = table(FIG08, fig08.SIZES_KB[:3], as_in_the_paper).filter(delay_us=5)
     assert failing(fig08.claims(rows)) == []
     assert not any(claim.claim.startswith("1 MB") for claim in fig08.claims(rows))
 

@@ -179,17 +179,18 @@ def windows(floor_ms: dict[str, float | None]) -> pl.DataFrame:
     )
 
 
-SHIFTED: dict[str, float | None] = {"amp": 60.0, "xmp": 70.0, "dcm": 200.0, "mptcp": 100.0}
+SHIFTED: dict[str, float | None] = {"amp": 140.0, "xmp": 150.0, "dcm": 330.0, "mptcp": 120.0}
 
 
 @pytest.mark.parametrize(
     ("changes", "expected"),
     [
         ({}, []),
-        ({"amp": 151.0}, [0, SIMILAR]),
+        ({"amp": 201.0}, [0, SIMILAR]),
+        ({"amp": 99.0}, [0, SIMILAR]),
         ({"xmp": None}, [1, CONSTANT_FASTER, SIMILAR]),
-        ({"dcm": 65.0}, [CONSTANT_FASTER]),
-        ({"dcm": 400.0}, [2]),
+        ({"dcm": 145.0}, [2, CONSTANT_FASTER]),
+        ({"dcm": 401.0}, [2]),
         ({"mptcp": None}, [3]),
     ],
 )

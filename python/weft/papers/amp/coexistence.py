@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from weft.papers.amp.settings import K, many_to_one, transport
+from weft.papers.amp.settings import RATE, K, many_to_one, transport
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -30,6 +30,7 @@ def coexistence(
     host_jitter: str = "0s",
     multipath: Mapping[str, Any] | None = None,
     dctcp: Mapping[str, Any] | None = None,
+    rate: str = RATE,
 ) -> Experiment:
     """`flows` flows of `algorithm` beside `dctcp_flows` of DCTCP, with the bottleneck's queue probed.
 
@@ -44,6 +45,7 @@ def coexistence(
         host_jitter: Up to how long a host takes to send a packet.
         multipath: The transport of `algorithm`, where it is not `transport(algorithm)`.
         dctcp: That of DCTCP, likewise.
+        rate: Of all links.
     """
     transports = {algorithm: multipath or transport(algorithm)}
     traffic = [_bulk(algorithm, 0, flows, jitter)]
@@ -60,6 +62,7 @@ def coexistence(
         probes=[{"kind": "queue", "at": [BOTTLENECK]}],
         mark=mark,
         host_jitter=host_jitter,
+        rate=rate,
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from weft.papers.amp.settings import LIMIT, RATE, SHOWN, K
+from weft.papers.amp.settings import AMP, LIMIT, RATE, SHOWN, K, beta_keeps_link_busy
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -20,6 +20,16 @@ DELAY_US = 2
 """The paper's, and that of the claims; between pods the base RTT is then 31 us, a BDP of 27 packets."""
 OTHER_DELAY_US = 5
 """See `settings`; between pods the base RTT is then 67 us, a BDP of 57 packets."""
+BDP_PACKETS = {DELAY_US: 27, OTHER_DELAY_US: 57}
+"""Between pods, by link delay in us."""
+
+
+def beta_warning(delay_us: int) -> str:
+    """A warning for notes if a cut by 1 / beta empties queues between pods; else nothing."""
+    bdp, beta = BDP_PACKETS[delay_us], AMP["beta"]
+    if beta_keeps_link_busy(bdp, K, beta):
+        return ""
+    return f", where cuts empty queues, as (BDP + K) / beta = {(bdp + K) / beta:.1f} is above K = {K}"
 
 
 def fat_tree(
@@ -29,6 +39,7 @@ def fat_tree(
     transports: Mapping[str, Mapping[str, Any]],
     traffic: Sequence[Mapping[str, Any]],
     delay_us: int = DELAY_US,
+    ports: int = PORTS,
     stop: Mapping[str, Any] | None = None,
 ) -> Experiment:
     """An experiment in that network with section 5's rates and queues."""
@@ -37,7 +48,7 @@ def fat_tree(
     document: dict[str, Any] = {
         "name": name,
         "duration": duration,
-        "topology": {"kind": "fat-tree", "k": PORTS, "rate": RATE, "delay": f"{delay_us}us"},
+        "topology": {"kind": "fat-tree", "k": ports, "rate": RATE, "delay": f"{delay_us}us"},
         "queues": {"limit": LIMIT, "mark": f"{K} packets"},
         "transports": transports,
         "traffic": traffic,

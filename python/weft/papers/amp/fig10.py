@@ -8,7 +8,8 @@ import polars as pl
 
 from weft import stats
 from weft.papers.amp.coexistence import coexistence
-from weft.papers.amp.settings import SHOWN
+from weft.papers.amp.link_delays import with_stated_delay
+from weft.papers.amp.settings import DELAY_US, SHOWN, STATED_DELAY_US
 from weft.papers.figure import Claim
 from weft.papers.seed_summary import SeedSummary, listed, over_seeds
 from weft.sweep import Case
@@ -28,10 +29,10 @@ PANELS = {1: "a", 4: "b"}
 DCTCP_FLOWS = 4
 ALGORITHMS = ("amp", "xmp", "dcm")
 OTHERS = ("xmp", "dcm")
-DELAYS_US = (2, 5, 8)
-DELAY_US = 5
-"""The link delay of the claims: with 4 flows of 4 subflows of 2 packets and 4 DCTCP flows of 2, 40 packets are under
-way, of which the paper's queue of just more than 20 leaves a BDP of just less than 20."""
+WITHOUT = "amp-without-suppression"
+MORE_FLOWS = 8
+"""Multipath flows of the text's "if the intensity of the syndrome grows"; the paper gives no number."""
+DELAYS_US = (STATED_DELAY_US, DELAY_US, 8)
 ALIKE = 3
 """Packets; lengths that close count as alike."""
 CLOSE = 2
@@ -51,8 +52,8 @@ def cases(scale: Scale) -> list[Case]:
             seed,
         )
         for delay_us in ((DELAY_US,) if scale.quick else DELAYS_US)
-        for m in PANELS
-        for algorithm in ALGORITHMS
+        for m, names in {1: ALGORITHMS, 4: (*ALGORITHMS, WITHOUT), MORE_FLOWS: ALGORITHMS}.items()
+        for algorithm in names
         for seed in range(1, scale.seeds + 1)
     ]
 
@@ -66,10 +67,33 @@ def measure(result: Result) -> pl.DataFrame:
 
 def claims(rows: pl.DataFrame) -> list[Claim]:
     """Section 5.2, "Effectiveness to the minimum window syndrome": the sentences about queues."""
-    a, b = ({name: _percentile(rows, DELAY_US, m, name, 0.5) for name in ALGORITHMS} for m in PANELS)
-    p90 = {name: _percentile(rows, DELAY_US, 1, name, 0.9) for name in ALGORITHMS}
-    above = {name: _above(rows, name, DOUBLE) for name in OTHERS}
-    one_less = {name: _above(rows, name, DOUBLE - 1) for name in OTHERS}
+    claims = _claims(rows, DELAY_US)
+    stated = _claims(rows, STATED_DELAY_US) if STATED_DELAY_US in set(rows["delay_us"]) else []
+    return [*claims, *with_stated_delay(claims, stated)]
+
+
+def plot(rows: pl.DataFrame) -> Plot:
+    """The distributions, the seeds' mean, a panel a number of multipath flows."""
+    from matplotlib.figure import Figure
+
+    plot = Figure(figsize=(8, 3.6), layout="constrained")
+    panels = plot.subplots(1, len(PANELS), sharey=True)
+    for axes, (m, letter) in zip(panels, PANELS.items(), strict=True):
+        _plot_panel(axes, rows.filter(delay_us=DELAY_US, flows=m))
+        axes.set_title(f"({letter}) {m} multipath flow{'s' if m > 1 else ''}, {DCTCP_FLOWS} DCTCP flows")
+    panels[0].set_ylabel("share of time")
+    panels[0].legend(frameon=False)
+    plot.suptitle(f"Figure 10: queue length, links of {DELAY_US} us")
+    return plot
+
+
+def _claims(rows: pl.DataFrame, delay_us: int) -> list[Claim]:
+    a, b = ({name: _percentile(rows, delay_us, m, name, 0.5) for name in ALGORITHMS} for m in PANELS)
+    p90 = {name: _percentile(rows, delay_us, 1, name, 0.9) for name in ALGORITHMS}
+    above = {name: _above(rows, delay_us, name, DOUBLE) for name in OTHERS}
+    one_less = {name: _above(rows, delay_us, name, DOUBLE - 1) for name in OTHERS}
+    more = {name: _percentile(rows, delay_us, MORE_FLOWS, name, 0.5) for name in ALGORITHMS}
+    without = {name: _percentile(rows, delay_us, 4, name, 0.5) for name in (WITHOUT, *OTHERS)}
     return [
         Claim(
             "(a) Without the syndrome the queue lengths of AMP, XMP and DCM are alike",
@@ -91,7 +115,7 @@ def claims(rows: pl.DataFrame) -> list[Claim]:
             listed((name, b[name]) for name in OTHERS),
             all(b[name].mean > DOUBLE for name in OTHERS),
             f"holds when both medians are above 20; {_others(rows, 4)}. All windows sit at their floor there: 40 "
-            "packets, less a BDP of 10, 20 and 29 with links of 2, 5 and 8 us",
+            "packets, less a BDP of 9, 19 and 29 with links of 2, 5 and 8 us",
         ),
         Claim(
             "(b) With XMP and DCM the queue is above 20 packets all the time",
@@ -108,22 +132,23 @@ def claims(rows: pl.DataFrame) -> list[Claim]:
             abs(b["amp"].mean - 12) <= CLOSE and abs(b["amp"].mean - a["amp"].mean) <= ALIKE,
             f"holds when it is within {CLOSE} packets of 12 and within {ALIKE} of (a)'s; {_others(rows, 4)}",
         ),
+        Claim(
+            "(b) Without SSR the three schemes have equally poor queues",
+            "equally poor performance",
+            listed(without.items()),
+            _range(without) <= ALIKE and without[WITHOUT].mean > b["amp"].mean + ALIKE,
+            f"medians; holds when they are within {ALIKE} packets, and AMP's more than {ALIKE} above that with SSR, "
+            f"{b['amp']}",
+        ),
+        Claim(
+            "If the intensity of the syndrome grows, the queue becomes more inflated, and AMP mitigates it better",
+            "more inflated accordingly",
+            f"{MORE_FLOWS} multipath flows: {listed(more.items())}; 4: {listed(b.items())}",
+            all(more[name].mean > b[name].mean + ALIKE and more["amp"].mean < more[name].mean for name in OTHERS),
+            f"medians beside {DCTCP_FLOWS} DCTCP flows; holds when those of XMP and DCM grow by more than {ALIKE} "
+            "packets, and AMP's is below both",
+        ),
     ]
-
-
-def plot(rows: pl.DataFrame) -> Plot:
-    """The distributions, the seeds' mean, a panel a number of multipath flows."""
-    from matplotlib.figure import Figure
-
-    plot = Figure(figsize=(8, 3.6), layout="constrained")
-    panels = plot.subplots(1, len(PANELS), sharey=True)
-    for axes, (m, letter) in zip(panels, PANELS.items(), strict=True):
-        _plot_panel(axes, rows.filter(delay_us=DELAY_US, flows=m))
-        axes.set_title(f"({letter}) {m} multipath flow{'s' if m > 1 else ''}, {DCTCP_FLOWS} DCTCP flows")
-    panels[0].set_ylabel("share of time")
-    panels[0].legend(frameon=False)
-    plot.suptitle(f"Figure 10: queue length, links of {DELAY_US} us")
-    return plot
 
 
 def _percentile(rows: pl.DataFrame, delay_us: int, m: int, algorithm: str, fraction: float) -> SeedSummary:
@@ -132,8 +157,8 @@ def _percentile(rows: pl.DataFrame, delay_us: int, m: int, algorithm: str, fract
     return over_seeds(here, pl.col("packets").filter(reached).min())
 
 
-def _above(rows: pl.DataFrame, algorithm: str, packets: int) -> SeedSummary:
-    here = rows.filter(delay_us=DELAY_US, flows=4, algorithm=algorithm)
+def _above(rows: pl.DataFrame, delay_us: int, algorithm: str, packets: int) -> SeedSummary:
+    here = rows.filter(delay_us=delay_us, flows=4, algorithm=algorithm)
     at_most = pl.col("fraction").filter(pl.col("packets") <= packets).max().fill_null(0)
     return over_seeds(here, 100 * (1 - at_most), "%")
 

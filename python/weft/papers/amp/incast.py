@@ -13,7 +13,7 @@ import polars as pl
 
 from weft.papers.amp.settings import PAPER_FCT_MS, SHOWN, many_to_one, transport, unfinished_ms
 from weft.papers.figure import Table
-from weft.papers.seed_summary import digits
+from weft.papers.seed_summary import digits, listed, over_seeds
 from weft.sweep import Case
 
 if TYPE_CHECKING:
@@ -34,6 +34,9 @@ GAP_US = 50
 INTERVAL_S = 1
 SILENCE_S = 40
 """Simulated after the last round has begun: room for a subflow's RTO to double from 1.5 s four times."""
+LARGE_STD_MS = 1000
+"""The standard deviation of XMP's and DCM's FCT is above this: "above 1 second" of figure 2, whose flows are those of
+figure 8's "1 second"; one rule for both."""
 SLOW_MS = 100
 """Slower than this no flow is without having waited: even 40 flows of 1 MB take 34 ms."""
 
@@ -120,6 +123,12 @@ def mean_ratios(rows: pl.DataFrame, algorithms: Sequence[str], to: str) -> pl.Da
         .group_by("size_kb", "algorithm", "k", maintain_order=True)
         .agg(ratio=(pl.col("fct_ms") / pl.col("base")).mean())
     )
+
+
+def means(rows: pl.DataFrame, algorithms: Sequence[str]) -> str:
+    """The mean FCT of each of the algorithms that `rows` have, for notes; such as "xmp-stall 681 ms (658 to 705)"."""
+    there = [name for name in algorithms if name in set(rows["algorithm"])]
+    return listed((name, over_seeds(rows.filter(algorithm=name), FCT_MEAN, "ms")) for name in there)
 
 
 def table(ratios: pl.DataFrame) -> Table:

@@ -5,8 +5,22 @@ gamma 2, tau 8. The profile `amp-2019` is the transport of the authors' simulato
 
 Sizes in KB are multiples of 1024 bytes, as in the source of that simulator.
 
-The paper says that a link's delay is 2 us. Its "BDP is 20 packets" needs about 5 us, and so do its queue lengths.
-Figures run both and say which their claims use.
+The paper contradicts itself about a link's delay. Section 5 has "a link delay of 2us" for all simulations, and section
+3.2 "in our setup, BDP is 20 packets". With full packets of 1,462 bytes on the wire, a BDP of 20 packets takes links of
+5 us; links of 2 us have 9 packets. `DELAY_US` is one reading for all figures of the topologies of figures 1 and 5.
+Three sentences support 5 us, and they were read before the runs:
+
+- The BDP of 20 packets itself.
+- "The condition begins to hold when the setting has 3-4 subflows ... and 8 DCTCP flows" with 30 to 32 packets in
+  flight, that is above BDP + K = 30. With links of 2 us it is 19, which two subflows exceed.
+- Four multipath flows double the median queue of figure 10. Their 40 packets less 20 in flight are 20; less 9 they
+  are 31.
+
+Every figure of these topologies shows its claims with links of 2 us as well. The fat-tree has no sentence but section
+5's, so its figures use 2 us.
+
+K counts the packets that wait, without the one being sent, as in the source of that simulator. The example of section
+3.2 counts the packet being sent: "the 5th packet" finds a queue equal to K = 4. In that count its K = 4 is 3 here.
 """
 
 from __future__ import annotations
@@ -23,6 +37,10 @@ if TYPE_CHECKING:
 
 RATE = "10Gbps"
 RATE_BPS = 10e9
+DELAY_US = 5
+"""Delay of a link, in us, for the claims about the topologies of figures 1 and 5."""
+STATED_DELAY_US = 2
+"""The delay that section 5 states, in us; those claims are shown with it as well."""
 LIMIT = "100 packets"
 K = 10
 TOLERANCE = 0.15
@@ -73,6 +91,11 @@ TRANSPORTS: dict[str, dict[str, Any]] = {
 }
 
 
+def beta_keeps_link_busy(bdp_packets: float, mark: float, beta: float) -> bool:
+    """Section 4.2's rule for beta, (BDP + K) / beta <= K: whether a cut leaves packets in the queue."""
+    return (bdp_packets + mark) / beta <= mark
+
+
 @dataclass(frozen=True)
 class Shown:
     """How an algorithm looks in a plot."""
@@ -111,10 +134,11 @@ def many_to_one(
     probes: Sequence[Mapping[str, Any]] = (),
     mark: int = K,
     host_jitter: str = "0s",
+    rate: str = RATE,
 ) -> Experiment:
     """Figure 1: `senders` hosts, a switch, a receiver; K is `mark` packets. The bottleneck is the link s0->r0."""
     return _experiment(
-        {"kind": "many-to-one", "senders": senders},
+        {"kind": "many-to-one", "senders": senders, "rate": rate},
         name,
         delay_us,
         duration=duration,
@@ -149,7 +173,7 @@ def _experiment(topology: Mapping[str, Any], name: str, delay_us: int, *, mark: 
     return Experiment.model_validate(
         {
             "name": name,
-            "topology": {**topology, "rate": RATE, "delay": f"{delay_us}us"},
+            "topology": {"rate": RATE, **topology, "delay": f"{delay_us}us"},
             "queues": {"limit": LIMIT, "mark": f"{mark} packets"},
             **parts,
         }
