@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from generate_claims import RESULTS, is_quick, result
+from generate_claims import RESULTS, count_table, is_quick, result, verdict
 from weft.papers import FIGURES
 from weft.papers.figure import Scale
 from weft.papers.paper import title
@@ -16,11 +16,8 @@ if TYPE_CHECKING:
 INDEX = "claims.md"
 MAX_PARTS_IN_A_LINE = 2
 """Measured values that are not shown as a list."""
-VERDICTS = {True: "holds", False: "does not hold", None: "no verdict"}
 BLOCKS = {True: "success", False: "failure", None: "info"}
 """The admonition of each verdict."""
-OPTIONAL = {"kind": "Kind", "origin": "Source of the paper's number", "cause": "Cause"}
-"""Fields of a claim that its document may lack, with the words that introduce them."""
 
 PAGE = """\
 ---
@@ -32,6 +29,7 @@ INTRODUCTION = """\
 # Claims of the papers
 
 These pages list the statements of the papers, what Weft measured, and how `weft reproduce PAPER` judges each claim.
+[All figures](validation/figures.md) explains kinds, origins and causes, and counts statements by them.
 A number is the mean over the seeds, with the lowest and the highest value in brackets. "Seeds alone" counts the seeds
 whose own number would have the verdict "holds". If a claim does not hold, "Why" gives the best explanation found.
 
@@ -81,6 +79,8 @@ def _paper(paper: str) -> Iterator[str]:
     documents = _documents(paper)
     yield f"# {title(paper)}\n"
     yield f"{_hold(documents)} claims hold. [All papers](../{INDEX}) explains the fields of a claim.\n"
+    yield from count_table({"": documents})
+    yield ""
     quick = [f"`{document['figure']}`" for document in documents if is_quick(document)]
     if quick:
         yield f"Only the quick version has been run of {', '.join(quick)}.\n"
@@ -103,17 +103,26 @@ def _figure(document: dict[str, Any]) -> Iterator[str]:
 def _claim(claim: dict[str, Any]) -> Iterator[str]:
     yield f'!!! {BLOCKS[claim["holds"]]} "{_text(claim["claim"])}"\n'
     alone = f" (seeds alone: {sum(claim['by_seed'])} of {len(claim['by_seed'])})" if claim["by_seed"] else ""
-    yield from _field("Verdict", f"{VERDICTS[claim['holds']]}{alone}")
+    yield from _field("Verdict", f"{verdict(claim)}{alone}")
+    yield from _field("Statement", _statement(claim))
     yield from _field("Paper", claim["paper"])
     yield from _field("Measured", claim["measured"])
-    for name, words in OPTIONAL.items():
-        yield from _field(words, str(claim.get(name) or ""))
+    if claim["cause"] is not None:
+        yield from _field("Cause", f"{claim['cause']['kind']}. {claim['cause']['text']}")
     yield from _field("Why", claim["note"])
     if table := claim.get("table"):
         yield f"    {_row(table['columns'])}"
         yield f"    |{'---|' * len(table['columns'])}"
         yield from (f"    {_row(row)}" for row in table["rows"])
         yield ""
+
+
+def _statement(claim: dict[str, Any]) -> str:
+    """The origin of the statement, its sentence, and how its reading was fixed."""
+    sentence = f', "{claim["sentence"]}"' if claim["sentence"] else ""
+    day = f", reading of {claim['fixed']}" if claim["fixed"] else ""
+    fitted = f", fitted to a run: {', '.join(claim['fitted'])}" if claim["fitted"] else ""
+    return f"{claim['origin']}{sentence}{day}{fitted}"
 
 
 def _field(name: str, text: str) -> Iterator[str]:

@@ -578,6 +578,8 @@ def _print_result(result: PaperResult, folder: Path) -> None:
         for claim in figure["claims"]:
             parts = {"": claim["claim"], "paper": claim["paper"], "measured": claim["measured"], "note": claim["note"]}
             verdict = {True: "holds", False: "DOES NOT HOLD", None: "measured"}[claim["holds"]]
+            if claim["cause"] is not None:
+                parts["cause"] = f"{claim['cause']['kind']}: {claim['cause']['text']}"
             terminal.print_paragraph(verdict, parts)
             if claim["table"] is not None:
                 terminal.print_table("", claim["table"]["columns"], claim["table"]["rows"])
@@ -593,6 +595,10 @@ def _print_result(result: PaperResult, folder: Path) -> None:
         for figure in result.done
     ]
     terminal.print_table("", columns, rows)
+    for count in result.counts:
+        causes = ", ".join(f"{kind or 'without a cause'} {number}" for kind, number in count.causes.items())
+        rest = f"; {count.fail} do not: {causes}" if count.fail else ""
+        terminal.print_line(f"Statements of origin {count.origin}: {count.hold} of {count.judged} hold{rest}")
     terminal.print_line(f"Open {folder / 'index.html'} in a browser; plots, tables and claims are in the same folder.")
 
 

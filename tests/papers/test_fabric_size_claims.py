@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import polars as pl
 import pytest
 
 from weft.papers.beyond import fabric_size
 from weft.papers.figure import Scale
+from weft.papers.paper import find_figures
 from weft.papers.reproduce import judge
-
-if TYPE_CHECKING:
-    from weft.papers.figure import FigureModule
 
 NEEDED, SLOWEST = range(2)
 
@@ -48,8 +44,8 @@ def test_nothing_is_claimed_and_all_is_told() -> None:
 
 
 def test_no_verdict_by_seed_where_there_is_none() -> None:
-    module: FigureModule = fabric_size  # type: ignore[assignment]
-    assert [claim.by_seed for claim in judge(module, table(ALL))] == [(), ()]
+    [figure] = find_figures("beyond/fabric-size")
+    assert [claim.by_seed for claim in judge(figure, table(ALL))] == [(), ()]
 
 
 def test_a_gap_below_what_reaches_the_target_is_told() -> None:

@@ -99,7 +99,6 @@ def test_plot_has_a_panel_a_topology() -> None:
 def test_seeds_without_slow_links_have_no_verdict_about_them() -> None:
     rows = table().filter((pl.col("kind") != "slow") | (pl.col("seed") == 1))
     [figure] = find_figures("beyond/failures")
-    module = figure.module()
-    by_seed = [len(claim.by_seed) for claim in judge(module, rows)]
+    by_seed = [len(claim.by_seed) for claim in judge(figure, rows)]
     assert by_seed == [2, 2, 2, 1, 2]
     failures.plot(rows)

@@ -1,7 +1,7 @@
 """Figure 3 of AMP's paper, exactly: windows of one packet, no propagation delay, a marking threshold of 4 packets.
 
-In the figure all windows stay at one packet. The paper's example says "a new arriving packet finds the queue length is
-always equal to K, meaning that it is the 5th packet in the queue", so its queue counts the packet that is being sent.
+In the figure all windows stay at one packet. The text says that a packet which finds a queue of K = 4 is "the 5th
+packet in the queue". With 5 flows, its queue therefore counts the packet that is being sent.
 Weft's threshold counts the packets that wait, as the authors' simulator does: the paper's K = 4 is 3 here.
 """
 

@@ -20,8 +20,8 @@ def table(
     Args:
         ratio_a: By number of subflows, panel (a).
         ratio_b: Panel (b).
-        min1: With a floor of 1, beside 1 and beside 4 XMP flows.
-        many: Beside 16 DCTCP flows.
+        min1: With a floor of 1, and 1 or 4 XMP flows.
+        many: With 16 DCTCP flows.
         others: DCM, 10 ms, and links of 1 Gbps.
     """
     dcm, short, slow = others

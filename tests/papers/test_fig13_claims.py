@@ -48,7 +48,7 @@ def table(
 
 
 def swapped(fct_ms: float) -> pl.DataFrame:
-    """The table of one seed, with short flows by the multipath protocols beside long DCTCP flows."""
+    """The table of one seed, with short flows by the multipath protocols and long DCTCP flows."""
     rows = table(BODY_MS, TAIL_MS, GBPS, USED, quick=True)
     base = rows.filter(algorithm="dctcp", seed=1)
     value = pl.when(what="fct_ms").then(pl.col("value") * fct_ms).otherwise("value")

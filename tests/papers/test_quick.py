@@ -15,7 +15,8 @@ from tests.papers import snapshots
 from weft.api import registry
 from weft.exit_codes import MISSING
 from weft.papers import FIGURES
-from weft.papers.figure import EQUATIONS
+from weft.papers.figure import CLAIM_PARTS, EQUATIONS
+from weft.papers.statement import OWN
 
 DETERMINISTIC = {level["name"] for level in registry()["levels"] if level["deterministic"]} | {EQUATIONS}
 MEASURED = {figure.name for figure in FIGURES if figure.level not in DETERMINISTIC}
@@ -62,7 +63,7 @@ def test_document(figure: str, folder: Path, document: Any) -> None:
     assert document["seeds"] == (figure not in CALCULATED)
     assert len(document["claims"]) > 0
     for claim in document["claims"]:
-        assert list(claim) == ["claim", "paper", "measured", "holds", "note", "by_seed", "table"]
+        assert list(claim) == [*CLAIM_PARTS, "table", *OWN.document(holds=None)]
         assert claim["holds"] in (True, False, None)
         assert claim["table"] is None or all(
             len(row) == len(claim["table"]["columns"]) for row in claim["table"]["rows"]

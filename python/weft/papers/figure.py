@@ -6,6 +6,8 @@ import importlib
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
+from weft.papers.statement import OWN, Statement
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -45,6 +47,10 @@ class Table:
     """Cells in words, as many in each row as there are headings."""
 
 
+CLAIM_PARTS = ("claim", "paper", "measured", "holds", "note", "by_seed")
+"""Fields of a claim's document that the figure's module and its runs give."""
+
+
 @dataclass(frozen=True)
 class Claim:
     """One statement of a paper beside what was measured."""
@@ -63,10 +69,14 @@ class Claim:
     """The verdict of each seed alone, in the order of the seeds. A figure's module leaves it empty."""
     table: Table | None = None
     """The numbers that `measured` summarises, if there are many."""
+    statement: Statement = OWN
+    """The statement that the claim judges. A figure's module leaves it empty."""
 
     def document(self) -> dict[str, Any]:
         """For JSON."""
-        return asdict(self)
+        parts = {name: getattr(self, name) for name in CLAIM_PARTS}
+        table = None if self.table is None else asdict(self.table)
+        return parts | {"table": table} | self.statement.document(self.holds)
 
 
 class FigureModule(Protocol):

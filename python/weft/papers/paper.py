@@ -13,6 +13,7 @@ from weft import _weft, papers
 from weft.errors import UsageError
 from weft.exit_codes import MISSING, describe
 from weft.html_pages import render
+from weft.papers.counts import Count, count
 from weft.papers.reproduce import TABLE, file_name, reproduce
 
 if TYPE_CHECKING:
@@ -47,14 +48,20 @@ class PaperResult:
         ended = {it["figure"] for it in (*self.done, *self.failed, *self.skipped)}
         return [figure.name for figure in self.figures if figure.name not in ended]
 
+    @property
+    def counts(self) -> list[Count]:
+        """The statements of these figures by origin."""
+        return count(self.done)
+
     def document(self, folder: Path) -> dict[str, Any]:
         """For JSON, with the paths of the files in `folder`: one figure's document, or all documents of a paper."""
         about = {"version": _weft.__version__, "page": str(folder / "index.html")}
         figures = [
             it | {kind: [str(folder / name) for name in it[kind]] for kind in ("tables", "plots")} for it in self.done
         ]
+        by_origin = {"by_origin": [it.document() for it in self.counts]}
         if self.name == self.figures[0].name:
-            return figures[0] | about
+            return figures[0] | about | by_origin
         claims = [claim for it in figures for claim in it["claims"]]
         return {
             "paper": self.name,
@@ -63,6 +70,7 @@ class PaperResult:
             "seconds": round(self.seconds, 1),
             "claims": sum(claim["holds"] is not None for claim in claims),
             "hold": sum(claim["holds"] is True for claim in claims),
+            **by_origin,
             "figures": figures,
             "failed": self.failed,
             "skipped": self.skipped,

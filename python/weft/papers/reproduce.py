@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING, Any
 
 from weft.output import new_file
 from weft.papers.figure import EQUATIONS
+from weft.papers.statement import Kind, statement
 from weft.sweep import run_cases
 
 if TYPE_CHECKING:
@@ -17,7 +19,7 @@ if TYPE_CHECKING:
     import polars as pl
     from matplotlib.figure import Figure as Plot
 
-    from weft.papers.figure import Claim, Figure, FigureModule, Scale
+    from weft.papers.figure import Claim, Figure, Scale
 
 TABLE = "parquet"
 PLOTS = ("png", "pdf")
@@ -30,6 +32,8 @@ class Reproduction:
     figure: Figure
     scale: str
     """The size of the run, in words."""
+    date: date
+    """The day of the runs, UTC."""
     seconds: float
     """Wall-clock seconds the runs took."""
     rows: pl.DataFrame
@@ -50,6 +54,7 @@ class Reproduction:
             "title": self.figure.title,
             "caption": self.caption,
             "scale": self.scale,
+            "date": self.date.isoformat(),
             "seeds": _seeds(self.rows),
             "seconds": round(self.seconds, 1),
             "claims": [claim.document() for claim in self.claims],
@@ -72,7 +77,7 @@ def reproduce(
         KeyboardInterrupt: Ctrl-C; nothing is left behind.
     """
     module = figure.module()
-    begun = time.monotonic()
+    begun, today = time.monotonic(), datetime.now(UTC).date()
     if figure.level == EQUATIONS:
         rows, words = module.rows(), "by equations"
     else:
@@ -82,15 +87,24 @@ def reproduce(
     with new_file(folder / file_name(figure, TABLE)) as table:
         rows.write_parquet(table)
     caption = (module.plot.__doc__ or figure.title).partition("\n")[0]
-    return Reproduction(figure, words, seconds, rows, judge(module, rows), module.plot(rows), caption)
+    return Reproduction(figure, words, today, seconds, rows, judge(figure, rows), module.plot(rows), caption)
 
 
-def judge(module: FigureModule, rows: pl.DataFrame) -> list[Claim]:
-    """The claims judged by the rows of all seeds and, if there are several, by each seed alone."""
+def judge(figure: Figure, rows: pl.DataFrame) -> list[Claim]:
+    """Returns the claims judged by the rows of all seeds and, if there are several, by each seed alone."""
+    module = figure.module()
     claims = module.claims(rows)
     by_seed = [part for _, part in rows.group_by("seed", maintain_order=True)] if _seeds(rows) > 1 else []
     alone = [{claim.claim: claim.holds for claim in module.claims(part)} for part in by_seed]
-    return [replace(it, by_seed=tuple(_verdicts(it, alone))) for it in claims]
+    return [with_statement(figure.name, replace(it, by_seed=tuple(_verdicts(it, alone)))) for it in claims]
+
+
+def with_statement(figure: str, claim: Claim) -> Claim:
+    """Returns the claim with its statement; a claim that is only shown loses its verdict."""
+    behind = statement(figure, claim.claim)
+    if behind.kind is Kind.SHOWN:
+        return replace(claim, statement=behind, holds=None, by_seed=())
+    return replace(claim, statement=behind)
 
 
 def _verdicts(claim: Claim, alone: list[dict[str, bool | None]]) -> Iterator[bool]:

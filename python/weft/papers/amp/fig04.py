@@ -1,7 +1,7 @@
 """Figure 4 (section 3.2): the minimum window syndrome, DCTCP flows beside one XMP flow on one bottleneck.
 
 The text's variants, whose graphs are omitted there, are panels of their own: "min1" with cwnd_min = 1, "many" with 2
-subflows beside 16 DCTCP flows, "dcm", "10ms" and "1gbps". Links of 1 Gbps have the delay of the authors' simulator,
+subflows and 16 DCTCP flows, "dcm", "10ms" and "1gbps". Links of 1 Gbps have the delay of the authors' simulator,
 56 us, with which the RTT is section 4.2's 250 us and the BDP 20 packets.
 """
 
@@ -44,9 +44,9 @@ QUICK = f"{QUICK_SECONDS} s simulated instead of {SECONDS:.0f} s"
 DELAYS_US = (STATED_DELAY_US, DELAY_US, 8)
 """The two readings of `settings`, and one with a larger BDP."""
 BDP_PACKETS = {2: 8.9, 5: 19.1, 8: 29.4}
-"""By link delay in us: 4 links and 2 times 1.17 us for a full packet of 1,462 bytes, and 2 times 34 ns for its ACK."""
+"""The BDP by link delay in us: 4 links, 2 times 1.17 us for a full packet of 1,462 bytes, 2 times 34 ns for its ACK."""
 SLOW_DELAY_US = 56
-"""Of the links of 1 Gbps."""
+"""Delay of the links of 1 Gbps."""
 SUBFLOWS_A = tuple(range(2, 9))
 """(a): r beside 8 DCTCP flows, K = 10."""
 DCTCP_FLOWS_B = (2, 4, 6, 8, 10, 12, 14, 16)
@@ -213,10 +213,10 @@ def _claims(rows: pl.DataFrame, delay_us: int) -> list[Claim]:
         Claim(
             "2 subflows: the problem recurs with 16 DCTCP flows",
             "at least about 16 DCTCP flows",
-            f"{sixteen} beside 16 DCTCP flows, {a[2]} beside 8",
+            f"{sixteen} with 16 DCTCP flows, {a[2]} with 8",
             sixteen.mean >= UNFAIR > a[2].mean,
-            f"XMP's goodput over the mean of the DCTCP flows'; holds when it is at least {UNFAIR} beside 16 and less "
-            "beside 8",
+            f"XMP's goodput over the mean of the DCTCP flows'; holds when it is at least {UNFAIR} with 16 and less "
+            "with 8",
         ),
         Claim(
             "The syndrome gives multipath flows 2 to 5 times the throughput of single-path flows",

@@ -193,7 +193,7 @@ def _apart(rows: pl.DataFrame, m: int, n: int) -> float:
 def _aggravates(rows: pl.DataFrame) -> Claim:
     one, four = ({a: _jain(rows, a, m, 4) for a in MULTIPATH} for m in (1, 4))
     return Claim(
-        "More multipath flows aggravate the unfairness even beside few DCTCP flows",
+        "More multipath flows aggravate the unfairness even with few DCTCP flows",
         "4 DCTCP flows: (c) less fair than (a)",
         f"1 multipath flow {listed(one.items())}; 4 {listed(four.items())}",
         all(four[a].mean < one[a].mean - NEAR for a in ("xmp", "dcm")),

@@ -100,7 +100,7 @@ def claims(rows: pl.DataFrame) -> list[Claim]:
     return [
         Claim(
             "(a) Short flows achieve the best FCT when AMP and XMP are used for long flows",
-            "best beside AMP and XMP",
+            "best with AMP and XMP",
             fct,
             all(
                 max(fcts[name].mean for name in ("amp", "xmp")) < min(fcts[name].mean for name in ("dcm", "dctcp"))
@@ -209,7 +209,7 @@ def _judged(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _swapped(rows: pl.DataFrame) -> list[Claim]:
-    """Short flows by a multipath protocol beside long DCTCP flows; nothing if that was not run."""
+    """Short flows by a multipath protocol and long DCTCP flows; nothing if that was not run."""
     swapped = rows.filter(pl.col("short") != "dctcp")
     if swapped.is_empty():
         return []

@@ -171,7 +171,7 @@ def _percentile(rows: pl.DataFrame, percent: int, algorithm: str) -> Claim:
         cut = "; with times between flows in whole milliseconds and one seed "
         cut += str(_fct(rows.filter(seed=rows["seed"].min()), percent, algorithm, STARTS[1]))
     return Claim(
-        f"The {percent}th percentile of short flows' FCT beside long flows by {SHOWN[algorithm].label}",
+        f"The {percent}th percentile of short flows' FCT with long flows by {SHOWN[algorithm].label}",
         f"{paper} ms",
         str(measured),
         measured.near(paper, TOLERANCE),

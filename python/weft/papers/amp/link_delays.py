@@ -1,4 +1,4 @@
-"""The claims of a figure with the link delay that section 5 states, beside those with the delay of `settings`."""
+"""The claims of a figure with the link delay that section 5 states, compared with those judged."""
 
 from __future__ import annotations
 

@@ -94,7 +94,7 @@ def claims(rows: pl.DataFrame) -> list[Claim]:
     amp, xmp = worked.filter(algorithm="amp"), worked.filter(algorithm="xmp")
     claims = [
         Claim(
-            "8 DCTCP flows beside 1 XMP flow of 4 subflows: XMP takes several times a DCTCP flow's goodput",
+            "8 DCTCP flows and 1 XMP flow of 4 subflows: XMP takes several times a DCTCP flow's goodput",
             "2.3 at 10 Gbps (figure 4)",
             _each(xmp["ratio"]),
             bool((xmp["ratio"] > UNFAIR).all()),
@@ -102,7 +102,7 @@ def claims(rows: pl.DataFrame) -> list[Claim]:
             f"{_beside(runs, 'xmp', 1, 8)}",
         ),
         Claim(
-            "8 DCTCP flows beside 1 AMP flow: AMP takes its fair share",
+            "8 DCTCP flows and 1 AMP flow: AMP takes its fair share",
             "fair",
             f"{_each(amp['ratio'])}; Jain's index {_each(amp['jain'])}",
             bool(amp["ratio"].is_between(*FAIR).all() and (amp["jain"] >= JAIN).all()),
@@ -170,7 +170,7 @@ def _few(runs: pl.DataFrame, few: pl.DataFrame) -> Claim:
     shares = "; ".join(f"{n} DCTCP flows: {_each(few.filter(dctcp=n)['ratio'])}" for n in (2, 4))
     beside = "; ".join(_beside(runs, "amp", 1, n) for n in (2, 4))
     return Claim(
-        "2 and 4 DCTCP flows beside 1 AMP flow: AMP takes its fair share",
+        "2 and 4 DCTCP flows and 1 AMP flow: AMP takes its fair share",
         "fair",
         shares,
         bool(few["ratio"].is_between(*FAIR).all()),
@@ -189,7 +189,7 @@ def _mended(runs: pl.DataFrame) -> Claim:
         for name in ("amp", MENDED)
     }
     return Claim(
-        "With dctcp_cut AMP takes its fair share beside 2, 4 and 8 DCTCP flows (not the paper's algorithm)",
+        "With dctcp_cut AMP takes its fair share with 2, 4 and 8 DCTCP flows (not the paper's algorithm)",
         "fair",
         "; ".join(f"{n} DCTCP flows: {_each(linux.filter(dctcp=n)['ratio'])}" for n in FEW_DCTCP),
         bool(linux["ratio"].is_between(*FAIR).all()),

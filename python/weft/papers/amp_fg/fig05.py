@@ -2,8 +2,8 @@
 
 "8 servers as the senders and one server as the receiver ..., in which 10 subflows are synchronously sent" has two
 readings: 10 subflows of each sender, 80 in all, or 10 in all, six senders with one and two with two. The claims are
-judged by 10 in all: 80 subflows with windows of one packet have 72 packets more in flight than the links hold, so that
-the paper's queue "from 0 to K" of a buffer of 100 is impossible. Both are run. K is a fifth of the buffer, since the
+judged by 10 in all. With windows of one packet, 80 subflows have 72 packets more in flight than the links hold. The
+paper's queue "from 0 to K" is then impossible with a buffer of 100. Both are run. K is a fifth of the buffer, since the
 paper does not give it. Lengths are those after slow start.
 """
 

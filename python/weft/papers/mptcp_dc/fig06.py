@@ -224,7 +224,7 @@ def _consistent(rows: pl.DataFrame) -> Claim:
     lowest = min(loads, key=lambda cell: loads[cell].mean)
     above = all(loads[cell].mean > _of(rows, "scheduler", *cell).mean for cell in PAPER)
     return Claim(
-        "Multipath TCP consistently obtains high throughput beside host-limited flows",
+        "Multipath TCP consistently obtains high throughput with host-limited flows",
         "consistently high",
         f"at least {loads[lowest]} of the most, without host-limited flows {whole}",
         above and loads[lowest].mean >= HIGH * whole.mean,

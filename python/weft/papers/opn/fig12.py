@@ -160,7 +160,7 @@ def _of_reading(rows: pl.DataFrame, reading: str) -> Claim:
     plain = [_jain(rows, PLAIN, cc, n).mean for cc, n in found]
     least = min(it.mean for it in found.values())
     return Claim(
-        f"Jain's index of OPN beside TCP is above {FAIR}, {reading}",
+        f"Jain's index of OPN and TCP is above {FAIR}, {reading}",
         f"above {FAIR}",
         f"{digits(least)} to {digits(max(it.mean for it in found.values()))}",
         least > FAIR,

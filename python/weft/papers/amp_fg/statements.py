@@ -1,0 +1,159 @@
+"""The statements of Ye et al. (2019) that the claims of `amp-fg` judge."""
+
+from __future__ import annotations
+
+from datetime import date
+
+from weft.papers import sums
+from weft.papers.statement import Contradiction, Differs, NotStated, Open, Statement
+
+FIXED = date(2026, 11, 22)
+FIXED_AGAIN = date(2026, 11, 24)
+
+SENDERS = NotStated(
+    "the number of senders and the round-trip time of the testbed",
+    "windows of 8 subflows at XMP's floor of 2 packets, 16 for each sender, below BDP + K = 28: one sender, or a "
+    "longer "
+    "round-trip time. With the 8 senders here the queue stands at the floor of the windows",
+)
+LARGE = Contradiction(
+    '"the reduction of FCT" of objects that share one link against fair sharing', sums.fair_sharing_large
+)
+SMALL = Contradiction(
+    '"the reduction of FCT" of objects that share one link against fair sharing', sums.fair_sharing_small
+)
+RTOS = NotStated(
+    "the buffer of section V.B and the first slow-start threshold",
+    "a network in which few objects of LIA and MMPTCP wait for RTOs of 200 ms, which more than half of them do here",
+)
+XMP = Open(
+    "AMP-FG is above DCTCP and LIA, and 4.5 to 7 % below XMP. With ns-3's rounds, which have one packet more, XMP has "
+    "0.722 and AMP-FG 0.685 instead of 0.733 and 0.680 (20 MB, 8 subflows, one seed), which is a part of it"
+)
+S_CUTS = '"the weight ratio" of the text and figure 4 against equation (5)'
+
+
+def _said(sentence: str, cause: Contradiction | Differs | NotStated | Open | None = None) -> Statement:
+    return Statement(sentence=sentence, fixed=FIXED, cause=cause)
+
+
+FCT = "compared with other four algorithms, AMP has the least flow completion time for both small and large flows"
+BELOW = "AMP achieves the reduction of FCT by {}%, {}%, {}% and {}% compared with DCTCP, MMPTCP, LIA-4, and XMP-4"
+SMALL_SAID = BELOW.format(8.9, 26.2, 19.5, 16.3)
+LARGE_SAID = BELOW.format(21.2, 38.3, 24.9, 12.8)
+OSCILLATION = "the oscillations frequency of queue length is accelerated and the amplitude becomes larger"
+LIA_SAID = "The buffer size of LIA fluctuates from 0 to 100"
+K_SAID = "XMP and AMP can effectively control the buffer size changing from 0 to K"
+LOWER_SAID = "AMP can ... control buffer size occupation to be lower"
+SIMILAR = "The similar results of large buffer size"
+
+STATEMENTS: dict[str, dict[str, Statement]] = {
+    "amp-fg/fig02": {
+        "With 8 subflows instead of 4 the queue oscillates faster": _said(OSCILLATION, SENDERS),
+        "With 8 subflows instead of 4 the amplitude becomes larger": _said(OSCILLATION),
+        "The oscillation of single path TCP is smaller than that of MPTCP": _said(
+            "Compared with MPTCP, the queue length oscillation of the single path TCP is smaller", SENDERS
+        ),
+        "The oscillation becomes larger as subflows increase from 4 to 8": _said(
+            "the magnitude of oscillation becomes larger as the number of subflows increases from 4 to 8"
+        ),
+    },
+    "amp-fg/fig04": {
+        "Scenario 1, the last packet is marked: AMP-FG's window of 4 becomes 2": _said(
+            "AMP sender reduces the congestion window to 2 in the 3rd RTT",
+            Contradiction(S_CUTS, sums.amp_fg_first_scenario),
+        ),
+        "Scenario 2, the first packet is marked: AMP-FG's window of 4 becomes 4": _said(
+            "AMP sender does not reduce the congestion window due to the small weight of the first packet",
+            Contradiction("figure 4(d) against every rule of the text", sums.amp_fg_second_scenario),
+        ),
+        "Scenario 3, two packets in a row are marked: AMP-FG's window of 4 becomes 1": _said(
+            "AMP sender decreases the congestion window to 1", Contradiction(S_CUTS, sums.amp_fg_third_scenario)
+        ),
+        "Scenario 1, the last packet is marked: XMP's window of 4 becomes 3": _said(
+            "XMP decreases its congestion window to 3 according to the ratio of marked packets"
+        ),
+        "Scenario 2, the first packet is marked: XMP's window of 4 becomes 3": _said(
+            "XMP changes the congestion window to 3"
+        ),
+        "Scenario 3, two packets in a row are marked: XMP's window of 4 becomes 2": _said(
+            "XMP decreases the congestion window by half according to the ratio of marked packets"
+        ),
+        "AMP-FG cuts more for a mark on the last packet than for one on the first": _said(
+            "AMP can detect more accurate congestion conditions according to the different weight of packet"
+        ),
+        "AMP-FG cuts more than XMP when the last packets are marked, scenarios 1 and 3": _said(
+            "AMP deals with the most recent marked packet in a more active manner compared with XMP",
+            Contradiction("figure 4 against equation (5)", sums.amp_fg_cuts_less),
+        ),
+    },
+    "amp-fg/fig05": {
+        f"{figure}: {claim}": Statement(sentence=sentence, fixed=FIXED_AGAIN, cause=cause)
+        for figure, lia, said in (
+            (
+                "Figure 5, buffer of 100",
+                Contradiction(
+                    '"fluctuates from 0" against "reduces the congestion window by half"', sums.lia_queue_100
+                ),
+                (LIA_SAID, K_SAID, LOWER_SAID),
+            ),
+            (
+                "Figure 6, buffer of 500",
+                Contradiction(
+                    '"fluctuates from 0" against "reduces the congestion window by half"', sums.lia_queue_500
+                ),
+                (SIMILAR, SIMILAR, SIMILAR),
+            ),
+        )
+        for claim, sentence, cause in (
+            ("LIA's queue fluctuates between empty and full", said[0], lia),
+            (
+                "XMP and AMP-FG keep the queue between 0 and K",
+                said[1],
+                NotStated("the marking threshold K, here 20 for a buffer of 100", "25 or more"),
+            ),
+            ("AMP-FG keeps the queue lower than XMP", said[2], None),
+        )
+    },
+    "amp-fg/fig07": {
+        "Between 10 KB and 1 MB, AMP-FG has the least FCT": _said(FCT, SMALL),
+        "Between 10 KB and 1 MB, AMP-FG's FCT is 8.9 % below that of DCTCP": _said(SMALL_SAID, SMALL),
+        "Between 10 KB and 1 MB, AMP-FG's FCT is 26.2 % below that of MMPTCP": _said(SMALL_SAID, RTOS),
+        "Between 10 KB and 1 MB, AMP-FG's FCT is 19.5 % below that of LIA": _said(SMALL_SAID, RTOS),
+        "Between 10 KB and 1 MB, AMP-FG's FCT is 16.3 % below that of XMP": _said(SMALL_SAID, SMALL),
+        "Above 100 MB, AMP-FG has the least FCT": _said(FCT, LARGE),
+        "Above 100 MB, AMP-FG's FCT is 21.2 % below that of DCTCP": _said(LARGE_SAID, LARGE),
+        "Above 100 MB, AMP-FG's FCT is 38.3 % below that of MMPTCP": _said(LARGE_SAID, LARGE),
+        "Above 100 MB, AMP-FG's FCT is 24.9 % below that of LIA": _said(LARGE_SAID, LARGE),
+        "Above 100 MB, AMP-FG's FCT is 12.8 % below that of XMP": _said(LARGE_SAID, LARGE),
+    },
+    "amp-fg/fig08": {
+        "With more subflows all MPTCP protocols get a higher throughput": _said(
+            "With increasing of the number of subflows, all MPTCP protocols get the higher network throughput",
+            NotStated(
+                "the first slow-start threshold and the buffer",
+                "a setting in which LIA with 8 subflows hardly times out; here 92 % of its flows do, and its goodput "
+                "falls from 0.613 with 4 subflows to 0.48",
+            ),
+        ),
+        "Beyond a certain number of subflows the throughput increases slowly": _said(
+            "when the number of subflows exceeds a certain value, the network throughput increases slowly"
+        ),
+        "Under the same number of subflows AMP-FG has the highest throughput": _said(
+            "Under the same number of subflows, AMP achieves the highest network throughput", XMP
+        ),
+        "With only 2 subflows AMP-FG is 1.4 % above MMPTCP": _said(
+            "Even for only two subflows, AMP increases the network throughput by 1.4% compared to MMPTCP",
+            NotStated(
+                "MMPTCP's number of subflows, and the buffer",
+                "MMPTCP within 5 % of AMP-FG's 2 subflows; it is 39.6 % below with 2 subflows and 28.1 % with 8",
+            ),
+        ),
+        "AMP-FG's throughput is 10 % to 35 % above that of DCTCP, LIA and XMP": _said(
+            "Compared with DCTCP, LIA and XMP, AMP achieves 10%-35% higher throughput", XMP
+        ),
+        "AMP-FG needs fewer subflows for a similar throughput": _said(
+            "When achieving the similar throughput, AMP needs less subflows", XMP
+        ),
+    },
+}

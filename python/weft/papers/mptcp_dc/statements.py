@@ -1,0 +1,229 @@
+"""The statements of Raiciu et al. (2010) that the claims of `mptcp-dc` judge."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import date
+from typing import TYPE_CHECKING
+
+from weft.papers import sums
+from weft.papers.statement import Contradiction, Differs, NotStated, Open, Origin, Statement
+
+if TYPE_CHECKING:
+    from weft.papers.statement import Cause
+
+FIXED = date(2026, 11, 22)
+FIXED_ON_LINUX = date(2026, 11, 21)
+
+FIRST_FIT = (
+    "first fit by Hedera's text: a large flow without room stays on its random path. The public simulator of the "
+    "authors "
+    "counts flows and always gives a large flow the least allocated path; that is not implemented"
+)
+LARGEST_FLOWS = NotStated(
+    'the largest flows of "the VL2 dataset"',
+    "sizes with which large flows take around a second, as the text says; here they take 3.14 s at the median, because "
+    "the last 1 % of the sizes lies between 97 and 973 MB",
+)
+RECOVERY = Differs(
+    "loss recovery of a kernel of 2026 (RACK, PRR) instead of one of 2010",
+    "the packet level with the recovery of 2010, in which the statement holds (mptcp-dc/fig08 and mptcp-dc/testbed)",
+)
+
+
+def _said(sentence: str, cause: Cause | None = None, fitted: tuple[str, ...] = ()) -> Statement:
+    return Statement(sentence=sentence, fixed=FIXED, cause=cause, fitted=fitted)
+
+
+def _on_linux(statement: Statement, cause: Cause | None = None, fitted: tuple[str, ...] = ()) -> Statement:
+    return replace(statement, origin=Origin.LINUX, fixed=FIXED_ON_LINUX, cause=cause, fitted=fitted)
+
+
+OVER_MULTIPATH = {5: (-31, -21), 10: (-30, -24), 20: (-28, -25), 50: (-41, -44)}
+"""Percent by which the scheduler is below Multipath TCP in the same cell, just above and just below the threshold."""
+LOSSES = {5: (-21, -22), 10: (-17, -21), 20: (-22, -23), 50: (-51, -45)}
+"""The paper's percentages."""
+PEAKS = ("bins and valleys that make a peak",)
+
+TWO_PEAKS = _said(
+    "Regular TCP shows two peaks, corresponding to no retransmission and fast retransmission", None, PEAKS
+)
+SAME_PEAKS = _said("Multipath TCP shows the same", None, PEAKS)
+SMALLER = _said("also smaller peaks corresponding to delays caused by retransmit timeouts on one of the subflows")
+UNAFFECTED = _said("Throughput is unaffected by these timeouts")
+VLB_TM1, VLB_TM2 = (_said(f"TM {tm} by VLB: 2.7Gb/s") for tm in (1, 2))
+MULTIPATH_TM1, MULTIPATH_TM2 = (_said(f"TM {tm} by Multipath TCP: 4.2Gb/s") for tm in (1, 2))
+SUBSTANTIAL = _said("This is still a substantial improvement over VLB")
+
+
+def _below(threshold: int) -> Cause:
+    return NotStated(
+        "the base of the percentages, here the scheduler without host-limited flows",
+        f"the throughput of Multipath TCP in the same cell: {OVER_MULTIPATH[threshold][1]} %",
+    )
+
+
+def _above(threshold: int) -> Cause:
+    return Open(
+        f"over Multipath TCP in the same cell, with which the losses just below the threshold hold, it is "
+        f"{OVER_MULTIPATH[threshold][0]} %. Above the threshold the scheduler acts, and it is {FIRST_FIT}"
+    )
+
+
+STATEMENTS: dict[str, dict[str, Statement]] = {
+    "mptcp-dc/fig01": {
+        "VLB achieves 77 % of the throughput in VL2": _said(
+            "It performs best in the VL2 topology, where it achieves 77% throughput",
+            Open("84.1 %; wiring, round-trip time and size of the paper's VL2 are not stated, and none was tried"),
+        ),
+        "VLB performs much worse in FatTree and BCube": _said("but performs much worse in FatTree and BCube"),
+        "As additional subflows are added, the overall throughput increases": _said(
+            "as additional subflows are added, the overall throughput increases",
+            Differs(
+                'BCube has four paths here, and the paper "all the paths between a pair of endpoints"',
+                "5 to 8 subflows use the four paths again, and the throughput falls from 70.0 to 69.4 % from 4 to 5",
+            ),
+        ),
+        "With enough subflows Multipath TCP loads all three networks nearly to full capacity": Statement(
+            origin=Origin.WEFT, fixed=FIXED
+        ),
+    },
+    "mptcp-dc/fig02": {
+        "FatTree needs eight subflows for 90 % utilisation": _said(
+            "For FatTree, eight are needed",
+            Open("8 subflows have 88.1 %; whether the paper's random paths may repeat, as here, is not stated"),
+        ),
+        "VL2 needs two subflows for 90 % utilisation": _said("For VL2, two subflows are needed"),
+        "Beyond a certain size the number of subflows needed does not increase significantly": _said(
+            "beyond a certain size, the number of subflows needed does not increase significantly with network size"
+        ),
+    },
+    "mptcp-dc/fig03": {
+        "Multipath always improves fairness, even for the VL2 topology": _said(
+            "Multipath always improves fairness, even for the VL2 topology"
+        ),
+        "With Multipath TCP the slowest flow is faster": _said(
+            "Fig. 3 shows the throughput of the lowest speed flow ... Multipath always improves fairness"
+        ),
+    },
+    "mptcp-dc/fig04": {
+        "Multipath TCP significantly outperforms VLB": _said("Multipath TCP significantly outperforms VLB"),
+        "The scheduler has to run every 100 ms to approach Multipath TCP": _said(
+            "it needs to run every 100ms to approach the performance of Multipath TCP",
+            Open(f"0.747 times Multipath TCP's, by {FIRST_FIT}"),
+        ),
+        "Every 500 ms the scheduler is of little benefit": _said(
+            "if it runs as frequently as every 500ms there is little benefit because ... even large flows only take "
+            "around a second to complete",
+            LARGEST_FLOWS,
+        ),
+    },
+    "mptcp-dc/fig05": {
+        "Under overload even VLB manages to fill the network": _said(
+            "under overload conditions even VLB manages to fill the network",
+            NotStated(
+                "the overload, here 5 flows per host",
+                "20 flows per host, the number of section 3.2: VLB then has 92.4 % of the most goodput",
+            ),
+        ),
+        "Under overload Multipath TCP still gives better fairness": _said("Multipath TCP still gives better fairness"),
+        "At very light load Multipath TCP gives little benefit over VLB in a fat-tree": _said(
+            "At very light load, there are few collisions, so Multipath TCP gives little benefit over VLB",
+            NotStated("the very light load, here one of 8 hosts", "a load with fewer collisions"),
+        ),
+    },
+    "mptcp-dc/fig06": {
+        **{
+            f"Threshold of {threshold} %: change of throughput by host-limited flows just {side} it": _said(
+                f"Figure 6: {threshold}%, {column} {LOSSES[threshold][index]}%", cause(threshold)
+            )
+            for threshold in LOSSES
+            for index, (side, column, cause) in enumerate(
+                (("above", "over-threshold", _above), ("below", "under-threshold", _below))
+            )
+        },
+        "A threshold of 10 % is a sweet spot; others schedule too few flows, or more that cannot expand": _said(
+            "the 10% threshold is a sweet spot",
+            Open(
+                "by the scheduler without host-limited flows 20 % loses least, by Multipath TCP in the same cell 5 %; "
+                f"{FIRST_FIT}"
+            ),
+        ),
+        "Multipath TCP consistently obtains high throughput with host-limited flows": _said(
+            "It responds correctly to competing host-limited flows, consistently obtaining high throughput"
+        ),
+    },
+    "mptcp-dc/fig07": {
+        "(a) Linked increases do not increase the network's load: mean loss rate": _said(
+            "Multipath TCP does not increase network load, as measured by either mean or max loss rate"
+        ),
+        "(a) Linked increases do not increase the network's load: maximum loss rate": _said(
+            "Multipath TCP does not increase network load, as measured by either mean or max loss rate"
+        ),
+        "(a) Independent congestion control lets the network become increasingly congested with more subflows": _said(
+            "independent congestion control for each subflow causes the network to become increasingly congested"
+        ),
+        "(b) Independent TCP suffers many timeouts": _said(
+            "Unsurprisingly, independent TCP suffers many timeouts",
+            NotStated(
+                'how many are "many", here 1.25 times those of linked increases',
+                "a factor of at most 1.17; it is 1.17 to 1.23, and 37,000 timeouts instead of 2,108 with a single path",
+            ),
+        ),
+        "(b) With linked increases the probability of a timeout increases a little with more subflows": _said(
+            "even though the loss rate does not increase as we add subflows, the probability of timeout does "
+            "increase a "
+            "little",
+            NotStated(
+                "the probability's base, here all timeouts of a flow",
+                "timeouts per subflow: 15.1 times as many with 8 times as many subflows are 1.89 times, within 2",
+            ),
+        ),
+    },
+    "mptcp-dc/fig08": {
+        "TCP shows two peaks: no retransmission, fast retransmission": TWO_PEAKS,
+        "Multipath TCP shows the same two peaks": SAME_PEAKS,
+        "Multipath TCP also shows smaller peaks from retransmission timeouts of one subflow": SMALLER,
+        "Throughput is unaffected by these timeouts": UNAFFECTED,
+    },
+    "mptcp-dc/testbed": {
+        "TM1: all hosts' goodput by VLB": VLB_TM1,
+        "TM1: all hosts' goodput by Scheduler": _said("Scheduler gets 90% of the theoretical maximum on TM1"),
+        "TM1: all hosts' goodput by Multipath TCP": MULTIPATH_TM1,
+        "TM2: all hosts' goodput by VLB": VLB_TM2,
+        "TM2: all hosts' goodput by Scheduler": _said("TM 2 by Scheduler: 2.7Gb/s"),
+        "TM2: all hosts' goodput by Multipath TCP": MULTIPATH_TM2,
+        "Multipath TCP is a substantial improvement over VLB": SUBSTANTIAL,
+        "TM2: no schedule of symmetric paths is without collision; Multipath TCP uses all paths and works well": _said(
+            "no collision-free schedule is possible for single-path TCP. In contrast, Multipath TCP uses all paths",
+            Contradiction(
+                "2.7 Gb/s of hard-coded paths that avoid overlap against two paths", sums.schedule_of_three_pairs
+            ),
+        ),
+    },
+    "mptcp-dc/testbed-linux": {
+        "TM1: all hosts' goodput by VLB": _on_linux(VLB_TM1, RECOVERY),
+        "TM2: all hosts' goodput by VLB": _on_linux(VLB_TM2),
+        "TM1: all hosts' goodput by Multipath TCP": _on_linux(MULTIPATH_TM1),
+        "TM2: all hosts' goodput by Multipath TCP": _on_linux(MULTIPATH_TM2, RECOVERY),
+        "Multipath TCP is a substantial improvement over VLB": _on_linux(SUBSTANTIAL, RECOVERY),
+        "Multipath TCP uses all paths in TM2, where no assignment of single paths is without collision": _on_linux(
+            _said("Multipath TCP uses all paths and so works well despite collisions"), RECOVERY
+        ),
+        "Multipath TCP improves fairness, which reduces the variance of completion times": _on_linux(
+            _said("Multipath TCP also improves fairness which reduces the variance of completion times")
+        ),
+        "The packet level says the same as the kernel (not the paper's claim)": Statement(
+            origin=Origin.WEFT, fixed=FIXED_ON_LINUX, fitted=("rates of the links", "limit of lateness")
+        ),
+        "The packet level has as many timeouts as the kernel (not the paper's claim)": Statement(
+            origin=Origin.WEFT, fixed=FIXED_ON_LINUX
+        ),
+    },
+    "mptcp-dc/latency-linux": {
+        "TCP shows two peaks: no retransmission, fast retransmission": _on_linux(TWO_PEAKS, RECOVERY, PEAKS),
+        "Multipath TCP shows the same two peaks": _on_linux(SAME_PEAKS, RECOVERY, PEAKS),
+        "Multipath TCP also shows smaller peaks from retransmission timeouts of one subflow": _on_linux(SMALLER),
+        "Throughput is unaffected by these timeouts": _on_linux(UNAFFECTED, RECOVERY),
+    },
+}

@@ -1,0 +1,248 @@
+"""The statements of Huang et al. (2021) that the claims of `opn` judge.
+
+Claims about OPN run with two timers. Algorithm 1's "delta <- 200us", the paper's only number, is judged; the text's "2
+times of the average round trip time", taken as two smoothed round-trip times, is shown.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import date
+from typing import TYPE_CHECKING
+
+from weft.papers import sums
+from weft.papers.opn.settings import WITH
+from weft.papers.statement import Contradiction, Differs, Kind, NotStated, Open, Origin, Statement
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from weft.papers.statement import Cause
+
+FIXED = date(2026, 11, 22)
+
+PAIRS = NotStated(
+    'the pairs of "1000 flows with same size between each pair of hosts", here from one rack to one, whose 20 Gbps '
+    "take "
+    "120 ms for 2.4 Gbit whatever the scheme",
+    "flows that do not fill the rack's links: with starts spread over 150 ms, ECMP has the longest mean FCT of the "
+    "four "
+    "other schemes, 10.7 ms, MPTCP 8.71, RPS 7.11 and MMPTCP 4.89",
+)
+NOT_LEAST = Open(
+    "with starts within 1 ms, ECMP and RPS have 119 ms, the 120 ms that the rack's links take; with starts over 150 ms "
+    "OPN has 115 ms with 200 us and 7.44 ms with two round-trip times, RPS 7.11 and MMPTCP 4.89 ms"
+)
+HOST_QUEUES = NotStated(
+    "the queues of hosts (the paper gives the switch buffer, 256 packets) and the first window",
+    "hosts' queues of 800 packets or more: 20 flows of a host have 20 subflows with first windows of 2 packets. "
+    "With 256 "
+    "packets 95 % of MPTCP's flows time out, which is the base of this comparison",
+)
+DELTA = Contradiction("Algorithm 1's timer of 200 us against 2 average round-trip times", sums.opn_delta)
+CUTS = "the congestion control of MPTCP's and OPN's subflows, here LIA, which fills queues until they overflow"
+THREE = Differs(
+    CUTS,
+    "with DCTCP's cuts OPN has the least under three of four workloads, and RPS under Web Server (figure 13: 0.325, "
+    "0.330 and 0.322 ms against 0.351, 0.351 and 0.357, but 1.68 against 0.555)",
+)
+
+
+def _said(sentence: str, cause: Cause | None = None) -> Statement:
+    return Statement(sentence=sentence, fixed=FIXED, cause=cause)
+
+
+def _by_timer(claim: str, behind: Statement, joint: str = ", ") -> dict[str, Statement]:
+    """The claim with the timer that is judged and with the one that is shown."""
+    name = f"opn: {behind.sentence}: {claim}"
+    judged, shown = (f"{claim}{joint}{words}" for words in WITH.values())
+    return {
+        judged: replace(behind, same_as=name),
+        shown: replace(behind, same_as=name, kind=Kind.SHOWN, cause=None, fixed=None),
+    }
+
+
+def _workloads(causes: Mapping[str, Cause], said: Mapping[str, str]) -> dict[str, Statement]:
+    words = {
+        "short": "OPN has the least mean FCT of short flows",
+        "tail": "OPN has the least 99th percentile of short flows' FCT",
+        "long": "OPN has the highest throughput of long flows",
+        "similar": "OPN's throughput of long flows is similar to that of MPTCP and MMPTCP",
+        "all": "OPN has the highest overall throughput",
+    }
+    found: dict[str, Statement] = {}
+    for what, sentence in said.items():
+        found |= _by_timer(words[what], _said(sentence, causes[what]))
+    return found
+
+
+STATEMENTS: dict[str, dict[str, Statement]] = {
+    "opn/fig02": {
+        "The average window falls as the number of subflows rises": _said(
+            "When the number of subflows increases, the average congestion window of subflows is reduced"
+        ),
+        "With 20 subflows and 400 packets the average window is about 5": _said(
+            "each subflow transmits only 20 packets on average, resulting in the average congestion window as small as "
+            "about 5",
+            NotStated(
+                "how the window is averaged, here over the life of the flow, waits for RTOs included",
+                "packets sent per round: 20 packets go out in 4 rounds of 2, 4, 8 and 6, which is 5",
+            ),
+        ),
+        "Timeouts rise with the number of subflows": _said(
+            "each subflow is more likely to lose packets within the entire congestion window, resulting in more "
+            "timeout "
+            "events"
+        ),
+        "The mean FCT falls with more subflows and then rises greatly": _said(
+            "when the number of subflows is small, the flow completion time decreases ... exceeds a certain point ... "
+            "greatly increases",
+            NotStated(
+                "ns-2's `window_`, which bounds windows and is the first slow-start threshold",
+                "32 packets: then it is 32.2 ms with 1 subflow, 24.1 ms with 2 and 219 ms with 20",
+            ),
+        ),
+    },
+    "opn/fig06": {
+        "With few subflows, more of them improve the throughput": _said(
+            "under the small number of subflows, more subflows are beneficial in improving throughput"
+        ),
+        "With many subflows the throughput falls": _said(
+            "when the number of subflows is large, the small congestion window ... leads to ... throughput degradation",
+            NotStated("the loss rates of figure 6, here 0.1 to 0.5", "0.3 or more; with 0.3, 0.4 and 0.5 it falls"),
+        ),
+        "The best number of subflows falls as the loss rate rises": _said(
+            "Figure 7 shows the relationship between the packet loss rate and n*"
+        ),
+        "Equation (11) gives the number with the maximum throughput": _said(
+            "we can obtain the optimal number of subflows n* to achieve the maximum throughput",
+            Contradiction("equation (11) against equation (7)", sums.opn_best),
+        ),
+    },
+    "opn/fig10": {
+        **_by_timer(
+            "MPTCP_OPN has the least mean FCT",
+            _said("Compared with the other schemes ... effectively reducing the flow completion time", NOT_LEAST),
+        ),
+        "ECMP has the largest mean FCT": _said("ECMP experiences the largest flow completion time", PAIRS),
+        "RPS, MPTCP and MMPTCP lie between ECMP and OPN": _said(
+            "RPS ... suboptimal flow completion time. Both MPTCP and MMPTCP ... the overall transmission efficiency is "
+            "reduced",
+            NOT_LEAST,
+        ),
+        "The number of subflows follows losses: the table is below the number of paths": Statement(
+            origin=Origin.WEFT, fixed=FIXED
+        ),
+    },
+    "opn/fig11": {
+        **_by_timer(
+            "OPN's mean FCT of short flows is 60 % below that of MPTCP",
+            _said("Compared with the MPTCP protocol, MPTCP_OPN reduces AFCT by 60%", HOST_QUEUES),
+        ),
+        **_by_timer(
+            "OPN has the best 99th percentile of short flows' FCT",
+            _said("MPTCP_OPN achieves the best performance in reducing the tail latency", HOST_QUEUES),
+        ),
+        **_by_timer(
+            "OPN's throughput of long flows is similar to that of MPTCP",
+            _said("MPTCP_OPN achieves the similar performance of MPTCP", HOST_QUEUES),
+        ),
+    },
+    "opn/fig12": {
+        "Jain's index of OPN and TCP is above 0.9, last hop": _said(
+            "measure the throughputs of MPTCP_OPN and TCP flows on the last hop to the receiver ... higher than 0.9",
+            NotStated("the numbers of OPN flows, here 1 to 16", "up to 8; the index is then 0.901 to 0.996"),
+        ),
+        "Jain's index of OPN and TCP is above 0.9, each path": Statement(
+            sentence="the MPTCP_OPN flows and 100 background traditional TCP flows are transmitted on each path",
+            kind=Kind.SHOWN,
+        ),
+    },
+    "opn/fig13": {
+        **_workloads(
+            {
+                "short": THREE,
+                "tail": Open(
+                    "with DCTCP's cuts OPN has 2.05 to 2.22 ms and RPS 1.52 to 1.71 ms, so that cuts are not the "
+                    "whole cause"
+                ),
+                "similar": NotStated(
+                    CUTS + ", and whether delta follows the round-trip time",
+                    "a delta between 200 us, with which it is 0.84 to 0.87 of MPTCP's, and two smoothed round-trip "
+                    "times, with which it is 1.41 to 1.46",
+                ),
+                "all": Open(
+                    '"overall throughput" is not defined; with all bytes over the sum of completion times RPS has the '
+                    "highest, also if MPTCP and OPN have DCTCP's cuts"
+                ),
+            },
+            {
+                "short": "MPTCP_OPN effectively avoids timeout events and greatly reduces the average completion time",
+                "tail": "MPTCP_OPN ... effectively reducing the 99th percentile FCT of short flows",
+                "similar": "For long flows, MPTCP_OPN achieves the similar performance of MPTCP and MMPTCP",
+                "all": "MPTCP_OPN ... obtain the highest overall throughput",
+            },
+        ),
+        "Short flows' mean FCT is longest under Data Mining, with all schemes": _said(
+            "Compared with other workloads, the five schemes perform the worst in Data Mining",
+            Open(
+                "the paper's reason, the largest share of short flows, holds here as well (83 % up to 100 KB); Web "
+                "Server has more flows of 10 to 100 KB (18 %), which take longer"
+            ),
+        ),
+    },
+    "opn/fig15": _workloads(
+        {
+            "short": Differs(
+                CUTS,
+                "with DCTCP's cuts OPN has 0.478 ms under Data Mining and 0.484 under Web Search, RPS 1.04 and 0.96",
+            ),
+            "tail": NotStated(
+                CUTS, "DCTCP's cuts: OPN then has 2.09, 2.12, 1.95 and 31.5 ms, and RPS 7.51, 6.18, 6.39 and 68"
+            ),
+            "long": DELTA,
+            "all": DELTA,
+        },
+        {
+            "short": "under four kinds of workloads, MPTCP_OPN achieves the minimum AFCT ... of short flows",
+            "tail": "MPTCP_OPN achieves the minimum ... 99th percentile FCT of short flows",
+            "long": "MPTCP_OPN also achieves the highest throughput of long flows",
+            "all": "MPTCP_OPN obtains the maximum overall throughput",
+        },
+    ),
+    "opn/fig16": {
+        **_by_timer(
+            "OPN's mean FCT of short flows is about 50 % below that of the other schemes",
+            _said(
+                "Compared with other schemes, MPTCP_OPN reduces AFCT of short flows by about 50%",
+                Open(
+                    "the base of the 50 % is not stated, here the best other scheme at each bandwidth; with DCTCP's "
+                    "cuts "
+                    "OPN is 2 % above to 42 % below it"
+                ),
+            ),
+        ),
+        "As the failed paths' bandwidth rises, short flows' mean FCT falls": _said(
+            "When the link bandwidth of failed paths increases, AFCT of short flows gradually decreases",
+            Differs(
+                "flows open for 20 ms, which gives 90 to 300 short flows per run, with RTOs of 200 ms",
+                "one cell's mean lies between 0.46 and 15.5 ms for the five seeds (MPTCP, Web Search, 1 Gbps), more "
+                "than the effect",
+            ),
+        ),
+        **_by_timer(
+            "OPN has the least mean FCT of short flows, however many paths fail",
+            _said(
+                "it obtains the lowest AFCT of short flows in both application scenarios",
+                Open("OPN grows by LIA; with DCTCP's cuts the figure was not evaluated by number of failed paths"),
+            ),
+        ),
+        "As more paths fail, short flows' mean FCT rises": _said(
+            "As the number of failed paths increases, AFCT of short flows gradually increases",
+            Differs(
+                "flows open for 20 ms, which gives 90 to 300 short flows per run, with RTOs of 200 ms",
+                "29 of 84 steps go the other way; one cell's mean lies between 0.46 and 15.5 ms for the five seeds",
+            ),
+        ),
+    },
+}

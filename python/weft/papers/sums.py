@@ -1,0 +1,181 @@
+"""The sums that prove a contradiction within a paper, computed from the paper's own numbers."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from weft.papers.seed_summary import digits
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+MB = 1e6
+
+
+def goodput_of_four_subflows() -> str:
+    """AMP, figure 4(a): the ratio that 30 to 32 packets in flight allow."""
+    floor, dctcp_flows = 4 * 2, 8
+    ratios = [floor / ((packets - floor) / dctcp_flows) for packets in (30, 32)]
+    needed = floor + dctcp_flows * floor / 2.3
+    return (
+        f"XMP's 4 subflows have {floor} packets at least. Of 30 to 32 in flight the 8 DCTCP flows have the rest, so "
+        f"that XMP's goodput is {digits(ratios[1])} to {digits(ratios[0])} times theirs; 2.3 times takes "
+        f"{digits(needed)} packets in flight"
+    )
+
+
+def goodput_at_the_floor() -> str:
+    """AMP, abstract: the ratio if all windows are at their floor of two packets."""
+    packets = {r: 2 * (8 + r) for r in (6, 7, 8)}
+    words = ", ".join(f"{count} for r = {r}" for r, count in packets.items())
+    return (
+        "8 DCTCP flows and r subflows with windows of 2 packets have "
+        f"{words} in flight, and BDP + K is 30. From r = 7 on all windows stay at 2, and the multipath flow gets r "
+        "times a DCTCP flow's goodput, 7 and 8 times"
+    )
+
+
+def rounds_of_64_kb() -> str:
+    """AMP, figure 8: whether a flow of 64 KB lives long enough for suppression."""
+    packets = math.floor(64 * 1024 / 1400)
+    windows = 4 * 2
+    flows = math.ceil(30 / windows)
+    return (
+        f"4 subflows with windows of 2 packets send {windows} packets per round, so {packets} packets take "
+        f"{packets / windows:.1f} rounds, and gamma is 2. {flows} concurrent flows at their floor already have more "
+        f"than BDP + K = 30 packets in flight, and Algorithm 1 then suppresses their subflows"
+    )
+
+
+def amp_fg_alpha(marks: Sequence[int], window: int = 4) -> tuple[float, float]:
+    """AMP-FG: alpha by equations (3) to (5) after a round without marks, and normalised by the sum of weights."""
+    beta = sum(marks) / window
+    weights = [(j / window) ** beta for j in range(1, window + 1)]
+    marked = sum(w * m for w, m in zip(weights, marks, strict=True))
+    return marked / window, marked / sum(weights)
+
+
+SCENARIOS = {1: ((0, 0, 0, 1), 2), 2: ((1, 0, 0, 0), 4), 3: ((0, 0, 1, 1), 1)}
+"""AMP-FG, figure 4: the marks of the round and the window that follows, by scenario."""
+
+
+def amp_fg_window(scenario: int) -> str:
+    """AMP-FG, figure 4: the window by equation (5), and by the text's "weight ratio"."""
+    marks, paper = SCENARIOS[scenario]
+    alpha, normalised = amp_fg_alpha(marks)
+    return (
+        f"alpha is {alpha:.3f} and the window 4 (1 - alpha) = {4 * (1 - alpha):.2f}, not {paper}. As a share of the "
+        f'sum of weights, the text\'s "weight ratio", alpha is {normalised:.3f} and the window '
+        f"{4 * (1 - normalised):.2f}, {math.floor(4 * (1 - normalised))} in whole packets"
+    )
+
+
+def amp_fg_first_scenario() -> str:
+    """AMP-FG, figure 4(b)."""
+    return amp_fg_window(1)
+
+
+def amp_fg_second_scenario() -> str:
+    """AMP-FG, figure 4(d)."""
+    return amp_fg_window(2)
+
+
+def amp_fg_third_scenario() -> str:
+    """AMP-FG, figure 4(f)."""
+    return amp_fg_window(3)
+
+
+def amp_fg_cuts_less() -> str:
+    """AMP-FG, figure 4: alpha against the ratio of marked packets, by which the figure's XMP cuts."""
+    parts = []
+    for scenario in (1, 3):
+        marks, _ = SCENARIOS[scenario]
+        parts.append(f"{amp_fg_alpha(marks)[0]:.3f} against {sum(marks) / len(marks):.3f} in scenario {scenario}")
+    return f"no weight is above 1, so alpha is at most the ratio of marked packets: {', '.join(parts)}"
+
+
+def lia_queue(buffer: int) -> str:
+    """AMP-FG, figures 5 and 6: the queue that a halved window leaves."""
+    bdp = 1e9 * 100e-6 / (8 * 1514)
+    left = (buffer + bdp) / 2 - bdp
+    return (
+        f"{buffer} packets wait and {bdp:.0f} are on the links when the buffer overflows. If all windows are halved, "
+        f"{left:.0f} still wait; the queue is empty only after timeouts"
+    )
+
+
+def lia_queue_100() -> str:
+    """AMP-FG, figure 5."""
+    return lia_queue(100)
+
+
+def lia_queue_500() -> str:
+    """AMP-FG, figure 6."""
+    return lia_queue(500)
+
+
+def fair_sharing_ms(low: float, high: float) -> float:
+    """Mean FCT in ms of objects of `low` to `high` bytes among 8 that share 1 Gbps fairly.
+
+    Sizes are uniform from 10 KB to 128 MB. An object of size x shares with 7 others, so that it ends when x and
+    7 E[min(s, x)] bytes have been served.
+    """
+    least, most = 0.01 * MB, 128 * MB
+    goodput = 1e9 / 8 * 1448 / 1514
+    steps = 2000
+    total = 0.0
+    for n in range(steps):
+        x = low + (high - low) * (n + 0.5) / steps
+        served = (x * x - least * least) / (2 * (most - least)) + x * (most - x) / (most - least)
+        total += (x + 7 * served) / goodput
+    return 1e3 * total / steps
+
+
+def fair_sharing(low: float, high: float) -> str:
+    """AMP-FG, figure 7, in words."""
+    return (
+        f"8 objects of a job share one link of 1 Gbps. Shared fairly, objects of {low / MB:g} to {high / MB:g} MB take "
+        f"{fair_sharing_ms(low, high):.4g} ms on average, whichever control fills the link. A lower mean takes unfair "
+        "sharing, or links that other schemes leave idle"
+    )
+
+
+def fair_sharing_small() -> str:
+    """AMP-FG, figure 7, objects up to 1 MB."""
+    return fair_sharing(0.01 * MB, MB)
+
+
+def fair_sharing_large() -> str:
+    """AMP-FG, figure 7, objects from 100 MB on."""
+    return fair_sharing(100 * MB, 128 * MB)
+
+
+def opn_best() -> str:
+    """OPN: the best numbers of subflows by equation (11) and by (7)."""
+    from weft.papers.opn.fig06 import best_of_throughput, entry, restored
+
+    parts = [
+        f"{entry(p)} instead of {best_of_throughput(p)} at p = {p}, {restored(p)} with the exponent"
+        for p in (0.3, 0.34, 0.4)
+    ]
+    return f"a term of (10) has lost the exponent n of (9); (11) then gives {'; '.join(parts)}"
+
+
+def opn_delta() -> str:
+    """OPN: Algorithm 1's timer against the round-trip time of a full buffer."""
+    queue_us = 256 * 1500 * 8 / 1e3
+    return (
+        f"a full buffer of 256 packets of 1.5 KB takes {queue_us / 1000:.2f} ms at 1 Gbps, {queue_us / 200:.0f} times "
+        "the 200 us of Algorithm 1, so that paths count as slow whenever queues fill. Two average round-trip times are "
+        "200 us only while all queues are empty"
+    )
+
+
+def schedule_of_three_pairs() -> str:
+    """Multipath TCP, section 4: the best schedule of TM2."""
+    best = 2 / 3
+    return (
+        f"three pairs of hosts have two paths. Two pairs share one at worst, which leaves {100 * best:.0f} % of the "
+        f"maximum of 5.22 Gb/s, {best * 5.22:.1f} Gb/s; the table has 2.7, the value of random paths"
+    )
