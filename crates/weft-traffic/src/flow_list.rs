@@ -5,10 +5,13 @@
 //!   Triggers, by which flows start other flows, are refused.
 //! - HPCC: the number of flows, then a line `FROM TO PRIORITY PORT BYTES SECONDS` per flow (Li et
 //!   al., "HPCC", SIGCOMM 2019, its public simulation). Priorities and ports have no effect.
-//! - CSV: a header with `from`, `to`, `size_bytes` and `start_s`, in any order.
+//! - CSV: a header with `from`, `to`, `size_bytes` and `start_s`, in any order. Values may be quoted
+//!   as in RFC 4180, but not contain line breaks.
 //!
-//! Blank lines and text after `#` are skipped. A file must have as many flows as it announces. A
+//! Blank lines and text after `#` outside quotes are skipped. A file must have as many flows as it announces. A
 //! host is given by its name, or otherwise by its index.
+
+use std::borrow::Cow;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -49,7 +52,7 @@ type ParseError = (String, String);
 /// The content of a line.
 enum Line<'a> {
     /// A flow: its ends, bytes and picoseconds.
-    Flow(&'a str, &'a str, Option<u64>, u64),
+    Flow(Cow<'a, str>, Cow<'a, str>, Option<u64>, u64),
     /// The number of hosts.
     Nodes(u64),
     /// The number of flows.
@@ -110,7 +113,7 @@ fn parse_lines<'a>(
     let mut highest: Option<(u32, usize)> = None;
     let mut is_first = true;
     for (i, line) in text.lines().enumerate() {
-        let line = line.split('#').next().unwrap_or_default().trim();
+        let line = without_comment(line).trim();
         if line.is_empty() {
             continue;
         }
@@ -133,7 +136,7 @@ fn parse_lines<'a>(
             host.resolve(context)
                 .map_err(|error| refuse(Some(i), (error.given, error.allowed)))
         };
-        let (from, to) = (host(from)?, host(to)?);
+        let (from, to) = (host(&from)?, host(&to)?);
         if from == to {
             let given = format!("{:?} is both ends", context.hosts[from as usize]);
             return Err(refuse(Some(i), (given, "two hosts".to_owned())));
@@ -223,7 +226,7 @@ fn connection(line: &str) -> Result<Line<'_>, ParseError> {
     let [start, bytes, ..] = values;
     let start = start.map(|value| number(value, "start")).transpose()?;
     let bytes = bytes.map(|value| number(value, "size")).transpose()?;
-    Ok(Line::Flow(from, to, bytes, start.unwrap_or(0)))
+    Ok(Line::Flow(from.into(), to.into(), bytes, start.unwrap_or(0)))
 }
 
 /// Parses a line of HPCC's list; the first line is the number of flows.
@@ -233,7 +236,7 @@ fn hpcc(is_first: bool, line: &str) -> Result<Line<'_>, ParseError> {
         [count] if is_first => number(count, "the number of flows").map(Line::Flows),
         [from, to, _, _, bytes, start] => {
             let bytes = number(bytes, "bytes")?;
-            Ok(Line::Flow(from, to, Some(bytes), seconds(start)?))
+            Ok(Line::Flow(from.into(), to.into(), Some(bytes), seconds(start)?))
         }
         _ => {
             let given = format!("{} words", words.len());
@@ -254,7 +257,7 @@ struct Header {
 
 impl Header {
     fn read(line: &str) -> Result<Self, ParseError> {
-        let names: Vec<&str> = line.split(',').map(str::trim).collect();
+        let names = csv_values(line)?;
         let mut positions = [0; 4];
         for (position, wanted) in positions.iter_mut().zip(COLUMNS) {
             let mut found = (0..names.len()).filter(|&i| names[i] == wanted);
@@ -270,7 +273,7 @@ impl Header {
 }
 
 fn csv<'a>(line: &'a str, header: &Header) -> Result<Line<'a>, ParseError> {
-    let values: Vec<&str> = line.split(',').map(str::trim).collect();
+    let values = csv_values(line)?;
     let wrong = || {
         let given = format!("{} values", values.len());
         (given, "as many as the header has".to_owned())
@@ -278,10 +281,44 @@ fn csv<'a>(line: &'a str, header: &Header) -> Result<Line<'a>, ParseError> {
     if values.len() > header.columns {
         return Err(wrong());
     }
-    let value = |column: usize| values.get(header.positions[column]).copied().ok_or_else(wrong);
-    let bytes = match value(2)? {
+    let value = |column: usize| values.get(header.positions[column]).ok_or_else(wrong);
+    let bytes = match &**value(2)? {
         "" => None,
         bytes => Some(number(bytes, "size_bytes")?),
     };
-    Ok(Line::Flow(value(0)?, value(1)?, bytes, seconds(value(3)?)?))
+    let (from, to) = (value(0)?.clone(), value(1)?.clone());
+    Ok(Line::Flow(from, to, bytes, seconds(value(3)?)?))
+}
+
+/// Returns the line up to the first `#` outside double quotes.
+fn without_comment(line: &str) -> &str {
+    let mut is_quoted = false;
+    let end = line.find(|c| {
+        is_quoted ^= c == '"';
+        c == '#' && !is_quoted
+    });
+    &line[..end.unwrap_or(line.len())]
+}
+
+/// Splits a line of CSV at the commas outside double quotes, as in RFC 4180: a quoted value begins
+/// and ends with a quote, and contains quotes as two. Blanks around values are dropped.
+fn csv_values(line: &str) -> Result<Vec<Cow<'_, str>>, ParseError> {
+    let mut is_quoted = false;
+    line.split(|c| {
+        is_quoted ^= c == '"';
+        c == ',' && !is_quoted
+    })
+    .map(str::trim)
+    .map(|value| match value.strip_prefix('"') {
+        None if !value.contains('"') => Ok(Cow::from(value)),
+        Some(rest) => rest
+            .strip_suffix('"')
+            .map(|inner| inner.replace("\"\"", "\u{0}"))
+            .filter(|inner| !inner.contains('"'))
+            .map(|inner| inner.replace('\u{0}', "\"").into())
+            .ok_or(value),
+        None => Err(value),
+    })
+    .collect::<Result<_, &str>>()
+    .map_err(|value| (value.to_owned(), "quotes around a whole value".to_owned()))
 }

@@ -139,6 +139,26 @@ fn comma_separated_flows() {
 }
 
 #[test]
+fn comma_separated_values_may_be_quoted() {
+    let hosts = ["rack 1, host 0", "the \"big\" one", "#3"];
+    let listed = |text: &str| listed_among(&hosts, ".csv", text);
+    let text = "\"from\",to,\"size_bytes\",start_s # all columns\n\
+                \"rack 1, host 0\", \"the \"\"big\"\" one\" ,\"1000\",\"0.001\"\n\
+                \"#3\",0,\"\",0 # \"without a size\n";
+    assert_eq!(
+        told(&listed(text).unwrap()),
+        [(0, 1, Some(1000), Time::from_ms(1).0), (2, 0, None, 0)]
+    );
+    for wrong in ["\"0", "0\"", "\"0\"1", "0\"1\"", "\"0\" \"1\""] {
+        let error = listed(&format!("from,to,size_bytes,start_s\n5,0,0,{wrong}\n")).unwrap_err();
+        assert_eq!(
+            error,
+            format!("file: FILE: line 2: {wrong}; allowed: quotes around a whole value")
+        );
+    }
+}
+
+#[test]
 fn hosts_whose_names_are_numbers_go_by_these() {
     let among = |text: &str| listed_among(&["2", "3", "4", "5"], ".cm", text).map(|flows| told(&flows));
     assert_eq!(among("2->5 size 7").unwrap(), [(0, 3, Some(7), 0)]);
