@@ -1,5 +1,6 @@
 //! The available memory, so that a run that needs more is refused instead of killed.
 
+use std::path::{Component, Path};
 use std::{fmt, fs};
 
 use rustix::process::{Resource, getrlimit};
@@ -58,23 +59,48 @@ impl fmt::Display for InsufficientMemory {
 }
 
 /// Returns the bytes that this process may still use: the minimum of the machine's memory without
-/// swap, of its control group and of its own limit.
+/// swap, of its control groups and of its own limit.
 fn available_bytes() -> u64 {
     let machine = fs::read_to_string("/proc/meminfo")
         .ok()
         .and_then(|text| mem_available(&text));
-    // The path at which a container sees its own group.
-    let group = |file: &str| {
-        let text = fs::read_to_string(format!("/sys/fs/cgroup/memory.{file}"));
-        text.ok().and_then(|text| text.trim().parse::<u64>().ok())
-    };
-    let group = group("max").map(|max| max.saturating_sub(group("current").unwrap_or(0)));
+    let groups = fs::read_to_string("/proc/self/cgroup")
+        .ok()
+        .and_then(|text| groups_available(Path::new("/sys/fs/cgroup"), &text));
     let limit = getrlimit(Resource::As).current;
-    [machine, group, limit]
+    [machine, groups, limit]
         .into_iter()
         .flatten()
         .min()
         .unwrap_or(u64::MAX)
+}
+
+/// Returns the bytes that the control groups of version 2 leave to a process, or `None` if none has a
+/// limit. A limit applies to all groups below it, so the group of the process and all groups above it
+/// count: Slurm, systemd and containers set their limits at different heights.
+///
+/// `root` is the mount point, `membership` the text of `/proc/PID/cgroup` (cgroups(7)): a line
+/// `0::PATH`, whose path begins at the root of the process's namespace of groups.
+fn groups_available(root: &Path, membership: &str) -> Option<u64> {
+    let path = membership.lines().find_map(|line| line.strip_prefix("0::"))?;
+    let value = |group: &Path, file: &str| -> Option<u64> {
+        let text = fs::read_to_string(group.join(file)).ok()?;
+        text.trim().parse().ok() // "max": no limit
+    };
+    let mut group = root.to_path_buf();
+    // A path that leaves the namespace has `..`, which leads out of the mount point.
+    let names = Path::new(path)
+        .components()
+        .filter(|component| matches!(component, Component::Normal(_)));
+    let mut least: Option<u64> = None;
+    for name in [None].into_iter().chain(names.map(Some)) {
+        group.extend(name);
+        if let Some(max) = value(&group, "memory.max") {
+            let free = max.saturating_sub(value(&group, "memory.current").unwrap_or(0));
+            least = Some(least.map_or(free, |least| least.min(free)));
+        }
+    }
+    least
 }
 
 /// `MemAvailable` of `/proc/meminfo` in bytes: "an estimate of how much memory is available for
@@ -96,6 +122,30 @@ mod tests {
         let text = "MemTotal:       16384 kB\nMemFree:  1 kB\nMemAvailable:    2048 kB\n";
         assert_eq!(mem_available(text), Some(2 << 20));
         assert_eq!(mem_available("MemTotal: 1 kB\n"), None);
+    }
+
+    #[test]
+    fn the_lowest_limit_up_to_the_root_counts() {
+        let root = tempfile::tempdir().unwrap();
+        let root = root.path();
+        let job = root.join("slurm/job_7");
+        fs::create_dir_all(job.join("step_0")).unwrap();
+        let write = |group: &Path, file: &str, text: &str| fs::write(group.join(file), text).unwrap();
+        let membership = "12:cpu:/other\n0::/slurm/job_7/step_0\n";
+        assert_eq!(groups_available(root, membership), None);
+        write(&job.join("step_0"), "memory.max", "max\n");
+        assert_eq!(groups_available(root, membership), None);
+        write(&job, "memory.max", "5000\n");
+        write(&job, "memory.current", "1000\n");
+        assert_eq!(groups_available(root, membership), Some(4000));
+        write(root, "memory.max", "9000\n");
+        assert_eq!(groups_available(root, membership), Some(4000));
+        write(&root.join("slurm"), "memory.max", "6000\n");
+        write(&root.join("slurm"), "memory.current", "7000\n");
+        assert_eq!(groups_available(root, membership), Some(0));
+        assert_eq!(groups_available(root, "0::/../../slurm\n"), Some(0));
+        assert_eq!(groups_available(root, "0::/\n"), Some(9000));
+        assert_eq!(groups_available(root, "4:memory:/old\n"), None);
     }
 
     #[test]
