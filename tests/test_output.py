@@ -35,7 +35,7 @@ def test_default_is_one_plain_name(name: str) -> None:
 
 def test_place_must_be_a_folder(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(OutputError, match="cannot be made"):
+    with pytest.raises(OutputError, match="cannot create"):
         choose_folder(tmp_path / "file" / "results", "weft-demo")
 
 

@@ -286,17 +286,17 @@ def test_hundred_thousand_flows(place: Path, browser: Browser) -> None:
     ("arguments", "words"),
     [
         (["nowhere"], ["nowhere", "no manifest.json", "allowed: the folder of a run"]),
-        (["incast.toml"], ["incast.toml", "is no run"]),
+        (["incast.toml"], ["incast.toml", "not a run folder"]),
         (["empty"], ["empty", "no manifest.json"]),
         (["strange"], ["strange", "lacks 'name'"]),
         (["garbled"], ["garbled", "is not what weft has written"]),
         (["run", "run"], ["is the same run as"]),
         (["run", "copy"], ["copy", "is the same run as"]),
-        (["run", "lacking"], ["lacking", "has no traces.parquet"]),
+        (["run", "lacking"], ["lacking", "no traces.parquet"]),
         (["damaged"], ["damaged", "flows.parquet", "cannot be read"]),
         (["run", "-o", "there.html"], ["there.html", "exists already"]),
-        (["run", "-o", "nowhere/a.html"], ["nowhere", "cannot be made"]),
-        (["run", "-o", "incast.toml/a.html"], ["cannot be made"]),
+        (["run", "-o", "nowhere/a.html"], ["nowhere", "cannot create"]),
+        (["run", "-o", "incast.toml/a.html"], ["cannot create"]),
         (["run", "-o", "."], ["exists already"]),
         (["sweepless"], ["sweep.json", "is not what weft has written"]),
         (["elsewhere"], ["sweep.json", "is not what weft has written"]),
@@ -459,7 +459,7 @@ def test_a_folder_that_is_read_is_the_run(tmp_path: Path) -> None:
     read = weft.Result.read(run)
     assert read.flows.height == read.manifest["rows"]["flows"] == 4
     assert set(read.tables) == set(read.manifest["rows"])
-    with pytest.raises(UsageError, match="is no run"):
+    with pytest.raises(UsageError, match="not a run folder"):
         weft.Result.read(tmp_path)
 
 

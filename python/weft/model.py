@@ -122,7 +122,7 @@ def _line(model: type[BaseModel], error: ErrorDetails) -> str:
             names = [field.alias or name for name, field in model.model_fields.items()]
             return f"{where}unknown field; allowed: {', '.join(names)}"
         case "missing":
-            return f"{where}missing; allowed: a value is required here"
+            return f"{where}required field is missing; add it"
         case _:
             return f"{where}{_shown(error['input'])}; allowed: {error['msg'].removeprefix('Input should be ')}"
 

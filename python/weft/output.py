@@ -32,17 +32,17 @@ def choose_folder(given: Path | None, default: str) -> Path:
     else:
         folder = given
         if os.path.lexists(folder):
-            raise OutputError(f"--out {folder}: exists already; allowed: a folder that does not exist yet")
+            raise OutputError(f"--out {folder}: exists already; use a new folder")
     try:
         folder.lstat()  # lexists() treats an invalid name as an absent one
     except FileNotFoundError:
         pass
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
-        raise OutputError(f"{folder}: cannot be made: {reason}; allowed: a folder that does not exist yet") from None
+        raise OutputError(f"{folder}: cannot create: {reason}; use --out DIR") from None
     parent = next(path for path in folder.absolute().parents if path.exists())
     if not parent.is_dir() or not os.access(parent, os.W_OK | os.X_OK):
-        raise OutputError(f"{folder}: cannot be made in {parent}; allowed: a place that can be written to")
+        raise OutputError(f"{folder}: cannot create: {parent} is not a writable folder; use --out DIR")
     return folder
 
 
@@ -92,11 +92,11 @@ def choose_file(given: Path | None, default: str, suffix: str) -> Path:
         there = writable and _exists(given)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
-        raise OutputError(f"--out {given}: cannot be made: {reason}; allowed: a file that does not exist yet") from None
+        raise OutputError(f"--out {given}: cannot create: {reason}; use another file") from None
     if there:
-        raise OutputError(f"--out {given}: exists already; allowed: a file that does not exist yet")
+        raise OutputError(f"--out {given}: exists already; use a new file")
     if not writable:
-        raise OutputError(f"--out {given}: cannot be made in {parent}; allowed: a folder that can be written to")
+        raise OutputError(f"--out {given}: cannot create: {parent} is not a writable folder; use another file")
     return given
 
 

@@ -68,7 +68,7 @@ TEXTS = [
     spec("a" * 1_000_000, "line 1"),
     spec("a = " + "[" * 5000 + "]" * 5000, "line 1"),
     spec("[[traffic]]\n" * 10_000, "traffic[0].kind: missing"),
-    spec('[[traffic]]\nkind = "bulk"\n' * 200_000, "is too long", "at most 4 MiB"),
+    spec('[[traffic]]\nkind = "bulk"\n' * 200_000, "too long", "at most 4 MiB"),
     spec("<html><body>404</body></html>", "line 1"),
     spec("name: incast\nduration: 1s\n", "line 1"),
     spec("\r\n\r\nname = = 1", "line 3"),

@@ -44,9 +44,9 @@ class Axis:
         if not (field and equals and values.strip()):
             raise UsageError(f"--over {text!r:.100}: names no values; allowed: {_ALLOWED}")
         if field == "sweep" or field.startswith("sweep."):
-            raise UsageError(f"--over {field}: says what varies; allowed: a field of the experiment")
+            raise UsageError(f"--over {field}: cannot vary a field of [sweep]; use a field of the experiment")
         if field == "seed":
-            raise UsageError("--over seed: is no field to vary; allowed: --seeds N, from the spec's seed on")
+            raise UsageError("--over seed: use --seeds N, which runs N consecutive seeds from the spec's seed")
         found: list[str] = []
         for part in split(values):
             span = _RANGE.fullmatch(part)
@@ -76,12 +76,12 @@ def check(axes: Sequence[Axis], seeds: int) -> None:
     fields = [axis.field for axis in axes]
     for n, field in enumerate(fields):
         if field in fields[:n]:
-            raise UsageError(f"--over {field}: is given twice; allowed: each field once")
+            raise UsageError(f"--over {field}: given twice; allowed: each field once")
     count = seeds
     for axis in axes:
         count *= len(axis.values)
     if count > MAX_RUNS:
-        raise UsageError(f"--over and --seeds: make {count:,} runs; allowed: at most {MAX_RUNS:,}")
+        raise UsageError(f"--over and --seeds: {count:,} runs; allowed: at most {MAX_RUNS:,}")
 
 
 def points(axes: Sequence[Axis]) -> Iterator[tuple[int, ...]]:
@@ -121,13 +121,13 @@ def _count(
 ) -> list[str]:
     if last_unit != unit or (step is not None and step_unit != unit):
         raise UsageError(
-            f"--over {text!r:.100}: is a range of several units; allowed: one, such as queues.mark="
+            f"--over {text!r:.100}: has two units; allowed: one unit, such as queues.mark="
             "5 packets:25 packets:10 packets"
         )
     low, high, by = Decimal(first), Decimal(last), Decimal(step or "1")
     if by <= 0 or high < low:
         raise UsageError(
-            f"--over {text!r:.100}: is an empty range; allowed: FIRST:LAST:STEP upwards, with a STEP above 0"
+            f"--over {text!r:.100}: empty range; allowed: FIRST:LAST:STEP with LAST from FIRST on and STEP above 0"
         )
     number = int((high - low) / by) + 1
     if number > MAX_RUNS:

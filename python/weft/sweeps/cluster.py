@@ -163,16 +163,14 @@ def _certificates(address: str) -> Security | None:
 
     if address.partition("://")[0] not in {"tls", "wss"}:
         return None
-    allowed = "allowed: with distributed.comm.tls in ~/.config/dask/distributed.yaml"
+    advice = "set distributed.comm.tls in ~/.config/dask/distributed.yaml"
     security = Security(require_encryption=True)
     try:
         context = security.get_connection_args("client")["ssl_context"]
     except (OSError, ValueError) as error:  # errors of a certificate are OSErrors
-        raise RequirementError(
-            f"--cluster {address}: certificates cannot be used: {_terse(error)}; {allowed}"
-        ) from None
+        raise RequirementError(f"--cluster {address}: cannot use the certificates: {_terse(error)}; {advice}") from None
     if context is None:
-        raise RequirementError(f"--cluster {address}: needs certificates; {allowed}")
+        raise RequirementError(f"--cluster {address}: no certificates; {advice}")
     return security
 
 
@@ -198,15 +196,19 @@ def _on_slurm(executor: Executor, folder: Path) -> Iterator[SLURMCluster]:
     except ImportError as error:
         lacking = (error.name or "dask-jobqueue").partition(".")[0].replace("_", "-")
         raise RequirementError(
-            f"--cluster slurm: needs {lacking}; allowed: after pip install cryptography dask-jobqueue"
+            f"--cluster slurm: needs {lacking}; run: pip install cryptography dask-jobqueue"
         ) from None
     from dask import config
 
     if shutil.which("sbatch") is None:
-        raise RequirementError("--cluster slurm: this machine has no sbatch; allowed: where Slurm's jobs are submitted")
+        raise RequirementError(
+            "--cluster slurm: sbatch not found; run this command on a machine from which you submit jobs"
+        )
     logs = folder / "slurm"
     if shlex.quote(str(logs)) != str(logs):
-        raise UsageError(f"--out {str(folder)!r}: stands in the scripts of jobs; allowed: no blanks or quotes in it")
+        raise UsageError(
+            f"--out {str(folder)!r}: a path in a Slurm job script cannot contain spaces or quotes; use another folder"
+        )
     logs.mkdir(parents=True, exist_ok=True)
     given = executor.slurm or {}
     job: dict[str, Any] = {

@@ -46,12 +46,12 @@ class Executor:
         name, colon, options = cluster.partition(":")
         if name == "slurm":
             if workers is None:
-                raise UsageError("--workers: missing; allowed: with --cluster slurm, how many runs to have at a time")
+                raise UsageError("--cluster slurm: --workers N is missing; add it, the number of concurrent runs")
             return cls(slurm=_slurm(options) if colon else {}, workers=workers)
         if _ADDRESS.fullmatch(cluster) is None:
-            raise UsageError(f"--cluster {cluster!r:.100}: is not a scheduler's address; allowed: {_ALLOWED}")
+            raise UsageError(f"--cluster {cluster!r:.100}: not the address of a scheduler; allowed: {_ALLOWED}")
         if workers is not None:
-            raise UsageError("--workers: given with --cluster tcp://...; allowed: one of the two")
+            raise UsageError("--workers: no effect on a running scheduler (--cluster tcp://...); remove one of the two")
         return cls(address=cluster)
 
 
@@ -60,7 +60,7 @@ def _slurm(text: str) -> dict[str, str]:
     for part in text.split(","):
         name, _, value = (word.strip() for word in part.partition("="))
         if name not in SLURM_OPTIONS or name in options:
-            why = "is given twice" if name in options else "is no option of slurm"
+            why = "given twice" if name in options else "not an option"
             raise UsageError(f"--cluster slurm: {name!r:.50} {why}; allowed: {', '.join(SLURM_OPTIONS)}, once each")
         if re.fullmatch(SLURM_OPTIONS[name], value, re.ASCII) is None:
             examples = {"cores": "8", "memory": "4GB", "walltime": "04:00:00", "interface": "ib0"}

@@ -75,23 +75,25 @@ def opened(folder: Path, what: str = "sweep") -> Iterator[None]:
     Raises:
         OutputError: It is not the folder of a sweep, another sweep is using it, or it cannot be written.
     """
-    allowed = f"allowed: a new folder, or a {what}'s"
+    advice = f"use a new folder, or one that `weft {what}` wrote"
     try:
         folder.mkdir(parents=True, exist_ok=True)
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
-        raise OutputError(f"--out {folder}: cannot be made: {reason}; {allowed}") from None
+        raise OutputError(f"--out {folder}: cannot create: {reason}; {advice}") from None
     try:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise OutputError(f"--out {folder}: another {what} is using it; allowed: one at a time") from None
+            raise OutputError(
+                f"--out {folder}: in use by another `weft {what}`; wait for its end, or use a new folder"
+            ) from None
         except OSError:
             pass  # the file system has no locks
         others = [path.name for path in folder.iterdir() if not path.name.startswith(PREFIX)]
         if others and f"{what}.json" not in others:
-            raise OutputError(f"--out {folder}: is not the folder of a {what}; {allowed}")
+            raise OutputError(f"--out {folder}: not the folder of a {what}; {advice}")
         for parent in (folder, *folder.glob("runs/??")):
             remove_leftovers(parent)
         yield
@@ -166,7 +168,7 @@ def _counted(folder: Path, runs: Sequence[Planned]) -> tuple[dict[Planned, dict[
         results = results_of(folder, run.key)
         manifest = _manifest(results)
         if manifest is None:
-            raise OutputError(f"{results}: was removed; allowed: the folder of a sweep stays unchanged while it runs")
+            raise OutputError(f"{results}: was removed during the sweep; rerun the same command")
         rows[run] = {table: manifest["rows"][table] for table in api.TABLES if table in manifest["rows"]}
         levels.setdefault(manifest["level"], run)
     return rows, levels
@@ -241,8 +243,8 @@ def _read(folder: Path, table: str, run: Planned) -> pl.DataFrame:
         raise OutputError(str(error)) from None
     except (OSError, pl.exceptions.PolarsError) as error:
         reason = next(iter(str(error).splitlines()), type(error).__name__)
-        allowed = f"allowed: a table that weft has written; without {results} the same command runs it again"
-        raise OutputError(f"{file}: cannot be read: {reason}; {allowed}") from None
+        advice = f"remove {results} and rerun the same command"
+        raise OutputError(f"{file}: cannot read: {reason}; {advice}") from None
 
 
 def _manifest(results: Path) -> dict[str, Any] | None:

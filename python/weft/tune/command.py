@@ -371,14 +371,14 @@ def _check_config(folder: Path, tuning: Tuning) -> None:
     asked = tuning.document()
     file = folder / DOCUMENT
     if file.exists() and has_trials(folder):
-        allowed = "allowed: the same command, but for --trials, or a new folder"
+        advice = "rerun that command (only --trials may change) or use a new folder"
         try:
             before = json.loads(file.read_text(encoding="utf-8"))["config"]
             other = [name for name in asked if name != "spec" and asked[name] != before[name]]
         except (ValueError, KeyError, TypeError):
-            raise OutputError(f"--out {folder}: its {DOCUMENT} is no tuning's; {allowed}") from None
+            raise OutputError(f"--out {folder}: not a valid {DOCUMENT}; {advice}") from None
         if other:
-            raise OutputError(f"--out {folder}: is of a tuning with another {other[0]}; {allowed}")
+            raise OutputError(f"--out {folder}: holds a tuning with a different {other[0]}; {advice}")
     else:
         (folder / JOURNAL).unlink(missing_ok=True)  # it may be of the other direction
         store.write_document(folder, {"config": asked}, DOCUMENT)

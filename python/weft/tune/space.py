@@ -129,12 +129,12 @@ def parse(texts: Sequence[str], spec: Mapping[str, Any]) -> list[Parameter]:
             raise UsageError(f"--over {text!r:.100}: not UTF-8 text; allowed: {_ALLOWED}")
         field, equals, values = (part.strip() for part in text.partition("="))
         if field in {"seed", "sweep"} or field.startswith("sweep."):
-            raise UsageError(f"--over {field}: is no field to tune; allowed: a field that changes the results")
+            raise UsageError(f"--over {field}: cannot be tuned; allowed: a field that changes the results")
         found += [_given(text, field, values)] if equals else _registered(text, field, spec)
     fields = [parameter.field for parameter in found]
     for index, field in enumerate(fields):
         if field in fields[:index]:
-            raise UsageError(f"--over {field}: is given twice; allowed: each field once")
+            raise UsageError(f"--over {field}: given twice; allowed: each field once")
     if not 1 <= len(found) <= MAX_PARAMETERS:
         raise UsageError(f"--over: {len(found)} fields to tune; allowed: 1 to {MAX_PARAMETERS}: {_ALLOWED}")
     return found
@@ -147,11 +147,13 @@ def _given(text: str, field: str, values: str) -> Parameter:
     if span is None:
         several = tuple(split(values))
         if len(several) < 2 or "" in several or len(set(several)) < len(several):
-            raise UsageError(f"--over {text!r:.100}: is no range and no list of different values; allowed: {_ALLOWED}")
+            raise UsageError(
+                f"--over {text!r:.100}: neither a range nor a list of distinct values; allowed: {_ALLOWED}"
+            )
         return Choice(field, several)
     low, unit, high, other, step, by, third = span.groups()
     if unit != other or (by and third != unit):
-        raise UsageError(f"--over {text!r:.100}: has two units; allowed: the same for all numbers")
+        raise UsageError(f"--over {text!r:.100}: has two units; allowed: one unit for all numbers")
     given = Range(
         field,
         Decimal(low),
@@ -162,12 +164,14 @@ def _given(text: str, field: str, values: str) -> Parameter:
         unit=unit or "",
     )
     if given.low >= given.high or (given.step is not None and not 0 < given.step <= given.high - given.low):
-        raise UsageError(f"--over {text!r:.100}: is an empty range; allowed: LOW below HIGH, and a STEP that fits")
+        raise UsageError(
+            f"--over {text!r:.100}: empty range; allowed: LOW below HIGH, and a STEP of at most HIGH - LOW"
+        )
     if given.step is not None:
         steps = (given.high - given.low) // given.step
         given = replace(given, high=given.low + steps * given.step)
     if given.log and given.low <= 0:
-        raise UsageError(f"--over {text!r:.100}: has no logarithm at its lower end; allowed: LOW above 0")
+        raise UsageError(f"--over {text!r:.100}: a log range must start above 0")
     return given
 
 
