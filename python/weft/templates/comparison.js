@@ -220,10 +220,13 @@ function compareGroups(data) {
     const ranked = [...entries].sort((one, other) => sign * (one.mean - other.mean));
     const [best, next] = ranked;
     const values = new Map(metric.values[best.series]);
+    // Ratios of positive values: one seed with a very large value would hide all differences otherwise.
+    const positive = ranked.every(({ series }) => metric.values[series].every(([, value]) => value > 0));
+    const scaled = (value) => (positive ? Math.log(value) : value);
     let few = false;
     const close = ranked.slice(1).filter((other) => {
       const differences = metric.values[other.series].filter(([seed]) => values.has(seed))
-        .map(([seed, value]) => sign * (value - values.get(seed)));
+        .map(([seed, value]) => sign * (scaled(value) - scaled(values.get(seed))));
       const n = differences.length;
       if (n < 2) { few = true; return true; }
       const mean = differences.reduce((sum, it) => sum + it, 0) / n;
@@ -259,10 +262,13 @@ function compareGroups(data) {
     at("answers").replaceChildren(...all.slice(0, MAX_ANSWERS).map(([key, { entries }]) => {
       const { best, next, sure } = answer(metric, entries);
       const bounds = best.low === null ? "" : ` (${range(best.low, best.high)})`;
+      // On small screens the rows are blocks, which would not be a table to screen readers without roles.
       const tr = document.createElement("tr");
+      tr.setAttribute("role", "row");
       const cells = [key || "all runs", best.label, value(best) + bounds, `${next.label} ${value(next)}`, sure];
       cells.forEach((text, n) => {
         const cell = document.createElement(n ? "td" : "th");
+        cell.setAttribute("role", n ? "cell" : "rowheader");
         if (n === 0) cell.scope = "row";
         if (n === 1) {
           const dot = document.createElement("span");
