@@ -1,7 +1,8 @@
 //! Congestion control written in Python: the events of `weft-cc` become calls of a user's methods.
 //!
-//! What a class does not override costs no call, because the base class is Reno and Reno is native. A call gets copies of the
-//! connection's windows, of which `cwnd`, `ssthresh` and `active` are copied back.
+//! Methods that a class does not override cost no call, because the base class is Reno and Reno is
+//! native. A call gets copies of the connection's windows; afterwards `cwnd`, `ssthresh` and
+//! `active` are copied back.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -20,7 +21,8 @@ pub struct Window {
 
 #[pymethods]
 impl Window {
-    /// Congestion window in packets of one MSS. The transport sends while fewer than `floor(cwnd)` are in flight.
+    /// Congestion window in packets of one MSS. The transport sends while fewer than `floor(cwnd)`
+    /// are in flight.
     #[getter]
     fn cwnd(&self) -> f64 {
         self.of.cwnd
@@ -28,7 +30,8 @@ impl Window {
 
     #[setter]
     fn set_cwnd(&mut self, packets: f64) -> PyResult<()> {
-        // A window below a packet lets nothing go, and no acknowledgement would ever open it again.
+        // A window below a packet would let no packet leave, and no acknowledgement would ever open
+        // it.
         if !(packets >= 1.0 && packets.is_finite()) {
             let line = format!("cwnd: {packets}; allowed: a number of packets, at least 1");
             return Err(PyValueError::new_err(line));
@@ -37,7 +40,8 @@ impl Window {
         Ok(())
     }
 
-    /// Slow-start threshold in packets; infinite before the first cut, unless the profile says otherwise.
+    /// Slow-start threshold in packets; infinite before the first cut, unless the profile says
+    /// otherwise.
     #[getter]
     fn ssthresh(&self) -> f64 {
         self.of.ssthresh
@@ -53,7 +57,7 @@ impl Window {
         Ok(())
     }
 
-    /// May the scheduler give this subflow new data?
+    /// True if the scheduler may give this subflow new data.
     #[getter]
     fn active(&self) -> bool {
         self.of.active
@@ -64,13 +68,13 @@ impl Window {
         self.of.active = active;
     }
 
-    /// Has the subflow's handshake completed, and is the subflow not yet closed?
+    /// True if the subflow's handshake has completed and the subflow has not closed.
     #[getter]
     fn established(&self) -> bool {
         self.of.established
     }
 
-    /// Is the subflow in fast recovery or recovering from a timeout?
+    /// True if the subflow is in fast recovery or recovers from a timeout.
     #[getter]
     fn in_recovery(&self) -> bool {
         self.of.in_recovery
@@ -100,8 +104,9 @@ impl Window {
         self.of.prior_ssthresh
     }
 
-    /// Slow start (RFC 5681, section 3.1): `cwnd` grows by a packet for each of `acked`, up to `ssthresh`. Returns the packets
-    /// that are left for congestion avoidance, at most a window of them.
+    /// Slow start (RFC 5681, section 3.1): `cwnd` grows by a packet for each of `acked`, up to
+    /// `ssthresh`. Returns the packets that are left for congestion avoidance, at most a window of
+    /// them.
     fn slow_start(&mut self, acked: u32) -> f64 {
         f64::from(slow_start(&mut self.of, acked)).min(self.of.cwnd)
     }
@@ -115,16 +120,17 @@ impl Window {
     }
 }
 
-/// What an acknowledgement brought.
+/// An acknowledgement.
 #[pyclass(frozen, get_all, module = "weft._weft")]
 pub struct Ack {
-    /// Packets newly delivered; a plain duplicate brings 0.
+    /// Packets newly delivered; 0 for a plain duplicate.
     acked: u32,
-    /// Packets that it reports as marked.
+    /// Packets that the acknowledgement reports as marked.
     marked: u32,
-    /// May the window grow? Not in fast recovery, not on a duplicate, not where most of the window is unused.
+    /// True if the window may grow: not in fast recovery, not on a duplicate, and only if most of
+    /// the window is used.
     may_grow: bool,
-    /// The RTT sample that it gave, in seconds; 0 if it gave none.
+    /// RTT sample of the acknowledgement in seconds; 0 if it has none.
     rtt: f64,
     /// Seconds since the connection opened.
     now: f64,
@@ -135,11 +141,11 @@ pub struct Ack {
 pub struct Round {
     /// Packets acknowledged in the round.
     acked: u32,
-    /// How many of them were marked.
+    /// Number of these packets that were marked.
     marked: u32,
 }
 
-/// What a class overrides.
+/// The methods that a class overrides.
 #[derive(Clone, Copy, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a method")]
 struct Overrides {
@@ -154,7 +160,7 @@ struct Overrides {
     pacing: bool,
 }
 
-/// The first exception of a run, after which no further method is called.
+/// The first exception of a run, after which no method is called any more.
 #[derive(Debug, Default)]
 pub struct FirstException {
     any: AtomicBool,
@@ -167,7 +173,7 @@ impl FirstException {
         self.any.load(Ordering::Relaxed)
     }
 
-    /// The exception, with its traceback; from now on methods are called again.
+    /// Returns the exception, with its traceback; afterwards methods are called as before.
     pub fn take(&self) -> Option<PyErr> {
         self.any.store(false, Ordering::Relaxed);
         self.first.lock().unwrap_or_else(PoisonError::into_inner).take()
@@ -190,11 +196,11 @@ struct PyAlgorithm {
     exception: Arc<FirstException>,
 }
 
-/// A factory of a user's class, which `weft.congestion_control` has checked: its name, the echo that it asks for, and the methods
-/// that it overrides.
+/// Creates a factory of a user's class, which `weft.congestion_control` has checked: its name, the
+/// echo that it asks for, and the methods that it overrides.
 ///
 /// # Errors
-/// There is no such echo.
+/// Returns an error if there is no such echo.
 pub fn factory(
     class: Py<PyType>,
     name: String,
@@ -230,7 +236,7 @@ pub fn factory(
     }))))
 }
 
-/// Connections of a user's class.
+/// A factory of connections of a user's class.
 #[derive(Debug)]
 struct PyAlgorithmFactory(Arc<PyAlgorithm>);
 
@@ -239,7 +245,8 @@ impl AlgorithmFactory for PyAlgorithmFactory {
         &self.0.name
     }
 
-    /// The user's object is made at the connection's first event, so that there is one for each connection and no other.
+    /// The user's object is created at the connection's first event, so that each connection has
+    /// exactly one.
     fn new_connection(&self) -> Box<dyn CongestionControl + Send> {
         Box::new(PyConnection {
             class: Arc::clone(&self.0),
@@ -249,15 +256,15 @@ impl AlgorithmFactory for PyAlgorithmFactory {
     }
 }
 
-/// A connection's state.
+/// The state of a connection.
 struct PyConnection {
     class: Arc<PyAlgorithm>,
-    /// What happens at events that the class does not override.
+    /// The algorithm that handles events which the class does not override.
     native: Option<Algorithm>,
     object: Option<PyInstance>,
 }
 
-/// A user's object, and the windows that its methods get: a tuple of them, and each.
+/// A user's object, and the windows that its methods get: as a tuple and individually.
 struct PyInstance {
     instance: Py<PyAny>,
     tuple: Py<PyTuple>,
@@ -292,8 +299,8 @@ impl PyInstance {
 }
 
 impl PyConnection {
-    /// Calls a method of the user's object with the windows. A connection's subflows are as many from its first event
-    /// to its last.
+    /// Calls a method of the user's object with the windows. A connection has the same number of
+    /// subflows from its first event to its last.
     fn call(
         &mut self,
         w: &mut [weft_cc::Window],
@@ -318,7 +325,8 @@ impl PyConnection {
     }
 }
 
-/// An event of [`CongestionControl`]: a call of the method if its class overrides the method, or else Reno's.
+/// An event of [`CongestionControl`]: a call of the method if its class overrides the method, or
+/// else Reno's.
 macro_rules! event {
     ($event:ident, $overrides:ident, $method:literal $(, $argument:ident: $kind:ty => $value:expr)*) => {
         fn $event(&mut self, w: &mut [weft_cc::Window], s: usize $(, $argument: $kind)*) {
@@ -346,7 +354,7 @@ impl CongestionControl for PyConnection {
             native.on_open(w, s);
         }
         if pacing && !open {
-            // Its object is there from the first packet on.
+            // Creates the object before the first packet.
             self.call(w, |instance, _| Ok(instance.clone()));
         }
     }

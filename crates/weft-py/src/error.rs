@@ -1,4 +1,4 @@
-//! The laboratory's errors as Python exceptions of `weft.errors`.
+//! Conversion of Weft's errors to the Python exceptions of `weft.errors`.
 
 use pyo3::{PyErr, import_exception};
 use weft_lab::{Error, SpecError};
@@ -12,17 +12,17 @@ mod python {
     import_exception!(weft.errors, SpecError);
 }
 
-/// A wrong spec.
+/// Converts the error of a wrong spec.
 pub fn spec_error(error: &SpecError) -> PyErr {
     python::SpecError::new_err(error.to_string())
 }
 
-/// An option of a run that it does not have.
+/// Converts an error about an option of a run.
 pub fn run_error(line: String) -> PyErr {
     python::RunError::new_err(line)
 }
 
-/// Anything else.
+/// Converts any other error.
 pub fn error(error: &Error) -> PyErr {
     let line = error.to_string();
     match error {

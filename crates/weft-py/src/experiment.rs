@@ -1,4 +1,4 @@
-//! An experiment that was checked in full, and a run of it without the interpreter's lock.
+//! An experiment that was checked completely, and a run of it without the interpreter's lock.
 
 use std::ops::ControlFlow;
 use std::path::PathBuf;
@@ -13,7 +13,7 @@ use crate::congestion_control::{FirstException, factory};
 use crate::error;
 use crate::run::Run;
 
-/// How far a run is.
+/// The progress of a run.
 #[pyclass(frozen, get_all, module = "weft._weft")]
 pub struct Progress {
     /// Simulated time over the experiment's duration, 0 to 1.
@@ -36,10 +36,11 @@ pub struct Experiment {
 
 #[pymethods]
 impl Experiment {
-    /// Reads a spec in TOML, or in JSON when the first character is `{`, applies the overrides `"a.b[0].c=value"` in
-    /// order and checks everything. Relative paths in the text start at `folder`. With `force` it may need more memory than
-    /// the machine has free. `algorithms` are congestion controls written in Python: class, name, echo, overridden methods.
-    /// Raises `SpecError`.
+    /// Reads a spec in TOML, or in JSON when the first character is `{`, applies the overrides
+    /// `"a.b[0].c=value"` in order and checks everything. Relative paths in the text start at
+    /// `folder`. With `force` it may need more memory than the machine has free. `algorithms` are
+    /// congestion controls written in Python: class, name, echo, overridden methods. Raises
+    /// `SpecError`.
     #[staticmethod]
     #[pyo3(signature = (text, overrides = Vec::new(), folder = None, force = false, algorithms = Vec::new()))]
     fn parse(
@@ -76,11 +77,13 @@ impl Experiment {
         self.inner.spec().to_string()
     }
 
-    /// Runs the experiment without holding the interpreter's lock, unless congestion control written in Python Python: then it keeps
-    /// the lock, on one thread. `on_progress` is called some ten times a second; when it
-    /// returns `False`, and on Ctrl-C in the main thread, the run stops and yields its tables so far, marked partial.
-    /// With threads None the run chooses their number. With a folder, tables and manifest go there while the experiment runs, and what is returned has no tables.
-    /// Raises `RunError`, `OutputError`, `InternalError` and whatever `on_progress` raises.
+    /// Runs the experiment without holding the interpreter's lock, unless a congestion control is
+    /// written in Python: then it keeps the lock, on one thread. `on_progress` is called about ten
+    /// times per second. The run stops if it returns `False`, and on Ctrl-C in the main thread, and
+    /// yields its tables so far, marked as partial. If `threads` is None, the run chooses their
+    /// number. With a folder, tables and manifest go there while the experiment runs, and the
+    /// result has no tables. Raises `RunError`, `OutputError`, `InternalError` and the exceptions
+    /// of `on_progress`.
     #[pyo3(signature = (threads = Some(1), trace_hash = false, on_progress = None, folder = None))]
     fn run(
         &self,
@@ -146,13 +149,14 @@ impl Experiment {
     }
 }
 
-/// Where a run's tables are.
+/// The place of a run's tables.
 enum StoredRun {
     InMemory(weft_lab::RunResult),
     OnDisk(weft_lab::UnsavedRun),
 }
 
-/// Returns true if the run is to continue. Signals only reach Python code, which does not run meanwhile, so they are looked at here.
+/// Returns true if the run is to continue. Signals only reach Python code, which does not run
+/// during the simulation, so this function checks for them.
 fn should_continue(
     py: Python<'_>,
     on_progress: Option<&Py<PyAny>>,

@@ -1,5 +1,5 @@
-//! The Python module `weft._weft`, which only translates for the laboratory. Texts cross the border as JSON,
-//! tables as Arrow. `_weft.pyi` has its types; people use `weft.api`.
+//! The Python module `weft._weft`, which only translates between Python and the simulator. Texts
+//! are passed as JSON, tables as Arrow. `_weft.pyi` has its types; users import `weft.api`.
 
 #![allow(clippy::needless_pass_by_value)] // pyo3 extracts owned arguments
 
@@ -42,7 +42,8 @@ mod _weft {
     }
 }
 
-/// Everything that can be chosen in a spec, as JSON: lists of `{"name", "about"}` by what is chosen.
+/// Everything that can be chosen in a spec, as JSON: lists of `{"name", "about"}` by what is
+/// chosen.
 #[pyfunction]
 fn registry() -> String {
     serde_json::json!(weft_lab::registry()).to_string()
@@ -54,9 +55,10 @@ fn schema() -> String {
     weft_lab::schema().to_string()
 }
 
-/// Goodputs of subflows in bit/s and prices of links at the equilibrium of a congestion control, and whether the search converged.
-/// Links have `capacities` bit/s and drop packets. A connection is a list of paths, one for each subflow, which are lists of links; `rtts`
-/// has the round-trip time of each subflow in seconds. Raises `ValueError`.
+/// Goodputs of subflows in bit/s and prices of links at the equilibrium of a congestion control,
+/// and whether the search converged. Links have `capacities` bit/s and drop packets. A connection
+/// is a list of paths, one for each subflow, which are lists of links; `rtts` has the round-trip
+/// time of each subflow in seconds. Raises `ValueError`.
 #[pyfunction]
 fn equilibrium(
     py: Python<'_>,
@@ -70,8 +72,9 @@ fn equilibrium(
     Ok((found.goodputs, found.prices, found.converged))
 }
 
-/// Max-min fair rates of subflows on links of `capacities` bit/s, and the seconds that building the network took and that
-/// solving it took. A connection is a list of paths, one for each subflow, which are lists of links. Raises `ValueError`.
+/// Max-min fair rates of subflows on links of `capacities` bit/s, and the seconds that building the
+/// network took and that solving it took. A connection is a list of paths, one for each subflow,
+/// which are lists of links. Raises `ValueError`.
 #[pyfunction]
 fn max_min(
     py: Python<'_>,

@@ -1,4 +1,5 @@
-//! A panic is a bug in Weft. The command shows it as one line, so it is recorded instead of printed.
+//! A panic is a bug in Weft. The command shows it as one line, so it is recorded instead of
+//! printed.
 
 use std::panic;
 use std::sync::Mutex;
@@ -7,7 +8,8 @@ use pyo3::prelude::*;
 
 static LAST: Mutex<Option<String>> = Mutex::new(None);
 
-/// From now on panics are kept for [`last_panic`] and no longer printed. For a program, not for a library.
+/// Records panics for [`last_panic`] from now on, instead of printing them. For a program, not for
+/// a library.
 #[pyfunction]
 pub fn record_panics() {
     panic::set_hook(Box::new(|info| {
@@ -21,7 +23,7 @@ pub fn record_panics() {
             .or_else(|| payload.downcast_ref().copied())
             .unwrap_or("panic");
         if let Ok(mut last) = LAST.lock() {
-            // The first of several threads reports the cause; the others only notice.
+            // The first of several threads reports the cause; the others only follow it.
             last.get_or_insert_with(|| format!("{location}{words}").replace('\n', " "));
         }
     }));

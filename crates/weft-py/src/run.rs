@@ -37,7 +37,8 @@ impl Run {
         self.inner.manifest.to_string()
     }
 
-    /// Writes `TABLE.parquet` for each table and `manifest.json` into a new folder, all or nothing. Raises `OutputError`.
+    /// Writes `TABLE.parquet` for each table and `manifest.json` into a new folder, all or nothing.
+    /// Raises `OutputError`.
     fn write(&self, py: Python<'_>, folder: PathBuf) -> PyResult<()> {
         py.detach(|| self.inner.write(&folder))
             .map_err(|e| error::error(&e))

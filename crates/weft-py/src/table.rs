@@ -5,7 +5,8 @@ use arrow_array::{RecordBatch, RecordBatchIterator};
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 
-/// A table of a run. Whatever speaks Arrow's C stream interface reads it: `polars.DataFrame(table)`.
+/// A table of a run. Every library with Arrow's C stream interface can read it:
+/// `polars.DataFrame(table)`.
 #[pyclass(frozen, module = "weft._weft")]
 pub struct Table {
     batch: RecordBatch,
@@ -25,8 +26,8 @@ impl Table {
         self.batch.num_rows()
     }
 
-    /// The table as a capsule that holds an `ArrowArrayStream` of one batch. A requested schema may be ignored
-    /// (Arrow's `PyCapsule` interface), and is.
+    /// The table as a capsule that holds an `ArrowArrayStream` of one batch. A requested schema may
+    /// be ignored (Arrow's `PyCapsule` interface), and is.
     #[pyo3(signature = (requested_schema = None))]
     fn __arrow_c_stream__<'py>(
         &self,
