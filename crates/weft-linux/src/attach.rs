@@ -15,7 +15,7 @@ use crate::daemon::settings::Settings;
 use crate::daemon::{Lock, folder, settings_file};
 use crate::path_manager::Namespace;
 use crate::programs::scope::{self, Scope};
-use crate::programs::{Error, HANDOVER, KernelAlgorithm, Options, Programs};
+use crate::programs::{Error, HANDOVER, KernelAlgorithm, Options, Programs, REGISTRATION};
 
 /// Where the BPF file system is.
 pub const BPF_FS: &str = "/sys/fs/bpf";
@@ -182,8 +182,11 @@ pub fn attach(config: &Config, namespace: &Namespace) -> Result<(), Failure> {
         .pin_links(|name| pin.join(format!("{LINK}{}", name.kernel())))
         .map_err(|error| Failure::Failed(error.to_string()))?;
     if let Some(name) = &config.congestion.default {
-        let set = Settings::open(&settings_file(&folder))
-            .and_then(|mut settings| settings.change(namespace, "net.ipv4.tcp_congestion_control", name));
+        let (mut settings, damage) = Settings::open(&settings_file(&folder));
+        if let Some(damage) = damage {
+            warn!("{damage}");
+        }
+        let set = settings.change(namespace, "net.ipv4.tcp_congestion_control", name);
         if let Err(error) = set {
             unpin();
             return Err(Failure::Failed(error.to_string()));
@@ -200,15 +203,34 @@ pub fn attach(config: &Config, namespace: &Namespace) -> Result<(), Failure> {
 pub fn detach() -> Result<(), Failure> {
     let folder = folder();
     let _lock = Lock::take(&folder)?;
-    let mut wrong = match Settings::open(&settings_file(&folder)) {
-        Ok(mut settings) => settings.restore(),
-        Err(error) => vec![format!("{}: {error}", settings_file(&folder).display())],
-    };
+    let (mut settings, damage) = Settings::open(&settings_file(&folder));
+    let mut wrong = settings.restore();
+    wrong.extend(damage);
     wrong.extend(unpin());
     if wrong.is_empty() {
         return Ok(());
     }
     Err(Failure::Failed(wrong.join("; ")))
+}
+
+/// Stops for a program that was killed before it could: restores settings and ends registrations. Maps stay pinned if
+/// connections use them. Returns the problems.
+pub fn stop_without_programs(folder: &Path) -> Vec<String> {
+    let (mut settings, damage) = Settings::open(&settings_file(folder));
+    let mut wrong = settings.restore();
+    wrong.extend(damage);
+    let links = [HANDOVER, KEPT].into_iter().flat_map(pins_for);
+    let all = links
+        .map(|(_, pin)| pin)
+        .chain(pins_for(REGISTRATION).into_iter().map(|(_, pin)| pin));
+    for pin in all.collect::<Vec<_>>() {
+        Programs::unregister_pinned(&pin);
+        let _ = fs::remove_file(pin);
+    }
+    if Programs::has_no_connections(Path::new(PINS)) {
+        wrong.extend(unpin());
+    }
+    wrong
 }
 
 /// Algorithms that `weftd attach` has registered.

@@ -23,6 +23,10 @@ pub struct Status {
     pub algorithms: Vec<String>,
     /// Connections in the programs' map, TCP's included.
     pub entries: usize,
+    /// Seconds since the start of a reload's trial, if the successor does not answer by itself yet. Only the process number
+    /// is known then.
+    #[serde(default)]
+    pub trial_s: Option<f64>,
     /// Every connection.
     pub connections: Vec<ConnectionStatus>,
     /// From an algorithm's decision until the kernel has been notified.
@@ -156,6 +160,13 @@ impl fmt::Display for Status {
             p50_us,
             p99_us,
         } = self.decisions;
+        if let Some(seconds) = self.trial_s {
+            return writeln!(
+                f,
+                "weftd {}: its successor has been on trial for {seconds:.0} s and does not answer yet",
+                self.process
+            );
+        }
         writeln!(f, "weftd {} up {:.0} s", self.process, self.uptime_s)?;
         writeln!(f, "algorithms  {}", self.algorithms.join(" "))?;
         if count > 0 {

@@ -7,6 +7,8 @@ use std::path::Path;
 use std::thread::sleep;
 use std::time::Duration;
 
+use tracing::debug;
+
 use crate::Failure;
 
 /// The lock of the process that manages the kernel. The kernel releases it at the end of the process, whatever ends it.
@@ -56,9 +58,13 @@ impl Lock {
             }
             Err(TryLockError::Error(error)) => return Err(failed(error)),
         }
-        file.set_len(0)
-            .and_then(|()| writeln!(file, "{}", std::process::id()))
-            .map_err(failed)?;
+        // The number is for messages only; a full file system does not end the process.
+        let written = file
+            .set_len(0)
+            .and_then(|()| writeln!(file, "{}", std::process::id()));
+        if let Err(error) = written {
+            debug!(%error, "{}", path.display());
+        }
         Ok(Self(file))
     }
 }

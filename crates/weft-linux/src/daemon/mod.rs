@@ -44,7 +44,7 @@ use crate::status;
 
 use check::Check;
 pub use lock::Lock;
-use namespaces::names_of_namespaces;
+use namespaces::{named, names_of_namespaces};
 use served_namespace::ServedNamespace;
 use settings::Settings;
 use successor::{Stage, Trial};
@@ -92,7 +92,7 @@ fn run_stage(stage: Stage, path: Option<&Path>, log: impl FnOnce(&Log)) -> Resul
     }
     let signals = if stage == Stage::Tries {
         match successor::try_out(&folder, &signals) {
-            Ok(Trial::Stopped) => return Ok(()),
+            Ok(Trial::Stopped | Trial::Killed) => return Ok(()),
             Ok(Trial::Passed) => warn!("not reloaded: {}", successor::exec_successor()),
             Err(why) => {
                 warn!("not reloaded: {why}; this program goes on, with the configuration that it had");
@@ -110,10 +110,16 @@ fn run_stage(stage: Stage, path: Option<&Path>, log: impl FnOnce(&Log)) -> Resul
         // A trial may have been killed.
         crate::attach::restore_pins();
     }
-    let mut daemon = Daemon::start(&config, &folder, lock, registry, stage != Stage::Started)?;
-    successor::keep(&config, &folder);
+    let mut daemon = Daemon::start(&config, &folder, lock, registry, stage)?;
+    if let Err(failure) = successor::keep(&config, &folder) {
+        if stage == Stage::OnTrial {
+            // The next stage would run with another configuration.
+            return Err(failure);
+        }
+        warn!("{failure}; the next reload may be refused");
+    }
     notify(&[NotifyState::Ready]);
-    let ended = daemon.serve(&mut poll, &signals, path, &folder);
+    let ended = daemon.serve(&mut poll, &signals, path);
     if let Ok(ExitReason::Reload) = ended {
         daemon.hand_over(stage);
         return match stage {
@@ -133,6 +139,7 @@ enum ExitReason {
 }
 
 struct Daemon {
+    folder: PathBuf,
     programs: Programs,
     scope: Option<Scope>,
     bpf_events: Events,
@@ -146,7 +153,10 @@ struct Daemon {
     default: Option<String>,
     settings: Settings,
     metrics: Metrics,
-    listener: UnixListener,
+    /// None if it could not be made after a reload; then it is tried again.
+    listener: Option<UnixListener>,
+    /// Named namespaces that were seen.
+    known_names: BTreeSet<PathBuf>,
     /// Callers of `weftd status` that are being answered.
     answering: Arc<AtomicUsize>,
     /// The check of the program that is to follow at a reload.
@@ -183,18 +193,22 @@ struct Daemon {
 }
 
 impl Daemon {
-    /// `takes_over`: at a reload.
     fn start(
         config: &Config,
         folder: &Path,
         lock: Lock,
         registry: Registry,
-        takes_over: bool,
+        stage: Stage,
     ) -> Result<Self, Failure> {
-        let settings =
-            Settings::open(&settings_file(folder)).map_err(Failure::about("settings of the last run"))?;
-        if settings.is_stale() && !takes_over {
+        let (mut settings, damage) = Settings::open(&settings_file(folder));
+        if let Some(damage) = damage {
+            warn!("{damage}");
+        }
+        if settings.is_stale() && stage == Stage::Started {
             warn!("the last weftd was killed; settings it changed will be put back when this one stops");
+        }
+        for wrong in settings.restore_key(ECN_FALLBACK) {
+            warn!("{wrong}");
         }
         let (metrics, counts) = Metrics::new();
         if config.metrics.enabled {
@@ -204,7 +218,16 @@ impl Daemon {
             }
         }
         memory::check(config);
-        let listener = status::listen(&socket(folder)).map_err(Failure::about(socket(folder).display()))?;
+        let listener = match status::listen(&socket(folder)) {
+            Ok(listener) => Some(listener),
+            Err(error) if stage.is_strict() => {
+                return Err(Failure::about(socket(folder).display())(error));
+            }
+            Err(error) => {
+                warn!(%error, "no status until {} can be made", socket(folder).display());
+                None
+            }
+        };
         // After what else may fail, for it takes the place of the last one's.
         let programs = crate::attach::load(config)?;
         let bpf_events = programs.events().map_err(Failure::about("events"))?;
@@ -213,6 +236,8 @@ impl Daemon {
         // The maps may be older.
         let totals = programs.totals().ok();
         let mut daemon = Self {
+            folder: folder.to_owned(),
+            known_names: named(),
             algorithms: programs.names().map(|name| name.kernel().to_owned()).collect(),
             handled_lost_events: totals.map_or(0, |totals| totals.lost_events),
             reported_without_slot: totals.map_or(0, |totals| totals.without_slot),
@@ -249,9 +274,9 @@ impl Daemon {
             orphaned_slots: HashSet::new(),
             _lock: lock,
         };
-        settings::renew_inherited(|namespace| daemon.manages(namespace), false);
-        if let Err(failure) = daemon.sync_namespaces(true) {
-            if !takes_over {
+        daemon.renew_other_defaults();
+        if let Err(failure) = daemon.sync_namespaces(Some(stage)) {
+            if stage == Stage::Started {
                 daemon.settings.restore();
             }
             return Err(failure);
@@ -269,18 +294,15 @@ impl Daemon {
         poll: &mut Poll,
         signals: &SignalFd,
         path: Option<&Path>,
-        folder: &Path,
     ) -> Result<ExitReason, Failure> {
         let names = self
             .names
             .as_ref()
             .map(|names| (names.as_fd().as_raw_fd(), NAMES));
-        let descriptors = [
-            (signals.as_raw_fd(), 0),
-            (self.listener.as_raw_fd(), 1),
-            (self.bpf_events.raw_fd(), RING),
-        ];
-        for (descriptor, token) in descriptors.into_iter().chain(names) {
+        let descriptors = [(signals.as_raw_fd(), 0), (self.bpf_events.raw_fd(), RING)];
+        let listener = self.listener.as_ref();
+        let listener = listener.map(|listener| (listener.as_raw_fd(), LISTENER));
+        for (descriptor, token) in descriptors.into_iter().chain(names).chain(listener) {
             self.register(descriptor, token).map_err(Failure::about("poll"))?;
         }
         let mut events = mio::Events::with_capacity(16);
@@ -297,7 +319,7 @@ impl Daemon {
                 }
                 // The program and the configuration may have changed since the last check began.
                 self.check = None;
-                match Check::start(path, folder) {
+                match Check::start(path, &self.folder) {
                     Ok(check) => self.check = Some(check),
                     Err(failure) => warn!("not reloaded: {failure}"),
                 }
@@ -329,7 +351,8 @@ impl Daemon {
                 self.next_sync = self.next_sync.min(now() + NETNS_SETTLE);
             }
             if now() >= self.next_sync {
-                self.sync_namespaces(false)?;
+                self.sync_namespaces(None)?;
+                self.listen_again();
             }
             if now() >= self.next_totals {
                 self.read_totals();
@@ -391,7 +414,7 @@ impl Daemon {
         for wrong in self.settings.restore() {
             warn!("{wrong}");
         }
-        settings::renew_inherited(|namespace| self.manages(namespace), true);
+        self.report_kept_defaults();
         let _ = std::fs::remove_file(socket(folder));
         let open = self.programs.connections().map_or(0, |open| open.len());
         drop(self.bpf_events);
@@ -425,9 +448,12 @@ fn notify(states: &[NotifyState]) {
     }
 }
 
+/// A setting that earlier versions changed.
+const ECN_FALLBACK: &str = "net.ipv4.tcp_ecn_fallback";
 const EINVAL: i32 = Errno::EINVAL as i32;
 const MILLISECOND: u64 = 1_000_000;
-/// Places among what is waited for: the ring, names of namespaces, the first namespace's two.
+/// Tokens of descriptors: the status socket, the ring, names of namespaces, the first namespace's two.
+const LISTENER: usize = 1;
 const RING: usize = 2;
 const NAMES: usize = 3;
 const FIRST: usize = 4;

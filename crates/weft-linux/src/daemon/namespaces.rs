@@ -1,5 +1,6 @@
 //! Namespaces that come and go.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 use std::path::PathBuf;
@@ -8,16 +9,19 @@ use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify};
 use tracing::{debug, info, warn};
 
 use super::served_namespace::{NamespaceChange, ServedNamespace};
+use super::successor::Stage;
 use super::{Daemon, FIRST, SECOND, now, settings};
 use crate::Failure;
 use crate::path_manager::{CommandBatch, JoinPolicy, NAMED, Namespace, eligible, endpoints, present};
 use crate::programs::scope::Scope;
 
 impl Daemon {
-    /// Serves namespaces that have come, and lets go of those that have gone. A namespace that cannot be served is an error at the start, and
-    /// tried again later.
-    pub(super) fn sync_namespaces(&mut self, start: bool) -> Result<(), Failure> {
+    /// Serves new namespaces and closes those that are gone. A namespace that cannot be served is an error at a start that
+    /// [is strict](Stage::is_strict), and is tried again in any other case.
+    pub(super) fn sync_namespaces(&mut self, start: Option<Stage>) -> Result<(), Failure> {
         self.next_sync = now() + SECOND;
+        let strict = start.is_some_and(Stage::is_strict);
+        self.record_inherited_defaults();
         if let Some(Err(error)) = self.scope.as_mut().map(Scope::follow) {
             warn!(%error, "rules are not renewed");
         }
@@ -40,7 +44,7 @@ impl Daemon {
                         Ok(()) => {
                             self.to_resync.insert(namespace);
                         }
-                        Err(failure) if start => return Err(failure),
+                        Err(failure) if strict => return Err(failure),
                         Err(failure) => {
                             warn!(namespace = %self.namespaces[namespace].name(), "not served yet: {failure}");
                             // Otherwise the kernel would accept joins without a limit. The next sync tries again.
@@ -48,21 +52,21 @@ impl Daemon {
                         }
                     }
                 }
-                Err(error) if start && error.kind() == io::ErrorKind::PermissionDenied => {
+                Err(error) if strict && error.kind() == io::ErrorKind::PermissionDenied => {
                     return Err(Failure::Missing(format!(
                         "{error}: the path manager takes root, or CAP_NET_ADMIN (and CAP_SYS_ADMIN for other namespaces)"
                     )));
                 }
-                Err(error) if start && self.namespaces[namespace].namespace == Namespace::current() => {
+                Err(error) if strict && self.namespaces[namespace].namespace == Namespace::current() => {
                     return Err(Failure::Missing(error.to_string()));
                 }
                 Err(error) => debug!(%error, "a namespace cannot be served yet"),
             }
-            if start && !self.namespaces[namespace].is_open() {
+            if start.is_some() && !self.namespaces[namespace].is_open() {
                 warn!(namespace = %self.namespaces[namespace].name(), "the namespace does not exist yet; it is served once it appears");
             }
         }
-        if start {
+        if start.is_some() {
             let mut batches = Vec::new();
             self.resync(&mut batches);
             self.send_commands(batches);
@@ -89,6 +93,46 @@ impl Daemon {
         }
     }
 
+    /// Renews defaults of namespaces that are not served. Those of served namespaces are renewed when they are adopted.
+    pub(super) fn renew_other_defaults(&self) {
+        let others = all_namespaces().filter(|namespace| !self.manages(namespace));
+        others.for_each(|namespace| renew_default(&namespace));
+    }
+
+    /// Records new namespaces that took over the default that the machine's own namespace has from this daemon.
+    fn record_inherited_defaults(&mut self) {
+        let names = named();
+        for name in names.difference(&self.known_names) {
+            let namespace = Namespace::named(name);
+            match self.settings.record_inherited(&Namespace::current(), &namespace) {
+                Ok(true) => debug!(namespace = %name.display(), "the default is inherited"),
+                Ok(false) => {}
+                Err(error) => debug!(%error, "a default that may be inherited"),
+            }
+        }
+        self.known_names = names;
+    }
+
+    /// Reports defaults that name one of Weft's congestion controls and were not set by this daemon.
+    pub(super) fn report_kept_defaults(&self) {
+        let mut all: Vec<_> = all_namespaces().collect();
+        for served in &self.namespaces {
+            if !all.contains(&served.namespace) {
+                all.push(served.namespace.clone());
+            }
+        }
+        for namespace in &all {
+            if let Some(default) = settings::default_of(namespace) {
+                warn!(
+                    namespace = %namespace.path().display(),
+                    "the default stays {default}, which weftd has not set; new sockets use the program of the stopped weftd until \
+                     {} changes",
+                    settings::DEFAULT
+                );
+            }
+        }
+    }
+
     pub(super) fn manages(&self, namespace: &Namespace) -> bool {
         self.namespaces
             .iter()
@@ -112,15 +156,16 @@ impl Daemon {
     /// Changes the settings of a namespace that has come, and takes over its connections.
     pub(super) fn adopt_namespace(&mut self, namespace: usize) -> Result<(), Failure> {
         let served = &self.namespaces[namespace];
-        // A SYN that is sent again asks for ECN again.
-        let settings = [("net.mptcp.pm_type", "1"), ("net.ipv4.tcp_ecn_fallback", "0")];
         let default = self.default.as_deref();
         let default = default.map(|name| (settings::DEFAULT, name));
-        for (key, value) in settings.into_iter().chain(default) {
+        for (key, value) in [("net.mptcp.pm_type", "1")].into_iter().chain(default) {
             let changed = self.settings.change(&served.namespace, key, value);
             if changed.map_err(Failure::about(key))? {
                 info!(namespace = %served.name(), key, value, "setting changed");
             }
+        }
+        if default.is_none() {
+            renew_default(&served.namespace);
         }
         if served.addresses().is_none()
             && let Ok(endpoints) = endpoints(&served.namespace)
@@ -144,6 +189,32 @@ impl Daemon {
         self.learn_addresses(namespace, &mut batches);
         self.send_commands(batches);
         Ok(())
+    }
+}
+
+/// The daemon's own namespace and all that have a name.
+fn all_namespaces() -> impl Iterator<Item = Namespace> {
+    std::iter::once(Namespace::current()).chain(Namespace::all_named())
+}
+
+/// The paths of all namespaces that have a name and can be entered already: a name exists before its namespace.
+pub(super) fn named() -> BTreeSet<PathBuf> {
+    let all = Namespace::all_named().into_iter();
+    let all = all.filter(|namespace| !namespace.is_placeholder());
+    all.map(|namespace| namespace.path().to_owned()).collect()
+}
+
+/// Renews the default of a namespace, so that new sockets do not use the program of an earlier process.
+fn renew_default(namespace: &Namespace) {
+    let name = namespace.path().display();
+    match settings::renew_default(namespace) {
+        Ok(Some(default)) => debug!(namespace = %name, default, "the default is renewed"),
+        Ok(None) => {}
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => debug!(%error, "a default stays"),
+        Err(error) => warn!(
+            namespace = %name,
+            "the default stays an algorithm of an earlier weftd: {error}; add it to congestion.algorithms, or set another default"
+        ),
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::io;
+use std::os::fd::AsRawFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
@@ -9,7 +10,7 @@ use std::thread;
 use sd_notify::NotifyState;
 use tracing::{debug, warn};
 
-use super::{Daemon, SECOND, next_poll_time, notify, now, served_namespace};
+use super::{Daemon, LISTENER, SECOND, next_poll_time, notify, now, served_namespace, socket};
 use crate::path_manager::{DiagSubflow, MAX_CONNECTIONS};
 use crate::status::{self, Status};
 
@@ -67,10 +68,29 @@ impl Daemon {
         self.next_totals = now() + SECOND;
     }
 
-    /// Answers who asks for the status, on a thread of its own, since they may be slow to read.
+    /// Makes the socket of the status if that failed before.
+    pub(super) fn listen_again(&mut self) {
+        if self.listener.is_some() {
+            return;
+        }
+        let listener = status::listen(&socket(&self.folder));
+        let registered = listener.and_then(|listener| {
+            self.register(listener.as_raw_fd(), LISTENER)?;
+            Ok(listener)
+        });
+        match registered {
+            Ok(listener) => self.listener = Some(listener),
+            Err(error) => debug!(%error, "no status"),
+        }
+    }
+
+    /// Answers callers of the status, each on its own thread, because a caller may be slow to read.
     pub(super) fn answer_status(&self) {
+        let Some(listener) = &self.listener else {
+            return;
+        };
         loop {
-            let stream = match self.listener.accept() {
+            let stream = match listener.accept() {
                 Ok((stream, _)) => stream,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
                 Err(error) => return warn!(%error, "status"),
@@ -128,6 +148,7 @@ impl Daemon {
             uptime_s: now().saturating_sub(self.started) as f64 * 1e-9,
             algorithms: self.algorithms.clone(),
             entries: all.len(),
+            trial_s: None,
             connections,
             decisions: self.metrics.decisions(),
         }

@@ -11,6 +11,9 @@ use tracing::debug;
 
 use crate::path_manager::Namespace;
 
+/// What the names of Weft's congestion controls begin with.
+const PREFIX: &str = "weft_";
+
 /// The setting that names the default congestion control.
 pub const DEFAULT: &str = "net.ipv4.tcp_congestion_control";
 
@@ -32,20 +35,26 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// With what an earlier process changed and did not put back.
-    ///
-    /// # Errors
-    /// The file is there and cannot be read.
-    pub fn open(file: &Path) -> io::Result<Self> {
-        let changed = match fs::read_to_string(file) {
-            Ok(text) => serde_json::from_str(&text)?,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
-            Err(error) => return Err(error),
+    /// Opens the file with the settings that an earlier process changed and did not restore. A file that cannot be read is
+    /// set aside, so that it blocks neither a start nor `detach`; the second value is a line about it for the operator.
+    pub fn open(file: &Path) -> (Self, Option<String>) {
+        let read = match fs::read(file) {
+            Ok(text) => serde_json::from_slice(&text).map_err(io::Error::from),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+            Err(error) => Err(error),
         };
-        Ok(Self {
+        let (changed, damage) = match read {
+            Ok(changed) => (changed, None),
+            Err(error) => {
+                debug!(%error, "settings of the last run");
+                (Vec::new(), Some(set_aside(file)))
+            }
+        };
+        let settings = Self {
             file: file.to_owned(),
             changed,
-        })
+        };
+        (settings, damage)
     }
 
     /// Whether an earlier process left changed settings.
@@ -82,28 +91,74 @@ impl Settings {
         Ok(true)
     }
 
-    /// Puts everything back, except what somebody else has changed since and namespaces that are gone. Returns what went
-    /// wrong.
+    /// Records that a namespace took over the default congestion control that this process gave to `source`, so that the
+    /// default of `source` before the change is restored there, too. The kernel copies the default of the machine's own
+    /// namespace into each new one (`tcp_sk_init`).
+    ///
+    /// # Errors
+    /// Returns an error if the default cannot be read or the record cannot be saved.
+    pub fn record_inherited(&mut self, source: &Namespace, namespace: &Namespace) -> io::Result<bool> {
+        let mut defaults = self.changed.iter().filter(|changed| changed.key == DEFAULT);
+        if defaults.clone().any(|changed| changed.namespace == *namespace) {
+            return Ok(false);
+        }
+        let source = source.inode();
+        let Some(original) = defaults.find(|changed| changed.namespace.inode() == source) else {
+            return Ok(false);
+        };
+        if read(namespace, DEFAULT)? != original.set {
+            return Ok(false);
+        }
+        let inherited = SavedSetting {
+            namespace: namespace.clone(),
+            ..original.clone()
+        };
+        self.changed.push(inherited);
+        self.save()?;
+        Ok(true)
+    }
+
+    /// Restores all settings, except those that were changed by others since and those of namespaces that are gone. Returns
+    /// the problems.
     pub fn restore(&mut self) -> Vec<String> {
+        self.restore_where(|_| true)
+    }
+
+    /// Restores the settings with one key, which this version no longer changes.
+    pub fn restore_key(&mut self, key: &str) -> Vec<String> {
+        self.restore_where(|changed| changed.key == key)
+    }
+
+    fn restore_where(&mut self, selected: impl Fn(&SavedSetting) -> bool) -> Vec<String> {
         let mut wrong = Vec::new();
+        let (restored, left): (Vec<_>, Vec<_>) = self.changed.drain(..).partition(selected);
+        self.changed = left;
+        if restored.is_empty() && !self.changed.is_empty() {
+            return wrong;
+        }
         for SavedSetting {
             namespace,
             key,
             previous,
             set,
-        } in self.changed.drain(..).rev()
+        } in restored.into_iter().rev()
         {
-            let back = match read(&namespace, &key) {
+            let result = match read(&namespace, &key) {
                 Ok(now) if now == set => write(&namespace, &key, &previous),
                 Ok(_) => Ok(()),
                 Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
                 Err(error) => Err(error),
             };
-            if let Err(error) = back {
+            if let Err(error) = result {
                 wrong.push(format!("{key} stays {set}, it was {previous}: {error}"));
             }
         }
-        if let Err(error) = fs::remove_file(&self.file)
+        let saved = if self.changed.is_empty() {
+            fs::remove_file(&self.file)
+        } else {
+            self.save()
+        };
+        if let Err(error) = saved
             && error.kind() != io::ErrorKind::NotFound
         {
             wrong.push(format!("{}: {error}", self.file.display()));
@@ -130,26 +185,47 @@ pub fn read(namespace: &Namespace, key: &str) -> io::Result<String> {
     Ok(text.trim_end().to_owned())
 }
 
-/// Namespaces take over the default congestion control that the machine had when they were made, and keep what the name
-/// stood for. Of those that are not `served`, what names one of Weft's is written again, or made the machine's default
-/// when the names are taken back. Where the caller may not enter them they stay as they are.
-pub fn renew_inherited(managed: impl Fn(&Namespace) -> bool, taken_back: bool) {
-    let own = read(&Namespace::current(), DEFAULT).unwrap_or_default();
-    for namespace in Namespace::all_named()
-        .into_iter()
-        .filter(|namespace| !managed(namespace))
-    {
-        let Ok(name) = read(&namespace, DEFAULT) else {
-            continue;
-        };
-        if !name.starts_with("weft_") || (taken_back && own.starts_with("weft_")) {
-            continue;
-        }
-        let value = if taken_back { &own } else { &name };
-        if let Err(error) = write(&namespace, DEFAULT, value) {
-            debug!(%error, "an inherited default stays");
-        }
-    }
+/// Gives a namespace a value that its setting has already. Returns the value.
+///
+/// # Errors
+/// Returns an error if the setting does not exist or refuses the value, or if the namespace cannot be entered.
+pub fn rewrite(namespace: &Namespace, key: &str) -> io::Result<String> {
+    let value = read(namespace, key)?;
+    write(namespace, key, &value)?;
+    Ok(value)
+}
+
+/// Returns the default congestion control of a namespace if it is one of Weft's.
+pub fn default_of(namespace: &Namespace) -> Option<String> {
+    let name = read(namespace, DEFAULT).ok()?;
+    name.starts_with(PREFIX).then_some(name)
+}
+
+/// Writes the default congestion control of a namespace again if it is one of Weft's, and returns the name then. A namespace
+/// keeps the program that the name stood for when it was set, which may be one of an earlier process.
+///
+/// # Errors
+/// Returns an error if the name is not registered any more, or if the namespace cannot be entered.
+pub fn renew_default(namespace: &Namespace) -> io::Result<Option<String>> {
+    let Some(name) = default_of(namespace) else {
+        return Ok(None);
+    };
+    write(namespace, DEFAULT, &name)?;
+    Ok(Some(name))
+}
+
+/// Moves a file that cannot be read out of the way.
+fn set_aside(file: &Path) -> String {
+    let damaged = file.with_extension("json.damaged");
+    let moved = match fs::rename(file, &damaged) {
+        Ok(()) => format!("it is now {}", damaged.display()),
+        Err(error) => format!("it cannot be renamed: {error}"),
+    };
+    format!(
+        "{}: damaged, so settings that the last weftd changed stay changed ({moved}); compare `sysctl {DEFAULT} net.mptcp.pm_type` with \
+         the values that you want",
+        file.display()
+    )
 }
 
 fn write(namespace: &Namespace, key: &str, value: &str) -> io::Result<()> {

@@ -3,8 +3,9 @@
 //! 1. The program that runs asks the next one whether it accepts the configuration and the kernel its BPF programs ([`Check`](super::check::Check)).
 //! 2. It hands over and becomes itself once more, without threads or maps, only to run the next one as a child: the trial
 //!    ([`try_out`]). The child takes over everything, says that it is ready, and has to live for some seconds.
-//! 3. If it fails, crashes or hangs, the old program starts again, with the configuration that it had. The kernel's
-//!    registrations do not go with a child that crashes, because their pins are [kept](crate::attach::keep_pins) meanwhile.
+//! 3. If the child fails, crashes or hangs, the old program starts again, with the configuration that it had. A child hangs
+//!    if it is not ready within 30 s, or is silent for 10 s afterwards; nothing else is served meanwhile, except the status.
+//!    The kernel's registrations outlast a child that crashes, because their pins are [kept](crate::attach::keep_pins).
 //! 4. Otherwise the child hands over and ends, and the process becomes the next program, with the configuration of the trial.
 //!
 //! The process stays the same throughout, as systemd and containers expect.
@@ -12,10 +13,11 @@
 use std::env;
 use std::fs;
 use std::io;
-use std::os::unix::net::UnixDatagram;
+use std::os::unix::net::{UnixDatagram, UnixListener};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use nix::sys::prctl::set_pdeathsig;
@@ -23,11 +25,12 @@ use nix::sys::signal::{SigSet, Signal, kill};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::unistd::Pid;
 use sd_notify::NotifyState;
-use tracing::{info, warn};
+use tracing::{debug, info, warn};
 
 use super::notify;
 use crate::Failure;
 use crate::config::Config;
+use crate::status::{self, Status};
 
 /// The stage of a reload that a process runs.
 const STAGE: &str = "WEFTD_STAGE";
@@ -49,8 +52,10 @@ pub(super) enum Stage {
 /// The outcome of a trial that did not fail.
 pub(super) enum Trial {
     Passed,
-    /// A signal has ended all.
+    /// A signal has ended the service, and the program on trial has restored the settings.
     Stopped,
+    /// A signal has ended the service; the program on trial did not react and was killed.
+    Killed,
 }
 
 impl Stage {
@@ -71,11 +76,23 @@ impl Stage {
         }
     }
 
+    /// Whether a failure at the start may end the process, because another process or a restart follows.
+    pub fn is_strict(self) -> bool {
+        matches!(self, Self::Started | Self::OnTrial)
+    }
+
     /// The configuration to run with.
     pub fn configuration(self, path: Option<&Path>, folder: &Path) -> Result<Config, Failure> {
         match self {
             Self::Started | Self::OnTrial => Config::read(path),
-            Self::Tries | Self::Passed => kept(folder),
+            // A file that is gone or damaged must not end the service.
+            Self::Tries | Self::Passed => kept(folder).or_else(|failure| {
+                let mut config = Config::read(path)?;
+                config.warnings.push(format!(
+                    "{failure}; the file of the configuration is read instead"
+                ));
+                Ok(config)
+            }),
         }
     }
 
@@ -99,14 +116,23 @@ impl Stage {
     }
 }
 
-/// Writes down the configuration with which a process runs, for the next stages.
-pub(super) fn keep(config: &Config, folder: &Path) {
-    let kept = serde_json::to_vec(config)
-        .map_err(io::Error::from)
-        .and_then(|text| fs::write(file(folder), text));
-    if let Err(error) = kept {
-        warn!(%error, "the configuration is not kept; there can be no reload");
+/// Saves the configuration with which a process runs, for the next stages. If that fails, the file keeps its contents.
+pub(super) fn keep(config: &Config, folder: &Path) -> Result<(), Failure> {
+    let file = file(folder);
+    let failed = Failure::about(file.display());
+    let text = match serde_json::to_vec(config) {
+        Ok(text) => text,
+        Err(error) => return Err(failed(error.into())),
+    };
+    if fs::read(&file).is_ok_and(|kept| kept == text) {
+        return Ok(());
     }
+    let new = file.with_extension("new");
+    let saved = fs::write(&new, text).and_then(|()| fs::rename(&new, &file));
+    if saved.is_err() {
+        let _ = fs::remove_file(&new);
+    }
+    saved.map_err(failed)
 }
 
 pub(super) fn kept(folder: &Path) -> Result<Config, Failure> {
@@ -135,10 +161,12 @@ pub(super) fn try_out(folder: &Path, signals: &SignalFd) -> Result<Trial, Failur
     let (program, words) = (installed(), folder.join("trial"));
     info!(program = %program.display(), "on trial");
     crate::attach::keep_pins();
+    // Before the child, which makes its own socket in this one's place.
+    let answers = Answers::new(folder);
     let trial = begin(&program, &words)
         .map_err(|error| error.to_string())
         .and_then(|(mut child, socket)| {
-            let trial = supervise(&mut child, &socket, signals);
+            let trial = supervise(&mut child, &socket, signals, &answers);
             if trial.is_err() {
                 let _ = child.kill();
             }
@@ -147,6 +175,12 @@ pub(super) fn try_out(folder: &Path, signals: &SignalFd) -> Result<Trial, Failur
         });
     let _ = fs::remove_file(&words);
     match &trial {
+        Ok(Trial::Killed) => {
+            let _ = fs::remove_file(super::socket(folder));
+            crate::attach::stop_without_programs(folder)
+                .iter()
+                .for_each(|wrong| warn!("{wrong}"));
+        }
         Ok(_) => crate::attach::remove_old_pins(),
         Err(_) => crate::attach::restore_pins(),
     }
@@ -165,18 +199,26 @@ fn begin(program: &Path, words: &Path) -> io::Result<(Child, UnixDatagram)> {
     Ok((child, socket))
 }
 
-fn supervise(child: &mut Child, socket: &UnixDatagram, signals: &SignalFd) -> Result<Trial, String> {
+fn supervise(
+    child: &mut Child,
+    socket: &UnixDatagram,
+    signals: &SignalFd,
+    answers: &Answers,
+) -> Result<Trial, String> {
     let began = Instant::now();
     let mut heard = Heard::default();
     loop {
         heard.listen(socket);
+        answers.give(began);
         notify(&[NotifyState::Watchdog]);
         let ended = child.try_wait().map_err(|error| error.to_string())?;
         if matches!(signals.read_signal(), Ok(Some(_))) {
             notify(&[NotifyState::Stopping]);
-            send_signal(child, Signal::SIGTERM);
-            let _ = child.wait();
-            return Ok(Trial::Stopped);
+            return Ok(if ended.is_none() && stop(child, STOP_TIMEOUT) {
+                Trial::Stopped
+            } else {
+                Trial::Killed
+            });
         }
         if let Some(status) = ended {
             return Err(heard.why(status));
@@ -202,6 +244,51 @@ fn supervise(child: &mut Child, socket: &UnixDatagram, signals: &SignalFd) -> Re
                 return Err("it did not hand over".to_owned());
             }
             Ok(None) => {}
+        }
+    }
+}
+
+/// Stops a program, which is killed if it does not react in time. Returns whether it has ended by itself without an error.
+fn stop(child: &mut Child, limit: Duration) -> bool {
+    let began = Instant::now();
+    send_signal(child, Signal::SIGTERM);
+    while began.elapsed() < limit {
+        match child.try_wait() {
+            Ok(None) => sleep(TICK),
+            Ok(Some(status)) => return status.success(),
+            Err(_) => break,
+        }
+    }
+    warn!("the program on trial does not stop; it is killed");
+    let _ = child.kill();
+    let _ = child.wait();
+    false
+}
+
+/// Answers to callers of the status until the program on trial listens in its place.
+struct Answers(Option<UnixListener>);
+
+impl Answers {
+    fn new(folder: &Path) -> Self {
+        let listener = status::listen(&super::socket(folder));
+        Self(listener.map_err(|error| warn!(%error, "no status")).ok())
+    }
+
+    /// Answers the callers that wait. An answer fits into the buffer of a socket, so none is waited for.
+    fn give(&self, began: Instant) {
+        let Some(listener) = &self.0 else { return };
+        let status = Status {
+            process: std::process::id(),
+            trial_s: Some(began.elapsed().as_secs_f64()),
+            ..Status::default()
+        };
+        for _ in 0..MAX_ANSWERS {
+            let Ok((stream, _)) = listener.accept() else {
+                return;
+            };
+            if let Err(error) = status::answer(&stream, &status) {
+                debug!(%error, "status");
+            }
         }
     }
 }
@@ -277,7 +364,11 @@ pub(super) fn installed() -> PathBuf {
 /// Signal that makes a program on trial hand over and end.
 pub(super) const PASSED: Signal = Signal::SIGUSR1;
 /// Maximum time until a program on trial is ready.
-const START: Duration = Duration::from_secs(60);
+const START: Duration = Duration::from_secs(30);
+/// Maximum time for a program on trial to stop, which is less than the unit's `TimeoutStopSec`.
+const STOP_TIMEOUT: Duration = Duration::from_secs(5);
+/// Callers of the status that are answered in one turn.
+const MAX_ANSWERS: usize = 16;
 /// How long it has to live from then on.
 const PROBATION: Duration = Duration::from_secs(5);
 /// It says every second that it lives; one that says nothing for so long hangs.
@@ -285,3 +376,43 @@ const SILENCE: Duration = Duration::from_secs(10);
 /// Maximum age of the last message of a program that passes.
 const ALIVE: Duration = Duration::from_secs(2);
 const TICK: Duration = Duration::from_millis(100);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shell(script: &str) -> Child {
+        let mut child = Command::new("sh");
+        child.args(["-c", script]).stdin(Stdio::null()).spawn().unwrap()
+    }
+
+    #[test]
+    fn a_program_that_ignores_sigterm_is_killed() {
+        let began = Instant::now();
+        let mut deaf = shell("trap '' TERM; exec sleep 60");
+        sleep(Duration::from_millis(300));
+        assert!(!stop(&mut deaf, Duration::from_millis(500)));
+        assert!(deaf.try_wait().unwrap().is_some());
+        let mut polite = shell("trap 'exit 0' TERM; while :; do sleep 0.1; done");
+        sleep(Duration::from_millis(300));
+        assert!(stop(&mut polite, Duration::from_secs(30)));
+        assert!(began.elapsed() < Duration::from_secs(20));
+    }
+
+    #[test]
+    fn a_configuration_that_cannot_be_saved_leaves_the_last_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut config = Config::default();
+        keep(&config, folder.path()).unwrap();
+        let obstacle = folder.path().join("running.new");
+        fs::create_dir(&obstacle).unwrap();
+        // An unchanged configuration needs no file.
+        keep(&config, folder.path()).unwrap();
+        config.subflows.count = 2;
+        keep(&config, folder.path()).unwrap_err();
+        assert_eq!(kept(folder.path()).unwrap(), Config::default());
+        fs::remove_dir(&obstacle).unwrap();
+        keep(&config, folder.path()).unwrap();
+        assert_eq!(kept(folder.path()).unwrap().subflows.count, 2);
+    }
+}

@@ -7,10 +7,12 @@ use std::path::{Path, PathBuf};
 use std::thread;
 
 use nix::sched::{CloneFlags, setns};
+use nix::sys::statfs::{NSFS_MAGIC, statfs};
 use serde::{Deserialize, Serialize};
 
 /// Folder in which `ip netns` keeps the names.
 pub const NAMED: &str = "/run/netns";
+const OWN: &str = "/proc/self/ns/net";
 
 /// A network namespace: the process's own, or one by name as `ip netns` knows it or by path.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -47,9 +49,25 @@ impl Namespace {
         Some((metadata.dev(), metadata.ino()))
     }
 
+    /// Whether its name is an empty file: `ip netns add` makes the name before it mounts the namespace there.
+    pub fn is_placeholder(&self) -> bool {
+        let Some(path) = &self.0 else {
+            return false;
+        };
+        let is_empty =
+            std::fs::metadata(path).is_ok_and(|metadata| metadata.is_file() && metadata.len() == 0);
+        is_empty && !self.is_namespace()
+    }
+
+    /// Whether the file is on the kernel's file system of namespaces. False if there is none.
+    pub fn is_namespace(&self) -> bool {
+        let path = self.0.as_deref().unwrap_or(Path::new(OWN));
+        statfs(path).is_ok_and(|fs| fs.filesystem_type() == NSFS_MAGIC)
+    }
+
     /// The number by which the kernel knows it.
     pub fn inode(&self) -> Option<u64> {
-        let path = self.0.as_deref().unwrap_or(Path::new("/proc/self/ns/net"));
+        let path = self.0.as_deref().unwrap_or(Path::new(OWN));
         Some(std::fs::metadata(path).ok()?.ino())
     }
 

@@ -37,8 +37,8 @@ mod registration;
 pub mod scope;
 mod stats;
 
-pub use registration::HANDOVER;
 use registration::Registrar;
+pub use registration::{HANDOVER, REGISTRATION};
 pub use stats::{ConnectionStats, Subflow, Totals};
 
 /// The maps that all programs share, and that are pinned.
@@ -287,6 +287,12 @@ impl Programs {
                     && (*name != SHARED[0] || map.max_entries() == max_connections)
             })
         })
+    }
+
+    /// Whether no connection is in the map that is pinned in a folder. True if there is no map.
+    pub fn has_no_connections(folder: &Path) -> bool {
+        let map = MapHandle::from_pinned_path(folder.join(SHARED[0]));
+        map.map_or(true, |map| map.keys().next().is_none())
     }
 
     /// Removes the pins of maps that [cannot be taken over](Self::can_take_over). Sockets that use them keep them.

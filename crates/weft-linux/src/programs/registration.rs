@@ -15,7 +15,7 @@ use libbpf_rs::{Link, MapCore, MapHandle, MapMut, MapType, Object, libbpf_sys};
 use super::{Error, KernelAlgorithm};
 
 /// What pins of maps begin with that stand for a registration, where there are no links.
-const REGISTRATION: &str = "registration_";
+pub const REGISTRATION: &str = "registration_";
 /// What pins of links begin with that wait for the next process.
 pub const HANDOVER: &str = "handover_";
 

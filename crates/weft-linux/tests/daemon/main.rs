@@ -3,6 +3,7 @@
 //! Without root or on a kernel that lacks something these tests are skipped by name, with the reason.
 
 mod addresses;
+mod defaults;
 mod entries;
 mod hostile;
 mod joins;
@@ -12,6 +13,7 @@ mod scene;
 mod scope;
 mod share;
 mod soak;
+mod trial;
 
 use std::fs;
 use std::io::Write;

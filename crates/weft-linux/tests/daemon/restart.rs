@@ -1,6 +1,5 @@
 //! What a restart, a kill and a stop do to connections, old ones and new ones.
 
-use std::fs;
 use std::io::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -60,19 +59,6 @@ fn a_stop_leaves_suppressed_what_is_suppressed_and_the_next_start_goes_on() {
     scene.mark(false);
     until("release", || backups(&scene) == 0);
     daemon.stop();
-}
-
-/// As one that was made while the machine's default was one of Weft's.
-#[test]
-fn a_namespace_that_is_not_served_does_not_keep_a_name_that_is_taken_back() {
-    let scene = scene_or_skip!("a_namespace_that_is_not_served_does_not_keep_a_name_that_is_taken_back");
-    let daemon = scene.daemon_of_the_client("");
-    let key = "/proc/sys/net/ipv4/tcp_congestion_control";
-    scene.server.run_in(|| fs::write(key, "weft_amp")).unwrap();
-    daemon.stop();
-    let now = scene.server.run_in(|| fs::read_to_string(key)).unwrap();
-    assert_eq!(now, fs::read_to_string(key).unwrap());
-    assert!(!now.starts_with("weft_"), "{now}");
 }
 
 #[test]

@@ -6,8 +6,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -31,6 +31,8 @@ pub const SERVER_V6: Ipv6Addr = Ipv6Addr::new(0xfd99, 0, 0, 0, 0, 0, 0, 2);
 /// Further ones, which nobody knows until they are announced.
 pub const SERVER_TOO: Ipv4Addr = Ipv4Addr::new(10, 99, 0, 4);
 pub const CLIENT_TOO: Ipv4Addr = Ipv4Addr::new(10, 99, 0, 3);
+/// Beginning of a configuration without `congestion.default`.
+pub const NO_DEFAULT: &str = "# no default\n";
 const CLIENT: Ipv4Addr = Ipv4Addr::new(10, 99, 0, 1);
 const CLIENT_V6: Ipv6Addr = Ipv6Addr::new(0xfd99, 0, 0, 0, 0, 0, 0, 1);
 
@@ -153,8 +155,13 @@ impl Scene {
         };
         // WEFTD_LOG=debug shows all that a daemon does.
         let level = std::env::var("WEFTD_LOG").unwrap_or_else(|_| "info".to_owned());
+        let default = if more.starts_with(NO_DEFAULT) {
+            ""
+        } else {
+            "congestion.default = \"weft_amp\"\n"
+        };
         let text = format!(
-            "namespaces = {namespaces:?}\ncongestion.default = \"weft_amp\"\nlog.format = \"json\"\nlog.level = {level:?}\n{metrics}{more}",
+            "namespaces = {namespaces:?}\n{default}log.format = \"json\"\nlog.level = {level:?}\n{metrics}{more}",
         );
         fs::write(&config, text).expect("a configuration");
         config
@@ -203,12 +210,20 @@ impl Scene {
             let read = log.read_line(&mut lines).expect("its log");
             assert!(read > 0, "weftd ended at once: {lines}");
         }
+        let log_lines = Arc::new(Mutex::new(lines));
+        let all = Arc::clone(&log_lines);
         thread::spawn(move || {
             for line in log.lines().map_while(Result::ok) {
                 eprintln!("{line}");
+                let mut all = all.lock().expect("the log");
+                all.push_str(&line);
+                all.push('\n');
             }
         });
-        Daemon { child }
+        Daemon {
+            child,
+            log: log_lines,
+        }
     }
 
     /// Reloads, and waits until the reload has ended: the next one runs in this process, or the one before again.
@@ -219,7 +234,9 @@ impl Scene {
             // Before the status is asked for, which may take longer than a young daemon has run.
             let elapsed = began.elapsed().as_secs_f64();
             let status = self.try_status();
-            status.is_some_and(|status| status.process == daemon.process() && status.uptime_s < elapsed)
+            status.is_some_and(|status| {
+                status.process == daemon.process() && status.trial_s.is_none() && status.uptime_s < elapsed
+            })
         });
         assert!(ended, "the reload never ended");
     }
@@ -282,6 +299,28 @@ impl Scene {
 
     pub fn connect(&self, to: SocketAddr) -> TcpStream {
         self.connected(to, Protocol::MPTCP, None)
+    }
+
+    /// Connects within a time. With `cc` the connection is a TCP connection with this congestion control.
+    pub fn try_connect(
+        &self,
+        to: SocketAddr,
+        cc: Option<&str>,
+        limit: Duration,
+    ) -> std::io::Result<TcpStream> {
+        self.client.run_in(|| {
+            let protocol = if cc.is_some() {
+                Protocol::TCP
+            } else {
+                Protocol::MPTCP
+            };
+            let socket = Socket::new(Domain::for_address(to), Type::STREAM, Some(protocol))?;
+            if let Some(cc) = cc {
+                socket.set_tcp_congestion(cc.as_bytes())?;
+            }
+            socket.connect_timeout(&to.into(), limit)?;
+            Ok(socket.into())
+        })
     }
 
     /// One path, by DCTCP. What is left when it closes is thrown away.

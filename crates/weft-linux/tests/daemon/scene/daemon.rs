@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::process::Child;
+use std::sync::{Arc, Mutex};
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -9,12 +10,23 @@ use nix::unistd::Pid;
 /// A daemon; it is stopped, and has to end well, when this is dropped.
 pub struct Daemon {
     pub(super) child: Child,
+    pub(super) log: Arc<Mutex<String>>,
 }
 
 impl Daemon {
     pub fn kill(mut self) {
         self.child.kill().expect("SIGKILL");
         self.child.wait().expect("its end");
+    }
+
+    /// The log, which grows until the daemon's end.
+    pub fn log(&self) -> Arc<Mutex<String>> {
+        Arc::clone(&self.log)
+    }
+
+    /// Whether a text is in the log.
+    pub fn has_logged(&self, text: &str) -> bool {
+        self.log.lock().expect("the log").contains(text)
     }
 
     pub fn process(&self) -> u32 {
@@ -42,6 +54,17 @@ impl Daemon {
         let after = stat.rsplit(')').next().unwrap_or_default();
         let ticks = after.split_whitespace().skip(11).take(2);
         ticks.filter_map(|ticks| ticks.parse::<f64>().ok()).sum::<f64>() / 100.0
+    }
+
+    /// Processes that it has started and that have not ended.
+    pub fn children(&self) -> Vec<u32> {
+        let own = self.child.id();
+        let children = fs::read_to_string(format!("/proc/{own}/task/{own}/children"));
+        let children = children.unwrap_or_default();
+        children
+            .split_whitespace()
+            .filter_map(|child| child.parse().ok())
+            .collect()
     }
 
     pub fn reload(&self) {

@@ -233,6 +233,16 @@ impl Joins {
         self.plan.set(3, percent);
     }
 
+    /// Whether SYNs of new MPTCP connections are lost from now on.
+    pub fn lose_mptcp(&self, lost: bool) {
+        self.plan.set(4, lost.into());
+    }
+
+    /// Whether SYNs that ask for ECN are lost from now on.
+    pub fn lose_ecn(&self, lost: bool) {
+        self.plan.set(5, lost.into());
+    }
+
     /// How many of joins have come, lost ones included.
     pub fn seen(&self) -> u32 {
         self.plan.get(2)
