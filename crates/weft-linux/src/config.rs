@@ -100,6 +100,9 @@ pub struct Subflows {
     pub addresses: Vec<IpAddr>,
     /// Whether, with `policy = "fullmesh"`, subflows may go to announced ports other than the connection's.
     pub announced_ports: bool,
+    /// The time after which MPTCP is switched on again for new connections. The kernel switches it off if a SYN with MPTCP was lost
+    /// and one without was answered (`net.mptcp.blackhole_timeout`). None: the kernel's time applies.
+    pub blackhole_reset: Option<Time>,
 }
 
 /// Between which addresses subflows are opened.
@@ -121,6 +124,7 @@ impl Default for Subflows {
             policy: JoinPolicyName::Ndiffports,
             addresses: Vec::new(),
             announced_ports: false,
+            blackhole_reset: None,
         }
     }
 }
@@ -326,6 +330,11 @@ impl Config {
                 return refuse("subflows.addresses", address.to_string(), allowed);
             }
         }
+        if let Some(reset) = config.subflows.blackhole_reset
+            && !(MIN_RESET..=MAX_RESET).contains(&reset)
+        {
+            return refuse("subflows.blackhole_reset", reset.to_string(), "1s to 3600s");
+        }
         if !config.metrics.listen.ip().is_loopback() {
             let listen = config.metrics.listen.to_string();
             return refuse(
@@ -411,6 +420,11 @@ impl Config {
         self.namespaces.iter().any(|name| name == ALL)
     }
 
+    /// Nanoseconds after which MPTCP is switched on again, if ever.
+    pub fn blackhole_reset(&self) -> Option<u64> {
+        self.subflows.blackhole_reset.map(|time| time.0 / 1_000)
+    }
+
     /// For the path manager.
     pub fn joins(&self) -> JoinConfig {
         JoinConfig {
@@ -491,6 +505,8 @@ fn writable_by_others(metadata: &fs::Metadata) -> Result<(), String> {
 }
 
 const ALL: &str = "*";
+const MIN_RESET: Time = Time::from_ms(1_000);
+const MAX_RESET: Time = Time::from_ms(3_600_000);
 /// With four subflows each nine joins are rejected at most by a peer that takes none.
 const MAX_PROBES: usize = 3;
 const OTHERS_WRITE: u32 = 0o022;

@@ -22,6 +22,7 @@ use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
+use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::Registry;
 
 use tokio::task::AbortHandle;
@@ -42,6 +43,8 @@ pub struct Metrics {
     pub entries: Gauge,
     /// Connections there is room for.
     pub max_connections: Gauge,
+    /// 1 if the last reload was refused or rolled back.
+    pub reload_failed: Gauge,
     /// Subflows asked for.
     pub joins: Counter,
     /// Suppressions of which the kernel was notified.
@@ -54,6 +57,7 @@ pub struct Metrics {
     pub overruns: Counter,
     packets: [Family<Labels, Counter>; COUNTED.len()],
     totals: [Counter; TOTALS.len()],
+    blackholes: [Family<NamespaceLabel, Counter>; BLACKHOLES.len()],
     /// What was counted of each connection last.
     last: HashMap<(u32, KernelAlgorithm), [u64; COUNTED.len()]>,
     last_totals: Option<[u64; TOTALS.len()]>,
@@ -68,6 +72,25 @@ struct Labels {
     namespace: String,
     algorithm: &'static str,
 }
+
+/// The label of a counter that has no algorithm.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct NamespaceLabel {
+    namespace: String,
+}
+
+/// Counters of namespaces in which the kernel has switched MPTCP off.
+const BLACKHOLES: [(&str, &str); 3] = [
+    (
+        "mptcp_blackholes",
+        "Times that the kernel has switched MPTCP off for new connections because a SYN with MPTCP was lost",
+    ),
+    (
+        "plain_connections",
+        "Connections opened without MPTCP because the kernel has switched it off",
+    ),
+    ("mptcp_resets", "Times that weftd has switched MPTCP on again"),
+];
 
 /// What is counted of subflows, up to a second before they close.
 const COUNTED: [(&str, &str); 5] = [
@@ -116,6 +139,12 @@ impl Metrics {
             "Connections in the map of the programs, including TCP connections",
         );
         let max_connections = gauge("entries_max", "Connections there is room for");
+        let reload_failed = gauge(
+            "reload_failed",
+            "Whether the last reload was refused or rolled back, so that the program or configuration before it runs",
+        );
+        let version = Info::new(vec![("version", env!("CARGO_PKG_VERSION"))]);
+        registry.register("build", "The version of weftd", version);
         let mut counter = |name: &str, help: &str| {
             let counter = Counter::<u64, AtomicU64>::default();
             registry.register(name, help, counter.clone());
@@ -132,6 +161,11 @@ impl Metrics {
             registry.register(name, help, family.clone());
             family
         });
+        let blackholes = BLACKHOLES.map(|(name, help)| {
+            let family = Family::<NamespaceLabel, Counter>::default();
+            registry.register(name, help, family.clone());
+            family
+        });
         let decision = Histogram::new(exponential_buckets(10e-6, 2.0, 14));
         registry.register(
             "decision_seconds",
@@ -144,6 +178,7 @@ impl Metrics {
             suppressed,
             entries,
             max_connections,
+            reload_failed,
             joins,
             suppressions,
             releases,
@@ -151,6 +186,7 @@ impl Metrics {
             overruns,
             packets,
             totals,
+            blackholes,
             last: HashMap::new(),
             last_totals: None,
             decision,
@@ -188,6 +224,9 @@ impl Metrics {
 
     /// Removes the counters of a namespace that has gone.
     pub fn forget_namespace(&mut self, namespace: &str) {
+        for family in &self.blackholes {
+            family.remove(&label(namespace));
+        }
         for (family, algorithm) in self.packets.iter().flat_map(|family| {
             KernelAlgorithm::ALL
                 .iter()
@@ -198,6 +237,19 @@ impl Metrics {
                 algorithm: algorithm.kernel(),
             });
         }
+    }
+
+    /// Counts detections of blackholes in a namespace, and connections that were opened without MPTCP.
+    pub fn count_blackholes(&self, namespace: &str, detected: u64, plain_connections: u64) {
+        for (family, count) in self.blackholes.iter().zip([detected, plain_connections, 0]) {
+            family.get_or_create(&label(namespace)).inc_by(count);
+        }
+    }
+
+    /// Counts that MPTCP was switched on again in a namespace.
+    pub fn count_mptcp_reset(&self, namespace: &str) {
+        let [.., resets] = &self.blackholes;
+        resets.get_or_create(&label(namespace)).inc();
     }
 
     /// What the programs have counted, since weftd runs.
@@ -240,6 +292,12 @@ impl Metrics {
             p50_us: at(0.5),
             p99_us: at(0.99),
         }
+    }
+}
+
+fn label(namespace: &str) -> NamespaceLabel {
+    NamespaceLabel {
+        namespace: namespace.to_owned(),
     }
 }
 
@@ -378,131 +436,4 @@ const MAX_CONNECTION: Duration = Duration::from_secs(300);
 const RECENT: usize = 1000;
 
 #[cfg(test)]
-mod tests {
-    use std::io::{Read, Write};
-    use std::net::TcpStream;
-
-    use super::*;
-
-    #[test]
-    fn percentiles_are_those_of_the_last_decisions() {
-        let (mut metrics, _) = Metrics::new();
-        assert_eq!(metrics.decisions(), Decisions::default());
-        for us in (1..=RECENT + 100).rev() {
-            metrics.observe_decision(us as f64 * 1e-6);
-        }
-        let Decisions {
-            count,
-            p50_us,
-            p99_us,
-        } = metrics.decisions();
-        assert_eq!(count, 1100);
-        assert!((p50_us - 500.0).abs() < 1e-6, "{p50_us}");
-        assert!((p99_us - 990.0).abs() < 1e-6, "{p99_us}");
-    }
-
-    /// Whoever stays without a word goes first, and the next client is answered.
-    #[test]
-    fn callers_that_stay_keep_nobody_out() {
-        let (_, registry) = Metrics::new();
-        let address = serve(SocketAddr::from(([127, 0, 0, 1], 0)), registry).unwrap();
-        let address = address.expect("a free port");
-        let connect = || {
-            let stream = TcpStream::connect(address).unwrap();
-            stream.set_read_timeout(Some(Duration::from_secs(4))).unwrap();
-            stream
-        };
-        let mut idle: Vec<_> = (0..3 * MAX_CLIENTS).map(|_| connect()).collect();
-        let mut client = connect();
-        client
-            .write_all(b"GET /metrics HTTP/1.1\r\nHost: weft\r\nConnection: close\r\n\r\n")
-            .unwrap();
-        let mut answer = String::new();
-        client.read_to_string(&mut answer).unwrap();
-        assert!(answer.contains("weft_connections 0"), "{answer}");
-        assert_eq!(idle[0].read(&mut [0]).unwrap_or(0), 0);
-        // One of the last is answered yet.
-        let last = idle.last_mut().unwrap();
-        last.write_all(b"GET / HTTP/1.0\r\n\r\n").unwrap();
-        let mut answer = String::new();
-        last.read_to_string(&mut answer).unwrap();
-        assert!(answer.starts_with("HTTP/1.0 404"), "{answer}");
-    }
-
-    /// The board and the alert rules ask for nothing that is not served.
-    #[test]
-    fn what_the_board_and_the_alerts_ask_for_is_served() {
-        let (metrics, registry) = Metrics::new();
-        for family in &metrics.packets {
-            let labels = Labels {
-                namespace: String::new(),
-                algorithm: KernelAlgorithm::Amp.kernel(),
-            };
-            family.get_or_create(&labels).inc();
-        }
-        let mut served = String::new();
-        encode(&mut served, &registry).unwrap();
-        let board = include_str!("../packaging/grafana.json");
-        let alerts = include_str!("../packaging/alerts.yml");
-        let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
-        for text in [board, alerts] {
-            let names: Vec<_> = text
-                .split(|c: char| !is_part(c))
-                .filter(|word| word.starts_with("weft_"))
-                .collect();
-            assert!(!names.is_empty());
-            for name in names {
-                let known = ["_total", "_bucket"]
-                    .iter()
-                    .find_map(|suffix| name.strip_suffix(suffix))
-                    .unwrap_or(name);
-                assert!(served.contains(&format!("# HELP {known} ")), "{name}");
-            }
-        }
-    }
-
-    #[test]
-    fn an_address_that_is_taken_is_served_when_it_is_free() {
-        let (_, registry) = Metrics::new();
-        let other = TcpListener::bind(SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
-        let address = other.local_addr().unwrap();
-        assert_eq!(serve(address, registry).unwrap(), None);
-        drop(other);
-        let began = std::time::Instant::now();
-        let mut client = loop {
-            match TcpStream::connect(address) {
-                Ok(client) => break client,
-                Err(error) => assert!(began.elapsed() < Duration::from_secs(20), "{error}"),
-            }
-            thread::sleep(Duration::from_millis(50));
-        };
-        client.write_all(b"GET /metrics HTTP/1.0\r\n\r\n").unwrap();
-        let mut answer = String::new();
-        client.read_to_string(&mut answer).unwrap();
-        assert!(answer.contains("weft_connections 0"), "{answer}");
-    }
-
-    #[test]
-    fn the_counters_of_a_namespace_go_with_it() {
-        let (mut metrics, registry) = Metrics::new();
-        for family in &metrics.packets {
-            for namespace in ["/run/netns/red", "/run/netns/blue"] {
-                let labels = Labels {
-                    namespace: namespace.to_owned(),
-                    algorithm: KernelAlgorithm::Amp.kernel(),
-                };
-                family.get_or_create(&labels).inc();
-            }
-        }
-        metrics.forget_namespace("/run/netns/red");
-        let mut served = String::new();
-        encode(&mut served, &registry).unwrap();
-        assert!(!served.contains("red") && served.contains("blue"), "{served}");
-    }
-
-    #[test]
-    fn no_metrics_beyond_loopback() {
-        let (_, registry) = Metrics::new();
-        assert!(serve(SocketAddr::from(([0, 0, 0, 0], 0)), registry).is_err());
-    }
-}
+mod tests;

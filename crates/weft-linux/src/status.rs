@@ -11,6 +11,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::Failure;
+use crate::daemon::blackholes::RESET;
 
 /// A daemon and its connections.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -23,6 +24,9 @@ pub struct Status {
     pub algorithms: Vec<String>,
     /// Connections in the programs' map, TCP's included.
     pub entries: usize,
+    /// Namespaces that are configured or have been found by name.
+    #[serde(default)]
+    pub namespaces: Vec<NamespaceStatus>,
     /// Seconds since the start of a reload's trial, if the successor does not answer by itself yet. Only the process number
     /// is known then.
     #[serde(default)]
@@ -31,6 +35,19 @@ pub struct Status {
     pub connections: Vec<ConnectionStatus>,
     /// From an algorithm's decision until the kernel has been notified.
     pub decisions: Decisions,
+}
+
+/// A network namespace of the daemon's.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NamespaceStatus {
+    /// Path of the namespace; empty for the daemon's own.
+    pub name: String,
+    /// Whether the namespace exists and is served.
+    pub served: bool,
+    /// Times that the kernel has switched MPTCP off for new connections since the namespace is served.
+    pub blackholes: u64,
+    /// Connections that were opened without MPTCP meanwhile.
+    pub plain_connections: u64,
 }
 
 /// How fast decisions reach the kernel: of the last thousand.
@@ -175,6 +192,9 @@ impl fmt::Display for Status {
                 "decisions   {count}, kernel notified after {p50_us:.0} us (median), {p99_us:.0} us (99 %)"
             )?;
         }
+        for namespace in &self.namespaces {
+            namespace.write_problems(f)?;
+        }
         writeln!(f, "connections {}", self.connections.len())?;
         for connection in &self.connections {
             let namespace = match connection.namespace.as_str() {
@@ -216,11 +236,31 @@ impl fmt::Display for Status {
     }
 }
 
+impl NamespaceStatus {
+    fn write_problems(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.blackholes == 0 && self.plain_connections == 0 {
+            return Ok(());
+        }
+        let name = match self.name.as_str() {
+            "" => "weftd's own",
+            name => name,
+        };
+        writeln!(
+            f,
+            "blackholes  {} in {name}, {} connections without MPTCP: {RESET}",
+            self.blackholes, self.plain_connections
+        )
+    }
+}
+
 /// Connections, a line each, as `weftd list` shows them.
 pub struct List<'a>(pub &'a Status);
 
 impl fmt::Display for List<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for namespace in &self.0.namespaces {
+            namespace.write_problems(f)?;
+        }
         writeln!(
             f,
             "{:8}  {:6}  {:12}  {:>8}  {:10}  {:24}  PEER",

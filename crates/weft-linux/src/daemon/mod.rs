@@ -3,6 +3,7 @@
 //! It waits for the ring of the programs' events, the kernel's path-manager events, signals and callers of `weftd status`,
 //! and sleeps otherwise. All decisions are [`Connections`]'s.
 
+pub mod blackholes;
 mod check;
 mod events;
 mod lock;
@@ -157,6 +158,8 @@ struct Daemon {
     listener: Option<UnixListener>,
     /// Named namespaces that were seen.
     known_names: BTreeSet<PathBuf>,
+    /// Nanoseconds after which a namespace's MPTCP that the kernel has switched off is switched on again, if ever.
+    blackhole_reset: Option<u64>,
     /// Callers of `weftd status` that are being answered.
     answering: Arc<AtomicUsize>,
     /// The check of the program that is to follow at a reload.
@@ -167,6 +170,8 @@ struct Daemon {
     next_totals: u64,
     /// Time of the next update of gauges.
     next_gauges: u64,
+    /// Time of the next reading of the kernel's counters.
+    next_counters: u64,
     /// Time of the next scan for namespaces.
     next_sync: u64,
     /// Subflows without room, as far as they have been complained about.
@@ -233,11 +238,14 @@ impl Daemon {
         let bpf_events = programs.events().map_err(Failure::about("events"))?;
         let scope = crate::attach::scope(config)?;
         metrics.max_connections.set(programs.max_connections().into());
+        metrics.reload_failed.set(i64::from(stage == Stage::Tries));
         // The maps may be older.
         let totals = programs.totals().ok();
         let mut daemon = Self {
             folder: folder.to_owned(),
             known_names: named(),
+            blackhole_reset: config.blackhole_reset(),
+            next_counters: 0,
             algorithms: programs.names().map(|name| name.kernel().to_owned()).collect(),
             handled_lost_events: totals.map_or(0, |totals| totals.lost_events),
             reported_without_slot: totals.map_or(0, |totals| totals.without_slot),
@@ -321,14 +329,14 @@ impl Daemon {
                 self.check = None;
                 match Check::start(path, &self.folder) {
                     Ok(check) => self.check = Some(check),
-                    Err(failure) => warn!("not reloaded: {failure}"),
+                    Err(failure) => self.refuse_reload(&failure),
                 }
             }
             if let Some(passed) = self.check.as_mut().and_then(Check::poll) {
                 self.check = None;
                 match passed {
                     Ok(()) => return Ok(ExitReason::Reload),
-                    Err(failure) => warn!("not reloaded: {failure}"),
+                    Err(failure) => self.refuse_reload(&failure),
                 }
             }
             let mut batches = Vec::new();
@@ -360,6 +368,9 @@ impl Daemon {
             if now() >= self.next_gauges {
                 self.update_gauges();
             }
+            if now() >= self.next_counters {
+                self.check_blackholes();
+            }
             if now() >= self.next_reap {
                 self.reap_absent();
             }
@@ -367,6 +378,11 @@ impl Daemon {
                 self.poll_unreported();
             }
         }
+    }
+
+    fn refuse_reload(&self, failure: &Failure) {
+        warn!("not reloaded: {failure}");
+        self.metrics.reload_failed.set(1);
     }
 
     /// Waits for a descriptor too, under this token.
@@ -382,6 +398,7 @@ impl Daemon {
             .deadline()
             .into_iter()
             .chain([self.next_totals, self.next_gauges, self.next_poll, self.next_sync])
+            .chain([self.next_counters])
             .chain((!self.unread.is_empty()).then_some(0))
             .chain((!self.to_resync.is_empty()).then_some(self.next_resync))
             .chain((!self.changed_addresses.is_empty()).then_some(self.next_addresses))

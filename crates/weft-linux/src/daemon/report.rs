@@ -10,6 +10,7 @@ use std::thread;
 use sd_notify::NotifyState;
 use tracing::{debug, warn};
 
+use super::served_namespace::ServedNamespace;
 use super::{Daemon, LISTENER, SECOND, next_poll_time, notify, now, served_namespace, socket};
 use crate::path_manager::{DiagSubflow, MAX_CONNECTIONS};
 use crate::status::{self, Status};
@@ -148,6 +149,7 @@ impl Daemon {
             uptime_s: now().saturating_sub(self.started) as f64 * 1e-9,
             algorithms: self.algorithms.clone(),
             entries: all.len(),
+            namespaces: self.namespaces.iter().map(ServedNamespace::status).collect(),
             trial_s: None,
             connections,
             decisions: self.metrics.decisions(),

@@ -3,12 +3,13 @@
 use std::io;
 use std::path::{Display, Path};
 
+use super::blackholes::Blackholes;
 use crate::path_manager::{
-    AddressChanges, Command, Commands, Connection, DiagSubflow, Events, FourTuple, Namespace, Refusal, Token,
-    UncoupledReason, mptcp_subflows, open, sockets,
+    AddressChanges, Command, Commands, Connection, Counters, DiagSubflow, Events, FourTuple, Namespace,
+    Refusal, Token, UncoupledReason, mptcp_subflows, open, sockets,
 };
 use crate::programs::{ConnectionStats, Subflow as Window};
-use crate::status::{ConnectionStatus, SubflowStatus, WindowStatus};
+use crate::status::{ConnectionStatus, NamespaceStatus, SubflowStatus, WindowStatus};
 
 /// A namespace, whether it is there or not.
 pub(super) struct ServedNamespace {
@@ -22,6 +23,9 @@ struct OpenSockets {
     events: Events,
     /// None where no subflow has another address than the first one's.
     addresses: Option<AddressChanges>,
+    /// None if the kernel has no such file.
+    counters: Option<Counters>,
+    blackholes: Blackholes,
 }
 
 /// The change of a namespace since the last sync.
@@ -58,11 +62,15 @@ impl ServedNamespace {
         let (commands, events) = open(&self.namespace)?;
         let watch = || AddressChanges::watch(&self.namespace);
         let addresses = addresses.then(watch).transpose()?;
+        let counters = Counters::open(&self.namespace).ok();
+        let counted = counters.as_ref().and_then(|counters| counters.read().ok());
         self.open = Some(OpenSockets {
             identity,
             commands,
             events,
             addresses,
+            counters,
+            blackholes: Blackholes::new(counted.unwrap_or_default()),
         });
         Ok(NamespaceChange::Added)
     }
@@ -86,6 +94,23 @@ impl ServedNamespace {
 
     pub fn addresses(&self) -> Option<&AddressChanges> {
         self.open.as_ref()?.addresses.as_ref()
+    }
+
+    /// The kernel's counters, and the detections of blackholes that follow from them.
+    pub fn counters(&mut self) -> Option<(&Counters, &mut Blackholes)> {
+        let open = self.open.as_mut()?;
+        Some((open.counters.as_ref()?, &mut open.blackholes))
+    }
+
+    /// The namespace for the status.
+    pub fn status(&self) -> NamespaceStatus {
+        let blackholes = self.open.as_ref().map(|open| open.blackholes).unwrap_or_default();
+        NamespaceStatus {
+            name: self.name().to_string(),
+            served: self.is_open(),
+            blackholes: blackholes.detected,
+            plain_connections: blackholes.plain_connections,
+        }
     }
 
     pub fn send(&self, commands: &[Command]) -> io::Result<Vec<Refusal>> {

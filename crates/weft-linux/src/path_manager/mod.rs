@@ -8,6 +8,7 @@
 mod addresses;
 mod channel;
 mod connections;
+mod counters;
 mod hysteresis;
 mod mptcp_pm;
 mod namespace;
@@ -22,6 +23,7 @@ pub use connections::{
     CommandBatch, Connection, Connections, Decision, FourTuple, JoinConfig, JoinPolicy, MAX_CONNECTIONS,
     UncoupledReason,
 };
+pub use counters::{Counters, MptcpCounters};
 pub use hysteresis::Hysteresis;
 pub use mptcp_pm::{Endpoint, Limits};
 pub use namespace::{NAMED, Namespace};

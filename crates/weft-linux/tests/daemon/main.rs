@@ -3,6 +3,7 @@
 //! Without root or on a kernel that lacks something these tests are skipped by name, with the reason.
 
 mod addresses;
+mod blackholes;
 mod defaults;
 mod entries;
 mod hostile;
