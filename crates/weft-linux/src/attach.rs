@@ -240,9 +240,14 @@ pub fn attached() -> Vec<String> {
     names
 }
 
-/// Is there a BPF file system?
+/// Whether there is a BPF file system.
 pub fn has_bpf_fs() -> bool {
-    statfs(BPF_FS).is_ok_and(|fs| fs.filesystem_type() == BPF_FS_MAGIC)
+    is_bpf_fs(Path::new(BPF_FS))
+}
+
+/// Whether a path is on a BPF file system.
+pub fn is_bpf_fs(path: &Path) -> bool {
+    statfs(path).is_ok_and(|fs| fs.filesystem_type() == BPF_FS_MAGIC)
 }
 
 /// Removes all pins. Sockets that use the programs keep them, and their maps, until they close. Returns what went wrong.

@@ -51,7 +51,7 @@ pub enum Command {
         /// As JSON
         #[arg(long)]
         json: bool,
-        /// In this network namespace
+        /// In this network namespace; by default in those that a running weftd serves
         #[arg(long, value_name = "NAME")]
         namespace: Option<String>,
     },

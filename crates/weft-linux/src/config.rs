@@ -17,6 +17,7 @@ use crate::path_manager::{Hysteresis, JoinConfig, JoinPolicy, Namespace};
 use crate::programs::KernelAlgorithm;
 use crate::programs::scope::{self, RULES};
 
+mod namespaces;
 mod renamed;
 mod rules;
 
@@ -238,7 +239,9 @@ impl Config {
         let mut text = String::new();
         file.read_to_string(&mut text)
             .map_err(|error| refuse(error.to_string()))?;
-        Self::parse(&text).map_err(|error| refuse(error.to_string()))
+        let config = Self::parse(&text).map_err(|error| refuse(error.to_string()))?;
+        namespaces::check_files(&config.namespaces).map_err(|error| refuse(error.to_string()))?;
+        Ok(config)
     }
 
     /// Reads a configuration's text.
@@ -335,6 +338,7 @@ impl Config {
         {
             return refuse("subflows.blackhole_reset", reset.to_string(), "1s to 3600s");
         }
+        namespaces::check_names(&config.namespaces)?;
         if !config.metrics.listen.ip().is_loopback() {
             let listen = config.metrics.listen.to_string();
             return refuse(

@@ -1,24 +1,26 @@
 //! The kernel, what it was built with, and what the caller may do.
 
 use std::fs;
+use std::path::Path;
 
 use libbpf_rs::btf::Btf;
 use libbpf_rs::btf::types::Struct;
+use nix::unistd::getppid;
 
 use super::Finding;
 use crate::attach;
 use crate::daemon::{self, settings};
 use crate::path_manager::Namespace;
+use crate::status::Status;
 
-pub(super) fn findings() -> Vec<Finding> {
+pub(super) fn findings(status: Option<&Status>) -> Vec<Finding> {
     vec![
         release(),
         capabilities(),
         btf(),
         struct_ops(),
-        bpf_fs(),
-        mptcp(),
-        process(),
+        bpf_fs(status),
+        process(status),
     ]
 }
 
@@ -107,10 +109,24 @@ fn struct_ops() -> Finding {
     Finding::ok(CHECK, "for TCP congestion control, with links")
 }
 
-fn bpf_fs() -> Finding {
+fn bpf_fs(status: Option<&Status>) -> Finding {
     const CHECK: &str = "BPF file system";
     if attach::has_bpf_fs() {
         return Finding::ok(CHECK, attach::BPF_FS);
+    }
+    // `ip netns exec` mounts another /sys for its command.
+    let daemon = status.map(|status| i64::from(status.process));
+    let others = [i64::from(getppid().as_raw()), 1];
+    let mut others = daemon.into_iter().chain(others);
+    if others.any(|process| attach::is_bpf_fs(Path::new(&format!("/proc/{process}/root{}", attach::BPF_FS))))
+    {
+        return Finding::ok(
+            CHECK,
+            format!(
+                "{}, which is hidden from this command, as `ip netns exec` does",
+                attach::BPF_FS
+            ),
+        );
     }
     Finding::warning(
         CHECK,
@@ -119,24 +135,21 @@ fn bpf_fs() -> Finding {
     )
 }
 
-fn mptcp() -> Finding {
-    const CHECK: &str = "MPTCP";
-    match settings::read(&Namespace::current(), "net.mptcp.enabled").as_deref() {
-        Ok("1") => Finding::ok(CHECK, "enabled"),
-        Ok(_) => Finding::failure(CHECK, "disabled", "sysctl -w net.mptcp.enabled=1"),
-        Err(_) => Finding::failure(
-            CHECK,
-            "the kernel has none",
-            "boot a kernel built with CONFIG_MPTCP=y (and CONFIG_MPTCP_IPV6=y)",
-        ),
-    }
-}
-
-/// Does a daemon run, and has an earlier one left something?
-fn process() -> Finding {
+/// The daemon that runs, or what an earlier one has left.
+fn process(status: Option<&Status>) -> Finding {
     const CHECK: &str = "weftd";
     let folder = daemon::folder();
-    if let Ok(status) = crate::status::ask(&daemon::socket(&folder)) {
+    if let Some(status) = status {
+        if let Some(seconds) = status.trial_s {
+            return Finding::warning(
+                CHECK,
+                format!(
+                    "process {}: its successor has been on trial for {seconds:.0} s and does not answer yet",
+                    status.process
+                ),
+                "run doctor again; a successor that hangs is replaced by the old program after 30 s",
+            );
+        }
         let algorithms = status.algorithms.join(" ");
         return Finding::ok(CHECK, format!("process {} runs: {algorithms}", status.process));
     }

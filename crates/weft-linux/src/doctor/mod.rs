@@ -10,7 +10,9 @@ use std::fmt;
 
 use serde::Serialize;
 
+use crate::daemon;
 use crate::path_manager::Namespace;
+use crate::status::{self, Status};
 
 /// All findings.
 #[derive(Clone, Debug, Serialize)]
@@ -24,6 +26,9 @@ pub struct Report {
 pub struct Finding {
     /// What was looked at.
     pub check: &'static str,
+    /// The network namespace that was looked at; empty for the doctor's own, none if the finding is about the machine.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub namespace: Option<String>,
     /// How it is.
     pub state: State,
     /// What the check saw, and what is wrong with it.
@@ -57,6 +62,7 @@ impl Finding {
     fn ok(check: &'static str, detail: impl Into<String>) -> Self {
         Self {
             check,
+            namespace: None,
             state: State::Good,
             detail: detail.into(),
             fix: None,
@@ -66,6 +72,7 @@ impl Finding {
     fn warning(check: &'static str, detail: impl Into<String>, fix: impl Into<String>) -> Self {
         Self {
             check,
+            namespace: None,
             state: State::Warning,
             detail: detail.into(),
             fix: Some(fix.into()),
@@ -80,23 +87,62 @@ impl Finding {
     }
 }
 
-/// Looks at everything, as seen from a network namespace.
-pub fn run_checks(namespace: &Namespace) -> Report {
-    let mut findings = kernel::findings();
-    findings.extend(network::findings(namespace));
-    findings.push(offloads::finding(namespace));
+/// Looks at everything: in a network namespace if one is given, otherwise in those that a running daemon serves.
+pub fn run_checks(given: Option<&Namespace>) -> Report {
+    let status = status::ask(&daemon::socket(&daemon::folder())).ok();
+    let mut findings = kernel::findings(status.as_ref());
+    let namespaces = match given {
+        Some(namespace) => vec![namespace.clone()],
+        None => namespaces(status.as_ref()),
+    };
+    for namespace in namespaces {
+        let name = namespace.path().display().to_string();
+        let found = network::findings(&namespace).into_iter();
+        let found = found.chain([offloads::finding(&namespace)]);
+        findings.extend(found.map(|finding| Finding {
+            namespace: Some(name.clone()),
+            ..finding
+        }));
+    }
     Report { findings }
+}
+
+/// The namespaces that a daemon serves, if it runs in the caller's namespace; otherwise that one. The command
+/// `ip netns exec NAME weftd doctor` is about NAME.
+fn namespaces(status: Option<&Status>) -> Vec<Namespace> {
+    let own = Namespace::current();
+    let of_daemon = |status: &&Status| {
+        let path = format!("/proc/{}/ns/net", status.process);
+        Namespace::named(path).inode() == own.inode()
+    };
+    let served = status.filter(of_daemon).into_iter();
+    let served = served.flat_map(|status| status.namespaces.iter().filter(|namespace| namespace.served));
+    let served = served.map(|namespace| match namespace.name.as_str() {
+        "" => Namespace::current(),
+        path => Namespace::named(path),
+    });
+    let served: Vec<_> = served.take(MAX_NAMESPACES).collect();
+    if served.is_empty() { vec![own] } else { served }
 }
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut last = &None;
         for Finding {
             check,
+            namespace,
             state,
             detail,
             fix,
         } in &self.findings
         {
+            if let Some(name) = namespace
+                && last != namespace
+                && !name.is_empty()
+            {
+                writeln!(f, "\nnetwork namespace {}", printable(name))?;
+            }
+            last = namespace;
             let state = match state {
                 State::Good => "ok  ",
                 State::Warning => "warn",
@@ -111,6 +157,9 @@ impl fmt::Display for Report {
         Ok(())
     }
 }
+
+/// Served namespaces that one report is about; `--namespace` names others.
+const MAX_NAMESPACES: usize = 32;
 
 /// A text without control characters, which a namespace's device names may contain.
 fn printable(text: &str) -> String {

@@ -1,11 +1,25 @@
 //! What a network namespace is set to, and what its sockets have agreed on.
 
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::time::Duration;
+
+use socket2::{Domain, Protocol, Socket, Type};
+
 use super::Finding;
+use crate::daemon::blackholes;
 use crate::daemon::settings::read;
-use crate::path_manager::{DiagSubflow, Listener, Namespace, endpoints, limits, listeners, mptcp_subflows};
+use crate::path_manager::{
+    Counters, DiagSubflow, Listener, MptcpCounters, Namespace, endpoints, limits, listeners, mptcp_subflows,
+};
 
 pub(super) fn findings(namespace: &Namespace) -> Vec<Finding> {
     vec![
+        mptcp(namespace),
+        match read_blackholes(namespace) {
+            Ok((before, after)) => judge_blackholes(before, after),
+            Err(error) => Finding::warning(BLACKHOLES, error.to_string(), "run as root"),
+        },
         path_manager(namespace),
         configured_endpoints(namespace),
         kernel_limits(namespace),
@@ -21,6 +35,57 @@ pub(super) fn findings(namespace: &Namespace) -> Vec<Finding> {
         },
         hash_policy(namespace),
     ]
+}
+
+fn mptcp(namespace: &Namespace) -> Finding {
+    const CHECK: &str = "MPTCP";
+    match read(namespace, "net.mptcp.enabled").as_deref() {
+        Ok("1") => Finding::ok(CHECK, "enabled"),
+        Ok(_) => Finding::failure(CHECK, "disabled", "sysctl -w net.mptcp.enabled=1"),
+        Err(_) => Finding::failure(
+            CHECK,
+            "the kernel has none",
+            "boot a kernel built with CONFIG_MPTCP=y (and CONFIG_MPTCP_IPV6=y)",
+        ),
+    }
+}
+
+/// The counters before and after an attempt to connect to a closed port of loopback. The kernel shows in no other way
+/// whether it has switched MPTCP off.
+fn read_blackholes(namespace: &Namespace) -> io::Result<(MptcpCounters, MptcpCounters)> {
+    let counters = Counters::open(namespace)?;
+    let before = counters.read()?;
+    if before.blackholes == 0 {
+        return Ok((before, before));
+    }
+    namespace.run_in(|| {
+        let socket = Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::MPTCP))?;
+        let closed = SocketAddr::from((Ipv4Addr::LOCALHOST, CLOSED_PORT));
+        let _ = socket.connect_timeout(&closed.into(), Duration::from_millis(100));
+        Ok(())
+    })?;
+    Ok((before, counters.read()?))
+}
+
+fn judge_blackholes(before: MptcpCounters, after: MptcpCounters) -> Finding {
+    if after.blackholes == 0 {
+        return Finding::ok(BLACKHOLES, "none detected");
+    }
+    let detail = format!(
+        "detected {} times, {} connections opened without MPTCP",
+        after.blackholes, after.plain_connections
+    );
+    if after.plain_connections == before.plain_connections {
+        return Finding::ok(BLACKHOLES, format!("MPTCP is on; {detail}"));
+    }
+    Finding::failure(
+        BLACKHOLES,
+        format!("MPTCP is switched off for new connections, because a SYN with MPTCP was lost; {detail}"),
+        format!(
+            "find the device that drops SYNs with MPTCP; {}",
+            blackholes::RESET
+        ),
+    )
 }
 
 fn path_manager(namespace: &Namespace) -> Finding {
@@ -92,7 +157,7 @@ fn default_algorithm(namespace: &Namespace) -> Finding {
             format!(
                 "{name}: sockets get coupled congestion control only where they or their route ask for it"
             ),
-            "congestion.default = \"weft_amp\" in /etc/weft/weftd.toml, or ip route change ROUTE congctl weft_amp",
+            format!("{DEFAULT}, or ip route change ROUTE congctl weft_amp"),
         ),
         Err(error) => Finding::failure(CHECK, error.to_string(), "mount /proc"),
     }
@@ -107,6 +172,16 @@ fn ecn(namespace: &Namespace) -> Finding {
             "net.ipv4.tcp_ecn=0: only sockets with an algorithm that needs ECN speak it",
             "sysctl -w net.ipv4.tcp_ecn=2",
         ),
+        Ok(value) if read(namespace, "net.ipv4.tcp_ecn_fallback").is_ok_and(|value| value == "0") => {
+            Finding::warning(
+                CHECK,
+                format!(
+                    "net.ipv4.tcp_ecn={value}, net.ipv4.tcp_ecn_fallback=0: behind a device that drops SYNs with ECN, no socket that asks for ECN \
+                 connects"
+                ),
+                "sysctl -w net.ipv4.tcp_ecn_fallback=1, unless no device does",
+            )
+        }
         Ok(value) => Finding::ok(CHECK, format!("net.ipv4.tcp_ecn={value}")),
         Err(error) => Finding::failure(CHECK, error.to_string(), "mount /proc"),
     }
@@ -129,7 +204,7 @@ fn listening(listeners: &[Listener]) -> Finding {
     Finding::warning(
         LISTENERS,
         format!("refuse ECN to senders that need it, so that their marks are never echoed: {shown}{more}"),
-        "congestion.default = \"weft_dctcp\" in /etc/weft/weftd.toml, then restart the listeners",
+        format!("{DEFAULT}, then restart the listeners"),
     )
 }
 
@@ -149,8 +224,10 @@ fn peers(seen: &[DiagSubflow]) -> Finding {
             stand.len(),
             first.subflow.remote
         ),
-        "run weftd with congestion.default = \"weft_dctcp\" at the other end; here choose the algorithm before connect: by the \
-         default, or ip route change ROUTE congctl NAME",
+        format!(
+            "at the other end {DEFAULT}; here choose the algorithm before connect: by the default, or ip route change ROUTE \
+             congctl weft_amp"
+        ),
     )
 }
 
@@ -175,6 +252,11 @@ fn echoes(name: &str) -> bool {
     (name.starts_with("weft_") && name != "weft_lia") || name == "dctcp"
 }
 
+/// The fix of a wrong default. All ends can have one algorithm, which senders and receivers use.
+const DEFAULT: &str = "congestion.default = \"weft_amp\" in /etc/weft/weftd.toml";
+const BLACKHOLES: &str = "MPTCP blackholes";
+/// A port on which nothing listens (`tcpmux`).
+const CLOSED_PORT: u16 = 1;
 const LISTENERS: &str = "listeners";
 const PEERS: &str = "ECN at the other ends";
 /// Listeners named in one line.
@@ -189,6 +271,29 @@ mod tests {
         Listener {
             local: ([0, 0, 0, 0], port).into(),
             congestion: congestion.to_owned(),
+        }
+    }
+
+    #[test]
+    fn a_blackhole_is_a_failure_while_connections_go_without_mptcp() {
+        let counters = |blackholes, plain_connections| MptcpCounters {
+            blackholes,
+            plain_connections,
+        };
+        let state = |before, after| judge_blackholes(before, after).state;
+        assert_eq!(state(counters(0, 0), counters(0, 0)), State::Good);
+        assert_eq!(state(counters(1, 5), counters(1, 5)), State::Good);
+        assert_eq!(state(counters(1, 5), counters(1, 6)), State::Failure);
+    }
+
+    #[test]
+    fn all_fixes_name_one_default() {
+        let fixes = [
+            listening(&[listener(80, "cubic")]).fix,
+            default_algorithm(&Namespace::current()).fix,
+        ];
+        for fix in fixes.into_iter().flatten() {
+            assert!(fix.contains(DEFAULT), "{fix}");
         }
     }
 

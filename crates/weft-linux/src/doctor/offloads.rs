@@ -8,7 +8,7 @@ use netlink_packet_core::{
 };
 use netlink_packet_generic::{GenlFamily, GenlHeader};
 
-use super::{Finding, State};
+use super::Finding;
 use crate::path_manager::{Namespace, request};
 
 const CHECK: &str = "offloads";
@@ -42,9 +42,7 @@ fn judge(mut devices: BTreeMap<String, Vec<&'static str>>) -> Finding {
             "only where this host itself marks (veth and tc): ethtool -K DEVICE tso off gso off gro off"
                 .to_owned(),
         ),
-        check: CHECK,
-        state: State::Good,
-        detail: on.join(", "),
+        ..Finding::ok(CHECK, on.join(", "))
     }
 }
 

@@ -5,6 +5,7 @@
 mod addresses;
 mod blackholes;
 mod defaults;
+mod doctor;
 mod entries;
 mod hostile;
 mod joins;
@@ -18,13 +19,12 @@ mod trial;
 
 use std::fs;
 use std::io::Write;
-use std::os::unix::fs::PermissionsExt;
 use std::thread::sleep;
 use std::time::Duration;
 
 use weft_linux::path_manager::mptcp_subflows;
 
-use scene::{SERVER_V6, Scene, load, missing, until, wait, weftd};
+use scene::{SERVER_V6, Scene, load, missing, until, wait};
 
 /// A scene, unless the test cannot run here.
 macro_rules! scene_or_skip {
@@ -390,73 +390,4 @@ fn the_capabilities_of_the_unit_are_enough() {
         "{}",
         String::from_utf8_lossy(&attached.stderr)
     );
-}
-
-#[test]
-fn the_doctor_says_what_is_wrong_and_what_mends_it() {
-    let scene = scene_or_skip!("the_doctor_says_what_is_wrong_and_what_mends_it");
-    let name = scene.client.path().to_str().unwrap();
-    let examine = || {
-        let output = scene
-            .weftd(&["doctor", "--json", "--namespace", name])
-            .output()
-            .unwrap();
-        let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
-        (output.status.code(), report)
-    };
-    let finding = |report: &serde_json::Value, check: &str| {
-        let findings = report["findings"].as_array().unwrap();
-        findings
-            .iter()
-            .find(|finding| finding["check"] == check)
-            .unwrap()
-            .clone()
-    };
-    let (code, report) = examine();
-    assert_eq!(code, Some(0), "{report:#}");
-    assert_eq!(finding(&report, "path manager")["state"], "warning");
-    let fix = finding(&report, "path manager")["fix"]
-        .as_str()
-        .unwrap()
-        .to_owned();
-    assert!(fix.contains("net.mptcp.pm_type=1"), "{fix}");
-    let _daemon = scene.daemon("");
-    let (code, report) = examine();
-    assert_eq!(code, Some(0));
-    for check in [
-        "path manager",
-        "default algorithm",
-        "weftd",
-        "BTF",
-        "struct_ops",
-        "MPTCP",
-    ] {
-        assert_eq!(finding(&report, check)["state"], "good", "{report:#}");
-    }
-}
-
-#[test]
-fn a_configuration_that_is_not_understood_or_not_safe_is_refused() {
-    let folder = tempfile::tempdir().unwrap();
-    let config = folder.path().join("weftd.toml");
-    let refused = |text: &str, mode: u32, expected: &str| {
-        fs::write(&config, text).unwrap();
-        fs::set_permissions(&config, fs::Permissions::from_mode(mode)).unwrap();
-        let path = config.to_str().unwrap();
-        let output = weftd(&["run", "--check", "--config", path]).output().unwrap();
-        let message = String::from_utf8(output.stderr).unwrap();
-        assert_eq!(output.status.code(), Some(2), "{message}");
-        assert_eq!(message.lines().count(), 1, "{message}");
-        assert!(message.contains(expected), "{message}");
-    };
-    refused("subflow.count = 4", 0o644, "subflow: unknown field");
-    refused("subflows.count = 400", 0o644, "subflows.count: ");
-    refused(
-        "metrics.listen = \"10.0.0.1:80\"",
-        0o644,
-        "allowed: a loopback address",
-    );
-    refused("", 0o666, "others can write to it");
-    let absent = weftd(&["run", "--config", "/nowhere.toml"]).output().unwrap();
-    assert_eq!(absent.status.code(), Some(2));
 }
