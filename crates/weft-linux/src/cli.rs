@@ -8,7 +8,7 @@ use clap::{CommandFactory, Parser, Subcommand};
 use clap_complete::{Shell, generate_to};
 use clap_mangen::Man;
 
-use crate::testbed;
+use crate::{manual, testbed};
 
 /// Coupled congestion control, subflows, suppression and release for the kernel's MPTCP.
 #[derive(Parser)]
@@ -78,7 +78,7 @@ pub enum Command {
     },
 }
 
-/// Writes manual pages, of section 8, and completions for bash, zsh and fish into a folder.
+/// Writes manual pages, of sections 5 and 8, and completions for bash, zsh and fish into a folder.
 ///
 /// # Errors
 /// The folder cannot be written.
@@ -94,13 +94,17 @@ pub fn documents(folder: &Path) -> io::Result<()> {
         of.clone().display_name(name).version(env!("CARGO_PKG_VERSION"))
     });
     for page in pages.chain([command.clone()]) {
-        let manual = Man::new(page)
+        let man = Man::new(page)
             .section("8")
             .source("Weft")
             .manual("System administration");
-        manual.generate_to(folder)?;
+        let mut text = Vec::new();
+        man.render(&mut text)?;
+        text.extend(manual::SECTIONS.bytes());
+        fs::write(folder.join(man.get_filename()), text)?;
     }
-    Ok(())
+    let version = env!("CARGO_PKG_VERSION");
+    fs::write(folder.join("weftd.toml.5"), manual::configuration(version))
 }
 
 #[cfg(test)]
@@ -114,6 +118,13 @@ mod tests {
         let read = |name: &str| fs::read_to_string(folder.path().join(name)).unwrap();
         assert!(read("weftd.8").contains("weftd\\-run"));
         assert!(read("weftd-run.8").contains("takes the programs"));
+        for page in ["weftd.8", "weftd-run.8", "weftd-doctor.8"] {
+            assert!(
+                read(page).contains(".SH FILES") && read(page).contains("EXIT STATUS"),
+                "{page}"
+            );
+        }
+        assert!(read("weftd.toml.5").contains("congestion.algorithms"));
         for name in ["weftd.bash", "_weftd", "weftd.fish"] {
             assert!(read(name).contains("namespace"), "{name}");
         }

@@ -11,6 +11,7 @@ pub mod daemon;
 pub mod doctor;
 pub mod events;
 mod failure;
+mod manual;
 pub mod metrics;
 pub mod path_manager;
 pub mod programs;

@@ -92,6 +92,10 @@ before=$(runs)
 systemctl reload weftd
 wait_for $((before + 2))
 say reloaded $(systemctl is-active weftd) $(($(systemctl show -P MainPID weftd) - main)) $(($(runs) - before))
+before=$(runs)
+dpkg -i /weftd.deb > /run/dpkg.log 2>&1 || cat /run/dpkg.log
+wait_for $((before + 2))
+say upgraded $(systemctl is-active weftd) $(($(systemctl show -P MainPID weftd) - main)) $(($(runs) - before))
 cp /usr/bin/weftd /usr/bin/weftd.new
 mv /usr/bin/weftd.new /usr/bin/weftd
 ip netns add red
@@ -183,9 +187,15 @@ fn the_package_installs_and_goes_without_a_trace() {
         "usr/share/weftd/alerts.yml",
         "usr/share/weftd/namespaces.conf",
         "etc/apparmor.d/weftd",
+        "usr/share/man/man5/weftd.toml.5.gz",
     ] {
         assert!(added.contains(expected), "{expected}");
     }
+    let copyright = fs::read_to_string(root.join("usr/share/doc/weftd/copyright")).expect("a copyright file");
+    assert!(
+        !copyright.contains("missing") && copyright.contains("Apache"),
+        "{copyright}"
+    );
     let version = inside("weftd", &["--version"]);
     assert!(String::from_utf8_lossy(&version.stdout).starts_with("weftd "));
     let checked = inside("weftd", &["run", "--check"]);
@@ -312,6 +322,8 @@ fn the_unit_runs_under_systemd() {
     assert_eq!(said("iperf"), "1");
     // The same process, after a start on trial and another one.
     assert_eq!(said("reloaded"), "active 0 2");
+    // An upgrade is a reload.
+    assert_eq!(said("upgraded"), "active 0 2");
     // It may not enter other namespaces, which only its start finds out.
     assert_eq!(said("back"), "active 0 /usr/bin/weftd (deleted)");
     assert_eq!(said("denied"), "0");
