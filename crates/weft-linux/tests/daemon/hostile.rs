@@ -70,7 +70,7 @@ fn join_without_end(scene: &Scene, limit: usize) {
 }
 
 /// Netlink ports of sockets that listen to generic netlink's groups in a namespace.
-fn event_ports(namespace: &Namespace) -> Vec<u32> {
+pub fn event_ports(namespace: &Namespace) -> Vec<u32> {
     let table = namespace
         .run_in(|| fs::read_to_string("/proc/thread-self/net/netlink"))
         .expect("the namespace's sockets");
@@ -84,7 +84,7 @@ fn event_ports(namespace: &Namespace) -> Vec<u32> {
 }
 
 /// An event that says a connection is established, as the kernel writes it.
-fn forged(token: u32) -> Vec<u8> {
+pub fn forged(token: u32) -> Vec<u8> {
     let attribute = |kind: u16, value: &[u8]| {
         let length = 4 + value.len();
         let mut bytes = (length as u16).to_ne_bytes().to_vec();

@@ -15,6 +15,7 @@ mod scene;
 mod scope;
 mod share;
 mod soak;
+mod soak_hostile;
 mod trial;
 
 use std::fs;

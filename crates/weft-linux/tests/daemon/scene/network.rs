@@ -117,6 +117,11 @@ impl Scene {
         }
     }
 
+    /// A server of the client's namespace that the [stock peer](Self::stock_peer) reaches.
+    pub fn serve_stock_peer(&self) -> Server {
+        served(listener(&self.client, STOCK_CLIENT.into(), None), false)
+    }
+
     /// From now on the client's connections to an address have this congestion control.
     pub fn route(&self, to: Ipv4Addr, cc: &str) {
         let to = format!("{to}/32");
