@@ -15,6 +15,7 @@
 
 use crate::parameters::parameters;
 use crate::reno::{collapse, congestion_avoidance, halve};
+use crate::response::parts_as_best;
 use crate::{Ack, CongestionControl, Echo, Path, Response, Window};
 
 parameters! {}
@@ -99,22 +100,53 @@ impl CongestionControl for Balia {
 /// are equal.
 impl Response for Balia {
     fn windows(&self, paths: &[Path], cwnd: &mut [f64]) {
-        let square = |path: &Path| path.signal * path.rtt * path.rtt;
+        cwnd.fill(0.0);
         let best = paths.iter().map(square).fold(f64::INFINITY, f64::min);
-        let alpha = |path: &Path| {
-            let ratio = square(path) / best;
-            if ratio <= 1.0 + 1e-9 {
-                1.0
-            } else {
-                ((9.0 + 72.0 * ratio).sqrt() - 5.0) / 2.0
-            }
-        };
-        // The largest rate, from the sum of all rates, which is Reno's on the best path.
-        let shares: f64 = paths.iter().map(|path| 1.0 / alpha(path)).sum();
-        let most = (1.5 / best).sqrt() / shares;
-        for (path, w) in paths.iter().zip(cwnd) {
-            *w = most / alpha(path) * path.rtt;
+        add_windows(paths, best, 1.0, cwnd, |_, path| {
+            square(path) <= best * (1.0 + 1e-9)
+        });
+    }
+
+    fn jumps(&self) -> bool {
+        true
+    }
+
+    fn smoothed_windows(&self, paths: &[Path], width: f64, cwnd: &mut [f64]) {
+        let mut parts = vec![0.0; paths.len()];
+        parts_as_best(paths, width, &mut parts);
+        cwnd.fill(0.0);
+        for (best, (path, part)) in paths.iter().zip(parts).enumerate() {
+            add_windows(paths, square(path), part, cwnd, |s, _| s == best);
         }
+    }
+}
+
+/// `p rtt^2`, the smallest on the best path.
+fn square(path: &Path) -> f64 {
+    path.signal * path.rtt * path.rtt
+}
+
+/// Adds `part` of the windows in packets if the paths are the best ones for which `is_best` returns
+/// true, with this `p rtt^2`.
+fn add_windows(
+    paths: &[Path],
+    best: f64,
+    part: f64,
+    cwnd: &mut [f64],
+    is_best: impl Fn(usize, &Path) -> bool,
+) {
+    let alpha = |(s, path): (usize, &Path)| {
+        if is_best(s, path) {
+            1.0
+        } else {
+            ((9.0 + 72.0 * (square(path) / best).max(1.0)).sqrt() - 5.0) / 2.0
+        }
+    };
+    // The largest rate, from the sum of all rates, which is Reno's on the best path.
+    let shares: f64 = paths.iter().enumerate().map(|path| 1.0 / alpha(path)).sum();
+    let most = part * (1.5 / best).sqrt() / shares;
+    for ((s, path), w) in paths.iter().enumerate().zip(cwnd) {
+        *w += most / alpha((s, path)) * path.rtt;
     }
 }
 

@@ -11,7 +11,7 @@
 
 use crate::parameters::parameters;
 use crate::reno::{collapse, congestion_avoidance};
-use crate::response::best_paths;
+use crate::response::{best_paths, smoothed_best_paths};
 use crate::{Ack, CongestionControl, Echo, Path, Response, Window};
 
 parameters! {}
@@ -74,6 +74,14 @@ impl CongestionControl for FullyCoupled {
 impl Response for FullyCoupled {
     fn windows(&self, paths: &[Path], cwnd: &mut [f64]) {
         best_paths(paths, cwnd);
+    }
+
+    fn jumps(&self) -> bool {
+        true
+    }
+
+    fn smoothed_windows(&self, paths: &[Path], width: f64, cwnd: &mut [f64]) {
+        smoothed_best_paths(paths, width, cwnd);
     }
 }
 

@@ -23,7 +23,7 @@
 
 use crate::parameters::parameters;
 use crate::reno::{collapse, congestion_avoidance, halve};
-use crate::response::best_paths;
+use crate::response::{best_paths, smoothed_best_paths};
 use crate::{Ack, CongestionControl, Echo, Path, Response, Window};
 
 parameters! {}
@@ -148,10 +148,18 @@ impl CongestionControl for Olia {
 
 /// The fixed point of the paper's section 4: only the best paths are used, for the rate that Reno
 /// has on the best one. If several are best, alpha makes their windows equal. The function jumps
-/// where another path becomes the best, so a model that searches for an equilibrium has to damp it.
+/// where another path becomes the best.
 impl Response for Olia {
     fn windows(&self, paths: &[Path], cwnd: &mut [f64]) {
         best_paths(paths, cwnd);
+    }
+
+    fn jumps(&self) -> bool {
+        true
+    }
+
+    fn smoothed_windows(&self, paths: &[Path], width: f64, cwnd: &mut [f64]) {
+        smoothed_best_paths(paths, width, cwnd);
     }
 }
 

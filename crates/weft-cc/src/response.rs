@@ -27,6 +27,19 @@ pub trait Response: Sync {
     /// `paths`.
     fn windows(&self, paths: &[Path], cwnd: &mut [f64]);
 
+    /// Whether windows jump where another path becomes the best.
+    fn jumps(&self) -> bool {
+        false
+    }
+
+    /// Writes windows that change gradually where those of [`windows`](Self::windows) jump. Each
+    /// path is the best one for a part of the time, which goes as its rate alone to the power of 1
+    /// / `width`. As `width` falls to 0, these windows approach those that jump.
+    fn smoothed_windows(&self, paths: &[Path], width: f64, cwnd: &mut [f64]) {
+        let _ = width;
+        self.windows(paths, cwnd);
+    }
+
     /// The smallest mean window in packets for which the function holds. Below four packets, a loss
     /// leaves too few segments for three duplicate acknowledgements (RFC 5681, section 3.2).
     /// Timeouts then dominate, which no response function includes.
@@ -61,19 +74,34 @@ pub(crate) fn independent_windows(paths: &[Path], cwnd: &mut [f64], pull: impl F
 /// LIA's increase (RFC 6356, equations (1) and (2)): `i = max_r(w_r / rtt_r^2) / (sum_r w_r /
 /// rtt_r)^2`, capped at 1 / w.
 ///
-/// So `w_r = min(i / pull_r, 1 / sqrt(pull_r))`, and i is a fixed point of the equation. Let f be
-/// the logarithm of the equation's result minus the logarithm of its input i. The slope of f over
-/// the logarithm of i is between -1 (all windows capped) and -2 (none capped). The search is a
-/// secant method within these slopes: one step if no window is capped, few steps otherwise.
+/// So `w_r = min(i / pull_r, 1 / sqrt(pull_r))`, and i is where the equation returns it. If no cap
+/// acts, that is `i = sqrt(max_r(1 / (pull_r rtt_r^2))) / sum_r(1 / (pull_r rtt_r))`. Otherwise the
+/// search begins there. The logarithm of the equation's value less that of i falls by 1 (all
+/// windows capped) to 2 (none) for each unit of the latter. The search is therefore a secant's
+/// within these slopes.
 pub(crate) fn coupled_windows(paths: &[Path], cwnd: &mut [f64], pull: impl Fn(f64) -> f64) {
     const SLOPES: (f64, f64) = (-2.0, -1.0);
-    // The cap of the window, 1 / sqrt(pull), is the root of 1 / pull.
-    for (path, cap) in paths.iter().zip(&mut *cwnd) {
-        *cap = pull(path.signal).sqrt().recip();
+    // 1 / pull, the square of the cap.
+    let (mut best, mut rate, mut largest) = (0.0_f64, 0.0, 0.0_f64);
+    for (path, square) in paths.iter().zip(&mut *cwnd) {
+        *square = pull(path.signal).recip();
+        let per_second = *square / path.rtt;
+        best = best.max(per_second / path.rtt);
+        rate += per_second;
+        largest = largest.max(*square);
     }
-    let (mut log, mut slope) = (0.0_f64, SLOPES.0);
+    let mut increase = best.sqrt() / rate;
+    if increase * increase * largest <= 1.0 {
+        for w in cwnd {
+            *w *= increase;
+        }
+        return;
+    }
+    for w in &mut *cwnd {
+        *w = w.sqrt();
+    }
+    let (mut log, mut slope) = (increase.ln(), SLOPES.1);
     let mut before: Option<(f64, f64)> = None;
-    let mut increase = 1.0;
     for _ in 0..100 {
         let (mut best, mut rate) = (0.0_f64, 0.0);
         for (path, &cap) in paths.iter().zip(&*cwnd) {
@@ -101,10 +129,9 @@ pub(crate) fn coupled_windows(paths: &[Path], cwnd: &mut [f64], pull: impl Fn(f6
 /// which a single Reno flow would have the largest rate. The other paths get one packet, as a
 /// probe.
 pub(crate) fn best_paths(paths: &[Path], cwnd: &mut [f64]) {
-    let rate = |path: &Path| pull(path.signal, 0.5).sqrt().recip() / path.rtt;
-    let best = paths.iter().map(rate).fold(0.0, f64::max);
-    let is_best = |path: &Path| rate(path) >= best * (1.0 - 1e-9);
-    // The windows are equal, and the sum of the rates is that of the best path.
+    let best = paths.iter().map(reno_rate).fold(0.0, f64::max);
+    let is_best = |path: &Path| reno_rate(path) >= best * (1.0 - 1e-9);
+    // Windows equal, rates together the best one.
     let per_window: f64 = paths
         .iter()
         .filter(|path| is_best(path))
@@ -113,6 +140,34 @@ pub(crate) fn best_paths(paths: &[Path], cwnd: &mut [f64]) {
     for (path, w) in paths.iter().zip(cwnd) {
         *w = if is_best(path) { best / per_window } else { 1.0 };
     }
+}
+
+/// Reno's window on each path for the part of the time in which it is the best, and a packet
+/// otherwise.
+pub(crate) fn smoothed_best_paths(paths: &[Path], width: f64, cwnd: &mut [f64]) {
+    parts_as_best(paths, width, cwnd);
+    for (path, w) in paths.iter().zip(cwnd) {
+        *w = *w * reno_rate(path) * path.rtt + (1.0 - *w);
+    }
+}
+
+/// Writes the part of the time in which each path is the best. It goes as the rate of a Reno flow
+/// to the power of 1 / `width`.
+pub(crate) fn parts_as_best(paths: &[Path], width: f64, parts: &mut [f64]) {
+    let best = paths.iter().map(reno_rate).fold(0.0, f64::max);
+    let mut sum = 0.0;
+    for (path, part) in paths.iter().zip(&mut *parts) {
+        *part = (reno_rate(path) / best).powf(width.recip());
+        sum += *part;
+    }
+    for part in parts {
+        *part /= sum;
+    }
+}
+
+/// The rate of a Reno flow on a path, in packets per second.
+fn reno_rate(path: &Path) -> f64 {
+    pull(path.signal, 0.5).sqrt().recip() / path.rtt
 }
 
 #[cfg(test)]
@@ -151,7 +206,29 @@ pub(crate) mod tests {
         assert_near(w[0] / w[1], 4.0);
     }
 
-    /// The cap: on a long path with little loss, LIA's window is Reno's.
+    /// Narrow choices are the jump's, wide ones share a connection's rate.
+    #[test]
+    fn smoothed_windows_approach_those_that_jump() {
+        let paths = [(0.0006, 0.1), (0.0007, 0.1), (0.0006, 0.2)].map(|(signal, rtt)| Path { signal, rtt });
+        for name in ["fully-coupled", "olia", "balia"] {
+            let cc = Algorithm::build(name, &[]).unwrap();
+            let response = cc.response().unwrap();
+            assert!(response.jumps());
+            let (mut exact, mut narrow, mut wide) = ([0.0; 3], [0.0; 3], [0.0; 3]);
+            response.windows(&paths, &mut exact);
+            response.smoothed_windows(&paths, 1e-3, &mut narrow);
+            response.smoothed_windows(&paths, 0.3, &mut wide);
+            for (narrow, exact) in narrow.into_iter().zip(exact) {
+                assert_near(narrow, exact);
+            }
+            assert!(
+                wide[0] < 0.9 * exact[0] && wide[1] > 1.1 * exact[1],
+                "{name}: {wide:?}"
+            );
+        }
+    }
+
+    /// The cap: on a long path with little loss LIA's window is Reno's.
     #[test]
     fn no_path_of_lia_exceeds_reno() {
         let paths = [(0.006, 0.001), (0.0006, 0.02)];

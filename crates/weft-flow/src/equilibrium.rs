@@ -1,23 +1,31 @@
-//! The equilibrium of a congestion control: rates at which every link's loss (or marking) is what makes connections send
-//! at just these rates. The flow-level simulator of Raiciu et al., "Data Center Networking with Multipath TCP" (2010),
-//! section 3.1, iterates between the two; this is that iteration with steps that adapt to each link.
+//! The equilibrium of a congestion control: rates at which every link's loss (or marking) makes
+//! connections send at these rates. The flow-level simulator of Raiciu et al., "Data Center
+//! Networking with Multipath TCP" (2010), section 3.1, iterates between the two. This iteration has
+//! steps that adapt to each link.
 //!
-//! A link has a *price*, the share of packets that it drops or marks. A connection responds to the prices of
-//! its paths with windows. A packet that a link drops does not load the links after it, so that a link's load is what earlier links
-//! let pass. At the equilibrium a link either carries its capacity or has a negligible price.
+//! A link has a *price*, the share of packets that it drops or marks. A connection responds to the
+//! prices of its paths with windows. A packet that a link drops does not load the links after it,
+//! so that a link's load is what earlier links let pass. At the equilibrium a link either carries
+//! its capacity or has a negligible price.
 //!
-//! The first search changes the logarithm of a price by a gain times the logarithm of the link's utilisation. The gain grows
-//! while the price moves in one direction and halves when the direction changes (Riedmiller and Braun, "`RPROP`", 1993), so
-//! that steep responses are damped and flat ones converge fast.
+//! The first search changes the logarithm of a price by a gain times the logarithm of the link's
+//! utilisation. The gain grows while the price moves in one direction and halves when the direction
+//! changes (Riedmiller and Braun, "`RPROP`", 1993), so that steep responses are damped and flat
+//! ones converge fast.
 //!
-//! Where responses jump, as OLIA's does from one best path to another, prices swing and no iteration is an equilibrium. The second
-//! search then takes over: the logarithm of a price changes by the excess of the utilisation over 1, times a step that falls as
-//! `t^-0.6`. Prices then settle, and the mean of the iterations approaches the equilibrium (Nedic and Ozdaglar, "Approximate Primal
-//! Solutions and Rate Analysis for Dual Subgradient Methods", 2009). A step by the logarithm would make the mean logarithm of the
-//! utilisation 0, which is not a mean utilisation of 1.
+//! Where responses jump, as OLIA's does from one best path to another, prices swing and no
+//! iteration is an equilibrium. The search then begins with windows that change gradually from one
+//! best path to another. Whenever links are near their capacities, the change becomes narrower,
+//! down to a thousandth of a rate.
 //!
-//! A link with a price may also have a queue, which is part of the round-trip times: packets are marked only where others wait
-//! already. The caller says how long packets wait.
+//! If the first search fails, a second one takes over: the logarithm of a price changes by the
+//! excess of the utilisation over 1, times a step that falls as `t^-0.6`. Prices then settle, and
+//! the mean of the iterations approaches the equilibrium (Nedic and Ozdaglar, "Approximate Primal
+//! Solutions and Rate Analysis for Dual Subgradient Methods", 2009). A step by the logarithm would
+//! make the mean logarithm of the utilisation 0, which is not a mean utilisation of 1.
+//!
+//! A link with a price may also have a queue, which is part of the round-trip times: packets are
+//! marked only where others wait already. The caller says how long packets wait.
 
 mod link;
 mod mean;
@@ -29,21 +37,35 @@ mod tests;
 use weft_cc::Response;
 
 use crate::Instance;
-use link::{Forwarding, Link, LinkTransfer, StepRule};
+use link::{Forwarding, Link, StepRule};
 use mean::MeanIterate;
-use work::{Arrays, Senders, WorkSplit};
+use work::{Arrays, LinkConditions, Senders, SmoothedResponse, WorkSplit};
 
 /// The price of every link before the first iteration.
 const INITIAL_PRICE: f64 = 1e-3;
 
-/// The first search ends after this many iterations without a residual that is smaller by [`IMPROVEMENT`].
+/// The first search ends after this many iterations without a residual that is smaller by
+/// [`IMPROVEMENT`].
 const PATIENCE: u32 = 500;
+
+/// The same number where responses are smoothed.
+const SMOOTHED_PATIENCE: u32 = 1_500;
 
 /// Factor by which a residual has to fall to count as progress.
 const IMPROVEMENT: f64 = 0.9;
 
-/// A mean of iterations may be this many tolerances from the capacities.
-const MEAN_TOLERANCE: f64 = 5.0;
+/// Factor by which the gain of a link grows while its price moves in one direction.
+const GROWTH: f64 = 1.2;
+
+/// The same factor where responses are smoothed. They are steep, and faster growth makes several
+/// links swing together.
+const SMOOTHED_GROWTH: f64 = 1.05;
+
+/// Widths of the choice of the best path, relative to rates. An equilibrium has the last one.
+const WIDTHS: [f64; 9] = [0.3, 0.15, 0.07, 0.035, 0.017, 0.0085, 0.004, 0.002, 0.001];
+
+/// Residual at which the next width follows.
+const WIDTH_TOLERANCE: f64 = 1e-2;
 
 /// Parameters of the search for an equilibrium.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -84,7 +106,8 @@ pub struct Delays<'a> {
 /// The result of a search.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Equilibrium {
-    /// Goodput of each subflow in bit/s: the packets that arrive. No link carries more than its capacity.
+    /// Goodput of each subflow in bit/s: the packets that arrive. No link carries more than its
+    /// capacity.
     pub goodputs: Vec<f64>,
     /// Window of each subflow in packets.
     pub windows: Vec<f64>,
@@ -105,7 +128,8 @@ pub struct Equilibrium {
 /// If the search fails, means over iterations are returned with `converged` false.
 ///
 /// # Panics
-/// With another number of round-trip times than subflows, or of queueing delays than links, or one out of its range.
+/// With another number of round-trip times than subflows, or of queueing delays than links, or one
+/// out of its range.
 pub fn equilibrium(
     instance: &mut Instance,
     delays: Delays<'_>,
@@ -125,13 +149,15 @@ pub struct EquilibriumSolver {
     settings: Settings,
     senders: Senders,
     links: Vec<Link>,
-    transfers: Vec<LinkTransfer>,
+    conditions: LinkConditions,
     arrays: Arrays,
     work: WorkSplit,
     iterations: u32,
     residual: f64,
     /// Smallest residual of the first search, and the iteration that reached it.
     best: (f64, u32),
+    /// Index of the present width if the response jumps.
+    width: Option<usize>,
     /// The second search, once it has begun.
     mean: Option<Box<MeanIterate>>,
 }
@@ -140,8 +166,8 @@ impl EquilibriumSolver {
     /// Creates a search. `prices` are those of an equilibrium nearby, if one is known.
     ///
     /// # Panics
-    /// With another number of round-trip times than subflows, or of queueing delays or prices than links; with a time out of its
-    /// range.
+    /// With another number of round-trip times than subflows, or of queueing delays or prices than
+    /// links; with a time out of its range.
     pub fn new(
         instance: &mut Instance,
         delays: Delays<'_>,
@@ -178,13 +204,14 @@ impl EquilibriumSolver {
                 base_rtts: base_rtts.to_vec(),
                 packet_bits: vec![settings.packet_bits; instance.connections()],
             },
-            transfers: links.iter().map(|link| link.transfer(Forwarding::All)).collect(),
+            conditions: LinkConditions::new(&links, queueing.iter().any(|&delay| delay > 0.0)),
             arrays: Arrays::new(instance, threads),
             links,
             work: WorkSplit::new(instance, threads),
             iterations: 0,
             residual: f64::INFINITY,
             best: (f64::INFINITY, 0),
+            width: None,
             mean: None,
         }
     }
@@ -214,29 +241,35 @@ impl EquilibriumSolver {
     }
 
     fn mean_converged(&self) -> bool {
-        let tolerance = MEAN_TOLERANCE * self.settings.tolerance;
-        self.mean.as_ref().is_some_and(|mean| mean.converged(tolerance))
+        let mean = self.mean.as_ref();
+        mean.is_some_and(|mean| mean.converged(self.settings.tolerance))
     }
 
     /// Makes an iteration.
     pub fn step(&mut self, instance: &Instance, response: &dyn Response) {
+        if self.iterations == 0 && response.jumps() {
+            self.width = Some(0);
+        }
         let forwarding = match &self.mean {
             _ if self.settings.marks => Forwarding::All,
             None => Forwarding::UpToCapacity,
             Some(_) => Forwarding::Passed,
         };
-        for (transfer, link) in self.transfers.iter_mut().zip(&self.links) {
-            *transfer = link.transfer(forwarding);
-        }
+        self.conditions.update(&self.links, forwarding);
         let rule = match &mut self.mean {
-            None => StepRule::Adaptive,
+            None if self.width.is_some() => StepRule::Adaptive(SMOOTHED_GROWTH),
+            None => StepRule::Adaptive(GROWTH),
             Some(mean) => StepRule::Falling(mean.next_step()),
+        };
+        let response = SmoothedResponse {
+            response,
+            width: self.width.map(|width| WIDTHS[width]),
         };
         self.work.send(
             instance,
             &self.senders,
             response,
-            &self.transfers,
+            &self.conditions,
             &mut self.arrays,
         );
         self.residual = self.work.update(
@@ -249,20 +282,45 @@ impl EquilibriumSolver {
             mean.add(&self.arrays, &self.links);
         }
         self.iterations += 1;
-        if self.mean.is_none() && !self.converged() && self.first_search_fails() {
-            self.mean = Some(Box::new(MeanIterate::new(&self.arrays, &self.links)));
+        if self.mean.is_none() {
+            self.narrow();
+            if !self.converged() && self.first_search_fails() {
+                self.width = None;
+                self.mean = Some(Box::new(MeanIterate::new(&self.arrays, &self.links)));
+            }
         }
     }
 
-    /// Returns true if the first search has used up half of the iterations, or makes no progress.
+    /// Takes the next width if links are near their capacities.
+    fn narrow(&mut self) {
+        if let Some(width) = &mut self.width
+            && *width + 1 < WIDTHS.len()
+        {
+            if self.residual <= WIDTH_TOLERANCE {
+                *width += 1;
+                self.best = (f64::INFINITY, self.iterations);
+            }
+            // Only the last width has an equilibrium.
+            self.residual = self.residual.max(2.0 * self.settings.tolerance);
+        }
+    }
+
+    /// Returns true if the first search has used up four fifths of the iterations, or makes no
+    /// progress.
     fn first_search_fails(&mut self) -> bool {
         if self.residual < IMPROVEMENT * self.best.0 {
             self.best = (self.residual, self.iterations);
         }
-        self.iterations >= self.settings.max_iterations / 2 || self.iterations - self.best.1 > PATIENCE
+        let patience = if self.width.is_some() {
+            SMOOTHED_PATIENCE
+        } else {
+            PATIENCE
+        };
+        self.iterations >= self.settings.max_iterations / 5 * 4 || self.iterations - self.best.1 > patience
     }
 
-    /// Returns the solution so far: the last iteration if that is an equilibrium, or else the mean of many.
+    /// Returns the solution so far: the last iteration if that is an equilibrium, or else the mean
+    /// of many.
     pub fn solution(&self, instance: &Instance) -> Equilibrium {
         let at_last = self.residual <= self.settings.tolerance;
         let mean = self.mean.as_ref().filter(|_| !at_last);
@@ -283,9 +341,10 @@ impl EquilibriumSolver {
         };
         fit_to_capacities(instance, &mut goodputs);
         Equilibrium {
-            windows: self.senders.windows(instance, sent, &self.transfers),
+            windows: self.senders.windows(instance, sent, &self.conditions),
             goodputs,
             prices: self
+                .conditions
                 .transfers
                 .iter()
                 .map(|transfer| 1.0 - transfer.passed)
@@ -298,7 +357,8 @@ impl EquilibriumSolver {
     }
 }
 
-/// Reduces goodputs to those that no link carries above its capacity: a link may be a tolerance above it.
+/// Reduces goodputs to those that no link carries above its capacity: a link may be a tolerance
+/// above it.
 fn fit_to_capacities(instance: &Instance, goodputs: &mut [f64]) {
     let mut carried = vec![0.0; instance.capacities().len()];
     for (s, &goodput) in goodputs.iter().enumerate() {

@@ -1,8 +1,8 @@
 //! Means over the iterations of the second search.
 //!
-//! Windows of iterations double in length: 25 to 50, 50 to 100, and so on. In a window the weights rise and fall linearly, times the
-//! step. The weighted sum of the excesses of a link is then the difference of its mean log-prices in both halves of the window, in
-//! which swings cancel.
+//! Windows of iterations double in length: 25 to 50, 50 to 100, and so on. In a window the weights
+//! rise and fall linearly, times the step. The weighted sum of the excesses of a link is then the
+//! difference of its mean log-prices in both halves of the window, in which swings cancel.
 
 use super::link::{Link, residual};
 use super::work::Arrays;
@@ -10,12 +10,13 @@ use super::work::Arrays;
 /// Iterations before the first window.
 const FIRST_WINDOW: u32 = 25;
 
-/// Exponent of the falling steps, above 1/2 so that swings die out, and below 1 so that prices reach any value.
+/// Exponent of the falling steps, above 1/2 so that swings die out, and below 1 so that prices
+/// reach any value.
 const EXPONENT: f64 = -0.6;
 
-/// Largest range of a link's log-price within a window of a converged search. Rates go as the square root of prices. They then change
-/// by at most 5 %, and their means by far less.
-const MAX_LOG_RANGE: f64 = 0.1;
+/// Largest range of a link's log-price within a window of a converged search. Rates go as the
+/// square root of prices. They then change by at most 1.5 %, and their means by far less.
+const MAX_LOG_RANGE: f64 = 0.03;
 
 /// The mean of a window of iterations.
 #[derive(Clone, Debug)]
@@ -83,7 +84,7 @@ impl MeanIterate {
             complete: None,
             log_prices: links
                 .iter()
-                .map(|link| (link.log_price, link.log_price))
+                .map(|link| (link.log_price(), link.log_price()))
                 .collect(),
         }
     }
@@ -98,8 +99,8 @@ impl MeanIterate {
     /// Adds an iteration to the window, and closes the window at its end.
     pub fn add(&mut self, arrays: &Arrays, links: &[Link]) {
         for ((low, high), link) in self.log_prices.iter_mut().zip(links) {
-            *low = low.min(link.log_price);
-            *high = high.max(link.log_price);
+            *low = low.min(link.log_price());
+            *high = high.max(link.log_price());
         }
         if self.t < self.start {
             return;
@@ -155,7 +156,7 @@ impl MeanIterate {
         self.complete = Some(window);
         self.start *= 2;
         for (range, link) in self.log_prices.iter_mut().zip(links) {
-            *range = (link.log_price, link.log_price);
+            *range = (link.log_price(), link.log_price());
         }
     }
 
@@ -164,7 +165,8 @@ impl MeanIterate {
         self.complete.as_ref()
     }
 
-    /// Returns true if links are within `tolerance` of their capacities on average, and prices have settled.
+    /// Returns true if links are within `tolerance` of their capacities on average, and prices have
+    /// settled.
     pub fn converged(&self, tolerance: f64) -> bool {
         self.complete
             .as_ref()

@@ -1,11 +1,11 @@
-//! The work of an iteration, split over threads. The number of threads changes no bit of the result: a link's load is
-//! a sum in ascending order of subflows.
+//! The work of an iteration, split over threads. The number of threads changes no bit of the
+//! result: a link's load is a sum in ascending order of subflows.
 
 use std::ops::Range;
 
 use weft_cc::{Path, Response};
 
-use super::link::{Link, LinkTransfer, StepRule, along};
+use super::link::{Forwarding, Link, LinkTransfer, StepRule, passed_along};
 use crate::Instance;
 
 /// The senders of an instance.
@@ -19,9 +19,9 @@ pub(super) struct Senders {
 
 impl Senders {
     /// Windows in packets of subflows that send at these rates.
-    pub fn windows(&self, instance: &Instance, sent: &[f64], transfers: &[LinkTransfer]) -> Vec<f64> {
+    pub fn windows(&self, instance: &Instance, sent: &[f64], conditions: &LinkConditions) -> Vec<f64> {
         let window = |(c, s): (usize, usize)| {
-            let rtt = self.base_rtts[s] + along(instance.path(s), transfers).1;
+            let rtt = self.base_rtts[s] + conditions.queueing(instance.path(s));
             sent[s] * rtt / self.packet_bits[c]
         };
         let subflows = |c| instance.subflows_of(c).map(move |s| (c, s));
@@ -29,6 +29,60 @@ impl Senders {
             .flat_map(subflows)
             .map(window)
             .collect()
+    }
+}
+
+/// The effects of all links on packets in an iteration.
+#[derive(Clone, Debug)]
+pub(super) struct LinkConditions {
+    pub transfers: Vec<LinkTransfer>,
+    /// Queueing delay of each link in seconds; empty if none has a queue.
+    pub delays: Vec<f64>,
+}
+
+impl LinkConditions {
+    pub fn new(links: &[Link], has_queues: bool) -> Self {
+        let mut conditions = Self {
+            transfers: Vec::with_capacity(links.len()),
+            delays: vec![0.0; if has_queues { links.len() } else { 0 }],
+        };
+        conditions.update(links, Forwarding::All);
+        conditions
+    }
+
+    /// Takes the conditions from the present prices.
+    pub fn update(&mut self, links: &[Link], forwarding: Forwarding) {
+        self.transfers.clear();
+        self.transfers
+            .extend(links.iter().map(|link| link.transfer(forwarding)));
+        for (delay, link) in self.delays.iter_mut().zip(links) {
+            *delay = link.delay();
+        }
+    }
+
+    /// The queueing delay on a path in seconds.
+    #[inline]
+    fn queueing(&self, path: &[u32]) -> f64 {
+        if self.delays.is_empty() {
+            return 0.0;
+        }
+        path.iter().map(|&link| self.delays[link as usize]).sum()
+    }
+}
+
+/// A response function, and the width of its choice of the best path if that is smoothed.
+#[derive(Clone, Copy)]
+pub(super) struct SmoothedResponse<'a> {
+    pub response: &'a dyn Response,
+    pub width: Option<f64>,
+}
+
+impl SmoothedResponse<'_> {
+    fn windows(&self, paths: &[Path], cwnd: &mut [f64]) {
+        match self.width {
+            Some(width) => self.response.smoothed_windows(paths, width, cwnd),
+            None => self.response.windows(paths, cwnd),
+        }
     }
 }
 
@@ -87,13 +141,14 @@ impl WorkSplit {
         }
     }
 
-    /// Computes the rates that all subflows send with such links, and the rates that reach each link.
+    /// Computes the rates that all subflows send with such links, and the rates that reach each
+    /// link.
     pub fn send(
         &self,
         instance: &Instance,
         senders: &Senders,
-        response: &dyn Response,
-        transfers: &[LinkTransfer],
+        response: SmoothedResponse<'_>,
+        conditions: &LinkConditions,
         arrays: &mut Arrays,
     ) {
         if self.connections.len() == 2 {
@@ -104,7 +159,7 @@ impl WorkSplit {
             };
             let loads = &mut arrays.loads;
             loads.fill(0.0);
-            respond(instance, senders, response, transfers, chunk, |link, rate| {
+            respond(instance, senders, response, conditions, chunk, |link, rate| {
                 loads[link as usize] += rate;
             });
             return;
@@ -127,7 +182,7 @@ impl WorkSplit {
                 };
                 let mut arrivals = arrivals.split_off_mut(..hops).unwrap_or_default().iter_mut();
                 scope.spawn(move || {
-                    respond(instance, senders, response, transfers, chunk, |_, rate| {
+                    respond(instance, senders, response, conditions, chunk, |_, rate| {
                         if let Some(arrival) = arrivals.next() {
                             *arrival = rate;
                         }
@@ -178,13 +233,13 @@ impl WorkSplit {
     }
 }
 
-/// Computes the rates at which connections send and packets arrive. Calls `reach` for each link of each path in order, with the rate
-/// that reaches the link, which earlier links of the path reduce.
+/// Computes the rates at which connections send and packets arrive. Calls `reach` for each link of
+/// each path in order, with the rate that reaches the link, which earlier links of the path reduce.
 fn respond(
     instance: &Instance,
     senders: &Senders,
-    response: &dyn Response,
-    transfers: &[LinkTransfer],
+    response: SmoothedResponse<'_>,
+    conditions: &LinkConditions,
     chunk: Chunk<'_>,
     mut reach: impl FnMut(u32, f64),
 ) {
@@ -193,10 +248,10 @@ fn respond(
         let subflows = instance.subflows_of(c);
         paths.clear();
         paths.extend(subflows.clone().map(|s| {
-            let (passed, queueing) = along(instance.path(s), transfers);
+            let path = instance.path(s);
             Path {
-                signal: 1.0 - passed,
-                rtt: senders.base_rtts[s] + queueing,
+                signal: 1.0 - passed_along(path, &conditions.transfers),
+                rtt: senders.base_rtts[s] + conditions.queueing(path),
             }
         }));
         let share = first..first + subflows.len();
@@ -209,7 +264,7 @@ fn respond(
             let mut rate = *sent;
             for &link in instance.path(s) {
                 reach(link, rate);
-                rate *= transfers[link as usize].forwarded;
+                rate *= conditions.transfers[link as usize].forwarded;
             }
             *goodput = rate;
         }
