@@ -98,7 +98,7 @@ def run(
     Warns:
         ResultWarning: The results need care; each line is one of the manifest's `warnings`.
     """
-    if threads is not None and not (isinstance(threads, int) and 1 <= threads <= MAX_THREADS):
+    if threads is not None and not (type(threads) is int and 1 <= threads <= MAX_THREADS):  # True is an int, too
         raise RunError(f"threads: {threads!r}; allowed: 1 to {MAX_THREADS}, or None")
     overrides = [] if seed is None else [f"seed={seed}"]
     checked = _checked(experiment, overrides, force=force)

@@ -61,7 +61,7 @@ def _slurm(text: str) -> dict[str, str]:
         name, _, value = (word.strip() for word in part.partition("="))
         if name not in SLURM_OPTIONS or name in options:
             why = "given twice" if name in options else "not an option"
-            raise UsageError(f"--cluster slurm: {name!r:.50} {why}; allowed: {', '.join(SLURM_OPTIONS)}, once each")
+            raise UsageError(f"--cluster slurm: {name!r:.50} is {why}; allowed: {', '.join(SLURM_OPTIONS)}, once each")
         if re.fullmatch(SLURM_OPTIONS[name], value, re.ASCII) is None:
             examples = {"cores": "8", "memory": "4GB", "walltime": "04:00:00", "interface": "ib0"}
             allowed = examples.get(name, "a name")
