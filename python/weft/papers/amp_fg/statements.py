@@ -110,7 +110,7 @@ STATEMENTS: dict[str, dict[str, Statement]] = {
             (
                 "XMP and AMP-FG keep the queue between 0 and K",
                 said[1],
-                NotStated("the marking threshold K, here 20 for a buffer of 100", "25 or more"),
+                NotStated("the marking threshold K, here 20 for a buffer of 100", "27 or more"),
             ),
             ("AMP-FG keeps the queue lower than XMP", said[2], None),
         )
