@@ -54,7 +54,7 @@ pub fn place_connections(
         ends.clear();
         for subflow in 0..spec.subflows {
             let direction = SubflowDirection {
-                flow: connection as u32,
+                flow: connection as u64,
                 subflow,
                 subflows: spec.subflows,
                 reverse: false,
@@ -139,9 +139,7 @@ impl PathResolver {
         if is_up(&links[start..]) {
             return delay;
         }
-        let subflow = u64::from(direction.flow) << 32
-            | u64::from(direction.subflow) << 1
-            | u64::from(direction.reverse);
+        let subflow = direction.hash_key();
         let nth = |n| (u128::from(draw(&[seed, subflow, n])) * u128::from(count)) >> 64;
         let drawn = (1..=MAX_RANDOM_TRIES).map(|n| nth(n) as u64);
         let mut other = Vec::with_capacity(8);

@@ -229,7 +229,7 @@ impl FlowSimulation {
             }
             let active = &self.flows[slot as usize];
             if matches!(active.phase, Phase::Transferring | Phase::Handshake) {
-                self.flows[slot as usize].paths = self.choose_paths(active.index, &active.flow);
+                self.flows[slot as usize].paths = self.choose_paths(&active.flow);
             }
         }
         self.recompute_all();

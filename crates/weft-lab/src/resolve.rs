@@ -327,6 +327,7 @@ fn flows(
         let loaded = (kind.parse)(&entry.params)
             .map_err(|error| error.with_known_fields(COMMON_FIELDS).within(&path))?;
         let context = PatternContext::new(&hosts, 0, i as u32, spec.seed)
+            .with_name(entry.name.as_deref().unwrap_or_default())
             .with_duration(spec.duration)
             .with_classes(classes)
             .with_distance(&distance)
@@ -334,10 +335,11 @@ fn flows(
         fit(loaded.value.min_concurrent_flows()).map_err(|error| {
             SpecError::new(&path, error.to_string(), "fewer flows at a time, or subflows")
         })?;
-        let flows = loaded
+        let mut flows = loaded
             .value
             .flows(&context)
             .map_err(|error| error.within(&path))?;
+        context.identify(&mut flows);
         check_flows(&flows, fabric, spec.duration).map_err(|error| error.within(&path))?;
         if let Some(generator) = loaded
             .value

@@ -151,6 +151,7 @@ mod tests {
 
     fn flow(from: u32, start: Time, size: Size) -> Flow {
         Flow {
+            id: 0,
             from,
             to: 4,
             size: Some(size),

@@ -92,7 +92,7 @@ impl Shared {
         ports.clear();
         self.fabric.routing.append_ports(from, to, number, ports);
         if self.down_links.any() && !self.is_up(from, ports) {
-            let subflow = u64::from(way.flow) << 32 | u64::from(way.subflow) << 1 | u64::from(way.reverse);
+            let subflow = way.hash_key();
             let nth = |n| {
                 let bits = draw(&[self.seed, subflow, changes * DRAWS + n]);
                 (u128::from(bits) * u128::from(paths.count)) >> 64

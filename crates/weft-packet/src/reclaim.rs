@@ -200,6 +200,7 @@ mod tests {
             profile: profile.clone(),
         };
         let flow = |i: u32| Flow {
+            id: u64::from(i),
             from: i % 8,
             to: 8,
             size: Some(Size(1 + u64::from(i) * 7_919 % 40_000)),

@@ -20,7 +20,7 @@ impl Consecutive {
 
 impl PathPolicy for Consecutive {
     fn path(&self, paths: Paths, seed: u64, direction: SubflowDirection) -> u64 {
-        let hash = draw(&[seed, u64::from(direction.flow) << 32]);
+        let hash = draw(&[seed, direction.connection_key()]);
         let first = uniform_below((hash >> 32) as u32, paths.count);
         (first + u64::from(direction.subflow) % paths.count) % paths.count
     }

@@ -27,7 +27,7 @@ impl PathPolicy for Disjoint {
     fn path(&self, paths: Paths, seed: u64, direction: SubflowDirection) -> u64 {
         let subflow = u64::from(direction.subflow) % paths.count;
         let each = paths.count / paths.branches;
-        let hash = draw(&[seed, u64::from(direction.flow) << 32, DISJOINT_DOMAIN]);
+        let hash = draw(&[seed, direction.connection_key(), DISJOINT_DOMAIN]);
         let branch = (uniform_below((hash >> 32) as u32, paths.branches) + subflow) % paths.branches;
         // The subflows of a branch, of which at most `each` are counted.
         let (turn, turns) = (

@@ -127,7 +127,7 @@ impl PathPolicy for Opn {
     }
 
     fn nth_path(&self, paths: Paths, seed: u64, direction: SubflowDirection, n: u64) -> u64 {
-        let hash = draw(&[seed, u64::from(direction.flow) << 32, OPN_DOMAIN]);
+        let hash = draw(&[seed, direction.connection_key(), OPN_DOMAIN]);
         let first = uniform_below((hash >> 32) as u32, paths.count);
         (first + (u64::from(direction.subflow) + n) % paths.count) % paths.count
     }

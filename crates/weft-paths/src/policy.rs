@@ -27,8 +27,8 @@ impl Paths {
 /// One direction of a subflow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SubflowDirection {
-    /// Index of the flow, which stands for the connection's addresses and ports.
-    pub flow: u32,
+    /// Identity of the flow, which stands for the connection's addresses and ports.
+    pub flow: u64,
     /// Number of the subflow in its connection.
     pub subflow: u32,
     /// Maximum number of subflows of the connection.
@@ -38,9 +38,14 @@ pub struct SubflowDirection {
 }
 
 impl SubflowDirection {
+    /// Returns a number that identifies the connection, for hashes.
+    pub(crate) fn connection_key(self) -> u64 {
+        self.flow.rotate_left(32)
+    }
+
     /// Returns a number that identifies the direction, for hashes.
-    pub(crate) fn hash_key(self) -> u64 {
-        u64::from(self.flow) << 32 | u64::from(self.subflow) << 1 | u64::from(self.reverse)
+    pub fn hash_key(self) -> u64 {
+        self.connection_key() ^ (u64::from(self.subflow) << 1 | u64::from(self.reverse))
     }
 }
 

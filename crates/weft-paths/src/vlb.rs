@@ -25,7 +25,7 @@ impl PathPolicy for Vlb {
     fn path(&self, paths: Paths, seed: u64, direction: SubflowDirection) -> u64 {
         let hash = draw(&[
             seed,
-            u64::from(direction.flow) << 32 | u64::from(direction.subflow),
+            direction.connection_key() ^ u64::from(direction.subflow),
             VLB_DOMAIN,
         ]);
         ((u128::from(hash) * u128::from(paths.count)) >> 64) as u64

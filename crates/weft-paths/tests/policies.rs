@@ -10,9 +10,9 @@ use weft_paths::{
 };
 use weft_spec::{QueueSize, Rate, Time};
 
-const FLOWS: u32 = 1_000;
+const FLOWS: u64 = 1_000;
 
-fn direction(flow: u32, subflow: u32, reverse: bool) -> SubflowDirection {
+fn direction(flow: u64, subflow: u32, reverse: bool) -> SubflowDirection {
     SubflowDirection {
         flow,
         subflow,
@@ -81,14 +81,14 @@ fn ecmp_draws_each_subflow_and_direction_a_path_of_its_own() {
         let draw =
             |flow, subflow, reverse| ecmp.path(paths(count, branches), 7, direction(flow, subflow, reverse));
         let mut counts = vec![0; count as usize];
-        for flow in 0..100 * count as u32 {
+        for flow in 0..100 * count {
             counts[draw(flow, 0, false) as usize] += 1;
         }
         assert_even(&counts, "one subflow");
         // Path of the other subflow or direction, by that of the first one.
         for (what, subflow, reverse) in [("another subflow", 1, false), ("the way back", 0, true)] {
             let mut steps = vec![0; count as usize];
-            for flow in 0..100 * count as u32 {
+            for flow in 0..100 * count {
                 let step = count + draw(flow, subflow, reverse) - draw(flow, 0, false);
                 steps[(step % count) as usize] += 1;
             }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use weft_spec::{Rate, Size, SpecError, Time};
 
 use crate::matrix::Matrix;
-use crate::random::{self, RngStreams};
+use crate::random::{self, RngStreams, StreamId};
 use crate::{
     Action, Flow, FlowClasses, FlowGenerator, HostSet, MAX_FLOWS, Pairs, Pattern, PatternContext,
     SizeDistribution,
@@ -79,6 +79,7 @@ impl Pattern for ClosedLoop {
             // At most MAX_FLOWS, which fits into 32 bits.
             concurrent_loops: loops as u32,
             size: self.size.clone(),
+            stream: context.stream_id(),
             streams: context.streams(),
             classes: context.classes.clone(),
             traffic: context.traffic,
@@ -121,6 +122,7 @@ struct ClosedLoopGenerator {
     /// Number of concurrent loops.
     concurrent_loops: u32,
     size: SizeDistribution,
+    stream: StreamId,
     streams: RngStreams,
     classes: FlowClasses,
     traffic: u32,
@@ -139,6 +141,7 @@ impl FlowGenerator for ClosedLoopGenerator {
         let size: Size = self.size.sample(&mut rng);
         let class = self.classes.class_for(Some(size));
         Flow {
+            id: self.stream.flow_id(n),
             from: self.matrix.senders[sender],
             to,
             size: Some(size),

@@ -5,6 +5,9 @@ use weft_spec::{Rate, Size, Time};
 /// The data of one connection between two hosts.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Flow {
+    /// Identifies the flow in random draws, such as that of its path: a hash of its entry's name plus its number
+    /// in the entry. It stands for the connection's addresses and ports.
+    pub id: u64,
     /// Sending host, as an index into the fabric's hosts.
     pub from: u32,
     /// Receiving host, as an index into the fabric's hosts.

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use weft_spec::{Size, SpecError, Time};
 
 use crate::closed_loop::check_start_before_stop;
-use crate::random::{self, RngStreams};
+use crate::random::{self, RngStreams, StreamId};
 use crate::{
     Action, Flow, FlowClasses, FlowGenerator, HostSet, Job, OnDelivered, Pattern, PatternContext,
     SizeDistribution,
@@ -103,6 +103,7 @@ impl Pattern for Jobs {
             spec: self.clone(),
             clients,
             servers,
+            stream: context.stream_id(),
             streams: context.streams(),
             classes: context.classes.clone(),
             traffic: context.traffic,
@@ -119,6 +120,7 @@ struct JobGenerator {
     clients: Vec<u32>,
     /// Possible servers, sorted.
     servers: Vec<u32>,
+    stream: StreamId,
     streams: RngStreams,
     classes: FlowClasses,
     traffic: u32,
@@ -164,6 +166,7 @@ impl FlowGenerator for JobGenerator {
         };
         let class = self.classes.class_for(Some(size));
         Flow {
+            id: self.stream.flow_id(n),
             from,
             to,
             size: Some(size),

@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use weft_spec::{Entry, Parsed, Rate, Size, SpecError, Time, from_table, to_table};
 
-use crate::random::RngStreams;
+use crate::random::{RngStreams, StreamId};
 use crate::{
     AllToAll, Bulk, ClosedLoop, Flow, FlowClass, FlowClasses, FlowGenerator, FlowList, HotSpot, Incast, Jobs,
     OneToMany, Poisson, Stride, random,
@@ -103,11 +103,12 @@ pub struct PatternContext<'a> {
     pub(crate) capacities: &'a [Rate],
     by_name: HashMap<&'a str, u32>,
     seed: u64,
+    stream: StreamId,
 }
 
 impl<'a> PatternContext<'a> {
     /// Creates a context for traffic entry `traffic` of an experiment with this seed and without an
-    /// end, with a single class 0.
+    /// end, with a single class 0. The entry has no name.
     pub fn new(hosts: &'a [&'a str], transport: u32, traffic: u32, seed: u64) -> Self {
         let by_name = hosts
             .iter()
@@ -126,6 +127,16 @@ impl<'a> PatternContext<'a> {
             capacities: &[],
             by_name,
             seed,
+            stream: StreamId::of_name(""),
+        }
+    }
+
+    /// Sets the name of the entry, to which its random streams belong.
+    #[must_use]
+    pub fn with_name(self, name: &str) -> Self {
+        Self {
+            stream: StreamId::of_name(name),
+            ..self
         }
     }
 
@@ -161,6 +172,7 @@ impl<'a> PatternContext<'a> {
     pub(crate) fn flow(&self, from: u32, to: u32, size: Option<Size>, start: Time) -> Flow {
         let FlowClass { transport, class } = self.classes.class_for(size);
         Flow {
+            id: self.stream.flow_id(0),
             from,
             to,
             size,
@@ -174,9 +186,21 @@ impl<'a> PatternContext<'a> {
         }
     }
 
-    /// Returns the random streams of flows and jobs that the entry creates during the run.
+    /// Gives the entry's flows their identities, by their order.
+    pub fn identify(&self, flows: &mut [Flow]) {
+        for (n, flow) in (0..).zip(flows) {
+            flow.id = self.stream.flow_id(n);
+        }
+    }
+
+    /// The identifier of the entry's random streams.
+    pub(crate) fn stream_id(&self) -> StreamId {
+        self.stream
+    }
+
+    /// Streams of random numbers for what the entry makes while the experiment runs.
     pub(crate) fn streams(&self) -> RngStreams {
-        RngStreams::new(self.seed, self.traffic)
+        RngStreams::new(self.seed, self.stream)
     }
 
     /// Returns the index of the host of this name.
@@ -186,7 +210,7 @@ impl<'a> PatternContext<'a> {
 
     /// Returns the random stream of the entry.
     pub(crate) fn rng(&self) -> Xoshiro256PlusPlus {
-        random::stream(self.seed, self.traffic)
+        random::stream(self.seed, self.stream)
     }
 }
 

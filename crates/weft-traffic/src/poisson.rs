@@ -73,7 +73,10 @@ impl Pattern for Poisson {
             return Err(too_many());
         }
         let mut flows = Vec::with_capacity((expected * 1.1) as usize);
+        // A stream for each sender, so that a longer run has the same flows up to the end of a shorter one.
+        let streams = context.streams();
         for (i, (&from, mean)) in matrix.senders.iter().zip(mean_gaps).enumerate() {
+            let mut rng = streams.nth(i as u32);
             let Ok(gaps) = Exp::new(1.0 / mean) else {
                 return Err(too_many());
             };

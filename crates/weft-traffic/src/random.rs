@@ -5,26 +5,43 @@ use rand::{Rng, RngExt, SeedableRng};
 use rand_xoshiro::{SplitMix64, Xoshiro256PlusPlus};
 use weft_spec::Time;
 
-/// Returns the random stream of a traffic entry. Each entry has its own, so that a new entry does
-/// not change the flows of other entries.
-pub(crate) fn stream(seed: u64, entry: u32) -> Xoshiro256PlusPlus {
-    Xoshiro256PlusPlus::seed_from_u64(key(seed, entry))
+/// Identifies the random streams of a traffic entry. It is a hash of the entry's name, so that neither
+/// new entries nor another order of the entries changes the flows of an entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct StreamId(u64);
+
+impl StreamId {
+    /// The 64-bit FNV-1a hash of `name`.
+    pub fn of_name(name: &str) -> Self {
+        Self(name.bytes().fold(0xCBF2_9CE4_8422_2325, |hash, byte| {
+            (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01B3)
+        }))
+    }
+
+    /// Returns the identity of the entry's n-th flow.
+    pub fn flow_id(self, n: u32) -> u64 {
+        self.0.wrapping_add(n.into())
+    }
+
+    fn key(self, seed: u64) -> u64 {
+        seed ^ SplitMix64::seed_from_u64(self.0).next_u64()
+    }
 }
 
-fn key(seed: u64, entry: u32) -> u64 {
-    seed ^ SplitMix64::seed_from_u64(entry.into()).next_u64()
+/// The stream of what a traffic entry draws before the run.
+pub(crate) fn stream(seed: u64, entry: StreamId) -> Xoshiro256PlusPlus {
+    Xoshiro256PlusPlus::seed_from_u64(entry.key(seed))
 }
 
-/// Random streams of the flows and jobs that an entry creates during the run. Each has its own, so
-/// that every host can compute the n-th.
+/// The streams of a traffic entry, one per loop, sender or job. Each host computes those that it needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct RngStreams(u64);
 
 impl RngStreams {
-    /// Creates the streams of a traffic entry.
-    pub fn new(seed: u64, entry: u32) -> Self {
-        // Two rounds of mixing make these streams different from that of the entry.
-        Self(SplitMix64::seed_from_u64(key(seed, entry) ^ 0x7072_6F67_7261_6D73).next_u64())
+    /// Returns the streams of a traffic entry.
+    pub fn new(seed: u64, entry: StreamId) -> Self {
+        // Two rounds of mixing keep these apart from the entry's own stream.
+        Self(SplitMix64::seed_from_u64(entry.key(seed) ^ 0x7072_6F67_7261_6D73).next_u64())
     }
 
     /// Returns the n-th stream.

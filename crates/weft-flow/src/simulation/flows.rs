@@ -57,7 +57,7 @@ impl FlowSimulation {
     /// Opens a flow: its paths are chosen, and its handshake takes a round-trip time.
     pub(super) fn open(&mut self, index: u32, flow: Flow) {
         let profile = &self.plan.transports[flow.transport as usize].profile;
-        let paths = self.choose_paths(index, &flow);
+        let paths = self.choose_paths(&flow);
         let subflows = paths.ends.len();
         // A flow without a size has no handshake, so that all flows that open at one time need one equilibrium.
         let handshake = if flow.size.is_some() { paths.rtts[0] } else { 0.0 };
@@ -92,7 +92,7 @@ impl FlowSimulation {
     }
 
     /// The paths that the transport's policy gives a flow, around links that are known to be down.
-    pub(super) fn choose_paths(&self, index: u32, flow: &Flow) -> FlowPaths {
+    pub(super) fn choose_paths(&self, flow: &Flow) -> FlowPaths {
         let fabric = &self.plan.fabric;
         let transport = &self.plan.transports[flow.transport as usize];
         let [from, to] = [flow.from, flow.to].map(|host| fabric.hosts[host as usize]);
@@ -104,7 +104,7 @@ impl FlowSimulation {
         let hop = 8.0 * f64::from(transport.profile.wire_size());
         for subflow in 0..transport.subflows {
             let direction = SubflowDirection {
-                flow: index,
+                flow: flow.id,
                 subflow,
                 subflows: transport.subflows,
                 reverse: false,

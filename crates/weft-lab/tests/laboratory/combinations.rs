@@ -38,10 +38,11 @@ fn amp_over_vl2_with_failed_links() {
 /// OLIA over BCube, whose hosts have several ports and forward packets of other hosts.
 #[test]
 fn olia_over_bcube() {
-    let delivered_bytes = |subflows: u32| {
+    let bytes = |subflows: u32, seed: u32| {
         let spec = format!(
             r#"
             name = "bcube"
+            seed = {seed}
             duration = "40ms"
             topology = {{ kind = "bcube", n = 4, k = 1, rate = "100Mbps", delay = "20us" }}
             queues = {{ limit = "100 packets" }}
@@ -51,10 +52,11 @@ fn olia_over_bcube() {
         );
         delivered(&run(&spec, 1)).iter().sum::<u64>()
     };
-    let (one, two) = (delivered_bytes(1), delivered_bytes(2));
+    let total = |subflows| (1..5).map(|seed| bytes(subflows, seed)).sum::<u64>();
+    let (one, two) = (total(1), total(2));
     // A host with two ports sends over both of them.
     assert!(
-        two as f64 > 1.3 * one as f64,
+        two as f64 > 1.25 * one as f64,
         "{two} bytes, with one subflow {one}"
     );
 }

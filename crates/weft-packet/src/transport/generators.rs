@@ -168,16 +168,18 @@ impl Host {
         };
         let nodes = &shared.fabric.hosts;
         let (here, there) = (nodes[self.index as usize], nodes[job.client as usize]);
-        let number = shared.flow(flow).transport;
-        let transport = &shared.transports[number as usize];
+        let request = shared.flow(flow);
+        let transport = &shared.transports[request.transport as usize];
         let direction = SubflowDirection {
-            flow,
+            flow: request.id,
             subflow: 0,
             subflows: transport.subflows,
             reverse: false,
         };
         // Whether routes fit was checked when the run was set up.
-        let route = shared.route(number, direction, here, there).unwrap_or_default();
+        let route = shared
+            .route(request.transport, direction, here, there)
+            .unwrap_or_default();
         cx.send(&Packet {
             route,
             lo: next,

@@ -65,7 +65,7 @@ impl Host {
         let spec = shared.flow(flow);
         let transport = &shared.transports[spec.transport as usize];
         let direction = SubflowDirection {
-            flow,
+            flow: spec.id,
             subflow,
             subflows: transport.subflows,
             reverse: self.index == spec.to,

@@ -99,7 +99,7 @@ impl Host {
         for s in 0..transport.subflows {
             // Whether routes fit was checked when the run was set up.
             let direction = SubflowDirection {
-                flow,
+                flow: spec.id,
                 subflow: s,
                 subflows: transport.subflows,
                 reverse: false,
@@ -195,7 +195,7 @@ impl Host {
             let nodes = &shared.fabric.hosts;
             let (here, there) = (nodes[self.index as usize], nodes[spec.from as usize]);
             let direction = SubflowDirection {
-                flow,
+                flow: spec.id,
                 subflow: index,
                 subflows: transport.subflows,
                 reverse: true,
@@ -330,7 +330,7 @@ impl Host {
     pub(super) fn join_delay(&self, flow: u32, subflow: u32, purpose: u64) -> u64 {
         let spec = self.shared.flow(flow);
         let profile = &self.shared.transports[spec.transport as usize].profile;
-        let which = u64::from(flow) << 32 | u64::from(subflow);
+        let which = spec.id.rotate_left(32) ^ u64::from(subflow);
         let hash = draw(&[self.shared.seed, which, purpose]);
         let range = u128::from(profile.join_delay.0) + 1;
         ((u128::from(hash) * range) >> 64) as u64

@@ -187,8 +187,9 @@ impl Host {
         let (_, stats) = monitor.stats(&mut self.path_stats, transport);
         stats.advance_to(config, cx.now);
         let policy = &self.shared.transports[transport as usize].paths;
+        let id = self.shared.flow(flow).id;
         let first = SubflowDirection {
-            flow,
+            flow: id,
             subflow: 0,
             subflows: n,
             reverse: false,
@@ -203,7 +204,7 @@ impl Host {
                 subflow.route = selector.switch_to(switches).unwrap_or(subflow.route);
             }
         }
-        monitor.subflows = in_drawn_order(subflows, self.shared.seed, flow, paths, cx.now);
+        monitor.subflows = in_drawn_order(subflows, self.shared.seed, id, paths, cx.now);
         connection.path_monitor = Some(monitor);
         self.select_subflows(index, config, cx);
     }
@@ -339,7 +340,7 @@ impl ConnectionSender {
 fn in_drawn_order(
     subflows: &[SubflowSender],
     seed: u64,
-    flow: u32,
+    id: u64,
     paths: Paths,
     now: u64,
 ) -> Box<[MonitoredSubflow]> {
@@ -362,7 +363,7 @@ fn in_drawn_order(
         })
         .collect();
     monitored[1..].sort_unstable_by_key(|entry| {
-        draw(&[seed, u64::from(flow) << 32 | u64::from(entry.index), ORDER_DOMAIN])
+        draw(&[seed, id.rotate_left(32) ^ u64::from(entry.index), ORDER_DOMAIN])
     });
     monitored
 }

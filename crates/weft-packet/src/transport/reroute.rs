@@ -47,7 +47,7 @@ impl Host {
                 [spec.from, spec.to]
             };
             let direction = SubflowDirection {
-                flow,
+                flow: spec.id,
                 subflow,
                 subflows: shared.transports[spec.transport as usize].subflows,
                 reverse,

@@ -80,6 +80,7 @@ pub fn transport(cc: Algorithm, subflows: u32, profile: Profile) -> TransportCon
 /// A bulk flow from time 0 with transport 0.
 pub fn flow(from: u32, to: u32) -> Flow {
     Flow {
+        id: 0,
         from,
         to,
         size: None,
@@ -102,7 +103,10 @@ pub fn sized(from: u32, to: u32, bytes: u64) -> Flow {
 }
 
 /// A configuration on one thread without probes, trace and jitter.
-pub fn config(fabric: Fabric, transports: Vec<TransportConfig>, flows: Vec<Flow>) -> SimulationConfig {
+pub fn config(fabric: Fabric, transports: Vec<TransportConfig>, mut flows: Vec<Flow>) -> SimulationConfig {
+    for (id, flow) in (0..).zip(&mut flows) {
+        flow.id = id;
+    }
     SimulationConfig {
         fabric,
         transports,

@@ -366,6 +366,7 @@ impl TestConnection {
                 profile: self.profile,
             }],
             flows: vec![Flow {
+                id: 0,
                 from: 0,
                 to: 1,
                 size: self.bytes.map(Size),
