@@ -100,6 +100,10 @@ package: $(STAMPS)/wheel ## Pack the Python package, below target/wheels: a whee
 test-sdist: package $(STAMPS)/checks ## Build the wheel again from the packed sources, in an environment of its own (minutes)
 	WEFT_BUILD_SDIST=1 $(BIN)/python -m pytest tests/test_package.py
 
+.PHONY: relations
+relations: build $(STAMPS)/checks ## Check relations between runs on random specs, CASES=10000 of them from FIRST=1 on
+	CASES=$(or $(CASES),10000) FIRST=$(or $(FIRST),1) $(BIN)/python -m pytest --numprocesses auto tests/test_relations.py
+
 .PHONY: site
 site: build $(STAMPS)/checks ## Make the documentation site, target/site/index.html; `make test` leaves the gallery's plots
 	$(BIN)/mkdocs build --strict --quiet

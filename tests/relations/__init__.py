@@ -1,0 +1,1 @@
+"""Relations that every run satisfies, checked on random specs over all registries."""

@@ -1,0 +1,190 @@
+"""Random small specs at the packet level, over all registries except the flow list, which needs a file."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+import weft
+
+Spec = dict[str, Any]
+
+RATES = ("100Mbps", "1Gbps", "10Gbps", "25Gbps", "100Gbps")
+DELAYS = ("500ns", "1us", "2us", "5us", "20us", "50us")
+BYTES_PER_MS = {"100Mbps": 12_500, "1Gbps": 125_000, "10Gbps": 1_250_000, "25Gbps": 3_125_000, "100Gbps": 12_500_000}
+MAX_BYTES = 3_000_000
+"""Bytes that a link carries during the longest run, so that a case takes milliseconds."""
+
+
+def names(sort: str) -> list[str]:
+    """The names of a registry."""
+    return [entry["name"] for entry in weft.registry()[sort]]
+
+
+def topology(rng: Random, kind: str) -> Spec:
+    """A small network of this kind."""
+    links = {"rate": rng.choice(RATES), "delay": rng.choice(DELAYS)}
+    sizes: dict[str, Spec] = {
+        "many-to-one": {"senders": rng.randint(1, 6)},
+        "two-bottlenecks": {},
+        "two-paths": {"racks": rng.randint(2, 3), "hosts_per_rack": rng.randint(1, 2)},
+        "fat-tree": {"k": 4, "oversubscription": rng.choice([1, 2])},
+        "multi-homed-fat-tree": {"k": 4, "homes": 2},
+        "leaf-spine": {
+            "leaves": rng.randint(1, 3),
+            "spines": rng.randint(1, 3),
+            "hosts_per_leaf": rng.randint(2, 3),
+            "links": rng.randint(1, 2),
+        },
+        "vl2": {"aggregation_ports": 4, "intermediate_ports": 4, "hosts_per_tor": rng.randint(1, 2)},
+        "bcube": {"n": rng.randint(2, 3), "k": rng.randint(0, 2)},
+        "graph": graph(rng),
+    }
+    return {"kind": kind, **links, **sizes[kind]}
+
+
+def graph(rng: Random) -> Spec:
+    """Hosts h0, h1, … on a connected random network of switches, with parallel and unequal cables."""
+    switches = [f"s{i}" for i in range(rng.randint(1, 4))]
+    hosts = [f"h{i}" for i in range(rng.randint(2, 5))]
+    cables = [{"a": a, "b": rng.choice(switches[:i])} for i, a in enumerate(switches) if i]
+    cables += [{"a": host, "b": rng.choice(switches)} for host in hosts]
+    for _ in range(rng.randint(0, 3)):
+        a, b = rng.choice(switches), rng.choice(switches)
+        if a != b:
+            cables.append({"a": a, "b": b})
+    for cable in cables:
+        if rng.random() < 0.3:
+            cable["rate"] = rng.choice(RATES)
+        if rng.random() < 0.3:
+            cable["delay"] = rng.choice(DELAYS)
+    return {"hosts": hosts, "switches": switches, "links": cables}
+
+
+def transport(rng: Random, cc: str, paths: str) -> Spec:
+    """A transport with this congestion control and path policy."""
+    tcp: Spec = {}
+    choices: Spec = {
+        "recovery": ["newreno", "sack", "rack"],
+        "pacing": [True, False],
+        "prr": [True, False],
+        "limited_transmit": [True, False],
+        "initial_cwnd": [1, 2, 10],
+        "ack_every": [1, 2],
+        "receive_buffer": ["64KB", "1MB"],
+        "min_rto": ["1ms", "10ms"],
+        "reinject": [True, False],
+        "mss": ["1400B", "1460B", "9000B"],
+    }
+    for field, values in choices.items():
+        if rng.random() < 0.15:
+            tcp[field] = rng.choice(values)
+    return {
+        "cc": cc,
+        "paths": paths,
+        "subflows": rng.choice([2, 4] if paths in ("mmptcp", "opn") else [1, 1, 2, 3, 4, 8]),
+        "profile": rng.choice(names("profiles")),
+        "scheduler": rng.choice(names("schedulers")),
+        "join_after": rng.choice(["0B", "0B", "20KB"]),
+        "tcp": tcp,
+    }
+
+
+def traffic(rng: Random, kind: str, name: str, transport: str, most: int, fixed: list[list[str]] | None) -> Spec:
+    """Traffic of this kind, between these pairs if they are given; flows have about `most` bytes at most."""
+    size = rng.randint(1, rng.choice([3_000, 30_000, max(most, 30_000)]))
+    distribution = rng.choice(
+        [
+            f"{size}B",
+            {"kind": "constant", "size": f"{size}B"},
+            {"kind": "uniform", "min": "1B", "max": f"{size}B"},
+            {"kind": "exponential", "mean": f"{size}B"},
+            {"kind": "pareto", "mean": f"{size}B", "shape": 1.5},
+            {"kind": "empirical", "points": [[1, 0.0], [max(size // 2, 2), 0.5], [max(size, 3), 1.0]]},
+        ]
+    )
+    pairs = rng.choice(["permutation", "random", [[0, 1]], [[1, 0], [0, 1]]]) if fixed is None else fixed
+    start = f"{rng.choice([0, 0, 10, 300])}us"
+    jitter = f"{rng.choice([0, 5, 100])}us"
+    fields: dict[str, Spec] = {
+        "bulk": {"pairs": pairs, "count": rng.randint(1, 2), "jitter": jitter}
+        | ({"size": f"{size}B"} if rng.random() < 0.7 else {"stop": "2ms"}),
+        "incast": {"flows": rng.randint(1, 8), "size": f"{size}B", "rounds": 2, "interval": "900us", "gap": "3us"},
+        "poisson": {"pairs": pairs, "size": distribution, "interval": f"{rng.randint(200, 2000)}us", "stop": "3ms"},
+        "closed-loop": {"pairs": pairs, "size": distribution, "think_time": "50us", "count": 2, "stop": "3ms"},
+        "jobs": {"block": distribution, "request": "200B", "servers": 1, "slots": 2, "stop": "3ms"},
+        "all-to-all": {"size": f"{size}B", "jitter": jitter},
+        "one-to-many": {"size": f"{size}B", "receivers": 1, "jitter": jitter},
+        "stride": {"size": f"{size}B", "stride": 1, "jitter": jitter},
+        "hot-spot": {"size": f"{size}B", "share": 0.5, "spots": "h0", "count": 1, "jitter": jitter},
+    }
+    return {"kind": kind, "name": name, "transport": transport, "start": start, **fields[kind]}
+
+
+MULTIPATH = ("rps", "flowlet", "mmptcp", "opn")
+"""Path policies that need several paths."""
+
+LAYERS = {
+    "two-paths": "tor-agg",
+    "fat-tree": "agg-core",
+    "multi-homed-fat-tree": "agg-core",
+    "leaf-spine": "leaf-spine",
+    "vl2": "agg-int",
+    "bcube": "level0-host",
+    "graph": "switch-host",
+}
+"""A layer of the topologies in which links fail."""
+
+
+def failure(rng: Random, layer: str) -> list[Spec]:
+    """Links that go down and come back, or that get another delay."""
+    where = {"layer": layer, "fraction": 0.5}
+    detection = rng.choice(["0s", "200us"])
+    return rng.choice(
+        [
+            [
+                {"at": "300us", "state": "down", "detection_delay": detection, **where},
+                {"at": "900us", "state": "up", **where},
+            ],
+            [{"at": "500us", "delay": "30us", **where}],
+        ]
+    )
+
+
+def random_spec(seed: int) -> Spec:
+    """The spec of this number. It may be refused: not all parts go together."""
+    rng = Random(seed)  # noqa: S311 (a spec, no secret)
+    kind = rng.choice(names("topologies"))
+    network = topology(rng, kind)
+    per_ms = BYTES_PER_MS[network["rate"]]
+    policies = [policy for policy in names("paths") if kind in LAYERS or policy not in MULTIPATH]
+    transports = {
+        name: transport(rng, rng.choice(names("algorithms")), rng.choice(policies))
+        for name in ("a", "b")[: rng.randint(1, 2)]
+    }
+    pairs = [["S1", "D1"], ["S2", "D2"], ["S3", "D3"]] if kind == "two-bottlenecks" else None
+    kinds = ["bulk"] if pairs else [it for it in names("traffic") if it != "flow-list"]
+    entries = [
+        traffic(rng, rng.choice(kinds), f"t{i}", rng.choice(list(transports)), min(3 * per_ms, MAX_BYTES), pairs)
+        for i in range(rng.randint(1, 3))
+    ]
+    limit = rng.choice([10, 30, 100, 300])
+    spec: Spec = {
+        "name": f"relation {seed}",
+        "seed": rng.randint(1, 1000),
+        "duration": "4ms" if per_ms < MAX_BYTES else "1ms",
+        "topology": network,
+        "queues": {"limit": f"{limit} packets", "mark": rng.choice(["off", f"{rng.randint(1, limit)} packets"])},
+        "transports": transports,
+        "traffic": entries,
+    }
+    if kind in LAYERS and rng.random() < 0.4:
+        spec["events"] = failure(rng, LAYERS[kind])
+    if rng.random() < 0.3:
+        spec["hosts"] = {
+            "jitter": rng.choice(["0s", "500ns", "packet"]),
+            "clock_ppm": rng.choice([0, 100]),
+            "tso": rng.random() < 0.3,
+            "qdisc": rng.choice(["switch", "fq", "fifo"]),
+        }
+    return spec

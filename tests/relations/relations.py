@@ -1,0 +1,204 @@
+"""The relations: each takes a spec and its result, and compares them with other runs or with sums."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from copy import deepcopy
+from random import Random
+from typing import Any
+
+import polars as pl
+from polars.testing import assert_frame_equal
+
+import weft
+from tests.relations.random_specs import Spec
+
+Relation = Callable[[Spec, weft.Result], bool]
+"""Raises AssertionError if the relation does not hold; returns whether it applies to the spec."""
+
+COUNTERS = (
+    "packets_sent",
+    "retransmitted",
+    "packets_dropped",
+    "marked",
+    "fast_retransmits",
+    "timeouts",
+    "syn_timeouts",
+)
+LINK_COUNTERS = ("packets", "bytes", "drops", "marks")
+UNITS_S = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
+
+
+def run(spec: Spec, *, threads: int = 1) -> weft.Result:
+    """A run with its trace hash."""
+    return weft.run(spec, threads=threads, trace_hash=True)
+
+
+def seconds(text: str) -> float:
+    """A time of a spec in seconds."""
+    number = text.rstrip("nums")
+    return float(number) * UNITS_S[text.removeprefix(number)]
+
+
+def changed(spec: Spec, **fields: Any) -> Spec:
+    """A copy of the spec with these fields."""
+    return deepcopy(spec) | fields
+
+
+def assert_equal_tables(one: weft.Result, other: weft.Result, names: tuple[str, ...] | None = None) -> None:
+    """All tables are equal, to the bit."""
+    for name in one.tables if names is None else names:
+        assert_frame_equal(one.tables[name], other.tables[name], check_exact=True)
+
+
+def threads_change_nothing(spec: Spec, result: weft.Result) -> bool:
+    """A run on three threads has the same trace and tables as on one."""
+    other = run(spec, threads=3)
+    assert other.manifest["trace_hash"] == result.manifest["trace_hash"]
+    assert_equal_tables(result, other)
+    return True
+
+
+def resolved_spec_runs_alike(_: Spec, result: weft.Result) -> bool:
+    """The resolved spec gives the same run."""
+    other = run(result.manifest["spec"])
+    assert other.manifest["trace_hash"] == result.manifest["trace_hash"]
+    assert_equal_tables(result, other)
+    return True
+
+
+def probes_change_nothing(spec: Spec, result: weft.Result) -> bool:
+    """Probes leave all other tables as they are."""
+    layers = sorted(set(result.links["layer"]))
+    probes = [
+        {"kind": "queue", "at": layers, "interval": "70us"},
+        {"kind": "flow"},
+        {"kind": "latency"},
+        {"kind": "packets", "at": layers[:1]},
+    ]
+    other = run(changed(spec, probes=probes))
+    assert_equal_tables(result, other, ("flows", "subflows", "links", "jobs", "suppressions"))
+    return True
+
+
+def longer_run_agrees(spec: Spec, _: weft.Result) -> bool:
+    """Up to the end of a run, a run of twice its time does the same."""
+    end = seconds(spec["duration"])
+    entries = [
+        entry if "size" in entry or "stop" in entry else entry | {"stop": spec["duration"]} for entry in spec["traffic"]
+    ]
+    short = run(changed(spec, traffic=entries))
+    measure = {"stop": spec["duration"]}
+    long = run(changed(spec, traffic=entries, duration=f"{round(2e6 * end)}us", measure=measure))
+    # Receivers that have all data, apart from the senders' counters, which go on.
+    columns = ["traffic", "from", "to", "size_bytes", "start_s", "finish_s", "fct_s", "delivered_bytes"]
+    before = [table.flows.filter(pl.col("finish_s") < end).select(columns).sort(columns) for table in (short, long)]
+    if "events" not in spec or all(seconds(event["at"]) < end for event in spec["events"]):
+        assert_frame_equal(before[0], before[1], check_exact=True)
+        for counter in LINK_COUNTERS:
+            assert short.links[counter].to_list() == long.links[counter].to_list(), counter
+    return True
+
+
+DRAWN_BEFORE = ("bulk", "incast", "poisson", "all-to-all", "one-to-many", "stride", "hot-spot")
+"""Traffic whose flows are drawn before the run."""
+
+
+def order_of_entries_changes_no_flow(spec: Spec, result: weft.Result) -> bool:
+    """The flows of a traffic entry do not depend on its place among the entries."""
+    if len(spec["traffic"]) == 1:
+        return False
+    names = [entry["name"] for entry in spec["traffic"] if entry["kind"] in DRAWN_BEFORE]
+    columns = ["traffic", "from", "to", "size_bytes", "start_s"]
+    tables = [result.flows, run(changed(spec, traffic=spec["traffic"][::-1])).flows]
+    drawn = [table.filter(pl.col("traffic").is_in(names)).select(columns).sort(columns) for table in tables]
+    assert_frame_equal(drawn[0], drawn[1], check_exact=True)
+    return True
+
+
+def windows_add_up(spec: Spec, result: weft.Result) -> bool:
+    """The counters of two adjacent windows add up to those of both."""
+    half = f"{round(5e5 * seconds(spec['duration']))}us"
+    parts = [run(changed(spec, measure=window)) for window in ({"stop": half}, {"start": half})]
+    for counter in LINK_COUNTERS:
+        sums = parts[0].links[counter] + parts[1].links[counter]
+        assert sums.to_list() == result.links[counter].to_list(), counter
+    whole = result.flows.select("flow", "measured_bytes").sort("flow")["measured_bytes"]
+    sums = sum(part.flows.sort("flow")["measured_bytes"] for part in parts)
+    assert isinstance(sums, pl.Series)
+    assert sums.to_list() == whole.to_list()
+    return True
+
+
+def unused_limit_is_unused(spec: Spec, result: weft.Result) -> bool:
+    """Queues that have dropped nothing may be longer without any effect."""
+    if result.links["drops"].sum() or spec["queues"]["mark"] == "off":
+        return False
+    limit = int(spec["queues"]["limit"].split()[0])
+    other = run(changed(spec, queues=spec["queues"] | {"limit": f"{limit + 50} packets"}))
+    assert other.manifest["trace_hash"] == result.manifest["trace_hash"]
+    assert_equal_tables(result, other)
+    return True
+
+
+def flows_are_sums_of_subflows(_: Spec, result: weft.Result) -> bool:
+    """Counters of a flow are sums over its subflows, and packets are somewhere."""
+    sums = result.subflows.group_by("flow").agg(pl.col(COUNTERS).sum()).sort("flow")
+    flows = result.flows.filter(pl.col("flow").is_in(sums["flow"].implode())).sort("flow")
+    for counter in COUNTERS:
+        assert sums[counter].to_list() == flows[counter].to_list(), counter
+    there = pl.col("packets_received") + pl.col("packets_dropped") + pl.col("packets_in_flight")
+    assert result.subflows.filter(there != pl.col("packets_sent")).is_empty()
+    return True
+
+
+def nothing_is_faster_than_light(spec: Spec, result: weft.Result) -> bool:
+    """No flow takes less than the time of its bytes on all links of its sender, and one way of light."""
+    drift = 1 + 2e-4
+    capacity = result.links.group_by("from").agg(pl.col("rate_bps").sum(), pl.col("delay_s").min())
+    if any("rate" in event or "delay" in event for event in spec.get("events", [])):
+        return False
+    flows = result.flows.filter(pl.col("finish_s").is_not_null()).join(capacity, on="from")
+    least = pl.col("size_bytes").fill_null(pl.col("delivered_bytes")) * 8 / pl.col("rate_bps") / drift + pl.col(
+        "delay_s"
+    )
+    assert flows.filter(pl.col("finish_s") - pl.col("start_s") < least).is_empty()
+    assert flows.filter(pl.col("size_bytes") != pl.col("delivered_bytes")).is_empty()
+    return True
+
+
+def names_mean_nothing(spec: Spec, result: weft.Result) -> bool:
+    """In a graph, other names of hosts and switches change names only."""
+    if spec["topology"]["kind"] != "graph":
+        return False
+    network = spec["topology"]
+    nodes = [*network["hosts"], *network["switches"]]
+    fresh = [f"n{i}" for i in range(len(nodes))]
+    Random(spec["seed"]).shuffle(fresh)  # noqa: S311 (names, no secrets)
+    name = dict(zip(nodes, fresh, strict=True))
+    renamed = network | {
+        "hosts": [name[host] for host in network["hosts"]],
+        "switches": [name[switch] for switch in network["switches"]],
+        "links": [cable | {"a": name[cable["a"]], "b": name[cable["b"]]} for cable in network["links"]],
+    }
+    text = json.dumps(spec["traffic"]).replace('"h0"', json.dumps(name["h0"]))
+    other = run(changed(spec, topology=renamed, traffic=json.loads(text)))
+    assert_frame_equal(result.flows.drop("from", "to"), other.flows.drop("from", "to"), check_exact=True)
+    assert_equal_tables(result, other, ("subflows",))
+    return True
+
+
+RELATIONS: tuple[Relation, ...] = (
+    threads_change_nothing,
+    resolved_spec_runs_alike,
+    probes_change_nothing,
+    longer_run_agrees,
+    order_of_entries_changes_no_flow,
+    windows_add_up,
+    unused_limit_is_unused,
+    flows_are_sums_of_subflows,
+    nothing_is_faster_than_light,
+    names_mean_nothing,
+)
+"""All relations."""
