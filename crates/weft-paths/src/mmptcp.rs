@@ -6,12 +6,15 @@
 //! acknowledged, the others join, with paths drawn by hash. When the first of them has joined, the
 //! scattering subflow takes no new data, and it closes when all its data is acknowledged.
 //!
-//! The paper adapts the threshold of duplicate acknowledgements to the number of paths. The usual
-//! threshold waits for three later packets on the same path. If packets are scattered over n paths,
-//! every n-th takes the same path, so the threshold is n times as high here. With RACK, the same
-//! number of later packets must have arrived. The segment must also be overtaken by more than a
-//! smoothed RTT, the maximum of RACK's reordering window (RFC 8985, section 6.2, step 4). That
-//! window alone is too short while a first burst fills queues.
+//! The paper adapts the threshold of duplicate acknowledgements to the number of paths. Its authors'
+//! simulator adds that number to the usual threshold, except between hosts of one rack, and sends
+//! acknowledgements along one path. Both are defaults here.
+//!
+//! The usual threshold waits for three later packets on the same path. If packets are scattered over
+//! n paths, every n-th takes the same path. A `dupack_threshold` of 3 n therefore keeps spurious
+//! retransmissions rare. With RACK, as many later packets must have arrived, and the segment must be
+//! overtaken by more than a smoothed RTT. That is the maximum of RACK's reordering window (RFC 8985,
+//! section 6.2, step 4). The window alone is too short while a first burst fills queues.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -28,10 +31,13 @@ pub struct Mmptcp {
     #[serde(default = "default_threshold")]
     pub threshold: Size,
     /// Duplicate acknowledgements that indicate a loss among scattered packets; by default the profile's
-    /// threshold times the number of paths.
+    /// threshold plus the number of paths, if there are several.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub dupack_threshold: Option<u32>,
+    /// Whether acknowledgements are scattered over all paths, too; by default they keep to one path.
+    #[serde(default)]
+    pub scatter_acks: bool,
 }
 
 fn default_threshold() -> Size {
@@ -48,8 +54,8 @@ impl PathPolicy for Mmptcp {
         self.nth_path(paths, seed, direction, 0)
     }
 
-    fn granularity(&self, subflow: u32, _: bool) -> Granularity {
-        if subflow == 0 {
+    fn granularity(&self, subflow: u32, reverse: bool) -> Granularity {
+        if subflow == 0 && (self.scatter_acks || !reverse) {
             Granularity::Packet
         } else {
             Granularity::Subflow
@@ -65,8 +71,13 @@ impl PathPolicy for Mmptcp {
     }
 
     fn dupack_threshold(&self, paths: Paths, subflow: u32, usual: u32) -> Option<u32> {
-        let each = u32::try_from(paths.count).unwrap_or(u32::MAX);
-        (subflow == 0).then(|| self.dupack_threshold.unwrap_or(usual.saturating_mul(each)).max(1))
+        let further = match u32::try_from(paths.count) {
+            Ok(1) => 0,
+            Ok(count) => count,
+            Err(_) => u32::MAX,
+        };
+        let by_default = usual.saturating_add(further);
+        (subflow == 0).then(|| self.dupack_threshold.unwrap_or(by_default).max(1))
     }
 
     fn scatter_bytes(&self) -> Option<Size> {
@@ -87,11 +98,12 @@ mod tests {
             let policy = Mmptcp {
                 threshold: Size(1),
                 dupack_threshold: duplicates,
+                scatter_acks: false,
             };
             policy.dupack_threshold(Paths { count, branches: 1 }, subflow, 3)
         };
         assert_eq!(threshold_of(None, 1, 0), Some(3));
-        assert_eq!(threshold_of(None, 16, 0), Some(48));
+        assert_eq!(threshold_of(None, 16, 0), Some(19));
         assert_eq!(threshold_of(Some(5), 16, 0), Some(5));
         assert_eq!(threshold_of(Some(5), 16, 1), None);
         assert_eq!(threshold_of(None, u64::MAX, 0), Some(u32::MAX));

@@ -19,7 +19,9 @@ fn fabric() -> Fabric {
 fn scatter(threshold: u64) -> Policy {
     Mmptcp {
         threshold: Size(threshold),
-        dupack_threshold: None,
+        // Three later packets on each of the four paths, so that reordering does not look like a loss.
+        dupack_threshold: Some(12),
+        scatter_acks: false,
     }
     .into()
 }
