@@ -58,9 +58,9 @@ class AmpFgCc(Model):
         extra="forbid",
         populate_by_name=True,
     )
-    cwnd_min: Annotated[int, Field(ge=1, le=100)] = 1
+    cwnd_min: Annotated[int, Field(ge=1, le=100)] = 2
     """
-    floor of a cut by marks, in packets; 1 waits for delayed acknowledgements
+    floor of a cut by marks, in packets; the paper has 1, which waits for delayed ACKs
     """
     name: Literal["amp-fg"] = "amp-fg"
     """
@@ -178,9 +178,9 @@ class BpfAmpFgCc(Model):
         extra="forbid",
         populate_by_name=True,
     )
-    cwnd_min: Annotated[int, Field(ge=1, le=100)] = 1
+    cwnd_min: Annotated[int, Field(ge=1, le=100)] = 2
     """
-    floor of a cut by marks, in packets; 1 waits for delayed acknowledgements
+    floor of a cut by marks, in packets; the paper has 1, which waits for delayed ACKs
     """
     name: Literal["bpf:amp-fg"] = "bpf:amp-fg"
     """
@@ -1189,11 +1189,15 @@ class MmptcpPaths(Model):
     dupack_threshold: Annotated[int | None, Field(ge=1)] = None
     """
     Duplicate acknowledgements that indicate a loss among scattered packets; by default the profile's
-    threshold times the number of paths.
+    threshold plus the number of paths, if there are several.
     """
     name: Literal["mmptcp"] = "mmptcp"
     """
     the first subflow scatters its packets over all paths; after a number of bytes others take over
+    """
+    scatter_acks: bool = False
+    """
+    Whether acknowledgements are scattered over all paths, too; by default they keep to one path.
     """
     threshold: Annotated[
         str,

@@ -21,7 +21,7 @@ struct Subflow {
 impl Subflow {
     fn open() -> Self {
         let mut subflow = Self {
-            native: NativeAlgorithm::new("bpf:amp-fg", &[]).expect("it exists"),
+            native: NativeAlgorithm::new("bpf:amp-fg", &[("cwnd_min".to_owned(), 1.0)]).expect("it exists"),
             w: vec![Window {
                 established: true,
                 ..Window::new(10.0, 10.0)

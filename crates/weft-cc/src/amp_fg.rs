@@ -32,8 +32,8 @@ use crate::reno::{collapse, congestion_avoidance};
 use crate::{Ack, CongestionControl, Echo, ParameterRange, Round, Window};
 
 parameters! {
-    /// floor of a cut by marks, in packets; 1 waits for delayed acknowledgements
-    cwnd_min: f64 = 1.0, ParameterRange::Integer(1, 100);
+    /// floor of a cut by marks, in packets; the paper has 1, which waits for delayed ACKs
+    cwnd_min: f64 = 2.0, ParameterRange::Integer(1, 100);
     /// 1 compares neighbours within a round (Algorithm 1), 0 two rounds (equation (3))
     neighbours: bool = 0.0, ParameterRange::Bool;
 }

@@ -45,10 +45,10 @@ ALGORITHMS: dict[str, str | dict[str, Any]] = {
     "mmptcp": "lia",
     "lia": "lia",
     "xmp": "xmp",
-    "amp-fg": "amp-fg",
+    "amp-fg": {"name": "amp-fg", "cwnd_min": 1},
     # Not the paper's, or another reading of it: they show what a difference comes from.
     "xmp-floor-1": {"name": "xmp", "cwnd_min": 1},
-    "amp-fg-neighbours": {"name": "amp-fg", "neighbours": 1},
+    "amp-fg-neighbours": {"name": "amp-fg", "cwnd_min": 1, "neighbours": 1},
     "amp-fg-floor-2": {"name": "amp-fg", "cwnd_min": 2},
 }
 PATHS = {"mmptcp": "mmptcp"}
