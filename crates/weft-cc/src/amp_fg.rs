@@ -13,8 +13,9 @@
 //! (7)  cw <- (1 - alpha) cw
 //! ```
 //!
-//! Where the paper contradicts itself: Algorithm 1 compares neighbours of one round (`M[j] xor M[j
-//! - 1]`) instead of the two rounds of equation (3); `neighbours = 1` does that, with `M[0] = 0`.
+//! Where the paper contradicts itself: Algorithm 1 compares neighbours of one round, that is,
+//! `M[j] xor M[j-1]`, instead of the two rounds of equation (3); `neighbours = 1` does that, with
+//! `M[0] = 0`.
 //! Equation (7) is for "packet loss" in the text and Algorithm 1, but Figure 4 applies it to marks.
 //! This file applies it once, at the end of a round with a mark. The numbers of Figure 4 (a window
 //! of 4 goes to 2, 4 and 1) do not follow from the equations, which give 3, 3.3 and 2.1.

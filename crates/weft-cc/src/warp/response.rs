@@ -171,8 +171,8 @@ mod tests {
         within(w[1], 50.0 / 2.0_f64.sqrt() / mean / 3.0, 1e-12);
     }
 
-    /// With k = kappa / n T, S the sum of two signals and Q their product, `4 k P^2 - S (1 + 4 k) P
-    /// + 2 (1 + 2 k) Q = 0`.
+    /// With k = kappa / n T, S the sum of two signals and Q their product:
+    /// `4 k P^2 - S (1 + 4 k) P + 2 (1 + 2 k) Q = 0`.
     #[test]
     fn two_paths_are_a_quadratic_equation() {
         for (kappa, other) in [

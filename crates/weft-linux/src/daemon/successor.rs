@@ -177,9 +177,9 @@ pub(super) fn try_out(folder: &Path, signals: &SignalFd) -> Result<Trial, Failur
     match &trial {
         Ok(Trial::Killed) => {
             let _ = fs::remove_file(super::socket(folder));
-            crate::attach::stop_without_programs(folder)
-                .iter()
-                .for_each(|wrong| warn!("{wrong}"));
+            for wrong in crate::attach::stop_without_programs(folder) {
+                warn!("{wrong}");
+            }
         }
         Ok(_) => crate::attach::remove_old_pins(),
         Err(_) => crate::attach::restore_pins(),

@@ -231,7 +231,7 @@ fn toggle(client: &Namespace, to: std::net::SocketAddr, stop: &AtomicBool, count
     }
 }
 
-/// A container with CAP_NET_ADMIN that sends events of the kernel's form to the daemon's sockets.
+/// A container with `CAP_NET_ADMIN` that sends events of the kernel's form to the daemon's sockets.
 fn forge(client: &Namespace, stop: &AtomicBool, count: &AtomicU64) {
     let socket = client.run_in(|| Netlink::new(NETLINK_GENERIC)).expect("a socket");
     let ports = event_ports(client);

@@ -117,8 +117,8 @@ fn a_full_file_system_ends_no_daemon_and_keeps_no_namespace_from_being_served() 
     let small = SmallFolder::new(&scene);
     let late = format!("weftd-test-{}-full", std::process::id());
     let (client, server) = (scene.client_name(), scene.server_name());
-    let served = [client.as_str(), server.as_str(), late.as_str()];
-    let daemon = scene.daemon_of_these(&served, "");
+    let names = [client.as_str(), server.as_str(), late.as_str()];
+    let daemon = scene.daemon_of_these(&names, "");
     let receiver = scene.serve();
     let _load = load(scene.connect(receiver.address));
     until("three joins", || scene.subflows().len() == 4);
