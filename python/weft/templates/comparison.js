@@ -55,9 +55,9 @@ function compareGroups(data) {
     };
   }
 
-  function interval(mean, low, high, n, atLeast) {
+  function interval(mean, low, high, n, isLowerBound) {
     const text = low === null ? "none: one seed" : range(low, high);
-    return { mean, low, high, interval: text, n, atLeast };
+    return { mean, low, high, interval: text, n, isLowerBound };
   }
 
   async function draw(id, template, rows, options) {
@@ -136,16 +136,16 @@ function compareGroups(data) {
   async function showMetric() {
     const metric = data.metrics[at("metric").selectedIndex];
     const rows = [];
-    for (const [series, mean, low, high, n, atLeast] of metric.rows) {
+    for (const [series, mean, low, high, n, isLowerBound] of metric.rows) {
       if (!chosen(series)) continue;
-      const it = row(series, interval(mean, low, high, n, atLeast));
+      const it = row(series, interval(mean, low, high, n, isLowerBound));
       const level = roles.x ? place(series, roles.colour) : place(series, roles.line) + it.turn * DASHES.length;
-      it.mark = atLeast ? "more" : String(level % SHAPES.length);
+      it.mark = isLowerBound ? "more" : String(level % SHAPES.length);
       if (roles.x) it.x = factors.get(roles.x).values[place(series, roles.x)];
       rows.push(it);
     }
     const scale = scaleOf(rows);
-    const description = `${metric.title}. ${METHOD}${rows.some((it) => it.atLeast) ? CUT : ""}`;
+    const description = `${metric.title}. ${METHOD}${rows.some((it) => it.isLowerBound) ? CUT : ""}`;
     if (roles.x) {
       const domain = factors.get(roles.x).values;
       await draw("compared-chart", "lines", rows, {
@@ -174,10 +174,10 @@ function compareGroups(data) {
   function showSizes(percentile) {
     const id = `by-size-${percentile}`;
     const rows = [];
-    for (const [series, size, of, mean, low, high, n, atLeast] of data.sizes.rows) {
+    for (const [series, size, of, mean, low, high, n, isLowerBound] of data.sizes.rows) {
       if (of !== percentile || !chosen(series, true)) continue;
-      const it = row(series, interval(mean, low, high, n, atLeast));
-      it.mark = atLeast ? "more" : String(place(series, roles.colour) % SHAPES.length);
+      const it = row(series, interval(mean, low, high, n, isLowerBound));
+      it.mark = isLowerBound ? "more" : String(place(series, roles.colour) % SHAPES.length);
       it.x = data.sizes.labels[size];
       rows.push(it);
     }
@@ -185,7 +185,7 @@ function compareGroups(data) {
     const title = percentile === "p50" ? "Median slowdown" : "p99 slowdown";
     return draw(id, "lines", rows, {
       left: 60, height: 200,
-      description: `${title} by size of flow. ${METHOD}${rows.some((it) => it.atLeast) ? CUT : ""}${atX()}`,
+      description: `${title} by size of flow. ${METHOD}${rows.some((it) => it.isLowerBound) ? CUT : ""}${atX()}`,
       adapt: (encoding) => {
         encoding.x = { ...encoding.x, title: "size of flow", sort: data.sizes.labels };
         encoding.x.axis = { ...encoding.x.axis, labelAngle: -30 };
@@ -238,27 +238,27 @@ function compareGroups(data) {
     if (few) sure = "unknown: too few seeds";
     else if (close.length > 1 && close.length === entries.length - 1) sure = "not separable from any other";
     else if (close.length) sure = `not separable from ${close.map((it) => it.label).join(", ")}`;
-    if (best.atLeast && metric.best === "lowest") sure += "; may be higher";
+    if (best.isLowerBound && metric.best === "lowest") sure += "; may be higher";
     return { best, next, sure };
   }
 
   function showAnswer(metric) {
     const part = at("answer");
     const situations = new Map();
-    for (const [series, mean, low, high, , atLeast] of metric.rows) {
+    for (const [series, mean, low, high, , isLowerBound] of metric.rows) {
       if (!chosen(series)) continue;
       const names = [roles.rows, roles.columns, roles.x, roles.line];
       const key = joined(...names.map((name) => named(series, name)));
       const order = names.reduce((sum, name) => sum * 1000 + place(series, name), 0);
       if (!situations.has(key)) situations.set(key, { order, entries: [] });
-      situations.get(key).entries.push({ series, label: label(series, roles.colour), mean, low, high, atLeast });
+      situations.get(key).entries.push({ series, label: label(series, roles.colour), mean, low, high, isLowerBound });
     }
     const all = [...situations].filter(([, { entries }]) => entries.length > 1).sort(([, a], [, b]) => a.order - b.order);
     part.hidden = !roles.colour || !metric.best || all.length === 0;
     if (part.hidden) return;
     at("answer-title").textContent = `${metric.best === "lowest" ? "Lowest" : "Highest"} ${metric.title}`;
     const unit = metric.unit ? ` ${metric.unit}` : "";
-    const value = (it) => `${it.atLeast ? "≥ " : ""}${short(it.mean)}${unit}`;
+    const value = (it) => `${it.isLowerBound ? "≥ " : ""}${short(it.mean)}${unit}`;
     at("answers").replaceChildren(...all.slice(0, MAX_ANSWERS).map(([key, { entries }]) => {
       const { best, next, sure } = answer(metric, entries);
       const bounds = best.low === null ? "" : ` (${range(best.low, best.high)})`;
