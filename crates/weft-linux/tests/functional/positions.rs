@@ -17,7 +17,7 @@ fn subflow(programs: &Programs, peers: &Peers) -> Subflow {
     subflows.find(|s| s.local == local).expect("the client's")
 }
 
-/// Rounds of marked packets differ in nothing, so beta is 0, alpha 1, and the window falls to its floor of one packet.
+/// Rounds of marked packets differ in nothing, so beta is 0, alpha 1, and the window falls to its floor of two packets.
 #[test]
 fn amp_fg_falls_to_its_floor_when_all_is_marked_and_grows_when_nothing_is() {
     in_namespace("amp_fg_falls_to_its_floor_when_all_is_marked", || {
@@ -33,7 +33,7 @@ fn amp_fg_falls_to_its_floor_when_all_is_marked_and_grows_when_nothing_is() {
         eventually("all are marked", || {
             send();
             let now = subflow(&programs, &peers);
-            (now.alpha, now.cwnd) == (Some(1.0), 1.0)
+            (now.alpha, now.cwnd) == (Some(1.0), 2.0)
         });
         marks.one_in(0);
         eventually("none is", || {
