@@ -194,7 +194,7 @@ def test_pandas_users_are_told_what_is_missing(experiment: weft.Experiment) -> N
     if all(find_spec(name) for name in ("pandas", "pyarrow")):
         assert len(result.to_pandas("flows")) == result.flows.height
     else:
-        with pytest.raises(weft.RequirementError, match="is not installed; allowed: after pip install pandas pyarrow"):
+        with pytest.raises(weft.RequirementError, match="is not installed; run: pip install pandas pyarrow"):
             result.to_pandas("flows")
 
 
@@ -212,7 +212,7 @@ def test_a_folder_written_during_the_run_has_the_same_tables(spec: Path, tmp_pat
         keys = {"flows": ["flow"], "subflows": ["flow", "subflow"]}.get(name)
         streamed = disk.tables[name]
         assert streamed.sort(keys).equals(table.sort(keys)) if keys else streamed.equals(table), name
-    with pytest.raises(weft.OutputError, match=r"the results are in .*results"):
+    with pytest.raises(weft.OutputError, match=r"the results are already in .*results"):
         disk.write(tmp_path / "again")
     with pytest.raises(weft.OutputError, match="exists and is not empty"):
         weft.run(busy, out=tmp_path / "results")

@@ -234,9 +234,9 @@ FEW_GB = 6_000_000
         (["run", "incast.toml/x"], ["cannot be read: Not a directory"]),
         (["run", "x" * 1000], ["cannot be read: File name too long"]),
         (["run", "incast.toml", "--set", TRAFFIC.format("{kind = 'empirical', cdf = '/dev/zero'}")], ["too long"]),
-        (["run", "incast.toml", "--set", GRAPH.format("/dev/zero")], ["topology.file: /dev/zero: too long"]),
-        (["run", "incast.toml", "--set", GRAPH.format("endless.topo")], ["topology.file: endless.topo: too long"]),
-        (["run", "incast.toml", "--set", FLOW_LIST], ["traffic[0].file: /dev/zero: too long"]),
+        (["run", "incast.toml", "--set", GRAPH.format("/dev/zero")], ["topology.file: /dev/zero: is too long"]),
+        (["run", "incast.toml", "--set", GRAPH.format("endless.topo")], ["topology.file: endless.topo: is too long"]),
+        (["run", "incast.toml", "--set", FLOW_LIST], ["traffic[0].file: /dev/zero: is too long"]),
         (["run", "incast.toml", "--set", FAT_TREE], ["topology: needs about", "GB are free", "--force"]),
         (
             ["run", "incast.toml", "--set", "transports.dctcp.subflows=64", "--set", "traffic[0].flows=10000000"],

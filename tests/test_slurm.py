@@ -114,7 +114,7 @@ def test_connections_are_encrypted(tmp_path: Path, slurm: Path) -> None:
 
 def test_folder_with_blanks_is_refused(tmp_path: Path, slurm: Path) -> None:
     with (
-        pytest.raises(UsageError, match=r"my sweep.*no blanks"),
+        pytest.raises(UsageError, match=r"my sweep.*cannot contain spaces or quotes"),
         cluster._on_slurm(Executor.parse("slurm", 1), tmp_path / "my sweep"),  # noqa: SLF001
     ):
         pass

@@ -68,21 +68,20 @@ def test_range_is_pythons_with_its_end(first: int, more: int, step: int) -> None
         ("a=", "names no values"),
         ("a=1,,2", "an empty value"),
         ("a=1,2,1", "has '1' twice"),
-        ("a=40:10:10", "is an empty range"),
-        ("a=1:2:0", "is an empty range"),
-        ("a=5:25:10 packets", "several units"),
-        ("a=5us:1ms", "several units"),
-        ("a=5us:9us:2", "several units"),
+        ("a=40:10:10", ": empty range; allowed: "),
+        ("a=1:2:0", ": empty range; allowed: "),
+        ("a=5:25:10 packets", "has two units; allowed: "),
+        ("a=5us:1ms", "has two units; allowed: "),
+        ("a=5us:9us:2", "has two units; allowed: "),
         ("a=1:999999999999999999:1", "allowed: at most 100,000"),
-        ("seed=1,2", "--seeds"),
-        ("sweep.seeds=1,2", "a field of the experiment"),
+        ("seed=1,2", "use --seeds N"),
+        ("sweep.seeds=1,2", "use a field of the experiment"),
     ],
 )
 def test_axis_that_is_none(text: str, words: str) -> None:
     with pytest.raises(UsageError, match="--over") as raised:
         Axis.parse(text)
     assert words in str(raised.value)
-    assert "allowed: " in str(raised.value)
 
 
 def test_labels() -> None:
@@ -403,14 +402,14 @@ def test_table_that_is_damaged_within_is_named(spec: Path) -> None:
     run_here(sweep, folder)
     file = store.results_of(folder, sweep.runs[0].key) / "flows.parquet"
     file.write_bytes(b"PAR1" + bytes(file.stat().st_size - 8) + b"PAR1")
-    with pytest.raises(OutputError, match=r"flows\.parquet: cannot be read: .*; allowed: "):
+    with pytest.raises(OutputError, match=r"flows\.parquet: cannot read: "):
         run_here(sweep, folder)
 
 
 def test_only_one_sweep_is_at_work_in_a_folder(tmp_path: Path) -> None:
     with (
         store.opened(tmp_path / "out"),
-        pytest.raises(OutputError, match="another sweep"),
+        pytest.raises(OutputError, match="in use by another `weft sweep`"),
         store.opened(tmp_path / "out"),
     ):
         pass
