@@ -57,6 +57,7 @@ test: ## Run the tests, Rust and Python; those that need root or a missing syste
 	@$(MAKE) --no-print-directory --jobs=3 ready-to-test
 	@$(MAKE) --no-print-directory --jobs=3 test-rust test-this-kernel test-debians-kernels
 	$(PYTEST) --numprocesses auto --dist loadgroup -m 'not kernel'
+	@$(MAKE) --no-print-directory test-shares
 	$(PYTEST) -m kernel
 
 # The extension module has no tests in Rust, but `--lib` would build it. The selection is the same each time, as features of
@@ -67,14 +68,17 @@ TESTS_ON_KERNELS := $(call tests_of,crates/weft-linux)
 OTHER_TESTS := $(sort $(filter-out $(TESTS_ON_KERNELS),$(call tests_of,crates/*)))
 
 # Tests on this machine's kernel mostly wait. Meanwhile Debian's kernels, in emulation, and all other tests give way to them.
-.PHONY: test-rust test-this-kernel test-debians-kernels
+.PHONY: test-rust test-this-kernel test-debians-kernels test-shares
 test-rust: rust-tests
 	nice $(CARGO_TEST) --lib --bins $(addprefix --test=,$(OTHER_TESTS))
 	nice $(CARGO_TEST) --doc
 test-this-kernel: rust-tests $(STAMPS)/emulator
-	$(WITH_WEFTD) $(CARGO_TEST) $(addprefix --test=,$(TESTS_ON_KERNELS)) -- --skip debian::
+	$(WITH_WEFTD) $(CARGO_TEST) $(addprefix --test=,$(TESTS_ON_KERNELS)) -- --skip debian:: --skip competing::
 test-debians-kernels: rust-tests $(STAMPS)/emulator
 	$(WITH_WEFTD) $(CARGO_TEST) --test functional debian::
+# These measure, so nothing may run beside them.
+test-shares: rust-tests $(STAMPS)/emulator
+	$(WITH_WEFTD) $(CARGO_TEST) --test functional competing:: -- --test-threads=1
 
 PYTEST := WEFTD=$(abspath target/debug/weftd) $(BIN)/python -m pytest
 

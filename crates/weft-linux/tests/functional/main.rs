@@ -3,6 +3,7 @@
 
 mod beside;
 mod bottleneck;
+mod competing;
 mod cost;
 mod debian;
 #[path = "../guest/mod.rs"]

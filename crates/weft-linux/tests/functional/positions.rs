@@ -1,11 +1,10 @@
-//! AMP-FG, which has to see every acknowledgement: where marks are in a round, who must echo them, and its share beside DCTCP.
+//! AMP-FG, which has to see every acknowledgement: where marks are in a round, and who must echo them.
 
 use std::time::Duration;
 
-use weft_linux::programs::{KernelAlgorithm, Options, Programs, Subflow};
+use weft_linux::programs::{KernelAlgorithm, Programs, Subflow};
 
-use crate::bottleneck::{bottleneck, compare, further_subflow};
-use crate::machine::{Place, eventually, in_namespace, load, load_with, run};
+use crate::machine::{eventually, in_namespace, load, run};
 use crate::marks::Marks;
 use crate::peers::{Family, Kind, Peers};
 
@@ -65,43 +64,4 @@ fn a_listener_that_would_echo_as_rfc_3168_has_it_gets_reno() {
         assert_eq!(programs.totals().expect("a map").without_ecn, 1);
         assert!(programs.connections().expect("a map").is_empty());
     });
-}
-
-/// Packets are marked where ten or more wait. At the packet level (`many-to-one`, 20 Mbit/s, delays of 20 us, `cwnd_min = 2`) the shares are
-/// these: AMP-FG's cuts are deeper than DCTCP's, and its subflows are not coupled.
-const ONE_SUBFLOW: f64 = 0.225;
-const TWO_SUBFLOWS: f64 = 0.549;
-
-#[test]
-fn amp_fg_beside_dctcp_has_the_share_that_the_packet_level_says() {
-    in_namespace(
-        "amp_fg_beside_dctcp_has_the_share_that_the_packet_level_says",
-        || {
-            let options = Options {
-                parameters: vec![(KernelAlgorithm::AmpFg, vec![("cwnd_min".to_owned(), 2.0)])],
-                ..Options::default()
-            };
-            let programs = load_with(&[KernelAlgorithm::AmpFg, KernelAlgorithm::Dctcp], &options);
-            let (router, server) = (Place::new(), Place::new());
-            bottleneck(&router, &server);
-            compare(
-                &programs,
-                &server,
-                (KernelAlgorithm::AmpFg, Kind::Tcp),
-                ONE_SUBFLOW,
-                2.0,
-            );
-            if !further_subflow(&server) {
-                println!("amp_fg_beside_dctcp: two subflows skipped, it needs iproute2 with `ip mptcp`");
-                return;
-            }
-            compare(
-                &programs,
-                &server,
-                (KernelAlgorithm::AmpFg, Kind::Mptcp),
-                TWO_SUBFLOWS,
-                2.0,
-            );
-        },
-    );
 }

@@ -1,4 +1,4 @@
-//! Warp, whose subflows have shares of one window: what they are, when subflows rest, and what a connection takes beside DCTCP.
+//! Warp, whose subflows have shares of one window: the shares, and when subflows are inactive.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -8,9 +8,8 @@ use std::time::Duration;
 use weft_linux::events::EventKind;
 use weft_linux::programs::{ConnectionStats, KernelAlgorithm, Programs};
 
-use crate::bottleneck::{bottleneck, compare, further_subflow};
 use crate::machine::{
-    Place, becomes, eventually, in_namespace, is_emulated, join_over_loopback, load, run, slow_loopback,
+    becomes, eventually, in_namespace, is_emulated, join_over_loopback, load, run, slow_loopback,
     take_out_of_use,
 };
 use crate::marks::{Marks, wait, wait_of};
@@ -140,44 +139,5 @@ fn warp_opens_subflows_without_a_share() {
         assert_eq!(windows(true), [10.0], "{server:#?}");
         assert_eq!(windows(false), [2.0, 2.0, 2.0], "{server:#?}");
         peers.close();
-    });
-}
-
-/// Beside one DCTCP flow at 20 Mbit/s, where packets are marked once ten wait. With one subflow Warp is DCTCP. With two it has this share at
-/// the packet level (`many-to-one`, delays of 20 us, 7 s, mean of seeds 1 to 3).
-const TWO_SUBFLOWS: f64 = 1.0;
-
-/// Of its bytes DCTCP has this part over MPTCP with one subflow, which the packet level does not model (6.18, mean of 52 runs of 3 s and
-/// 6 s).
-const OVER_MPTCP: f64 = 0.72;
-
-#[test]
-fn warp_takes_what_a_dctcp_flow_takes() {
-    in_namespace("warp_takes_what_a_dctcp_flow_takes", || {
-        let programs = load(&[KernelAlgorithm::Warp, KernelAlgorithm::Dctcp]);
-        let (router, server) = (Place::new(), Place::new());
-        bottleneck(&router, &server);
-        compare(&programs, &server, (KernelAlgorithm::Warp, Kind::Tcp), 1.0, 1.5);
-        compare(
-            &programs,
-            &server,
-            (KernelAlgorithm::Dctcp, Kind::Mptcp),
-            OVER_MPTCP,
-            1.5,
-        );
-        if !further_subflow(&server) {
-            println!(
-                "warp_takes_what_a_dctcp_flow_takes: two subflows skipped, it needs iproute2 with `ip mptcp`"
-            );
-            return;
-        }
-        let expected = TWO_SUBFLOWS * OVER_MPTCP;
-        compare(
-            &programs,
-            &server,
-            (KernelAlgorithm::Warp, Kind::Mptcp),
-            expected,
-            1.5,
-        );
     });
 }
