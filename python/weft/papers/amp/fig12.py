@@ -33,7 +33,7 @@ SUBFLOWS = (4, 6, 8)
 MAX_SUBFLOWS = 8
 """Subflows of the text's comparison."""
 LONG_FLOWS, LONG_MB = 1000, 192
-QUICK_FLOWS, QUICK_MB = 200, 24
+QUICK_FLOWS, QUICK_MB = 100, 12
 QUICK = (
     f"the {QUICK_FLOWS}th long flow ends it instead of the {LONG_FLOWS}th, with a mean of {QUICK_MB} MB instead of "
     f"{LONG_MB}: a fortieth of the bytes, some 300 to 600 jobs instead of thousands; links of 2 us only"

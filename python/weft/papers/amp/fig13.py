@@ -43,7 +43,7 @@ SENDERS = HOSTS // 2
 """Of short flows."""
 PAPER_SECONDS = 10.0
 SECONDS = 2.0
-QUICK_SECONDS = 0.5
+QUICK_SECONDS = 0.15
 QUICK = f"{QUICK_SECONDS} s simulated instead of {SECONDS:.0f} s and {PAPER_SECONDS:.0f} s, links of 2 us only"
 STAGES = ("host-tor", "tor-agg", "agg-core")
 ALIKE = 1.1

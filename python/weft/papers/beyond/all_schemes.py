@@ -99,13 +99,13 @@ LOADS = {
     "permutation": Load("permutation"),
     **{f"beside-{cc}": Load(f"permutation, half of it {name}", beside=cc) for cc, name in SINGLE.items()},
 }
-OPENS_MS, QUICK_OPENS_MS = 400, 40
+OPENS_MS, QUICK_OPENS_MS = 400, 20
 """For how long flows open."""
 WEB_MS = 4000
 """When their run ends: a lost SYN takes a second, and a large flow over a slow spine as long."""
 INCAST_EVERY_MS, INCAST_AT_MS, INCAST_KB = 50, 5, 64
 SETTLED_MS, LONG_MS = 50, 200
-QUICK_SETTLED_MS, QUICK_LONG_MS = 20, 60
+QUICK_SETTLED_MS, QUICK_LONG_MS = 20, 40
 """Flows without an end are measured between these."""
 QUICK = (
     f"{QUICK_LEAVES} racks instead of {LEAVES}, flows open for {QUICK_OPENS_MS} ms instead of {OPENS_MS} ms, and flows "
