@@ -37,6 +37,7 @@ def run(notebook: NotebookNode) -> None:
 
     Raises:
         CellExecutionError: A cell raised an error.
+        ValueError: A cell wrote to standard error.
     """
     with tempfile.TemporaryDirectory() as folder:
         for name in ("sockets", "work"):
@@ -46,6 +47,10 @@ def run(notebook: NotebookNode) -> None:
         client = NotebookClient(notebook, timeout=SLOWEST_CELL_S, kernel_name="python3", config=config)
         client.resources = {"metadata": {"path": f"{folder}/work"}}
         client.execute()
+    for cell in notebook.cells:
+        for output in cell.get("outputs", []):
+            if output.get("name") == "stderr":
+                raise ValueError(f"a notebook's cell wrote to standard error: {output['text'].strip()}")
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:

@@ -15,8 +15,10 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
 
+# Before pytest-xdist reads the groups.
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """With several processes (`--dist loadgroup`) a file's tests stay together, for they share what they prepare."""
+    """Keeps the tests of a file in one process (`--dist loadgroup`), because they share fixtures."""
     for item in items:
         if item.get_closest_marker("xdist_group") is None:
             item.add_marker(pytest.mark.xdist_group(str(item.path)))

@@ -105,7 +105,8 @@ def any_page(request: pytest.FixtureRequest) -> Path:
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_no_network_no_complaint_nothing_sticks_out(browser: Browser, any_page: Path, scheme: str) -> None:
-    for width in WIDTHS:
+    # Colours move nothing, so dark pages are opened at one width.
+    for width in WIDTHS if scheme == "light" else WIDTHS[:1]:
         opened = visit(browser, any_page, color_scheme=scheme, viewport={"width": width, "height": 800})
         assert opened.evaluate("document.documentElement.scrollWidth") <= width
         for chart in opened.locator(".chart:visible").all():
