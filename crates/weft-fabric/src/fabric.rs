@@ -44,6 +44,20 @@ pub struct Link {
     pub layer: &'static str,
 }
 
+/// A change of a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LinkChange {
+    /// The link fails: packets that are queued or being sent are lost, packets on the wire arrive.
+    Down,
+    /// The link works again, with an empty queue.
+    Up,
+    /// The link has another rate from the next packet on.
+    Rate(Rate),
+    /// The link has another propagation delay. Packets on the wire arrive at most this long after
+    /// the change.
+    Delay(Time),
+}
+
 /// A node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Node {

@@ -5,9 +5,7 @@ use std::collections::HashMap;
 use weft_run::{PacketKind, PacketRecord};
 use weft_spec::Time;
 
-use crate::engine::packet::{
-    ACK, CE, CONTROL_ONLY, CWR, DATA, ECE, ECT, LAST, PROTECTED, Packet, RETRANSMIT, SYN,
-};
+use crate::packet::{ACK, CE, CONTROL_ONLY, CWR, DATA, ECE, ECT, LAST, PROTECTED, Packet, RETRANSMIT, SYN};
 use crate::simulation::PacketSimulation;
 use crate::transport::{DATA_FIN, JOIN_ACK, NEXT_JOB};
 

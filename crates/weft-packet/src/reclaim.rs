@@ -9,8 +9,8 @@ use std::collections::{HashMap, HashSet};
 use weft_run::{FlowRecord, PacketRecord, SuppressionRecord};
 use weft_spec::Time;
 
-use crate::engine::packet::{ACK, CONTROL_ONLY, DATA, SYN};
 use crate::engine::route::Route;
+use crate::packet::{ACK, CONTROL_ONLY, DATA, SYN};
 use crate::simulation::PacketSimulation;
 use crate::transport::NEXT_JOB;
 

@@ -2,11 +2,14 @@
 
 use std::collections::HashMap;
 
-use weft_run::{FlowRecord, JobRecord, LatencyRecord, MeasurementWindow, Outcome, Sample, SubflowRecord};
+use weft_run::{
+    FlowRecord, JobRecord, LatencyRecord, LinkRecord, MeasurementWindow, Outcome, Sample, SubflowRecord,
+};
 use weft_spec::Time;
 use weft_traffic::Flow;
 
-use crate::engine::packet::DATA;
+use crate::engine::LinkCounters;
+use crate::packet::DATA;
 use crate::reclaim::FinishedRecords;
 use crate::simulation::PacketSimulation;
 use crate::transport::{ConnectionSender, Host};
@@ -21,6 +24,20 @@ impl PacketSimulation {
     pub fn into_outcome(mut self) -> Outcome {
         let finished = std::mem::take(&mut self.finished);
         self.outcome_of(finished)
+    }
+
+    /// Returns the counters of every link, in the order of the fabric.
+    pub(crate) fn link_records(&self) -> Vec<LinkRecord> {
+        let record = |counters: LinkCounters| LinkRecord {
+            packets: counters.packets,
+            bytes: counters.bytes,
+            delivered: counters.delivered,
+            delivered_bytes: counters.delivered_bytes,
+            in_flight: counters.in_flight,
+            drops: counters.drops,
+            marks: counters.marks,
+        };
+        self.engine.link_counters().into_iter().map(record).collect()
     }
 
     /// Returns the number of rows that [`take_finished`](Self::take_finished) would return, without
@@ -96,7 +113,7 @@ impl PacketSimulation {
             opened,
             jobs,
             suppressions,
-            links: self.engine.link_records(),
+            links: self.link_records(),
             queues: self.queues(),
             measured: measured.map(|window| window.finish(end, &self.snapshot())),
             samples: self.sorted_samples(),

@@ -196,7 +196,7 @@ impl PacketSimulation {
     pub(crate) fn snapshot(&self) -> CounterSnapshot {
         let assemblies = self.hosts().flat_map(Host::connection_receivers);
         CounterSnapshot {
-            links: self.engine.link_records(),
+            links: self.link_records(),
             queues: self.queues(),
             bytes: assemblies
                 .map(|assembly| (assembly.flow, assembly.bytes))

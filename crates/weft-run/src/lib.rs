@@ -29,7 +29,8 @@ pub use outcome::{
     Counters, FlowRecord, JobRecord, LatencyRecord, LinkRecord, Outcome, PacketKind, PacketRecord,
     QueueRecord, Sample, SubflowRecord, SuppressionRecord,
 };
-pub use plan::{LinkChange, LinkEvent, Plan, Probe, Scheduler, TransportConfig, detection_times};
+pub use plan::{LinkEvent, Plan, Probe, Scheduler, TransportConfig, detection_times};
 pub use result_writer::ResultWriter;
 pub use run::{RunResult, UnsavedRun};
 pub use tables::{Omissions, TABLES, TableContext, Tables, Unfinished};
+pub use weft_fabric::LinkChange;

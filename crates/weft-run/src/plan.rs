@@ -5,9 +5,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use weft_cc::Algorithm;
-use weft_fabric::Fabric;
+use weft_fabric::{Fabric, LinkChange};
 use weft_paths::{Controller, Policy};
-use weft_spec::{Profile, Rate, Size, Spec, Time};
+use weft_spec::{Profile, Size, Spec, Time};
 use weft_traffic::{Flow, FlowGenerator};
 
 /// A run, checked and ready for a backend.
@@ -158,22 +158,10 @@ pub fn detection_times(events: &[LinkEvent]) -> Vec<Option<Time>> {
     detected
 }
 
-/// A change of a link.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LinkChange {
-    /// The link fails: packets that are queued or being sent are lost, packets on the wire arrive.
-    Down,
-    /// The link works again, with an empty queue.
-    Up,
-    /// The link has another rate from the next packet on.
-    Rate(Rate),
-    /// The link has another propagation delay. Packets on the wire arrive at most this long after
-    /// the change.
-    Delay(Time),
-}
-
 #[cfg(test)]
 mod tests {
+    use weft_spec::Rate;
+
     use super::*;
 
     #[test]

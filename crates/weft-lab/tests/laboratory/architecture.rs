@@ -34,7 +34,19 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("weft-paths", &["weft-spec", "weft-fabric"]),
     ("weft-traffic", &["weft-spec"]),
     ("weft-run", BELOW_RUN),
-    ("weft-packet", BELOW_BACKENDS),
+    ("weft-engine", &["weft-spec", "weft-fabric"]),
+    (
+        "weft-packet",
+        &[
+            "weft-spec",
+            "weft-cc",
+            "weft-fabric",
+            "weft-paths",
+            "weft-traffic",
+            "weft-run",
+            "weft-engine",
+        ],
+    ),
     ("weft-flow", BELOW_BACKENDS),
     ("weft-bpf", &[]),
     ("weft-bpf-native", &["weft-cc", "weft-bpf"]),
@@ -274,7 +286,7 @@ fn dependencies_go_along_the_arrows() {
         assert!(forbidden.is_empty(), "{name} must not know {forbidden:?}");
     }
     let found = |from, to| workspace.package(from).known.contains(to);
-    assert!(found("weft-packet", "weft-cc") && found("weft-bpf-native", "weft-bpf"));
+    assert!(found("weft-packet", "weft-engine") && found("weft-bpf-native", "weft-bpf"));
 }
 
 #[test]

@@ -4,7 +4,7 @@ use weft_cc::{Ack, CongestionControl, Echo, Elapsed};
 use weft_spec::{Profile, Recovery, RoundEnd};
 
 use crate::engine::Context;
-use crate::engine::packet::{COUNT_MASK, COUNT_SHIFT, DSACK, ECE, Packet, RETRANSMIT};
+use crate::packet::{COUNT_MASK, COUNT_SHIFT, DSACK, ECE, Packet, RETRANSMIT};
 
 use super::connection::ConnectionSender;
 use super::host::Host;

@@ -6,7 +6,7 @@ use weft_spec::Time;
 use weft_traffic::{Action, Flow, OnDelivered};
 
 use crate::engine::Context;
-use crate::engine::packet::{LAST, PROTECTED, Packet, SYN};
+use crate::packet::{LAST, PROTECTED, Packet, SYN};
 
 use super::host::{Host, Shared, TimerKind, timer_key};
 

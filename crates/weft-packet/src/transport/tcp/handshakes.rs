@@ -5,7 +5,7 @@
 use weft_paths::SubflowDirection;
 
 use crate::engine::Context;
-use crate::engine::packet::{ACK, CONTROL_ONLY, LAST, PROTECTED, Packet, SYN};
+use crate::packet::{ACK, CONTROL_ONLY, LAST, PROTECTED, Packet, SYN};
 
 use super::connection::ConnectionSender;
 use super::host::{Host, TimerKind, timer_key};

@@ -8,10 +8,10 @@ use weft_run::{JobRecord, Sample, TransportConfig};
 use weft_traffic::{Flow, FlowGenerator};
 
 use crate::config::{NicConfig, Offload};
-use crate::engine::packet::{CONTROL_ONLY, CWR, DATA, PROTECTED, Packet, SYN};
 use crate::engine::prefetch::prefetch;
 use crate::engine::route::HopBits;
 use crate::engine::{Context, Endpoint};
+use crate::packet::{CONTROL_ONLY, CWR, DATA, PROTECTED, Packet, SYN};
 use crate::paths::DownLinks;
 
 use super::connection::ConnectionSender;

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use crate::engine::Context;
-use crate::engine::packet::{ACK, CWR, ECE, PROTECTED, Packet, SYN};
+use crate::packet::{ACK, CWR, ECE, PROTECTED, Packet, SYN};
 
 use super::host::{Host, TimerKind, timer_key};
 use super::subflow::{BlockReasons, State};

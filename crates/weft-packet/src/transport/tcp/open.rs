@@ -8,7 +8,7 @@ use weft_paths::{PathPolicy, SubflowDirection, draw};
 use weft_spec::Profile;
 
 use crate::engine::Context;
-use crate::engine::packet::{ACK, PROTECTED, Packet, SYN};
+use crate::packet::{ACK, PROTECTED, Packet, SYN};
 
 use super::connection::{ConnectionSender, UNLIMITED};
 use super::handshakes::HANDSHAKE_DONE;

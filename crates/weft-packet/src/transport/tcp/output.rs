@@ -4,7 +4,7 @@
 use weft_cc::Echo;
 
 use crate::engine::Context;
-use crate::engine::packet::{CWR, DATA, ECT, LAST, PUSH, Packet, RETRANSMIT};
+use crate::packet::{CWR, DATA, ECT, LAST, PUSH, Packet, RETRANSMIT};
 
 use super::connection::ConnectionSender;
 use super::host::Host;

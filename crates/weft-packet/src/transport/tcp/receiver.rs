@@ -3,10 +3,8 @@
 use weft_cc::Echo;
 use weft_spec::{Profile, Recovery};
 
-use crate::engine::packet::{
-    ACK, CE, COUNT_MASK, COUNT_SHIFT, CWR, DSACK, ECE, LAST, PUSH, Packet, RETRANSMIT,
-};
 use crate::engine::route::Route;
+use crate::packet::{ACK, CE, COUNT_MASK, COUNT_SHIFT, CWR, DSACK, ECE, LAST, PUSH, Packet, RETRANSMIT};
 
 use super::path_selector::PathSelector;
 use super::reassembly::{Chunks, RangeSet};

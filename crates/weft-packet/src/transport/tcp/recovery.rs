@@ -5,7 +5,7 @@ use weft_cc::CongestionControl;
 use weft_spec::{Profile, Recovery};
 
 use crate::engine::Context;
-use crate::engine::packet::{DSACK, Packet, RETRANSMIT};
+use crate::packet::{DSACK, Packet, RETRANSMIT};
 
 use super::connection::ConnectionSender;
 use super::prr::Prr;

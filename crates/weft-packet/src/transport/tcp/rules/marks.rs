@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use weft_spec::RoundEnd;
 
 use super::*;
-use crate::engine::packet::{COUNT_MASK, COUNT_SHIFT, CWR, ECE, ECT, PROTECTED};
+use crate::packet::{COUNT_MASK, COUNT_SHIFT, CWR, ECE, ECT, PROTECTED};
 
 /// Number of segments after those under test, so that the window is in use while these are
 /// acknowledged.

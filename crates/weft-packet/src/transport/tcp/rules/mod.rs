@@ -28,9 +28,9 @@ use weft_spec::{Profile, QueueSize, Rate, Recovery, Size, Time};
 use weft_traffic::Flow;
 
 use crate::config::Offload;
-use crate::engine::packet::{ACK, CE, CONTROL_ONLY, DATA, Packet, SYN};
 use crate::engine::route::{HopBits, Route};
 use crate::engine::{Context, Endpoint, Engine, EngineConfig, Jitter, MAX_ARRIVALS};
+use crate::packet::{ACK, CE, CONTROL_ONLY, DATA, Packet, SYN};
 use crate::paths::DownLinks;
 
 use super::connection::ConnectionSender;

@@ -6,15 +6,15 @@ use std::ops::Range;
 
 use weft_fabric::{Fabric, Link, NodeId};
 
-use super::calendar::Calendar;
-use super::hash::link_hash;
-use super::network::PartitionNetwork;
-use super::partition::{INDEX_BITS, QueueProbe, SAMPLE};
-use super::port::{Admission, Port};
-use super::ring::Ring;
-use super::route::HopBits;
-use super::timers::{Timer, Timers};
-use super::{EngineConfig, LinkChange};
+use crate::calendar::Calendar;
+use crate::hash::link_hash;
+use crate::network::PartitionNetwork;
+use crate::partition::{INDEX_BITS, QueueProbe, SAMPLE};
+use crate::port::{Admission, Port};
+use crate::ring::Ring;
+use crate::route::HopBits;
+use crate::timers::{Timer, Timers};
+use crate::{EngineConfig, LinkChange};
 
 /// Maximum number of packets that a node gets in one window: as many as a sort key can number.
 pub const MAX_ARRIVALS: u64 = 1 << INDEX_BITS;

@@ -34,8 +34,7 @@ pub mod route;
 mod threads;
 mod timers;
 
-use weft_fabric::Fabric;
-use weft_run::{LinkChange, LinkRecord};
+use weft_fabric::{Fabric, LinkChange};
 
 pub use hash::clock_offset;
 use hash::mix;
@@ -60,6 +59,26 @@ pub struct Jitter {
     pub time: u64,
     /// Number of bytes whose serialisation time at the port is the bound; 0 for none.
     pub packet: u16,
+}
+
+/// Counters of a link.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LinkCounters {
+    /// Packets accepted by the queue, without those that it lost when the link failed: these count
+    /// as dropped.
+    pub packets: u64,
+    /// Bytes of these packets on the wire.
+    pub bytes: u64,
+    /// Packets delivered to the receiving node.
+    pub delivered: u64,
+    /// Bytes of the delivered packets on the wire.
+    pub delivered_bytes: u64,
+    /// Packets queued or on the wire.
+    pub in_flight: u64,
+    /// Packets dropped.
+    pub drops: u64,
+    /// Packets marked.
+    pub marks: u64,
 }
 
 /// Configuration of an engine, in addition to the fabric.
@@ -255,12 +274,12 @@ impl<E: Endpoint> Engine<E> {
     }
 
     /// Counters of every link, in the order of the fabric.
-    pub fn link_records(&self) -> Vec<LinkRecord> {
-        let record = |&[(from, port), (to, ring)]: &[(u32, u32); 2]| {
+    pub fn link_counters(&self) -> Vec<LinkCounters> {
+        let counters = |&[(from, port), (to, ring)]: &[(u32, u32); 2]| {
             let sender = &self.partitions[from as usize].network;
             let (port, admission) = (&sender.ports[port as usize], &sender.admissions[port as usize]);
             let ring = &self.partitions[to as usize].network.rings[ring as usize];
-            LinkRecord {
+            LinkCounters {
                 packets: port.packets,
                 bytes: port.bytes,
                 delivered: ring.delivered(),
@@ -270,7 +289,7 @@ impl<E: Endpoint> Engine<E> {
                 marks: admission.marks,
             }
         };
-        self.links.iter().map(record).collect()
+        self.links.iter().map(counters).collect()
     }
 
     /// Time in picoseconds spent at each queue length of a probed link.
@@ -312,7 +331,7 @@ impl<E: Endpoint> Engine<E> {
         })
     }
 
-    /// Number of data packets dropped, by (flow, subflow).
+    /// Number of [counted](packet::DATA) packets dropped, by (`lo`, `hi`).
     #[cfg(test)]
     pub fn drops(&self) -> impl Iterator<Item = ((u32, u32), u64)> {
         self.partitions
@@ -320,10 +339,10 @@ impl<E: Endpoint> Engine<E> {
             .flat_map(|p| p.network.drops.iter().map(|(&k, &v)| (k, v)))
     }
 
-    /// Number of data packets of a (flow, subflow) that were dropped.
-    pub fn drops_of(&self, subflow: (u32, u32)) -> u64 {
+    /// Number of [counted](packet::DATA) packets with this (`lo`, `hi`) that were dropped.
+    pub fn drops_of(&self, key: (u32, u32)) -> u64 {
         let drops = self.partitions.iter().map(|p| &p.network.drops);
-        drops.filter_map(|drops| drops.get(&subflow)).sum()
+        drops.filter_map(|drops| drops.get(&key)).sum()
     }
 
     /// Hash of the events of every node in order, if they are traced.

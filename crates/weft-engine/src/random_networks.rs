@@ -6,8 +6,8 @@ use proptest::prelude::*;
 use weft_fabric::{Fabric, Link, Node, NodeId, QueueConfig, Routing};
 use weft_spec::{QueueSize, Rate, Time};
 
-use super::route::{HopBits, Route};
-use super::{Jitter, LinkChange, MAX_ARRIVALS, mix};
+use crate::route::{HopBits, Route};
+use crate::{Jitter, LinkChange, MAX_ARRIVALS, mix};
 
 /// Common divisor in picoseconds of all times in a uniform network: 40 bytes at 10 Gbps take 32 ns,
 /// and delays are 1, 5 or 40 us.

@@ -1,4 +1,4 @@
-//! Tests that the window engine equals the simulator of [`reference`](super::reference), event by
+//! Tests that the window engine equals the simulator of [`reference`](crate::reference), event by
 //! event, on random networks with endpoints that reply, forward and set timers.
 
 use std::collections::HashMap;
@@ -8,11 +8,11 @@ use proptest::prelude::*;
 use weft_fabric::{Fabric, Link, Node, QueueConfig};
 use weft_spec::{QueueSize, Rate, Time};
 
-use super::packet::{DATA, ECT, PROTECTED, Packet};
-use super::random_networks::{NoRouting, RandomNetwork, any_network};
-use super::reference::{Reference, TestAction, TestEndpoint, serialisation};
-use super::route::{HopBits, Route};
-use super::{Context, Endpoint, Engine, EngineConfig, Jitter, MAX_ARRIVALS, mix};
+use crate::packet::{DATA, ECT, PROTECTED, Packet};
+use crate::random_networks::{NoRouting, RandomNetwork, any_network};
+use crate::reference::{Reference, TestAction, TestEndpoint, serialisation};
+use crate::route::{HopBits, Route};
+use crate::{Context, Endpoint, Engine, EngineConfig, Jitter, MAX_ARRIVALS, mix};
 
 pub const SIZES: [u16; 5] = [40, 41, 64, 700, 1500];
 
@@ -157,7 +157,7 @@ pub fn trimmed(mut times: Vec<u64>) -> Vec<u64> {
 
 /// Compares the counters of every link.
 fn compare_links(engine: &Engine<Hasher>, reference: &Reference<'_, Hasher>) -> Result<(), TestCaseError> {
-    for (l, (found, wire)) in engine.link_records().iter().zip(&reference.wires).enumerate() {
+    for (l, (found, wire)) in engine.link_counters().iter().zip(&reference.wires).enumerate() {
         let found = [
             found.packets,
             found.bytes,

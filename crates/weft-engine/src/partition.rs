@@ -2,13 +2,13 @@
 
 use std::cmp::Reverse;
 
-use super::captures::Captures;
-use super::hash::{mix, tie_rank};
-use super::network::PartitionNetwork;
-use super::order::{Scratch, sort_uniform_keys};
-use super::packet::Packet;
-use super::route::Route;
-use super::timers::Timer;
+use crate::captures::Captures;
+use crate::hash::{mix, tie_rank};
+use crate::network::PartitionNetwork;
+use crate::order::{Scratch, sort_uniform_keys};
+use crate::packet::Packet;
+use crate::route::Route;
+use crate::timers::Timer;
 
 /// The endpoint at a host: a transport.
 pub trait Endpoint: Send {
@@ -135,7 +135,7 @@ pub struct Partition<E> {
     pub network: PartitionNetwork,
     /// Receiving node of each ring, numbered in the partition.
     pub ring_node: Vec<u32>,
-    /// [`link_hash`](super::hash::link_hash) of each ring's link.
+    /// [`link_hash`](crate::hash::link_hash) of each ring's link.
     link_hashes: Vec<u64>,
     /// Queues that are sampled in this partition.
     pub queue_probes: Vec<QueueProbe>,

@@ -3,7 +3,7 @@
 use weft_fabric::QueueConfig;
 use weft_spec::{QueueSize, Rate, Time};
 
-use super::packet::{CE, ECT, PROTECTED};
+use crate::packet::{CE, ECT, PROTECTED};
 
 /// Number of fractional bits of [`Port::ps_per_byte`].
 const FRACTION: u32 = 16;

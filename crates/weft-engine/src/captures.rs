@@ -1,6 +1,6 @@
 //! Captures: copies of the packets that arrive over chosen links.
 
-use super::packet::Packet;
+use crate::packet::Packet;
 
 /// The captured packets of one partition.
 #[derive(Default)]

@@ -7,8 +7,8 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
-use super::packet::Packet;
-use super::partition::{Endpoint, Partition};
+use crate::packet::Packet;
+use crate::partition::{Endpoint, Partition};
 
 /// Number of spins before a waiting thread yields its core.
 const SPINS: u32 = 2_000;

@@ -8,10 +8,10 @@ use std::collections::{BinaryHeap, HashMap, VecDeque};
 use weft_fabric::{Fabric, Link, QueueConfig};
 use weft_spec::{QueueSize, Rate};
 
-use super::packet::{CE, DATA, ECT, PROTECTED, Packet};
-use super::partition::trace_packet;
-use super::route::HopBits;
-use super::{EngineConfig, Jitter, LinkChange, mix};
+use crate::packet::{CE, DATA, ECT, PROTECTED, Packet};
+use crate::partition::trace_packet;
+use crate::route::HopBits;
+use crate::{EngineConfig, Jitter, LinkChange, mix};
 
 /// An action of an endpoint at an event. Actions are performed in order.
 pub enum TestAction {

@@ -1,8 +1,8 @@
 //! A ring: the packets on a link, queued or propagating, in order of arrival.
 
-use super::packet::Packet;
-use super::prefetch::prefetch;
-use super::route::Route;
+use crate::packet::Packet;
+use crate::prefetch::prefetch;
+use crate::route::Route;
 
 /// Maximum number of packets of a link that are prefetched: in many networks, the packets that
 /// arrive in a window.

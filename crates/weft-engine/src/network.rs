@@ -3,15 +3,15 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 
-use super::Jitter;
-use super::calendar::Calendar;
-use super::hash::processing_time;
-use super::packet::{DATA, Packet};
-use super::port::{Admission, Port};
-use super::prefetch::prefetch;
-use super::ring::Ring;
-use super::route::{HopBits, Route};
-use super::timers::{Timer, Timers};
+use crate::Jitter;
+use crate::calendar::Calendar;
+use crate::hash::processing_time;
+use crate::packet::{DATA, Packet};
+use crate::port::{Admission, Port};
+use crate::prefetch::prefetch;
+use crate::ring::Ring;
+use crate::route::{HopBits, Route};
+use crate::timers::{Timer, Timers};
 
 /// The state of a partition without its endpoints.
 pub struct PartitionNetwork {

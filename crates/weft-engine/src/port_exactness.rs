@@ -5,11 +5,11 @@ use proptest::prelude::*;
 use weft_fabric::QueueConfig;
 use weft_spec::{QueueSize, Rate, Time};
 
-use super::exactness::{SIZES, trimmed};
-use super::packet::{CE, ECT, PROTECTED, Packet};
-use super::port::{Admission, Port};
-use super::random_networks::any_queue;
-use super::reference::{Fifo, serialisation};
+use crate::exactness::{SIZES, trimmed};
+use crate::packet::{CE, ECT, PROTECTED, Packet};
+use crate::port::{Admission, Port};
+use crate::random_networks::any_queue;
+use crate::reference::{Fifo, serialisation};
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(1000))]

@@ -1,0 +1,38 @@
+//! The packet: what crosses links, in 40 bytes.
+
+use crate::route::Route;
+
+/// A packet in flight. The engine reads `time`, `route`, `size` and the flags [`ECT`], [`CE`],
+/// [`PROTECTED`] and [`DATA`]. The other fields and flags belong to the transport.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Packet {
+    /// Time of arrival at the next node in picoseconds.
+    pub time: u64,
+    /// Ports that the packet still has to take.
+    pub route: Route,
+    /// Slot of the receiver or sender at the destination host.
+    pub slot: u32,
+    /// A sequence number of the transport.
+    pub seq: u32,
+    /// A second sequence number of the transport.
+    pub chunk: u32,
+    /// A number of the transport. Of a [counted](DATA) packet: the first half of the key of its
+    /// drops.
+    pub lo: u32,
+    /// A number of the transport. Of a [counted](DATA) packet: the second half of the key of its
+    /// drops.
+    pub hi: u32,
+    /// Size on the wire in bytes.
+    pub size: u16,
+    /// The flags below, and those of the transport.
+    pub flags: u16,
+}
+
+/// The packet carries payload. The engine counts its drops by `lo` and `hi`.
+pub const DATA: u16 = 1;
+/// ECN-capable transport (RFC 3168).
+pub const ECT: u16 = 1 << 3;
+/// Congestion experienced (RFC 3168): a CE mark.
+pub const CE: u16 = 1 << 4;
+/// The packet is neither dropped nor marked.
+pub const PROTECTED: u16 = 1 << 8;
