@@ -139,6 +139,8 @@ ARGUMENTS = [
     tune("--minimize", "", "--over", "duration=1ms:9ms", words=("allowed: one number in SQL",)),
     tune("--minimize", "avg(fct_s FROM flows", "--over", "duration=1ms:9ms", words=("allowed: one number in SQL",)),
     tune("--minimize", "DROP TABLE flows", "--over", "duration=1ms:9ms", words=("allowed: one number in SQL",)),
+    tune("--minimize", "1", "--over", "duration=1ms:9ms", words=("reads no table of a run",)),
+    tune("--minimize", "count(*) FROM (SELECT 1)", "--over", "duration=1ms:9ms", words=("reads no table of a run",)),
     tune("--minimize", "avg(x) FROM nowhere", "--over", "duration=1ms:9ms", words=("nowhere",)),
     tune(*FCT, "--over", "duration=1ms:9ms", "--trials", "0", words=("1 to 10000",)),
     tune(*FCT, "--over", "duration=1ms:9ms", "--trials", "1000000000", words=("1 to 10000",)),
