@@ -1068,6 +1068,36 @@ class LeafSpineTopology(Model):
     """
 
 
+class LeastAllocatedController(Model):
+    """
+    Gives each large flow the path whose fullest link carries the fewest large flows, as htsim's first fit does.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+    )
+    interval: Annotated[
+        str,
+        Field(
+            examples=["2us", "1.5ms", "20s"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min)$",
+        ),
+    ]
+    """
+    Time between two placements, at least 1 us.
+    """
+    kind: Literal["least-allocated"] = "least-allocated"
+    """
+    htsim's first fit: each large flow goes to the path whose fullest link has the fewest large flows
+    """
+    threshold: Annotated[float, Field(ge=0.0, le=1.0)] = 0.1
+    """
+    A subflow is large if its acknowledged rate, averaged over the interval, is above this part of its
+    host's link rate.
+    """
+
+
 class LiaCc(Model):
     """
     LIA, MPTCP's linked increases; with beta, ECN and a constant cut (RFC 6356)
@@ -3064,7 +3094,10 @@ class Experiment(Model):
         extra="forbid",
         populate_by_name=True,
     )
-    controller: Annotated[FirstFitController | None, Field(discriminator="kind")] = None
+    controller: Annotated[
+        FirstFitController | LeastAllocatedController | None,
+        Field(discriminator="kind"),
+    ] = None
     """
     A controller, which sees the whole network and gives subflows their paths at fixed times: its kind and
     that kind's own fields.

@@ -7,13 +7,19 @@ use serde::de::DeserializeOwned;
 use weft_fabric::{Fabric, NodeId};
 use weft_spec::{Entry, Parsed, SpecError, Time, from_table, to_table};
 
-use crate::FirstFit;
+use crate::{FirstFit, LeastAllocated};
 
 /// All controllers.
-pub const CONTROLLERS: &[Entry<dyn Controller>] = &[entry::<FirstFit>(
-    "first-fit",
-    "Hedera's: large flows, found at intervals, go to the first path with room for what they could send",
-)];
+pub const CONTROLLERS: &[Entry<dyn Controller>] = &[
+    entry::<FirstFit>(
+        "first-fit",
+        "Hedera's: large flows, found at intervals, go to the first path with room for what they could send",
+    ),
+    entry::<LeastAllocated>(
+        "least-allocated",
+        "htsim's first fit: each large flow goes to the path whose fullest link has the fewest large flows",
+    ),
+];
 
 /// The state of a subflow that a controller observes.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -17,10 +17,11 @@ use weft_spec::{SpecError, Time};
 
 use crate::controller::Validate;
 use crate::demand::natural_demands;
+use crate::path_links::PathLinks;
 use crate::{Controller, SubflowObservation};
 
 /// Maximum number of paths that are tried, so that a search among millions ends.
-const LOOKS: u64 = 4096;
+pub(crate) const MAX_PATHS: u64 = 4096;
 
 /// Minimum interval; below it, a run would consist of searches.
 const MIN_INTERVAL: Time = Time::from_us(1);
@@ -39,26 +40,30 @@ pub struct FirstFit {
     pub threshold: f64,
 }
 
-fn default_threshold() -> f64 {
+pub(crate) fn default_threshold() -> f64 {
     0.1
 }
 
 impl Validate for FirstFit {
     fn check(&self) -> Result<(), SpecError> {
-        if self.interval < MIN_INTERVAL {
-            let given = self.interval.to_string();
-            return Err(SpecError::new(
-                "interval",
-                given,
-                format!("at least {MIN_INTERVAL}"),
-            ));
-        }
-        if !(0.0..=1.0).contains(&self.threshold) {
-            let given = self.threshold.to_string();
-            return Err(SpecError::new("threshold", given, "0 to 1"));
-        }
-        Ok(())
+        check_fields(self.interval, self.threshold)
     }
+}
+
+/// # Errors
+/// Returns an error if a field of a controller is out of range.
+pub(crate) fn check_fields(interval: Time, threshold: f64) -> Result<(), SpecError> {
+    if interval < MIN_INTERVAL {
+        return Err(SpecError::new(
+            "interval",
+            interval.to_string(),
+            format!("at least {MIN_INTERVAL}"),
+        ));
+    }
+    if !(0.0..=1.0).contains(&threshold) {
+        return Err(SpecError::new("threshold", threshold.to_string(), "0 to 1"));
+    }
+    Ok(())
 }
 
 impl Controller for FirstFit {
@@ -89,8 +94,7 @@ impl Controller for FirstFit {
             fabric,
             is_down,
             rates: vec![0.0; fabric.links.len()],
-            ports: Vec::new(),
-            links: Vec::new(),
+            path_links: PathLinks::default(),
         };
         let mut unassigned = Vec::new();
         for (&i, &demand) in large.iter().zip(&demands) {
@@ -104,7 +108,7 @@ impl Controller for FirstFit {
             let paths = fabric
                 .routing
                 .path_count(subflows[i].from, subflows[i].to)
-                .min(LOOKS);
+                .min(MAX_PATHS);
             let found = (0..paths).find(|&path| reserved.try_reserve(&subflows[i], path, demand));
             assigned.extend(found.map(|path| (i, path)));
         }
@@ -149,32 +153,21 @@ struct Reserved<'a> {
     fabric: &'a Fabric,
     is_down: &'a dyn Fn(usize) -> bool,
     rates: Vec<f64>,
-    ports: Vec<u16>,
-    links: Vec<usize>,
+    path_links: PathLinks,
 }
 
 impl Reserved<'_> {
     /// Reserves `demand` along a path if all its links have room for it.
     fn try_reserve(&mut self, subflow: &SubflowObservation, path: u64, demand: f64) -> bool {
-        self.ports.clear();
-        self.links.clear();
-        self.fabric
-            .routing
-            .append_ports(subflow.from, subflow.to, path, &mut self.ports);
+        let path_links = self.path_links.collect(self.fabric, subflow, path);
         let links = &self.fabric.links;
-        let mut at = subflow.from;
-        for &port in &self.ports {
-            let link = links.partition_point(|link| link.from < at) + usize::from(port);
-            at = links[link].to;
-            self.links.push(link);
-        }
         let has_room = |&link: &usize| {
             let room = links[link].rate.0 as f64 * (1.0 + 1e-9) - self.rates[link];
             demand <= room && !(self.is_down)(link)
         };
-        let fits = self.links.iter().all(has_room);
+        let fits = path_links.iter().all(has_room);
         if fits {
-            for &link in &self.links {
+            for &link in path_links {
                 self.rates[link] += demand;
             }
         }

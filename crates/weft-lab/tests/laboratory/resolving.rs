@@ -64,7 +64,7 @@ const COMPLAINTS: &[(&[&str], &str)] = &[
     ),
     (
         &["controller={kind = \"second-fit\"}"],
-        "controller.kind: \"second-fit\" does not exist; allowed: \"first-fit\"",
+        "controller.kind: \"second-fit\" does not exist; allowed: \"first-fit\", \"least-allocated\"",
     ),
     (
         &["controller={kind = \"first-fit\"}"],
