@@ -72,6 +72,7 @@ pub(crate) fn resolve(
         ..spec.clone()
     };
     let transport = weft_run::TransportConfig {
+        kind: "tcp",
         cc: algorithm,
         subflows: spec.subflows,
         paths: policy,

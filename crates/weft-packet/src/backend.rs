@@ -5,6 +5,7 @@ use weft_paths::draw_seed;
 use weft_run::{ActiveRun, Backend, Counters, Error, Options, Outcome, Plan, RunOutput, TransportConfig};
 use weft_spec::{HostJitter, HostQueues, Hosts, NamedProfile, PROFILES, Spec, SpecError, Time};
 
+use crate::transport::TRANSPORTS;
 use crate::{Jitter, NicConfig, Offload, PacketSimulation, SimulationConfig, footprint};
 
 /// The packet level.
@@ -127,6 +128,7 @@ impl SimulationConfig {
         Self {
             fabric: plan.fabric,
             transports: plan.transports,
+            kinds: TRANSPORTS,
             flows: plan.flows,
             generators: plan.generators,
             probes: plan.probes,

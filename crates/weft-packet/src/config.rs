@@ -9,6 +9,7 @@ use weft_spec::Time;
 use weft_traffic::{Flow, FlowGenerator};
 
 use crate::engine::Jitter;
+use crate::transport::TransportKind;
 
 /// The NIC of a host, which makes sockets wait instead of marking and dropping their packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,6 +37,8 @@ pub struct SimulationConfig {
     pub fabric: Fabric,
     /// Transports, indexed by [`Flow::transport`].
     pub transports: Vec<TransportConfig>,
+    /// Kinds of transport that `transports` may name; TCP is the first one.
+    pub kinds: &'static [&'static dyn TransportKind],
     /// Flows, in any order.
     pub flows: Vec<Flow>,
     /// Flow generators. The index of flow `n` of generator `g` is

@@ -51,7 +51,7 @@ impl PacketSimulation {
         let hosts = &self.shared.fabric.hosts;
         let (mut observations, mut acked, mut assigned) = (Vec::new(), HashMap::new(), HashMap::new());
         for host in self.hosts() {
-            for (flow, subflow, bytes) in host.established_subflows() {
+            for (flow, subflow, bytes) in host.movable_subflows() {
                 let spec = self.shared.flow(flow);
                 let id = (flow, subflow);
                 acked.insert(id, bytes);

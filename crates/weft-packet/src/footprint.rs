@@ -9,15 +9,13 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::mem::size_of;
 
-use weft_cc::{Algorithm, Window};
 use weft_fabric::{Fabric, Link, Node};
-use weft_paths::PathPolicy;
 use weft_run::{FlowRecord, SubflowRecord, TransportConfig};
 use weft_spec::Time;
 use weft_traffic::{Flow, FlowGenerator};
 
 use crate::engine;
-use crate::transport::{self, Host};
+use crate::transport::{Host, TRANSPORTS};
 
 /// Bytes of heap for a node's name, with the allocator's overhead.
 const NAME_BYTES: usize = 32;
@@ -32,20 +30,10 @@ pub fn network_bytes(nodes: u64, hosts: u64, links: u64) -> u64 {
 /// Bytes of a flow in the list of flows, of its copy for the tables, and of its timer.
 pub const FLOW_BYTES: u64 = (2 * size_of::<Flow>() + engine::TIMER_BYTES) as u64;
 
-/// Returns the bytes of an open flow: a connection and its subflows, at both ends.
+/// Returns the bytes of an open flow at both ends, as its kind of transport estimates them.
 pub fn open_flow_bytes(transport: &TransportConfig) -> u64 {
-    let subflow = size_of::<Window>() + transport::SUBFLOW_BYTES;
-    let queues = if transport.uses_send_queues() {
-        transport::send_queue_bytes(transport.subflows)
-    } else {
-        0
-    };
-    let watch = transport
-        .paths
-        .path_monitor()
-        .map_or(0, |_| transport::path_monitor_bytes(transport.subflows));
-    let subflows = transport.subflows as usize * subflow;
-    (size_of::<Algorithm>() + transport::CONNECTION_BYTES + subflows + queues + watch) as u64
+    let kind = TRANSPORTS.iter().find(|kind| kind.name() == transport.kind);
+    kind.map_or(0, |kind| kind.open_flow_bytes(transport))
 }
 
 /// Returns the bytes of the rows of a finished flow, until they are written.

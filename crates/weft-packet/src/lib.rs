@@ -7,11 +7,11 @@ mod backend;
 mod clocks;
 mod config;
 mod controller;
+mod down_links;
 mod events;
 mod footprint;
 mod packet;
 mod packet_records;
-mod paths;
 mod reclaim;
 mod records;
 mod simulation;
@@ -21,8 +21,12 @@ mod validate;
 pub use backend::PacketBackend;
 pub use config::{NicConfig, Offload, SimulationConfig};
 pub use simulation::PacketSimulation;
+pub use transport::{
+    HostContext, HostState, OTHER, ReceivedFlow, SentFlow, Shared, TRANSPORTS, Transport, TransportKind,
+    other_timer,
+};
 use weft_engine as engine;
-pub use weft_engine::Jitter;
+pub use weft_engine::{Context, Jitter};
 pub use weft_run::{
     Counters, FlowRecord, LinkChange, LinkEvent, Outcome, Probe, Sample, Scheduler, SubflowRecord,
     TransportConfig,

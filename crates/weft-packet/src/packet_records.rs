@@ -7,7 +7,7 @@ use weft_spec::Time;
 
 use crate::packet::{ACK, CE, CONTROL_ONLY, CWR, DATA, ECE, ECT, LAST, PROTECTED, Packet, RETRANSMIT, SYN};
 use crate::simulation::PacketSimulation;
-use crate::transport::{DATA_FIN, JOIN_ACK, NEXT_JOB};
+use crate::transport::{DATA_FIN, JOIN_ACK, NEXT_JOB, OTHER};
 
 impl PacketSimulation {
     /// Collects the packets captured so far. Must run before slots of finished flows are reclaimed,
@@ -55,7 +55,7 @@ impl PacketSimulation {
             PacketKind::Ack => {
                 let to = self.shared.fabric.links[link as usize].to;
                 let node = self.destination(to, packet.route);
-                let host = self.engine.endpoint(*hosts.get(&node)?);
+                let host = self.engine.endpoint(*hosts.get(&node)?).tcp();
                 (record.flow, record.subflow) = host.subflow_at(packet.slot)?;
                 record.sack = (packet.lo != packet.hi).then_some((packet.lo, packet.hi));
                 record.ece = packet.flags & ECE != 0;
@@ -81,6 +81,9 @@ fn packet_kind(flags: u16) -> Option<PacketKind> {
     const HANDSHAKE_ACK: u16 = SYN | CONTROL_ONLY;
     const SYN_ACK: u16 = SYN | ACK;
     const CONFIRMED: u16 = JOIN_ACK | ACK;
+    if flags & OTHER != 0 {
+        return None;
+    }
     if flags & DATA != 0 {
         return Some(PacketKind::Data);
     }

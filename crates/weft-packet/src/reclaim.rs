@@ -12,7 +12,7 @@ use weft_spec::Time;
 use crate::engine::route::Route;
 use crate::packet::{ACK, CONTROL_ONLY, DATA, SYN};
 use crate::simulation::PacketSimulation;
-use crate::transport::NEXT_JOB;
+use crate::transport::{NEXT_JOB, OTHER};
 
 /// Interval between searches for reclaimable flows. A search is skipped while more flows are open
 /// than have finished.
@@ -69,17 +69,17 @@ impl PacketSimulation {
     /// Turns finished flows into records if nothing refers to them any more.
     pub(crate) fn reclaim_finished(&mut self) {
         let (ended, open) = self.hosts().fold((0, 0), |(ended, open), host| {
-            let ended_here = host.ended.len();
-            (ended + ended_here, open + host.connections().len() - ended_here)
+            let (ended_here, open_here) = host.tcp().ended_and_open();
+            (ended + ended_here, open + open_here)
         });
         if ended == 0 || ended < open {
             return;
         }
         let targets = self.in_flight_targets();
         for host in 0..self.shared.fabric.hosts.len() as u32 {
-            let mut ended = std::mem::take(&mut self.engine.endpoint_mut(host).ended);
+            let mut ended = self.engine.endpoint_mut(host).tcp_mut().take_ended();
             ended.retain(|&index| !self.try_reclaim(host, index, &targets));
-            self.engine.endpoint_mut(host).ended = ended;
+            self.engine.endpoint_mut(host).tcp_mut().keep_ended(ended);
         }
     }
 
@@ -87,7 +87,7 @@ impl PacketSimulation {
         let mut targets = InFlightTargets::default();
         for (node, packet) in self.engine.in_flight() {
             match packet.flags & (DATA | SYN | ACK) {
-                _ if packet.flags == NEXT_JOB || packet.flags & CONTROL_ONLY != 0 => {}
+                _ if packet.flags == NEXT_JOB || packet.flags & (CONTROL_ONLY | OTHER) != 0 => {}
                 SYN => {
                     targets.opening.insert(packet.lo);
                 }
@@ -121,15 +121,15 @@ impl PacketSimulation {
     /// Turns a flow into a record and frees its slots. Returns false if something still refers to
     /// them.
     fn try_reclaim(&mut self, host: u32, index: u32, targets: &InFlightTargets) -> bool {
-        let sender = self.engine.endpoint(host);
-        let connection = &sender.connections[index as usize];
+        let sender = self.engine.endpoint(host).tcp();
+        let connection = sender.connection_in(index);
         let (flow, first, subflows) = (
             connection.flow,
             connection.first_subflow,
             connection.windows.len() as u32,
         );
         let to = self.shared.flow(flow).to;
-        let Some(slots) = self.engine.endpoint(to).idle_receivers(flow, subflows) else {
+        let Some(slots) = self.engine.endpoint(to).tcp().idle_receivers(flow, subflows) else {
             return false;
         };
         let [here, there] = [host, to].map(|host| self.shared.fabric.hosts[host as usize]);
@@ -141,12 +141,16 @@ impl PacketSimulation {
         if is_target || !sender.sender_is_idle(index, self.engine.now()) {
             return false;
         }
-        let opened = Time(connection.opened);
-        let record = self.record(sender, connection, &HashMap::new());
-        self.finished.suppressions.extend(connection.episodes());
+        let mut sent = sender.sent_flow(connection);
+        let (opened, suppressions) = (sent.opened, std::mem::take(&mut sent.suppressions));
+        let record = self.record(sent, &HashMap::new());
+        self.finished.suppressions.extend(suppressions);
         self.finished.flows.push((record, opened));
-        self.engine.endpoint_mut(host).free_sender(index);
-        self.engine.endpoint_mut(to).free_receiver(flow, subflows);
+        self.engine.endpoint_mut(host).tcp_mut().free_sender(index);
+        self.engine
+            .endpoint_mut(to)
+            .tcp_mut()
+            .free_receiver(flow, subflows);
         true
     }
 }
@@ -161,7 +165,7 @@ mod tests {
     use weft_traffic::Flow;
 
     use super::*;
-    use crate::transport::Host;
+    use crate::transport::TRANSPORTS;
     use crate::{Counters, Offload, Outcome, Probe, Scheduler, SimulationConfig, TransportConfig};
 
     const END: Time = Time::from_ms(40);
@@ -192,6 +196,7 @@ mod tests {
             ..Profile::linux()
         };
         let transport = |(name, subflows)| TransportConfig {
+            kind: "tcp",
             cc: Algorithm::build(name, &[]).unwrap(),
             subflows,
             paths: Ecmp {}.into(),
@@ -214,6 +219,7 @@ mod tests {
         };
         let config = SimulationConfig {
             fabric: topology.build(&queues).unwrap(),
+            kinds: TRANSPORTS,
             transports: [("dctcp", 1), ("amp", 3)].map(transport).to_vec(),
             flows: (0..FLOWS).map(flow).collect(),
             generators: Vec::new(),
@@ -236,7 +242,7 @@ mod tests {
     }
 
     fn slots(simulation: &PacketSimulation) -> usize {
-        let slots = simulation.hosts().map(Host::slot_count);
+        let slots = simulation.hosts().map(|host| host.tcp().slot_count());
         slots.sum()
     }
 

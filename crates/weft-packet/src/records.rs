@@ -2,9 +2,7 @@
 
 use std::collections::HashMap;
 
-use weft_run::{
-    FlowRecord, JobRecord, LatencyRecord, LinkRecord, MeasurementWindow, Outcome, Sample, SubflowRecord,
-};
+use weft_run::{FlowRecord, JobRecord, LatencyRecord, LinkRecord, MeasurementWindow, Outcome, Sample};
 use weft_spec::Time;
 use weft_traffic::Flow;
 
@@ -12,7 +10,7 @@ use crate::engine::LinkCounters;
 use crate::packet::DATA;
 use crate::reclaim::FinishedRecords;
 use crate::simulation::PacketSimulation;
-use crate::transport::{ConnectionSender, Host};
+use crate::transport::{Host, SentFlow};
 
 impl PacketSimulation {
     /// Returns the records so far, without those already taken.
@@ -43,7 +41,7 @@ impl PacketSimulation {
     /// Returns the number of rows that [`take_finished`](Self::take_finished) would return, without
     /// those of subflows.
     pub fn finished_rows(&self) -> usize {
-        let jobs: usize = self.hosts().map(|host| host.jobs.len()).sum();
+        let jobs: usize = self.hosts().map(Host::finished_jobs).sum();
         self.finished.flows.len() + self.finished.suppressions.len() + jobs + self.sample_rows()
     }
 
@@ -67,8 +65,8 @@ impl PacketSimulation {
         self.drop_latencies();
         for host in 0..self.shared.fabric.hosts.len() as u32 {
             let host = self.engine.endpoint_mut(host);
-            host.samples = Vec::new();
-            outcome.jobs.append(&mut host.jobs);
+            host.drop_samples();
+            outcome.jobs.append(&mut host.take_jobs());
         }
         outcome.jobs.sort_by_key(|job| (job.generator, job.job));
         outcome
@@ -85,10 +83,10 @@ impl PacketSimulation {
         } = finished;
         let in_flight = self.data_in_flight();
         for host in self.hosts() {
-            for connection in host.connections() {
-                let record = self.record(host, connection, &in_flight);
-                flows.push((record, Time(connection.opened)));
-                suppressions.extend(connection.episodes());
+            for sent in host.sent_flows() {
+                let opened = sent.opened;
+                suppressions.extend_from_slice(&sent.suppressions);
+                flows.push((self.record(sent, &in_flight), opened));
             }
         }
         let unopened = (0_u32..).zip(&self.shared.flows);
@@ -96,14 +94,8 @@ impl PacketSimulation {
         flows.extend(unopened.map(|(flow, spec)| (FlowRecord::unopened(flow), spec.start)));
         suppressions.sort_by_key(|episode| (episode.flow, episode.start));
         let (flows, opened) = self.sorted(flows);
-        let running = |host: &Host| {
-            host.running_jobs
-                .values()
-                .map(|job| job.record.clone())
-                .collect::<Vec<_>>()
-        };
-        let jobs = self.hosts().flat_map(|host| [host.jobs.clone(), running(host)]);
-        let mut jobs: Vec<JobRecord> = jobs.flatten().collect();
+        let jobs = self.hosts().flat_map(|host| host.state().jobs().cloned());
+        let mut jobs: Vec<JobRecord> = jobs.collect();
         jobs.sort_by_key(|job| (job.generator, job.job));
         let end = Time(self.engine.now());
         let measured = self.measurement.as_ref();
@@ -139,7 +131,7 @@ impl PacketSimulation {
     }
 
     fn sorted_samples(&self) -> Vec<Sample> {
-        let mut samples: Vec<Sample> = self.hosts().flat_map(|h| h.samples.iter().cloned()).collect();
+        let mut samples: Vec<Sample> = self.hosts().flat_map(|h| h.samples().iter().cloned()).collect();
         let covers = |time| {
             self.measurement
                 .as_ref()
@@ -191,53 +183,31 @@ impl PacketSimulation {
         in_flight
     }
 
-    /// Returns the record of a flow at this time.
-    pub(crate) fn record(
-        &self,
-        sender: &Host,
-        connection: &ConnectionSender,
-        in_flight: &HashMap<(u32, u32), u64>,
-    ) -> FlowRecord {
-        let flow = connection.flow;
+    /// Completes the record of a flow with what its receiver and the network have recorded.
+    pub(crate) fn record(&self, sent: SentFlow, in_flight: &HashMap<(u32, u32), u64>) -> FlowRecord {
+        let SentFlow {
+            mut record, chunks, ..
+        } = sent;
+        let flow = record.flow;
         let receiver = self.engine.endpoint(self.shared.flow(flow).to);
-        let time = |t: u64| (t != u64::MAX).then_some(Time(t));
-        let subflows = (0_u32..)
-            .zip(sender.subflows_of(connection))
-            .map(|(s, subflow)| SubflowRecord {
-                established: time(subflow.stats.established),
-                packets_sent: subflow.stats.packets_sent,
-                retransmitted: subflow.stats.retransmitted,
-                packets_received: receiver.subflow_receiver(flow, s).map_or(0, |r| r.packets),
-                packets_dropped: self.engine.drops_of((flow, s)),
-                packets_in_flight: in_flight.get(&(flow, s)).copied().unwrap_or(0),
-                marked: subflow.stats.marked,
-                fast_retransmits: subflow.stats.fast_retransmits,
-                timeouts: subflow.stats.timeouts,
-                syn_timeouts: subflow.stats.syn_timeouts,
-                acked_bytes: subflow.una,
-                cwnd: connection.windows[s as usize].cwnd,
-                srtt: connection.windows[s as usize].srtt,
-            });
-        let assembly = receiver.connection_receiver(flow);
-        let finish = match assembly {
-            // A flow that was stopped before it had sent a byte is over at the time at which the
-            // sender finished.
-            _ if connection.total == 0 => time(connection.finished),
-            Some(assembly) if assembly.chunks.next() == connection.total => Some(Time(assembly.last_data_at)),
-            _ => None,
-        };
-        let delivered = assembly.map_or(0, |a| a.bytes);
-        let measurement = self.measurement.as_ref();
-        FlowRecord {
-            flow,
-            established: time(connection.established),
-            finish,
-            acked: time(connection.finished),
-            delivered_bytes: delivered,
-            measured_bytes: measurement.map_or(delivered, |window| window.bytes_in(flow, delivered)),
-            reinjected: connection.reinjected,
-            suppressions: connection.suppressions,
-            subflows: subflows.collect(),
+        let received = receiver.received_flow(flow, chunks);
+        for (s, subflow) in (0_u32..).zip(&mut record.subflows) {
+            let packets = received.as_ref().and_then(|part| part.packets.get(s as usize));
+            subflow.packets_received = packets.copied().unwrap_or(0);
+            subflow.packets_dropped = self.engine.drops_of((flow, s));
+            subflow.packets_in_flight = in_flight.get(&(flow, s)).copied().unwrap_or(0);
         }
+        // A flow that was stopped before it had sent a byte is over at the time at which the sender
+        // finished.
+        record.finish = if chunks == 0 {
+            record.acked
+        } else {
+            received.as_ref().and_then(|part| part.finish)
+        };
+        let delivered = received.map_or(0, |part| part.bytes);
+        let measurement = self.measurement.as_ref();
+        record.delivered_bytes = delivered;
+        record.measured_bytes = measurement.map_or(delivered, |window| window.bytes_in(flow, delivered));
+        record
     }
 }

@@ -2,19 +2,19 @@
 
 use std::sync::Arc;
 
-use weft_run::{CounterSnapshot, Counters, MeasurementWindow, Probe, QueueRecord};
+use weft_run::{CounterSnapshot, Counters, MeasurementWindow, Probe, QueueRecord, TransportConfig};
 use weft_spec::Time;
 use weft_traffic::Flow;
 
 use crate::clocks;
 use crate::config::SimulationConfig;
 use crate::controller::ControllerState;
+use crate::down_links::DownLinks;
 use crate::engine::route::HopBits;
 use crate::engine::{Engine, EngineConfig, MAX_ARRIVALS};
 use crate::events::LinkSchedule;
-use crate::paths::DownLinks;
 use crate::reclaim::{FinishedRecords, ReclaimSchedule};
-use crate::transport::{FlowProbes, Host, Shared, TimerKind, timer_key};
+use crate::transport::{FlowProbes, Host, HostTimer, Shared, TransportKind, host_timer};
 use crate::validate::{check, check_events, check_links, max_burst_after_delay_cut};
 
 /// A packet-level run in progress.
@@ -48,6 +48,7 @@ impl PacketSimulation {
         let SimulationConfig {
             mut fabric,
             mut transports,
+            kinds,
             flows,
             generators,
             probes,
@@ -65,18 +66,14 @@ impl PacketSimulation {
         for transport in &mut transports {
             transport.profile = transport.profile.clone().with_framing_in_headers();
         }
+        let numbers = kind_numbers(&transports, kinds)?;
+        let sizes = transports.iter().zip(&numbers);
+        let sizes: Vec<(u32, u32)> = sizes
+            .map(|(transport, &kind)| kinds[usize::from(kind)].packet_sizes(transport))
+            .collect();
         let mut engine_config = EngineConfig {
-            // The last segment of a flow may have a single byte.
-            min_packet: transports
-                .iter()
-                .map(|t| t.profile.ack_size.min(t.profile.header + 1))
-                .min()
-                .unwrap_or(1),
-            max_packet: transports
-                .iter()
-                .map(|t| (t.profile.mss + t.profile.header).max(t.profile.ack_size))
-                .max()
-                .unwrap_or(1),
+            min_packet: sizes.iter().map(|&(min, _)| min).min().unwrap_or(1),
+            max_packet: sizes.iter().map(|&(_, max)| max).max().unwrap_or(1),
             seed,
             arrivals: MAX_ARRIVALS,
             jitter,
@@ -93,6 +90,7 @@ impl PacketSimulation {
             down_links: DownLinks::new(if events.is_empty() { 0 } else { fabric.links.len() }),
             fabric,
             transports,
+            kinds: numbers,
             flows,
             generators,
             nic,
@@ -103,7 +101,7 @@ impl PacketSimulation {
         check_events(&shared, &events, engine_config.min_packet)?;
         engine_config.arrivals -=
             max_burst_after_delay_cut(&shared.fabric, &events, engine_config.min_packet)?;
-        check(&shared)?;
+        check(&shared, kinds)?;
         for probe in &probes {
             match *probe {
                 Probe::Queue { link } => engine_config.distributions.push(link),
@@ -120,7 +118,7 @@ impl PacketSimulation {
             }
         }
         let mut engine = Engine::new(&shared.fabric, &engine_config, |host| {
-            Host::new(Arc::clone(&shared), host)
+            Host::new(&shared, host, kinds)
         });
         set_first_timers(&mut engine, &shared);
         let sampled = engine_config.samples.iter().map(|&(link, _)| link).collect();
@@ -194,13 +192,10 @@ impl PacketSimulation {
     }
 
     pub(crate) fn snapshot(&self) -> CounterSnapshot {
-        let assemblies = self.hosts().flat_map(Host::connection_receivers);
         CounterSnapshot {
             links: self.link_records(),
             queues: self.queues(),
-            bytes: assemblies
-                .map(|assembly| (assembly.flow, assembly.bytes))
-                .collect(),
+            bytes: self.hosts().flat_map(Host::received_bytes).collect(),
         }
     }
 
@@ -235,31 +230,27 @@ impl PacketSimulation {
     /// delayed acknowledgement was sent.
     pub fn delayed_ack_stall(&self) -> f64 {
         let now = self.engine.now();
-        let stall: u64 = self.hosts().map(|host| host.delayed_ack_stall).sum();
-        let open: u64 = self.hosts().map(|host| host.open_time(now)).sum();
+        let stall: u64 = self.hosts().map(|host| host.tcp().delayed_ack_stall()).sum();
+        let open: u64 = self.hosts().map(|host| host.tcp().open_time(now)).sum();
         stall as f64 / open.max(1) as f64
     }
 
     /// Returns the number of rows of traces, of latencies of flows and of packets so far.
     pub fn sample_rows(&self) -> usize {
-        let of_hosts = self.hosts().map(|host| host.samples.len() + host.latencies());
+        let of_hosts = self.hosts().map(|host| host.samples().len() + host.latencies());
         self.finished.packets.len() + of_hosts.sum::<usize>()
     }
 
     /// Returns the number of flows of this class whose data is completely acknowledged.
     pub fn completed_flows(&self, class: u32) -> u64 {
-        let completions = self
-            .hosts()
-            .filter_map(|host| host.completions.get(class as usize));
+        let completions = self.hosts().map(|host| host.state().completions(class));
         completions.map(|times| times.len() as u64).sum()
     }
 
     /// Returns the time at which the `n`-th flow of this class (from 1) had all its data
     /// acknowledged; `None` if fewer flows have completed.
     pub fn nth_completion(&self, class: u32, n: u64) -> Option<Time> {
-        let completions = self
-            .hosts()
-            .filter_map(|host| host.completions.get(class as usize));
+        let completions = self.hosts().map(|host| host.state().completions(class));
         let mut times: Vec<u64> = completions.flatten().copied().collect();
         times.sort_unstable();
         times
@@ -277,6 +268,27 @@ impl PacketSimulation {
     }
 }
 
+/// Returns the kind of each transport: its index in `kinds`.
+pub(crate) fn kind_numbers(
+    transports: &[TransportConfig],
+    kinds: &[&'static dyn TransportKind],
+) -> Result<Vec<u8>, String> {
+    let number = |transport: &TransportConfig| {
+        let number = kinds.iter().position(|kind| kind.name() == transport.kind);
+        let names = || {
+            kinds
+                .iter()
+                .map(|kind| kind.name())
+                .collect::<Vec<_>>()
+                .join(", ")
+        };
+        number
+            .map(|number| number as u8)
+            .ok_or_else(|| format!("transport of kind {}; allowed: {}", transport.kind, names()))
+    };
+    transports.iter().map(number).collect()
+}
+
 /// Sets the timers at which flows start and stop and generators act.
 fn set_first_timers(engine: &mut Engine<Host>, shared: &Shared) {
     for (flow, spec) in shared.flows.iter().enumerate() {
@@ -285,10 +297,10 @@ fn set_first_timers(engine: &mut Engine<Host>, shared: &Shared) {
             spec.from,
             node,
             spec.start.0,
-            timer_key(TimerKind::Start, flow as u32),
+            host_timer(HostTimer::Start, flow as u32),
         );
         if let Some(stop) = spec.stop {
-            engine.set_timer(spec.from, node, stop.0, timer_key(TimerKind::Stop, flow as u32));
+            engine.set_timer(spec.from, node, stop.0, host_timer(HostTimer::Stop, flow as u32));
         }
     }
     for (index, generator) in (0_u32..).zip(&shared.generators) {

@@ -8,7 +8,7 @@ use weft_spec::{Rate, Time};
 use weft_traffic::Flow;
 
 use crate::engine::MAX_ARRIVALS;
-use crate::transport::Shared;
+use crate::transport::{Shared, TransportKind};
 
 /// Returns an error for links that [`check_link`] refuses, and for nodes with more links than a
 /// sort key can number.
@@ -133,7 +133,7 @@ pub fn max_burst_after_delay_cut(
 
 /// Returns an error for flows that cannot be simulated. The first flow of a generator stands for
 /// all, because their sizes have a bound.
-pub fn check(shared: &Shared) -> Result<(), String> {
+pub fn check(shared: &Shared, kinds: &[&dyn TransportKind]) -> Result<(), String> {
     let hosts = &shared.fabric.hosts;
     let firsts: Vec<Flow> = shared
         .generators
@@ -154,9 +154,8 @@ pub fn check(shared: &Shared) -> Result<(), String> {
             .transports
             .get(spec.transport as usize)
             .ok_or(format!("flow {flow}: no transport {}", spec.transport))?;
-        let chunks = spec
-            .size
-            .map_or(0, |s| s.0.div_ceil(u64::from(transport.profile.mss)));
+        let kind = kinds[usize::from(shared.kinds[spec.transport as usize])];
+        let chunks = spec.size.map_or(0, |size| kind.packets(transport, size.0));
         if spec.size.is_some() && !(1..1 << 31).contains(&chunks) {
             return Err(format!(
                 "flow {flow}: {chunks} segments; allowed: 1 to 2147483647"

@@ -48,6 +48,8 @@ pub enum Scheduler {
 /// A transport: congestion control, number of subflows, their paths, and profile.
 #[derive(Clone, Debug)]
 pub struct TransportConfig {
+    /// Kind of transport, by name.
+    pub kind: &'static str,
     /// Congestion control with its parameters; every connection starts with a clone.
     pub cc: Algorithm,
     /// Number of subflows of a connection, at least 1.

@@ -1,8 +1,26 @@
-//! Transports: what the hosts at the ends of the network run.
+//! Transports: what hosts run. A host has what all transports share; each kind of transport is a
+//! module behind the contract.
 
+mod contract;
+mod generators;
+mod host;
+mod latencies;
+mod probes;
+mod routes;
+mod shared;
+mod state;
 mod tcp;
+mod timer_keys;
+mod tracer;
 
-pub use tcp::{
-    CONNECTION_BYTES, ConnectionSender, DATA_FIN, FlowProbes, Host, JOIN_ACK, NEXT_JOB, SUBFLOW_BYTES,
-    Shared, TimerKind, path_monitor_bytes, send_queue_bytes, timer_key,
-};
+pub use contract::{OTHER, ReceivedFlow, SentFlow, Transport, TransportKind};
+pub use generators::NEXT_JOB;
+pub use host::Host;
+pub use probes::FlowProbes;
+pub use shared::Shared;
+pub use state::{HostContext, HostState};
+pub use tcp::{DATA_FIN, JOIN_ACK};
+pub use timer_keys::{HostTimer, host_timer, other_timer};
+
+/// All kinds of transport, the default first. TCP must be the first one.
+pub const TRANSPORTS: &[&dyn TransportKind] = &[&tcp::Tcp];

@@ -7,7 +7,7 @@ use weft_cc::Algorithm;
 use weft_fabric::{Fabric, FatTree, ManyToOne, PortQueues, QueueConfig, Topology};
 use weft_packet::{
     FlowRecord, Jitter, Offload, Outcome, PacketSimulation, Scheduler, SimulationConfig, SubflowRecord,
-    TransportConfig,
+    TRANSPORTS, TransportConfig,
 };
 use weft_paths::Ecmp;
 use weft_spec::{Profile, QueueSize, Rate, Size, Time};
@@ -68,6 +68,7 @@ pub fn cc(name: &str, parameters: &[(&str, f64)]) -> Algorithm {
 /// A transport with round-robin scheduling, its paths drawn by ECMP.
 pub fn transport(cc: Algorithm, subflows: u32, profile: Profile) -> TransportConfig {
     TransportConfig {
+        kind: "tcp",
         cc,
         subflows,
         paths: Ecmp {}.into(),
@@ -108,6 +109,7 @@ pub fn config(fabric: Fabric, transports: Vec<TransportConfig>, mut flows: Vec<F
         flow.id = id;
     }
     SimulationConfig {
+        kinds: TRANSPORTS,
         fabric,
         transports,
         flows,

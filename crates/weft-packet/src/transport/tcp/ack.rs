@@ -3,16 +3,16 @@
 use weft_cc::{Ack, CongestionControl, Echo, Elapsed};
 use weft_spec::{Profile, Recovery, RoundEnd};
 
-use crate::engine::Context;
 use crate::packet::{COUNT_MASK, COUNT_SHIFT, DSACK, ECE, Packet, RETRANSMIT};
+use crate::transport::state::HostContext;
 
 use super::connection::ConnectionSender;
-use super::host::Host;
+use super::endpoint::TcpEndpoint;
+use super::loss_probe::on_probe_acknowledged;
 use super::recovery::{RecoveryAck, detect_rack_losses, enter_if_lost, on_ack_in_recovery, on_dsack};
 use super::scatter_phase::close_drained;
 use super::segments::Acked;
 use super::subflow::{BlockReasons, State, SubflowSender};
-use super::timers::on_probe_acknowledged;
 
 /// Returns the number of packets that an acknowledgement reports as marked, of the `acked` packets
 /// that it covers.
@@ -37,10 +37,10 @@ fn marked_by_duplicate(echo: Echo, flags: u16) -> u32 {
     )
 }
 
-impl Host {
+impl TcpEndpoint {
     /// Handles an acknowledgement.
     #[inline(always)]
-    pub(super) fn on_ack(&mut self, packet: &Packet, cx: &mut Context<'_>) {
+    pub fn on_ack(&mut self, packet: &Packet, cx: &mut HostContext<'_, '_>) {
         let slot = packet.slot;
         let subflow = &mut self.subflows[slot as usize];
         let index = subflow.connection;
@@ -87,7 +87,7 @@ impl Host {
     }
 
     #[inline(always)]
-    fn on_new_ack(&mut self, packet: &Packet, ack: u64, cx: &mut Context<'_>) {
+    fn on_new_ack(&mut self, packet: &Packet, ack: u64, cx: &mut HostContext<'_, '_>) {
         let subflow = &mut self.subflows[packet.slot as usize];
         let connection = &mut self.connections[subflow.connection as usize];
         let profile = &self.shared.transports[connection.transport as usize].profile;
@@ -183,7 +183,7 @@ impl Host {
         }
     }
 
-    fn on_duplicate_ack(&mut self, packet: &Packet, cx: &mut Context<'_>) {
+    fn on_duplicate_ack(&mut self, packet: &Packet, cx: &mut HostContext<'_, '_>) {
         let now = cx.now;
         let subflow = &mut self.subflows[packet.slot as usize];
         let connection = &mut self.connections[subflow.connection as usize];
@@ -262,7 +262,7 @@ impl Host {
     /// Handles an acknowledgement without new information that arrives while nothing is
     /// outstanding: it reports that retransmitted data had arrived before.
     #[cold]
-    fn on_late_duplicate(&mut self, packet: &Packet, cx: &mut Context<'_>) {
+    fn on_late_duplicate(&mut self, packet: &Packet, cx: &mut HostContext<'_, '_>) {
         let subflow = &mut self.subflows[packet.slot as usize];
         let connection = &mut self.connections[subflow.connection as usize];
         let profile = &self.shared.transports[connection.transport as usize].profile;

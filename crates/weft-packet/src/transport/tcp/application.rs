@@ -1,10 +1,10 @@
 //! Applications that write their data at a given rate.
 
+use super::endpoint::TcpEndpoint;
+use super::timer_keys::{TcpTimer, timer_key};
+use crate::transport::state::HostContext;
+
 use weft_spec::Rate;
-
-use crate::engine::Context;
-
-use super::host::{Host, TimerKind, timer_key};
 
 /// Bits per byte times picoseconds per second.
 const BITS_PER_BYTE_PS: u128 = 8 * 1_000_000_000_000;
@@ -21,11 +21,11 @@ fn write_time(chunks: u64, rate: Rate, mss: u32) -> u64 {
     u64::try_from(bits.div_ceil(u128::from(rate.0))).unwrap_or(u64::MAX)
 }
 
-impl Host {
+impl TcpEndpoint {
     /// Handles the timer of an application that has written another chunk, which may be sent.
     #[cold]
-    pub(super) fn on_application_write(&mut self, flow: u32, cx: &mut Context<'_>) {
-        let Some(&index) = self.sender_of_flow.get(&flow) else {
+    pub(super) fn on_application_write(&mut self, flow: u32, cx: &mut HostContext<'_, '_>) {
+        let Some(&index) = self.slots.senders.get(&flow) else {
             return;
         };
         let Some(rate) = self.shared.flow(flow).rate else {
@@ -42,7 +42,7 @@ impl Host {
             let next = connection
                 .opened
                 .saturating_add(write_time(chunks + 1, rate, mss));
-            cx.set_timer(next, timer_key(TimerKind::Write, flow));
+            cx.set_timer(next, timer_key(TcpTimer::Write, flow));
         }
         connection.check_all_subflows = true;
         let first = connection.first_subflow;

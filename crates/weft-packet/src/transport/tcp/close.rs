@@ -2,16 +2,15 @@
 
 use weft_cc::CongestionControl;
 
-use crate::engine::Context;
-
 use super::connection::UNLIMITED;
-use super::host::Host;
+use super::endpoint::TcpEndpoint;
 use super::subflow::{State, SubflowSender};
+use crate::transport::state::HostContext;
 
-impl Host {
+impl TcpEndpoint {
     /// Stops a flow: its application has no more data.
-    pub(super) fn stop(&mut self, flow: u32, cx: &mut Context<'_>) {
-        let Some(&index) = self.sender_of_flow.get(&flow) else {
+    pub(super) fn stop_flow(&mut self, flow: u32, cx: &mut HostContext<'_, '_>) {
+        let Some(&index) = self.slots.senders.get(&flow) else {
             return;
         };
         let connection = &mut self.connections[index as usize];
@@ -32,7 +31,7 @@ impl Host {
 
     /// Closes a connection whose data is all acknowledged. Returns true if the connection has
     /// finished.
-    pub(super) fn finish_if_done(&mut self, index: u32, cx: &mut Context<'_>) -> bool {
+    pub(super) fn finish_if_done(&mut self, index: u32, cx: &mut HostContext<'_, '_>) -> bool {
         let connection = &self.connections[index as usize];
         if connection.una != connection.total || connection.total == UNLIMITED {
             return false;
@@ -47,9 +46,11 @@ impl Host {
         }
         let connection = &mut self.connections[index as usize];
         if connection.traced {
-            self.finish_trace(index, cx.now);
+            let now = cx.now;
+            let tracer = cx.host.tracer();
+            tracer.finish(connection.flow, &connection.windows, now);
+            connection.traced = false;
         }
-        let connection = &mut self.connections[index as usize];
         connection.finished = cx.now;
         connection.record_suppression(cx.now);
         connection.reinject = std::collections::VecDeque::new();
@@ -70,7 +71,7 @@ impl Host {
             self.stop_path_monitor(index);
         }
         self.ended.push(index);
-        self.on_acked(flow, cx);
+        cx.on_acked(flow);
         true
     }
 }

@@ -6,9 +6,11 @@ use weft_paths::SubflowDirection;
 
 use crate::engine::Context;
 use crate::packet::{ACK, CONTROL_ONLY, LAST, PROTECTED, Packet, SYN};
+use crate::transport::state::HostContext;
 
 use super::connection::ConnectionSender;
-use super::host::{Host, TimerKind, timer_key};
+use super::endpoint::TcpEndpoint;
+use super::timer_keys::{TcpTimer, timer_key};
 
 /// Flags of the last acknowledgement of a handshake, or of a close.
 pub const HANDSHAKE_DONE: u16 = SYN | CONTROL_ONLY;
@@ -23,15 +25,15 @@ impl ConnectionSender {
     pub fn begin_close(&mut self, cx: &mut Context<'_>) {
         if self.last_close_at == u64::MAX {
             self.last_close_at = cx.now;
-            cx.set_timer(cx.now, timer_key(TimerKind::Close, self.first_subflow));
+            cx.set_timer(cx.now, timer_key(TcpTimer::Close, self.first_subflow));
         }
     }
 }
 
-impl Host {
+impl TcpEndpoint {
     /// Closes a subflow once all data has been sent: subflow 0 immediately, the others within the
     /// time in which they joined.
-    pub(super) fn close(&mut self, slot: u32, cx: &mut Context<'_>) {
+    pub(super) fn close(&mut self, slot: u32, cx: &mut HostContext<'_, '_>) {
         let subflow = &self.subflows[slot as usize];
         let (index, connection) = (subflow.index, &mut self.connections[subflow.connection as usize]);
         let (flow, subflows) = (connection.flow, connection.windows.len() as u32);
@@ -45,13 +47,14 @@ impl Host {
         if index == 0 {
             for other in 1..subflows {
                 let delay = self.join_delay(flow, other, 0x636C_6F73);
-                cx.set_timer(cx.now + delay, timer_key(TimerKind::Close, slot + other));
+                let time = cx.now + delay;
+                cx.set_timer(time, timer_key(TcpTimer::Close, slot + other));
             }
         }
     }
 
     /// Answers a control packet that needs an answer.
-    pub(super) fn on_control(&self, packet: &Packet, cx: &mut Context<'_>) {
+    pub(super) fn on_control(&self, packet: &Packet, cx: &mut HostContext<'_, '_>) {
         match packet.flags & !PROTECTED {
             FIN => self.send_control(packet.lo, packet.hi, FIN_ACK, cx),
             FIN_ACK => self.send_control(packet.lo, packet.hi, HANDSHAKE_DONE, cx),
@@ -60,7 +63,7 @@ impl Host {
     }
 
     /// Sends a control packet of this kind to the other end of a flow's subflow.
-    pub(super) fn send_control(&self, flow: u32, subflow: u32, kind: u16, cx: &mut Context<'_>) {
+    pub(super) fn send_control(&self, flow: u32, subflow: u32, kind: u16, cx: &mut HostContext<'_, '_>) {
         let shared = &self.shared;
         let spec = shared.flow(flow);
         let transport = &shared.transports[spec.transport as usize];

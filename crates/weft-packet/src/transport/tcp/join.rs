@@ -3,11 +3,12 @@
 
 use std::sync::Arc;
 
-use crate::engine::Context;
 use crate::packet::{ACK, CWR, ECE, PROTECTED, Packet, SYN};
+use crate::transport::state::HostContext;
 
-use super::host::{Host, TimerKind, timer_key};
+use super::endpoint::TcpEndpoint;
 use super::subflow::{BlockReasons, State};
+use super::timer_keys::{TcpTimer, timer_key};
 
 /// Flags of the third packet of a join's handshake. The fourth packet, its acknowledgement, also
 /// has [`ACK`].
@@ -23,10 +24,10 @@ pub fn join_at(after: u64, mss: u32, confirmed: bool) -> u32 {
     chunks.min(u64::from(u32::MAX) - 1) as u32
 }
 
-impl Host {
+impl TcpEndpoint {
     /// Starts the joins of a connection's additional subflows, each after a delay of its own.
     #[cold]
-    pub(super) fn open_joins(&mut self, index: u32, cx: &mut Context<'_>) {
+    pub(super) fn open_joins(&mut self, index: u32, cx: &mut HostContext<'_, '_>) {
         let connection = &mut self.connections[index as usize];
         connection.join_at = u32::MAX;
         connection.joined = cx.now;
@@ -40,13 +41,14 @@ impl Host {
         let mut delays: Vec<u64> = delays.collect();
         delays.sort_unstable();
         for (other, delay) in (1..subflows).zip(delays) {
-            cx.set_timer(cx.now + delay, timer_key(TimerKind::Join, first + other));
+            let time = cx.now + delay;
+            cx.set_timer(time, timer_key(TcpTimer::Join, first + other));
         }
     }
 
     /// Starts a join that is due, unless its subflow is not selected: it then joins when it is
     /// selected.
-    pub(super) fn join(&mut self, slot: u32, cx: &mut Context<'_>) {
+    pub(super) fn join(&mut self, slot: u32, cx: &mut HostContext<'_, '_>) {
         let subflow = &self.subflows[slot as usize];
         if !subflow.blocked.contains_any(BlockReasons::NOT_SELECTED) && subflow.state == State::Closed {
             self.send_syn(slot, cx);
@@ -56,7 +58,7 @@ impl Host {
     /// Sends the third packet of a join, when its SYN/ACK arrived or the third packet timed out.
     /// The subflow carries no data before the other end has acknowledged that packet ("Host A ...
     /// MUST NOT send data ... until it receives an ACK", RFC 8684, section 3.2).
-    pub(super) fn send_join_ack(&mut self, slot: u32, cx: &mut Context<'_>) {
+    pub(super) fn send_join_ack(&mut self, slot: u32, cx: &mut HostContext<'_, '_>) {
         let subflow = &mut self.subflows[slot as usize];
         let connection = &self.connections[subflow.connection as usize];
         let profile = &self.shared.transports[connection.transport as usize].profile;
@@ -74,7 +76,7 @@ impl Host {
     }
 
     /// Handles the third packet of a join, which the other end sends.
-    pub(super) fn on_join_ack(&mut self, packet: &Packet, cx: &mut Context<'_>) {
+    pub(super) fn on_join_ack(&mut self, packet: &Packet, cx: &mut HostContext<'_, '_>) {
         let Some(receiver) = self.subflow_receivers.get(packet.slot as usize) else {
             return;
         };
@@ -92,14 +94,14 @@ impl Host {
     }
 
     /// Handles the fourth packet of a join: the subflow may carry data.
-    pub(super) fn on_join_confirmed(&mut self, packet: &Packet, cx: &mut Context<'_>) {
+    pub(super) fn on_join_confirmed(&mut self, packet: &Packet, cx: &mut HostContext<'_, '_>) {
         if self.subflows[packet.slot as usize].state == State::PreEstablished {
             self.establish(packet.slot, cx);
         }
     }
 
     /// Announces to the other end that a stopped flow has no more data than was sent.
-    pub(super) fn send_data_fin(&mut self, index: u32, cx: &mut Context<'_>) {
+    pub(super) fn send_data_fin(&mut self, index: u32, cx: &mut HostContext<'_, '_>) {
         let connection = &self.connections[index as usize];
         let subflow = &self.subflows[connection.first_subflow as usize];
         if connection.una == connection.total || subflow.peer == u32::MAX {
@@ -124,16 +126,16 @@ impl Host {
 
     /// Handles the announcement that a flow has stopped: delayed acknowledgements are sent, and the
     /// one that completes the data is not delayed.
-    pub(super) fn on_data_fin(&mut self, packet: &Packet, cx: &mut Context<'_>) {
+    pub(super) fn on_data_fin(&mut self, packet: &Packet, cx: &mut HostContext<'_, '_>) {
         let shared = Arc::clone(&self.shared);
-        let Some(&index) = self.receiver_of_flow.get(&packet.lo) else {
+        let Some(&index) = self.slots.receivers.get(&packet.lo) else {
             return;
         };
         let connection = &mut self.connection_receivers[index as usize];
         connection.total = packet.chunk;
         let transport = &shared.transports[connection.transport as usize];
         for s in 0..transport.subflows {
-            let Some(&receiver) = self.subflow_receiver_of.get(&(packet.lo, s)) else {
+            let Some(&receiver) = self.slots.subflow_receivers.get(&(packet.lo, s)) else {
                 continue;
             };
             let receiver = &mut self.subflow_receivers[receiver as usize];

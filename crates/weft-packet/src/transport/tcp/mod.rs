@@ -7,22 +7,26 @@
 
 mod ack;
 mod application;
+mod arrivals;
 mod close;
 mod connection;
-mod generators;
+mod endpoint;
 mod handshakes;
-mod host;
 mod join;
-mod latency;
+mod kind;
+mod loss_probe;
 mod nic;
 mod offload;
 mod open;
 mod output;
 mod pacing;
 mod path_monitor;
+mod path_selection;
 mod path_selector;
 mod prr;
 mod rack;
+mod rate;
+mod rearm;
 mod reassembly;
 mod receiver;
 mod reclaim;
@@ -36,32 +40,15 @@ mod scatter_phase;
 mod scheduling;
 mod segments;
 mod send_queues;
+mod slots;
 mod subflow;
+mod subflow_mask;
+mod timer;
+mod timer_keys;
 mod timers;
-mod trace;
 mod undo;
+mod wake;
 
-/// Bytes of a hash-table entry: key and value, a control byte, and a share of the quarter of slots
-/// that is empty.
-const ENTRY_BYTES: usize = 16;
-
-/// Bytes of a connection at both of its hosts, without its congestion control and its subflows.
-pub const CONNECTION_BYTES: usize =
-    size_of::<ConnectionSender>() + size_of::<receiver::ConnectionReceiver>() + 2 * ENTRY_BYTES;
-
-/// Bytes of a subflow at both of its hosts, with memory for the first segments that it sends.
-pub const SUBFLOW_BYTES: usize = size_of::<subflow::SubflowSender>()
-    + size_of::<receiver::SubflowReceiver>()
-    + ENTRY_BYTES
-    + FIRST_SEGMENTS * size_of::<segments::Segment>();
-
-/// Segments for which a new subflow has memory.
-const FIRST_SEGMENTS: usize = 16;
-
-pub use connection::ConnectionSender;
-pub use generators::NEXT_JOB;
-pub use host::{Host, Shared, TimerKind, timer_key};
+pub use endpoint::TcpEndpoint;
 pub use join::{DATA_FIN, JOIN_ACK};
-pub use path_monitor::bytes as path_monitor_bytes;
-pub use send_queues::bytes as send_queue_bytes;
-pub use trace::FlowProbes;
+pub use kind::{INDEX, Tcp};

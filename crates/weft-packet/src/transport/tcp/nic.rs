@@ -10,10 +10,11 @@ use std::collections::VecDeque;
 
 use crate::config::NicConfig;
 use crate::engine::Context;
+use crate::engine::route::Route;
 
 use super::connection::ConnectionSender;
-use super::host::{Host, TimerKind, timer_key};
 use super::subflow::{BlockReasons, SubflowSender};
+use super::timer_keys::{TcpTimer, timer_key};
 
 /// Packets that a subflow sends at a time (fq's quantum).
 const QUANTUM: u32 = 2;
@@ -149,33 +150,37 @@ impl HostQdisc {
             // The timer fires when half of the limit is free, not for each packet, because a card
             // reports completions together.
             let half = cx.drain_time(subflow.route, nic.bql_limit / 2);
-            cx.set_timer(half, timer_key(TimerKind::NicReady, port));
+            cx.set_timer(half, timer_key(TcpTimer::NicReady, port));
         }
         false
     }
 }
 
-impl Host {
-    /// Serves the subflows that wait for port `port`, in turn, until the port is full.
-    pub(super) fn on_port_ready(&mut self, port: u32, cx: &mut Context<'_>) {
-        let (port, Some(nic)) = (port as usize, self.qdisc.nic) else {
-            return;
+impl HostQdisc {
+    /// Removes the next subflow that waits for port `port` and may send, and begins to serve it. If
+    /// the port is full, a timer is set for when it is half empty. `route_of` returns the route of
+    /// the subflow in a slot.
+    pub fn next_served(
+        &mut self,
+        port: u32,
+        route_of: impl Fn(u32) -> Route,
+        cx: &mut Context<'_>,
+    ) -> Option<u32> {
+        let nic = self.nic?;
+        let queue = &mut self.ports[port as usize];
+        queue.current = None;
+        let Some(&slot) = queue.waiting.front() else {
+            queue.wake_pending = false;
+            return None;
         };
-        while let Some(&slot) = self.qdisc.ports[port].waiting.front() {
-            let subflow = &mut self.subflows[slot as usize];
-            if cx.drain_time(subflow.route, nic.bql_limit) > cx.now {
-                let half = cx.drain_time(subflow.route, nic.bql_limit / 2);
-                cx.set_timer(half, timer_key(TimerKind::NicReady, port as u32));
-                return;
-            }
-            subflow.blocked.remove(BlockReasons::THROTTLED);
-            let connection = subflow.connection;
-            let queue = &mut self.qdisc.ports[port];
-            queue.waiting.pop_front();
-            queue.current = Some((slot, if nic.fair { QUANTUM } else { u32::MAX }));
-            self.transmit_pending(connection, slot, cx);
-            self.qdisc.ports[port].current = None;
+        let route = route_of(slot);
+        if cx.drain_time(route, nic.bql_limit) > cx.now {
+            let half = cx.drain_time(route, nic.bql_limit / 2);
+            cx.set_timer(half, timer_key(TcpTimer::NicReady, port));
+            return None;
         }
-        self.qdisc.ports[port].wake_pending = false;
+        queue.waiting.pop_front();
+        queue.current = Some((slot, if nic.fair { QUANTUM } else { u32::MAX }));
+        Some(slot)
     }
 }

@@ -12,10 +12,10 @@ use weft_spec::Time;
 use crate::engine::Context;
 
 use super::connection::ConnectionSender;
-use super::host::{TimerKind, timer_key};
-use super::pacing;
+use super::rate::rate;
 use super::receiver::SubflowReceiver;
 use super::subflow::{State, SubflowSender};
+use super::timer_keys::{TcpTimer, timer_key};
 
 /// Bytes that a card takes of a socket at a time (`GSO_LEGACY_MAX_SIZE`), and that a receiver
 /// merges at most.
@@ -68,7 +68,7 @@ impl ConnectionSender {
     fn tso_autosize(&self, subflow: &SubflowSender) -> u32 {
         let window = &self.windows[subflow.index as usize];
         let mss = f64::from(self.mss);
-        let by_rate = pacing::rate(window, subflow.segments.len()) * mss / 1024.0;
+        let by_rate = rate(window, subflow.segments.len()) * mss / 1024.0;
         let near = GSO_MAX_SIZE
             .checked_shr((window.min_rtt * 1e6) as u32 >> 9)
             .unwrap_or(0);
@@ -92,7 +92,7 @@ impl SubflowReceiver {
         if self.timer > deadline {
             self.second_timer = self.timer;
             self.timer = deadline;
-            cx.set_timer(deadline, timer_key(TimerKind::DelayedAck, slot));
+            cx.set_timer(deadline, timer_key(TcpTimer::DelayedAck, slot));
         }
     }
 }

@@ -7,25 +7,25 @@ use weft_cc::{CongestionControl, Window};
 use weft_paths::{PathPolicy, SubflowDirection, draw};
 use weft_spec::Profile;
 
-use crate::engine::Context;
 use crate::packet::{ACK, PROTECTED, Packet, SYN};
+use crate::transport::state::HostContext;
 
 use super::connection::{ConnectionSender, UNLIMITED};
+use super::endpoint::TcpEndpoint;
 use super::handshakes::HANDSHAKE_DONE;
-use super::host::Host;
 use super::join::join_at;
 use super::path_selector::PathSelector;
 use super::reassembly::{Chunks, RangeSet};
 use super::receiver::{ConnectionReceiver, SubflowReceiver};
-use super::reclaim::insert;
 use super::rtt::RttEstimator;
 use super::scatter_phase::{join_after, raise_dupack_threshold};
 use super::send_queues::SendQueues;
+use super::slots::insert;
 use super::subflow::{State, SubflowSender};
 
-impl Host {
+impl TcpEndpoint {
     /// Opens the connection of a flow: sends the SYN of subflow 0.
-    pub(super) fn open(&mut self, flow: u32, cx: &mut Context<'_>) {
+    pub(super) fn open_connection(&mut self, flow: u32, cx: &mut HostContext<'_, '_>) {
         let shared = &self.shared;
         let spec = shared.flow(flow);
         let transport = &shared.transports[spec.transport as usize];
@@ -118,9 +118,10 @@ impl Host {
                 None => self.subflows.push(subflow),
             }
         }
-        self.sender_of_flow.insert(flow, index);
+        self.slots.senders.insert(flow, index);
         let (paced, monitor) = (spec.rate.is_some(), transport.paths.path_monitor());
-        self.attach_probes(index, cx);
+        let connection = &mut self.connections[index as usize];
+        connection.traced = cx.attach_probes(flow, &connection.windows);
         if let Some(monitor) = monitor {
             self.start_path_monitor(index, &monitor, cx);
         }
@@ -131,7 +132,7 @@ impl Host {
     }
 
     /// Sends or retransmits a subflow's SYN.
-    pub(super) fn send_syn(&mut self, slot: u32, cx: &mut Context<'_>) {
+    pub(super) fn send_syn(&mut self, slot: u32, cx: &mut HostContext<'_, '_>) {
         let subflow = &mut self.subflows[slot as usize];
         let connection = &self.connections[subflow.connection as usize];
         if connection.finished != u64::MAX {
@@ -160,13 +161,13 @@ impl Host {
     }
 
     /// Handles a SYN: a subflow is opened, or its SYN/ACK was late or lost.
-    pub(super) fn on_syn(&mut self, packet: &Packet, cx: &mut Context<'_>) {
+    pub(super) fn on_syn(&mut self, packet: &Packet, cx: &mut HostContext<'_, '_>) {
         let (flow, index) = (packet.lo, packet.hi);
         let shared = Arc::clone(&self.shared);
         let spec = shared.flow(flow);
         let transport = &shared.transports[spec.transport as usize];
         let profile = &transport.profile;
-        let connection = if let Some(&known) = self.receiver_of_flow.get(&flow) {
+        let connection = if let Some(&known) = self.slots.receivers.get(&flow) {
             known
         } else {
             let new = ConnectionReceiver {
@@ -176,7 +177,7 @@ impl Host {
                 total: u32::MAX,
                 bytes: 0,
                 last_data_at: 0,
-                notify_at: self.track_receiver(flow, shared.notify_at(flow, &spec)),
+                notify_at: cx.host.track_receiver(flow, shared.notify_at(flow, &spec)),
                 pushed: 0,
             };
             let slot = insert(
@@ -184,52 +185,56 @@ impl Host {
                 &mut self.free_slots.connection_receivers,
                 new,
             );
-            self.receiver_of_flow.insert(flow, slot);
+            self.slots.receivers.insert(flow, slot);
             slot
         };
         let (receivers, free) = (
             &mut self.subflow_receivers,
             &mut self.free_slots.subflow_receivers,
         );
-        let receiver = *self.subflow_receiver_of.entry((flow, index)).or_insert_with(|| {
-            let nodes = &shared.fabric.hosts;
-            let (here, there) = (nodes[self.index as usize], nodes[spec.from as usize]);
-            let direction = SubflowDirection {
-                flow: spec.id,
-                subflow: index,
-                subflows: transport.subflows,
-                reverse: true,
-            };
-            let mut new = SubflowReceiver {
-                connection,
-                peer: packet.slot,
-                route: shared
-                    .route(spec.transport, direction, here, there)
-                    .unwrap_or_default(),
-                path_selector: PathSelector::new(&shared, spec.transport, direction, here, there),
-                next: 0,
-                out_of_order: RangeSet::default(),
-                merged_at_chunk: 0,
-                unacked: 0,
-                quick_acks_left: profile.quick_acks,
-                echo: transport.cc.echo(),
-                ce: false,
-                pushed: false,
-                marks: 0,
-                ack_flags: 0,
-                last_packet_at: 0,
-                deadline: u64::MAX,
-                timer: u64::MAX,
-                second_timer: u64::MAX,
-                packets: 0,
-            };
-            if packet.seq != 0
-                && let Some(selector) = &mut new.path_selector
-            {
-                new.route = selector.switch_to(packet.seq.into()).unwrap_or(new.route);
-            }
-            insert(receivers, free, new)
-        });
+        let receiver = *self
+            .slots
+            .subflow_receivers
+            .entry((flow, index))
+            .or_insert_with(|| {
+                let nodes = &shared.fabric.hosts;
+                let (here, there) = (nodes[self.index as usize], nodes[spec.from as usize]);
+                let direction = SubflowDirection {
+                    flow: spec.id,
+                    subflow: index,
+                    subflows: transport.subflows,
+                    reverse: true,
+                };
+                let mut new = SubflowReceiver {
+                    connection,
+                    peer: packet.slot,
+                    route: shared
+                        .route(spec.transport, direction, here, there)
+                        .unwrap_or_default(),
+                    path_selector: PathSelector::new(&shared, spec.transport, direction, here, there),
+                    next: 0,
+                    out_of_order: RangeSet::default(),
+                    merged_at_chunk: 0,
+                    unacked: 0,
+                    quick_acks_left: profile.quick_acks,
+                    echo: transport.cc.echo(),
+                    ce: false,
+                    pushed: false,
+                    marks: 0,
+                    ack_flags: 0,
+                    last_packet_at: 0,
+                    deadline: u64::MAX,
+                    timer: u64::MAX,
+                    second_timer: u64::MAX,
+                    packets: 0,
+                };
+                if packet.seq != 0
+                    && let Some(selector) = &mut new.path_selector
+                {
+                    new.route = selector.switch_to(packet.seq.into()).unwrap_or(new.route);
+                }
+                insert(receivers, free, new)
+            });
         cx.send(&Packet {
             route: self.subflow_receivers[receiver as usize].route,
             slot: packet.slot,
@@ -248,7 +253,7 @@ impl Host {
     /// SYN/ACK is lost, the initial window [...] MUST be one segment" (RFC 5681, section 3.1);
     /// Linux allows for one loss, and for a late answer to the first SYN (`tcp_init_transfer`,
     /// `tcp_try_undo_spurious_syn`).
-    pub(super) fn on_syn_ack(&mut self, packet: &Packet, cx: &mut Context<'_>) {
+    pub(super) fn on_syn_ack(&mut self, packet: &Packet, cx: &mut HostContext<'_, '_>) {
         let subflow = &mut self.subflows[packet.slot as usize];
         if subflow.state != State::SynSent {
             return;
@@ -277,7 +282,7 @@ impl Host {
     }
 
     /// Marks a subflow as established: it may carry data. After subflow 0, the others join.
-    pub(super) fn establish(&mut self, slot: u32, cx: &mut Context<'_>) {
+    pub(super) fn establish(&mut self, slot: u32, cx: &mut HostContext<'_, '_>) {
         let subflow = &mut self.subflows[slot as usize];
         let index = subflow.connection;
         let connection = &mut self.connections[index as usize];
@@ -310,7 +315,7 @@ impl Host {
 
     /// Handles the timeout of a SYN, or of the third packet of a join. If the profile says so, the
     /// first SYNs are retransmitted at equal intervals, as by Linux since 6.5.
-    pub(super) fn syn_timed_out(&mut self, slot: u32, cx: &mut Context<'_>) {
+    pub(super) fn syn_timed_out(&mut self, slot: u32, cx: &mut HostContext<'_, '_>) {
         let subflow = &mut self.subflows[slot as usize];
         if subflow.state == State::PreEstablished {
             subflow.rtt.back_off();

@@ -5,15 +5,16 @@ use weft_cc::Echo;
 
 use crate::engine::Context;
 use crate::packet::{CWR, DATA, ECT, LAST, PUSH, Packet, RETRANSMIT};
+use crate::transport::state::HostContext;
 
 use super::connection::ConnectionSender;
-use super::host::Host;
+use super::endpoint::TcpEndpoint;
 use super::nic::HostQdisc;
 use super::segments::Segment;
 use super::subflow::SubflowSender;
-use super::timers::TimerPurpose;
+use super::timer::TimerPurpose;
 
-impl Host {
+impl TcpEndpoint {
     /// Sends what windows allow: the lost segments of subflow `slot`, then new data, which the
     /// scheduler distributes.
     ///
@@ -21,7 +22,7 @@ impl Host {
     /// the end of a round, when algorithms change the windows of other subflows, and when the
     /// receive window was full. It is also set when a subflow opens or times out.
     #[inline(always)]
-    pub(super) fn transmit_pending(&mut self, index: u32, slot: u32, cx: &mut Context<'_>) {
+    pub(super) fn transmit_pending(&mut self, index: u32, slot: u32, cx: &mut HostContext<'_, '_>) {
         if self.connections[index as usize].traced {
             self.transmit_pending_traced(index, slot, cx);
         } else {
@@ -30,18 +31,21 @@ impl Host {
     }
 
     #[cold]
-    fn transmit_pending_traced(&mut self, index: u32, slot: u32, cx: &mut Context<'_>) {
-        self.record_changes(index, cx.now);
+    fn transmit_pending_traced(&mut self, index: u32, slot: u32, cx: &mut HostContext<'_, '_>) {
+        let now = cx.now;
+        let connection = &self.connections[index as usize];
+        let tracer = cx.host.tracer();
+        tracer.record_changes(connection.flow, &connection.windows, now);
         self.send_allowed(index, slot, cx);
         let connection = &self.connections[index as usize];
         if !connection.uses_send_queues() {
-            let &ConnectionSender { flow, next, .. } = connection;
-            self.record_sent_until(flow, next, cx.now);
+            let latencies = cx.host.latencies();
+            latencies.record_sent_until(connection.flow, connection.next, now);
         }
     }
 
     #[inline(always)]
-    fn send_allowed(&mut self, index: u32, slot: u32, cx: &mut Context<'_>) {
+    fn send_allowed(&mut self, index: u32, slot: u32, cx: &mut HostContext<'_, '_>) {
         let connection = &mut self.connections[index as usize];
         if connection.uses_send_queues() {
             self.schedule_and_send(index, slot, cx);

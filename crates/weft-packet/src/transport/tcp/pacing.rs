@@ -1,27 +1,17 @@
 //! Pacing: a subflow's packets leave at a rate instead of all at once, as under Linux's fq.
 
-use weft_cc::{Algorithm, CongestionControl, Window};
+use weft_cc::{Algorithm, CongestionControl};
 
 use crate::engine::Context;
 
 use super::connection::ConnectionSender;
-use super::host::{Host, TimerKind, timer_key};
+use super::rate::rate;
 use super::subflow::{BlockReasons, SubflowSender};
+use super::timer_keys::{TcpTimer, timer_key};
 
 /// Number of packets that are not paced: "Original `sch_fq` does not pace first 10 MSS", and
 /// neither does TCP (`tcp_update_skb_after_send`).
 const UNPACED_PACKETS: u64 = 10;
-
-/// Returns `sk_pacing_rate` in packets per second (`tcp_update_pacing_rate`): the window over the
-/// smoothed RTT, doubled in slow start, else multiplied by 1.2.
-pub fn rate(window: &Window, outstanding: u32) -> f64 {
-    let gain = if window.cwnd < window.ssthresh / 2.0 {
-        2.0
-    } else {
-        1.2
-    };
-    gain * window.cwnd.max(outstanding.into()) / window.srtt.max(125e-9)
-}
 
 /// Returns true if a subflow of such a connection may be paced. Of the algorithms, only a
 /// user-defined one can ask for it.
@@ -62,19 +52,7 @@ impl SubflowSender {
             return true;
         }
         self.blocked.insert(BlockReasons::THROTTLED);
-        cx.set_timer(self.earliest_departure, timer_key(TimerKind::Pace, slot));
+        cx.set_timer(self.earliest_departure, timer_key(TcpTimer::Pace, slot));
         false
-    }
-}
-
-impl Host {
-    /// Handles the timer of a paced subflow: its next packet may be sent.
-    pub(super) fn on_pacing_timer(&mut self, slot: u32, cx: &mut Context<'_>) {
-        let subflow = &mut self.subflows[slot as usize];
-        if subflow.blocked.contains_any(BlockReasons::THROTTLED) && subflow.earliest_departure == cx.now {
-            subflow.blocked.remove(BlockReasons::THROTTLED);
-            let connection = subflow.connection;
-            self.transmit_pending(connection, slot, cx);
-        }
     }
 }

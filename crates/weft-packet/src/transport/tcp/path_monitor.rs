@@ -6,16 +6,12 @@
 
 use std::collections::{HashMap, HashSet};
 
-use weft_cc::Window;
-use weft_paths::{PathMonitorConfig, PathPolicy, Paths, SubflowDirection, draw};
+use weft_paths::{PathMonitorConfig, Paths, draw};
 use weft_spec::Profile;
 
-use crate::engine::Context;
-
-use super::connection::ConnectionSender;
-use super::host::{Host, TimerKind, timer_key};
 use super::reinjections::ReinjectionTracker;
-use super::subflow::{BlockReasons, State, SubflowSender};
+use super::subflow::{State, SubflowSender};
+use super::subflow_mask::SubflowMask;
 
 /// A path: the number of paths to the other host, and the path's number. Among equal numbers of
 /// paths, equal path numbers begin alike.
@@ -56,6 +52,29 @@ impl PathStats {
             (self.sent, self.lost, self.period) = (0, 0, period);
         }
     }
+
+    /// Adds the paths that are `silent` to the slow ones. If all paths of a connection are slow,
+    /// only the silent ones stay so: a path that answers now is better than one that does not,
+    /// whatever its earlier state.
+    fn add_silent(&mut self, silent: &[Path], monitored: &[MonitoredSubflow]) {
+        self.slow.extend(silent);
+        if monitored.iter().all(|entry| self.slow.contains(&entry.path)) {
+            for entry in monitored {
+                self.slow.remove(&entry.path);
+            }
+            self.slow.extend(silent);
+        }
+    }
+}
+
+/// The subflows that a check selects.
+pub struct Selection {
+    /// The subflows to use: the first ones, in the order of preference, on fast paths.
+    pub wanted: SubflowMask,
+    /// The subflows on slow paths.
+    pub slow: SubflowMask,
+    /// True if any path is fast.
+    pub any_fast: bool,
 }
 
 /// The path monitor of a connection.
@@ -118,6 +137,124 @@ pub fn bytes(subflows: u32) -> usize {
 }
 
 impl PathMonitor {
+    /// Creates the monitor of a connection that opens. Its subflows are not known yet.
+    pub fn new(config: &PathMonitorConfig) -> Self {
+        Self {
+            next_check: 0,
+            subflows: Box::default(),
+            counted: (0, 0),
+            private_stats: (!config.per_host).then(PathStats::default),
+            reinjections: ReinjectionTracker::default(),
+        }
+    }
+
+    /// Sets the subflows of the connection, in a random order of preference after the first one.
+    pub fn set_subflows(&mut self, subflows: &[SubflowSender], seed: u64, id: u64, paths: Paths, now: u64) {
+        self.subflows = in_drawn_order(subflows, seed, id, paths, now);
+    }
+
+    /// Returns true if a check is due at this time.
+    pub fn is_due(&self, now: u64) -> bool {
+        self.next_check == now
+    }
+
+    /// Sets the time of the next check and returns it.
+    pub fn schedule_check(&mut self, config: &PathMonitorConfig, now: u64) -> u64 {
+        self.next_check = now + config.timeout.0;
+        self.next_check
+    }
+
+    /// Returns true if the path of this number among `count` is known to be slow at this time.
+    pub fn is_slow(
+        &mut self,
+        (count, number): Path,
+        hosts: &mut HashMap<u32, PathStats>,
+        transport: u32,
+    ) -> bool {
+        self.stats(hosts, transport).1.slow.contains(&(count, number))
+    }
+
+    /// Clears outdated observations.
+    pub fn advance_to(
+        &mut self,
+        now: u64,
+        config: &PathMonitorConfig,
+        hosts: &mut HashMap<u32, PathStats>,
+        transport: u32,
+    ) {
+        self.stats(hosts, transport).1.advance_to(config, now);
+    }
+
+    /// Determines which paths are slow at this time.
+    pub fn classify(
+        &mut self,
+        subflows: &[SubflowSender],
+        config: &PathMonitorConfig,
+        profile: &Profile,
+        hosts: &mut HashMap<u32, PathStats>,
+        transport: u32,
+        now: u64,
+    ) {
+        let (monitored, stats) = self.stats(hosts, transport);
+        stats.advance_to(config, now);
+        let is_silent = |entry: &mut MonitoredSubflow| {
+            let subflow = &subflows[entry.index as usize];
+            entry
+                .is_silent(subflow, config, profile, now)
+                .then_some(entry.path)
+        };
+        let silent: Vec<Path> = monitored.iter_mut().filter_map(is_silent).collect();
+        stats.add_silent(&silent, monitored);
+    }
+
+    /// Selects the subflows to use. `max` returns their maximum number at a loss rate.
+    pub fn select(
+        &mut self,
+        max: impl FnOnce(f64) -> u32,
+        hosts: &mut HashMap<u32, PathStats>,
+        transport: u32,
+    ) -> Selection {
+        let (monitored, stats) = self.stats(hosts, transport);
+        let slow = monitored.iter().filter(|entry| stats.slow.contains(&entry.path));
+        let slow: SubflowMask = slow.map(|entry| entry.index).collect();
+        let any_fast = monitored.iter().any(|entry| !slow.contains(entry.index));
+        let fast = monitored.iter().map(|entry| entry.index);
+        let fast = fast.filter(|&s| !any_fast || !slow.contains(s));
+        Selection {
+            wanted: fast.take(max(stats.loss).max(1) as usize).collect(),
+            slow,
+            any_fast,
+        }
+    }
+
+    /// Returns the numbers of the subflows, in the order of preference.
+    pub fn order(&self) -> Vec<u32> {
+        self.subflows.iter().map(|entry| entry.index).collect()
+    }
+
+    /// Determines which reinjected chunks have arrived since the last call; see
+    /// [`ReinjectionTracker::update`].
+    pub fn arrived(&mut self, una: u32, subflows: &[SubflowSender]) -> Option<&[u32]> {
+        self.reinjections.update(una, subflows)
+    }
+
+    /// Returns the chunks outstanding on the subflow at `position` in the order of preference that
+    /// are to be reinjected on others; `None` if all were before.
+    pub fn take_outstanding(
+        &mut self,
+        position: usize,
+        subflow: &SubflowSender,
+        una: u32,
+    ) -> Option<Vec<u32>> {
+        let entry = &mut self.subflows[position];
+        if entry.reinjected_to >= subflow.nxt {
+            return None;
+        }
+        let chunks = self.reinjections.track(subflow, entry.reinjected_to, una);
+        entry.reinjected_to = subflow.nxt;
+        Some(chunks)
+    }
+
     fn stats<'a>(
         &'a mut self,
         hosts: &'a mut HashMap<u32, PathStats>,
@@ -131,7 +268,7 @@ impl PathMonitor {
     }
 
     /// Adds the packets and retransmissions since the last call to the observations.
-    fn add_counters(
+    pub fn add_counters(
         &mut self,
         subflows: &[SubflowSender],
         hosts: &mut HashMap<u32, PathStats>,
@@ -147,191 +284,6 @@ impl PathMonitor {
         let (_, stats) = self.stats(hosts, transport);
         stats.sent += counted.0 - before.0;
         stats.lost += counted.1 - before.1;
-    }
-}
-
-impl Host {
-    /// Starts the path monitor of a connection that opens: its first subflow takes a fast path, if
-    /// there is one, the others take the paths after it.
-    #[cold]
-    pub(super) fn start_path_monitor(
-        &mut self,
-        index: u32,
-        config: &PathMonitorConfig,
-        cx: &mut Context<'_>,
-    ) {
-        let connection = &mut self.connections[index as usize];
-        let (flow, transport, n) = (
-            connection.flow,
-            connection.transport,
-            connection.windows.len() as u32,
-        );
-        let subflows = &mut self.subflows[connection.first_subflow as usize..][..n as usize];
-        let Some(paths) = subflows[0]
-            .path_selector
-            .as_ref()
-            .map(|selector| selector.paths())
-        else {
-            return;
-        };
-        if paths.count == 1 {
-            return;
-        }
-        let mut monitor = Box::new(PathMonitor {
-            next_check: 0,
-            subflows: Box::default(),
-            counted: (0, 0),
-            private_stats: (!config.per_host).then(PathStats::default),
-            reinjections: ReinjectionTracker::default(),
-        });
-        let (_, stats) = monitor.stats(&mut self.path_stats, transport);
-        stats.advance_to(config, cx.now);
-        let policy = &self.shared.transports[transport as usize].paths;
-        let id = self.shared.flow(flow).id;
-        let first = SubflowDirection {
-            flow: id,
-            subflow: 0,
-            subflows: n,
-            reverse: false,
-        };
-        let slow = |switches: &u64| {
-            let number = policy.nth_path(paths, self.shared.seed, first, *switches);
-            stats.slow.contains(&(paths.count, number))
-        };
-        let switches = (0..paths.count).find(|switches| !slow(switches)).unwrap_or(0);
-        for subflow in &mut *subflows {
-            if let Some(selector) = &mut subflow.path_selector {
-                subflow.route = selector.switch_to(switches).unwrap_or(subflow.route);
-            }
-        }
-        monitor.subflows = in_drawn_order(subflows, self.shared.seed, id, paths, cx.now);
-        connection.path_monitor = Some(monitor);
-        self.select_subflows(index, config, cx);
-    }
-
-    /// Handles the timer of a connection's path monitor.
-    pub(super) fn on_path_monitor_timer(&mut self, index: u32, cx: &mut Context<'_>) {
-        let connection = &mut self.connections[index as usize];
-        let due = connection
-            .path_monitor
-            .as_ref()
-            .is_some_and(|monitor| monitor.next_check == cx.now);
-        let transport = &self.shared.transports[connection.transport as usize];
-        let Some(config) = transport.paths.path_monitor().filter(|_| due) else {
-            return;
-        };
-        self.select_subflows(index, &config, cx);
-        let first = self.connections[index as usize].first_subflow;
-        self.transmit_pending(index, first, cx);
-    }
-
-    /// Determines which paths are slow, and selects the subflows that carry data until the next
-    /// check.
-    fn select_subflows(&mut self, index: u32, config: &PathMonitorConfig, cx: &mut Context<'_>) {
-        let connection = &mut self.connections[index as usize];
-        let Some(mut monitor) = connection.path_monitor.take() else {
-            return;
-        };
-        monitor.next_check = cx.now + config.timeout.0;
-        cx.set_timer(monitor.next_check, timer_key(TimerKind::PathMonitor, index));
-        let (first, transport) = (connection.first_subflow, connection.transport);
-        let subflows = &mut self.subflows[first as usize..][..connection.windows.len()];
-        monitor.add_counters(subflows, &mut self.path_stats, transport);
-        let mut reinjections = std::mem::take(&mut monitor.reinjections);
-        if let Some(arrived) = reinjections.update(connection.una, subflows) {
-            connection.cancel_reinjections(arrived);
-        }
-        let (monitored, stats) = monitor.stats(&mut self.path_stats, transport);
-        stats.advance_to(config, cx.now);
-        let profile = &self.shared.transports[transport as usize].profile;
-        let silent: Vec<Path> = monitored
-            .iter_mut()
-            .filter_map(|entry| {
-                let subflow = &subflows[entry.index as usize];
-                entry
-                    .is_silent(subflow, config, profile, cx.now)
-                    .then_some(entry.path)
-            })
-            .collect();
-        stats.slow.extend(&silent);
-        if monitored.iter().all(|entry| stats.slow.contains(&entry.path)) {
-            // A path that answers now is better than one that does not, whatever its earlier state.
-            for entry in &*monitored {
-                stats.slow.remove(&entry.path);
-            }
-            stats.slow.extend(&silent);
-        }
-        let is_slow = |entry: &MonitoredSubflow| stats.slow.contains(&entry.path);
-        let any_fast = !monitored.iter().all(is_slow);
-        let max = self.shared.transports[transport as usize]
-            .paths
-            .max_subflows(stats.loss);
-        let fast = monitored.iter().filter(|entry| !any_fast || !is_slow(entry));
-        let mut wanted = fast
-            .take(max.max(1) as usize)
-            .fold(0_u64, |all, entry| all | 1 << entry.index);
-        // Linux's scheduler assigns data to suppressed subflows if all subflows are suppressed.
-        let uses = |w: &Window| w.established && (w.active || connection.uses_send_queues());
-        let usable = (0..).zip(&connection.windows).filter(|(_, w)| uses(w));
-        let usable = usable.fold(0_u64, |all, (s, _)| all | 1 << s);
-        let answer = wanted & usable != 0;
-        if !answer {
-            // Until one of the wanted subflows has joined or is released.
-            wanted |= usable;
-        }
-        let mut joins = Vec::new();
-        for entry in monitored.iter_mut() {
-            let subflow = &mut subflows[entry.index as usize];
-            if wanted >> entry.index & 1 == 1 {
-                connection.check_all_subflows |= subflow.blocked.contains_any(BlockReasons::NOT_SELECTED);
-                subflow.blocked.remove(BlockReasons::NOT_SELECTED);
-                if subflow.state == State::Closed && connection.joined != u64::MAX {
-                    joins.push(first + entry.index);
-                }
-                continue;
-            }
-            subflow.blocked.insert(BlockReasons::NOT_SELECTED);
-            if any_fast && answer && entry.reinjected_to < subflow.nxt && stats.slow.contains(&entry.path) {
-                connection.reinject_from(
-                    entry.index,
-                    &reinjections.track(subflow, entry.reinjected_to, connection.una),
-                );
-                entry.reinjected_to = subflow.nxt;
-            } else if connection.queued(entry.index as usize) > 0 {
-                // Chunks that are queued on the subflow would wait for it.
-                connection.reinject_from(entry.index, &[]);
-            }
-        }
-        monitor.reinjections = reinjections;
-        connection.path_monitor = Some(monitor);
-        if let Some(queues) = &mut connection.send_queues {
-            queues.invalidate_keys();
-        }
-        for slot in joins {
-            self.send_syn(slot, cx);
-        }
-    }
-
-    /// Stops the path monitor of a connection that finishes.
-    #[cold]
-    pub(super) fn stop_path_monitor(&mut self, index: u32) {
-        let connection = &mut self.connections[index as usize];
-        if let Some(mut monitor) = connection.path_monitor.take() {
-            let subflows = &self.subflows[connection.first_subflow as usize..][..connection.windows.len()];
-            monitor.add_counters(subflows, &mut self.path_stats, connection.transport);
-        }
-    }
-}
-
-impl ConnectionSender {
-    /// Queues what subflow `s` has `sent`, and what is queued on it, for other subflows.
-    fn reinject_from(&mut self, s: u32, sent: &[u32]) {
-        if self.uses_send_queues() {
-            self.requeue(s, sent);
-        } else {
-            self.queue_reinjection(s, sent.iter().copied());
-        }
-        self.check_all_subflows = true;
     }
 }
 

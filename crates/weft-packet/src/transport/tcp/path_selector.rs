@@ -6,8 +6,7 @@ use weft_fabric::NodeId;
 use weft_paths::{Granularity, PathPolicy, Paths, SubflowDirection};
 
 use crate::engine::route::Route;
-
-use super::host::Shared;
+use crate::transport::shared::Shared;
 
 /// Selects the routes of the packets of one direction of a subflow.
 pub struct PathSelector {

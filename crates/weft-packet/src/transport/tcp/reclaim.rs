@@ -4,41 +4,28 @@
 //! to a slot any more ([`crate::reclaim`]). A timer of the old connection may still fire; its time
 //! then differs from the deadline of the connection that uses the slot.
 
-use std::collections::HashMap;
-
-use super::host::Host;
+use super::endpoint::TcpEndpoint;
 use super::reassembly::{Chunks, RangeSet};
 use super::segments::Segments;
 use super::subflow::{BlockReasons, Stats};
 
-/// Free slots of one host.
-#[derive(Default)]
-pub struct FreeSlots {
-    pub connections: Vec<u32>,
-    /// First slots of runs of subflows, by the length of the run.
-    runs: HashMap<u32, Vec<u32>>,
-    pub connection_receivers: Vec<u32>,
-    pub subflow_receivers: Vec<u32>,
-}
-
-impl FreeSlots {
-    /// Takes the first of `n` adjacent free slots for subflows, if there are any.
-    pub fn take_run(&mut self, n: u32) -> Option<u32> {
-        self.runs.get_mut(&n)?.pop()
+impl TcpEndpoint {
+    /// Returns the number of connections of this host that have finished and were not reclaimed, and
+    /// of those that have not finished.
+    pub fn ended_and_open(&self) -> (usize, usize) {
+        (self.ended.len(), self.slots.senders.len() - self.ended.len())
     }
-}
 
-/// Inserts `item` into a free slot, or else a new one. Returns the slot.
-pub fn insert<T>(slots: &mut Vec<T>, free: &mut Vec<u32>, item: T) -> u32 {
-    if let Some(slot) = free.pop() {
-        slots[slot as usize] = item;
-        return slot;
+    /// Takes the slots of connections that have finished and were not reclaimed.
+    pub fn take_ended(&mut self) -> Vec<u32> {
+        std::mem::take(&mut self.ended)
     }
-    slots.push(item);
-    slots.len() as u32 - 1
-}
 
-impl Host {
+    /// Keeps the slots of connections that could not be reclaimed yet.
+    pub fn keep_ended(&mut self, ended: Vec<u32>) {
+        self.ended = ended;
+    }
+
     /// Returns true if a connection that has finished does nothing more by itself. Joins and closes
     /// may still be due.
     pub fn sender_is_idle(&self, index: u32, now: u64) -> bool {
@@ -58,7 +45,7 @@ impl Host {
     /// Returns the slots of the receivers of a flow's subflows, or `None` if one of them still has
     /// an acknowledgement to send.
     pub fn idle_receivers(&self, flow: u32, subflows: u32) -> Option<Vec<u32>> {
-        let slots = (0..subflows).filter_map(|s| self.subflow_receiver_of.get(&(flow, s)).copied());
+        let slots = (0..subflows).filter_map(|s| self.slots.subflow_receivers.get(&(flow, s)).copied());
         let idle = |&slot: &u32| self.subflow_receivers[slot as usize].deadline == u64::MAX;
         slots.map(|slot| idle(&slot).then_some(slot)).collect()
     }
@@ -68,27 +55,27 @@ impl Host {
         let connection = &mut self.connections[index as usize];
         let subflows = std::mem::take(&mut connection.windows).len() as u32;
         connection.episodes = Vec::new();
-        self.reclaimed_open_time += connection.finished.saturating_sub(connection.opened);
+        self.totals.reclaimed_open_time += connection.finished.saturating_sub(connection.opened);
         let first = connection.first_subflow;
-        self.sender_of_flow.remove(&connection.flow);
+        self.slots.senders.remove(&connection.flow);
         for subflow in &mut self.subflows[first as usize..][..subflows as usize] {
-            self.reclaimed_timeouts += subflow.stats.timeouts + subflow.stats.syn_timeouts;
+            self.totals.reclaimed_timeouts += subflow.stats.timeouts + subflow.stats.syn_timeouts;
             subflow.stats = Stats::default();
             subflow.segments = Segments::default();
         }
         self.free_slots.connections.push(index);
-        self.free_slots.runs.entry(subflows).or_default().push(first);
+        self.free_slots.add_run(first, subflows);
     }
 
     /// Frees the slots of a connection's receiver and its subflows.
     pub fn free_receiver(&mut self, flow: u32, subflows: u32) {
         for s in 0..subflows {
-            if let Some(slot) = self.subflow_receiver_of.remove(&(flow, s)) {
+            if let Some(slot) = self.slots.subflow_receivers.remove(&(flow, s)) {
                 self.subflow_receivers[slot as usize].out_of_order = RangeSet::default();
                 self.free_slots.subflow_receivers.push(slot);
             }
         }
-        if let Some(slot) = self.receiver_of_flow.remove(&flow) {
+        if let Some(slot) = self.slots.receivers.remove(&flow) {
             self.connection_receivers[slot as usize].chunks = Chunks::default();
             self.free_slots.connection_receivers.push(slot);
         }

@@ -11,7 +11,7 @@ use super::connection::ConnectionSender;
 use super::prr::Prr;
 use super::segments::Acked;
 use super::subflow::{State, SubflowSender};
-use super::timers::TimerPurpose;
+use super::timer::TimerPurpose;
 use super::undo::Undo;
 
 /// An acknowledgement of all bytes before `ack` during a recovery.

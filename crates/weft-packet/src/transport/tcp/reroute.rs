@@ -7,10 +7,10 @@ use weft_paths::SubflowDirection;
 
 use crate::engine::route::Route;
 
-use super::host::Host;
+use super::endpoint::TcpEndpoint;
 use super::subflow::SubflowSender;
 
-impl Host {
+impl TcpEndpoint {
     /// Returns the established subflows of connections that have not finished, each with the bytes
     /// acknowledged on it, in no order.
     pub fn established_subflows(&self) -> impl Iterator<Item = (u32, u32, u64)> {
@@ -26,8 +26,8 @@ impl Host {
 
     /// Sets the route of a subflow from its next packet on. Returns false if the connection does
     /// not exist any more.
-    pub fn set_route(&mut self, flow: u32, subflow: u32, route: Route) -> bool {
-        let Some(&index) = self.sender_of_flow.get(&flow) else {
+    pub fn set_subflow_route(&mut self, flow: u32, subflow: u32, route: Route) -> bool {
+        let Some(&index) = self.slots.senders.get(&flow) else {
             return false;
         };
         let first = self.connections[index as usize].first_subflow;
@@ -36,7 +36,7 @@ impl Host {
     }
 
     /// Chooses new routes after routing has detected a link event.
-    pub fn reroute(&mut self) {
+    pub fn choose_new_routes(&mut self) {
         let shared = Arc::clone(&self.shared);
         let node = |host: u32| shared.fabric.hosts[host as usize];
         let route = |flow: u32, subflow: u32, reverse: bool| {
@@ -54,7 +54,7 @@ impl Host {
             };
             shared.route(spec.transport, direction, node(from), node(to))
         };
-        for (&flow, &index) in &self.sender_of_flow {
+        for (&flow, &index) in &self.slots.senders {
             let connection = &self.connections[index as usize];
             let first = connection.first_subflow as usize;
             for (s, subflow) in (0..).zip(&mut self.subflows[first..][..connection.windows.len()]) {
@@ -66,7 +66,7 @@ impl Host {
                 subflow.route = switched.unwrap_or_else(kept);
             }
         }
-        for (&(flow, subflow), &slot) in &self.subflow_receiver_of {
+        for (&(flow, subflow), &slot) in &self.slots.subflow_receivers {
             let receiver = &mut self.subflow_receivers[slot as usize];
             let switched = receiver
                 .path_selector

@@ -8,7 +8,7 @@ use weft_spec::Size;
 use weft_run::TransportConfig;
 
 use super::connection::ConnectionSender;
-use super::host::Host;
+use super::endpoint::TcpEndpoint;
 use super::rack::Rack;
 use super::subflow::{BlockReasons, State, SubflowSender};
 
@@ -32,7 +32,7 @@ pub fn raise_dupack_threshold(
     }
 }
 
-impl Host {
+impl TcpEndpoint {
     /// Ends the scatter phase when another subflow is established: if the policy has such a phase,
     /// the first subflow gets no more new data.
     pub(super) fn end_scatter_phase(&mut self, index: u32, now: u64) {

@@ -5,13 +5,12 @@
 //! stays with its subflow. Short flows are therefore spread before suppression can act, and data of
 //! other subflows may wait for a slow one.
 
-use crate::engine::Context;
-
 use super::connection::ConnectionSender;
-use super::host::Host;
+use super::endpoint::TcpEndpoint;
 use super::output::{retransmit_lost, send_new};
 use super::send_queues::{BURST, INELIGIBLE, SKB_OVERHEAD, STALE_LOSS_COUNT, full_mask, pacing_rate};
 use super::subflow::{BlockReasons, SubflowSender};
+use crate::transport::state::HostContext;
 
 impl ConnectionSender {
     /// Returns true if data is assigned to subflows before they can send it.
@@ -178,11 +177,11 @@ impl ConnectionSender {
     }
 }
 
-impl Host {
+impl TcpEndpoint {
     /// Assigns bursts as far as send buffers have space, and sends what windows allow. It sends on
     /// `slot`, on the subflows that got a burst, and on all subflows if any of them may have become
     /// able to send.
-    pub(super) fn schedule_and_send(&mut self, index: u32, slot: u32, cx: &mut Context<'_>) {
+    pub(super) fn schedule_and_send(&mut self, index: u32, slot: u32, cx: &mut HostContext<'_, '_>) {
         let connection = &mut self.connections[index as usize];
         let profile = &self.shared.transports[connection.transport as usize].profile;
         let (mss, header) = (profile.mss, profile.header);
@@ -226,7 +225,8 @@ impl Host {
         }
         let flow = connection.flow;
         for chunk in sent {
-            self.record_chunk_sent(flow, chunk, cx.now);
+            let now = cx.now;
+            cx.host.latencies().record_chunk_sent(flow, chunk, now);
         }
     }
 }

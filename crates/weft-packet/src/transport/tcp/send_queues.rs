@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 
 use weft_cc::Window;
 
-use super::pacing::rate;
+use super::rate::rate;
 use super::subflow::{BlockReasons, State, SubflowSender};
 
 /// Bytes assigned to one subflow at a time (`MPTCP_SEND_BURST_SIZE`), in two fragments; the

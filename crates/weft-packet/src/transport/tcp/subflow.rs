@@ -10,7 +10,7 @@ use super::prr::Prr;
 use super::rack::Rack;
 use super::rtt::RttEstimator;
 use super::segments::Segments;
-use super::timers::{TimerPurpose, tlp_slack};
+use super::timer::{TimerPurpose, tlp_slack};
 use super::undo::Undo;
 
 /// The reasons for which a subflow may send no new data.

@@ -2,84 +2,19 @@
 //! (RFC 8985, section 7), or the end of a reordering window (RFC 8985, section 6.2, step 5).
 
 use weft_cc::CongestionControl;
-use weft_spec::{Profile, Recovery};
+use weft_spec::Recovery;
 
-use crate::engine::Context;
-
-use super::connection::ConnectionSender;
-use super::host::{Host, TimerKind, timer_key};
+use super::endpoint::TcpEndpoint;
 use super::output::{send_new, transmit};
 use super::recovery::detect_rack_losses;
-use super::subflow::{State, SubflowSender};
+use super::subflow::State;
+use super::timer::TimerPurpose;
 use super::undo::Undo;
+use crate::transport::state::HostContext;
 
-/// The purpose of a subflow's timer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TimerPurpose {
-    /// Retransmission, also of a SYN or of the third packet of a join.
-    Retransmit,
-    /// A tail loss probe.
-    LossProbe,
-    /// A tail loss probe that has also waited for a delayed acknowledgement.
-    DelayedAckProbe,
-    /// The end of a reordering window.
-    ReorderTimeout,
-}
-
-impl SubflowSender {
-    /// Restarts the timer: for a loss probe while no segment is missing, if the profile has probes,
-    /// else for the RTO.
-    #[inline(always)]
-    pub fn arm(&mut self, slot: u32, cx: &mut Context<'_>) {
-        let mut wait = self.rtt.rto();
-        self.timer_purpose = TimerPurpose::Retransmit;
-        if self.tlp_slack != u64::MAX
-            && self.state == State::Open
-            && self.segments.sacked() == 0
-            && self.tlp_high_seq == 0
-        {
-            // "PTO = 2 * SRTT", at most the RTO; without a sample there is none to go by (RFC 8985, section 7.2).
-            let srtt = self.rtt.srtt();
-            if srtt > 0 {
-                wait = wait.min(2 * srtt + self.tlp_slack);
-                self.timer_purpose = TimerPurpose::LossProbe;
-            }
-        }
-        self.set_deadline(cx.now + wait, slot, cx);
-    }
-
-    /// Returns when a probe is due according to the last transmission: new data restarts its timer,
-    /// but not beyond the RTO of the first segment (RFC 8985, section 7.2). This is computed when
-    /// the timer fires, so that sending costs nothing.
-    fn loss_probe_due(&self) -> u64 {
-        let wait = 2 * self.rtt.srtt() + self.tlp_slack;
-        let rto = self.segments.head_sent_at().saturating_add(self.rtt.rto());
-        self.segments.tail_sent_at().saturating_add(wait).min(rto)
-    }
-
-    /// Moves the deadline. The engine's timer is moved only if it would fire too late: an earlier
-    /// one fires, finds that the deadline is later, and is set again.
-    #[inline(always)]
-    pub fn set_deadline(&mut self, deadline: u64, slot: u32, cx: &mut Context<'_>) {
-        self.deadline = deadline;
-        if self.timer > deadline {
-            self.timer = deadline;
-            cx.set_timer(deadline, timer_key(TimerKind::Subflow, slot));
-        }
-    }
-
-    /// Restarts the retransmission timer as it would run without a probe: from the last
-    /// transmission of the first segment (`tcp_rearm_rto`).
-    fn rearm_rto(&mut self, slot: u32, cx: &mut Context<'_>) {
-        self.timer_purpose = TimerPurpose::Retransmit;
-        let deadline = self.segments.head_sent_at().saturating_add(self.rtt.rto());
-        self.set_deadline(deadline.max(cx.now + 1), slot, cx);
-    }
-}
-
-impl Host {
+impl TcpEndpoint {
     /// Handles a subflow's timer.
-    pub(super) fn subflow_timer(&mut self, slot: u32, cx: &mut Context<'_>) {
+    pub(super) fn subflow_timer(&mut self, slot: u32, cx: &mut HostContext<'_, '_>) {
         let subflow = &mut self.subflows[slot as usize];
         if cx.now != subflow.timer {
             return;
@@ -105,7 +40,7 @@ impl Host {
     }
 
     /// Handles the expiry of the retransmission timer (RFC 6298, section 5; RFC 5681, section 3.1).
-    fn on_timeout(&mut self, slot: u32, cx: &mut Context<'_>) {
+    fn on_timeout(&mut self, slot: u32, cx: &mut HostContext<'_, '_>) {
         let subflow = &mut self.subflows[slot as usize];
         let index = subflow.connection;
         let connection = &mut self.connections[index as usize];
@@ -157,7 +92,7 @@ impl Host {
 
     /// Sends a tail loss probe: one segment of new data, whatever the window, or else the last
     /// segment again (RFC 8985, section 7.3). The RTO runs from then on.
-    fn send_loss_probe(&mut self, slot: u32, cx: &mut Context<'_>) {
+    fn send_loss_probe(&mut self, slot: u32, cx: &mut HostContext<'_, '_>) {
         let subflow = &mut self.subflows[slot as usize];
         let index = subflow.connection;
         let connection = &mut self.connections[index as usize];
@@ -206,13 +141,14 @@ impl Host {
         subflow.set_deadline(deadline, slot, cx);
         if let Some(chunk) = queued {
             let flow = connection.flow;
-            self.record_chunk_sent(flow, chunk, cx.now);
+            let now = cx.now;
+            cx.host.latencies().record_chunk_sent(flow, chunk, now);
         }
         self.transmit_pending(index, slot, cx);
     }
 
     /// Handles the end of a reordering window: segments that are still missing are lost.
-    fn on_reorder_timeout(&mut self, slot: u32, cx: &mut Context<'_>) {
+    fn on_reorder_timeout(&mut self, slot: u32, cx: &mut HostContext<'_, '_>) {
         let subflow = &mut self.subflows[slot as usize];
         let index = subflow.connection;
         let connection = &mut self.connections[index as usize];
@@ -221,39 +157,4 @@ impl Host {
         detect_rack_losses(connection, subflow, profile, slot, cx);
         self.transmit_pending(index, slot, cx);
     }
-}
-
-/// Returns the slack of a profile's loss probes; `u64::MAX` if it has none.
-pub fn tlp_slack(profile: &Profile) -> u64 {
-    if profile.tail_loss_probe && profile.recovery == Recovery::Rack {
-        profile.timer_slack.0.min(u64::MAX / 4)
-    } else {
-        u64::MAX
-    }
-}
-
-/// Handles an acknowledgement of all bytes before `ack` while a loss probe is outstanding (RFC
-/// 8985, section 7.4).
-pub fn on_probe_acknowledged(
-    connection: &mut ConnectionSender,
-    subflow: &mut SubflowSender,
-    ack: u64,
-    duplicate: bool,
-    now: u64,
-) {
-    if ack < subflow.tlp_high_seq {
-        return;
-    }
-    if subflow.tlp_retrans && !duplicate {
-        if ack == subflow.tlp_high_seq {
-            // Which copy was acknowledged is not known yet.
-            return;
-        }
-        // The probe repaired a loss, which counts as one loss.
-        let s = subflow.index as usize;
-        subflow.stats.fast_retransmits += 1;
-        connection.windows[s].save_prior();
-        connection.notify_cc(now, |cc, windows| cc.on_fast_retransmit(windows, s));
-    }
-    subflow.tlp_high_seq = 0;
 }

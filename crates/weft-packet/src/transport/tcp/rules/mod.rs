@@ -28,16 +28,17 @@ use weft_spec::{Profile, QueueSize, Rate, Recovery, Size, Time};
 use weft_traffic::Flow;
 
 use crate::config::Offload;
+use crate::down_links::DownLinks;
 use crate::engine::route::{HopBits, Route};
 use crate::engine::{Context, Endpoint, Engine, EngineConfig, Jitter, MAX_ARRIVALS};
 use crate::packet::{ACK, CE, CONTROL_ONLY, DATA, Packet, SYN};
-use crate::paths::DownLinks;
+
+use crate::transport::{FlowProbes, Host, HostTimer, Shared, TRANSPORTS, host_timer};
 
 use super::connection::ConnectionSender;
-use super::host::{Host, Shared, TimerKind, timer_key};
+use super::endpoint::TcpEndpoint;
 use super::join::{DATA_FIN, JOIN_ACK};
 use super::subflow::SubflowSender;
-use super::trace::FlowProbes;
 
 use script::{Event, Script};
 
@@ -357,7 +358,9 @@ impl TestConnection {
             hops: HopBits::new(&fabric),
             down_links: DownLinks::default(),
             fabric,
+            kinds: vec![0],
             transports: vec![TransportConfig {
+                kind: "tcp",
                 cc: self.cc,
                 subflows: self.subflows,
                 paths: ByInterface {}.into(),
@@ -385,12 +388,12 @@ impl TestConnection {
         });
         let rule: Rule = Arc::new(Mutex::new(rule));
         let mut engine = Engine::new(&shared.fabric, &config, |host| match host {
-            0 | 1 => TestNode::Host(Box::new(Host::new(Arc::clone(&shared), host))),
+            0 | 1 => TestNode::Host(Box::new(Host::new(&shared, host, TRANSPORTS))),
             _ => TestNode::Middlebox(Middlebox::new(Arc::clone(&rule), shared.hops)),
         });
-        engine.set_timer(0, 0, 0, timer_key(TimerKind::Start, 0));
+        engine.set_timer(0, 0, 0, host_timer(HostTimer::Start, 0));
         if let Some(stop) = self.stop {
-            engine.set_timer(0, 0, stop, timer_key(TimerKind::Stop, 0));
+            engine.set_timer(0, 0, stop, host_timer(HostTimer::Stop, 0));
         }
         Run {
             engine,
@@ -412,9 +415,9 @@ impl Run {
         self.engine.run_until(time);
     }
 
-    fn host(&self, host: u32) -> &Host {
+    fn host(&self, host: u32) -> &TcpEndpoint {
         match self.engine.endpoint(host) {
-            TestNode::Host(host) => host,
+            TestNode::Host(host) => host.tcp(),
             TestNode::Middlebox(_) => unreachable!("hosts are 0 and 1"),
         }
     }

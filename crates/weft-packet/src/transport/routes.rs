@@ -1,58 +1,18 @@
 //! Conversion of the number of a path to the route of a packet, around links that are known to be
 //! down.
 
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-
 use weft_fabric::NodeId;
 use weft_paths::{PathPolicy, Paths, SubflowDirection, draw};
 
 use crate::engine::route::Route;
-use crate::transport::Shared;
+
+use super::shared::Shared;
 
 /// Number of paths that are drawn at random before paths are tried in order.
 const DRAWS: u64 = 64;
 
 /// Maximum number of paths that are tried in order, so that a search among millions of paths ends.
 const MAX_TRIED: u64 = 4096;
-
-/// Links that routing knows to be down. They change only between two calls of the engine.
-#[derive(Default)]
-pub struct DownLinks {
-    count: AtomicU32,
-    links: Box<[AtomicBool]>,
-}
-
-impl DownLinks {
-    /// Creates the set for a network with this many links, all up. 0 is enough for a run without
-    /// link failures.
-    pub fn new(links: usize) -> Self {
-        Self {
-            count: AtomicU32::new(0),
-            links: (0..links).map(|_| AtomicBool::new(false)).collect(),
-        }
-    }
-
-    /// Records that a link is down or up.
-    pub fn set(&self, link: u32, down: bool) {
-        if self.links[link as usize].swap(down, Ordering::Relaxed) != down {
-            let change = if down { 1 } else { u32::MAX };
-            self.count.fetch_add(change, Ordering::Relaxed); // u32::MAX is -1, wrapping around
-        }
-    }
-
-    /// Returns true if this link of the fabric is known to be down.
-    pub fn contains(&self, link: usize) -> bool {
-        self.any() && self.has(link)
-    }
-
-    fn any(&self) -> bool {
-        self.count.load(Ordering::Relaxed) > 0
-    }
-
-    fn has(&self, link: usize) -> bool {
-        self.links[link].load(Ordering::Relaxed)
-    }
-}
 
 impl Shared {
     /// Returns the route that the transport's policy chooses for one direction of a subflow when it

@@ -9,10 +9,6 @@ use std::collections::{HashMap, VecDeque};
 use weft_run::LatencyRecord;
 use weft_spec::Time;
 
-use crate::engine::Context;
-
-use super::host::{Host, Shared};
-
 /// Times at which the chunks of a connection were sent or delivered, in picoseconds, in the order
 /// of the chunks.
 #[derive(Clone, Debug, Default)]
@@ -66,79 +62,57 @@ pub struct Latencies {
     delivered: HashMap<u32, DeliveryTimes>,
 }
 
-impl Host {
+impl Latencies {
     /// Starts to record the first transmissions of a flow.
-    pub(super) fn track_sender(&mut self, flow: u32) {
-        self.latencies.sent.insert(flow, ChunkTimes::default());
+    pub fn track_sender(&mut self, flow: u32) {
+        self.sent.insert(flow, ChunkTimes::default());
     }
 
     /// Records that all chunks of a flow before `next` have been sent.
-    pub(super) fn record_sent_until(&mut self, flow: u32, next: u32, now: u64) {
-        if let Some(times) = self.latencies.sent.get_mut(&flow) {
+    pub fn record_sent_until(&mut self, flow: u32, next: u32, now: u64) {
+        if let Some(times) = self.sent.get_mut(&flow) {
             times.record_until(next, now);
         }
     }
 
     /// Records that a chunk of a flow has been sent, on any subflow.
-    pub(super) fn record_chunk_sent(&mut self, flow: u32, chunk: u32, now: u64) {
-        if let Some(times) = self.latencies.sent.get_mut(&flow) {
+    pub fn record_chunk_sent(&mut self, flow: u32, chunk: u32, now: u64) {
+        if let Some(times) = self.sent.get_mut(&flow) {
             times.record_one(chunk, now);
         }
     }
 
-    /// Starts to record the deliveries of a flow, if a probe asks for its latencies. Returns the
-    /// bytes from which on [`on_tracked_data`](Self::on_tracked_data) handles its data packets: 0
-    /// if latencies are recorded.
-    pub(super) fn track_receiver(&mut self, flow: u32, notify_at: u64) -> u64 {
-        if !self.shared.has_latencies(flow) {
-            return notify_at;
-        }
+    /// Starts to record the deliveries of a flow, whose generator is notified at `notify_at` bytes.
+    pub fn track_receiver(&mut self, flow: u32, notify_at: u64) {
         let times = ChunkTimes::default();
-        self.latencies
-            .delivered
-            .insert(flow, DeliveryTimes { times, notify_at });
-        0
+        self.delivered.insert(flow, DeliveryTimes { times, notify_at });
     }
 
-    /// Handles a data packet of a flow that has received `notify_at` bytes or more.
-    #[cold]
-    pub(super) fn on_tracked_data(&mut self, index: u32, cx: &mut Context<'_>) {
-        let connection = &mut self.connection_receivers[index as usize];
-        let flow = connection.flow;
-        let notify_at = match self.latencies.delivered.get_mut(&flow) {
-            Some(delivered) => {
-                delivered.times.record_until(connection.chunks.next(), cx.now);
-                &mut delivered.notify_at
-            }
-            None => &mut connection.notify_at,
-        };
-        if connection.bytes >= *notify_at {
-            *notify_at = u64::MAX;
-            self.on_delivered(flow, cx);
-        }
+    /// Records that all chunks of a flow before `next` have been delivered. Returns the bytes at
+    /// which the flow's generator is notified; `None` if no latencies of the flow are recorded.
+    pub fn record_delivered(&mut self, flow: u32, next: u32, now: u64) -> Option<&mut u64> {
+        let delivered = self.delivered.get_mut(&flow)?;
+        delivered.times.record_until(next, now);
+        Some(&mut delivered.notify_at)
     }
 
     /// Returns the number of chunks that were delivered to this host and whose latencies were not
     /// taken yet.
-    pub fn latencies(&self) -> usize {
-        let delivered = self.latencies.delivered.values();
+    pub fn count(&self) -> usize {
+        let delivered = self.delivered.values();
         delivered.map(|delivered| delivered.times.times.len()).sum()
     }
 
     /// Returns the flows whose latencies this host records as receiver.
-    pub fn flows_with_latencies(&self) -> impl Iterator<Item = u32> {
-        self.latencies.delivered.keys().copied()
+    pub fn received_flows(&self) -> impl Iterator<Item = u32> {
+        self.delivered.keys().copied()
     }
 
     /// Returns the latencies, in order, of the chunks of a flow that `sender` sends and this host
     /// has received, except those that were taken before.
-    pub fn latencies_of(&self, flow: u32, sender: &Host) -> impl Iterator<Item = LatencyRecord> {
-        let delivered = self
-            .latencies
-            .delivered
-            .get(&flow)
-            .map(|delivered| &delivered.times);
-        let sent = sender.latencies.sent.get(&flow);
+    pub fn of_flow(&self, flow: u32, sender: &Self) -> impl Iterator<Item = LatencyRecord> {
+        let delivered = self.delivered.get(&flow).map(|delivered| &delivered.times);
+        let sent = sender.sent.get(&flow);
         let both = delivered.zip(sent).into_iter();
         both.flat_map(move |(delivered, sent)| {
             let times = sent.times.iter().zip(&delivered.times);
@@ -153,35 +127,28 @@ impl Host {
         })
     }
 
-    /// Drops the recorded latencies of flows that this host receives, and the flows that have been
-    /// reclaimed. Returns for each flow how many chunks the sender has to [drop](Self::drop_sent).
-    pub fn drop_delivered(&mut self) -> Vec<(u32, usize)> {
-        let mut forgotten = Vec::new();
-        let received = &self.receiver_of_flow;
-        self.latencies.delivered.retain(|flow, delivered| {
+    /// Drops the recorded latencies of flows that this host receives, and the flows for which
+    /// `is_known` is false because they have been reclaimed. Returns for each flow how many chunks
+    /// the sender has to [drop](Self::drop_sent).
+    pub fn drop_delivered(&mut self, is_known: impl Fn(u32) -> bool) -> Vec<(u32, usize)> {
+        let mut dropped = Vec::new();
+        self.delivered.retain(|flow, delivered| {
             let chunks = delivered.times.times.len();
             delivered.times.drop_first(chunks);
-            forgotten.push((*flow, chunks));
-            received.contains_key(flow)
+            dropped.push((*flow, chunks));
+            is_known(*flow)
         });
-        forgotten
+        dropped
     }
 
-    /// Drops the times of chunks of a flow that this host sends.
-    pub fn drop_sent(&mut self, flow: u32, chunks: usize) {
-        if let Some(times) = self.latencies.sent.get_mut(&flow) {
+    /// Drops the times of chunks of a flow that this host sends; all times if the flow has been
+    /// reclaimed, so that it is not `known`.
+    pub fn drop_sent(&mut self, flow: u32, chunks: usize, known: bool) {
+        if let Some(times) = self.sent.get_mut(&flow) {
             times.drop_first(chunks);
-            if !self.sender_of_flow.contains_key(&flow) {
-                self.latencies.sent.remove(&flow);
+            if !known {
+                self.sent.remove(&flow);
             }
         }
-    }
-}
-
-impl Shared {
-    /// Returns true if the latencies of a flow are recorded.
-    pub(super) fn has_latencies(&self, flow: u32) -> bool {
-        let program = self.generator_of(flow).map(|(program, _)| program);
-        self.probes.latencies_of(flow, program)
     }
 }

@@ -1,0 +1,122 @@
+//! The contract of a transport: what the host and the simulation need of it.
+
+use std::sync::Arc;
+
+use weft_cc::Window;
+use weft_run::{FlowRecord, SuppressionRecord, TransportConfig};
+use weft_spec::Time;
+
+use crate::engine::route::Route;
+use crate::packet::Packet;
+
+use super::shared::Shared;
+use super::state::HostContext;
+
+/// Flag of the packets of transports other than TCP. The field `lo` of such a packet has its flow,
+/// from which hosts see whose it is; all other fields that the engine does not read are free.
+pub const OTHER: u16 = 1 << 15;
+
+/// A kind of transport: what is known before a run, and the constructor of its part of a host.
+pub trait TransportKind: Sync {
+    /// Returns the name in specs, `transports.X.kind`.
+    fn name(&self) -> &'static str;
+
+    /// Returns a one-line description.
+    fn about(&self) -> &'static str;
+
+    /// Returns the size of the smallest and of the largest packet on the wire. The smallest one
+    /// determines the lookahead, the largest one the jitter of hosts.
+    fn packet_sizes(&self, transport: &TransportConfig) -> (u32, u32);
+
+    /// Returns the maximum number of packets of a flow of this many bytes, for transports whose
+    /// packet numbers are limited.
+    fn packets(&self, transport: &TransportConfig, bytes: u64) -> u64;
+
+    /// Returns the bytes of an open flow, at both ends.
+    fn open_flow_bytes(&self, transport: &TransportConfig) -> u64;
+
+    /// Returns the columns of flows and subflows that the transport does not provide.
+    fn missing_columns(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    /// Creates the transport's part of the host with this index. The transport's own index among
+    /// the kinds is `kind`, which keys its timers.
+    fn create(&self, shared: &Arc<Shared>, host: u32, kind: usize) -> Box<dyn Transport>;
+}
+
+/// The part of one host that belongs to a transport: its senders and receivers.
+pub trait Transport: Send {
+    /// Opens a flow that this host sends.
+    fn open(&mut self, flow: u32, cx: &mut HostContext<'_, '_>);
+
+    /// Stops a flow that this host sends: its application has no more data.
+    fn stop(&mut self, flow: u32, cx: &mut HostContext<'_, '_>);
+
+    /// Handles a packet that arrived for this host.
+    fn on_packet(&mut self, packet: &Packet, cx: &mut HostContext<'_, '_>);
+
+    /// Handles a timer that is due. The transport set it, and `key` is from
+    /// [`other_timer`](super::timer_keys::other_timer).
+    fn on_timer(&mut self, key: u64, cx: &mut HostContext<'_, '_>);
+
+    /// Chooses new routes after routing has detected a link event.
+    fn reroute(&mut self) {}
+
+    /// Returns the windows of a flow that this host sends, for probes; `None` unless it is open.
+    fn windows(&self, flow: u32) -> Option<&[Window]> {
+        let _ = flow;
+        None
+    }
+
+    /// Returns what this host has recorded of the flows that it sends and that have been opened, in
+    /// any order.
+    fn sent_flows(&self) -> Vec<SentFlow>;
+
+    /// Returns what this host has recorded of a flow that it receives, all of whose data has this
+    /// number of chunks ([`SentFlow::chunks`]); `None` if nothing has arrived.
+    fn received_flow(&self, flow: u32, chunks: u32) -> Option<ReceivedFlow>;
+
+    /// Returns the payload bytes that have arrived, by flow that this host receives, in any order.
+    fn received_bytes(&self) -> Vec<(u32, u64)>;
+
+    /// Returns the number of timeouts so far.
+    fn timeouts(&self) -> u64 {
+        0
+    }
+
+    /// Returns the subflows that a controller may move to other paths, each with the bytes
+    /// acknowledged on it, in any order: (flow, subflow, bytes).
+    fn movable_subflows(&self) -> Vec<(u32, u32, u64)> {
+        Vec::new()
+    }
+
+    /// Sets the route of a subflow from its next packet on. Returns false if the subflow does not
+    /// send any more.
+    fn set_route(&mut self, flow: u32, subflow: u32, route: Route) -> bool {
+        let _ = (flow, subflow, route);
+        false
+    }
+}
+
+/// The sender's part of the record of a flow.
+pub struct SentFlow {
+    /// The record, without what only the receiver and the network can tell.
+    pub record: FlowRecord,
+    /// Time at which the flow was opened.
+    pub opened: Time,
+    /// Number of chunks of the flow's data.
+    pub chunks: u32,
+    /// The times for which congestion control suppressed subflows.
+    pub suppressions: Vec<SuppressionRecord>,
+}
+
+/// The receiver's part of the record of a flow.
+pub struct ReceivedFlow {
+    /// Payload bytes that have arrived, each counted once.
+    pub bytes: u64,
+    /// Time at which the last of all data arrived; `None` if some is missing.
+    pub finish: Option<Time>,
+    /// Data packets that have arrived, by subflow.
+    pub packets: Vec<u64>,
+}

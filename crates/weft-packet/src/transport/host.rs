@@ -1,0 +1,273 @@
+//! A host: passes packets and timers to its transports. TCP is called directly, other transports
+//! through the contract.
+
+use std::sync::Arc;
+
+use weft_run::{JobRecord, LatencyRecord, Sample};
+
+use crate::engine::route::Route;
+use crate::engine::{Context, Endpoint};
+use crate::packet::{DATA, Packet, SYN};
+
+use super::contract::{OTHER, ReceivedFlow, SentFlow, Transport, TransportKind};
+use super::generators::NEXT_JOB;
+use super::shared::Shared;
+use super::state::{HostContext, HostState};
+use super::tcp::{self, TcpEndpoint};
+use super::timer_keys::{FIRST_OTHER, HostTimer, host_timer};
+
+/// A host.
+pub struct Host {
+    state: HostState,
+    tcp: TcpEndpoint,
+    /// The parts of other kinds of transport, by kind.
+    others: Vec<Option<Box<dyn Transport>>>,
+}
+
+impl Endpoint for Host {
+    #[inline(always)]
+    fn on_packet(&mut self, packet: &Packet, cx: &mut Context<'_>) {
+        let mut host = HostContext::new(&mut self.state, cx);
+        if packet.flags & (DATA | OTHER) == DATA {
+            self.tcp.on_data(packet, &mut host);
+        } else if packet.flags & (SYN | OTHER) == 0 {
+            self.tcp.on_ack(packet, &mut host);
+        } else {
+            self.on_other_packet(packet, cx);
+        }
+        if !self.state.to_open.is_empty() {
+            self.open_pending(cx);
+        }
+    }
+
+    #[inline(always)]
+    fn prefetch(&self, packet: &Packet) {
+        if packet.flags & OTHER == 0 {
+            self.tcp.prefetch(packet);
+        }
+    }
+
+    #[inline(always)]
+    fn prefetch_indirect(&self, packet: &Packet) {
+        if packet.flags & OTHER == 0 {
+            self.tcp.prefetch_indirect(packet);
+        }
+    }
+
+    fn on_timer(&mut self, key: u64, cx: &mut Context<'_>) {
+        let index = key as u32;
+        match key >> 32 {
+            0 => self.open(index, cx),
+            1 => self.stop(index, cx),
+            5 => self.sample(index, cx),
+            6 => self.state.on_job_timer(index, cx),
+            timer if timer < FIRST_OTHER => {
+                let mut host = HostContext::new(&mut self.state, cx);
+                self.tcp.on_timer(key, &mut host);
+            }
+            timer => {
+                let mut host = HostContext::new(&mut self.state, cx);
+                if let Some(Some(other)) = self.others.get_mut((timer - FIRST_OTHER) as usize) {
+                    other.on_timer(key, &mut host);
+                }
+            }
+        }
+        if !self.state.to_open.is_empty() {
+            self.open_pending(cx);
+        }
+    }
+}
+
+impl Host {
+    /// Creates an idle host with these kinds of transport.
+    pub fn new(shared: &Arc<Shared>, index: u32, kinds: &[&'static dyn TransportKind]) -> Self {
+        let used = |kind: usize| shared.kinds.contains(&(kind as u8));
+        let other = |(number, kind): (usize, &&dyn TransportKind)| {
+            (number != tcp::INDEX && used(number)).then(|| kind.create(shared, index, number))
+        };
+        Self {
+            others: kinds.iter().enumerate().map(other).collect(),
+            tcp: TcpEndpoint::new(Arc::clone(shared), index),
+            state: HostState::new(Arc::clone(shared), index),
+        }
+    }
+
+    /// Returns TCP's part of this host.
+    pub fn tcp(&self) -> &TcpEndpoint {
+        &self.tcp
+    }
+
+    /// Returns TCP's part of this host.
+    pub fn tcp_mut(&mut self) -> &mut TcpEndpoint {
+        &mut self.tcp
+    }
+
+    /// Returns what all transports of this host share.
+    pub fn state(&self) -> &HostState {
+        &self.state
+    }
+
+    fn transports(&self) -> impl Iterator<Item = &dyn Transport> {
+        let tcp: &dyn Transport = &self.tcp;
+        let others = self
+            .others
+            .iter()
+            .flatten()
+            .map(|other| &**other as &dyn Transport);
+        std::iter::once(tcp).chain(others)
+    }
+
+    fn transports_mut(&mut self) -> impl Iterator<Item = &mut dyn Transport> {
+        let tcp: &mut dyn Transport = &mut self.tcp;
+        let others = self.others.iter_mut().flatten();
+        std::iter::once(tcp).chain(others.map(|other| &mut **other as &mut dyn Transport))
+    }
+
+    /// Returns the transport of a flow, and the context for a call of it.
+    fn transport_of<'a, 'e>(
+        &'a mut self,
+        flow: u32,
+        cx: &'a mut Context<'e>,
+    ) -> (&'a mut dyn Transport, HostContext<'a, 'e>) {
+        let kind = self.state.shared.kind_of(flow);
+        let transport = match self.others.get_mut(kind) {
+            Some(Some(other)) => &mut **other as &mut dyn Transport,
+            _ => &mut self.tcp,
+        };
+        (transport, HostContext::new(&mut self.state, cx))
+    }
+
+    #[inline(never)]
+    fn on_other_packet(&mut self, packet: &Packet, cx: &mut Context<'_>) {
+        if packet.flags & OTHER != 0 {
+            let (transport, mut host) = self.transport_of(packet.lo, cx);
+            transport.on_packet(packet, &mut host);
+        } else if packet.flags == NEXT_JOB {
+            self.state.on_next_job(packet, cx);
+        } else {
+            let mut host = HostContext::new(&mut self.state, cx);
+            self.tcp.on_handshake(packet, &mut host);
+        }
+    }
+
+    /// Opens the flows that generators have requested.
+    #[cold]
+    fn open_pending(&mut self, cx: &mut Context<'_>) {
+        for flow in std::mem::take(&mut self.state.to_open) {
+            self.open(flow, cx);
+        }
+    }
+
+    fn open(&mut self, flow: u32, cx: &mut Context<'_>) {
+        let (transport, mut host) = self.transport_of(flow, cx);
+        transport.open(flow, &mut host);
+    }
+
+    fn stop(&mut self, flow: u32, cx: &mut Context<'_>) {
+        let (transport, mut host) = self.transport_of(flow, cx);
+        transport.stop(flow, &mut host);
+    }
+
+    /// Samples a flow, by a timer that runs from when it opens until it finishes.
+    fn sample(&mut self, sampler: u32, cx: &mut Context<'_>) {
+        let flow = self.state.tracer.flow_of(sampler);
+        let windows = self.transports().find_map(|transport| transport.windows(flow));
+        let windows = windows.map(<[_]>::to_vec);
+        if let Some(next) = self.state.tracer.sample(sampler, windows.as_deref(), cx.now) {
+            cx.set_timer(next, host_timer(HostTimer::Sample, sampler));
+        }
+    }
+
+    /// Chooses new routes after routing has detected a link event.
+    pub fn reroute(&mut self) {
+        self.transports_mut().for_each(Transport::reroute);
+    }
+
+    /// Returns the number of timeouts so far, including those of SYNs.
+    pub fn timeouts(&self) -> u64 {
+        self.transports().map(Transport::timeouts).sum()
+    }
+
+    /// Returns the subflows that a controller may move; see [`Transport::movable_subflows`].
+    pub fn movable_subflows(&self) -> impl Iterator<Item = (u32, u32, u64)> {
+        self.transports().flat_map(Transport::movable_subflows)
+    }
+
+    /// Sets the route of a subflow from its next packet on. Returns false if the subflow does not
+    /// send any more.
+    pub fn set_route(&mut self, flow: u32, subflow: u32, route: Route) -> bool {
+        self.transports_mut()
+            .any(|transport| transport.set_route(flow, subflow, route))
+    }
+
+    /// Returns what this host has recorded of the flows that it sends, in any order.
+    pub fn sent_flows(&self) -> impl Iterator<Item = SentFlow> {
+        self.transports().flat_map(Transport::sent_flows)
+    }
+
+    /// Returns what this host has recorded of a flow that it receives.
+    pub fn received_flow(&self, flow: u32, chunks: u32) -> Option<ReceivedFlow> {
+        self.transports()
+            .find_map(|transport| transport.received_flow(flow, chunks))
+    }
+
+    /// Returns the payload bytes that have arrived, by flow, in any order.
+    pub fn received_bytes(&self) -> impl Iterator<Item = (u32, u64)> {
+        self.transports().flat_map(Transport::received_bytes)
+    }
+
+    /// Returns the samples and changes of recorded flows so far.
+    pub fn samples(&self) -> &[Sample] {
+        self.state.samples()
+    }
+
+    /// Drops the samples so far.
+    pub fn drop_samples(&mut self) {
+        self.state.tracer.drop_samples();
+    }
+
+    /// Takes the records of finished jobs.
+    pub fn take_jobs(&mut self) -> Vec<JobRecord> {
+        std::mem::take(&mut self.state.jobs)
+    }
+
+    /// Returns the number of records of finished jobs.
+    pub fn finished_jobs(&self) -> usize {
+        self.state.jobs.len()
+    }
+
+    /// Returns the number of chunks whose latencies were not taken yet.
+    pub fn latencies(&self) -> usize {
+        self.state.latencies.count()
+    }
+
+    /// Returns the flows whose latencies this host records as receiver.
+    pub fn flows_with_latencies(&self) -> impl Iterator<Item = u32> {
+        self.state.latencies.received_flows()
+    }
+
+    /// Returns the latencies of a flow that `sender` sends and this host receives.
+    pub fn latencies_of(&self, flow: u32, sender: &Self) -> impl Iterator<Item = LatencyRecord> {
+        self.state.latencies.of_flow(flow, &sender.state.latencies)
+    }
+
+    /// Drops the recorded latencies of flows that this host receives. Returns for each flow how
+    /// many chunks the sender has to [drop](Self::drop_sent).
+    pub fn drop_delivered(&mut self) -> Vec<(u32, usize)> {
+        let Self { state, tcp, others } = self;
+        let is_known = |flow| {
+            tcp.receives(flow)
+                || others
+                    .iter()
+                    .flatten()
+                    .any(|other| other.received_flow(flow, 0).is_some())
+        };
+        state.latencies.drop_delivered(is_known)
+    }
+
+    /// Drops the times of chunks of a flow that this host sends.
+    pub fn drop_sent(&mut self, flow: u32, chunks: usize) {
+        let known = self.tcp.sends(flow) || self.state.shared.kind_of(flow) != tcp::INDEX;
+        self.state.latencies.drop_sent(flow, chunks, known);
+    }
+}

@@ -1,0 +1,100 @@
+//! State that all hosts share: the network, the flows, and what is configured.
+
+use std::sync::Arc;
+
+use weft_fabric::Fabric;
+use weft_run::TransportConfig;
+use weft_traffic::{Action, Flow, FlowGenerator, OnDelivered};
+
+use crate::config::{NicConfig, Offload};
+use crate::down_links::DownLinks;
+use crate::engine::route::HopBits;
+
+use super::probes::FlowProbes;
+use super::timer_keys::{HostTimer, host_timer};
+
+/// State that all hosts share. It does not change during a run, apart from `down_links`.
+pub struct Shared {
+    /// The network.
+    pub fabric: Fabric,
+    /// Transports.
+    pub transports: Vec<TransportConfig>,
+    /// The kind of each transport: its index in the list of kinds.
+    pub kinds: Vec<u8>,
+    /// Flows.
+    pub flows: Vec<Flow>,
+    /// Generators of flows and jobs.
+    pub generators: Vec<Arc<dyn FlowGenerator>>,
+    /// The flows that are recorded.
+    pub probes: FlowProbes,
+    /// How routes are packed.
+    pub hops: HopBits,
+    /// The network cards of the hosts.
+    pub nic: Option<NicConfig>,
+    /// The work that is offloaded to the network cards.
+    pub offload: Offload,
+    /// Links that routing avoids because they are down.
+    pub down_links: DownLinks,
+    /// Seed of all random streams.
+    pub seed: u64,
+}
+
+impl Shared {
+    /// Returns the generator that opened a flow, and the flow's number in it.
+    pub fn generator_of(&self, flow: u32) -> Option<(u32, u32)> {
+        let generators = self.generators.len() as u32;
+        let beyond = flow.checked_sub(self.flows.len() as u32)?;
+        (generators > 0).then(|| (beyond % generators, beyond / generators))
+    }
+
+    /// Returns the index of flow `n` of a generator, or `None` if 32 bits cannot number it.
+    pub fn flow_index(&self, generator: u32, n: u32) -> Option<u32> {
+        n.checked_mul(self.generators.len() as u32)?
+            .checked_add(generator)?
+            .checked_add(self.flows.len() as u32)
+    }
+
+    /// Returns the flow with this index.
+    pub fn flow(&self, flow: u32) -> Flow {
+        match self.generator_of(flow) {
+            Some((generator, n)) => self.generators[generator as usize].flow(n),
+            None => self.flows[flow as usize].clone(),
+        }
+    }
+
+    /// Returns the kind of the transport of a flow: its index in the list of kinds.
+    pub fn kind_of(&self, flow: u32) -> usize {
+        self.kinds[self.flow(flow).transport as usize].into()
+    }
+
+    /// Returns the key of the timer that makes a host execute an action of a generator.
+    pub fn action_timer_key(&self, generator: u32, action: Action) -> Option<u64> {
+        Some(match action {
+            Action::OpenFlow(n) => host_timer(HostTimer::Start, self.flow_index(generator, n)?),
+            Action::StartJob(job) => {
+                let index = job
+                    .checked_mul(self.generators.len() as u32)?
+                    .checked_add(generator)?;
+                host_timer(HostTimer::StartJob, index)
+            }
+        })
+    }
+
+    /// Returns the number of delivered bytes at which the generator of a flow is notified;
+    /// `u64::MAX` if it is not.
+    pub fn notify_at(&self, flow: u32, spec: &Flow) -> u64 {
+        let is_notified = |(generator, n): (u32, u32)| {
+            self.generators[generator as usize].on_delivered(n) != OnDelivered::Nothing
+        };
+        match spec.size {
+            Some(size) if self.generator_of(flow).is_some_and(is_notified) => size.0,
+            _ => u64::MAX,
+        }
+    }
+
+    /// Returns true if the latencies of a flow are recorded.
+    pub fn has_latencies(&self, flow: u32) -> bool {
+        let generator = self.generator_of(flow).map(|(generator, _)| generator);
+        self.probes.latencies_of(flow, generator)
+    }
+}

@@ -1,0 +1,217 @@
+//! TCP as a kind of transport: sizes, memory, and the contract's calls.
+
+use std::sync::Arc;
+
+use weft_cc::{Algorithm, Window};
+use weft_paths::PathPolicy;
+use weft_run::{FlowRecord, SubflowRecord, TransportConfig};
+use weft_spec::Time;
+
+use crate::engine::route::Route;
+use crate::packet::{CONTROL_ONLY, CWR, DATA, PROTECTED, Packet, SYN};
+use crate::transport::contract::{ReceivedFlow, SentFlow, Transport, TransportKind};
+use crate::transport::shared::Shared;
+use crate::transport::state::HostContext;
+
+use super::connection::ConnectionSender;
+use super::endpoint::TcpEndpoint;
+use super::join::{DATA_FIN, JOIN_ACK};
+use super::subflow::SubflowSender;
+use super::{path_monitor, receiver, segments, send_queues};
+
+/// TCP and multipath TCP.
+pub struct Tcp;
+
+/// Index of TCP among the kinds of transport.
+pub const INDEX: usize = 0;
+
+/// Bytes of a hash-table entry: key and value, a control byte, and a share of the quarter of slots
+/// that is empty.
+const ENTRY_BYTES: usize = 16;
+
+/// Bytes of a connection at both of its hosts, without its congestion control and its subflows.
+const CONNECTION_BYTES: usize =
+    size_of::<ConnectionSender>() + size_of::<receiver::ConnectionReceiver>() + 2 * ENTRY_BYTES;
+
+/// Bytes of a subflow at both of its hosts, with memory for the first segments that it sends.
+const SUBFLOW_BYTES: usize = size_of::<SubflowSender>()
+    + size_of::<receiver::SubflowReceiver>()
+    + ENTRY_BYTES
+    + FIRST_SEGMENTS * size_of::<segments::Segment>();
+
+/// Segments for which a new subflow has memory.
+const FIRST_SEGMENTS: usize = 16;
+
+impl TransportKind for Tcp {
+    fn name(&self) -> &'static str {
+        "tcp"
+    }
+
+    fn about(&self) -> &'static str {
+        "TCP, and multipath TCP with more than one subflow (default)"
+    }
+
+    /// The last segment of a flow may have a single byte.
+    fn packet_sizes(&self, transport: &TransportConfig) -> (u32, u32) {
+        let profile = &transport.profile;
+        (
+            profile.ack_size.min(profile.header + 1),
+            (profile.mss + profile.header).max(profile.ack_size),
+        )
+    }
+
+    fn packets(&self, transport: &TransportConfig, bytes: u64) -> u64 {
+        bytes.div_ceil(u64::from(transport.profile.mss))
+    }
+
+    fn open_flow_bytes(&self, transport: &TransportConfig) -> u64 {
+        let subflow = size_of::<Window>() + SUBFLOW_BYTES;
+        let queues = if transport.uses_send_queues() {
+            send_queues::bytes(transport.subflows)
+        } else {
+            0
+        };
+        let monitor = transport
+            .paths
+            .path_monitor()
+            .map_or(0, |_| path_monitor::bytes(transport.subflows));
+        let subflows = transport.subflows as usize * subflow;
+        (size_of::<Algorithm>() + CONNECTION_BYTES + subflows + queues + monitor) as u64
+    }
+
+    fn create(&self, shared: &Arc<Shared>, host: u32, _: usize) -> Box<dyn Transport> {
+        Box::new(TcpEndpoint::new(Arc::clone(shared), host))
+    }
+}
+
+impl Transport for TcpEndpoint {
+    fn open(&mut self, flow: u32, cx: &mut HostContext<'_, '_>) {
+        self.open_connection(flow, cx);
+    }
+
+    fn stop(&mut self, flow: u32, cx: &mut HostContext<'_, '_>) {
+        self.stop_flow(flow, cx);
+    }
+
+    fn on_packet(&mut self, packet: &Packet, cx: &mut HostContext<'_, '_>) {
+        if packet.flags & DATA != 0 {
+            self.on_data(packet, cx);
+        } else if packet.flags & SYN == 0 {
+            self.on_ack(packet, cx);
+        } else {
+            self.on_handshake(packet, cx);
+        }
+    }
+
+    fn on_timer(&mut self, key: u64, cx: &mut HostContext<'_, '_>) {
+        let index = key as u32;
+        match key >> 32 {
+            2 => self.join(index, cx),
+            3 => self.subflow_timer(index, cx),
+            4 => self.delayed_ack_timer(index, cx),
+            7 => self.close(index, cx),
+            8 => self.on_port_ready(index, cx),
+            9 => self.on_pacing_timer(index, cx),
+            10 => self.on_application_write(index, cx),
+            _ => self.on_path_monitor_timer(index, cx),
+        }
+    }
+
+    fn reroute(&mut self) {
+        self.choose_new_routes();
+    }
+
+    fn windows(&self, flow: u32) -> Option<&[Window]> {
+        let (connection, _) = self.connection(flow)?;
+        (connection.finished == u64::MAX).then_some(&connection.windows)
+    }
+
+    fn sent_flows(&self) -> Vec<SentFlow> {
+        self.connections()
+            .map(|connection| self.sent_flow(connection))
+            .collect()
+    }
+
+    fn received_flow(&self, flow: u32, chunks: u32) -> Option<ReceivedFlow> {
+        let connection = self.connection_receiver(flow)?;
+        let subflows = self.shared.transports[connection.transport as usize].subflows;
+        let packets = |s| self.subflow_receiver(flow, s).map_or(0, |r| r.packets);
+        Some(ReceivedFlow {
+            bytes: connection.bytes,
+            finish: (connection.chunks.next() == chunks).then_some(Time(connection.last_data_at)),
+            packets: (0..subflows).map(packets).collect(),
+        })
+    }
+
+    fn received_bytes(&self) -> Vec<(u32, u64)> {
+        self.connection_receivers()
+            .map(|connection| (connection.flow, connection.bytes))
+            .collect()
+    }
+
+    fn timeouts(&self) -> u64 {
+        self.timeout_count()
+    }
+
+    fn movable_subflows(&self) -> Vec<(u32, u32, u64)> {
+        self.established_subflows().collect()
+    }
+
+    fn set_route(&mut self, flow: u32, subflow: u32, route: Route) -> bool {
+        self.set_subflow_route(flow, subflow, route)
+    }
+}
+
+impl TcpEndpoint {
+    /// Handles a packet that is neither data nor an acknowledgement of data.
+    pub fn on_handshake(&mut self, packet: &Packet, cx: &mut HostContext<'_, '_>) {
+        if packet.flags & CONTROL_ONLY != 0 {
+            self.on_control(packet, cx);
+            return;
+        }
+        match packet.flags & !PROTECTED {
+            SYN => self.on_syn(packet, cx),
+            JOIN_ACK => self.on_join_ack(packet, cx),
+            DATA_FIN => self.on_data_fin(packet, cx),
+            flags if flags & CWR != 0 => self.on_join_confirmed(packet, cx),
+            _ => self.on_syn_ack(packet, cx),
+        }
+    }
+
+    /// Returns the sender's part of the record of the flow of a connection.
+    pub fn sent_flow(&self, connection: &ConnectionSender) -> SentFlow {
+        let time = |t: u64| (t != u64::MAX).then_some(Time(t));
+        let subflows = self.subflows_of(connection).iter().zip(&connection.windows);
+        let subflows = subflows.map(|(subflow, window)| SubflowRecord {
+            established: time(subflow.stats.established),
+            packets_sent: subflow.stats.packets_sent,
+            retransmitted: subflow.stats.retransmitted,
+            packets_received: 0,
+            packets_dropped: 0,
+            packets_in_flight: 0,
+            marked: subflow.stats.marked,
+            fast_retransmits: subflow.stats.fast_retransmits,
+            timeouts: subflow.stats.timeouts,
+            syn_timeouts: subflow.stats.syn_timeouts,
+            acked_bytes: subflow.una,
+            cwnd: window.cwnd,
+            srtt: window.srtt,
+        });
+        SentFlow {
+            record: FlowRecord {
+                flow: connection.flow,
+                established: time(connection.established),
+                finish: None,
+                acked: time(connection.finished),
+                delivered_bytes: 0,
+                measured_bytes: 0,
+                reinjected: connection.reinjected,
+                suppressions: connection.suppressions,
+                subflows: subflows.collect(),
+            },
+            opened: Time(connection.opened),
+            chunks: connection.total,
+            suppressions: connection.episodes().collect(),
+        }
+    }
+}

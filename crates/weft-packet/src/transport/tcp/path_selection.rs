@@ -1,0 +1,182 @@
+//! Consequences of a path monitor: the subflows that carry data, joins, and reinjections.
+
+use weft_paths::{PathMonitorConfig, PathPolicy, SubflowDirection};
+
+use crate::transport::state::HostContext;
+
+use super::connection::ConnectionSender;
+use super::endpoint::TcpEndpoint;
+use super::path_monitor::{PathMonitor, Selection};
+use super::subflow::{BlockReasons, State, SubflowSender};
+use super::subflow_mask::SubflowMask;
+use super::timer_keys::{TcpTimer, timer_key};
+
+impl TcpEndpoint {
+    /// Starts the path monitor of a connection that opens: its first subflow takes a fast path, if
+    /// there is one, the others take the paths after it.
+    #[cold]
+    pub(super) fn start_path_monitor(
+        &mut self,
+        index: u32,
+        config: &PathMonitorConfig,
+        cx: &mut HostContext<'_, '_>,
+    ) {
+        let connection = &mut self.connections[index as usize];
+        let (flow, transport, n) = (
+            connection.flow,
+            connection.transport,
+            connection.windows.len() as u32,
+        );
+        let subflows = &mut self.subflows[connection.first_subflow as usize..][..n as usize];
+        let Some(paths) = subflows[0]
+            .path_selector
+            .as_ref()
+            .map(|selector| selector.paths())
+        else {
+            return;
+        };
+        if paths.count == 1 {
+            return;
+        }
+        let mut monitor = Box::new(PathMonitor::new(config));
+        monitor.advance_to(cx.now, config, &mut self.path_stats, transport);
+        let policy = &self.shared.transports[transport as usize].paths;
+        let id = self.shared.flow(flow).id;
+        let first = SubflowDirection {
+            flow: id,
+            subflow: 0,
+            subflows: n,
+            reverse: false,
+        };
+        let mut is_slow = |switches: &u64| {
+            let number = policy.nth_path(paths, self.shared.seed, first, *switches);
+            monitor.is_slow((paths.count, number), &mut self.path_stats, transport)
+        };
+        let switches = (0..paths.count).find(|switches| !is_slow(switches)).unwrap_or(0);
+        for subflow in &mut *subflows {
+            if let Some(selector) = &mut subflow.path_selector {
+                subflow.route = selector.switch_to(switches).unwrap_or(subflow.route);
+            }
+        }
+        monitor.set_subflows(subflows, self.shared.seed, id, paths, cx.now);
+        connection.path_monitor = Some(monitor);
+        self.select_subflows(index, config, cx);
+    }
+
+    /// Handles the timer of a connection's path monitor.
+    pub(super) fn on_path_monitor_timer(&mut self, index: u32, cx: &mut HostContext<'_, '_>) {
+        let connection = &mut self.connections[index as usize];
+        let due = connection
+            .path_monitor
+            .as_ref()
+            .is_some_and(|monitor| monitor.is_due(cx.now));
+        let transport = &self.shared.transports[connection.transport as usize];
+        let Some(config) = transport.paths.path_monitor().filter(|_| due) else {
+            return;
+        };
+        self.select_subflows(index, &config, cx);
+        let first = self.connections[index as usize].first_subflow;
+        self.transmit_pending(index, first, cx);
+    }
+
+    /// Determines which paths are slow, and selects the subflows that carry data until the next
+    /// check.
+    fn select_subflows(&mut self, index: u32, config: &PathMonitorConfig, cx: &mut HostContext<'_, '_>) {
+        let connection = &mut self.connections[index as usize];
+        let Some(mut monitor) = connection.path_monitor.take() else {
+            return;
+        };
+        let next = monitor.schedule_check(config, cx.now);
+        cx.set_timer(next, timer_key(TcpTimer::PathMonitor, index));
+        let (first, number) = (connection.first_subflow, connection.transport);
+        let transport = &self.shared.transports[number as usize];
+        let stats = &mut self.path_stats;
+        let subflows = &mut self.subflows[first as usize..][..connection.windows.len()];
+        monitor.add_counters(subflows, stats, number);
+        if let Some(arrived) = monitor.arrived(connection.una, subflows) {
+            connection.cancel_reinjections(arrived);
+        }
+        monitor.classify(subflows, config, &transport.profile, stats, number, cx.now);
+        let selection = monitor.select(|loss| transport.paths.max_subflows(loss), stats, number);
+        let joins = connection.apply_selection(&selection, &mut monitor, subflows);
+        connection.path_monitor = Some(monitor);
+        for s in joins {
+            self.send_syn(first + s, cx);
+        }
+    }
+
+    /// Stops the path monitor of a connection that finishes.
+    #[cold]
+    pub(super) fn stop_path_monitor(&mut self, index: u32) {
+        let connection = &mut self.connections[index as usize];
+        if let Some(mut monitor) = connection.path_monitor.take() {
+            let subflows = &self.subflows[connection.first_subflow as usize..][..connection.windows.len()];
+            monitor.add_counters(subflows, &mut self.path_stats, connection.transport);
+        }
+    }
+}
+
+impl ConnectionSender {
+    /// Returns the subflows that may be assigned data. Linux's scheduler assigns data to suppressed
+    /// subflows if all subflows are suppressed.
+    fn usable_subflows(&self) -> SubflowMask {
+        let windows = (0..).zip(&self.windows);
+        let usable = windows.filter(|(_, w)| w.established && (w.active || self.uses_send_queues()));
+        usable.map(|(s, _)| s).collect()
+    }
+
+    /// Uses the subflows of a selection, and also all others that can be used until one of those
+    /// has joined or is released. Data that is outstanding on slow paths, or queued on a subflow
+    /// that is not used, goes to other subflows. Returns the subflows that have to join.
+    fn apply_selection(
+        &mut self,
+        selection: &Selection,
+        monitor: &mut PathMonitor,
+        subflows: &mut [SubflowSender],
+    ) -> Vec<u32> {
+        let usable = self.usable_subflows();
+        let any_usable = selection.wanted.intersects(usable);
+        let used = if any_usable {
+            selection.wanted
+        } else {
+            selection.wanted.or(usable)
+        };
+        let mut joins = Vec::new();
+        for (position, s) in monitor.order().into_iter().enumerate() {
+            let subflow = &mut subflows[s as usize];
+            if used.contains(s) {
+                self.check_all_subflows |= subflow.blocked.contains_any(BlockReasons::NOT_SELECTED);
+                subflow.blocked.remove(BlockReasons::NOT_SELECTED);
+                if subflow.state == State::Closed && self.joined != u64::MAX {
+                    joins.push(s);
+                }
+                continue;
+            }
+            subflow.blocked.insert(BlockReasons::NOT_SELECTED);
+            let reinjects = selection.any_fast && any_usable && selection.slow.contains(s);
+            let outstanding = reinjects
+                .then(|| monitor.take_outstanding(position, subflow, self.una))
+                .flatten();
+            match outstanding {
+                Some(chunks) => self.reinject_from(s, &chunks),
+                // Chunks that are queued on the subflow would wait for it.
+                None if self.queued(s as usize) > 0 => self.reinject_from(s, &[]),
+                None => {}
+            }
+        }
+        if let Some(queues) = &mut self.send_queues {
+            queues.invalidate_keys();
+        }
+        joins
+    }
+
+    /// Queues what subflow `s` has `sent`, and what is queued on it, for other subflows.
+    fn reinject_from(&mut self, s: u32, sent: &[u32]) {
+        if self.uses_send_queues() {
+            self.requeue(s, sent);
+        } else {
+            self.queue_reinjection(s, sent.iter().copied());
+        }
+        self.check_all_subflows = true;
+    }
+}

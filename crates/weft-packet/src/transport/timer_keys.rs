@@ -1,0 +1,32 @@
+//! Keys of timers: the upper half of a key says who handles the timer, the lower half is an index.
+//!
+//! Simultaneous timers of a host fire in the order of their keys, so the numbers are part of the
+//! results.
+
+/// Timers that the host itself handles. TCP has the other numbers below [`FIRST_OTHER`]
+/// ([`TcpTimer`](super::tcp::TcpTimer)).
+#[derive(Clone, Copy)]
+pub enum HostTimer {
+    /// Opens a flow. Index: flow.
+    Start = 0,
+    /// The application stops. Index: flow.
+    Stop = 1,
+    /// A sample of a flow. Index: sampler of this host.
+    Sample = 5,
+    /// A job starts. Index: `job * generators + generator`.
+    StartJob = 6,
+}
+
+/// First number of the timers of transports other than TCP: this number plus the index of the kind
+/// in the list of kinds.
+pub const FIRST_OTHER: u64 = 16;
+
+/// Returns the key of a timer that the host handles.
+pub fn host_timer(timer: HostTimer, index: u32) -> u64 {
+    (timer as u64) << 32 | u64::from(index)
+}
+
+/// Returns the key of a timer of the transport whose kind has this index.
+pub fn other_timer(kind: usize, index: u32) -> u64 {
+    (FIRST_OTHER + kind as u64) << 32 | u64::from(index)
+}
