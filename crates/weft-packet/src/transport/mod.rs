@@ -1,6 +1,8 @@
 //! Transports: what hosts run. A host has what all transports share; each kind of transport is a
 //! module behind the contract.
 
+#[cfg(test)]
+mod constant_rate;
 mod contract;
 mod generators;
 mod host;
