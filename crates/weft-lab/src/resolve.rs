@@ -6,7 +6,7 @@ use std::sync::Arc;
 use weft_cc::AlgorithmFactory;
 use weft_fabric::{Fabric, PortQueues, QueueConfig, TOPOLOGIES};
 use weft_paths::{CONTROLLERS, Controller, Granularity, PathPolicy};
-use weft_run::{Backend, Plan, TransportConfig};
+use weft_run::{Backend, Plan, TcpMode, TransportConfig};
 use weft_spec::{KindSpec, Qdisc, QueueSize, Rate, Size, Spec, SpecError, Time, Traffic, find};
 use weft_traffic::{Flow, FlowGenerator, MAX_FLOWS, PatternContext, TRAFFIC};
 
@@ -203,25 +203,24 @@ fn check_multipath(
 /// If paths are monitored, there must be a second subflow. The receiver must then not have the
 /// fault of the simulator that sends no data on two subflows.
 fn check_policy(spec: &weft_spec::TransportSpec, transport: &TransportConfig) -> Result<(), SpecError> {
-    let hands_over = transport.paths.scatter_bytes().is_some();
-    let others = match transport.paths.path_monitor() {
-        _ if hands_over => "the first, and those that take over",
-        Some(_) => "those of slow paths, and those that take over",
-        None => return Ok(()),
+    let others = match transport.mode() {
+        TcpMode::Scatter(_) => "the first, and those that take over",
+        TcpMode::Monitor(_) => "those of slow paths, and those that take over",
+        TcpMode::Standard => return Ok(()),
     };
     let name = spec.paths.as_ref().map_or("", |paths| &paths.name);
     if transport.subflows == 1 {
         let given = format!("1 beside paths = {name:?}");
         return Err(SpecError::new("subflows", given, format!("at least 2: {others}")));
     }
-    if transport.paths.path_monitor().is_some() && transport.profile.stall_on_held_data {
+    if transport.mode().monitor().is_some() && transport.profile.stall_on_held_data {
         return Err(SpecError::new(
             "tcp.stall_on_held_data",
             format!("true beside paths = {name:?}"),
             "false: what slow paths hold is sent on two subflows",
         ));
     }
-    if hands_over && transport.join_after != Size(0) {
+    if transport.mode().scatter().is_some() && transport.join_after != Size(0) {
         let given = format!("{} beside paths = {name:?}", transport.join_after);
         return Err(SpecError::new(
             "join_after",

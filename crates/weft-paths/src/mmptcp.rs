@@ -47,6 +47,18 @@ fn default_threshold() -> Size {
 impl Mmptcp {
     pub(crate) const ABOUT: &str =
         "the first subflow scatters its packets over all paths; after a number of bytes others take over";
+
+    /// Returns the threshold of duplicate acknowledgements on a subflow whose packets are scattered;
+    /// `None` for `usual`.
+    pub fn dupack_threshold(&self, paths: Paths, subflow: u32, usual: u32) -> Option<u32> {
+        let further = match u32::try_from(paths.count) {
+            Ok(1) => 0,
+            Ok(count) => count,
+            Err(_) => u32::MAX,
+        };
+        let by_default = usual.saturating_add(further);
+        (subflow == 0).then(|| self.dupack_threshold.unwrap_or(by_default).max(1))
+    }
 }
 
 impl PathPolicy for Mmptcp {
@@ -68,20 +80,6 @@ impl PathPolicy for Mmptcp {
         }
         let hash = draw(&[seed, direction.hash_key(), n, MMPTCP_DOMAIN]);
         ((u128::from(hash) * u128::from(paths.count)) >> 64) as u64
-    }
-
-    fn dupack_threshold(&self, paths: Paths, subflow: u32, usual: u32) -> Option<u32> {
-        let further = match u32::try_from(paths.count) {
-            Ok(1) => 0,
-            Ok(count) => count,
-            Err(_) => u32::MAX,
-        };
-        let by_default = usual.saturating_add(further);
-        (subflow == 0).then(|| self.dupack_threshold.unwrap_or(by_default).max(1))
-    }
-
-    fn scatter_bytes(&self) -> Option<Size> {
-        Some(self.threshold)
     }
 }
 

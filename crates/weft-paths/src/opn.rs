@@ -40,7 +40,7 @@ use serde::{Deserialize, Serialize};
 use weft_spec::{SpecError, Time};
 
 use crate::draw::{draw, uniform_below};
-use crate::{Granularity, PathMonitorConfig, PathPolicy, Paths, SubflowDirection};
+use crate::{Granularity, PathPolicy, Paths, SubflowDirection};
 
 /// As many subflows as the loss rate suggests, on paths that answer; what was sent on others is sent again on these.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -91,6 +91,39 @@ fn default_period() -> Time {
 
 impl Opn {
     pub(crate) const ABOUT: &str = "as many subflows as the loss rate suggests, on fast paths; what is outstanding on slow ones goes there, too";
+
+    /// Returns the parameters of path monitoring.
+    pub fn path_monitor(&self) -> PathMonitorConfig {
+        PathMonitorConfig {
+            timeout: self.delta,
+            timeout_rtts: self.delta_rtts,
+            reset_interval: self.epsilon,
+            loss_interval: self.period,
+            per_host: self.state == StateScope::Host,
+        }
+    }
+
+    /// Returns the maximum number of subflows that a connection uses at this loss rate.
+    pub fn max_subflows(&self, loss: f64) -> u32 {
+        SUBFLOWS_BY_LOSS[(loss.clamp(0.0, 1.0) * 100.0).round() as usize]
+    }
+}
+
+/// Parameters of path monitoring, by which a sender finds the fast paths of its subflows. It sends
+/// no new data on slow paths, and reinjects their outstanding data on fast ones.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PathMonitorConfig {
+    /// A path is slow if data has been outstanding on it for this long without an acknowledgement.
+    /// Paths are checked at this interval.
+    pub timeout: Time,
+    /// Minimum of the timeout in smoothed round-trip times.
+    pub timeout_rtts: f64,
+    /// Interval at whose multiples all paths count as fast again.
+    pub reset_interval: Time,
+    /// Interval over which the loss rate for [`Opn::max_subflows`] is measured.
+    pub loss_interval: Time,
+    /// True if all connections of a host share the state of paths.
+    pub per_host: bool,
 }
 
 impl PathPolicy for Opn {
@@ -130,20 +163,6 @@ impl PathPolicy for Opn {
         let hash = draw(&[seed, direction.connection_key(), OPN_DOMAIN]);
         let first = uniform_below((hash >> 32) as u32, paths.count);
         (first + (u64::from(direction.subflow) + n) % paths.count) % paths.count
-    }
-
-    fn path_monitor(&self) -> Option<PathMonitorConfig> {
-        Some(PathMonitorConfig {
-            timeout: self.delta,
-            timeout_rtts: self.delta_rtts,
-            reset_interval: self.epsilon,
-            loss_interval: self.period,
-            per_host: self.state == StateScope::Host,
-        })
-    }
-
-    fn max_subflows(&self, loss: f64) -> u32 {
-        SUBFLOWS_BY_LOSS[(loss.clamp(0.0, 1.0) * 100.0).round() as usize]
     }
 }
 

@@ -1,7 +1,7 @@
 //! The trait of a path policy.
 
 use weft_fabric::{Fabric, NodeId};
-use weft_spec::{Size, SpecError, Time};
+use weft_spec::{SpecError, Time};
 
 /// The paths from one host to another, as a policy sees them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,28 +58,12 @@ pub enum Granularity {
     Packet,
     /// The first packet after a longer pause takes a new path.
     Flowlet(Time),
-    /// The path changes when the path monitor requests it; see [`PathMonitorConfig`].
+    /// The path changes when the transport requests it.
     OnRequest,
 }
 
-/// Parameters of path monitoring, by which a sender finds the fast paths of its subflows. It sends
-/// no new data on slow paths, and reinjects their outstanding data on fast ones.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct PathMonitorConfig {
-    /// A path is slow if data has been outstanding on it for this long without an acknowledgement.
-    /// Paths are checked at this interval.
-    pub timeout: Time,
-    /// Minimum of the timeout in smoothed round-trip times.
-    pub timeout_rtts: f64,
-    /// Interval at whose multiples all paths count as fast again.
-    pub reset_interval: Time,
-    /// Interval over which the loss rate for [`PathPolicy::max_subflows`] is measured.
-    pub loss_interval: Time,
-    /// True if all connections of a host share the state of paths.
-    pub per_host: bool,
-}
-
-/// A policy with its fields set.
+/// A policy with its fields set. It only chooses paths: what else a transport does with a policy of
+/// this name is a mode of the transport.
 pub trait PathPolicy {
     /// Checks that the fields are in range.
     ///
@@ -101,26 +85,5 @@ pub trait PathPolicy {
     fn nth_path(&self, paths: Paths, seed: u64, direction: SubflowDirection, n: u64) -> u64 {
         let _ = n;
         self.path(paths, seed, direction)
-    }
-    /// Returns the threshold of duplicate acknowledgements on a subflow whose packets are
-    /// reordered; `None` for `usual`.
-    fn dupack_threshold(&self, paths: Paths, subflow: u32, usual: u32) -> Option<u32> {
-        let _ = (paths, subflow, usual);
-        None
-    }
-    /// Returns the bytes of the scatter phase, which the first subflow carries before the others
-    /// join; `None` if there is no such phase.
-    fn scatter_bytes(&self) -> Option<Size> {
-        None
-    }
-    /// Returns the parameters of path monitoring; `None` if senders do not monitor paths.
-    fn path_monitor(&self) -> Option<PathMonitorConfig> {
-        None
-    }
-    /// Returns the maximum number of subflows that a connection with path monitoring uses at this
-    /// loss rate.
-    fn max_subflows(&self, loss: f64) -> u32 {
-        let _ = loss;
-        u32::MAX
     }
 }

@@ -3,11 +3,11 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use weft_spec::{Entry, Parsed, Size, SpecError, from_table, to_table};
+use weft_spec::{Entry, Parsed, SpecError, from_table, to_table};
 
 use crate::{
-    ByInterface, Consecutive, Disjoint, Ecmp, Flowlet, Granularity, Mmptcp, Opn, PathMonitorConfig,
-    PathPolicy, Paths, Pinned, Rps, SubflowDirection, Vlb,
+    ByInterface, Consecutive, Disjoint, Ecmp, Flowlet, Granularity, Mmptcp, Opn, PathPolicy, Paths, Pinned,
+    Rps, SubflowDirection, Vlb,
 };
 
 /// Declares [`Policy`] and [`POLICIES`], from one line per policy.
@@ -56,30 +56,6 @@ macro_rules! policies {
             fn nth_path(&self, paths: Paths, seed: u64, direction: SubflowDirection, n: u64) -> u64 {
                 match self {
                     $(Self::$type(policy) => policy.nth_path(paths, seed, direction, n),)+
-                }
-            }
-
-            fn dupack_threshold(&self, paths: Paths, subflow: u32, usual: u32) -> Option<u32> {
-                match self {
-                    $(Self::$type(policy) => policy.dupack_threshold(paths, subflow, usual),)+
-                }
-            }
-
-            fn scatter_bytes(&self) -> Option<Size> {
-                match self {
-                    $(Self::$type(policy) => policy.scatter_bytes(),)+
-                }
-            }
-
-            fn path_monitor(&self) -> Option<PathMonitorConfig> {
-                match self {
-                    $(Self::$type(policy) => policy.path_monitor(),)+
-                }
-            }
-
-            fn max_subflows(&self, loss: f64) -> u32 {
-                match self {
-                    $(Self::$type(policy) => policy.max_subflows(loss),)+
                 }
             }
         }

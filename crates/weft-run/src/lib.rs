@@ -17,6 +17,7 @@ mod plan;
 mod result_writer;
 mod run;
 mod tables;
+mod tcp_mode;
 
 pub use arrow_array::RecordBatch;
 pub use backend::{ActiveRun, Backend, MAX_THREADS, Options, Progress, RunOutput};
@@ -33,4 +34,5 @@ pub use plan::{LinkEvent, Plan, Probe, Scheduler, TransportConfig, detection_tim
 pub use result_writer::ResultWriter;
 pub use run::{RunResult, UnsavedRun};
 pub use tables::{Omissions, TABLES, TableContext, Tables, Unfinished};
+pub use tcp_mode::TcpMode;
 pub use weft_fabric::LinkChange;

@@ -10,6 +10,8 @@ use weft_paths::{Controller, Policy};
 use weft_spec::{Profile, Size, Spec, Time};
 use weft_traffic::{Flow, FlowGenerator};
 
+use crate::tcp_mode::TcpMode;
+
 /// A run, checked and ready for a backend.
 pub struct Plan {
     /// The spec with every default filled in.
@@ -65,6 +67,11 @@ pub struct TransportConfig {
 }
 
 impl TransportConfig {
+    /// Returns the mode of TCP that comes with the path policy.
+    pub fn mode(&self) -> TcpMode<'_> {
+        TcpMode::from_policy(&self.paths)
+    }
+
     /// Returns true if chunks are assigned to subflows before their windows have room.
     pub fn uses_send_queues(&self) -> bool {
         self.scheduler == Scheduler::Linux && self.subflows > 1

@@ -9,7 +9,7 @@ use weft_fabric::{Fabric, PortQueues, QueueConfig, SAMPLES, TOPOLOGIES};
 use weft_packet::{
     Jitter, LinkChange, LinkEvent, NicConfig, Offload, Probe, Scheduler, SimulationConfig, TransportConfig,
 };
-use weft_paths::{Controller, FirstFit, POLICIES, PathPolicy, Policy};
+use weft_paths::{Controller, FirstFit, POLICIES, Policy};
 use weft_spec::{Profile, QueueSize, Rate, Recovery, RoundEnd, Size, Time, find};
 use weft_traffic::Flow;
 
@@ -190,7 +190,7 @@ fn any_transport(
         .prop_map(|(name, subflows, paths, scheduler, mut profile)| {
             let paths = Policy::by_name(paths).unwrap();
             // As specs are checked.
-            profile.stall_on_held_data &= paths.path_monitor().is_none();
+            profile.stall_on_held_data &= !matches!(paths, Policy::Opn(_));
             TransportConfig {
                 paths,
                 scheduler,
@@ -431,7 +431,7 @@ proptest! {
     ) {
         // Linux's scheduler has a suppressed subflow carry all while the path of the active one is slow.
         let may_leave_one_suppressed =
-            transport.paths.path_monitor().is_some() && transport.scheduler == Scheduler::Linux;
+            transport.mode().monitor().is_some() && transport.scheduler == Scheduler::Linux;
         let transports = vec![transport];
         let fabric = network.build();
         let hosts = fabric.hosts.len() as u32;

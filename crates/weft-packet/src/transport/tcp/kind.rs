@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use weft_cc::{Algorithm, Window};
-use weft_paths::PathPolicy;
 use weft_run::{FlowRecord, SubflowRecord, TransportConfig};
 use weft_spec::Time;
 
@@ -72,8 +71,8 @@ impl TransportKind for Tcp {
             0
         };
         let monitor = transport
-            .paths
-            .path_monitor()
+            .mode()
+            .monitor()
             .map_or(0, |_| path_monitor::bytes(transport.subflows));
         let subflows = transport.subflows as usize * subflow;
         (size_of::<Algorithm>() + CONNECTION_BYTES + subflows + queues + monitor) as u64

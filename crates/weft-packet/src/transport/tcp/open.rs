@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use weft_cc::{CongestionControl, Window};
-use weft_paths::{PathPolicy, SubflowDirection, draw};
+use weft_paths::{Opn, SubflowDirection, draw};
 use weft_spec::Profile;
 
 use crate::packet::{ACK, PROTECTED, Packet, SYN};
@@ -119,7 +119,10 @@ impl TcpEndpoint {
             }
         }
         self.slots.senders.insert(flow, index);
-        let (paced, monitor) = (spec.rate.is_some(), transport.paths.path_monitor());
+        let (paced, monitor) = (
+            spec.rate.is_some(),
+            transport.mode().monitor().map(Opn::path_monitor),
+        );
         let connection = &mut self.connections[index as usize];
         connection.traced = cx.attach_probes(flow, &connection.windows);
         if let Some(monitor) = monitor {

@@ -71,9 +71,10 @@ impl TcpEndpoint {
             .as_ref()
             .is_some_and(|monitor| monitor.is_due(cx.now));
         let transport = &self.shared.transports[connection.transport as usize];
-        let Some(config) = transport.paths.path_monitor().filter(|_| due) else {
+        let Some(monitor) = transport.mode().monitor().filter(|_| due) else {
             return;
         };
+        let config = monitor.path_monitor();
         self.select_subflows(index, &config, cx);
         let first = self.connections[index as usize].first_subflow;
         self.transmit_pending(index, first, cx);
@@ -97,7 +98,11 @@ impl TcpEndpoint {
             connection.cancel_reinjections(arrived);
         }
         monitor.classify(subflows, config, &transport.profile, stats, number, cx.now);
-        let selection = monitor.select(|loss| transport.paths.max_subflows(loss), stats, number);
+        let max = |loss| {
+            let policy = transport.mode().monitor();
+            policy.map_or(u32::MAX, |policy| policy.max_subflows(loss))
+        };
+        let selection = monitor.select(max, stats, number);
         let joins = connection.apply_selection(&selection, &mut monitor, subflows);
         connection.path_monitor = Some(monitor);
         for s in joins {

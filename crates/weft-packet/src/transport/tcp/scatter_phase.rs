@@ -2,7 +2,7 @@
 //! until other subflows replace it.
 
 use weft_cc::CongestionControl;
-use weft_paths::{PathPolicy, Paths, SubflowDirection};
+use weft_paths::{Paths, SubflowDirection};
 use weft_spec::Size;
 
 use weft_run::TransportConfig;
@@ -14,7 +14,10 @@ use super::subflow::{BlockReasons, State, SubflowSender};
 
 /// Returns the bytes that have to be acknowledged before the additional subflows join.
 pub fn join_after(transport: &TransportConfig) -> Size {
-    transport.paths.scatter_bytes().unwrap_or(transport.join_after)
+    transport
+        .mode()
+        .scatter()
+        .map_or(transport.join_after, |scatter| scatter.threshold)
 }
 
 /// Raises the duplicate threshold of a subflow whose packets overtake each other by policy, so that
@@ -26,7 +29,10 @@ pub fn raise_dupack_threshold(
     direction: SubflowDirection,
 ) {
     let usual = transport.profile.dupack_threshold;
-    if let Some(duplicates) = transport.paths.dupack_threshold(paths, direction.subflow, usual) {
+    let scatter = transport.mode().scatter();
+    if let Some(duplicates) =
+        scatter.and_then(|scatter| scatter.dupack_threshold(paths, direction.subflow, usual))
+    {
         subflow.dupack_threshold = duplicates;
         subflow.rack = Rack::for_scattered();
     }
@@ -38,7 +44,7 @@ impl TcpEndpoint {
     pub(super) fn end_scatter_phase(&mut self, index: u32, now: u64) {
         let connection = &mut self.connections[index as usize];
         let transport = &self.shared.transports[connection.transport as usize];
-        if transport.paths.scatter_bytes().is_none() {
+        if transport.mode().scatter().is_none() {
             return;
         }
         let subflow = &mut self.subflows[connection.first_subflow as usize];
