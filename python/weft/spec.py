@@ -219,7 +219,7 @@ class BpfDcmCc(Model):
     """
     per_ack: Annotated[int, Field(ge=0, le=1)] = 1
     """
-    1 computes a of equation (1) at every acknowledgement, 0 once a round
+    1 computes a of equation (1) at every acknowledgement, 0 once per round
     """
 
 
@@ -273,7 +273,7 @@ class BpfLiaCc(Model):
     """
     per_ack: Annotated[int, Field(ge=0, le=1)] = 0
     """
-    1 computes alpha at every acknowledgement, 0 once a round
+    1 computes alpha at every acknowledgement, 0 once per round
     """
 
 
@@ -310,7 +310,7 @@ class BpfWarpCc(Model):
 
 class BpfXmpCc(Model):
     """
-    XMP: constant cuts, rate-balanced growth once a round (AMP's paper, section 2.2)
+    XMP: constant cuts, rate-balanced growth once per round (AMP's paper, section 2.2)
     """
 
     model_config = ConfigDict(
@@ -327,7 +327,7 @@ class BpfXmpCc(Model):
     """
     name: Literal["bpf:xmp"] = "bpf:xmp"
     """
-    XMP: constant cuts, rate-balanced growth once a round (AMP's paper, section 2.2)
+    XMP: constant cuts, rate-balanced growth once per round (AMP's paper, section 2.2)
     """
 
 
@@ -342,7 +342,7 @@ class ByInterfacePaths(Model):
     )
     name: Literal["by-interface"] = "by-interface"
     """
-    subflow s takes path s, as if every path had an interface of its own
+    path s for subflow s, as if every path had an interface of its own
     """
 
 
@@ -361,7 +361,7 @@ class Cable(Model):
     """
     b: str
     """
-    Name of another.
+    Name of the other node.
     """
     delay: Annotated[
         str | None,
@@ -371,7 +371,7 @@ class Cable(Model):
         ),
     ] = None
     """
-    Its propagation delay where it differs.
+    Propagation delay of its links, if it differs.
     """
     rate: Annotated[
         str | None,
@@ -381,13 +381,13 @@ class Cable(Model):
         ),
     ] = None
     """
-    Its rate where it differs.
+    Rate of its links, if it differs.
     """
 
 
 class ConsecutivePaths(Model):
     """
-    The first subflow's path is drawn, the others follow in turn.
+    A path drawn for the first subflow; the other subflows take the paths with the next numbers.
     """
 
     model_config = ConfigDict(
@@ -396,13 +396,13 @@ class ConsecutivePaths(Model):
     )
     name: Literal["consecutive"] = "consecutive"
     """
-    the first subflow's path is drawn, further subflows take the next ones; the same number in both directions
+    a path drawn for the first subflow, the next paths for additional subflows; one number for both directions
     """
 
 
 class ConstantSize(Model):
     """
-    Always the same size.
+    One size for all flows.
     """
 
     model_config = ConfigDict(
@@ -421,7 +421,7 @@ class ConstantSize(Model):
         ),
     ]
     """
-    The size.
+    Size of every flow.
     """
 
 
@@ -491,7 +491,7 @@ class DcmCc(Model):
     """
     per_ack: Annotated[int, Field(ge=0, le=1)] = 1
     """
-    1 computes a of equation (1) at every acknowledgement, 0 once a round
+    1 computes a of equation (1) at every acknowledgement, 0 once per round
     """
 
 
@@ -558,7 +558,8 @@ class Point(RootModel[list[float]]):
 
 class EmpiricalSize(Model):
     """
-    A cumulative distribution of sizes, linear between its points: a workload or file `cdf`, or `points`.
+    Cumulative distribution of sizes, linear between its points: the workload or file `cdf`, or
+    `points`.
     """
 
     model_config = ConfigDict(
@@ -567,9 +568,10 @@ class EmpiricalSize(Model):
     )
     cdf: str | None = None
     """
-    A workload, "data-mining" or "web-search", or the path of a file, relative to the spec's folder. The
-    file has one point per line, a size and a cumulative probability (as a fraction or in percent), and a
-    comment "# size in bytes" or "# size in packets of 1460 bytes".
+    Name of a workload, "data-mining" or "web-search", or path of a file, relative to the spec's
+    folder. Each line of the file is a point: a size and a cumulative probability, as a fraction
+    or in percent. A comment states the unit: "# size in bytes" or "# size in packets of 1460
+    bytes".
     """
     kind: Literal["empirical"] = "empirical"
     """
@@ -588,14 +590,14 @@ class EmpiricalSize(Model):
         ),
     ] = None
     """
-    The unit of the file's sizes, if the file does not say it: "1B", or "1460B" for packets.
+    Unit of the file's sizes, if the file does not state it: "1B", or "1460B" for packets.
     """
 
 
 class Event(Model):
     """
-    A change of links: they go down, come back, or get another rate or delay. Links are chosen by name, by
-    node or by layer; a fraction of the chosen links may be drawn at random.
+    A change of links: they go down, come up, or get another rate or delay. Links are selected by
+    name, by node or by layer; a fraction of the selected links may be drawn at random.
     """
 
     model_config = ConfigDict(
@@ -610,11 +612,12 @@ class Event(Model):
         ),
     ]
     """
-    Time of the change. It takes effect before anything else at that time. A packet whose last bit leaves then has left.
+    Time of the change, which takes effect before all other events at that time. A packet whose
+    last bit leaves at that time has already left.
     """
     bidirectional: bool = True
     """
-    Whether the change also applies to the links in the other direction.
+    Whether the links in the other direction change as well.
     """
     delay: Annotated[
         str | None,
@@ -624,7 +627,7 @@ class Event(Model):
         ),
     ] = None
     """
-    The new propagation delay. Packets on the wire arrive at most this long after the change.
+    New propagation delay. Packets on the wire arrive at most this long after the change.
     """
     detection_delay: Annotated[
         str,
@@ -634,25 +637,25 @@ class Event(Model):
         ),
     ] = "0s"
     """
-    Time until routing knows that links went down or came back. From then on flows get paths that avoid
-    dead links; until then packets are sent to dead links and lost.
+    Time until routing detects that links went down or came up. From then on, flows get paths
+    without down links; until then, packets are sent to down links and lost.
     """
     fraction: Annotated[float, Field(ge=0.0, le=1.0)] = 1.0
     """
-    The part of the chosen links to draw, above 0 and at most 1. With the same seed, every event of a run
-    draws the same links; a smaller fraction draws a subset of a larger one.
+    Fraction of the selected links that change, above 0 and at most 1. With the same seed, every
+    event of a run draws the same links; a smaller fraction draws a subset of a larger one.
     """
     layer: str | None = None
     """
-    All links of a layer, such as "agg-core".
+    Name of a layer, such as "agg-core", for all its links.
     """
     links: list[str] | None = None
     """
-    Links by their ends, such as "tor0.1->agg0.0".
+    Links by the names of their ends, such as "tor0.1->agg0.0".
     """
     nodes: list[str] | None = None
     """
-    All links from and to these nodes.
+    Nodes, for all links from and to them.
     """
     rate: Annotated[
         str | None,
@@ -662,18 +665,18 @@ class Event(Model):
         ),
     ] = None
     """
-    The new rate, from the next packet on.
+    New rate, from the next packet on.
     """
     state: Literal["down", "up"] | None = None
     """
-    "down": packets that are queued or being sent are lost, packets on the wire arrive, and packets that
-    come later are lost. "up": the link works again.
+    "down": queued packets and packets in transmission are lost, packets on the wire arrive, and
+    later packets are lost. "up": the link works again.
     """
 
 
 class ExponentialSize(Model):
     """
-    Exponential; draws above 1 TB count as 1 TB.
+    Exponential distribution; draws above 1 TB count as 1 TB.
     """
 
     model_config = ConfigDict(
@@ -692,7 +695,7 @@ class ExponentialSize(Model):
         ),
     ]
     """
-    The mean.
+    Mean size.
     """
 
 
@@ -723,7 +726,7 @@ class FatTreeTopology(Model):
         ),
     ] = None
     """
-    Rate of the hosts' links where it differs.
+    Rate of the hosts' links, if it differs.
     """
     k: Annotated[int, Field(ge=2, le=254, multiple_of=2)]
     """
@@ -735,7 +738,7 @@ class FatTreeTopology(Model):
     """
     oversubscription: Annotated[int, Field(ge=1, le=64)] = 1
     """
-    Hosts of a ToR per uplink: 1 gives full bisection bandwidth, 4 has four times the hosts.
+    Hosts per uplink of a ToR: 1 gives full bisection bandwidth, 4 has four times the hosts.
     """
     rate: Annotated[
         str,
@@ -751,8 +754,8 @@ class FatTreeTopology(Model):
 
 class FirstFitController(Model):
     """
-    Large flows go to the first path with room, by the rates that the topology has: a controller is not told
-    when an event changes a rate.
+    Large flows go to the first path with room. The controller uses the rates of the topology,
+    because it does not observe rates that events change.
     """
 
     model_config = ConfigDict(
@@ -767,22 +770,22 @@ class FirstFitController(Model):
         ),
     ]
     """
-    Time between two placements, at least 1 us; 5 s in Hedera.
+    Time between two assignments of paths, at least 1us; Hedera has 5 s.
     """
     kind: Literal["first-fit"] = "first-fit"
     """
-    Hedera's: large flows, found at intervals, go to the first path with room for what they could send
+    Hedera's global first fit: large flows, found at intervals, go to the first path with room for their demand
     """
     threshold: Annotated[float, Field(ge=0.0, le=1.0)] = 0.1
     """
-    A subflow is large if its acknowledged rate, averaged over the interval, is above this part of its
-    host's link rate.
+    Fraction of its host's link rate above which a subflow is large. Its rate is the
+    acknowledged rate, averaged over the interval.
     """
 
 
 class FlowProbe(Model):
     """
-    Windows of flows.
+    Windows of the subflows of flows.
     """
 
     model_config = ConfigDict(
@@ -791,9 +794,9 @@ class FlowProbe(Model):
     )
     flows: list[int] | str | None = None
     """
-    Which of these flows, by index from 0; by default all. The order in a closed loop is the first flow of
-    each loop, then the second of each, and so on; in jobs, a job's requests, then its blocks. To choose
-    among flows of loops or jobs, `traffic` must name their entry.
+    Indices of flows in their traffic entry, from 0; by default all flows. A closed loop numbers
+    the first flows of all loops, then the second flows, and so on. A job numbers its requests,
+    then its blocks. To select flows of loops or jobs, set `traffic` to the name of their entry.
     """
     interval: Annotated[
         str | None,
@@ -811,13 +814,13 @@ class FlowProbe(Model):
     """
     traffic: str | None = None
     """
-    Name of a traffic entry; by default flows of all entries.
+    Name of a traffic entry; by default all entries.
     """
 
 
 class FlowletPaths(Model):
     """
-    A path drawn for every burst of packets.
+    A path drawn for every flowlet, that is, every burst of packets.
     """
 
     model_config = ConfigDict(
@@ -832,11 +835,11 @@ class FlowletPaths(Model):
         ),
     ] = "500us"
     """
-    The pause after which a packet begins a new flowlet: the paper's timeout, 500 us in its section 5.
+    Gap after which a packet begins a new flowlet: the paper's timeout, 500 us in its section 5.
     """
     name: Literal["flowlet"] = "flowlet"
     """
-    a path drawn for every burst of a subflow's packets, after a gap
+    a path drawn for every flowlet, a burst of a subflow's packets after a gap
     """
 
 
@@ -857,7 +860,7 @@ class FullyCoupledCc(Model):
 
 class GraphTopology(Model):
     """
-    Nodes by name, and cables between them.
+    Named nodes, and cables between them.
     """
 
     model_config = ConfigDict(
@@ -872,18 +875,18 @@ class GraphTopology(Model):
         ),
     ]
     """
-    Propagation delay of links that have none of their own.
+    Propagation delay of links without one of their own.
     """
     file: str | None = None
     """
-    A file that replaces `switches` and `links`, relative to the spec's folder. If its name ends in `.topo`, it is htsim's format with
-    tiers of switches; otherwise it is GraphML with nodes and edges. GraphML edges may have data `rate`
-    and `delay`. Hosts are the nodes that `hosts` names, or else those whose data `type` is "host", or, if
-    there are none, those with a single edge.
+    Path of a file that replaces `switches` and `links`, relative to the spec's folder. If its
+    name ends in `.topo`, the format is htsim's with tiers of switches; otherwise it is GraphML.
+    GraphML edges may have data `rate` and `delay`. Hosts are the nodes in `hosts`, or otherwise
+    those whose data `type` is "host", or otherwise those with a single edge.
     """
     hosts: list[str] | None = None
     """
-    Nodes that hold endpoints, in their order.
+    Names of the hosts, in order.
     """
     kind: Literal["graph"] = "graph"
     """
@@ -891,7 +894,7 @@ class GraphTopology(Model):
     """
     links: list[Cable] | None = None
     """
-    Cables, each with one link in each direction. Several may connect the same two nodes.
+    Cables, each with one link in each direction. Several cables may connect two nodes.
     """
     rate: Annotated[
         str,
@@ -901,17 +904,17 @@ class GraphTopology(Model):
         ),
     ]
     """
-    Rate of links that have none of their own.
+    Rate of links without a rate of their own.
     """
     switches: list[str] | None = None
     """
-    Nodes that forward.
+    Names of the switches.
     """
 
 
 class HostQueues(Model):
     """
-    The queues of the hosts' own ports. Fields that are left out are as in the switches.
+    The queues of the hosts' own ports. A missing field has the value of `queues`.
     """
 
     model_config = ConfigDict(
@@ -926,8 +929,8 @@ class HostQueues(Model):
         ),
     ] = None
     """
-    Capacity of the queue, without the packet being sent. A packet that finds this many packets waiting,
-    or would exceed this many bytes, is dropped.
+    Capacity of the queue, not counting the packet in transmission. A packet is dropped if it
+    finds this many packets waiting, or if it would exceed this many bytes.
     """
     mark: Annotated[
         str | None,
@@ -937,8 +940,8 @@ class HostQueues(Model):
         ),
     ] = None
     """
-    Marking threshold K: an ECN-capable packet that finds at least this much waiting is marked. "off"
-    marks nothing.
+    Marking threshold K: an ECN-capable packet is marked if it finds at least this much waiting.
+    "off" marks no packet.
     """
 
 
@@ -953,7 +956,7 @@ class LatencyProbe(Model):
     )
     flows: list[int] | str | None = None
     """
-    Which of these flows, by index from 0; by default all. Numbered as for the probe `flow`.
+    Indices of flows, as in the probe `flow`; by default all flows.
     """
     kind: Literal["latency"] = "latency"
     """
@@ -961,13 +964,14 @@ class LatencyProbe(Model):
     """
     traffic: str | None = None
     """
-    Name of a traffic entry; by default flows of all entries.
+    Name of a traffic entry; by default all entries.
     """
 
 
 class Layer(Model):
     """
-    The links of one layer in one direction. Fields that are left out are as without the entry.
+    Settings of the links of one layer in one direction. A missing field has the value of the
+    topology or of `queues`.
     """
 
     model_config = ConfigDict(
@@ -982,7 +986,7 @@ class Layer(Model):
         ),
     ] = None
     """
-    Capacity of the queues at the heads of the links, as in `queues`.
+    Capacity of the queues that feed the links, as in `queues`.
     """
     mark: Annotated[
         str | None,
@@ -1027,7 +1031,7 @@ class LeafSpineTopology(Model):
     """
     hosts_per_leaf: Annotated[int, Field(ge=1, le=4096)]
     """
-    Hosts of each leaf.
+    Hosts per leaf.
     """
     kind: Literal["leaf-spine"] = "leaf-spine"
     """
@@ -1035,7 +1039,7 @@ class LeafSpineTopology(Model):
     """
     leaves: Annotated[int, Field(ge=1, le=4096)]
     """
-    Leaves.
+    Number of leaves.
     """
     links: Annotated[int, Field(ge=1, le=16)] = 1
     """
@@ -1049,8 +1053,8 @@ class LeafSpineTopology(Model):
         ),
     ]
     """
-    Rate of the hosts' links. The oversubscription of a leaf is `hosts_per_leaf` * `rate` to `spines` *
-    `links` * `spine_rate`.
+    Rate of the hosts' links. The oversubscription of a leaf is `hosts_per_leaf` * `rate`
+    divided by `spines` * `links` * `spine_rate`.
     """
     spine_rate: Annotated[
         str | None,
@@ -1060,11 +1064,11 @@ class LeafSpineTopology(Model):
         ),
     ] = None
     """
-    Rate of the links between leaves and spines where it differs.
+    Rate of the links between leaves and spines, if it differs.
     """
     spines: Annotated[int, Field(ge=1, le=4096)]
     """
-    Spines.
+    Number of spines.
     """
 
 
@@ -1121,13 +1125,13 @@ class LiaCc(Model):
     """
     per_ack: Annotated[int, Field(ge=0, le=1)] = 0
     """
-    1 computes alpha at every acknowledgement, 0 once a round
+    1 computes alpha at every acknowledgement, 0 once per round
     """
 
 
 class ManyToOneTopology(Model):
     """
-    Hosts h0 to h(n-1) send, host r0 (the last) receives, switch s0 connects them.
+    Hosts h0 to h(n-1) send to host r0, the last host, through switch s0.
     """
 
     model_config = ConfigDict(
@@ -1166,7 +1170,7 @@ class ManyToOneTopology(Model):
         ),
     ] = None
     """
-    Rate of the senders' links where it differs.
+    Rate of the senders' links, if it differs.
     """
     senders: Annotated[int, Field(ge=1, le=65535)]
     """
@@ -1176,9 +1180,9 @@ class ManyToOneTopology(Model):
 
 class Measure(Model):
     """
-    The part of a run in which links, queues and goodput are measured, so that slow start can be left out.
-    Events at `start` are included, events at `stop` are not. The times, windows and counters of flows are those
-    of the whole run.
+    The measurement window: the part of a run in which links, queues and goodput are measured, for
+    example without slow start. Events at `start` are included, events at `stop` are not. Times,
+    windows and counters of flows always cover the whole run.
     """
 
     model_config = ConfigDict(
@@ -1193,7 +1197,7 @@ class Measure(Model):
         ),
     ] = "0s"
     """
-    When it begins.
+    Start of the window.
     """
     stop: Annotated[
         str | None,
@@ -1203,13 +1207,13 @@ class Measure(Model):
         ),
     ] = None
     """
-    When it ends, at most `duration`, which is the default.
+    End of the window, at most `duration`, which is the default.
     """
 
 
 class MmptcpPaths(Model):
     """
-    One subflow that scatters its packets first, several subflows later.
+    One subflow that scatters its packets over all paths, and several subflows after it.
     """
 
     model_config = ConfigDict(
@@ -1218,16 +1222,16 @@ class MmptcpPaths(Model):
     )
     dupack_threshold: Annotated[int | None, Field(ge=1)] = None
     """
-    Duplicate acknowledgements that indicate a loss among scattered packets; by default the profile's
-    threshold plus the number of paths, if there are several.
+    Number of duplicate acknowledgements that indicate a loss among scattered packets. The
+    default is the profile's threshold, plus the number of paths if there are several.
     """
     name: Literal["mmptcp"] = "mmptcp"
     """
-    the first subflow scatters its packets over all paths; after a number of bytes others take over
+    scatters the first subflow's packets over all paths; after a number of bytes, other subflows take over
     """
     scatter_acks: bool = False
     """
-    Whether acknowledgements are scattered over all paths, too; by default they keep to one path.
+    Whether acknowledgements are scattered over all paths as well; otherwise they keep one path.
     """
     threshold: Annotated[
         str,
@@ -1237,7 +1241,8 @@ class MmptcpPaths(Model):
         ),
     ] = "100KB"
     """
-    Bytes after which the further subflows join: 100 kB in the paper's section IV.
+    Acknowledged bytes after which the additional subflows join: 100 kB in the paper's section
+    IV.
     """
 
 
@@ -1262,11 +1267,11 @@ class MultiHomedFatTreeTopology(Model):
     """
     homes: Annotated[int, Field(ge=1)] = 2
     """
-    Links of a host, each to a different ToR of its pod; must divide k/2.
+    Links per host, each to a different ToR of its pod; must divide k/2.
     """
     k: Annotated[int, Field(ge=2, le=254, multiple_of=2)]
     """
-    Ports of every switch, even: k pods, k^3/4 hosts over `homes`.
+    Ports of every switch, even: k pods, and k^3/4 hosts divided by `homes`.
     """
     kind: Literal["multi-homed-fat-tree"] = "multi-homed-fat-tree"
     """
@@ -1301,7 +1306,7 @@ class OliaCc(Model):
 
 class PacketsProbe(Model):
     """
-    Packets of links.
+    Packets that cross links.
     """
 
     model_config = ConfigDict(
@@ -1310,8 +1315,8 @@ class PacketsProbe(Model):
     )
     at: Annotated[list[str], Field(examples=[["r0"], ["s0->r0"]], min_length=1)]
     """
-    Hosts or switches, for all links from and to them; links by the names of their ends, "FROM->TO"; or all links of a layer,
-    such as "tor-agg".
+    Links whose packets are recorded: hosts or switches for all their links, the names of the
+    ends of a link, "FROM->TO", or a layer, such as "tor-agg".
     """
     kind: Literal["packets"] = "packets"
     """
@@ -1321,8 +1326,8 @@ class PacketsProbe(Model):
 
 class ParetoSize(Model):
     """
-    Pareto: P(X > x) = (L / x)^shape from L on, truncated at an upper bound if there is one. L follows from
-    the mean. Draws above 1 TB count as 1 TB.
+    Pareto distribution: P(X > x) = (L / x)^shape from L on, truncated at an upper bound if there is
+    one. L follows from the mean. Draws above 1 TB count as 1 TB.
     """
 
     model_config = ConfigDict(
@@ -1341,7 +1346,7 @@ class ParetoSize(Model):
         ),
     ] = None
     """
-    The upper bound; by default none.
+    Upper bound; by default none.
     """
     mean: Annotated[
         str,
@@ -1351,17 +1356,18 @@ class ParetoSize(Model):
         ),
     ]
     """
-    The mean, with the upper bound taken into account.
+    Mean size, with the upper bound taken into account.
     """
     shape: Annotated[float, Field(ge=0.01, le=100.0)]
     """
-    The exponent of the tail; must be above 1 without an upper bound, or the mean would be infinite.
+    Exponent of the tail. Without an upper bound it must be above 1, or the mean would be
+    infinite.
     """
 
 
 class PinnedPaths(Model):
     """
-    Every subflow takes the path of this number, in both directions.
+    All subflows take the path with one number, in both directions.
     """
 
     model_config = ConfigDict(
@@ -1370,17 +1376,17 @@ class PinnedPaths(Model):
     )
     name: Literal["pinned"] = "pinned"
     """
-    the path of a given number, for paths laid out by hand
+    the path with a given number, for every subflow
     """
     path: Annotated[int, Field(ge=0)] = 0
     """
-    The path's number, from 0; the first path follows the last.
+    Number of the path, from 0; the first path follows the last.
     """
 
 
 class QueueProbe(Model):
     """
-    Queues at the heads of links.
+    Lengths of queues.
     """
 
     model_config = ConfigDict(
@@ -1389,7 +1395,8 @@ class QueueProbe(Model):
     )
     at: Annotated[list[str], Field(examples=[["s0->r0"], ["tor-agg"]], min_length=1)]
     """
-    Links by the names of their ends, "FROM->TO", or all links of a layer, such as "tor-agg".
+    Links whose queues are recorded: the names of their ends, "FROM->TO", or a layer, such as
+    "tor-agg", for all its links.
     """
     interval: Annotated[
         str | None,
@@ -1399,7 +1406,7 @@ class QueueProbe(Model):
         ),
     ] = None
     """
-    Sampling interval of the trace; by default only the distribution is kept.
+    Sampling interval of the trace; by default only the distribution is recorded.
     """
     kind: Literal["queue"] = "queue"
     """
@@ -1409,7 +1416,7 @@ class QueueProbe(Model):
 
 class Queues(Model):
     """
-    The FIFO queues at the heads of links.
+    The FIFO queues that feed the links.
     """
 
     model_config = ConfigDict(
@@ -1418,7 +1425,7 @@ class Queues(Model):
     )
     host: HostQueues | None = None
     """
-    Queues of the hosts' own ports, where they differ.
+    Queues of the hosts' own ports, if they differ.
     """
     limit: Annotated[
         str,
@@ -1428,8 +1435,8 @@ class Queues(Model):
         ),
     ]
     """
-    Capacity of the queue, without the packet being sent. A packet that finds this many packets waiting,
-    or would exceed this many bytes, is dropped.
+    Capacity of the queue, not counting the packet in transmission. A packet is dropped if it
+    finds this many packets waiting, or if it would exceed this many bytes.
     """
     mark: Annotated[
         str,
@@ -1439,8 +1446,8 @@ class Queues(Model):
         ),
     ] = "off"
     """
-    Marking threshold K: an ECN-capable packet that finds at least this much waiting is marked. "off"
-    marks nothing.
+    Marking threshold K: an ECN-capable packet is marked if it finds at least this much waiting.
+    "off" marks no packet.
     """
 
 
@@ -1476,7 +1483,7 @@ class RpsPaths(Model):
 
 class SizeClass(Model):
     """
-    Flows below a size.
+    A class of flows below a size.
     """
 
     model_config = ConfigDict(
@@ -1491,7 +1498,7 @@ class SizeClass(Model):
         ),
     ]
     """
-    Flows of fewer bytes belong to this class, except those of an earlier class.
+    Threshold: flows of fewer bytes belong to this class, except those of an earlier class.
     """
     name: str
     """
@@ -1499,14 +1506,15 @@ class SizeClass(Model):
     """
     transport: str
     """
-    Name of their transport.
+    Name of the transport of these flows.
     """
 
 
 class Staggered(Model):
     """
-    Staggered probabilities (Al-Fares et al., "Hedera", NSDI 2010, section 5.2): a flow goes to a host of the same ToR with
-    probability `tor`, to one of the same pod at another ToR with `pod`, and elsewhere with the rest.
+    Staggered probabilities by distance (Al-Fares et al., "Hedera", NSDI 2010, section 5.2). A flow
+    goes to a host of the same ToR with probability `tor`, to a host of the same pod at another ToR
+    with probability `pod`, and otherwise to a host elsewhere.
     """
 
     model_config = ConfigDict(
@@ -1525,9 +1533,10 @@ class Staggered(Model):
 
 class Stop(Model):
     """
-    Ends the experiment once a number of flows of a class have all their data acknowledged: at the first whole
-    millisecond of simulated time at or after the last of them, or at a multiple of a shorter interval if
-    `duration` is below a second.
+    A condition that ends the experiment: a number of flows of a class have all their data
+    acknowledged. The run ends at the first whole millisecond of simulated time at or after the last
+    of these acknowledgements. If `duration` is below a second, the interval is shorter than a
+    millisecond.
     """
 
     model_config = ConfigDict(
@@ -1536,17 +1545,17 @@ class Stop(Model):
     )
     class_: Annotated[str, Field(alias="class")]
     """
-    Name of a class, or of a traffic entry for its flows outside its classes.
+    Name of a class, or of a traffic entry for those of its flows that are in no class.
     """
     flows: Annotated[int, Field(ge=1, le=9223372036854775807)]
     """
-    Number of its flows.
+    Number of flows.
     """
 
 
 class StrideTraffic(Model):
     """
-    A flow from every host to the host a fixed number of places further on.
+    Flows from every host to the host whose index is larger by a constant.
     """
 
     model_config = ConfigDict(
@@ -1565,15 +1574,15 @@ class StrideTraffic(Model):
         ),
     ] = "0s"
     """
-    Each flow opens later than `start` by a random time up to this.
+    Maximum random delay of each flow after `start`.
     """
     kind: Literal["stride"] = "stride"
     """
-    a flow from every host to the host a fixed number of places further on
+    a flow from every host to the host whose index is larger by a constant
     """
     name: str | None = None
     """
-    Name in tables; by default the kind, with the entry's index where the kind occurs more than once.
+    Name in tables; by default the kind, with the entry's index if several entries have this kind.
     """
     size: Annotated[
         str | None,
@@ -1583,7 +1592,7 @@ class StrideTraffic(Model):
         ),
     ] = None
     """
-    Application bytes of each flow; by default it sends until the end.
+    Application bytes of each flow; by default a flow sends until the end of the experiment.
     """
     start: Annotated[
         str,
@@ -1593,11 +1602,11 @@ class StrideTraffic(Model):
         ),
     ] = "0s"
     """
-    When the flows open.
+    Time at which the flows open.
     """
     stride: Annotated[int, Field(ge=1)]
     """
-    Number of places; the first host follows the last.
+    Difference of the indices; the first host follows the last.
     """
     transport: str
     """
@@ -1607,7 +1616,7 @@ class StrideTraffic(Model):
 
 class Sweep(Model):
     """
-    What `weft sweep` varies, unless its command says otherwise.
+    Fields and seeds that `weft sweep` varies, unless options of the command replace them.
     """
 
     model_config = ConfigDict(
@@ -1616,18 +1625,19 @@ class Sweep(Model):
     )
     over: list[str] | None = None
     """
-    Fields and their values, as `--over` takes them: "transports.amp.cc=amp,xmp,dcm", "traffic[0].flows=10:40:10". Several make
-    all combinations, of which the last varies fastest.
+    Fields and their values, in the form of the option `--over`:
+    "transports.amp.cc=amp,xmp,dcm", "traffic[0].flows=10:40:10". Several fields make all
+    combinations, and the last field varies fastest.
     """
     seeds: Annotated[int, Field(ge=1, le=1000)] = 1
     """
-    Runs of every combination, with seeds from the spec's own on.
+    Number of runs per combination, with consecutive seeds from the spec's seed.
     """
 
 
 class TwoBottlenecksTopology(Model):
     """
-    Hosts S1, S2, S3, D1, D2, D3; switches upper-in, upper-out, lower-in, lower-out.
+    Hosts S1, S2, S3, D1, D2 and D3; switches upper-in, upper-out, lower-in and lower-out.
     """
 
     model_config = ConfigDict(
@@ -1652,7 +1662,7 @@ class TwoBottlenecksTopology(Model):
         ),
     ] = None
     """
-    Rate of the hosts' links where it differs.
+    Rate of the hosts' links, if it differs.
     """
     kind: Literal["two-bottlenecks"] = "two-bottlenecks"
     """
@@ -1672,7 +1682,7 @@ class TwoBottlenecksTopology(Model):
 
 class TwoPathsTopology(Model):
     """
-    Hosts h0, h1, … rack by rack; switches tor0, tor1, … of the racks, agg0 and agg1 above them.
+    Hosts h0, h1, … rack by rack; switches tor0, tor1, … of the racks, and agg0 and agg1 above them.
     """
 
     model_config = ConfigDict(
@@ -1697,11 +1707,11 @@ class TwoPathsTopology(Model):
         ),
     ] = None
     """
-    Rate of the hosts' links where it differs.
+    Rate of the hosts' links, if it differs.
     """
     hosts_per_rack: Annotated[int, Field(ge=1, le=1000)] = 2
     """
-    Hosts of each rack.
+    Hosts per rack.
     """
     kind: Literal["two-paths"] = "two-paths"
     """
@@ -1709,7 +1719,7 @@ class TwoPathsTopology(Model):
     """
     racks: Annotated[int, Field(ge=2, le=1000)] = 3
     """
-    Racks.
+    Number of racks.
     """
     rate: Annotated[
         str,
@@ -1740,7 +1750,7 @@ class UncoupledCc(Model):
 
 class UniformSize(Model):
     """
-    Uniform between two sizes, both included.
+    Uniform distribution between two sizes, both included.
     """
 
     model_config = ConfigDict(
@@ -1759,7 +1769,7 @@ class UniformSize(Model):
         ),
     ]
     """
-    The largest size.
+    Largest size.
     """
     min: Annotated[
         str,
@@ -1769,7 +1779,7 @@ class UniformSize(Model):
         ),
     ]
     """
-    The smallest size.
+    Smallest size.
     """
 
 
@@ -1798,7 +1808,7 @@ class Vl2Topology(Model):
     """
     hosts_per_tor: Annotated[int, Field(ge=1, le=256)] = 20
     """
-    Hosts of a ToR.
+    Hosts per ToR.
     """
     intermediate_ports: Annotated[int, Field(ge=2, le=256, multiple_of=2)]
     """
@@ -1878,7 +1888,7 @@ class WarpCc(Model):
 
 class XmpCc(Model):
     """
-    XMP: constant cuts, rate-balanced growth once a round (AMP's paper, section 2.2)
+    XMP: constant cuts, rate-balanced growth once per round (AMP's paper, section 2.2)
     """
 
     model_config = ConfigDict(
@@ -1895,13 +1905,13 @@ class XmpCc(Model):
     """
     name: Literal["xmp"] = "xmp"
     """
-    XMP: constant cuts, rate-balanced growth once a round (AMP's paper, section 2.2)
+    XMP: constant cuts, rate-balanced growth once per round (AMP's paper, section 2.2)
     """
 
 
 class AllToAllTraffic(Model):
     """
-    A flow from each host to each other, among some hosts.
+    Flows between all pairs of a set of hosts, in both directions.
     """
 
     model_config = ConfigDict(
@@ -1916,7 +1926,7 @@ class AllToAllTraffic(Model):
         str | int | list[str | int], Field(examples=["h0", "0..8", "all", ["h0", "h5"]])
     ] = "all"
     """
-    The hosts.
+    Hosts that send to each other.
     """
     jitter: Annotated[
         str,
@@ -1926,15 +1936,15 @@ class AllToAllTraffic(Model):
         ),
     ] = "0s"
     """
-    Each flow opens later than `start` by a random time up to this.
+    Maximum random delay of each flow after `start`.
     """
     kind: Literal["all-to-all"] = "all-to-all"
     """
-    a flow from every host to every other: a shuffle
+    a flow from every host to every other host, as in a shuffle
     """
     name: str | None = None
     """
-    Name in tables; by default the kind, with the entry's index where the kind occurs more than once.
+    Name in tables; by default the kind, with the entry's index if several entries have this kind.
     """
     size: Annotated[
         str | None,
@@ -1944,7 +1954,7 @@ class AllToAllTraffic(Model):
         ),
     ] = None
     """
-    Application bytes of each flow; by default it sends until the end.
+    Application bytes of each flow; by default a flow sends until the end of the experiment.
     """
     start: Annotated[
         str,
@@ -1954,7 +1964,7 @@ class AllToAllTraffic(Model):
         ),
     ] = "0s"
     """
-    When the flows open.
+    Time at which the flows open.
     """
     transport: str
     """
@@ -1964,7 +1974,7 @@ class AllToAllTraffic(Model):
 
 class BulkTraffic(Model):
     """
-    Flows between pairs of hosts: given as `pairs`, or as `from` and `to`.
+    Flows between pairs of hosts, which are given as `pairs`, or as `from` and `to`.
     """
 
     model_config = ConfigDict(
@@ -1977,12 +1987,12 @@ class BulkTraffic(Model):
     """
     count: Annotated[int, Field(ge=1)] = 1
     """
-    Flows of each pair.
+    Flows per pair.
     """
     from_: Annotated[str | int | list[str | int] | None, Field(alias="from")] = None
     """
-    Senders. A single sender sends to every receiver; as many senders as receivers send to one each, in
-    order.
+    Senders. A single sender sends to every receiver. If there are as many senders as receivers,
+    they form pairs in order.
     """
     jitter: Annotated[
         str,
@@ -1992,23 +2002,23 @@ class BulkTraffic(Model):
         ),
     ] = "0s"
     """
-    Each flow opens later than `start` by a random time up to this.
+    Maximum random delay of each flow after `start`.
     """
     kind: Literal["bulk"] = "bulk"
     """
-    long-lived flows between given pairs or a random permutation, with start and stop or of a size
+    flows between listed or drawn pairs of hosts, until a time or of a size
     """
     name: str | None = None
     """
-    Name in tables; by default the kind, with the entry's index where the kind occurs more than once.
+    Name in tables; by default the kind, with the entry's index if several entries have this kind.
     """
     pairs: (
         Literal["permutation", "random"] | Staggered | list[list[str | int]] | None
     ) = None
     """
-    Pairs of hosts, [[FROM, TO], …]; or "permutation": every host sends to one other and receives from one
-    other, drawn from the seed; or "random": each flow goes to a host that is drawn for it; or staggered
-    probabilities by distance, { tor, pod }.
+    Pairs of hosts. [[FROM, TO], …]: the listed pairs. "permutation": every host sends to one
+    other host and receives from one other, drawn from the seed. "random": each flow goes to a
+    host drawn for it. { tor, pod }: staggered probabilities by distance.
     """
     rate: Annotated[
         str | None,
@@ -2018,8 +2028,8 @@ class BulkTraffic(Model):
         ),
     ] = None
     """
-    Rate at which each flow's application writes, for instance from a disk; by default all its data is
-    available at once. Data that the network cannot take yet waits.
+    Rate at which each flow's application writes, for example from a disk; by default all data
+    is available at once. Data that the network cannot accept yet waits.
     """
     size: Annotated[
         str | None,
@@ -2029,7 +2039,7 @@ class BulkTraffic(Model):
         ),
     ] = None
     """
-    Application bytes of each flow; by default it sends until `stop`.
+    Application bytes of each flow; by default a flow sends until `stop`.
     """
     start: Annotated[
         str,
@@ -2039,7 +2049,7 @@ class BulkTraffic(Model):
         ),
     ] = "0s"
     """
-    When the flows open.
+    Time at which the flows open.
     """
     stop: Annotated[
         str | None,
@@ -2049,8 +2059,8 @@ class BulkTraffic(Model):
         ),
     ] = None
     """
-    When their applications stop producing data; by default at the end of the experiment. Data that has not
-    been sent by then is not sent.
+    Time at which the applications stop producing data; by default the end of the experiment.
+    Data that has not been sent by then is not sent.
     """
     to: str | int | list[str | int] | None = None
     """
@@ -2064,7 +2074,7 @@ class BulkTraffic(Model):
 
 class ClosedLoopTraffic(Model):
     """
-    Every sender has flows in loops: when one is fully acknowledged, its successor opens.
+    Loops of flows: when a flow is fully acknowledged, its sender opens the next one.
     """
 
     model_config = ConfigDict(
@@ -2077,7 +2087,7 @@ class ClosedLoopTraffic(Model):
     """
     count: Annotated[int, Field(ge=1)] = 1
     """
-    Concurrent loops of each sender.
+    Concurrent loops per sender.
     """
     from_: Annotated[str | int | list[str | int] | None, Field(alias="from")] = None
     """
@@ -2091,20 +2101,20 @@ class ClosedLoopTraffic(Model):
         ),
     ] = "0s"
     """
-    Each first flow opens later by a random time up to this.
+    Maximum random delay of each first flow.
     """
     kind: Literal["closed-loop"] = "closed-loop"
     """
-    closed loop: when a flow ends, the sender's next one begins
+    closed loop: when a flow ends, its sender opens the next one
     """
     name: str | None = None
     """
-    Name in tables; by default the kind, with the entry's index where the kind occurs more than once.
+    Name in tables; by default the kind, with the entry's index if several entries have this kind.
     """
     pairs: Literal["permutation", "random"] | Staggered | list[list[str | int]]
     """
-    Who sends to whom: "permutation", "random" (each flow to a host drawn for it), staggered probabilities
-    { tor, pod }, or pairs [[FROM, TO], …], each of which has loops.
+    Pairs of hosts: "permutation", "random" (each flow goes to a host drawn for it), staggered
+    probabilities { tor, pod }, or a list [[FROM, TO], …], in which each pair has loops.
     """
     rate: Annotated[
         str | None,
@@ -2114,14 +2124,14 @@ class ClosedLoopTraffic(Model):
         ),
     ] = None
     """
-    Rate at which each flow's application writes, for instance from a disk; by default all its data is
-    available at once. Data that the network cannot take yet waits.
+    Rate at which each flow's application writes, for example from a disk; by default all data
+    is available at once. Data that the network cannot accept yet waits.
     """
     size: (
         str | ConstantSize | UniformSize | ExponentialSize | ParetoSize | EmpiricalSize
     )
     """
-    Application bytes of each flow: a size, or a distribution of sizes by its kind.
+    Application bytes of each flow: a size, or a distribution of sizes.
     """
     start: Annotated[
         str,
@@ -2131,7 +2141,7 @@ class ClosedLoopTraffic(Model):
         ),
     ] = "0s"
     """
-    When the first flows open.
+    Time at which the first flows open.
     """
     stop: Annotated[
         str | None,
@@ -2141,7 +2151,7 @@ class ClosedLoopTraffic(Model):
         ),
     ] = None
     """
-    No flow opens from this time on; by default the end of the experiment.
+    Time from which on no flow opens; by default the end of the experiment.
     """
     think_time: Annotated[
         str,
@@ -2151,11 +2161,11 @@ class ClosedLoopTraffic(Model):
         ),
     ] = "0s"
     """
-    Time between a flow's end and its successor's opening.
+    Time between the end of a flow and the opening of the next one.
     """
     to: str | int | list[str | int] | None = None
     """
-    Receivers if pairs are random; by default all hosts.
+    Receivers if pairs are drawn; by default all hosts.
     """
     transport: str
     """
@@ -2165,7 +2175,7 @@ class ClosedLoopTraffic(Model):
 
 class FlowListTraffic(Model):
     """
-    The flows of a file, in its order.
+    Flows that are listed in a file, in the order of the file.
     """
 
     model_config = ConfigDict(
@@ -2178,11 +2188,12 @@ class FlowListTraffic(Model):
     """
     file: str
     """
-    The file, relative to the spec's folder.
+    Path of the file, relative to the spec's folder.
     """
     format: Literal["cm", "hpcc", "csv"] | None = None
     """
-    Format of the file; by default taken from the end of its name: `.cm`, `.csv`, otherwise HPCC's.
+    Format of the file. By default the end of the file's name decides: `.cm`, `.csv`, or
+    otherwise HPCC's.
     """
     kind: Literal["flow-list"] = "flow-list"
     """
@@ -2190,7 +2201,7 @@ class FlowListTraffic(Model):
     """
     name: str | None = None
     """
-    Name in tables; by default the kind, with the entry's index where the kind occurs more than once.
+    Name in tables; by default the kind, with the entry's index if several entries have this kind.
     """
     transport: str
     """
@@ -2200,8 +2211,8 @@ class FlowListTraffic(Model):
 
 class Hosts(Model):
     """
-    What hosts do apart from their transports. Fields that are left out are as in the profile of the
-    transports; if transports have different profiles, as in `linux`.
+    Settings of hosts, which all transports of a host share. The defaults are those of the
+    transports' profile, or those of `linux` if transports have different profiles.
     """
 
     model_config = ConfigDict(
@@ -2216,13 +2227,14 @@ class Hosts(Model):
         ),
     ] = None
     """
-    How much of its host's data a port holds before sockets wait, unless `qdisc` is `switch`. It corresponds
-    to Linux's byte queue limits. 16KB in all profiles.
+    Data that a port accepts before sockets wait, unless `qdisc` is `switch`. It corresponds to
+    Linux's byte queue limits. 16KB in all profiles.
     """
     clock_ppm: Annotated[int | None, Field(ge=0, le=1000)] = None
     """
-    Each host's clock, and so the rate of its links, differs from the network's by a random share, uniform
-    up to this many parts per million. Profile `linux`: 100, the tolerance of IEEE 802.3; `amp-2019`: 0.
+    Maximum difference of a host's clock, and so of the rate of its links, in parts per million.
+    Each host's difference is drawn at random, uniformly. Profile `linux`: 100, the tolerance of
+    IEEE 802.3; `amp-2019`: 0.
     """
     gro_flush_timeout: Annotated[
         str | None,
@@ -2232,33 +2244,36 @@ class Hosts(Model):
         ),
     ] = None
     """
-    Generic receive offload: a receiver merges segments of a subflow, up to 64 KB, if each arrives within this
-    time of the one before, and acknowledges them once. `0s` in all profiles: none.
+    Generic receive offload: a receiver merges segments of a subflow, up to 64 KB, if each
+    arrives within this time after the previous one, and acknowledges them once. All profiles
+    have `0s`, which turns it off.
     """
     jitter: str | Literal["packet"] | None = None
     """
-    A packet that finds its host's port idle is sent after a random time, uniform up to this, because a
-    host's processing time varies. Packets keep their order. `packet` is the time in which the host's link
-    sends a full packet, but at least 500 ns. Profile `linux`: `packet`; `amp-2019`: none.
+    Maximum random delay of a packet that finds its host's port idle, uniformly distributed,
+    because a host's processing time varies. Packets keep their order. `packet` is the time in
+    which the host's link sends a full packet, but at least 500 ns. Profile `linux`: `packet`;
+    `amp-2019`: none.
     """
     qdisc: Literal["switch", "fq", "fifo"] | None = None
     """
-    Queueing discipline of a host's port, that is, how its sockets share the port. `switch`: they send into
-    a queue like a switch's, which marks and drops. `fq`: nothing is marked or dropped, and sockets wait
-    while the port is full; waiting sockets send two packets each in turn. `fifo`: as `fq`, but the socket
-    that has waited longest sends all its data first. Profile `linux`: `fq`, or `switch` if `queues.host` is
-    stated; `amp-2019`: `switch`.
+    Queueing discipline of a host's port, that is, how its sockets share the port. `switch`:
+    sockets send into a queue like a switch's, which marks and drops. `fq`: no packet is marked
+    or dropped, and sockets wait while the port is full; waiting sockets send two packets each
+    in turn. `fifo`: as `fq`, but the socket that has waited longest sends all its data first.
+    Profile `linux`: `fq`, or `switch` if the spec has `queues.host`; `amp-2019`: `switch`.
     """
     tso: bool | None = None
     """
-    TCP segmentation offload: a subflow hands its NIC bursts of up to 64 KB, and waits until a third of its
-    window is free (Linux's `tcp_tso_should_defer`). Off in all profiles.
+    Whether TCP segmentation offload is on: a subflow hands its NIC bursts of up to 64 KB, and
+    waits until a third of its window is free (Linux's `tcp_tso_should_defer`). Off in all
+    profiles.
     """
 
 
 class HotSpotTraffic(Model):
     """
-    Flows from every host: a share goes to a few hosts, the rest to any others.
+    Flows from every host, some of which go to a few busy hosts.
     """
 
     model_config = ConfigDict(
@@ -2271,7 +2286,7 @@ class HotSpotTraffic(Model):
     """
     count: Annotated[int, Field(ge=1)] = 1
     """
-    Flows of each host.
+    Flows per sender.
     """
     jitter: Annotated[
         str,
@@ -2281,15 +2296,15 @@ class HotSpotTraffic(Model):
         ),
     ] = "0s"
     """
-    Each flow opens later than `start` by a random time up to this.
+    Maximum random delay of each flow after `start`.
     """
     kind: Literal["hot-spot"] = "hot-spot"
     """
-    flows from every host, a share of which goes to a few hosts
+    flows from every host, some of which go to a few busy hosts
     """
     name: str | None = None
     """
-    Name in tables; by default the kind, with the entry's index where the kind occurs more than once.
+    Name in tables; by default the kind, with the entry's index if several entries have this kind.
     """
     share: Annotated[float, Field(ge=0.0, le=1.0)]
     """
@@ -2304,13 +2319,13 @@ class HotSpotTraffic(Model):
         ),
     ] = None
     """
-    Application bytes of each flow; by default it sends until the end.
+    Application bytes of each flow; by default a flow sends until the end of the experiment.
     """
     spots: Annotated[
         str | int | list[str | int], Field(examples=["h0", "0..8", "all", ["h0", "h5"]])
     ]
     """
-    The hosts that receive more.
+    Hosts that receive more than the others.
     """
     start: Annotated[
         str,
@@ -2320,7 +2335,7 @@ class HotSpotTraffic(Model):
         ),
     ] = "0s"
     """
-    When the flows open.
+    Time at which the flows open.
     """
     transport: str
     """
@@ -2343,11 +2358,11 @@ class IncastTraffic(Model):
     """
     flows: Annotated[int, Field(ge=1)]
     """
-    Flows in a round.
+    Flows per round.
     """
     from_: Annotated[str | int | list[str | int] | None, Field(alias="from")] = None
     """
-    Senders; by default all hosts except the receiver. Flows are spread evenly over them.
+    Senders; by default all hosts except the receiver. Flows are distributed evenly over them.
     """
     gap: Annotated[
         str,
@@ -2357,7 +2372,7 @@ class IncastTraffic(Model):
         ),
     ] = "0s"
     """
-    Time between the openings of two flows of a round.
+    Time between the openings of two consecutive flows of a round.
     """
     interval: Annotated[
         str | None,
@@ -2367,7 +2382,7 @@ class IncastTraffic(Model):
         ),
     ] = None
     """
-    Time between the starts of two rounds; required if there is more than one.
+    Time between the starts of two consecutive rounds; required if there is more than one.
     """
     jitter: Annotated[
         str,
@@ -2377,15 +2392,15 @@ class IncastTraffic(Model):
         ),
     ] = "0s"
     """
-    Each flow opens later by a random time up to this.
+    Maximum random delay of each flow.
     """
     kind: Literal["incast"] = "incast"
     """
-    rounds of flows from many senders to one receiver, opened shortly after each other
+    rounds of flows from many senders to one receiver, which open at short intervals
     """
     name: str | None = None
     """
-    Name in tables; by default the kind, with the entry's index where the kind occurs more than once.
+    Name in tables; by default the kind, with the entry's index if several entries have this kind.
     """
     rounds: Annotated[int, Field(ge=1)] = 1
     """
@@ -2409,7 +2424,7 @@ class IncastTraffic(Model):
         ),
     ] = "0s"
     """
-    When the first round begins.
+    Start of the first round.
     """
     to: str | int | None = None
     """
@@ -2423,7 +2438,8 @@ class IncastTraffic(Model):
 
 class JobsTraffic(Model):
     """
-    Jobs of one client and several servers each; several jobs may run concurrently.
+    Jobs of one client and several servers each: the client sends requests, and every server replies
+    with a block. Several jobs may run concurrently.
     """
 
     model_config = ConfigDict(
@@ -2434,7 +2450,7 @@ class JobsTraffic(Model):
         str | ConstantSize | UniformSize | ExponentialSize | ParetoSize | EmpiricalSize
     )
     """
-    Application bytes of a block: a size, or a distribution of sizes by its kind.
+    Application bytes of a block: a size, or a distribution of sizes.
     """
     classes: list[SizeClass] | None = None
     """
@@ -2452,15 +2468,15 @@ class JobsTraffic(Model):
         ),
     ] = "0s"
     """
-    Each first job begins later by a random time up to this.
+    Maximum random delay of each first job.
     """
     kind: Literal["jobs"] = "jobs"
     """
-    a client sends requests to servers, each answers with a block; when all blocks have arrived, the next job begins
+    a client sends requests to servers, and each replies with a block; after the last block, the next job begins
     """
     name: str | None = None
     """
-    Name in tables; by default the kind, with the entry's index where the kind occurs more than once.
+    Name in tables; by default the kind, with the entry's index if several entries have this kind.
     """
     request: Annotated[
         str,
@@ -2474,11 +2490,11 @@ class JobsTraffic(Model):
     """
     server_hosts: str | int | list[str | int] | None = None
     """
-    Hosts from which a job's servers are drawn, except its client; by default all.
+    Hosts from which a job's servers are drawn, without its client; by default all.
     """
     servers: Annotated[int, Field(ge=1)]
     """
-    Servers of a job.
+    Servers per job.
     """
     slots: Annotated[int, Field(ge=1, le=1000000)] = 1
     """
@@ -2492,7 +2508,7 @@ class JobsTraffic(Model):
         ),
     ] = "0s"
     """
-    When the first jobs begin.
+    Time at which the first jobs begin.
     """
     stop: Annotated[
         str | None,
@@ -2502,7 +2518,7 @@ class JobsTraffic(Model):
         ),
     ] = None
     """
-    No job begins from this time on; by default the end of the experiment.
+    Time from which on no job begins; by default the end of the experiment.
     """
     transport: str
     """
@@ -2512,7 +2528,7 @@ class JobsTraffic(Model):
 
 class OneToManyTraffic(Model):
     """
-    A flow from each sender to each of several receivers that are drawn for it.
+    Flows from each sender to several receivers, which are drawn for it.
     """
 
     model_config = ConfigDict(
@@ -2538,7 +2554,7 @@ class OneToManyTraffic(Model):
         ),
     ] = "0s"
     """
-    Each flow opens later than `start` by a random time up to this.
+    Maximum random delay of each flow after `start`.
     """
     kind: Literal["one-to-many"] = "one-to-many"
     """
@@ -2546,11 +2562,11 @@ class OneToManyTraffic(Model):
     """
     name: str | None = None
     """
-    Name in tables; by default the kind, with the entry's index where the kind occurs more than once.
+    Name in tables; by default the kind, with the entry's index if several entries have this kind.
     """
     receivers: Annotated[int, Field(ge=1)]
     """
-    Receivers of each sender, all different.
+    Receivers per sender, all different.
     """
     size: Annotated[
         str | None,
@@ -2560,7 +2576,7 @@ class OneToManyTraffic(Model):
         ),
     ] = None
     """
-    Application bytes of each flow; by default it sends until the end.
+    Application bytes of each flow; by default a flow sends until the end of the experiment.
     """
     start: Annotated[
         str,
@@ -2570,7 +2586,7 @@ class OneToManyTraffic(Model):
         ),
     ] = "0s"
     """
-    When the flows open.
+    Time at which the flows open.
     """
     transport: str
     """
@@ -2580,7 +2596,8 @@ class OneToManyTraffic(Model):
 
 class OpnPaths(Model):
     """
-    As many subflows as the loss rate suggests, on paths that answer; what was sent on others is sent again on these.
+    As many subflows as the loss rate suggests, on paths that respond. Data outstanding on other
+    paths is reinjected on these.
     """
 
     model_config = ConfigDict(
@@ -2595,12 +2612,13 @@ class OpnPaths(Model):
         ),
     ] = "200us"
     """
-    A path is slow if data has been outstanding on it for so long and no acknowledgement has come: δ of Algorithm 1. Looked at as often; at
-    least 1us.
+    Timeout δ of Algorithm 1, at least 1us. A path is slow if data has been outstanding on it
+    for this long without an acknowledgement. Paths are checked at this interval.
     """
     delta_rtts: Annotated[float, Field(ge=0.0, le=1000.0)] = 0.0
     """
-    It has to be so many of the subflow's smoothed round-trip times, too: 0 as in Algorithm 1, 2 as the text has it.
+    Minimum of the timeout in smoothed round-trip times of the subflow: 0 in Algorithm 1, 2 in
+    the paper's text.
     """
     epsilon: Annotated[
         str,
@@ -2610,11 +2628,11 @@ class OpnPaths(Model):
         ),
     ] = "200ms"
     """
-    All paths count as fast again at multiples of this: ε.
+    Interval ε, at whose multiples all paths count as fast again.
     """
     name: Literal["opn"] = "opn"
     """
-    as many subflows as the loss rate suggests, on fast paths; what is outstanding on slow ones goes there, too
+    as many subflows as the loss rate suggests, on fast paths; reinjects there what is outstanding on slow paths
     """
     period: Annotated[
         str,
@@ -2624,7 +2642,7 @@ class OpnPaths(Model):
         ),
     ] = "10ms"
     """
-    The loss rate is measured over this.
+    Interval over which the loss rate is measured.
     """
     state: Literal["host", "connection"] = "host"
     """
@@ -2635,8 +2653,8 @@ class OpnPaths(Model):
 
 class PoissonTraffic(Model):
     """
-    Every sender opens flows at the times of a Poisson process of its own, whether or not earlier flows have
-    ended.
+    Flows that arrive at random: every sender opens flows at the times of its own Poisson process,
+    whether or not earlier flows have ended.
     """
 
     model_config = ConfigDict(
@@ -2659,7 +2677,7 @@ class PoissonTraffic(Model):
         ),
     ] = None
     """
-    Mean time between two flows of one sender; `rate` and `load` are the alternatives.
+    Mean time between two consecutive flows of a sender; an alternative to `rate` and `load`.
     """
     kind: Literal["poisson"] = "poisson"
     """
@@ -2667,27 +2685,29 @@ class PoissonTraffic(Model):
     """
     load: Annotated[float | None, Field(ge=0.0, le=1.0)] = None
     """
-    Share of the capacity of a sender's own links that the application bytes of its flows take on average, without headers;
-    `interval` and `rate` are the alternatives. Pairs with the same sender share it.
+    Fraction of the capacity of a sender's own links that the application bytes of its flows
+    take on average, without headers; an alternative to `interval` and `rate`. Pairs with the
+    same sender share it.
     """
     name: str | None = None
     """
-    Name in tables; by default the kind, with the entry's index where the kind occurs more than once.
+    Name in tables; by default the kind, with the entry's index if several entries have this kind.
     """
     pairs: Literal["permutation", "random"] | Staggered | list[list[str | int]]
     """
-    Who sends to whom: "permutation", "random", staggered probabilities { tor, pod }, or pairs [[FROM, TO], …], each of
-    which opens flows.
+    Pairs of hosts: "permutation", "random" (each flow goes to a host drawn for it), staggered
+    probabilities { tor, pod }, or a list [[FROM, TO], …], in which each pair has a process of
+    its own.
     """
     rate: float | None = None
     """
-    Flows per second of one sender; `interval` and `load` are the alternatives.
+    Flows per second of each sender; an alternative to `interval` and `load`.
     """
     size: (
         str | ConstantSize | UniformSize | ExponentialSize | ParetoSize | EmpiricalSize
     )
     """
-    Application bytes of each flow: a size, or a distribution of sizes by its kind.
+    Application bytes of each flow: a size, or a distribution of sizes.
     """
     start: Annotated[
         str,
@@ -2697,7 +2717,7 @@ class PoissonTraffic(Model):
         ),
     ] = "0s"
     """
-    When the processes begin.
+    Start of the processes.
     """
     stop: Annotated[
         str | None,
@@ -2707,11 +2727,11 @@ class PoissonTraffic(Model):
         ),
     ] = None
     """
-    No flow opens from this time on; by default the end of the experiment.
+    Time from which on no flow opens; by default the end of the experiment.
     """
     to: str | int | list[str | int] | None = None
     """
-    Receivers if pairs are random; by default all hosts.
+    Receivers if pairs are drawn; by default all hosts.
     """
     transport: str
     """
@@ -2730,7 +2750,7 @@ class ProfilePatch(Model):
     )
     ack_every: Annotated[int | None, Field(ge=1)] = None
     """
-    Acknowledge every n-th full segment; 1 is no delay.
+    Number of full segments per acknowledgement; 1 acknowledges each segment.
     """
     ack_pushed: bool | None = None
     """
@@ -2750,13 +2770,14 @@ class ProfilePatch(Model):
     """
     complete_on_data_ack: bool | None = None
     """
-    A connection ends when acknowledgements on any subflows cover its data (RFC 8684, section 3.3.2). If
-    this is off, it ends when all data of each subflow is acknowledged.
+    Whether a connection ends when acknowledgements on any subflows cover its data (RFC 8684,
+    section 3.3.2). If this is off, it ends when all data of each subflow is acknowledged.
     """
     confirmed_joins: bool | None = None
     """
-    Joins start once data of subflow 0 is acknowledged. A joined subflow carries data once the last
-    acknowledgement of its own handshake is acknowledged (RFC 8684, sections 3.1 and 3.2).
+    Whether joins follow RFC 8684, sections 3.1 and 3.2. They start once data of subflow 0 is
+    acknowledged. A joined subflow carries data once the last acknowledgement of its own
+    handshake is acknowledged.
     """
     delayed_ack_timeout: Annotated[
         str | None,
@@ -2766,16 +2787,16 @@ class ProfilePatch(Model):
         ),
     ] = None
     """
-    Longest time by which an acknowledgement is delayed.
+    Maximum delay of an acknowledgement.
     """
     dupack_threshold: Annotated[int | None, Field(ge=1)] = None
     """
-    Duplicate acknowledgements that start fast retransmit.
+    Number of duplicate acknowledgements that start fast retransmit.
     """
     fct_from: Literal["open", "established"] | None = None
     """
-    Where FCT starts: when the flow opens and sends its first SYN ("open"), or when subflow 0's SYN/ACK
-    arrives ("established"). It ends when the receiver has the last byte.
+    Start of the FCT: when the flow opens and sends its first SYN ("open"), or when subflow 0's
+    SYN/ACK arrives ("established"). The FCT ends when the receiver has the last byte.
     """
     framing: Annotated[
         str | None,
@@ -2785,23 +2806,24 @@ class ProfilePatch(Model):
         ),
     ] = None
     """
-    Bytes that each packet, with data or without, takes on the wire in addition to `header` or `ack_size`.
-    Ethernet's are 24B: preamble and start of frame 8, check sequence 4, gap 12 (IEEE 802.3). Queues
-    limited in bytes and bytes of links count them.
+    Bytes that each packet, with data or without, takes on the wire in addition to `header` or
+    `ack_size`. Ethernet has 24B: preamble and start of frame 8, check sequence 4, gap 12 (IEEE
+    802.3). Queues limited in bytes and the bytes of links include them.
     """
     frto: bool | None = None
     """
-    RFC 5682: with selective acknowledgements, try new data after a timeout, and undo it if it was spurious.
+    Whether a sender with selective acknowledgements tries new data after a timeout, and undoes
+    a spurious timeout (F-RTO, RFC 5682).
     """
     full_handshakes: bool | None = None
     """
-    Are these sent as packets of their own: the last acknowledgement of a subflow's handshake and, once
-    all data has been handed out, its FIN, FIN/ACK and last acknowledgement? They have no effect and are
-    not retransmitted, but take places in queues.
+    Whether the following packets are sent: the last acknowledgement of a subflow's handshake
+    and, once all data has been handed out, its FIN, FIN/ACK and last acknowledgement. They have
+    no effect and are not retransmitted, but take space in queues.
     """
     grow_after_mark: bool | None = None
     """
-    May the window grow between a cut for a mark and the end of that window?
+    Whether the window may grow between a cut for a mark and the end of that window.
     """
     header: Annotated[
         str | None,
@@ -2839,11 +2861,12 @@ class ProfilePatch(Model):
         ),
     ] = None
     """
-    Joins start after a uniformly random delay of up to this, counted from when they may start.
+    Maximum of the random delay of a join, uniform and counted from when the join may start.
     """
     limited_transmit: bool | None = None
     """
-    RFC 3042: send a new segment on each of the first duplicate acknowledgements.
+    Whether each of the first duplicate acknowledgements lets the sender send a new segment (RFC
+    3042).
     """
     max_rto: Annotated[
         str | None,
@@ -2853,7 +2876,7 @@ class ProfilePatch(Model):
         ),
     ] = None
     """
-    Upper bound of the RTO.
+    Maximum of the RTO.
     """
     min_rto: Annotated[
         str | None,
@@ -2863,13 +2886,13 @@ class ProfilePatch(Model):
         ),
     ] = None
     """
-    Lower bound of the RTO, or of its part beyond SRTT.
+    Minimum of the RTO, or of RTO - SRTT with `min_rto_beyond_srtt`.
     """
     min_rto_beyond_srtt: bool | None = None
     """
-    Is the minimum RTO the least by which the RTO exceeds SRTT, or the least RTO (RFC 6298, rule 2.4)? The
-    former is Linux's way, which matters where round trips are as long as the minimum RTO. It is off in
-    every profile.
+    If true, `min_rto` is the minimum of RTO - SRTT, as in Linux. If false, it is the minimum of
+    the RTO itself (RFC 6298, rule 2.4). The difference matters if round trips are as long as
+    the minimum RTO. It is off in every profile.
     """
     mss: Annotated[
         str | None,
@@ -2883,25 +2906,28 @@ class ProfilePatch(Model):
     """
     pacing: bool | None = None
     """
-    Packets of a subflow are paced as under Linux's fq: two windows per round trip in slow start, 1.2
-    afterwards, from the eleventh packet on. A rate set by congestion control applies even if this is off.
+    Whether packets of a subflow are paced as under Linux's fq: two windows per round trip in
+    slow start, 1.2 afterwards, from the eleventh packet on. A rate set by congestion control
+    applies even if this is off.
     """
     protect_handshake: bool | None = None
     """
-    SYN and SYN/ACK are neither dropped nor marked.
+    Whether SYN and SYN/ACK are exempt from drops and marks.
     """
     prr: bool | None = None
     """
-    RFC 6937: fast recovery reduces the data in flight gradually, not by a pause.
+    Whether fast recovery reduces the data in flight gradually instead of by a pause (PRR, RFC
+    6937).
     """
     quick_acks: Annotated[int | None, Field(ge=0)] = None
     """
-    Number of segments acknowledged at once when a subflow starts, after a pause of the minimum RTO, and
-    after a duplicate (Linux's quick acknowledgements).
+    Number of segments that are acknowledged without delay when a subflow starts, after a pause
+    of the minimum RTO, and after a duplicate (Linux's quick acknowledgements).
     """
     react_after_last_data: bool | None = None
     """
-    Whether rounds and marks still count when all data of a connection has been handed to subflows.
+    Whether rounds and marks still have an effect once all data of a connection has been handed
+    to subflows.
     """
     receive_buffer: Annotated[
         str | None,
@@ -2911,8 +2937,8 @@ class ProfilePatch(Model):
         ),
     ] = None
     """
-    Shared receive buffer of a connection in bytes, at most 2^30; limits the data in flight at connection
-    level.
+    Receive buffer of a connection, at most 2^30 bytes, which its subflows share; it limits the
+    data in flight at connection level.
     """
     recovery: Literal["newreno", "sack", "rack"] | None = None
     """
@@ -2921,7 +2947,7 @@ class ProfilePatch(Model):
     """
     reinject: bool | None = None
     """
-    After a timeout of a subflow, send its outstanding data on the other subflows too.
+    Whether a timeout of a subflow sends its outstanding data on the other subflows as well.
     """
     round_end: Literal["rfc8257", "linux"] | None = None
     """
@@ -2930,28 +2956,29 @@ class ProfilePatch(Model):
     """
     round_robin_waits_for_join: bool | None = None
     """
-    When round-robin's turn comes to a subflow whose SYN/ACK has not arrived, new data waits for it. If
-    this is off, that subflow is skipped.
+    Whether new data waits if round-robin reaches a subflow whose SYN/ACK has not arrived. If
+    this is off, the subflow is skipped.
     """
     sample_handshake_rtt: bool | None = None
     """
-    Is the handshake's round trip a first RTT sample?
+    Whether the round trip of the handshake is the first RTT sample.
     """
     stall_on_held_data: bool | None = None
     """
-    A fault of the simulator of AMP's authors, off in every profile. Data that arrived out of order on a
-    subflow advances the subflow only when the connection's own order advances. A retransmission before
-    that is acknowledged as a duplicate, and the subflow waits for a further timeout. It goes with neither
-    `reinject` nor paths that are watched: that simulator sends no data on two subflows.
+    Whether to imitate a fault of the simulator of AMP's authors; off in every profile. Data
+    that arrived out of order on a subflow advances the subflow only when the connection's own
+    order advances. A retransmission before that is acknowledged as a duplicate, and the subflow
+    waits for another timeout. It excludes `reinject` and path monitoring, because that
+    simulator does not send data on two subflows.
     """
     syn_linear_timeouts: Annotated[int | None, Field(ge=0)] = None
     """
-    Timeouts of a SYN that do not double the RTO (Linux since 6.5).
+    Number of timeouts of a SYN that do not double the RTO (Linux since 6.5).
     """
     tail_loss_probe: bool | None = None
     """
-    RFC 8985, section 7: with "rack", send a probe two RTTs after the last acknowledgement, so that a loss
-    at the tail does not wait for the RTO.
+    Whether recovery "rack" sends a probe two RTTs after the last acknowledgement, so that a
+    loss at the tail does not wait for the RTO (RFC 8985, section 7).
     """
     timer_slack: Annotated[
         str | None,
@@ -2961,12 +2988,14 @@ class ProfilePatch(Model):
         ),
     ] = None
     """
-    Additional wait of a tail loss probe and of the reordering timer: two ticks of Linux's clock.
+    Additional delay of a tail loss probe and of the reordering timer; in Linux two ticks of its
+    clock.
     """
     timestamps: bool | None = None
     """
-    RFC 7323: acknowledgements of retransmissions give RTT samples and say which copy they acknowledge, so
-    that a spurious timeout is undone (RFC 3522).
+    Whether packets have timestamps (RFC 7323). With them, acknowledgements of retransmissions
+    give RTT samples and show which copy they acknowledge, so that a spurious timeout is undone
+    (RFC 3522).
     """
 
 
@@ -3036,7 +3065,7 @@ class Transport(Model):
         ),
     ] = "0B"
     """
-    Application bytes that have to be acknowledged before the further subflows join.
+    Application bytes that must be acknowledged before the additional subflows join.
     """
     paths: (
         Literal[
@@ -3064,24 +3093,26 @@ class Transport(Model):
         | None
     ) = None
     """
-    Which of the paths between two hosts each packet takes: the name of a path policy, or a table with
-    name and parameters; by default the topology's own, mostly "ecmp".
+    Path policy, which chooses one of the paths between two hosts for each packet: a name, or a
+    table with the name and parameters. The default depends on the topology and is mostly
+    "ecmp".
     """
     profile: Literal["linux", "amp-2019"] = "linux"
     """
-    Named settings of sender and receiver.
+    Profile, that is, named settings of sender and receiver.
     """
     scheduler: Literal["round-robin", "lowest-rtt", "linux"] | None = None
     """
-    Which subflow gets the next packet; by default the profile's: "linux" in "linux", "round-robin" in "amp-2019".
+    Packet scheduler, which selects the subflow of the next packet. The default is the
+    profile's: "linux" in "linux", "round-robin" in "amp-2019".
     """
     subflows: Annotated[int, Field(ge=1, le=64)] = 1
     """
-    Subflows of a connection; 1 is single path.
+    Subflows per connection; 1 is single path.
     """
     tcp: ProfilePatch | None = None
     """
-    Settings that differ from the profile's.
+    Settings that differ from those of the profile.
     """
 
 
@@ -3099,8 +3130,8 @@ class Experiment(Model):
         Field(discriminator="kind"),
     ] = None
     """
-    A controller, which sees the whole network and gives subflows their paths at fixed times: its kind and
-    that kind's own fields.
+    A controller, which observes the whole network and assigns paths to subflows at fixed times:
+    a kind of controller, with the fields of that kind.
     """
     duration: Annotated[
         str,
@@ -3114,24 +3145,26 @@ class Experiment(Model):
     """
     events: list[Event] | None = None
     """
-    Changes of links during the run. Entries of the same time take effect in their order.
+    Changes of links during the run. Changes at the same time take effect in the order in which
+    they are listed.
     """
     hosts: Hosts | None = None
     """
-    What hosts do apart from their transports.
+    Settings of hosts, which all transports of a host share.
     """
     layers: dict[str, Layer] | None = None
     """
-    Layers whose links differ, by their names in the table `links`, such as "agg-core". Each direction is a
-    layer of its own.
+    Settings of layers whose links differ from the others, by layer name, such as "agg-core".
+    The column `layer` of the table `links` has the names. Each direction is a layer of its own.
     """
     level: Literal["packet", "flow", "linux"] = "packet"
     """
-    Where it runs. "packet": the packet-level simulator (default); "flow": rates without packets: the equilibrium of congestion control, or max-min fair while flows with a size come and go; "linux": this machine's kernel: network namespaces, TCP and MPTCP sockets, a marking switch; needs root and weftd.
+    Level, that is, how the experiment runs. "packet": packet-level simulation: every packet, queue and timer (default); "flow": flow-level simulation: rates without packets, in equilibrium of congestion control or, for flows with a size, max-min fair; "linux": the kernel of this machine: network namespaces, TCP and MPTCP sockets, a marking switch; needs root and weftd.
     """
     measure: Measure | None = None
     """
-    The part of the run in which links, queues and goodput are measured; by default all of it.
+    Measurement window, the part of the run in which links, queues and goodput are measured; by
+    default the whole run.
     """
     name: Annotated[str, Field(min_length=1)]
     """
@@ -3147,11 +3180,11 @@ class Experiment(Model):
         Field(validate_default=True),
     ] = []
     """
-    What to record in addition to the tables that every run yields.
+    Probes, which record more than the tables that every run yields.
     """
     queues: Queues
     """
-    The queues at the heads of all links.
+    Limits and marking thresholds of the queues that feed the links.
     """
     seed: Annotated[int, Field(ge=0, le=9223372036854775807)] = 1
     """
@@ -3168,7 +3201,7 @@ class Experiment(Model):
     """
     sweep: Sweep | None = None
     """
-    What `weft sweep` varies. A single run takes no notice of it.
+    Fields and seeds that `weft sweep` varies. A single run ignores them.
     """
     topology: Annotated[
         ManyToOneTopology
@@ -3183,7 +3216,7 @@ class Experiment(Model):
         Field(discriminator="kind"),
     ]
     """
-    The network: its kind and that kind's own fields.
+    The network: a kind of topology, with the fields of that kind.
     """
     traffic: Annotated[
         list[
@@ -3204,7 +3237,7 @@ class Experiment(Model):
         Field(min_length=1),
     ]
     """
-    Who sends what when.
+    Traffic: which hosts send how much data, and when.
     """
     transports: dict[str, Transport]
     """

@@ -21,7 +21,7 @@ parameters! {
     g: f64 = 1.0 / 16.0, ParameterRange::Float(0.001, 1.0);
     /// floor of a cut by a mark, in packets
     cwnd_min: f64 = 2.0, ParameterRange::Integer(1, 100);
-    /// 1 computes a of equation (1) at every acknowledgement, 0 once a round
+    /// 1 computes a of equation (1) at every acknowledgement, 0 once per round
     per_ack: bool = 1.0, ParameterRange::Bool;
 }
 

@@ -28,7 +28,7 @@ parameters! {
     beta: f64 = 0.0, ParameterRange::ZeroOrFloat(2.0, 1000.0);
     /// floor of a cut by a mark, in packets
     cwnd_min: f64 = 2.0, ParameterRange::Integer(1, 100);
-    /// 1 computes alpha at every acknowledgement, 0 once a round
+    /// 1 computes alpha at every acknowledgement, 0 once per round
     per_ack: bool = 0.0, ParameterRange::Bool;
 }
 

@@ -54,7 +54,7 @@ pub struct Xmp {
 impl Xmp {
     /// One-line description for the registry.
     pub const ABOUT: &str =
-        "XMP: constant cuts, rate-balanced growth once a round (AMP's paper, section 2.2)";
+        "XMP: constant cuts, rate-balanced growth once per round (AMP's paper, section 2.2)";
 
     /// Creates the state of a new connection.
     pub fn new(params: Parameters) -> Self {

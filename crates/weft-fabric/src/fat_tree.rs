@@ -29,11 +29,11 @@ pub struct FatTree {
     pub rate: Rate,
     /// Propagation delay of every link.
     pub delay: Time,
-    /// Hosts of a ToR per uplink: 1 gives full bisection bandwidth, 4 has four times the hosts.
+    /// Hosts per uplink of a ToR: 1 gives full bisection bandwidth, 4 has four times the hosts.
     #[serde(default = "default_oversubscription")]
     #[schemars(range(min = 1, max = MAX_OVERSUBSCRIPTION))]
     pub oversubscription: u32,
-    /// Rate of the hosts' links where it differs.
+    /// Rate of the hosts' links, if it differs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host_rate: Option<Rate>,
 }

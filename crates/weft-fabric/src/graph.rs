@@ -20,28 +20,28 @@ use crate::{Fabric, Link, NodeId, PortQueues, Routing, Topology};
 /// Maximum number of ports of a node, because port numbers have 16 bits.
 const MAX_PORTS: usize = u16::MAX as usize;
 
-/// Nodes by name, and cables between them.
+/// Named nodes, and cables between them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Graph {
-    /// A file that replaces `switches` and `links`, relative to the spec's folder. If its name ends in `.topo`, it is htsim's format with
-    /// tiers of switches; otherwise it is GraphML with nodes and edges. GraphML edges may have data `rate`
-    /// and `delay`. Hosts are the nodes that `hosts` names, or else those whose data `type` is "host", or, if
-    /// there are none, those with a single edge.
+    /// Path of a file that replaces `switches` and `links`, relative to the spec's folder. If its
+    /// name ends in `.topo`, the format is htsim's with tiers of switches; otherwise it is GraphML.
+    /// GraphML edges may have data `rate` and `delay`. Hosts are the nodes in `hosts`, or otherwise
+    /// those whose data `type` is "host", or otherwise those with a single edge.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
-    /// Nodes that hold endpoints, in their order.
+    /// Names of the hosts, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hosts: Vec<String>,
-    /// Nodes that forward.
+    /// Names of the switches.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub switches: Vec<String>,
-    /// Cables, each with one link in each direction. Several may connect the same two nodes.
+    /// Cables, each with one link in each direction. Several cables may connect two nodes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub links: Vec<Cable>,
-    /// Rate of links that have none of their own.
+    /// Rate of links without a rate of their own.
     pub rate: Rate,
-    /// Propagation delay of links that have none of their own.
+    /// Propagation delay of links without one of their own.
     pub delay: Time,
 }
 
@@ -51,12 +51,12 @@ pub struct Graph {
 pub struct Cable {
     /// Name of a node.
     pub a: String,
-    /// Name of another.
+    /// Name of the other node.
     pub b: String,
-    /// Its rate where it differs.
+    /// Rate of its links, if it differs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<Rate>,
-    /// Its propagation delay where it differs.
+    /// Propagation delay of its links, if it differs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delay: Option<Time>,
 }

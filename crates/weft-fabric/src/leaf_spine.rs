@@ -18,23 +18,23 @@ const MAX_LINKS: u32 = 16;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LeafSpine {
-    /// Leaves.
+    /// Number of leaves.
     #[schemars(range(min = 1, max = MAX_SWITCHES_OR_HOSTS))]
     pub leaves: u32,
-    /// Spines.
+    /// Number of spines.
     #[schemars(range(min = 1, max = MAX_SWITCHES_OR_HOSTS))]
     pub spines: u32,
-    /// Hosts of each leaf.
+    /// Hosts per leaf.
     #[schemars(range(min = 1, max = MAX_SWITCHES_OR_HOSTS))]
     pub hosts_per_leaf: u32,
     /// Links between a leaf and a spine.
     #[serde(default = "default_links")]
     #[schemars(range(min = 1, max = MAX_LINKS))]
     pub links: u32,
-    /// Rate of the hosts' links. The oversubscription of a leaf is `hosts_per_leaf` * `rate` to `spines` *
-    /// `links` * `spine_rate`.
+    /// Rate of the hosts' links. The oversubscription of a leaf is `hosts_per_leaf` * `rate`
+    /// divided by `spines` * `links` * `spine_rate`.
     pub rate: Rate,
-    /// Rate of the links between leaves and spines where it differs.
+    /// Rate of the links between leaves and spines, if it differs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spine_rate: Option<Rate>,
     /// Propagation delay of every link.

@@ -12,7 +12,7 @@ use crate::{Fabric, NodeId, PortQueues, Routing, Topology};
 /// sender and one for the receiver.
 const MAX_SENDERS: u32 = u16::MAX as u32;
 
-/// Hosts h0 to h(n-1) send, host r0 (the last) receives, switch s0 connects them.
+/// Hosts h0 to h(n-1) send to host r0, the last host, through switch s0.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ManyToOne {
@@ -23,7 +23,7 @@ pub struct ManyToOne {
     pub rate: Rate,
     /// Propagation delay of every link.
     pub delay: Time,
-    /// Rate of the senders' links where it differs.
+    /// Rate of the senders' links, if it differs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sender_rate: Option<Rate>,
 }

@@ -17,10 +17,10 @@ use crate::{Fabric, NetworkSize, PortQueues, Topology};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MultiHomedFatTree {
-    /// Ports of every switch, even: k pods, k^3/4 hosts over `homes`.
+    /// Ports of every switch, even: k pods, and k^3/4 hosts divided by `homes`.
     #[schemars(range(min = 2, max = MAX_K), extend("multipleOf" = 2))]
     pub k: u32,
-    /// Links of a host, each to a different ToR of its pod; must divide k/2.
+    /// Links per host, each to a different ToR of its pod; must divide k/2.
     #[serde(default = "default_homes")]
     #[schemars(range(min = 1))]
     pub homes: u32,

@@ -18,7 +18,7 @@ use weft_spec::{Rate, SpecError, Time};
 use crate::builder::FabricBuilder;
 use crate::{Fabric, NodeId, PortQueues, Routing, Topology};
 
-/// Hosts S1, S2, S3, D1, D2, D3; switches upper-in, upper-out, lower-in, lower-out.
+/// Hosts S1, S2, S3, D1, D2 and D3; switches upper-in, upper-out, lower-in and lower-out.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TwoBottlenecks {
@@ -26,7 +26,7 @@ pub struct TwoBottlenecks {
     pub rate: Rate,
     /// Propagation delay of every link.
     pub delay: Time,
-    /// Rate of the hosts' links where it differs.
+    /// Rate of the hosts' links, if it differs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host_rate: Option<Rate>,
 }

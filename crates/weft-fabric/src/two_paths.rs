@@ -27,15 +27,15 @@ const MAX_RACKS_OR_HOSTS: u32 = 1000;
 /// Number of switches above the racks.
 const UPPER: u32 = 2;
 
-/// Hosts h0, h1, … rack by rack; switches tor0, tor1, … of the racks, agg0 and agg1 above them.
+/// Hosts h0, h1, … rack by rack; switches tor0, tor1, … of the racks, and agg0 and agg1 above them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TwoPaths {
-    /// Racks.
+    /// Number of racks.
     #[serde(default = "default_racks")]
     #[schemars(range(min = 2, max = MAX_RACKS_OR_HOSTS))]
     pub racks: u32,
-    /// Hosts of each rack.
+    /// Hosts per rack.
     #[serde(default = "default_hosts_per_rack")]
     #[schemars(range(min = 1, max = MAX_RACKS_OR_HOSTS))]
     pub hosts_per_rack: u32,
@@ -43,7 +43,7 @@ pub struct TwoPaths {
     pub rate: Rate,
     /// Propagation delay of every link.
     pub delay: Time,
-    /// Rate of the hosts' links where it differs.
+    /// Rate of the hosts' links, if it differs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host_rate: Option<Rate>,
 }

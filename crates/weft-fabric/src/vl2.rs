@@ -31,7 +31,7 @@ pub struct Vl2 {
     /// Ports of an intermediate switch, even; also the number of aggregation switches.
     #[schemars(range(min = 2, max = MAX_PORTS), extend("multipleOf" = 2))]
     pub intermediate_ports: u32,
-    /// Hosts of a ToR.
+    /// Hosts per ToR.
     #[serde(default = "default_hosts_per_tor")]
     #[schemars(range(min = 1, max = MAX_PORTS))]
     pub hosts_per_tor: u32,

@@ -23,7 +23,7 @@ impl Backend for FlowBackend {
     }
 
     fn about(&self) -> &'static str {
-        "rates without packets: the equilibrium of congestion control, or max-min fair while flows with a size come and go"
+        "flow-level simulation: rates without packets, in equilibrium of congestion control or, for flows with a size, max-min fair"
     }
 
     fn deterministic(&self) -> bool {

@@ -36,7 +36,7 @@ impl Backend for LinuxBackend {
     }
 
     fn about(&self) -> &'static str {
-        "this machine's kernel: network namespaces, TCP and MPTCP sockets, a marking switch; needs root and weftd"
+        "the kernel of this machine: network namespaces, TCP and MPTCP sockets, a marking switch; needs root and weftd"
     }
 
     fn deterministic(&self) -> bool {

@@ -134,14 +134,15 @@ pub(crate) fn resolve(
     Ok((resolved, probes))
 }
 
-/// Queues at the heads of links.
+/// Lengths of queues.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct QueueProbe {
-    /// Links by the names of their ends, "FROM->TO", or all links of a layer, such as "tor-agg".
+    /// Links whose queues are recorded: the names of their ends, "FROM->TO", or a layer, such as
+    /// "tor-agg", for all its links.
     #[schemars(length(min = 1), extend("examples" = [["s0->r0"], ["tor-agg"]]))]
     at: Vec<String>,
-    /// Sampling interval of the trace; by default only the distribution is kept.
+    /// Sampling interval of the trace; by default only the distribution is recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     interval: Option<Time>,
 }

@@ -22,7 +22,7 @@ pub fn schema() -> Value {
     let traffic_fields = json!({
         "transport": { "description": "Name of the transport.", "type": "string" },
         "name": {
-            "description": "Name in tables; by default the kind, with the entry's index where the kind occurs more than once.",
+            "description": "Name in tables; by default the kind, with the entry's index if several entries have this kind.",
             "type": ["string", "null"],
         },
         "classes": {
@@ -86,8 +86,11 @@ pub fn schema() -> Value {
         .iter()
         .map(|backend| format!("\"{}\": {}", backend.name(), backend.about()))
         .collect();
-    level["description"] = format!("Where it runs. {}.", about.join("; ")).into();
-    root["properties"]["topology"] = described(topology, "The network: its kind and that kind's own fields.");
+    level["description"] = format!("Level, that is, how the experiment runs. {}.", about.join("; ")).into();
+    root["properties"]["topology"] = described(
+        topology,
+        "The network: a kind of topology, with the fields of that kind.",
+    );
     root["properties"]["traffic"]["items"] = traffic;
     root["properties"]["traffic"]["minItems"] = 1.into();
     root["properties"]["probes"]["items"] = probe;

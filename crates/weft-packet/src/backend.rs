@@ -17,7 +17,7 @@ impl Backend for PacketBackend {
     }
 
     fn about(&self) -> &'static str {
-        "the packet-level simulator (default)"
+        "packet-level simulation: every packet, queue and timer (default)"
     }
 
     fn deterministic(&self) -> bool {

@@ -12,7 +12,7 @@ use crate::{PathPolicy, Paths, SubflowDirection};
 pub struct ByInterface {}
 
 impl ByInterface {
-    pub(crate) const ABOUT: &str = "subflow s takes path s, as if every path had an interface of its own";
+    pub(crate) const ABOUT: &str = "path s for subflow s, as if every path had an interface of its own";
 }
 
 impl PathPolicy for ByInterface {

@@ -9,13 +9,13 @@ use serde::{Deserialize, Serialize};
 use crate::draw::{draw, uniform_below};
 use crate::{PathPolicy, Paths, SubflowDirection};
 
-/// The first subflow's path is drawn, the others follow in turn.
+/// A path drawn for the first subflow; the other subflows take the paths with the next numbers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Consecutive {}
 
 impl Consecutive {
-    pub(crate) const ABOUT: &str = "the first subflow's path is drawn, further subflows take the next ones; the same number in both directions";
+    pub(crate) const ABOUT: &str = "a path drawn for the first subflow, the next paths for additional subflows; one number for both directions";
 }
 
 impl PathPolicy for Consecutive {

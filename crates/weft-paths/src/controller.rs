@@ -13,7 +13,7 @@ use crate::{FirstFit, LeastAllocated};
 pub const CONTROLLERS: &[Entry<dyn Controller>] = &[
     entry::<FirstFit>(
         "first-fit",
-        "Hedera's: large flows, found at intervals, go to the first path with room for what they could send",
+        "Hedera's global first fit: large flows, found at intervals, go to the first path with room for their demand",
     ),
     entry::<LeastAllocated>(
         "least-allocated",

@@ -26,15 +26,15 @@ pub(crate) const MAX_PATHS: u64 = 4096;
 /// Minimum interval; below it, a run would consist of searches.
 const MIN_INTERVAL: Time = Time::from_us(1);
 
-/// Large flows go to the first path with room, by the rates that the topology has: a controller is not told
-/// when an event changes a rate.
+/// Large flows go to the first path with room. The controller uses the rates of the topology,
+/// because it does not observe rates that events change.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FirstFit {
-    /// Time between two placements, at least 1 us; 5 s in Hedera.
+    /// Time between two assignments of paths, at least 1us; Hedera has 5 s.
     pub interval: Time,
-    /// A subflow is large if its acknowledged rate, averaged over the interval, is above this part of its
-    /// host's link rate.
+    /// Fraction of its host's link rate above which a subflow is large. Its rate is the
+    /// acknowledged rate, averaged over the interval.
     #[serde(default = "default_threshold")]
     #[schemars(range(min = 0.0, max = 1.0))]
     pub threshold: f64,

@@ -12,11 +12,11 @@ use weft_spec::Time;
 use crate::draw::draw;
 use crate::{Granularity, PathPolicy, Paths, SubflowDirection};
 
-/// A path drawn for every burst of packets.
+/// A path drawn for every flowlet, that is, every burst of packets.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Flowlet {
-    /// The pause after which a packet begins a new flowlet: the paper's timeout, 500 us in its section 5.
+    /// Gap after which a packet begins a new flowlet: the paper's timeout, 500 us in its section 5.
     #[serde(default = "default_gap")]
     pub gap: Time,
 }
@@ -26,7 +26,8 @@ fn default_gap() -> Time {
 }
 
 impl Flowlet {
-    pub(crate) const ABOUT: &str = "a path drawn for every burst of a subflow's packets, after a gap";
+    pub(crate) const ABOUT: &str =
+        "a path drawn for every flowlet, a burst of a subflow's packets after a gap";
 }
 
 impl PathPolicy for Flowlet {

@@ -23,19 +23,20 @@ use weft_spec::Size;
 use crate::draw::draw;
 use crate::{Ecmp, Granularity, PathPolicy, Paths, SubflowDirection};
 
-/// One subflow that scatters its packets first, several subflows later.
+/// One subflow that scatters its packets over all paths, and several subflows after it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Mmptcp {
-    /// Bytes after which the further subflows join: 100 kB in the paper's section IV.
+    /// Acknowledged bytes after which the additional subflows join: 100 kB in the paper's section
+    /// IV.
     #[serde(default = "default_threshold")]
     pub threshold: Size,
-    /// Duplicate acknowledgements that indicate a loss among scattered packets; by default the profile's
-    /// threshold plus the number of paths, if there are several.
+    /// Number of duplicate acknowledgements that indicate a loss among scattered packets. The
+    /// default is the profile's threshold, plus the number of paths if there are several.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub dupack_threshold: Option<u32>,
-    /// Whether acknowledgements are scattered over all paths, too; by default they keep to one path.
+    /// Whether acknowledgements are scattered over all paths as well; otherwise they keep one path.
     #[serde(default)]
     pub scatter_acks: bool,
 }
@@ -45,8 +46,7 @@ fn default_threshold() -> Size {
 }
 
 impl Mmptcp {
-    pub(crate) const ABOUT: &str =
-        "the first subflow scatters its packets over all paths; after a number of bytes others take over";
+    pub(crate) const ABOUT: &str = "scatters the first subflow's packets over all paths; after a number of bytes, other subflows take over";
 
     /// Returns the threshold of duplicate acknowledgements on a subflow whose packets are scattered;
     /// `None` for `usual`.

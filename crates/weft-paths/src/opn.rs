@@ -42,22 +42,24 @@ use weft_spec::{SpecError, Time};
 use crate::draw::{draw, uniform_below};
 use crate::{Granularity, PathPolicy, Paths, SubflowDirection};
 
-/// As many subflows as the loss rate suggests, on paths that answer; what was sent on others is sent again on these.
+/// As many subflows as the loss rate suggests, on paths that respond. Data outstanding on other
+/// paths is reinjected on these.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Opn {
-    /// A path is slow if data has been outstanding on it for so long and no acknowledgement has come: δ of Algorithm 1. Looked at as often; at
-    /// least 1us.
+    /// Timeout δ of Algorithm 1, at least 1us. A path is slow if data has been outstanding on it
+    /// for this long without an acknowledgement. Paths are checked at this interval.
     #[serde(default = "default_delta")]
     pub delta: Time,
-    /// It has to be so many of the subflow's smoothed round-trip times, too: 0 as in Algorithm 1, 2 as the text has it.
+    /// Minimum of the timeout in smoothed round-trip times of the subflow: 0 in Algorithm 1, 2 in
+    /// the paper's text.
     #[serde(default)]
     #[schemars(range(min = 0.0, max = 1000.0))]
     pub delta_rtts: f64,
-    /// All paths count as fast again at multiples of this: ε.
+    /// Interval ε, at whose multiples all paths count as fast again.
     #[serde(default = "default_epsilon")]
     pub epsilon: Time,
-    /// The loss rate is measured over this.
+    /// Interval over which the loss rate is measured.
     #[serde(default = "default_period")]
     pub period: Time,
     /// Scope of the path state, that is, which paths are slow and the loss rate: all connections of a host
@@ -70,7 +72,7 @@ pub struct Opn {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum StateScope {
-    /// A host's connections share it, also with later ones.
+    /// All connections of a host, also later ones, share the state.
     #[default]
     Host,
     /// Each connection has its own.
@@ -90,7 +92,7 @@ fn default_period() -> Time {
 }
 
 impl Opn {
-    pub(crate) const ABOUT: &str = "as many subflows as the loss rate suggests, on fast paths; what is outstanding on slow ones goes there, too";
+    pub(crate) const ABOUT: &str = "as many subflows as the loss rate suggests, on fast paths; reinjects there what is outstanding on slow paths";
 
     /// Returns the parameters of path monitoring.
     pub fn path_monitor(&self) -> PathMonitorConfig {

@@ -5,17 +5,17 @@ use serde::{Deserialize, Serialize};
 
 use crate::{PathPolicy, Paths, SubflowDirection};
 
-/// Every subflow takes the path of this number, in both directions.
+/// All subflows take the path with one number, in both directions.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Pinned {
-    /// The path's number, from 0; the first path follows the last.
+    /// Number of the path, from 0; the first path follows the last.
     #[serde(default)]
     pub path: u32,
 }
 
 impl Pinned {
-    pub(crate) const ABOUT: &str = "the path of a given number, for paths laid out by hand";
+    pub(crate) const ABOUT: &str = "the path with a given number, for every subflow";
 }
 
 impl PathPolicy for Pinned {

@@ -20,62 +20,65 @@ pub struct Spec {
     pub name: String,
     /// Simulated time, above 0.
     pub duration: Time,
-    /// Where it runs.
+    /// Level, that is, how the experiment runs.
     #[serde(default = "default_level")]
     pub level: String,
     /// Seed of everything random.
     #[serde(default = "default_seed")]
     #[schemars(range(max = i64::MAX))]
     pub seed: u64,
-    /// The network: its kind and that kind's own fields.
+    /// The network: a kind of topology, with the fields of that kind.
     pub topology: KindSpec,
-    /// The queues at the heads of all links.
+    /// Limits and marking thresholds of the queues that feed the links.
     pub queues: Queues,
-    /// Layers whose links differ, by their names in the table `links`, such as "agg-core". Each direction is a
-    /// layer of its own.
+    /// Settings of layers whose links differ from the others, by layer name, such as "agg-core".
+    /// The column `layer` of the table `links` has the names. Each direction is a layer of its own.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub layers: BTreeMap<String, Layer>,
-    /// What hosts do apart from their transports.
+    /// Settings of hosts, which all transports of a host share.
     #[serde(default, skip_serializing_if = "Hosts::is_empty")]
     pub hosts: Hosts,
     /// Transports, by name.
     pub transports: BTreeMap<String, TransportSpec>,
-    /// Who sends what when.
+    /// Traffic: which hosts send how much data, and when.
     pub traffic: Vec<Traffic>,
-    /// What to record in addition to the tables that every run yields.
+    /// Probes, which record more than the tables that every run yields.
     #[serde(default)]
     pub probes: Vec<KindSpec>,
     /// How flows share links at level "flow". By default rates are max-min fair if flows have a size, and the
     /// equilibrium of the congestion control otherwise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sharing: Option<RateSharing>,
-    /// Changes of links during the run. Entries of the same time take effect in their order.
+    /// Changes of links during the run. Changes at the same time take effect in the order in which
+    /// they are listed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub events: Vec<LinkEventSpec>,
-    /// A controller, which sees the whole network and gives subflows their paths at fixed times: its kind and
-    /// that kind's own fields.
+    /// A controller, which observes the whole network and assigns paths to subflows at fixed times:
+    /// a kind of controller, with the fields of that kind.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub controller: Option<KindSpec>,
     /// A condition that ends the experiment before `duration`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop: Option<Stop>,
-    /// The part of the run in which links, queues and goodput are measured; by default all of it.
+    /// Measurement window, the part of the run in which links, queues and goodput are measured; by
+    /// default the whole run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub measure: Option<Measure>,
-    /// What `weft sweep` varies. A single run takes no notice of it.
+    /// Fields and seeds that `weft sweep` varies. A single run ignores them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sweep: Option<Sweep>,
 }
 
-/// What `weft sweep` varies, unless its command says otherwise.
+/// Fields and seeds that `weft sweep` varies, unless options of the command replace them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Sweep {
-    /// Fields and their values, as `--over` takes them: "transports.amp.cc=amp,xmp,dcm", "traffic[0].flows=10:40:10". Several make
-    /// all combinations, of which the last varies fastest.
+    /// Fields and their values, in the form of the option `--over`:
+    /// "transports.amp.cc=amp,xmp,dcm", "traffic[0].flows=10:40:10". Several fields make all
+    /// combinations, and the last field varies fastest.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub over: Vec<String>,
-    /// Runs of every combination, with seeds from the spec's own on.
+    /// Number of runs per combination, with consecutive seeds from the spec's seed.
     #[serde(default = "default_seeds")]
     #[schemars(range(min = 1, max = 1000))]
     pub seeds: u32,
@@ -101,16 +104,16 @@ impl fmt::Display for RateSharing {
     }
 }
 
-/// The part of a run in which links, queues and goodput are measured, so that slow start can be left out.
-/// Events at `start` are included, events at `stop` are not. The times, windows and counters of flows are those
-/// of the whole run.
+/// The measurement window: the part of a run in which links, queues and goodput are measured, for
+/// example without slow start. Events at `start` are included, events at `stop` are not. Times,
+/// windows and counters of flows always cover the whole run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Measure {
-    /// When it begins.
+    /// Start of the window.
     #[serde(default)]
     pub start: Time,
-    /// When it ends, at most `duration`, which is the default.
+    /// End of the window, at most `duration`, which is the default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop: Option<Time>,
 }
@@ -130,76 +133,78 @@ impl Measure {
     }
 }
 
-/// Ends the experiment once a number of flows of a class have all their data acknowledged: at the first whole
-/// millisecond of simulated time at or after the last of them, or at a multiple of a shorter interval if
-/// `duration` is below a second.
+/// A condition that ends the experiment: a number of flows of a class have all their data
+/// acknowledged. The run ends at the first whole millisecond of simulated time at or after the last
+/// of these acknowledgements. If `duration` is below a second, the interval is shorter than a
+/// millisecond.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Stop {
-    /// Name of a class, or of a traffic entry for its flows outside its classes.
+    /// Name of a class, or of a traffic entry for those of its flows that are in no class.
     pub class: String,
-    /// Number of its flows.
+    /// Number of flows.
     #[schemars(range(min = 1, max = i64::MAX))]
     pub flows: u64,
 }
 
-/// A change of links: they go down, come back, or get another rate or delay. Links are chosen by name, by
-/// node or by layer; a fraction of the chosen links may be drawn at random.
+/// A change of links: they go down, come up, or get another rate or delay. Links are selected by
+/// name, by node or by layer; a fraction of the selected links may be drawn at random.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Event")]
 pub struct LinkEventSpec {
-    /// Time of the change. It takes effect before anything else at that time. A packet whose last bit leaves then has left.
+    /// Time of the change, which takes effect before all other events at that time. A packet whose
+    /// last bit leaves at that time has already left.
     pub at: Time,
-    /// Links by their ends, such as "tor0.1->agg0.0".
+    /// Links by the names of their ends, such as "tor0.1->agg0.0".
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub links: Vec<String>,
-    /// All links from and to these nodes.
+    /// Nodes, for all links from and to them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub nodes: Vec<String>,
-    /// All links of a layer, such as "agg-core".
+    /// Name of a layer, such as "agg-core", for all its links.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub layer: Option<String>,
-    /// The part of the chosen links to draw, above 0 and at most 1. With the same seed, every event of a run
-    /// draws the same links; a smaller fraction draws a subset of a larger one.
+    /// Fraction of the selected links that change, above 0 and at most 1. With the same seed, every
+    /// event of a run draws the same links; a smaller fraction draws a subset of a larger one.
     #[serde(default = "default_fraction")]
     #[schemars(range(min = 0.0, max = 1.0))]
     pub fraction: f64,
-    /// Whether the change also applies to the links in the other direction.
+    /// Whether the links in the other direction change as well.
     #[serde(default = "default_bidirectional")]
     pub bidirectional: bool,
-    /// "down": packets that are queued or being sent are lost, packets on the wire arrive, and packets that
-    /// come later are lost. "up": the link works again.
+    /// "down": queued packets and packets in transmission are lost, packets on the wire arrive, and
+    /// later packets are lost. "up": the link works again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state: Option<LinkState>,
-    /// The new rate, from the next packet on.
+    /// New rate, from the next packet on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<Rate>,
-    /// The new propagation delay. Packets on the wire arrive at most this long after the change.
+    /// New propagation delay. Packets on the wire arrive at most this long after the change.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delay: Option<Time>,
-    /// Time until routing knows that links went down or came back. From then on flows get paths that avoid
-    /// dead links; until then packets are sent to dead links and lost.
+    /// Time until routing detects that links went down or came up. From then on, flows get paths
+    /// without down links; until then, packets are sent to down links and lost.
     #[serde(default)]
     pub detection_delay: Time,
 }
 
-/// Does a link work?
+/// The state of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[schemars(inline)]
 pub enum LinkState {
-    /// No.
+    /// The link loses all packets.
     Down,
-    /// Yes.
+    /// The link works.
     Up,
 }
 
-/// Something open: a name that a registry knows, and the fields that go with it.
+/// A kind by its name in a registry, with the fields of that kind.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Kind")]
 pub struct KindSpec {
-    /// Name in its registry.
+    /// Name of the kind.
     pub kind: String,
     /// Fields of that kind.
     #[serde(flatten)]
@@ -207,32 +212,32 @@ pub struct KindSpec {
     pub params: Table,
 }
 
-/// The FIFO queues at the heads of links.
+/// The FIFO queues that feed the links.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Queues {
-    /// Capacity of the queue, without the packet being sent. A packet that finds this many packets waiting,
-    /// or would exceed this many bytes, is dropped.
+    /// Capacity of the queue, not counting the packet in transmission. A packet is dropped if it
+    /// finds this many packets waiting, or if it would exceed this many bytes.
     pub limit: QueueSize,
-    /// Marking threshold K: an ECN-capable packet that finds at least this much waiting is marked. "off"
-    /// marks nothing.
+    /// Marking threshold K: an ECN-capable packet is marked if it finds at least this much waiting.
+    /// "off" marks no packet.
     #[serde(default)]
     pub mark: Mark,
-    /// Queues of the hosts' own ports, where they differ.
+    /// Queues of the hosts' own ports, if they differ.
     #[serde(default)]
     pub host: HostQueues,
 }
 
-/// The queues of the hosts' own ports. Fields that are left out are as in the switches.
+/// The queues of the hosts' own ports. A missing field has the value of `queues`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct HostQueues {
-    /// Capacity of the queue, without the packet being sent. A packet that finds this many packets waiting,
-    /// or would exceed this many bytes, is dropped.
+    /// Capacity of the queue, not counting the packet in transmission. A packet is dropped if it
+    /// finds this many packets waiting, or if it would exceed this many bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<QueueSize>,
-    /// Marking threshold K: an ECN-capable packet that finds at least this much waiting is marked. "off"
-    /// marks nothing.
+    /// Marking threshold K: an ECN-capable packet is marked if it finds at least this much waiting.
+    /// "off" marks no packet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mark: Option<Mark>,
 }
@@ -240,7 +245,7 @@ pub struct HostQueues {
 /// A marking threshold, or "off".
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mark {
-    /// Nothing is marked.
+    /// No packet is marked.
     #[default]
     Off,
     /// The marking threshold K.
@@ -258,29 +263,31 @@ pub const MAX_SUBFLOWS: u32 = 64;
 pub struct TransportSpec {
     /// Congestion control: a name, or a table with the name and parameters.
     pub cc: Cc,
-    /// Subflows of a connection; 1 is single path.
+    /// Subflows per connection; 1 is single path.
     #[serde(default = "default_subflows")]
     #[schemars(range(min = 1, max = MAX_SUBFLOWS))]
     pub subflows: u32,
-    /// Which of the paths between two hosts each packet takes: the name of a path policy, or a table with
-    /// name and parameters; by default the topology's own, mostly "ecmp".
+    /// Path policy, which chooses one of the paths between two hosts for each packet: a name, or a
+    /// table with the name and parameters. The default depends on the topology and is mostly
+    /// "ecmp".
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub paths: Option<PathPolicySpec>,
-    /// Application bytes that have to be acknowledged before the further subflows join.
+    /// Application bytes that must be acknowledged before the additional subflows join.
     #[serde(default = "default_join_after")]
     pub join_after: Size,
-    /// Which subflow gets the next packet; by default the profile's: "linux" in "linux", "round-robin" in "amp-2019".
+    /// Packet scheduler, which selects the subflow of the next packet. The default is the
+    /// profile's: "linux" in "linux", "round-robin" in "amp-2019".
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scheduler: Option<String>,
-    /// Named settings of sender and receiver.
+    /// Profile, that is, named settings of sender and receiver.
     #[serde(default = "default_profile")]
     pub profile: String,
-    /// Settings that differ from the profile's.
+    /// Settings that differ from those of the profile.
     #[serde(default)]
     pub tcp: ProfilePatch,
 }
 
-/// Congestion control by name, with the parameters that are not left at their defaults.
+/// Congestion control by name, with the parameters that differ from their defaults.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Cc {
     /// Name of the algorithm.
@@ -290,7 +297,7 @@ pub struct Cc {
     pub parameters: BTreeMap<String, f64>,
 }
 
-/// A path policy by name, with the parameters that are not left at their defaults.
+/// A path policy by name, with the parameters that differ from their defaults.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[schemars(rename = "PathPolicy")]
 pub struct PathPolicySpec {
@@ -302,18 +309,20 @@ pub struct PathPolicySpec {
     pub params: Table,
 }
 
-/// One pattern of traffic: its kind, its transport and that kind's own fields.
+/// A traffic entry: its kind, its transport and the fields of that kind.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Traffic {
-    /// Name of the pattern.
+    /// Name of the kind.
     pub kind: String,
     /// Name of the transport.
     pub transport: String,
-    /// Name in tables; by default the kind, with the entry's index where the kind occurs more than once.
+    /// Name in tables; by default the kind, with the entry's index if several entries have this
+    /// kind.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// Classes by size: a flow belongs to the first one whose threshold is above its size. What belongs to none is sent
-    /// by the entry's own transport, in a class with the entry's name.
+    /// Classes by size, in order of rising thresholds. A flow belongs to the first class whose
+    /// threshold is above its size. A flow in no class uses the entry's own transport, and its
+    /// class has the entry's name.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub classes: Vec<SizeClass>,
     /// Fields of that kind.
@@ -322,15 +331,15 @@ pub struct Traffic {
     pub params: Table,
 }
 
-/// Flows below a size.
+/// A class of flows below a size.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SizeClass {
     /// Name of the class, in the column `class`.
     pub name: String,
-    /// Flows of fewer bytes belong to this class, except those of an earlier class.
+    /// Threshold: flows of fewer bytes belong to this class, except those of an earlier class.
     pub below: Size,
-    /// Name of their transport.
+    /// Name of the transport of these flows.
     pub transport: String,
 }
 

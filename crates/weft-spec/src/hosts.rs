@@ -11,7 +11,7 @@ use crate::quantity::QuantityVisitor;
 use crate::units::TIME;
 use crate::{Size, SpecError, Time};
 
-/// Allowed numbers of bytes that a NIC holds.
+/// Allowed numbers of bytes that a NIC accepts.
 const BQL_LIMITS: std::ops::RangeInclusive<u64> = 1..=1 << 30;
 
 /// Maximum jitter, longer than any host takes to send a packet.
@@ -23,38 +23,42 @@ const MAX_CLOCK_PPM: u32 = 1_000;
 /// Maximum flush timeout, longer than any NIC delays an interrupt.
 const MAX_GRO_FLUSH_TIMEOUT: Time = Time::from_ms(1);
 
-/// What hosts do apart from their transports. Fields that are left out are as in the profile of the
-/// transports; if transports have different profiles, as in `linux`.
+/// Settings of hosts, which all transports of a host share. The defaults are those of the
+/// transports' profile, or those of `linux` if transports have different profiles.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Hosts {
-    /// A packet that finds its host's port idle is sent after a random time, uniform up to this, because a
-    /// host's processing time varies. Packets keep their order. `packet` is the time in which the host's link
-    /// sends a full packet, but at least 500 ns. Profile `linux`: `packet`; `amp-2019`: none.
+    /// Maximum random delay of a packet that finds its host's port idle, uniformly distributed,
+    /// because a host's processing time varies. Packets keep their order. `packet` is the time in
+    /// which the host's link sends a full packet, but at least 500 ns. Profile `linux`: `packet`;
+    /// `amp-2019`: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub jitter: Option<HostJitter>,
-    /// Each host's clock, and so the rate of its links, differs from the network's by a random share, uniform
-    /// up to this many parts per million. Profile `linux`: 100, the tolerance of IEEE 802.3; `amp-2019`: 0.
+    /// Maximum difference of a host's clock, and so of the rate of its links, in parts per million.
+    /// Each host's difference is drawn at random, uniformly. Profile `linux`: 100, the tolerance of
+    /// IEEE 802.3; `amp-2019`: 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(max = 1000))]
     pub clock_ppm: Option<u32>,
-    /// Queueing discipline of a host's port, that is, how its sockets share the port. `switch`: they send into
-    /// a queue like a switch's, which marks and drops. `fq`: nothing is marked or dropped, and sockets wait
-    /// while the port is full; waiting sockets send two packets each in turn. `fifo`: as `fq`, but the socket
-    /// that has waited longest sends all its data first. Profile `linux`: `fq`, or `switch` if `queues.host` is
-    /// stated; `amp-2019`: `switch`.
+    /// Queueing discipline of a host's port, that is, how its sockets share the port. `switch`:
+    /// sockets send into a queue like a switch's, which marks and drops. `fq`: no packet is marked
+    /// or dropped, and sockets wait while the port is full; waiting sockets send two packets each
+    /// in turn. `fifo`: as `fq`, but the socket that has waited longest sends all its data first.
+    /// Profile `linux`: `fq`, or `switch` if the spec has `queues.host`; `amp-2019`: `switch`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub qdisc: Option<Qdisc>,
-    /// How much of its host's data a port holds before sockets wait, unless `qdisc` is `switch`. It corresponds
-    /// to Linux's byte queue limits. 16KB in all profiles.
+    /// Data that a port accepts before sockets wait, unless `qdisc` is `switch`. It corresponds to
+    /// Linux's byte queue limits. 16KB in all profiles.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bql_limit: Option<Size>,
-    /// TCP segmentation offload: a subflow hands its NIC bursts of up to 64 KB, and waits until a third of its
-    /// window is free (Linux's `tcp_tso_should_defer`). Off in all profiles.
+    /// Whether TCP segmentation offload is on: a subflow hands its NIC bursts of up to 64 KB, and
+    /// waits until a third of its window is free (Linux's `tcp_tso_should_defer`). Off in all
+    /// profiles.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub tso: bool,
-    /// Generic receive offload: a receiver merges segments of a subflow, up to 64 KB, if each arrives within this
-    /// time of the one before, and acknowledges them once. `0s` in all profiles: none.
+    /// Generic receive offload: a receiver merges segments of a subflow, up to 64 KB, if each
+    /// arrives within this time after the previous one, and acknowledges them once. All profiles
+    /// have `0s`, which turns it off.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub gro_flush_timeout: Time,
 }
@@ -120,12 +124,12 @@ fn is_zero(time: &Time) -> bool {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Qdisc {
-    /// They send as their windows allow, into a queue like a switch's, which marks and drops.
+    /// Sockets send as their windows allow, into a queue like a switch's, which marks and drops.
     Switch,
-    /// Nothing is marked or dropped: a socket waits while the port is full. Waiting sockets send two packets
-    /// each in turn, as under Linux's fq.
+    /// No packet is marked or dropped: a socket waits while the port is full. Waiting sockets send
+    /// two packets each in turn, as under Linux's fq.
     Fq,
-    /// The same, but the socket that has waited longest sends all its data first.
+    /// As `Fq`, but the socket that has waited longest sends all its data first.
     Fifo,
 }
 

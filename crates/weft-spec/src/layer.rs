@@ -5,14 +5,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Mark, QueueSize, Rate};
 
-/// The links of one layer in one direction. Fields that are left out are as without the entry.
+/// Settings of the links of one layer in one direction. A missing field has the value of the
+/// topology or of `queues`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Layer {
     /// Rate of each link.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<Rate>,
-    /// Capacity of the queues at the heads of the links, as in `queues`.
+    /// Capacity of the queues that feed the links, as in `queues`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<QueueSize>,
     /// Marking threshold K of these queues, as in `queues`.

@@ -10,7 +10,7 @@ use crate::{HostJitter, Hosts, Qdisc, Size, SpecError, Time, from_table, to_tabl
 /// IPv6.
 const MAX_WIRE_SIZE: u32 = 65_535;
 
-/// Where a flow's completion time starts; it ends when the receiver has the last byte.
+/// Start of a flow's completion time, which ends when the receiver has the last byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum FctFrom {
@@ -26,10 +26,10 @@ pub enum FctFrom {
 pub enum Recovery {
     /// RFC 6582: cumulative acknowledgements only.
     NewReno,
-    /// RFC 6675's pipe over RFC 2018's selective acknowledgements.
+    /// RFC 6675, with selective acknowledgements (RFC 2018).
     Sack,
-    /// RFC 8985: also with selective acknowledgements, but a segment or retransmission is lost once a later
-    /// one has overtaken it by more than a reordering window.
+    /// RFC 8985, also with selective acknowledgements: a segment or retransmission is lost once a
+    /// later one has overtaken it by more than a reordering window.
     Rack,
 }
 
@@ -43,7 +43,8 @@ pub enum RoundEnd {
     Linux,
 }
 
-/// A named set of transport settings, every field of which a spec can set on its own (`transports.NAME.tcp.FIELD`).
+/// A named set of transport settings. A spec can set each field on its own
+/// (`transports.NAME.tcp.FIELD`).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 // Each switch is a setting of its own with a name of its own; none is a state that excludes
@@ -62,9 +63,9 @@ pub struct Profile {
     #[serde(with = "bytes")]
     #[schemars(with = "Size")]
     pub ack_size: u32,
-    /// Bytes that each packet, with data or without, takes on the wire in addition to `header` or `ack_size`.
-    /// Ethernet's are 24B: preamble and start of frame 8, check sequence 4, gap 12 (IEEE 802.3). Queues
-    /// limited in bytes and bytes of links count them.
+    /// Bytes that each packet, with data or without, takes on the wire in addition to `header` or
+    /// `ack_size`. Ethernet has 24B: preamble and start of frame 8, check sequence 4, gap 12 (IEEE
+    /// 802.3). Queues limited in bytes and the bytes of links include them.
     #[serde(with = "bytes")]
     #[schemars(with = "Size")]
     pub framing: u32,
@@ -75,93 +76,102 @@ pub struct Profile {
     #[serde(with = "packets_or_unlimited")]
     #[schemars(schema_with = "packets_or_unlimited::schema")]
     pub initial_ssthresh: f64,
-    /// Is the handshake's round trip a first RTT sample?
+    /// Whether the round trip of the handshake is the first RTT sample.
     pub sample_handshake_rtt: bool,
     /// RTO before the first RTT sample (RFC 6298, rule 2.1).
     pub initial_rto: Time,
-    /// Lower bound of the RTO, or of its part beyond SRTT.
+    /// Minimum of the RTO, or of RTO - SRTT with `min_rto_beyond_srtt`.
     pub min_rto: Time,
-    /// Is the minimum RTO the least by which the RTO exceeds SRTT, or the least RTO (RFC 6298, rule 2.4)? The
-    /// former is Linux's way, which matters where round trips are as long as the minimum RTO. It is off in
-    /// every profile.
+    /// If true, `min_rto` is the minimum of RTO - SRTT, as in Linux. If false, it is the minimum of
+    /// the RTO itself (RFC 6298, rule 2.4). The difference matters if round trips are as long as
+    /// the minimum RTO. It is off in every profile.
     pub min_rto_beyond_srtt: bool,
-    /// Upper bound of the RTO.
+    /// Maximum of the RTO.
     pub max_rto: Time,
     /// Loss recovery: "newreno" (RFC 6582, the variant in which each partial acknowledgement restarts the
     /// timer), "sack" (RFC 6675) or "rack" (RFC 8985).
     pub recovery: Recovery,
-    /// RFC 8985, section 7: with "rack", send a probe two RTTs after the last acknowledgement, so that a loss
-    /// at the tail does not wait for the RTO.
+    /// Whether recovery "rack" sends a probe two RTTs after the last acknowledgement, so that a
+    /// loss at the tail does not wait for the RTO (RFC 8985, section 7).
     pub tail_loss_probe: bool,
-    /// Additional wait of a tail loss probe and of the reordering timer: two ticks of Linux's clock.
+    /// Additional delay of a tail loss probe and of the reordering timer; in Linux two ticks of its
+    /// clock.
     pub timer_slack: Time,
-    /// Packets of a subflow are paced as under Linux's fq: two windows per round trip in slow start, 1.2
-    /// afterwards, from the eleventh packet on. A rate set by congestion control applies even if this is off.
+    /// Whether packets of a subflow are paced as under Linux's fq: two windows per round trip in
+    /// slow start, 1.2 afterwards, from the eleventh packet on. A rate set by congestion control
+    /// applies even if this is off.
     pub pacing: bool,
-    /// RFC 6937: fast recovery reduces the data in flight gradually, not by a pause.
+    /// Whether fast recovery reduces the data in flight gradually instead of by a pause (PRR, RFC
+    /// 6937).
     pub prr: bool,
-    /// RFC 5682: with selective acknowledgements, try new data after a timeout, and undo it if it was spurious.
+    /// Whether a sender with selective acknowledgements tries new data after a timeout, and undoes
+    /// a spurious timeout (F-RTO, RFC 5682).
     pub frto: bool,
-    /// RFC 7323: acknowledgements of retransmissions give RTT samples and say which copy they acknowledge, so
-    /// that a spurious timeout is undone (RFC 3522).
+    /// Whether packets have timestamps (RFC 7323). With them, acknowledgements of retransmissions
+    /// give RTT samples and show which copy they acknowledge, so that a spurious timeout is undone
+    /// (RFC 3522).
     pub timestamps: bool,
-    /// Duplicate acknowledgements that start fast retransmit.
+    /// Number of duplicate acknowledgements that start fast retransmit.
     #[schemars(range(min = 1))]
     pub dupack_threshold: u32,
-    /// RFC 3042: send a new segment on each of the first duplicate acknowledgements.
+    /// Whether each of the first duplicate acknowledgements lets the sender send a new segment (RFC
+    /// 3042).
     pub limited_transmit: bool,
-    /// Acknowledge every n-th full segment; 1 is no delay.
+    /// Number of full segments per acknowledgement; 1 acknowledges each segment.
     #[schemars(range(min = 1))]
     pub ack_every: u32,
-    /// Longest time by which an acknowledgement is delayed.
+    /// Maximum delay of an acknowledgement.
     pub delayed_ack_timeout: Time,
-    /// Number of segments acknowledged at once when a subflow starts, after a pause of the minimum RTO, and
-    /// after a duplicate (Linux's quick acknowledgements).
+    /// Number of segments that are acknowledged without delay when a subflow starts, after a pause
+    /// of the minimum RTO, and after a duplicate (Linux's quick acknowledgements).
     pub quick_acks: u32,
     /// Whether a segment with PSH is acknowledged as soon as the application has read everything that has
     /// arrived. PSH marks the last segment that a subflow has to send (Linux since 6.6, `ICSK_ACK_PUSHED`).
     /// If this is off, its acknowledgement may be delayed like any other.
     pub ack_pushed: bool,
-    /// May the window grow between a cut for a mark and the end of that window?
+    /// Whether the window may grow between a cut for a mark and the end of that window.
     pub grow_after_mark: bool,
     /// The end of a round of DCTCP. With "rfc8257", a round ends when data sent after its start is acknowledged
     /// (section 3.3, step 3). With "linux", it ends once all data sent before its start is acknowledged.
     pub round_end: RoundEnd,
-    /// Whether rounds and marks still count when all data of a connection has been handed to subflows.
+    /// Whether rounds and marks still have an effect once all data of a connection has been handed
+    /// to subflows.
     pub react_after_last_data: bool,
-    /// SYN and SYN/ACK are neither dropped nor marked.
+    /// Whether SYN and SYN/ACK are exempt from drops and marks.
     pub protect_handshake: bool,
-    /// Are these sent as packets of their own: the last acknowledgement of a subflow's handshake and, once
-    /// all data has been handed out, its FIN, FIN/ACK and last acknowledgement? They have no effect and are
-    /// not retransmitted, but take places in queues.
+    /// Whether the following packets are sent: the last acknowledgement of a subflow's handshake
+    /// and, once all data has been handed out, its FIN, FIN/ACK and last acknowledgement. They have
+    /// no effect and are not retransmitted, but take space in queues.
     pub full_handshakes: bool,
-    /// Timeouts of a SYN that do not double the RTO (Linux since 6.5).
+    /// Number of timeouts of a SYN that do not double the RTO (Linux since 6.5).
     pub syn_linear_timeouts: u32,
-    /// Joins start once data of subflow 0 is acknowledged. A joined subflow carries data once the last
-    /// acknowledgement of its own handshake is acknowledged (RFC 8684, sections 3.1 and 3.2).
+    /// Whether joins follow RFC 8684, sections 3.1 and 3.2. They start once data of subflow 0 is
+    /// acknowledged. A joined subflow carries data once the last acknowledgement of its own
+    /// handshake is acknowledged.
     pub confirmed_joins: bool,
-    /// Joins start after a uniformly random delay of up to this, counted from when they may start.
+    /// Maximum of the random delay of a join, uniform and counted from when the join may start.
     pub join_delay: Time,
-    /// Shared receive buffer of a connection in bytes, at most 2^30; limits the data in flight at connection
-    /// level.
+    /// Receive buffer of a connection, at most 2^30 bytes, which its subflows share; it limits the
+    /// data in flight at connection level.
     #[serde(with = "bytes")]
     #[schemars(with = "Size")]
     pub receive_buffer: u64,
-    /// After a timeout of a subflow, send its outstanding data on the other subflows too.
+    /// Whether a timeout of a subflow sends its outstanding data on the other subflows as well.
     pub reinject: bool,
-    /// A connection ends when acknowledgements on any subflows cover its data (RFC 8684, section 3.3.2). If
-    /// this is off, it ends when all data of each subflow is acknowledged.
+    /// Whether a connection ends when acknowledgements on any subflows cover its data (RFC 8684,
+    /// section 3.3.2). If this is off, it ends when all data of each subflow is acknowledged.
     pub complete_on_data_ack: bool,
-    /// When round-robin's turn comes to a subflow whose SYN/ACK has not arrived, new data waits for it. If
-    /// this is off, that subflow is skipped.
+    /// Whether new data waits if round-robin reaches a subflow whose SYN/ACK has not arrived. If
+    /// this is off, the subflow is skipped.
     pub round_robin_waits_for_join: bool,
-    /// A fault of the simulator of AMP's authors, off in every profile. Data that arrived out of order on a
-    /// subflow advances the subflow only when the connection's own order advances. A retransmission before
-    /// that is acknowledged as a duplicate, and the subflow waits for a further timeout. It goes with neither
-    /// `reinject` nor paths that are watched: that simulator sends no data on two subflows.
+    /// Whether to imitate a fault of the simulator of AMP's authors; off in every profile. Data
+    /// that arrived out of order on a subflow advances the subflow only when the connection's own
+    /// order advances. A retransmission before that is acknowledged as a duplicate, and the subflow
+    /// waits for another timeout. It excludes `reinject` and path monitoring, because that
+    /// simulator does not send data on two subflows.
     pub stall_on_held_data: bool,
-    /// Where FCT starts: when the flow opens and sends its first SYN ("open"), or when subflow 0's SYN/ACK
-    /// arrives ("established"). It ends when the receiver has the last byte.
+    /// Start of the FCT: when the flow opens and sends its first SYN ("open"), or when subflow 0's
+    /// SYN/ACK arrives ("established"). The FCT ends when the receiver has the last byte.
     pub fct_from: FctFrom,
 }
 
@@ -179,7 +189,7 @@ pub struct NamedProfile {
     pub hosts: Hosts,
 }
 
-/// Bytes that a NIC holds: about ten full packets.
+/// Bytes that a NIC accepts: about ten full packets.
 const BQL_LIMIT: Size = Size(16_000);
 
 /// All profiles, the default first.

@@ -8,20 +8,20 @@ use weft_spec::{Size, SpecError, Time};
 use crate::template::FlowTemplate;
 use crate::{Flow, HostSet, MAX_FLOWS, Pattern, PatternContext};
 
-/// A flow from each host to each other, among some hosts.
+/// Flows between all pairs of a set of hosts, in both directions.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AllToAll {
-    /// The hosts.
+    /// Hosts that send to each other.
     #[serde(default = "default_hosts")]
     pub hosts: HostSet,
-    /// Application bytes of each flow; by default it sends until the end.
+    /// Application bytes of each flow; by default a flow sends until the end of the experiment.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size: Option<Size>,
-    /// When the flows open.
+    /// Time at which the flows open.
     #[serde(default)]
     pub start: Time,
-    /// Each flow opens later than `start` by a random time up to this.
+    /// Maximum random delay of each flow after `start`.
     #[serde(default)]
     pub jitter: Time,
 }

@@ -7,41 +7,41 @@ use weft_spec::{Rate, Size, SpecError, Time};
 use crate::matrix::self_flow_error;
 use crate::{Flow, HostSet, MAX_FLOWS, Pairs, Pattern, PatternContext, random};
 
-/// Flows between pairs of hosts: given as `pairs`, or as `from` and `to`.
+/// Flows between pairs of hosts, which are given as `pairs`, or as `from` and `to`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Bulk {
-    /// Pairs of hosts, [[FROM, TO], …]; or "permutation": every host sends to one other and receives from one
-    /// other, drawn from the seed; or "random": each flow goes to a host that is drawn for it; or staggered
-    /// probabilities by distance, { tor, pod }.
+    /// Pairs of hosts. [[FROM, TO], …]: the listed pairs. "permutation": every host sends to one
+    /// other host and receives from one other, drawn from the seed. "random": each flow goes to a
+    /// host drawn for it. { tor, pod }: staggered probabilities by distance.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pairs: Option<Pairs>,
-    /// Senders. A single sender sends to every receiver; as many senders as receivers send to one each, in
-    /// order.
+    /// Senders. A single sender sends to every receiver. If there are as many senders as receivers,
+    /// they form pairs in order.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<HostSet>,
     /// Receivers. A single receiver receives from every sender.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to: Option<HostSet>,
-    /// Flows of each pair.
+    /// Flows per pair.
     #[serde(default = "default_count")]
     #[schemars(range(min = 1))]
     pub count: u32,
-    /// Application bytes of each flow; by default it sends until `stop`.
+    /// Application bytes of each flow; by default a flow sends until `stop`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size: Option<Size>,
-    /// When the flows open.
+    /// Time at which the flows open.
     #[serde(default)]
     pub start: Time,
-    /// When their applications stop producing data; by default at the end of the experiment. Data that has not
-    /// been sent by then is not sent.
+    /// Time at which the applications stop producing data; by default the end of the experiment.
+    /// Data that has not been sent by then is not sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop: Option<Time>,
-    /// Each flow opens later than `start` by a random time up to this.
+    /// Maximum random delay of each flow after `start`.
     #[serde(default)]
     pub jitter: Time,
-    /// Rate at which each flow's application writes, for instance from a disk; by default all its data is
-    /// available at once. Data that the network cannot take yet waits.
+    /// Rate at which each flow's application writes, for example from a disk; by default all data
+    /// is available at once. Data that the network cannot accept yet waits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<Rate>,
 }

@@ -13,39 +13,39 @@ use crate::{
     SizeDistribution,
 };
 
-/// Every sender has flows in loops: when one is fully acknowledged, its successor opens.
+/// Loops of flows: when a flow is fully acknowledged, its sender opens the next one.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ClosedLoop {
-    /// Application bytes of each flow: a size, or a distribution of sizes by its kind.
+    /// Application bytes of each flow: a size, or a distribution of sizes.
     pub size: SizeDistribution,
-    /// Who sends to whom: "permutation", "random" (each flow to a host drawn for it), staggered probabilities
-    /// { tor, pod }, or pairs [[FROM, TO], …], each of which has loops.
+    /// Pairs of hosts, each with loops of its own: "permutation", "random" (a receiver drawn for
+    /// each flow), staggered probabilities { tor, pod }, or a list [[FROM, TO], …].
     pub pairs: Pairs,
     /// Senders; by default all hosts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<HostSet>,
-    /// Receivers if pairs are random; by default all hosts.
+    /// Receivers if pairs are drawn; by default all hosts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to: Option<HostSet>,
-    /// Concurrent loops of each sender.
+    /// Concurrent loops per sender.
     #[serde(default = "default_count")]
     #[schemars(range(min = 1))]
     pub count: u32,
-    /// When the first flows open.
+    /// Time at which the first flows open.
     #[serde(default)]
     pub start: Time,
-    /// Each first flow opens later by a random time up to this.
+    /// Maximum random delay of each first flow.
     #[serde(default)]
     pub jitter: Time,
-    /// Time between a flow's end and its successor's opening.
+    /// Time between the end of a flow and the opening of the next one.
     #[serde(default)]
     pub think_time: Time,
-    /// Rate at which each flow's application writes, for instance from a disk; by default all its data is
-    /// available at once. Data that the network cannot take yet waits.
+    /// Rate at which each flow's application writes, for example from a disk; by default all data
+    /// is available at once. Data that the network cannot accept yet waits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<Rate>,
-    /// No flow opens from this time on; by default the end of the experiment.
+    /// Time from which on no flow opens; by default the end of the experiment.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop: Option<Time>,
 }

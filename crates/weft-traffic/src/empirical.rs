@@ -14,16 +14,18 @@ pub const WORKLOADS: &[(&str, &str)] = &[
     ("web-search", include_str!("../data/web-search.cdf")),
 ];
 
-/// A cumulative distribution of sizes, linear between its points: a workload or file `cdf`, or `points`.
+/// Cumulative distribution of sizes, linear between its points: the workload or file `cdf`, or
+/// `points`.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Empirical {
-    /// A workload, "data-mining" or "web-search", or the path of a file, relative to the spec's folder. The
-    /// file has one point per line, a size and a cumulative probability (as a fraction or in percent), and a
-    /// comment "# size in bytes" or "# size in packets of 1460 bytes".
+    /// Name of a workload, "data-mining" or "web-search", or path of a file, relative to the spec's
+    /// folder. Each line of the file is a point: a size and a cumulative probability, as a fraction
+    /// or in percent. A comment states the unit: "# size in bytes" or "# size in packets of 1460
+    /// bytes".
     #[serde(default, skip_serializing_if = "Option::is_none")]
     cdf: Option<String>,
-    /// The unit of the file's sizes, if the file does not say it: "1B", or "1460B" for packets.
+    /// Unit of the file's sizes, if the file does not state it: "1B", or "1460B" for packets.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     unit: Option<Size>,
     /// Points instead of a file: [size in bytes, cumulative probability as a fraction]. A resolved spec has

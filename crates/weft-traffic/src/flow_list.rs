@@ -22,18 +22,19 @@ use crate::{Flow, HostRef, MAX_FLOWS, Pattern, PatternContext};
 /// Maximum size of a file in bytes, enough for the maximum number of flows.
 const MAX_FILE_BYTES: u64 = 128 << 20;
 
-/// The flows of a file, in its order.
+/// Flows that are listed in a file, in the order of the file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FlowList {
-    /// The file, relative to the spec's folder.
+    /// Path of the file, relative to the spec's folder.
     pub file: String,
-    /// Format of the file; by default taken from the end of its name: `.cm`, `.csv`, otherwise HPCC's.
+    /// Format of the file. By default the end of the file's name decides: `.cm`, `.csv`, or
+    /// otherwise HPCC's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub format: Option<Format>,
 }
 
-/// A kind of file.
+/// The format of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[schemars(inline)]

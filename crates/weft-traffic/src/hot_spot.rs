@@ -11,27 +11,27 @@ use weft_spec::{Size, SpecError, Time};
 use crate::template::FlowTemplate;
 use crate::{Flow, HostSet, MAX_FLOWS, Pattern, PatternContext};
 
-/// Flows from every host: a share goes to a few hosts, the rest to any others.
+/// Flows from every host, some of which go to a few busy hosts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct HotSpot {
-    /// The hosts that receive more.
+    /// Hosts that receive more than the others.
     pub spots: HostSet,
     /// Probability that a flow goes to one of `spots`; otherwise it goes to any host except these and its
     /// sender.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub share: f64,
-    /// Flows of each host.
+    /// Flows per sender.
     #[serde(default = "default_count")]
     #[schemars(range(min = 1))]
     pub count: u32,
-    /// Application bytes of each flow; by default it sends until the end.
+    /// Application bytes of each flow; by default a flow sends until the end of the experiment.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size: Option<Size>,
-    /// When the flows open.
+    /// Time at which the flows open.
     #[serde(default)]
     pub start: Time,
-    /// Each flow opens later than `start` by a random time up to this.
+    /// Maximum random delay of each flow after `start`.
     #[serde(default)]
     pub jitter: Time,
 }

@@ -11,28 +11,28 @@ use crate::{Flow, HostRef, HostSet, MAX_FLOWS, Pattern, PatternContext, random};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Incast {
-    /// Flows in a round.
+    /// Flows per round.
     #[schemars(range(min = 1))]
     pub flows: u32,
     /// Application bytes of each flow.
     pub size: Size,
-    /// Time between the openings of two flows of a round.
+    /// Time between the openings of two consecutive flows of a round.
     #[serde(default)]
     pub gap: Time,
-    /// Time between the starts of two rounds; required if there is more than one.
+    /// Time between the starts of two consecutive rounds; required if there is more than one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interval: Option<Time>,
     /// Number of rounds.
     #[serde(default = "default_rounds")]
     #[schemars(range(min = 1))]
     pub rounds: u32,
-    /// When the first round begins.
+    /// Start of the first round.
     #[serde(default)]
     pub start: Time,
-    /// Each flow opens later by a random time up to this.
+    /// Maximum random delay of each flow.
     #[serde(default)]
     pub jitter: Time,
-    /// Senders; by default all hosts except the receiver. Flows are spread evenly over them.
+    /// Senders; by default all hosts except the receiver. Flows are distributed evenly over them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<HostSet>,
     /// The receiver; by default the last host.

@@ -23,16 +23,17 @@ use crate::{
     SizeDistribution,
 };
 
-/// Jobs of one client and several servers each; several jobs may run concurrently.
+/// Jobs of one client and several servers each: the client sends requests, and every server replies
+/// with a block. Several jobs may run concurrently.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Jobs {
-    /// Servers of a job.
+    /// Servers per job.
     #[schemars(range(min = 1))]
     pub servers: u32,
     /// Application bytes of a request.
     pub request: Size,
-    /// Application bytes of a block: a size, or a distribution of sizes by its kind.
+    /// Application bytes of a block: a size, or a distribution of sizes.
     pub block: SizeDistribution,
     /// Number of concurrent jobs.
     #[serde(default = "default_slots")]
@@ -41,16 +42,16 @@ pub struct Jobs {
     /// Hosts from which a job's client is drawn; by default all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client_hosts: Option<HostSet>,
-    /// Hosts from which a job's servers are drawn, except its client; by default all.
+    /// Hosts from which a job's servers are drawn, without its client; by default all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server_hosts: Option<HostSet>,
-    /// When the first jobs begin.
+    /// Time at which the first jobs begin.
     #[serde(default)]
     pub start: Time,
-    /// Each first job begins later by a random time up to this.
+    /// Maximum random delay of each first job.
     #[serde(default)]
     pub jitter: Time,
-    /// No job begins from this time on; by default the end of the experiment.
+    /// Time from which on no job begins; by default the end of the experiment.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop: Option<Time>,
 }

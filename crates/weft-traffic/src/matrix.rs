@@ -23,8 +23,9 @@ pub enum Pairs {
     Listed(Vec<[HostRef; 2]>),
 }
 
-/// Staggered probabilities (Al-Fares et al., "Hedera", NSDI 2010, section 5.2): a flow goes to a host of the same ToR with
-/// probability `tor`, to one of the same pod at another ToR with `pod`, and elsewhere with the rest.
+/// Staggered probabilities by distance (Al-Fares et al., "Hedera", NSDI 2010, section 5.2). A flow
+/// goes to a host of the same ToR with probability `tor`, to a host of the same pod at another ToR
+/// with probability `pod`, and otherwise to a host elsewhere.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Staggered {

@@ -10,23 +10,23 @@ use weft_spec::{Size, SpecError, Time};
 use crate::template::FlowTemplate;
 use crate::{Flow, HostSet, MAX_FLOWS, Pattern, PatternContext};
 
-/// A flow from each sender to each of several receivers that are drawn for it.
+/// Flows from each sender to several receivers, which are drawn for it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct OneToMany {
-    /// Receivers of each sender, all different.
+    /// Receivers per sender, all different.
     #[schemars(range(min = 1))]
     pub receivers: u32,
     /// Senders.
     #[serde(default = "default_from")]
     pub from: HostSet,
-    /// Application bytes of each flow; by default it sends until the end.
+    /// Application bytes of each flow; by default a flow sends until the end of the experiment.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size: Option<Size>,
-    /// When the flows open.
+    /// Time at which the flows open.
     #[serde(default)]
     pub start: Time,
-    /// Each flow opens later than `start` by a random time up to this.
+    /// Maximum random delay of each flow after `start`.
     #[serde(default)]
     pub jitter: Time,
 }

@@ -19,11 +19,11 @@ use crate::{
 pub const TRAFFIC: &[Entry<dyn Pattern>] = &[
     entry::<Bulk>(
         "bulk",
-        "long-lived flows between given pairs or a random permutation, with start and stop or of a size",
+        "flows between listed or drawn pairs of hosts, until a time or of a size",
     ),
     entry::<Incast>(
         "incast",
-        "rounds of flows from many senders to one receiver, opened shortly after each other",
+        "rounds of flows from many senders to one receiver, which open at short intervals",
     ),
     entry::<Poisson>(
         "poisson",
@@ -31,24 +31,27 @@ pub const TRAFFIC: &[Entry<dyn Pattern>] = &[
     ),
     entry::<ClosedLoop>(
         "closed-loop",
-        "closed loop: when a flow ends, the sender's next one begins",
+        "closed loop: when a flow ends, its sender opens the next one",
     ),
     entry::<Jobs>(
         "jobs",
-        "a client sends requests to servers, each answers with a block; when all blocks have arrived, the next job begins",
+        "a client sends requests to servers, and each replies with a block; after the last block, the next job begins",
     ),
-    entry::<AllToAll>("all-to-all", "a flow from every host to every other: a shuffle"),
+    entry::<AllToAll>(
+        "all-to-all",
+        "a flow from every host to every other host, as in a shuffle",
+    ),
     entry::<OneToMany>(
         "one-to-many",
         "a flow from each sender to each of several receivers drawn for it",
     ),
     entry::<Stride>(
         "stride",
-        "a flow from every host to the host a fixed number of places further on",
+        "a flow from every host to the host whose index is larger by a constant",
     ),
     entry::<HotSpot>(
         "hot-spot",
-        "flows from every host, a share of which goes to a few hosts",
+        "flows from every host, some of which go to a few busy hosts",
     ),
     entry::<FlowList>(
         "flow-list",

@@ -7,37 +7,38 @@ use weft_spec::{SpecError, Time};
 
 use crate::{Flow, HostSet, MAX_FLOWS, Pairs, Pattern, PatternContext, SizeDistribution};
 
-/// Every sender opens flows at the times of a Poisson process of its own, whether or not earlier flows have
-/// ended.
+/// Flows that arrive at random: every sender opens flows at the times of its own Poisson process,
+/// whether or not earlier flows have ended.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Poisson {
-    /// Mean time between two flows of one sender; `rate` and `load` are the alternatives.
+    /// Mean time between two consecutive flows of a sender; an alternative to `rate` and `load`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interval: Option<Time>,
-    /// Flows per second of one sender; `interval` and `load` are the alternatives.
+    /// Flows per second of each sender; an alternative to `interval` and `load`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<f64>,
-    /// Share of the capacity of a sender's own links that the application bytes of its flows take on average, without headers;
-    /// `interval` and `rate` are the alternatives. Pairs with the same sender share it.
+    /// Fraction of the capacity of a sender's own links that the application bytes of its flows
+    /// take on average, without headers; an alternative to `interval` and `rate`. Pairs with the
+    /// same sender share it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0.0, max = 1.0))]
     pub load: Option<f64>,
-    /// Application bytes of each flow: a size, or a distribution of sizes by its kind.
+    /// Application bytes of each flow: a size, or a distribution of sizes.
     pub size: SizeDistribution,
-    /// Who sends to whom: "permutation", "random", staggered probabilities { tor, pod }, or pairs [[FROM, TO], …], each of
-    /// which opens flows.
+    /// Pairs of hosts, each with a process of its own: "permutation", "random" (a receiver drawn
+    /// for each flow), staggered probabilities { tor, pod }, or a list [[FROM, TO], …].
     pub pairs: Pairs,
     /// Senders; by default all hosts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<HostSet>,
-    /// Receivers if pairs are random; by default all hosts.
+    /// Receivers if pairs are drawn; by default all hosts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to: Option<HostSet>,
-    /// When the processes begin.
+    /// Start of the processes.
     #[serde(default)]
     pub start: Time,
-    /// No flow opens from this time on; by default the end of the experiment.
+    /// Time from which on no flow opens; by default the end of the experiment.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop: Option<Time>,
 }

@@ -97,11 +97,11 @@ pub(crate) trait Validate: Sized {
     fn validated(self) -> Result<Self, SpecError>;
 }
 
-/// Always the same size.
+/// One size for all flows.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Constant {
-    /// The size.
+    /// Size of every flow.
     size: Size,
 }
 
@@ -121,13 +121,13 @@ impl SizeSampler for Constant {
     }
 }
 
-/// Uniform between two sizes, both included.
+/// Uniform distribution between two sizes, both included.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Uniform {
-    /// The smallest size.
+    /// Smallest size.
     min: Size,
-    /// The largest size.
+    /// Largest size.
     max: Size,
 }
 
@@ -152,11 +152,11 @@ impl SizeSampler for Uniform {
     }
 }
 
-/// Exponential; draws above 1 TB count as 1 TB.
+/// Exponential distribution; draws above 1 TB count as 1 TB.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Exponential {
-    /// The mean.
+    /// Mean size.
     mean: Size,
 }
 
@@ -177,17 +177,18 @@ impl SizeSampler for Exponential {
     }
 }
 
-/// Pareto: P(X > x) = (L / x)^shape from L on, truncated at an upper bound if there is one. L follows from
-/// the mean. Draws above 1 TB count as 1 TB.
+/// Pareto distribution: P(X > x) = (L / x)^shape from L on, truncated at an upper bound if there is
+/// one. L follows from the mean. Draws above 1 TB count as 1 TB.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct BoundedPareto {
-    /// The exponent of the tail; must be above 1 without an upper bound, or the mean would be infinite.
+    /// Exponent of the tail. Without an upper bound it must be above 1, or the mean would be
+    /// infinite.
     #[schemars(range(min = 0.01, max = 100.0))]
     shape: f64,
-    /// The mean, with the upper bound taken into account.
+    /// Mean size, with the upper bound taken into account.
     mean: Size,
-    /// The upper bound; by default none.
+    /// Upper bound; by default none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     max: Option<Size>,
     /// The lower bound L in bytes.

@@ -8,20 +8,20 @@ use weft_spec::{Size, SpecError, Time};
 use crate::template::FlowTemplate;
 use crate::{Flow, Pattern, PatternContext};
 
-/// A flow from every host to the host a fixed number of places further on.
+/// Flows from every host to the host whose index is larger by a constant.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Stride {
-    /// Number of places; the first host follows the last.
+    /// Difference of the indices; the first host follows the last.
     #[schemars(range(min = 1))]
     pub stride: u32,
-    /// Application bytes of each flow; by default it sends until the end.
+    /// Application bytes of each flow; by default a flow sends until the end of the experiment.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size: Option<Size>,
-    /// When the flows open.
+    /// Time at which the flows open.
     #[serde(default)]
     pub start: Time,
-    /// Each flow opens later than `start` by a random time up to this.
+    /// Maximum random delay of each flow after `start`.
     #[serde(default)]
     pub jitter: Time,
 }

@@ -8,16 +8,16 @@ use weft_spec::{SpecError, Time};
 use super::flow_selection::{Indices, Selection, select_flows};
 use super::{ProbeContext, ProbeKind};
 
-/// Windows of flows.
+/// Windows of the subflows of flows.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct FlowProbe {
-    /// Name of a traffic entry; by default flows of all entries.
+    /// Name of a traffic entry; by default all entries.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     traffic: Option<String>,
-    /// Which of these flows, by index from 0; by default all. The order in a closed loop is the first flow of
-    /// each loop, then the second of each, and so on; in jobs, a job's requests, then its blocks. To choose
-    /// among flows of loops or jobs, `traffic` must name their entry.
+    /// Indices of flows in their traffic entry, from 0; by default all flows. A closed loop numbers
+    /// the first flows of all loops, then the second flows, and so on. A job numbers its requests,
+    /// then its blocks. To select flows of loops or jobs, set `traffic` to the name of their entry.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     flows: Option<Indices>,
     /// Sampling interval; by default every change is recorded.
@@ -29,10 +29,10 @@ pub(super) struct FlowProbe {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct LatencyProbe {
-    /// Name of a traffic entry; by default flows of all entries.
+    /// Name of a traffic entry; by default all entries.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     traffic: Option<String>,
-    /// Which of these flows, by index from 0; by default all. Numbered as for the probe `flow`.
+    /// Indices of flows, as in the probe `flow`; by default all flows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     flows: Option<Indices>,
 }

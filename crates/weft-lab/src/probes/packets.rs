@@ -9,12 +9,12 @@ use weft_spec::{SpecError, Time};
 
 use super::{ProbeContext, ProbeKind, links_named};
 
-/// Packets of links.
+/// Packets that cross links.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct PacketProbe {
-    /// Hosts or switches, for all links from and to them; links by the names of their ends, "FROM->TO"; or all links of a layer,
-    /// such as "tor-agg".
+    /// Links whose packets are recorded: hosts or switches for all their links, the names of the
+    /// ends of a link, "FROM->TO", or a layer, such as "tor-agg".
     #[schemars(length(min = 1), extend("examples" = [["r0"], ["s0->r0"]]))]
     at: Vec<String>,
 }
