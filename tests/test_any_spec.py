@@ -69,7 +69,7 @@ def check(text: str, overrides: list[str]) -> None:
     try:
         experiment = _weft.Experiment.parse(text, overrides)
     except weft.SpecError as error:
-        check_line(str(error), "; allowed: ")
+        check_line(str(error), "; ")
     else:
         spec: dict[str, Any] = json.loads(experiment.spec())
         assert json.loads(_weft.Experiment.parse(json.dumps(spec)).spec()) == spec

@@ -79,12 +79,12 @@ def test_wrong_graphs() -> None:
 
     assert refused(hosts=["h9"]) == "hosts: 'h9'; allowed: nodes of the graph"
     made.add_edge("left", "left")
-    assert refused() == "graph: edge left-left; allowed: edges between two nodes"
+    assert refused() == "graph: edge left-left; allowed: edges between different nodes"
     made = graph()
     made.edges["left", "right"]["rate"] = -1
-    assert refused() == "graph: edge left-right: rate is -1; allowed: a number from 0 on, or text"
+    assert refused() == "graph: edge left-right: rate is -1; allowed: a number of at least 0, or text"
     made = graph("DiGraph")
-    assert refused() == "graph: no edge left->h0 like h0->left; allowed: both directions with equal data"
+    assert refused() == "graph: no edge left->h0 like h0->left; add it with equal data"
     made = graph()
     made.add_node(1)
     made.add_node("1")
@@ -147,7 +147,7 @@ def test_flows_of_a_run_are_replayed(tmp_path: Path) -> None:
         ({"from": ["h0"]}, "flows: no column 'to'; allowed: columns from, to, size_bytes, start_s"),
         (FLOWS | {"size_bytes": ["a", "b"]}, "flows: column 'size_bytes' has String; allowed: numbers"),
         (FLOWS | {"start_s": [-1.0, 0.0]}, "flows: column 'start_s' has -1; allowed: 0 or more"),
-        (FLOWS | {"from": ["h0", None]}, "flows: column 'from' has empty values; allowed: a value for each flow"),
+        (FLOWS | {"from": ["h0", None]}, "flows: column 'from' has empty values; set a value for each flow"),
     ],
 )
 def test_wrong_flows(tmp_path: Path, flows: dict[str, list[Any]], line: str) -> None:

@@ -26,9 +26,9 @@ SPEC: dict[str, Any] = {"transports": {}}
         ("seed=1,2", "--over seed: use --seeds N, which runs N consecutive seeds from the spec's seed"),
         (
             "a=9:1",
-            "--over 'a=9:1': empty range; allowed: FIRST:LAST:STEP with LAST from FIRST on and STEP above 0",
+            "--over 'a=9:1': empty range; allowed: FIRST:LAST:STEP with LAST of at least FIRST and STEP above 0",
         ),
-        ("a=1,2,1", "--over a: has '1' twice; allowed: each value once"),
+        ("a=1,2,1", "--over a: has '1' twice; remove one of the two"),
     ],
 )
 def test_what_varies(text: str, line: str) -> None:
@@ -42,8 +42,8 @@ def test_what_varies(text: str, line: str) -> None:
     [
         ("a=0:8:log", "--over 'a=0:8:log': a log range must start above 0"),
         ("a=9:1", "--over 'a=9:1': empty range; allowed: LOW below HIGH, and a STEP of at most HIGH - LOW"),
-        ("a=1us:9ms", "--over 'a=1us:9ms': has two units; allowed: one unit for all numbers"),
-        ("seed=1:9", "--over seed: cannot be tuned; allowed: a field that changes the results"),
+        ("a=1us:9ms", "--over 'a=1us:9ms': has two units; use one unit for all numbers"),
+        ("seed=1:9", "--over seed: cannot be tuned, because it does not change results; choose another field"),
     ],
 )
 def test_what_is_tuned(text: str, line: str) -> None:

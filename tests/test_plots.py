@@ -98,5 +98,5 @@ def test_what_is_not_there_is_said(spec: Path) -> None:
     for plot, words in ((plain.windows, "no flow is recorded"), (plain.queues, "no queue is sampled")):
         with pytest.raises(UsageError, match=words):
             plot()
-    with pytest.raises(UsageError, match=r"'colour' is no column of flows; allowed: .*transport"):
+    with pytest.raises(UsageError, match=r"'colour' is not a column of flows; allowed: .*transport"):
         plain.fct(by="colour")

@@ -213,8 +213,8 @@ def test_a_runs_folder_is_traced_too(four: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["four.toml"], "says no place"),
-        (["four.toml", "--at", "h9"], "'h9' is no node"),
+        (["four.toml"], "no links to record"),
+        (["four.toml", "--at", "h9"], "'h9'"),
         (["four.toml", "--at", "h0->r0"], "has no link to"),
         (["four.toml", "--at", "h0", "--out", "four.toml"], "exists already"),
         (["four.toml", "--at", "h0", "--out", "nowhere/x.pcapng"], "cannot create"),
@@ -231,7 +231,7 @@ def test_bad_input(four: Path, arguments: list[str], words: str) -> None:
 
 
 def test_no_probe_no_file(four: Path) -> None:
-    with pytest.raises(weft.WeftError, match="no packets are on record"):
+    with pytest.raises(weft.WeftError, match="no recorded packets"):
         weft.trace.write(weft.run(four), four.parent / "x.pcapng")
     assert not (four.parent / "x.pcapng").exists()
 

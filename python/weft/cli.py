@@ -89,25 +89,25 @@ def figure_names() -> list[str]:
 
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
-Out = Annotated[Path | None, typer.Option("--out", metavar="DIR", help="A new folder for the results.")]
+Out = Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Write the results to this new folder.")]
 Threads = Annotated[
     int,
     typer.Option(
         "--threads",
         parser=threads_or_auto,
         metavar="N|auto",
-        help="Worker threads; results do not depend on them. auto uses several where that is faster.",
+        help="Use this many worker threads; the results do not change. auto uses several if that is faster.",
         show_default="auto",
     ),
 ]
 
-Force = Annotated[bool, typer.Option("--force", help="Run it even if it needs more memory than the machine has free.")]
+Force = Annotated[bool, typer.Option("--force", help="Run even if more memory is needed than is free.")]
 Cluster = Annotated[
     str | None,
     typer.Option(
         "--cluster",
         metavar="tcp://HOST:PORT|slurm",
-        help="Use a Dask scheduler, or jobs of Slurm, such as slurm:queue=long,cores=8. [default: this machine]",
+        help="Run on a Dask scheduler or in jobs of Slurm, such as slurm:queue=long,cores=8. [default: this machine]",
     ),
 ]
 Workers = Annotated[
@@ -116,7 +116,7 @@ Workers = Annotated[
         "--workers",
         parser=threads,
         metavar="N",
-        help="Number of concurrent runs, here or on Slurm. [default: one per core]",
+        help="Run this many runs at a time, here or on Slurm. [default: one per core]",
     ),
 ]
 
@@ -140,7 +140,7 @@ def run(
     spec: Annotated[Path, typer.Argument(metavar="SPEC.toml", help="The experiment.")],
     overrides: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="a.b=c", help="Change a field before the run, such as topology.senders=40."),
+        typer.Option("--set", metavar="a.b=c", help="Change a field before the run, for example topology.senders=40."),
     ] = None,
     seed: Annotated[
         int | None, typer.Option("--seed", parser=whole, metavar="N", help="Use this seed instead of the spec's.")
@@ -200,7 +200,9 @@ def sweep(
     spec: Annotated[Path, typer.Argument(metavar="SPEC.toml", help="The experiment.")],
     over: Annotated[
         list[str] | None,
-        typer.Option("--over", metavar="a.b=x,y|FIRST:LAST:STEP", help="Vary a field; repeat it for all combinations."),
+        typer.Option(
+            "--over", metavar="a.b=x,y|FIRST:LAST:STEP", help="Vary a field; repeat the option to combine fields."
+        ),
     ] = None,
     seeds: Annotated[
         int | None,
@@ -208,7 +210,7 @@ def sweep(
             "--seeds",
             parser=runs,
             metavar="N",
-            help="Number of consecutive seeds, from the spec's seed on. [default: 1]",
+            help="Run this many consecutive seeds, from the spec's seed on. [default: 1]",
         ),
     ] = None,
     overrides: Annotated[
@@ -216,14 +218,18 @@ def sweep(
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option("--out", metavar="DIR", help="A new folder, or that of a sweep, whose results are reused."),
+        typer.Option(
+            "--out",
+            metavar="DIR",
+            help="Write to this folder: a new one, or that of a sweep, whose results are reused.",
+        ),
     ] = None,
     cluster: Cluster = None,
     workers: Workers = None,
     force: Force = False,
     as_json: Json = False,
 ) -> None:
-    """Run an experiment for all combinations of values and seeds. The same command continues a stopped sweep.
+    """Run an experiment for all combinations of values and seeds. The same command continues a sweep that stopped.
 
     The table [sweep] of the spec provides defaults for --over and --seeds.
     """
@@ -266,28 +272,35 @@ def tune(
         typer.Option(
             "--over",
             metavar="a.b=LOW:HIGH|x,y",
-            help="Tune a field; repeat it for several. transports.NAME.cc tunes all parameters of an algorithm.",
+            help="Tune a field; repeat the option for several. transports.NAME.cc tunes all its parameters.",
         ),
     ] = None,
     minimize: Annotated[
         str | None,
         typer.Option(
-            "--minimize", metavar="SQL", help="Minimise one number, such as 'quantile_cont(fct_s, 0.99) FROM flows'."
+            "--minimize",
+            metavar="SQL",
+            help="Minimise one number, for example 'quantile_cont(fct_s, 0.99) FROM flows'.",
         ),
     ] = None,
     maximize: Annotated[
         str | None,
-        typer.Option("--maximize", metavar="SQL", help="Maximise one number, such as 'sum(goodput_bps) FROM flows'."),
+        typer.Option(
+            "--maximize", metavar="SQL", help="Maximise one number, for example 'sum(goodput_bps) FROM flows'."
+        ),
     ] = None,
     trials: Annotated[
-        int, typer.Option("--trials", parser=trials, metavar="N", help="Number of combinations to try.")
+        int, typer.Option("--trials", parser=trials, metavar="N", help="Try this many combinations.")
     ] = 50,
     seeds: Annotated[
-        int, typer.Option("--seeds", parser=runs, metavar="N", help="Runs of each trial, from the spec's seed on.")
+        int,
+        typer.Option(
+            "--seeds", parser=runs, metavar="N", help="Run each trial with this many seeds, from the spec's seed on."
+        ),
     ] = 3,
     batch: Annotated[
         int,
-        typer.Option("--batch-size", parser=threads, metavar="N", help="Trials that are proposed at a time."),
+        typer.Option("--batch-size", parser=threads, metavar="N", help="Propose this many trials at a time."),
     ] = 8,
     old_batch: Annotated[int | None, typer.Option("--batch", parser=threads, hidden=True)] = None,
     overrides: Annotated[
@@ -295,14 +308,16 @@ def tune(
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option("--out", metavar="DIR", help="A new folder, or that of the same tuning, which is continued."),
+        typer.Option(
+            "--out", metavar="DIR", help="Write to this folder: a new one, or that of this tuning, which continues."
+        ),
     ] = None,
     cluster: Cluster = None,
     workers: Workers = None,
     force: Force = False,
     as_json: Json = False,
 ) -> None:
-    """Look for the parameters that make a number smallest or largest, by Optuna. The same command continues."""
+    """Search with Optuna for parameters that minimise or maximise a number. The same command continues."""
     from weft import api
     from weft.extras import require
     from weft.output import file_name
@@ -352,30 +367,33 @@ def _print_tuning(outcome: Tuned) -> None:
 def report(
     folders: Annotated[list[Path], typer.Argument(metavar="RUN_OR_SWEEP...", help="Folders of runs or sweeps.")],
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", metavar="FILE.html", help="A new file. [default: weft-report.html]")
+        Path | None,
+        typer.Option("--out", "-o", metavar="FILE.html", help="Write to this new file. [default: weft-report.html]"),
     ] = None,
     rows: Annotated[
-        str | None, typer.Option("--rows", metavar="FIELD", help="The field with a row of plots per value.")
+        str | None, typer.Option("--rows", metavar="FIELD", help="Draw a row of plots per value of this field.")
     ] = None,
     columns: Annotated[
-        str | None, typer.Option("--columns", metavar="FIELD", help="The field with a column of plots per value.")
+        str | None, typer.Option("--columns", metavar="FIELD", help="Draw a column of plots per value of this field.")
     ] = None,
     colour: Annotated[
-        str | None, typer.Option("--colour", metavar="FIELD", help="The field with a colour per value.")
+        str | None, typer.Option("--colour", metavar="FIELD", help="Use a colour per value of this field.")
     ] = None,
     line: Annotated[
-        str | None, typer.Option("--line", metavar="FIELD", help="The field with a kind of line per value.")
+        str | None, typer.Option("--line", metavar="FIELD", help="Use a kind of line per value of this field.")
     ] = None,
-    x: Annotated[str | None, typer.Option("--x", metavar="FIELD", help="The field along the x axis.")] = None,
+    x: Annotated[str | None, typer.Option("--x", metavar="FIELD", help="Draw this field along the x axis.")] = None,
     where: Annotated[
         list[str] | None,
-        typer.Option("--where", metavar="FIELD=VALUE", help="Show one value of a field; repeat it for several fields."),
+        typer.Option(
+            "--where", metavar="FIELD=VALUE", help="Show one value of a field; repeat the option for several fields."
+        ),
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Make one page of runs or of a sweep, with plots, the fabric and a timeline; it needs no network.
+    """Write one page about runs or sweeps, with plots, the fabric and a timeline; it needs no network.
 
-    Fields are those that vary, such as load or cc. The page has controls for the same choices.
+    A FIELD is one that varies, such as load or cc. The page has controls for these choices.
     """
     from weft.extras import require
     from weft.output import choose_file, write_file
@@ -409,12 +427,15 @@ def trace(
         typer.Option("--at", metavar="NODE|FROM->TO", help="Record the packets of this host, switch, link or layer."),
     ] = None,
     overrides: Annotated[
-        list[str] | None, typer.Option("--set", metavar="a.b=c", help="Change a field of the experiment first.")
+        list[str] | None,
+        typer.Option("--set", metavar="a.b=c", help="Change a field of the experiment before the run."),
     ] = None,
     seed: Annotated[
         int | None, typer.Option("--seed", parser=whole, metavar="N", help="Use this seed instead of the spec's.")
     ] = None,
-    out: Annotated[Path | None, typer.Option("--out", metavar="FILE", help="A new file for the packets.")] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="FILE", help="Write the packets to this new file.")
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Write packets as pcapng, with the headers of TCP and MPTCP, for Wireshark and tshark."""
@@ -457,7 +478,7 @@ def list_(as_json: Json = False) -> None:
 
 @app.command()
 def doctor(as_json: Json = False) -> None:
-    """Check that Weft works on this machine, and say what it lacks for which purpose."""
+    """Check that Weft works on this machine, and list what is missing for each purpose."""
     from dataclasses import asdict
 
     from weft.doctor import examine
@@ -476,7 +497,7 @@ def doctor(as_json: Json = False) -> None:
 def completion(
     shell: Annotated[Literal["bash", "zsh", "fish"], typer.Argument(metavar="bash|zsh|fish", help="The shell.")],
 ) -> None:
-    """Print a script that completes this command, such as for `source <(weft completion bash)`."""
+    """Print a script for shell completion, for example for `source <(weft completion bash)`."""
     from typer._completion_shared import get_completion_script
 
     terminal.print_line(get_completion_script(prog_name="weft", complete_var=COMPLETE, shell=shell))
@@ -502,16 +523,16 @@ def reproduce(
     ] = None,
     list_figures: Annotated[bool, typer.Option("--list", help="List the figures and how long they take.")] = False,
     quick: Annotated[
-        bool, typer.Option("--quick", help="Run a smaller version; the output says what is left out.")
+        bool, typer.Option("--quick", help="Run a smaller version; the output lists what it leaves out.")
     ] = False,
     seeds: Annotated[
         int | None,
-        typer.Option("--seeds", parser=runs, metavar="N", help="Number of seeds. [default: 5, or 1 with --quick]"),
+        typer.Option("--seeds", parser=runs, metavar="N", help="Run this many seeds. [default: 5, or 1 with --quick]"),
     ] = None,
     out: Out = None,
     as_json: Json = False,
 ) -> None:
-    """Run the figures of a paper, or one figure, and judge the paper's claims by the results."""
+    """Run the figures of a paper, or one figure, and compare the results with the paper's claims."""
     from weft.errors import UsageError
     from weft.extras import require
     from weft.output import choose_folder, new_folder
@@ -630,13 +651,16 @@ def bench(
     scenarios: Annotated[
         list[str] | None, typer.Argument(metavar="[SCENARIO]...", help="A scenario. [default: all]")
     ] = None,
-    threads: Annotated[int, typer.Option("--threads", parser=threads, metavar="N", help="Worker threads.")] = 1,
+    threads: Annotated[
+        int, typer.Option("--threads", parser=threads, metavar="N", help="Use this many worker threads.")
+    ] = 1,
     repeat: Annotated[
-        int, typer.Option("--repeat", parser=runs, metavar="N", help="Runs of each scenario; the median is reported.")
+        int,
+        typer.Option("--repeat", parser=runs, metavar="N", help="Run each scenario this often and report the median."),
     ] = 1,
     as_json: Json = False,
 ) -> None:
-    """Measure memory and speed: packet-hops a second (one packet over one link), or seconds at the flow level."""
+    """Measure memory and speed: packet-hops per second (one packet over one link), or seconds at the flow level."""
     from weft import bench as benchmark
 
     chosen = benchmark.find_scenarios(scenarios or [])

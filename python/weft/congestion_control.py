@@ -56,7 +56,7 @@ class CongestionControl:
         if "name" not in vars(cls):
             cls.name = cls.__name__
         if not (isinstance(cls.name, str) and cls.name.isprintable() and cls.name.strip()):
-            raise UsageError(f"{cls.__name__}.name: {cls.name!r}; allowed: a name that is not empty")
+            raise UsageError(f"{cls.__name__}.name: {cls.name!r}; allowed: a non-empty name")
         if cls.echo not in get_args(Echo):
             raise UsageError(f"{cls.__name__}.echo: {cls.echo!r}; allowed: {', '.join(get_args(Echo))}")
         for event in EVENTS:
@@ -125,11 +125,11 @@ def _check_method(where: str, method: object) -> None:
         UsageError: The value is not a method, or its call only returns a coroutine or a generator.
     """
     if not callable(method):
-        raise UsageError(f"{where}: not a method; allowed: a method, or nothing")
+        raise UsageError(f"{where}: not a method; define a method or remove it")
     if inspect.iscoroutinefunction(method) or inspect.isasyncgenfunction(method):
-        raise UsageError(f"{where}: an async method; allowed: a plain method")
+        raise UsageError(f"{where}: an async method; define a plain method")
     if inspect.isgeneratorfunction(method):
-        raise UsageError(f"{where}: a generator, as it has yield; allowed: a plain method")
+        raise UsageError(f"{where}: a generator, because it has yield; define a plain method")
 
 
 def _looks_like_an_event(name: str) -> bool:
@@ -167,9 +167,7 @@ def own_algorithms(values: Iterable[object]) -> list[Own]:
         assert isinstance(own, type)  # noqa: S101 - is_own has looked
         assert issubclass(own, CongestionControl)  # noqa: S101
         if own.name in taken:
-            line = (
-                f"cc: {own.__qualname__} has the name {own.name!r} of {taken[own.name]}; allowed: a `name` of its own"
-            )
+            line = f"cc: {own.__qualname__} has the name {own.name!r} of {taken[own.name]}; give it another `name`"
             raise SpecError(line)
         taken[own.name] = "another class"
         overridden = [event for event in EVENTS if getattr(own, event) is not getattr(CongestionControl, event)]

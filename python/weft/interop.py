@@ -55,7 +55,7 @@ def topology_from_networkx(
     edges = [(str(a), str(b), data) for a, b, data in graph.edges(data=True)]
     for a, b, _ in edges:
         if a == b:
-            raise UsageError(f"graph: edge {a}-{b}; allowed: edges between two nodes")
+            raise UsageError(f"graph: edge {a}-{b}; allowed: edges between different nodes")
     if graph.is_directed():
         edges = _undirected(edges)
     chosen = _hosts(graph, edges, hosts)
@@ -128,7 +128,7 @@ def write_flow_list(flows: pl.DataFrame | str | PathLike[str] | Any, file: str |
             raise UsageError(f"flows: column {name!r} has {least:g}; allowed: 0 or more")
     empty = next((name for name in ("from", "to", "start_s") if frame[name].null_count()), None)
     if empty is not None:
-        raise UsageError(f"flows: column {empty!r} has empty values; allowed: a value for each flow")
+        raise UsageError(f"flows: column {empty!r} has empty values; set a value for each flow")
     chosen = Path(file)
     if chosen.suffix != ".csv":
         raise UsageError(f"{chosen}: the name does not end in .csv; allowed: FILE.csv")
@@ -168,7 +168,7 @@ def read_iperf3(file: str | PathLike[str]) -> pl.DataFrame:
             for stream in interval["streams"]
         ]
     except (KeyError, TypeError, ValueError):
-        raise UsageError(f"{file}: not an output of iperf3; allowed: what `iperf3 --json` prints") from None
+        raise UsageError(f"{file}: not an output of iperf3; pass a file that `iperf3 --json` wrote") from None
     integers = dict.fromkeys(("stream", "bytes", "retransmits", "snd_cwnd_bytes"), pl.Int64)
     numbers = dict.fromkeys(("start_s", "end_s", "goodput_bps", "rtt_s"), pl.Float64)
     order = ("stream", "start_s", "end_s", "bytes", "goodput_bps", "retransmits", "snd_cwnd_bytes", "rtt_s")
@@ -186,7 +186,7 @@ def read_nstat(file: str | PathLike[str]) -> pl.DataFrame:
     document = _json(file)
     counters = next(iter(document.values()), None) if isinstance(document, dict) else None
     if not isinstance(counters, dict) or not all(isinstance(value, int) for value in counters.values()):
-        raise UsageError(f"{file}: not an output of nstat; allowed: what `nstat --json` prints")
+        raise UsageError(f"{file}: not an output of nstat; pass a file that `nstat --json` wrote")
     return pl.DataFrame(
         {"counter": list(counters), "value": list(counters.values())}, schema={"counter": pl.String, "value": pl.Int64}
     )
@@ -223,7 +223,7 @@ def read_ss(file: str | PathLike[str]) -> pl.DataFrame:
             rows.clear()
             break
     if not rows:
-        raise UsageError(f"{file}: not an output of ss; allowed: what `ss --tcp --info --no-header` prints")
+        raise UsageError(f"{file}: not an output of ss; pass a file that `ss --tcp --info --no-header` wrote")
     counts = ("cwnd", "ssthresh", "mss", "bytes_acked", "bytes_received", "retransmits")
     numbers = ("rtt_s", "minrtt_s", "rto_s", "delivery_rate_bps", "pacing_rate_bps")
     schema = dict.fromkeys(("state", "local", "peer", "cc"), pl.String)
@@ -271,7 +271,7 @@ def _undirected(edges: list[tuple[str, str, Mapping[str, Any]]]) -> list[tuple[s
         link = _link_data(a, b, data)
         back = next((it for it in waiting if it[:2] == (b, a) and _link_data(b, a, it[2]) == link), None)
         if back is None:
-            raise UsageError(f"graph: no edge {b}->{a} like {a}->{b}; allowed: both directions with equal data")
+            raise UsageError(f"graph: no edge {b}->{a} like {a}->{b}; add it with equal data")
         waiting.remove(back)
         found.append((a, b, data))
     return found
@@ -284,7 +284,7 @@ def _link_data(a: str, b: str, data: Mapping[str, Any]) -> dict[str, str]:
         value = data.get(name)
         if isinstance(value, int | float) and not isinstance(value, bool):
             if not 0 <= value * factor < 1e18:
-                raise UsageError(f"graph: edge {a}-{b}: {name} is {value}; allowed: a number from 0 on, or text")
+                raise UsageError(f"graph: edge {a}-{b}: {name} is {value}; allowed: a number of at least 0, or text")
             found[name] = f"{round(value * factor)}{unit}"
         elif value is not None:
             found[name] = str(value)

@@ -102,7 +102,7 @@ def to_json(document: Mapping[str, Any]) -> str:
             return value.model_dump(by_alias=True, exclude_none=True)
         if is_own(value):
             return _name(value)
-        raise TypeError(f"{type(value).__name__} {value!r}; allowed: what JSON can hold, and models of weft.spec")
+        raise TypeError(f"{type(value).__name__} {value!r}; allowed: values of JSON, and models of weft.spec")
 
     return json.dumps(document, default=plain, allow_nan=False)
 

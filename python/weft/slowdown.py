@@ -214,7 +214,7 @@ def size_in_bytes(size: str) -> int:
     """Converts a size in a resolved spec, such as 1448B, to bytes."""
     found = re.fullmatch(r"([0-9.]+)([KMGT]?)(i?)B", size)
     if found is None:
-        raise ValueError(f"{size!r} is no size")
+        raise ValueError(f"{size!r} is not a size")
     number, prefix, binary = found.groups()
     power = "KMGT".index(prefix) + 1 if prefix else 0
     return round(float(number) * float(1024 if binary else 1000) ** power)

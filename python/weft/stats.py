@@ -86,7 +86,7 @@ def percentiles(
             raise ValueError(f"percents: {percent:g}; allowed: 0 to 100")
     if at_least is not None:
         if weight is not None:
-            raise ValueError("at_least: given with weight; allowed: one of the two")
+            raise ValueError("at_least: given together with weight; remove one of the two")
         return _censored_percentiles(rows, _expression(column), percents, by, _expression(at_least), rel_tol)
     if weight is None:
         return _aggregate(rows, by, {f"p{p:g}": _quantile(_expression(column), p) for p in percents})

@@ -58,7 +58,7 @@ def run_cases(
         WeftError: The first error that a run raised.
     """
     if not cases:
-        raise RunError("run_cases: no cases; allowed: at least one")
+        raise RunError("run_cases: no cases; pass at least one")
     if workers is not None and not (isinstance(workers, int) and workers >= 1):
         raise UsageError(f"run_cases: workers is {workers!r}; allowed: at least 1, or None")
     _check_cases(cases)
@@ -87,7 +87,7 @@ def run_cases(
             raise UsageError(f"run_cases: measure returned a value of type {kind}; allowed: a Polars DataFrame")
         for name in (*labels, "seed"):
             if name in measured.columns:
-                raise UsageError(f"run_cases: measured column {name!r}: is a label; allowed: other names")
+                raise UsageError(f"run_cases: measured column {name!r}: also the name of a label; rename it")
         before = [pl.lit(column[index], column.dtype).alias(name) for name, column in labels.items()]
         return measured.select(*before, pl.lit(case.seed, pl.Int64).alias("seed"), pl.all())
 
@@ -133,12 +133,12 @@ def _check_cases(cases: Sequence[Case]) -> None:
             raise UsageError(f"{where}: labels of type {type(case.labels).__name__}; allowed: a dictionary")
         if not isinstance(case.experiment, Experiment):
             kind = type(case.experiment).__name__
-            raise UsageError(f"{where}: experiment of type {kind}; allowed: an Experiment, as weft.load returns it")
+            raise UsageError(f"{where}: experiment of type {kind}; allowed: an Experiment, which weft.load returns")
         if not isinstance(case.seed, int) or isinstance(case.seed, bool):
             raise UsageError(f"{where}: seed {case.seed!r}; allowed: a whole number")
         equal = before.setdefault((case.seed, *sorted(map(repr, case.labels.items()))), [])
         if any(other.experiment == case.experiment for other in equal):
-            raise UsageError(f"{where}: given twice; allowed: each case once")
+            raise UsageError(f"{where}: given twice; remove one of the two")
         equal.append(case)
 
 
@@ -149,9 +149,9 @@ def _labels(cases: Sequence[Case]) -> dict[str, pl.Series]:
     names = list(cases[0].labels)
     other = next((list(case.labels) for case in cases if set(case.labels) != set(names)), None)
     if other is not None:
-        raise UsageError(f"run_cases: labels {names} and {other}; allowed: the same in all cases")
+        raise UsageError(f"run_cases: labels {names} and {other}; use one set of labels in all cases")
     if "seed" in names:
-        raise UsageError("run_cases: label 'seed': is a column of its own; allowed: other names")
+        raise UsageError("run_cases: label 'seed': also the name of a column; rename it")
     found = {}
     for name in names:
         values = [case.labels[name] for case in cases]
@@ -161,7 +161,9 @@ def _labels(cases: Sequence[Case]) -> dict[str, pl.Series]:
             )
         except (TypeError, OverflowError) as error:
             reason = str(error).splitlines()[0]
-            raise UsageError(f"run_cases: label {name!r}: {reason}; allowed: all text or all numbers") from None
+            raise UsageError(
+                f"run_cases: label {name!r}: {reason}; allowed: text in all cases, or numbers in all cases"
+            ) from None
     return found
 
 

@@ -157,7 +157,7 @@ def flush() -> None:
 
 def _write(text: str) -> None:
     if sys.stdout is None:
-        raise OutputError("standard output: is closed; allowed: a file, a pipe or a terminal that can be written")
+        raise OutputError("standard output: closed; redirect it to a file, a pipe or a terminal")
     try:
         sys.stdout.write(text)
         sys.stdout.flush()

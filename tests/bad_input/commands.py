@@ -86,10 +86,10 @@ ARGUMENTS = [
     command("bench --repeat 1000000000", "--repeat", "1 to 1000"),
     command("bench --threads 9999", "--threads", "1 to 1024"),
     command("bench --threads auto", "--threads"),
-    sweep("--over", "", words=("names no values",)),
-    sweep("--over", "traffic[0].flows", words=("names no values",)),
-    sweep("--over", "traffic[0].flows=", words=("names no values",)),
-    sweep("--over", "=1,2", words=("names no values",)),
+    sweep("--over", "", words=("has no values",)),
+    sweep("--over", "traffic[0].flows", words=("has no values",)),
+    sweep("--over", "traffic[0].flows=", words=("has no values",)),
+    sweep("--over", "=1,2", words=("has no values",)),
     sweep("--over", "traffic[0].flows=1,,2", words=("an empty value",)),
     sweep("--over", "traffic[0].flows=1,2,1", words=("has '1' twice",)),
     sweep("--over", "traffic[0].flows=40:10:10", words=("empty range",)),
@@ -107,7 +107,7 @@ ARGUMENTS = [
     sweep("--over", "traffic[0].rounds=1:1000", "--seeds", "1000", words=("1,000,000 runs",)),
     sweep("--set", "seed=9223372036854775807", "--seeds", "2", words=("seed",)),
     sweep("--set", "duration=0s", words=("duration",)),
-    sweep("--set", "sweep.over=['x']", words=("sweep.over[0]: 'x': names no values",)),
+    sweep("--set", "sweep.over=['x']", words=("sweep.over[0]: 'x': has no values",)),
     sweep("--set", "sweep.runs=3", words=("sweep.runs",)),
     sweep("--set", "level=linux", "--cluster", "tcp://h:1", words=("--cluster",)),
     sweep("--cluster", "host", words=("tcp://host:8786",)),
@@ -162,7 +162,7 @@ FILES = [
     command("sweep .", "cannot be read: Is a directory"),
     Row(("tune", "none.toml", *FCT, "--over", "a=1:2"), ("none.toml: cannot be read: No such file",)),
     command("trace none.toml", "none.toml: cannot be read: No such file"),
-    command("trace incast.toml", "says no place"),
+    command("trace incast.toml", "no links to record"),
     command("trace incast.toml --at nowhere", "nowhere"),
     command("trace incast.toml --at s0->nowhere", "nowhere"),
     command("trace incast.toml --at s0 --set duration=0s", "duration"),
@@ -208,11 +208,11 @@ OUTPUTS = [
     process("reproduce", "amp/fig02", "--out", "/sys/x", words=("/sys",)),
     process("sweep", "incast.toml", "--out", "/proc/x", words=("/proc",)),
     process("trace", "incast.toml", "--at", "s0", "--out", "/proc/x", words=("/proc",)),
-    process("list", before="exec >&-", words=("standard output: is closed",)),
+    process("list", before="exec >&-", words=("standard output: closed",)),
     process("list", before="exec >/dev/full", words=("standard output: cannot be written: No space left",)),
     process("schema", before="exec >/dev/full", words=("standard output: cannot be written: No space left",)),
     process("--help", before="exec >/dev/full", words=("standard output: cannot be written: No space left",)),
-    process("--version", before="exec >&-", words=("standard output: is closed",)),
+    process("--version", before="exec >&-", words=("standard output: closed",)),
     process("doctor", before="exec >/dev/full", words=("standard output: cannot be written: No space left",)),
     process("completion", "bash", before="exec >/dev/full", words=("standard output: cannot be written",)),
     process("reproduce", "--list", before="exec >/dev/full", words=("standard output: cannot be written",)),
@@ -222,7 +222,7 @@ FAT_TREE = 'topology={kind = "fat-tree", k = 254, rate = "1Gbps", delay = "1us"}
 POISSON = 'traffic=[{kind="poisson", transport="dctcp", from="0..4", to="r0", pairs="random", rate=9, size=%s}]'
 FLOWS = ("--set", "transports.dctcp.subflows=64", "--set", "traffic[0].flows=10000000")
 GAP = ("--set", "traffic[0].gap=0s")
-HEAVY = ("topology: needs about", "GB are free", "--force")
+HEAVY = ("topology: needs about", "GB is free", "--force")
 
 
 SIZES = [
@@ -231,7 +231,7 @@ SIZES = [
     process("sweep", "incast.toml", "--set", FAT_TREE, words=HEAVY),
     process("tune", "incast.toml", "--set", FAT_TREE, *FCT, "--over", "duration=1ms:2ms", words=HEAVY),
     process("trace", "incast.toml", "--set", FAT_TREE, "--at", "h0", words=HEAVY),
-    process("run", "incast.toml", *FLOWS, *GAP, words=("needs about", "GB are free", "--force")),
+    process("run", "incast.toml", *FLOWS, *GAP, words=("needs about", "GB is free", "--force")),
     process("run", "incast.toml", "--set", "topology.senders=4294967295", words=("topology",)),
     process("run", "incast.toml", "--set", "traffic[0].rounds=4294967295", words=("traffic[0]",)),
     process("sweep", "incast.toml", "--over", "traffic[0].flows=1:100000", "--seeds", "2", words=("200,000 runs",)),

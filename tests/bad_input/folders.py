@@ -90,7 +90,7 @@ FOLDERS = [
     report("sweep.json", needs="sweep", damage=manifest("sweep/sweep.json", runs=[3])),
     report("sweep.json", needs="sweep", damage=manifest("sweep/sweep.json", over={"a": 3})),
     report("no run of this sweep has results", needs="sweep", damage=manifest("sweep/sweep.json", runs=[])),
-    trace("no packets are on record", damage=lambda _: None),
+    trace("no recorded packets", damage=lambda _: None),
     trace("not a run folder", damage=without("run/manifest.json")),
     trace(damage=written("run/manifest.json", "{}")),
     trace("no packets.parquet", damage=without("run/packets.parquet")),

@@ -28,8 +28,8 @@ def sizes(text: str | bytes, *words: str) -> Row:
 
 
 TEXTS = [
-    spec("", "name: missing"),
-    spec("\n\n# nothing\n", "name: missing"),
+    spec("", "name: required field is missing"),
+    spec("\n\n# nothing\n", "name: required field is missing"),
     spec("name = ", "line 1"),
     spec("name = x", "line 1"),
     spec('name = "x', "line 1"),
@@ -42,7 +42,7 @@ TEXTS = [
     spec("[[traffic]", "line 1"),
     spec("a.b = 1\na = 2", "line 2"),
     spec("{", "line 1"),
-    spec("{}", "name: missing"),
+    spec("{}", "name: required field is missing"),
     spec('{"name": }', "line 1"),
     spec('{"name": "a",}', "line 1"),
     spec('{"name": "a"} x', "line 1"),
@@ -67,12 +67,12 @@ TEXTS = [
     spec('{"a":' * 100_000, "line 1"),
     spec("a" * 1_000_000, "line 1"),
     spec("a = " + "[" * 5000 + "]" * 5000, "line 1"),
-    spec("[[traffic]]\n" * 10_000, "traffic[0].kind: missing"),
+    spec("[[traffic]]\n" * 10_000, "traffic[0].kind: required field is missing"),
     spec('[[traffic]]\nkind = "bulk"\n' * 200_000, "too long", "at most 4 MiB"),
     spec("<html><body>404</body></html>", "line 1"),
     spec("name: incast\nduration: 1s\n", "line 1"),
     spec("\r\n\r\nname = = 1", "line 3"),
-    changed('duration = "50ms"\n', "", "duration: missing"),
+    changed('duration = "50ms"\n', "", "duration: required field is missing"),
     changed('duration = "50ms"', "duration = 2020-01-01", "duration"),
     changed('duration = "50ms"', "duration = 50", "duration: 50 is a bare number without a unit"),
     changed("[topology]", "[topologie]", "topologie: unknown field"),
@@ -80,13 +80,15 @@ TEXTS = [
     changed("[queues]", "[queue]", "queue: unknown field"),
     changed("senders = 4", 'senders = "4"', "topology.senders"),
     changed("senders = 4", "senders = 4.0", "topology.senders"),
-    changed("senders = 4", "", "topology.senders: missing"),
+    changed("senders = 4", "", "topology.senders: required field is missing"),
     changed("[transports.dctcp]", "[transports.'']", "traffic[0].transport"),
-    changed('cc = "dctcp"', "", "transports.dctcp.cc: missing"),
+    changed('cc = "dctcp"', "", "transports.dctcp.cc: required field is missing"),
     changed('cc = "dctcp"', 'cc = ["dctcp"]', "transports.dctcp.cc"),
     changed('cc = "dctcp"', 'cc = {name = "dctcp", g = "a"}', "transports.dctcp.cc.g"),
     changed("[[traffic]]", "[traffic]", "traffic"),
-    changed('kind = "incast"\ntransport = "dctcp"', 'kind = "incast"', "traffic[0].transport: missing"),
+    changed(
+        'kind = "incast"\ntransport = "dctcp"', 'kind = "incast"', "traffic[0].transport: required field is missing"
+    ),
     changed('transport = "dctcp"', 'transport = "DCTCP"', 'traffic[0].transport: "DCTCP"'),
     changed("flows = 4", "flows = 4\nflow = 3", "traffic[0].flow: unknown field"),
 ]

@@ -54,11 +54,13 @@ impl Topology for FatTree {
         }
         let hosts = u64::from(self.k).pow(3) / 4 * u64::from(self.oversubscription);
         if hosts > MAX_HOSTS {
-            let allowed = format!("with k = {} at most {MAX_HOSTS} hosts", self.k);
             return Err(SpecError::new(
                 "oversubscription",
-                format!("{hosts} hosts"),
-                allowed,
+                format!(
+                    "{} with k = {} makes {hosts} hosts",
+                    self.oversubscription, self.k
+                ),
+                format!("at most {MAX_HOSTS} hosts"),
             ));
         }
         Ok(self.general().build(queues))

@@ -77,10 +77,10 @@ impl Graph {
                 ("links", !self.links.is_empty()),
             ] {
                 if given {
-                    return Err(SpecError::new(
+                    return Err(SpecError::conflict(
                         field,
                         "given together with a file",
-                        "one of the two",
+                        "remove one of the two",
                     ));
                 }
             }
@@ -138,7 +138,7 @@ impl Topology for Graph {
             let ((a, a_host), (b, b_host)) = (end("a", &cable.a)?, end("b", &cable.b)?);
             if a == b {
                 let given = format!("{:?} is both ends", cable.a);
-                return Err(SpecError::new(path, given, "two nodes"));
+                return Err(SpecError::new(path, given, "two different nodes"));
             }
             let layers = match (a_host, b_host) {
                 (true, true) => ["host-host", "host-host"],
@@ -240,10 +240,10 @@ impl ShortestPaths {
         match distances.links.iter().position(|&distance| distance == u32::MAX) {
             Some(node) => {
                 let given = format!("no path leads from {} to {}", name(start as usize), name(node));
-                Err(SpecError::new(
+                Err(SpecError::conflict(
                     "links",
                     given,
-                    "a graph that is connected by its switches",
+                    "add links so that switches connect all hosts",
                 ))
             }
             None => Ok(()),

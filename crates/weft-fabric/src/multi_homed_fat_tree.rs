@@ -43,7 +43,7 @@ impl Topology for MultiHomedFatTree {
                 .filter(|n| half.is_multiple_of(*n))
                 .map(|n| n.to_string())
                 .collect();
-            let allowed = format!("what divides k/2 = {half}: {}", divisors.join(", "));
+            let allowed = format!("a divisor of k/2 = {half}: {}", divisors.join(", "));
             return Err(SpecError::new("homes", self.homes.to_string(), allowed));
         }
         Ok(self.general().build(queues))

@@ -276,7 +276,7 @@ fn refusals_name_the_field() {
     );
     assert_eq!(
         refusal("many-to-one", "senders = 2\ndelay = \"1us\""),
-        "rate: missing; allowed: a value is required here: Rate of every link, such as \"10Gbps\""
+        "rate: required field is missing; add it: Rate of every link, such as \"10Gbps\""
     );
     assert_eq!(
         refusal("two-paths", &format!("racks = 1{links}")),

@@ -15,13 +15,11 @@ pub(crate) fn resolve_classes(
     let transport = |name: &str, path: String| {
         let found = transports.keys().position(|transport| transport == name);
         found.map(|index| index as u32).ok_or_else(|| {
+            if transports.is_empty() {
+                return SpecError::conflict(path, "the spec has no transports", "add one to [transports]");
+            }
             let names: Vec<_> = transports.keys().map(|name| format!("{name:?}")).collect();
-            let allowed = if names.is_empty() {
-                "nothing: there are no transports".into()
-            } else {
-                names.join(", ")
-            };
-            SpecError::new(path, format!("{name:?} does not exist"), allowed)
+            SpecError::new(path, format!("{name:?} does not exist"), names.join(", "))
         })
     };
     let default = FlowClass {
@@ -33,8 +31,11 @@ pub(crate) fn resolve_classes(
         let min = below.last().map_or(weft_spec::Size(0), |&(size, _)| size);
         if class.below <= min {
             let path = format!("classes[{i}].below");
-            let allowed = format!("above {min}: classes are in order of rising size");
-            return Err(SpecError::new(path, class.below.to_string(), allowed));
+            let given = match i {
+                0 => class.below.to_string(),
+                _ => format!("{} after a class below {min}", class.below),
+            };
+            return Err(SpecError::new(path, given, format!("a size above {min}")));
         }
         let transport = transport(&class.transport, format!("classes[{i}].transport"))?;
         below.push((
@@ -75,7 +76,7 @@ impl ClassNames {
                         .any(|entry| entry.name.as_deref() == Some(&class.name));
                 if taken || class.name.trim().is_empty() {
                     let problem = if taken {
-                        " is the name of another class or entry"
+                        " is also the name of another class or entry"
                     } else {
                         ""
                     };

@@ -33,7 +33,7 @@ fn resolve_event(
     duration: Time,
 ) -> Result<Vec<LinkEvent>, SpecError> {
     if event.at >= duration {
-        let given = format!("{}, and the experiment ends at {duration}", event.at);
+        let given = format!("{} is not before the end of the experiment", event.at);
         return Err(SpecError::new("at", given, format!("a time before {duration}")));
     }
     if !(event.fraction > 0.0 && event.fraction <= 1.0) {
@@ -51,10 +51,10 @@ fn resolve_event(
     ];
     let changes: Vec<LinkChange> = changes.into_iter().flatten().collect();
     if changes.is_empty() {
-        return Err(SpecError::new(
-            "state",
-            "missing",
-            "state, rate or delay, or several",
+        return Err(SpecError::conflict(
+            "",
+            "changes nothing",
+            "set state, rate or delay",
         ));
     }
     let mut chosen = named_links(event, fabric)?;
@@ -130,10 +130,10 @@ fn named_links(event: &LinkEventSpec, fabric: &Fabric) -> Result<Vec<u32>, SpecE
         }
     }
     if chosen.is_empty() {
-        return Err(SpecError::new(
-            "links",
-            "no links are chosen",
-            "links, nodes or a layer",
+        return Err(SpecError::conflict(
+            "",
+            "selects no links",
+            "set links, nodes or layer",
         ));
     }
     Ok(chosen)

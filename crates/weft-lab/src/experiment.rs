@@ -366,7 +366,7 @@ fn check_traces(rows: usize) -> Result<(), Error> {
         return Ok(());
     }
     Err(Error::CannotRun(format!(
-        "probes: more than {MAX_SAMPLES} changes, samples, latencies and packets; allowed: fewer flows or links, an interval or a shorter run"
+        "probes: more than {MAX_SAMPLES} changes, samples, latencies and packets; record fewer flows or links, set an interval, or shorten the run"
     )))
 }
 

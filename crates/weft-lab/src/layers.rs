@@ -31,10 +31,10 @@ pub(crate) fn apply(
 
 fn apply_to_link(link: &mut Link, layer: &Layer, without_queue: bool) -> Result<(), SpecError> {
     if *layer == Layer::default() {
-        return Err(SpecError::new(
-            "rate",
-            "missing",
-            "rate, limit or mark, or several",
+        return Err(SpecError::conflict(
+            "",
+            "changes nothing",
+            "set rate, limit or mark",
         ));
     }
     link.rate = layer.rate.unwrap_or(link.rate);
@@ -43,11 +43,10 @@ fn apply_to_link(link: &mut Link, layer: &Layer, without_queue: bool) -> Result<
     }
     if without_queue {
         let field = if layer.limit.is_some() { "limit" } else { "mark" };
-        let given = "stated for ports of hosts whose hosts.qdisc has no such queue";
-        return Err(SpecError::new(
+        return Err(SpecError::conflict(
             field,
-            given,
-            "nothing, or hosts.qdisc = \"switch\"",
+            "the ports of hosts have no queue with this hosts.qdisc",
+            "remove this field or set hosts.qdisc = \"switch\"",
         ));
     }
     let limit = layer.limit.unwrap_or(link.queue.limit);

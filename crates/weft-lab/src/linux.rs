@@ -50,22 +50,32 @@ impl Backend for LinuxBackend {
     /// Accepts every plan: `weftd testbed` refuses those that the kernel cannot run.
     fn check(&self, plan: &Plan) -> Result<(), SpecError> {
         if !plan.events.is_empty() {
-            let given = format!("{} entries", plan.spec.events.len());
-            return Err(SpecError::new("events", given, "none at level \"linux\""));
+            return Err(SpecError::conflict(
+                "events",
+                "not supported at level \"linux\"",
+                "remove them or use another level",
+            ));
         }
         if let Some(name) = plan.spec.layers.keys().next() {
             let path = format!("layers.{name}");
-            return Err(SpecError::new(path, "stated", "no layers at level \"linux\""));
+            return Err(SpecError::conflict(
+                path,
+                "not supported at level \"linux\"",
+                "remove it or use another level",
+            ));
         }
         for (name, transport) in &plan.spec.transports {
             let known = |(known, _): (&str, _)| known == transport.cc.name;
             if !algorithms().any(known) {
                 let path = format!("transports.{name}.cc");
-                let given = format!("{:?} is a user-defined algorithm", transport.cc.name);
-                return Err(SpecError::new(
+                let problem = format!(
+                    "{:?} is a user-defined algorithm, which level \"linux\" cannot run",
+                    transport.cc.name
+                );
+                return Err(SpecError::conflict(
                     path,
-                    given,
-                    "built-in algorithms at level \"linux\"",
+                    problem,
+                    "use a built-in algorithm or another level",
                 ));
             }
         }
@@ -88,8 +98,8 @@ impl Backend for LinuxBackend {
         if options.trace_hash {
             return Err(Error::Option {
                 option: "trace_hash",
-                value: "true".to_owned(),
-                allowed: "false at level \"linux\": no two runs on a kernel are the same",
+                value: "true at level \"linux\", where no two runs are equal".to_owned(),
+                allowed: "false",
             });
         }
         Ok(Box::new(LinuxRun::start(&plan.spec)?))
@@ -222,8 +232,8 @@ fn start(spec: &Path, out: &Path) -> Result<Child, Error> {
         .map_err(|error| {
             let program = Path::new(&program).display();
             Error::MissingRequirement(format!(
-                "level \"linux\" is run by the program {program}, which cannot be started: {error}; install the package \
-                 weftd, or name the program in the environment variable {WEFTD_ENV}"
+                "level \"linux\" needs the program {program}, which cannot be started: {error}; install the package \
+                 weftd, or set the environment variable {WEFTD_ENV} to the path of the program"
             ))
         })
 }

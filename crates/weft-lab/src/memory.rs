@@ -53,7 +53,7 @@ impl fmt::Display for InsufficientMemory {
         let [needed, available] = [self.needed, self.available].map(|bytes| bytes as f64 / 1e9);
         write!(
             f,
-            "needs about {needed:.1} GB of memory, and {available:.1} GB are free (--force runs it anyway)"
+            "needs about {needed:.1} GB of memory, and {available:.1} GB is free (--force runs it anyway)"
         )
     }
 }

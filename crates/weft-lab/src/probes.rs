@@ -122,9 +122,9 @@ pub(crate) fn resolve(
             }
         }
         if samples > MAX_SAMPLES {
-            let given = format!("{samples} samples in all");
-            let allowed = format!("longer intervals or fewer probes: at most {MAX_SAMPLES} samples");
-            return Err(SpecError::new("interval", given, allowed).within(&path));
+            let problem = format!("{samples} samples in all, above the maximum of {MAX_SAMPLES}");
+            let remedy = "use longer intervals or fewer probes";
+            return Err(SpecError::conflict("interval", problem, remedy).within(&path));
         }
         resolved.push(weft_spec::KindSpec {
             kind: entry.kind.clone(),

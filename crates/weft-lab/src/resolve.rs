@@ -59,7 +59,7 @@ pub(crate) fn resolve(
     let size = topology.value.size();
     memory
         .check(backend.network_bytes(size))
-        .map_err(|error| SpecError::new("topology", error.to_string(), "a smaller network"))?;
+        .map_err(|error| SpecError::conflict("topology", error.to_string(), "use a smaller network"))?;
     let mut fabric = topology
         .value
         .build(&queues)
@@ -117,8 +117,8 @@ pub(crate) fn resolve(
     if let Some(sharing) = spec.sharing
         && !backend.supports_sharing()
     {
-        let allowed = format!("none at level {:?}", backend.name());
-        return Err(SpecError::new("sharing", sharing.to_string(), allowed));
+        let problem = format!("{sharing} is not supported at level {:?}", backend.name());
+        return Err(SpecError::conflict("sharing", problem, UNSUPPORTED));
     }
     let plan = Plan {
         spec: resolved,
@@ -152,18 +152,20 @@ fn controller(
     };
     let kind = find(CONTROLLERS, "controller.kind", &given.kind)?;
     if !backend.supports_controllers() {
-        let named = format!("{:?}", given.kind);
-        let allowed = format!("none at level {:?}", backend.name());
-        return Err(SpecError::new("controller", named, allowed));
+        let problem = format!("{:?} is not supported at level {:?}", given.kind, backend.name());
+        return Err(SpecError::conflict("controller", problem, UNSUPPORTED));
     }
     let loaded = (kind.parse)(&given.params)
         .map_err(|error| error.with_known_fields(&["kind"]).within("controller"))?;
     for (transport, (name, stated)) in transports.iter().zip(&spec.transports) {
         if transport.paths.granularity(0, false) != Granularity::Subflow {
             let policy = stated.paths.as_ref().map_or("", |paths| &paths.name);
-            let given = format!("{:?} beside transports.{name}.paths = {policy:?}", given.kind);
-            let allowed = "policies that keep the path, such as \"ecmp\"";
-            return Err(SpecError::new("controller", given, allowed));
+            let problem = format!(
+                "{:?} cannot assign paths with transports.{name}.paths = {policy:?}",
+                given.kind
+            );
+            let remedy = "use a policy that keeps the path, such as \"ecmp\"";
+            return Err(SpecError::conflict("controller", problem, remedy));
         }
     }
     given.params = loaded.params;
@@ -190,11 +192,10 @@ fn check_multipath(
         return Ok(());
     }
     let name = spec.paths.as_ref().map_or("", |paths| &paths.name);
-    let given = format!("{name:?}, and hosts have a single path to each other");
-    Err(SpecError::new(
+    Err(SpecError::conflict(
         "paths",
-        given,
-        "a policy that keeps the path, such as \"ecmp\"",
+        format!("{name:?} needs several paths between hosts, and this topology has one"),
+        "use a policy that keeps the path, such as \"ecmp\"",
     ))
 }
 
@@ -203,29 +204,26 @@ fn check_multipath(
 /// If paths are monitored, there must be a second subflow. The receiver must then not have the
 /// fault of the simulator that sends no data on two subflows.
 fn check_policy(spec: &weft_spec::TransportSpec, transport: &TransportConfig) -> Result<(), SpecError> {
-    let others = match transport.mode() {
-        TcpMode::Scatter(_) => "the first, and those that take over",
-        TcpMode::Monitor(_) => "those of slow paths, and those that take over",
-        TcpMode::Standard => return Ok(()),
-    };
+    if matches!(transport.mode(), TcpMode::Standard) {
+        return Ok(());
+    }
     let name = spec.paths.as_ref().map_or("", |paths| &paths.name);
     if transport.subflows == 1 {
-        let given = format!("1 beside paths = {name:?}");
-        return Err(SpecError::new("subflows", given, format!("at least 2: {others}")));
+        let given = format!("1 with paths = {name:?}, which moves data between subflows");
+        return Err(SpecError::new("subflows", given, "at least 2"));
     }
     if transport.mode().monitor().is_some() && transport.profile.stall_on_held_data {
-        return Err(SpecError::new(
+        return Err(SpecError::conflict(
             "tcp.stall_on_held_data",
-            format!("true beside paths = {name:?}"),
-            "false: what slow paths hold is sent on two subflows",
+            format!("excludes paths = {name:?}, which sends data of slow paths on two subflows"),
+            "set it to false or use another policy",
         ));
     }
     if transport.mode().scatter().is_some() && transport.join_after != Size(0) {
-        let given = format!("{} beside paths = {name:?}", transport.join_after);
-        return Err(SpecError::new(
+        return Err(SpecError::conflict(
             "join_after",
-            given,
-            "nothing: paths.threshold says when subflows join",
+            format!("not used with paths = {name:?}"),
+            "set paths.threshold instead",
         ));
     }
     Ok(())
@@ -276,7 +274,7 @@ fn name_traffic(traffic: &mut [Traffic]) -> Result<(), SpecError> {
     for (i, entry) in traffic.iter().enumerate() {
         let name = entry.name.as_deref().unwrap_or("");
         if let Some(first) = names.insert(name, i) {
-            let given = format!("{name:?} is the name of traffic[{first}] too");
+            let given = format!("{name:?} is also the name of traffic[{first}]");
             return Err(SpecError::new(
                 format!("traffic[{i}].name"),
                 given,
@@ -286,6 +284,9 @@ fn name_traffic(traffic: &mut [Traffic]) -> Result<(), SpecError> {
     }
     Ok(())
 }
+
+/// Remedy for a field that the level does not support.
+const UNSUPPORTED: &str = "remove this field or use another level";
 
 /// Fields of every traffic entry of any kind.
 const COMMON_FIELDS: &[&str] = &["kind", "transport", "name", "classes"];
@@ -332,7 +333,11 @@ fn flows(
             .with_distance(&distance)
             .with_capacities(&capacities);
         fit(loaded.value.min_concurrent_flows()).map_err(|error| {
-            SpecError::new(&path, error.to_string(), "fewer flows at a time, or subflows")
+            SpecError::conflict(
+                &path,
+                error.to_string(),
+                "use fewer concurrent flows or fewer subflows",
+            )
         })?;
         let mut flows = loaded
             .value
@@ -351,7 +356,7 @@ fn flows(
         entry.params = loaded.params;
         all.extend(flows);
         if all.len() as u64 > MAX_FLOWS {
-            let given = format!("{} flows with those of the entries before", all.len());
+            let given = format!("{} flows with those of the previous entries", all.len());
             return Err(SpecError::new(
                 path,
                 given,
@@ -383,12 +388,11 @@ fn check_write_rates(
     let mut all = flows.iter().cloned().chain(firsts);
     match all.find(|flow| flow.rate.is_some()) {
         Some(flow) if !backend.supports_write_rates() => {
-            let given = flow.rate.map_or(String::new(), |rate| rate.to_string());
-            let allowed = format!("none at level {:?}", backend.name());
-            Err(SpecError::new(
+            let problem = format!("not supported at level {:?}", backend.name());
+            Err(SpecError::conflict(
                 format!("traffic[{}].rate", flow.traffic),
-                given,
-                allowed,
+                problem,
+                UNSUPPORTED,
             ))
         }
         _ => Ok(()),
@@ -407,7 +411,7 @@ fn check_generator(generator: &dyn FlowGenerator, fabric: &Fabric) -> Result<(),
             if from != to && fabric.routing.path_count(from, to) == 0 {
                 let [from, to] = [from, to].map(|node| &fabric.nodes[node as usize].name);
                 let given = format!("no path leads from {from} to {to}");
-                return Err(SpecError::new("", given, "hosts that the topology connects"));
+                return Err(SpecError::conflict("", given, "choose connected hosts"));
             }
         }
     }
@@ -421,13 +425,13 @@ fn check_flows(flows: &[Flow], fabric: &Fabric, duration: Time) -> Result<(), Sp
         if fabric.routing.path_count(from, to) == 0 {
             let [from, to] = [from, to].map(|node| &fabric.nodes[node as usize].name);
             let given = format!("no path leads from {from} to {to}");
-            return Err(SpecError::new("", given, "hosts that the topology connects"));
+            return Err(SpecError::conflict("", given, "choose connected hosts"));
         }
     }
     match flows.iter().map(|flow| flow.start).min() {
         Some(first) if first >= duration => {
-            let given = format!("its first flow opens at {first}, and the experiment ends at {duration}");
-            Err(SpecError::new("", given, format!("a start before {duration}")))
+            let problem = format!("the first flow opens at {first}, not before the end at {duration}");
+            Err(SpecError::conflict("", problem, "set an earlier start"))
         }
         _ => Ok(()),
     }

@@ -113,11 +113,8 @@ fn congestion_control(
     {
         if let Some(parameter) = spec.parameters.keys().next() {
             let path = format!("cc.{parameter}");
-            return Err(SpecError::new(
-                path,
-                "unknown parameter",
-                format!("none: {:?} takes none", spec.name),
-            ));
+            let problem = format!("{:?} has no parameters", spec.name);
+            return Err(SpecError::conflict(path, problem, "remove it"));
         }
         return Ok((spec.clone(), Algorithm::custom(Arc::clone(factory))));
     }
@@ -171,13 +168,16 @@ fn cc_error(error: &weft_cc::Error, custom_algorithms: &[Arc<dyn AlgorithmFactor
                 .iter()
                 .map(|p| p.name)
                 .collect();
-            let allowed = match names.as_slice() {
-                [] => format!("none: {algorithm:?} takes none"),
-                names => format!("name, {}", names.join(", ")),
-            };
-            SpecError::new(format!("cc.{name}"), "unknown parameter", allowed)
+            let path = format!("cc.{name}");
+            if names.is_empty() {
+                let problem = format!("{algorithm:?} has no parameters");
+                return SpecError::conflict(path, problem, "remove it");
+            }
+            SpecError::new(path, "unknown parameter", format!("name, {}", names.join(", ")))
         }
-        Error::Repeated { parameter, .. } => SpecError::new(format!("cc.{parameter}"), "given twice", "once"),
+        Error::Repeated { parameter, .. } => {
+            SpecError::conflict(format!("cc.{parameter}"), "given twice", "remove one of the two")
+        }
         Error::Value { parameter, value, .. } => SpecError::new(
             format!("cc.{}", parameter.name),
             value.to_string(),

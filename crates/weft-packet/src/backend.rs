@@ -49,11 +49,10 @@ impl Backend for PacketBackend {
             _ if spec.queues.host == HostQueues::default() => spec.hosts.qdisc.or(profile.hosts.qdisc),
             None | Some(weft_spec::Qdisc::Switch) => Some(weft_spec::Qdisc::Switch),
             Some(weft_spec::Qdisc::Fq | weft_spec::Qdisc::Fifo) => {
-                let value = "stated together with a hosts.qdisc that has no such queue";
-                return Err(SpecError::new(
+                return Err(SpecError::conflict(
                     "queues.host",
-                    value,
-                    "nothing, or hosts.qdisc = \"switch\"",
+                    "the ports of hosts have no queue with this hosts.qdisc",
+                    "remove this table or set hosts.qdisc = \"switch\"",
                 ));
             }
         };

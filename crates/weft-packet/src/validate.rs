@@ -19,7 +19,7 @@ pub fn check_links(fabric: &Fabric, min_packet: u32) -> Result<(), String> {
         if links_into[link.to as usize] > MAX_ARRIVALS {
             let to = &fabric.nodes[link.to as usize].name;
             return Err(format!(
-                "more than {MAX_ARRIVALS} links to {to}; allowed: at most that many"
+                "more than {MAX_ARRIVALS} links to {to}; use a topology with fewer"
             ));
         }
         check_link(fabric, link, min_packet)?;
@@ -38,13 +38,13 @@ fn check_link(fabric: &Fabric, link: &Link, min_packet: u32) -> Result<(), Strin
     // Simulated times are truncated to a picosecond.
     if sending < 2 {
         return Err(format!(
-            "link from {from} to {to}: a packet of {min_packet}B is sent in {}; allowed: at least 2ps",
+            "link from {from} to {to}: a packet of {min_packet}B is sent in {}, less than 2ps; lower the rate",
             Time(sending as u64)
         ));
     }
     if crossing > MAX_DELAY {
         return Err(format!(
-            "link from {from} to {to}: a packet of {min_packet}B takes {crossing}; allowed: at most {MAX_DELAY}"
+            "link from {from} to {to}: a packet of {min_packet}B takes {crossing}, more than {MAX_DELAY}; shorten the delay or raise the rate"
         ));
     }
     Ok(())
@@ -70,7 +70,7 @@ pub fn check_events(shared: &Shared, events: &[LinkEvent], min_packet: u32) -> R
                     .any(|generator| generator.job(0).is_some()) =>
             {
                 return Err(
-                    "a link goes down in an experiment with jobs; allowed: other kinds of traffic".to_owned(),
+                    "a link goes down in an experiment with jobs; use another kind of traffic".to_owned(),
                 );
             }
             LinkChange::Down | LinkChange::Up => continue,
@@ -123,7 +123,7 @@ pub fn max_burst_after_delay_cut(
         Some((node, packets)) if packets > MAX_BURST => {
             let to = &fabric.nodes[node as usize].name;
             Err(format!(
-                "events cut the delay of links to {to}, so that up to {packets} packets arrive at once; allowed: {MAX_BURST}, with \
+                "events cut the delay of links to {to}, so that up to {packets} packets arrive at once, more than {MAX_BURST}; use \
                  a smaller cut or rate"
             ))
         }

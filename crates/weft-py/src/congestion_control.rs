@@ -50,7 +50,7 @@ impl Window {
     #[setter]
     fn set_ssthresh(&mut self, packets: f64) -> PyResult<()> {
         if packets.is_nan() || packets < 0.0 {
-            let line = format!("ssthresh: {packets}; allowed: a number of packets, from 0 on");
+            let line = format!("ssthresh: {packets}; allowed: a number of packets, at least 0");
             return Err(PyValueError::new_err(line));
         }
         self.of.ssthresh = packets;
@@ -213,7 +213,11 @@ pub fn factory(
         "classic" => Echo::Classic,
         "dctcp" => Echo::Dctcp,
         "count" => Echo::Count,
-        _ => return Err(PyValueError::new_err(format!("{echo:?} is no echo"))),
+        _ => {
+            return Err(PyValueError::new_err(format!(
+                "echo: {echo:?}; allowed: \"off\", \"classic\", \"dctcp\", \"count\""
+            )));
+        }
     };
     let has = |method: &str| overridden.iter().any(|name| name == method);
     let overrides = Overrides {

@@ -65,7 +65,7 @@ impl Experiment {
         let inner = py.detach(|| weft_lab::Experiment::read(text, &options));
         let inner = inner.map_err(|e| error::spec_error(&e))?;
         if !custom_algorithms.is_empty() && inner.level() != "packet" {
-            let given = format!("{:?} beside congestion control in Python", inner.level());
+            let given = format!("{:?} with congestion control in Python", inner.level());
             return Err(error::spec_error(&SpecError::new("level", given, "\"packet\"")));
         }
         let exception = (!custom_algorithms.is_empty()).then_some(exception);
@@ -96,7 +96,7 @@ impl Experiment {
         let threads = match threads {
             Some(1) | None if self.exception.is_some() => Some(1),
             Some(given) if self.exception.is_some() => {
-                let line = format!("threads: {given} beside congestion control in Python; allowed: 1");
+                let line = format!("threads: {given} with congestion control in Python; allowed: 1");
                 return Err(error::run_error(line));
             }
             other => other,

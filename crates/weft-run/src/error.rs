@@ -14,7 +14,7 @@ pub enum Error {
     #[error("this experiment cannot be simulated: {0}")]
     CannotRun(String),
     /// The spec is valid, but the run does not fit into the machine's memory.
-    #[error("this experiment {0}; allowed: fewer flows at a time, fewer subflows or a smaller network")]
+    #[error("this experiment {0}; use fewer concurrent flows, fewer subflows or a smaller network")]
     Memory(String),
     /// The spec is valid, but its level does not support it: the field, its value, the allowed
     /// values.

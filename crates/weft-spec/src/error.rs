@@ -2,8 +2,9 @@
 
 use std::fmt;
 
-/// An error in a spec. Its message is one line: the path, the value that was given, the values that
-/// are allowed.
+/// An error in a spec. Its message is one line. For a wrong value it has the path, the value that
+/// was given and the allowed values; for fields that contradict each other, the path, the problem
+/// and its remedy.
 ///
 /// `path` is a dotted field path such as `traffic[0].size`, a position in the text (`line 3, column
 /// 7`) or empty.
@@ -13,17 +14,29 @@ pub struct SpecError {
     pub path: String,
     /// The value that was given, and the problem with it unless that is obvious.
     pub given: String,
-    /// The allowed values.
+    /// The allowed values, or the remedy.
     pub allowed: String,
+    /// True if `allowed` is a remedy.
+    pub is_remedy: bool,
 }
 
 impl SpecError {
-    /// Creates an error about the field at `path`.
+    /// Creates an error about the value of the field at `path`.
     pub fn new(path: impl Into<String>, given: impl Into<String>, allowed: impl Into<String>) -> Self {
         Self {
             path: path.into(),
             given: given.into(),
             allowed: allowed.into(),
+            is_remedy: false,
+        }
+    }
+
+    /// Creates an error about the field at `path` that is not about its value alone: a problem,
+    /// and a remedy in the imperative.
+    pub fn conflict(path: impl Into<String>, problem: impl Into<String>, remedy: impl Into<String>) -> Self {
+        Self {
+            is_remedy: true,
+            ..Self::new(path, problem, remedy)
         }
     }
 
@@ -61,13 +74,22 @@ impl SpecError {
 /// from a spec contains no control characters.
 const PATH_MARKER: char = '\u{1}';
 
+/// The character that separates a problem from its remedy inside the message of another error type.
+const REMEDY_MARKER: &str = "\u{2}";
+
 impl SpecError {
     /// Converts the error to a deserialiser's error, from which [`from_table`](crate::from_table)
     /// restores the path.
     pub fn to_serde_error<E: serde::de::Error>(&self) -> E {
-        let Self { path, given, allowed } = self;
+        let Self {
+            path,
+            given,
+            allowed,
+            is_remedy,
+        } = self;
+        let separator = if *is_remedy { REMEDY_MARKER } else { "; allowed: " };
         E::custom(format_args!(
-            "{PATH_MARKER}{path}{PATH_MARKER}{given}; allowed: {allowed}"
+            "{PATH_MARKER}{path}{PATH_MARKER}{given}{separator}{allowed}"
         ))
     }
 
@@ -78,6 +100,9 @@ impl SpecError {
             .strip_prefix(PATH_MARKER)
             .and_then(|rest| rest.split_once(PATH_MARKER))
             .unwrap_or(("", message));
+        if let Some((problem, remedy)) = rest.split_once(REMEDY_MARKER) {
+            return SpecError::conflict(path, problem, remedy);
+        }
         match rest.split_once("; allowed: ") {
             Some((given, allowed)) => SpecError::new(path, given, allowed),
             None => SpecError::new(path, rest, "another value"),
@@ -90,12 +115,9 @@ impl fmt::Display for SpecError {
         if !self.path.is_empty() {
             write!(f, "{}: ", one_line(&self.path, MAX_SHOWN_CHARS))?;
         }
-        write!(
-            f,
-            "{}; allowed: {}",
-            one_line(&self.given, MAX_SHOWN_CHARS),
-            one_line(&self.allowed, usize::MAX)
-        )
+        let separator = if self.is_remedy { "; " } else { "; allowed: " };
+        let given = one_line(&self.given, MAX_SHOWN_CHARS);
+        write!(f, "{given}{separator}{}", one_line(&self.allowed, usize::MAX))
     }
 }
 

@@ -126,7 +126,7 @@ impl Measure {
             return Err(SpecError::new("stop", stop.to_string(), allowed));
         }
         if self.start >= stop {
-            let allowed = format!("below {stop}, where the measurement ends");
+            let allowed = format!("below {stop}, the end of the measurement");
             return Err(SpecError::new("start", self.start.to_string(), allowed));
         }
         Ok(())
@@ -387,7 +387,7 @@ impl Spec {
             return Err(SpecError::new(
                 "name",
                 format!("{:?}", spec.name),
-                "a name that is not empty",
+                "a non-empty name",
             ));
         }
         if spec.duration == Time(0) {

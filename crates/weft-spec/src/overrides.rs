@@ -31,12 +31,16 @@ pub fn apply_override(spec: &mut Table, assignment: &str) -> Result<(), SpecErro
     let Some((target, value)) = assignment.split_once('=') else {
         return Err(SpecError::new("", format!("{assignment:?} has no \"=\""), FORM));
     };
-    let segments =
-        segments(target).ok_or_else(|| SpecError::new("", format!("{assignment:?} names no field"), FORM))?;
+    let segments = segments(target)
+        .ok_or_else(|| SpecError::new("", format!("{assignment:?} does not begin with a field"), FORM))?;
     let value = literal(value.trim()).map_err(|error| error.within(target.trim()))?;
     let mut rest = segments.into_iter();
     let Some(PathSegment::Key(first)) = rest.next() else {
-        return Err(SpecError::new("", format!("{assignment:?} names no field"), FORM));
+        return Err(SpecError::new(
+            "",
+            format!("{assignment:?} does not begin with a field"),
+            FORM,
+        ));
     };
     let mut path = first.clone();
     let mut rest = rest.peekable();
@@ -61,21 +65,21 @@ pub fn apply_override(spec: &mut Table, assignment: &str) -> Result<(), SpecErro
             (PathSegment::Index(index), Value::Array(items)) => {
                 path = format!("{path}[{index}]");
                 let count = items.len();
-                at = items.get_mut(index).ok_or_else(|| {
-                    let allowed = match count {
-                        0 => "nothing: the list is empty".to_owned(),
-                        n => format!("an index from 0 to {}", n - 1),
-                    };
-                    SpecError::new(&path, "does not exist", allowed)
+                at = items.get_mut(index).ok_or_else(|| match count {
+                    0 => SpecError::conflict(&path, "the list is empty", "set the whole list"),
+                    n => {
+                        let allowed = format!("an index from 0 to {}", n - 1);
+                        SpecError::new(&path, "does not exist", allowed)
+                    }
                 })?;
             }
             (PathSegment::Key(key), other) => {
-                let given = format!("{}, so it has no field {key:?}", kind(other));
-                return Err(SpecError::new(path, given, format!("{key:?} in a table")));
+                let problem = format!("{}, which has no field {key:?}", kind(other));
+                return Err(SpecError::conflict(path, problem, "set a field of a table"));
             }
             (PathSegment::Index(index), other) => {
-                let given = format!("{}, so it has no entry {index}", kind(other));
-                return Err(SpecError::new(path, given, "an index into a list"));
+                let problem = format!("{}, which has no entry {index}", kind(other));
+                return Err(SpecError::conflict(path, problem, "set an entry of a list"));
             }
         }
         if last {
@@ -88,9 +92,9 @@ pub fn apply_override(spec: &mut Table, assignment: &str) -> Result<(), SpecErro
 
 fn kind(value: &Value) -> String {
     match value {
-        Value::Table(_) => "this is a table".to_owned(),
-        Value::Array(_) => "this is a list".to_owned(),
-        other => format!("this is {other}"),
+        Value::Table(_) => "is a table".to_owned(),
+        Value::Array(_) => "is a list".to_owned(),
+        other => format!("is {other}"),
     }
 }
 
@@ -119,7 +123,7 @@ fn segments(target: &str) -> Option<Vec<PathSegment>> {
 /// an error, not text.
 fn literal(text: &str) -> Result<Value, SpecError> {
     if text.is_empty() {
-        return Err(SpecError::new("", "nothing after \"=\"", "a value, perhaps \"\""));
+        return Err(SpecError::new("", "nothing after \"=\"", "a value, such as \"\""));
     }
     match text.parse() {
         Ok(Value::Datetime(_)) => Ok(Value::String(text.to_owned())),

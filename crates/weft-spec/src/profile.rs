@@ -406,8 +406,8 @@ impl Profile {
         if self.ack_every > 1 && self.delayed_ack_timeout == Time(0) {
             return refuse(
                 "delayed_ack_timeout",
-                "0s".into(),
-                "a time above 0, as ack_every is above 1",
+                format!("0s with ack_every = {}", self.ack_every),
+                "a time above 0",
             );
         }
         if self.receive_buffer < self.mss.into() {
@@ -425,11 +425,11 @@ impl Profile {
         if self.stall_on_held_data && self.reinject {
             // Subflows with data that is out of the connection's order would wait for each other
             // for ever.
-            return refuse(
+            return Err(SpecError::conflict(
                 "stall_on_held_data",
-                "true".into(),
-                "false, as reinject is true: that simulator sends no data on two subflows",
-            );
+                "excludes reinject, because that simulator does not send data on two subflows",
+                "set one of the two to false",
+            ));
         }
         Ok(())
     }

@@ -190,10 +190,10 @@ impl Change {
             return Ok(None);
         };
         if both == Both::Refuse && table.contains_key(new) {
-            return Err(SpecError::new(
+            return Err(SpecError::conflict(
                 format!("{path}.{old}"),
-                format!("given together with {new}, its new name"),
-                format!("{new} alone"),
+                format!("is the former name of {new}, which is also set"),
+                "remove this field",
             ));
         }
         let value = match (self, value) {

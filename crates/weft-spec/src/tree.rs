@@ -23,7 +23,7 @@ pub fn read_table(text: &str) -> Result<Table, SpecError> {
             SpecError::new(
                 format!("line {}, column {}", error.line(), error.column()),
                 what,
-                "JSON, each name of an object once",
+                "JSON with unique names in each object",
             )
         })?;
         return match from_json(json)? {
@@ -180,15 +180,13 @@ fn describe(schema: &serde_json::Value, path: &str) -> String {
             at = &at["items"];
         }
     }
-    let said = at["description"]
-        .as_str()
-        .unwrap_or("a value")
-        .trim_end_matches('.');
+    let text = at["description"].as_str().unwrap_or("a value");
+    let said = text.split(". ").next().unwrap_or(text).trim_end_matches('.');
     let example = at["examples"][0]
         .as_str()
         .map(|text| format!(", such as {text:?}"))
         .unwrap_or_default();
-    format!("a value is required here: {said}{example}")
+    format!("add it: {said}{example}")
 }
 
 /// A value whose errors carry the path of their origin.
@@ -318,12 +316,12 @@ impl de::Error for SpecError {
     fn unknown_variant(variant: &str, expected: &'static [&'static str]) -> Self {
         SpecError::new("", format!("{variant:?}"), list_names(expected))
     }
-    /// [`from_table`] fills in `allowed` from the schema.
+    /// [`from_table`] fills in the remedy from the schema.
     fn missing_field(field: &'static str) -> Self {
-        SpecError::new(field, "missing", "")
+        SpecError::conflict(field, "required field is missing", "")
     }
     fn duplicate_field(field: &'static str) -> Self {
-        SpecError::new(field, "given twice", "once")
+        SpecError::conflict(field, "given twice", "remove one of the two")
     }
 }
 

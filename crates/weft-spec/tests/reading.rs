@@ -94,7 +94,7 @@ const COMPLAINTS: &[(&[&str], &str)] = &[
     (&["measure.start=30s"], "measure.start: 30s; allowed: below 20s"),
     (
         &["measure={start=\"2ms\", stop=\"2ms\"}"],
-        "measure.start: 2ms; allowed: below 2ms, where the measurement ends",
+        "measure.start: 2ms; allowed: below 2ms, the end of the measurement",
     ),
     (&["measure.stop=30s"], "measure.stop: 30s; allowed: at most 20s"),
     (
@@ -107,7 +107,7 @@ const COMPLAINTS: &[(&[&str], &str)] = &[
         "duration: \"5Gbps\" has the unit \"Gbps\"; allowed: a time",
     ),
     (&["duration=true"], "duration: true; allowed: a time with a unit"),
-    (&["name= \"\""], "name: \"\"; allowed: a name that is not empty"),
+    (&["name= \"\""], "name: \"\"; allowed: a non-empty name"),
     (
         &["seed=-1"],
         "seed: -1; allowed: whole numbers from 0 to 9223372036854775807",
@@ -145,7 +145,7 @@ const COMPLAINTS: &[(&[&str], &str)] = &[
     ),
     (
         &["transports.amp.cc={gamma = 2}"],
-        "transports.amp.cc.name: missing; allowed: a value is required here: Name of the algorithm",
+        "transports.amp.cc.name: required field is missing; add it: Name of the algorithm",
     ),
     (
         &["transports.amp.subflows=1.5"],
@@ -157,7 +157,7 @@ const COMPLAINTS: &[(&[&str], &str)] = &[
     ),
     (
         &["transports.new.subflows=4"],
-        "transports.new.cc: missing; allowed: a value is required here: Congestion control",
+        "transports.new.cc: required field is missing; add it: Congestion control",
     ),
     (
         &["traffic[0].transport=1"],
@@ -165,7 +165,7 @@ const COMPLAINTS: &[(&[&str], &str)] = &[
     ),
     (
         &["traffic=[{kind = \"bulk\"}]"],
-        "traffic[0].transport: missing; allowed: a value is required here: Name of the transport",
+        "traffic[0].transport: required field is missing; add it: Name of the transport",
     ),
     (&["probes=queue"], "probes: \"queue\"; allowed: a list"),
     (
@@ -174,26 +174,23 @@ const COMPLAINTS: &[(&[&str], &str)] = &[
     ),
     (
         &["probes=[]", "probes[0].kind=x"],
-        "probes[0]: does not exist; allowed: nothing: the list is empty",
+        "probes[0]: the list is empty; set the whole list",
     ),
     (
         &["duration.x=1s"],
-        "duration: this is \"20s\", so it has no field \"x\"; allowed: \"x\" in a table",
+        "duration: is \"20s\", which has no field \"x\"; set a field of a table",
     ),
     (
         &["topology[0]=1s"],
-        "topology: this is a table, so it has no entry 0; allowed: an index into a list",
+        "topology: is a table, which has no entry 0; set an entry of a list",
     ),
-    (
-        &["traffic.x=1s"],
-        "traffic: this is a list, so it has no field \"x\"",
-    ),
+    (&["traffic.x=1s"], "traffic: is a list, which has no field \"x\""),
     (&["duration"], "\"duration\" has no \"=\"; allowed: KEY=VALUE"),
-    (&["=1"], "\"=1\" names no field; allowed: KEY=VALUE"),
-    (&["a..b=1"], "\"a..b=1\" names no field"),
-    (&["a[x]=1"], "\"a[x]=1\" names no field"),
-    (&["a[0=1"], "\"a[0=1\" names no field"),
-    (&["[0]=1"], "\"[0]=1\" names no field"),
+    (&["=1"], "\"=1\" does not begin with a field; allowed: KEY=VALUE"),
+    (&["a..b=1"], "\"a..b=1\" does not begin with a field"),
+    (&["a[x]=1"], "\"a[x]=1\" does not begin with a field"),
+    (&["a[0=1"], "\"a[0=1\" does not begin with a field"),
+    (&["[0]=1"], "\"[0]=1\" does not begin with a field"),
     (&["seed="], "seed: nothing after \"=\"; allowed: a value"),
     (&["traffic=[{kind = 1"], "traffic: [{kind = 1: "),
 ];
@@ -228,7 +225,7 @@ fn syntax_errors_have_a_place() {
     let missing = read("name = \"x\"", &[]).unwrap_err();
     assert_eq!(
         missing.to_string(),
-        "duration: missing; allowed: a value is required here: Simulated time, above 0, such as \"2us\""
+        "duration: required field is missing; add it: Simulated time, above 0, such as \"2us\""
     );
 }
 
@@ -295,7 +292,7 @@ fn a_name_takes_parameters() {
     assert_eq!(paths.params["rehash"].as_integer(), Some(3));
     assert_eq!(
         complaint(&["transports.dctcp.cc[0]=1"]),
-        "transports.dctcp.cc: this is \"dctcp\", so it has no entry 0; allowed: an index into a list"
+        "transports.dctcp.cc: is \"dctcp\", which has no entry 0; set an entry of a list"
     );
 }
 
@@ -385,7 +382,7 @@ fn patches_are_checked() {
         ("ack_every = 0", "ack_every: 0; allowed: at least 1"),
         (
             "delayed_ack_timeout = \"0s\"",
-            "delayed_ack_timeout: 0s; allowed: a time above 0",
+            "delayed_ack_timeout: 0s with ack_every = 2; allowed: a time above 0",
         ),
         (
             "receive_buffer = \"1KB\"",
@@ -403,7 +400,7 @@ fn patches_are_checked() {
         ("reinject = 1", "reinject: 1; allowed: true or false"),
         (
             "stall_on_held_data = true",
-            "stall_on_held_data: true; allowed: false, as ",
+            "stall_on_held_data: excludes reinject, because ",
         ),
     ] {
         let got = patch(text).apply(&linux).unwrap_err().to_string();

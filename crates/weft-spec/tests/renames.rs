@@ -144,15 +144,15 @@ fn both_names_are_refused() {
     for (text, line) in [
         (
             "hosts = { nic = \"fq\", qdisc = \"fq\" }",
-            "hosts.nic: given together with qdisc, its new name; allowed: qdisc alone",
+            "hosts.nic: is the former name of qdisc, which is also set; remove this field",
         ),
         (
             "probes = [{ kind = \"flow\", every = \"1s\", interval = \"1s\" }]",
-            "probes[0].every: given together with interval, its new name; allowed: interval alone",
+            "probes[0].every: is the former name of interval, which is also set; remove this field",
         ),
         (
             "transports.a.tcp = { round_ends_beyond = true, round_end = \"linux\" }",
-            "transports.a.tcp.round_ends_beyond: given together with round_end, its new name; allowed: round_end alone",
+            "transports.a.tcp.round_ends_beyond: is the former name of round_end, which is also set; remove this field",
         ),
     ] {
         let error = replace_old_names(&mut read_table(text).unwrap(), Both::Refuse).unwrap_err();

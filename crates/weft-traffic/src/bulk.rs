@@ -58,10 +58,10 @@ impl Pattern for Bulk {
             None => None,
             Some(_) if self.from.is_some() || self.to.is_some() => {
                 let field = if self.from.is_some() { "from" } else { "to" };
-                return Err(SpecError::new(
+                return Err(SpecError::conflict(
                     field,
                     "given together with pairs",
-                    "either pairs, or from and to",
+                    "remove one of the two",
                 ));
             }
             Some(pairs) => Some(pairs.resolve(None, None, context, &mut rng)?),
@@ -107,28 +107,24 @@ impl Pattern for Bulk {
 impl Bulk {
     fn check_times(&self) -> Result<(), SpecError> {
         let Some(latest) = self.start.0.checked_add(self.jitter.0).map(Time) else {
-            return Err(SpecError::new(
+            return Err(SpecError::conflict(
                 "jitter",
-                self.jitter.to_string(),
-                "less: start and jitter overflow",
+                "the sum of start and jitter is too large",
+                "use smaller times",
             ));
         };
         if self.size == Some(Size(0)) {
             return Err(SpecError::new("size", "0B", "a size above 0"));
         }
         match (self.stop, self.size) {
-            (Some(_), Some(_)) => Err(SpecError::new(
+            (Some(_), Some(_)) => Err(SpecError::conflict(
                 "stop",
                 "given together with size",
-                "either stop or size",
+                "remove one of the two",
             )),
             (Some(stop), None) if stop <= latest => {
-                let given = format!("{stop} is not after the start");
-                Err(SpecError::new(
-                    "stop",
-                    given,
-                    format!("a time above {latest} (start and jitter)"),
-                ))
+                let given = format!("{stop} is not after start and jitter");
+                Err(SpecError::new("stop", given, format!("a time above {latest}")))
             }
             _ => Ok(()),
         }
@@ -138,7 +134,11 @@ impl Bulk {
     fn matched(&self, context: &PatternContext<'_>) -> Result<Vec<(u32, u32)>, SpecError> {
         let side = |set: &Option<HostSet>, field: &str| match set {
             Some(set) => set.resolve(context).map_err(|error| error.within(field)),
-            None => Err(SpecError::new(field, "missing", "from and to, or pairs")),
+            None => Err(SpecError::conflict(
+                field,
+                "required field is missing",
+                "set from and to, or pairs",
+            )),
         };
         let (from, to) = (side(&self.from, "from")?, side(&self.to, "to")?);
         let pairs: Vec<(u32, u32)> = match (from.as_slice(), to.as_slice()) {
@@ -147,11 +147,8 @@ impl Bulk {
             _ if from.len() == to.len() => from.into_iter().zip(to).collect(),
             _ => {
                 let given = format!("{} receivers for {} senders", to.len(), from.len());
-                return Err(SpecError::new(
-                    "to",
-                    given,
-                    "one receiver, one sender, or as many of both",
-                ));
+                let remedy = "use one receiver, one sender, or as many of both";
+                return Err(SpecError::conflict("to", given, remedy));
             }
         };
         match pairs.iter().find(|(from, to)| from == to) {

@@ -104,11 +104,11 @@ pub(crate) fn check_start_before_stop(
             Err(SpecError::new("stop", given, format!("a time above {start}")))
         }
         _ if start >= context.duration => {
-            let given = format!("{start}, and the experiment ends at {}", context.duration);
+            let given = format!("{start} is not before the end of the experiment");
             Err(SpecError::new(
                 "start",
                 given,
-                format!("before {}", context.duration),
+                format!("a time before {}", context.duration),
             ))
         }
         _ => Ok(()),

@@ -41,10 +41,10 @@ impl Validate for Empirical {
         if let Some(points) = &self.points {
             if self.cdf.is_some() || self.unit.is_some() {
                 let field = if self.cdf.is_some() { "cdf" } else { "unit" };
-                return Err(SpecError::new(
+                return Err(SpecError::conflict(
                     field,
                     "given together with points",
-                    "either cdf or points",
+                    "remove one of the two",
                 ));
             }
             let place = |i: usize| format!("points[{i}]");
@@ -61,10 +61,10 @@ impl Validate for Empirical {
             return Ok(self);
         }
         let Some(name) = &self.cdf else {
-            return Err(SpecError::new(
+            return Err(SpecError::conflict(
                 "cdf",
-                "missing",
-                "a workload or a file, or points instead",
+                "required field is missing",
+                "set cdf to a workload or a file, or set points",
             ));
         };
         if self.unit == Some(Size(0)) {

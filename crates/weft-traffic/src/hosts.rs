@@ -41,7 +41,7 @@ impl HostRef {
             HostRef::Index(index) => Some(*index).filter(|&i| (i as usize) < context.hosts.len()),
             HostRef::Name(name) => context.host(name),
         };
-        found.ok_or_else(|| SpecError::new("", format!("there is no host {self}"), existing(context)))
+        found.ok_or_else(|| SpecError::new("", format!("host {self} does not exist"), existing(context)))
     }
 }
 

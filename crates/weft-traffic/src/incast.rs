@@ -105,20 +105,14 @@ impl Incast {
         }
         let interval = match self.interval {
             Some(Time(0)) if self.rounds > 1 => {
-                return Err(SpecError::new(
-                    "interval",
-                    "0s",
-                    "a time above 0, as there are several rounds",
-                ));
+                let given = format!("0s with {} rounds", self.rounds);
+                return Err(SpecError::new("interval", given, "a time above 0"));
             }
             Some(interval) => interval,
             None if self.rounds > 1 => {
-                let given = format!("missing, with {} rounds", self.rounds);
-                return Err(SpecError::new(
-                    "interval",
-                    given,
-                    "a time such as \"1s\", or one round",
-                ));
+                let given = format!("required field is missing with {} rounds", self.rounds);
+                let remedy = "add it, for example \"1s\", or use one round";
+                return Err(SpecError::conflict("interval", given, remedy));
             }
             None => Time(0),
         };
@@ -127,10 +121,10 @@ impl Incast {
             + u128::from(self.start.0)
             + u128::from(self.jitter.0);
         if last > u128::from(Time::MAX.0) {
-            return Err(SpecError::new(
+            return Err(SpecError::conflict(
                 "rounds",
-                "the last flow opens too late",
-                format!("before {}", Time::MAX),
+                format!("the last flow opens after {}", Time::MAX),
+                "use fewer rounds or smaller times",
             ));
         }
         Ok(interval)
@@ -151,13 +145,13 @@ impl Incast {
         if senders.is_empty() {
             return Err(SpecError::new(
                 "from",
-                "there are no senders",
-                "at least one host besides the receiver",
+                "no hosts",
+                "at least one host other than the receiver",
             ));
         }
         if senders.contains(&to) {
             let name = context.hosts[to as usize];
-            let given = format!("the receiver {name:?} is also a sender");
+            let given = format!("{name:?} is the receiver");
             return Err(SpecError::new("from", given, "hosts other than the receiver"));
         }
         Ok((senders, to))

@@ -86,11 +86,14 @@ impl Pattern for Jobs {
         let most = servers.len() as u32 - u32::from(overlap);
         if !(1..=most).contains(&self.servers) {
             let given = self.servers.to_string();
-            let allowed = match most {
-                0 => "more hosts: there is none besides the client".to_owned(),
-                most => format!("1 to {most}, the number of hosts besides the client"),
-            };
-            return Err(SpecError::new("servers", given, allowed));
+            return Err(match most {
+                0 => SpecError::conflict(
+                    "servers",
+                    "no host other than the client exists",
+                    "add hosts to server_hosts",
+                ),
+                most => SpecError::new("servers", given, format!("1 to {most}")),
+            });
         }
         if !(1..=MAX_SLOTS).contains(&self.slots) {
             let given = self.slots.to_string();

@@ -120,17 +120,17 @@ impl Pairs {
     ) -> Result<Matrix, SpecError> {
         let hosts = context.hosts.len() as u32;
         if let (Pairs::Listed(_), Some(_)) = (self, from) {
-            return Err(SpecError::new(
+            return Err(SpecError::conflict(
                 "from",
                 "given together with a list of pairs",
-                "one of the two",
+                "remove one of the two",
             ));
         }
         if to.is_some() && *self != Pairs::Random {
-            return Err(SpecError::new(
+            return Err(SpecError::conflict(
                 "to",
-                "given together with these pairs",
-                "only together with pairs = \"random\"",
+                "not used with these pairs",
+                "remove it or use pairs = \"random\"",
             ));
         }
         let senders = match from {
@@ -193,20 +193,24 @@ impl Staggered {
     fn resolve(self, senders: Vec<u32>, context: &PatternContext<'_>) -> Result<Matrix, SpecError> {
         for (field, p) in [("tor", self.tor), ("pod", self.pod)] {
             if !(0.0..=1.0).contains(&p) {
-                return Err(SpecError::new(field, p.to_string(), "probabilities from 0 to 1"));
+                return Err(SpecError::new(field, p.to_string(), "a probability from 0 to 1"));
             }
         }
         let rest = 1.0 - self.tor - self.pod;
         if rest < -1e-9 {
-            let given = format!("{} and {} make more than 1", self.tor, self.pod);
+            let given = format!("{} with tor = {}", self.pod, self.tor);
             return Err(SpecError::new(
                 "pod",
                 given,
-                "probabilities that sum to at most 1",
+                format!("at most {}", 1.0 - self.tor),
             ));
         }
         let Some(distance) = context.distance else {
-            return Err(SpecError::new("", "staggered", "a topology with distances"));
+            return Err(SpecError::conflict(
+                "",
+                "staggered probabilities need distances",
+                "use another topology",
+            ));
         };
         let mut rings = Vec::with_capacity(senders.len());
         for &from in &senders {
@@ -227,8 +231,8 @@ impl Staggered {
             for ((field, p, place), hosts) in wanted.into_iter().zip(&ring) {
                 if p > 1e-9 && hosts.is_empty() {
                     let name = context.hosts[from as usize];
-                    let given = format!("probability {p:.3} of a host {place}, and {name:?} has none");
-                    return Err(SpecError::new(field, given, "0 for hosts that do not exist"));
+                    let given = format!("{p:.3} for hosts {place}, of which {name:?} has none");
+                    return Err(SpecError::new(field, given, "0"));
                 }
             }
             rings.push(ring);

@@ -122,28 +122,28 @@ impl Poisson {
     /// Returns the one of the three fields that is set.
     fn arrival_rate(&self) -> Result<ArrivalRate, SpecError> {
         match (self.interval, self.rate, self.load) {
-            (None, None, None) => Err(SpecError::new(
+            (None, None, None) => Err(SpecError::conflict(
                 "interval",
-                "missing",
-                "a time, or rate or load instead",
+                "required field is missing",
+                "set interval, rate or load",
             )),
             (Some(Time(0)), None, None) => Err(SpecError::new("interval", "0s", "a time above 0")),
             (Some(interval), None, None) => Ok(ArrivalRate::Interval(interval.0 as f64)),
             (None, Some(rate), None) if rate > 0.0 && rate <= 1e12 => Ok(ArrivalRate::Rate(rate)),
             (None, Some(rate), None) => {
-                let allowed = "flows a second, above 0 and at most 1000000000000";
+                let allowed = "flows per second, above 0 and at most 1000000000000";
                 Err(SpecError::new("rate", rate.to_string(), allowed))
             }
             (None, None, Some(load)) if load > 0.0 && load <= 1.0 => Ok(ArrivalRate::Load(load)),
             (None, None, Some(load)) => {
-                let allowed = "a share of the senders' links, above 0 and at most 1";
+                let allowed = "a fraction of the senders' links, above 0 and at most 1";
                 Err(SpecError::new("load", load.to_string(), allowed))
             }
             (interval, _, load) => {
                 let field = if load.is_some() { "load" } else { "rate" };
                 let beside = if interval.is_some() { "interval" } else { "rate" };
                 let given = format!("given together with {beside}");
-                Err(SpecError::new(field, given, "one of interval, rate and load"))
+                Err(SpecError::conflict(field, given, "remove one of the two"))
             }
         }
     }

@@ -208,12 +208,12 @@ impl Validate for BoundedPareto {
         }
         self.min = match self.max {
             None if a <= 1.0 => {
-                let given = format!("{a} without an upper bound: the mean is infinite");
-                return Err(SpecError::new("shape", given, "above 1, or together with max"));
+                let given = format!("{a} without max has an infinite mean");
+                return Err(SpecError::new("shape", given, "a number above 1"));
             }
             None => mean * (a - 1.0) / a,
             Some(max) if max <= self.mean => {
-                let allowed = format!("above the mean, {}", self.mean);
+                let allowed = format!("a size above the mean, {}", self.mean);
                 return Err(SpecError::new("max", max.to_string(), allowed));
             }
             Some(max) => {
@@ -320,7 +320,10 @@ impl<'de> Deserialize<'de> for SizeDistribution {
                     Some(other) => {
                         Err(SpecError::new("kind", other.to_string(), names.join(", ")).to_serde_error())
                     }
-                    None => Err(SpecError::new("kind", "missing", names.join(", ")).to_serde_error()),
+                    None => {
+                        let remedy = format!("add it: {}", names.join(", "));
+                        Err(SpecError::conflict("kind", "required field is missing", remedy).to_serde_error())
+                    }
                 }
             }
         }

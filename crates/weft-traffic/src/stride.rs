@@ -31,11 +31,11 @@ impl Pattern for Stride {
         let template = FlowTemplate::new(self.size, self.start, self.jitter)?;
         let hosts = context.hosts.len() as u32;
         if self.stride.is_multiple_of(hosts.max(1)) {
-            let given = format!("{} of {hosts} hosts, so that each sends to itself", self.stride);
-            return Err(SpecError::new(
+            let given = format!("with {} of {hosts} hosts, each sends to itself", self.stride);
+            return Err(SpecError::conflict(
                 "stride",
                 given,
-                "no multiple of the number of hosts",
+                "use a number that the number of hosts does not divide",
             ));
         }
         let mut rng = context.rng();

@@ -20,8 +20,8 @@ impl FlowTemplate {
             return Err(SpecError::new("size", "0B", "a size above 0"));
         }
         if start.0.checked_add(jitter.0).is_none() {
-            let given = jitter.to_string();
-            return Err(SpecError::new("jitter", given, "less: start and jitter overflow"));
+            let problem = "the sum of start and jitter is too large";
+            return Err(SpecError::conflict("jitter", problem, "use smaller times"));
         }
         Ok(Self { size, start, jitter })
     }

@@ -260,12 +260,12 @@ const REFUSALS: &[(&str, &str, &str)] = &[
     (
         "poisson",
         "pairs = \"random\"\nsize = \"1KB\"",
-        "interval: missing; allowed: a time, or rate or load instead",
+        "interval: required field is missing; set interval, rate or load",
     ),
     (
         "poisson",
         "pairs = \"random\"\nsize = \"1KB\"\nrate = 0",
-        "rate: 0; allowed: flows a second, above 0",
+        "rate: 0; allowed: flows per second, above 0",
     ),
     (
         "poisson",
@@ -275,22 +275,22 @@ const REFUSALS: &[(&str, &str, &str)] = &[
     (
         "poisson",
         "pairs = \"random\"\nsize = \"1KB\"\nrate = 1\ninterval = \"1s\"",
-        "rate: given together with interval; allowed: one of interval, rate and load",
+        "rate: given together with interval; remove one of the two",
     ),
     (
         "poisson",
         "pairs = \"random\"\nsize = \"1KB\"\nrate = 1\nload = 0.5",
-        "load: given together with rate; allowed: one of",
+        "load: given together with rate; remove one of",
     ),
     (
         "poisson",
         "pairs = \"random\"\nsize = \"1KB\"\nload = 1.01",
-        "load: 1.01; allowed: a share of the senders' links, above 0 and at most 1",
+        "load: 1.01; allowed: a fraction of the senders' links, above 0 and at most 1",
     ),
     (
         "poisson",
         "pairs = \"random\"\nsize = \"1KB\"\nload = nan",
-        "load: NaN; allowed: a share",
+        "load: NaN; allowed: a fraction",
     ),
     (
         "poisson",
@@ -320,12 +320,12 @@ const REFUSALS: &[(&str, &str, &str)] = &[
     (
         "poisson",
         "pairs = \"random\"\nrate = 1\nsize = { mean = \"1KB\" }",
-        "size.kind: missing; allowed: \"constant\", \"uniform\"",
+        "size.kind: required field is missing; add it: \"constant\", \"uniform\"",
     ),
     (
         "poisson",
         "pairs = \"random\"\nrate = 1\nsize = { kind = \"pareto\", shape = 1.5 }",
-        "size.mean: missing; allowed: a value is required here: The mean",
+        "size.mean: required field is missing; add it: Mean size",
     ),
     (
         "poisson",
@@ -335,7 +335,7 @@ const REFUSALS: &[(&str, &str, &str)] = &[
     (
         "poisson",
         "pairs = \"permutation\"\nto = 1\nsize = \"1KB\"\nrate = 1",
-        "to: given together with these pairs; allowed: only together with pairs = \"random\"",
+        "to: not used with these pairs; remove it or use pairs = \"random\"",
     ),
     (
         "poisson",
@@ -345,7 +345,7 @@ const REFUSALS: &[(&str, &str, &str)] = &[
     (
         "poisson",
         "pairs = [[0, 1]]\nfrom = 1\nsize = \"1KB\"\nrate = 1",
-        "from: given together with a list of pairs; allowed: one",
+        "from: given together with a list of pairs; remove one",
     ),
     (
         "poisson",
@@ -360,17 +360,17 @@ const REFUSALS: &[(&str, &str, &str)] = &[
     (
         "bulk",
         "pairs = { tor = 0.5 }",
-        "pairs.pod: missing; allowed: a value is required here: Probability of a host of the same pod",
+        "pairs.pod: required field is missing; add it: Probability of a host of the same pod",
     ),
     (
         "bulk",
         "pairs = { tor = 0.5, pod = 0.6 }",
-        "pairs.pod: 0.5 and 0.6 make more than 1; allowed: probabilities that sum",
+        "pairs.pod: 0.6 with tor = 0.5; allowed: at most 0.5",
     ),
     (
         "bulk",
         "pairs = { tor = 1.5, pod = 0 }",
-        "pairs.tor: 1.5; allowed: probabilities from 0 to 1",
+        "pairs.tor: 1.5; allowed: a probability from 0 to 1",
     ),
     (
         "closed-loop",
@@ -385,12 +385,12 @@ const REFUSALS: &[(&str, &str, &str)] = &[
     (
         "closed-loop",
         "pairs = \"random\"\nsize = \"1KB\"\nstart = \"10s\"",
-        "start: 10s, and the experiment ends at 10s; allowed: before 10s",
+        "start: 10s is not before the end of the experiment; allowed: a time before 10s",
     ),
     (
         "jobs",
         "servers = 16\nrequest = \"2KB\"\nblock = \"64KB\"",
-        "servers: 16; allowed: 1 to 15, the number of hosts besides the client",
+        "servers: 16; allowed: 1 to 15",
     ),
     (
         "jobs",
@@ -400,12 +400,12 @@ const REFUSALS: &[(&str, &str, &str)] = &[
     (
         "jobs",
         "servers = 4\nrequest = \"2KB\"\nblock = \"64KB\"\nserver_hosts = \"0..3\"\nclient_hosts = 9",
-        "servers: 4; allowed: 1 to 3, the",
+        "servers: 4; allowed: 1 to 3",
     ),
     (
         "jobs",
         "servers = 1\nrequest = \"2KB\"\nblock = \"64KB\"\nserver_hosts = 9\nclient_hosts = 9",
-        "servers: 1; allowed: more hosts: there is none",
+        "servers: no host other than the client exists; add hosts",
     ),
     (
         "jobs",
@@ -434,6 +434,6 @@ fn refusals_name_the_field_what_was_given_and_what_is_allowed() {
         .to_string();
     assert_eq!(
         one_pod,
-        "pairs.pod: probability 0.200 of a host outside its pod, and \"h0\" has none; allowed: 0 for hosts that do not exist"
+        "pairs.pod: 0.200 for hosts outside its pod, of which \"h0\" has none; allowed: 0"
     );
 }

@@ -65,7 +65,7 @@ fn a_connection_matrix_of_htsim() {
     for (text, said) in [
         (
             "0->9 start 0 size 1",
-            "file: FILE: line 1: there is no host 9; allowed: ",
+            "file: FILE: line 1: host 9 does not exist; allowed: ",
         ),
         (
             "0->1 start now",
@@ -133,7 +133,7 @@ fn comma_separated_flows() {
     );
     let name = error("from,to,size_bytes,start_s\n0,h9,5,0\n");
     assert!(
-        name.starts_with("file: FILE: line 2: there is no host h9; allowed: ") || name.contains("h9"),
+        name.starts_with("file: FILE: line 2: host h9 does not exist; allowed: ") || name.contains("h9"),
         "{name}"
     );
 }
@@ -166,7 +166,7 @@ fn hosts_whose_names_are_numbers_go_by_these() {
     assert_eq!(among("1->0 size 7").unwrap(), [(1, 0, Some(7), 0)]);
     let error = among("2->6 size 7").unwrap_err();
     assert!(
-        error.starts_with("file: FILE: line 1: there is no host 6; allowed: "),
+        error.starts_with("file: FILE: line 1: host 6 does not exist; allowed: "),
         "{error}"
     );
 }

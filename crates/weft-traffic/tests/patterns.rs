@@ -134,7 +134,7 @@ const REFUSALS: &[(&str, &str, &str)] = &[
     (
         "incast",
         "size = \"1KB\"",
-        "flows: missing; allowed: a value is required here: Flows in a round",
+        "flows: required field is missing; add it: Flows per round",
     ),
     (
         "incast",
@@ -154,13 +154,13 @@ const REFUSALS: &[(&str, &str, &str)] = &[
     (
         "incast",
         "+rounds = 2",
-        "interval: missing, with 2 rounds; allowed: a time such as \"1s\", or one round",
+        "interval: required field is missing with 2 rounds; add it, for example \"1s\", or use one round",
     ),
     ("incast", "+rounds = 0", "rounds: 0; allowed: at least 1"),
     (
         "incast",
         "+rounds = 2\ninterval = \"0s\"",
-        "interval: 0s; allowed: a time above 0",
+        "interval: 0s with 2 rounds; allowed: a time above 0",
     ),
     (
         "incast",
@@ -170,28 +170,28 @@ const REFUSALS: &[(&str, &str, &str)] = &[
     (
         "incast",
         "+rounds = 1000\ninterval = \"1000000s\"",
-        "rounds: the last flow opens too late; allowed: before",
+        "rounds: the last flow opens after",
     ),
     (
         "incast",
         "+to = \"h9\"",
-        "to: there is no host \"h9\"; allowed: 4 hosts, by index 0 to 3 or by name \"h0\" to \"r0\"",
+        "to: host \"h9\" does not exist; allowed: 4 hosts, by index 0 to 3 or by name \"h0\" to \"r0\"",
     ),
     ("incast", "+to = -1", "to: -1; allowed: a host by name or index"),
     (
         "incast",
         "+from = [0, \"r0\"]",
-        "from: the receiver \"r0\" is also a sender; allowed: hosts other than the receiver",
+        "from: \"r0\" is the receiver; allowed: hosts other than the receiver",
     ),
     (
         "incast",
         "+from = []",
-        "from: there are no senders; allowed: at least one host besides the receiver",
+        "from: no hosts; allowed: at least one host other than the receiver",
     ),
     (
         "incast",
         "+from = [0, [1, 7]]",
-        "from[1][1]: there is no host 7; allowed: 4 hosts",
+        "from[1][1]: host 7 does not exist; allowed: 4 hosts",
     ),
     (
         "incast",
@@ -208,12 +208,20 @@ const REFUSALS: &[(&str, &str, &str)] = &[
         "+round = 2",
         "round: unknown field; allowed: flows, size, gap, interval, rounds, start, jitter, from, to",
     ),
-    ("bulk", "", "from: missing; allowed: from and to, or pairs"),
-    ("bulk", "from = 0", "to: missing; allowed: from and to, or pairs"),
+    (
+        "bulk",
+        "",
+        "from: required field is missing; set from and to, or pairs",
+    ),
+    (
+        "bulk",
+        "from = 0",
+        "to: required field is missing; set from and to, or pairs",
+    ),
     (
         "bulk",
         "pairs = \"permutation\"\nto = 1",
-        "to: given together with pairs; allowed: either pairs, or from and to",
+        "to: given together with pairs; remove one of the two",
     ),
     (
         "bulk",
@@ -228,7 +236,7 @@ const REFUSALS: &[(&str, &str, &str)] = &[
     (
         "bulk",
         "pairs = [[0, \"x\"]]",
-        "pairs[0][1]: there is no host \"x\"; allowed: 4 hosts",
+        "pairs[0][1]: host \"x\" does not exist; allowed: 4 hosts",
     ),
     (
         "bulk",
@@ -253,7 +261,7 @@ const REFUSALS: &[(&str, &str, &str)] = &[
     (
         "bulk",
         "from = [0, 1]\nto = [1, 2, 3]",
-        "to: 3 receivers for 2 senders; allowed: one receiver, one sender, or as many of both",
+        "to: 3 receivers for 2 senders; use one receiver, one sender, or as many of both",
     ),
     (
         "bulk",
@@ -263,12 +271,12 @@ const REFUSALS: &[(&str, &str, &str)] = &[
     (
         "bulk",
         "from = 0\nto = 1\nsize = \"1KB\"\nstop = \"1s\"",
-        "stop: given together with size; allowed: either stop or size",
+        "stop: given together with size; remove one of the two",
     ),
     (
         "bulk",
         "from = 0\nto = 1\nstart = \"1s\"\nstop = \"1s\"",
-        "stop: 1s is not after the start; allowed: a time above 1s (start and jitter)",
+        "stop: 1s is not after start and jitter; allowed: a time above 1s",
     ),
     (
         "bulk",
@@ -366,7 +374,7 @@ fn stride_goes_so_many_hosts_further() {
     let refused = flows("stride", "stride = 8", 4, 1).unwrap_err().to_string();
     assert_eq!(
         refused,
-        "stride: 8 of 4 hosts, so that each sends to itself; allowed: no multiple of the number of hosts"
+        "stride: with 8 of 4 hosts, each sends to itself; use a number that the number of hosts does not divide"
     );
 }
 

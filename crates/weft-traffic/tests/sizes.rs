@@ -253,7 +253,7 @@ const REFUSALS: &[(&str, &str)] = &[
     ),
     (
         "kind = \"exponential\"",
-        "mean: missing; allowed: a value is required here: The mean",
+        "mean: required field is missing; add it: Mean size",
     ),
     (
         "kind = \"exponential\"\nmean = \"0B\"",
@@ -261,7 +261,7 @@ const REFUSALS: &[(&str, &str)] = &[
     ),
     (
         "kind = \"pareto\"\nshape = 1.0\nmean = \"1KB\"",
-        "shape: 1 without an upper bound: the mean is infinite; allowed: above 1",
+        "shape: 1 without max has an infinite mean; allowed: a number above 1",
     ),
     (
         "kind = \"pareto\"\nshape = 0\nmean = \"1KB\"",
@@ -269,7 +269,7 @@ const REFUSALS: &[(&str, &str)] = &[
     ),
     (
         "kind = \"pareto\"\nshape = 2\nmean = \"1KB\"\nmax = \"1KB\"",
-        "max: 1KB; allowed: above the mean, 1KB",
+        "max: 1KB; allowed: a size above the mean, 1KB",
     ),
     (
         "kind = \"pareto\"\nshape = 2\nmean = 1000",
@@ -277,7 +277,7 @@ const REFUSALS: &[(&str, &str)] = &[
     ),
     (
         "kind = \"empirical\"",
-        "cdf: missing; allowed: a workload or a file, or points instead",
+        "cdf: required field is missing; set cdf to a workload or a file, or set points",
     ),
     (
         "kind = \"empirical\"\ncdf = \"cache\"",
@@ -293,7 +293,7 @@ const REFUSALS: &[(&str, &str)] = &[
     ),
     (
         "kind = \"empirical\"\ncdf = \"web-search\"\npoints = [[1, 0], [2, 1]]",
-        "cdf: given together with points; allowed: either",
+        "cdf: given together with points; remove",
     ),
 ];
 

@@ -26,7 +26,7 @@ def find_scenarios(names: list[str]) -> list[str]:
     """
     for name in names:
         if name not in SCENARIOS:
-            raise UsageError(f"scenario {name!r}: does not exist; allowed: {', '.join(SCENARIOS)}")
+            raise UsageError(f"scenario {name!r} does not exist; allowed: {', '.join(SCENARIOS)}")
     return names or list(SCENARIOS)
 
 

@@ -104,7 +104,7 @@ def find_figures(name: str) -> list[Figure]:
     found = [figure for figure in papers.FIGURES if name in (figure.name, figure.paper)]
     if not found:
         allowed = (*dict.fromkeys(figure.paper for figure in papers.FIGURES), *(it.name for it in papers.FIGURES))
-        raise UsageError(f"figure {name!r}: does not exist; allowed: {', '.join(allowed)}")
+        raise UsageError(f"figure {name!r} does not exist; allowed: {', '.join(allowed)}")
     return found
 
 

@@ -32,7 +32,7 @@ def fct(flows: pl.DataFrame, by: str) -> pl.DataFrame:
     """
     ended = has(flows, by).drop_nulls("fct_s")
     if ended.is_empty():
-        raise UsageError("plot.fct: no flow has ended; allowed: a run in which at least one does")
+        raise UsageError("plot.fct: no flow has ended; use a longer run")
     counts = flows.group_by(by).agg(ended=pl.col("fct_s").count(), all=pl.len())
     names = {row[by]: f"{_name(row[by])}: {row['ended']:,} of {row['all']:,}" for row in counts.iter_rows(named=True)}
     return stats.cdf(ended, "fct_s", by=by).select(
@@ -55,7 +55,7 @@ def slowdown(flows: pl.DataFrame, by: str, percents: Sequence[float] = (50, 99))
     """
     classes = by_size(has(flows, by), percents, by=by)
     if classes.is_empty():
-        raise UsageError("plot.slowdown: no flow has a size; allowed: a run with flows of a size")
+        raise UsageError("plot.slowdown: no flow has a size; use a run whose flows have sizes")
     edges = [*EDGES_BYTES, None]
     rows = [
         {
@@ -85,11 +85,11 @@ def windows(traces: pl.DataFrame, flow: int | None = None) -> tuple[int, pl.Data
     """
     traced = traces.drop_nulls("cwnd_packets")
     if traced.is_empty():
-        raise UsageError('plot.windows: no flow is recorded; allowed: a run with a probe of kind "flow"')
+        raise UsageError('plot.windows: no flow is recorded; add a probe of kind "flow" to the spec')
     chosen = int(traced["flow"][0]) if flow is None else flow
     rows = traced.filter(pl.col("flow") == chosen)
     if rows.is_empty():
-        raise UsageError(f"plot.windows: flow {chosen} is not recorded; allowed: flows with a probe")
+        raise UsageError(f"plot.windows: flow {chosen} is not recorded; choose a flow with a probe")
     return chosen, rows.select("time_s", pl.format("subflow {}", "subflow").alias("subflow"), "cwnd_packets", "active")
 
 
@@ -118,9 +118,7 @@ def queues(traces: pl.DataFrame, links: pl.DataFrame) -> pl.DataFrame:
     """
     sampled = traces.drop_nulls("length_packets")
     if sampled.is_empty():
-        raise UsageError(
-            'plot.queues: no queue is sampled; allowed: a run with a probe of kind "queue" that sets every'
-        )
+        raise UsageError('plot.queues: no queue is sampled; add a probe of kind "queue" with an interval to the spec')
     names = links.select("link", pl.format("{} to {}", "from", "to").alias("queue"))
     return sampled.join(names, on="link", how="left", maintain_order="left").select(
         "time_s", pl.coalesce("queue", pl.col("link").cast(pl.String)), "link", "length_packets"
@@ -152,7 +150,7 @@ def jain(flows: pl.DataFrame, by: str) -> pl.DataFrame:
     """
     having = has(flows, by).drop_nulls("goodput_bps")
     if having.is_empty():
-        raise UsageError("plot.jain: no flow has a goodput; allowed: a run in which at least one does")
+        raise UsageError("plot.jain: no flow has a goodput; use a longer run")
     rows = having.group_by(by).agg(jain=stats.jain("goodput_bps"), flows=pl.len()).sort(by, nulls_last=True)
     return rows.select(pl.col(by).cast(pl.String).fill_null("none").alias("group"), "jain", "flows")
 
@@ -238,7 +236,7 @@ def has(rows: pl.DataFrame, by: str) -> pl.DataFrame:
         UsageError: They have not.
     """
     if by not in rows.columns:
-        raise UsageError(f"by: {by!r} is no column of flows; allowed: {', '.join(rows.columns)}")
+        raise UsageError(f"by: {by!r} is not a column of flows; allowed: {', '.join(rows.columns)}")
     return rows
 
 

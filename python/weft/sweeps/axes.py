@@ -42,7 +42,7 @@ class Axis:
         field, equals, values = text.partition("=")
         field = field.strip()
         if not (field and equals and values.strip()):
-            raise UsageError(f"--over {text!r:.100}: names no values; allowed: {_ALLOWED}")
+            raise UsageError(f"--over {text!r:.100}: has no values; allowed: {_ALLOWED}")
         if field == "sweep" or field.startswith("sweep."):
             raise UsageError(f"--over {field}: cannot vary a field of [sweep]; use a field of the experiment")
         if field == "seed":
@@ -56,7 +56,7 @@ class Axis:
                 raise UsageError(f"--over {text!r:.100}: {why}; allowed: {_ALLOWED}")
         if len(set(found)) < len(found):
             twice = next(value for n, value in enumerate(found) if value in found[:n])
-            raise UsageError(f"--over {field}: has {twice!r:.50} twice; allowed: each value once")
+            raise UsageError(f"--over {field}: has {twice!r:.50} twice; remove one of the two")
         return cls(field, tuple(found))
 
     def labels(self) -> list[str] | list[int] | list[float]:
@@ -76,7 +76,7 @@ def check(axes: Sequence[Axis], seeds: int) -> None:
     fields = [axis.field for axis in axes]
     for n, field in enumerate(fields):
         if field in fields[:n]:
-            raise UsageError(f"--over {field}: given twice; allowed: each field once")
+            raise UsageError(f"--over {field}: given twice; remove one of the two")
     count = seeds
     for axis in axes:
         count *= len(axis.values)
@@ -121,13 +121,13 @@ def _count(
 ) -> list[str]:
     if last_unit != unit or (step is not None and step_unit != unit):
         raise UsageError(
-            f"--over {text!r:.100}: has two units; allowed: one unit, such as queues.mark="
+            f"--over {text!r:.100}: has two units; use one unit, for example queues.mark="
             "5 packets:25 packets:10 packets"
         )
     low, high, by = Decimal(first), Decimal(last), Decimal(step or "1")
     if by <= 0 or high < low:
         raise UsageError(
-            f"--over {text!r:.100}: empty range; allowed: FIRST:LAST:STEP with LAST from FIRST on and STEP above 0"
+            f"--over {text!r:.100}: empty range; allowed: FIRST:LAST:STEP with LAST of at least FIRST and STEP above 0"
         )
     number = int((high - low) / by) + 1
     if number > MAX_RUNS:

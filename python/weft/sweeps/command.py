@@ -144,7 +144,7 @@ def check_exclusive(sweep: Sweep, executor: Executor) -> bool:
     exclusive = {level["name"] for level in api.registry()["levels"] if level["exclusive"]} & sweep.level
     if exclusive and (executor.address is not None or executor.slurm is not None):
         # Runs in real time need a quiet machine.
-        raise UsageError(f"--cluster: given at level {min(exclusive)!r}; allowed: on this machine only")
+        raise UsageError(f"--cluster: level {min(exclusive)!r} runs on this machine only; remove --cluster")
     return bool(exclusive)
 
 

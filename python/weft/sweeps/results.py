@@ -60,7 +60,7 @@ class Sweep:
         """
         folder = Path(folder)
         file = folder / DOCUMENT
-        allowed = "allowed: the folder of a sweep, as `weft sweep` leaves it"
+        allowed = "pass a folder that `weft sweep` wrote"
         try:
             sweep = cls(folder, json.loads(file.read_text(encoding="utf-8")))
         except (FileNotFoundError, NotADirectoryError):

@@ -63,7 +63,8 @@ def run_on_worker(spec: str, results: str, wanted: str, *, force: bool) -> Worke
     folder = Path(results)
     try:
         if build() != wanted:
-            raise RequirementError(f"a worker has weft {build()}; allowed: {wanted}, as here")  # noqa: TRY301
+            line = f"a worker has weft {build()}, this machine {wanted}; install one build on all machines"
+            raise RequirementError(line)  # noqa: TRY301
         if not is_complete(folder):
             shutil.rmtree(folder, ignore_errors=True)
             experiment = _weft.Experiment.parse(spec, [], None, force)
@@ -87,9 +88,7 @@ def failure_of(run: Planned, error: WorkerError | None, folder: Path) -> Failure
     """
     if error is None:
         if not is_complete(results_of(folder, run.key)):
-            raise OutputError(
-                f"{folder}: the results of a worker are missing; allowed: a folder that all machines share"
-            )
+            raise OutputError(f"{folder}: the results of a worker are missing; use a folder that all machines share")
         return None
     if error.output or error.missing:
         raise (OutputError if error.output else RequirementError)(error.line)

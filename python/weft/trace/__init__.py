@@ -60,10 +60,10 @@ def write(run: Result | str | PathLike[str], file: str | PathLike[str]) -> Trace
     spec = result.manifest["spec"]
     named = [place for probe in spec["probes"] if probe["kind"] == "packets" for place in probe["at"]]
     if not named:
-        raise UsageError('trace: no packets are on record; allowed: a run with a probe of kind "packets"')
+        raise UsageError('trace: the run has no recorded packets; add a probe of kind "packets" to the spec')
     if any(event.get("delay") for event in spec.get("events", [])):
         # A packet leaves at its time of arrival minus the delay.
-        raise UsageError("trace: events change the delay of links; allowed: events that change rate or state")
+        raise UsageError("trace: not possible with events that change the delay of links; remove them")
     path = Path(file)
     with new_file(path) as new, new.open("wb") as to:
         writer = Writer(to, f"weft {_weft.__version__}")

@@ -29,7 +29,9 @@ def record(
     if at:
         probes.append({"kind": "packets", "at": list(at)})
     if not any(probe["kind"] == "packets" for probe in probes):
-        raise UsageError('trace: says no place; allowed: --at NODE or --at "FROM->TO", or a probe of kind "packets"')
+        raise UsageError(
+            'trace: no links to record; use --at NODE or --at "FROM->TO", or add a probe of kind "packets" to the spec'
+        )
     # MP_PRIO needs the times at which subflows are suppressed.
     if any(transport.get("subflows", 1) > 1 for transport in document["transports"].values()):
         probes.append({"kind": "flow"})

@@ -129,12 +129,14 @@ def parse(texts: Sequence[str], spec: Mapping[str, Any]) -> list[Parameter]:
             raise UsageError(f"--over {text!r:.100}: not UTF-8 text; allowed: {_ALLOWED}")
         field, equals, values = (part.strip() for part in text.partition("="))
         if field in {"seed", "sweep"} or field.startswith("sweep."):
-            raise UsageError(f"--over {field}: cannot be tuned; allowed: a field that changes the results")
+            raise UsageError(
+                f"--over {field}: cannot be tuned, because it does not change results; choose another field"
+            )
         found += [_given(text, field, values)] if equals else _registered(text, field, spec)
     fields = [parameter.field for parameter in found]
     for index, field in enumerate(fields):
         if field in fields[:index]:
-            raise UsageError(f"--over {field}: given twice; allowed: each field once")
+            raise UsageError(f"--over {field}: given twice; remove one of the two")
     if not 1 <= len(found) <= MAX_PARAMETERS:
         raise UsageError(f"--over: {len(found)} fields to tune; allowed: 1 to {MAX_PARAMETERS}: {_ALLOWED}")
     return found
@@ -142,7 +144,7 @@ def parse(texts: Sequence[str], spec: Mapping[str, Any]) -> list[Parameter]:
 
 def _given(text: str, field: str, values: str) -> Parameter:
     if not field or not values:
-        raise UsageError(f"--over {text!r:.100}: names no values; allowed: {_ALLOWED}")
+        raise UsageError(f"--over {text!r:.100}: has no values; allowed: {_ALLOWED}")
     span = _RANGE.fullmatch(values)
     if span is None:
         several = tuple(split(values))
@@ -153,7 +155,7 @@ def _given(text: str, field: str, values: str) -> Parameter:
         return Choice(field, several)
     low, unit, high, other, step, by, third = span.groups()
     if unit != other or (by and third != unit):
-        raise UsageError(f"--over {text!r:.100}: has two units; allowed: one unit for all numbers")
+        raise UsageError(f"--over {text!r:.100}: has two units; use one unit for all numbers")
     given = Range(
         field,
         Decimal(low),
@@ -189,8 +191,9 @@ def _registered(text: str, field: str, spec: Mapping[str, Any]) -> list[Paramete
     }
     if not known:
         what = f"{rest[0]!r:.50}" if rest else "parameters"
-        names = ", ".join(_ranges(name)) or "another algorithm, for it has none"
-        raise UsageError(f"--over {text!r:.100}: {name} has no {what}; allowed: {names}")
+        names = ", ".join(_ranges(name))
+        end = f"allowed: {names}" if names else "choose another algorithm"
+        raise UsageError(f"--over {text!r:.100}: {name} has no {what}; {end}")
     return [_range(f"transports.{transport}.cc.{parameter}", range_) for parameter, range_ in known.items()]
 
 

@@ -118,7 +118,7 @@ def _open(file: Path, direction: Direction) -> Study:
             return optuna.load_study(storage=storage, study_name=NAME)
         return optuna.create_study(storage=storage, study_name=NAME, direction=direction)
     except (ValueError, KeyError, AssertionError) as error:
-        raise OutputError(f"{file}: is no journal of Optuna's: {error}; allowed: one that weft left") from None
+        raise OutputError(f"{file}: not a journal of Optuna: {error}; use a new folder") from None
 
 
 def _cut_half_a_line(file: Path) -> None:

@@ -153,8 +153,8 @@ pub fn read(file: &str, hosts: &[String]) -> Result<GraphSpec, SpecError> {
     let (found, switches): (Vec<_>, Vec<_>) = nodes.into_iter().partition(is_host);
     if let Some(absent) = hosts.iter().find(|host| !found.contains(host)) {
         return Err(refuse(
-            format!("no node {absent:?}"),
-            "hosts among the file's nodes",
+            format!("node {absent:?} does not exist"),
+            "nodes of the file",
         ));
     }
     Ok(GraphSpec {

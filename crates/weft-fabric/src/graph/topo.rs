@@ -56,9 +56,10 @@ const TIER_KEYS: &[&str] = &[
 pub fn read(file: &str, hosts: &[String]) -> Result<GraphSpec, SpecError> {
     let refuse = |given: String, allowed: &str| SpecError::new("", format!("{file}: {given}"), allowed);
     if !hosts.is_empty() {
-        return Err(refuse(
-            "given together with hosts".to_owned(),
-            "one of the two: a .topo file says how many",
+        return Err(SpecError::conflict(
+            "",
+            format!("{file}: given together with hosts, whose number a .topo file states"),
+            "remove hosts",
         ));
     }
     let text = read_text(file, MAX_FILE_BYTES).map_err(|error| refuse(error.to_string(), "a .topo file"))?;
@@ -119,18 +120,18 @@ fn check_tiers(tiers: &[Tier]) -> Result<(), (String, &'static str)> {
         match (number("Bundle"), up, down, number("Oversubscribed")) {
             (Some((bundle, line)), ..) if t == 0 && bundle > 1 => {
                 let given = format!("line {line}: Bundle {bundle} in Tier 0");
-                return Err((given, "1, the link of a host"));
+                return Err((given, "1"));
             }
             (_, Some((up, line)), ..) if is_top && up > 0 => {
                 let given = format!("line {line}: Radix_Up {up} in the top tier");
-                return Err((given, "none, or 0"));
+                return Err((given, "0"));
             }
             (_, Some((up, _)), Some((down, _)), Some((ratio, line)))
                 if !is_top && up.checked_mul(ratio) != Some(down) =>
             {
                 let given =
                     format!("line {line}: Oversubscribed {ratio} with Radix_Down {down} and Radix_Up {up}");
-                return Err((given, "their quotient"));
+                return Err((given, "Radix_Down divided by Radix_Up"));
             }
             _ => {}
         }
@@ -158,7 +159,7 @@ fn spec(
             .is_some_and(|given| given.0 != tiers.len() as u64)
     {
         let given = format!("{} tiers are described", tiers.len());
-        return Err(refuse(given, "2 or 3, as many as Tiers says"));
+        return Err(refuse(given, "2 or 3, the number in Tiers"));
     }
     let number = |t: usize, word: &str, default: Option<u64>| {
         let given = tiers[t].numbers.get(word).copied();

@@ -117,11 +117,15 @@ impl FlowSelector<'_> {
             None => self.flows.get(index as usize).copied(),
         };
         found.map(Selection::Flow).ok_or_else(|| {
-            let allowed = match max.checked_sub(1) {
-                Some(last) => format!("0 to {last}"),
-                None => "none: no flows are known before the run; name an entry with `traffic`".to_owned(),
-            };
-            SpecError::new("", format!("there is no flow {index}"), allowed)
+            let problem = format!("flow {index} does not exist");
+            match max.checked_sub(1) {
+                Some(last) => SpecError::new("", problem, format!("0 to {last}")),
+                None => SpecError::conflict(
+                    "",
+                    format!("{problem} before the run"),
+                    "set traffic to the entry that opens flows during the run",
+                ),
+            }
         })
     }
 }

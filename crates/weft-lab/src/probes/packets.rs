@@ -42,7 +42,7 @@ impl ProbeKind for PacketProbe {
                 let found = links_named(name, context).map_err(|error| error.within(&format!("at[{i}]")))?;
                 links.extend(found);
             } else {
-                let given = format!("{name:?} is no node and no layer");
+                let given = format!("{name:?} is neither a node nor a layer");
                 let nodes = &context.fabric.nodes;
                 let (first, last) = (&nodes[0].name, &nodes[nodes.len() - 1].name);
                 let allowed = format!("a node, from {first:?} to {last:?}, a layer, or a link \"FROM->TO\"");

@@ -135,7 +135,7 @@ fn what_it_cannot_do_is_refused_by_name() {
         ),
         (
             &["level=packet", "sharing=max-min"],
-            "sharing: \"max-min\"; allowed: none at level \"packet\"",
+            "sharing: \"max-min\" is not supported at level \"packet\"; remove this field or use another level",
         ),
         (&["sharing=fair"], "sharing: \"fair\""),
         (

@@ -212,11 +212,11 @@ fn suppressions_have_their_times() {
 const REFUSALS: &[(&str, &str)] = &[
     (
         "traffic[0].servers=16",
-        "traffic[0].servers: 16; allowed: 1 to 15, the number of hosts besides the client",
+        "traffic[0].servers: 16; allowed: 1 to 15",
     ),
     (
         "traffic[1].size={kind=\"pareto\"}",
-        "traffic[1].size.shape: missing; allowed:",
+        "traffic[1].size.shape: required field is missing; add it:",
     ),
     (
         "traffic[1].size=5",
@@ -224,7 +224,7 @@ const REFUSALS: &[(&str, &str)] = &[
     ),
     (
         "traffic[1].classes[0].below=0B",
-        "traffic[1].classes[0].below: 0B; allowed: above 0B",
+        "traffic[1].classes[0].below: 0B; allowed: a size above 0B",
     ),
     (
         "traffic[1].classes[0].transport=tcp",
@@ -232,7 +232,7 @@ const REFUSALS: &[(&str, &str)] = &[
     ),
     (
         "traffic[1].classes[0].name=jobs",
-        "traffic[1].classes[0].name: \"jobs\" is the name of another class or entry; allowed:",
+        "traffic[1].classes[0].name: \"jobs\" is also the name of another class or entry; allowed:",
     ),
     (
         "stop={class=\"short\",flows=1}",
@@ -244,7 +244,7 @@ const REFUSALS: &[(&str, &str)] = &[
     ),
     (
         "stop={class=\"long\"}",
-        "stop.flows: missing; allowed: a value is required here: Number of its flows",
+        "stop.flows: required field is missing; add it: Number of flows",
     ),
 ];
 

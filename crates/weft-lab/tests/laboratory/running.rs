@@ -384,6 +384,6 @@ fn old_names_give_warnings_in_the_manifest() {
     let both = INCAST.replace("    rounds = 2", "    rounds = 2\n    every = \"10ms\"");
     assert_eq!(
         Experiment::parse(&both, &[]).unwrap_err().to_string(),
-        "traffic[0].every: given together with interval, its new name; allowed: interval alone"
+        "traffic[0].every: is the former name of interval, which is also set; remove this field"
     );
 }

@@ -238,15 +238,15 @@ fn probes_that_fit_no_flow_are_refused() {
     for (probes, complaint) in [
         (
             r#"[{kind = "flow", traffic = "bulk", flows = [1]}]"#,
-            "probes[0].flows[0]: there is no flow 1; allowed: 0 to 0",
+            "probes[0].flows[0]: flow 1 does not exist; allowed: 0 to 0",
         ),
         (
             r#"[{kind = "flow", traffic = "loop", flows = "0..4294967295"}]"#,
-            "probes[0].flows: there is no flow 10000000; allowed: 0 to 9999999",
+            "probes[0].flows: flow 10000000 does not exist; allowed: 0 to 9999999",
         ),
         (
             r#"[{kind = "latency", traffic = "bulk", flows = [1]}]"#,
-            "probes[0].flows[0]: there is no flow 1; allowed: 0 to 0",
+            "probes[0].flows[0]: flow 1 does not exist; allowed: 0 to 0",
         ),
         (
             r#"[{kind = "flow", interval = "0s"}]"#,
@@ -264,6 +264,6 @@ fn probes_that_fit_no_flow_are_refused() {
         .replace("rate", "senders = 3, rate");
     assert_eq!(
         Experiment::parse(&spec, &only).unwrap_err().to_string(),
-        "probes[0].flows[0]: there is no flow 0; allowed: none: no flows are known before the run; name an entry with `traffic`"
+        "probes[0].flows[0]: flow 0 does not exist before the run; set traffic to the entry that opens flows during the run"
     );
 }

@@ -106,7 +106,8 @@ impl Shared {
         Route::from_ports(ports, self.hops).ok_or_else(|| {
             let (hops, bits) = (ports.len(), self.hops.bits());
             format!(
-                "a path of {hops} hops, whose ports take {bits} bits each; allowed: at most {} hops",
+                "a path of {hops} hops, more than the {} hops that fit into a packet with {bits} bits per port; use a topology \
+                 with shorter paths",
                 u64::BITS / bits
             )
         })

@@ -64,7 +64,7 @@ fn routes_must_fit() {
     assert_eq!(line(31), "");
     assert_eq!(
         line(32),
-        "a path of 33 hops, whose ports take 2 bits each; allowed: at most 32 hops"
+        "a path of 33 hops, more than the 32 hops that fit into a packet with 2 bits per port; use a topology with shorter paths"
     );
 }
 
@@ -78,7 +78,7 @@ fn links_must_take_some_time() {
     });
     assert_eq!(
         instant,
-        "link from h1 to s0: a packet of 1B is sent in 0s; allowed: at least 2ps"
+        "link from h1 to s0: a packet of 1B is sent in 0s, less than 2ps; lower the rate"
     );
     let eternal = refusal(|s| {
         for link in &mut s.fabric.links {
