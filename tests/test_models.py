@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 
 import generate_models
 import generate_reference
+import reference_examples
 import weft
 from tests.command import INCAST
 from weft import _weft, spec
@@ -26,6 +28,23 @@ def test_not_stale() -> None:
     pages = generate_reference.pages()
     stale = [path for path, text in pages.items() if (generate_reference.DOCS / path).read_text() != text]
     assert stale == [], "run `make generate`"
+
+
+DEFINITIONS = {name: schema for name, schema in json.loads(_weft.schema())["$defs"].items() if "properties" in schema}
+
+
+@pytest.mark.parametrize("name", DEFINITIONS)
+def test_example_of_the_reference(name: str, tmp_path: Path) -> None:
+    (tmp_path / "flows.csv").write_text("from,to,size_bytes,start_s\nh0,h3,1000,0\n")
+    document = reference_examples.whole(reference_examples.example(name, DEFINITIONS[name]))
+    supported = reference_examples.levels(name, DEFINITIONS[name])
+    for level in ("packet", "flow"):
+        text = json.dumps(document | {"level": level})
+        if level in supported:
+            _weft.Experiment.parse(text, [], tmp_path)
+        else:
+            with pytest.raises(weft.SpecError):
+                _weft.Experiment.parse(text, [], tmp_path)
 
 
 def small(**changes: object) -> weft.Experiment:

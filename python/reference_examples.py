@@ -1,0 +1,181 @@
+"""The examples of the reference, and the levels that support each field.
+
+Each example is a part of a spec. `whole` completes it, so that a test can parse all of them.
+"""
+
+import json
+import tomllib
+from collections.abc import Mapping
+from typing import Any
+
+BASE = """
+name = "example"
+duration = "1s"
+topology = { kind = "fat-tree", k = 4, rate = "10Gbps", delay = "2us" }
+queues = { limit = "100 packets", mark = "20 packets" }
+transports.dctcp = { cc = "dctcp", subflows = 2 }
+transports.reno = { cc = "reno" }
+traffic = [{ kind = "bulk", transport = "dctcp", from = 0, to = 3 }]
+"""
+
+LINKS = 'rate = "10Gbps"\ndelay = "2us"'
+FLOWS = '[[traffic]]\nkind = "poisson"\ntransport = "dctcp"\npairs = "random"\nload = 0.3'
+
+EXAMPLES = {
+    "Cable": f'[topology]\nkind = "graph"\n{LINKS}\nhosts = ["a", "b", "c", "d"]\nswitches = ["s"]\n'
+    'links = [\n  { a = "a", b = "s", rate = "1Gbps" },\n  { a = "b", b = "s" },\n'
+    '  { a = "c", b = "s" },\n  { a = "d", b = "s", delay = "10us" },\n]',
+    "ManyToOneTopology": f'[topology]\nkind = "many-to-one"\nsenders = 8\n{LINKS}',
+    "TwoBottlenecksTopology": f'[topology]\nkind = "two-bottlenecks"\n{LINKS}',
+    "TwoPathsTopology": f'[topology]\nkind = "two-paths"\nracks = 3\nhosts_per_rack = 2\n{LINKS}',
+    "FatTreeTopology": f'[topology]\nkind = "fat-tree"\nk = 8\noversubscription = 2\n{LINKS}',
+    "MultiHomedFatTreeTopology": f'[topology]\nkind = "multi-homed-fat-tree"\nk = 8\nhomes = 2\n{LINKS}',
+    "LeafSpineTopology": f'[topology]\nkind = "leaf-spine"\nleaves = 4\nspines = 4\nhosts_per_leaf = 8\n{LINKS}\n'
+    'spine_rate = "40Gbps"',
+    "Vl2Topology": '[topology]\nkind = "vl2"\naggregation_ports = 4\nintermediate_ports = 4\nhosts_per_tor = 4\n'
+    f"{LINKS}",
+    "BcubeTopology": f'[topology]\nkind = "bcube"\nn = 4\nk = 1\n{LINKS}',
+    "GraphTopology": f'[topology]\nkind = "graph"\n{LINKS}\nhosts = ["a", "b", "c", "d"]\nswitches = ["s", "t"]\n'
+    'links = [\n  { a = "a", b = "s" },\n  { a = "b", b = "s" },\n  { a = "s", b = "t" },\n'
+    '  { a = "t", b = "c" },\n  { a = "t", b = "d" },\n]',
+    "BulkTraffic": '[[traffic]]\nkind = "bulk"\ntransport = "dctcp"\npairs = "permutation"\nstop = "500ms"',
+    "IncastTraffic": '[[traffic]]\nkind = "incast"\ntransport = "dctcp"\nflows = 12\nsize = "128KB"\nrounds = 5\n'
+    'interval = "100ms"\ngap = "50us"',
+    "PoissonTraffic": f'{FLOWS}\nsize = "100KB"',
+    "ClosedLoopTraffic": '[[traffic]]\nkind = "closed-loop"\ntransport = "dctcp"\npairs = "permutation"\n'
+    'size = "1MB"\ncount = 2\nthink_time = "1ms"',
+    "JobsTraffic": '[[traffic]]\nkind = "jobs"\ntransport = "dctcp"\nservers = 10\nrequest = "2KB"\nblock = "64KB"\n'
+    "slots = 8",
+    "AllToAllTraffic": '[[traffic]]\nkind = "all-to-all"\ntransport = "dctcp"\nhosts = "0..8"\nsize = "1MB"',
+    "OneToManyTraffic": '[[traffic]]\nkind = "one-to-many"\ntransport = "dctcp"\nreceivers = 3\nsize = "1MB"',
+    "StrideTraffic": '[[traffic]]\nkind = "stride"\ntransport = "dctcp"\nstride = 4\nsize = "10MB"',
+    "HotSpotTraffic": '[[traffic]]\nkind = "hot-spot"\ntransport = "dctcp"\nspots = [0, 1]\nshare = 0.5\nsize = "1MB"',
+    "FlowListTraffic": '[[traffic]]\nkind = "flow-list"\ntransport = "dctcp"\nfile = "flows.csv"',
+    "SizeClass": f'{FLOWS}\nsize = {{ kind = "exponential", mean = "1MB" }}\n'
+    'classes = [{ name = "short", below = "100KB", transport = "reno" }]',
+    "Staggered": '[[traffic]]\nkind = "bulk"\ntransport = "dctcp"\npairs = { tor = 0.5, pod = 0.3 }',
+    "ConstantSize": f'{FLOWS}\nsize = {{ kind = "constant", size = "100KB" }}',
+    "UniformSize": f'{FLOWS}\nsize = {{ kind = "uniform", min = "10KB", max = "1MB" }}',
+    "ExponentialSize": f'{FLOWS}\nsize = {{ kind = "exponential", mean = "100KB" }}',
+    "ParetoSize": f'{FLOWS}\nsize = {{ kind = "pareto", shape = 1.2, mean = "100KB", max = "100MB" }}',
+    "EmpiricalSize": f'{FLOWS}\nsize = {{ kind = "empirical", cdf = "web-search" }}',
+    "QueueProbe": '[[probes]]\nkind = "queue"\nat = ["tor-agg"]\ninterval = "1ms"',
+    "FlowProbe": '[[probes]]\nkind = "flow"\ntraffic = "bulk"\nflows = "0..1"\ninterval = "1ms"',
+    "LatencyProbe": '[[probes]]\nkind = "latency"\ntraffic = "bulk"',
+    "PacketsProbe": '[[probes]]\nkind = "packets"\nat = ["h0"]',
+    "FirstFitController": '[controller]\nkind = "first-fit"\ninterval = "100ms"',
+    "LeastAllocatedController": '[controller]\nkind = "least-allocated"\ninterval = "100ms"',
+    "Event": '[[events]]\nat = "100ms"\nlinks = ["tor0.0->agg0.0"]\nstate = "down"\ndetection_delay = "5ms"',
+    "Hosts": '[hosts]\nqdisc = "fq"\nbql_limit = "16KB"\njitter = "packet"',
+    "Layer": '[layers.agg-core]\nrate = "40Gbps"\nlimit = "200 packets"',
+    "Measure": '[measure]\nstart = "100ms"\nstop = "900ms"',
+    "Queues": '[queues]\nlimit = "100 packets"\nmark = "10 packets"',
+    "HostQueues": '[queues]\nlimit = "100 packets"\nhost = { limit = "1000 packets" }',
+    "Stop": '[stop]\nclass = "bulk"\nflows = 1',
+    "Sweep": '[sweep]\nover = ["transports.dctcp.subflows=1,2,4"]\nseeds = 5',
+    "Transport": '[transports.dctcp]\ncc = { name = "dctcp", g = 0.125 }\nsubflows = 4\npaths = "disjoint"\n'
+    'profile = "linux"',
+    "ProfilePatch": '[transports.dctcp]\ncc = "dctcp"\ntcp = { min_rto = "10ms", initial_cwnd = 20 }',
+}
+"""A part of a spec for each definition of the schema; `example` derives those of algorithms and policies."""
+
+ALL = ("packet", "flow", "linux")
+LEVELS = {
+    "Experiment.controller": ("packet",),
+    "Experiment.events": ("packet", "flow"),
+    "Experiment.hosts": ("packet", "linux"),
+    "Experiment.layers": ("packet", "flow"),
+    "Experiment.probes": ("packet", "linux"),
+    "Experiment.sharing": ("flow",),
+    "Experiment.stop": ("packet", "flow"),
+    "FirstFitController": ("packet",),
+    "LeastAllocatedController": ("packet",),
+    "Event": ("packet", "flow"),
+    "Event.delay": ("packet",),
+    "Hosts": ("packet", "linux"),
+    "Hosts.*": ("packet",),
+    "Hosts.qdisc": ("packet", "linux"),
+    "Layer": ("packet", "flow"),
+    "Layer.limit": ("packet",),
+    "Queues.limit": ("packet", "linux"),
+    "HostQueues.limit": ("packet", "linux"),
+    "Stop": ("packet", "flow"),
+    "BulkTraffic.rate": ("packet",),
+    "ClosedLoopTraffic.rate": ("packet",),
+    "QueueProbe": ("packet", "linux"),
+    "FlowProbe": ("packet", "linux"),
+    "LatencyProbe": ("packet", "linux"),
+    "PacketsProbe": ("packet",),
+    "Transport.join_after": ("packet", "linux"),
+    "Transport.scheduler": ("packet", "linux"),
+    "ProfilePatch.*": ("packet",),
+    "ProfilePatch.mss": ALL,
+    "ProfilePatch.header": ("packet", "flow"),
+    "ProfilePatch.framing": ("packet", "flow"),
+    "ProfilePatch.initial_cwnd": ("packet", "linux"),
+    "ProfilePatch.min_rto": ("packet", "linux"),
+    "ProfilePatch.receive_buffer": ("packet", "linux"),
+    "ProfilePatch.fct_from": ("packet", "linux"),
+}
+"""Levels of definitions and fields that some level refuses or ignores; `*` is any other field."""
+
+ON_LINUX = {
+    *("many-to-one", "two-bottlenecks", "two-paths"),
+    *("consecutive", "by-interface"),
+    *("amp", "amp-fg", "cubic", "dcm", "dctcp", "lia", "reno", "warp", "xmp"),
+}
+"""The topologies, path policies and algorithms of level `linux`."""
+NO_FLOW = {"rps", "flowlet", "mmptcp", "opn"}
+"""Path policies that level `flow` refuses, because packets of a subflow take several paths."""
+RESPONSES = {
+    "amp",
+    "balia",
+    "cubic",
+    "dcm",
+    "dctcp",
+    "fully-coupled",
+    "lia",
+    "olia",
+    "reno",
+    "uncoupled",
+    "warp",
+    "xmp",
+}
+"""Algorithms with a response function, which level `flow` needs."""
+
+
+def levels(name: str, definition: Mapping[str, Any], field: str | None = None) -> tuple[str, ...]:
+    """Returns the levels that support a definition of the schema, or one of its fields.
+
+    A level supports a field if it accepts the field and the field has an effect.
+    """
+    of_definition = LEVELS.get(name, ALL)
+    choices = (definition["properties"].get(key, {}).get("const") for key in ("kind", "name"))
+    choice = next((choice for choice in choices if choice is not None), None)
+    if name.endswith(("Topology", "Cc", "Paths")):
+        on_linux = choice in ON_LINUX
+        in_flow = choice in RESPONSES if name.endswith("Cc") else choice not in NO_FLOW
+        of_definition = tuple(level for level, has in zip(ALL, (True, in_flow, on_linux), strict=True) if has)
+    return LEVELS.get(f"{name}.{field}", LEVELS.get(f"{name}.*", of_definition)) if field else of_definition
+
+
+def example(name: str, definition: Mapping[str, Any]) -> str:
+    """Returns the example of a definition, a part of a spec; empty if there is none."""
+    if name.endswith(("Cc", "Paths")):
+        given = {"name": definition["properties"]["name"]["const"]}
+        needed = definition.get("required", [])
+        for field, schema in definition["properties"].items():
+            if field != "name" and (schema.get("default") is not None or field in needed):
+                given[field] = schema.get("default", 0)
+        table = ", ".join(f"{key} = {json.dumps(value)}" for key, value in given.items())
+        if name.endswith("Cc"):
+            return f"[transports.dctcp]\ncc = {{ {table} }}\nsubflows = 2"
+        return f'[transports.dctcp]\ncc = "dctcp"\nsubflows = 2\npaths = {{ {table} }}'
+    return EXAMPLES.get(name, "")
+
+
+def whole(text: str) -> dict[str, Any]:
+    """Returns a whole spec with an example in place of its parts."""
+    base, part = tomllib.loads(BASE), tomllib.loads(text)
+    transports = base["transports"] | part.get("transports", {})
+    return base | part | {"transports": transports}
