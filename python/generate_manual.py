@@ -22,7 +22,7 @@ EXIT_CODES = {
     2: "Bad input: one line on standard error says where it is, what was given and what is allowed.",
     3: "This machine lacks something that the command needs.",
     70: "A bug in Weft.",
-    130: "Stopped by Ctrl-C, SIGTERM or SIGHUP. What was finished is kept, and marked partial.",
+    130: "Stopped by Ctrl-C, SIGTERM or SIGHUP. Finished results are kept and marked partial.",
 }
 
 

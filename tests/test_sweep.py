@@ -84,8 +84,8 @@ def test_labels_are_of_one_type(
     ],
 )
 def test_labels_that_cannot_be_columns(experiment: weft.Experiment, labels: list[dict[str, int]], words: str) -> None:
-    with pytest.raises(UsageError, match=f"{words}.*; allowed: "):
-        run_cases([Case(it, experiment, 1) for it in labels], measure)
+    with pytest.raises(UsageError, match=f"{words}.*; "):
+        run_cases([Case(label, experiment, 1) for label in labels], measure)
 
 
 def test_workers_are_counted_from_one(experiment: weft.Experiment) -> None:

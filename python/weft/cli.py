@@ -562,7 +562,7 @@ def reproduce(
             raise typer.Exit(result.exit_code or MISSING)
     if result.kept:
         tables = ", ".join(str(folder / table) for table in result.kept)
-        terminal.print_error(f"what these runs measured is in {tables}")
+        terminal.print_error(f"the measurements of these runs are in {tables}")
     if not result.done:
         raise typer.Exit(result.exit_code or MISSING)
     if as_json:

@@ -115,7 +115,7 @@ FOLDERS = [
     Row((*TUNE, "--out", "tune"), ("not a valid tune.json",), needs="tune", damage=cut("tune/tune.json")),
     Row(
         (*TUNE, "--out", "tune"),
-        ("trials.log", "is no journal"),
+        ("trials.log", "not a journal"),
         needs="tune",
         damage=written("tune/trials.log", "nonsense\n" * 3),
     ),

@@ -42,7 +42,7 @@ class Row:
     """Commands that bash runs before the process, in the same shell."""
 
     def __str__(self) -> str:
-        text = " ".join(it if isinstance(it, str) else repr(it) for it in self.arguments)
+        text = " ".join(argument if isinstance(argument, str) else repr(argument) for argument in self.arguments)
         return f"{text[:60]} {','.join(self.files)}{self.before}".strip()
 
 

@@ -44,8 +44,8 @@ def test_paper(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[st
     assert (document["paper"], document["version"]) == ("tiny", package.__version__)
     assert (document["hold"], document["claims"], document["partial"]) == (4, 4, False)
     assert (document["failed"], document["skipped"], document["left_out"]) == ([], [], [])
-    assert [it["figure"] for it in document["figures"]] == ["tiny/good", "tiny/other"]
-    assert all(Path(path).exists() for it in document["figures"] for path in (*it["tables"], *it["plots"]))
+    assert [figure["figure"] for figure in document["figures"]] == ["tiny/good", "tiny/other"]
+    assert all(Path(path).exists() for figure in document["figures"] for path in (*figure["tables"], *figure["plots"]))
     assert names("out") == FILES | {f"tiny-other.{kind}" for kind in ("parquet", "png", "pdf")}
     page = Path(document["page"]).read_text()
     assert "4 of 4 claims hold" in page
@@ -86,8 +86,8 @@ def test_failure_does_not_lose_the_others(
     assert shown.err.startswith("weft: tiny/bad: ")
     assert shown.err.endswith(f"{words}\n")
     document = json.loads(shown.out)
-    assert [it["figure"] for it in document["figures"]] == ["tiny/good"]
-    assert [it["figure"] for it in document["failed"]] == ["tiny/bad"]
+    assert [figure["figure"] for figure in document["figures"]] == ["tiny/good"]
+    assert [failure["figure"] for failure in document["failed"]] == ["tiny/bad"]
     assert document["failed"][0]["error"].endswith(words)
     assert document["partial"] is False
     assert names("out") == FILES
@@ -115,7 +115,7 @@ def test_what_was_measured_is_kept_where_a_claim_cannot_be_judged(
     assert reproduce("tiny", "--quick", "--out", "out") == 70
     failure, kept = capsys.readouterr().err.splitlines()
     assert failure.startswith("weft: tiny/unjudged: ")
-    assert kept == "weft: what these runs measured is in out/tiny-unjudged.parquet"
+    assert kept == "weft: the measurements of these runs are in out/tiny-unjudged.parquet"
     assert (pl.read_parquet("out/tiny-unjudged.parquet")["fct_ms"] > 0).all()
     assert names("out") == {"tiny-unjudged.parquet"} | (FILES if others else set())
 

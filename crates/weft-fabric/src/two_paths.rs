@@ -9,8 +9,8 @@
 //!    h0  h1 h2  h3 h4  h5
 //! ```
 //! The available text of the paper lacks the drawing. If a rack has as many uplinks as hosts, the
-//! permutations of the paper need six hosts in three racks (TM1: to the second neighbour, TM2: to
-//! the third, both "in a different rack").
+//! permutations of the paper need six hosts in three racks. In TM1 a host sends to its second
+//! neighbour, in TM2 to its third, and both are "in a different rack".
 //!
 //! The paper chooses the path by the sender's address (a VLAN per path), which corresponds to the
 //! policy `consecutive`.

@@ -133,7 +133,7 @@ impl Experiment {
             .plan
             .spec;
         let json = serde_json::to_value(&spec)
-            .map_err(|error| SpecError::new("", error.to_string(), "what JSON can hold"))?;
+            .map_err(|error| SpecError::new("", error.to_string(), "values of JSON"))?;
         Ok(Self {
             spec,
             json,

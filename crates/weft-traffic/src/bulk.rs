@@ -11,9 +11,9 @@ use crate::{Flow, HostSet, MAX_FLOWS, Pairs, Pattern, PatternContext, random};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Bulk {
-    /// Pairs of hosts. [[FROM, TO], …]: the listed pairs. "permutation": every host sends to one
-    /// other host and receives from one other, drawn from the seed. "random": each flow goes to a
-    /// host drawn for it. { tor, pod }: staggered probabilities by distance.
+    /// Pairs of hosts. A list [[FROM, TO], …] has the pairs themselves. With "permutation", every
+    /// host sends to one other host and receives from one, drawn from the seed. With "random", each
+    /// flow goes to a host drawn for it. { tor, pod } are staggered probabilities by distance.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pairs: Option<Pairs>,
     /// Senders. A single sender sends to every receiver. If there are as many senders as receivers,

@@ -23,9 +23,9 @@ pub enum Pairs {
     Listed(Vec<[HostRef; 2]>),
 }
 
-/// Staggered probabilities by distance (Al-Fares et al., "Hedera", NSDI 2010, section 5.2). A flow
-/// goes to a host of the same ToR with probability `tor`, to a host of the same pod at another ToR
-/// with probability `pod`, and otherwise to a host elsewhere.
+/// Staggered probabilities by distance (Al-Fares et al., "Hedera", NSDI 2010, section 5.2). With
+/// probability `tor`, a flow goes to a host of the same ToR. With probability `pod`, it goes to a
+/// host of the same pod at another ToR. Otherwise it goes to a host elsewhere.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Staggered {

@@ -141,8 +141,8 @@ impl Poisson {
             }
             (interval, _, load) => {
                 let field = if load.is_some() { "load" } else { "rate" };
-                let beside = if interval.is_some() { "interval" } else { "rate" };
-                let given = format!("given together with {beside}");
+                let other = if interval.is_some() { "interval" } else { "rate" };
+                let given = format!("given together with {other}");
                 Err(SpecError::conflict(field, given, "remove one of the two"))
             }
         }
