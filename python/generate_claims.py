@@ -37,7 +37,7 @@ MAX_MEASURED = 90
 
 
 def result(figure: str) -> Path:
-    """Where a figure's document is kept."""
+    """Returns the path of a figure's document."""
     return RESULTS / f"{figure.replace('/', '-')}.json"
 
 
@@ -136,12 +136,12 @@ def overview() -> str:
 
 
 def _line(document: dict[str, Any]) -> str:
-    headline = next(it for it in document["claims"] if it["claim"] == HEADLINES[document["figure"]])
+    headline = next(claim for claim in document["claims"] if claim["claim"] == HEADLINES[document["figure"]])
     counts = count([document])
     cause = headline["cause"]["kind"] if headline["cause"] else ""
     # Stored results have the word that the style has replaced since.
     measured = textwrap.shorten(headline["measured"].replace(" beside ", " with "), MAX_MEASURED, placeholder=" …")
-    hold = f"{sum(it.hold for it in counts)} of {sum(it.judged for it in counts)}"
+    hold = f"{sum(value.hold for value in counts)} of {sum(value.judged for value in counts)}"
     cells = (headline["claim"], headline["paper"], measured, verdict(headline), cause, hold)
     return row((f"`{document['figure']}`", *cells))
 

@@ -48,7 +48,7 @@ PLACES = [
 UNITS = ["", "s", "us", "ps", "Gbps", "bps", "KB", "B", "TiB", "packets", " packets"]
 quantities = st.tuples(st.one_of(st.integers(-3, 2**66), st.floats()), st.sampled_from(UNITS))
 values = st.one_of(
-    quantities.map(lambda it: f"{it[0]}{it[1]}"),
+    quantities.map(lambda row: f"{row[0]}{row[1]}"),
     st.recursive(
         st.one_of(st.booleans(), st.integers(-(2**63), 2**63 - 1), st.text(max_size=20)),
         lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(st.text(max_size=8), inner, max_size=3)),

@@ -176,7 +176,7 @@ def test_write(tmp_path: Path, experiment: weft.Experiment) -> None:
 
 
 def test_registry_and_schema() -> None:
-    assert "amp" in {it["name"] for it in weft.registry()["algorithms"]}
+    assert "amp" in {algorithm["name"] for algorithm in weft.registry()["algorithms"]}
     assert weft.schema()["title"]
 
 

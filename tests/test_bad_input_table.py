@@ -90,7 +90,7 @@ def test_as_a_process(row: Row, processes: dict[int, tuple[Path, Future[Done]]])
     check(row, code, out, err)
     assert seconds < max(MAX_S, 8 * start_s())
     assert peak_kb < MAX_KB
-    assert {Path(it).name for it in content(folder)} - {"sub"} == {"incast.toml", *row.files}
+    assert {Path(value).name for value in content(folder)} - {"sub"} == {"incast.toml", *row.files}
 
 
 def test_number() -> None:

@@ -78,10 +78,12 @@ def test_help_without_arguments(tmp_path: Path) -> None:
 
 def test_list(tmp_path: Path) -> None:
     registry = weft("list", "--json", cwd=tmp_path).document
-    assert {"amp", "dcm", "dctcp", "lia", "reno", "xmp"} <= {it["name"] for it in registry["algorithms"]}
-    assert {"many-to-one", "two-bottlenecks", "two-paths", "fat-tree"} <= {it["name"] for it in registry["topologies"]}
-    assert {"bulk", "incast"} <= {it["name"] for it in registry["traffic"]}
-    assert {"linux", "amp-2019"} <= {it["name"] for it in registry["profiles"]}
+    assert {"amp", "dcm", "dctcp", "lia", "reno", "xmp"} <= {algorithm["name"] for algorithm in registry["algorithms"]}
+    assert {"many-to-one", "two-bottlenecks", "two-paths", "fat-tree"} <= {
+        topology["name"] for topology in registry["topologies"]
+    }
+    assert {"bulk", "incast"} <= {row["name"] for row in registry["traffic"]}
+    assert {"linux", "amp-2019"} <= {profile["name"] for profile in registry["profiles"]}
     for listings in registry.values():
         for it in listings:
             assert len(it["about"].splitlines()) == 1
@@ -96,7 +98,7 @@ def test_list_shows_what_is_registered(tmp_path: Path) -> None:
                 rows = shown.setdefault(group, [])
             case [name, *about] if about and about[0] != "about":
                 rows.append(name)
-    assert shown == {group: [it["name"] for it in listings] for group, listings in registry.items()}
+    assert shown == {group: [listing["name"] for listing in listings] for group, listings in registry.items()}
 
 
 def test_schema(tmp_path: Path) -> None:

@@ -111,7 +111,7 @@ class Through(weft.CongestionControl):
 
 
 def test_what_is_not_overridden_is_reno() -> None:
-    plain, through = (weft.run(scene(it), trace_hash=True).manifest for it in (Plain, Through))
+    plain, through = (weft.run(scene(value), trace_hash=True).manifest for value in (Plain, Through))
     assert plain["counters"]["timeouts"] > 0
     assert plain["counters"]["marks"] > 0
     assert plain["trace_hash"] == through["trace_hash"]

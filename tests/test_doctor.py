@@ -19,10 +19,10 @@ BASH = shutil.which("bash")
 def test_doctor_finds_what_there_is(tmp_path: Path) -> None:
     done = weft("doctor", "--json", cwd=tmp_path)
     assert done.code == 0, done
-    found = {it["what"]: it for it in done.document}
+    found = {row["what"]: row for row in done.document}
     assert found["simulator"]["state"] == "ok"
     assert found["Python packages"]["state"] == "ok"
-    assert all(it["fix"] for it in done.document if it["state"] != "ok")
+    assert all(row["fix"] for row in done.document if row["state"] != "ok")
     assert (found["tshark"]["state"] == "ok") == (shutil.which("tshark") is not None)
     shown = weft("doctor", cwd=tmp_path)
     assert shown.code == 0
@@ -33,7 +33,7 @@ def test_doctor_says_what_is_broken(monkeypatch: pytest.MonkeyPatch, tmp_path: P
     monkeypatch.setattr(doctor, "TINY", "name = 3")
     monkeypatch.setattr("importlib.metadata.requires", lambda _name: ["polars", "nobody", 'else; extra == "x"'])
     monkeypatch.setenv("WEFTD", str(tmp_path / "weftd"))
-    found = {it.what: it for it in doctor.examine()}
+    found = {value.what: value for value in doctor.examine()}
     assert found["simulator"].state == "error"
     assert found["Python packages"].detail == "missing: nobody"
     assert found["weftd"].state == "warning"
@@ -46,7 +46,7 @@ def test_doctor_names_the_packages_of_extras(monkeypatch: pytest.MonkeyPatch) ->
         return "1.0"
 
     monkeypatch.setattr("importlib.metadata.version", version)
-    found = {it.what: it for it in doctor.examine()}
+    found = {value.what: value for value in doctor.examine()}
     assert found["reproduce"].state == "warning"
     assert found["reproduce"].detail == "needed for weft reproduce and weft demo: no matplotlib"
     assert found["reproduce"].fix == "pip install matplotlib"

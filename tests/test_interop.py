@@ -55,7 +55,7 @@ def test_parallel_edges_are_cables() -> None:
     made = graph("MultiGraph")
     made.add_edge("left", "right")
     topology = interop.topology_from_networkx(made, rate="5Gbps", delay="1us")
-    assert [(it["a"], it["b"]) for it in topology["links"]].count(("left", "right")) == 2
+    assert [(link["a"], link["b"]) for link in topology["links"]].count(("left", "right")) == 2
 
 
 def test_hosts_by_name_or_by_a_single_edge() -> None:
@@ -102,7 +102,7 @@ def test_network_to_networkx() -> None:
     assert sorted(name for name, kind in kinds.items() if kind == "host") == ["h0", "h1", "h2", "h3"]
     assert len(kinds) == 8
     assert len(list(nx.all_shortest_paths(made, "h0", "h3"))) == 2
-    assert max(it for _, _, it in made.edges(data="utilisation")) > 0.5
+    assert max(value for _, _, value in made.edges(data="utilisation")) > 0.5
     back = interop.topology_from_networkx(nx.DiGraph([(a, b) for a, b in made.edges()]), rate="1Gbps", delay="1us")
     assert len(back["links"]) * 2 == result.links.height
 

@@ -79,7 +79,7 @@ def test_a_connection_over_two_bottlenecks_has_a_subflow_over_each_the_first_ove
             traffic=[{"kind": "bulk", "transport": "amp", "from": "S2", "to": "D2"}],
             probes=[],
         )
-        sent = {it["to"]: it["packets"] for it in result.links.filter(pl.col("from") == "S2").to_dicts()}
+        sent = {row["to"]: row["packets"] for row in result.links.filter(pl.col("from") == "S2").to_dicts()}
         by_subflow = result.subflows.sort("subflow")["packets_sent"].to_list()
         assert min(by_subflow) > 100
         # Packets of handshakes and of the end carry no data.

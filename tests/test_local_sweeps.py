@@ -48,7 +48,7 @@ def test_no_socket_is_open(tmp_path: Path) -> None:
     wait_for_workers(process, tmp_path)
     processes = tree(process)
     assert len(processes) == 3
-    assert [connection for it in processes for connection in it.net_connections("all")] == []
+    assert [connection for value in processes for connection in value.net_connections("all")] == []
     process.terminate()
     process.communicate()
 

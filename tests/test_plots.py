@@ -90,7 +90,7 @@ def _values(part: Any) -> list[list[dict[str, Any]]]:
         return []
     own = [part["values"]] if isinstance(part.get("values"), list) else []
     named = list(part.get("datasets", {}).values())
-    return own + named + [values for name, it in part.items() if name != "datasets" for values in _values(it)]
+    return own + named + [values for name, value in part.items() if name != "datasets" for values in _values(value)]
 
 
 def test_what_is_not_there_is_said(spec: Path) -> None:

@@ -61,7 +61,7 @@ def test_prose_follows_the_style(found: list[Finding]) -> None:
 
 
 def rules_of(passages: Iterator[object]) -> list[tuple[str, int]]:
-    return [(it.rule, it.line) for passage in passages for rule in RULES for it in rule(passage)]  # type: ignore[arg-type]
+    return [(value.rule, value.line) for passage in passages for rule in RULES for value in rule(passage)]  # type: ignore[arg-type]
 
 
 LONG = " ".join(["Word"] + ["word"] * 30)

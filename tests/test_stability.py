@@ -66,7 +66,7 @@ def test_a_seventh_of_the_product_keeps_a_link_full_whatever_the_subflows(mark: 
     least = min(float(course(one(n, mark, (0,)), (0.25,), 200, 100).queues.min()) for n in (1, 2, 4, 8, 14))
     assert (least > 0) == full
     used = [packets.run(one(8, mark, paths), DELAY_US, 0.25, end_ms=60).utilisation for paths in PATHS]
-    assert all((it > 0.999) == full for it in used), used
+    assert all((value > 0.999) == full for value in used), used
 
 
 def test_the_linear_loop_turns_at_four_tenths_of_alpha() -> None:
@@ -95,8 +95,8 @@ def test_the_shift_oscillates_above_a_kappa_and_then_empties_queues() -> None:
     for kappa in (0.25, 0.5, 1.0):
         # A triangle of kappa / 2 a round up and down, 9.5 rounds long.
         assert max(swing[kappa], found[kappa].swing) < 0.34 * kappa
-    assert all(0.3 < found[it].swing / swing[it] < 0.8 for it in (0.25, 0.5, 1.0))
-    assert [found[it].low > 0 for it in (0.1, 0.25, 0.5, 1.0)] == [True, True, False, False]
+    assert all(0.3 < found[name].swing / swing[name] < 0.8 for name in (0.25, 0.5, 1.0))
+    assert [found[name].low > 0 for name in (0.1, 0.25, 0.5, 1.0)] == [True, True, False, False]
     assert found[0.1].utilisation > 0.999
     assert max(found[0.5].utilisation, found[1.0].utilisation) < 0.999
 
@@ -114,6 +114,6 @@ def test_on_two_bottlenecks_a_connection_has_less_than_a_dctcp_flow_where_they_m
     for kappa in KAPPAS:
         warp, dctcp = packets.run(scene, DELAY_US, kappa).goodputs
         found[kappa] = warp / dctcp
-    assert all(0.97 < worth[it] < 1.02 for it in (0.0, 0.05, 0.1))
-    assert all(0.45 < worth[it] < 0.55 for it in (0.25, 0.5, 1.0))
+    assert all(0.97 < worth[name] < 1.02 for name in (0.0, 0.05, 0.1))
+    assert all(0.45 < worth[name] < 0.55 for name in (0.25, 0.5, 1.0))
     assert all(0.45 < worth < 0.8 for worth in found.values()), found

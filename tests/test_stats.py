@@ -90,7 +90,7 @@ def test_what_is_unfinished_makes_percentiles_at_least() -> None:
 
 def test_one_that_ended_is_as_if_nothing_were_unfinished() -> None:
     flows = pl.DataFrame({"fct_s": [1.0, 2.0], "unfinished_s": pl.Series([None, None], dtype=pl.Float64)})
-    plain, told = (stats.percentiles(flows, "fct_s", at_least=it) for it in (None, "unfinished_s"))
+    plain, told = (stats.percentiles(flows, "fct_s", at_least=value) for value in (None, "unfinished_s"))
     assert told.select(plain.columns).equals(plain)
     assert told["unfinished"].to_list() == [0]
     assert not any(told[f"p{p}_is_lower_bound"].item() for p in (50, 90, 99))

@@ -238,7 +238,7 @@ def test_failed_runs_are_listed_with_their_command(spec: Path, monkeypatch: pyte
     outcome = run_on_dask(sweep, spec.parent / "out")
     assert outcome.exit_code == 2
     failed = outcome.failed()
-    assert [it["run"] for it in failed] == ["traffic[0].flows=2 seed=2", "traffic[0].flows=4 seed=2"]
+    assert [failure["run"] for failure in failed] == ["traffic[0].flows=2 seed=2", "traffic[0].flows=4 seed=2"]
     assert pl.read_parquet(outcome.tables["flows"])["seed"].to_list() == 6 * [1]
     program, *words = shlex.split(failed[1]["command"])
     assert program == "weft"

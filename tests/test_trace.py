@@ -90,7 +90,7 @@ def warned(packet: dict[str, str]) -> bool:
 @pytest.mark.parametrize("profile", ["linux", "amp-2019"])
 @pytest.mark.parametrize("seed", [1, 2, 3, 4, 5])
 def test_a_host_sees_one_connection_of_four_subflows(four: Path, profile: str, seed: int) -> None:
-    sets = [f"transports.{it}.profile={profile}" for it in ("amp", "reno", "dctcp")]
+    sets = [f"transports.{value}.profile={profile}" for value in ("amp", "reno", "dctcp")]
     probes = 'probes=[{ kind = "packets", at = ["h0"] }, { kind = "flow" }]'
     result = weft.run(weft.load(four, [probes, "traffic[0].size=2MB", "duration=200ms", *sets]), seed=seed)
     flow = result.flows.row(0, named=True)
@@ -101,31 +101,35 @@ def test_a_host_sees_one_connection_of_four_subflows(four: Path, profile: str, s
     written = weft.trace.write(result, file)
     packets = decoded(file)
     assert len(packets) == written.packets["h0"]
-    assert [it for it in packets if it["malformed"] or (warned(it) and it["message"] != OUT_OF_ORDER)] == []
+    assert [
+        packet for packet in packets if packet["malformed"] or (warned(packet) and packet["message"] != OUT_OF_ORDER)
+    ] == []
     # Data that comes again within the handshake's RTT after newer data, before a second duplicate acknowledgement, is
     # out of order to tshark. A capture at the sender holds no such packet, only retransmissions.
     # Here they are RACK's, which finds losses by time, so that one duplicate can be enough (RFC 8985, 6.2, step 5).
-    again = [it["time"] for it in packets if it["again"] or it["message"] == OUT_OF_ORDER]
+    again = [packet["time"] for packet in packets if packet["again"] or packet["message"] == OUT_OF_ORDER]
     delay_ns = 5_000
     sent_again = result.packets.filter("retransmission")["time_s"] * 1e9 - delay_ns
     assert again == [f"0.{time:09}" for time in sorted(sent_again.round().cast(pl.Int64))]
     assert len(again) == flow["retransmitted"]
-    assert {it["connection"] for it in packets if it["connection"]} == {"0"}
-    assert len({it["subflow"] for it in packets}) == 4
+    assert {packet["connection"] for packet in packets if packet["connection"]} == {"0"}
+    assert len({packet["subflow"] for packet in packets}) == 4
     # Where payload is left out, tshark cannot check TCP's.
-    assert {it["ip_checksum"] for it in packets} == {"1"}
-    assert {it["tcp_checksum"] for it in packets if it["bytes"] == "0"} == {"1"}
+    assert {packet["ip_checksum"] for packet in packets} == {"1"}
+    assert {packet["tcp_checksum"] for packet in packets if packet["bytes"] == "0"} == {"1"}
     # tshark counts as the simulator does.
-    assert len([it for it in packets if it["bytes"] != "0"]) == flow["packets_sent"]
+    assert len([packet for packet in packets if packet["bytes"] != "0"]) == flow["packets_sent"]
     # Data is acknowledged to its end, a DATA_FIN included, in numbers relative to the first that the keys give.
-    acked = [int(it["data_ack"].split(",")[0]) for it in packets if it["from"] == "5001" and it["data_ack"]]
+    acked = [
+        int(packet["data_ack"].split(",")[0]) for packet in packets if packet["from"] == "5001" and packet["data_ack"]
+    ]
     assert max(acked) == 2_000_000 + 2
-    assert any(it["mapped"] for it in packets)
+    assert any(packet["mapped"] for packet in packets)
     # A join differs from a new connection by its token; priorities change where subflows are suppressed.
-    syns = [it["options"] for it in packets if it["syn"] in TRUE and it["acks"] not in TRUE]
+    syns = [packet["options"] for packet in packets if packet["syn"] in TRUE and packet["acks"] not in TRUE]
     assert sorted(syns) == ["0", "1", "1", "1"]
-    assert any("5" in it["options"].split(",") for it in packets) == suppresses
-    assert any(it["clock"] for it in packets) == (profile == "linux")
+    assert any("5" in packet["options"].split(",") for packet in packets) == suppresses
+    assert any(packet["clock"] for packet in packets) == (profile == "linux")
 
 
 @needs_tshark
@@ -134,8 +138,8 @@ def test_a_receiver_sees_gaps_where_packets_were_lost(four: Path) -> None:
     assert done.code == 0, done
     packets = decoded(four.parent / "r0.pcapng")
     assert len(packets) == done.document["packets"]["r0"] > 1000
-    severe = [it["message"] for it in packets if warned(it)]
-    assert [it for it in packets if it["malformed"]] == []
+    severe = [packet["message"] for packet in packets if warned(packet)]
+    assert [packet for packet in packets if packet["malformed"]] == []
     assert severe
     assert all("out-of-order" in message or "Previous segment(s) not captured" in message for message in severe)
 
@@ -149,9 +153,9 @@ def test_a_link_has_marks_and_selective_acknowledgements(four: Path) -> None:
     packets = decoded(file)
     forward, back = (result.packets.filter(link=_link(result, "s0", end)) for end in ("r0", "h1"))
     assert written.packets == {"s0->r0": forward.height, "s0->h1": back.height}
-    marked = [it for it in packets if it["place"] == "s0->r0" and it["ecn"] == "3"]
+    marked = [packet for packet in packets if packet["place"] == "s0->r0" and packet["ecn"] == "3"]
     assert len(marked) == forward["ce"].sum() > 0
-    sacked = [it for it in packets if it["place"] == "s0->h1" and it["sack"]]
+    sacked = [packet for packet in packets if packet["place"] == "s0->h1" and packet["sack"]]
     assert len(sacked) == back.drop_nulls("sack_to").height > 0
 
 

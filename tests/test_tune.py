@@ -52,7 +52,7 @@ def test_range(text: str, expected: object) -> None:
 
 
 def test_ranges_of_the_registry() -> None:
-    found = {it.field: it for it in parse(["transports.a.cc"], RESOLVED)}
+    found = {value.field: value for value in parse(["transports.a.cc"], RESOLVED)}
     beta = found["transports.a.cc.beta"]
     assert isinstance(beta, Range)
     assert not beta.whole
@@ -63,7 +63,7 @@ def test_ranges_of_the_registry() -> None:
     assert parse(["transports.a.cc.gamma"], RESOLVED) == [gamma]
     schema = package.api.schema()["$defs"]["AmpCc"]["properties"]
     assert set(found) == {f"transports.a.cc.{name}" for name in schema if name != "name"}
-    for name, it in ((field.rsplit(".", 1)[1], it) for field, it in found.items()):
+    for name, it in ((field.rsplit(".", 1)[1], value) for field, value in found.items()):
         assert isinstance(it, Range)
         assert (it.low, it.high) == (schema[name]["minimum"], schema[name]["maximum"])
 
@@ -196,7 +196,7 @@ def test_proposals_depend_on_ended_trials_only(tmp_path: Path) -> None:
     assert trials.propose(16, 8) == proposed
     assert len({json.dumps(values) for values in proposed}) > 1
     better = sum(values["a"] for values in proposed) / 8
-    assert better > sum(it.values["a"] for it in trials.ended) / 16, "it learns"
+    assert better > sum(value.values["a"] for value in trials.ended) / 16, "it learns"
 
 
 def tune(*arguments: str, cwd: Path, out: str = "out") -> Ended:
@@ -283,8 +283,8 @@ def test_trials_that_fail_are_listed(spec: Path) -> None:
     table = pl.read_parquet(spec.parent / "out" / "trials.parquet")
     over = table.filter(pl.col("mark") > 100)
     assert 0 < len(over) < 8, "a mark above the limit of 100 packets is refused"
-    assert [it["trial"] for it in failed] == over["trial"].to_list()
-    assert all("queues" in it["reason"] for it in failed)
+    assert [failure["trial"] for failure in failed] == over["trial"].to_list()
+    assert all("queues" in failure["reason"] for failure in failed)
     assert over["objective"].null_count() == len(over)
 
 

@@ -91,7 +91,9 @@ def topology_to_networkx(result: Result) -> Any:  # noqa: ANN401 - NetworkX is n
     for row in rows:
         for end in (row["from"], row["to"]):
             graph.add_node(end, type="host" if end in sources else "switch")
-        graph.add_edge(row["from"], row["to"], **{name: it for name, it in row.items() if name not in {"from", "to"}})
+        graph.add_edge(
+            row["from"], row["to"], **{name: value for name, value in row.items() if name not in {"from", "to"}}
+        )
     return graph
 
 
@@ -269,7 +271,7 @@ def _undirected(edges: list[tuple[str, str, Mapping[str, Any]]]) -> list[tuple[s
     while waiting:
         a, b, data = waiting.pop(0)
         link = _link_data(a, b, data)
-        back = next((it for it in waiting if it[:2] == (b, a) and _link_data(b, a, it[2]) == link), None)
+        back = next((row for row in waiting if row[:2] == (b, a) and _link_data(b, a, row[2]) == link), None)
         if back is None:
             raise UsageError(f"graph: no edge {b}->{a} like {a}->{b}; add it with equal data")
         waiting.remove(back)

@@ -64,7 +64,7 @@ def goodputs(links: Numbers, response: Response, queues: Numbers, *, marks: bool
     """Of each flow at the equilibrium, in Gbit/s: prices move until each link carries its capacity or is free."""
     hops = links.sum(axis=1)
     rtts = 2 * DELAY * hops + hops * 8 * PACKET / RATE
-    prices, gains, steps = (np.full(links.shape[1], it) for it in (np.log(1e-3), 0.5, 0.0))
+    prices, gains, steps = (np.full(links.shape[1], value) for value in (np.log(1e-3), 0.5, 0.0))
     for _ in range(10_000):
         price = np.exp(prices)
         arrive = np.exp(links @ np.log1p(-price))

@@ -28,7 +28,7 @@ def table(slowdown: dict[str, float] | None = None, mbps: dict[str, float] | Non
                 found = [flow | {"entry": OURS, "bytes": None, "slowdown": None}]
                 found += [found[0] | {"entry": THEIRS, "mbps": 400.0}] if about.beside else []
             rows += [
-                it | {"seed": seed, "mbps": it["mbps"] * seed} for it in found for seed in (1, 2) for _ in range(2)
+                row | {"seed": seed, "mbps": row["mbps"] * seed} for row in found for seed in (1, 2) for _ in range(2)
             ]
     return pl.DataFrame(rows, schema_overrides={"at_least": pl.Float64, "bytes": pl.Int64})
 
@@ -90,12 +90,14 @@ def test_the_fabric_is_two_to_one() -> None:
 
 
 def test_half_of_a_permutation_is_single_paths() -> None:
-    cases = {str(it.labels["load"]): it for it in all_schemes.cases(Scale(seeds=1)) if it.labels["scheme"] == "amp"}
+    cases = {
+        str(case.labels["load"]): case for case in all_schemes.cases(Scale(seeds=1)) if case.labels["scheme"] == "amp"
+    }
     of = [entry.model_dump()["pairs"] for entry in cases["beside-reno"].experiment.traffic]
     assert [len(pairs) for pairs in of] == [160, 160]
     ends = [end for pairs in of for pair in pairs for end in pair]
     assert len(set(ends)) == 320
-    assert all(ends.count(it) == 2 for it in set(ends))
+    assert all(ends.count(end) == 2 for end in set(ends))
 
 
 def test_plot_shows_every_load() -> None:

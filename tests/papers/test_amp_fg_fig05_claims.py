@@ -61,7 +61,7 @@ def test_readings_have_80_and_10_subflows() -> None:
     found = {}
     for case in fig05.cases(Scale(seeds=1, quick=True)):
         spec = case.experiment
-        found[case.labels["reading"]] = sum(spec.transports[it.transport].subflows for it in spec.traffic)
+        found[case.labels["reading"]] = sum(spec.transports[value.transport].subflows for value in spec.traffic)
     assert found == {fig05.EACH: 80, fig05.IN_ALL: 10}
 
 

@@ -63,7 +63,9 @@ def test_other_reading_is_a_table() -> None:
 
 def test_only_dctcp_is_single_path() -> None:
     cases = fig07.cases(Scale(seeds=1, quick=True))
-    single = {it.labels["algorithm"] for it in cases for of in it.experiment.transports.values() if of.subflows == 1}
+    single = {
+        case.labels["algorithm"] for case in cases for of in case.experiment.transports.values() if of.subflows == 1
+    }
     assert single == {"dctcp"}
 
 

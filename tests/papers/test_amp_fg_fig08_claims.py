@@ -90,8 +90,8 @@ def test_many_to_one_is_told_where_it_was_run() -> None:
 
 
 def test_many_to_one_has_one_receiver() -> None:
-    cases = [it for it in fig08.cases(Scale(seeds=1)) if it.labels["pattern"] == fig08.MANY_TO_ONE]
-    assert {len(it.experiment.model_dump(by_alias=True)["traffic"][0]["from"]) for it in cases} == {fig08.SENDERS}
+    cases = [case for case in fig08.cases(Scale(seeds=1)) if case.labels["pattern"] == fig08.MANY_TO_ONE]
+    assert {len(case.experiment.model_dump(by_alias=True)["traffic"][0]["from"]) for case in cases} == {fig08.SENDERS}
 
 
 def test_plot_has_numbers_of_subflows() -> None:

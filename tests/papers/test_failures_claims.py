@@ -81,7 +81,7 @@ def test_table_has_a_line_a_failure_and_a_column_a_way_of_sending() -> None:
 
 
 def test_each_failure_happens_to_the_links_between_switches() -> None:
-    changes = [(it, event) for it in failures.cases(Scale(seeds=1)) for event in it.experiment.events or []]
+    changes = [(case, event) for case in failures.cases(Scale(seeds=1)) for event in case.experiment.events or []]
     layers = {(str(case.labels["topology"]), event.layer) for case, event in changes}
     between = {(topology, layer) for topology, of in failures.LAYERS.items() for layer in of}
     assert layers == between | {("fat-tree", None)}

@@ -72,7 +72,7 @@ def test_fairness_can_fail(ratio: Callable[[str, str, int, int], float], expecte
 
 def test_fairness_runs_the_worked_cell_longest() -> None:
     cases = linux_fairness.cases(Scale(seeds=1))
-    long = {(it.labels["multipath"], it.labels["dctcp"]) for it in cases if it.experiment.duration == "10s"}
+    long = {(case.labels["multipath"], case.labels["dctcp"]) for case in cases if case.experiment.duration == "10s"}
     assert long == {(1, 8)}
 
 

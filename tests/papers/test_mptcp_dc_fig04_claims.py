@@ -57,7 +57,7 @@ def test_each_can_fail(changes: dict[str, float], expected: list[int]) -> None:
 
 def test_only_the_scheduler_has_a_controller() -> None:
     controlled = {
-        str(it.labels["scheme"]) for it in fig04.cases(Scale(seeds=1)) if it.experiment.controller is not None
+        str(case.labels["scheme"]) for case in fig04.cases(Scale(seeds=1)) if case.experiment.controller is not None
     }
     assert controlled == {fig04.scheme(ms) for ms in fig04.INTERVALS_MS}
 

@@ -26,7 +26,7 @@ def table(changes: dict[tuple[str, str], list[float]] | None = None, *, others: 
         found |= {(load, name): found[fig05.OVERLOAD, name] for load in fig05.OTHERS for name in fig05.TRANSPORTS}
     return pl.concat(
         pl.DataFrame(
-            {"load": load, "transport": name, "seed": seed, "rate_mbps": [SHARE * it for it in rates], "hosts": 1}
+            {"load": load, "transport": name, "seed": seed, "rate_mbps": [SHARE * rate for rate in rates], "hosts": 1}
         )
         for (load, name), rates in found.items()
         for seed in (1, 2)

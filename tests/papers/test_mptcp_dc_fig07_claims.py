@@ -69,7 +69,7 @@ def test_other_readings_are_told() -> None:
 
 
 def test_another_reading_changes_what_it_says() -> None:
-    cases = {(it.labels["reading"], it.labels["part"]): it.experiment for it in fig07.cases(Scale(seeds=1))}
+    cases = {(case.labels["reading"], case.labels["part"]): case.experiment for case in fig07.cases(Scale(seeds=1))}
     flows = {reading: len(cases[reading, "all"].traffic) for reading in (fig07.PAPER, *fig07.OTHERS)}
     assert flows == {fig07.PAPER: 1, "linux": 1, "rto": 1, "spread": fig07.FLOWS}
 

@@ -15,12 +15,12 @@ MULTIPATH = {QUEUED: 9800, FAST: 150, TIMEOUT: 50}
 
 def table(tcp: dict[float, int], multipath: dict[float, int], reading: str = "2010") -> pl.DataFrame:
     """A table with these counts in one reading, and nothing but the queue in the others."""
-    counts = {(it, name): {QUEUED: 9900} for it in fig08.READINGS for name in ("tcp", "multipath")}
+    counts = {(value, name): {QUEUED: 9900} for value in fig08.READINGS for name in ("tcp", "multipath")}
     counts |= {(reading, "tcp"): tcp, (reading, "multipath"): multipath}
     return pl.concat(
         pl.DataFrame(
             {
-                "reading": it,
+                "reading": value,
                 "transport": name,
                 "seed": 1,
                 "packets": list(of.values()),
@@ -32,7 +32,7 @@ def table(tcp: dict[float, int], multipath: dict[float, int], reading: str = "20
                 "timeouts": 3 if TIMEOUT in of else 0,
             }
         )
-        for (it, name), of in counts.items()
+        for (value, name), of in counts.items()
     )
 
 

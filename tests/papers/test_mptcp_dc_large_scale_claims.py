@@ -106,7 +106,7 @@ def test_claims_of_figure_3() -> None:
 
 
 def test_networks_have_the_hosts_that_they_say() -> None:
-    assert [it.hosts for it in (fat_tree(32), vl2(48), bcube(8, 3))] == [8192, 11520, 4096]
+    assert [value.hosts for value in (fat_tree(32), vl2(48), bcube(8, 3))] == [8192, 11520, 4096]
     assert bcube(8, 3).achievable == pytest.approx(8 / 7)
 
 

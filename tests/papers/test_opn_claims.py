@@ -105,11 +105,13 @@ def test_fig12_is_of_two_means() -> None:
 
 
 def test_fig12_pins_as_many_flows_to_each_path() -> None:
-    case = next(it for it in fig12.cases(Scale(seeds=1)) if it.labels["reading"] == fig12.EACH_PATH)
+    case = next(value for value in fig12.cases(Scale(seeds=1)) if value.labels["reading"] == fig12.EACH_PATH)
     spec: Any = case.experiment.model_dump(mode="json", exclude_none=True)
-    pinned = [it["paths"]["path"] for it in spec["transports"].values() if isinstance(it["paths"], dict)]
+    pinned = [
+        transport["paths"]["path"] for transport in spec["transports"].values() if isinstance(transport["paths"], dict)
+    ]
     assert sorted(pinned) == list(range(settings.SPINES))
-    assert {len(it["pairs"]) for it in spec["traffic"] if it["name"] != "ours"} == {fig12.TCP_FLOWS}
+    assert {len(row["pairs"]) for row in spec["traffic"] if row["name"] != "ours"} == {fig12.TCP_FLOWS}
 
 
 def workload_table(changes: dict[tuple[str, str], float] | None = None) -> pl.DataFrame:

@@ -48,7 +48,7 @@ def test_seeds_multiply_the_cases() -> None:
         assert {case.seed for case in three} == {1, 2, 3}
 
 
-@pytest.mark.parametrize("figure", FIGURES, ids=lambda it: it.name)
+@pytest.mark.parametrize("figure", FIGURES, ids=lambda value: value.name)
 def test_times_are_facts_beside_each_figure(figure: Figure) -> None:
     assert 0 < figure.quick_seconds <= figure.seconds
     assert figure.quick_seconds < 120

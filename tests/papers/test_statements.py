@@ -34,7 +34,7 @@ STORED = {
     if figure.paper in PAPERS
 }
 CLAIMS = [(name, claim) for name, document in STORED.items() for claim in document["claims"]]
-BEHIND = [(name, claim, it) for name in STORED for claim, it in statements(name).items()]
+BEHIND = [(name, claim, statement) for name in STORED for claim, statement in statements(name).items()]
 
 
 def failing() -> list[tuple[str, dict[str, Any]]]:
@@ -47,30 +47,36 @@ def test_stored_claims_have_statements() -> None:
 
 
 def test_failures_of_a_papers_claims_have_causes() -> None:
-    texts = [(name, it["claim"], (it["cause"] or {}).get("text")) for name, it in failing()]
+    texts = [(name, row["claim"], (row["cause"] or {}).get("text")) for name, row in failing()]
     without = [(name, claim) for name, claim, text in texts if text in (None, UNEXAMINED.text)]
     assert len(failing()) > 0
     assert without == []
 
 
 def test_only_failures_have_causes() -> None:
-    assert [(name, it["claim"]) for name, it in CLAIMS if it["cause"] is not None and it["holds"] is not False] == []
+    assert [
+        (name, row["claim"]) for name, row in CLAIMS if row["cause"] is not None and row["holds"] is not False
+    ] == []
 
 
 def test_readings_were_fixed_before_their_runs() -> None:
-    verdicts = [(name, it) for name, it in CLAIMS if it["holds"] is not None and it["origin"] != Origin.WEFT]
-    late = [(name, it["claim"]) for name, it in verdicts if _day(it["fixed"]) > _day(STORED[name]["date"])]
+    verdicts = [(name, row) for name, row in CLAIMS if row["holds"] is not None and row["origin"] != Origin.WEFT]
+    late = [(name, row["claim"]) for name, row in verdicts if _day(row["fixed"]) > _day(STORED[name]["date"])]
     assert late == []
 
 
 def test_judged_statements_have_sentence_and_day() -> None:
-    judged = [(name, claim, it) for name, claim, it in BEHIND if it.kind is Kind.JUDGED]
-    assert [(name, claim) for name, claim, it in judged if it.fixed is None] == []
-    assert [(name, claim) for name, claim, it in judged if bool(it.sentence) == (it.origin is Origin.WEFT)] == []
+    judged = [(name, claim, value) for name, claim, value in BEHIND if value.kind is Kind.JUDGED]
+    assert [(name, claim) for name, claim, value in judged if value.fixed is None] == []
+    assert [
+        (name, claim) for name, claim, value in judged if bool(value.sentence) == (value.origin is Origin.WEFT)
+    ] == []
 
 
 def test_shown_statements_have_no_cause() -> None:
-    assert [(name, claim) for name, claim, it in BEHIND if it.kind is Kind.SHOWN and it.cause is not None] == []
+    assert [
+        (name, claim) for name, claim, value in BEHIND if value.kind is Kind.SHOWN and value.cause is not None
+    ] == []
 
 
 def test_stored_documents_have_the_current_statements() -> None:
@@ -90,7 +96,7 @@ def _day(text: str) -> date:
 
 
 def test_proofs_are_computed() -> None:
-    proofs = {it.cause.proof for _, _, it in BEHIND if isinstance(it.cause, Contradiction)}
+    proofs = {value.cause.proof for _, _, value in BEHIND if isinstance(value.cause, Contradiction)}
     assert proofs
     assert all(any(sign.isdigit() for sign in proof()) for proof in proofs)
 
@@ -177,7 +183,7 @@ def test_statement_counts_once() -> None:
 
 def test_equal_sentences_of_two_figures_are_two_statements() -> None:
     figures = [{"figure": name, "claims": [judged("x", holds=True)]} for name in ("a/1", "a/2")]
-    assert [it.judged for it in count(figures)] == [2]
+    assert [value.judged for value in count(figures)] == [2]
 
 
 def test_counts_are_by_origin_and_leave_out_what_is_shown() -> None:

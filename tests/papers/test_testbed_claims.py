@@ -62,7 +62,7 @@ def test_paths_laid_out_collide_where_a_rack_has_no_other(cell: tuple[str, str])
 
 
 def test_the_scheduler_has_a_transport_for_each_path() -> None:
-    cases = {(it.labels["matrix"], it.labels["scheme"]): it for it in testbed.cases(Scale(seeds=1, quick=True))}
+    cases = {(case.labels["matrix"], case.labels["scheme"]): case for case in testbed.cases(Scale(seeds=1, quick=True))}
     traffic = cases["TM2", "scheduler"].experiment.traffic
     assert [len(entry.pairs) for entry in traffic] == [4, 2]  # type: ignore[union-attr, arg-type]
 

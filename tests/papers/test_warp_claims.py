@@ -108,7 +108,7 @@ def good(name: str, _joins: str, _size: int, k: int) -> tuple[float, float, floa
 def test_incast(of: Burst, expected: list[int]) -> None:
     claims = incast.claims(bursts(of))
     # First with flows that are apart, then with flows that open at one instant.
-    assert (failing(claims), undecided(claims)) == ([*expected, *(8 + it for it in expected)], [16, 17])
+    assert (failing(claims), undecided(claims)) == ([*expected, *(8 + value for value in expected)], [16, 17])
 
 
 def test_incast_has_a_panel_a_size_and_way_of_opening() -> None:
@@ -224,8 +224,8 @@ def test_slow_paths(mbps: dict[tuple[str, str], float], expected: list[int]) -> 
 
 
 def test_the_optimum_has_the_paths_of_warp() -> None:
-    cases = [it for it in slow_paths.cases(Scale(seeds=1, quick=True)) if it.labels["load"] == "slow"]
-    of = {str(it.labels["scheme"]): it.experiment.model_dump() for it in cases}
+    cases = [case for case in slow_paths.cases(Scale(seeds=1, quick=True)) if case.labels["load"] == "slow"]
+    of = {str(case.labels["scheme"]): case.experiment.model_dump() for case in cases}
     best, warp = of[slow_paths.OPTIMUM], of[WARP]
     assert (best["level"], best["sharing"]) == ("flow", "max-min")
     for part in ("topology", "transports", "traffic", "events", "measure"):
@@ -240,7 +240,7 @@ def many(changes: dict[tuple[str, int, int, str], float]) -> pl.DataFrame:
         row: dict[str, Any] = {"mbps": 130.0, "jain": 0.96 if name == WARP else 0.95, "mean_ms": 15.0, "p99_ms": 30.0}
         if size_kib == many_to_many.LONG:
             row |= {"mean_ms": None, "p99_ms": None}
-        row |= {it: value for (*cell, it), value in changes.items() if cell == [name, n, size_kib]}
+        row |= {item: value for (*cell, item), value in changes.items() if cell == [name, n, size_kib]}
         rows.append({"scheme": name, "subflows": n, "size_kib": size_kib, "late": 0.0, "unfinished": 0, **row})
     return frame(rows)
 
@@ -271,33 +271,33 @@ def test_many_to_many_shows_both_loads() -> None:
 def test_many_send_to_many_in_groups() -> None:
     pairs = many_to_many.pairs(1)
     assert len({(a, b) for a, b in pairs}) == len(pairs) == 16 * 8 * 7
-    receivers = [{b for it, b in pairs if it == a} for a, _ in pairs[::7]]
+    receivers = [{b for value, b in pairs if value == a} for a, _ in pairs[::7]]
     assert len(receivers) == many_to_many.HOSTS
-    assert all(len(it) == 7 for it in receivers)
+    assert all(len(receiver) == 7 for receiver in receivers)
     assert many_to_many.pairs(2) != pairs
 
 
 def test_ablation_judges_nothing() -> None:
-    changes = [ablation._name(it) for it in ablation.CHANGES]  # noqa: SLF001
+    changes = [ablation._name(change) for change in ablation.CHANGES]  # noqa: SLF001
     cells = beside(lambda _name, _n: (1.0, 1.0)).filter(pl.col("scheme") == WARP, subflows=4).drop("scheme", "seed")
     burst = {"mean_ms": 2.0, "p99_ms": 3.0, "late": 0.0, "unfinished": 0.0}
     none = dict.fromkeys(coexistence.CELL, 0) | {"jain": None, "ratio": None, "host_gbps": 0, "left_ms": None}
     rows = [
-        row | {"scheme": it, "size_kib": 0, "k": 0, "joins": "", "host_gbps": 0, "gap_us": 0}
-        for it in changes
+        row | {"scheme": change, "size_kib": 0, "k": 0, "joins": "", "host_gbps": 0, "gap_us": 0}
+        for change in changes
         for row in cells.unique().to_dicts()
     ]
     rows += [
-        none | burst | {"scheme": it, "size_kib": 128, "k": k, "joins": incast.AT_ONCE, "gap_us": gap_us}
+        none | burst | {"scheme": value, "size_kib": 128, "k": k, "joins": incast.AT_ONCE, "gap_us": gap_us}
         for gap_us in incast.GAPS_US
-        for it in (*changes, incast.SINGLE)
+        for value in (*changes, incast.SINGLE)
         for k in ablation.INCAST_FLOWS
     ]
     rows += [
         none
-        | {"scheme": ablation._name(it), "delay_us": delay_us, "host_gbps": host_gbps, "left_ms": 7.0}  # noqa: SLF001
+        | {"scheme": ablation._name(value), "delay_us": delay_us, "host_gbps": host_gbps, "left_ms": 7.0}  # noqa: SLF001
         | {"size_kib": 0, "k": 0, "joins": "", "gap_us": 0}
-        for it in ablation.SHIFTED
+        for value in ablation.SHIFTED
         for delay_us, host_gbps in shifting.QUICK_SETTINGS
     ]
     (claim,) = ablation.claims(frame(rows))

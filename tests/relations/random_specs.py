@@ -163,7 +163,7 @@ def random_spec(seed: int) -> Spec:
         for name in ("a", "b")[: rng.randint(1, 2)]
     }
     pairs = [["S1", "D1"], ["S2", "D2"], ["S3", "D3"]] if kind == "two-bottlenecks" else None
-    kinds = ["bulk"] if pairs else [it for it in names("traffic") if it != "flow-list"]
+    kinds = ["bulk"] if pairs else [name for name in names("traffic") if name != "flow-list"]
     entries = [
         traffic(rng, rng.choice(kinds), f"t{i}", rng.choice(list(transports)), min(3 * per_ms, MAX_BYTES), pairs)
         for i in range(rng.randint(1, 3))

@@ -65,8 +65,8 @@ def count(figures: Iterable[Mapping[str, Any]]) -> list[Count]:
         for figure, claim in here:
             if claim["kind"] == Kind.JUDGED and claim["holds"] is not None:
                 judged.setdefault(claim["same_as"] or f"{figure}: {claim['claim']}", []).append(claim)
-        failing = [_first_failure(each) for each in judged.values() if not all(it["holds"] for it in each)]
-        kinds = Counter(it["cause"]["kind"] if it["cause"] else "" for it in failing)
+        failing = [_first_failure(each) for each in judged.values() if not all(value["holds"] for value in each)]
+        kinds = Counter(failure["cause"]["kind"] if failure["cause"] else "" for failure in failing)
         if here:
             found.append(
                 Count(

@@ -45,7 +45,7 @@ class PaperResult:
     @property
     def left_out(self) -> list[str]:
         """The figures that had not ended at Ctrl-C."""
-        ended = {it["figure"] for it in (*self.done, *self.failed, *self.skipped)}
+        ended = {row["figure"] for row in (*self.done, *self.failed, *self.skipped)}
         return [figure.name for figure in self.figures if figure.name not in ended]
 
     @property
@@ -57,12 +57,13 @@ class PaperResult:
         """For JSON, with the paths of the files in `folder`: one figure's document, or all documents of a paper."""
         about = {"version": _weft.__version__, "page": str(folder / "index.html")}
         figures = [
-            it | {kind: [str(folder / name) for name in it[kind]] for kind in ("tables", "plots")} for it in self.done
+            entry | {kind: [str(folder / name) for name in entry[kind]] for kind in ("tables", "plots")}
+            for entry in self.done
         ]
-        by_origin = {"by_origin": [it.document() for it in self.counts]}
+        by_origin = {"by_origin": [value.document() for value in self.counts]}
         if self.name == self.figures[0].name:
             return figures[0] | about | by_origin
-        claims = [claim for it in figures for claim in it["claims"]]
+        claims = [claim for figure in figures for claim in figure["claims"]]
         return {
             "paper": self.name,
             **about,
@@ -103,7 +104,10 @@ def find_figures(name: str) -> list[Figure]:
     name = OLD_NAMES.get(name, name)
     found = [figure for figure in papers.FIGURES if name in (figure.name, figure.paper)]
     if not found:
-        allowed = (*dict.fromkeys(figure.paper for figure in papers.FIGURES), *(it.name for it in papers.FIGURES))
+        allowed = (
+            *dict.fromkeys(figure.paper for figure in papers.FIGURES),
+            *(figure.name for figure in papers.FIGURES),
+        )
         raise UsageError(f"figure {name!r} does not exist; allowed: {', '.join(allowed)}")
     return found
 
@@ -163,5 +167,5 @@ def reproduce_all(
 
 def _shares(figures: Sequence[Figure], *, quick: bool) -> list[float]:
     """The share of the time that all figures take, by the registry."""
-    seconds = [it.quick_seconds if quick else it.seconds for it in figures]
+    seconds = [figure.quick_seconds if quick else figure.seconds for figure in figures]
     return [each / sum(seconds) for each in seconds]

@@ -96,7 +96,7 @@ def judge(figure: Figure, rows: pl.DataFrame) -> list[Claim]:
     claims = module.claims(rows)
     by_seed = [part for _, part in rows.group_by("seed", maintain_order=True)] if _seeds(rows) > 1 else []
     alone = [{claim.claim: claim.holds for claim in module.claims(part)} for part in by_seed]
-    return [with_statement(figure.name, replace(it, by_seed=tuple(_verdicts(it, alone)))) for it in claims]
+    return [with_statement(figure.name, replace(claim, by_seed=tuple(_verdicts(claim, alone)))) for claim in claims]
 
 
 def with_statement(figure: str, claim: Claim) -> Claim:

@@ -22,32 +22,32 @@ Each has a contrast of at least 3 with white and with near black. Every two of t
 also in the simulated vision of protanopia, deuteranopia and tritanopia (Machado, Oliveira and Fernandes, 2009).
 """
 SEEN = 0.25
-"""Utilisation from which on an axis goes to 1."""
+"""Minimum utilisation for an axis that ends at 1."""
 HEAT = ("#848d97", "#cf7a14", "#d1242f")
-"""From nothing to all."""
+"""Colours of a scale from 0 to 1."""
 
 
 @dataclass(frozen=True)
 class Scales:
-    """Of a plot over time."""
+    """Scales and axis of a plot over time."""
 
     time: alt.Scale
     value: alt.Scale
     axis: alt.Axis
-    """That of time."""
+    """Axis of the time."""
 
 
 PLAIN = Scales(alt.Scale(zero=False, nice=False), alt.Scale(), alt.Axis(title="time (s)", labelOverlap="greedy"))
 
 
 class Charts:
-    """Plots of a run's tables. What each shows and raises is said at `weft.plots.Plots`."""
+    """Plots of a run's tables; `weft.plots.Plots` describes each of them and its errors."""
 
     def __init__(self, result: Result) -> None:
         self._result = result
 
     def fct(self, by: str = "class") -> alt.Chart:
-        """Distribution of flow completion times, one line a group."""
+        """Distribution of flow completion times, one line per group."""
         return fct(data.fct(self._result.flows, by))
 
     def slowdown(self, by: str = "transport") -> alt.LayerChart:
@@ -55,12 +55,12 @@ class Charts:
         return slowdown(data.slowdown(self._result.flows, by))
 
     def windows(self, flow: int | None = None) -> alt.LayerChart:
-        """Congestion windows over time, one line a subflow, shaded while it is suppressed."""
+        """Congestion windows over time, one line per subflow, shaded while it is suppressed."""
         chosen, rows = data.windows(self._result.traces, flow)
         return windows(inline(rows), inline(data.suppressed(rows))).properties(title=f"flow {chosen}")
 
     def queues(self) -> alt.LayerChart:
-        """Lengths of sampled queues over time, one line a link."""
+        """Lengths of sampled queues over time, one line per link."""
         rows = data.queues(self._result.traces, self._result.links)
         links = rows["link"].n_unique()
         if links > MAX_LINES:

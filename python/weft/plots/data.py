@@ -1,7 +1,6 @@
-"""What plots draw: frames made of a run's tables, for Matplotlib, Altair and the report alike.
+"""Data frames for plots, computed from a run's tables, for Matplotlib, Altair and the report.
 
-All values are measured ones. Where there are more than a plot can show, `thinned` leaves some of them out and makes up
-none.
+All values are measured. If there are more values than a plot can show, `thinned` omits some; it never interpolates.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 MAX_LINES = 20
-"""More lines in one plot are told apart by nobody."""
+"""Maximum number of lines in a plot; more cannot be distinguished."""
 
 
 def fct(flows: pl.DataFrame, by: str) -> pl.DataFrame:
@@ -94,12 +93,12 @@ def windows(traces: pl.DataFrame, flow: int | None = None) -> tuple[int, pl.Data
 
 
 def suppressed(rows: pl.DataFrame) -> pl.DataFrame:
-    """When subflows were suppressed: `subflow`, `from_s` and `to_s`, at most until the flow's last sample.
+    """Intervals in which subflows were suppressed, until the flow's last sample: `subflow`, `from_s` and `to_s`.
 
     A probe without an interval records changes, so a subflow that stays suppressed has no later sample of its own.
 
     Args:
-        rows: What `windows` yields.
+        rows: Rows that `windows` returned.
     """
     changed = rows.filter((pl.col("active") != pl.col("active").shift(1)).over("subflow").fill_null(value=True))
     spans = changed.with_columns(to_s=pl.col("time_s").shift(-1).over("subflow"), last=pl.lit(rows["time_s"].max()))
@@ -128,7 +127,7 @@ def queues(traces: pl.DataFrame, links: pl.DataFrame) -> pl.DataFrame:
 def losses(traces: pl.DataFrame, links: pl.DataFrame) -> pl.DataFrame:
     """Marks and drops of sampled queues: `time_s`, `of` (such as "s0 to r0: marked") and `count`, since the run began.
 
-    A queue that never marked a packet has no series of marks, and likewise for drops.
+    A queue without marks has no series of marks, and a queue without drops has no series of drops.
     """
     sampled = traces.drop_nulls("length_packets")
     queue = pl.coalesce(pl.format("{} to {}", "from", "to"), pl.col("link").cast(pl.String))
@@ -163,12 +162,12 @@ def utilisation(links: pl.DataFrame) -> pl.DataFrame:
 
 
 def in_progress(rows: pl.DataFrame, begins: str, ends: str) -> pl.DataFrame:
-    """How many of the rows have begun and not ended: `time_s` and `count`, one row a change.
+    """Number of rows that have begun and not ended: `time_s` and `count`, one row per change.
 
     Args:
-        rows: Such as the table `flows` or `suppressions`.
-        begins: Column of times.
-        ends: Likewise; null is never.
+        rows: A table such as `flows` or `suppressions`.
+        begins: Column with the start of each row.
+        ends: Column with the end of each row; null means that it has not ended.
     """
     changes = pl.concat(
         [
@@ -188,7 +187,7 @@ def thinned(
     A line through these covers the same pixels as a line through all rows, if the plot is `bins` pixels wide. An
     interval includes its end but not its beginning, so the value that holds at the end of each interval is exact.
 
-    Source: Jugel, Jerzak, Hackenbroich and Markl, "M4: A Visualization-Oriented Time Series Data Aggregation" (2014).
+    Source: Jugel, Jerzak, Hackenbroich and Markl, `M4: A Visualization-Oriented Time Series Data Aggregation` (2014).
 
     Args:
         rows: In order of `time_s`.
@@ -241,7 +240,7 @@ def has(rows: pl.DataFrame, by: str) -> pl.DataFrame:
 
 
 def seconds_name(seconds: float) -> str:
-    """Such as "1.5 ms"."""
+    """Returns a time with a unit, such as "1.5 ms"."""
     if seconds == 0 or not math.isfinite(seconds):
         return f"{seconds:g} s"
     scale = next(((power, unit) for power, unit in ((0, "s"), (3, "ms"), (6, "us")) if seconds * 10**power >= 1), None)

@@ -1,7 +1,7 @@
 """Plots of one run as Matplotlib figures: `result.plot.fct()`, `result.plot.windows()` and so on.
 
-A notebook shows them, and `savefig` writes them. What is drawn are the tables' own values: no smoothing, no error bars
-that nobody measured.
+A notebook shows the figures, and `savefig` writes them. They show the values of the tables, without smoothing and
+without error bars.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ class Plots:
         return Charts(self._result)
 
     def fct(self, by: str = "class") -> Figure:
-        """Distribution of flow completion times, one line a group, exact as steps; time is logarithmic.
+        """Distribution of flow completion times, one line per group, exact as steps; time is logarithmic.
 
-        Flows that did not end are not in it; the legend says how many of how many did.
+        Flows that did not end are left out; the legend has the number of flows that ended, and of all flows.
 
         Args:
-            by: Column of `flows` that tells groups apart, such as `class`, `transport` or `traffic`.
+            by: Column of `flows` that defines the groups, such as `class`, `transport` or `traffic`.
 
         Raises:
             UsageError: There is no such column, or no flow has ended.
@@ -81,13 +81,13 @@ class Plots:
         return _finished(figure, axes)
 
     def windows(self, flow: int | None = None) -> Figure:
-        """Congestion windows over time, one line a subflow, each shaded while it is suppressed.
+        """Congestion windows over time, one line per subflow, each shaded while it is suppressed.
 
         Args:
-            flow: Index of a flow on record; the first one unless given.
+            flow: Index of a recorded flow; by default the first one.
 
         Raises:
-            UsageError: No probe `flow` has put that flow on record.
+            UsageError: No probe `flow` has recorded this flow.
         """
         chosen, traced = data.windows(self._result.traces, flow)
         spans = data.suppressed(traced)
@@ -99,10 +99,10 @@ class Plots:
         return _finished(figure, axes)
 
     def queues(self) -> Figure:
-        """Lengths of queues over time, one line a link that a probe with `every` samples.
+        """Lengths of queues over time, one line per link that a probe with an `interval` samples.
 
         Raises:
-            UsageError: None is sampled, or too many to be told apart.
+            UsageError: No queue is sampled, or there are too many to distinguish.
         """
         sampled = data.queues(self._result.traces, self._result.links)
         links = sampled["link"].n_unique()

@@ -7,17 +7,17 @@ from io import BytesIO
 from matplotlib.figure import Figure
 
 DOTS_PER_INCH = 144
-"""For screens of any density."""
+"""Resolution for screens of high density."""
 
 
 class NotebookFigure(Figure):
     """A figure that a notebook shows as the last value of a cell.
 
-    Of a plain one it would print the name, until something has drawn with `matplotlib.pyplot`.
+    A notebook prints only the name of a plain figure until `matplotlib.pyplot` has drawn something.
     """
 
     def _repr_png_(self) -> tuple[bytes, dict[str, int]]:
-        """The image, and its size in pixels as it is to be shown."""
+        """Returns the image, and the size in pixels at which it is shown."""
         image = BytesIO()
         self.savefig(image, format="png", dpi=DOTS_PER_INCH)
         width, height = self.get_size_inches() * self.dpi

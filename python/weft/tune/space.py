@@ -207,5 +207,5 @@ def _ranges(name: str) -> dict[str, dict[str, Any]]:
     for definition in api.schema()["$defs"].values():
         properties = definition.get("properties", {})
         if properties.get("name", {}).get("const") == name:
-            return {key: it for key, it in properties.items() if {"minimum", "maximum"} <= it.keys()}
+            return {key: value for key, value in properties.items() if {"minimum", "maximum"} <= value.keys()}
     return {}

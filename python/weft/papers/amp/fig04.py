@@ -239,7 +239,7 @@ def _variants(rows: pl.DataFrame) -> Claim:
         "DCM, 10 ms and links of 1 Gbps show a very similar trend",
         "a very similar trend",
         listed(found.items()),
-        all(it.near(base.mean, TOLERANCE) for it in found.values()),
+        all(summary.near(base.mean, TOLERANCE) for summary in found.values()),
         f"goodput over the mean of the DCTCP flows'; 4 subflows, 8 DCTCP flows, K = {K}; holds within 15 % of XMP's "
         f"{base} in {SECONDS:.0f} s at 10 Gbps",
     )
@@ -249,14 +249,14 @@ def _condition(rows: pl.DataFrame) -> Claim:
     """From (BDP + K) / cwnd_min windows on, all of them sit at their floor, and a flow gets its subflows' worth."""
     cells = [(delay_us, r, _ratio(rows, "a", delay_us, subflows=r)) for delay_us in DELAYS_US for r in SUBFLOWS_A]
     limit = {delay_us: (BDP_PACKETS[delay_us] + K) / CWND_MIN for delay_us in DELAYS_US}
-    right = [(8 + r > limit[delay_us]) == it.near(r, FLOOR_TOLERANCE) for delay_us, r, it in cells]
+    right = [(8 + r > limit[delay_us]) == summary.near(r, FLOOR_TOLERANCE) for delay_us, r, summary in cells]
     return Claim(
         "All windows are at their floor when more than (BDP + K) / cwnd_min flows and subflows share the bottleneck",
         "larger than (BDP + K) / cwnd_min",
         f"{sum(right)} of {len(right)} cells",
         all(right),
         f"8 DCTCP flows and r = 2 to 8 subflows, links of 2, 5 and 8 us, so that the limit is "
-        f"{', '.join(f'{it:.1f}' for it in limit.values())}; at their floors r subflows get r times a DCTCP flow's "
+        f"{', '.join(f'{r:.1f}' for r in limit.values())}; at their floors r subflows get r times a DCTCP flow's "
         f"goodput; holds when the ratio is within {100 * FLOOR_TOLERANCE:.0f} % of r above the limit and not below it",
         table=Table(
             ("links", *(f"r = {r}" for r in SUBFLOWS_A)),

@@ -147,9 +147,12 @@ def _thirty_flows(case: pl.DataFrame) -> list[Claim]:
     p90 = {name: over_seeds(flows[name], pl.col("timeouts").quantile(0.9)) for name in OTHERS}
     share = {name: over_seeds(flows[name], 100 * TIMED_OUT, "%") for name in ALGORITHMS}
     stalled = {name: case.filter(algorithm=name) for name in STALLED if name in set(case["algorithm"])}
-    stalled_most = listed((f"{name} most", over_seeds(it, pl.col("timeouts").max())) for name, it in stalled.items())
+    stalled_most = listed(
+        (f"{name} most", over_seeds(value, pl.col("timeouts").max())) for name, value in stalled.items()
+    )
     stalled_p90 = listed(
-        (f"{name} 90th percentile", over_seeds(it, pl.col("timeouts").quantile(0.9))) for name, it in stalled.items()
+        (f"{name} 90th percentile", over_seeds(value, pl.col("timeouts").quantile(0.9)))
+        for name, value in stalled.items()
     )
     return [
         Claim(

@@ -177,9 +177,9 @@ def _marginal(claim: str, rows: pl.DataFrame, m: int, weak: list[int], strong: i
         claim,
         "marginal difference",
         "; ".join(_cell(rows, m, n) for n in weak),
-        all(it <= MARGINAL for it in apart.values()),
+        all(value <= MARGINAL for value in apart.values()),
         f"holds when the highest mean index is at most {MARGINAL} above the lowest in each cell; they are "
-        + ", ".join(f"{digits(it)} apart at n = {n}" for n, it in apart.items())
+        + ", ".join(f"{digits(value)} apart at n = {n}" for n, value in apart.items())
         + f", and {digits(_apart(rows, m, strong))} at n = {strong}. A multipath flow at its floor is worth "
         "4 x 2 packets: whether windows sit at the floor depends on BDP + K",
     )

@@ -200,7 +200,7 @@ def _under_syndrome(rows: pl.DataFrame) -> Claim:
     return Claim(
         "gamma under the minimum window syndrome: Jain's index",
         "gamma >= 3 reacts slowly",
-        listed((f"gamma {gamma}", it) for gamma, it in index.items()),
+        listed((f"gamma {gamma}", value) for gamma, value in index.items()),
         None,
         f"{SYNDROME[0]} AMP flows beside {SYNDROME[1]} DCTCP flows, for {SYNDROME_SECONDS:.0f} s at full size. The "
         "paper gives no number: how slowly suppression begins is a matter of the first milliseconds",

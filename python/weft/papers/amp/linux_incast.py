@@ -123,9 +123,9 @@ def plot(rows: pl.DataFrame) -> Plot:
 
     shown = [(joins, gap_us) for gap_us in (GAP_US, PAPER_GAP_US) for joins in JOINS]
     shown = [
-        it
-        for it in shown
-        if not rows.filter(joins=it[0], gap_us=it[1]).filter(pl.col("algorithm") != "dctcp").is_empty()
+        entry
+        for entry in shown
+        if not rows.filter(joins=entry[0], gap_us=entry[1]).filter(pl.col("algorithm") != "dctcp").is_empty()
     ]
     plot = Figure(figsize=(3.8 * len(shown), 3.8), layout="constrained")
     panels = plot.subplots(1, len(shown), sharey=True)

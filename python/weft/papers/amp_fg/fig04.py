@@ -102,8 +102,8 @@ def claims(rows: pl.DataFrame) -> list[Claim]:
         Claim(
             "AMP-FG cuts more than XMP when the last packets are marked, scenarios 1 and 3",
             "2 instead of 3, 1 instead of 2",
-            ", ".join(f"{digits(found[it][EQUATIONS])} instead of {digits(found[it]['xmp'])}" for it in (1, 3)),
-            all(found[it][EQUATIONS] < found[it]["xmp"] for it in (1, 3)),
+            ", ".join(f"{digits(found[name][EQUATIONS])} instead of {digits(found[name]['xmp'])}" for name in (1, 3)),
+            all(found[name][EQUATIONS] < found[name]["xmp"] for name in (1, 3)),
             "holds when both windows are smaller. No round can do that: a weight is at most 1, so that alpha is at "
             "most the ratio of marked packets, by which the figure's XMP cuts",
         ),
@@ -118,7 +118,7 @@ def plot(rows: pl.DataFrame) -> Plot:
     axes = plot.subplots()
     scenarios = rows["scenario"].to_list()
     bars = {
-        "AMP-FG in the text": ([PAPER_AMP[it] for it in scenarios], "#999999"),
+        "AMP-FG in the text": ([PAPER_AMP[scenario] for scenario in scenarios], "#999999"),
         "equations (3) to (7)": (rows[EQUATIONS].to_list(), "#0072b2"),
         "Algorithm 1's XOR": (rows[ALGORITHM_1].to_list(), "#56b4e9"),
         "XMP by the ratio of marks": (rows["xmp"].to_list(), "#d55e00"),
@@ -126,7 +126,7 @@ def plot(rows: pl.DataFrame) -> Plot:
     for index, (label, (windows, colour)) in enumerate(bars.items()):
         at = [scenario + 0.2 * (index - 1.5) for scenario in scenarios]
         axes.bar(at, windows, width=0.18, label=label, color=colour)
-    axes.set_xticks(scenarios, [f"{it}: {''.join(map(str, SCENARIOS[it]))}" for it in scenarios])
+    axes.set_xticks(scenarios, [f"{scenario}: {''.join(map(str, SCENARIOS[scenario]))}" for scenario in scenarios])
     axes.set_xlabel("scenario: marks of the round")
     axes.set_ylabel("window of the next round (packets)")
     axes.set_ylim(0, 5.5)

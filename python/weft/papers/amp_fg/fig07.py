@@ -82,11 +82,11 @@ def plot(rows: pl.DataFrame) -> Plot:
     plot = Figure(figsize=(9, 3.6), layout="constrained")
     for axes, kind in zip(plot.subplots(1, len(PAPER)), PAPER, strict=True):
         means = [_mean(rows, kind, name) for name in SUBFLOWS]
-        below = [max(0.0, it.mean - min(it.values)) for it in means]
-        above = [max(0.0, max(it.values) - it.mean) for it in means]
+        below = [max(0.0, summary.mean - min(summary.values)) for summary in means]
+        above = [max(0.0, max(summary.values) - summary.mean) for summary in means]
         colours = [SHOWN[name].colour for name in SUBFLOWS]
         labels = [f"{SHOWN[name].label}-{n}" if n > 1 else SHOWN[name].label for name, n in SUBFLOWS.items()]
-        axes.bar(labels, [it.mean for it in means], yerr=[below, above], color=colours, capsize=3)
+        axes.bar(labels, [summary.mean for summary in means], yerr=[below, above], color=colours, capsize=3)
         axes.set_title(f"{kind} objects")
         axes.set_ylabel("mean FCT (ms)")
         axes.grid(visible=True, axis="y", alpha=0.3)
@@ -135,7 +135,7 @@ def _of_kind(rows: pl.DataFrame, kind: str) -> list[Claim]:
     means = {name: _mean(rows, kind, name) for name in SUBFLOWS}
     below = {name: _below(means["amp-fg"], means[name]) for name in OTHERS}
     count = _objects(rows, kind, "amp-fg").height
-    late = {name: _late(rows, kind, name) for name in SUBFLOWS}
+    late = listed((SHOWN[name].label, _late(rows, kind, name)) for name in SUBFLOWS)
     return [
         Claim(
             f"{WORDS[kind]}, AMP-FG has the least FCT",
@@ -143,7 +143,7 @@ def _of_kind(rows: pl.DataFrame, kind: str) -> list[Claim]:
             listed((SHOWN[name].label, mean) for name, mean in means.items()),
             all(percent.mean > 0 for percent in below.values()),
             f"mean over {count} objects of sizes drawn uniformly; holds when it is below all others. Objects with a "
-            f"timeout: {listed((SHOWN[name].label, it) for name, it in late.items())}. All objects of a job share the "
+            f"timeout: {late}. All objects of a job share the "
             "client's link; a further cause was not looked for",
             table=_equal(rows),
         ),
@@ -175,6 +175,6 @@ def _equal(rows: pl.DataFrame) -> Table:
     cells = []
     for size in sizes:
         of = {name: here.filter(size_kb=size, algorithm=name) for name in SUBFLOWS}
-        means = (str(over_seeds(it, pl.col("fct_ms").mean(), "ms")) for it in of.values())
+        means = (str(over_seeds(value, pl.col("fct_ms").mean(), "ms")) for value in of.values())
         cells.append((f"{size} KB each", *means))
     return Table(("mean FCT", *(SHOWN[name].label for name in SUBFLOWS)), tuple(cells))

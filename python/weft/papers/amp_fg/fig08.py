@@ -67,7 +67,7 @@ def claims(rows: pl.DataFrame) -> list[Claim]:
     here = rows.filter(pattern=PERMUTATION)
     of = {name: {n: _mean(here, name, n) for n in SUBFLOWS} for name in (*MULTIPATH, MMPTCP, NEIGHBOURS, FLOOR)}
     dctcp = _mean(here, "dctcp", 1)
-    others = [it for it in MULTIPATH if it != "amp-fg"]
+    others = [scheme for scheme in MULTIPATH if scheme != "amp-fg"]
     early, late = ({name: _rise(of[name], *ends) for name in MULTIPATH} for ends in (SUBFLOWS[:2], SUBFLOWS[-2:]))
     beside = [*others, MMPTCP]
     ratios = {(name, n): of["amp-fg"][n] / of[name][n] for name in beside for n in SUBFLOWS}
@@ -146,9 +146,9 @@ def plot(rows: pl.DataFrame) -> Plot:
     axes = plot.subplots()
     for name in (*MULTIPATH, MMPTCP):
         spreads = [_mean(here, name, n) for n in SUBFLOWS]
-        means = [it.mean for it in spreads]
-        below = [max(0.0, it.mean - min(it.values)) for it in spreads]
-        above = [max(0.0, max(it.values) - it.mean) for it in spreads]
+        means = [summary.mean for summary in spreads]
+        below = [max(0.0, summary.mean - min(summary.values)) for summary in spreads]
+        above = [max(0.0, max(summary.values) - summary.mean) for summary in spreads]
         shown = SHOWN[name]
         axes.errorbar(
             SUBFLOWS, means, yerr=[below, above], label=shown.label, color=shown.colour, marker=shown.marker, capsize=3
@@ -169,7 +169,7 @@ def _case(pattern: str, algorithm: str, subflows: int, seed: int, *, quick: bool
     pairs: dict[str, Any] = {"pairs": "permutation"}
     if pattern == MANY_TO_ONE:
         *senders, receiver = random.Random(seed).sample(range(HOSTS), SENDERS + 1)  # noqa: S311 - no secret
-        pairs = {"from": [f"h{it}" for it in senders], "to": f"h{receiver}"}
+        pairs = {"from": [f"h{sender}" for sender in senders], "to": f"h{receiver}"}
     spec = experiment(
         f"{algorithm}-{subflows}",
         topology=fat_tree(QUICK_PORTS if quick else PORTS),
@@ -190,7 +190,7 @@ def _grows(means: list[float]) -> bool:
 
 
 def _above(ratio: SeedSummary) -> SeedSummary:
-    return SeedSummary(tuple(100 * (it - 1) for it in ratio.values), "%")
+    return SeedSummary(tuple(100 * (value - 1) for value in ratio.values), "%")
 
 
 def _rise(of: dict[int, SeedSummary], few: int, many: int) -> SeedSummary:
@@ -207,7 +207,9 @@ def _ratios(ratios: dict[tuple[str, int], SeedSummary], names: list[str], n: int
 
 
 def _by_number(of: dict[str, dict[int, SeedSummary]]) -> str:
-    return "; ".join(f"{SHOWN[it].label} {', '.join(f'{n}: {of[it][n]}' for n in SUBFLOWS)}" for it in MULTIPATH)
+    return "; ".join(
+        f"{SHOWN[scheme].label} {', '.join(f'{n}: {of[scheme][n]}' for n in SUBFLOWS)}" for scheme in MULTIPATH
+    )
 
 
 def _named(spreads: dict[str, SeedSummary]) -> str:
@@ -216,7 +218,10 @@ def _named(spreads: dict[str, SeedSummary]) -> str:
 
 def _timeouts(rows: pl.DataFrame) -> str:
     """Of the flows of each algorithm, over all numbers of subflows."""
-    late = {it: over_seeds(rows.filter(algorithm=it), 100 * (pl.col("timeouts") > 0).mean(), "%") for it in MULTIPATH}
+    late = {
+        scheme: over_seeds(rows.filter(algorithm=scheme), 100 * (pl.col("timeouts") > 0).mean(), "%")
+        for scheme in MULTIPATH
+    }
     return f"Flows with a timeout: {_named(late)}"
 
 
@@ -224,4 +229,5 @@ def _elsewhere(rows: pl.DataFrame) -> str:
     here = rows.filter(pattern=MANY_TO_ONE)
     if here.is_empty():
         return ""
-    return f"; with {MANY_TO_ONE} {_by_number({it: {n: _mean(here, it, n) for n in SUBFLOWS} for it in MULTIPATH})}"
+    means = {scheme: {n: _mean(here, scheme, n) for n in SUBFLOWS} for scheme in MULTIPATH}
+    return f"; with {MANY_TO_ONE} {_by_number(means)}"

@@ -173,11 +173,11 @@ def plot(rows: pl.DataFrame) -> Plot:
     plot = Figure(figsize=(12, 8.4), layout="constrained")
     above, below = plot.subplots(2, 1)
     web = [name for name, load in LOADS.items() if load.percent]
-    tails = {(name, it): tail(rows, name, it, _shown(LOADS[name])).mean for name in web for it in SCHEMES}
+    tails = {(name, scheme): tail(rows, name, scheme, _shown(LOADS[name])).mean for name in web for scheme in SCHEMES}
     _heat(
         above, "99th percentile of the slowdown of flows up to 100 KB; of an incast, of its flows", web, tails, low=True
     )
-    rates = {(name, it): _goodput(rows, name, it).mean for name in LOADS for it in SCHEMES}
+    rates = {(name, scheme): _goodput(rows, name, scheme).mean for name in LOADS for scheme in SCHEMES}
     _heat(below, "mean goodput of a flow above 1 MB, or without an end (Mbps)", list(LOADS), rates, low=False)
     return plot
 
@@ -197,7 +197,7 @@ def case(name: str, load: Load, label: str, scheme: Scheme, seed: int, *, quick:
         "duration": f"{WEB_MS if load.percent else end}ms",
         "topology": FABRIC | {"leaves": leaves, "hosts_per_leaf": HOSTS_PER_LEAF},
         "queues": {"limit": "100 packets", "mark": "20 packets"},
-        "transports": {it: {**transport, "tcp": TCP} for it, transport in transports.items()},
+        "transports": {value: {**transport, "tcp": TCP} for value, transport in transports.items()},
         "traffic": _opening(load, leaves, opens) if load.percent else _permutation(load, leaves, seed),
         "events": load.events,
     }
@@ -261,15 +261,15 @@ def _asked(load: Load) -> list[str]:
 
 def _best(rows: pl.DataFrame, name: str, load: Load, what: str) -> str:
     if what == "fairest":
-        ratios = {it: _fairness(rows, name, it) for it in SCHEMES}
-        best = min(ratios, key=lambda it: abs(ratios[it].mean - 1))
+        ratios = {scheme: _fairness(rows, name, scheme) for scheme in SCHEMES}
+        best = min(ratios, key=lambda value: abs(ratios[value].mean - 1))
         return f"{SCHEMES[best].label}, {ratios[best]} of a single path's goodput"
     if what in ("long flows", "all"):
-        rates = {it: _goodput(rows, name, it) for it in SCHEMES}
-        best = max(rates, key=lambda it: rates[it].mean)
+        rates = {scheme: _goodput(rows, name, scheme) for scheme in SCHEMES}
+        best = max(rates, key=lambda value: rates[value].mean)
         return f"{SCHEMES[best].label}, {rates[best]}"
-    tails = {it: tail(rows, name, it, _shown(load)) for it in SCHEMES}
-    best = min(tails, key=lambda it: tails[it].mean)
+    tails = {scheme: tail(rows, name, scheme, _shown(load)) for scheme in SCHEMES}
+    best = min(tails, key=lambda value: tails[value].mean)
     return f"{SCHEMES[best].label}, slowdown {tails[best]}"
 
 
@@ -299,7 +299,7 @@ def _goodput(rows: pl.DataFrame, name: str, scheme: str) -> SeedSummary:
 
 def _fairness(rows: pl.DataFrame, name: str, scheme: str) -> SeedSummary:
     """Mean goodput of a flow of the scheme over that of a single path's."""
-    ours, theirs = (over_seeds(of(rows, name, scheme, it), pl.col("mbps").mean()) for it in (OURS, THEIRS))
+    ours, theirs = (over_seeds(of(rows, name, scheme, value), pl.col("mbps").mean()) for value in (OURS, THEIRS))
     return ours / theirs
 
 
@@ -336,7 +336,7 @@ def _line(rows: pl.DataFrame, name: str, load: Load, scheme: str, entry: str) ->
 
 def _heat(axes: Axes, title: str, loads: list[str], values: dict[tuple[str, str], float], *, low: bool) -> None:
     """A cell a scheme and load; its shade is its rank under that load."""
-    columns = [[values[name, it] for it in SCHEMES] for name in loads]
+    columns = [[values[name, scheme] for scheme in SCHEMES] for name in loads]
     ranks = [[sorted(column, reverse=low).index(value) for value in column] for column in columns]
     axes.imshow(list(zip(*ranks, strict=True)), cmap="Blues", aspect="auto", vmin=0, vmax=1.6 * len(SCHEMES))
     for x, column in enumerate(columns):
@@ -344,5 +344,5 @@ def _heat(axes: Axes, title: str, loads: list[str], values: dict[tuple[str, str]
             axes.text(x, y, digits(value), ha="center", va="center", fontsize="small")
     labels = [textwrap.fill(LOADS[name].label, 16) for name in loads]
     axes.set_xticks(range(len(loads)), labels, fontsize="x-small")
-    axes.set_yticks(range(len(SCHEMES)), [it.label for it in SCHEMES.values()], fontsize="small")
+    axes.set_yticks(range(len(SCHEMES)), [scheme.label for scheme in SCHEMES.values()], fontsize="small")
     axes.set_title(title, fontsize="medium")

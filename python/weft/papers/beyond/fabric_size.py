@@ -106,8 +106,8 @@ def plot(rows: pl.DataFrame) -> Plot:
             left.plot(*zip(*points, strict=True), marker="o", label=label, color=colour)
         for subflows, style in ((VLB, ":"), (MANY, "-")):
             spreads = [_of(rows, hosts, failed, subflows, _slowest()) for hosts in sizes]
-            right.plot(sizes, [it.mean for it in spreads], style, marker="o", color=colour)
-            low, high = ([edge(it.values) for it in spreads] for edge in (min, max))
+            right.plot(sizes, [summary.mean for summary in spreads], style, marker="o", color=colour)
+            low, high = ([edge(summary.values) for summary in spreads] for edge in (min, max))
             right.fill_between(sizes, low, high, color=colour, alpha=0.2, linewidth=0)
     left.set_ylim(0, 13)
     left.set_ylabel("subflows")

@@ -95,7 +95,7 @@ def cases(scale: Scale) -> list[Case]:
     percents = PERCENTS[-1:] if scale.quick else PERCENTS
     often = [(NONE, 0, "mid-flow"), *((DOWN, percent, "mid-flow") for percent in percents)]
     once = [(kind, percent, when) for kind in KINDS for percent in percents for when in WHENS]
-    once = [it for it in once if it not in often]
+    once = [value for value in once if value not in often]
     if scale.quick:
         often, once = [*often, (SLOWER, percents[0], "mid-flow")], []
     cells = [
@@ -144,17 +144,17 @@ def plot(rows: pl.DataFrame) -> Plot:
     """Goodput after links failed in mid-flow, in parts of that without failures: mean and range of the seeds."""
     from matplotlib.figure import Figure
 
-    failures = [it for it in _failures(rows) if it[0] != NONE and it[2] == "mid-flow"]
+    failures = [failure for failure in _failures(rows) if failure[0] != NONE and failure[2] == "mid-flow"]
     plot = Figure(figsize=(5.4 * len(TOPOLOGIES), 3.8), layout="constrained")
     panels = plot.subplots(1, len(TOPOLOGIES), sharey=True)
     width = 0.8 / len(POLICIES)
     for axes, topology in zip(panels, TOPOLOGIES, strict=True):
         for step, policy in enumerate(POLICIES):
             kept = [_kept(rows, topology, failure, policy) for failure in failures]
-            means = [it.mean for it in kept]
+            means = [summary.mean for summary in kept]
             # Rounding may put a mean just outside of equal values.
-            below = [max(0.0, it.mean - min(it.values)) for it in kept]
-            above = [max(0.0, max(it.values) - it.mean) for it in kept]
+            below = [max(0.0, summary.mean - min(summary.values)) for summary in kept]
+            above = [max(0.0, max(summary.values) - summary.mean) for summary in kept]
             centres = [n + (step - (len(POLICIES) - 1) / 2) * width for n in range(len(failures))]
             axes.bar(centres, means, width, yerr=[below, above], color=COLOURS[policy], label=LABELS[policy])
         axes.set_xticks(range(len(failures)), [f"{percent} % {kind}" for kind, percent, _ in failures])
@@ -208,7 +208,7 @@ def _failures(rows: pl.DataFrame) -> list[tuple[str, int, str]]:
     """What failed on all topologies, nothing first."""
     found = rows.filter(pl.col("kind") != CORE).select("kind", "percent", "when").unique()
     order = [NONE, *KINDS]
-    return sorted(found.rows(), key=lambda it: (order.index(it[0]), it[1], WHENS.index(it[2])))
+    return sorted(found.rows(), key=lambda row: (order.index(row[0]), row[1], WHENS.index(row[2])))
 
 
 def _of(rows: pl.DataFrame, topology: str, failure: tuple[str, int, str], policy: str) -> pl.DataFrame:
@@ -278,7 +278,9 @@ def _table(rows: pl.DataFrame, topology: str) -> Table:
 
 def _sprayed(rows: pl.DataFrame) -> Claim:
     failure = (SLOWER, PERCENTS[-1], "mid-flow")
-    kept = {it: {policy: _kept(rows, it, failure, policy) for policy in POLICIES} for it in TOPOLOGIES}
+    kept = {
+        topology: {policy: _kept(rows, topology, failure, policy) for policy in POLICIES} for topology in TOPOLOGIES
+    }
     return Claim(
         f"Packet spraying suffers most when {PERCENTS[-1]} % of the links have a tenth of their rate",
         "the lowest part kept",

@@ -126,7 +126,7 @@ def _cells(rows: pl.DataFrame, value: pl.Expr) -> dict[str, SeedSummary]:
 
 
 def _agrees(rows: pl.DataFrame, what: str, value: pl.Expr, level: str = "packet") -> Claim:
-    linux, packet = (_cells(rows.filter(level=it), value) for it in ("linux", level))
+    linux, packet = (_cells(rows.filter(level=item), value) for item in ("linux", level))
     # Runs of the two levels have no chance in common, so that a ratio seed by seed would say nothing.
     ratios = {cell: linux[cell].mean / packet[cell].mean if packet[cell].mean else float("inf") for cell in linux}
     shown = "; ".join(f"{cell}: {linux[cell]} over {packet[cell]}" for cell in linux)

@@ -27,7 +27,7 @@ WORSE = 10.0
 """Percentage points below VL2 from which a topology does "much worse"."""
 FILLED = 90.0
 """Per cent from which throughput counts as approaching what is achievable."""
-QUICK = "networks of " + ", ".join(f"{it.hosts} ({name})" for name, it in SMALL.items()) + " hosts"
+QUICK = "networks of " + ", ".join(f"{value.hosts} ({name})" for name, value in SMALL.items()) + " hosts"
 
 measure = large_scale.measure
 
@@ -78,7 +78,7 @@ def claims(rows: pl.DataFrame) -> list[Claim]:
             "With enough subflows Multipath TCP loads all three networks nearly to full capacity",
             "about 100 %",
             listed(many.items()),
-            all(it.mean >= FILLED for it in many.values()),
+            all(summary.mean >= FILLED for summary in many.values()),
             f"holds from {FILLED:g} % on with {MAX_SUBFLOWS} subflows",
         ),
     ]
@@ -92,11 +92,11 @@ def plot(rows: pl.DataFrame) -> Plot:
     axes = plot.subplots()
     for name in FULL:
         spreads = [_throughput(rows, name, subflows) for subflows in SUBFLOWS]
-        axes.plot(SUBFLOWS, [it.mean for it in spreads], marker="o", label=name, color=COLOURS[name])
+        axes.plot(SUBFLOWS, [summary.mean for summary in spreads], marker="o", label=name, color=COLOURS[name])
         axes.fill_between(
             SUBFLOWS,
-            [min(it.values) for it in spreads],
-            [max(it.values) for it in spreads],
+            [min(summary.values) for summary in spreads],
+            [max(summary.values) for summary in spreads],
             color=COLOURS[name],
             alpha=0.2,
             linewidth=0,

@@ -29,7 +29,7 @@ LARGE = 1000
 """Hosts from which on a network counts as beyond "a certain size"; of smaller networks alone, the largest two are."""
 MORE = 1
 """Subflows that the largest network may need beyond a smaller one of them and still "hardly" more."""
-QUICK = "networks of up to " + ", ".join(f"{it[-1].hosts} ({name})" for name, it in SMALL.items()) + " hosts"
+QUICK = "networks of up to " + ", ".join(f"{row[-1].hosts} ({name})" for name, row in SMALL.items()) + " hosts"
 
 measure = large_scale.measure
 
@@ -116,7 +116,7 @@ def _growth(needed: dict[int, int | None]) -> int | None:
     sizes = sorted(needed)
     large = [hosts for hosts in sizes if hosts >= LARGE]
     some = [needed[hosts] for hosts in (large if len(large) > 1 else sizes[-2:])]
-    known = [it for it in some if it is not None]
+    known = [value for value in some if value is not None]
     last = some[-1]
     return None if last is None or len(known) < len(some) else last - min(known)
 
@@ -131,6 +131,6 @@ def _table(rows: pl.DataFrame) -> Table:
         for hosts, subflows in _needed(rows, name).items():
             some = rows.filter(topology=name, hosts=hosts)
             spreads = [over_seeds(some.filter(subflows=n), part("mean").first()) for n in (1, 2, 4, 8)]
-            cells.append((name, str(hosts), _count(subflows), *(f"{digits(it.mean)} %" for it in spreads)))
+            cells.append((name, str(hosts), _count(subflows), *(f"{digits(summary.mean)} %" for summary in spreads)))
     columns = ("", "hosts", "subflows needed", "1 subflow", "2", "4", "8")
     return Table(columns, tuple(cells))

@@ -127,11 +127,11 @@ def plot(rows: pl.DataFrame) -> Plot:
         axes.axhline(spread.mean, color=SHOWN[name].colour, label=SHOWN[name].label, linewidth=1.2)
         axes.axhspan(min(spread.values), max(spread.values), color=SHOWN[name].colour, alpha=0.15)
     spreads = {ms: _of(rows, scheme(ms)) for ms in _intervals(rows)}
-    means = [it.mean for it in spreads.values()]
+    means = [summary.mean for summary in spreads.values()]
     reach = (
         # Rounding may put a mean just outside of equal values.
-        [max(0.0, it.mean - min(it.values)) for it in spreads.values()],
-        [max(0.0, max(it.values) - it.mean) for it in spreads.values()],
+        [max(0.0, summary.mean - min(summary.values)) for summary in spreads.values()],
+        [max(0.0, max(summary.values) - summary.mean) for summary in spreads.values()],
     )
     shown = SHOWN["scheduler"]
     axes.errorbar(

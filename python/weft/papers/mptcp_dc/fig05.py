@@ -134,7 +134,9 @@ def _case(load: str, name: str, seed: int, *, quick: bool) -> Case:
         warm_up=WARM_UP_S,
         ports=ports,
         transports={name: TRANSPORTS[name]},
-        traffic=[{"kind": "bulk", "transport": name, "jitter": OPENING, **it} for it in _traffic(load, ports, seed)],
+        traffic=[
+            {"kind": "bulk", "transport": name, "jitter": OPENING, **value} for value in _traffic(load, ports, seed)
+        ],
     )
     return Case({"load": load, "transport": name}, experiment, seed)
 

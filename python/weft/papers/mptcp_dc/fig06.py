@@ -121,11 +121,11 @@ def plot(rows: pl.DataFrame) -> Plot:
     indices = range(len(PAPER))
     for step, name in ((-0.27, "scheduler"), (0, "multipath")):
         changes = [_change(rows, name, *cell) for cell in PAPER]
-        means = [it.mean for it in changes]
+        means = [summary.mean for summary in changes]
         # Rounding may put a mean just outside of equal values.
         reach = (
-            [max(0.0, it.mean - min(it.values)) for it in changes],
-            [max(0.0, max(it.values) - it.mean) for it in changes],
+            [max(0.0, summary.mean - min(summary.values)) for summary in changes],
+            [max(0.0, max(summary.values) - summary.mean) for summary in changes],
         )
         shown = SHOWN[name]
         at = [index + step for index in indices]
@@ -183,7 +183,7 @@ def _change(
 ) -> SeedSummary:
     """Of throughput, over the scheduler's without host-limited flows at a threshold."""
     part = _of(rows, name, threshold, load, reading=reading) / _of(rows, "scheduler", against, NONE, reading=reading)
-    return SeedSummary(tuple(100 * (it - 1) for it in part.values), "%")
+    return SeedSummary(tuple(100 * (value - 1) for value in part.values), "%")
 
 
 def _loss(rows: pl.DataFrame, threshold: int, load: str) -> Claim:
@@ -246,7 +246,7 @@ def _table(rows: pl.DataFrame) -> Table:
 
     def row(threshold: int, load: str) -> tuple[str, ...]:
         name = SIDE.get(load, "none")
-        changes = (_change(rows, "scheduler", threshold, load, against=it) for it in (SWEET, threshold))
+        changes = (_change(rows, "scheduler", threshold, load, against=value) for value in (SWEET, threshold))
         multipath = str(_of(rows, "multipath", SWEET if load == NONE else threshold, load))
         return (f"{threshold} %", name, str(_of(rows, "scheduler", threshold, load)), *map(str, changes), multipath)
 
@@ -263,5 +263,7 @@ def _elsewhere(rows: pl.DataFrame, load: str) -> str:
     )
     if rows.filter(scheme="vlb").is_empty():
         return words
-    vlb = listed((name, _of(rows, "vlb", SWEET, it)) for it, name in ((load, "beside them"), (NONE, "without them")))
+    vlb = listed(
+        (name, _of(rows, "vlb", SWEET, value)) for value, name in ((load, "beside them"), (NONE, "without them"))
+    )
     return f"{words}; VLB's throughput {vlb}"

@@ -164,8 +164,10 @@ def _listed(rows: pl.DataFrame, one: Callable[[int], SeedSummary]) -> str:
 
 def _elsewhere(rows: pl.DataFrame, one: Callable[[str, int], SeedSummary]) -> str:
     """The ratio of most subflows to a single path in the other readings."""
-    found = {it for it in rows["reading"].unique() if it != PAPER}
-    ratios = (f"with {words} {one(it, SUBFLOWS[-1]) / one(it, 1)}" for it, words in OTHERS.items() if it in found)
+    found = {value for value in rows["reading"].unique() if value != PAPER}
+    ratios = (
+        f"with {words} {one(value, SUBFLOWS[-1]) / one(value, 1)}" for value, words in OTHERS.items() if value in found
+    )
     text = ", ".join(ratios)
     return f"; {SUBFLOWS[-1]} subflows over a single path {text}" if text else ""
 
@@ -234,10 +236,10 @@ def _a_little(rows: pl.DataFrame) -> Claim:
 
 def _line(axes: Axes, algorithm: str, spreads: Mapping[int, SeedSummary], label: str | None) -> None:
     """Means and ranges of the seeds; without a label, hollow."""
-    means = [it.mean for it in spreads.values()]
+    means = [summary.mean for summary in spreads.values()]
     # Rounding may put a mean just outside of equal values.
-    below = [max(0.0, it.mean - min(it.values)) for it in spreads.values()]
-    above = [max(0.0, max(it.values) - it.mean) for it in spreads.values()]
+    below = [max(0.0, summary.mean - min(summary.values)) for summary in spreads.values()]
+    above = [max(0.0, max(summary.values) - summary.mean) for summary in spreads.values()]
     axes.errorbar(
         list(spreads),
         means,

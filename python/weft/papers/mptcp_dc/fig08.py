@@ -58,14 +58,18 @@ def cases(scale: Scale) -> list[Case]:
 
 def claims(rows: pl.DataFrame) -> list[Claim]:
     """Section 4's sentences about figure 8, with Linux's recovery of 2010; the others are in the notes."""
-    of = {(it, name): rows.filter(reading=it, transport=name) for it in READINGS for name in TRANSPORTS}
+    of = {(reading, name): rows.filter(reading=reading, transport=name) for reading in READINGS for name in TRANSPORTS}
     judged, *others = READINGS
-    beside = {name: "; ".join(f"{WORDS[it]}: {in_words(of[it, name])}" for it in others) for name in TRANSPORTS}
-    ratios = "; ".join(f"{WORDS[it]}: ratio {goodput(of[it, 'multipath']) / goodput(of[it, 'tcp'])}" for it in others)
+    beside = {
+        name: "; ".join(f"{WORDS[other]}: {in_words(of[other, name])}" for other in others) for name in TRANSPORTS
+    }
+    ratios = "; ".join(
+        f"{WORDS[other]}: ratio {goodput(of[other, 'multipath']) / goodput(of[other, 'tcp'])}" for other in others
+    )
     notes = (beside["tcp"], beside["multipath"], beside["multipath"], ratios)
     return judge(of[judged, "tcp"], of[judged, "multipath"], notes)
 
 
 def plot(rows: pl.DataFrame) -> Plot:
     """Share of packets by one-way latency, TCP and multipath TCP, by loss recovery; all seeds together."""
-    return plot_panels({WORDS[it]: rows.filter(reading=it) for it in READINGS})
+    return plot_panels({WORDS[reading]: rows.filter(reading=reading) for reading in READINGS})

@@ -218,16 +218,16 @@ def plot_panels(panels: Mapping[str, pl.DataFrame]) -> Plot:
 def bands(peaks: Sequence[float]) -> list[bool]:
     """Is there a peak without loss, by fast retransmission, by a timeout?"""
     return [
-        any(it <= NO_LOSS_MS for it in peaks),
-        any(NO_LOSS_MS < it < TIMED_OUT_MS for it in peaks),
-        any(it >= TIMED_OUT_MS for it in peaks),
+        any(peak <= NO_LOSS_MS for peak in peaks),
+        any(NO_LOSS_MS < peak < TIMED_OUT_MS for peak in peaks),
+        any(peak >= TIMED_OUT_MS for peak in peaks),
     ]
 
 
 def has_peaks_of(peaks: Sequence[float], of: Sequence[float]) -> bool:
     """Is there a peak without loss, and one by fast retransmission where the other has one?"""
-    fast = [it for it in of if NO_LOSS_MS < it < TIMED_OUT_MS]
-    return bands(peaks)[0] and any(one / NEAR <= it <= one * NEAR for one in fast for it in peaks)
+    fast = [value for value in of if NO_LOSS_MS < value < TIMED_OUT_MS]
+    return bands(peaks)[0] and any(one / NEAR <= peak <= one * NEAR for one in fast for peak in peaks)
 
 
 def share(rows: pl.DataFrame, column: str) -> SeedSummary:
@@ -262,7 +262,7 @@ def hump(rows: pl.DataFrame) -> str:
 
 def listed_ms(peaks: Sequence[float]) -> str:
     """Such as "2.24, 5.62 ms"."""
-    return ", ".join(digits(it) for it in peaks) + " ms" if peaks else "none"
+    return ", ".join(digits(peak) for peak in peaks) + " ms" if peaks else "none"
 
 
 def _plot_distribution(panel: Axes, rows: pl.DataFrame, transport: str) -> None:

@@ -130,8 +130,10 @@ def plot(rows: pl.DataFrame) -> Plot:
     for axes, (column, head) in zip(plot.subplots(1, len(heads)), heads.items(), strict=True):
         for packets, colour in zip(sizes, ("#56b4e9", "#0072b2", "#444444")[-len(sizes) :], strict=True):
             found = [_of(here, packets, n, column) for n in at]
-            axes.plot(at, [it.mean for it in found], label=f"{packets} packets", color=colour, marker="o", ms=3)
-            low, high = ([of(it.values) for it in found] for of in (min, max))
+            axes.plot(
+                at, [summary.mean for summary in found], label=f"{packets} packets", color=colour, marker="o", ms=3
+            )
+            low, high = ([of(summary.values) for summary in found] for of in (min, max))
             axes.fill_between(at, low, high, color=colour, alpha=0.15, linewidth=0)
         axes.set_xlabel("subflows")
         axes.set_title(head, fontsize="medium")
@@ -190,7 +192,7 @@ def _table(rows: pl.DataFrame) -> Table:
         here = rows.filter(reading=reading)
         for packets in here["packets"].unique().sort().to_list():
             for n in here["subflows"].unique().sort().to_list():
-                values = (str(_of(here, packets, n, it)) for it in ("window", "timeouts", "fct_ms", "longest_ms"))
+                values = (str(_of(here, packets, n, value)) for value in ("window", "timeouts", "fct_ms", "longest_ms"))
                 cells.append((reading, str(packets), str(n), *values))
     heads = ("packets", "subflows", "average window", "timeouts", "mean FCT (ms)", "longest FCT (ms)")
     return Table(("reading", *heads), tuple(cells))

@@ -86,7 +86,7 @@ def _of_opn(
             f"OPN has the best 99th percentile of short flows' FCT, {WITH[name]}",
             "best",
             _listed(tail),
-            tail[name].mean < min(tail[it].mean for it in OTHERS),
+            tail[name].mean < min(tail[other].mean for other in OTHERS),
             "beside the other schemes",
         ),
         Claim(
@@ -136,7 +136,7 @@ def _rate(rows: pl.DataFrame, name: str) -> SeedSummary:
 
 
 def _listed(spreads: dict[str, SeedSummary]) -> str:
-    return listed((LABELS[name], it) for name, it in spreads.items())
+    return listed((LABELS[name], spread) for name, spread in spreads.items())
 
 
 def _table(rows: pl.DataFrame) -> Table:

@@ -67,7 +67,11 @@ def measure(result: Result) -> pl.DataFrame:
 
 def claims(rows: pl.DataFrame) -> list[Claim]:
     """The section's last paragraph, of each reading."""
-    return [_of_reading(rows.filter(reading=it), it) for it in (LAST_HOP, EACH_PATH) if it in set(rows["reading"])]
+    return [
+        _of_reading(rows.filter(reading=value), value)
+        for value in (LAST_HOP, EACH_PATH)
+        if value in set(rows["reading"])
+    ]
 
 
 def plot(rows: pl.DataFrame) -> Plot:
@@ -83,7 +87,9 @@ def plot(rows: pl.DataFrame) -> Plot:
             for scheme, style in (("opn", "-"), (PLAIN, ":")):
                 found = [_jain(here, scheme, cc, n) for n in at]
                 label = f"{scheme.upper()}, {cc.upper()}"
-                axes.plot(at, [it.mean for it in found], style, label=label, color=COLOURS[cc], marker="o", ms=3)
+                axes.plot(
+                    at, [summary.mean for summary in found], style, label=label, color=COLOURS[cc], marker="o", ms=3
+                )
         axes.axhline(FAIR, color="#999999", linestyle="--", linewidth=1)
         axes.set_ylim(0.4, 1.02)
         axes.set_xlabel("multipath flows")
@@ -158,11 +164,11 @@ def _mean(rows: pl.DataFrame, scheme: str, cc: str, n: int, *, ours: bool) -> Se
 def _of_reading(rows: pl.DataFrame, reading: str) -> Claim:
     found = {(cc, n): _jain(rows, "opn", cc, n) for cc in CCS for n in _numbers(rows)}
     plain = [_jain(rows, PLAIN, cc, n).mean for cc, n in found]
-    least = min(it.mean for it in found.values())
+    least = min(summary.mean for summary in found.values())
     return Claim(
         f"Jain's index of OPN and TCP is above {FAIR}, {reading}",
         f"above {FAIR}",
-        f"{digits(least)} to {digits(max(it.mean for it in found.values()))}",
+        f"{digits(least)} to {digits(max(summary.mean for summary in found.values()))}",
         least > FAIR,
         f"of the mean goodput of an OPN flow and that of a TCP flow; holds when it is with LIA and OLIA and every "
         f"number of flows. MPTCP over the same subflows: {digits(min(plain))} to {digits(max(plain))}",

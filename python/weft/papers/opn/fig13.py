@@ -50,14 +50,14 @@ def cases(scale: Scale) -> list[Case]:
 
 def claims(rows: pl.DataFrame) -> list[Claim]:
     """The section's sentences about (a) to (d)."""
-    worst = {name: max((of(rows, it, name, "short").mean, it) for it in SHARES)[1] for name in SCHEMES}
+    worst = {name: max((of(rows, share, name, "short").mean, share) for share in SHARES)[1] for name in SCHEMES}
     return [
         *lead(rows, "short", "OPN has the least mean FCT of short flows", "least", with_table=True),
         *lead(rows, "tail", "OPN has the least 99th percentile of short flows' FCT", "least"),
         Claim(
             "Short flows' mean FCT is longest under Data Mining, with all schemes",
             "all five",
-            ", ".join(f"{LABELS[name]} {WORDS[it]}" for name, it in worst.items()),
+            ", ".join(f"{LABELS[name]} {WORDS[value]}" for name, value in worst.items()),
             set(worst.values()) == {"data-mining"},
             "the workload with the longest, of each scheme",
         ),
@@ -76,7 +76,7 @@ def lead(rows: pl.DataFrame, panel: str, words: str, number: str, *, with_table:
             compared(rows, panel),
             set(leads.values()) == {name},
             "beside the other schemes; holds when it does under all four workloads; best: "
-            + ", ".join(f"{WORDS[it]} {LABELS[which]}" for it, which in leads.items())
+            + ", ".join(f"{WORDS[value]} {LABELS[which]}" for value, which in leads.items())
             + f". {cause(rows, panel)}",
             table=table(rows) if with_table and name == OPNS[0] else None,
         )
@@ -85,11 +85,13 @@ def lead(rows: pl.DataFrame, panel: str, words: str, number: str, *, with_table:
 
 
 def _similar(rows: pl.DataFrame, name: str) -> Claim:
-    long = {(it, to): of(rows, it, name, "long") / of(rows, it, to, "long") for it in SHARES for to in OTHER}
+    long = {
+        (share, to): of(rows, share, name, "long") / of(rows, share, to, "long") for share in SHARES for to in OTHER
+    }
     return Claim(
         f"OPN's throughput of long flows is similar to that of MPTCP and MMPTCP, {WITH[name]}",
         "similar",
-        ", ".join(f"{WORDS[it]} {ratio} of {LABELS[to]}'s" for (it, to), ratio in long.items()),
+        ", ".join(f"{WORDS[value]} {ratio} of {LABELS[to]}'s" for (value, to), ratio in long.items()),
         all(ratio.near(1, LIKE) for ratio in long.values()),
         f"mean goodput of a flow; holds within {LIKE:.0%}",
     )

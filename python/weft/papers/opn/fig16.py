@@ -72,7 +72,7 @@ def measure(result: Result) -> pl.DataFrame:
 def claims(rows: pl.DataFrame) -> list[Claim]:
     """The section's last two paragraphs."""
     tables = {kind: _table(rows, kind) for kind in (BANDWIDTH, NUMBER)}
-    cells = {kind: [(it, x) for it in WORKLOADS for x in _axis(rows, kind)] for kind in tables}
+    cells = {kind: [(workload, x) for workload in WORKLOADS for x in _axis(rows, kind)] for kind in tables}
     return [
         *(_half(rows, name, cells[BANDWIDTH], tables[BANDWIDTH]) for name in OPNS),
         _trend(rows, BANDWIDTH, "As the failed paths' bandwidth rises, short flows' mean FCT falls", "falls", sign=-1),
@@ -87,7 +87,7 @@ def _half(rows: pl.DataFrame, name: str, cells: list[tuple[str, float]], table: 
         f"OPN's mean FCT of short flows is about {HALF} % below that of the other schemes, {WITH[name]}",
         f"{HALF} %",
         f"{digits(min(below))} to {digits(max(below))} % below the best of the others",
-        all(it >= HALF - TOLERANCE for it in below),
+        all(value >= HALF - TOLERANCE for value in below),
         f"figure 16; holds from {HALF - TOLERANCE} % on at each bandwidth, under both workloads; negative if above. "
         f"{_cause(rows, cells)}",
         table=table if name == OPNS[0] else None,
@@ -126,8 +126,10 @@ def plot(rows: pl.DataFrame) -> Plot:
         for axes, workload in zip(row, WORKLOADS, strict=True):
             for name in SCHEMES:
                 found = [_mean(rows, kind, workload, x, name) for x in at]
-                axes.plot(at, [it.mean for it in found], label=LABELS[name], color=COLOURS[name], marker="o", ms=3)
-                low, high = ([of(it.values) for it in found] for of in (min, max))
+                axes.plot(
+                    at, [summary.mean for summary in found], label=LABELS[name], color=COLOURS[name], marker="o", ms=3
+                )
+                low, high = ([of(summary.values) for summary in found] for of in (min, max))
                 axes.fill_between(at, low, high, color=COLOURS[name], alpha=0.15, linewidth=0)
             axes.set_xlabel(heads[kind])
             axes.set_ylabel("mean FCT (ms)")
@@ -165,10 +167,14 @@ def _below(rows: pl.DataFrame, kind: str, workload: str, x: float, opn: str) -> 
 def _trend(rows: pl.DataFrame, kind: str, words: str, number: str, *, sign: int) -> Claim:
     """From the first to the last, and how many steps go the other way."""
     at = _axis(rows, kind)
-    lines = {(it, name): [_mean(rows, kind, it, x, name).mean for x in at] for it in WORKLOADS for name in SCHEMES}
+    lines = {
+        (workload, name): [_mean(rows, kind, workload, x, name).mean for x in at]
+        for workload in WORKLOADS
+        for name in SCHEMES
+    }
     ends = {line: sign * (found[-1] - found[0]) > 0 for line, found in lines.items()}
     against = sum(sign * (b - a) < 0 for found in lines.values() for a, b in pairwise(found))
-    not_so = ", ".join(f"{LABELS[name]} under {WORDS[it]}" for (it, name), so in ends.items() if not so)
+    not_so = ", ".join(f"{LABELS[name]} under {WORDS[value]}" for (value, name), so in ends.items() if not so)
     return Claim(
         words,
         number,
@@ -181,8 +187,8 @@ def _trend(rows: pl.DataFrame, kind: str, words: str, number: str, *, sign: int)
 
 def _table(rows: pl.DataFrame, kind: str) -> Table:
     cells = [
-        (WORDS[it], f"{x:g}", *(str(_mean(rows, kind, it, x, name)) for name in SCHEMES))
-        for it in WORKLOADS
+        (WORDS[workload], f"{x:g}", *(str(_mean(rows, kind, workload, x, name)) for name in SCHEMES))
+        for workload in WORKLOADS
         for x in _axis(rows, kind)
     ]
     head = "Mbps of 8 failed paths" if kind == BANDWIDTH else "failed paths of 100 Mbps"

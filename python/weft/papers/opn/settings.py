@@ -126,7 +126,7 @@ def experiment(
             },
             "queues": {"limit": f"{BUFFER} packets", "mark": f"{MARK} packets"},
             "hosts": {"qdisc": "switch", "jitter": "0us"},
-            "transports": {**{it: transport(it) for it in transports}, **(others or {})},
+            "transports": {**{value: transport(value) for value in transports}, **(others or {})},
             "traffic": traffic,
             **(more or {}),
         }

@@ -100,10 +100,10 @@ def out_of_order(rows: pl.DataFrame, within: str) -> SeedSummary:
 
 def bars(axes: Axes, title: str, of: dict[str, SeedSummary]) -> None:
     """A bar a scheme, and the range of the seeds."""
-    below = [max(0.0, it.mean - min(it.values)) for it in of.values()]
-    above = [max(0.0, max(it.values) - it.mean) for it in of.values()]
+    below = [max(0.0, summary.mean - min(summary.values)) for summary in of.values()]
+    above = [max(0.0, max(summary.values) - summary.mean) for summary in of.values()]
     labels, colours = [LABELS[name] for name in of], [COLOURS[name] for name in of]
-    axes.bar(labels, [it.mean for it in of.values()], yerr=[below, above], color=colours, capsize=3)
+    axes.bar(labels, [summary.mean for summary in of.values()], yerr=[below, above], color=colours, capsize=3)
     axes.set_title(title, fontsize="medium")
     axes.tick_params(axis="x", labelsize="small")
     axes.grid(visible=True, axis="y", alpha=0.3)

@@ -166,7 +166,8 @@ def cause(rows: pl.DataFrame, panel: str) -> str:
     late = listed((LABELS[name], _late(rows.filter(scheme=name))) for name in SCHEMES)
     marked = [name for name in MARKED if name in names(rows)]
     means = "; ".join(
-        f"{WORDS[it]}: " + listed((LABELS[name], of(rows, it, name, panel)) for name in marked) for it in SHARES
+        f"{WORDS[share]}: " + listed((LABELS[name], of(rows, share, name, panel)) for name in marked)
+        for share in SHARES
     )
     said = f"MPTCP, MMPTCP and OPN grow by LIA until queues overflow, ECMP and RPS are DCTCP. With a timeout: {late}"
     return said + (f". With DCTCP's cuts {means}" if marked else "")
@@ -175,7 +176,8 @@ def cause(rows: pl.DataFrame, panel: str) -> str:
 def compared(rows: pl.DataFrame, panel: str) -> str:
     """The figure's schemes in words, by workload."""
     return "; ".join(
-        f"{WORDS[it]}: " + listed((LABELS[name], of(rows, it, name, panel)) for name in SCHEMES) for it in SHARES
+        f"{WORDS[share]}: " + listed((LABELS[name], of(rows, share, name, panel)) for name in SCHEMES)
+        for share in SHARES
     )
 
 
@@ -212,9 +214,9 @@ def panels(rows: pl.DataFrame, title: str) -> Plot:
     for axes, panel in zip(plot.subplots(2, 2).flat, PANELS, strict=True):
         for step, name in enumerate(SCHEMES):
             values = [of(rows, workload, name, panel) for workload in SHARES]
-            means = [it.mean for it in values]
-            below = [max(0.0, it.mean - min(it.values)) for it in values]
-            above = [max(0.0, max(it.values) - it.mean) for it in values]
+            means = [summary.mean for summary in values]
+            below = [max(0.0, summary.mean - min(summary.values)) for summary in values]
+            above = [max(0.0, max(summary.values) - summary.mean) for summary in values]
             centres = [n + (step - (len(SCHEMES) - 1) / 2) * width for n in range(len(SHARES))]
             axes.bar(centres, means, width, yerr=[below, above], color=COLOURS[name], label=LABELS[name])
         axes.set_xticks(range(len(SHARES)), list(WORDS.values()), fontsize="small")

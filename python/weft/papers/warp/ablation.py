@@ -77,7 +77,7 @@ def cases(scale: Scale) -> list[Case]:
         for seed in seeds
     ]
     labels = dict.fromkeys((*coexistence.CELL, "gap_us", "size_kib", "k", "host_gbps"), 0) | {"joins": "", "scheme": ""}
-    return [Case({**labels, **it.labels}, it.experiment, it.seed) for it in (*beside, *rounds, *shifts)]
+    return [Case({**labels, **value.labels}, value.experiment, value.seed) for value in (*beside, *rounds, *shifts)]
 
 
 def measure(result: Result) -> pl.DataFrame:
@@ -89,7 +89,8 @@ def measure(result: Result) -> pl.DataFrame:
         found = coexistence.measure(result) if "dctcp" in traffic else incast.measure(result)
     columns = ("jain", "ratio", "mean_ms", "p99_ms", "late", "unfinished", "left_ms")
     return found.select(
-        (pl.col(it) if it in found.columns else pl.lit(None)).cast(pl.Float64).alias(it) for it in columns
+        (pl.col(column) if column in found.columns else pl.lit(None)).cast(pl.Float64).alias(column)
+        for column in columns
     )
 
 
@@ -100,7 +101,7 @@ def claims(rows: pl.DataFrame) -> list[Claim]:
         f"{size} KiB, k = {k}, {incast.GAPS_US[gap_us]}: mean FCT over DCTCP's"
         for gap_us, size, k in _bursts(rows, AS_IT_IS)
     )
-    heads += tuple(f"the shift, {shifting.words(it)}" for it in shifting.QUICK_SETTINGS)
+    heads += tuple(f"the shift, {shifting.words(quick_setting)}" for quick_setting in shifting.QUICK_SETTINGS)
     return [
         Claim(
             "What each part does",
@@ -124,7 +125,7 @@ def plot(rows: pl.DataFrame) -> Plot:
         beside = coexistence.cells(_beside(rows, name), pl.col("ratio").first())
         bursts = _bursts(rows, name)
         for axes, spreads in ((left, beside.values()), (right, bursts.values())):
-            means = [it.mean for it in spreads]
+            means = [summary.mean for summary in spreads]
             axes.plot(means, [index] * len(means), "o", color="#0072b2", alpha=0.4, markersize=5)
     left.axvspan(*coexistence.NEAR, color="#cccccc", alpha=0.5, linewidth=0)
     right.axvline(incast.MAX_RATIO, color="#888888", linestyle=":", linewidth=1)
@@ -149,13 +150,16 @@ def _beside(rows: pl.DataFrame, change: str) -> pl.DataFrame:
 
 def _bursts(rows: pl.DataFrame, change: str) -> dict[tuple[int, int, int], SeedSummary]:
     """By gap, size and k."""
-    of = {it: rows.filter(pl.col("k") > 0, gap_us=it) for it in incast.GAPS_US}
-    ratios = {it: incast.ratio(here, _name(change), AT_ONCE, "mean_ms") for it, here in of.items()}
+    of = {value: rows.filter(pl.col("k") > 0, gap_us=value) for value in incast.GAPS_US}
+    ratios = {value: incast.ratio(here, _name(change), AT_ONCE, "mean_ms") for value, here in of.items()}
     return {(gap_us, *cell): ratio for gap_us, found in ratios.items() for cell, ratio in found.items()}
 
 
 def _line(rows: pl.DataFrame, change: str) -> tuple[str, ...]:
     bursts = _bursts(rows, change).values()
     here = rows.filter(pl.col("host_gbps") > 0, scheme=_name(change))
-    shifts = ("" if here.is_empty() else str(shifting.took(here, _name(change), it)) for it in shifting.QUICK_SETTINGS)
-    return (change, *coexistence.line(_beside(rows, change)), *(str(it) for it in bursts), *shifts)
+    shifts = (
+        "" if here.is_empty() else str(shifting.took(here, _name(change), quick_setting))
+        for quick_setting in shifting.QUICK_SETTINGS
+    )
+    return (change, *coexistence.line(_beside(rows, change)), *(str(burst) for burst in bursts), *shifts)

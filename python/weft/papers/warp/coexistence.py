@@ -99,10 +99,12 @@ def plot(rows: pl.DataFrame) -> Plot:
     here = rows.filter(subflows=SHOWN_SUBFLOWS, mark=SHOWN_MARK, delay_us=SHOWN_US)
     panels = plot.subplots(1, len(FLOWS), sharey=True)
     for axes, m in zip(panels, FLOWS, strict=True):
-        for name in (it for it in COLOURS if it in MULTIPATH):
+        for name in (colour for colour in COLOURS if colour in MULTIPATH):
             spreads = [over_seeds(here.filter(scheme=name, flows=m, dctcp_flows=n), _RATIO) for n in DCTCP_FLOWS]
-            low, high = ([edge(it.values) for it in spreads] for edge in (min, max))
-            axes.plot(DCTCP_FLOWS, [it.mean for it in spreads], "o-", color=COLOURS[name], label=label(name), lw=1)
+            low, high = ([edge(summary.values) for summary in spreads] for edge in (min, max))
+            axes.plot(
+                DCTCP_FLOWS, [summary.mean for summary in spreads], "o-", color=COLOURS[name], label=label(name), lw=1
+            )
             axes.fill_between(DCTCP_FLOWS, low, high, color=COLOURS[name], alpha=0.15, linewidth=0)
         axes.axhspan(*NEAR, color="#cccccc", alpha=0.5, linewidth=0)
         axes.set_yscale("log", base=2)
@@ -136,9 +138,11 @@ def near(ratio: float) -> bool:
 
 def line(rows: pl.DataFrame) -> tuple[str, str, str, str]:
     """Of a scheme's rows: cells with either bar met, the lowest index, and the ratios' range."""
-    jain, ratio = (cells(rows, it).values() for it in (_JAIN, _RATIO))
-    counts = (f"{sum(bar(it.mean) for it in some)} of {len(some)}" for bar, some in ((fair, jain), (near, ratio)))
-    return (*counts, extent([min(jain, key=lambda it: it.mean)]), extent(ratio))  # type: ignore[return-value]
+    jain, ratio = (cells(rows, value).values() for value in (_JAIN, _RATIO))
+    counts = (
+        f"{sum(bar(summary.mean) for summary in some)} of {len(some)}" for bar, some in ((fair, jain), (near, ratio))
+    )
+    return (*counts, extent([min(jain, key=lambda summary: summary.mean)]), extent(ratio))  # type: ignore[return-value]
 
 
 HEADS = (f"index of at least {JAIN}", f"ratio of {NEAR[0]} to {NEAR[1]}", "lowest index", "ratios")
@@ -147,7 +151,7 @@ HEADS = (f"index of at least {JAIN}", f"ratio of {NEAR[0]} to {NEAR[1]}", "lowes
 
 def _judged(rows: pl.DataFrame, name: str) -> list[Claim]:
     here = rows.filter(scheme=name)
-    jain, ratio = (cells(here, it) for it in (_JAIN, _RATIO))
+    jain, ratio = (cells(here, value) for value in (_JAIN, _RATIO))
     missed = Table(
         ("subflows", "K", "link delay", "flows", "DCTCP flows", "Jain's index", "ratio"),
         tuple(
@@ -161,7 +165,7 @@ def _judged(rows: pl.DataFrame, name: str) -> list[Claim]:
             f"{label(name)}: Jain's index in every cell",
             f"at least {JAIN}",
             met(jain.values(), fair),
-            all(fair(it.mean) for it in jain.values()),
+            all(fair(summary.mean) for summary in jain.values()),
             "goodput of all flows, mean over the seeds; a table has the cells that miss either bar, if there are any",
             table=missed if missed.rows else None,
         ),
@@ -169,7 +173,7 @@ def _judged(rows: pl.DataFrame, name: str) -> list[Claim]:
             f"{label(name)}: goodput of a connection over that of a DCTCP flow in every cell",
             f"{NEAR[0]} to {NEAR[1]}",
             met(ratio.values(), near),
-            all(near(it.mean) for it in ratio.values()),
+            all(near(summary.mean) for summary in ratio.values()),
             "means over flows and seeds",
         ),
     ]
@@ -197,16 +201,16 @@ def _experiment(name: str, transport: dict[str, Any], labels: dict[str, Any], en
         mark=labels["mark"],
         duration=f"{end_ms}ms",
         measured_from=f"{SETTLED_MS}ms",
-        transports={it: of for it, (of, _, _) in entries.items()},
+        transports={value: of for value, (of, _, _) in entries.items()},
         traffic=[
             {
                 "kind": "bulk",
-                "name": it,
-                "transport": it,
+                "name": value,
+                "transport": value,
                 "from": f"{first}..{end}",
                 "to": "r0",
                 "jitter": OPEN_WITHIN,
             }
-            for it, (_, first, end) in entries.items()
+            for value, (_, first, end) in entries.items()
         ],
     )

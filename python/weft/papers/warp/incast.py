@@ -128,13 +128,22 @@ def plot(rows: pl.DataFrame) -> Plot:
     for gap_us, panels in zip(GAPS_US, plot.subplots(2, len(sizes), sharex=True, sharey="row"), strict=True):
         here = rows.filter(gap_us=gap_us)
         for axes, size_kib in zip(panels, sizes, strict=True):
-            for name in (it for it in COLOURS if it in MULTIPATH):
+            for name in (colour for colour in COLOURS if colour in MULTIPATH):
                 ratios = {
-                    cell[1]: it for cell, it in ratio(here, name, AT_ONCE, "mean_ms").items() if cell[0] == size_kib
+                    cell[1]: value
+                    for cell, value in ratio(here, name, AT_ONCE, "mean_ms").items()
+                    if cell[0] == size_kib
                 }
-                low, high = ([edge(it.values) for it in ratios.values()] for edge in (min, max))
+                low, high = ([edge(summary.values) for summary in ratios.values()] for edge in (min, max))
                 ks = list(ratios)
-                axes.plot(ks, [it.mean for it in ratios.values()], "o-", color=COLOURS[name], label=label(name), lw=1)
+                axes.plot(
+                    ks,
+                    [summary.mean for summary in ratios.values()],
+                    "o-",
+                    color=COLOURS[name],
+                    label=label(name),
+                    lw=1,
+                )
                 axes.fill_between(ks, low, high, color=COLOURS[name], alpha=0.15, linewidth=0)
             axes.axhline(MAX_RATIO, color="#888888", linestyle=":", linewidth=1)
             axes.set_yscale("log")
@@ -166,7 +175,7 @@ def _judged(rows: pl.DataFrame, gap_us: int, joins: str) -> list[Claim]:
     mean, p99 = (ratio(rows, WARP, joins, column) for column in ("mean_ms", "p99_ms"))
     late, least = _cells(rows.filter(scheme=WARP, joins=joins), "late"), _cells(rows.filter(scheme=SINGLE), "late")
     more = {cell: late[cell].mean - least[cell].mean for cell in late}
-    beyond = {cell: it for cell, it in mean.items() if cell[1] > BEYOND}
+    beyond = {cell: value for cell, value in mean.items() if cell[1] > BEYOND}
     worse = max(more, key=lambda cell: more[cell])
     table = Table(
         ("size", "k", "mean FCT over DCTCP's", "99th percentile", "flows with a timeout (%)", "DCTCP's"),
@@ -188,7 +197,7 @@ def _judged(rows: pl.DataFrame, gap_us: int, joins: str) -> list[Claim]:
         Claim(
             f"{where}: no more flows with a timeout than DCTCP's, in every cell",
             "no more",
-            f"{sum(it <= 0 for it in more.values())} of {len(more)} cells; of {worse[0]} KiB and k = {worse[1]} "
+            f"{sum(value <= 0 for value in more.values())} of {len(more)} cells; of {worse[0]} KiB and k = {worse[1]} "
             f"{digits(late[worse].mean)} %, DCTCP's {digits(least[worse].mean)} %",
             max(more.values()) <= 0,
             "share of the flows of a cell, mean over the seeds; shown is the cell with the largest difference",
@@ -220,7 +229,7 @@ def _claim(
         sentence,
         bar,
         f"{met(ratios.values(), meets)}; highest with {worst[0]} KiB and k = {worst[1]}",
-        all(meets(it.mean) for it in ratios.values()),
+        all(meets(summary.mean) for summary in ratios.values()),
         note,
         table=table,
     )
@@ -230,8 +239,8 @@ def _schemes(rows: pl.DataFrame, gap_us: int) -> Claim:
     lines, words = [], []
     for name in MULTIPATH:
         for joins in JOINS:
-            mean, p99 = (list(ratio(rows, name, joins, it).values()) for it in ("mean_ms", "p99_ms"))
-            within = [sum(it.mean <= MAX_RATIO for it in some) for some in (mean, p99)]
+            mean, p99 = (list(ratio(rows, name, joins, value).values()) for value in ("mean_ms", "p99_ms"))
+            within = [sum(summary.mean <= MAX_RATIO for summary in some) for some in (mean, p99)]
             late = _cells(rows.filter(scheme=name, joins=joins), "late").values()
             unfinished = rows.filter(scheme=name, joins=joins)["unfinished"].sum()
             counts = tuple(f"{n} of {len(mean)}" for n in within)

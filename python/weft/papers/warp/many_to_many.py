@@ -106,7 +106,7 @@ def claims(rows: pl.DataFrame) -> list[Claim]:
                 f"Shuffles of {size_kib} KiB: mean FCT over DCTCP's",
                 f"at most {MAX_RATIO}",
                 _numbered(of["mean_ms"]),
-                all(it.mean <= MAX_RATIO for it in of["mean_ms"].values()),
+                all(summary.mean <= MAX_RATIO for summary in of["mean_ms"].values()),
                 f"mean over the seeds of each seed's ratio, DCTCP over ECMP; {label(TURNS)} has {_numbered(turns)}",
                 table=_table(rows, size_kib, ("mean_ms", "p99_ms")),
             ),
@@ -114,7 +114,7 @@ def claims(rows: pl.DataFrame) -> list[Claim]:
                 f"Shuffles of {size_kib} KiB: 99th percentile of the FCT over DCTCP's",
                 f"at most {MAX_RATIO}",
                 _numbered(of["p99_ms"]),
-                all(it.mean <= MAX_RATIO for it in of["p99_ms"].values()),
+                all(summary.mean <= MAX_RATIO for summary in of["p99_ms"].values()),
                 "mean over the seeds of each seed's ratio",
             ),
         ]
@@ -128,14 +128,14 @@ def plot(rows: pl.DataFrame) -> Plot:
     sizes = _sizes(rows)
     plot = Figure(figsize=(3.6 * (2 + len(sizes)), 3.8), layout="constrained")
     panels = list(plot.subplots(1, 2 + len(sizes)))
-    for name in (it for it in COLOURS if it in MULTIPATH):
+    for name in (colour for colour in COLOURS if colour in MULTIPATH):
         lines: list[dict[int, SeedSummary]] = [
             {n: _of(rows, name, n, LONG, column) for n in SUBFLOWS} for column in ("mbps", "jain")
         ]
         lines += [{n: ratio(rows, name, n, size_kib, "mean_ms") for n in SUBFLOWS} for size_kib in sizes]
         for axes, line in zip(panels, lines, strict=True):
-            low, high = ([edge(it.values) for it in line.values()] for edge in (min, max))
-            means = [it.mean for it in line.values()]
+            low, high = ([edge(summary.values) for summary in line.values()] for edge in (min, max))
+            means = [summary.mean for summary in line.values()]
             axes.plot(SUBFLOWS, means, "o-", color=COLOURS[name], label=label(name), lw=1)
             axes.fill_between(SUBFLOWS, low, high, color=COLOURS[name], alpha=0.15, linewidth=0)
     for axes, column in zip(panels, ("mbps", "jain"), strict=False):
@@ -197,7 +197,7 @@ def _experiment(name: str, subflows: int, size_kib: int, seed: int, *, quick: bo
 
 
 def _sizes(rows: pl.DataFrame) -> list[int]:
-    return [int(it) for it in rows["size_kib"].unique().sort() if it != LONG]
+    return [int(value) for value in rows["size_kib"].unique().sort() if value != LONG]
 
 
 def _of(rows: pl.DataFrame, name: str, subflows: int, size_kib: int, column: str) -> SeedSummary:
@@ -216,7 +216,7 @@ def _beside(of: dict[int, tuple[SeedSummary, SeedSummary]], unit: str = "") -> s
 
 
 def _numbered(of: dict[int, SeedSummary]) -> str:
-    return ", ".join(f"{n}: {it}" for n, it in of.items())
+    return ", ".join(f"{n}: {value}" for n, value in of.items())
 
 
 def _by_number(rows: pl.DataFrame, name: str, column: str) -> str:

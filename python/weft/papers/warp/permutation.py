@@ -109,13 +109,15 @@ def plot(rows: pl.DataFrame) -> Plot:
         here = rows.filter(hosts=hosts)
         for axes, column in zip(panels, ("mbps", "jain", "queue"), strict=True):
             of = _of(here, column)
-            means = [it.mean for it in of.values()]
+            means = [summary.mean for summary in of.values()]
             # Rounding may put a mean just outside of equal values.
             reach = [
-                [max(0.0, it.mean - min(it.values)) for it in of.values()],
-                [max(0.0, max(it.values) - it.mean) for it in of.values()],
+                [max(0.0, summary.mean - min(summary.values)) for summary in of.values()],
+                [max(0.0, max(summary.values) - summary.mean) for summary in of.values()],
             ]
-            axes.barh([label(it) for it in of], means, xerr=reach, color=[COLOURS.get(it, "#bbbbbb") for it in of])
+            axes.barh(
+                [label(value) for value in of], means, xerr=reach, color=[COLOURS.get(value, "#bbbbbb") for value in of]
+            )
             axes.invert_yaxis()
             axes.set_title(f"{hosts} hosts: {COLUMNS[column]}", fontsize="medium")
             axes.grid(visible=True, axis="x", alpha=0.3)

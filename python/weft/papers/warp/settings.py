@@ -84,7 +84,7 @@ def bottleneck(
 
 def extent(spreads: Iterable[SeedSummary]) -> str:
     """Of the means, such as "0.953 to 1.18"."""
-    means = [it.mean for it in spreads]
+    means = [summary.mean for summary in spreads]
     low, high = digits(min(means)), digits(max(means))
     return low if low == high else f"{low} to {high}"
 
@@ -92,4 +92,4 @@ def extent(spreads: Iterable[SeedSummary]) -> str:
 def met(spreads: Iterable[SeedSummary], bar: Callable[[float], bool]) -> str:
     """Such as "94 of 96 cells, 0.859 to 1"."""
     found = list(spreads)
-    return f"{sum(bar(it.mean) for it in found)} of {len(found)} cells, {extent(found)}"
+    return f"{sum(bar(summary.mean) for summary in found)} of {len(found)} cells, {extent(found)}"

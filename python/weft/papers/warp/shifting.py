@@ -86,22 +86,22 @@ def measure(result: Result) -> pl.DataFrame:
 
 def claims(rows: pl.DataFrame) -> list[Claim]:
     """The bar, and every scheme's time."""
-    settings = [it for it in SETTINGS if not _of(rows, it).is_empty()]
-    left = {name: {it: took(rows, name, it) for it in settings} for name in MULTIPATH}
+    settings = [setting for setting in SETTINGS if not _of(rows, setting).is_empty()]
+    left = {name: {setting: took(rows, name, setting) for setting in settings} for name in MULTIPATH}
     table = Table(
         ("scheme", *map(words, settings)),
-        tuple((label(name), *(str(left[name][it]) for it in settings)) for name in MULTIPATH),
+        tuple((label(name), *(str(left[name][setting]) for setting in settings)) for name in MULTIPATH),
     )
     return [
         Claim(
-            f"Warp leaves the path as fast as AMP, {words(it)}",
+            f"Warp leaves the path as fast as AMP, {words(setting)}",
             "at most AMP's time",
-            listed((label(name), left[name][it]) for name in (WARP, RIVAL, TURNS)),
-            left[WARP][it].mean < INFINITE and left[WARP][it].mean <= left[RIVAL][it].mean,
+            listed((label(name), left[name][setting]) for name in (WARP, RIVAL, TURNS)),
+            left[WARP][setting].mean < INFINITE and left[WARP][setting].mean <= left[RIVAL][setting].mean,
             WHY,
-            table=table if it == settings[0] else None,
+            table=table if setting == settings[0] else None,
         )
-        for it in settings
+        for setting in settings
     ] + [_settled(rows, settings)]
 
 
@@ -136,10 +136,10 @@ def plot(rows: pl.DataFrame) -> Plot:
 def _settled(rows: pl.DataFrame, settings: list[tuple[int, int]]) -> Claim:
     def cell(name: str, setting: tuple[int, int]) -> str:
         here = _of(rows, setting).filter(scheme=name)
-        window, rate = (over_seeds(here, pl.col(it).first()) for it in ("upper_packets", "beside_gbps"))
+        window, rate = (over_seeds(here, pl.col(value).first()) for value in ("upper_packets", "beside_gbps"))
         return f"{digits(window.mean)}, {digits(rate.mean)}"
 
-    lines = tuple((label(name), *(cell(name, it) for it in settings)) for name in MULTIPATH)
+    lines = tuple((label(name), *(cell(name, value) for value in settings)) for name in MULTIPATH)
     first = QUICK_SETTINGS[0]
     return Claim(
         f"Where the upper window settles, and what the DCTCP flow there has, {words(first)}",

@@ -81,11 +81,13 @@ def plot(rows: pl.DataFrame) -> Plot:
         parts = {name: _part(rows.filter(load=scene), name) for name in SCHEMES}
         # Rounding may put a mean just outside of equal values.
         reach = [
-            [max(0.0, it.mean - min(it.values)) for it in parts.values()],
-            [max(0.0, max(it.values) - it.mean) for it in parts.values()],
+            [max(0.0, summary.mean - min(summary.values)) for summary in parts.values()],
+            [max(0.0, max(summary.values) - summary.mean) for summary in parts.values()],
         ]
-        colours = [COLOURS.get(it, "#bbbbbb") for it in parts]
-        axes.barh([label(it) for it in parts], [it.mean for it in parts.values()], xerr=reach, color=colours)
+        colours = [COLOURS.get(part, "#bbbbbb") for part in parts]
+        axes.barh(
+            [label(part) for part in parts], [summary.mean for summary in parts.values()], xerr=reach, color=colours
+        )
         axes.axvline(PART, color="black", linestyle=":", linewidth=1)
         axes.set_title(words, fontsize="medium")
         axes.set_xlabel("goodput over that of max-min fair rates")
@@ -115,7 +117,7 @@ def _part(rows: pl.DataFrame, name: str) -> SeedSummary:
 
 def _judged(rows: pl.DataFrame, words: str) -> Claim:
     parts = {name: _part(rows, name) for name in SCHEMES}
-    best = max(RIVALS, key=lambda it: parts[it].mean)
+    best = max(RIVALS, key=lambda name: parts[name].mean)
     lines = tuple(
         (
             SCHEMES[name].label if name in SCHEMES else "max-min fair",
@@ -128,7 +130,7 @@ def _judged(rows: pl.DataFrame, words: str) -> Claim:
     return Claim(
         f"{words}: goodput over that of max-min fair rates",
         f"at least {PART}",
-        listed((label(it), parts[it]) for it in (WARP, TURNS, best)),
+        listed((label(name), parts[name]) for name in (WARP, TURNS, best)),
         parts[WARP].mean >= PART,
         f"means of the flows, seed by seed; max-min fair over the {SUBFLOWS} paths of a flow's subflows; the "
         "last one is the best rival. DCTCP, MMPTCP and OPN have paths of their own",

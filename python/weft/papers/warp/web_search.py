@@ -61,15 +61,15 @@ def plot(rows: pl.DataFrame) -> Plot:
     plot = Figure(figsize=(2.6 * len(WORKLOADS) + 1.6, 7), layout="constrained")
     heads = (f"p99 slowdown, {SHORT_CLASS}", f"goodput {LARGEST_CLASS} 1 MB (Mbps)")
     grid = plot.subplots(2, len(WORKLOADS), sharey=True)
-    labels = [it.label for it in SCHEMES.values()]
-    colours = [COLOURS.get(it, "#bbbbbb") for it in SCHEMES]
+    labels = [scheme.label for scheme in SCHEMES.values()]
+    colours = [COLOURS.get(scheme, "#bbbbbb") for scheme in SCHEMES]
     for panels, measured, head in zip(grid, (_late, _goodput), heads, strict=True):
         for axes, (name, load) in zip(panels, WORKLOADS.items(), strict=True):
             found = [measured(rows, name, scheme) for scheme in SCHEMES]
             # Rounding may put a mean just outside of equal values.
-            below = [max(0.0, it.mean - min(it.values)) for it in found]
-            above = [max(0.0, max(it.values) - it.mean) for it in found]
-            axes.barh(labels, [it.mean for it in found], xerr=[below, above], color=colours)
+            below = [max(0.0, summary.mean - min(summary.values)) for summary in found]
+            above = [max(0.0, max(summary.values) - summary.mean) for summary in found]
+            axes.barh(labels, [summary.mean for summary in found], xerr=[below, above], color=colours)
             axes.tick_params(axis="y", labelsize="x-small")
             axes.set_title(f"{load.label}:\n{head}", fontsize="small")
             axes.grid(visible=True, axis="x", alpha=0.3)
@@ -91,13 +91,13 @@ def _judged(rows: pl.DataFrame, name: str) -> list[Claim]:
     load = WORKLOADS[name].label
     late = {scheme: _late(rows, name, scheme) for scheme in SCHEMES}
     rate = {scheme: _goodput(rows, name, scheme) for scheme in SCHEMES}
-    soonest = min(RIVALS, key=lambda it: late[it].mean)
-    fastest = max(RIVALS, key=lambda it: rate[it].mean)
+    soonest = min(RIVALS, key=lambda value: late[value].mean)
+    fastest = max(RIVALS, key=lambda value: rate[value].mean)
     return [
         Claim(
             f"{load}: slowdown of short flows, 99th percentile",
             "at most the lowest of the rivals",
-            listed((SCHEMES[it].label, late[it]) for it in (WARP, TURNS, soonest)),
+            listed((SCHEMES[value].label, late[value]) for value in (WARP, TURNS, soonest)),
             late[WARP].mean <= late[soonest].mean,
             "flows up to 100 KB; FCT over that on the idle fabric, mean over the seeds; the last one is the best rival",
             table=_table(rows, name, {"p99": late, "goodput": rate}),
@@ -105,7 +105,7 @@ def _judged(rows: pl.DataFrame, name: str) -> list[Claim]:
         Claim(
             f"{load}: goodput of long flows",
             f"at least {NEAR} of the highest of the rivals",
-            listed((SCHEMES[it].label, rate[it]) for it in (WARP, TURNS, fastest)),
+            listed((SCHEMES[value].label, rate[value]) for value in (WARP, TURNS, fastest)),
             rate[WARP].mean >= NEAR * rate[fastest].mean,
             "mean of the flows above 1 MB, mean over the seeds; the last one is the best rival",
         ),
