@@ -1512,9 +1512,9 @@ class SizeClass(Model):
 
 class Staggered(Model):
     """
-    Staggered probabilities by distance (Al-Fares et al., "Hedera", NSDI 2010, section 5.2). A flow
-    goes to a host of the same ToR with probability `tor`, to a host of the same pod at another ToR
-    with probability `pod`, and otherwise to a host elsewhere.
+    Staggered probabilities by distance (Al-Fares et al., "Hedera", NSDI 2010, section 5.2). With
+    probability `tor`, a flow goes to a host of the same ToR. With probability `pod`, it goes to a
+    host of the same pod at another ToR. Otherwise it goes to a host elsewhere.
     """
 
     model_config = ConfigDict(
@@ -2016,9 +2016,9 @@ class BulkTraffic(Model):
         Literal["permutation", "random"] | Staggered | list[list[str | int]] | None
     ) = None
     """
-    Pairs of hosts. [[FROM, TO], …]: the listed pairs. "permutation": every host sends to one
-    other host and receives from one other, drawn from the seed. "random": each flow goes to a
-    host drawn for it. { tor, pod }: staggered probabilities by distance.
+    Pairs of hosts. A list [[FROM, TO], …] has the pairs themselves. With "permutation", every
+    host sends to one other host and receives from one, drawn from the seed. With "random", each
+    flow goes to a host drawn for it. { tor, pod } are staggered probabilities by distance.
     """
     rate: Annotated[
         str | None,
@@ -2113,8 +2113,8 @@ class ClosedLoopTraffic(Model):
     """
     pairs: Literal["permutation", "random"] | Staggered | list[list[str | int]]
     """
-    Pairs of hosts: "permutation", "random" (each flow goes to a host drawn for it), staggered
-    probabilities { tor, pod }, or a list [[FROM, TO], …], in which each pair has loops.
+    Pairs of hosts, each with loops of its own: "permutation", "random" (a receiver drawn for
+    each flow), staggered probabilities { tor, pod }, or a list [[FROM, TO], …].
     """
     rate: Annotated[
         str | None,
@@ -2695,9 +2695,8 @@ class PoissonTraffic(Model):
     """
     pairs: Literal["permutation", "random"] | Staggered | list[list[str | int]]
     """
-    Pairs of hosts: "permutation", "random" (each flow goes to a host drawn for it), staggered
-    probabilities { tor, pod }, or a list [[FROM, TO], …], in which each pair has a process of
-    its own.
+    Pairs of hosts, each with a process of its own: "permutation", "random" (a receiver drawn
+    for each flow), staggered probabilities { tor, pod }, or a list [[FROM, TO], …].
     """
     rate: float | None = None
     """
