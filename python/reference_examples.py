@@ -29,7 +29,7 @@ EXAMPLES = {
     "TwoBottlenecksTopology": f'[topology]\nkind = "two-bottlenecks"\n{LINKS}',
     "TwoPathsTopology": f'[topology]\nkind = "two-paths"\nracks = 3\nhosts_per_rack = 2\n{LINKS}',
     "FatTreeTopology": f'[topology]\nkind = "fat-tree"\nk = 8\noversubscription = 2\n{LINKS}',
-    "MultiHomedFatTreeTopology": f'[topology]\nkind = "multi-homed-fat-tree"\nk = 8\nhomes = 2\n{LINKS}',
+    "MultiHomedFatTreeTopology": f'[topology]\nkind = "multi-homed-fat-tree"\nk = 8\n{LINKS}',
     "LeafSpineTopology": f'[topology]\nkind = "leaf-spine"\nleaves = 4\nspines = 4\nhosts_per_leaf = 8\n{LINKS}\n'
     'spine_rate = "40Gbps"',
     "Vl2Topology": '[topology]\nkind = "vl2"\naggregation_ports = 4\nintermediate_ports = 4\nhosts_per_tor = 4\n'
