@@ -50,14 +50,14 @@ def take_over(folder: Path) -> None:
     if not (folder / "claims.json").exists():
         sys.exit(f"{folder}: has no claims.json; allowed: a folder that `weft reproduce` has written")
     document = json.loads((folder / "claims.json").read_text(encoding="utf-8"))
-    for it in document.get("figures", [document]):
-        if 0 < it["seeds"] < Scale.seeds:
-            sys.exit(f"{folder}: {it['figure']}: {it['scale']}; allowed: {Scale.seeds} seeds or more")
-        kept_at = result(it["figure"])
-        if is_quick(it) and kept_at.exists() and not is_quick(json.loads(kept_at.read_text(encoding="utf-8"))):
-            sys.exit(f"{folder}: {it['figure']}: {it['scale']}; allowed: full size, as in {kept_at}")
-        claims = judge(find_figures(it["figure"])[0], pl.read_parquet(folder / it["tables"][0]))
-        kept = {part: it[part] for part in ("figure", "title", "caption", "scale", "date")}
+    for figure in document.get("figures", [document]):
+        if 0 < figure["seeds"] < Scale.seeds:
+            sys.exit(f"{folder}: {figure['figure']}: {figure['scale']}; allowed: {Scale.seeds} seeds or more")
+        kept_at = result(figure["figure"])
+        if is_quick(figure) and kept_at.exists() and not is_quick(json.loads(kept_at.read_text(encoding="utf-8"))):
+            sys.exit(f"{folder}: {figure['figure']}: {figure['scale']}; allowed: full size, as in {kept_at}")
+        claims = judge(find_figures(figure["figure"])[0], pl.read_parquet(folder / figure["tables"][0]))
+        kept = {part: figure[part] for part in ("figure", "title", "caption", "scale", "date")}
         kept["claims"] = [claim.document() for claim in claims]
         text = json.dumps(kept | {"version": document["version"]}, indent=2, ensure_ascii=False)
         kept_at.write_text(f"{text}\n", encoding="utf-8")
@@ -104,11 +104,11 @@ def count_table(papers: dict[str, list[dict[str, Any]]]) -> Iterator[str]:
     yield row(head)
     yield f"|{'---|' * len(head)}"
     for paper, documents in papers.items():
-        for it in count(documents):
+        for origin in count(documents):
             # Statements of Weft's own have no cause.
-            causes = [str(it.causes.get(kind, 0)) if "" not in it.causes else "" for kind in CAUSES]
+            causes = [str(origin.causes.get(kind, 0)) if "" not in origin.causes else "" for kind in CAUSES]
             name = [f"`{paper}`"] if named else []
-            yield row((*name, str(it.origin), str(it.judged), str(it.hold), *causes, str(it.shown)))
+            yield row((*name, str(origin.origin), str(origin.judged), str(origin.hold), *causes, str(origin.shown)))
 
 
 def row(cells: Iterable[str]) -> str:

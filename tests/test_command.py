@@ -85,8 +85,8 @@ def test_list(tmp_path: Path) -> None:
     assert {"bulk", "incast"} <= {row["name"] for row in registry["traffic"]}
     assert {"linux", "amp-2019"} <= {profile["name"] for profile in registry["profiles"]}
     for listings in registry.values():
-        for it in listings:
-            assert len(it["about"].splitlines()) == 1
+        for listing in listings:
+            assert len(listing["about"].splitlines()) == 1
 
 
 def test_list_shows_what_is_registered(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.prose import baseline
+from tests.prose.identifiers import identifiers
 from tests.prose.passages import ROOT, files, of_c, of_page, of_python, of_rust
 from tests.prose.rules import DATED, LISTS, NAMES, RULES, Finding, findings
 
@@ -114,6 +115,19 @@ def test_findings_of_python(source: str, expected: list[tuple[str, int]]) -> Non
 )
 def test_findings_of_rust(source: str, expected: list[tuple[str, int]]) -> None:
     assert rules_of(of_rust("crates/a/src/lib.rs", source)) == expected
+
+
+@pytest.mark.parametrize(
+    ("file", "source", "lines"),
+    [
+        ("crates/a/src/lib.rs", "let x = y.map(|it| it + 1);\nfn of(x: u8) {}\n// |it|\n", [1, 2]),
+        ("crates/a/src/retiring.rs", "", [1]),
+        ("crates/a/src/ring.rs", "for link in links {}\n", []),
+        ("python/weft/a.py", "x = [it for it in y]\nz = lambda it: it\n", [1, 2]),
+    ],
+)
+def test_identifiers(file: str, source: str, lines: list[int]) -> None:
+    assert [line for line, _ in identifiers(file, source)] == lines
 
 
 def test_findings_of_c() -> None:

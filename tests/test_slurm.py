@@ -90,9 +90,9 @@ def test_sweep_by_jobs_is_as_one_here(spec: Path, slurm: Path) -> None:
 
 def test_jobs_of_several_cores(tmp_path: Path, slurm: Path) -> None:
     executor = Executor.parse("slurm:cores=4,memory=8GB,interface=lo", 6)
-    with cluster._on_slurm(executor, tmp_path) as it:  # noqa: SLF001
-        assert len(it.worker_spec) == 2, "6 runs at a time need 2 jobs of 4 cores"
-        script = it.job_script()
+    with cluster._on_slurm(executor, tmp_path) as jobs:  # noqa: SLF001
+        assert len(jobs.worker_spec) == 2, "6 runs at a time need 2 jobs of 4 cores"
+        script = jobs.job_script()
     assert "#SBATCH --cpus-per-task=4" in script
     assert "#SBATCH --mem=8G" in script
     assert "--nthreads 1 " in script

@@ -361,9 +361,13 @@ def run_on_dask(sweep: Sweep, folder: Path) -> Outcome:
     """Workers are threads of this process."""
     with LocalCluster(
         n_workers=1, threads_per_worker=2, processes=False, protocol="tcp", dashboard_address=None, silence_logs=50
-    ) as it:
+    ) as local:
         return run_sweep(
-            sweep, folder, executor=Executor(address=it.scheduler_address), force=False, show=lambda _done, _note: None
+            sweep,
+            folder,
+            executor=Executor(address=local.scheduler_address),
+            force=False,
+            show=lambda _done, _note: None,
         )
 
 

@@ -63,9 +63,9 @@ def test_ranges_of_the_registry() -> None:
     assert parse(["transports.a.cc.gamma"], RESOLVED) == [gamma]
     schema = package.api.schema()["$defs"]["AmpCc"]["properties"]
     assert set(found) == {f"transports.a.cc.{name}" for name in schema if name != "name"}
-    for name, it in ((field.rsplit(".", 1)[1], value) for field, value in found.items()):
-        assert isinstance(it, Range)
-        assert (it.low, it.high) == (schema[name]["minimum"], schema[name]["maximum"])
+    for name, parameter in ((field.rsplit(".", 1)[1], value) for field, value in found.items()):
+        assert isinstance(parameter, Range)
+        assert (parameter.low, parameter.high) == (schema[name]["minimum"], schema[name]["maximum"])
 
 
 @pytest.mark.parametrize(

@@ -220,9 +220,9 @@ def compare_fct(seed: int = 1) -> tuple[list[Row], list[str]]:
     ]
     for least, most in pairwise(bounds):
         of = both.filter(pl.col("size_bytes").is_between(least, most, closed="right"))
-        it = _fct(of, "", 0.0)
+        times = _fct(of, "", 0.0)
         name = f"up to {_size(most)}" if most < float("inf") else f"above {_size(least)}"
-        lines.append(f"| {name} | {len(of)} | {it.packet:.3g} | {it.flow:.3g} | {1 + it.apart:.3f} |")
+        lines.append(f"| {name} | {len(of)} | {times.packet:.3g} | {times.flow:.3g} | {1 + times.apart:.3f} |")
     return rows, lines
 
 

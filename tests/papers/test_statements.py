@@ -177,8 +177,8 @@ def test_statement_counts_once() -> None:
         {"figure": "a/1", "claims": [judged("x", holds=True, same_as="s"), judged("y", holds=False, same_as="s")]},
         {"figure": "a/2", "claims": [judged("z", holds=True, same_as="s"), judged("z", holds=True)]},
     ]
-    (it,) = count(figures)
-    assert (it.judged, it.hold, it.fail, dict(it.causes)) == (2, 1, 1, {"open": 1})
+    (counted,) = count(figures)
+    assert (counted.judged, counted.hold, counted.fail, dict(counted.causes)) == (2, 1, 1, {"open": 1})
 
 
 def test_equal_sentences_of_two_figures_are_two_statements() -> None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatch
 from pathlib import Path
 
+from tests.prose.identifiers import identifiers
 from tests.prose.passages import ROOT, Kind, Passage, read
 
 LISTS = Path(__file__).parent
@@ -111,7 +112,7 @@ def questions(passage: Passage) -> Iterator[Finding]:
 
 
 RULES: tuple[Callable[[Passage], Iterator[Finding]], ...] = (banned_terms, long_sentences, fragments, questions)
-NAMES = ("terms", "sentences", "fragments", "questions", "page-type")
+NAMES = ("terms", "sentences", "fragments", "questions", "page-type", "identifiers")
 
 
 def page_type(file: str) -> Iterator[Finding]:
@@ -129,6 +130,8 @@ def page_type(file: str) -> Iterator[Finding]:
 def findings(file: str) -> Iterator[Finding]:
     """All findings of a file."""
     yield from page_type(file)
+    for line, problem in identifiers(file, (ROOT / file).read_text(encoding="utf-8")):
+        yield Finding("identifiers", file, line, problem)
     if any(fnmatch(file, pattern) for pattern in DATED):
         return
     for passage in read(file):

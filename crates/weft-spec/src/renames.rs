@@ -48,7 +48,7 @@ const fn text(tables: &'static str, field: &'static str, old: &'static str, new:
 
 impl Rename {
     /// Restricts the rename to tables whose `field` is `text`.
-    const fn of(self, field: &'static str, text: &'static str) -> Self {
+    const fn with_selector(self, field: &'static str, text: &'static str) -> Self {
         Self {
             selector: Some((field, text)),
             ..self
@@ -72,20 +72,20 @@ const RENAMES: &[Rename] = &[
     field("events.*", "detect", "detection_delay"),
     field("events.*", "both_ways", "bidirectional"),
     field("probes.*", "every", "interval"),
-    field("traffic.*", "every", "interval").of("kind", "incast"),
-    field("traffic.*", "pause", "think_time").of("kind", "closed-loop"),
-    field("traffic.*", "among", "server_hosts").of("kind", "jobs"),
-    field("traffic.*", "clients", "client_hosts").of("kind", "jobs"),
-    field("traffic.*.size", "from", "min").of("kind", "uniform"),
-    field("traffic.*.size", "to", "max").of("kind", "uniform"),
-    field("traffic.*.size", "most", "max").of("kind", "pareto"),
-    field("traffic.*.block", "from", "min").of("kind", "uniform"),
-    field("traffic.*.block", "to", "max").of("kind", "uniform"),
-    field("traffic.*.block", "most", "max").of("kind", "pareto"),
+    field("traffic.*", "every", "interval").with_selector("kind", "incast"),
+    field("traffic.*", "pause", "think_time").with_selector("kind", "closed-loop"),
+    field("traffic.*", "among", "server_hosts").with_selector("kind", "jobs"),
+    field("traffic.*", "clients", "client_hosts").with_selector("kind", "jobs"),
+    field("traffic.*.size", "from", "min").with_selector("kind", "uniform"),
+    field("traffic.*.size", "to", "max").with_selector("kind", "uniform"),
+    field("traffic.*.size", "most", "max").with_selector("kind", "pareto"),
+    field("traffic.*.block", "from", "min").with_selector("kind", "uniform"),
+    field("traffic.*.block", "to", "max").with_selector("kind", "uniform"),
+    field("traffic.*.block", "most", "max").with_selector("kind", "pareto"),
     text("transports.*", "paths", "in-turn", "consecutive"),
     text("transports.*.paths", "name", "in-turn", "consecutive"),
-    field("transports.*.paths", "duplicates", "dupack_threshold").of("name", "mmptcp"),
-    field("transports.*.paths", "memory", "state").of("name", "opn"),
+    field("transports.*.paths", "duplicates", "dupack_threshold").with_selector("name", "mmptcp"),
+    field("transports.*.paths", "memory", "state").with_selector("name", "opn"),
     field("transports.*.tcp", "proportional_rate_reduction", "prr"),
     field("transports.*.tcp", "forward_rto", "frto"),
     ROUND_END,

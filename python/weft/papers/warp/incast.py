@@ -185,11 +185,11 @@ def _judged(rows: pl.DataFrame, gap_us: int, joins: str) -> list[Claim]:
         ),
     )
 
-    def within(it: float) -> bool:
-        return it <= MAX_RATIO
+    def within(ratio_mean: float) -> bool:
+        return ratio_mean <= MAX_RATIO
 
-    def below(it: float) -> bool:
-        return it < 1
+    def below(ratio_mean: float) -> bool:
+        return ratio_mean < 1
 
     return [
         _claim(f"{where}: mean FCT over DCTCP's in every cell", f"at most {MAX_RATIO}", mean, within, WHY, table),
