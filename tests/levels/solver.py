@@ -27,6 +27,9 @@ NO_PATH = 1e18
 
 LOG_PRICES = (-23.0, -0.01)
 
+LOG_FREE = -18.0
+"""Logarithm of the price up to which a link need not be full."""
+
 
 @dataclass(frozen=True)
 class Network:
@@ -150,7 +153,7 @@ def solve(network: Network, windows: Windows, *, jumps: bool) -> tuple[float, Fl
 
     def errors(logs: Floats, width: float) -> Floats:
         utilisation, _ = paths.rates(np.exp(np.clip(logs, *LOG_PRICES)), windows, width)
-        price, free = np.maximum(logs + 18, 0) / 10, 1 - utilisation
+        price, free = np.maximum(logs - LOG_FREE, 0) / 10, 1 - utilisation
         return np.asarray(price + free - np.sqrt(price**2 + free**2 + 1e-16))
 
     def slopes(logs: Floats, width: float) -> Floats:
@@ -162,8 +165,16 @@ def solve(network: Network, windows: Windows, *, jumps: bool) -> tuple[float, Fl
     for start in (1e-3, 1e-4, 1e-2, 0.1, 0.5, 1e-5):
         logs = np.full(links, math.log(start))
         for width in widths:
+            # Far below the price of a free link nothing depends on it, so that it would stay there.
             result = least_squares(
-                errors, logs, jac=slopes, args=(width,), xtol=1e-12, ftol=1e-14, gtol=1e-12, max_nfev=200
+                errors,
+                np.maximum(logs, LOG_FREE),
+                jac=slopes,
+                args=(width,),
+                xtol=1e-12,
+                ftol=1e-14,
+                gtol=1e-12,
+                max_nfev=200,
             )
             logs = result.x
         error = float(np.abs(result.fun).max())
