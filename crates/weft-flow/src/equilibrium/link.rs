@@ -105,10 +105,16 @@ impl Link {
 
     /// Takes the load and moves the price. Returns the relative distance from the equilibrium.
     pub fn update(&mut self, load: f64, rule: StepRule, marks: bool) -> f64 {
+        let passed = if marks { 1.0 } else { 1.0 - self.price };
+        // In the first search the load of the iteration before limits what a link forwards. Rates
+        // are those of an equilibrium only if that load is not above the capacity either.
+        let limited = match rule {
+            StepRule::Adaptive(_) if !marks => self.load * passed * self.per_capacity - 1.0,
+            _ => 0.0,
+        };
         self.load = load;
-        let carried = if marks { load } else { load * (1.0 - self.price) };
-        self.utilisation = carried * self.per_capacity;
-        let off = residual(self.is_free(), self.utilisation);
+        self.utilisation = load * passed * self.per_capacity;
+        let off = residual(self.is_free(), self.utilisation).max(limited);
         match rule {
             StepRule::Adaptive(growth) => {
                 let direction = approximate_ln(self.utilisation);

@@ -323,3 +323,34 @@ fn no_link_carries_more_than_its_capacity() {
     fit_to_capacities(&instance, &mut goodputs);
     assert_eq!(goodputs, [0.5, 0.5, 0.5]);
 }
+
+/// A search ends only if what arrives fills the links with a price. On these links a utilisation was within its tolerance, but
+/// the load of the iteration before had limited what links forward.
+#[test]
+fn links_with_a_price_are_full() {
+    let capacities = [47.06e6, 34.33e6, 41.41e6, 39.64e6];
+    let mut instance = Instance::new(capacities.to_vec()).unwrap();
+    instance.connect([&[2][..], &[3, 0], &[0]]).unwrap();
+    instance
+        .connect([&[1, 3, 0][..], &[0, 3, 2], &[2, 3, 1]])
+        .unwrap();
+    instance.connect([&[0][..], &[2, 3], &[1, 2]]).unwrap();
+    let delays = Delays {
+        base_rtts: &[0.1; 9],
+        queueing: &[0.0; 4],
+    };
+    let response = built("olia");
+    let settings = Settings::default();
+    let found = equilibrium(&mut instance, delays, response.response().unwrap(), settings);
+    assert!(found.converged, "{found:?}");
+    let mut carried = [0.0; 4];
+    for (s, goodput) in found.goodputs.iter().enumerate() {
+        for &link in instance.path(s) {
+            carried[link as usize] += goodput;
+        }
+    }
+    for (link, carried) in carried.iter().enumerate() {
+        let full = *carried > (1.0 - 3.0 * settings.tolerance) * capacities[link];
+        assert!(full || found.prices[link] <= FREE_PRICE, "{link}: {found:?}");
+    }
+}
