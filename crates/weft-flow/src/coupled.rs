@@ -1,63 +1,75 @@
-//! Max-min fair rates of connections with several paths each: a connection's rate is the sum over its subflows, so that it
-//! is shared as one flow whatever number of paths it has.
+//! Max-min fair rates of connections with several subflows. The rate of a connection is the sum over
+//! its subflows, so that a connection counts as one flow whatever the number of its paths.
 //!
-//! All rates rise together, as in progressive filling with one path each; but where a link is full, connections shift what they
-//! send to other paths, and settle only when no shifting helps. So each stage is a linear program, "Maximise the common
-//! rate of whoever has not settled" (Nace and Pióro, "Max-min fairness and its applications to routing and load-balancing in
-//! communication networks: a tutorial", 2008, section III). [`CoupledFilling`] follows its solution with the rate as a parameter, by the
-//! dual simplex method: rates between two events are linear, and an event is a link that fills or a subflow that runs dry.
+//! As in progressive filling, all rates rise together. Where a link is full, connections shift
+//! traffic to other paths. A connection reaches its bottleneck if no shift allows it a larger rate.
+//! Each stage is a linear program: maximise the common rate of connections without a bottleneck
+//! (Nace and Pióro, "Max-min fairness and its applications to routing and load-balancing in
+//! communication networks: a tutorial", 2008, section III).
 //!
-//! The basis has one subflow of each connection, its *primary*, which takes up what the others leave; that is a generalised upper
-//! bound (Dantzig and Van Slyke, 1967), so that the matrix to be inverted has a row for each full link only. It is dense, which
-//! suits some thousands of full links. Which of the many ways to send the same rates is taken is a matter of cost: the one that
-//! crosses fewest links.
+//! [`CoupledFilling`] solves it by the dual simplex method with the common rate as a parameter.
+//! Between two events the rates are linear in it. An event is a basic variable that falls to 0: a
+//! link that fills, or a subflow that loses its rate. At an event,
+//! - the primal ratio test finds the variable that leaves the basis ([`Basis::rise`]),
+//! - BTRAN gives the row of the inverse that belongs to it ([`Basis::inverse_row`]),
+//! - the dual ratio test finds the variable that enters ([`Duals::ratio_test`]),
+//! - FTRAN and a pivot exchange both ([`Basis::exchange`]).
+//!
+//! If no variable can enter, the stage ends ([`Stages::end`]), and the row of the inverse has the
+//! prices of its bottleneck. Many rates of subflows give the same rates of connections; costs choose
+//! those that cross the fewest links.
 
 mod basis;
-mod inverse;
+mod factors;
+mod lu;
 mod pricing;
-mod settle;
+mod problem;
+mod stages;
 
-use inverse::Inverse;
+use basis::{Basis, Exchange};
+use pricing::Duals;
+use problem::Problem;
+use stages::Stages;
 
 use crate::Instance;
 
-/// Rates, slopes and prices below this are none. Capacities are in units of the largest, prices in those of one link.
+/// Rates, slopes and prices of at most this size count as 0. Capacities are in units of the
+/// largest, prices in units of the price of the leaving variable.
 const TINY: f64 = 1e-9;
 
-/// Events between two computations of rates from the basis, by which rounding errors are found before they grow.
+/// Events between two computations of rates from the basis, which find rounding errors before they
+/// grow.
 const REFRESH_INTERVAL: u32 = 16;
 
-/// Smallest pivot. Coefficients of paths are whole numbers, so that a smaller one is a rounding error, and would make the basis
-/// singular.
+/// Smallest size of a pivot. A smaller one is a rounding error, because the coefficients of the
+/// constraints are whole numbers, and would make the basis singular.
 const MIN_PIVOT: f64 = 1e-7;
 
-/// Rounding errors of rates.
-const ROUNDING: f64 = 1e-12;
-
-/// Why connections have no larger rate: links with prices, at which all that these links carry is worth what connections of no
-/// larger rate pay for their cheapest paths. Who pays anything cannot have more unless one of these has less.
+/// The reason why connections have no larger rate: prices of links at which the paths of these
+/// connections cost as much as all that the priced links carry. A connection that pays a price can
+/// have more only if another one of at most its rate has less.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Bottleneck {
-    /// The rate at which connections settled there, in bit/s.
+    /// The rate of the connections at this bottleneck, in bit/s.
     pub rate: f64,
     /// Links with their prices, above 0.
     pub prices: Vec<(u32, f64)>,
 }
 
-/// What was found.
+/// The result of a search.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CoupledSolution {
     /// Rate of each subflow, in bit/s.
     pub rates: Vec<f64>,
-    /// One for each stage, by rate.
+    /// The bottlenecks in ascending order of their rates, one for each stage.
     pub bottlenecks: Vec<Bottleneck>,
-    /// Links that filled and subflows that ran dry.
+    /// Number of links that filled and of subflows that lost their rate.
     pub events: u32,
-    /// Have all connections settled?
+    /// True if every connection has reached its bottleneck.
     pub converged: bool,
 }
 
-/// Max-min fair rates where a connection's rate is the sum over its subflows.
+/// Returns max-min fair rates, where the rate of a connection is the sum over its subflows.
 pub fn coupled_max_min(instance: &Instance) -> CoupledSolution {
     let mut filling = CoupledFilling::new(instance);
     while !filling.is_done() {
@@ -66,226 +78,105 @@ pub fn coupled_max_min(instance: &Instance) -> CoupledSolution {
     filling.solution()
 }
 
-/// What a variable is: a subflow's rate, or what a link has left.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Role {
-    /// It moves.
-    Basic,
-    /// It is 0, as a settled stage wants it, and never moves again.
-    HeldAtZero,
-    /// It is 0 and may become basic.
-    Zero,
-    /// It is 0 for good: anything else would take from who has settled.
-    FixedAtZero,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Variable {
-    value: f64,
-    /// Change of the value for a change of the common rate.
-    slope: f64,
-    role: Role,
-    /// A subflow's row in the inverse, or a full link's column.
-    basis_index: u32,
-}
-
-/// Progressive filling under way, an event at a time.
-#[derive(Clone, Debug)]
-pub struct CoupledFilling {
-    /// Capacities in units of the largest, which is this in bit/s.
-    capacities: Vec<f64>,
-    unit: f64,
-    /// Connection of each subflow.
-    connection_of: Vec<u32>,
-    /// What a subflow's rate costs.
-    costs: Vec<f64>,
-    /// The common rate of connections that rise, and who they are.
-    level: f64,
-    rising: Vec<bool>,
-    rising_count: usize,
-    /// Rates of those who have settled.
-    settled: Vec<f64>,
-    primary: Vec<u32>,
-    /// Subflows, then links.
-    variables: Vec<Variable>,
-    /// Basic subflows beside primaries, by rows of the inverse; links with nothing left, by columns.
-    extra: Vec<u32>,
-    full: Vec<u32>,
-    inverse: Inverse,
-    /// By link: what makes the cheapest paths those that are used; and what a unit of the leaving variable is worth.
-    prices: Vec<f64>,
-    pivot_row: Vec<f64>,
-    bottlenecks: Vec<Bottleneck>,
-    /// Variables that are 0 for good, since which bottleneck, and what a unit of them would take from those who settled there.
-    fixed: Vec<(u32, u32, f64)>,
-    events: u32,
-    max_events: u32,
-    stuck: bool,
-    /// Kept for their memory.
-    weights: Vec<(u32, f64)>,
-    scratch: Vec<f64>,
-    candidates: Vec<Candidate>,
-}
-
-/// Who may enter the basis.
+/// A variable that may enter the basis.
 #[derive(Clone, Copy, Debug)]
 struct Candidate {
     variable: u32,
     /// Change of the leaving variable, taken negative, for a unit of this one: below 0.
     pivot: f64,
-    /// How much more than the cheapest it costs.
+    /// Additional cost of a unit.
     cost: f64,
 }
 
-/// Sum over a path.
-fn along(path: &[u32], values: &[f64]) -> f64 {
-    path.iter().map(|&link| values[link as usize]).sum()
+/// Progressive filling, an event at a time.
+#[derive(Clone, Debug)]
+pub struct CoupledFilling {
+    problem: Problem,
+    basis: Basis,
+    duals: Duals,
+    stages: Stages,
+    events: u32,
+    max_events: u32,
+    /// True if the basis is lost to rounding errors.
+    stuck: bool,
 }
 
 impl CoupledFilling {
-    /// Before anything is sent.
+    /// Creates a filling in which all rates are 0.
     pub fn new(instance: &Instance) -> Self {
-        let unit = instance.capacities().iter().copied().fold(0.0, f64::max);
-        let capacities: Vec<f64> = instance
-            .capacities()
-            .iter()
-            .map(|capacity| capacity / unit)
-            .collect();
-        let (links, subflows) = (capacities.len(), instance.subflows());
-        // No two ways to send the same rates cost the same, so that the search does not go round in circles.
-        let golden = 0.618_033_988_749_895;
-        let cost = |s: usize| instance.path(s).len() as f64 + 1e-3 * (s as f64 * golden).fract();
-        let costs: Vec<f64> = (0..subflows).map(cost).collect();
-        let connection_of = (0..instance.connections())
-            .flat_map(|c| std::iter::repeat_n(c as u32, instance.subflows_of(c).len()))
-            .collect();
-        let nothing = Variable {
-            value: 0.0,
-            slope: 0.0,
-            role: Role::Zero,
-            basis_index: 0,
-        };
-        let mut variables = vec![nothing; subflows + links];
-        for (variable, &capacity) in variables[subflows..].iter_mut().zip(&capacities) {
-            variable.value = capacity;
-            variable.role = Role::Basic;
-        }
-        let cheapest = |c: usize| {
-            let subflows = instance.subflows_of(c);
-            subflows.min_by(|&a, &b| costs[a].total_cmp(&costs[b]))
-        };
-        let primary: Vec<u32> = (0..instance.connections())
-            .filter_map(|c| cheapest(c).map(|s| s as u32))
-            .collect();
-        for &s in &primary {
-            variables[s as usize].role = Role::Basic;
-        }
+        let problem = Problem::new(instance);
         let mut filling = Self {
-            level: 0.0,
-            rising: vec![true; primary.len()],
-            rising_count: primary.len(),
-            settled: vec![0.0; primary.len()],
-            extra: Vec::new(),
-            full: Vec::new(),
-            inverse: Inverse::default(),
-            prices: vec![0.0; links],
-            pivot_row: vec![0.0; links],
-            bottlenecks: Vec::new(),
-            fixed: Vec::new(),
+            basis: Basis::new(&problem, instance),
+            duals: Duals::new(&problem, instance),
+            stages: Stages::new(instance.connections()),
             events: 0,
-            max_events: 1_000 + 20 * (subflows + links) as u32,
+            max_events: 1_000 + 20 * (problem.subflows() + problem.links()) as u32,
             stuck: false,
-            weights: Vec::new(),
-            scratch: Vec::new(),
-            candidates: Vec::new(),
-            capacities,
-            unit,
-            connection_of,
-            costs,
-            primary,
-            variables,
+            problem,
         };
-        filling.refresh(instance);
+        filling.refactorize(instance);
         filling
     }
 
-    /// Have all settled, or is it given up?
+    /// Returns true if every connection has reached its bottleneck, or the search has given up.
     pub fn is_done(&self) -> bool {
-        self.rising_count == 0 || self.stuck || self.events >= self.max_events
+        self.stages.are_over() || self.stuck || self.events >= self.max_events
     }
 
-    /// Goes on to the next link that fills or subflow that runs dry.
+    /// Raises rates up to the next event and changes the basis.
     pub fn step(&mut self, instance: &Instance) {
-        let Some(leaving) = self.rise() else {
+        if self.basis.is_long() {
+            self.refactorize(instance);
+        }
+        let Some((leaving, rise)) = self.basis.rise() else {
             self.stuck = true;
             return;
         };
+        self.stages.rise(rise);
         self.events += 1;
-        self.compute_pivot_row(instance, leaving);
-        if self.stuck {
+        self.basis
+            .inverse_row(&self.problem, leaving, &mut self.duals.pivot_row);
+        let entering = self.duals.ratio_test(&self.problem, instance, &self.basis);
+        let Some(entering) = entering else {
+            let row = &self.duals.pivot_row;
+            self.stages
+                .end(&self.problem, instance, &mut self.basis, leaving, row);
+            self.refresh(instance);
             return;
-        }
-        match self.ratio_test(instance) {
-            Some(entering) => {
-                self.pivot(instance, leaving, entering);
+        };
+        match self.basis.exchange(&self.problem, instance, leaving, entering) {
+            Exchange::Done => {
+                self.duals.update(&self.problem, leaving, entering);
                 if self.events.is_multiple_of(REFRESH_INTERVAL) {
                     self.refresh(instance);
                 }
             }
-            None => self.settle(instance, leaving),
+            Exchange::Inaccurate => self.refactorize(instance),
         }
     }
 
-    /// What was found by now.
+    /// Returns the solution so far.
     pub fn solution(&self) -> CoupledSolution {
-        let subflows = &self.variables[..self.connection_of.len()];
+        let subflows = &self.basis.variables[..self.problem.subflows()];
         CoupledSolution {
             rates: subflows
                 .iter()
-                .map(|variable| variable.value * self.unit)
+                .map(|variable| variable.value * self.problem.unit)
                 .collect(),
-            bottlenecks: self.bottlenecks.clone(),
+            bottlenecks: self.stages.bottlenecks.clone(),
             events: self.events,
-            converged: self.rising_count == 0,
+            converged: self.stages.are_over(),
         }
     }
 
-    fn link(&self, link: u32) -> usize {
-        self.connection_of.len() + link as usize
+    /// Computes rates from the basis.
+    fn refresh(&mut self, instance: &Instance) {
+        self.stuck |= !self.basis.refresh(&self.problem, instance, &self.stages);
     }
 
-    /// Is nothing left of a link, so that it has a column?
-    fn is_full(&self, link: u32) -> bool {
-        matches!(
-            self.variables[self.link(link)].role,
-            Role::Zero | Role::FixedAtZero
-        )
-    }
-
-    /// Lets rates rise until a variable is 0, and says which. Of several the steepest is taken, for the sake of precision.
-    fn rise(&mut self) -> Option<usize> {
-        let falls = |variable: &&Variable| variable.role == Role::Basic && variable.slope < -TINY;
-        let bound = self.variables.iter().filter(falls);
-        let bound = bound
-            .map(|variable| (variable.value + ROUNDING) / -variable.slope)
-            .fold(f64::INFINITY, f64::min);
-        let (mut leaving, mut steepest) = (None, 0.0);
-        for (i, variable) in self.variables.iter().enumerate() {
-            if falls(&variable) && variable.slope < steepest && variable.value <= bound * -variable.slope {
-                (leaving, steepest) = (Some(i), variable.slope);
-            }
-        }
-        let variable = &self.variables[leaving?];
-        let rise = (variable.value / -variable.slope).max(0.0);
-        if rise > 0.0 {
-            self.level += rise;
-            for variable in &mut self.variables {
-                if variable.role == Role::Basic {
-                    variable.value = (variable.value + rise * variable.slope).max(0.0);
-                }
-            }
-        }
-        leaving
+    /// Factorises the basis and computes rates from it.
+    fn refactorize(&mut self, instance: &Instance) {
+        self.stuck |= !self.basis.refactorize(&self.problem, instance, &self.stages);
     }
 }
 

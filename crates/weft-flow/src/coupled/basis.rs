@@ -1,195 +1,252 @@
-//! The basis: one variable leaves it, another enters, and values and slopes follow from it.
+//! The basis: the variables that may differ from 0, and their values and slopes.
 
-use super::inverse::Inverse;
-use super::{Candidate, CoupledFilling, Role, Variable};
+use super::factors::Factors;
+use super::lu::SparseLists;
+use super::problem::Problem;
+use super::stages::Stages;
+use super::{Candidate, TINY};
 use crate::Instance;
 
-/// Refreshed rates may miss a full link's capacity by so much before the inverse is made anew.
+/// Recomputed values may miss a constraint by this much before the basis is factorised again.
 const DRIFT: f64 = 1e-11;
 
-/// Rates of a fresh inverse may miss a bound by this much.
+/// Values of a freshly factorised basis may miss a bound by this much.
 const MAX_MISS: f64 = 1e-8;
 
-impl CoupledFilling {
-    /// Adds to the slope of a subflow, at the cost of its connection's primary.
-    fn add_slope(&mut self, instance: &Instance, subflow: usize, amount: f64) {
-        let primary = self.primary[self.connection_of[subflow] as usize] as usize;
-        self.variables[subflow].slope += amount;
-        self.variables[primary].slope -= amount;
-        for (subflow, amount) in [(subflow, amount), (primary, -amount)] {
-            for &link in instance.path(subflow) {
-                let link = self.link(link);
-                self.variables[link].slope -= amount;
+/// Rounding errors of rates.
+const ROUNDING: f64 = 1e-12;
+
+/// Difference between both computations of a pivot, relative to the larger one of 1 and the pivot,
+/// from which on the basis is factorised again.
+const MAX_PIVOT_ERROR: f64 = 1e-8;
+
+/// State of a variable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Role {
+    /// In the basis.
+    Basic,
+    /// In the basis, but fixed at 0 by a stage that has ended.
+    BasicAtZero,
+    /// Not in the basis; it is 0 and may enter.
+    Nonbasic,
+    /// Not in the basis, and fixed at 0 by a stage that has ended.
+    Fixed,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Variable {
+    pub value: f64,
+    /// Change of the value for a change of the common rate.
+    pub slope: f64,
+    pub role: Role,
+    /// Position in the basis.
+    position: u32,
+}
+
+/// The outcome of an exchange.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Exchange {
+    Done,
+    /// Rounding errors are too large. Nothing has changed.
+    Inaccurate,
+}
+
+/// The basis of a stage's linear program.
+#[derive(Clone, Debug)]
+pub(super) struct Basis {
+    pub variables: Vec<Variable>,
+    /// Variable at each position.
+    basic: Vec<u32>,
+    factors: Factors,
+    /// Variables whose values fall, kept for their memory.
+    falling: Vec<u32>,
+    /// Values by constraint and by position, kept for their memory.
+    rows: Vec<f64>,
+    column: Vec<f64>,
+    slopes: Vec<f64>,
+}
+
+impl Basis {
+    /// Creates the basis of slacks and of each connection's cheapest subflow.
+    pub fn new(problem: &Problem, instance: &Instance) -> Self {
+        let nonbasic = Variable {
+            value: 0.0,
+            slope: 0.0,
+            role: Role::Nonbasic,
+            position: 0,
+        };
+        let cheapest = |c: usize| {
+            let subflows = instance.subflows_of(c);
+            subflows.min_by(|&a, &b| problem.costs[a].total_cmp(&problem.costs[b]))
+        };
+        let slacks = (0..problem.links()).map(|link| problem.slack(link));
+        let basic: Vec<u32> = slacks
+            .chain((0..instance.connections()).filter_map(cheapest))
+            .map(|variable| variable as u32)
+            .collect();
+        let mut variables = vec![nonbasic; problem.subflows() + problem.links()];
+        for (position, &variable) in (0..).zip(&basic) {
+            let variable = &mut variables[variable as usize];
+            (variable.role, variable.position) = (Role::Basic, position);
+        }
+        Self {
+            variables,
+            basic,
+            factors: Factors::default(),
+            falling: Vec::new(),
+            rows: Vec::new(),
+            column: Vec::new(),
+            slopes: Vec::new(),
+        }
+    }
+
+    /// Raises the common rate until a basic variable is 0 (primal ratio test). Returns the
+    /// variable and the rise. Of several variables the one with the steepest slope is taken for
+    /// precision.
+    pub fn rise(&mut self) -> Option<(usize, f64)> {
+        self.falling.clear();
+        let mut bound = f64::INFINITY;
+        for (i, variable) in (0..).zip(&self.variables) {
+            // Variables outside the basis have no slope.
+            if variable.slope < -TINY {
+                self.falling.push(i);
+                if variable.value + ROUNDING < bound * -variable.slope {
+                    bound = (variable.value + ROUNDING) / -variable.slope;
+                }
+            }
+        }
+        let (mut leaving, mut steepest) = (None, 0.0);
+        for &i in &self.falling {
+            let variable = &self.variables[i as usize];
+            if variable.slope < steepest && variable.value <= bound * -variable.slope {
+                (leaving, steepest) = (Some(i as usize), variable.slope);
+            }
+        }
+        let leaving = leaving?;
+        let variable = &self.variables[leaving];
+        let rise = (variable.value / -variable.slope).max(0.0);
+        if rise > 0.0 {
+            for variable in &mut self.variables {
+                variable.value = (variable.value + rise * variable.slope).max(0.0);
+            }
+        }
+        Some((leaving, rise))
+    }
+
+    /// Computes the row of the inverse that belongs to a basic variable (BTRAN), by constraint.
+    pub fn inverse_row(&mut self, problem: &Problem, variable: usize, row: &mut Vec<f64>) {
+        self.factors.inverse_row(self.variables[variable].position, row);
+        // The row is 0 where another slack is basic.
+        for (link, value) in row[..problem.links()].iter_mut().enumerate() {
+            let slack = problem.slack(link);
+            let role = self.variables[slack].role;
+            if slack != variable && matches!(role, Role::Basic | Role::BasicAtZero) {
+                *value = 0.0;
             }
         }
     }
 
-    /// One leaves the basis, one enters it. Rates stay, slopes change.
-    pub(super) fn pivot(&mut self, instance: &Instance, leaving: usize, entering: Candidate) {
-        let subflows = self.connection_of.len();
-        let (incoming, pivot) = (entering.variable as usize, entering.pivot);
-        self.weights.clear();
-        if incoming < subflows {
-            let primary = self.primary[self.connection_of[incoming] as usize] as usize;
-            for (path, sign) in [(instance.path(incoming), 1.0), (instance.path(primary), -1.0)] {
-                for &link in path {
-                    if self.is_full(link) {
-                        self.weights
-                            .push((self.variables[self.link(link)].basis_index, sign));
-                    }
-                }
+    /// Exchanges a basic variable with one that enters (FTRAN and pivot). Values stay, and slopes
+    /// change.
+    pub fn exchange(
+        &mut self,
+        problem: &Problem,
+        instance: &Instance,
+        leaving: usize,
+        entering: Candidate,
+    ) -> Exchange {
+        let incoming = entering.variable as usize;
+        self.rows.clear();
+        self.rows.resize(self.basic.len(), 0.0);
+        for row in problem.column(instance, incoming) {
+            self.rows[row as usize] += 1.0;
+        }
+        self.factors.solve(&self.rows, &mut self.column);
+        let position = self.variables[leaving].position;
+        let pivot = self.column[position as usize];
+        let error = (pivot - entering.pivot).abs();
+        if error > MAX_PIVOT_ERROR * pivot.abs().max(1.0) && !self.factors.is_fresh() {
+            return Exchange::Inaccurate;
+        }
+        let slope = self.variables[leaving].slope / pivot;
+        for (&variable, &value) in self.basic.iter().zip(&self.column) {
+            let variable = &mut self.variables[variable as usize];
+            if value != 0.0 && variable.role == Role::Basic {
+                variable.slope -= value * slope;
             }
-        } else {
-            self.weights.push((self.variables[incoming].basis_index, 1.0));
         }
-        self.inverse.times_columns(&self.weights, &mut self.scratch);
-        let rate_slope = self.variables[leaving].slope / pivot;
-        for row in 0..self.extra.len() {
-            if self.scratch[row] != 0.0 {
-                let by = -self.scratch[row] * rate_slope;
-                self.add_slope(instance, self.extra[row] as usize, by);
-            }
-        }
-        if incoming < subflows {
-            self.add_slope(instance, incoming, rate_slope);
-        }
-        let step = entering.cost / -pivot;
-        for link in self.full.iter().copied() {
-            let price = &mut self.prices[link as usize];
-            *price = (*price + step * self.pivot_row[link as usize]).max(0.0);
-        }
-        if let Some(link) = leaving.checked_sub(subflows) {
-            self.prices[link] = step;
-        }
-        if let Some(link) = incoming.checked_sub(subflows) {
-            self.prices[link] = 0.0;
-        }
-        let at = self.change_basis(leaving, incoming, pivot);
-        for (index, slope, role) in [(leaving, 0.0, Role::Zero), (incoming, rate_slope, Role::Basic)] {
+        self.factors.exchange(position, pivot);
+        self.basic[position as usize] = entering.variable;
+        self.variables[incoming].position = position;
+        for (index, slope, role) in [(leaving, 0.0, Role::Nonbasic), (incoming, slope, Role::Basic)] {
             let variable = &mut self.variables[index];
             (variable.value, variable.slope, variable.role) = (0.0, slope, role);
         }
-        if let Some((variable, at)) = at {
-            self.variables[variable].basis_index = at as u32;
-        }
+        Exchange::Done
     }
 
-    /// Brings the inverse up to date. Returns whose place in it is new: a link that has become full, or a subflow that is used.
-    fn change_basis(&mut self, leaving: usize, incoming: usize, pivot: f64) -> Option<(usize, usize)> {
-        let subflows = self.connection_of.len();
-        if leaving < subflows {
-            let row = self.variables[leaving].basis_index as usize;
-            if incoming < subflows {
-                self.inverse.replace_row(row, &self.scratch);
-                self.extra[row] = incoming as u32;
-                return Some((incoming, row));
-            }
-            let column = self.variables[incoming].basis_index as usize;
-            self.inverse.shrink(row, column);
-            self.extra.swap_remove(row);
-            self.full.swap_remove(column);
-            if let Some(&moved) = self.extra.get(row) {
-                self.variables[moved as usize].basis_index = row as u32;
-            }
-            if let Some(&moved) = self.full.get(column) {
-                let moved = self.link(moved);
-                self.variables[moved].basis_index = column as u32;
-            }
-            return None;
-        }
-        let filled = (leaving - subflows) as u32;
-        let link_values: Vec<f64> = self
-            .full
-            .iter()
-            .map(|&link| -self.pivot_row[link as usize])
-            .collect();
-        if incoming < subflows {
-            self.inverse.grow(&self.scratch, &link_values, pivot);
-            self.extra.push(incoming as u32);
-            self.full.push(filled);
-            let last = self.full.len() - 1;
-            self.variables[incoming].basis_index = last as u32;
-            Some((leaving, last))
-        } else {
-            let column = self.variables[incoming].basis_index as usize;
-            self.inverse.replace_column(column, &link_values);
-            self.full[column] = filled;
-            Some((leaving, column))
-        }
+    /// Returns true if the basis should be factorised again, so that an event stays fast.
+    pub fn is_long(&self) -> bool {
+        self.factors.is_long()
     }
 
-    /// Computes values and slopes from the basis alone, so that rounding errors do not add up. If the basis cannot give values within
-    /// its bounds, the solver is stuck.
-    pub(super) fn refresh(&mut self, instance: &Instance) {
-        if self.recompute_values(instance) > DRIFT {
-            self.refactorize(instance);
-            self.stuck |= self.recompute_values(instance) > MAX_MISS;
-        }
+    /// Computes values and slopes from the basis alone, so that rounding errors do not add up.
+    /// Returns false if the basis gives no values within their bounds.
+    pub fn refresh(&mut self, problem: &Problem, instance: &Instance, stages: &Stages) -> bool {
+        self.recompute(problem, instance, stages) <= DRIFT
+            || self.factors.is_fresh()
+            || self.refactorize(problem, instance, stages)
     }
 
-    /// Computes values and slopes; returns by how much full links miss their capacity, and other variables 0.
-    fn recompute_values(&mut self, instance: &Instance) -> f64 {
-        let subflows = self.connection_of.len();
-        let (level, rising, settled) = (self.level, &self.rising, &self.settled);
-        let wanted = |c: usize| {
-            if rising[c] {
-                (level, 1.0)
-            } else {
-                (settled[c], 0.0)
+    /// Factorises the basis and computes values and slopes. Returns false if the basis is singular
+    /// or gives no values within their bounds.
+    pub fn refactorize(&mut self, problem: &Problem, instance: &Instance, stages: &Stages) -> bool {
+        let mut columns = SparseLists::default();
+        for &variable in &self.basic {
+            let mut column: Vec<u32> = problem.column(instance, variable as usize).collect();
+            column.sort_unstable();
+            for equal in column.chunk_by(|a, b| a == b) {
+                columns.push(equal[0], equal.len() as f64);
             }
+            columns.end_list();
+        }
+        let Some(factors) = Factors::new(&columns) else {
+            return false;
         };
-        let mut right: Vec<(f64, f64)> = self
-            .full
-            .iter()
-            .map(|&link| (self.capacities[link as usize], 0.0))
-            .collect();
-        for (c, &primary) in self.primary.iter().enumerate() {
-            let (value, slope) = wanted(c);
-            for &link in instance.path(primary as usize) {
-                if self.is_full(link) {
-                    let at = self.variables[self.link(link)].basis_index as usize;
-                    right[at].0 -= value;
-                    right[at].1 -= slope;
-                }
-            }
-        }
-        for (c, &primary) in self.primary.iter().enumerate() {
-            let (value, slope) = wanted(c);
-            let variable = &mut self.variables[primary as usize];
-            (variable.value, variable.slope) = (value, slope);
-        }
-        for (row, &s) in self.extra.iter().enumerate() {
-            let (value, slope) = self
-                .inverse
-                .row(row)
-                .iter()
-                .zip(&right)
-                .fold((0.0, 0.0), |(value, slope), (inverse, right)| {
-                    (value + inverse * right.0, slope + inverse * right.1)
-                });
-            let primary = self.primary[self.connection_of[s as usize] as usize] as usize;
-            let variable = &mut self.variables[s as usize];
-            (variable.value, variable.slope) = (value, slope);
-            self.variables[primary].value -= value;
-            self.variables[primary].slope -= slope;
-        }
-        for (link, &capacity) in self.variables[subflows..].iter_mut().zip(&self.capacities) {
-            (link.value, link.slope) = (capacity, 0.0);
-        }
-        for s in 0..subflows {
-            let Variable {
-                value, slope, role, ..
-            } = self.variables[s];
-            if matches!(role, Role::Basic | Role::HeldAtZero) {
-                for &link in instance.path(s) {
-                    let link = &mut self.variables[subflows + link as usize];
-                    link.value -= value;
-                    link.slope -= slope;
-                }
-            }
-        }
-        let mut missed = 0.0_f64;
+        self.factors = factors;
+        self.recompute(problem, instance, stages) <= MAX_MISS
+    }
+
+    /// Computes values and slopes. Returns the largest error of a constraint or a bound.
+    fn recompute(&mut self, problem: &Problem, instance: &Instance, stages: &Stages) -> f64 {
+        let targets = || (0..instance.connections()).map(|c| stages.target(c));
+        self.rows.clear();
+        self.rows.extend_from_slice(&problem.capacities);
+        self.rows.extend(targets().map(|(rate, _)| rate));
+        self.factors.solve(&self.rows, &mut self.column);
+        self.rows.clear();
+        self.rows.resize(problem.links(), 0.0);
+        self.rows.extend(targets().map(|(_, slope)| slope));
+        self.factors.solve(&self.rows, &mut self.slopes);
         for variable in &mut self.variables {
+            (variable.value, variable.slope) = (0.0, 0.0);
+        }
+        for ((&variable, &value), &slope) in self.basic.iter().zip(&self.column).zip(&self.slopes) {
+            let variable = &mut self.variables[variable as usize];
+            (variable.value, variable.slope) = (value, slope);
+        }
+        // What a constraint has left is no rounding error only if its slack is basic.
+        self.rows.clear();
+        self.rows.extend_from_slice(&problem.capacities);
+        self.rows.extend(targets().map(|(rate, _)| rate));
+        let mut missed = 0.0_f64;
+        for (i, variable) in self.variables.iter_mut().enumerate() {
+            let used = variable.value;
+            if used != 0.0 {
+                for row in problem.column(instance, i) {
+                    self.rows[row as usize] -= used;
+                }
+            }
             if variable.role == Role::Basic {
                 missed = missed.max(-variable.value);
             } else {
@@ -198,25 +255,8 @@ impl CoupledFilling {
             }
             variable.value = variable.value.max(0.0);
         }
-        missed
-    }
-
-    /// Inverts the matrix of the basis anew.
-    fn refactorize(&mut self, instance: &Instance) {
-        let mut matrix = vec![vec![0.0; self.extra.len()]; self.full.len()];
-        for (column, &s) in self.extra.iter().enumerate() {
-            let primary = self.primary[self.connection_of[s as usize] as usize];
-            for (s, sign) in [(s, 1.0), (primary, -1.0)] {
-                for &link in instance.path(s as usize) {
-                    if self.is_full(link) {
-                        matrix[self.variables[self.link(link)].basis_index as usize][column] += sign;
-                    }
-                }
-            }
-        }
-        match Inverse::invert(matrix) {
-            Some(inverse) => self.inverse = inverse,
-            None => self.stuck = true,
-        }
+        self.rows
+            .iter()
+            .fold(missed, |missed, left| missed.max(left.abs()))
     }
 }

@@ -1,106 +1,89 @@
-//! Which variable enters the basis instead of one that has fallen to 0.
+//! The dual ratio test: the variable that enters the basis instead of one that has fallen to 0.
 
-use super::{Candidate, CoupledFilling, MIN_PIVOT, Role, TINY, along};
+use super::basis::{Basis, Role};
+use super::problem::Problem;
+use super::{Candidate, MIN_PIVOT, TINY};
 use crate::Instance;
 
-impl CoupledFilling {
-    /// Works out what a unit of each link is worth to the leaving variable. A primary first becomes one of the others.
-    pub(super) fn compute_pivot_row(&mut self, instance: &Instance, leaving: usize) {
-        self.pivot_row.fill(0.0);
-        if let Some(link) = leaving.checked_sub(self.connection_of.len()) {
-            let link = link as u32;
-            let times = |path: &[u32]| path.iter().filter(|&&crossed| crossed == link).count() as f64;
-            self.weights.clear();
-            for (&s, row) in self.extra.iter().zip(0..) {
-                let primary = self.primary[self.connection_of[s as usize] as usize];
-                let weight = times(instance.path(s as usize)) - times(instance.path(primary as usize));
-                if weight != 0.0 {
-                    self.weights.push((row, weight));
-                }
-            }
-            self.inverse.rows_times(&self.weights, &mut self.scratch);
-            for (&full, value) in self.full.iter().zip(&self.scratch) {
-                self.pivot_row[full as usize] = -value;
-            }
-            self.pivot_row[link as usize] = 1.0;
-        } else {
-            let connection = self.connection_of[leaving] as usize;
-            if self.primary[connection] as usize == leaving {
-                self.replace_primary(instance, connection);
-                if self.stuck {
-                    return;
-                }
-            }
-            let row = self.inverse.row(self.variables[leaving].basis_index as usize);
-            for (&full, value) in self.full.iter().zip(row) {
-                self.pivot_row[full as usize] = *value;
-            }
-        }
-    }
+/// The dual variables of a stage's linear program.
+#[derive(Clone, Debug)]
+pub(super) struct Duals {
+    /// Prices by constraint. Those of links are 0 or more. With them no variable outside the basis
+    /// costs less than those in it.
+    prices: Vec<f64>,
+    /// Row of the inverse that belongs to the leaving variable, by constraint.
+    pub pivot_row: Vec<f64>,
+    /// Kept for their memory.
+    candidates: Vec<Candidate>,
+}
 
-    /// Makes another basic subflow the primary one: that with the largest rate.
-    fn replace_primary(&mut self, instance: &Instance, connection: usize) {
-        let before = self.primary[connection];
-        let used = |&s: &usize| matches!(self.variables[s].role, Role::Basic | Role::HeldAtZero);
-        let others = instance.subflows_of(connection).filter(|&s| s != before as usize);
-        let others: Vec<usize> = others.filter(used).collect();
-        let value = |&&s: &&usize| self.variables[s].value;
-        // Whose rate rises while one subflow's falls has another.
-        let Some(&next) = others.iter().max_by(|a, b| value(a).total_cmp(&value(b))) else {
-            self.stuck = true;
-            return;
+impl Duals {
+    /// Creates the prices of a basis of slacks and of each connection's cheapest subflow.
+    pub fn new(problem: &Problem, instance: &Instance) -> Self {
+        let cheapest = |c: usize| {
+            let costs = instance.subflows_of(c).map(|s| problem.costs[s]);
+            -costs.fold(f64::INFINITY, f64::min)
         };
-        let at = self.variables[next].basis_index;
-        let rows = others.iter().map(|&s| self.variables[s].basis_index as usize);
-        self.inverse.substitute_remainder(at as usize, rows);
-        self.extra[at as usize] = before;
-        self.variables[before as usize].basis_index = at;
-        self.primary[connection] = next as u32;
+        let mut prices = vec![0.0; problem.links()];
+        prices.extend((0..instance.connections()).map(cheapest));
+        Self {
+            prices,
+            pivot_row: Vec::new(),
+            candidates: Vec::new(),
+        }
     }
 
-    /// Who enters instead of the leaving variable: whoever is worth less to it than what is used now, at the least cost.
-    pub(super) fn ratio_test(&mut self, instance: &Instance) -> Option<Candidate> {
+    /// Returns the variable that takes the place of the leaving one at the least additional cost,
+    /// if there is one.
+    pub fn ratio_test(&mut self, problem: &Problem, instance: &Instance, basis: &Basis) -> Option<Candidate> {
         self.candidates.clear();
-        for (c, &primary) in self.primary.iter().enumerate() {
-            let used = instance.path(primary as usize);
-            let primary_value = along(used, &self.pivot_row);
-            for s in instance.subflows_of(c) {
-                if self.variables[s].role != Role::Zero {
-                    continue;
-                }
-                let path = instance.path(s);
-                let pivot = along(path, &self.pivot_row) - primary_value;
-                if pivot < -MIN_PIVOT {
-                    let cost = self.costs[s] + along(path, &self.prices)
-                        - self.costs[primary as usize]
-                        - along(used, &self.prices);
-                    self.candidates.push(Candidate {
-                        variable: s as u32,
-                        pivot,
-                        cost: cost.max(0.0),
-                    });
-                }
+        for (s, variable) in basis.variables[..problem.subflows()].iter().enumerate() {
+            if variable.role != Role::Nonbasic {
+                continue;
             }
-        }
-        for &link in &self.full {
-            let pivot = self.pivot_row[link as usize];
-            let variable = self.link(link);
-            if pivot < -MIN_PIVOT && self.variables[variable].role == Role::Zero {
+            let pivot = problem.column_value(instance, s, &self.pivot_row);
+            if pivot < -MIN_PIVOT {
+                let cost = problem.costs[s] + problem.column_value(instance, s, &self.prices);
                 self.candidates.push(Candidate {
-                    variable: variable as u32,
+                    variable: s as u32,
                     pivot,
-                    cost: self.prices[link as usize],
+                    cost: cost.max(0.0),
                 });
             }
         }
-        let bound = self.candidates.iter();
-        let bound = bound
-            .map(|candidate| (candidate.cost + TINY) / -candidate.pivot)
-            .fold(f64::INFINITY, f64::min);
-        let cheap = self
-            .candidates
+        for (link, &pivot) in self.pivot_row[..problem.links()].iter().enumerate() {
+            let slack = problem.slack(link);
+            if pivot < -MIN_PIVOT && basis.variables[slack].role == Role::Nonbasic {
+                self.candidates.push(Candidate {
+                    variable: slack as u32,
+                    pivot,
+                    cost: self.prices[link],
+                });
+            }
+        }
+        let ratio = |candidate: &Candidate| (candidate.cost + TINY) / -candidate.pivot;
+        let bound = self.candidates.iter().map(ratio).fold(f64::INFINITY, f64::min);
+        self.candidates
             .iter()
-            .filter(|candidate| candidate.cost <= bound * -candidate.pivot);
-        cheap.min_by(|a, b| a.pivot.total_cmp(&b.pivot)).copied()
+            .filter(|candidate| candidate.cost <= bound * -candidate.pivot)
+            .min_by(|a, b| a.pivot.total_cmp(&b.pivot))
+            .copied()
+    }
+
+    /// Changes the prices to those of the basis with the entering variable.
+    pub fn update(&mut self, problem: &Problem, leaving: usize, entering: Candidate) {
+        let step = entering.cost / -entering.pivot;
+        for (price, value) in self.prices.iter_mut().zip(&self.pivot_row) {
+            *price += step * value;
+        }
+        for price in &mut self.prices[..problem.links()] {
+            *price = price.max(0.0);
+        }
+        if let Some(link) = problem.link_of(leaving) {
+            self.prices[link] = step;
+        }
+        if let Some(link) = problem.link_of(entering.variable as usize) {
+            self.prices[link] = 0.0;
+        }
     }
 }
