@@ -140,7 +140,7 @@ impl Backend for FlowBackend {
                 .map_err(|error| error.within(&format!("transports.{name}")))?;
             match first {
                 Some((other, cc)) if *cc != given.cc && !max_min => {
-                    let problem = format!("{:?} beside another in transports.{other}", given.cc.name);
+                    let problem = format!("{:?} next to another in transports.{other}", given.cc.name);
                     let allowed = "one congestion control for all transports at level \"flow\": a link has one signal for all flows";
                     return Err(SpecError::new(format!("transports.{name}.cc"), problem, allowed));
                 }

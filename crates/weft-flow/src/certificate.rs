@@ -1,16 +1,13 @@
-//! Certificates of max-min fairness. They look at nothing that a solver leaves behind but what they are given, so that a test
-//! that checks them does not trust the solver.
+//! Certificates of max-min fairness. They use nothing but their arguments, so that a test that checks them does not trust
+//! the solver.
 
 use crate::{Bottleneck, Instance};
 
-/// Is every connection at its demand, or on a full link on which nobody has a larger rate? That is equivalent to max-min
-/// fairness (Bertsekas and Gallager, section 6.5.2, proposition). It looks at nothing that the solver leaves behind;
-/// `tolerance` is relative.
-///
-/// Returns the first connection without such a link, or the first link above its capacity, in words.
+/// Checks that every connection has its demand, or crosses a full link on which no connection has a larger rate. That is
+/// equivalent to max-min fairness (Bertsekas and Gallager, section 6.5.2, proposition). `tolerance` is relative.
 ///
 /// # Errors
-/// What is wrong.
+/// Returns the first connection without such a link, or the first link above its capacity, in words.
 pub fn certify(
     instance: &Instance,
     demands: Option<&[f64]>,
@@ -46,16 +43,17 @@ pub fn certify(
     Ok(())
 }
 
-/// Can no connection have more unless one of no larger rate has less, where a connection's rate is the sum over its
-/// subflows? `rates` are those of the subflows; `tolerance` is relative.
+/// Checks that a connection can have more only if one of at most its rate has less, where a connection's rate is the sum
+/// over its subflows. `rates` are those of the subflows; `tolerance` is relative.
 ///
-/// A bottleneck's prices say so by duality. Whatever the rates, all that priced links carry is worth at most their capacities at
-/// these prices, and a connection pays at least its rate times the price of its cheapest path. Where connections up to the
-/// bottleneck's rate pay for the capacities already, whoever pays `q` a bit can gain the difference over `q` at most unless one of
-/// them loses. With one path each and one priced link that is a full link on which nobody has a larger rate.
+/// The prices of a bottleneck show that by duality. All that priced links carry is worth at most their capacities at these
+/// prices. A connection pays at least its rate times the price of its cheapest path. Let the connections up to the
+/// bottleneck's rate pay for the capacities but a difference. A connection that pays `q` per bit then gains at most that
+/// difference over `q` unless one of them loses. If connections have one path each and one link has a price, it is a full
+/// link on which no connection has a larger rate.
 ///
 /// # Errors
-/// The first link above its capacity, the first connection without such a bottleneck, or a price below 0, in words.
+/// Returns the first link above its capacity, the first connection without such a bottleneck, or a price below 0, in words.
 pub fn certify_coupled(
     instance: &Instance,
     rates: &[f64],
@@ -79,7 +77,7 @@ pub fn certify_coupled(
     }
     let sum = |c: usize| rates[instance.subflows_of(c)].iter().sum::<f64>();
     let sums: Vec<f64> = (0..instance.connections()).map(sum).collect();
-    // What each connection could gain at the most, by the best of the bottlenecks.
+    // The largest gain of each connection, by the best of the bottlenecks.
     let mut gains = vec![f64::INFINITY; sums.len()];
     let mut price = vec![0.0; links];
     for bottleneck in bottlenecks {
@@ -137,7 +135,7 @@ mod tests {
         }
     }
 
-    /// Links of 1 and 2, and two connections with a path over either: one and a half each, whoever takes which.
+    /// Links of 1 and 2, and two connections with a path over either: one and a half each, in any division of the links.
     #[test]
     fn the_certificate_of_several_paths_refuses_what_is_not_fair_or_not_shown() {
         let mut two = Instance::new(vec![1.0, 2.0]).unwrap();
@@ -155,7 +153,7 @@ mod tests {
             ([1.0, 0.4, 0.0, 1.4], both(1.4)),
             ([1.0, 0.5, 0.1, 1.4], both(1.5)),
             ([1.5, 0.0, -0.5, 2.0], both(1.5)),
-            // Right, but not shown: of a rate nobody has, no price on one of the links, and one below 0.
+            // Right, but not shown: of a rate that no connection has, no price on one of the links, and one below 0.
             ([1.0, 0.5, 0.0, 1.5], both(1.4)),
             (
                 [1.0, 0.5, 0.0, 1.5],

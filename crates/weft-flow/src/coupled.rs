@@ -3,11 +3,11 @@
 //!
 //! As in progressive filling, all rates rise together. Where a link is full, connections shift
 //! traffic to other paths. A connection reaches its bottleneck if no shift allows it a larger rate.
-//! Each stage is a linear program: maximise the common rate of connections without a bottleneck
-//! (Nace and Pióro, "Max-min fairness and its applications to routing and load-balancing in
-//! communication networks: a tutorial", 2008, section III).
+//! Each stage is a linear program that maximises the common rate of connections without a
+//! bottleneck. Nace and Pióro describe the stages in "Max-min fairness and its applications to
+//! routing and load-balancing in communication networks: a tutorial" (2008), section III.
 //!
-//! [`CoupledFilling`] solves it by the dual simplex method with the common rate as a parameter.
+//! [`CoupledFilling`] solves each program by the dual simplex method with the common rate as a parameter.
 //! Between two events the rates are linear in it. An event is a basic variable that falls to 0: a
 //! link that fills, or a subflow that loses its rate. At an event,
 //! - the primal ratio test finds the variable that leaves the basis ([`Basis::rise`]),
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn links_that_everybody_reaches_are_one() {
+    fn links_that_all_connections_reach_are_one() {
         connections_have(
             &[1e9, 2e9, 6e9],
             &[&[&[0], &[1], &[2]], &[&[1], &[2]], &[&[0], &[2]]],
@@ -221,12 +221,12 @@ mod tests {
 
     /// Each connection leaves its neighbour's link to it, along the line, so that the last has one of its own.
     #[test]
-    fn others_make_room() {
+    fn connections_leave_links_to_their_neighbours() {
         connections_have(&[1.0; 3], &[&[&[0], &[1]], &[&[1], &[2]], &[&[0]]], &[1.0; 3]);
     }
 
     /// Wischik et al., NSDI 2011, section 2.2: three links, and connections with a path over one of them and one over the
-    /// other two. The long paths waste capacity, so that nobody takes them.
+    /// other two. The long paths waste capacity, so that no connection takes them.
     #[test]
     fn the_triangle_is_used_by_its_short_paths() {
         let connections: [&[&[u32]]; 3] = [&[&[0], &[1, 2]], &[&[1], &[2, 0]], &[&[2], &[0, 1]]];
@@ -238,9 +238,9 @@ mod tests {
         connections_have(&[0.5, 1.0, 1.0], &connections, &[0.75; 3]);
     }
 
-    /// Those who share a link settle first; who has another path besides goes on.
+    /// Connections that share a link settle first, and the one with another path goes on.
     #[test]
-    fn who_can_goes_on() {
+    fn a_connection_with_another_path_goes_on() {
         connections_have(
             &[1.0, 4.0],
             &[&[&[0]], &[&[0]], &[&[0], &[1]], &[&[1]]],

@@ -10,7 +10,7 @@
 //!
 //! The first search changes the logarithm of a price by a gain times the logarithm of the link's
 //! utilisation. The gain grows while the price moves in one direction and halves when the direction
-//! changes (Riedmiller and Braun, "`RPROP`", 1993), so that steep responses are damped and flat
+//! changes (Riedmiller and Braun, "`RPROP`", 1993). Steep responses are damped in this way, and flat
 //! ones converge fast.
 //!
 //! Where responses jump, as OLIA's does from one best path to another, prices swing and no
@@ -18,7 +18,7 @@
 //! best path to another. Whenever links are near their capacities, the change becomes narrower,
 //! down to a thousandth of a rate.
 //!
-//! If the first search fails, a second one takes over: the logarithm of a price changes by the
+//! If the first search fails, a second one takes over. The logarithm of a price then changes by the
 //! excess of the utilisation over 1, times a step that falls as `t^-0.6`. Prices then settle, and
 //! the mean of the iterations approaches the equilibrium (Nedic and Ozdaglar, "Approximate Primal
 //! Solutions and Rate Analysis for Dual Subgradient Methods", 2009). A step by the logarithm would

@@ -1,7 +1,11 @@
-//! Max-min fair rates while flows come and go. A change re-solves the flows that it affects, with the rates
-//! of all others held. Then the bottlenecks near them are checked, and flows that lost their bottleneck are
-//! solved too. The solution is complete when every flow has a bottleneck, which is the definition of max-min
-//! fairness ([`certify`](crate::certify)). The rates are therefore those of a solution from scratch.
+//! Max-min fair rates while flows come and go. After each change some flows are *open*: their rates are
+//! solved for while the rates of all other flows stay. A new flow is open, and so is each flow whose
+//! bottleneck a flow has left.
+//!
+//! [`fill`](IncrementalMaxMin::fill) solves the open flows by progressive filling. After that,
+//! another flow on their links may have lost its bottleneck, or have more than an open flow at the bottleneck of
+//! the latter. [`reopen`](IncrementalMaxMin::reopen) opens such flows. Both repeat until no flow opens. Every flow then has a bottleneck, which is the definition of
+//! max-min fairness ([`certify`](crate::certify)). The rates are therefore those of a solution from scratch.
 
 use crate::Error;
 
@@ -11,23 +15,25 @@ const TOLERANCE: f64 = 1e-9;
 /// Relative excess over a capacity that is an error.
 const MAX_EXCESS: f64 = 1e-6;
 
-/// No link.
+/// Index that stands for no link.
 const NONE: u32 = u32::MAX;
 
-/// A link and who is on it.
+/// A link and the flows on it.
 #[derive(Clone, Debug)]
 struct Link {
     capacity: f64,
     flows: Vec<u32>,
-    /// While solving: capacity less the rates that are held or settled, and flows that still rise.
+    /// Capacity less the rates of flows that are not open or have their bottleneck, while a
+    /// solution is in progress.
     free: f64,
+    /// Number of open flows without a bottleneck, while a solution is in progress.
     rising: u32,
-    /// Its entry in the list of links that the solution touches.
+    /// Index in [`IncrementalMaxMin::touched`], or [`NONE`].
     touched: u32,
 }
 
 impl Link {
-    /// The rate at which it is full if all flows that still rise reach it.
+    /// The rate at which the link is full if all open flows without a bottleneck reach it.
     fn level(&self) -> f64 {
         if self.rising == 0 {
             f64::INFINITY
@@ -37,14 +43,14 @@ impl Link {
     }
 }
 
-/// A flow's entry, used again when it has gone.
+/// A flow, or a slot for the next one, which has an empty path.
 #[derive(Clone, Debug)]
 struct FlowEntry {
     path: Vec<u32>,
     rate: f64,
-    /// The full link on which nobody has more.
+    /// The full link on which no flow has more.
     bottleneck: u32,
-    /// Is it being solved?
+    /// Whether the rate is being solved for.
     open: bool,
 }
 
@@ -54,26 +60,27 @@ pub struct IncrementalMaxMin {
     links: Vec<Link>,
     flows: Vec<FlowEntry>,
     free_slots: Vec<u32>,
-    /// Flows being solved, in the order in which they were added.
+    /// Open flows in the order in which they opened.
     open: Vec<u32>,
-    /// Links on their paths.
+    /// Links on the paths of open flows.
     touched: Vec<u32>,
-    /// Their levels.
+    /// Level of each link in `touched`.
     levels: Vec<f64>,
-    /// Rates before a change, of the flows in `open`.
+    /// Rate of each flow in `open` before the change.
     before: Vec<f64>,
     /// Flows whose rates the last change moved, with the rates before.
     moved: Vec<(u32, f64)>,
+    /// Number of rates solved for, over all changes.
     solved_rates: u64,
-    /// A link that was given more than its capacity, and what it was given.
+    /// A link with more than its capacity, and the sum of rates on it.
     overload: Option<(u32, f64)>,
 }
 
 impl IncrementalMaxMin {
-    /// Links of `capacities` bit/s without flows.
+    /// Creates links of `capacities` bit/s without flows.
     ///
     /// # Errors
-    /// A capacity that is not a number above 0.
+    /// Returns an error if a capacity is not a number above 0.
     pub fn new(capacities: &[f64]) -> Result<Self, Error> {
         let bad = capacities.iter().position(|c| !(c.is_finite() && *c > 0.0));
         if let Some(link) = bad {
@@ -101,10 +108,10 @@ impl IncrementalMaxMin {
         })
     }
 
-    /// Adds a flow over `path` and returns its number, which is that of a flow that has gone if there is one.
+    /// Adds a flow over `path` and returns its number. Numbers of removed flows are used for new ones.
     ///
     /// # Panics
-    /// With an empty path, or a link that does not exist.
+    /// Panics if the path is empty or a link does not exist.
     pub fn add(&mut self, path: &[u32]) -> u32 {
         assert!(!path.is_empty(), "a path of at least one link");
         let flow = self.free_slots.pop().unwrap_or(self.flows.len() as u32);
@@ -129,13 +136,13 @@ impl IncrementalMaxMin {
         flow
     }
 
-    /// Takes a flow away.
+    /// Removes a flow.
     ///
     /// # Panics
-    /// If there is no such flow.
+    /// Panics if there is no such flow.
     pub fn remove(&mut self, flow: u32) {
         let path = std::mem::take(&mut self.flows[flow as usize].path);
-        assert!(!path.is_empty(), "flow {flow} is there");
+        assert!(!path.is_empty(), "flow {flow} exists");
         for &link in &path {
             let flows = &mut self.links[link as usize].flows;
             if let Some(at) = flows.iter().position(|&f| f == flow) {
@@ -156,26 +163,27 @@ impl IncrementalMaxMin {
         self.solve();
     }
 
-    /// Rate of a flow, in bit/s.
+    /// Returns the rate of a flow, in bit/s.
     pub fn rate(&self, flow: u32) -> f64 {
         self.flows[flow as usize].rate
     }
 
-    /// Flows whose rates the last change moved, with their rates before: a new one among them, with 0.
+    /// Returns the flows whose rates the last change moved, with their rates before. A new flow is among them, with 0.
     pub fn moved(&self) -> &[(u32, f64)] {
         &self.moved
     }
 
-    /// How many rates were solved so far, over all changes.
+    /// Returns the number of rates solved for, over all changes.
     pub fn solved_rates(&self) -> u64 {
         self.solved_rates
     }
 
-    /// Returns a link that was given more than its capacity, and what it was given in bit/s, which is an error of the solver.
+    /// Returns a link with more than its capacity, and the sum of rates on it in bit/s. It is an error of the solver.
     pub fn overload(&self) -> Option<(u32, f64)> {
         self.overload
     }
 
+    /// Opens a flow unless it is open.
     fn open(&mut self, flow: u32) {
         let entry = &mut self.flows[flow as usize];
         if !entry.open {
@@ -185,6 +193,7 @@ impl IncrementalMaxMin {
         }
     }
 
+    /// Solves for the rates of open flows, and of all that these open. Then closes them.
     fn solve(&mut self) {
         self.moved.clear();
         loop {
@@ -211,7 +220,8 @@ impl IncrementalMaxMin {
         }
     }
 
-    /// Progressive filling of the open flows beside the rates of the others.
+    /// Solves for the rates of open flows by progressive filling, in the capacity that other flows leave. The link with the
+    /// lowest level is the bottleneck of its open flows.
     fn fill(&mut self) {
         for &flow in &self.open {
             for &link in &self.flows[flow as usize].path {
@@ -260,7 +270,7 @@ impl IncrementalMaxMin {
         }
     }
 
-    /// Opens held flows that have lost their bottleneck, or that have more than somebody who has a bottleneck with them.
+    /// Opens flows that have lost their bottleneck, and flows with more than an open flow has at a bottleneck that both cross.
     fn reopen(&mut self) {
         for t in 0..self.touched.len() {
             let link = self.touched[t];
@@ -289,9 +299,9 @@ impl IncrementalMaxMin {
     }
 }
 
-/// Where the lowest of `levels` is, the first of equals, and the level; none if all are infinite.
+/// Returns the index of the lowest of `levels`, the first of equal ones, and the level. Returns `None` if all are infinite.
 fn argmin(levels: &[f64]) -> Option<(usize, f64)> {
-    // Four at a time do not wait for each other.
+    // Four minima in parallel do not depend on each other.
     let chunks = levels.chunks_exact(4);
     let rest = chunks.remainder();
     let lower = |a: f64, b: f64| if b < a { b } else { a };

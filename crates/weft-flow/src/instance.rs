@@ -4,7 +4,7 @@
 /// Why an instance cannot be solved.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum Error {
-    /// A link has no capacity, or one that is no number.
+    /// A link has no capacity, or one that is not a number.
     #[error("link {link} has a capacity of {capacity} bit/s; a capacity above 0 is needed")]
     Capacity {
         /// Index of the link.

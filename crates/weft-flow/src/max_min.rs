@@ -2,26 +2,26 @@
 //! (1992), section 6.5.2.
 //!
 //! All rates rise together. A link is full at the level `(capacity - rates settled on it) / connections still rising`;
-//! whoever crosses it settles there. Settling somebody else at a lower level only raises that level. So a link whose level is the
-//! lowest that each of its connections meets fills before any of them settles elsewhere, wherever the rest of the network stands:
-//! all such links fill in one round, and no order has to be kept among them.
+//! the connections that cross it settle there. If another connection settles at a lower level, that level only rises.
+//! A link fills before its connections settle elsewhere if its level is the lowest that each of them meets. That does
+//! not depend on the rest of the network. All such links fill in one round, in any order.
 //!
-//! A link that one connection crosses holds nobody else back. It only bounds the rate of that connection, as a demand does,
-//! and takes no part in the rounds.
+//! A link that one connection crosses only bounds the rate of that connection, as a demand does, and takes no part in
+//! the rounds.
 
 use crate::{Error, Instance};
 
 /// A link that is crossed more than once, while rates rise.
 #[derive(Clone, Copy, Debug)]
 struct Link {
-    /// At which it is full.
+    /// The rate of rising connections at which the link is full.
     level: f64,
     /// Capacity less the rates that have settled.
     free: f64,
     rising: u32,
     /// The last round in which a connection on it met a lower level elsewhere.
     blocked_round: u32,
-    /// The last round in which somebody settled on it.
+    /// The last round in which a connection on it settled.
     changed_round: u32,
 }
 
@@ -97,7 +97,7 @@ pub fn max_min(instance: &Instance, demands: Option<&[f64]>) -> Result<Vec<f64>,
             rates[connection.connection as usize] = connection.rate;
             for &l in path(connection) {
                 let link = &mut links[l as usize];
-                // What is left is a difference of sums and may end a rounding error below 0.
+                // The rest is a difference of sums and may end a rounding error below 0.
                 link.free = (link.free - connection.rate).max(0.0);
                 link.rising -= 1;
                 if link.changed_round != round {
@@ -120,7 +120,7 @@ pub fn max_min(instance: &Instance, demands: Option<&[f64]>) -> Result<Vec<f64>,
 }
 
 impl SinglePathFilling {
-    /// Before the first round. Links are in the order in which connections meet them, so that those of one are near each other.
+    /// Creates the state before the first round. Links are in the order in which connections meet them, so that those of one are near each other.
     fn new(instance: &Instance, demands: Option<&[f64]>) -> Self {
         /// Marks the number of a link, where before there was how often it is crossed.
         const NUMBERED: u32 = 1 << 31;

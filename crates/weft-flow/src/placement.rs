@@ -20,7 +20,7 @@ pub struct ConnectionSpec {
 /// Connections on a fabric's links.
 #[derive(Clone, Debug)]
 pub struct Placement {
-    /// What the solvers take; link `l` is the fabric's.
+    /// The input of solvers, whose link `l` is link `l` of the fabric.
     pub instance: Instance,
     /// Round-trip time of each subflow without queues, in seconds: the propagation delays of the links that it crosses, there
     /// and back.
@@ -77,7 +77,7 @@ pub fn place_connections(
 /// Maps path numbers to links.
 #[derive(Clone, Debug)]
 pub(crate) struct PathResolver {
-    /// Of each node the first outgoing link.
+    /// First outgoing link of each node.
     first_link: Vec<u32>,
     /// Links that are known to be down; empty before the first failure.
     down: Vec<bool>,

@@ -1,8 +1,8 @@
 //! The flow-level simulation: flows open, transfer at shared rates, and close.
 //!
 //! Between two changes rates are constant: the equilibrium of the congestion control, or max-min fair rates.
-//! Where flows with a size come and go over one subflow each, rates are max-min fair unless the spec chooses
-//! otherwise, and a change re-solves only the rates that it affects. The data of a flow with a size starts a
+//! The rates of flows with a size are max-min fair unless the spec chooses otherwise. If each has one subflow,
+//! a change re-solves only the rates that it affects. The data of a flow with a size starts a
 //! round-trip time after it opens, and its last byte arrives half a round-trip time after it was sent.
 
 mod batch;

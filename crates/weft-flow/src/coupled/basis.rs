@@ -23,13 +23,13 @@ const MAX_PIVOT_ERROR: f64 = 1e-8;
 /// State of a variable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
-    /// In the basis.
+    /// A variable in the basis.
     Basic,
-    /// In the basis, but fixed at 0 by a stage that has ended.
+    /// A variable in the basis, but fixed at 0 by a stage that has ended.
     BasicAtZero,
-    /// Not in the basis; it is 0 and may enter.
+    /// A variable outside the basis, which is 0 and may enter.
     Nonbasic,
-    /// Not in the basis, and fixed at 0 by a stage that has ended.
+    /// A variable outside the basis, fixed at 0 by a stage that has ended.
     Fixed,
 }
 
@@ -235,7 +235,7 @@ impl Basis {
             let variable = &mut self.variables[variable as usize];
             (variable.value, variable.slope) = (value, slope);
         }
-        // What a constraint has left is no rounding error only if its slack is basic.
+        // The slacks are among the variables, so that the rest of each constraint is a rounding error.
         self.rows.clear();
         self.rows.extend_from_slice(&problem.capacities);
         self.rows.extend(targets().map(|(rate, _)| rate));

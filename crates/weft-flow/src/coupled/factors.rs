@@ -1,6 +1,6 @@
-//! Solutions of linear systems with the basis, by its LU factors. If the basis exchanges a variable,
-//! a column of U is replaced and a row eliminated (Forrest and Tomlin, "Updated triangular factors of
-//! the basis to maintain sparsity in the product form simplex method", 1972).
+//! Solutions of linear systems with the basis, by its LU factors. An exchange of a variable replaces
+//! a column of U and eliminates a row. The update is that of Forrest and Tomlin ("Updated triangular
+//! factors of the basis to maintain sparsity in the product form simplex method", 1972).
 //!
 //! A basis has a row for each constraint and a position for each basic variable. Within the factors
 //! both are numbered by the steps of the elimination.
@@ -22,9 +22,9 @@ const ZERO: f64 = 1e-14;
 /// A sequence of operations on a vector, each between one value and multiples of others.
 #[derive(Clone, Debug, Default)]
 struct Operations {
-    /// By operation: the index of the one value.
+    /// Index of the one value of each operation.
     indices: Vec<u32>,
-    /// By operation: the indices of other values, and the multiples.
+    /// Indices of the other values of each operation, and the multiples.
     others: SparseLists,
 }
 
@@ -62,7 +62,7 @@ impl Operations {
     }
 }
 
-/// The entries of U beside its diagonal, by columns or by rows.
+/// The entries of U off its diagonal, by columns or by rows.
 type Lists = Vec<Vec<(u32, f64)>>;
 
 /// A factorised basis.
@@ -79,7 +79,7 @@ pub(super) struct Factors {
     order: Vec<u32>,
     /// Last place of each step.
     places: Vec<u32>,
-    /// By exchange: the row of U that was eliminated, and the multiples of other rows.
+    /// Elimination of a row of U in each exchange, by multiples of other rows.
     row_operations: Operations,
     /// Number of exchanges since the factorisation.
     exchanges: usize,

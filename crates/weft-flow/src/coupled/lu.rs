@@ -1,8 +1,9 @@
 //! The LU factorisation of a sparse matrix by Gaussian elimination.
 //!
-//! The pivot of each step is an entry whose row and column have few other entries, so that the
-//! factors stay sparse (Markowitz, "The elimination form of the inverse and its application to
-//! linear programming", 1957). Entries that are small in their row are no pivots.
+//! The pivot of each step is an entry whose row and column have few other entries. The factors then
+//! stay sparse (Markowitz, "The elimination form of the inverse and its application to
+//! linear programming", 1957). An entry that is small in its row cannot be
+//! a pivot.
 
 /// Smallest size of a pivot relative to the largest entry of its row.
 const STABILITY: f64 = 0.1;
@@ -59,9 +60,9 @@ impl SparseLists {
 pub(super) struct Elimination {
     /// Row, column and value of each pivot.
     pub pivots: Vec<(u32, u32, f64)>,
-    /// By step: the rows from which a multiple of the pivot's row is subtracted, and the multiple.
+    /// Rows from which each step subtracts a multiple of the pivot's row, and the multiples.
     pub lower: SparseLists,
-    /// By step: the other columns of the pivot's row, and their values.
+    /// Other columns of the pivot's row in each step, and their values.
     pub upper: SparseLists,
 }
 
@@ -131,7 +132,7 @@ struct Remainder {
     columns: Vec<Vec<u32>>,
     row_counts: Counts,
     column_counts: Counts,
-    /// By column: one more than its place in the row at hand, or 0.
+    /// One more than the place of each column in the row at hand, or 0.
     places: Vec<u32>,
 }
 

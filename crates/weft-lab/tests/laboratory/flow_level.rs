@@ -127,7 +127,7 @@ fn what_it_cannot_do_is_refused_by_name() {
                 "transports.dctcp.cc=dctcp",
                 "traffic=[{kind = \"bulk\", transport = \"reno\", from = \"h0\", to = \"r0\"}, {kind = \"bulk\", transport = \"dctcp\", from = \"h1\", to = \"r0\"}]",
             ],
-            "transports.reno.cc: \"reno\" beside another in transports.dctcp; allowed: one congestion control",
+            "transports.reno.cc: \"reno\" next to another in transports.dctcp; allowed: one congestion control",
         ),
         (
             &["events=[{at = \"1ms\", links = [\"s0->r0\"], delay = \"1us\"}]"],
