@@ -384,11 +384,6 @@ impl Config {
             .entry(KernelAlgorithm::Amp.kernel().to_owned())
             .or_default();
         amp.entry("dctcp_cut".to_owned()).or_insert(1.0);
-        // Below two packets each one waits for the receiver's delayed acknowledgement.
-        let amp_fg = parameters
-            .entry(KernelAlgorithm::AmpFg.kernel().to_owned())
-            .or_default();
-        amp_fg.entry("cwnd_min".to_owned()).or_insert(2.0);
         parameters
             .iter()
             .filter_map(|(name, values)| {
