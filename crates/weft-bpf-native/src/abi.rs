@@ -72,7 +72,7 @@ mirrors! {
         neighbours: u32,
         kappa: u32,
         min_inactive: u32,
-        reserved: u32,
+        max_events_per_user: u32,
     }
     /// `struct weft_window`.
     "weft_window" => Window {

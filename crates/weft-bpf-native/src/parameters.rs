@@ -6,7 +6,8 @@ use crate::abi::{PACKET, Parameters};
 
 impl Parameters {
     /// Converts the parameters of `algorithm`. Parameters that are not given have the defaults of
-    /// `weft-cc`. `bulk` and `min_inactive` belong to the kernel and are 0.
+    /// `weft-cc`. `bulk`, `min_inactive` and
+    /// `max_events_per_user` belong to the kernel and are 0.
     ///
     /// # Errors
     /// Returns the errors of [`Algorithm::build`].
@@ -36,7 +37,7 @@ impl Parameters {
             neighbours: value("neighbours") as u32,
             kappa: scaled("kappa", 30),
             min_inactive: 0,
-            reserved: 0,
+            max_events_per_user: 0,
         })
     }
 }

@@ -123,24 +123,27 @@ static __always_inline __u32 weft_before_change(struct weft_connection *c)
 	return ALGORITHM_SHARES ? weft_active(c) : c->suppressed;
 }
 
-/* Notifies the daemon if an event has activated or deactivated subflows. */
-static __always_inline void weft_notify_change(struct weft_connection *c, __u32 before)
+/*
+ * Notifies the daemon if an event of @sk has activated or deactivated subflows. Without a socket
+ * the daemon caused the event.
+ */
+static __always_inline void weft_notify_change(struct sock *sk, struct weft_connection *c, __u32 before)
 {
 	if (ALGORITHM_SHARES)
-		weft_notify_active(c, before);
+		weft_notify_active(sk, c, before);
 	else if (ALGORITHM_ACTIVE)
-		weft_notify_suppression(c, before);
+		weft_notify_suppression(sk, c, before);
 }
 
-/* Removes subflow s from the algorithm. */
-static __always_inline void weft_close(struct weft_connection *c, __u32 s)
+/* Removes subflow s from the algorithm. @sk is its socket, or NULL if the socket no longer exists. */
+static __always_inline void weft_close(struct sock *sk, struct weft_connection *c, __u32 s)
 {
 	__u32 before;
 
 	c->w[s].established = 0;
 	before = weft_before_change(c);
 	ON(close)(c, &parameters, s);
-	weft_notify_change(c, before);
+	weft_notify_change(sk, c, before);
 }
 
 /* Releases the slot of a socket, if it has one. */
@@ -151,7 +154,7 @@ static __always_inline void weft_detach(struct sock *sk)
 	__u32 s = ca->slot % WEFT_SUBFLOWS;
 
 	if (c) {
-		weft_close(c, s);
+		weft_close(sk, c, s);
 		if (c->token)
 			weft_notify_limited(sk, c, s, WEFT_LEFT);
 		weft_give_back(c, ca->key, s);
@@ -235,7 +238,7 @@ int weft_reap(struct weft_lost *lost)
 	c = bpf_map_lookup_elem(&connections, &key);
 	if (!c || __sync_val_compare_and_swap(&c->subflow[s].owner, owner, 0) != owner)
 		return 1;
-	weft_close(c, s);
+	weft_close(NULL, c, s);
 	weft_give_back(c, key, s);
 	return 0;
 }
@@ -327,7 +330,7 @@ void BPF_PROG(weft_cong_control, struct sock *sk)
 		ROWS(round)(own, w);
 #endif
 		ON(round)(c, &parameters, s, ca->round_acked, ca->round_marked);
-		weft_notify_change(c, before);
+		weft_notify_change(sk, c, before);
 		ca->round_acked = 0;
 		ca->round_marked = 0;
 		ca->round_end = tp->snd_nxt;
@@ -384,7 +387,7 @@ void BPF_PROG(weft_set_state, struct sock *sk, __u8 state)
 	if (state == TCP_CA_Loss) {
 		subflow->timeouts++;
 		ON(timeout)(c, &parameters, s, first);
-		weft_notify_change(c, before);
+		weft_notify_change(sk, c, before);
 	} else if (first) {
 		subflow->fast_retransmits++;
 		ON(fast_retransmit)(c, &parameters, s);
@@ -415,7 +418,7 @@ __u32 BPF_PROG(weft_undo_cwnd, struct sock *sk)
 		return ((struct tcp_sock *)sk)->snd_cwnd;
 	before = weft_before_change(c);
 	ON(undo)(c, &parameters, s);
-	weft_notify_change(c, before);
+	weft_notify_change(sk, c, before);
 	return c->w[s].cwnd >> WEFT_PACKET_BITS;
 }
 

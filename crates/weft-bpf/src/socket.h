@@ -193,7 +193,7 @@ static __always_inline bool weft_within_limit(struct sock *sk, __u64 now)
 		user->second = first.second;
 		user->events = 0;
 	}
-	if (__sync_fetch_and_add(&user->events, 1) < WEFT_EVENTS_PER_SECOND)
+	if (__sync_fetch_and_add(&user->events, 1) < parameters.max_events_per_user)
 		return true;
 	weft_count(lost_events);
 	return false;
@@ -295,9 +295,9 @@ static __always_inline void weft_record_received(struct sock *sk)
 
 /*
  * Notifies the daemon that all subflows but the initial one were suppressed or released, if that
- * differs from @before.
+ * differs from @before. @sk is the socket that caused it, or NULL if the daemon did.
  */
-static __always_inline void weft_notify_suppression(struct weft_connection *c, __u32 before)
+static __always_inline void weft_notify_suppression(struct sock *sk, struct weft_connection *c, __u32 before)
 {
 	__u32 kind = c->suppressed ? WEFT_SUPPRESS : WEFT_RELEASE;
 	__u64 now;
@@ -312,7 +312,9 @@ static __always_inline void weft_notify_suppression(struct weft_connection *c, _
 	else
 		c->releases++;
 	for (s = 0; s < WEFT_SUBFLOWS; s++) {
-		if (c->w[s].established && (s != c->initial || kind == WEFT_RELEASE))
+		if (!c->w[s].established || (s == c->initial && kind == WEFT_SUPPRESS))
+			continue;
+		if (!sk || weft_within_limit(sk, now))
 			weft_notify(c, s, kind, now);
 	}
 }
@@ -330,11 +332,12 @@ static __always_inline __u32 weft_active(const struct weft_connection *c)
 
 /*
  * Notifies the daemon of the subflows that were activated or deactivated since @before, a value of
- * weft_active(). A separate function, because it is long and rarely needed.
+ * weft_active(). @sk is the socket that caused it, or NULL if the daemon did. A separate function,
+ * because it is long and rarely needed.
  *
  * Returns the mask of these subflows.
  */
-static __noinline __u32 weft_notify_active(struct weft_connection *c, __u32 before)
+static __noinline __u32 weft_notify_active(struct sock *sk, struct weft_connection *c, __u32 before)
 {
 	__u32 s, changed = weft_active(c) ^ before;
 	__u64 now;
@@ -350,7 +353,8 @@ static __noinline __u32 weft_notify_active(struct weft_connection *c, __u32 befo
 			c->releases++;
 		else
 			c->suppressions++;
-		weft_notify(c, s, c->w[s].active ? WEFT_ACTIVATE : WEFT_DEACTIVATE, now);
+		if (!sk || weft_within_limit(sk, now))
+			weft_notify(c, s, c->w[s].active ? WEFT_ACTIVATE : WEFT_DEACTIVATE, now);
 	}
 	return changed;
 }

@@ -26,9 +26,6 @@
  */
 #define WEFT_CLOSED (1U << 31)
 
-/* Maximum number of events per second and user, without those of suppression and release. */
-#define WEFT_EVENTS_PER_SECOND 20000
-
 /* Bits of the fraction of a window, and one packet as a window. */
 #define WEFT_PACKET_BITS 24
 #define WEFT_PACKET (1ULL << WEFT_PACKET_BITS)
@@ -60,7 +57,7 @@ struct weft_parameters {
 	__u32 neighbours; /* 0 or 1 */
 	__u32 kappa;	/* 2^-30 */
 	__u32 min_inactive; /* warp: us from a deactivation to an activation; 0 natively */
-	__u32 reserved;
+	__u32 max_events_per_user; /* per second, over all algorithms */
 };
 
 /*
@@ -195,7 +192,7 @@ struct weft_totals {
 	__u64 subflows;	    /* opened since the program was loaded */
 	__u64 without_ecn;  /* fell back to Reno: the peer has no ECN */
 	__u64 without_slot; /* fell back to Reno: no map entry or slot was free */
-	__u64 lost_events;  /* full ring, or over WEFT_EVENTS_PER_SECOND */
+	__u64 lost_events;  /* full ring, or over max_events_per_user */
 };
 
 static inline void weft_limit(struct weft_window *w)

@@ -100,6 +100,7 @@ fn options(config: &Config) -> Options {
         join_after: config.subflows.join_after.0,
         min_inactive: Duration::from_nanos(config.hysteresis().min_cycle),
         max_connections: Some(config.congestion.max_connections),
+        max_events_per_user: None,
         restricted: !config.congestion.unprivileged,
         pin: None,
     }

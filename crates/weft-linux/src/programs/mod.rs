@@ -45,6 +45,8 @@ pub use stats::{ConnectionStats, Subflow, Totals};
 const SHARED: [&str; 3] = ["connections", "events", "totals"];
 /// The map that all programs share and that is not pinned: the limit of a user's events is one for all algorithms.
 const USERS: &str = "users";
+/// Default of [`Options::max_events_per_user`].
+const MAX_EVENTS_PER_USER: u32 = 20_000;
 
 macro_rules! names {
     ($($variant:ident = $number:literal, $name:literal, $kernel:literal;)+) => {
@@ -109,6 +111,8 @@ pub struct Options {
     pub min_inactive: Duration,
     /// How many connections there is room for; 65,536 if nothing is said.
     pub max_connections: Option<u32>,
+    /// Maximum number of events that one user can cause per second, over all algorithms; 20,000 if it is `None`.
+    pub max_events_per_user: Option<u32>,
     /// May only privileged processes choose the algorithms? Then no namespace but the first one can have one as its default.
     pub restricted: bool,
     /// A folder on a BPF file system in which connections outlive the process.
@@ -485,6 +489,7 @@ fn parameters(name: KernelAlgorithm, options: &Options) -> Result<abi::Parameter
     Ok(abi::Parameters {
         bulk: options.join_after,
         min_inactive: u32::try_from(options.min_inactive.as_micros()).unwrap_or(u32::MAX),
+        max_events_per_user: options.max_events_per_user.unwrap_or(MAX_EVENTS_PER_USER),
         ..abi::Parameters::new(name.algorithm(), &params)?
     })
 }

@@ -8,9 +8,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use weft_linux::events::{Event, EventKind, Events};
-use weft_linux::programs::KernelAlgorithm;
+use weft_linux::programs::{ConnectionStats, KernelAlgorithm, Options, Programs};
 
-use crate::machine::{in_namespace, join, join_over_loopback, load, slow_loopback};
+use crate::machine::{eventually, in_namespace, join, join_over_loopback, load, slow_loopback};
 use crate::peers::{Family, Kind, Peers};
 
 /// Marks packets that leave by loopback.
@@ -128,4 +128,38 @@ fn amp_suppresses_when_all_is_marked_and_releases_when_nothing_is() {
             sender.join().expect("the sender").close();
         },
     );
+}
+
+/// Subflows are suppressed together, which would be two events of one user at the same time.
+#[test]
+fn the_limit_of_a_user_includes_suppression() {
+    in_namespace("the_limit_of_a_user_includes_suppression", || {
+        if !join_over_loopback(2) {
+            println!("the_limit_of_a_user_includes_suppression: skipped, it needs iproute2 with `ip mptcp`");
+            return;
+        }
+        let options = Options {
+            max_events_per_user: Some(1),
+            ..Options::default()
+        };
+        let programs = Programs::load(&[KernelAlgorithm::Amp], &options).expect("the program loads");
+        let events = programs.events().expect("the ring");
+        slow_loopback(400);
+        let marks = Marks::on_loopback();
+        marks.one_in(1);
+        let peers = Peers::connect(Family::V4, Kind::Mptcp, "weft_amp", "weft_amp");
+        let connections = || programs.connections().expect("a map");
+        let mut sent = Vec::new();
+        eventually("two subflows are suppressed", || {
+            peers.send_for(Duration::from_millis(20));
+            sent.extend(events.read().expect("the ring"));
+            let inactive = |c: &ConnectionStats| c.subflows.iter().filter(|s| !s.active).count();
+            connections().iter().any(|c| c.suppressed && inactive(c) == 2)
+        });
+        sent.extend(events.wait(Duration::from_millis(100)).expect("the ring"));
+        let suppressed = sent.iter().filter(|event| event.kind == EventKind::Suppress);
+        assert!(suppressed.count() <= 1, "{sent:#?}");
+        assert!(programs.totals().expect("a map").lost_events > 0);
+        peers.close();
+    });
 }
