@@ -5,11 +5,9 @@
 //! "bpf:amp"`. It lacks the parts that belong to the kernel and not to the algorithm: the timing of
 //! events, the detection of idle subflows, and the echo of marks.
 
-pub mod abi;
-mod parameters;
-
 use std::sync::Arc;
 
+pub use weft_bpf::abi;
 use weft_cc::reno::Reno;
 use weft_cc::{Ack, Algorithm, AlgorithmFactory, AlgorithmInfo, CongestionControl, Echo, Error, Round};
 

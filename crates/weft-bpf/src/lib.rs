@@ -1,7 +1,11 @@
-//! The C sources of the BPF programs, for build scripts.
+//! The C sources of the BPF programs, for build scripts, and the structs that the programs share
+//! with user space.
 //!
 //! `weft-linux` compiles the programs for the kernel, `weft-bpf-native` the algorithms for user
 //! space. This crate's README has a table of the files.
+
+pub mod abi;
+mod parameters;
 
 /// The folder of the sources.
 pub const SOURCES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src");

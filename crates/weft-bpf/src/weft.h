@@ -3,9 +3,9 @@
  * Types shared by the algorithms, the BPF programs around them and user space: a connection as an
  * array of subflow windows, with the names of weft-cc (connection.rs), and counters.
  *
- * This file is the only definition. weft-bpf-native (src/abi.rs) mirrors it for user space; a test
- * of weft-linux compares both through BTF. The algorithms (amp.h, dctcp.h and so on) include no
- * kernel header, so they also compile natively.
+ * This file is the only definition. abi.rs mirrors it for user space; a test of weft-linux compares
+ * both through BTF. The algorithms (amp.h, dctcp.h and so on) include no kernel header, so they also
+ * compile natively.
  *
  * Fixed point: windows are in units of 2^-24 packets of one MSS. The comment of each fraction names
  * its scale.

@@ -19,4 +19,4 @@ pub mod status;
 pub mod testbed;
 
 pub use failure::Failure;
-pub use weft_bpf_native::abi;
+pub use weft_bpf::abi;

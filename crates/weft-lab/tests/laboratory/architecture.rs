@@ -48,7 +48,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         ],
     ),
     ("weft-flow", BELOW_BACKENDS),
-    ("weft-bpf", &[]),
+    ("weft-bpf", &["weft-cc"]),
     ("weft-bpf-native", &["weft-cc", "weft-bpf"]),
     (
         "weft-linux",
@@ -57,7 +57,6 @@ const ARROWS: &[(&str, &[&str])] = &[
             "weft-spec",
             "weft-cc",
             "weft-bpf",
-            "weft-bpf-native",
             "weft-fabric",
             "weft-traffic",
             "weft-run",
