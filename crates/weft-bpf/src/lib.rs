@@ -5,13 +5,18 @@
 //! space. This crate's README has a table of the files.
 
 pub mod abi;
+#[cfg(feature = "compile")]
+mod compile;
 mod parameters;
+
+#[cfg(feature = "compile")]
+pub use compile::compile;
 
 /// The folder of the sources.
 pub const SOURCES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src");
 
-/// All programs: `{program}.bpf.c` in [`SOURCES`].
-pub const PROGRAMS: [&str; 14] = [
+/// The programs of `weftd` and its testbed: `{program}.bpf.c` in [`SOURCES`].
+pub const PROGRAMS: [&str; 9] = [
     "weft_amp",
     "weft_amp_fg",
     "weft_dcm",
@@ -21,6 +26,10 @@ pub const PROGRAMS: [&str; 14] = [
     "weft_xmp",
     "weft_scope",
     "weft_switch",
+];
+
+/// Programs that change packets in tests.
+pub const TEST_PROGRAMS: [&str; 5] = [
     "tests/disorder",
     "tests/joins",
     "tests/mark",

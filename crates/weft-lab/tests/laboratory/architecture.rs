@@ -50,6 +50,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("weft-flow", BELOW_BACKENDS),
     ("weft-bpf", &["weft-cc"]),
     ("weft-bpf-native", &["weft-cc", "weft-bpf"]),
+    ("weft-test-support", &["weft-bpf"]),
     (
         "weft-linux",
         // The program `weftd testbed` is a backend in a separate process.
@@ -61,6 +62,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "weft-traffic",
             "weft-run",
             "weft-lab",
+            "weft-test-support",
         ],
     ),
     (

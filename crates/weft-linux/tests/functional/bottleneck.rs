@@ -190,9 +190,8 @@ pub fn bottleneck(router: &Place, server: &Place) {
 
 /// From now on, until the namespace has gone.
 fn mark_at(interface: &str) {
-    let bytes = include_bytes!(concat!(env!("OUT_DIR"), "/tests_mark_queue.o"));
     let object = ObjectBuilder::default()
-        .open_memory(bytes)
+        .open_memory(weft_test_support::MARK_QUEUE)
         .and_then(OpenObject::load);
     let object = object.expect("the marking program loads");
     let program = object.progs().next().expect("a program");

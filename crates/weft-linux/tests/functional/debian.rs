@@ -6,7 +6,8 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use crate::guest::{Guest, Packaged, STABLE, files_below, find};
+use weft_test_support::guest::{Guest, Packaged, STABLE, files_below, find};
+
 use crate::machine::is_emulated;
 
 /// Loaded in this order.
@@ -75,7 +76,7 @@ fn passes(name: &str, kernel: Packaged) {
 fn boot(kernel: Packaged) -> Result<String, String> {
     let tools = TOOLS.map(find).into_iter().collect::<Option<Vec<_>>>();
     let tools = tools.ok_or("the Debian package iproute2")?;
-    let guest = Guest::new(kernel)?;
+    let guest = Guest::new(kernel, Path::new(env!("CARGO_TARGET_TMPDIR")))?;
     let own = std::env::current_exe().expect("this test's binary");
     install(&own, &guest.root(), "functional");
     for (path, name) in tools.iter().zip(TOOLS) {

@@ -6,8 +6,6 @@ mod bottleneck;
 mod competing;
 mod cost;
 mod debian;
-#[path = "../guest/mod.rs"]
-mod guest;
 mod machine;
 mod marks;
 mod peers;

@@ -23,9 +23,8 @@ impl Marks {
     pub fn on_loopback() -> Self {
         /// In every namespace.
         const LOOPBACK: i32 = 1;
-        let bytes = include_bytes!(concat!(env!("OUT_DIR"), "/tests_mark.o"));
         let object = ObjectBuilder::default()
-            .open_memory(bytes)
+            .open_memory(weft_test_support::MARK)
             .and_then(libbpf_rs::OpenObject::load);
         let object = object.expect("the marking program loads");
         let program = object.progs().next().expect("a program");

@@ -3,17 +3,14 @@
 //! `WEFTD_DEB` is the package to test, and `mmdebstrap` makes the Debian from the packages that this machine's apt knows.
 //! Without one of them, or without root, the tests are skipped by name with the reason.
 
-#[path = "../guest/mod.rs"]
-mod guest;
-
 use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use guest::{Guest, STABLE, files_below, find};
 use tempfile::TempDir;
+use weft_test_support::guest::{Guest, STABLE, files_below, find};
 
 /// Beside what is essential: the package's dependencies, what boots, and what the checks call.
 const PACKAGES: &str =
@@ -262,7 +259,7 @@ fn the_unit_runs_under_systemd() {
     let Some((root, _folder)) = debian("the_unit_runs_under_systemd") else {
         return;
     };
-    let guest = match Guest::new(STABLE) {
+    let guest = match Guest::new(STABLE, Path::new(env!("CARGO_TARGET_TMPDIR"))) {
         Ok(guest) => guest,
         Err(missing) => return println!("the_unit_runs_under_systemd: skipped, it needs {missing}"),
     };

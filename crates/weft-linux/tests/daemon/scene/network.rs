@@ -27,7 +27,7 @@ impl Scene {
             tc(&["-n", name, "qdisc", "del", "dev", "v0", "clsact"]);
             return;
         }
-        self.filter(concat!(env!("OUT_DIR"), "/tests_mark_all.o"));
+        self.filter(weft_test_support::MARK_ALL_PATH);
     }
 
     /// From now on packets of the client are marked that find ten others waiting, each a packet of its own.
@@ -35,7 +35,7 @@ impl Scene {
         for name in &self.names {
             ip(&["-n", name, "link", "set", "v0", "gso_max_segs", "1"]);
         }
-        self.filter(concat!(env!("OUT_DIR"), "/tests_mark_queue.o"));
+        self.filter(weft_test_support::MARK_QUEUE_PATH);
     }
 
     /// Puts a program before the client's queue.
@@ -85,8 +85,7 @@ impl Scene {
         for name in [client, server] {
             ip(&["-n", name, "link", "set", EXPRESS, "up"]);
         }
-        let bytes = include_bytes!(concat!(env!("OUT_DIR"), "/tests_disorder.o"));
-        let plan = Plan::attached(bytes, &self.client, "v0", TC_EGRESS);
+        let plan = Plan::attached(weft_test_support::DISORDER, &self.client, "v0", TC_EGRESS);
         plan.set(2, index(&self.client, EXPRESS));
         Disorder { plan }
     }
@@ -217,9 +216,8 @@ pub struct Joins {
 
 impl Joins {
     fn of(namespace: &Namespace, device: &str) -> Self {
-        let bytes = include_bytes!(concat!(env!("OUT_DIR"), "/tests_joins.o"));
         Self {
-            plan: Plan::attached(bytes, namespace, device, TC_INGRESS),
+            plan: Plan::attached(weft_test_support::JOINS, namespace, device, TC_INGRESS),
         }
     }
 

@@ -8,12 +8,12 @@ use std::process::{Command, ExitStatus, Stdio};
 
 use tempfile::TempDir;
 
-/// A kernel of Debian's, for virtual machines.
+/// A kernel of Debian for virtual machines.
 #[derive(Clone, Copy)]
 pub struct Packaged {
-    /// As in "6.1".
+    /// Version, such as "6.1".
     pub series: &'static str,
-    /// Is it among the backports, where the release has none of its own?
+    /// Whether the kernel is among the backports if the release does not have it.
     pub backported: bool,
 }
 
@@ -23,7 +23,7 @@ pub const STABLE: Packaged = Packaged {
     backported: false,
 };
 
-/// An initramfs of busybox, to which a test adds what it needs.
+/// An initramfs of busybox, to which a test adds files.
 pub struct Guest {
     work: TempDir,
     qemu: PathBuf,
@@ -33,8 +33,11 @@ pub struct Guest {
 }
 
 impl Guest {
-    /// Or what is missing here.
-    pub fn new(kernel: Packaged) -> Result<Self, String> {
+    /// Unpacks the kernel below `folder`, where the next call finds it.
+    ///
+    /// # Errors
+    /// Returns the name of a package that is missing on this machine.
+    pub fn new(kernel: Packaged, folder: &Path) -> Result<Self, String> {
         if !cfg!(target_arch = "x86_64") {
             return Err("an x86_64 machine".to_owned());
         }
@@ -42,7 +45,7 @@ impl Guest {
             work: tempfile::tempdir().expect("a temporary folder"),
             qemu: find("qemu-system-x86_64").ok_or("the Debian package qemu-system-x86")?,
             busybox: find("busybox").ok_or("the Debian package busybox-static")?,
-            kernel: unpacked(kernel)?,
+            kernel: unpacked(kernel, folder)?,
         };
         for folder in ["bin", "proc", "sys", "dev", "tmp", "run", "modules"] {
             fs::create_dir_all(guest.root().join(folder)).expect("a folder");
@@ -51,12 +54,12 @@ impl Guest {
         Ok(guest)
     }
 
-    /// Where the initramfs grows.
+    /// Returns the folder that becomes the initramfs.
     pub fn root(&self) -> PathBuf {
         self.work.path().join("root")
     }
 
-    /// Boots, with this text as `/init`; what the guest printed within so many seconds.
+    /// Boots with this text as `/init`, and returns the output of the guest, which is stopped after this many `seconds`.
     pub fn boot(&self, init: &str, megabytes: u32, seconds: u32) -> String {
         let path = self.root().join("init");
         fs::write(&path, init).expect("init");
@@ -76,7 +79,7 @@ impl Guest {
         let image = image
             .iter()
             .find(|file| file.to_string_lossy().contains("vmlinuz"));
-        // Tests on the machine's own kernel may run beside it, and some of them measure.
+        // Tests on the kernel of this machine may run at the same time, and some of them measure.
         let output = Command::new("timeout")
             .args(["--kill-after=5", &seconds.to_string()])
             .args(["nice", "-n", "19"])
@@ -101,14 +104,14 @@ impl Guest {
     }
 }
 
-/// The unpacked package of the newest kernel of a series, or what is missing.
-fn unpacked(kernel: Packaged) -> Result<PathBuf, String> {
+/// Returns the folder of the unpacked package of the newest kernel of a series.
+fn unpacked(kernel: Packaged, below: &Path) -> Result<PathBuf, String> {
     let Packaged { series, backported } = kernel;
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("debian-{series}"));
+    let folder = below.join(format!("debian-{series}"));
     if folder.join("boot").is_dir() {
         return Ok(folder);
     }
-    let work = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a temporary folder");
+    let work = tempfile::tempdir_in(below).expect("a temporary folder");
     let backport = || download(work.path(), series, &backports(work.path())?);
     let package = download(work.path(), series, &[])
         .or_else(|| backported.then(backport)?)
@@ -139,7 +142,7 @@ fn unpacked(kernel: Packaged) -> Result<PathBuf, String> {
     Ok(folder)
 }
 
-/// Fetches the newest kernel of a series, by apt with these options.
+/// Downloads the newest kernel of a series by apt with these options.
 fn download(to: &Path, series: &str, options: &[String]) -> Option<PathBuf> {
     let pattern = format!(
         r"^linux-image-{}\.[0-9].*-cloud-amd64$",
@@ -152,7 +155,7 @@ fn download(to: &Path, series: &str, options: &[String]) -> Option<PathBuf> {
         .ok()?;
     let found = String::from_utf8_lossy(&found.stdout).into_owned();
     let names = found.lines().filter_map(|line| line.split_whitespace().next());
-    // By its numbers: 6.12.9 is older than 6.12.10.
+    // Versions are compared number by number: 6.12.9 is older than 6.12.10.
     let numbers = |name: &&str| -> Vec<u32> {
         name.split(|c: char| !c.is_ascii_digit())
             .filter_map(|n| n.parse().ok())
@@ -171,7 +174,7 @@ fn download(to: &Path, series: &str, options: &[String]) -> Option<PathBuf> {
         .then(|| files_below(to).into_iter().find(package))?
 }
 
-/// Options that show apt the backports of this machine's Debian, from where its packages come, and change nothing outside `folder`.
+/// Returns options by which apt also reads the backports of this machine's Debian, and which change nothing outside `folder`.
 fn backports(folder: &Path) -> Option<Vec<String>> {
     let targets = Command::new("apt-get")
         .args(["indextargets", "--format", "$(REPO_URI) $(CODENAME) $(COMPONENT)"])
@@ -203,6 +206,7 @@ fn backports(folder: &Path) -> Option<Vec<String>> {
     updated.status.success().then_some(options)
 }
 
+/// Returns the path of a program on this machine.
 pub fn find(program: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let mut folders: Vec<_> = std::env::split_paths(&path).collect();
@@ -213,6 +217,7 @@ pub fn find(program: &str) -> Option<PathBuf> {
         .find(|file| file.is_file())
 }
 
+/// Returns all files below a folder.
 pub fn files_below(folder: &Path) -> Vec<PathBuf> {
     let (mut files, mut folders) = (Vec::new(), vec![folder.to_owned()]);
     while let Some(folder) = folders.pop() {
