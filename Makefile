@@ -64,7 +64,7 @@ test: ## Run the tests, Rust and Python; those that need root or a missing syste
 # dependencies differ otherwise and they would be compiled again.
 CARGO_TEST = cargo test --locked --workspace --exclude weft-py $(WITHOUT_WEFTD)
 tests_of = $(basename $(notdir $(wildcard $(1)/tests/*.rs))) $(notdir $(patsubst %/main.rs,%,$(wildcard $(1)/tests/*/main.rs)))
-TESTS_ON_KERNELS := $(call tests_of,crates/weft-linux)
+TESTS_ON_KERNELS := $(foreach crate,weft-kernel weft-linux,$(call tests_of,crates/$(crate)))
 OTHER_TESTS := $(sort $(filter-out $(TESTS_ON_KERNELS),$(call tests_of,crates/*)))
 
 # Tests on this machine's kernel mostly wait. Meanwhile Debian's kernels, in emulation, and all other tests give way to them.
@@ -88,8 +88,9 @@ ready-to-test: build package rust-tests optional-linux $(STAMPS)/browser $(STAMP
 rust-tests: optional-linux $(STAMPS)/venv
 	$(CARGO_TEST) --no-run
 
+OF_WEFTD := weft-kernel weft-linux weft-test-support
 # Where weftd cannot be built, all else is tested and checked. Known when the recipe runs, after `optional-linux`.
-WITHOUT_WEFTD = $(shell [ -e $(STAMPS)/linux ] || echo --exclude weft-linux)
+WITHOUT_WEFTD = $(shell [ -e $(STAMPS)/linux ] || echo $(addprefix --exclude ,$(OF_WEFTD)))
 WITH_WEFTD = $(if $(WITHOUT_WEFTD),@echo "Skipped: tests of weftd: it cannot be built" ||)
 .PHONY: optional-linux
 optional-linux: | $(STAMPS)/system
@@ -123,11 +124,11 @@ build-linux: $(STAMPS)/linux $(STAMPS)/venv ## Build weftd, multipath congestion
 
 .PHONY: test-linux
 test-linux: $(STAMPS)/linux $(STAMPS)/emulator ## Test weftd on this kernel (root); part of `make test`
-	cargo test --locked -p weft-linux -- --nocapture
+	cargo test --locked -p weft-kernel -p weft-linux -- --nocapture
 
 .PHONY: measure-linux
 measure-linux: $(STAMPS)/linux $(STAMPS)/emulator ## Measure what weftd costs and how soon it acts (root, a quiet machine)
-	cargo test --release --locked -p weft-linux -- --ignored --nocapture --test-threads=1 --skip soak
+	cargo test --release --locked -p weft-kernel -p weft-linux -- --ignored --nocapture --test-threads=1 --skip soak
 
 .PHONY: soak-linux
 soak-linux: $(STAMPS)/linux ## Run weftd under random faults for MINUTES=5; the same SEED=1 gives the same faults (root)

@@ -1,7 +1,7 @@
-//! Compiles the BPF programs.
+//! Compiles the switch of the testbed.
 
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    weft_bpf::compile(&weft_bpf::PROGRAMS)
+    weft_bpf::compile(&[weft_bpf::SWITCH])
 }

@@ -1,5 +1,5 @@
 //! The Rust mirror of `weft.h` of the BPF programs, and of the rows of `amp_fg.h`. A test of
-//! `weft-linux` compares every field with the BTF of the compiled programs. The headers document
+//! `weft-kernel` compares every field with the BTF of the compiled programs. The headers document
 //! the fields.
 
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};

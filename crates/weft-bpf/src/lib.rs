@@ -1,7 +1,7 @@
 //! The C sources of the BPF programs, for build scripts, and the structs that the programs share
 //! with user space.
 //!
-//! `weft-linux` compiles the programs for the kernel, `weft-bpf-native` the algorithms for user
+//! `weft-kernel` compiles the programs for the kernel, `weft-bpf-native` the algorithms for user
 //! space. This crate's README has a table of the files.
 
 pub mod abi;
@@ -15,8 +15,8 @@ pub use compile::compile;
 /// The folder of the sources.
 pub const SOURCES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src");
 
-/// The programs of `weftd` and its testbed: `{program}.bpf.c` in [`SOURCES`].
-pub const PROGRAMS: [&str; 9] = [
+/// The programs of `weftd`: `{program}.bpf.c` in [`SOURCES`].
+pub const PROGRAMS: [&str; 8] = [
     "weft_amp",
     "weft_amp_fg",
     "weft_dcm",
@@ -25,8 +25,10 @@ pub const PROGRAMS: [&str; 9] = [
     "weft_warp",
     "weft_xmp",
     "weft_scope",
-    "weft_switch",
 ];
+
+/// The switch of the testbed.
+pub const SWITCH: &str = "weft_switch";
 
 /// Programs that change packets in tests.
 pub const TEST_PROGRAMS: [&str; 5] = [

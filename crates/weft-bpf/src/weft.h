@@ -3,7 +3,7 @@
  * Types shared by the algorithms, the BPF programs around them and user space: a connection as an
  * array of subflow windows, with the names of weft-cc (connection.rs), and counters.
  *
- * This file is the only definition. abi.rs mirrors it for user space; a test of weft-linux compares
+ * This file is the only definition. abi.rs mirrors it for user space; a test of weft-kernel compares
  * both through BTF. The algorithms (amp.h, dctcp.h and so on) include no kernel header, so they also
  * compile natively.
  *

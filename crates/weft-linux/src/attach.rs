@@ -13,9 +13,9 @@ use crate::Failure;
 use crate::config::Config;
 use crate::daemon::settings::Settings;
 use crate::daemon::{Lock, folder, settings_file};
-use crate::path_manager::Namespace;
-use crate::programs::scope::{self, Scope};
-use crate::programs::{Error, HANDOVER, KernelAlgorithm, Options, Programs, REGISTRATION};
+use weft_kernel::path_manager::Namespace;
+use weft_kernel::programs::scope::{self, Scope};
+use weft_kernel::programs::{Error, HANDOVER, KernelAlgorithm, Options, Programs, REGISTRATION};
 
 /// Where the BPF file system is.
 pub const BPF_FS: &str = "/sys/fs/bpf";

@@ -13,9 +13,9 @@ use serde::{Deserialize, Serialize};
 use weft_spec::{Size, SpecError, Time, from_table, read_table};
 
 use crate::Failure;
-use crate::path_manager::{Hysteresis, JoinConfig, JoinPolicy, Namespace};
-use crate::programs::KernelAlgorithm;
-use crate::programs::scope::{self, RULES};
+use weft_kernel::path_manager::{Hysteresis, JoinConfig, JoinPolicy, Namespace};
+use weft_kernel::programs::KernelAlgorithm;
+use weft_kernel::programs::scope::{self, RULES};
 
 mod namespaces;
 mod renamed;

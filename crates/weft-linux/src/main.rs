@@ -5,9 +5,9 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Parser;
+use weft_kernel::path_manager::Namespace;
 use weft_linux::cli::{self, Arguments, Command};
 use weft_linux::config::{Config, Format, Level, Log};
-use weft_linux::path_manager::Namespace;
 use weft_linux::{Failure, attach, daemon, doctor, status, testbed};
 
 fn main() -> ExitCode {

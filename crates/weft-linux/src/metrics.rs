@@ -27,8 +27,8 @@ use prometheus_client::registry::Registry;
 
 use tokio::task::AbortHandle;
 
-use crate::programs::{ConnectionStats, KernelAlgorithm, Totals};
 use crate::status::Decisions;
+use weft_kernel::programs::{ConnectionStats, KernelAlgorithm, Totals};
 
 /// What is counted.
 #[derive(Debug)]

@@ -51,6 +51,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("weft-bpf", &["weft-cc"]),
     ("weft-bpf-native", &["weft-cc", "weft-bpf"]),
     ("weft-test-support", &["weft-bpf"]),
+    ("weft-kernel", &["weft-cc", "weft-bpf", "weft-test-support"]),
     (
         "weft-linux",
         // The program `weftd testbed` is a backend in a separate process.
@@ -58,6 +59,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "weft-spec",
             "weft-cc",
             "weft-bpf",
+            "weft-kernel",
             "weft-fabric",
             "weft-traffic",
             "weft-run",

@@ -3,7 +3,7 @@
 use weft_spec::SpecError;
 
 use super::ALL;
-use crate::path_manager::Namespace;
+use weft_kernel::path_manager::Namespace;
 
 /// Checks that each name can be one of a namespace, and that none is named twice.
 pub(super) fn check_names(names: &[String]) -> Result<(), SpecError> {

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weft_spec::SpecError;
 
-use crate::programs::scope;
+use weft_kernel::programs::scope;
 
 /// Sockets that get an algorithm unless they choose one themselves: those that fit all that is said of them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -3,7 +3,7 @@
 use tracing::{debug, info, warn};
 
 use super::{Daemon, SECOND, next_poll_time, now, settings};
-use crate::path_manager::MptcpCounters;
+use weft_kernel::path_manager::MptcpCounters;
 
 /// The detections in a namespace, as last read.
 #[derive(Clone, Copy, Debug, Default)]

@@ -5,8 +5,8 @@ use tracing::{debug, info, warn};
 use super::namespaces::{addresses_of, events_of};
 use super::{ADDRESS_INTERVAL, Daemon, EINVAL, next_poll_time, now};
 use crate::Failure;
-use crate::events::EventKind;
-use crate::path_manager::{Command, CommandBatch, Decision, Refusal, UncoupledReason};
+use weft_kernel::events::EventKind;
+use weft_kernel::path_manager::{Command, CommandBatch, Decision, Refusal, UncoupledReason};
 
 impl Daemon {
     pub(super) fn handle_pm_events(

@@ -36,12 +36,12 @@ use tracing::{debug, info, warn};
 
 use crate::Failure;
 use crate::config::{Config, Log};
-use crate::events::Events;
 use crate::metrics::{self, Metrics};
-use crate::path_manager::Connections;
-use crate::programs::Programs;
-use crate::programs::scope::Scope;
 use crate::status;
+use weft_kernel::events::Events;
+use weft_kernel::path_manager::Connections;
+use weft_kernel::programs::Programs;
+use weft_kernel::programs::scope::Scope;
 
 use check::Check;
 pub use lock::Lock;

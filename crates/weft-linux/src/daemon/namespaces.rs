@@ -12,8 +12,8 @@ use super::served_namespace::{NamespaceChange, ServedNamespace};
 use super::successor::Stage;
 use super::{Daemon, FIRST, SECOND, now, settings};
 use crate::Failure;
-use crate::path_manager::{CommandBatch, JoinPolicy, NAMED, Namespace, eligible, endpoints, present};
-use crate::programs::scope::Scope;
+use weft_kernel::path_manager::{CommandBatch, JoinPolicy, NAMED, Namespace, eligible, endpoints, present};
+use weft_kernel::programs::scope::Scope;
 
 impl Daemon {
     /// Serves new namespaces and closes those that are gone. A namespace that cannot be served is an error at a start that

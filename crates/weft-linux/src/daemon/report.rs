@@ -12,8 +12,8 @@ use tracing::{debug, warn};
 
 use super::served_namespace::ServedNamespace;
 use super::{Daemon, LISTENER, SECOND, next_poll_time, notify, now, served_namespace, socket};
-use crate::path_manager::{DiagSubflow, MAX_CONNECTIONS};
 use crate::status::{self, Status};
+use weft_kernel::path_manager::{DiagSubflow, MAX_CONNECTIONS};
 
 impl Daemon {
     /// Renews the gauges.

@@ -4,12 +4,12 @@ use std::io;
 use std::path::{Display, Path};
 
 use super::blackholes::Blackholes;
-use crate::path_manager::{
+use crate::status::{ConnectionStatus, NamespaceStatus, SubflowStatus, WindowStatus};
+use weft_kernel::path_manager::{
     AddressChanges, Command, Commands, Connection, Counters, DiagSubflow, Events, FourTuple, Namespace,
     Refusal, Token, UncoupledReason, mptcp_subflows, open, sockets,
 };
-use crate::programs::{ConnectionStats, Subflow as Window};
-use crate::status::{ConnectionStatus, NamespaceStatus, SubflowStatus, WindowStatus};
+use weft_kernel::programs::{ConnectionStats, Subflow as Window};
 
 /// A namespace, whether it is there or not.
 pub(super) struct ServedNamespace {

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use tracing::debug;
 
-use crate::path_manager::Namespace;
+use weft_kernel::path_manager::Namespace;
 
 /// What the names of Weft's congestion controls begin with.
 const PREFIX: &str = "weft_";

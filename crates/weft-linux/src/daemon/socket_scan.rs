@@ -8,9 +8,9 @@ use tracing::{debug, info, warn};
 
 use super::{Daemon, MIN_IDLE_US, POLL_INTERVAL, REAP_INTERVAL, SECOND, next_poll_time, now};
 use crate::Failure;
-use crate::events::Event;
-use crate::path_manager::{CommandBatch, FourTuple};
-use crate::programs::{ConnectionStats, KernelAlgorithm};
+use weft_kernel::events::Event;
+use weft_kernel::path_manager::{CommandBatch, FourTuple};
+use weft_kernel::programs::{ConnectionStats, KernelAlgorithm};
 
 impl Daemon {
     /// Reads all connections of the namespaces for which that was requested. A pause follows that is long compared with the time that

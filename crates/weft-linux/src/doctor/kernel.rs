@@ -10,8 +10,8 @@ use nix::unistd::getppid;
 use super::Finding;
 use crate::attach;
 use crate::daemon::{self, settings};
-use crate::path_manager::Namespace;
 use crate::status::Status;
+use weft_kernel::path_manager::Namespace;
 
 pub(super) fn findings(status: Option<&Status>) -> Vec<Finding> {
     vec![

@@ -11,8 +11,8 @@ use std::fmt;
 use serde::Serialize;
 
 use crate::daemon;
-use crate::path_manager::Namespace;
 use crate::status::{self, Status};
+use weft_kernel::path_manager::Namespace;
 
 /// All findings.
 #[derive(Clone, Debug, Serialize)]

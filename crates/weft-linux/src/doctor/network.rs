@@ -9,7 +9,7 @@ use socket2::{Domain, Protocol, Socket, Type};
 use super::Finding;
 use crate::daemon::blackholes;
 use crate::daemon::settings::read;
-use crate::path_manager::{
+use weft_kernel::path_manager::{
     Counters, DiagSubflow, Listener, MptcpCounters, Namespace, endpoints, limits, listeners, mptcp_subflows,
 };
 

@@ -9,7 +9,7 @@ use netlink_packet_core::{
 use netlink_packet_generic::{GenlFamily, GenlHeader};
 
 use super::Finding;
-use crate::path_manager::{Namespace, request};
+use weft_kernel::path_manager::{Namespace, request};
 
 const CHECK: &str = "offloads";
 

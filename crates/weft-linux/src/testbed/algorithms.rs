@@ -7,7 +7,7 @@ use weft_run::Error;
 use weft_run::Plan;
 use weft_spec::{Cc, SpecError};
 
-use crate::programs::{self, KernelAlgorithm, Options, Programs};
+use weft_kernel::programs::{self, KernelAlgorithm, Options, Programs};
 
 /// The name by which the kernel knows an algorithm of the spec.
 ///

@@ -20,12 +20,12 @@ use super::algorithms;
 use super::layout::{self, AddressPlan};
 use super::network::Network;
 use super::{ends, port};
-use crate::events::EventKind;
-use crate::path_manager::{
+use weft_kernel::events::EventKind;
+use weft_kernel::path_manager::{
     Command, CommandBatch, Commands, Connections, Decision, Event, Events, Hysteresis, JoinConfig,
     JoinPolicy, Namespace, Refusal, open,
 };
-use crate::programs::Programs;
+use weft_kernel::programs::Programs;
 
 /// A time in which the kernel did not use all subflows of a connection. Nanoseconds of `CLOCK_MONOTONIC`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -307,7 +307,7 @@ impl<'a> Manager<'a> {
         self.send_commands(group, batches);
     }
 
-    fn handle_bpf_event(&mut self, event: &crate::events::Event) {
+    fn handle_bpf_event(&mut self, event: &weft_kernel::events::Event) {
         let Some(&group) = self.group_of_token.get(&event.token) else {
             if event.kind == EventKind::BulkThreshold {
                 self.early.insert(event.token);

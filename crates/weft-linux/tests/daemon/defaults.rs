@@ -3,8 +3,8 @@
 use std::fs;
 use std::io::Write;
 
+use weft_kernel::path_manager::Namespace;
 use weft_linux::daemon::settings::{DEFAULT, Settings, read};
-use weft_linux::path_manager::Namespace;
 
 use crate::scene::{NO_DEFAULT, Scene, missing, until};
 use crate::scene_or_skip;

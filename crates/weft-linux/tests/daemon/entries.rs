@@ -4,7 +4,7 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
-use weft_linux::abi::Connection;
+use weft_kernel::abi::Connection;
 use zerocopy::{FromBytes, IntoBytes};
 
 use crate::scene::{Scene, load, missing, until, wait};

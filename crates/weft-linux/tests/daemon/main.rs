@@ -23,7 +23,7 @@ use std::io::Write;
 use std::thread::sleep;
 use std::time::Duration;
 
-use weft_linux::path_manager::mptcp_subflows;
+use weft_kernel::path_manager::mptcp_subflows;
 
 use scene::{SERVER_V6, Scene, load, missing, until, wait};
 

@@ -11,8 +11,8 @@ use std::thread::{sleep, spawn};
 use std::time::Duration;
 
 use socket2::{Domain, Protocol, Socket, Type};
+use weft_kernel::path_manager::Namespace;
 use weft_linux::daemon::settings;
-use weft_linux::path_manager::Namespace;
 use weft_linux::status::Status;
 
 use crate::scene::{Scene, load, missing, until, wait};

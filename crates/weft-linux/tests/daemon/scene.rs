@@ -16,7 +16,7 @@ use nix::mount::{MsFlags, mount};
 use nix::sched::{CloneFlags, unshare};
 use socket2::{Domain, Protocol, Socket, Type};
 use tempfile::TempDir;
-use weft_linux::path_manager::{DiagSubflow, Namespace, mptcp_subflows};
+use weft_kernel::path_manager::{DiagSubflow, Namespace, mptcp_subflows};
 use weft_linux::status::{Status, ask};
 
 mod daemon;
@@ -136,7 +136,7 @@ impl Scene {
 
     /// How many sockets of the server listen.
     pub fn listeners(&self) -> usize {
-        weft_linux::path_manager::listeners(&self.server)
+        weft_kernel::path_manager::listeners(&self.server)
             .expect("subflows")
             .len()
     }

@@ -7,8 +7,8 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use nix::time::{ClockId, clock_gettime};
-use weft_linux::abi::Connection;
-use weft_linux::path_manager::{DiagSubflow, Namespace, mptcp_subflows, sockets};
+use weft_kernel::abi::Connection;
+use weft_kernel::path_manager::{DiagSubflow, Namespace, mptcp_subflows, sockets};
 
 use crate::entries::entries;
 use crate::number;

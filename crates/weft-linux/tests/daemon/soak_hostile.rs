@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use netlink_sys::protocols::NETLINK_GENERIC;
 use netlink_sys::{Socket as Netlink, SocketAddr as NetlinkAddr};
 use socket2::{Domain, Protocol, Socket, Type};
-use weft_linux::path_manager::{Command, Namespace, mptcp_subflows, open};
+use weft_kernel::path_manager::{Command, Namespace, mptcp_subflows, open};
 use weft_linux::status::{Decisions, Status};
 
 use crate::hostile::{event_ports, forged};

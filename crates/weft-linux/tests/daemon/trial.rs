@@ -8,8 +8,8 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use nix::mount::{MsFlags, mount, umount};
+use weft_kernel::path_manager::Namespace;
 use weft_linux::daemon::settings;
-use weft_linux::path_manager::Namespace;
 
 use crate::scene::{Scene, load, missing, until, wait};
 use crate::scene_or_skip;

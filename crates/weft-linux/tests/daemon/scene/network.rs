@@ -8,7 +8,7 @@ use std::process::Command;
 use libbpf_rs::{
     MapCore, MapFlags, Object, ObjectBuilder, OpenObject, TC_EGRESS, TC_INGRESS, TcAttachPoint, TcHookBuilder,
 };
-use weft_linux::path_manager::Namespace;
+use weft_kernel::path_manager::Namespace;
 
 use super::{CLIENT_TOO, SERVER_TOO, Scene, Server, add_address, ip, listener, run, served, tc};
 

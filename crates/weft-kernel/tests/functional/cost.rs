@@ -3,7 +3,7 @@
 use std::fs;
 use std::time::{Duration, Instant};
 
-use weft_linux::programs::{KernelAlgorithm, Programs, RunTime};
+use weft_kernel::programs::{KernelAlgorithm, Programs, RunTime};
 
 use crate::machine::{in_namespace, join_over_loopback, load, run, slow_loopback};
 use crate::marks::Marks;

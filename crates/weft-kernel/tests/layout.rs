@@ -3,8 +3,8 @@
 
 use libbpf_rs::btf::types::{MemberAttr, Struct};
 use libbpf_rs::btf::{Btf, HasSize};
-use weft_linux::abi::mirrored;
-use weft_linux::programs::KernelAlgorithm;
+use weft_kernel::abi::mirrored;
+use weft_kernel::programs::KernelAlgorithm;
 
 #[test]
 fn every_field_is_where_the_compiled_programs_have_it() {

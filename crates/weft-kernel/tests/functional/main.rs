@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use machine::{eventually, in_namespace, load};
 use peers::{Family, Kind, Peers};
-use weft_linux::programs::{Error, KernelAlgorithm, Options, Programs};
+use weft_kernel::programs::{Error, KernelAlgorithm, Options, Programs};
 
 const MEGABYTE: usize = 1 << 20;
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use weft_linux::programs::{Error, KernelAlgorithm, Options, Programs};
+use weft_kernel::programs::{Error, KernelAlgorithm, Options, Programs};
 
 fn main() -> Result<(), Error> {
     let seconds = std::env::args().nth(1).and_then(|s| s.parse().ok()).unwrap_or(10);

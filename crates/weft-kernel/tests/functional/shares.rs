@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use weft_linux::events::EventKind;
-use weft_linux::programs::{ConnectionStats, KernelAlgorithm, Programs};
+use weft_kernel::events::EventKind;
+use weft_kernel::programs::{ConnectionStats, KernelAlgorithm, Programs};
 
 use crate::machine::{
     becomes, eventually, in_namespace, is_emulated, join_over_loopback, load, run, slow_loopback,

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use nix::mount::{MsFlags, mount};
 use nix::sched::{CloneFlags, unshare};
-use weft_linux::programs::{Error, KernelAlgorithm, Options, Programs};
+use weft_kernel::programs::{Error, KernelAlgorithm, Options, Programs};
 
 /// Runs the test in a network namespace of its own with loopback up. Names of congestion controls are the whole
 /// machine's, so one test runs at a time. Without root the test says that it is skipped.

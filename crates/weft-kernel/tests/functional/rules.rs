@@ -4,8 +4,8 @@ use std::io::{Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use socket2::{Domain, Protocol, Socket, Type};
-use weft_linux::programs::scope::{Rule, Scope};
-use weft_linux::programs::{KernelAlgorithm, Programs};
+use weft_kernel::programs::scope::{Rule, Scope};
+use weft_kernel::programs::{KernelAlgorithm, Programs};
 
 use crate::machine::{in_namespace, is_emulated, load};
 

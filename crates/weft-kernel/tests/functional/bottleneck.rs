@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use libbpf_rs::{ObjectBuilder, OpenObject, TC_EGRESS, TcHookBuilder};
-use weft_linux::events::{EventKind, Events};
-use weft_linux::programs::{KernelAlgorithm, Programs};
+use weft_kernel::events::{EventKind, Events};
+use weft_kernel::programs::{KernelAlgorithm, Programs};
 
 use crate::machine::{Place, is_emulated, succeeds, take_out_of_use};
 use crate::peers::{Family, Kind, Peers, listener_at};

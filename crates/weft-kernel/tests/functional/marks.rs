@@ -7,8 +7,8 @@ use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use weft_linux::events::{Event, EventKind, Events};
-use weft_linux::programs::{ConnectionStats, KernelAlgorithm, Options, Programs};
+use weft_kernel::events::{Event, EventKind, Events};
+use weft_kernel::programs::{ConnectionStats, KernelAlgorithm, Options, Programs};
 
 use crate::machine::{eventually, in_namespace, join, join_over_loopback, load, slow_loopback};
 use crate::peers::{Family, Kind, Peers};

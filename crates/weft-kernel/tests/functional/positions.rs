@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use weft_linux::programs::{KernelAlgorithm, Programs, Subflow};
+use weft_kernel::programs::{KernelAlgorithm, Programs, Subflow};
 
 use crate::machine::{eventually, in_namespace, load, run};
 use crate::marks::Marks;

@@ -1,7 +1,7 @@
 //! Loads the BPF programs, registers their congestion controls and reads what they keep.
 //!
 //! ```no_run
-//! use weft_linux::programs::{KernelAlgorithm, Options, Programs};
+//! use weft_kernel::programs::{KernelAlgorithm, Options, Programs};
 //!
 //! let programs = Programs::load(&[KernelAlgorithm::Dctcp], &Options::default())?;
 //! let events = programs.events()?; // poll `events.raw_fd()`, then `events.read()`
@@ -11,7 +11,7 @@
 //!     }
 //! }
 //! drop(programs); // names are taken back; sockets that use them go on until they close
-//! # Ok::<(), weft_linux::programs::Error>(())
+//! # Ok::<(), weft_kernel::programs::Error>(())
 //! ```
 //!
 //! - [`Programs::load`] registers a congestion control for each name given, such as `weft_amp`, on the whole machine, usable in every network

@@ -6,7 +6,7 @@ use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use weft_linux::programs::KernelAlgorithm;
+use weft_kernel::programs::KernelAlgorithm;
 
 use crate::machine::{Place, in_namespace, load, run, succeeds};
 use crate::marks::Marks;

@@ -2,7 +2,7 @@
 //!
 //! These tests measure. `make test` runs them one at a time, after all that needs a processor.
 
-use weft_linux::programs::{KernelAlgorithm, Options};
+use weft_kernel::programs::{KernelAlgorithm, Options};
 
 use crate::bottleneck::{bottleneck, compare, further_subflow};
 use crate::machine::{Place, in_namespace, load, load_with};
