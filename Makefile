@@ -88,7 +88,7 @@ ready-to-test: build package rust-tests optional-linux $(STAMPS)/browser $(STAMP
 rust-tests: optional-linux $(STAMPS)/venv
 	$(CARGO_TEST) --no-run
 
-OF_WEFTD := weft-kernel weft-linux weft-test-support
+OF_WEFTD := weft-kernel weft-linux weft-test-support weft-testbed
 # Where weftd cannot be built, all else is tested and checked. Known when the recipe runs, after `optional-linux`.
 WITHOUT_WEFTD = $(shell [ -e $(STAMPS)/linux ] || echo $(addprefix --exclude ,$(OF_WEFTD)))
 WITH_WEFTD = $(if $(WITHOUT_WEFTD),@echo "Skipped: tests of weftd: it cannot be built" ||)
@@ -119,12 +119,12 @@ update-snapshots: build $(STAMPS)/checks ## Update the snapshots of the figures;
 
 .PHONY: build-linux
 build-linux: $(STAMPS)/linux $(STAMPS)/venv ## Build weftd, multipath congestion control for this kernel
-	cargo build --release --locked -p weft-linux
+	cargo build --release --locked -p weft-linux -p weft-testbed
 	@ln -sfn $(abspath target/release/weftd) $(BIN)/weftd
 
 .PHONY: test-linux
 test-linux: $(STAMPS)/linux $(STAMPS)/emulator ## Test weftd on this kernel (root); part of `make test`
-	cargo test --locked -p weft-kernel -p weft-linux -- --nocapture
+	cargo test --locked -p weft-kernel -p weft-linux -p weft-testbed -- --nocapture
 
 .PHONY: measure-linux
 measure-linux: $(STAMPS)/linux $(STAMPS)/emulator ## Measure what weftd costs and how soon it acts (root, a quiet machine)
@@ -146,9 +146,9 @@ rpm: $(STAMPS)/linux $(TOOLS)/bin/cargo-generate-rpm to-pack ## Pack weftd for R
 # weftd, stripped, with its manual pages and completions.
 .PHONY: to-pack
 to-pack:
-	cargo build --release --locked -p weft-linux
+	cargo build --release --locked -p weft-linux -p weft-testbed
 	rm -rf target/packaging && target/release/weftd documents target/packaging
-	strip -o target/packaging/weftd target/release/weftd
+	for program in weftd weft-testbed; do strip -o target/packaging/$$program target/release/$$program; done
 
 .PHONY: test-package
 test-package: deb $(STAMPS)/package ## Install, run under systemd and remove that package, in a Debian of its own (root)

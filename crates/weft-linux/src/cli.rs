@@ -1,5 +1,6 @@
 //! The command line of `weftd`, and the manual pages and completions that are made of it.
 
+use std::ffi::OsString;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -8,7 +9,7 @@ use clap::{CommandFactory, Parser, Subcommand};
 use clap_complete::{Shell, generate_to};
 use clap_mangen::Man;
 
-use crate::{manual, testbed};
+use crate::manual;
 
 /// Coupled congestion control, subflows, suppression and release for the kernel's MPTCP.
 #[derive(Parser)]
@@ -66,8 +67,13 @@ pub enum Command {
         #[arg(long, value_name = "NAME", requires = "default")]
         namespace: Option<String>,
     },
-    /// Run an experiment of level "linux" in network namespaces of its own
-    Testbed(testbed::Arguments),
+    /// Run an experiment of level "linux" in network namespaces of its own: SPEC --out DIR
+    #[command(disable_help_flag = true)]
+    Testbed {
+        /// Arguments of the program weft-testbed; --help lists them
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENTS")]
+        arguments: Vec<OsString>,
+    },
     /// Undo what `attach` or a killed daemon has left
     Detach,
     /// Write manual pages and completions into a folder, for packages

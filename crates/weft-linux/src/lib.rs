@@ -11,6 +11,5 @@ mod failure;
 mod manual;
 pub mod metrics;
 pub mod status;
-pub mod testbed;
 
 pub use failure::Failure;

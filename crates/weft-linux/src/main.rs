@@ -1,6 +1,9 @@
 //! `weftd`: multipath congestion control on a stock Linux kernel.
 
+use std::ffi::OsString;
 use std::io::{IsTerminal, stderr};
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -8,7 +11,7 @@ use clap::Parser;
 use weft_kernel::path_manager::Namespace;
 use weft_linux::cli::{self, Arguments, Command};
 use weft_linux::config::{Config, Format, Level, Log};
-use weft_linux::{Failure, attach, daemon, doctor, status, testbed};
+use weft_linux::{Failure, attach, daemon, doctor, status};
 
 fn main() -> ExitCode {
     match run(Arguments::parse().command) {
@@ -39,7 +42,7 @@ fn run(command: Command) -> Result<ExitCode, Failure> {
                 daemon::run(path.as_deref(), log)?;
             }
         }
-        Command::Testbed(arguments) => return Ok(testbed::run_command(&arguments)),
+        Command::Testbed { arguments } => return Err(run_testbed(&arguments)),
         Command::Status { json, watch } => loop {
             let status = status::ask(&daemon::socket(&daemon::folder()))?;
             if watch.is_some() && !json {
@@ -74,6 +77,17 @@ fn run(command: Command) -> Result<ExitCode, Failure> {
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Becomes the program `weft-testbed` beside this one, which contains the simulator. Returns only if that fails.
+fn run_testbed(arguments: &[OsString]) -> Failure {
+    let own = std::env::current_exe().unwrap_or_default();
+    let program: PathBuf = own.with_file_name("weft-testbed");
+    let error = std::process::Command::new(&program).args(arguments).exec();
+    Failure::Missing(format!(
+        "{}: cannot be started: {error}; install the package weftd, or build it with `make build-linux`",
+        program.display()
+    ))
 }
 
 fn namespace_of(name: Option<String>) -> Namespace {

@@ -52,9 +52,14 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("weft-bpf-native", &["weft-cc", "weft-bpf"]),
     ("weft-test-support", &["weft-bpf"]),
     ("weft-kernel", &["weft-cc", "weft-bpf", "weft-test-support"]),
+    // The daemon links no part of the simulator but the algorithms' parameters and the types of specs.
     (
         "weft-linux",
-        // The program `weftd testbed` is a backend in a separate process.
+        &["weft-spec", "weft-cc", "weft-kernel", "weft-test-support"],
+    ),
+    (
+        "weft-testbed",
+        // A backend in a separate process, which `weftd testbed` starts.
         &[
             "weft-spec",
             "weft-cc",
@@ -64,7 +69,6 @@ const ARROWS: &[(&str, &[&str])] = &[
             "weft-traffic",
             "weft-run",
             "weft-lab",
-            "weft-test-support",
         ],
     ),
     (
