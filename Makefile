@@ -64,7 +64,7 @@ test: ## Run the tests, Rust and Python; those that need root or a missing syste
 # dependencies differ otherwise and they would be compiled again.
 CARGO_TEST = cargo test --locked --workspace --exclude weft-py $(WITHOUT_WEFTD)
 tests_of = $(basename $(notdir $(wildcard $(1)/tests/*.rs))) $(notdir $(patsubst %/main.rs,%,$(wildcard $(1)/tests/*/main.rs)))
-TESTS_ON_KERNELS := $(foreach crate,weft-kernel weft-linux,$(call tests_of,crates/$(crate)))
+TESTS_ON_KERNELS := $(foreach crate,weft-kernel weftd,$(call tests_of,crates/$(crate)))
 OTHER_TESTS := $(sort $(filter-out $(TESTS_ON_KERNELS),$(call tests_of,crates/*)))
 
 # Tests on this machine's kernel mostly wait. Meanwhile Debian's kernels, in emulation, and all other tests give way to them.
@@ -88,7 +88,7 @@ ready-to-test: build package rust-tests optional-linux $(STAMPS)/browser $(STAMP
 rust-tests: optional-linux $(STAMPS)/venv
 	$(CARGO_TEST) --no-run
 
-OF_WEFTD := weft-kernel weft-linux weft-test-support weft-testbed
+OF_WEFTD := weft-kernel weftd weft-test-support weft-testbed
 # Where weftd cannot be built, all else is tested and checked. Known when the recipe runs, after `optional-linux`.
 WITHOUT_WEFTD = $(shell [ -e $(STAMPS)/linux ] || echo $(addprefix --exclude ,$(OF_WEFTD)))
 WITH_WEFTD = $(if $(WITHOUT_WEFTD),@echo "Skipped: tests of weftd: it cannot be built" ||)
@@ -119,41 +119,41 @@ update-snapshots: build $(STAMPS)/checks ## Update the snapshots of the figures;
 
 .PHONY: build-linux
 build-linux: $(STAMPS)/linux $(STAMPS)/venv ## Build weftd, multipath congestion control for this kernel
-	cargo build --release --locked -p weft-linux -p weft-testbed
+	cargo build --release --locked -p weftd -p weft-testbed
 	@ln -sfn $(abspath target/release/weftd) $(BIN)/weftd
 
 .PHONY: test-linux
 test-linux: $(STAMPS)/linux $(STAMPS)/emulator ## Test weftd on this kernel (root); part of `make test`
-	cargo test --locked -p weft-kernel -p weft-linux -p weft-testbed -- --nocapture
+	cargo test --locked -p weft-kernel -p weftd -p weft-testbed -- --nocapture
 
 .PHONY: measure-linux
 measure-linux: $(STAMPS)/linux $(STAMPS)/emulator ## Measure what weftd costs and how soon it acts (root, a quiet machine)
-	cargo test --release --locked -p weft-kernel -p weft-linux -- --ignored --nocapture --test-threads=1 --skip soak
+	cargo test --release --locked -p weft-kernel -p weftd -- --ignored --nocapture --test-threads=1 --skip soak
 
 .PHONY: soak-linux
 soak-linux: $(STAMPS)/linux ## Run weftd under random faults for MINUTES=5; the same SEED=1 gives the same faults (root)
 	MINUTES=$(or $(MINUTES),5) SEED=$(or $(SEED),1) \
-	  cargo test --locked -p weft-linux --test daemon -- --ignored --nocapture soak
+	  cargo test --locked -p weftd --test daemon -- --ignored --nocapture soak
 
 .PHONY: deb
 deb: $(STAMPS)/linux $(TOOLS)/bin/cargo-deb to-pack ## Pack weftd for Debian, below target/debian
-	PATH=$(abspath $(TOOLS)/bin):$$PATH cargo deb --locked --no-build --strip -p weft-linux
+	PATH=$(abspath $(TOOLS)/bin):$$PATH cargo deb --locked --no-build --strip -p weftd
 
 .PHONY: rpm
 rpm: $(STAMPS)/linux $(TOOLS)/bin/cargo-generate-rpm to-pack ## Pack weftd for RPM's distributions, below target/generate-rpm
-	PATH=$(abspath $(TOOLS)/bin):$$PATH cargo generate-rpm -p crates/weft-linux
+	PATH=$(abspath $(TOOLS)/bin):$$PATH cargo generate-rpm -p crates/weftd
 
 # weftd, stripped, with its manual pages and completions.
 .PHONY: to-pack
 to-pack:
-	cargo build --release --locked -p weft-linux -p weft-testbed
+	cargo build --release --locked -p weftd -p weft-testbed
 	rm -rf target/packaging && target/release/weftd documents target/packaging
 	for program in weftd weft-testbed; do strip -o target/packaging/$$program target/release/$$program; done
 
 .PHONY: test-package
 test-package: deb $(STAMPS)/package ## Install, run under systemd and remove that package, in a Debian of its own (root)
 	WEFTD_DEB=$$(ls -t $(abspath target/debian)/weftd_*.deb | head -1) \
-	  cargo test --locked -p weft-linux --test package -- --nocapture --test-threads=1
+	  cargo test --locked -p weftd --test package -- --nocapture --test-threads=1
 
 .PHONY: validate
 validate: build $(STAMPS)/ns3 ## Run small experiments here and in ns-3, side by side (docs/validation/comparisons.md)

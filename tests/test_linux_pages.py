@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parent.parent
-WEFTD = ROOT / "crates" / "weft-linux"
+WEFTD = ROOT / "crates" / "weftd"
 PAGES = ROOT / "docs" / "linux"
 
 
@@ -86,7 +86,9 @@ PLACEHOLDER = re.compile(r"\.\.\.|\bNAME\b|_NAME\b|\bN\b|/run/\S+|\d\S*")
 
 
 def test_messages_of_the_tables_are_in_the_source() -> None:
-    source = " ".join(path.read_text(encoding="utf-8") for path in sorted((WEFTD / "src").rglob("*.rs")))
+    crates = (WEFTD, ROOT / "crates" / "weft-kernel")
+    files = [path for crate in crates for path in sorted((crate / "src").rglob("*.rs"))]
+    source = " ".join(path.read_text(encoding="utf-8") for path in files)
     source = re.sub(r"\\\n\s*", "", source).replace("`", "").replace('\\"', '"')
     text = (PAGES / "troubleshooting.md").read_text(encoding="utf-8")
     quoted = [code for line in text.splitlines() if line.startswith("| ") for code in codes(line.split(" | ")[0])]

@@ -54,7 +54,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("weft-kernel", &["weft-cc", "weft-bpf", "weft-test-support"]),
     // The daemon links no part of the simulator but the algorithms' parameters and the types of specs.
     (
-        "weft-linux",
+        "weftd",
         &["weft-spec", "weft-cc", "weft-kernel", "weft-test-support"],
     ),
     (

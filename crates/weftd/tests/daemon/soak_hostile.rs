@@ -13,7 +13,7 @@ use netlink_sys::protocols::NETLINK_GENERIC;
 use netlink_sys::{Socket as Netlink, SocketAddr as NetlinkAddr};
 use socket2::{Domain, Protocol, Socket, Type};
 use weft_kernel::path_manager::{Command, Namespace, mptcp_subflows, open};
-use weft_linux::status::{Decisions, Status};
+use weftd::status::{Decisions, Status};
 
 use crate::hostile::{event_ports, forged};
 use crate::number;

@@ -12,7 +12,7 @@ use std::time::Duration;
 use netlink_sys::protocols::NETLINK_GENERIC;
 use netlink_sys::{Socket, SocketAddr as NetlinkAddr};
 use weft_kernel::path_manager::{Command, Namespace, mptcp_subflows, open};
-use weft_linux::daemon::settings;
+use weftd::daemon::settings;
 
 use crate::scene::{Scene, load, missing, until};
 use crate::scene_or_skip;

@@ -1,4 +1,4 @@
-//! AMP and its family on a stock Linux kernel's MPTCP.
+//! The daemon: multipath congestion control on a stock Linux kernel.
 //!
 //! [`daemon`] connects the BPF programs and the path manager of `weft-kernel`.
 

@@ -12,8 +12,8 @@ use std::time::Duration;
 
 use socket2::{Domain, Protocol, Socket, Type};
 use weft_kernel::path_manager::Namespace;
-use weft_linux::daemon::settings;
-use weft_linux::status::Status;
+use weftd::daemon::settings;
+use weftd::status::Status;
 
 use crate::scene::{Scene, load, missing, until, wait};
 use crate::scene_or_skip;

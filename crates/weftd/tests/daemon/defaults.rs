@@ -4,7 +4,7 @@ use std::fs;
 use std::io::Write;
 
 use weft_kernel::path_manager::Namespace;
-use weft_linux::daemon::settings::{DEFAULT, Settings, read};
+use weftd::daemon::settings::{DEFAULT, Settings, read};
 
 use crate::scene::{NO_DEFAULT, Scene, missing, until};
 use crate::scene_or_skip;

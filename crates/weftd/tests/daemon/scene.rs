@@ -17,7 +17,7 @@ use nix::sched::{CloneFlags, unshare};
 use socket2::{Domain, Protocol, Socket, Type};
 use tempfile::TempDir;
 use weft_kernel::path_manager::{DiagSubflow, Namespace, mptcp_subflows};
-use weft_linux::status::{Status, ask};
+use weftd::status::{Status, ask};
 
 mod daemon;
 mod network;
@@ -264,7 +264,7 @@ impl Scene {
     }
 
     pub fn setting(&self, key: &str) -> String {
-        weft_linux::daemon::settings::read(&self.client, key).expect(key)
+        weftd::daemon::settings::read(&self.client, key).expect(key)
     }
 
     /// A server that counts what it reads, on every connection to it.

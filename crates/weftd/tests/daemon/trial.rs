@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use nix::mount::{MsFlags, mount, umount};
 use weft_kernel::path_manager::Namespace;
-use weft_linux::daemon::settings;
+use weftd::daemon::settings;
 
 use crate::scene::{Scene, load, missing, until, wait};
 use crate::scene_or_skip;

@@ -9,9 +9,9 @@ use std::time::Duration;
 
 use clap::Parser;
 use weft_kernel::path_manager::Namespace;
-use weft_linux::cli::{self, Arguments, Command};
-use weft_linux::config::{Config, Format, Level, Log};
-use weft_linux::{Failure, attach, daemon, doctor, status};
+use weftd::cli::{self, Arguments, Command};
+use weftd::config::{Config, Format, Level, Log};
+use weftd::{Failure, attach, daemon, doctor, status};
 
 fn main() -> ExitCode {
     match run(Arguments::parse().command) {
