@@ -294,8 +294,8 @@ static __always_inline void weft_record_received(struct sock *sk)
 }
 
 /*
- * Notifies the daemon that all subflows but the initial one were suppressed or released, if that
- * differs from @before. @sk is the socket that caused it, or NULL if the daemon did.
+ * Notifies the daemon if all subflows but the initial one were suppressed or released since @before.
+ * @sk is the socket that caused it, or NULL if the daemon did.
  */
 static __always_inline void weft_notify_suppression(struct sock *sk, struct weft_connection *c, __u32 before)
 {

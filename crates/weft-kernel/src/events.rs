@@ -1,4 +1,4 @@
-//! What the programs report at once.
+//! Reports of the programs to the daemon.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::RawFd;
@@ -11,7 +11,7 @@ use zerocopy::FromBytes;
 use crate::abi;
 use crate::programs::{Error, KernelAlgorithm};
 
-/// What has happened.
+/// The kind of a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EventKind {
     /// The subflow is to carry no new data.
@@ -39,19 +39,19 @@ pub enum EventKind {
 /// Something that happened to one subflow of an MPTCP connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event {
-    /// What.
+    /// Kind of the report.
     pub kind: EventKind,
     /// The connection, as `mptcp_pm` netlink and `ss -M` call it.
     pub token: u32,
     /// Its algorithm.
     pub algorithm: KernelAlgorithm,
-    /// Which subflow; the index of [`Subflow::slot`](crate::programs::Subflow::slot).
+    /// Slot of the subflow, as in [`Subflow::slot`](crate::programs::Subflow::slot).
     pub slot: usize,
     /// Its end here.
     pub local: SocketAddr,
     /// Its other end.
     pub remote: SocketAddr,
-    /// May it carry new data, as the algorithm has it now?
+    /// Whether the algorithm lets the subflow carry new data now.
     pub active: bool,
     /// When it was decided, nanoseconds of `CLOCK_MONOTONIC`.
     pub ktime_ns: u64,
@@ -101,14 +101,14 @@ impl Events {
         }
     }
 
-    /// For `epoll`.
+    /// Returns the descriptor for `epoll`.
     pub fn raw_fd(&self) -> RawFd {
         self.ring.epoll_fd()
     }
 }
 
 impl Event {
-    /// Of what the ring handed over; nothing if it is of no known form.
+    /// Reads a record of the ring; `None` if its kind or its size is not known.
     fn read(bytes: &[u8]) -> Option<Self> {
         let (event, _) = abi::Event::read_from_prefix(bytes).ok()?;
         Some(Self {
@@ -135,7 +135,7 @@ impl Event {
     }
 }
 
-/// As the programs keep an address; ports are in the host's order.
+/// Converts an address as the programs store it; ports are in the order of the host.
 pub(crate) fn address(family: u16, bytes: [u8; 16], port: u16) -> SocketAddr {
     const AF_INET6: u16 = 10;
     let ip = if family == AF_INET6 {

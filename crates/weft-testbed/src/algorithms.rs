@@ -1,4 +1,4 @@
-//! From a spec's congestion controls to the kernel's.
+//! Congestion controls of a spec, as those of the kernel.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,7 @@ pub fn in_kernel(cc: &Cc) -> Result<&'static str, SpecError> {
         let built_in = Algorithm::BUILT_IN.iter().find(|entry| entry.name == name);
         for known in built_in.map_or(&[][..], |entry| entry.parameters) {
             let value = cc.parameters.get(known.name).copied().unwrap_or(known.default);
-            // What the hosts ask for, see `classic_ecn`.
+            // `ecn` is a setting of the hosts, see `classic_ecn`.
             if value != known.default && known.name != "ecn" {
                 let allowed = format!("{}, as the kernel has it, at level \"linux\"", known.default);
                 return Err(SpecError::new(
@@ -74,8 +74,9 @@ pub fn agree(plan: &Plan) -> Result<(), SpecError> {
     Ok(())
 }
 
-/// Do the hosts ask for ECN as in RFC 3168 (`net.ipv4.tcp_ecn = 1`), by which a sender takes a mark for a loss? By default they ask for none,
-/// as Linux does, and algorithms that need marks ask for themselves. `cubic` with `ecn = 1` and `lia` with `beta = 2` have it.
+/// Returns whether the hosts ask for ECN as in RFC 3168 (`net.ipv4.tcp_ecn = 1`), by which a sender handles a mark like a loss. By
+/// default hosts do not, as in Linux, and algorithms that need marks ask for themselves. `cubic` with `ecn = 1` and `lia` with
+/// `beta = 2` use it.
 ///
 /// # Errors
 /// Some transports have it and others, which would get it, too, have no ECN; or `lia` has another `beta`.

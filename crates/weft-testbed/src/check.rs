@@ -1,4 +1,4 @@
-//! What this level can give. What a spec asks beyond it is refused by name.
+//! Limits of this level. A field of a spec that exceeds them is refused by name.
 
 use weft_run::{Plan, Probe};
 use weft_spec::{
@@ -163,7 +163,7 @@ fn transport(transport: &TransportSpec, one_path: bool) -> Result<(), SpecError>
         let names: Vec<_> = POLICIES.iter().map(|name| format!("{name:?}")).collect();
         return refuse("paths", format!("{:?}", paths.name), names.join(", "));
     }
-    // The path manager runs beside programs only.
+    // The path manager works with programs only.
     if transport.subflows > 1 && OWN.contains(&transport.cc.name.as_str()) {
         let allowed = format!("1 with cc = {:?}", transport.cc.name);
         return refuse("subflows", transport.subflows, allowed);

@@ -12,7 +12,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use weft_lab::Experiment;
 use weft_run::Error;
 
-/// What `weftd testbed` is given.
+/// Arguments of `weftd testbed`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Arguments {
     /// The experiment in TOML or JSON, of level "linux"; - is standard input.
@@ -69,7 +69,7 @@ fn run(arguments: &Arguments, stop: &Arc<AtomicBool>) -> Result<(), Error> {
     }
     let run = super::run(&experiment, stop, |fraction| {
         if arguments.lifeline {
-            // Whoever does not listen any more has closed the lifeline too.
+            // A reader that has gone has closed the lifeline as well.
             let _ = writeln!(stdout(), "{fraction:.4}");
         }
     })?;

@@ -19,11 +19,11 @@ pub struct Connection {
     pub sender: Option<Socket>,
     /// The receiver's, from when it was accepted on.
     pub receiver: Option<Socket>,
-    /// Where its first subflow is from.
+    /// Local address of the first subflow.
     pub from: Option<SocketAddrV4>,
-    /// Where it connects to.
+    /// Address of the receiver.
     pub to: SocketAddr,
-    /// MPTCP?
+    /// Whether the connection uses MPTCP.
     pub multipath: bool,
     /// Bytes to send; none sends until stopped.
     pub size: Option<u64>,
@@ -33,9 +33,9 @@ pub struct Connection {
     pub finish: Option<Time>,
     /// Bytes at the receiving application.
     pub delivered: u64,
-    /// What the kernel calls an MPTCP connection.
+    /// Token of an MPTCP connection in the kernel.
     pub token: Option<u32>,
-    /// Latencies, if they are on record.
+    /// Latencies, if they are recorded.
     pub records: Option<LatencyRecorder>,
     written: u64,
     /// Nothing more will be written.
@@ -44,7 +44,7 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// Not yet connected.
+    /// Creates a connection that is not connected yet.
     pub fn new(sender: Socket, to: SocketAddr, multipath: bool, size: Option<u64>) -> Self {
         let from = sender.local_addr().ok().and_then(|from| from.as_socket_ipv4());
         Self {
@@ -149,7 +149,7 @@ impl Connection {
         }
     }
 
-    /// What TCP says about each subflow of the sender now.
+    /// Returns the current state of TCP for each subflow of the sender.
     pub fn windows(&self) -> Vec<TcpInfo> {
         let socket = self.sender.as_ref().filter(|_| self.established.is_some());
         socket
@@ -178,7 +178,7 @@ impl Connection {
         (self.sender, self.receiver) = (None, None);
     }
 
-    /// As the tables have it.
+    /// Returns the row of the table of flows.
     pub fn record(&self, flow: u32, suppressions: u64) -> FlowRecord {
         FlowRecord {
             flow,
@@ -215,5 +215,5 @@ fn record(sent: &TcpInfo, received: Option<&TcpInfo>, established: Option<Time>)
     }
 }
 
-/// What is written, again and again.
+/// Data that is written repeatedly.
 static CHUNK: [u8; 1 << 16] = [0; 1 << 16];

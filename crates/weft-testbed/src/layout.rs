@@ -1,5 +1,5 @@
-//! Addresses and routes for a fabric: every path between two hosts gets a pair of addresses of its own, so that routing by
-//! destination, which is all that a kernel does unasked, takes it.
+//! Addresses and routes for a fabric. Every path between two hosts gets a pair of addresses of its own, so that routing by
+//! destination, the default of a kernel, follows it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
@@ -29,7 +29,7 @@ pub struct AddressPair {
     pub to: Ipv4Addr,
 }
 
-/// Where everything is.
+/// Addresses and interfaces of all nodes.
 #[derive(Debug)]
 pub struct AddressPlan {
     /// The link in the other direction, by link.
@@ -43,7 +43,7 @@ pub struct AddressPlan {
 }
 
 impl AddressPlan {
-    /// For a fabric whose hosts do not forward.
+    /// Creates the plan for a fabric whose hosts do not forward.
     ///
     /// # Errors
     /// In words: a cable that leads one way only, or two paths that routing by destination cannot distinguish.

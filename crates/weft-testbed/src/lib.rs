@@ -1,7 +1,7 @@
 //! The testbed: an experiment on this machine's kernel, in network namespaces of its own, with real TCP and MPTCP sockets.
 //!
-//! Everything it makes (namespaces, interfaces, queues, programs) has no name outside this process and is held by its open files, so
-//! nothing is left when it ends, were it by SIGKILL.
+//! Its namespaces, interfaces, queues and programs have no names outside this process, and only its open files refer to them.
+//! Nothing is left when the process ends, even by SIGKILL.
 
 mod algorithms;
 mod check;
@@ -48,7 +48,7 @@ use sockets::SocketOptions;
 use switch::Switch;
 use tap::Tap;
 
-/// Runs an experiment of level "linux". `tell` hears how far it is, from 0 to 1; when `stop` is set, the tables so far are marked partial.
+/// Runs an experiment of level "linux". `report_progress` receives the progress, from 0 to 1. If `stop` is set, the tables so far are marked partial.
 ///
 /// # Errors
 /// [`Error::Unsupported`]: this level cannot give what the spec asks. [`Error::MissingRequirement`]: this machine cannot give this level.
@@ -113,7 +113,7 @@ impl Testbed {
         })
     }
 
-    /// Plays the traffic with a path manager beside it.
+    /// Generates the traffic while a path manager runs.
     fn run(
         &self,
         plan: &Plan,
@@ -224,7 +224,7 @@ impl Testbed {
         Ok(connection)
     }
 
-    /// One at every host that sends flows whose latencies are on record, with those flows.
+    /// Creates a tap at every host that sends flows whose latencies are recorded, with those flows.
     fn taps(&self, plan: &Plan) -> std::io::Result<Vec<(Tap, Vec<u32>)>> {
         let mut flows: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
         for (flow, i) in plan
@@ -320,13 +320,13 @@ impl Testbed {
     }
 }
 
-/// Are a flow's latencies to be on record?
+/// Whether the latencies of a flow are to be recorded.
 fn has_latencies(plan: &Plan, flow: u32) -> bool {
     let probed = |probe: &Probe| matches!(probe, Probe::Latency { flow: probed } if *probed == flow);
     plan.probes.iter().any(probed)
 }
 
-/// For the manifest.
+/// Returns entries for the manifest.
 fn facts(report: &Report) -> Vec<(String, Value)> {
     let mut notify_latency_us = report.notify_latency_us.clone();
     notify_latency_us.sort_by(f64::total_cmp);
@@ -397,7 +397,7 @@ fn ends(plan: &Plan) -> BTreeSet<(u32, u32, u32)> {
     ends
 }
 
-/// Where a transport's listeners listen.
+/// Returns the port of the listeners of a transport.
 fn port(transport: u32) -> u16 {
     FIRST_PORT + transport as u16
 }

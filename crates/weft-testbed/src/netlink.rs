@@ -52,7 +52,7 @@ pub struct Metrics {
 /// Token bucket and FIFO of one interface.
 #[derive(Clone, Copy, Debug)]
 pub struct Shaper {
-    /// Bytes a second.
+    /// Rate in bytes per second.
     pub rate: u32,
     /// Size of the bucket in bytes.
     pub burst: u32,
@@ -61,7 +61,7 @@ pub struct Shaper {
 }
 
 impl Netlink {
-    /// In the calling thread's namespace.
+    /// Opens a socket in the namespace of the calling thread.
     pub fn open() -> io::Result<Self> {
         let mut socket = Socket::new(NETLINK_ROUTE)?;
         socket.bind_auto()?;

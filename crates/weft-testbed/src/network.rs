@@ -21,7 +21,7 @@ impl Network {
     /// Builds it, with hosts that ask for ECN as in RFC 3168 or not. The calling thread is where it was afterwards.
     ///
     /// # Errors
-    /// What the kernel refused, in words.
+    /// Returns the request that the kernel refused, in words.
     pub fn build(
         fabric: &Fabric,
         layout: &AddressPlan,
@@ -86,7 +86,7 @@ impl Network {
         Ok(network)
     }
 
-    /// Runs `work` on this thread in the namespace of a node. What is opened there stays there.
+    /// Runs `work` on this thread in the namespace of a node. Files that `work` opens stay in that namespace.
     pub fn within<T>(&self, node: NodeId, work: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
         self.nodes[node as usize].enter()?;
         let result = work();
@@ -133,7 +133,7 @@ impl Builder<'_> {
         )
     }
 
-    /// By the node at the other end; the kernel allows 15 bytes.
+    /// Returns the name of an interface, by the node at the other end; the kernel allows 15 bytes.
     fn name(&self, interface: Interface) -> String {
         let to = self.fabric.links[interface as usize].to;
         let mut name = format!("to-{}", self.fabric.nodes[to as usize].name);
@@ -199,6 +199,6 @@ fn settings(host: bool, classic_ecn: bool) -> io::Result<()> {
 const FIRST_INDEX: u32 = 2;
 /// Bytes of IPv4 and TCP headers with time stamps, which the MSS does not count and the MTU does.
 pub const IP_AND_TCP: u32 = 52;
-/// The token bucket in bytes: two packets. What a late timer would let through beyond them is lost to the link.
+/// The token bucket in bytes: two packets. If a timer is late, the link loses the tokens beyond them.
 const BURST: u32 = 2 * 1514;
 const PS_PER_MS: u64 = 1_000_000_000;

@@ -1,7 +1,7 @@
 //! One-way latency of a flow's data: from a record's first transmission until the receiver's application has read it in order.
 //!
-//! A record is what a packet carries. A byte stream has one order at both ends, so that a record is known by its place
-//! in the stream: the sender's packets contain theirs, and the receiver has read so many bytes.
+//! A record is the data of one packet. A byte stream has one order at both ends, so the position in the stream identifies
+//! a record. Packets of the sender contain positions, and the receiver counts the bytes that it reads.
 
 use std::collections::VecDeque;
 use std::time::Instant;
@@ -20,16 +20,16 @@ pub struct LatencyRecorder {
     first: Option<StreamPosition>,
     /// Number of the first record that has not been read whole.
     next: u32,
-    /// When it and those after it were sent first.
+    /// Times at which the next unread record and those after it were sent first.
     sent: VecDeque<Option<Instant>>,
-    /// Those that have been read: number, when sent, when read.
+    /// Records that have been read: number, time of sending, time of reading.
     read: Vec<(u32, Instant, Instant)>,
-    /// Those of them that nobody saw being sent.
+    /// Number of read records whose sending was not captured.
     uncaptured: u64,
 }
 
 impl LatencyRecorder {
-    /// Of a flow of which nothing has been sent.
+    /// Creates the records of a flow that has sent nothing.
     pub fn new(length: u64) -> Self {
         Self {
             length,
@@ -78,7 +78,7 @@ impl LatencyRecorder {
         }
     }
 
-    /// Is a packet from elsewhere than the flow's first address of this connection, by its place?
+    /// Whether a packet belongs to this connection, by its address and its position in the stream.
     pub fn matches(&self, packet: &CapturedPacket) -> bool {
         match (packet.position, self.first) {
             (StreamPosition::DataSeq(position), Some(StreamPosition::DataSeq(first))) => {
@@ -109,7 +109,7 @@ impl LatencyRecorder {
         self.uncaptured
     }
 
-    /// As the tables have them.
+    /// Returns the rows of the table of latencies.
     pub fn latencies(&self, flow: u32, began: Instant) -> impl Iterator<Item = LatencyRecord> {
         let time = move |at: Instant| Time::from_ns(at.saturating_duration_since(began).as_nanos() as u64);
         self.read.iter().map(move |&(chunk, sent, read)| LatencyRecord {

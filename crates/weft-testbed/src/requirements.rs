@@ -1,4 +1,4 @@
-//! What the testbed needs of the machine.
+//! Requirements of the testbed on the machine.
 
 use std::path::Path;
 

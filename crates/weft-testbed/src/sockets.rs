@@ -74,7 +74,7 @@ pub fn discard(socket: &Socket, buffer: &mut [MaybeUninit<u8>]) -> io::Result<us
     socket.recv(buffer)
 }
 
-/// What TCP says about one subflow, or about a plain connection.
+/// State of TCP for one subflow, or for a plain connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct TcpInfo {
     /// Congestion window in packets.
@@ -102,7 +102,7 @@ pub struct TcpInfo {
 }
 
 impl TcpInfo {
-    /// From `struct tcp_info` (linux/tcp.h); what an older kernel does not have is 0.
+    /// Reads `struct tcp_info` (linux/tcp.h); a field that an older kernel lacks is 0.
     fn parse(bytes: &[u8]) -> Self {
         let read_u32 = |at: usize| {
             let found = bytes.get(at..at + 4).and_then(|bytes| bytes.try_into().ok());

@@ -21,7 +21,7 @@ impl Switch {
     /// Puts the program before every queue. `wire` are the bytes of a full packet.
     ///
     /// # Errors
-    /// What the kernel refused, in words.
+    /// Returns the request that the kernel refused, in words.
     pub fn attach(fabric: &Fabric, network: &Network, wire: u32) -> Result<Self, String> {
         let failed = |what: &str, error: libbpf_rs::Error| format!("{what}: {error}");
         let object = ObjectBuilder::default()
@@ -82,10 +82,10 @@ impl Switch {
             .ok_or_else(|| libbpf_rs::Error::from(std::io::Error::other("no map \"ports\"")))
     }
 
-    /// What a port counted so far.
+    /// Returns the counters of a port.
     ///
     /// # Errors
-    /// In words.
+    /// Returns the reason in words.
     pub fn read(&self, port: Interface) -> Result<Port, String> {
         let value = self
             .map()
@@ -107,7 +107,7 @@ pub struct Port {
 }
 
 impl Port {
-    /// As the tables have it: what the queue accepted counts as delivered.
+    /// Returns the row of the table of links; a packet that the queue accepted counts as delivered.
     pub fn link(&self) -> LinkRecord {
         let packets = self.read_u64(PACKETS);
         LinkRecord {
@@ -126,9 +126,9 @@ impl Port {
         self.read_u64(AGGREGATED)
     }
 
-    /// The distribution of the queue's length over `elapsed`: before the first arrival and after the last one it was empty
-    /// but for what it takes to drain. What came since the last arrival is counted as the program will count it at the next one,
-    /// so that a later record never takes back what an earlier one has.
+    /// Returns the distribution of the queue's length over `elapsed`. Before the first arrival the queue is empty, and after the
+    /// last one it drains. The time since the last arrival is counted as the program will count it at the next one. A later record
+    /// therefore never has a smaller number than an earlier one.
     pub fn queue(&self, link: Interface, elapsed: Duration) -> QueueRecord {
         let mut time_at: Vec<Time> = self.value[TIME_AT..]
             .chunks_exact(8)

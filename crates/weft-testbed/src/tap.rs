@@ -1,4 +1,4 @@
-//! What leaves a host, seen on its interfaces: a packet socket takes the headers, with the kernel's time stamps.
+//! Packets that leave a host: a packet socket on its interfaces receives the headers, with time stamps of the kernel.
 
 use std::io::{self, Read};
 use std::net::{Ipv4Addr, SocketAddrV4};
@@ -19,7 +19,7 @@ pub struct Tap {
 /// A TCP packet with data, or that opens a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CapturedPacket {
-    /// Where it is from.
+    /// Source of the packet.
     pub from: SocketAddrV4,
     /// Where its data begins in the byte stream, but for where that begins.
     pub position: StreamPosition,
@@ -30,7 +30,7 @@ pub struct CapturedPacket {
 /// A place in a byte stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StreamPosition {
-    /// Where TCP's begins: after the SYN's sequence number.
+    /// Start of the stream of TCP: the number after the sequence number of the SYN.
     Syn(u32),
     /// TCP's sequence number.
     TcpSeq(u32),
@@ -57,7 +57,7 @@ impl Tap {
     /// Every packet since the last call, with when it left.
     pub fn drain(&self, mut handle: impl FnMut(&CapturedPacket, Instant)) {
         let mut headers = [0; HEADERS];
-        // What is longer is cut off.
+        // A longer packet is truncated.
         while let Ok(length) = (&self.socket).read(&mut headers) {
             if let Some(packet) = parse(&headers[..length]) {
                 handle(&packet, self.stamp().unwrap_or_else(Instant::now));
@@ -65,7 +65,7 @@ impl Tap {
         }
     }
 
-    /// When the packet received last left.
+    /// Returns the time at which the packet that was received last left.
     #[allow(unsafe_code)]
     fn stamp(&self) -> Option<Instant> {
         let mut time = nix::libc::timespec {
@@ -84,7 +84,7 @@ impl Tap {
     }
 }
 
-/// From the headers of an IPv4 packet.
+/// Reads the headers of an IPv4 packet.
 fn parse(packet: &[u8]) -> Option<CapturedPacket> {
     let narrow = |at: usize| Some(u16::from_be_bytes(packet.get(at..at + 2)?.try_into().ok()?));
     let word = |at: usize| Some(u32::from_be_bytes(packet.get(at..at + 4)?.try_into().ok()?));

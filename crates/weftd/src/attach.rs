@@ -17,13 +17,13 @@ use weft_kernel::path_manager::Namespace;
 use weft_kernel::programs::scope::{self, Scope};
 use weft_kernel::programs::{Error, HANDOVER, KernelAlgorithm, Options, Programs, REGISTRATION};
 
-/// Where the BPF file system is.
+/// Folder of the BPF file system.
 pub const BPF_FS: &str = "/sys/fs/bpf";
 /// Where maps are pinned, so that the next daemon finds connections that are still open.
 const PINS: &str = "/sys/fs/bpf/weft";
-/// What the pin of an attached algorithm's registration begins with.
+/// Prefix of the pin of the registration of an attached algorithm.
 const LINK: &str = "link_";
-/// The same of what is kept until a reload has ended.
+/// Prefix of pins that are kept until a reload has ended.
 const KEPT: &str = "kept_";
 
 /// Loads what the configuration names.
@@ -137,7 +137,7 @@ pub fn keep_pins() {
     }
 }
 
-/// What was kept is handed over to the next process once more.
+/// Hands the kept pins over to the next process once more.
 pub fn restore_pins() {
     for (name, kept) in pins_for(KEPT) {
         let renamed = fs::rename(&kept, kept.with_file_name(format!("{HANDOVER}{name}")));
@@ -290,7 +290,7 @@ fn pins() -> Option<PathBuf> {
     None
 }
 
-/// A folder that nobody else may write?
+/// Whether the path is a folder that no other user may write.
 fn is_ours(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok_and(|metadata| {
         let own = nix::unistd::geteuid().as_raw();

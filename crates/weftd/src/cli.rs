@@ -15,7 +15,7 @@ use crate::manual;
 #[derive(Parser)]
 #[command(name = "weftd", version, arg_required_else_help = true)]
 pub struct Arguments {
-    /// What to do
+    /// Command
     #[command(subcommand)]
     pub command: Command,
 }
@@ -31,13 +31,13 @@ pub enum Command {
         /// Check the configuration, report errors, and exit
         #[arg(long)]
         check: bool,
-        /// With --check: also test whether this kernel takes the programs
+        /// Also test whether this kernel takes the programs; needs --check
         #[arg(long, requires = "check")]
         load: bool,
     },
     /// Show what the daemon knows: connections, subflows, windows, suppression
     Status {
-        /// As JSON
+        /// Print JSON
         #[arg(long)]
         json: bool,
         /// Repeat every so many seconds, until Ctrl-C
@@ -49,16 +49,16 @@ pub enum Command {
     List,
     /// Report problems of this machine, and the command that fixes each
     Doctor {
-        /// As JSON
+        /// Print JSON
         #[arg(long)]
         json: bool,
-        /// In this network namespace; by default in those that a running weftd serves
+        /// Network namespace; by default those that a running weftd serves
         #[arg(long, value_name = "NAME")]
         namespace: Option<String>,
     },
     /// Register congestion controls without a daemon, until `detach` or a reboot
     Attach {
-        /// Which ones; by default all
+        /// Names of the algorithms; by default all
         algorithms: Vec<String>,
         /// Make this one the default of the network namespace
         #[arg(long, value_name = "ALGORITHM")]
@@ -79,7 +79,7 @@ pub enum Command {
     /// Write manual pages and completions into a folder, for packages
     #[command(hide = true)]
     Documents {
-        /// Which
+        /// Folder of the files
         folder: PathBuf,
     },
 }

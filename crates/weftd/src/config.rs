@@ -1,4 +1,4 @@
-//! The daemon's configuration: TOML, in a file that nobody but its owner may write.
+//! The daemon's configuration: TOML, in a file that only its owner may write.
 
 use std::collections::BTreeMap;
 use std::fs::{self, OpenOptions};
@@ -23,10 +23,10 @@ mod rules;
 
 pub use rules::Rule;
 
-/// Where the configuration is looked for.
+/// Default path of the configuration.
 pub const PATH: &str = "/etc/weft/weftd.toml";
 
-/// What `weftd run` does.
+/// Configuration of `weftd run`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
@@ -61,8 +61,8 @@ pub struct Congestion {
     pub parameters: BTreeMap<String, BTreeMap<String, f64>>,
     /// The namespaces' default algorithm while the daemon runs; without it the default is left alone.
     pub default: Option<String>,
-    /// May every user's sockets choose the algorithms? If not, that takes `CAP_NET_ADMIN`, and only the machine's own namespace
-    /// can have one of them as its default.
+    /// Whether the sockets of every user may choose the algorithms. If not, that takes `CAP_NET_ADMIN`, and only the machine's
+    /// own namespace can have one of them as its default.
     pub unprivileged: bool,
     /// Connections there is room for, TCP's that use one of the algorithms included: 16 to 1,048,576. Further ones are Reno and
     /// stay single-path.
@@ -94,7 +94,7 @@ pub struct Subflows {
     pub max_accepted: u8,
     /// Additional subflows are opened once this much has been acknowledged or received; `"0B"`: at once.
     pub join_after: Size,
-    /// Between which addresses: `"ndiffports"` or `"fullmesh"`.
+    /// Pairs of addresses of subflows: `"ndiffports"` or `"fullmesh"`.
     pub policy: JoinPolicyName,
     /// This host's addresses for `policy = "fullmesh"`, of which each namespace uses those that it has: clients join from them,
     /// servers announce them. None: the namespace's `ip mptcp endpoint`s, or if there are none all its addresses.
@@ -106,7 +106,7 @@ pub struct Subflows {
     pub blackhole_reset: Option<Time>,
 }
 
-/// Between which addresses subflows are opened.
+/// Pairs of addresses between which subflows are opened.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum JoinPolicyName {
@@ -130,7 +130,7 @@ impl Default for Subflows {
     }
 }
 
-/// What keeps suppression and release from following each other too fast.
+/// Minimum times between suppression and release.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Suppression {
@@ -154,9 +154,9 @@ impl Default for Suppression {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Metrics {
-    /// Serve Prometheus metrics?
+    /// Whether to serve metrics for Prometheus.
     pub enabled: bool,
-    /// Where: a loopback address with a port, such as `"127.0.0.1:9464"`.
+    /// A loopback address with a port, such as `"127.0.0.1:9464"`.
     pub listen: SocketAddr,
 }
 
@@ -188,7 +188,7 @@ impl Default for Log {
     }
 }
 
-/// From which severity on.
+/// Lowest severity of the lines that are written.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[expect(missing_docs, reason = "the usual five")]
@@ -204,7 +204,7 @@ pub enum Level {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Format {
-    /// For people.
+    /// Lines for people to read.
     Text,
     /// One JSON object a line.
     Json,
@@ -350,7 +350,7 @@ impl Config {
         Ok(config)
     }
 
-    /// For `weftd attach`: what to load, all if nothing is named, and the default.
+    /// Returns the configuration of `weftd attach`: the algorithms to load, all if none is named, and the default.
     ///
     /// # Errors
     /// There is no such algorithm.
@@ -375,7 +375,7 @@ impl Config {
         Ok(config)
     }
 
-    /// For the loader.
+    /// Returns the parameters for the loader.
     pub fn parameters(&self) -> Vec<(KernelAlgorithm, Vec<(String, f64)>)> {
         let mut parameters = self.congestion.parameters.clone();
         // With the paper's 0 a suppressed connection takes less than its share
@@ -395,7 +395,7 @@ impl Config {
             .collect()
     }
 
-    /// For the loader.
+    /// Returns the rules for the loader.
     pub fn rules(&self) -> Vec<scope::Rule> {
         let rules = self.rules.iter();
         rules
@@ -414,7 +414,7 @@ impl Config {
         }
     }
 
-    /// Are all namespaces to be served that have a name?
+    /// Whether all namespaces that have a name are served.
     pub fn serves_all_named(&self) -> bool {
         self.namespaces.iter().any(|name| name == ALL)
     }
@@ -424,7 +424,7 @@ impl Config {
         self.subflows.blackhole_reset.map(|time| time.0 / 1_000)
     }
 
-    /// For the path manager.
+    /// Returns the settings of joins for the path manager.
     pub fn joins(&self) -> JoinConfig {
         JoinConfig {
             subflows: self.subflows.count.into(),
@@ -440,7 +440,7 @@ impl Config {
         }
     }
 
-    /// For the path manager.
+    /// Returns the hysteresis for the path manager.
     pub fn hysteresis(&self) -> Hysteresis {
         let nanoseconds = |time: Time| time.0 / 1_000;
         Hysteresis {
@@ -506,10 +506,10 @@ fn writable_by_others(metadata: &fs::Metadata) -> Result<(), String> {
 const ALL: &str = "*";
 const MIN_RESET: Time = Time::from_ms(1_000);
 const MAX_RESET: Time = Time::from_ms(3_600_000);
-/// With four subflows each nine joins are rejected at most by a peer that takes none.
+/// Maximum number of connections that test the limit of a peer. A peer that takes no subflow rejects at most nine joins of them.
 const MAX_PROBES: usize = 3;
 const OTHERS_WRITE: u32 = 0o022;
-/// In a folder such as /tmp others may not replace what is not theirs.
+/// Mode of a folder such as /tmp, in which users cannot replace files of others.
 const STICKY: u32 = 0o1000;
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 /// One line for the user.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
-    /// What the user gave is wrong.
+    /// The input of the user is not valid.
     #[error("{0}")]
     Input(String),
     /// The kernel or the caller's privileges lack something.

@@ -79,7 +79,7 @@ fn run(command: Command) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Becomes the program `weft-testbed` beside this one, which contains the simulator. Returns only if that fails.
+/// Becomes the program `weft-testbed` in the folder of this one, which contains the simulator. Returns only if that fails.
 fn run_testbed(arguments: &[OsString]) -> Failure {
     let own = std::env::current_exe().unwrap_or_default();
     let program: PathBuf = own.with_file_name("weft-testbed");
@@ -104,7 +104,7 @@ fn print<T: serde::Serialize + std::fmt::Display>(what: &T, json: bool) -> Resul
 
 fn print_text(text: &str) -> Result<(), Failure> {
     use std::io::Write;
-    // A reader that has gone away is no error.
+    // A reader may have gone away.
     match std::io::stdout().write_all(text.as_bytes()) {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
             Err(Failure::Failed(format!("standard output: {error}")))

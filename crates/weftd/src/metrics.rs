@@ -30,7 +30,7 @@ use tokio::task::AbortHandle;
 use crate::status::Decisions;
 use weft_kernel::programs::{ConnectionStats, KernelAlgorithm, Totals};
 
-/// What is counted.
+/// The metrics of one daemon.
 #[derive(Debug)]
 pub struct Metrics {
     /// Connections now.
@@ -58,7 +58,7 @@ pub struct Metrics {
     packets: [Family<Labels, Counter>; COUNTED.len()],
     totals: [Counter; TOTALS.len()],
     blackholes: [Family<NamespaceLabel, Counter>; BLACKHOLES.len()],
-    /// What was counted of each connection last.
+    /// Last counters of each connection.
     last: HashMap<(u32, KernelAlgorithm), [u64; COUNTED.len()]>,
     last_totals: Option<[u64; TOTALS.len()]>,
     decision: Histogram,
@@ -66,7 +66,7 @@ pub struct Metrics {
     decisions: u64,
 }
 
-/// Whose packets.
+/// Labels of counters of subflows.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct Labels {
     namespace: String,
@@ -92,7 +92,7 @@ const BLACKHOLES: [(&str, &str); 3] = [
     ("mptcp_resets", "Times that weftd has switched MPTCP on again"),
 ];
 
-/// What is counted of subflows, up to a second before they close.
+/// Counters of subflows, up to a second before they close.
 const COUNTED: [(&str, &str); 5] = [
     ("acked_packets", "Packets acknowledged"),
     ("marked_packets", "Of those, reported as marked"),
@@ -104,7 +104,7 @@ const COUNTED: [(&str, &str); 5] = [
     ("timeouts", "Retransmission timeouts"),
 ];
 
-/// What the programs count over all connections.
+/// Counters of the programs over all connections.
 const TOTALS: [(&str, &str); 5] = [
     (
         "opened_connections",
@@ -212,7 +212,7 @@ impl Metrics {
         let last = self.last.insert((connection.token, connection.algorithm), now);
         let last = last.unwrap_or_default();
         for ((family, now), last) in self.packets.iter().zip(now).zip(last) {
-            // What a subflow had counted goes with it.
+            // The counters of a subflow end with it.
             family.get_or_create(&labels).inc_by(now.saturating_sub(last));
         }
     }
@@ -252,7 +252,7 @@ impl Metrics {
         resets.get_or_create(&label(namespace)).inc();
     }
 
-    /// What the programs have counted, since weftd runs.
+    /// Updates the counters of the programs, since the start of weftd.
     pub fn total(&mut self, totals: &Totals) {
         let now = [
             totals.connections,
@@ -422,9 +422,9 @@ fn page(request: &Request<Incoming>, registry: &Registry) -> Response<Full<Bytes
 }
 
 const TEXT: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-/// At once.
+/// Maximum number of clients at one time.
 const MAX_CLIENTS: usize = 32;
-/// For a client to ask.
+/// Maximum time until a client has sent its request.
 const CLIENT_TIMEOUT: Duration = Duration::from_secs(5);
 /// After the kernel could not take a client, such as for want of descriptors.
 const RETRY_DELAY: Duration = Duration::from_millis(100);

@@ -1,4 +1,4 @@
-//! What the daemon knows, as `weftd status` shows it.
+//! The state of the daemon, as `weftd status` shows it.
 
 use std::fmt;
 use std::io::{self, Read, Write};
@@ -33,7 +33,7 @@ pub struct Status {
     pub trial_s: Option<f64>,
     /// Every connection.
     pub connections: Vec<ConnectionStatus>,
-    /// From an algorithm's decision until the kernel has been notified.
+    /// Times from a decision of an algorithm until the kernel has been notified.
     pub decisions: Decisions,
 }
 
@@ -53,7 +53,7 @@ pub struct NamespaceStatus {
 /// How fast decisions reach the kernel: of the last thousand.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Decisions {
-    /// Since the daemon started.
+    /// Number since the daemon started.
     pub count: u64,
     /// Median, microseconds.
     pub p50_us: f64,
@@ -74,7 +74,7 @@ pub struct ConnectionStatus {
     pub algorithm: Option<String>,
     /// Why not all of its subflows are coupled.
     pub uncoupled: Option<String>,
-    /// Has the kernel been notified to suppress all subflows but one?
+    /// Whether the kernel has been notified to suppress all subflows but one.
     pub suppressed: bool,
     /// Times the algorithm decided for suppression.
     pub suppressions: u64,
@@ -91,18 +91,18 @@ pub struct SubflowStatus {
     pub local: SocketAddr,
     /// Remote address and port.
     pub remote: SocketAddr,
-    /// Is it flagged backup?
+    /// Whether the subflow is flagged as backup.
     pub backup: bool,
     /// Its congestion control, as the kernel has it.
     pub congestion: String,
-    /// What the congestion control knows, if it is one of ours.
+    /// The state of the congestion control, if it is a program of weftd.
     pub window: Option<WindowStatus>,
 }
 
 /// A subflow's window and what has happened to it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct WindowStatus {
-    /// May it carry new data, as the algorithm decided?
+    /// Whether the algorithm lets the subflow carry new data.
     pub active: bool,
     /// Congestion window, packets.
     pub cwnd: f64,
@@ -131,7 +131,7 @@ pub fn listen(path: &Path) -> io::Result<UnixListener> {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         _ => {}
     }
-    // The folder is root's alone, so that nobody gets in between bind and chmod.
+    // Only root can use the folder, so no other user connects between bind and chmod.
     let listener = UnixListener::bind(path)?;
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600))?;
     listener.set_nonblocking(true)?;
@@ -292,5 +292,5 @@ impl fmt::Display for List<'_> {
     }
 }
 
-/// For a peer on the other end of a local socket.
+/// Maximum time for the process at the other end of the local socket.
 const CLIENT_TIMEOUT: Duration = Duration::from_secs(5);

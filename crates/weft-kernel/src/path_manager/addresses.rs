@@ -159,7 +159,7 @@ fn dump(
     Ok(())
 }
 
-/// Which of the addresses that are present subflows may have: those that are listed, or else those of endpoints, or else all.
+/// Returns the present addresses that subflows may have: those that are listed, or else those of endpoints, or else all.
 /// The backup flag of an endpoint holds in any case.
 pub fn eligible(present: &[IpAddr], listed: &[IpAddr], endpoints: &[Endpoint]) -> Vec<Address> {
     let endpoint_of = |ip: &IpAddr| endpoints.iter().find(|endpoint| endpoint.ip == *ip);

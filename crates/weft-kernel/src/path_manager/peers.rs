@@ -1,7 +1,7 @@
 //! How many subflows of a connection each peer takes.
 //!
-//! Linux with its default limits takes two beside the first. It rejects a third one only after this end has seen it
-//! established, so a peer's limit is learned from what it rejects, by few joins, and asked about again once a minute.
+//! Linux with its default limits accepts two in addition to the first. It rejects a third one only after this end has seen
+//! it established. A peer's limit is therefore learned by a few joins that it rejects, and tested again once a minute.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -37,8 +37,8 @@ impl Peers {
         }
     }
 
-    /// How many of the subflows that a connection wants beside those it has it may ask for now, and if not all, when to
-    /// ask again.
+    /// Returns how many of the additional subflows that a connection wants it may request now, and the time of the next
+    /// request if these are not all.
     pub fn allow(
         &mut self,
         peer: Peer,

@@ -57,20 +57,20 @@ macro_rules! names {
         }
 
         impl KernelAlgorithm {
-            /// All there are, sorted by name.
+            /// All algorithms, sorted by name.
             pub const ALL: &[Self] = &[$(Self::$variant,)+];
 
-            /// As `weft-cc` calls it.
+            /// Name in `weft-cc`.
             pub fn algorithm(self) -> &'static str {
                 match self { $(Self::$variant => $name,)+ }
             }
 
-            /// As the kernel calls it.
+            /// Name in the kernel.
             pub fn kernel(self) -> &'static str {
                 match self { $(Self::$variant => $kernel,)+ }
             }
 
-            /// Of either of the two.
+            /// Returns the algorithm with this name in `weft-cc` or in the kernel.
             pub fn parse(name: &str) -> Option<Self> {
                 Self::ALL.iter().copied().find(|n| name == n.algorithm() || name == n.kernel())
             }
@@ -113,7 +113,7 @@ pub struct Options {
     pub max_connections: Option<u32>,
     /// Maximum number of events that one user can cause per second, over all algorithms; 20,000 if it is `None`.
     pub max_events_per_user: Option<u32>,
-    /// May only privileged processes choose the algorithms? Then no namespace but the first one can have one as its default.
+    /// Whether only privileged processes may choose the algorithms. If so, only the first namespace can have one as its default.
     pub restricted: bool,
     /// A folder on a BPF file system in which connections outlive the process.
     pub pin: Option<PathBuf>,
@@ -134,16 +134,16 @@ struct Loaded {
     object: Object,
 }
 
-/// What the kernel measured of one program; both are 0 unless `kernel.bpf_stats_enabled` is 1.
+/// Measurements by the kernel of one program; both numbers are 0 unless `kernel.bpf_stats_enabled` is 1.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunTime {
-    /// Whose.
+    /// Algorithm of the program.
     pub name: KernelAlgorithm,
-    /// Which of its operations, such as `weft_cong_control`, which runs at every acknowledgement.
+    /// Operation, such as `weft_cong_control`, which runs at every acknowledgement.
     pub operation: String,
-    /// How often it ran.
+    /// Number of runs.
     pub runs: u64,
-    /// For how long altogether, in nanoseconds.
+    /// Time of all runs together, in nanoseconds.
     pub nanoseconds: u64,
 }
 
@@ -156,7 +156,7 @@ pub enum Error {
     /// Capabilities are missing.
     #[error("not permitted to load BPF programs; that takes root, or CAP_BPF, CAP_NET_ADMIN and CAP_PERFMON")]
     Permission,
-    /// Somebody has registered the name.
+    /// The name is registered already.
     #[error("congestion control `{0}` is registered already; another weftd may be running")]
     Registered(&'static str),
     /// A parameter is not allowed.
@@ -168,7 +168,7 @@ pub enum Error {
     /// Anything else the kernel or libbpf says.
     #[error("{what}: {why}")]
     Kernel {
-        /// What was tried.
+        /// The operation that failed.
         what: String,
         /// The answer.
         why: String,
@@ -282,7 +282,7 @@ impl Programs {
         registration::unregister_pinned(pin)
     }
 
-    /// Are the maps that are pinned in a folder, if any are, of this version, with room for so many connections?
+    /// Whether the maps that are pinned in a folder, if any, have the layout of this version and this size.
     pub fn can_take_over(folder: &Path, max_connections: u32) -> bool {
         let sizes = [size_of::<abi::Connection>(), 0, size_of::<abi::Totals>()];
         SHARED.iter().zip(sizes).all(|(name, size)| {
@@ -306,7 +306,7 @@ impl Programs {
         }
     }
 
-    /// What is loaded.
+    /// Loaded algorithms.
     pub fn names(&self) -> impl Iterator<Item = KernelAlgorithm> {
         self.loaded.iter().map(|loaded| loaded.name)
     }
@@ -378,7 +378,7 @@ impl Programs {
         Events::new(&self.events)
     }
 
-    /// What went another way than planned.
+    /// Counts of connections, subflows and events that were not handled as intended.
     ///
     /// # Errors
     /// The kernel's.
@@ -422,7 +422,7 @@ fn open(
     links: bool,
     shared: &[MapHandle],
 ) -> Result<OpenObject, Error> {
-    /// Of a `struct_ops` map with a link.
+    /// Flag of a `struct_ops` map with a link.
     const BPF_F_LINK: u32 = 1 << 13;
     let wrong = |error| Error::kernel(name.kernel(), &error);
     let parameters = parameters(name, options)?;

@@ -1,4 +1,4 @@
-//! What is left of sockets that the kernel has closed without a call of `release`.
+//! Removal of map entries of sockets that the kernel has closed without a call of `release`.
 
 use libbpf_rs::{MapCore, MapFlags, ProgramInput};
 use zerocopy::IntoBytes;
@@ -6,12 +6,12 @@ use zerocopy::IntoBytes;
 use super::{ConnectionStats, Error, Programs, Subflow};
 use crate::abi;
 
-/// The program that frees a slot; each algorithm has one, for it has to hear of it.
+/// Name of the program that frees a slot. Each algorithm has one, because the algorithm handles the close.
 const REAP: &str = "weft_reap";
 
 impl Programs {
-    /// Removes what nobody has used for so many microseconds, but for connections that are `known` by their token. Should one
-    /// be of a socket that lives, it gets another with its next acknowledgement. How many.
+    /// Removes entries that were not used for `idle_us` microseconds, except for connections whose token is `known`. If the
+    /// socket of an entry still exists, it gets another entry with its next acknowledgement. Returns the number of removed entries.
     ///
     /// # Errors
     /// The kernel's.

@@ -1,8 +1,8 @@
 //! Under which names the kernel knows the programs, and how others take their place without a moment in which it knows none.
 //!
 //! From Linux 6.4 on a registration is a link. A process that hands over pins its links; the next one puts its own programs
-//! in their place (`BPF_LINK_UPDATE`). Before, a registration lasts until the element of its map is deleted, so the map is
-//! pinned, and for some milliseconds between that and the next registration the name is unknown.
+//! in their place (`BPF_LINK_UPDATE`). In earlier kernels a registration lasts until the element of its map is deleted, so
+//! the map is pinned. The name is unknown for some milliseconds between the deletion and the next registration.
 
 use std::fs;
 use std::io;
@@ -14,9 +14,9 @@ use libbpf_rs::{Link, MapCore, MapHandle, MapMut, MapType, Object, libbpf_sys};
 
 use super::{Error, KernelAlgorithm};
 
-/// What pins of maps begin with that stand for a registration, where there are no links.
+/// Prefix of pins of maps that represent a registration on kernels without links.
 pub const REGISTRATION: &str = "registration_";
-/// What pins of links begin with that wait for the next process.
+/// Prefix of pins of links that wait for the next process.
 pub const HANDOVER: &str = "handover_";
 
 /// Where the last process has left its registrations, if anywhere, and whether they are links.
@@ -33,18 +33,18 @@ impl<'a> Registrar<'a> {
         }
     }
 
-    /// Does the kernel tie a registration to a link?
+    /// Whether the kernel ties a registration to a link.
     pub fn links(&self) -> bool {
         self.links
     }
 
-    /// What the last process has left of a name.
+    /// Returns the pin of a name that the last process left.
     fn leftovers(&self, name: KernelAlgorithm) -> Option<PathBuf> {
         let prefix = if self.links { HANDOVER } else { REGISTRATION };
         self.folder.map(|folder| pin(folder, prefix, name))
     }
 
-    /// Refuses names that somebody else has registered.
+    /// Refuses names that another program has registered.
     pub fn check(&self, names: &[KernelAlgorithm]) -> Result<(), Error> {
         for &name in names {
             let left = self.leftovers(name).is_some_and(|pin| pin.exists());
@@ -88,7 +88,7 @@ impl<'a> Registrar<'a> {
         }
     }
 
-    /// All names are registered: what the last process has left beside them goes.
+    /// Removes the other pins of the last process, after all names have been registered.
     pub fn finish<'l>(&self, links: impl Iterator<Item = (KernelAlgorithm, &'l mut Link)>) {
         let mut kept = Vec::new();
         for (name, link) in links {
@@ -122,7 +122,7 @@ pub(super) fn unregister_pinned(pin: &Path) -> bool {
         .is_ok_and(|map| map.map_type() == MapType::StructOps && map.delete(&[0; 4]).is_ok())
 }
 
-/// Does the kernel tie a registration to a link (6.4)?
+/// Whether the kernel ties a registration to a link (6.4).
 pub(super) fn has_links() -> bool {
     libbpf_rs::btf::Btf::from_vmlinux().is_ok_and(|btf| {
         btf.type_by_name::<libbpf_rs::btf::types::Struct<'_>>("bpf_struct_ops_link")
@@ -151,7 +151,7 @@ fn registered() -> Result<Vec<String>, Error> {
     Ok(list.split_whitespace().map(str::to_owned).collect())
 }
 
-/// Is a name free, or free within a second? The kernel takes it back some time after the last pin or process has let go of it.
+/// Whether a name is free, or free within a second. The kernel frees it some time after the last pin or process has released it.
 fn is_free_soon(name: KernelAlgorithm) -> Result<bool, Error> {
     for _ in 0..1000 {
         if registered()?.iter().all(|registered| registered != name.kernel()) {

@@ -1,4 +1,4 @@
-//! Which sockets get an algorithm without choosing one: a program of the root of cgroups, and the rules that it follows.
+//! Algorithms of sockets that choose none: a program at the root of cgroups, and the rules that it applies.
 
 use std::fs::{self, File};
 use std::net::IpAddr;
@@ -15,7 +15,7 @@ use crate::abi;
 /// A rule. The first one that fits a socket decides.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rule {
-    /// As the kernel calls it.
+    /// Name of the algorithm in the kernel.
     pub algorithm: String,
     /// Only sockets that connect, and to this network: an address, and how many of its bits count.
     pub to: Option<(IpAddr, u8)>,
@@ -104,10 +104,10 @@ impl Scope {
     }
 }
 
-/// Does the kernel take the program?
+/// Tests whether the kernel accepts the program.
 ///
 /// # Errors
-/// As [`Scope::attach`].
+/// Returns the errors of [`Scope::attach`].
 pub fn try_load() -> Result<(), Error> {
     root_of_cgroups()?;
     load().map(|_| ())
@@ -130,7 +130,7 @@ fn write(object: &Object, rules: &[abi::Rule]) -> Result<(), Error> {
     Ok(())
 }
 
-/// With the numbers that cgroups have now.
+/// Converts rules to the form of the program, with the current numbers of cgroups.
 fn resolve(root: &Path, rules: &[Rule]) -> Vec<abi::Rule> {
     let number =
         |cgroup: &String| fs::metadata(root.join(cgroup)).map_or(NO_CGROUP, |metadata| metadata.ino());
@@ -158,7 +158,7 @@ fn resolve(root: &Path, rules: &[Rule]) -> Vec<abi::Rule> {
         .collect()
 }
 
-/// Where cgroups of version 2 are mounted.
+/// Returns the folder where cgroups of version 2 are mounted.
 fn root_of_cgroups() -> Result<PathBuf, Error> {
     const MOUNTS: &str = "/proc/self/mounts";
     let mounts = fs::read_to_string(MOUNTS).map_err(|error| Error::io(MOUNTS, &error))?;
@@ -182,7 +182,7 @@ fn wrong(error: libbpf_rs::Error) -> Error {
 pub const RULES: usize = 32;
 const PROGRAM: &str = "weft_scope";
 const HANDOVER: &str = "handover_scope";
-/// Of no cgroup.
+/// A number that no cgroup has.
 const NO_CGROUP: u64 = u64::MAX;
 const EMPTY: abi::Rule = abi::Rule {
     cgroup: 0,

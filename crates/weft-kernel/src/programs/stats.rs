@@ -1,4 +1,4 @@
-//! What the programs keep of connections, as numbers with units.
+//! Connections in the maps of the programs, as numbers with units.
 
 use std::net::SocketAddr;
 
@@ -11,7 +11,7 @@ use crate::events::address;
 /// One connection: MPTCP's, or a TCP socket's, which has one subflow.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ConnectionStats {
-    /// Of its entry.
+    /// Key of the entry in the map.
     pub(super) key: u64,
     /// The number of its network namespace, as `stat` of the namespace's file has it.
     pub netns: u64,
@@ -19,7 +19,7 @@ pub struct ConnectionStats {
     pub token: u32,
     /// Its algorithm.
     pub algorithm: KernelAlgorithm,
-    /// Are all subflows but the initial one suppressed?
+    /// Whether all subflows but the initial one are suppressed.
     pub suppressed: bool,
     /// The slot of the subflow that is never suppressed.
     pub initial: usize,
@@ -50,9 +50,9 @@ pub struct Subflow {
     pub cwnd: f64,
     /// Slow-start threshold in packets; infinite before the first cut.
     pub ssthresh: f64,
-    /// May it carry new data?
+    /// Whether the subflow may carry new data.
     pub active: bool,
-    /// Does it recover from a loss?
+    /// Whether the subflow recovers from a loss.
     pub in_recovery: bool,
     /// DCTCP's, DCM's and Warp's estimate of the fraction of marked packets; AMP-FG's part of the window that a round with marks takes.
     pub alpha: Option<f64>,
@@ -82,8 +82,8 @@ pub struct Subflow {
     pub received: u64,
 }
 
-/// What went another way than planned, over all connections since loading (or since the folder of
-/// [`Options::pin`](super::Options::pin) was new).
+/// Counts of connections, subflows and events that were not handled as intended, since loading (or since the folder
+/// of [`Options::pin`](super::Options::pin) was new).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Totals {
     /// Connections ever opened.

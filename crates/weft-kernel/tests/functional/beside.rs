@@ -1,5 +1,5 @@
-//! `weft_dctcp` beside the kernel's own DCTCP, where the kernel has it: one flow over loopback, of whose packets one in
-//! ten is marked at random, or as many as RED marks.
+//! `weft_dctcp` compared with the DCTCP of the kernel, if the kernel has it. One flow runs over loopback, where one packet in
+//! ten is marked at random, or where RED marks.
 
 use std::net::Ipv4Addr;
 use std::process::Command;

@@ -1,4 +1,4 @@
-//! What the programs cost. A quiet machine is needed: `make measure-linux`.
+//! Processor time of the programs. A quiet machine is needed: `make measure-linux`.
 
 use std::fs;
 use std::time::{Duration, Instant};
@@ -10,7 +10,7 @@ use crate::marks::Marks;
 use crate::peers::{Family, Kind, Peers};
 
 const ROUNDS: usize = 9;
-/// Of built-in cubic's goodput.
+/// Minimum goodput as a part of that of the built-in cubic.
 const MIN_SHARE: f64 = 0.97;
 /// Beyond `weft_dctcp`'s, an acknowledgement.
 const MAX_NS: f64 = 150.0;
@@ -54,7 +54,7 @@ fn bulk_goodput_is_cubics() {
     });
 }
 
-/// Bytes a second of one connection.
+/// Returns the bytes per second of one connection.
 fn bulk(kind: Kind, cc: &str) -> f64 {
     let peers = Peers::connect(Family::V4, kind, cc, cc);
     let begin = Instant::now();

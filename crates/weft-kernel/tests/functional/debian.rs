@@ -1,6 +1,6 @@
-//! All functional tests again on Debian's packaged kernels, which have the modules that other kernels may lack: 6.1, which knows
-//! neither links of `struct_ops` nor the later arguments of congestion control, and the one of the backports. They boot in qemu's
-//! software emulation from an initramfs of busybox, this test's own binary and iproute2.
+//! All functional tests on the packaged kernels of Debian, which have modules that other kernels may lack. These are 6.1, without
+//! links of `struct_ops` and with other arguments of congestion control, and the kernel of the backports. They boot in the software
+//! emulation of qemu, from an initramfs of busybox, the binary of this test and iproute2.
 
 use std::fs;
 use std::path::Path;
@@ -21,9 +21,9 @@ const MODULES: [&str; 8] = [
     "inet_diag",
     "tcp_diag",
 ];
-/// What the tests call.
+/// Programs that the tests call.
 const TOOLS: [&str; 3] = ["ip", "ss", "tc"];
-/// Emulation takes about a minute on an idle machine, and gives way to the tests beside it.
+/// Time limit. Emulation takes about a minute on an idle machine, and yields to other tests.
 const SECONDS: u32 = 800;
 const MEGABYTES: u32 = 1024;
 
@@ -72,7 +72,7 @@ fn passes(name: &str, kernel: Packaged) {
     }
 }
 
-/// What the guest printed, or what is missing here.
+/// Returns the output of the guest, or an error that names what is missing on this machine.
 fn boot(kernel: Packaged) -> Result<String, String> {
     let tools = TOOLS.map(find).into_iter().collect::<Option<Vec<_>>>();
     let tools = tools.ok_or("the Debian package iproute2")?;

@@ -1,4 +1,4 @@
-//! What a test needs of the machine.
+//! Namespaces, interfaces and settings of a test.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -29,7 +29,7 @@ pub fn in_namespace(name: &str, test: impl FnOnce() + Send + 'static) {
     }
 }
 
-/// Is a registration a BPF link, as from Linux 6.4 on?
+/// Whether a registration is a BPF link, as since Linux 6.4.
 pub fn has_links() -> bool {
     let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").expect("the kernel's release");
     let mut numbers = release
@@ -42,7 +42,7 @@ pub fn has_links() -> bool {
     version >= (6, 4)
 }
 
-/// Loads the programs; waits while somebody else has the names.
+/// Loads the programs; waits while another process has the names.
 pub fn load(names: &[KernelAlgorithm]) -> Programs {
     load_with(names, &Options::default())
 }
@@ -64,7 +64,7 @@ pub fn load_with(names: &[KernelAlgorithm], options: &Options) -> Programs {
 pub fn bpf_file_system() -> PathBuf {
     unshare(CloneFlags::CLONE_NEWNS).expect("a mount namespace");
     let (none, point) = (None::<&str>, Path::new("/sys/fs/bpf"));
-    // The root of an initramfs is no mount whose propagation could be changed.
+    // The propagation of the root of an initramfs cannot be changed.
     let _ = mount(none, "/", none, MsFlags::MS_REC | MsFlags::MS_PRIVATE, none);
     mount(Some("bpf"), point, Some("bpf"), MsFlags::empty(), none).expect("a BPF file system");
     point.to_owned()
@@ -72,7 +72,7 @@ pub fn bpf_file_system() -> PathBuf {
 
 /// A thread in a network namespace of its own, which ends with it.
 pub struct Place {
-    /// As `ip link ... netns` calls it.
+    /// Name for `ip link ... netns`.
     pub name: String,
     work: Sender<Box<dyn FnOnce() + Send>>,
 }
@@ -106,14 +106,14 @@ pub fn run(program: &str, arguments: &[&str]) {
     assert!(succeeds(program, arguments), "{program} {arguments:?}");
 }
 
-/// Does the command exist and succeed?
+/// Whether the command exists and succeeds.
 pub fn succeeds(program: &str, arguments: &[&str]) -> bool {
     let output = Command::new(program).args(arguments).output();
     output.is_ok_and(|output| output.status.success())
 }
 
-/// Has connections over loopback open so many further subflows, each from an address of its own. False: iproute2 is too
-/// old.
+/// Makes connections over loopback open this many additional `subflows`, each from an address of its own. Returns false if
+/// iproute2 is too old.
 pub fn join_over_loopback(subflows: u8) -> bool {
     let limits = ["mptcp", "limits", "set", "subflow", "8", "add_addr_accepted", "8"];
     if !succeeds("ip", &limits) {
@@ -153,7 +153,7 @@ pub fn eventually(what: &str, is_so: impl FnMut() -> bool) {
     assert!(becomes(is_so), "after 20 s: {what}");
 }
 
-/// Is it so within 20 seconds?
+/// Whether the condition becomes true within 20 seconds.
 pub fn becomes(mut is_so: impl FnMut() -> bool) -> bool {
     let begin = Instant::now();
     while !is_so() {
@@ -165,7 +165,7 @@ pub fn becomes(mut is_so: impl FnMut() -> bool) -> bool {
     true
 }
 
-/// Is this the guest that `debian.rs` starts?
+/// Whether this is the guest that `debian.rs` starts.
 pub fn is_emulated() -> bool {
     std::env::var_os("WEFT_EMULATED").is_some()
 }

@@ -72,7 +72,7 @@ fn names_left_behind_are_taken_back() {
     });
 }
 
-/// As one process hands over to the next.
+/// One process hands over to the next.
 #[test]
 fn programs_take_the_place_of_others_under_their_name() {
     in_namespace("programs_take_the_place_of_others_under_their_name", || {
@@ -107,7 +107,7 @@ fn programs_take_the_place_of_others_under_their_name() {
             programs = Programs::load(&both, &options(bulk)).expect("the programs load");
             assert!(both.into_iter().all(registered));
         }
-        // What the next one does not load is let go.
+        // A name that the next process does not load is released.
         hand_over(programs);
         let programs = Programs::load(&both[..1], &options(5)).expect("the program loads");
         eventually("the other name is free", || !registered(KernelAlgorithm::Xmp));
@@ -256,7 +256,7 @@ fn dctcp_estimates_the_fraction_of_marks() {
     });
 }
 
-/// The kernel's path manager opens up to eight beside the first.
+/// The path manager of the kernel opens up to eight in addition to the first.
 #[test]
 fn a_ninth_subflow_is_reno_and_leaves_the_others_alone() {
     in_namespace("a_ninth_subflow_is_reno_and_leaves_the_others_alone", || {

@@ -21,7 +21,7 @@ pub struct Marks {
 
 impl Marks {
     pub fn on_loopback() -> Self {
-        /// In every namespace.
+        /// Index of the loopback interface in every namespace.
         const LOOPBACK: i32 = 1;
         let object = ObjectBuilder::default()
             .open_memory(weft_test_support::MARK)

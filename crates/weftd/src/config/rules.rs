@@ -27,7 +27,7 @@ pub struct Rule {
 }
 
 impl Rule {
-    /// As the programs' loader takes it.
+    /// Converts the rule for the loader of the programs.
     pub(super) fn read(&self, allowed: &[String]) -> Result<scope::Rule, SpecError> {
         if self.algorithm != "reno" && !allowed.contains(&self.algorithm) {
             let known = "a name in congestion.algorithms, or \"reno\"";

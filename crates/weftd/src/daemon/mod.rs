@@ -444,8 +444,8 @@ impl Daemon {
     }
 }
 
-/// When to look again after a look that began then: however many connections there are, looking takes a small part of the
-/// time.
+/// Returns the time of the next scan after one that `started` then. Scans take a small part of the time for any number of
+/// connections.
 fn next_poll_time(started: u64, min: u64) -> u64 {
     let now = now();
     let took = now.saturating_sub(started);

@@ -11,7 +11,7 @@ use tracing::debug;
 
 use weft_kernel::path_manager::Namespace;
 
-/// What the names of Weft's congestion controls begin with.
+/// Prefix of the names of Weft's congestion controls.
 const PREFIX: &str = "weft_";
 
 /// The setting that names the default congestion control.

@@ -1,4 +1,4 @@
-//! What is missing on this machine, and the command that fixes it.
+//! Requirements that this machine lacks, each with the command that fixes it.
 
 mod kernel;
 mod network;
@@ -17,21 +17,21 @@ use weft_kernel::path_manager::Namespace;
 /// All findings.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
-    /// In the order in which they are worth reading.
+    /// Results of the checks, in the order of their importance.
     pub findings: Vec<Finding>,
 }
 
-/// What one check found.
+/// The result of one check.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Finding {
-    /// What was looked at.
+    /// Name of the check.
     pub check: &'static str,
     /// The network namespace that was looked at; empty for the doctor's own, none if the finding is about the machine.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub namespace: Option<String>,
     /// How it is.
     pub state: State,
-    /// What the check saw, and what is wrong with it.
+    /// The state of the machine, and the problem with it.
     pub detail: String,
     /// The command that fixes it.
     pub fix: Option<String>,
@@ -41,7 +41,7 @@ pub struct Finding {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum State {
-    /// As it should be.
+    /// Nothing to fix.
     Good,
     /// Works, but not as well or not in every case.
     Warning,
@@ -50,7 +50,7 @@ pub enum State {
 }
 
 impl Report {
-    /// Does anything not work?
+    /// Whether a check failed.
     pub fn fails(&self) -> bool {
         self.findings
             .iter()

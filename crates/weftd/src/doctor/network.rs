@@ -1,4 +1,4 @@
-//! What a network namespace is set to, and what its sockets have agreed on.
+//! Settings of a network namespace, and options that its sockets have negotiated.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -133,13 +133,13 @@ fn kernel_limits(namespace: &Namespace) -> Finding {
     match limits(namespace) {
         Ok(limits) if limits.subflows == 0 => Finding::warning(
             CHECK,
-            "the kernel's own path manager opens and accepts no further subflows; weftd's is not bound by it",
+            "the kernel's own path manager opens and accepts no additional subflows; weftd's is not bound by it",
             "ip mptcp limits set subflows 8 add_addr_accepted 8, where connections are left to the kernel's",
         ),
         Ok(limits) => Finding::ok(
             CHECK,
             format!(
-                "the kernel's own: {} further subflows, {} announced addresses",
+                "the kernel's own: {} additional subflows, {} announced addresses",
                 limits.subflows, limits.announced_addresses
             ),
         ),
@@ -247,7 +247,7 @@ fn hash_policy(namespace: &Namespace) -> Finding {
     }
 }
 
-/// Does an algorithm need, and therefore echo, ECN marks?
+/// Whether an algorithm needs, and therefore echoes, ECN marks.
 fn echoes(name: &str) -> bool {
     (name.starts_with("weft_") && name != "weft_lia") || name == "dctcp"
 }

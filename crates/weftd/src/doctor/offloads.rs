@@ -25,8 +25,8 @@ pub(super) fn finding(namespace: &Namespace) -> Finding {
     judge(features.iter().filter_map(Features::device).collect())
 }
 
-/// On a real link offloads are as they should be. On a host that is itself the marking switch one mark counts for
-/// the 64 KB that travel as one packet.
+/// Judges the offloads of devices. They are correct on a real link. On a host that is itself the marking switch, one mark
+/// counts for the 64 KB that travel as one packet.
 fn judge(mut devices: BTreeMap<String, Vec<&'static str>>) -> Finding {
     devices.remove("lo");
     devices.retain(|_, on| !on.is_empty());

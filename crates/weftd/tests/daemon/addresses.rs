@@ -31,7 +31,7 @@ fn addresses_that_come_are_used_and_those_that_go_are_not() {
     let scene = scene_or_skip!("addresses_that_come_are_used_and_those_that_go_are_not");
     let (client, server_name) = (scene.client_name(), scene.server_name());
     let _daemon = scene.daemon("subflows.policy = \"fullmesh\"");
-    // Whatever the address.
+    // The server listens on all addresses.
     let server = scene.serve_at(Ipv4Addr::UNSPECIFIED.into());
     let to = SocketAddr::from((SERVER, server.address.port()));
     let _load = load(scene.connect(to));
@@ -85,7 +85,7 @@ fn what_an_endpoint_says_of_backup_holds() {
         backups.map(|s| s.subflow.local.ip()).collect::<Vec<_>>()
     };
     until("it is a backup", || backups() == [CLIENT_TOO]);
-    // Whatever the algorithm asks for, and whichever weftd it is.
+    // The flag stays for every decision of the algorithm, and after a restart.
     scene.mark(true);
     sleep(Duration::from_millis(500));
     scene.mark(false);

@@ -1,4 +1,4 @@
-//! What the programs keep of connections, where the kernel does not report all.
+//! Map entries of connections whose end the kernel does not report.
 
 use std::thread::sleep;
 use std::time::Duration;
@@ -24,7 +24,7 @@ pub fn entries() -> Vec<(Vec<u8>, Connection)> {
     map.keys().filter_map(read).collect()
 }
 
-/// As if the kernel had closed its socket without a call of `release`.
+/// The entry looks as if the kernel had closed its socket without a call of `release`.
 #[test]
 fn the_slot_of_a_subflow_whose_end_was_not_reported_is_freed() {
     let scene = scene_or_skip!("the_slot_of_a_subflow_whose_end_was_not_reported_is_freed");
@@ -63,7 +63,7 @@ fn the_slot_of_a_subflow_whose_end_was_not_reported_is_freed() {
     assert_eq!(scene.subflows().len(), 4);
 }
 
-/// As if the kernel had closed the only socket of a connection without a call of `release`.
+/// The entry looks as if the kernel had closed the only socket of a connection without a call of `release`.
 #[test]
 fn an_entry_whose_socket_is_gone_is_removed() {
     let scene = scene_or_skip!("an_entry_whose_socket_is_gone_is_removed");

@@ -66,7 +66,7 @@ fn a_device_that_drops_syns_with_ecn_does_not_keep_sockets_from_connecting() {
     assert_eq!(scene.setting("net.ipv4.tcp_ecn_fallback"), "1");
 }
 
-/// Without ECN a connection is Reno; with four subflows it would be Reno four times.
+/// A connection without ECN runs Reno; four subflows would be as aggressive as four Reno flows.
 #[test]
 fn a_connection_without_ecn_stays_single_path() {
     let scene = scene_or_skip!("a_connection_without_ecn_stays_single_path");
@@ -103,7 +103,7 @@ fn joins_that_take_long_are_not_asked_for_twice() {
     assert!(all_are_coupled(&scene), "{:#?}", scene.subflows());
 }
 
-/// The kernel's path manager accepts two further subflows by default, and rejects a third one only after
+/// The kernel's path manager accepts two additional subflows by default, and rejects a third one only after
 /// this end has seen it established.
 #[test]
 fn what_a_peer_rejects_is_not_asked_for_again_and_again() {
@@ -118,7 +118,7 @@ fn what_a_peer_rejects_is_not_asked_for_again_and_again() {
     assert!(joins.seen() <= 6 + 10, "{} SYNs", joins.seen());
 }
 
-/// With its default limits.
+/// The peer has the default limits of the kernel.
 #[test]
 #[ignore = "a measurement: make measure-linux"]
 fn a_stock_peer_is_asked_in_vain_ten_times_in_the_first_minute_and_once_a_minute_then() {

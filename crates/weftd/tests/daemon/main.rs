@@ -258,7 +258,7 @@ fn a_killed_daemon_breaks_no_connection_and_the_next_one_adopts_it() {
     assert_eq!(scene.setting("net.mptcp.pm_type"), "1");
     let server = scene.serve();
     let load = load(scene.connect(server.address));
-    // At the server as well: without somebody who listens to its events the kernel refuses joins that are under way.
+    // At the server as well: if no process listens to its events, the kernel refuses joins that are under way.
     let joined = |end| mptcp_subflows(end).expect("a mptcp_subflows").len() == 4;
     until("three joins", || joined(&scene.client) && joined(&scene.server));
     daemon.kill();
@@ -301,7 +301,7 @@ fn ten_thousand_connections_leave_nothing() {
     let arrived = wait(90, || server.read() == 1_000_000);
     assert!(arrived, "{} bytes have arrived", server.read());
     let mut left = String::new();
-    // What closes last may wait for a retransmission.
+    // The last socket to close may wait for a retransmission.
     let nothing = wait(90, || {
         let status = scene.status();
         left = format!(

@@ -1,4 +1,4 @@
-//! What else there is on a machine: other users, and namespaces that come and go.
+//! Other users of a machine, and namespaces that come and go.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -103,7 +103,7 @@ fn a_download_is_not_suppressed_for_the_sake_of_an_upload() {
     drain.join().unwrap();
 }
 
-/// What no event reports is looked up.
+/// A scan finds changes that no event reports.
 #[test]
 fn a_flood_of_one_users_events_keeps_nobody_from_joins() {
     let scene = scene_or_skip!("a_flood_of_one_users_events_keeps_nobody_from_joins");

@@ -1,4 +1,4 @@
-//! What a restart, a kill and a stop do to connections, old ones and new ones.
+//! Old and new connections after a restart, a kill and a stop.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -221,7 +221,7 @@ fn a_stop_during_a_reload_stops_both() {
     });
 }
 
-/// Nor does the next start find names that are registered already.
+/// The next start does not find names that are registered already.
 #[test]
 fn a_kill_during_a_reload_kills_both() {
     let scene = scene_or_skip!("a_kill_during_a_reload_kills_both");

@@ -28,7 +28,7 @@ pub use network::{Disorder, Joins, StockPeer};
 /// The server's addresses.
 pub const SERVER: Ipv4Addr = Ipv4Addr::new(10, 99, 0, 2);
 pub const SERVER_V6: Ipv6Addr = Ipv6Addr::new(0xfd99, 0, 0, 0, 0, 0, 0, 2);
-/// Further ones, which nobody knows until they are announced.
+/// Additional addresses, which peers do not have until they are announced.
 pub const SERVER_TOO: Ipv4Addr = Ipv4Addr::new(10, 99, 0, 4);
 pub const CLIENT_TOO: Ipv4Addr = Ipv4Addr::new(10, 99, 0, 3);
 /// Beginning of a configuration without `congestion.default`.
@@ -76,7 +76,7 @@ impl Scene {
             names.is_ok_and(|names| !names.contains("weft_"))
         });
         assert!(free, "congestion controls of Weft are registered already");
-        // So a machine needs none, and nobody else's pins are touched.
+        // A machine then needs no BPF file system, and pins of other programs are not touched.
         unshare(CloneFlags::CLONE_NEWNS).expect("a mount namespace");
         let none = None::<&str>;
         mount(none, "/", none, MsFlags::MS_REC | MsFlags::MS_PRIVATE, none).expect("private mounts");
@@ -115,12 +115,12 @@ impl Scene {
         self.daemon_of(&self.names, more)
     }
 
-    /// The same for the client's namespace alone: the server's path manager is the kernel's.
+    /// Starts a daemon for the namespace of the client only: the path manager of the server is the one of the kernel.
     pub fn daemon_of_the_client(&self, more: &str) -> Daemon {
         self.daemon_of(&self.names[..1], more)
     }
 
-    /// The same for other namespaces.
+    /// Starts a daemon for these namespaces.
     pub fn daemon_of_these(&self, namespaces: &[&str], more: &str) -> Daemon {
         let namespaces: Vec<String> = namespaces.iter().map(|name| (*name).to_owned()).collect();
         self.daemon_of(&namespaces, more)
@@ -141,7 +141,7 @@ impl Scene {
             .len()
     }
 
-    /// Writes the configuration anew, for both namespaces.
+    /// Replaces the configuration by one for both namespaces.
     pub fn configure(&self, more: &str) {
         self.configured(&self.names, more);
     }
@@ -247,7 +247,7 @@ impl Scene {
         command
     }
 
-    /// While one weftd becomes the next, nobody answers.
+    /// Returns the status, or `None` while one weftd becomes the next.
     pub fn try_status(&self) -> Option<Status> {
         ask(&self.folder.path().join("status")).ok()
     }
@@ -323,7 +323,7 @@ impl Scene {
         })
     }
 
-    /// One path, by DCTCP. What is left when it closes is thrown away.
+    /// Connects with DCTCP on one path. Data that is left when the connection closes is dropped.
     pub fn connect_dctcp(&self, to: SocketAddr) -> TcpStream {
         let stream = self.connected(to, Protocol::TCP, Some("weft_dctcp"));
         let lingers = socket2::SockRef::from(&stream).set_linger(Some(Duration::ZERO));
@@ -349,7 +349,7 @@ impl Scene {
 
 impl Drop for Scene {
     fn drop(&mut self) {
-        // What a daemon that was killed has left.
+        // A daemon that was killed leaves settings and registrations.
         let _ = self.weftd(&["detach"]).output();
         for name in &self.names {
             let _ = Command::new("ip").args(["netns", "delete", name]).output();
@@ -470,7 +470,7 @@ pub fn wait(seconds: u64, mut holds: impl FnMut() -> bool) -> bool {
     true
 }
 
-/// The same, for what has to come within ten seconds.
+/// Waits for a condition that has to become true within ten seconds.
 pub fn until(what: &str, holds: impl FnMut() -> bool) {
     assert!(wait(10, holds), "never: {what}");
 }
@@ -485,7 +485,7 @@ fn ip(arguments: &[&str]) {
     run(Command::new("ip").args(arguments));
 }
 
-/// To the namespace's end of the link between client and server. "nodad": it can be used at once.
+/// Adds an address to the interface of a namespace on the link between client and server. With "nodad" it can be used at once.
 fn add_address(name: &str, address: &str) {
     ip(&["-n", name, "address", "add", address, "dev", "v0", "nodad"]);
 }

@@ -40,11 +40,11 @@ fn rules_by_destination_and_port_choose_for_sockets_that_have_not_chosen() {
         let reached = wait(10, || scene.congestion_of(&stream) == all);
         assert!(reached, "{address}: {:?}", scene.congestion_of(&stream));
     };
-    // Further subflows, too.
+    // Additional subflows use it, too.
     to(server.address, "weft_xmp", 4);
     to(v6.address, "weft_dcm", 4);
     to(other.address, "weft_amp", 4);
-    // What a program chooses stays.
+    // The choice of a program stays.
     let chosen = scene.connect_dctcp(server.address);
     let name = socket2::SockRef::from(&chosen).tcp_congestion().unwrap();
     assert!(name.starts_with(b"weft_dctcp"));

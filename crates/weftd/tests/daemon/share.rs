@@ -1,4 +1,4 @@
-//! What AMP and Warp take beside DCTCP: a quiet machine is needed, `make measure-linux`.
+//! Shares of AMP and Warp that compete with DCTCP. A quiet machine is needed: `make measure-linux`.
 
 use std::fs;
 use std::net::TcpListener;
@@ -14,8 +14,8 @@ const PORT: usize = 5201;
 /// Of 200 Mbit/s, Ethernet's header included, what TCP with timestamps makes of it.
 const GOODPUT: f64 = 200e6 * 1448.0 / 1514.0;
 
-/// As weftd sets AMP by default, and as the paper has it. Beside them a connection of one subflow by DCTCP shows what MPTCP itself
-/// costs.
+/// AMP with the defaults of weftd, and as in the paper. For comparison, a connection of one subflow with DCTCP shows the cost of
+/// MPTCP itself.
 #[test]
 #[ignore = "a measurement: make measure-linux"]
 fn amp_takes_the_share_of_a_dctcp_flow() {
@@ -195,7 +195,7 @@ impl Flows {
         }
     }
 
-    /// What has arrived of each.
+    /// Returns the bytes of each flow that have arrived.
     pub fn read(&self) -> Vec<u64> {
         self.servers.iter().map(Server::read).collect()
     }
@@ -215,14 +215,14 @@ impl Flows {
     }
 }
 
-/// What these tests call besides `ip` and `tc`, if it is missing.
+/// Returns a missing program that these tests call in addition to `ip` and `tc`.
 fn missing_tool() -> Option<&'static str> {
     let tools = ["iperf3", "mptcpize"].into_iter();
     let mut missing = tools.filter(|tool| Command::new(tool).arg("-v").output().is_err());
     missing.next()
 }
 
-/// The run with the median share of so many multipath flows beside others of DCTCP.
+/// Returns the run with the median share of this many `multipath` flows that compete with `others` of DCTCP.
 fn median(scene: &Scene, set: &str, multipath: usize, others: usize) -> (f64, f64) {
     let (runs, seconds) = (number("RUNS", 5) as usize, number("SECONDS", 20));
     let tries = (0..3 * runs).map(|_| share(scene, multipath, others, seconds));

@@ -16,10 +16,10 @@ use crate::scene::{Daemon, Disorder, Joins, Load, Scene, Server, StockPeer, load
 use crate::scene_or_skip;
 use crate::share::Flows;
 
-/// Connections at once that are loaded, beside the witnesses.
+/// Number of loaded connections at one time, without the witnesses.
 const LOADED: usize = 4;
 const COUNT: usize = 4;
-/// DCTCP flows beside the connection whose share is watched.
+/// Number of DCTCP flows that compete with the connection whose share is measured.
 const WITNESSES: usize = 4;
 /// How long a share is measured, and what it may be of a DCTCP flow's while faults happen: an uncoupled connection of four
 /// subflows takes four or more.
@@ -27,7 +27,7 @@ const WINDOW: Duration = Duration::from_secs(10);
 const SHARE: std::ops::RangeInclusive<f64> = 0.6..=1.6;
 /// One window may be wrong alone: the machine may have had other things to do.
 const WRONG_IN_A_ROW: usize = 2;
-/// What a daemon may have open: about 100 programs, maps and links, and few for each namespace.
+/// Maximum number of open files of a daemon: about 100 programs, maps and links, and few for each namespace.
 const DESCRIPTORS: usize = 160;
 const MEGABYTES: u64 = 128;
 /// Of so many connections, one entry may be left: its end was not reported, and it is in a namespace that is not served.
@@ -321,7 +321,7 @@ impl<'a> Soak<'a> {
     }
 }
 
-/// What a connection of AMP's gets beside DCTCP flows, window by window.
+/// Shares of a connection of AMP that competes with DCTCP flows, per window.
 struct Shares {
     before: Vec<u64>,
     all: Vec<f64>,
@@ -366,7 +366,7 @@ impl std::fmt::Display for Shares {
     }
 }
 
-/// Which entry it is, for who looks for the reason why it is still there.
+/// Describes an entry, to find the reason why it still exists.
 fn described(entry: &Connection) -> String {
     let age = Duration::from(clock_gettime(ClockId::CLOCK_MONOTONIC).expect("a clock"));
     let age = age.saturating_sub(Duration::from_nanos(entry.opened));

@@ -12,10 +12,10 @@ use std::process::{Command, Output};
 use tempfile::TempDir;
 use weft_test_support::guest::{Guest, STABLE, files_below, find};
 
-/// Beside what is essential: the package's dependencies, what boots, and what the checks call.
+/// Packages in addition to the essential ones: dependencies of weftd, and programs that boot and that the checks call.
 const PACKAGES: &str =
     "apparmor,libelf1,zlib1g,systemd,systemd-sysv,dbus,kmod,iproute2,procps,iperf3,mptcpize";
-/// Where installing and removing leave traces by design.
+/// Folders in which installing and removing leave traces by design.
 const RECORDS: [&str; 6] = [
     "dev",
     "run/systemd",
@@ -115,7 +115,7 @@ say ended
 echo o > /proc/sysrq-trigger
 "#;
 
-/// What is needed, or nothing if a test cannot run here.
+/// Returns a Debian, or `None` if a test cannot run here.
 fn debian(test: &str) -> Option<(PathBuf, TempDir)> {
     let skip = |why: &str| {
         println!("{test}: skipped, it needs {why}");
@@ -206,7 +206,7 @@ fn the_package_installs_and_goes_without_a_trace() {
             .any(|file| file.contains("multi-user.target.wants/weftd"))
     );
 
-    // What an operator wrote is kept until the package is purged.
+    // A configuration that an operator changed is kept until the package is purged.
     let config = root.join("etc/weft/weftd.toml");
     fs::write(&config, "subflows.count = 2\n").expect("a configuration");
     inside("dpkg", &["-i", "/weftd.deb"]);

@@ -39,7 +39,7 @@ impl Daemon {
         open.expect("its descriptors").count()
     }
 
-    /// Of memory that it really has.
+    /// Returns the resident memory in megabytes.
     pub fn megabytes(&self) -> u64 {
         let status = fs::read_to_string(format!("/proc/{}/status", self.child.id())).expect("its status");
         let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
@@ -47,7 +47,7 @@ impl Daemon {
         kilobytes.expect("a size") / 1024
     }
 
-    /// Of a processor that it has used.
+    /// Returns the processor time in seconds.
     pub fn cpu_seconds(&self) -> f64 {
         let stat = fs::read_to_string(format!("/proc/{}/stat", self.child.id())).expect("its times");
         // After the name, which is in parentheses, the 12th and 13th number are ticks of 10 ms.

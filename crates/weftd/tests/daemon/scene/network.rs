@@ -1,4 +1,4 @@
-//! What happens on the way between the namespaces.
+//! Marks, losses and reordering between the namespaces.
 
 use std::io;
 use std::net::Ipv4Addr;
@@ -15,7 +15,7 @@ use super::{CLIENT_TOO, SERVER_TOO, Scene, Server, add_address, ip, listener, ru
 const CABLE: &str = "cable";
 /// A second cable between client and server, without a queue.
 const EXPRESS: &str = "express";
-/// Of a network with a peer whose path manager is the kernel's.
+/// Addresses of a network with a peer whose path manager is the one of the kernel.
 const STOCK_CLIENT: Ipv4Addr = Ipv4Addr::new(10, 98, 0, 1);
 const STOCK: Ipv4Addr = Ipv4Addr::new(10, 98, 0, 2);
 
@@ -66,7 +66,7 @@ impl Scene {
         }
     }
 
-    /// What happens from now on to the SYNs of joins that reach the server.
+    /// Attaches the program that drops or changes SYNs of joins that reach the server.
     pub fn joins(&self) -> Joins {
         Joins::of(&self.server, "v0")
     }
@@ -77,7 +77,7 @@ impl Scene {
         let [client, server] = &self.names;
         let there = ["type", "veth", "peer", "name", EXPRESS, "netns", server];
         ip(&[&["-n", client, "link", "add", EXPRESS][..], &there[..]].concat());
-        // What comes by the express is for the server's v0, too.
+        // Packets of the second cable are also for v0 of the server.
         let shown = run(Command::new("ip").args(["-n", server, "-j", "link", "show", "v0"]));
         let shown: serde_json::Value = serde_json::from_slice(&shown.stdout).expect("what ip shows");
         let hardware = shown[0]["address"].as_str().expect("an address");
@@ -121,7 +121,7 @@ impl Scene {
         served(listener(&self.client, STOCK_CLIENT.into(), None), false)
     }
 
-    /// From now on the client's connections to an address have this congestion control.
+    /// Makes later connections of the client to an address use this congestion control.
     pub fn route(&self, to: Ipv4Addr, cc: &str) {
         let to = format!("{to}/32");
         ip(&[
@@ -209,7 +209,7 @@ fn index(namespace: &Namespace, device: &str) -> u32 {
     u32::try_from(index).expect("an index")
 }
 
-/// What happens to the SYNs of joins, by the program `tests/joins`.
+/// The program `tests/joins`, which drops or changes SYNs of joins.
 pub struct Joins {
     plan: Plan,
 }
@@ -221,17 +221,17 @@ impl Joins {
         }
     }
 
-    /// So many of the next ones are lost.
+    /// Drops the next `count` SYNs.
     pub fn lose(&self, count: u32) {
         self.plan.set(0, count);
     }
 
-    /// So many of the next ones ask for no ECN when they arrive.
+    /// Clears the request for ECN in the next `count` SYNs.
     pub fn bleach(&self, count: u32) {
         self.plan.set(1, count);
     }
 
-    /// So many of 100 SYNs are lost from now on, whatever they are for.
+    /// Drops `percent` of all SYNs from now on, also those that are not of joins.
     pub fn lose_percent(&self, percent: u32) {
         self.plan.set(3, percent);
     }
@@ -252,18 +252,18 @@ impl Joins {
     }
 }
 
-/// What happens to the client's packets, by the program `tests/disorder`.
+/// The program `tests/disorder`, which drops and reorders packets of the client.
 pub struct Disorder {
     plan: Plan,
 }
 
 impl Disorder {
-    /// So many of 10,000 are lost from now on.
+    /// Drops `many` of 10,000 packets from now on.
     pub fn lose(&self, many: u32) {
         self.plan.set(0, many);
     }
 
-    /// So many of 10,000 overtake others from now on.
+    /// Lets `many` of 10,000 packets overtake others from now on.
     pub fn reorder(&self, many: u32) {
         self.plan.set(1, many);
     }
