@@ -1,19 +1,32 @@
-//! Requests of the algorithm, and the time at which the kernel is notified.
+//! Suppression and release: requests of the algorithm, and the commands to the kernel that follow from them.
+//!
+//! An algorithm takes subflows out of use in one of two ways:
+//!
+//! - AMP and DCM suppress all subflows of a connection but one, and release them together. The kept subflow is chosen here, and
+//!   [`Hysteresis`](super::Hysteresis) delays the commands: [`on_request`](Connections::on_request), then
+//!   [`apply_request`](Connections::apply_request).
+//! - Warp deactivates and activates subflows one by one. The kernel is notified at once:
+//!   [`on_active_changed`](Connections::on_active_changed).
+//!
+//! A command sets or clears the backup flag of a subflow. It is repeated if the kernel refuses it.
 
 use super::super::{FourTuple, Subflow, Token};
 use super::{CommandBatch, Connection, Connections, Request, Since, TrafficSample};
 
-/// How old the answer may be when suppression is asked for: 100 ms.
+/// Maximum age of the traffic sample that decides about a suppression: 100 ms.
 const MAX_SAMPLE_AGE: u64 = 100_000_000;
-/// A flag that was refused is tried again after 5 ms, then each time after twice as long, up to 1.28 s.
+/// Delay until the kernel is asked again for a flag that it has refused: 5 ms, doubled after each refusal up to 1.28 s.
 const FLAG_RETRY_DELAY: u64 = 5_000_000;
 const FLAG_DOUBLINGS: u32 = 8;
-/// Inactive subflows of a connection, of which its algorithm has eight.
+/// Maximum length of the list of inactive subflows of a connection. An algorithm has eight subflows; forged or lost events cannot
+/// make the list longer.
 const MAX_INACTIVE: usize = 64;
 
 impl Connections {
-    /// The algorithm asks for suppression or release of a subflow. It names all it means, one after the other; the kernel
-    /// is sent by [`apply_requests`](Self::apply_requests).
+    /// Records that the algorithm requests suppression (`suppress`) or release of a subflow.
+    ///
+    /// The algorithm sends one request per subflow: for all but one to suppress, for all to release. If it suppresses the kept
+    /// subflow, the next one in the list is kept instead. [`apply_requests`](Self::apply_requests) sends the commands.
     pub fn on_request(&mut self, token: Token, subflow: FourTuple, suppress: bool, now: u64) {
         let Some(connection) = self.all.get_mut(&token) else {
             return;
@@ -28,8 +41,9 @@ impl Connections {
         }
     }
 
-    /// The algorithm lets one subflow rest, or send again. The kernel is notified at once: how long a subflow rests at least is the
-    /// algorithm's to say.
+    /// Records that the algorithm has activated or deactivated one subflow, and commands its flag at once.
+    ///
+    /// There is no hysteresis, because the algorithm itself keeps a subflow inactive for a minimum time.
     pub fn on_active_changed(
         &mut self,
         token: Token,
@@ -47,7 +61,9 @@ impl Connections {
         self.send_flags(token, batches);
     }
 
-    /// Of a connection whose subflows rest one by one, these do, as looked up; no more is suppressed.
+    /// Replaces the inactive subflows of a connection by those that a scan of the maps found, and commands the flags that differ.
+    ///
+    /// Its algorithm deactivates subflows one by one, so the connection is no longer suppressed as a whole, unless it is uncoupled.
     pub fn set_inactive(&mut self, token: Token, inactive: Vec<FourTuple>, batches: &mut Vec<CommandBatch>) {
         let Some(connection) = self.all.get_mut(&token) else {
             return;
@@ -57,7 +73,7 @@ impl Connections {
         self.send_flags(token, batches);
     }
 
-    /// Commands the flags that have changed.
+    /// Commands each flag that differs from the one that the kernel has.
     pub(super) fn send_flags(&mut self, token: Token, batches: &mut Vec<CommandBatch>) {
         let Some(connection) = self.all.get_mut(&token) else {
             return;
@@ -72,7 +88,7 @@ impl Connections {
         }
     }
 
-    /// Whether the direction of a connection's data was read recently.
+    /// Whether the last traffic sample of a connection is recent. True for an unknown connection.
     pub fn knows_direction(&self, token: Token, now: u64) -> bool {
         let is_recent = |connection: &Connection| {
             connection
@@ -82,8 +98,10 @@ impl Connections {
         self.all.get(&token).is_none_or(is_recent)
     }
 
-    /// A connection has carried so many bytes, away from here and to here. The kernel takes a backup out of use in both
-    /// directions, so a connection that receives more than it sends is not suppressed for what it sends.
+    /// Records the bytes that a connection has `sent` and `received` so far.
+    ///
+    /// The kernel does not use a backup in either direction. A net receiver, which receives more than it sends, is therefore not
+    /// suppressed for the data that it sends.
     pub fn on_traffic(
         &mut self,
         token: Token,
@@ -101,7 +119,7 @@ impl Connections {
         };
         let before = connection.traffic.replace(sample).unwrap_or_default();
         let is_net_receiver = received.saturating_sub(before.received) > sent.saturating_sub(before.sent);
-        // Until a connection that receives is released, suppression itself holds back what it receives.
+        // Suppression reduces what a net receiver receives, so the sample is not used until the connection is released.
         if connection.net_receiver.value == is_net_receiver
             || (connection.net_receiver.value && connection.suppressed)
         {
@@ -118,7 +136,7 @@ impl Connections {
         }
     }
 
-    /// Commands what the algorithm asks for these connections, unless it is too early.
+    /// Commands what the algorithm has requested for these connections, or sets a deadline if hysteresis delays it.
     pub fn apply_requests(
         &mut self,
         tokens: impl IntoIterator<Item = Token>,
@@ -130,7 +148,9 @@ impl Connections {
         }
     }
 
-    /// The kernel has refused to flag a subflow. It does so while the subflow is just joining, and when it is just closing.
+    /// Records that the kernel has refused to set (`backup`) or clear the flag of a subflow, and sets a deadline for the next try.
+    ///
+    /// The kernel refuses a flag while a subflow joins or closes.
     pub fn on_flag_refused(&mut self, token: Token, subflow: FourTuple, backup: bool, now: u64) {
         let Some(connection) = self.all.get_mut(&token) else {
             return;
@@ -149,7 +169,7 @@ impl Connections {
         self.deadlines.insert((at, token));
     }
 
-    /// Tries what the kernel has refused once more, if it is time.
+    /// Repeats the flags that the kernel has refused, if their deadline has passed.
     pub(super) fn retry_flags(&mut self, token: Token, now: u64, batches: &mut Vec<CommandBatch>) {
         let Some(connection) = self.all.get_mut(&token) else {
             return;
@@ -161,7 +181,9 @@ impl Connections {
         self.send_flags(token, batches);
     }
 
-    /// Commands what the algorithm asks for, unless it is too early.
+    /// Commands what the algorithm has requested for one connection, or sets a deadline if hysteresis delays it.
+    ///
+    /// An uncoupled connection is always suppressed, and a net receiver never is.
     pub(super) fn apply_request(&mut self, token: Token, now: u64, batches: &mut Vec<CommandBatch>) {
         let Some(connection) = self.all.get_mut(&token) else {
             return;
@@ -187,7 +209,7 @@ impl Connections {
             self.deadlines.insert((at, token));
             return;
         }
-        // It may also leave another subflow alone than it did.
+        // A suppressed connection gets commands as well if another subflow is to be kept.
         if suppress && !connection.suppressed {
             connection.history.suppressed(now, &self.hysteresis);
         } else if !suppress {
