@@ -9,6 +9,8 @@ fn another_level_is_refused_in_one_line() {
     let text = r#"
         name = "flow level"
         level = "flow"
+        duration = "2ms"
+        queues = { limit = "100 packets" }
         topology = { kind = "many-to-one", senders = 2, rate = "10Gbps", delay = "2us" }
         transports.reno.cc = "reno"
         traffic = [{ kind = "incast", transport = "reno", flows = 2, size = "50KB" }]
