@@ -134,7 +134,7 @@ def test_a_distribution_with_what_is_unfinished_ends_below_one() -> None:
 
 
 def test_unfinished_rows_have_no_weight() -> None:
-    with pytest.raises(ValueError, match="at_least: given with weight"):
+    with pytest.raises(ValueError, match="at_least: given together with weight"):
         stats.percentiles(pl.DataFrame({"x": [1]}), "x", weight="x", at_least="x")
 
 
