@@ -64,7 +64,12 @@ NONE = "none"
 TRANSPORTS = {"vlb": VLB, "multipath": MULTIPATH, "scheduler": VLB}
 HERE = "paper"
 """The reading of the claims."""
-OTHERS = {"often": "the scheduler every 10 ms", "apart": "a permutation for each of a host's flows"}
+HEDERA = "hedera"
+OTHERS = {
+    "often": "the scheduler every 10 ms",
+    "apart": "a permutation for each of a host's flows",
+    HEDERA: "first fit by demands, as Hedera's text has it",
+}
 """Other readings, of one seed, at a threshold of 10 %."""
 INTERVAL, OFTEN = "100ms", "10ms"
 SECONDS, WARM_UP_S = 1.5, 0.5
@@ -143,7 +148,8 @@ def plot(rows: pl.DataFrame) -> Plot:
 def _case(reading: str, name: str, threshold: int, load: str, seed: int, *, quick: bool) -> Case:
     ports = QUICK_PORTS if quick else PORTS
     interval = OFTEN if reading == "often" else INTERVAL
-    controller = {"kind": "first-fit", "interval": interval, "threshold": threshold / 100}
+    kind = "first-fit" if reading == HEDERA else "least-allocated"
+    controller = {"kind": kind, "interval": interval, "threshold": threshold / 100}
     experiment = fat_tree(
         f"host-limited-{name}-{threshold}-{load}",
         seconds=QUICK_SECONDS if quick else SECONDS,

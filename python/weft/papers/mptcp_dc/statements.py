@@ -17,8 +17,8 @@ FIXED_ON_LINUX = date(2026, 11, 21)
 
 FIRST_FIT = (
     "first fit by Hedera's text: a large flow without room stays on its random path. The public simulator of the "
-    "authors "
-    "counts flows and always gives a large flow the least allocated path; that is not implemented"
+    "authors counts flows and always gives a large flow the least allocated path. The figure has that rule now and was "
+    "not yet rerun at full size"
 )
 LARGEST_FLOWS = NotStated(
     'the largest flows of "the VL2 dataset"',
