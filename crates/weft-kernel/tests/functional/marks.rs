@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use weft_kernel::events::{Event, EventKind, Events};
 use weft_kernel::programs::{ConnectionStats, KernelAlgorithm, Options, Programs};
 
-use crate::machine::{eventually, in_namespace, join, join_over_loopback, load, slow_loopback};
+use crate::machine::{eventually, in_namespace, is_emulated, join, join_over_loopback, load, slow_loopback};
 use crate::peers::{Family, Kind, Peers};
 
 /// Marks packets that leave by loopback.
@@ -143,7 +143,7 @@ fn the_limit_of_a_user_includes_suppression() {
         };
         let programs = Programs::load(&[KernelAlgorithm::Amp], &options).expect("the program loads");
         let events = programs.events().expect("the ring");
-        slow_loopback(400);
+        slow_loopback(if is_emulated() { 40 } else { 400 });
         let marks = Marks::on_loopback();
         marks.one_in(1);
         let peers = Peers::connect(Family::V4, Kind::Mptcp, "weft_amp", "weft_amp");
