@@ -3158,7 +3158,7 @@ class Experiment(Model):
     """
     level: Literal["packet", "flow", "linux"] = "packet"
     """
-    Level, that is, how the experiment runs. "packet": packet-level simulation: every packet, queue and timer (default); "flow": flow-level simulation: rates without packets, in equilibrium of congestion control or, for flows with a size, max-min fair; "linux": the kernel of this machine: network namespaces, TCP and MPTCP sockets, a marking switch; needs root and weftd.
+    Level, that is, how the experiment runs. "packet": packet-level simulation: every packet, queue and timer (default); "flow": flow-level simulation: equilibrium rates of congestion control, or max-min fair rates for flows with a size; "linux": the kernel of this machine: network namespaces, TCP and MPTCP sockets, a marking switch; needs root and weftd.
     """
     measure: Measure | None = None
     """

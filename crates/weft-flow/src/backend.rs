@@ -23,7 +23,7 @@ impl Backend for FlowBackend {
     }
 
     fn about(&self) -> &'static str {
-        "flow-level simulation: rates without packets, in equilibrium of congestion control or, for flows with a size, max-min fair"
+        "flow-level simulation: equilibrium rates of congestion control, or max-min fair rates for flows with a size"
     }
 
     fn deterministic(&self) -> bool {
