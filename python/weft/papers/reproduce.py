@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING, Any
@@ -44,8 +45,11 @@ class Reproduction:
 
     def write(self, folder: Path) -> None:
         """Writes the plot into the folder that has the table."""
-        for kind in PLOTS:
-            self.plot.savefig(folder / file_name(self.figure, kind), dpi=200)
+        with warnings.catch_warnings():
+            # Matplotlib warns if it takes over a second, which a busy machine does.
+            warnings.filterwarnings("ignore", "Creating legend with loc", UserWarning)
+            for kind in PLOTS:
+                self.plot.savefig(folder / file_name(self.figure, kind), dpi=200)
 
     def document(self) -> dict[str, Any]:
         """For JSON; the files have their names in their folder."""
