@@ -156,7 +156,7 @@ fn open_own(folder: &Path) -> io::Result<File> {
     let mut options = File::options();
     let folder = options
         .read(true)
-        .custom_flags(flags.bits() as i32)
+        .custom_flags(flags.bits().cast_signed())
         .open(folder)?;
     if folder.metadata()?.uid() != geteuid().as_raw() {
         return Err(io::Error::new(io::ErrorKind::PermissionDenied, REPLACED));
