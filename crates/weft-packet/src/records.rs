@@ -189,8 +189,8 @@ impl PacketSimulation {
             mut record, chunks, ..
         } = sent;
         let flow = record.flow;
-        let receiver = self.engine.endpoint(self.shared.flow(flow).to);
-        let received = receiver.received_flow(flow, chunks);
+        let host = self.engine.endpoint(self.shared.flow(flow).to);
+        let received = host.received_flow(flow, chunks);
         for (s, subflow) in (0_u32..).zip(&mut record.subflows) {
             let packets = received.as_ref().and_then(|part| part.packets.get(s as usize));
             subflow.packets_received = packets.copied().unwrap_or(0);

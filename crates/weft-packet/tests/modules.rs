@@ -13,10 +13,10 @@ fn dependencies(folder: &Path, prefix: &str) -> BTreeMap<String, BTreeSet<String
     let mut names = BTreeSet::new();
     let mut is_test = false;
     for line in root.lines() {
-        if let Some(name) = line.trim_start_matches("pub ").strip_prefix("mod ") {
-            if !is_test {
-                names.insert(name.trim_end_matches(';').to_owned());
-            }
+        if let Some(name) = line.trim_start_matches("pub ").strip_prefix("mod ")
+            && !is_test
+        {
+            names.insert(name.trim_end_matches(';').to_owned());
         }
         is_test = line == "#[cfg(test)]";
     }
@@ -35,11 +35,9 @@ fn dependencies(folder: &Path, prefix: &str) -> BTreeMap<String, BTreeSet<String
             } else {
                 above
             };
-            let code: String = source
-                .lines()
-                .filter(|line| !line.trim_start().starts_with("//"))
-                .map(|line| format!("{line}\n"))
-                .collect();
+            let lines = source.lines();
+            let code = lines.filter(|line| !line.trim_start().starts_with("//"));
+            let code = code.collect::<Vec<_>>().join("\n");
             for mark in [above, prefix] {
                 for (at, _) in code.match_indices(mark) {
                     // `super::` is also the end of `super::super::`.

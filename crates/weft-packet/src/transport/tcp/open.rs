@@ -36,8 +36,6 @@ impl TcpEndpoint {
             Some(size) => (size.0.div_ceil(mss) as u32, ((size.0 + mss - 1) % mss + 1) as u16),
             None => (UNLIMITED, profile.mss as u16),
         };
-        let nodes = &shared.fabric.hosts;
-        let (from, to) = (nodes[self.index as usize], nodes[spec.to as usize]);
         let first = self.free_slots.take_run(transport.subflows);
         let first = first.unwrap_or(self.subflows.len() as u32);
         let cc = transport.cc.clone();
@@ -96,6 +94,31 @@ impl TcpEndpoint {
             &mut self.free_slots.connections,
             connection,
         );
+        self.add_subflows(index, first, flow);
+        let transport = &self.shared.transports[self.shared.flow(flow).transport as usize];
+        self.slots.senders.insert(flow, index);
+        let (paced, monitor) = (
+            self.shared.flow(flow).rate.is_some(),
+            transport.mode().monitor().map(Opn::path_monitor),
+        );
+        let connection = &mut self.connections[index as usize];
+        connection.traced = cx.attach_probes(flow, &connection.windows);
+        if let Some(monitor) = monitor {
+            self.start_path_monitor(index, &monitor, cx);
+        }
+        self.send_syn(first, cx);
+        if paced {
+            self.on_application_write(flow, cx);
+        }
+    }
+
+    /// Adds the senders of a connection's subflows from slot `first` on.
+    fn add_subflows(&mut self, connection: u32, first: u32, flow: u32) {
+        let shared = &self.shared;
+        let spec = shared.flow(flow);
+        let transport = &shared.transports[spec.transport as usize];
+        let nodes = &shared.fabric.hosts;
+        let (from, to) = (nodes[self.index as usize], nodes[spec.to as usize]);
         for s in 0..transport.subflows {
             // Whether routes fit was checked when the run was set up.
             let direction = SubflowDirection {
@@ -107,7 +130,7 @@ impl TcpEndpoint {
             let route = shared
                 .route(spec.transport, direction, from, to)
                 .unwrap_or_default();
-            let mut subflow = SubflowSender::new(index, s, route, profile);
+            let mut subflow = SubflowSender::new(connection, s, route, &transport.profile);
             subflow.path_selector = PathSelector::new(shared, spec.transport, direction, from, to);
             if let Some(selector) = &subflow.path_selector {
                 let paths = selector.paths();
@@ -117,20 +140,6 @@ impl TcpEndpoint {
                 Some(slot) => *slot = subflow,
                 None => self.subflows.push(subflow),
             }
-        }
-        self.slots.senders.insert(flow, index);
-        let (paced, monitor) = (
-            spec.rate.is_some(),
-            transport.mode().monitor().map(Opn::path_monitor),
-        );
-        let connection = &mut self.connections[index as usize];
-        connection.traced = cx.attach_probes(flow, &connection.windows);
-        if let Some(monitor) = monitor {
-            self.start_path_monitor(index, &monitor, cx);
-        }
-        self.send_syn(first, cx);
-        if paced {
-            self.on_application_write(flow, cx);
         }
     }
 
