@@ -8,23 +8,15 @@
 //! demand, which is reserved there. It keeps the path as long as the path has room for it. If no
 //! path has room, the flow keeps its path. Small flows are ignored.
 
-use std::collections::HashMap;
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use weft_fabric::{Fabric, NodeId};
+use weft_fabric::Fabric;
 use weft_spec::{SpecError, Time};
 
 use crate::controller::Validate;
 use crate::demand::natural_demands;
-use crate::path_links::PathLinks;
+use crate::large_flows::{MAX_PATHS, PathLinks, check_fields, default_threshold, host_rates, large_subflows};
 use crate::{Controller, SubflowObservation};
-
-/// Maximum number of paths that are tried, so that a search among millions ends.
-pub(crate) const MAX_PATHS: u64 = 4096;
-
-/// Minimum interval; below it, a run would consist of searches.
-const MIN_INTERVAL: Time = Time::from_us(1);
 
 /// Large flows go to the first path with room. The controller uses the rates of the topology,
 /// because it does not observe rates that events change.
@@ -40,30 +32,10 @@ pub struct FirstFit {
     pub threshold: f64,
 }
 
-pub(crate) fn default_threshold() -> f64 {
-    0.1
-}
-
 impl Validate for FirstFit {
     fn check(&self) -> Result<(), SpecError> {
         check_fields(self.interval, self.threshold)
     }
-}
-
-/// # Errors
-/// Returns an error if a field of a controller is out of range.
-pub(crate) fn check_fields(interval: Time, threshold: f64) -> Result<(), SpecError> {
-    if interval < MIN_INTERVAL {
-        return Err(SpecError::new(
-            "interval",
-            interval.to_string(),
-            format!("at least {MIN_INTERVAL}"),
-        ));
-    }
-    if !(0.0..=1.0).contains(&threshold) {
-        return Err(SpecError::new("threshold", threshold.to_string(), "0 to 1"));
-    }
-    Ok(())
 }
 
 impl Controller for FirstFit {
@@ -77,19 +49,13 @@ impl Controller for FirstFit {
         is_down: &dyn Fn(usize) -> bool,
         subflows: &[SubflowObservation],
     ) -> Vec<(usize, u64)> {
-        let hosts = Hosts::new(fabric);
-        let is_large =
-            |subflow: &SubflowObservation| subflow.rate > self.threshold * hosts.links[&subflow.from].fastest;
-        let large: Vec<usize> = (0..subflows.len()).filter(|&i| is_large(&subflows[i])).collect();
+        let hosts = host_rates(fabric);
+        let large = large_subflows(subflows, self.threshold, &hosts);
         let ends: Vec<_> = large
             .iter()
             .map(|&i| (subflows[i].from, subflows[i].to))
             .collect();
-        let demands = natural_demands(
-            &ends,
-            |host| hosts.links[&host].send_rate,
-            |host| hosts.links[&host].receive_rate,
-        );
+        let demands = natural_demands(&ends, |host| hosts[&host].send, |host| hosts[&host].receive);
         let mut reserved = Reserved {
             fabric,
             is_down,
@@ -113,38 +79,6 @@ impl Controller for FirstFit {
             assigned.extend(found.map(|path| (i, path)));
         }
         assigned
-    }
-}
-
-/// The send and receive capacities of hosts, in bits per second.
-struct Hosts {
-    links: HashMap<NodeId, HostLinks>,
-}
-
-#[derive(Clone, Copy, Default)]
-struct HostLinks {
-    send_rate: f64,
-    receive_rate: f64,
-    fastest: f64,
-}
-
-impl Hosts {
-    fn new(fabric: &Fabric) -> Self {
-        let mut links: HashMap<NodeId, HostLinks> = HashMap::new();
-        for &host in &fabric.hosts {
-            links.insert(host, HostLinks::default());
-        }
-        for link in &fabric.links {
-            let rate = link.rate.0 as f64;
-            if let Some(from) = links.get_mut(&link.from) {
-                from.send_rate += rate;
-                from.fastest = from.fastest.max(rate);
-            }
-            if let Some(to) = links.get_mut(&link.to) {
-                to.receive_rate += rate;
-            }
-        }
-        Self { links }
     }
 }
 
@@ -177,32 +111,8 @@ impl Reserved<'_> {
 
 #[cfg(test)]
 mod tests {
-    use weft_fabric::{FatTree, PortQueues, QueueConfig, Topology};
-    use weft_spec::{QueueSize, Rate};
-
     use super::*;
-
-    const RATE: f64 = 1e9;
-
-    /// Returns a fabric with 16 hosts and 4 paths between pods.
-    fn fabric() -> Fabric {
-        let queue = QueueConfig {
-            limit: QueueSize::Packets(100),
-            mark: None,
-        };
-        FatTree {
-            k: 4,
-            rate: Rate(1_000_000_000),
-            delay: Time::from_us(1),
-            oversubscription: 1,
-            host_rate: None,
-        }
-        .build(&PortQueues {
-            switch: queue,
-            host: queue,
-        })
-        .unwrap()
-    }
+    use crate::large_flows::samples::{fabric, observation};
 
     fn controller() -> FirstFit {
         FirstFit {
@@ -212,12 +122,7 @@ mod tests {
     }
 
     fn seen(fabric: &Fabric, from: usize, to: usize, rate: f64) -> SubflowObservation {
-        SubflowObservation {
-            from: fabric.hosts[from],
-            to: fabric.hosts[to],
-            rate: rate * RATE,
-            assigned_path: None,
-        }
+        observation(fabric, (from, to), rate, None)
     }
 
     fn assign_paths(fabric: &Fabric, subflows: &[SubflowObservation]) -> Vec<(usize, u64)> {

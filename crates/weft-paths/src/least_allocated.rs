@@ -8,26 +8,24 @@
 //! In htsim a flow that was small for an interval gets a new path once it is large. Here it returns
 //! to its last path.
 
-use std::collections::HashMap;
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use weft_fabric::{Fabric, NodeId};
-use weft_spec::{Rate, SpecError, Time};
+use weft_fabric::Fabric;
+use weft_spec::{SpecError, Time};
 
 use crate::controller::Validate;
-use crate::first_fit::{MAX_PATHS, check_fields, default_threshold};
-use crate::path_links::PathLinks;
+use crate::large_flows::{MAX_PATHS, PathLinks, check_fields, default_threshold, host_rates, large_subflows};
 use crate::{Controller, SubflowObservation};
 
-/// Gives each large flow the path whose fullest link carries the fewest large flows, as htsim's first fit does.
+/// Each large flow goes to the path whose fullest link has the fewest large flows, as in htsim's
+/// first fit.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LeastAllocated {
-    /// Time between two placements, at least 1 us.
+    /// Time between two assignments of paths, at least 1us.
     pub interval: Time,
-    /// A subflow is large if its acknowledged rate, averaged over the interval, is above this part of its
-    /// host's link rate.
+    /// Fraction of its host's link rate above which a subflow is large. Its rate is the
+    /// acknowledged rate, averaged over the interval.
     #[serde(default = "default_threshold")]
     #[schemars(range(min = 0.0, max = 1.0))]
     pub threshold: f64,
@@ -50,13 +48,11 @@ impl Controller for LeastAllocated {
         is_down: &dyn Fn(usize) -> bool,
         subflows: &[SubflowObservation],
     ) -> Vec<(usize, u64)> {
-        let rates = fastest_links(fabric);
-        let is_large =
-            |subflow: &SubflowObservation| subflow.rate > self.threshold * rates[&subflow.from].0 as f64;
         let mut counts = vec![0_u32; fabric.links.len()];
         let mut path_links = PathLinks::default();
         let mut unassigned = Vec::new();
-        for (i, subflow) in subflows.iter().enumerate().filter(|(_, s)| is_large(s)) {
+        for i in large_subflows(subflows, self.threshold, &host_rates(fabric)) {
+            let subflow = &subflows[i];
             let kept = subflow
                 .assigned_path
                 .map(|path| path_links.collect(fabric, subflow, path));
@@ -90,58 +86,10 @@ impl Controller for LeastAllocated {
     }
 }
 
-/// The rate of each host's fastest link.
-fn fastest_links(fabric: &Fabric) -> HashMap<NodeId, Rate> {
-    let mut rates: HashMap<NodeId, Rate> = fabric.hosts.iter().map(|&host| (host, Rate(0))).collect();
-    for link in &fabric.links {
-        if let Some(rate) = rates.get_mut(&link.from) {
-            *rate = (*rate).max(link.rate);
-        }
-    }
-    rates
-}
-
 #[cfg(test)]
 mod tests {
-    use weft_fabric::{FatTree, PortQueues, QueueConfig, Topology};
-    use weft_spec::QueueSize;
-
     use super::*;
-
-    /// Returns a fabric with 16 hosts and 4 paths between pods. Paths 0 and 1 use one uplink of a rack, 2 and 3 the other.
-    fn fabric() -> Fabric {
-        let queue = QueueConfig {
-            limit: QueueSize::Packets(100),
-            mark: None,
-        };
-        FatTree {
-            k: 4,
-            rate: Rate(1_000_000_000),
-            delay: Time::from_us(1),
-            oversubscription: 1,
-            host_rate: None,
-        }
-        .build(&PortQueues {
-            switch: queue,
-            host: queue,
-        })
-        .unwrap()
-    }
-
-    fn seen(
-        fabric: &Fabric,
-        from: usize,
-        to: usize,
-        part: f64,
-        assigned_path: Option<u64>,
-    ) -> SubflowObservation {
-        SubflowObservation {
-            from: fabric.hosts[from],
-            to: fabric.hosts[to],
-            rate: part * 1e9,
-            assigned_path,
-        }
-    }
+    use crate::large_flows::samples::{fabric, observation};
 
     fn assign(
         fabric: &Fabric,
@@ -158,8 +106,8 @@ mod tests {
     #[test]
     fn flows_are_spread_by_their_number() {
         let fabric = fabric();
-        let flows =
-            [(0, 15), (1, 14), (2, 13), (3, 12)].map(|(from, to)| seen(&fabric, from, to, 0.11, None));
+        let flows = [(0, 15), (1, 14), (2, 13), (3, 12)]
+            .map(|(from, to)| observation(&fabric, (from, to), 0.11, None));
         // The other rack of the pod shares no link with the first one below the core. Its first flow must not
         // take path 0, on whose last links the first flow counts.
         assert_eq!(
@@ -172,9 +120,9 @@ mod tests {
     fn small_flows_do_not_count_and_a_path_is_kept() {
         let fabric = fabric();
         let flows = [
-            seen(&fabric, 0, 15, 0.1, Some(0)),
-            seen(&fabric, 0, 15, 0.2, Some(1)),
-            seen(&fabric, 1, 14, 0.2, None),
+            observation(&fabric, (0, 15), 0.1, Some(0)),
+            observation(&fabric, (0, 15), 0.2, Some(1)),
+            observation(&fabric, (1, 14), 0.2, None),
         ];
         assert_eq!(assign(&fabric, &|_| false, &flows), [(2, 2)]);
     }
@@ -185,10 +133,10 @@ mod tests {
         let fabric = fabric();
         let flows = [(4, 12, 0), (5, 13, 2), (6, 14, 1), (7, 15, 3)];
         let mut flows = flows
-            .map(|(from, to, path)| seen(&fabric, from, to, 1.0, Some(path)))
+            .map(|(from, to, path)| observation(&fabric, (from, to), 1.0, Some(path)))
             .to_vec();
-        flows.push(seen(&fabric, 0, 12, 1.0, None));
-        flows.push(seen(&fabric, 1, 13, 1.0, None));
+        flows.push(observation(&fabric, (0, 12), 1.0, None));
+        flows.push(observation(&fabric, (1, 13), 1.0, None));
         // All four links from the core to pod 3 carry a flow, so path 0 is no worse than others; then it is.
         assert_eq!(assign(&fabric, &|_| false, &flows), [(4, 0), (5, 2)]);
     }
@@ -196,7 +144,7 @@ mod tests {
     #[test]
     fn links_that_are_down_are_avoided() {
         let fabric = fabric();
-        let kept = seen(&fabric, 0, 15, 0.9, Some(0));
+        let kept = observation(&fabric, (0, 15), 0.9, Some(0));
         let down = PathLinks::default().collect(&fabric, &kept, 0)[1];
         assert_eq!(assign(&fabric, &|link| link == down, &[kept]), [(0, 2)]);
     }
