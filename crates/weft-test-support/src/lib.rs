@@ -1,6 +1,7 @@
 //! Parts of tests on the kernel that several crates use.
 
 pub mod guest;
+pub mod mptcp_event;
 
 macro_rules! objects {
     ($($(#[$about:meta])* $object:ident, $path:ident = $name:literal;)+) => {

@@ -315,6 +315,7 @@ const COMMANDS_AT_ONCE: usize = 64;
 #[cfg(test)]
 mod tests {
     use netlink_sys::protocols::NETLINK_USERSOCK;
+    use weft_test_support::mptcp_event::established;
 
     use super::*;
 
@@ -325,36 +326,10 @@ mod tests {
         (Events { socket }, address)
     }
 
-    /// An event that says a connection is established, as the kernel writes it.
-    fn established(token: u32) -> Vec<u8> {
-        let attribute = |kind: u16, value: &[u8]| {
-            let length = 4 + value.len();
-            let mut bytes = (length as u16).to_ne_bytes().to_vec();
-            bytes.extend(kind.to_ne_bytes());
-            bytes.extend(value);
-            bytes.resize(length.next_multiple_of(4), 0);
-            bytes
-        };
-        let attributes = [
-            attribute(1, &token.to_ne_bytes()),
-            attribute(2, &2_u16.to_ne_bytes()),
-            attribute(5, &[10, 0, 0, 1]),
-            attribute(7, &[10, 0, 0, 2]),
-            attribute(9, &1000_u16.to_be_bytes()),
-            attribute(10, &80_u16.to_be_bytes()),
-        ]
-        .concat();
-        let mut bytes = (20 + attributes.len() as u32).to_ne_bytes().to_vec();
-        bytes.extend(0x20_u16.to_ne_bytes());
-        bytes.extend([0; 10]);
-        bytes.extend([2, 1, 0, 0]);
-        bytes.extend(attributes);
-        bytes
-    }
-
     #[test]
     fn events_of_another_sender_than_the_kernel_are_dropped() {
-        let message = NetlinkMessage::<GenlMessage<Message>>::deserialize(&established(9)).unwrap();
+        let event = established(9, [10, 0, 0, 1], [10, 0, 0, 2]);
+        let message = NetlinkMessage::<GenlMessage<Message>>::deserialize(&event).unwrap();
         let NetlinkPayload::InnerMessage(message) = message.payload else {
             panic!("not an event");
         };
@@ -365,7 +340,7 @@ mod tests {
         let (events, address) = events();
         let mut sender = Socket::new(NETLINK_USERSOCK).unwrap();
         sender.bind_auto().unwrap();
-        sender.send_to(&established(9), &address, 0).unwrap();
+        sender.send_to(&event, &address, 0).unwrap();
         sender.send_to(b"malformed", &address, 0).unwrap();
         let mut received = Vec::new();
         assert!(!events.receive(|event| received.push(event)).unwrap());

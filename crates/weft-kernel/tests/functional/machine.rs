@@ -17,7 +17,7 @@ pub fn in_namespace(name: &str, test: impl FnOnce() + Send + 'static) {
         println!("{name}: skipped, it needs root");
         return;
     }
-    let lock = File::create(std::env::temp_dir().join("weft-linux-tests.lock")).expect("a lock file");
+    let lock = File::create(std::env::temp_dir().join("weft-kernel-tests.lock")).expect("a lock file");
     lock.lock().expect("the lock");
     let thread = std::thread::spawn(|| {
         unshare(CloneFlags::CLONE_NEWNET).expect("a network namespace");

@@ -4,8 +4,6 @@ use std::time::{Duration, Instant};
 
 use libbpf_rs::{MapCore, MapFlags, Object, ObjectBuilder, TC_EGRESS, TcHook, TcHookBuilder};
 use std::os::fd::AsFd;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use weft_kernel::events::{Event, EventKind, Events};
 use weft_kernel::programs::{ConnectionStats, KernelAlgorithm, Options, Programs};
@@ -86,16 +84,7 @@ fn amp_suppresses_when_all_is_marked_and_releases_when_nothing_is() {
             slow_loopback(400);
             let marks = Marks::on_loopback();
             let peers = Peers::connect(Family::V4, Kind::Mptcp, "weft_amp", "weft_amp");
-            let stop = Arc::new(AtomicBool::new(false));
-            let sender = {
-                let stop = Arc::clone(&stop);
-                std::thread::spawn(move || {
-                    while !stop.load(Ordering::Relaxed) {
-                        peers.send_for(Duration::from_millis(20));
-                    }
-                    peers
-                })
-            };
+            let sender = peers.send_until_stopped();
             // Two ends of three subflows.
             let joined = wait(&events, EventKind::Joined, 6);
             assert_eq!(joined.len(), 6, "{joined:?}");
@@ -123,8 +112,7 @@ fn amp_suppresses_when_all_is_marked_and_releases_when_nothing_is() {
             let released = wait(&events, EventKind::Release, 4);
             assert_eq!(released.len(), 4, "{:#?}", programs.connections());
             assert!(released.iter().all(|event| event.active));
-            stop.store(true, Ordering::Relaxed);
-            sender.join().expect("the sender").close();
+            sender.close();
         },
     );
 }

@@ -3,6 +3,8 @@
 use std::io::{Read, Write};
 use std::mem::MaybeUninit;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -24,6 +26,20 @@ pub enum Kind {
 pub struct Peers {
     client: Socket,
     server: JoinHandle<usize>,
+}
+
+/// A connection that sends in a thread of its own.
+pub struct Sending {
+    stop: Arc<AtomicBool>,
+    thread: JoinHandle<Peers>,
+}
+
+impl Sending {
+    /// Stops the thread and closes the connection.
+    pub fn close(self) -> usize {
+        self.stop.store(true, Ordering::Relaxed);
+        self.thread.join().expect("the sender").close()
+    }
 }
 
 impl Peers {
@@ -62,6 +78,19 @@ impl Peers {
         while begin.elapsed() < time {
             (&self.client).write_all(&block).expect("to send");
         }
+    }
+
+    /// Sends as much as it can until the sender is stopped.
+    pub fn send_until_stopped(self) -> Sending {
+        let stop = Arc::new(AtomicBool::new(false));
+        let is_stopped = Arc::clone(&stop);
+        let thread = std::thread::spawn(move || {
+            while !is_stopped.load(Ordering::Relaxed) {
+                self.send_for(Duration::from_millis(20));
+            }
+            self
+        });
+        Sending { stop, thread }
     }
 
     /// Gives the last acknowledgements time to come.

@@ -1,9 +1,6 @@
 //! Warp, whose subflows have shares of one window: the shares, and when subflows are inactive.
 
 use std::collections::HashSet;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 use weft_kernel::events::EventKind;
 use weft_kernel::programs::{ConnectionStats, KernelAlgorithm, Programs};
@@ -40,16 +37,7 @@ fn warp_lets_all_but_one_rest_when_all_is_marked_and_wakes_them_when_nothing_is(
         let marks = Marks::on_loopback();
         let peers = Peers::connect(Family::V4, Kind::Mptcp, "weft_warp", "weft_warp");
         let local = peers.client_address();
-        let stop = Arc::new(AtomicBool::new(false));
-        let sender = {
-            let stop = Arc::clone(&stop);
-            std::thread::spawn(move || {
-                while !stop.load(Ordering::Relaxed) {
-                    peers.send_for(Duration::from_millis(20));
-                }
-                peers
-            })
-        };
+        let sender = peers.send_until_stopped();
         // Two ends of three subflows.
         let joined = wait(&events, EventKind::Joined, 6);
         assert_eq!(joined.len(), 6, "{joined:?}");
@@ -105,8 +93,7 @@ fn warp_lets_all_but_one_rest_when_all_is_marked_and_wakes_them_when_nothing_is(
         };
         assert!(becomes(all_have_shares), "{:#?}", client());
         assert!(client().releases >= before.releases + 2);
-        stop.store(true, Ordering::Relaxed);
-        sender.join().expect("the sender").close();
+        sender.close();
     });
 }
 

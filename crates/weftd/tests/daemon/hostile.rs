@@ -12,6 +12,7 @@ use std::time::Duration;
 use netlink_sys::protocols::NETLINK_GENERIC;
 use netlink_sys::{Socket, SocketAddr as NetlinkAddr};
 use weft_kernel::path_manager::{Command, Namespace, mptcp_subflows, open};
+use weft_test_support::mptcp_event::established as established_event;
 use weftd::daemon::settings;
 
 use crate::scene::{Scene, load, missing, until};
@@ -83,31 +84,9 @@ pub fn event_ports(namespace: &Namespace) -> Vec<u32> {
     ports.collect()
 }
 
-/// An event that says a connection is established, as the kernel writes it.
+/// Returns an event that says a connection is established, as the kernel writes it.
 pub fn forged(token: u32) -> Vec<u8> {
-    let attribute = |kind: u16, value: &[u8]| {
-        let length = 4 + value.len();
-        let mut bytes = (length as u16).to_ne_bytes().to_vec();
-        bytes.extend(kind.to_ne_bytes());
-        bytes.extend(value);
-        bytes.resize(length.next_multiple_of(4), 0);
-        bytes
-    };
-    let attributes = [
-        attribute(1, &token.to_ne_bytes()),
-        attribute(2, &2_u16.to_ne_bytes()),
-        attribute(5, &[10, 99, 0, 1]),
-        attribute(7, &[10, 99, 0, 2]),
-        attribute(9, &1000_u16.to_be_bytes()),
-        attribute(10, &80_u16.to_be_bytes()),
-    ]
-    .concat();
-    let mut bytes = (20 + attributes.len() as u32).to_ne_bytes().to_vec();
-    bytes.extend(0x20_u16.to_ne_bytes());
-    bytes.extend([0; 10]);
-    bytes.extend([2, 1, 0, 0]);
-    bytes.extend(attributes);
-    bytes
+    established_event(token, [10, 99, 0, 1], [10, 99, 0, 2])
 }
 
 #[test]
