@@ -14,7 +14,7 @@ use weft_kernel::programs::{KernelAlgorithm, Programs};
 use crate::machine::{Place, is_emulated, succeeds, take_out_of_use};
 use crate::peers::{Family, Kind, Peers, listener_at};
 
-/// Returns the bytes of one connection that competes with a DCTCP flow, divided by the flow's bytes.
+/// Checks the share of a connection that competes with a DCTCP flow: its bytes, divided by the flow's.
 ///
 /// The share must be within a factor of `within` of `expected` after one, two or three spans. Two flows of a few packets
 /// each change places for seconds. In emulation the share is printed only, because a guest of a busy machine is late for its own packets.
@@ -24,7 +24,7 @@ pub fn compare(
     (name, kind): (KernelAlgorithm, Kind),
     expected: f64,
     within: f64,
-) -> f64 {
+) {
     let near = |share: f64| (1.0 / within..within).contains(&(share / expected));
     let share = share(programs, server, name, kind, near);
     println!(
@@ -32,10 +32,9 @@ pub fn compare(
         name.kernel()
     );
     assert!(share > 0.0 && (is_emulated() || near(share)), "{share}");
-    share
 }
 
-/// Of the first span, or of three if that is not near.
+/// Returns the share over the first span, or over two or three if it is not near.
 fn share(
     programs: &Programs,
     server: &Place,

@@ -17,8 +17,9 @@ const AMP_FG_TWO_SUBFLOWS: f64 = 0.549;
 /// subflow Warp is DCTCP.
 const WARP_TWO_SUBFLOWS: f64 = 1.0;
 
-/// The share of DCTCP over MPTCP with one subflow, which the packet level does not model (6.18, mean of 52 runs of 3 s and 6 s).
-const OVER_MPTCP: f64 = 0.72;
+/// The share of DCTCP over MPTCP with one subflow, which the packet level does not model (6.18, mean of 52 runs of 3 s and 6 s). Two
+/// subflows of Warp do not lose as much: five runs on an idle machine had 0.92 to 1.23 of a DCTCP flow's bytes.
+const DCTCP_OVER_MPTCP: f64 = 0.72;
 
 #[test]
 fn amp_fg_beside_dctcp_has_the_share_that_the_packet_level_says() {
@@ -61,12 +62,12 @@ fn warp_takes_what_a_dctcp_flow_takes() {
         let (router, server) = (Place::new(), Place::new());
         bottleneck(&router, &server);
         compare(&programs, &server, (KernelAlgorithm::Warp, Kind::Tcp), 1.0, 1.5);
-        let dctcp = compare(
+        compare(
             &programs,
             &server,
             (KernelAlgorithm::Dctcp, Kind::Mptcp),
-            OVER_MPTCP,
-            2.0,
+            DCTCP_OVER_MPTCP,
+            1.5,
         );
         if !further_subflow(&server) {
             println!(
@@ -74,14 +75,12 @@ fn warp_takes_what_a_dctcp_flow_takes() {
             );
             return;
         }
-        let expected = WARP_TWO_SUBFLOWS * dctcp;
         compare(
             &programs,
             &server,
             (KernelAlgorithm::Warp, Kind::Mptcp),
-            expected,
-            // Warp takes more than one share: 1.63 times DCTCP's over MPTCP on an idle machine.
-            2.0,
+            WARP_TWO_SUBFLOWS,
+            1.5,
         );
     });
 }
