@@ -6,8 +6,8 @@ use std::path::Path;
 
 /// Returns the modules of a folder, by file or folder, each with the modules on which it depends.
 /// A module depends on another one if it has `super::NAME` or `PREFIX::NAME` outside comments; a
-/// module in a folder may also say `super::super::NAME`. Tests below `#[cfg(test)]` count, modules
-/// that are only tests do not.
+/// module in a folder may also say `super::super::NAME`. Tests below `#[cfg(test)]` count; modules of
+/// tests only do not.
 fn dependencies(folder: &Path, prefix: &str) -> BTreeMap<String, BTreeSet<String>> {
     let root = fs::read_to_string(folder.join("mod.rs")).unwrap();
     let mut names = BTreeSet::new();

@@ -49,10 +49,6 @@ impl TransportKind for ConstantRate {
         (size_of::<Sender>() + size_of::<Receiver>()) as u64
     }
 
-    fn missing_columns(&self) -> &'static [&'static str] {
-        &["cwnd", "srtt", "timeouts"]
-    }
-
     fn create(&self, shared: &Arc<Shared>, host: u32, kind: usize) -> Box<dyn Transport> {
         Box::new(Part {
             shared: Arc::clone(shared),

@@ -35,11 +35,6 @@ pub trait TransportKind: Sync {
     /// Returns the bytes of an open flow, at both ends.
     fn open_flow_bytes(&self, transport: &TransportConfig) -> u64;
 
-    /// Returns the columns of flows and subflows that the transport does not provide.
-    fn missing_columns(&self) -> &'static [&'static str] {
-        &[]
-    }
-
     /// Creates the transport's part of the host with this index. The transport's own index among
     /// the kinds is `kind`, which keys its timers.
     fn create(&self, shared: &Arc<Shared>, host: u32, kind: usize) -> Box<dyn Transport>;

@@ -16,6 +16,11 @@ use super::state::{HostContext, HostState};
 use super::tcp::{self, TcpEndpoint};
 use super::timer_keys::{FIRST_OTHER, HostTimer, host_timer};
 
+const START: u64 = HostTimer::Start as u64;
+const STOP: u64 = HostTimer::Stop as u64;
+const SAMPLE: u64 = HostTimer::Sample as u64;
+const START_JOB: u64 = HostTimer::StartJob as u64;
+
 /// A host.
 pub struct Host {
     state: HostState,
@@ -57,10 +62,10 @@ impl Endpoint for Host {
     fn on_timer(&mut self, key: u64, cx: &mut Context<'_>) {
         let index = key as u32;
         match key >> 32 {
-            0 => self.open(index, cx),
-            1 => self.stop(index, cx),
-            5 => self.sample(index, cx),
-            6 => self.state.on_job_timer(index, cx),
+            START => self.open(index, cx),
+            STOP => self.stop(index, cx),
+            SAMPLE => self.sample(index, cx),
+            START_JOB => self.state.on_job_timer(index, cx),
             timer if timer < FIRST_OTHER => {
                 let mut host = HostContext::new(&mut self.state, cx);
                 self.tcp.on_timer(key, &mut host);

@@ -16,7 +16,16 @@ use super::connection::ConnectionSender;
 use super::endpoint::TcpEndpoint;
 use super::join::{DATA_FIN, JOIN_ACK};
 use super::subflow::SubflowSender;
+use super::timer_keys::TcpTimer;
 use super::{path_monitor, receiver, segments, send_queues};
+
+const JOIN: u64 = TcpTimer::Join as u64;
+const SUBFLOW: u64 = TcpTimer::Subflow as u64;
+const DELAYED_ACK: u64 = TcpTimer::DelayedAck as u64;
+const CLOSE: u64 = TcpTimer::Close as u64;
+const NIC_READY: u64 = TcpTimer::NicReady as u64;
+const PACE: u64 = TcpTimer::Pace as u64;
+const WRITE: u64 = TcpTimer::Write as u64;
 
 /// TCP and multipath TCP.
 pub struct Tcp;
@@ -105,13 +114,13 @@ impl Transport for TcpEndpoint {
     fn on_timer(&mut self, key: u64, cx: &mut HostContext<'_, '_>) {
         let index = key as u32;
         match key >> 32 {
-            2 => self.join(index, cx),
-            3 => self.subflow_timer(index, cx),
-            4 => self.delayed_ack_timer(index, cx),
-            7 => self.close(index, cx),
-            8 => self.on_port_ready(index, cx),
-            9 => self.on_pacing_timer(index, cx),
-            10 => self.on_application_write(index, cx),
+            JOIN => self.join(index, cx),
+            SUBFLOW => self.subflow_timer(index, cx),
+            DELAYED_ACK => self.delayed_ack_timer(index, cx),
+            CLOSE => self.close(index, cx),
+            NIC_READY => self.on_port_ready(index, cx),
+            PACE => self.on_pacing_timer(index, cx),
+            WRITE => self.on_application_write(index, cx),
             _ => self.on_path_monitor_timer(index, cx),
         }
     }
