@@ -76,7 +76,7 @@ test-this-kernel: rust-tests $(STAMPS)/emulator
 	$(WITH_WEFTD) $(CARGO_TEST) $(addprefix --test=,$(TESTS_ON_KERNELS)) -- --skip debian:: --skip competing::
 test-debians-kernels: rust-tests $(STAMPS)/emulator
 	$(WITH_WEFTD) $(CARGO_TEST) --test functional debian::
-# These measure, so nothing may run beside them.
+# These measure, so nothing may run at the same time.
 test-shares: rust-tests $(STAMPS)/emulator
 	$(WITH_WEFTD) $(CARGO_TEST) --test functional competing:: -- --test-threads=1
 
@@ -88,9 +88,9 @@ ready-to-test: build package rust-tests optional-linux $(STAMPS)/browser $(STAMP
 rust-tests: optional-linux $(STAMPS)/venv
 	$(CARGO_TEST) --no-run
 
-OF_WEFTD := weft-kernel weftd weft-test-support weft-testbed
+WEFTD_CRATES := weft-kernel weftd weft-test-support weft-testbed
 # Where weftd cannot be built, all else is tested and checked. Known when the recipe runs, after `optional-linux`.
-WITHOUT_WEFTD = $(shell [ -e $(STAMPS)/linux ] || echo $(addprefix --exclude ,$(OF_WEFTD)))
+WITHOUT_WEFTD = $(shell [ -e $(STAMPS)/linux ] || echo $(addprefix --exclude ,$(WEFTD_CRATES)))
 WITH_WEFTD = $(if $(WITHOUT_WEFTD),@echo "Skipped: tests of weftd: it cannot be built" ||)
 .PHONY: optional-linux
 optional-linux: | $(STAMPS)/system
@@ -124,7 +124,8 @@ build-linux: $(STAMPS)/linux $(STAMPS)/venv ## Build weftd, multipath congestion
 
 .PHONY: test-linux
 test-linux: $(STAMPS)/linux $(STAMPS)/emulator ## Test weftd on this kernel (root); part of `make test`
-	cargo test --locked -p weft-kernel -p weftd -p weft-testbed -- --nocapture
+	cargo test --locked -p weft-kernel -p weftd -p weft-testbed -- --nocapture --skip competing::
+	cargo test --locked -p weft-kernel --test functional competing:: -- --nocapture --test-threads=1
 
 .PHONY: measure-linux
 measure-linux: $(STAMPS)/linux $(STAMPS)/emulator ## Measure what weftd costs and how soon it acts (root, a quiet machine)
