@@ -1074,7 +1074,8 @@ class LeafSpineTopology(Model):
 
 class LeastAllocatedController(Model):
     """
-    Gives each large flow the path whose fullest link carries the fewest large flows, as htsim's first fit does.
+    Each large flow goes to the path whose fullest link has the fewest large flows, as in htsim's
+    first fit.
     """
 
     model_config = ConfigDict(
@@ -1089,7 +1090,7 @@ class LeastAllocatedController(Model):
         ),
     ]
     """
-    Time between two placements, at least 1 us.
+    Time between two assignments of paths, at least 1us.
     """
     kind: Literal["least-allocated"] = "least-allocated"
     """
@@ -1097,8 +1098,8 @@ class LeastAllocatedController(Model):
     """
     threshold: Annotated[float, Field(ge=0.0, le=1.0)] = 0.1
     """
-    A subflow is large if its acknowledged rate, averaged over the interval, is above this part of its
-    host's link rate.
+    Fraction of its host's link rate above which a subflow is large. Its rate is the
+    acknowledged rate, averaged over the interval.
     """
 
 
@@ -3064,7 +3065,8 @@ class Transport(Model):
         ),
     ] = "0B"
     """
-    Application bytes that must be acknowledged before the additional subflows join.
+    Application bytes that must be acknowledged before the additional subflows join. The default
+    of `weftd` is 256KB.
     """
     paths: (
         Literal[

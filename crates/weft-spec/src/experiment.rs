@@ -272,7 +272,8 @@ pub struct TransportSpec {
     /// "ecmp".
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub paths: Option<PathPolicySpec>,
-    /// Application bytes that must be acknowledged before the additional subflows join.
+    /// Application bytes that must be acknowledged before the additional subflows join. The default
+    /// of `weftd` is 256KB.
     #[serde(default = "default_join_after")]
     pub join_after: Size,
     /// Packet scheduler, which selects the subflow of the next packet. The default is the

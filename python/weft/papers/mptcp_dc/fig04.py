@@ -201,7 +201,7 @@ def _every(rows: pl.DataFrame) -> str:
 
 
 def _elsewhere(rows: pl.DataFrame) -> str:
-    """The same over 20 s, and by Linux's TCP."""
+    """Describes throughputs over 20 s, with Linux's TCP, and with Hedera's first fit."""
     others = {
         f"{LONG_S} s of one seed": rows.filter(seconds=LONG_S),
         "Linux's TCP and one seed": rows.filter(tcp="linux"),
