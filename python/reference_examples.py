@@ -8,6 +8,9 @@ import tomllib
 from collections.abc import Mapping
 from typing import Any
 
+from weft import SpecError
+from weft._weft import Experiment
+
 BASE = """
 name = "example"
 duration = "1s"
@@ -125,23 +128,6 @@ ON_LINUX = {
     *("amp", "amp-fg", "cubic", "dcm", "dctcp", "lia", "reno", "warp", "xmp"),
 }
 """The topologies, path policies and algorithms of level `linux`."""
-NO_FLOW = {"rps", "flowlet", "mmptcp", "opn"}
-"""Path policies that level `flow` refuses, because packets of a subflow take several paths."""
-RESPONSES = {
-    "amp",
-    "balia",
-    "cubic",
-    "dcm",
-    "dctcp",
-    "fully-coupled",
-    "lia",
-    "olia",
-    "reno",
-    "uncoupled",
-    "warp",
-    "xmp",
-}
-"""Algorithms with a response function, which level `flow` needs."""
 
 
 def levels(name: str, definition: Mapping[str, Any], field: str | None = None) -> tuple[str, ...]:
@@ -149,14 +135,21 @@ def levels(name: str, definition: Mapping[str, Any], field: str | None = None) -
 
     A level supports a field if it accepts the field and the field has an effect.
     """
-    of_definition = LEVELS.get(name, ALL)
+    supporting = LEVELS.get(name, ALL)
     choices = (definition["properties"].get(key, {}).get("const") for key in ("kind", "name"))
     choice = next((choice for choice in choices if choice is not None), None)
     if name.endswith(("Topology", "Cc", "Paths")):
-        on_linux = choice in ON_LINUX
-        in_flow = choice in RESPONSES if name.endswith("Cc") else choice not in NO_FLOW
-        of_definition = tuple(level for level, has in zip(ALL, (True, in_flow, on_linux), strict=True) if has)
-    return LEVELS.get(f"{name}.{field}", LEVELS.get(f"{name}.*", of_definition)) if field else of_definition
+        supported = (True, _is_accepted(example(name, definition), "flow"), choice in ON_LINUX)
+        supporting = tuple(level for level, has in zip(ALL, supported, strict=True) if has)
+    return LEVELS.get(f"{name}.{field}", LEVELS.get(f"{name}.*", supporting)) if field else supporting
+
+
+def _is_accepted(text: str, level: str) -> bool:
+    try:
+        Experiment.parse(json.dumps(whole(text) | {"level": level}))
+    except SpecError:
+        return False
+    return True
 
 
 def example(name: str, definition: Mapping[str, Any]) -> str:
