@@ -65,3 +65,13 @@ def test_other_folders_are_refused(folder: Path, tmp_path: Path) -> None:
         weft.Sweep.read(tmp_path)
     with pytest.raises(UsageError, match=r"flaws: no such table .* allowed: flows, subflows"):
         weft.Sweep.read(folder).table("flaws")
+
+
+@pytest.mark.parametrize("key", ["../../elsewhere", "", "/etc", "0123456789abcdeg"])
+def test_a_key_that_is_a_path_is_refused(folder: Path, tmp_path: Path, key: str) -> None:
+    document = json.loads((folder / "sweep.json").read_text())
+    document["runs"][0]["run"] = key
+    (tmp_path / "sweep.json").write_text(json.dumps(document))
+    (tmp_path / "tables").mkdir()
+    with pytest.raises(UsageError, match=r"sweep\.json: not written by weft; pass a folder that `weft sweep` wrote"):
+        weft.Sweep.read(tmp_path)

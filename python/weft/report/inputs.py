@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import shlex
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -12,7 +11,7 @@ from weft import api
 from weft.api import Result
 from weft.errors import UsageError
 from weft.sweeps.axes import Axis, label_names
-from weft.sweeps.store import DOCUMENT, results_of
+from weft.sweeps.store import DOCUMENT, checked_key, results_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -109,7 +108,7 @@ def _sweep(folder: Path, inputs: ReportInputs) -> list[Group]:
     try:
         document = json.loads(file.read_text(encoding="utf-8"))
         axes = [Axis(name, tuple(values)) for name, values in document["over"].items()]
-        planned = [(_key(it["run"]), int(it["seed"]), tuple(it["set"])) for it in document["runs"]]
+        planned = [(checked_key(run["run"]), int(run["seed"]), tuple(run["set"])) for run in document["runs"]]
         inputs.commands.append(_sweep_command(document))
         values = dict(zip((axis.field for axis in axes), (axis.labels() for axis in axes), strict=True))
         names = dict(zip(values, label_names(axes, {"seed", "run", "sweep"}), strict=True))
@@ -134,17 +133,6 @@ def _sweep(folder: Path, inputs: ReportInputs) -> list[Group]:
     if not groups:
         raise UsageError(f"{folder}: no run of this sweep has results; allowed: a sweep in which one has")
     return [Group(point, tuple(sorted(runs, key=lambda run: run.seed))) for point, runs in groups.values()]
-
-
-def _key(text: str) -> str:
-    """The key of a run, which becomes a path.
-
-    Raises:
-        ValueError: It is not a key, but perhaps the path of another folder.
-    """
-    if not re.fullmatch(r"[0-9a-f]{8,64}", text):
-        raise ValueError(text)
-    return text
 
 
 def _sweep_command(document: dict[str, Any]) -> str:

@@ -10,7 +10,7 @@ from weft import api
 from weft.api import Result
 from weft.errors import UsageError
 from weft.sweeps.axes import Axis, label_names
-from weft.sweeps.store import DOCUMENT, results_of
+from weft.sweeps.store import DOCUMENT, checked_key, results_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -45,7 +45,8 @@ class Sweep:
         self.axes: dict[str, list[Any]] = {name: list(axis.labels()) for name, axis in zip(names, axes, strict=True)}
         """Values of each varied field, by the name of its column."""
         self._runs: list[tuple[str, int, list[str]]] = [
-            (run["run"], run["seed"], [change.partition("=")[2] for change in run["set"]]) for run in document["runs"]
+            (checked_key(run["run"]), run["seed"], [change.partition("=")[2] for change in run["set"]])
+            for run in document["runs"]
         ]
         self._values = [axis.values for axis in axes]
 

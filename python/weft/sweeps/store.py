@@ -10,6 +10,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import re
 import shutil
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -43,6 +44,17 @@ def results_of(folder: Path, key: str) -> Path:
     It is in a subfolder, because folders with very many entries are slow.
     """
     return folder / "runs" / key[:2] / key[2:]
+
+
+def checked_key(text: str) -> str:
+    """Returns the key of a run that a document names, because the key becomes part of a path.
+
+    Raises:
+        ValueError: It is not a key, but perhaps the path of another folder.
+    """
+    if not re.fullmatch(r"[0-9a-f]{8,64}", text):
+        raise ValueError(text)
+    return text
 
 
 def is_complete(results: Path) -> bool:
