@@ -31,10 +31,11 @@ pub const PROGRAMS: [&str; 8] = [
 pub const SWITCH: &str = "weft_switch";
 
 /// Programs that change packets in tests.
-pub const TEST_PROGRAMS: [&str; 5] = [
+pub const TEST_PROGRAMS: [&str; 6] = [
     "tests/disorder",
     "tests/joins",
     "tests/mark",
     "tests/mark_all",
+    "tests/mark_bytes",
     "tests/mark_queue",
 ];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The length of the qdisc's queue at the egress interface of a tc program. */
+/* The length of the qdisc's queue, in packets and in bytes, at the egress interface of a tc program. */
 #ifndef WEFT_QUEUE_H
 #define WEFT_QUEUE_H
 
@@ -11,8 +11,13 @@ struct qdisc_skb_head {
 	__u32 qlen;
 } __attribute__((preserve_access_index));
 
+struct gnet_stats_queue {
+	__u32 backlog;
+} __attribute__((preserve_access_index));
+
 struct Qdisc {
 	struct qdisc_skb_head q;
+	struct gnet_stats_queue qstats;
 } __attribute__((preserve_access_index));
 
 struct net_device {
@@ -30,6 +35,13 @@ static __always_inline __u32 weft_queue_length(struct __sk_buff *ctx)
 	struct sk_buff *skb = bpf_cast_to_kern_ctx(ctx);
 
 	return BPF_CORE_READ(skb, dev, qdisc, q.qlen);
+}
+
+static __always_inline __u32 weft_queue_bytes(struct __sk_buff *ctx)
+{
+	struct sk_buff *skb = bpf_cast_to_kern_ctx(ctx);
+
+	return BPF_CORE_READ(skb, dev, qdisc, qstats.backlog);
 }
 
 #endif

@@ -23,6 +23,8 @@ objects! {
     MARK, MARK_PATH = "mark";
     /// Marks all ECN-capable packets.
     MARK_ALL, MARK_ALL_PATH = "mark_all";
+    /// Marks packets that find a number of bytes in the queue of the device.
+    MARK_BYTES, MARK_BYTES_PATH = "mark_bytes";
     /// Marks packets that find ten others in the queue of the device.
     MARK_QUEUE, MARK_QUEUE_PATH = "mark_queue";
 }

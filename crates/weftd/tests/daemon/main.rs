@@ -7,6 +7,7 @@ mod blackholes;
 mod defaults;
 mod doctor;
 mod entries;
+mod fabric;
 mod hostile;
 mod joins;
 mod others;

@@ -23,7 +23,7 @@ mod daemon;
 mod network;
 
 pub use daemon::Daemon;
-pub use network::{Disorder, Joins, StockPeer};
+pub use network::{Disorder, Joins, Plan, StockPeer};
 
 /// The server's addresses.
 pub const SERVER: Ipv4Addr = Ipv4Addr::new(10, 99, 0, 2);
@@ -287,6 +287,11 @@ impl Scene {
         served(listener(&self.server, address, cc), false)
     }
 
+    /// A server in another namespace.
+    pub fn serve_in(namespace: &Namespace, address: IpAddr) -> Server {
+        served(listener(namespace, address, None), false)
+    }
+
     /// A server that accepts nothing: what connects stands, and takes none of this process's descriptors.
     pub fn serve_idle(&self, connections: i32) -> TcpListener {
         let most = || fs::write("/proc/sys/net/core/somaxconn", connections.to_string());
@@ -298,7 +303,7 @@ impl Scene {
     }
 
     pub fn connect(&self, to: SocketAddr) -> TcpStream {
-        self.connected(to, Protocol::MPTCP, None)
+        Self::connect_from(&self.client, to, Protocol::MPTCP, None)
     }
 
     /// Connects within a time. With `cc` the connection is a TCP connection with this congestion control.
@@ -325,14 +330,20 @@ impl Scene {
 
     /// Connects with DCTCP on one path. Data that is left when the connection closes is dropped.
     pub fn connect_dctcp(&self, to: SocketAddr) -> TcpStream {
-        let stream = self.connected(to, Protocol::TCP, Some("weft_dctcp"));
+        let stream = Self::connect_from(&self.client, to, Protocol::TCP, Some("weft_dctcp"));
         let lingers = socket2::SockRef::from(&stream).set_linger(Some(Duration::ZERO));
         lingers.expect("a socket");
         stream
     }
 
-    fn connected(&self, to: SocketAddr, protocol: Protocol, cc: Option<&str>) -> TcpStream {
-        self.client
+    /// Connects from another namespace.
+    pub fn connect_from(
+        namespace: &Namespace,
+        to: SocketAddr,
+        protocol: Protocol,
+        cc: Option<&str>,
+    ) -> TcpStream {
+        namespace
             .run_in(|| {
                 let domain = Domain::for_address(to);
                 let socket = Socket::new(domain, Type::STREAM, Some(protocol))?;
@@ -481,7 +492,7 @@ pub fn weftd(arguments: &[&str]) -> Command {
     command
 }
 
-fn ip(arguments: &[&str]) {
+pub fn ip(arguments: &[&str]) {
     run(Command::new("ip").args(arguments));
 }
 
@@ -490,7 +501,7 @@ fn add_address(name: &str, address: &str) {
     ip(&["-n", name, "address", "add", address, "dev", "v0", "nodad"]);
 }
 
-fn tc(arguments: &[&str]) {
+pub fn tc(arguments: &[&str]) {
     run(Command::new("tc").args(arguments));
 }
 

@@ -153,12 +153,12 @@ impl Scene {
 }
 
 /// A program of tests on a device, which does what its map says.
-struct Plan {
+pub struct Plan {
     object: Object,
 }
 
 impl Plan {
-    fn attached(program: &[u8], namespace: &Namespace, device: &str, point: TcAttachPoint) -> Self {
+    pub fn attached(program: &[u8], namespace: &Namespace, device: &str, point: TcAttachPoint) -> Self {
         let object = ObjectBuilder::default()
             .open_memory(program)
             .and_then(OpenObject::load)
@@ -181,7 +181,7 @@ impl Plan {
         Self { object }
     }
 
-    fn set(&self, which: u32, value: u32) {
+    pub fn set(&self, which: u32, value: u32) {
         let (key, value) = (which.to_ne_bytes(), value.to_ne_bytes());
         self.map().update(&key, &value, MapFlags::ANY).expect("a map");
     }
