@@ -4,10 +4,11 @@ Each folder is one that `weft reproduce PAPER` or `weft reproduce PAPER/FIGURE` 
 quick version never replaces one at full size. The claims are re-evaluated from the tables in the folder, so that a
 change of words needs no new run. The documentation site has a page of them per paper (`site_claims.py`).
 
-Every call, also one without folders, writes the statements of `weft.papers` into the stored claims: kind, origin,
-sentence, day of the reading, fitted settings and cause. Measured values and notes stay. A stored verdict is removed if
-the claim is only shown, or if its reading was fixed after the day of the run: such a claim is not yet rerun. The call
-also writes `docs/validation/figures.md`, the table of all figures.
+Every call, also one without folders, writes the words of `weft.papers` into the stored documents. These are a
+figure's title and caption and, for each claim, its kind, origin, sentence, day of the reading, fitted settings and
+cause. Measured values and notes stay. A stored verdict is removed if the claim is only shown, or if its reading was
+fixed after the day of the run: such a claim is not yet rerun. The call also writes `docs/validation/figures.md`, the
+table of all figures.
 """
 
 import json
@@ -24,7 +25,7 @@ from weft.papers.counts import count
 from weft.papers.figure import CLAIM_PARTS, Scale
 from weft.papers.headlines import HEADLINES
 from weft.papers.paper import find_figures
-from weft.papers.reproduce import judge
+from weft.papers.reproduce import caption, judge
 from weft.papers.statement import CAUSES, Kind, statement
 
 ROOT = Path(__file__).parent.parent
@@ -69,7 +70,8 @@ def is_quick(document: dict[str, Any]) -> bool:
 
 
 def annotate(document: dict[str, Any]) -> dict[str, Any]:
-    """Returns a stored document with the statements that its claims have now."""
+    """Returns a stored document with today's title, caption and statements."""
+    (figure,) = find_figures(document["figure"])
     claims = []
     for claim in document["claims"]:
         behind = statement(document["figure"], claim["claim"])
@@ -78,7 +80,7 @@ def annotate(document: dict[str, Any]) -> dict[str, Any]:
         if behind.kind is Kind.SHOWN or late:
             parts |= {"holds": None, "by_seed": []}
         claims.append(parts | behind.document(parts["holds"]))
-    return document | {"claims": claims}
+    return document | {"title": figure.title, "caption": caption(figure), "claims": claims}
 
 
 def annotate_all() -> None:

@@ -16,8 +16,8 @@ def table(slowdown: dict[str, float] | None = None, mbps: dict[str, float] | Non
     """Two seeds of two flows of each kind; the first one of a scheme not named is worse than all before it."""
     rows = []
     for load, about in LOADS.items():
-        for place, scheme in enumerate(SCHEMES):
-            late, rate = (slowdown or {}).get(scheme, 2.0 + place), (mbps or {}).get(scheme, 500.0 - place)
+        for rank, scheme in enumerate(SCHEMES):
+            late, rate = (slowdown or {}).get(scheme, 2.0 + rank), (mbps or {}).get(scheme, 500.0 - rank)
             flow: dict[str, Any] = {"load": load, "scheme": scheme, "timeouts": 0, "sent": 100, "again": 5}
             flow |= {"slowdown": late, "at_least": None, "mbps": rate}
             if about.percent:

@@ -12,10 +12,10 @@ UNIT_S = fig02.UNIT * settings.RTT_US * 1e-6
 def table(of_single: int = 1, of_4: int = 10, of_8: int = 30, *, slow: bool = False) -> pl.DataFrame:
     """Two seeds: the queue jumps between 0 and a length, with 8 subflows at every sample, else at every fourth."""
     rows = []
-    for place in range(130):
-        at = place / 10
+    for step in range(130):
+        at = step / 10
         eight = 3 <= at < 8
-        up = place % 2 if eight and not slow else place // 4 % 2
+        up = step % 2 if eight and not slow else step // 4 % 2
         for paths, length in ((fig02.SINGLE, of_single), (fig02.MULTI, of_8 if eight else of_4)):
             for algorithm in fig02.ALGORITHMS:
                 row = {"paths": paths, "algorithm": algorithm, "unit": fig02.UNIT, "at_s": (at + 0.01) * UNIT_S}
@@ -24,7 +24,7 @@ def table(of_single: int = 1, of_4: int = 10, of_8: int = 30, *, slow: bool = Fa
 
 
 def failing(rows: pl.DataFrame) -> list[int]:
-    return [place for place, claim in enumerate(fig02.claims(rows)) if not claim.holds]
+    return [index for index, claim in enumerate(fig02.claims(rows)) if not claim.holds]
 
 
 def test_holds_for_what_the_paper_says() -> None:

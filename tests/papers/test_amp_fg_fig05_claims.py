@@ -31,7 +31,7 @@ def table(changes: dict[str, tuple[int, int]] | None = None) -> pl.DataFrame:
 
 
 def failing(changes: dict[str, tuple[int, int]] | None = None) -> list[int]:
-    return [place for place, claim in enumerate(fig05.claims(table(changes))[:3]) if not claim.holds]
+    return [index for index, claim in enumerate(fig05.claims(table(changes))[:3]) if not claim.holds]
 
 
 def test_holds_for_what_the_paper_says() -> None:

@@ -29,7 +29,7 @@ def table(changes: dict[tuple[str, str], float] | None = None) -> pl.DataFrame:
 
 
 def failing(changes: dict[tuple[str, str], float] | None = None) -> list[int]:
-    return [place for place, claim in enumerate(fig07.claims(table(changes))) if not claim.holds]
+    return [index for index, claim in enumerate(fig07.claims(table(changes))) if not claim.holds]
 
 
 def test_holds_for_what_the_paper_says() -> None:

@@ -49,7 +49,7 @@ def table(changes: dict[tuple[str, int], float] | None = None, *, many_to_one: b
 
 
 def failing(changes: dict[tuple[str, int], float] | None = None) -> list[int]:
-    return [place for place, claim in enumerate(fig08.claims(table(changes))) if not claim.holds]
+    return [index for index, claim in enumerate(fig08.claims(table(changes))) if not claim.holds]
 
 
 def test_holds_for_what_the_paper_says() -> None:

@@ -15,7 +15,7 @@ ALIKE_A, MEDIAN_A, ABOVE, ALWAYS, MEDIAN_B, NO_SSR, MORE = range(7)
 
 
 def failing(claims: list[Claim]) -> list[int]:
-    return [place for place, claim in enumerate(claims) if claim.holds is False]
+    return [index for index, claim in enumerate(claims) if claim.holds is False]
 
 
 def indices(jain: Callable[[str, int, int], float]) -> pl.DataFrame:

@@ -39,8 +39,8 @@ ALL = {(1024, 0): 7, (1024, 1): 8, (1024, 5): 9, (8192, 0): 8, (8192, 1): 8, (81
 def test_nothing_is_claimed_and_all_is_told() -> None:
     claims = fabric_size.claims(table(ALL))
     assert [claim.holds for claim in claims] == [None, None]
-    assert claims[NEEDED].measured == "1,024 to 8,192 hosts, 0 % dead: 7, 8; 1 % dead: 8, 8; 5 % dead: 9, more than 10"
-    assert claims[SLOWEST].measured.startswith("0 % dead: 11.5 % (11 to 12) and 51.5 % (51 to 52), 11.5 %")
+    assert claims[NEEDED].measured == "1,024 to 8,192 hosts, 0 % down: 7, 8; 1 % down: 8, 8; 5 % down: 9, more than 10"
+    assert claims[SLOWEST].measured.startswith("0 % down: 11.5 % (11 to 12) and 51.5 % (51 to 52), 11.5 %")
 
 
 def test_no_verdict_by_seed_where_there_is_none() -> None:
@@ -51,15 +51,15 @@ def test_no_verdict_by_seed_where_there_is_none() -> None:
 def test_a_gap_below_what_reaches_the_target_is_told() -> None:
     rows = table(ALL, tried=(1, 4, 8))
     assert fabric_size.claims(rows)[NEEDED].measured.startswith(
-        "1,024 to 8,192 hosts, 0 % dead: at most 8, at most 8; "
+        "1,024 to 8,192 hosts, 0 % down: at most 8, at most 8; "
     )
-    assert fabric_size.claims(rows)[NEEDED].measured.endswith("5 % dead: more than 8, more than 8")
+    assert fabric_size.claims(rows)[NEEDED].measured.endswith("5 % down: more than 8, more than 8")
 
 
 def test_target_is_of_what_the_links_left_can_carry() -> None:
     rows = table(ALL)
     assert fabric_size.claims(rows.with_columns(best=1.0))[NEEDED].measured.startswith(
-        "1,024 to 8,192 hosts, 0 % dead: more than 10"
+        "1,024 to 8,192 hosts, 0 % down: more than 10"
     )
 
 

@@ -40,7 +40,7 @@ def table(kept: dict[tuple[Failure, str], float] | None = None, after: dict[str,
 
 
 def failing(rows: pl.DataFrame) -> list[int]:
-    return [place for place, claim in enumerate(failures.claims(rows)) if not claim.holds]
+    return [index for index, claim in enumerate(failures.claims(rows)) if not claim.holds]
 
 
 def test_holds_for_what_was_expected() -> None:

@@ -87,7 +87,7 @@ def test_holds_for_the_papers_numbers() -> None:
 )
 def test_each_can_fail(ratio_a: dict[int, float], ratio_b: float, failing: list[int]) -> None:
     held = verdicts(ratio_a, ratio_b)[:CONDITION]
-    assert [place for place, holds in enumerate(held) if not holds] == failing
+    assert [index for index, holds in enumerate(held) if not holds] == failing
 
 
 @pytest.mark.parametrize("others", [(1.9, 2.3, 2.3), (2.3, 1.9, 2.3), (2.3, 2.3, 2.7)])

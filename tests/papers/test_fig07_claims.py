@@ -40,7 +40,7 @@ def paper(m: int, tau: int) -> int:
 
 
 def failing(claims: list[Claim]) -> list[int]:
-    return [place for place, claim in enumerate(claims) if claim.holds is False]
+    return [index for index, claim in enumerate(claims) if claim.holds is False]
 
 
 def test_holds_for_the_papers_numbers() -> None:

@@ -38,7 +38,7 @@ def table(changes: dict[str, dict[float, int]] | None = None, goodput: float = 4
 
 
 def failing(claims: list[Claim]) -> list[int]:
-    return [place for place, claim in enumerate(claims) if not claim.holds]
+    return [index for index, claim in enumerate(claims) if not claim.holds]
 
 
 def test_holds_for_what_the_paper_says() -> None:

@@ -11,19 +11,19 @@ from weft.papers.amp import linux_fairness, linux_incast, linux_shift
 from weft.papers.amp.linux_settings import LEVELS
 from weft.papers.figure import Claim, Scale
 
-SYNDROME, FAIR, BEST, FEW, MENDED, LEVELS_AGREE = range(6)
-DELAYED, DELAYED_MENDED, DELAYED_OTHERS, DELAYED_UNSCALED, LIKE_DCTCP, SLOWER, INCAST_LEVELS = range(7)
+SYNDROME, FAIR, BEST, FEW, WITH_DCTCP_CUT, LEVELS_AGREE = range(6)
+DELAYED, DELAYED_CUT, DELAYED_OTHERS, DELAYED_UNSCALED, LIKE_DCTCP, SLOWER, INCAST_LEVELS = range(7)
 SHIFT_LEVELS, CONSTANT_FASTER, SIMILAR = 4, 5, 6
 
 
 def failing(claims: list[Claim]) -> list[int]:
-    return [place for place, claim in enumerate(claims) if not claim.holds]
+    return [index for index, claim in enumerate(claims) if not claim.holds]
 
 
 def goodputs(ratio: Callable[[str, str, int, int], float]) -> pl.DataFrame:
     """A multipath flow's goodput over a DCTCP flow's by level, algorithm, multipath and DCTCP flows; 2 seeds."""
     names = [(name, m, n) for name in linux_fairness.ALGORITHMS for m in (1, 2, 4) for n in linux_fairness.DCTCP]
-    names += [(linux_fairness.MENDED, 1, n) for n in linux_fairness.FEW_DCTCP]
+    names += [(linux_fairness.WITH_DCTCP_CUT, 1, n) for n in linux_fairness.FEW_DCTCP]
     return pl.concat(
         pl.DataFrame(
             {
@@ -60,7 +60,7 @@ def test_fairness_holds_where_amp_is_fair() -> None:
         (lambda level, a, m, n: 2.0 if (a, n) == ("amp", 8) else fair(level, a, m, n), [FAIR]),
         (lambda level, a, m, n: 9.0 if a == "amp" else fair(level, a, m, n), [FAIR, BEST, FEW]),
         (lambda level, a, m, n: 0.5 if (a, m, n) == ("amp", 1, 2) else fair(level, a, m, n), [FEW]),
-        (lambda level, a, m, n: 1.3 if a == linux_fairness.MENDED else fair(level, a, m, n), [MENDED]),
+        (lambda level, a, m, n: 1.3 if a == linux_fairness.WITH_DCTCP_CUT else fair(level, a, m, n), [WITH_DCTCP_CUT]),
         (lambda level, a, m, n: 9.0 if level == "packet" else fair(level, a, m, n), [LEVELS_AGREE]),
         # By less than a tenth in each cell, and by more than three hundredths on average.
         (lambda level, a, m, n: 2.5 if level == "packet" and a != "amp" else fair(level, a, m, n), [LEVELS_AGREE]),
@@ -79,7 +79,7 @@ def test_fairness_runs_the_worked_cell_longest() -> None:
 def fcts(mean: Callable[[str, str, int], float], unscaled: float = 1.0) -> pl.DataFrame:
     """FCT in ms by algorithm, joins and k, the same at both levels; 2 seeds."""
     labels = [(linux_incast.GAP_US, name, joins) for name in linux_incast.MULTIPATH for joins in linux_incast.JOINS]
-    labels += [(linux_incast.GAP_US, linux_incast.MENDED, "delayed"), (linux_incast.GAP_US, "dctcp", "at once")]
+    labels += [(linux_incast.GAP_US, linux_incast.WITH_DCTCP_CUT, "delayed"), (linux_incast.GAP_US, "dctcp", "at once")]
     labels += [(linux_incast.PAPER_GAP_US, name, "delayed") for name in linux_incast.MULTIPATH]
     labels += [(linux_incast.PAPER_GAP_US, "dctcp", "at once")]
     return pl.concat(
@@ -121,7 +121,7 @@ def test_incast_holds_for_the_papers_numbers() -> None:
     ("change", "expected"),
     [
         (lambda a, j, k: 1.06 if (a, j, k) == ("amp", "delayed", 10) else 1.0, [DELAYED, DELAYED_UNSCALED]),
-        (lambda a, j, k: 1.06 if (a, j, k) == ("amp-dctcp-cut", "delayed", 10) else 1.0, [DELAYED_MENDED]),
+        (lambda a, j, k: 1.06 if (a, j, k) == ("amp-dctcp-cut", "delayed", 10) else 1.0, [DELAYED_CUT]),
         (lambda a, j, k: 1.06 if (a, j, k) == ("dcm", "delayed", 40) else 1.0, [DELAYED_OTHERS, DELAYED_UNSCALED]),
         (lambda a, j, k: 1.3 if (a, j, k) == ("amp", "at once", 30) else 1.0, [LIKE_DCTCP]),
         (lambda a, j, k: 1.3 if (a, j, k) == ("amp", "at once", 40) else 1.0, []),

@@ -34,7 +34,7 @@ def table(changes: dict[str, float] | None = None, *, full: bool = True) -> pl.D
 
 
 def failing(rows: pl.DataFrame) -> list[int]:
-    return [place for place, claim in enumerate(fig04.claims(rows)) if not claim.holds]
+    return [index for index, claim in enumerate(fig04.claims(rows)) if not claim.holds]
 
 
 @pytest.mark.parametrize("full", [True, False])

@@ -34,14 +34,14 @@ def table(changes: dict[tuple[str, str], list[float]] | None = None, *, others: 
 
 
 def failing(rows: pl.DataFrame) -> list[int]:
-    return [place for place, claim in enumerate(fig05.claims(rows)) if not claim.holds]
+    return [index for index, claim in enumerate(fig05.claims(rows)) if not claim.holds]
 
 
 @pytest.mark.parametrize("others", [True, False])
 def test_holds_for_what_the_paper_says(*, others: bool) -> None:
     rows = table(others=others)
     assert failing(rows) == []
-    assert ("20 flows a host" in fig05.claims(rows)[FILLS].note) == others
+    assert ("20 flows per host" in fig05.claims(rows)[FILLS].note) == others
 
 
 @pytest.mark.parametrize(

@@ -45,14 +45,14 @@ def _row(scheme: str, threshold: int, load: str, throughput: float) -> dict[str,
 
 
 def failing(rows: pl.DataFrame) -> list[int]:
-    return [place for place, claim in enumerate(fig06.claims(rows)) if not claim.holds]
+    return [index for index, claim in enumerate(fig06.claims(rows)) if not claim.holds]
 
 
 @pytest.mark.parametrize("full", [True, False])
 def test_holds_for_what_the_paper_says(*, full: bool) -> None:
     assert failing(table(full=full)) == []
     at_ten = fig06.claims(table(full=full))[2]
-    assert ("VLB's throughput beside them 40 %" in at_ten.note) == full
+    assert ("VLB's throughput with them 40 %" in at_ten.note) == full
     assert ("with the scheduler every 10 ms 0 %" in at_ten.note) == full
 
 

@@ -45,7 +45,7 @@ def table(
 
 
 def failing(figure: object, rows: pl.DataFrame) -> list[int]:
-    return [place for place, claim in enumerate(figure.claims(rows)) if not claim.holds]  # type: ignore[attr-defined]
+    return [index for index, claim in enumerate(figure.claims(rows)) if not claim.holds]  # type: ignore[attr-defined]
 
 
 def test_figure_1_holds_for_what_the_paper_says() -> None:

@@ -12,7 +12,7 @@ from weft.papers.opn import fig02, fig10, fig11, fig12, fig13, fig15, fig16, set
 
 
 def failing(claims: list[Claim]) -> list[int]:
-    return [place for place, claim in enumerate(claims) if not claim.holds]
+    return [index for index, claim in enumerate(claims) if not claim.holds]
 
 
 def fig10_table(changes: dict[str, float] | None = None, again: int = 80) -> pl.DataFrame:

@@ -40,16 +40,16 @@ def figure(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture(scope="module")
 def folder(figure: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    place = tmp_path_factory.mktemp("figures")
-    ended = weft("reproduce", figure, "--quick", "--json", "--out", "figure", cwd=place)
+    folder = tmp_path_factory.mktemp("figures")
+    ended = weft("reproduce", figure, "--quick", "--json", "--out", "figure", cwd=folder)
     if ended.code == MISSING:
         pytest.skip(ended.complaint(MISSING))
     assert (ended.code, ended.err) == (0, "")
-    (place / "document.json").write_text(ended.out)
+    (folder / "document.json").write_text(ended.out)
     GALLERY.mkdir(parents=True, exist_ok=True)
-    for plot in place.rglob("*.png"):
+    for plot in folder.rglob("*.png"):
         shutil.copy(plot, GALLERY)
-    return place
+    return folder
 
 
 @pytest.fixture

@@ -27,7 +27,7 @@ def table(changes: dict[tuple[str, str], float] | None = None) -> pl.DataFrame:
 
 
 def failing(changes: dict[tuple[str, str], float] | None = None) -> list[int]:
-    return [place for place, claim in enumerate(testbed.claims(table(changes))) if not claim.holds]
+    return [index for index, claim in enumerate(testbed.claims(table(changes))) if not claim.holds]
 
 
 def test_holds_for_the_papers_numbers() -> None:

@@ -14,7 +14,7 @@ VLB1, VLB2, MPTCP1, MPTCP2, BETTER, AS_WELL, EVEN, LEVELS, TIMEOUTS = range(9)
 
 
 def failing(claims: list[Claim]) -> list[int]:
-    return [place for place, claim in enumerate(claims) if not claim.holds]
+    return [index for index, claim in enumerate(claims) if not claim.holds]
 
 
 def table(

@@ -31,11 +31,11 @@ def frame(rows: Sequence[dict[str, Any]]) -> pl.DataFrame:
 
 
 def failing(claims: list[Claim]) -> list[int]:
-    return [place for place, claim in enumerate(claims) if claim.holds is False]
+    return [index for index, claim in enumerate(claims) if claim.holds is False]
 
 
 def undecided(claims: list[Claim]) -> list[int]:
-    return [place for place, claim in enumerate(claims) if claim.holds is None]
+    return [index for index, claim in enumerate(claims) if claim.holds is None]
 
 
 def beside(cell: Callable[[str, int], tuple[float, float]]) -> pl.DataFrame:

@@ -22,18 +22,18 @@ class Count:
     origin: Origin
     hold: int
     causes: Mapping[str, int]
-    """Failing statements by the kind of their cause; "" for those of Weft's own, which have none."""
+    """Failing statements by the kind of their cause; the key is "" for Weft's own statements, which have no cause."""
     shown: int
     """Claims without a verdict."""
 
     @property
     def fail(self) -> int:
-        """Statements that do not hold."""
+        """Returns the number of statements that do not hold."""
         return sum(self.causes.values())
 
     @property
     def judged(self) -> int:
-        """Statements with a verdict."""
+        """Returns the number of statements with a verdict."""
         return self.hold + self.fail
 
     def document(self) -> dict[str, Any]:
@@ -49,7 +49,7 @@ class Count:
 
 
 def count(figures: Iterable[Mapping[str, Any]]) -> list[Count]:
-    """The statements that the claims of these figures judge.
+    """Counts the statements that the claims of these figures judge.
 
     Args:
         figures: The figures' documents, each with its name and claims.

@@ -1,4 +1,4 @@
-"""A figure of a paper: cases to run, a plot, and claims that are judged by the numbers."""
+"""The parts of a figure of a paper: cases to run, a plot, and claims that the numbers decide."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Scale:
     seeds: int = 5
     """Number of seeds; every case runs once with each."""
     quick: bool = False
-    """A smaller version, as the figure's `QUICK` says."""
+    """Whether to run the smaller version that the figure's `QUICK` describes."""
 
     def __str__(self) -> str:
         size = "quick" if self.quick else "full size"
@@ -39,21 +39,21 @@ class Scale:
 
 @dataclass(frozen=True)
 class Table:
-    """Numbers beside a claim, such as a ratio for each algorithm and number of flows."""
+    """A table of numbers that accompanies a claim, such as a ratio for each algorithm and number of flows."""
 
     columns: tuple[str, ...]
-    """Headings."""
+    """Headings of the columns."""
     rows: tuple[tuple[str, ...], ...]
-    """Cells in words, as many in each row as there are headings."""
+    """Texts of the cells; each row has as many as there are headings."""
 
 
 CLAIM_PARTS = ("claim", "paper", "measured", "holds", "note", "by_seed")
-"""Fields of a claim's document that the figure's module and its runs give."""
+"""Fields of a claim's document that come from the figure's module and its runs."""
 
 
 @dataclass(frozen=True)
 class Claim:
-    """One statement of a paper beside what was measured."""
+    """One statement of a paper together with the measured value."""
 
     claim: str
     """The statement, in short."""
@@ -62,9 +62,12 @@ class Claim:
     measured: str
     """The measured number, with its spread over seeds if there are several."""
     holds: bool | None
-    """The verdict, computed from the measured numbers with the tolerance that the note states; None if none is due."""
+    """The verdict, computed from the measured numbers with the tolerance that the note states.
+
+    None if the claim has no verdict.
+    """
     note: str
-    """What `holds` compares and, if the claim does not hold, the best explanation known."""
+    """The comparison behind `holds` and, if the claim does not hold, the best explanation known."""
     by_seed: tuple[bool, ...] = ()
     """The verdict of each seed alone, in the order of the seeds. A figure's module leaves it empty."""
     table: Table | None = None
@@ -73,62 +76,71 @@ class Claim:
     """The statement that the claim judges. A figure's module leaves it empty."""
 
     def document(self) -> dict[str, Any]:
-        """For JSON."""
+        """Returns the document for JSON."""
         parts = {name: getattr(self, name) for name in CLAIM_PARTS}
         table = None if self.table is None else asdict(self.table)
         return parts | {"table": table} | self.statement.document(self.holds)
 
 
 class FigureModule(Protocol):
-    """What a figure's module defines; at the level `EQUATIONS` no `QUICK`, `cases` and `measure`, but `rows`."""
+    """The interface of a figure's module.
+
+    At the level `EQUATIONS` a module has `rows` instead of `QUICK`, `cases` and `measure`.
+    """
 
     QUICK: str
     """A sentence that says what `--quick` leaves out."""
 
     def cases(self, scale: Scale) -> Sequence[Case]:
-        """The runs."""
+        """Returns the runs."""
 
     def measure(self, result: Result) -> pl.DataFrame:
-        """The rows to keep of one run. The case's labels and seed are added as first columns."""
+        """Returns the rows to keep of one run.
+
+        The case's labels and seed are added as first columns.
+        """
 
     def rows(self) -> pl.DataFrame:
-        """The numbers, at the level `EQUATIONS` only."""
+        """Returns the numbers, at the level `EQUATIONS` only."""
 
     def claims(self, rows: pl.DataFrame) -> list[Claim]:
-        """The paper's claims, judged by the rows of all runs. Called again with the rows of each seed alone."""
+        """Returns the paper's claims with verdicts from the rows of all runs.
+
+        It is called once more for each seed, with the rows of that seed alone.
+        """
 
     def plot(self, rows: pl.DataFrame) -> Plot:
-        """The figure. The first line of its docstring is the caption."""
+        """Draws the figure. The first line of the docstring is the caption."""
 
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure's line in the registry."""
+    """An entry of the registry of figures."""
 
     name: str
     """`paper/figure`, with hyphens."""
     title: str
-    """One line."""
+    """The title, in one line."""
     seconds: float
     """Seconds that the full size takes with the default number of seeds on `CORES` cores.
 
-    Measured as processor time over cores, so other work on the machine makes no difference. At level "linux", where
-    runs take real time one after the other, measured by the clock.
+    The value is processor time divided by the number of cores, so other work on the machine does not change it. At
+    level "linux", where runs take real time one after the other, it is elapsed time.
     """
     quick_seconds: float
-    """The same for the quick version, which has one seed."""
+    """Seconds that the quick version takes, which has one seed."""
     level: str = "packet"
-    """The highest `level` of its experiments, or `EQUATIONS` where it has none.
+    """The highest `level` of its experiments, or `EQUATIONS` if it has none.
 
     The results of a kernel are not a function of the seed and have no snapshot.
     """
 
     @property
     def paper(self) -> str:
-        """The paper's folder."""
+        """Returns the name of the paper's package."""
         return self.name.partition("/")[0]
 
     def module(self) -> FigureModule:
-        """The module of the same name, with underscores for hyphens."""
+        """Imports the module with the same name, in which underscores replace hyphens."""
         path = self.name.replace("-", "_").replace("/", ".")
         return cast("FigureModule", importlib.import_module(f"weft.papers.{path}"))

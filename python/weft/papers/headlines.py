@@ -1,4 +1,4 @@
-"""The claim that stands for a figure in the table of all figures, chosen before the figure's verdict counted."""
+"""The claim that represents each figure in the table of all figures, chosen before the figure's verdict counted."""
 
 from __future__ import annotations
 

@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 
 @dataclass
 class PaperResult:
-    """The results of the figures."""
+    """The results of all requested figures."""
 
     name: str
-    """What was requested: a paper, or one of its figures."""
+    """The requested name: a paper, or one of its figures."""
     figures: Sequence[Figure]
     seconds: float = 0.0
     """Wall-clock seconds so far."""
@@ -36,25 +36,28 @@ class PaperResult:
     failed: list[dict[str, str]] = field(default_factory=list)
     """The figures that failed: `figure` and `error`, one line."""
     skipped: list[dict[str, str]] = field(default_factory=list)
-    """Likewise the figures that this machine cannot run. That is not a failure."""
+    """The figures that this machine cannot run: `figure` and `error`. They do not count as failures."""
     kept: list[str] = field(default_factory=list)
-    """The tables of figures that ran and then failed: a claim could not be judged, or nothing be drawn."""
+    """The tables of figures that ran and then failed, because a claim could not be decided or a plot not be drawn."""
     exit_code: int = 0
     """The highest exit code of the failures."""
 
     @property
     def left_out(self) -> list[str]:
-        """The figures that had not ended at Ctrl-C."""
+        """Returns the figures that had not ended at Ctrl-C."""
         ended = {row["figure"] for row in (*self.done, *self.failed, *self.skipped)}
         return [figure.name for figure in self.figures if figure.name not in ended]
 
     @property
     def counts(self) -> list[Count]:
-        """The statements of these figures by origin."""
+        """Counts the statements of these figures by origin."""
         return count(self.done)
 
     def document(self, folder: Path) -> dict[str, Any]:
-        """For JSON, with the paths of the files in `folder`: one figure's document, or all documents of a paper."""
+        """Returns the document for JSON: of one figure, or of all figures of a paper.
+
+        Paths of files are those in `folder`.
+        """
         about = {"version": _weft.__version__, "page": str(folder / "index.html")}
         figures = [
             entry | {kind: [str(folder / name) for name in entry[kind]] for kind in ("tables", "plots")}
@@ -87,19 +90,19 @@ class PaperResult:
 
 
 def title(paper: str) -> str:
-    """Authors and title of a paper: the first line of its package."""
+    """Returns the authors and title of a paper: the first line of its package's docstring."""
     return (import_module(f"weft.papers.{paper.replace('-', '_')}").__doc__ or paper).partition("\n")[0].rstrip(".")
 
 
 OLD_NAMES = {"beyond/everything": "beyond/all-schemes"}
-"""Names of figures until 0.1."""
+"""Names that figures had until 0.1, with today's names."""
 
 
 def find_figures(name: str) -> list[Figure]:
-    """The figure of that name, or all of the paper of that name.
+    """Returns the figure of that name, or all figures of the paper of that name.
 
     Raises:
-        UsageError: There is none.
+        UsageError: No figure or paper has that name.
     """
     name = OLD_NAMES.get(name, name)
     found = [figure for figure in papers.FIGURES if name in (figure.name, figure.paper)]
@@ -119,16 +122,16 @@ def reproduce_all(
     on_progress: Callable[[float, str], None] | None = None,
     on_failure: Callable[[str], None] | None = None,
 ) -> PaperResult:
-    """Runs the figures of that name. Plots and tables are written as soon as a figure has ended.
+    """Runs the figures of that name and writes plots and tables as soon as each figure has ended.
 
-    A figure that fails is told of and left out. Ctrl-C leaves out the figures that have not ended.
+    A figure that fails is reported and left out. Ctrl-C leaves out the figures that have not ended.
 
     Args:
         name: A paper, or one of its figures.
-        scale: How much of each to run.
-        folder: Exists, and is empty.
-        on_progress: Told how much of all is done, 0 to 1, and which figure is under way.
-        on_failure: Told in one line which figure failed and why.
+        scale: The size of each figure's runs.
+        folder: An existing, empty folder.
+        on_progress: Receives the fraction of all work that is done, 0 to 1, and the name of the figure that runs.
+        on_failure: Receives one line with the figure that failed and the reason.
     """
     result = PaperResult(name, find_figures(name))
     share = _shares(result.figures, quick=scale.quick)
@@ -144,7 +147,7 @@ def reproduce_all(
                 reproduction = reproduce(figure, scale, folder, show)
             except KeyboardInterrupt:
                 raise
-            except BaseException as error:  # noqa: BLE001 - a panic is no Exception, and the other figures go on
+            except BaseException as error:  # noqa: BLE001 - a panic is not an Exception, and the other figures continue
                 line, code = describe(error)
                 if code == MISSING:
                     result.skipped.append({"figure": figure.name, "error": line})
@@ -166,6 +169,6 @@ def reproduce_all(
 
 
 def _shares(figures: Sequence[Figure], *, quick: bool) -> list[float]:
-    """The share of the time that all figures take, by the registry."""
+    """Returns each figure's share of the time that all figures take, according to the registry."""
     seconds = [figure.quick_seconds if quick else figure.seconds for figure in figures]
     return [each / sum(seconds) for each in seconds]

@@ -1,4 +1,4 @@
-"""The TCP of simulators: none of what Linux adds, every packet acknowledged, and room at the receiver."""
+"""The TCP of simulators: without Linux's additions, with an ACK per packet and an unlimited receive window."""
 
 from __future__ import annotations
 
@@ -16,4 +16,4 @@ PLAIN_TCP: dict[str, Any] = {
     "reinject": False,
     "receive_buffer": "1GB",
 }
-"""Changes of the profile `linux`, to which a paper adds its recovery and its first window."""
+"""Changes to the profile `linux`; a paper adds its loss recovery and its initial window."""

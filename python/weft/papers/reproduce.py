@@ -1,4 +1,4 @@
-"""Runs a figure: its cases in parallel, its claims, its plot, and the files that hold them."""
+"""Reproduction of a figure: its cases in parallel, its claims, its plot, and their files."""
 
 from __future__ import annotations
 
@@ -32,27 +32,27 @@ class Reproduction:
 
     figure: Figure
     scale: str
-    """The size of the run, in words."""
+    """The size of the run, as a phrase."""
     date: date
-    """The day of the runs, UTC."""
+    """The day of the runs, in UTC."""
     seconds: float
     """Wall-clock seconds the runs took."""
     rows: pl.DataFrame
     claims: list[Claim]
     plot: Plot
     caption: str
-    """What the plot shows."""
+    """The caption of the plot."""
 
     def write(self, folder: Path) -> None:
         """Writes the plot into the folder that has the table."""
         with warnings.catch_warnings():
-            # Matplotlib warns if it takes over a second, which a busy machine does.
+            # Matplotlib warns if drawing takes over a second, which happens on a busy machine.
             warnings.filterwarnings("ignore", "Creating legend with loc", UserWarning)
             for kind in PLOTS:
                 self.plot.savefig(folder / file_name(self.figure, kind), dpi=200)
 
     def document(self) -> dict[str, Any]:
-        """For JSON; the files have their names in their folder."""
+        """Returns the document for JSON; paths of files are names in their folder."""
         return {
             "figure": self.figure.name,
             "title": self.figure.title,
@@ -68,17 +68,17 @@ class Reproduction:
 
 
 def file_name(figure: Figure, kind: str) -> str:
-    """The name of a figure's table or plot in its folder."""
+    """Returns the name of a figure's table or plot in its folder."""
     return f"{figure.name.replace('/', '-')}.{kind}"
 
 
 def reproduce(
     figure: Figure, scale: Scale, folder: Path, on_progress: Callable[[float], None] | None = None
 ) -> Reproduction:
-    """Runs a figure and judges its claims. Its table is in the folder even if a claim cannot be judged.
+    """Runs the figure and decides its claims. Its table is in the folder even if a claim cannot be decided.
 
     Raises:
-        KeyboardInterrupt: Ctrl-C; nothing is left behind.
+        KeyboardInterrupt: Ctrl-C was pressed; no file of the figure is left.
     """
     module = figure.module()
     begun, today = time.monotonic(), datetime.now(UTC).date()
@@ -90,12 +90,16 @@ def reproduce(
     seconds = time.monotonic() - begun
     with new_file(folder / file_name(figure, TABLE)) as table:
         rows.write_parquet(table)
-    caption = (module.plot.__doc__ or figure.title).partition("\n")[0]
-    return Reproduction(figure, words, today, seconds, rows, judge(figure, rows), module.plot(rows), caption)
+    return Reproduction(figure, words, today, seconds, rows, judge(figure, rows), module.plot(rows), caption(figure))
+
+
+def caption(figure: Figure) -> str:
+    """Returns the caption of a figure's plot."""
+    return (figure.module().plot.__doc__ or figure.title).partition("\n")[0]
 
 
 def judge(figure: Figure, rows: pl.DataFrame) -> list[Claim]:
-    """Returns the claims judged by the rows of all seeds and, if there are several, by each seed alone."""
+    """Returns the claims with verdicts from the rows of all seeds and, if there are several, from each seed alone."""
     module = figure.module()
     claims = module.claims(rows)
     by_seed = [part for _, part in rows.group_by("seed", maintain_order=True)] if _seeds(rows) > 1 else []
@@ -120,5 +124,5 @@ def _verdicts(claim: Claim, alone: list[dict[str, bool | None]]) -> Iterator[boo
 
 
 def _seeds(rows: pl.DataFrame) -> int:
-    """0 if the numbers come from equations."""
+    """Returns the number of seeds of the rows; 0 if the numbers come from equations."""
     return rows["seed"].n_unique() if "seed" in rows.columns else 0

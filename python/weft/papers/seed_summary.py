@@ -1,4 +1,4 @@
-"""A statistic over several seeds: its mean and how far the seeds lie apart."""
+"""A statistic over several seeds: its mean and its range."""
 
 from __future__ import annotations
 
@@ -13,32 +13,38 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SeedSummary:
-    """One value a seed."""
+    """A statistic with one value per seed."""
 
     values: tuple[float, ...]
-    """One a seed, at least one."""
+    """One value per seed; at least one value."""
     unit: str = ""
     at_least: bool = False
-    """Runs ended before what it is about did, so that it may be higher."""
+    """Whether the true value may be higher, because runs ended before the measured event."""
     at_most: bool = False
-    """Likewise: it may be lower."""
+    """Whether the true value may be lower, because runs ended before the measured event."""
 
     @property
     def mean(self) -> float:
-        """Mean over the seeds."""
+        """Returns the mean over the seeds."""
         return sum(self.values) / len(self.values)
 
     def near(self, value: float, tolerance: float) -> bool:
-        """Is the mean at most that part of `value` away from it? Of what may be higher or lower nobody knows."""
+        """Returns true if the mean differs from `value` by at most the fraction `tolerance` of it.
+
+        A mean that may be higher or lower is never near a value.
+        """
         return not (self.at_least or self.at_most) and abs(self.mean - value) <= tolerance * value
 
     def __truediv__(self, other: SeedSummary) -> SeedSummary:
-        """The ratio, seed by seed."""
+        """Divides seed by seed."""
         ratios = tuple(a / b for a, b in zip(self.values, other.values, strict=True))
         return SeedSummary(ratios, at_least=self.at_least or other.at_most, at_most=self.at_most or other.at_least)
 
     def __str__(self) -> str:
-        """Such as "1.87 ms (1.86 to 1.88)"; one seed has no range. Before it "at least" where it may be higher."""
+        """Formats the mean and range, as in "1.87 ms (1.86 to 1.88)"; a single seed has no range.
+
+        If the mean may be higher, "at least" precedes it.
+        """
         mean = f"{self._bounds()}{digits(self.mean)} {self.unit}".strip()
         low, high = digits(min(self.values)), digits(max(self.values))
         return mean if low == high else f"{mean} ({low} to {high})"
@@ -50,12 +56,12 @@ class SeedSummary:
 
 
 def over_seeds(rows: pl.DataFrame, statistic: pl.Expr, unit: str = "") -> SeedSummary:
-    """A statistic of the rows of each seed, in the order of the seeds.
+    """Returns a statistic of the rows of each seed, in the order of the seeds.
 
     Args:
         rows: At least one row, with a column `seed`.
         statistic: An aggregation, such as `pl.col("fct_ms").mean()`.
-        unit: Of the statistic.
+        unit: Unit of the statistic.
     """
     by_seed = rows.group_by("seed").agg(statistic.cast(pl.Float64).alias("value")).sort("seed")
     return SeedSummary(tuple(by_seed["value"].to_list()), unit)
@@ -64,14 +70,14 @@ def over_seeds(rows: pl.DataFrame, statistic: pl.Expr, unit: str = "") -> SeedSu
 def percentile(
     rows: pl.DataFrame, column: str, percent: float, unit: str = "", *, at_least: str | pl.Expr | None = None
 ) -> SeedSummary:
-    """A percentile of each seed.
+    """Returns a percentile of each seed.
 
     Args:
         rows: At least one row, with a column `seed`.
-        column: Values.
-        percent: From 0 to 100.
-        unit: Of the values.
-        at_least: Of rows without a value the lowest that it can be, as in `weft.stats.percentiles`.
+        column: Column of the values.
+        percent: A number from 0 to 100.
+        unit: Unit of the values.
+        at_least: Lower bounds for rows without a value, as in `weft.stats.percentiles`.
     """
     from weft import stats
 
@@ -81,10 +87,10 @@ def percentile(
 
 
 def listed(items: Iterable[tuple[str, SeedSummary]]) -> str:
-    """Such as "DCM 610 ms (590 to 640), XMP 540 ms (520 to 560)"."""
+    """Formats named statistics, as in `DCM 610 ms (590 to 640), XMP 540 ms (520 to 560)`."""
     return ", ".join(f"{name} {spread}".strip() for name, spread in items)
 
 
 def digits(value: float) -> str:
-    """Three significant digits, more before the point."""
+    """Formats a number with three significant digits, or more if it has more before the decimal point."""
     return f"{value:.3g}" if abs(value) < 1000 else f"{value:.0f}"

@@ -1,6 +1,6 @@
-"""The statement that a claim judges: whose it is, which reading of it is judged, and why it fails if it does.
+"""The statement that a claim judges: its author, the reading that is judged, and the cause of a failure.
 
-A claim holds a measured value and a verdict. Everything that is known before the run stands here: the paper's
+A claim holds a measured value and a verdict. A statement holds everything that is known before the run: the paper's
 sentence, the day on which its reading was fixed, and settings that were fitted to the result. The cause of a failure
 is written after the run and never changes the verdict.
 """
@@ -22,11 +22,11 @@ class Kind(StrEnum):
     JUDGED = "judged"
     """The one reading of a statement that was fixed before the run."""
     SHOWN = "shown"
-    """Another reading, or the same one with other settings: measured, without a verdict."""
+    """Another reading, or the judged reading with other settings: measured, without a verdict."""
 
 
 class Origin(StrEnum):
-    """Source of a statement, and where it is tested."""
+    """Source of a statement, and the system on which it is tested."""
 
     PAPER = "paper"
     LINUX = "paper on Linux"
@@ -42,13 +42,13 @@ class Contradiction:
     between: str
     """The two parts of the paper that contradict each other."""
     proof: Callable[[], str]
-    """Computes the sum that proves it, in words."""
+    """A function that computes the sum that proves the contradiction, as text."""
 
     kind = "contradiction"
 
     @property
     def text(self) -> str:
-        """The contradiction and its proof."""
+        """Returns the contradiction and its proof."""
         return f"{self.between}: {self.proof()}"
 
 
@@ -65,7 +65,7 @@ class NotStated:
 
     @property
     def text(self) -> str:
-        """The missing setting and the value that would be needed."""
+        """Returns the missing setting and the value that would be needed."""
         return f"{self.missing}; needed: {self.needed}"
 
 
@@ -82,22 +82,22 @@ class Differs:
 
     @property
     def text(self) -> str:
-        """The difference and the experiment."""
+        """Returns the difference and the experiment."""
         return f"{self.difference}; experiment: {self.experiment}"
 
 
 @dataclass(frozen=True)
 class Open:
-    """No cause is known."""
+    """The cause is not known."""
 
     examined: str
-    """Explanations that were examined, and what is left."""
+    """Explanations that were examined, and those that remain."""
 
     kind = "open"
 
     @property
     def text(self) -> str:
-        """The explanations that were examined."""
+        """Returns the explanations that were examined."""
         return self.examined
 
 
@@ -110,7 +110,7 @@ UNEXAMINED = Open("not examined: the claim holds in the results that the documen
 
 @dataclass(frozen=True, kw_only=True)
 class Statement:
-    """The statement behind a claim."""
+    """The origin, reading and cause behind a claim."""
 
     sentence: str = ""
     """The paper's words, shortened; empty if the statement is Weft's own."""
@@ -121,7 +121,7 @@ class Statement:
     fitted: tuple[str, ...] = ()
     """Settings whose values were chosen after a run had been seen."""
     cause: Cause | None = None
-    """Why the claim fails at full size; None if it holds, or has no verdict."""
+    """The cause of a failure at full size; None if the claim holds, or has no verdict."""
     same_as: str = ""
     """A name that all claims of one statement share; empty if no other claim judges the statement."""
 
@@ -146,7 +146,7 @@ OWN = Statement(origin=Origin.WEFT)
 
 
 def statement(figure: str, claim: str) -> Statement:
-    """The statement behind a figure's claim; Weft's own if no paper makes it.
+    """Returns the statement behind a figure's claim; Weft's own if no paper makes it.
 
     Args:
         figure: The figure's name, such as "amp/fig02".
@@ -156,7 +156,7 @@ def statement(figure: str, claim: str) -> Statement:
 
 
 def statements(figure: str) -> Mapping[str, Statement]:
-    """The statements behind a figure's claims, by the claims' sentences."""
+    """Returns the statements behind a figure's claims, by the claims' sentences."""
     # The papers' modules import this one.
     from weft.papers.amp.statements import STATEMENTS as AMP
     from weft.papers.amp_fg.statements import STATEMENTS as AMP_FG

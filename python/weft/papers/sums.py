@@ -14,7 +14,7 @@ MB = 1e6
 
 
 def goodput_of_four_subflows() -> str:
-    """AMP, figure 4(a): the ratio that 30 to 32 packets in flight allow."""
+    """Computes the ratio that 30 to 32 packets in flight allow (AMP, figure 4(a))."""
     floor, dctcp_flows = 4 * 2, 8
     ratios = [floor / ((packets - floor) / dctcp_flows) for packets in (30, 32)]
     needed = floor + dctcp_flows * floor / 2.3
@@ -26,7 +26,7 @@ def goodput_of_four_subflows() -> str:
 
 
 def goodput_at_the_floor() -> str:
-    """AMP, abstract: the ratio if all windows are at their floor of two packets."""
+    """Computes the ratio if all windows are at their floor of two packets (AMP, abstract)."""
     packets = {r: 2 * (8 + r) for r in (6, 7, 8)}
     words = ", ".join(f"{count} for r = {r}" for r, count in packets.items())
     return (
@@ -37,7 +37,7 @@ def goodput_at_the_floor() -> str:
 
 
 def rounds_of_64_kb() -> str:
-    """AMP, figure 8: whether a flow of 64 KB lives long enough for suppression."""
+    """Computes whether a flow of 64 KB lasts long enough for suppression (AMP, figure 8)."""
     packets = math.floor(64 * 1024 / 1400)
     windows = 4 * 2
     flows = math.ceil(30 / windows)
@@ -49,7 +49,7 @@ def rounds_of_64_kb() -> str:
 
 
 def amp_fg_alpha(marks: Sequence[int], window: int = 4) -> tuple[float, float]:
-    """AMP-FG: alpha by equations (3) to (5) after a round without marks, and normalised by the sum of weights."""
+    """Computes alpha by equations (3) to (5) after a round without marks, normalised by the sum of weights (AMP-FG)."""
     beta = sum(marks) / window
     weights = [(j / window) ** beta for j in range(1, window + 1)]
     marked = sum(w * m for w, m in zip(weights, marks, strict=True))
@@ -57,11 +57,11 @@ def amp_fg_alpha(marks: Sequence[int], window: int = 4) -> tuple[float, float]:
 
 
 SCENARIOS = {1: ((0, 0, 0, 1), 2), 2: ((1, 0, 0, 0), 4), 3: ((0, 0, 1, 1), 1)}
-"""AMP-FG, figure 4: the marks of the round and the window that follows, by scenario."""
+"""The marks of the round and the window that follows, by scenario (AMP-FG, figure 4)."""
 
 
 def amp_fg_window(scenario: int) -> str:
-    """AMP-FG, figure 4: the window by equation (5), and by the text's "weight ratio"."""
+    """Computes the window by equation (5), and by the text's "weight ratio" (AMP-FG, figure 4)."""
     marks, paper = SCENARIOS[scenario]
     alpha, normalised = amp_fg_alpha(marks)
     return (
@@ -72,22 +72,22 @@ def amp_fg_window(scenario: int) -> str:
 
 
 def amp_fg_first_scenario() -> str:
-    """AMP-FG, figure 4(b)."""
+    """Computes the window of scenario 1 (AMP-FG, figure 4(b))."""
     return amp_fg_window(1)
 
 
 def amp_fg_second_scenario() -> str:
-    """AMP-FG, figure 4(d)."""
+    """Computes the window of scenario 2 (AMP-FG, figure 4(d))."""
     return amp_fg_window(2)
 
 
 def amp_fg_third_scenario() -> str:
-    """AMP-FG, figure 4(f)."""
+    """Computes the window of scenario 3 (AMP-FG, figure 4(f))."""
     return amp_fg_window(3)
 
 
 def amp_fg_cuts_less() -> str:
-    """AMP-FG, figure 4: alpha against the ratio of marked packets, by which the figure's XMP cuts."""
+    """Compares alpha with the ratio of marked packets, by which the figure's XMP cuts (AMP-FG, figure 4)."""
     parts = []
     for scenario in (1, 3):
         marks, _ = SCENARIOS[scenario]
@@ -96,7 +96,7 @@ def amp_fg_cuts_less() -> str:
 
 
 def lia_queue(buffer: int) -> str:
-    """AMP-FG, figures 5 and 6: the queue that a halved window leaves."""
+    """Computes the queue that a halved window leaves (AMP-FG, figures 5 and 6)."""
     bdp = 1e9 * 100e-6 / (8 * 1514)
     left = (buffer + bdp) / 2 - bdp
     return (
@@ -106,20 +106,20 @@ def lia_queue(buffer: int) -> str:
 
 
 def lia_queue_100() -> str:
-    """AMP-FG, figure 5."""
+    """Computes the queue for the buffer of figure 5 (AMP-FG)."""
     return lia_queue(100)
 
 
 def lia_queue_500() -> str:
-    """AMP-FG, figure 6."""
+    """Computes the queue for the buffer of figure 6 (AMP-FG)."""
     return lia_queue(500)
 
 
 def fair_sharing_ms(low: float, high: float) -> float:
-    """Mean FCT in ms of objects of `low` to `high` bytes among 8 that share 1 Gbps fairly.
+    """Returns the mean FCT in ms of objects of `low` to `high` bytes among 8 that share 1 Gbps fairly.
 
-    Sizes are uniform from 10 KB to 128 MB. An object of size x shares with 7 others, so that it ends when x and
-    7 E[min(s, x)] bytes have been served.
+    Sizes are uniform from 10 KB to 128 MB. An object of size x shares the link with 7 others, so it ends when x and 7
+    E[min(s, x)] bytes have been served.
     """
     least, most = 0.01 * MB, 128 * MB
     goodput = 1e9 / 8 * 1448 / 1514
@@ -133,7 +133,7 @@ def fair_sharing_ms(low: float, high: float) -> float:
 
 
 def fair_sharing(low: float, high: float) -> str:
-    """AMP-FG, figure 7, in words."""
+    """Formats the mean FCT of a range of sizes (AMP-FG, figure 7)."""
     return (
         f"8 objects of a job share one link of 1 Gbps. Shared fairly, objects of {low / MB:g} to {high / MB:g} MB take "
         f"{fair_sharing_ms(low, high):.4g} ms on average, whichever control fills the link. A lower mean takes unfair "
@@ -142,17 +142,17 @@ def fair_sharing(low: float, high: float) -> str:
 
 
 def fair_sharing_small() -> str:
-    """AMP-FG, figure 7, objects up to 1 MB."""
+    """Computes the mean FCT of objects up to 1 MB (AMP-FG, figure 7)."""
     return fair_sharing(0.01 * MB, MB)
 
 
 def fair_sharing_large() -> str:
-    """AMP-FG, figure 7, objects from 100 MB on."""
+    """Computes the mean FCT of objects from 100 MB on (AMP-FG, figure 7)."""
     return fair_sharing(100 * MB, 128 * MB)
 
 
 def opn_best() -> str:
-    """OPN: the best numbers of subflows by equation (11) and by (7)."""
+    """Computes the best numbers of subflows by equation (11) and by (7) (OPN)."""
     from weft.papers.opn.fig06 import best_of_throughput, entry, restored
 
     parts = [
@@ -163,7 +163,7 @@ def opn_best() -> str:
 
 
 def opn_delta() -> str:
-    """OPN: Algorithm 1's timer against the round-trip time of a full buffer."""
+    """Compares Algorithm 1's timer with the round-trip time of a full buffer (OPN)."""
     queue_us = 256 * 1500 * 8 / 1e3
     return (
         f"a full buffer of 256 packets of 1.5 KB takes {queue_us / 1000:.2f} ms at 1 Gbps, {queue_us / 200:.0f} times "
@@ -173,7 +173,7 @@ def opn_delta() -> str:
 
 
 def schedule_of_three_pairs() -> str:
-    """Multipath TCP, section 4: the best schedule of TM2."""
+    """Computes the best schedule of TM2 (Multipath TCP, section 4)."""
     best = 2 / 3
     return (
         f"three pairs of hosts have two paths. Two pairs share one at worst, which leaves {100 * best:.0f} % of the "

@@ -1,6 +1,6 @@
-"""Section 3.2's setting: multipath flows beside DCTCP flows on one bottleneck, all from the beginning to the end.
+"""The setting of section 3.2: multipath flows and DCTCP flows share one bottleneck for the whole run.
 
-Without a random start the seeds differ only in when subflows 1 to 3 open, up to 49 us after subflow 0.
+Without a random start the seeds differ only in the times at which subflows 1 to 3 open, up to 49 us after subflow 0.
 """
 
 from __future__ import annotations
@@ -32,20 +32,22 @@ def coexistence(
     dctcp: Mapping[str, Any] | None = None,
     rate: str = RATE,
 ) -> Experiment:
-    """`flows` flows of `algorithm` beside `dctcp_flows` of DCTCP, with the bottleneck's queue probed.
+    """Returns `flows` flows of `algorithm` that compete with `dctcp_flows` DCTCP flows.
+
+    The bottleneck's queue is probed.
 
     Args:
         algorithm: One of `TRANSPORTS`.
-        flows: Multipath flows, at least one.
-        dctcp_flows: Any number, none included.
-        delay_us: Of a link.
-        seconds: Simulated.
-        mark: K in packets.
-        jitter: Up to how much later than 0 s a flow opens.
-        host_jitter: Up to how long a host takes to send a packet.
-        multipath: The transport of `algorithm`, where it is not `transport(algorithm)`.
-        dctcp: That of DCTCP, likewise.
-        rate: Of all links.
+        flows: Number of multipath flows, at least one.
+        dctcp_flows: Number of DCTCP flows; may be zero.
+        delay_us: Delay of each link.
+        seconds: Simulated time.
+        mark: The marking threshold K in packets.
+        jitter: Upper bound of a flow's random start.
+        host_jitter: Upper bound of the time that a host takes to send a packet.
+        multipath: The transport of `algorithm`, if it is not `transport(algorithm)`.
+        dctcp: The transport of the DCTCP flows, if it is not `transport("dctcp")`.
+        rate: Rate of all links.
     """
     transports = {algorithm: multipath or transport(algorithm)}
     traffic = [_bulk(algorithm, 0, flows, jitter)]

@@ -1,4 +1,7 @@
-"""What section 5.3's figures share: a fat-tree of 128 hosts, 32 ToR, 32 aggregation and 16 core switches, ECMP."""
+"""The common setting of section 5.3's figures: a fat-tree with 128 hosts, ECMP, and three layers of switches.
+
+It has 32 ToR, 32 aggregation and 16 core switches.
+"""
 
 from __future__ import annotations
 
@@ -17,15 +20,15 @@ if TYPE_CHECKING:
 PORTS = 8
 HOSTS = PORTS**3 // 4
 DELAY_US = 2
-"""The paper's, and that of the claims; between pods the base RTT is then 31 us, a BDP of 27 packets."""
+"""The paper's link delay, and that of the claims; between pods the base RTT is then 31 us, a BDP of 27 packets."""
 OTHER_DELAY_US = 5
-"""See `settings`; between pods the base RTT is then 67 us, a BDP of 57 packets."""
+"""The other link delay of `settings`; between pods the base RTT is then 67 us, a BDP of 57 packets."""
 BDP_PACKETS = {DELAY_US: 27, OTHER_DELAY_US: 57}
-"""Between pods, by link delay in us."""
+"""BDP between pods, by link delay in us."""
 
 
 def beta_warning(delay_us: int) -> str:
-    """A warning for notes if a cut by 1 / beta empties queues between pods; else nothing."""
+    """Returns a warning for notes if a cut by 1 / beta empties queues between pods; otherwise an empty text."""
     bdp, beta = BDP_PACKETS[delay_us], AMP["beta"]
     if beta_keeps_link_busy(bdp, K, beta):
         return ""
@@ -42,7 +45,7 @@ def fat_tree(
     ports: int = PORTS,
     stop: Mapping[str, Any] | None = None,
 ) -> Experiment:
-    """An experiment in that network with section 5's rates and queues."""
+    """Returns an experiment in that network with section 5's rates and queues."""
     from weft import Experiment
 
     document: dict[str, Any] = {
@@ -64,9 +67,9 @@ def plot_cdf(
     up_to: float = 99.5,
     at_least: str | None = None,
 ) -> None:
-    """The CDF of a column for each algorithm over all seeds, up to a percentile, by half percents.
+    """Plots the CDF of a column for each algorithm over all seeds, up to a percentile, in steps of half a percent.
 
-    With `at_least`, the lowest values that rows without one can have, a line ends where they could be higher.
+    `at_least` names the lower bounds of rows without a value. With it, a line ends where its values could be higher.
     """
     from weft import stats
 

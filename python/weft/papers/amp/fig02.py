@@ -35,14 +35,14 @@ __all__ = ["QUICK", "cases", "claims", "measure", "plot"]
 ALGORITHMS = ("dctcp", "dcm", "xmp")
 MULTIPATH = ("dcm", "xmp")
 SHORT_RTO = ("dcm-rto-200ms", "xmp-rto-200ms")
-"""Not in the paper: they show how much of the mean is the initial RTO of 1.5 s."""
+"""Variants that are not in the paper; they show which part of the mean is the initial RTO of 1.5 s."""
 STALLED = ("dcm-stall", "xmp-stall")
-"""Not in the paper's text: with the fault of its simulator that stalls subflows after go-back-N."""
+"""Variants that are not in the paper's text: with the fault of its simulator that stalls subflows after go-back-N."""
 QUICK = "5 rounds of incast instead of 20, links of 5 us only"
 
 
 def cases(scale: Scale) -> list[Case]:
-    """Each algorithm, each number of flows, each link delay."""
+    """Returns runs of each algorithm, number of flows and link delay."""
     delays_us = (DELAY_US,) if scale.quick else (DELAY_US, STATED_DELAY_US)
     return [
         *incast_cases(ALGORITHMS, sizes_kb=(128,), delays_us=delays_us, scale=scale),
@@ -51,14 +51,14 @@ def cases(scale: Scale) -> list[Case]:
 
 
 def claims(rows: pl.DataFrame) -> list[Claim]:
-    """Section 3.1, sentence by sentence."""
+    """Returns the claims of section 3.1, sentence by sentence."""
     judged, stated = (rows.filter(delay_us=delay_us) for delay_us in (DELAY_US, STATED_DELAY_US))
     claims = _claims(judged)
     return [*claims, *with_stated_delay(claims, _claims(stated) if len(stated) else [])]
 
 
 def plot(rows: pl.DataFrame) -> Plot:
-    """FCT over k on a log scale: mean, and from the 5th to the 95th percentile of the flows; all seeds."""
+    """FCT over k on a log scale: mean, and the 5th to the 95th percentile of the flows; all seeds."""
     return plot_fct(rows.filter(delay_us=DELAY_US), ALGORITHMS, "Figure 2: incast of 128 KB flows")
 
 

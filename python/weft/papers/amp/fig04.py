@@ -1,8 +1,8 @@
-"""Figure 4 (section 3.2): the minimum window syndrome, DCTCP flows beside one XMP flow on one bottleneck.
+"""Figure 4 (section 3.2): the minimum window syndrome of one XMP flow that competes with DCTCP flows.
 
-The text's variants, whose graphs are omitted there, are panels of their own: "min1" with cwnd_min = 1, "many" with 2
-subflows and 16 DCTCP flows, "dcm", "10ms" and "1gbps". Links of 1 Gbps have the delay of the authors' simulator,
-56 us, with which the RTT is section 4.2's 250 us and the BDP 20 packets.
+The paper omits the graphs of the text's variants. Here they are panels of their own: "min1" with cwnd_min = 1, "many"
+with 2 subflows and 16 DCTCP flows, "dcm", "10ms" and "1gbps". Links of 1 Gbps have the delay of the authors'
+simulator, 56 us. The RTT is then section 4.2's 250 us and the BDP 20 packets.
 """
 
 from __future__ import annotations
@@ -44,26 +44,29 @@ QUICK = f"{QUICK_SECONDS} s simulated instead of {SECONDS:.0f} s"
 DELAYS_US = (STATED_DELAY_US, DELAY_US, 8)
 """The two readings of `settings`, and one with a larger BDP."""
 BDP_PACKETS = {2: 8.9, 5: 19.1, 8: 29.4}
-"""The BDP by link delay in us: 4 links, 2 times 1.17 us for a full packet of 1,462 bytes, 2 times 34 ns for its ACK."""
+"""The BDP in packets by link delay in us.
+
+The round trip has 4 links, 2 times 1.17 us for a full packet of 1,462 bytes, and 2 times 34 ns for its ACK.
+"""
 SLOW_DELAY_US = 56
 """Delay of the links of 1 Gbps."""
 SUBFLOWS_A = tuple(range(2, 9))
-"""(a): r beside 8 DCTCP flows, K = 10."""
+"""Numbers of subflows r in panel (a), with 8 DCTCP flows and K = 10."""
 DCTCP_FLOWS_B = (2, 4, 6, 8, 10, 12, 14, 16)
-"""(b): n beside one XMP flow of 4 subflows, K = 20; the text gives n = 8 only."""
+"""Numbers of DCTCP flows n in panel (b), with one XMP flow of 4 subflows and K = 20; the text gives n = 8 only."""
 XMP_FLOWS_MIN1 = (1, 4)
-"""With cwnd_min = 1: XMP flows of 4 subflows beside 8 DCTCP flows, K = 10."""
+"""Numbers of XMP flows with cwnd_min = 1 and 4 subflows, with 8 DCTCP flows and K = 10."""
 CWND_MIN = 2
 SHORT_MS = 10
-"""The text's shortest simulation."""
+"""Duration of the text's shortest simulation."""
 FLOOR_TOLERANCE = 0.02
-"""A ratio that close to the number of subflows says that all windows have the same size."""
+"""Relative distance from the number of subflows up to which a ratio shows that all windows have the same size."""
 UNFAIR = 1.25
-"""The syndrome is there when XMP's goodput is that many times a DCTCP flow's; no number is in the paper."""
+"""Ratio of XMP's goodput to a DCTCP flow's from which the syndrome is present; the paper gives no number."""
 
 
 def cases(scale: Scale) -> list[Case]:
-    """(a) over the subflows of XMP, (b) over the number of DCTCP flows, and with cwnd_min = 1 over the XMP flows."""
+    """Returns the runs of (a) by XMP's subflows, of (b) by DCTCP flows, and with cwnd_min = 1 by XMP flows."""
     panels = [
         *(_Cell("a", K, 1, 8, r) for r in SUBFLOWS_A),
         *(_Cell("b", 20, 1, n, SUBFLOWS) for n in DCTCP_FLOWS_B),
@@ -78,7 +81,7 @@ def cases(scale: Scale) -> list[Case]:
 
 
 def measure(result: Result) -> pl.DataFrame:
-    """One row a flow: its algorithm, its goodput in Gbps and its timeouts."""
+    """Returns one row per flow: its algorithm, its goodput in Gbps and its timeouts."""
     return result.flows.select(
         algorithm=pl.col("transport"),
         goodput_gbps=pl.col("goodput_bps") * 1e-9,
@@ -87,7 +90,7 @@ def measure(result: Result) -> pl.DataFrame:
 
 
 def claims(rows: pl.DataFrame) -> list[Claim]:
-    """Section 3.2, "Demonstration of the syndrome", sentence by sentence."""
+    """Returns the claims of section 3.2, "Demonstration of the syndrome", sentence by sentence."""
     claims = _claims(rows, DELAY_US)
     return [*claims, _variants(rows), _condition(rows), *with_stated_delay(claims, _claims(rows, STATED_DELAY_US))]
 
@@ -205,7 +208,7 @@ def _claims(rows: pl.DataFrame, delay_us: int) -> list[Claim]:
             listed((f"{m} XMP", min1[m]) for m in XMP_FLOWS_MIN1),
             min1[4].mean >= UNFAIR and min1[4].mean > min1[1].mean,
             _note(
-                f"8 DCTCP flows, K = 10; holds when it is at least {UNFAIR} beside 4 XMP flows and more than beside 1",
+                f"8 DCTCP flows, K = 10; holds when it is at least {UNFAIR} with 4 XMP flows and more than with 1",
                 rows,
                 {f"{m} XMP": ("min1", {"xmp_flows": m}) for m in XMP_FLOWS_MIN1},
             ),
@@ -246,7 +249,10 @@ def _variants(rows: pl.DataFrame) -> Claim:
 
 
 def _condition(rows: pl.DataFrame) -> Claim:
-    """From (BDP + K) / cwnd_min windows on, all of them sit at their floor, and a flow gets its subflows' worth."""
+    """Returns the claim about the number of windows, (BDP + K) / cwnd_min, from which all are at their floor.
+
+    A multipath flow then gets the goodput of as many DCTCP flows as it has subflows.
+    """
     cells = [(delay_us, r, _ratio(rows, "a", delay_us, subflows=r)) for delay_us in DELAYS_US for r in SUBFLOWS_A]
     limit = {delay_us: (BDP_PACKETS[delay_us] + K) / CWND_MIN for delay_us in DELAYS_US}
     right = [(8 + r > limit[delay_us]) == summary.near(r, FLOOR_TOLERANCE) for delay_us, r, summary in cells]
@@ -273,7 +279,7 @@ def _ratio(rows: pl.DataFrame, panel: str, delay_us: int, **cell: int) -> SeedSu
 
 
 def _note(holds: str, rows: pl.DataFrame, named: dict[str, tuple[str, dict[str, int]]]) -> str:
-    """What is compared, and the same with the other link delays."""
+    """Describes the judged ratio and its values with the other link delays."""
     others = []
     for delay_us in DELAYS_US:
         if delay_us != DELAY_US:

@@ -1,11 +1,12 @@
-"""Figures 6 (section 4.1) and 11 (section 5.2): how fast a multipath flow leaves a path on which a DCTCP flow begins.
+"""Figures 6 (section 4.1) and 11 (section 5.2): the time in which a multipath flow leaves a congested path.
 
-Figure 5's setting: a multipath flow of two subflows, one over each bottleneck, from 0 s; a DCTCP flow on the lower path
-from 1 to 2 s; one on the upper path from 2 s. The shift is over when the window of the upper subflow is at its floor,
-that is below cwnd_min + 1, as AMP's own test for it has it.
+The setting is figure 5's. A multipath flow of two subflows, one over each bottleneck, starts at 0 s. A DCTCP flow
+uses the lower path from 1 to 2 s, and another one the upper path from 2 s on. The shift is over when the window of
+the upper subflow is at its floor, that is, below cwnd_min + 1. AMP's own test for the floor is the same.
 
 "MPTCP (beta = 4)" is the text's "modify MPTCP to reduce the cwnd of subflow by a constant factor when it sees
-ECN-marked packets": MPTCP's linked increases, cuts of a quarter once a window, and DCM's floor of two packets.
+ECN-marked packets". It has MPTCP's linked increases, cuts a quarter once per window, and has DCM's floor of two
+packets.
 """
 
 from __future__ import annotations
@@ -29,29 +30,32 @@ if TYPE_CHECKING:
 
 ALGORITHMS = ("mptcp", "dcm", "amp", "xmp")
 CONSTANT = ("mptcp", "amp", "xmp")
-"""Those that cut by a constant factor."""
+"""Algorithms that cut by a constant factor."""
 PAPER_MS = {"mptcp": 3, "dcm": 7, "amp": 3, "xmp": 3}
 FIGURE = {"mptcp": "Figure 6(a)", "dcm": "Figure 6(b)", "amp": "Figure 11(a)", "xmp": "Figure 11(b)"}
 PHASE_MS = 1000
 QUICK_PHASE_MS = 50
 QUICK = f"phases of {QUICK_PHASE_MS} ms instead of {PHASE_MS} ms, links of 5 us only"
 WATCHED_MS = 20
-"""Simulated after the second DCTCP flow begins."""
+"""Simulated time after the second DCTCP flow begins."""
 SHOWN_MS = (-1.0, 12.0)
-"""What of it the plot shows and the table keeps."""
+"""The part of that time that the plot shows and the table keeps."""
 SAMPLED = "10us"
 FLOOR = 2
 DELAYS_US = (STATED_DELAY_US, DELAY_US, 8)
 HOST_GBPS = 10
 FAST_HOST_GBPS = 20
-"""Not the paper's, all of whose links have 10 Gbps: the packets of a flow alone on its path then queue in its host's
-own port, and at the bottleneck only when another flow begins. With faster hosts the bottleneck is where they queue."""
+"""Rate of faster hosts, which are not in the paper: all of its links have 10 Gbps.
+
+With 10 Gbps the packets of a flow alone on its path queue at its host's own port. They queue at the bottleneck only
+when another flow begins. With faster hosts they queue at the bottleneck.
+"""
 TOLERANCE_MS = 1
-"""The paper's numbers are whole milliseconds, read from a plot."""
+"""Tolerance for the paper's numbers, which are whole milliseconds read from a plot."""
 
 
 def cases(scale: Scale) -> list[Case]:
-    """Each algorithm for each link delay, and with faster links of the hosts."""
+    """Returns runs of each algorithm for each link delay, and with faster links of the hosts."""
     phase_ms = QUICK_PHASE_MS if scale.quick else PHASE_MS
     delays_us = (DELAY_US,) if scale.quick else DELAYS_US
     settings = [*((delay_us, HOST_GBPS) for delay_us in delays_us), (DELAY_US, FAST_HOST_GBPS)]
@@ -68,9 +72,10 @@ def cases(scale: Scale) -> list[Case]:
 
 
 def measure(result: Result) -> pl.DataFrame:
-    """One row a sample of a subflow (0 is the upper one), its time in ms from the second DCTCP flow's beginning.
+    """Returns one row per sample of a subflow (0 is the upper one).
 
-    `floor_ms` is when the upper window was first at its floor; null: not within `WATCHED_MS`.
+    Its time in ms counts from the beginning of the second DCTCP flow. `floor_ms` is the first time at which the upper
+    window was at its floor, or null if that did not happen within `WATCHED_MS`.
     """
     begun_s = result.flows.filter(traffic="upper")["start_s"].item()
     traces = result.traces.select("subflow", "cwnd_packets", "active", time_ms=(pl.col("time_s") - begun_s) * 1e3)
@@ -79,7 +84,7 @@ def measure(result: Result) -> pl.DataFrame:
 
 
 def claims(rows: pl.DataFrame) -> list[Claim]:
-    """Section 4.1, observation (3), and section 5.2, "Traffic shifting speed"."""
+    """Returns the claims of section 4.1, observation (3), and section 5.2, "Traffic shifting speed"."""
     claims = _claims(rows, DELAY_US)
     stated = _claims(rows, STATED_DELAY_US) if STATED_DELAY_US in set(rows["delay_us"]) else []
     return [*claims, *with_stated_delay(claims, stated)]
@@ -126,7 +131,7 @@ def _claims(rows: pl.DataFrame, delay_us: int) -> list[Claim]:
             str(slower),
             abs(slower.mean - 4) <= TOLERANCE_MS,
             f"holds within {TOLERANCE_MS} ms; {_other_settings(rows, ('mptcp', 'dcm'))}. The two differ only in the "
-            "cut, a quarter against alpha / 2. What decides is where packets queue when the other flow begins: with all"
+            "cut, a quarter against alpha / 2. The place of the queue when the other flow begins decides: with all"
             f" links of {HOST_GBPS} Gbps in the flow's own host, with faster hosts at the bottleneck",
         ),
         *(_time(rows, name, delay_us) for name in ("amp", "xmp")),
@@ -148,7 +153,7 @@ def _claims(rows: pl.DataFrame, delay_us: int) -> list[Claim]:
 
 
 def shifting_traffic(algorithm: str, phase_ms: int) -> list[dict[str, Any]]:
-    """The multipath flow; a DCTCP flow on the lower path in the second phase, one on the upper from its end."""
+    """Returns the multipath flow, a DCTCP flow on the lower path in phase 2, and one on the upper path afterwards."""
     return [
         {"kind": "bulk", "name": "both", "transport": algorithm, "from": "S2", "to": "D2"},
         {
@@ -184,7 +189,7 @@ def _shifting(algorithm: str, delay_us: int, host_gbps: int, phase_ms: int) -> E
 
 
 def _took(rows: pl.DataFrame, algorithm: str, delay_us: int, host_gbps: int = HOST_GBPS) -> SeedSummary:
-    """The time to the floor; infinite where it was not reached."""
+    """Returns the time to the floor; infinite if the window did not reach it."""
     here = rows.filter(algorithm=algorithm, delay_us=delay_us, host_gbps=host_gbps)
     return over_seeds(here, pl.col("floor_ms").first().fill_null(float("inf")), "ms")
 

@@ -30,13 +30,16 @@ STABLE = 6
 PAPER = (DELAY_US, K, "0s")
 STATED = (STATED_DELAY_US, K, "0s")
 OTHERS = (STATED, (1, K, "0s"), (DELAY_US, 8, "0s"), (DELAY_US, K, "1ms"))
-"""Not the paper's: link delay in us, K in packets, random starts. They show what the smallest stable tau depends on."""
+"""Other settings than the paper's: link delay in us, K in packets, random starts.
+
+They show what the smallest stable tau depends on.
+"""
 ONE = 1.05
-"""So many episodes a flow, the mean over flows and seeds, are one."""
+"""Mean number of episodes per flow, over flows and seeds, up to which it counts as one."""
 
 
 def cases(scale: Scale) -> list[Case]:
-    """Each tau for each number of flows, in the paper's setting and in others."""
+    """Returns runs of each tau for each number of flows, in the paper's setting and in others."""
     return [
         Case(
             {"delay_us": delay_us, "mark": mark, "jitter": jitter, "flows": m, "tau": tau},
@@ -60,7 +63,7 @@ def cases(scale: Scale) -> list[Case]:
 
 
 def measure(result: Result) -> pl.DataFrame:
-    """One row a flow: its episodes, how long it was suppressed, and the bottleneck's median queue in packets."""
+    """Returns one row per flow: its episodes, its time in suppression, and the bottleneck's median queue in packets."""
     lengths = stats.queue_lengths(result.queues)
     median = stats.percentiles(lengths, "packets", (50,), weight="seconds")["p50"].item()
     return result.flows.select(
@@ -71,13 +74,13 @@ def measure(result: Result) -> pl.DataFrame:
 
 
 def claims(rows: pl.DataFrame) -> list[Claim]:
-    """Section 5.1, "setting tau", sentence by sentence."""
+    """Returns the claims of section 5.1, "setting tau", sentence by sentence."""
     claims = _claims(rows, PAPER)
     return [*claims, *with_stated_delay(claims, _claims(rows, STATED) if len(_setting(rows, STATED)) else [])]
 
 
 def plot(rows: pl.DataFrame) -> Plot:
-    """Episodes a flow over tau."""
+    """Suppression episodes per flow, by tau."""
     from matplotlib.figure import Figure
 
     plot = Figure(figsize=(5.2, 3.6), layout="constrained")
@@ -127,7 +130,7 @@ def _claims(rows: pl.DataFrame, setting: tuple[int, int, str]) -> list[Claim]:
             "; ".join(f"tau = {tau}: {_counts(counts)}" for tau, counts in large.items()),
             all(_least(counts) > 0 and _most(counts) <= ONE for counts in large.values()),
             f"episodes a flow for 3, 4 and 5 flows; holds when every mean is 1, up to {ONE}. The smallest tau from "
-            f"which on it is: {_smallest(rows)}. Suppressed flows grow from 2 packets, one a round, until "
+            f"which on it is: {_smallest(rows)}. Suppressed flows grow from 2 packets, one per round, until "
             "together they fill BDP + K and are marked; tau has to be longer than that, and so much longer as BDP, K "
             "and the share of each flow are larger",
         ),
@@ -172,7 +175,7 @@ def _factor(counts: dict[int, SeedSummary]) -> float:
 
 
 def _smallest(rows: pl.DataFrame) -> str:
-    """The smallest stable tau for each number of flows, in each setting."""
+    """Formats the smallest stable tau for each number of flows, in each setting."""
     words = []
     for delay_us, mark, jitter in (PAPER, *OTHERS):
         here = _setting(rows, (delay_us, mark, jitter))

@@ -1,4 +1,4 @@
-"""Figure 8 (section 5.2): incast by AMP, XMP, DCM and DCTCP, 128 to 512 KB a flow; the text's 64 KB and 1 MB."""
+"""Figure 8 (section 5.2): incast by AMP, XMP, DCM and DCTCP, 128 to 512 KB per flow; the text's 64 KB and 1 MB."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ __all__ = ["QUICK", "cases", "claims", "measure", "plot"]
 ALGORITHMS = ("amp", "xmp", "dcm", "dctcp")
 OTHERS = ("xmp", "dcm")
 WITHOUT = "amp-without-suppression"
-"""Not in the paper: it shows what suppression costs where it is not needed."""
+"""A variant that is not in the paper; it shows the cost of suppression where suppression is not needed."""
 EARLIER = ("amp-gamma-1", "amp-linux-rounds")
-"""Not in the paper: AMP that suppresses earlier, which shows what 40 flows wait for."""
+"""Variants that are not in the paper: AMP that suppresses earlier, which shows the delay of 40 flows."""
 STALLED = ("xmp-stall", "dcm-stall")
-"""Not in the paper's text: with the fault of its simulator that stalls subflows after go-back-N."""
+"""Variants that are not in the paper's text: with the fault of its simulator that stalls subflows after go-back-N."""
 AT_ONCE, DELAYED, LINUX_DCTCP = LINUX = ("amp-linux", "amp-linux-delayed", "dctcp-linux")
-"""Not in the paper: profile `linux`. Its subflows join at once, or after 256 KB as weftd's do by default."""
+"""Variants that are not in the paper: profile `linux`, whose subflows join at once, or after 256 KB as weftd's do."""
 PANELS_KB = (128, 256, 512)
 TEXT_KB = (64, 1024)
 SIZES_KB = (64, 128, 256, 512, 1024)
@@ -48,11 +48,11 @@ QUICK = "5 rounds of incast instead of 20, links of 5 us only, 64 to 256 KB"
 MOST_TIMEOUTS = {"xmp": 10, "dcm": 16}
 P90_TIMEOUTS = 7
 ALIKE = 1.25
-"""Mean FCTs within a quarter of one another count as alike."""
+"""Ratio up to which mean FCTs count as equal."""
 
 
 def cases(scale: Scale) -> list[Case]:
-    """Each algorithm, size, number of flows and link delay."""
+    """Returns runs of each algorithm, size, number of flows and link delay."""
     delays_us = (DELAY_US,) if scale.quick else (DELAY_US, STATED_DELAY_US)
     sizes_kb = SIZES_KB[:3] if scale.quick else SIZES_KB
     panels_kb = [size for size in sizes_kb if size in PANELS_KB]
@@ -66,7 +66,7 @@ def cases(scale: Scale) -> list[Case]:
 
 
 def claims(rows: pl.DataFrame) -> list[Claim]:
-    """Section 5.2, "Robustness against the TCP incast", sentence by sentence."""
+    """Returns the claims of section 5.2, "Robustness against the TCP incast", sentence by sentence."""
     judged, stated = (rows.filter(delay_us=delay_us) for delay_us in (DELAY_US, STATED_DELAY_US))
     claims = _claims(judged)
     return [
@@ -77,7 +77,7 @@ def claims(rows: pl.DataFrame) -> list[Claim]:
 
 
 def plot(rows: pl.DataFrame) -> Plot:
-    """FCT over k on a log scale: mean, and from the 5th to the 95th percentile of the flows; all seeds."""
+    """FCT over k on a log scale: mean, and the 5th to the 95th percentile of the flows; all seeds."""
     return plot_fct(rows.filter(delay_us=DELAY_US), ALGORITHMS, "Figure 8: incast")
 
 
@@ -139,7 +139,7 @@ def _orders_apart(rows: pl.DataFrame, sentence: str) -> Claim:
 
 
 def _thirty_flows(case: pl.DataFrame) -> list[Claim]:
-    """128 KB, k = 30: the paper's worked case."""
+    """Returns the claim about 128 KB and k = 30, the paper's worked case."""
     flows = {name: case.filter(algorithm=name) for name in ALGORITHMS}
     mean = {name: over_seeds(flows[name], FCT_MEAN, "ms") for name in ALGORITHMS}
     std = {name: over_seeds(flows[name], pl.col("fct_ms").std(), "ms") for name in ALGORITHMS}

@@ -1,4 +1,4 @@
-"""Figure 9 (section 5.2): Jain's index of 1, 2 and 4 multipath flows beside n DCTCP flows on one bottleneck."""
+"""Figure 9 (section 5.2): Jain's index of 1, 2 and 4 multipath flows that share a bottleneck with n DCTCP flows."""
 
 from __future__ import annotations
 
@@ -25,25 +25,28 @@ SECONDS = 1.0
 QUICK_SECONDS = 0.1
 QUICK = f"{QUICK_SECONDS} s simulated instead of {SECONDS:.0f} s, links of 5 us only"
 PANELS = {1: "a", 2: "b", 4: "c"}
-"""Panels by multipath flows."""
+"""Panels by number of multipath flows."""
 DCTCP_FLOWS = (2, 4, 6, 8, 16)
-"""n; of the paper's values only 4 and 8 are in its text."""
+"""Values of n, of which the paper's text has only 4 and 8."""
 MULTIPATH = ("amp", "xmp", "dcm")
 WITHOUT = "amp-without-suppression"
 ALGORITHMS = (*MULTIPATH, WITHOUT)
 DELAYS_US = (STATED_DELAY_US, DELAY_US, 8)
 JITTER = "1ms"
-"""Not the paper's, whose flows all arrive at 0 s: it shows what is due to flows in lockstep."""
+"""Upper bound of random starts, which are not in the paper: they show the effect of flows in lockstep."""
 HOST_JITTER = "500ns"
-"""Of each packet at its host, as in profile `linux`; not the paper's either. It shows what phases of packets do."""
+"""Upper bound of each packet's delay at its host, as in profile `linux`; it is not in the paper.
+
+It shows the effect of phases of packets.
+"""
 NEAR = 0.05
-"""Indices that close count as equal; the paper gives no number."""
+"""Distance up to which indices count as equal; the paper gives no number."""
 MARGINAL = 0.1
-"""Indices that close differ marginally; the paper gives no number."""
+"""Distance up to which indices differ marginally; the paper gives no number."""
 
 
 def cases(scale: Scale) -> list[Case]:
-    """Each algorithm beside each number of DCTCP flows; with links of 5 us also with either jitter."""
+    """Returns runs of each algorithm with each number of DCTCP flows; with links of 5 us also with either jitter."""
     settings = [(delay_us, "0s", "0s") for delay_us in ((DELAY_US,) if scale.quick else DELAYS_US)]
     settings += [(DELAY_US, JITTER, "0s"), (DELAY_US, "0s", HOST_JITTER)]
     seconds = QUICK_SECONDS if scale.quick else SECONDS
@@ -69,7 +72,7 @@ def cases(scale: Scale) -> list[Case]:
 
 
 def measure(result: Result) -> pl.DataFrame:
-    """Jain's index of all flows' goodput, and a multipath flow's mean goodput over a DCTCP flow's."""
+    """Returns Jain's index of all flows' goodput, and a multipath flow's mean goodput over a DCTCP flow's."""
     goodput, dctcp = pl.col("goodput_bps"), pl.col("transport") == "dctcp"
     return result.flows.select(
         jain=stats.jain(goodput), ratio=goodput.filter(~dctcp).mean() / goodput.filter(dctcp).mean()
@@ -77,14 +80,14 @@ def measure(result: Result) -> pl.DataFrame:
 
 
 def claims(rows: pl.DataFrame) -> list[Claim]:
-    """Section 5.2, "Effectiveness to the minimum window syndrome", and what it says of SSR."""
+    """Returns the claims of section 5.2, "Effectiveness to the minimum window syndrome", and those about SSR."""
     claims = _claims(rows, DELAY_US)
     stated = _claims(rows, STATED_DELAY_US) if STATED_DELAY_US in set(rows["delay_us"]) else []
     return [*claims, _fewer_than_4(_setting(rows, DELAY_US, "0s")), *with_stated_delay(claims, stated)]
 
 
 def plot(rows: pl.DataFrame) -> Plot:
-    """Jain's index over n, a panel a number of multipath flows: mean, lowest and highest of the seeds."""
+    """Jain's index over n, one panel per number of multipath flows: mean, lowest and highest of the seeds."""
     from matplotlib.figure import Figure
 
     plot = Figure(figsize=(10, 3.6), layout="constrained")
@@ -95,7 +98,7 @@ def plot(rows: pl.DataFrame) -> Plot:
         axes.set_title(f"({letter}) {m} multipath flow{'s' if m > 1 else ''}")
     panels[0].set_ylabel("Jain's index")
     panels[0].legend(frameon=False, fontsize="small")
-    plot.suptitle(f"Figure 9: fairness beside DCTCP, links of {DELAY_US} us")
+    plot.suptitle(f"Figure 9: fairness with DCTCP, links of {DELAY_US} us")
     return plot
 
 
@@ -109,7 +112,7 @@ def _setting(rows: pl.DataFrame, delay_us: int, jitter: str, host_jitter: str = 
 
 
 def _means(rows: pl.DataFrame) -> pl.DataFrame:
-    """One row for each number of multipath and DCTCP flows: the index of each algorithm, mean over the seeds."""
+    """Returns one row per pair of multipath and DCTCP flows: each algorithm's mean index over the seeds."""
     return rows.pivot("algorithm", index=["flows", "dctcp_flows"], values="jain", aggregate_function="mean")
 
 
@@ -143,7 +146,7 @@ def _other_settings(rows: pl.DataFrame) -> list[tuple[str, pl.DataFrame]]:
 
 
 def _cell(rows: pl.DataFrame, m: int, n: int) -> str:
-    return f"{m} beside {n} DCTCP: {listed((a, _jain(rows, a, m, n)) for a in MULTIPATH)}"
+    return f"{m} with {n} DCTCP: {listed((a, _jain(rows, a, m, n)) for a in MULTIPATH)}"
 
 
 def _jain(rows: pl.DataFrame, algorithm: str, m: int, n: int) -> SeedSummary:
@@ -165,7 +168,7 @@ def _weak(rows: pl.DataFrame) -> list[Claim]:
 
 
 def _fewer_than_4(rows: pl.DataFrame) -> Claim:
-    """The other way to read "given less than 8 flows in Figure 9(a) and 4 flows in Figure 9(b)"."""
+    """Returns the claim by the other reading of "given less than 8 flows in Figure 9(a) and 4 flows in Figure 9(b)"."""
     return _marginal(
         "(b) With fewer than 4 DCTCP flows the syndrome is weak and the schemes differ marginally", rows, 2, [2], 8
     )

@@ -1,4 +1,4 @@
-"""Figure 10 (section 5.2): the bottleneck's queue, 4 DCTCP flows beside 1 and beside 4 multipath flows."""
+"""Figure 10 (section 5.2): the bottleneck's queue with 4 DCTCP flows and 1 or 4 multipath flows."""
 
 from __future__ import annotations
 
@@ -25,24 +25,24 @@ SECONDS = 1.0
 QUICK_SECONDS = 0.2
 QUICK = f"{QUICK_SECONDS} s simulated instead of {SECONDS:.0f} s, links of 5 us only"
 PANELS = {1: "a", 4: "b"}
-"""Panels by multipath flows."""
+"""Panels by number of multipath flows."""
 DCTCP_FLOWS = 4
 ALGORITHMS = ("amp", "xmp", "dcm")
 OTHERS = ("xmp", "dcm")
 WITHOUT = "amp-without-suppression"
 MORE_FLOWS = 8
-"""Multipath flows of the text's "if the intensity of the syndrome grows"; the paper gives no number."""
+"""Multipath flows for the text's "if the intensity of the syndrome grows"; the paper gives no number."""
 DELAYS_US = (STATED_DELAY_US, DELAY_US, 8)
 ALIKE = 3
-"""Packets; lengths that close count as alike."""
+"""Distance in packets up to which lengths count as equal."""
 CLOSE = 2
-"""Packets; a median that close to the paper's is the paper's."""
+"""Distance in packets from the paper's median up to which a median counts as the paper's."""
 DOUBLE = 20
-"""Packets; the paper's length of the queue under the syndrome."""
+"""The paper's length of the queue under the syndrome, in packets."""
 
 
 def cases(scale: Scale) -> list[Case]:
-    """Each algorithm in each panel, for each link delay."""
+    """Returns runs of each algorithm in each panel, for each link delay."""
     return [
         Case(
             {"delay_us": delay_us, "flows": m, "algorithm": algorithm},
@@ -59,21 +59,24 @@ def cases(scale: Scale) -> list[Case]:
 
 
 def measure(result: Result) -> pl.DataFrame:
-    """One row a length in packets, without the packet in service: the share of time with at most that length."""
+    """Returns one row per length in packets: the share of time with at most that length.
+
+    A length does not include the packet in service.
+    """
     lengths = stats.queue_lengths(result.queues)
     steps = stats.cdf(lengths, "packets", weight="seconds")
     return steps.rename({"value": "packets"})
 
 
 def claims(rows: pl.DataFrame) -> list[Claim]:
-    """Section 5.2, "Effectiveness to the minimum window syndrome": the sentences about queues."""
+    """Returns the claims of section 5.2, "Effectiveness to the minimum window syndrome", about queues."""
     claims = _claims(rows, DELAY_US)
     stated = _claims(rows, STATED_DELAY_US) if STATED_DELAY_US in set(rows["delay_us"]) else []
     return [*claims, *with_stated_delay(claims, stated)]
 
 
 def plot(rows: pl.DataFrame) -> Plot:
-    """The distributions, the seeds' mean, a panel a number of multipath flows."""
+    """The distributions of the queue's length, mean over the seeds, one panel per number of multipath flows."""
     from matplotlib.figure import Figure
 
     plot = Figure(figsize=(8, 3.6), layout="constrained")
@@ -145,7 +148,7 @@ def _claims(rows: pl.DataFrame, delay_us: int) -> list[Claim]:
             "more inflated accordingly",
             f"{MORE_FLOWS} multipath flows: {listed(more.items())}; 4: {listed(b.items())}",
             all(more[name].mean > b[name].mean + ALIKE and more["amp"].mean < more[name].mean for name in OTHERS),
-            f"medians beside {DCTCP_FLOWS} DCTCP flows; holds when those of XMP and DCM grow by more than {ALIKE} "
+            f"medians with {DCTCP_FLOWS} DCTCP flows; holds when those of XMP and DCM grow by more than {ALIKE} "
             "packets, and AMP's is below both",
         ),
     ]
@@ -169,7 +172,7 @@ def _range(spreads: dict[str, SeedSummary]) -> float:
 
 
 def _others(rows: pl.DataFrame, m: int) -> str:
-    """The medians with the other link delays."""
+    """Formats the medians with the other link delays."""
     delays_us = rows["delay_us"].unique().sort().to_list()
     medians = (
         f"with {d} us {listed((name, _percentile(rows, d, m, name, 0.5)) for name in ALGORITHMS)}"

@@ -1,9 +1,9 @@
-"""Figure 12 (section 5.3): completion times of incast jobs by DCTCP while each algorithm carries long flows.
+"""Figure 12 (section 5.3): completion times of DCTCP incast jobs while each algorithm carries long flows.
 
-A job's client sends 2 KB to each of 10 servers, each of which sends 64 KB back; 8 jobs run at a time, their hosts drawn
-anew for each. Every host has one long flow at a time to a host drawn for it, its size from a Pareto distribution with
-shape 1.5 and mean 192 MB; the simulation ends with the 1000th of them. Requests and replies are connections of their
-own, so that a job's time has the handshakes of both.
+A job's client sends 2 KB to each of 10 servers, and each server sends 64 KB back. At a time 8 jobs run, each with
+newly drawn hosts. Every host has one long flow at a time to a random host. Its size has a Pareto distribution with
+shape 1.5 and mean 192 MB. The simulation ends with the 1000th long flow. Requests and replies are separate
+connections, so a job's time includes the handshakes of both.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ BASELINE = "dctcp"
 MULTIPATH = ("amp", "xmp", "dcm")
 OTHERS = ("xmp", "dcm")
 WITHOUT = "amp-without-suppression"
-"""Not in the figure: it shows what suppression does for the jobs."""
+"""A variant that is not in the figure; it shows the effect of suppression on the jobs."""
 SUBFLOWS = (4, 6, 8)
 MAX_SUBFLOWS = 8
-"""Subflows of the text's comparison."""
+"""Number of subflows in the text's comparison."""
 LONG_FLOWS, LONG_MB = 1000, 192
 QUICK_FLOWS, QUICK_MB = 100, 12
 QUICK = (
@@ -47,18 +47,18 @@ VARIANTS: dict[str, dict[str, Any]] = {
 """The paper's settings, and others that the notes compare with: one seed, `VARIED` only."""
 VARIED = (("amp", MAX_SUBFLOWS), *(("xmp", n) for n in SUBFLOWS))
 AT_MOST = "60s"
-"""Of simulated time; the long flows end the run long before."""
+"""Limit of simulated time, which runs do not reach."""
 PAPER_XMP_MS = {4: 1.2, 6: 1.5, 8: 1.8}
 PAPER_AMP_MS = 1.1
-"""90th percentile of the JCT, AMP's with 8 subflows."""
+"""90th percentile of the JCT with 8 subflows of AMP."""
 SLIGHTLY = 0.25
-"""What is better by at most a quarter counts as slightly better."""
+"""Relative difference up to which a better value counts as slightly better."""
 QUICKLY = 1.25
-"""From 4 to 8 subflows the JCT grows quickly when it grows by a quarter; the paper's XMP has 1.5."""
+"""Growth of the JCT from 4 to 8 subflows that counts as quick; the paper's XMP has 1.5."""
 
 
 def cases(scale: Scale) -> list[Case]:
-    """Each algorithm and number of subflows for the long flows; at full size the variants, too."""
+    """Returns runs of each algorithm and number of subflows for the long flows; at full size also the variants."""
     algorithms = [(BASELINE, 1), *((name, n) for n in SUBFLOWS for name in MULTIPATH), (WITHOUT, MAX_SUBFLOWS)]
     runs = [_case(name, n, PAPER, seed, scale) for name, n in algorithms for seed in range(1, scale.seeds + 1)]
     if not scale.quick:
@@ -68,10 +68,11 @@ def cases(scale: Scale) -> list[Case]:
 
 
 def measure(result: Result) -> pl.DataFrame:
-    """One row a job: JCT in ms and timeouts of its flows.
+    """Returns one row per job: JCT in ms and timeouts of its flows.
 
-    The JCT of a job that the run's end cut off is null, and `unfinished_ms` the time that it had taken. Beside them, of
-    the run: mean goodput of the long flows in Gbps, and the share of their time with suppression.
+    The JCT of a job that the end of the run cut off is null, and `unfinished_ms` is the time that it had taken. Each
+    row also has, for the whole run, the mean goodput of the long flows in Gbps and the share of their time in
+    suppression.
     """
     timeouts = pl.col("timeouts") + pl.col("syn_timeouts")
     of_jobs = result.flows.drop_nulls("job").group_by("job").agg(timeouts=timeouts.sum())
@@ -89,7 +90,7 @@ def measure(result: Result) -> pl.DataFrame:
 
 
 def claims(rows: pl.DataFrame) -> list[Claim]:
-    """Section 5.3, "Incast with background traffic", sentence by sentence."""
+    """Returns the claims of section 5.3, "Incast with background traffic", sentence by sentence."""
     here = rows.filter(variant=PAPER)
     baseline = _p90(here, BASELINE, 1)
     amp = {n: _p90(here, "amp", n) for n in SUBFLOWS}
@@ -162,7 +163,7 @@ def plot(rows: pl.DataFrame) -> Plot:
         panel.set_title(f"({letter}) {n} subflows")
         panel.set_xlabel("job completion time (ms)")
     panels[0].legend(frameon=False)
-    plot.suptitle("Figure 12: jobs by DCTCP beside long flows by each algorithm")
+    plot.suptitle("Figure 12: jobs by DCTCP, long flows by each algorithm")
     return plot
 
 
@@ -244,7 +245,7 @@ def _suppressed(rows: pl.DataFrame) -> SeedSummary:
 
 
 def _varied(rows: pl.DataFrame, algorithm: str, subflows: int) -> str:
-    """The same in the other variants, where they were run."""
+    """Formats the same comparison in the other variants that were run."""
     of = rows.filter(algorithm=algorithm, subflows=subflows)
     others = [variant for variant in VARIANTS if variant != PAPER and not of.filter(variant=variant).is_empty()]
     note = listed((f"with {variant}", _p90(of.filter(variant=variant), algorithm, subflows)) for variant in others)

@@ -1,12 +1,16 @@
-"""Figure 13 (section 5.3): long flows of half the hosts beside short DCTCP flows of the others, along a permutation.
+"""Figure 13 (section 5.3): half of the hosts send long flows, the others short DCTCP flows, along a permutation.
 
-Every host sends to one other and receives from one other. Half of them, drawn at random, have one long flow each for
-the whole run; the others open short flows at the times of a Poisson process, of 1 KB to 1 MB, uniform. Its rate of 256
-a second is that of all of them together, as in the source of the authors' simulator; the text can be read as that of
-each, which is 64 times more, and is run too. A run of the paper's 10 s takes some 5 minutes, and what is random is
-above all the permutation. So the first seed has 10 s too, while the claims are judged by runs of `SECONDS` with every
-seed; their notes say what the other runs give. The text's "other combinations" swap the two: long flows by DCTCP, short
-ones by a multipath protocol. They run with the first seed.
+Every host sends to one other and receives from one other. Half of the hosts, drawn at random, have one long flow each
+for the whole run. The others open short flows at the times of a Poisson process; their sizes are uniform from 1 KB to
+1 MB.
+
+The rate of 256 per second is that of all hosts together, as in the source of the authors' simulator. The text can be
+read as the rate of each host, which is 64 times higher; that reading is run as well. A run of the paper's 10 s takes
+some 5 minutes, and most of the randomness is in the permutation. So the first seed has 10 s, too, and the claims are
+judged by runs of `SECONDS` with every seed. Their notes have the results of the other runs.
+
+The text's "other combinations" swap the two: DCTCP for long flows and a multipath protocol for short ones. They run
+with the first seed.
 """
 
 from __future__ import annotations
@@ -36,24 +40,28 @@ if TYPE_CHECKING:
 ALGORITHMS = ("amp", "xmp", "dcm", "dctcp")
 MULTIPATH = ("amp", "xmp", "dcm")
 CONSTANT = "dcm-constant-cut"
-"""Not in the paper: DCM with a cut by a quarter in place of DCTCP's, which shows what its longer queues come from."""
+"""A variant that is not in the paper: DCM with a cut by a quarter instead of DCTCP's, to explain DCM's longer queues.
+"""
 SHORT_FLOWS = 256
-"""A second, of all hosts that send short flows."""
+"""Arrivals per second of all hosts that send short flows."""
 SENDERS = HOSTS // 2
-"""Of short flows."""
+"""Number of hosts that send short flows."""
 PAPER_SECONDS = 10.0
 SECONDS = 2.0
 QUICK_SECONDS = 0.15
 QUICK = f"{QUICK_SECONDS} s simulated instead of {SECONDS:.0f} s and {PAPER_SECONDS:.0f} s, links of 2 us only"
 STAGES = ("host-tor", "tor-agg", "agg-core")
 ALIKE = 1.1
-"""Goodputs and utilisations within a tenth of one another differ little; so do percentiles of the FCT."""
+"""Ratio up to which goodputs, utilisations and percentiles of the FCT differ little."""
 TENTH = (5, 20)
-"""Percent of the flows that count as about 10 %."""
+"""Range in percent of the flows that counts as about 10 %."""
 
 
 def cases(scale: Scale) -> list[Case]:
-    """Each algorithm for the long flows; the first seed also longer, with links of 5 us, with more short flows."""
+    """Returns runs of each algorithm for the long flows.
+
+    The first seed also has longer runs, links of 5 us, and more short flows.
+    """
     each = SENDERS * SHORT_FLOWS
     others = [
         (DELAY_US, PAPER_SECONDS, SHORT_FLOWS, 1),
@@ -70,16 +78,16 @@ def cases(scale: Scale) -> list[Case]:
 
 
 def measure(result: Result) -> pl.DataFrame:
-    """One row a value: `what` it is, `value`, and of a utilisation the stage and direction.
+    """Returns one row per value: its name `what`, its `value`, and for a utilisation the stage and direction.
 
-    The FCT of a flow that the run's end cut off is null, and `at_least` the time that it had taken.
+    The FCT of a flow that the end of the run cut off is null, and `at_least` is the time that it had taken.
     """
     flows = result.flows
     fct = flows.filter(traffic="short").select(
         what=pl.lit("fct_ms"), value=PAPER_FCT_MS, at_least=unfinished_ms(result.manifest["end_s"])
     )
     rows = (
-        # What was to open after the run's end is neither.
+        # A flow that was to open after the end of the run has neither.
         fct.filter(pl.col("value").is_not_null() | pl.col("at_least").is_not_null()),
         flows.filter(traffic="long").select(what=pl.lit("goodput_gbps"), value=pl.col("goodput_bps") * 1e-9),
         stats.utilisation(result.links).select("stage", "direction", what=pl.lit("utilisation"), value=pl.col("mean")),
@@ -88,7 +96,7 @@ def measure(result: Result) -> pl.DataFrame:
 
 
 def claims(rows: pl.DataFrame) -> list[Claim]:
-    """Section 5.3, "General workload", sentence by sentence."""
+    """Returns the claims of section 5.3, "General workload", sentence by sentence."""
     here = _judged(rows)
     mean = {name: _mean_fct(here, name) for name in ALGORITHMS}
     p90 = {name: _fct(here, name, 90) for name in ALGORITHMS}
@@ -106,16 +114,16 @@ def claims(rows: pl.DataFrame) -> list[Claim]:
                 max(fcts[name].mean for name in ("amp", "xmp")) < min(fcts[name].mean for name in ("dcm", "dctcp"))
                 for fcts in (mean, p90)
             ),
-            "holds when beside AMP and beside XMP both the mean and the 90th percentile are below those beside DCM and "
+            "holds when with AMP and with XMP both the mean and the 90th percentile are below those with DCM and "
             f"DCTCP; {percentiles}; {_elsewhere(rows, _mean_fcts)}. Cut off by the run's end: {_cut_off(here)} of the "
             f"short flows, which count with the time that they had taken. {BY_SENDER}",
         ),
         Claim(
             "(a) The FCT of short flows is worst when DCTCP is used for long flows",
-            "worst beside DCTCP",
+            "worst with DCTCP",
             fct,
             all(fcts["dctcp"].mean > max(fcts[name].mean for name in MULTIPATH) for fcts in (mean, p90)),
-            "holds when beside DCTCP both the mean and the 90th percentile are above those beside all others; "
+            "holds when with DCTCP both the mean and the 90th percentile are above those with all others; "
             f"{_elsewhere(rows, _mean_fcts)}",
         ),
         _slower_tenth(rows),
@@ -160,7 +168,7 @@ def plot(rows: pl.DataFrame) -> Plot:
     long.set_title("(b) long flows")
     long.set_xlabel("goodput (Gbps)")
     _plot_utilisation(stages, here)
-    plot.suptitle("Figure 13: short DCTCP flows beside long flows by each algorithm")
+    plot.suptitle("Figure 13: short DCTCP flows, long flows by each algorithm")
     return plot
 
 
@@ -194,8 +202,8 @@ def _case(algorithm: str, delay_us: int, seconds: float, short_flows: int, seed:
 
 
 def _pairs(seed: int) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
-    """A permutation of all hosts without fixed points, in two halves drawn at random."""
-    draw = random.Random(seed)  # noqa: S311 (an experiment's, no secret)
+    """Returns a permutation of all hosts without fixed points, in two halves drawn at random."""
+    draw = random.Random(seed)  # noqa: S311 - an experiment, not a secret
     hosts = list(range(HOSTS))
     receivers = draw.sample(hosts, HOSTS)
     while any(host == receiver for host, receiver in zip(hosts, receivers, strict=True)):
@@ -209,7 +217,7 @@ def _judged(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _swapped(rows: pl.DataFrame) -> list[Claim]:
-    """Short flows by a multipath protocol and long DCTCP flows; nothing if that was not run."""
+    """Returns the claims about short multipath flows and long DCTCP flows; none if they were not run."""
     swapped = rows.filter(pl.col("short") != "dctcp")
     if swapped.is_empty():
         return []
@@ -262,7 +270,7 @@ def _goodputs(rows: pl.DataFrame) -> str:
 
 
 def _elsewhere(rows: pl.DataFrame, statistic: Callable[[pl.DataFrame], str]) -> str:
-    """The same over the paper's length and with the other link delay, where these were run."""
+    """Formats the results with the paper's duration and with the other link delay, if these were run."""
     runs = [
         (f"{PAPER_SECONDS:.0f} s of one seed", rows.filter(seconds=PAPER_SECONDS)),
         (
@@ -270,7 +278,7 @@ def _elsewhere(rows: pl.DataFrame, statistic: Callable[[pl.DataFrame], str]) -> 
             rows.filter(delay_us=OTHER_DELAY_US),
         ),
         (
-            f"{SHORT_FLOWS} flows a second of each host and one seed",
+            f"{SHORT_FLOWS} flows per second of each host and one seed",
             rows.filter(pl.col("short_flows") > SHORT_FLOWS),
         ),
     ]
@@ -287,15 +295,15 @@ def _slower_tenth(rows: pl.DataFrame) -> Claim:
         "about 10 %",
         str(slower["dcm"]),
         TENTH[0] <= slower["dcm"].mean <= TENTH[1],
-        "share of the percentiles, from the 99th down without a gap, at which the FCT beside DCM is over "
-        f"{ALIKE} times that beside AMP; holds from {TENTH[0]} to {TENTH[1]} %. With a cut by a quarter in place of "
+        "share of the percentiles, from the 99th down without a gap, at which the FCT with DCM is over "
+        f"{ALIKE} times that with AMP; holds from {TENTH[0]} to {TENTH[1]} %. With a cut by a quarter in place of "
         f"DCTCP's, which is smaller the fewer packets are marked, and all else of DCM it is {slower[CONSTANT]}; mean "
         f"FCTs {means}; {_elsewhere(rows, _dcm_slower)}",
     )
 
 
 def _slower_share(rows: pl.DataFrame, algorithm: str) -> SeedSummary:
-    """Percent of the short flows, the slowest ones, that take clearly longer than as many beside AMP."""
+    """Returns the percentage of short flows, the slowest ones, that take clearly longer than with AMP."""
     percents = range(1, 100)
     beside = {
         name: stats.percentiles(_short(rows, name), "value", percents, by="seed", at_least="at_least")
@@ -303,7 +311,7 @@ def _slower_share(rows: pl.DataFrame, algorithm: str) -> SeedSummary:
     }
     shares = []
     for amp, other in zip(beside["amp"].iter_rows(), beside[algorithm].iter_rows(), strict=True):
-        # The first column is the seed; whether percentiles could be higher follows them.
+        # The first column is the seed; the flags of lower bounds follow the percentiles.
         clearly = [b > ALIKE * a for a, b in zip(amp[1:100], other[1:100], strict=True)]
         shares.append(float((*reversed(clearly), False).index(False)))
     return SeedSummary(tuple(shares), "%")

@@ -1,17 +1,17 @@
-"""Figure 14 (section 5.3): the data mining workload; below 100 KB by DCTCP, the rest by each algorithm.
+"""Figure 14 (section 5.3): the data mining workload; DCTCP carries flows below 100 KB, each algorithm the rest.
 
 The paper gives the sizes and "an average inter-flow arrival time in each server" of "about 780us". The rest is in the
 source of the authors' simulator (`scratch/FatTree.cc`, `PreComputePFlows`), and is followed here:
 
 - Each server has one clock. The times between two of its flows are exponential.
 - There is one flow for each ordered pair of servers, 127 from each server. The destinations of a server come in the
-  order of their numbers, the same for all servers, so that many servers send to one at about the same time.
+  order of their numbers, which is the same for all servers. So many servers send to one at about the same time.
 - Sizes are in packets of 1,400 bytes, whole, and linear between the points of the distribution.
 - The simulation lasts until all flows have ended, so that no length has to be chosen.
 
-That source prints the mean time between flows as 779.8 ms at a load of 1 and 10 Gbps, because it divides the rate by
-the number of destinations. The paper has 780 us, and "an intensive condition", which is what is run. The source also
-cuts the times between flows to whole milliseconds. One seed shows what that does.
+That source prints a mean time between flows of 779.8 ms at a load of 1 and 10 Gbps, because it divides the rate by
+the number of destinations. The paper has 780 us, and "an intensive condition"; these are run. The source also cuts
+the times between flows to whole milliseconds. One seed shows the effect.
 """
 
 from __future__ import annotations
@@ -38,26 +38,26 @@ ALGORITHMS = ("amp", "xmp", "dcm", "dctcp")
 MULTIPATH = ("amp", "xmp", "dcm")
 OTHERS = ("xmp", "dcm")
 WITHOUT = "amp-without-suppression"
-"""Not in the paper: it shows what of the difference is suppression."""
+"""A variant that is not in the paper; it shows which part of the difference is suppression."""
 INTERVAL_MS = 0.78
 PACKET_BYTES = 1400
 SIZES = ((0.0, 1), (0.5, 1), (0.6, 2), (0.7, 3), (0.8, 7), (0.9, 267), (0.95, 2107), (0.99, 66667), (1.0, 666667))
-"""Cumulative probability and size in packets."""
+"""Cumulative probabilities and sizes in packets."""
 SHORT_BYTES = 100 * 1024
 STARTS = ("any", "whole ms")
-"""Times between flows: as they are drawn, or cut to whole milliseconds."""
+"""Rounding of the times between flows: none, or cut to whole milliseconds."""
 QUICK_PORTS = 4
 QUICK = f"a fat-tree of {QUICK_PORTS**3 // 4} hosts instead of {PORTS**3 // 4}"
 AT_MOST_S = 60
-"""Simulated; the last flow ends before."""
+"""Limit of simulated time; the last flow ends before it."""
 PAPER_MS = {90: {"amp": 0.18, "xmp": 0.27, "dcm": 0.28}, 99: {"amp": 0.78, "xmp": 1.35, "dcm": 1.41}}
-"""FCT of the short flows by percentile."""
+"""FCT of the short flows in ms, by percentile."""
 ALIKE = 1.25
-"""Goodputs within a quarter of one another count as almost identical."""
+"""Ratio up to which goodputs count as almost identical."""
 
 
 def cases(scale: Scale) -> list[Case]:
-    """Each algorithm for the long flows; at full size one seed with times between flows in whole milliseconds."""
+    """Returns runs of each algorithm for the long flows; at full size one seed with times in whole milliseconds."""
     ports = QUICK_PORTS if scale.quick else PORTS
     runs = [
         _case(name, STARTS[0], ports, seed) for name in (*ALGORITHMS, WITHOUT) for seed in range(1, scale.seeds + 1)
@@ -66,7 +66,7 @@ def cases(scale: Scale) -> list[Case]:
 
 
 def measure(result: Result) -> pl.DataFrame:
-    """One row for each flow: its class, FCT in ms, goodput in Gbps and timeouts.
+    """Returns one row per flow: its class, FCT in ms, goodput in Gbps and timeouts.
 
     A flow that did not end has a null FCT, and `unfinished_ms` is the time that it had taken.
     """
@@ -80,7 +80,7 @@ def measure(result: Result) -> pl.DataFrame:
 
 
 def claims(rows: pl.DataFrame) -> list[Claim]:
-    """Section 5.3, "General workload", its last paragraph."""
+    """Returns the claims of section 5.3, "General workload", last paragraph."""
     here = rows.filter(starts=STARTS[0])
     return [
         *(_percentile(rows, percent, name) for percent in PAPER_MS for name in MULTIPATH),
@@ -106,12 +106,12 @@ def plot(rows: pl.DataFrame) -> Plot:
 
 
 def flow_list(hosts: int, starts: str, seed: int) -> list[tuple[int, int, float, int]]:
-    """The flows of the workload.
+    """Returns the flows of the workload.
 
     Args:
-        hosts: Number of servers, each of which sends to each other one once.
+        hosts: Number of servers; each sends one flow to each other server.
         starts: One of `STARTS`.
-        seed: Of the times and sizes.
+        seed: Seed of the times and sizes.
 
     Returns:
         Source, destination, start in ms and size in bytes of each flow.
@@ -128,7 +128,7 @@ def flow_list(hosts: int, starts: str, seed: int) -> list[tuple[int, int, float,
 
 
 def packets(probability: float) -> int:
-    """The size in packets up to which flows have that cumulative probability."""
+    """Returns the size in packets at a cumulative probability."""
     at = max(1, bisect_left([p for p, _ in SIZES], probability))
     (low, small), (high, large) = SIZES[at - 1], SIZES[at]
     return round(small + (probability - low) / (high - low) * (large - small))

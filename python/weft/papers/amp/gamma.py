@@ -37,9 +37,9 @@ QUICK_GAMMAS = (1, 2, 3, 5, 10)
 SIZE_KB = 128
 DELAYS_US = (DELAY_US, STATED_DELAY_US)
 SHORT_GAP_US = 40
-"""Not the paper's: flows that start in shorter order, which show where gamma = 3 is too slow."""
+"""Gap between flows that is not the paper's; it is shorter and shows where gamma = 3 is too slow."""
 BUSY = 0.6
-"""The load of each bottleneck by short flows, in which no window need be at its floor for long."""
+"""Load of each bottleneck with short flows, under which no window has to stay at its floor for long."""
 BUSY_KB = 64
 BUSY_SECONDS = 0.5
 QUICK_BUSY_SECONDS = 0.1
@@ -53,11 +53,11 @@ QUICK = (
 )
 ORDER = 10
 ALIKE = 1.1
-"""Mean FCTs within a tenth of one another count as equally good."""
+"""Ratio up to which mean FCTs count as equally good."""
 
 
 def cases(scale: Scale) -> list[Case]:
-    """Incast by DCTCP (as gamma 0) and by AMP with each gamma; two busy paths with each gamma."""
+    """Returns incasts by DCTCP (as gamma 0) and by AMP with each gamma, and two busy paths with each gamma."""
     rounds = incast.QUICK_ROUNDS if scale.quick else incast.ROUNDS
     gammas = QUICK_GAMMAS if scale.quick else GAMMAS
     flows = [(delay_us, GAP_US, k) for delay_us in ((DELAY_US,) if scale.quick else DELAYS_US) for k in incast.FLOWS]
@@ -94,7 +94,7 @@ def cases(scale: Scale) -> list[Case]:
 
 
 def measure(result: Result) -> pl.DataFrame:
-    """One row for each flow of the incast or the syndrome, or for the one AMP flow over the busy paths."""
+    """Returns one row per flow of the incast or the syndrome, or one for the AMP flow over the busy paths."""
     seconds = pl.lit(result.manifest["end_s"], pl.Float64)
     flows = result.flows.filter(pl.col("traffic") != "poisson")
     return flows.select(
@@ -110,14 +110,14 @@ def measure(result: Result) -> pl.DataFrame:
 
 
 def claims(rows: pl.DataFrame) -> list[Claim]:
-    """Section 5.1, "setting gamma", sentence by sentence."""
+    """Returns the claims of section 5.1, "setting gamma", sentence by sentence."""
     claims = _claims(rows, DELAY_US)
     stated = _claims(rows, STATED_DELAY_US) if len(_flows(rows, STATED_DELAY_US, GAP_US)) else []
     return [*claims, _under_syndrome(rows), *with_stated_delay(claims[1:], stated[1:])]
 
 
 def plot(rows: pl.DataFrame) -> Plot:
-    """Mean FCT of the incast over gamma, beside DCTCP's; and false alarms."""
+    """Mean FCT of the incast over gamma, compared with DCTCP's; and false alarms."""
     from matplotlib.figure import Figure
 
     plot = Figure(figsize=(9, 3.6), layout="constrained")
@@ -202,7 +202,7 @@ def _under_syndrome(rows: pl.DataFrame) -> Claim:
         "gamma >= 3 reacts slowly",
         listed((f"gamma {gamma}", value) for gamma, value in index.items()),
         None,
-        f"{SYNDROME[0]} AMP flows beside {SYNDROME[1]} DCTCP flows, for {SYNDROME_SECONDS:.0f} s at full size. The "
+        f"{SYNDROME[0]} AMP flows with {SYNDROME[1]} DCTCP flows, for {SYNDROME_SECONDS:.0f} s at full size. The "
         "paper gives no number: how slowly suppression begins is a matter of the first milliseconds",
     )
 
@@ -214,7 +214,7 @@ def _incast(gamma: int, k: int, delay_us: int, gap_us: int, rounds: int) -> Expe
 
 
 def _busy(gamma: int, seconds: float) -> Experiment:
-    """One AMP flow with a subflow over each bottleneck, which short DCTCP flows load."""
+    """Returns one AMP flow with a subflow over each bottleneck, which short DCTCP flows load."""
     rate = BUSY * RATE_BPS / (8 * 1024 * BUSY_KB)
     return two_bottlenecks(
         f"busy-paths-gamma-{gamma}",
@@ -235,7 +235,7 @@ def _busy(gamma: int, seconds: float) -> Experiment:
 
 
 def _syndrome(gamma: int, seconds: float) -> Experiment:
-    """AMP flows beside DCTCP flows on one bottleneck, as in figure 10(b)."""
+    """Returns AMP flows that share one bottleneck with DCTCP flows, as in figure 10(b)."""
     flows, dctcp_flows = SYNDROME
     amp = transport("amp", cc=AMP | {"gamma": gamma})
     return coexistence("amp", flows, dctcp_flows, delay_us=DELAY_US, seconds=seconds, multipath=amp)
@@ -262,7 +262,7 @@ def _suppressed(rows: pl.DataFrame, gamma: int) -> SeedSummary:
 
 
 def _slow(rows: pl.DataFrame) -> str:
-    """The smallest gamma with which the mean FCT is an order above DCTCP's, by link delay and k."""
+    """Formats the smallest gamma with which the mean FCT is an order above DCTCP's, by link delay and k."""
     words = []
     for delay_us in DELAYS_US:
         here = _flows(rows, delay_us, GAP_US)

@@ -1,8 +1,8 @@
 """The incast of sections 3.1 and 5.2: every second k flows, 50 us apart, to one receiver.
 
-The paper's runs last 20 s. Here 20 rounds start in 20 s and the run goes on until all flows have long ended, so
-that no flow that waits for a timeout is cut off; the silence costs nothing. FCT is the sender's, to the last
-acknowledgement, as the authors' simulator counts it.
+The paper's runs last 20 s. Here 20 rounds start in 20 s, and the run goes on long after the last flow. So it does not
+cut off a flow that waits for a timeout; the idle time costs nothing. FCT is measured at the sender, to the last
+acknowledgement, as in the authors' simulator.
 """
 
 from __future__ import annotations
@@ -27,21 +27,23 @@ if TYPE_CHECKING:
     from weft.spec import Experiment
 
 FLOWS = (10, 20, 30, 40)
-"""k, the flows of a round."""
+"""Values of k, the number of flows per round."""
 ROUNDS = 20
 QUICK_ROUNDS = 5
 GAP_US = 50
 INTERVAL_S = 1
 SILENCE_S = 40
-"""Simulated after the last round has begun: room for a subflow's RTO to double from 1.5 s four times."""
+"""Simulated time after the last round has begun: an RTO of 1.5 s may double four times within it."""
 LARGE_STD_MS = 1000
-"""The standard deviation of XMP's and DCM's FCT is above this: "above 1 second" of figure 2, whose flows are those of
-figure 8's "1 second"; one rule for both."""
+"""Standard deviation in ms above which XMP's and DCM's FCT counts as large.
+
+Figure 2 has "above 1 second", figure 8 has "1 second" for the same flows; one rule serves both.
+"""
 SLOW_MS = 100
-"""Slower than this no flow is without having waited: even 40 flows of 1 MB take 34 ms."""
+"""FCT in ms that shows a wait for a timeout: even 40 flows of 1 MB take 34 ms without one."""
 
 FCT_SO_FAR = pl.coalesce("fct_ms", "unfinished_ms")
-"""A flow that did not end counts with the time that it had taken; `unfinished` says how many there are."""
+"""FCT, or for a flow that did not end the time that it had taken; `unfinished` counts such flows."""
 FCT_MEAN = FCT_SO_FAR.mean().alias("fct_ms")
 TIMED_OUT = (pl.col("timeouts") > 0).mean()
 
@@ -49,7 +51,10 @@ TIMED_OUT = (pl.col("timeouts") > 0).mean()
 def incast(
     algorithm: str, k: int, size_kb: int, delay_us: int, rounds: int, *, gap_us: int = GAP_US, **changes: object
 ) -> Experiment:
-    """Rounds of k flows of `algorithm`, each of `size_kb` KiB, over links of `delay_us`; `changes` are its."""
+    """Returns rounds of k flows of `algorithm`, each of `size_kb` KiB, over links of `delay_us`.
+
+    `changes` are changes to the transport.
+    """
     return many_to_one(
         f"incast-{algorithm}-{k}x{size_kb}KiB",
         senders=k,
@@ -78,7 +83,7 @@ def incast_cases(
     scale: Scale,
     flows: Sequence[int] = FLOWS,
 ) -> list[Case]:
-    """Every combination, with `scale.seeds` seeds each; quick runs have fewer rounds."""
+    """Returns every combination, with `scale.seeds` seeds each; quick runs have fewer rounds."""
     rounds = QUICK_ROUNDS if scale.quick else ROUNDS
     return [
         Case(
@@ -95,9 +100,9 @@ def incast_cases(
 
 
 def measure(result: Result) -> pl.DataFrame:
-    """One row a flow: its round, FCT in ms, timeouts and suppression episodes.
+    """Returns one row per flow: its round, FCT in ms, timeouts and suppression episodes.
 
-    The FCT of a flow that did not end is null, and `unfinished_ms` the time that it had taken.
+    The FCT of a flow that did not end is null, and `unfinished_ms` is the time that it had taken.
     """
     return result.flows.select(
         "round",
@@ -109,7 +114,7 @@ def measure(result: Result) -> pl.DataFrame:
 
 
 def mean_ratios(rows: pl.DataFrame, algorithms: Sequence[str], to: str) -> pl.DataFrame:
-    """Mean FCT of each of the algorithms over that of `to`.
+    """Divides the mean FCT of each of the algorithms by that of `to`.
 
     Returns:
         `size_kb`, `algorithm`, `k` and `ratio`, the mean over the seeds of each seed's ratio.
@@ -126,13 +131,13 @@ def mean_ratios(rows: pl.DataFrame, algorithms: Sequence[str], to: str) -> pl.Da
 
 
 def means(rows: pl.DataFrame, algorithms: Sequence[str]) -> str:
-    """The mean FCT of each of the algorithms that `rows` have, for notes; such as "xmp-stall 681 ms (658 to 705)"."""
+    """Formats the mean FCT of each of the algorithms in `rows` for notes, as in "xmp-stall 681 ms (658 to 705)"."""
     there = [name for name in algorithms if name in set(rows["algorithm"])]
     return listed((name, over_seeds(rows.filter(algorithm=name), FCT_MEAN, "ms")) for name in there)
 
 
 def table(ratios: pl.DataFrame) -> Table:
-    """One row a size and algorithm, one column a number of flows."""
+    """Returns one row per size and algorithm, with one column per number of flows."""
     ks = ratios["k"].unique().sort().to_list()
     by_k = ratios.group_by("size_kb", "algorithm", maintain_order=True).agg("k", "ratio")
     rows = []
@@ -143,7 +148,7 @@ def table(ratios: pl.DataFrame) -> Table:
 
 
 def extent(ratios: pl.DataFrame) -> str:
-    """The smallest and the largest ratio of each algorithm, such as "XMP 0.996 to 308, DCM 0.97 to 291"."""
+    """Formats the smallest and largest ratio of each algorithm, as in "XMP 0.996 to 308, DCM 0.97 to 291"."""
     found = ratios.group_by("algorithm", maintain_order=True).agg(low=pl.col("ratio").min(), high=pl.col("ratio").max())
     return ", ".join(f"{_label(name)} {digits(low)} to {digits(high)}" for name, low, high in found.iter_rows())
 
@@ -153,7 +158,7 @@ def _label(algorithm: str) -> str:
 
 
 def summary(rows: pl.DataFrame) -> pl.DataFrame:
-    """One row for each size, number of flows and algorithm: FCT and timeouts over all its flows."""
+    """Returns one row per size, number of flows and algorithm: FCT and timeouts over all its flows."""
     return rows.group_by("size_kb", "k", "algorithm", maintain_order=True).agg(
         flows=pl.len(),
         unfinished=pl.col("fct_ms").is_null().sum(),
@@ -165,7 +170,7 @@ def summary(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def plot_fct(rows: pl.DataFrame, algorithms: Sequence[str], title: str) -> Plot:
-    """FCT over k on a log scale, one panel a size: mean, and the flows from the 5th to the 95th percentile."""
+    """FCT over k on a log scale, one panel per size: mean, and the flows from the 5th to the 95th percentile."""
     from matplotlib.figure import Figure
 
     sizes = rows["size_kb"].unique(maintain_order=True).to_list()
@@ -176,13 +181,14 @@ def plot_fct(rows: pl.DataFrame, algorithms: Sequence[str], title: str) -> Plot:
         panel.set_title(f"{size_kb} KB")
     panels[0].set_ylabel("flow completion time (ms)")
     panels[0].legend(frameon=False)
-    # In two lines: a plot of one panel is no wider.
+    # The title has two lines, because a plot of one panel is not wider.
     plot.suptitle(f"{title}\nmarks: mean; bars: 5th to 95th, thick 25th to 75th percentile", fontsize="medium")
     return plot
 
 
 def _plot_panel(panel: Axes, rows: pl.DataFrame, algorithms: Sequence[str]) -> None:
-    # The numbers of flows are categories: beside each stand the algorithms, and none at another number than it had.
+    # The numbers of flows are categories with the algorithms next to each other, without a gap for
+    # absent ones.
     ks = rows["k"].unique().sort().to_list()
     step = 0.7 / len(algorithms)
     for index, algorithm in enumerate(algorithms):

@@ -1,9 +1,9 @@
-"""Figure 9's coexistence (section 5.2) on this machine's kernel: multipath beside DCTCP flows on one bottleneck.
+"""Figure 9's coexistence (section 5.2) on this machine's kernel: multipath and DCTCP flows on one bottleneck.
 
-Each cell runs at level "linux" and at the packet level, from the same spec. 200 Mbit/s instead of 10 Gbps.
+Each cell runs at level "linux" and at the packet level, from the same spec, with 200 Mbit/s instead of 10 Gbps.
 
-Not the paper's is `dctcp_cut`, under which AMP's initial subflow is cut by DCTCP's alpha / 2 while the others are
-suppressed, instead of by 1 / beta. It runs where the paper's cut shows most: one AMP flow beside few DCTCP flows.
+`dctcp_cut` is not the paper's. With it, DCTCP's alpha / 2 instead of 1 / beta cuts AMP's initial subflow while the
+others are suppressed. It runs where the paper's cut shows most: one AMP flow with few DCTCP flows.
 """
 
 from __future__ import annotations
@@ -26,37 +26,40 @@ if TYPE_CHECKING:
     from weft.papers.figure import Scale
 
 ALGORITHMS = ("amp", "xmp", "dcm")
-MENDED = "amp-dctcp-cut"
+WITH_DCTCP_CUT = "amp-dctcp-cut"
 MULTIPATH = (1, 2, 4)
 DCTCP = (2, 4, 8, 16)
 FEW_DCTCP = (2, 4, 8)
-"""DCTCP flows beside one AMP flow with `dctcp_cut`."""
+"""Numbers of DCTCP flows in the cells with `dctcp_cut`."""
 WORKED = (1, 8)
 """Multipath and DCTCP flows of the worked cell."""
 SECONDS, SHORT_SECONDS = 10, 3
-"""Of the worked cell, and of all others."""
+"""Simulated seconds of the worked cell, and of all others."""
 FROM = "1500ms"
-"""When goodput is measured from. At the packet level all flows open at the same instant. SYNs of joins that are lost
-then are sent again at 1 s. Chosen after whole runs had been seen."""
-QUICK = "1 AMP or XMP flow beside 8 DCTCP flows, 3 s instead of 10 s"
+"""Time from which goodput is measured.
+
+At the packet level all flows open at the same instant, so SYNs of joins may be lost; they are sent again at 1 s. The
+time was chosen after whole runs had been seen.
+"""
+QUICK = "1 AMP or XMP flow with 8 DCTCP flows, 3 s instead of 10 s"
 UNFAIR = 2.3
-"""XMP's goodput over a DCTCP flow's, above which the minimum window syndrome counts as there: figure 4's number."""
+"""Ratio of XMP's goodput to a DCTCP flow's above which the minimum window syndrome is present; figure 4 has it."""
 FAIR = (0.8, 1.25)
-"""Within it, AMP's goodput over a DCTCP flow's counts as fair."""
+"""Range of the ratio of AMP's goodput to a DCTCP flow's that counts as fair."""
 JAIN = 0.98
 LEVELS_ALIKE, LEVELS_APART = 0.03, 0.1
-"""Jain's indices of the two levels count as the same up to the first on average and the second in each cell."""
+"""Distances up to which Jain's indices of the two levels count as equal: on average, and in each cell."""
 ALIKE = 0.02
-"""Jain's indices that far apart count as equal."""
+"""Distance up to which Jain's indices count as equal."""
 
 
 def cases(scale: Scale) -> list[Case]:
-    """Each algorithm, number of multipath and of DCTCP flows, at both levels."""
+    """Returns runs of each algorithm and each number of multipath and DCTCP flows, at both levels."""
     if scale.quick:
         cells = [(algorithm, 1, 8) for algorithm in ALGORITHMS[:2]]
     else:
         cells = [(algorithm, m, n) for algorithm in ALGORITHMS for m in MULTIPATH for n in DCTCP]
-        cells += [(MENDED, 1, n) for n in FEW_DCTCP]
+        cells += [(WITH_DCTCP_CUT, 1, n) for n in FEW_DCTCP]
     return [
         _case(level, name, m, n, seed, SHORT_SECONDS if scale.quick or (m, n) != WORKED else SECONDS)
         for level in LEVELS
@@ -66,7 +69,7 @@ def cases(scale: Scale) -> list[Case]:
 
 
 def measure(result: Result) -> pl.DataFrame:
-    """One row a flow: transport, goodput in Mbit/s, suppression episodes and timeouts."""
+    """Returns one row per flow: transport, goodput in Mbit/s, suppression episodes and timeouts."""
     return result.flows.select(
         "transport",
         goodput_mbps=pl.col("goodput_bps") * 1e-6,
@@ -76,7 +79,7 @@ def measure(result: Result) -> pl.DataFrame:
 
 
 def summary(rows: pl.DataFrame) -> pl.DataFrame:
-    """One row a run: Jain's index over all flows, and goodput of a multipath flow over that of a DCTCP flow."""
+    """Returns one row per run: Jain's index over all flows, and a multipath flow's goodput over a DCTCP flow's."""
     goodput, single = pl.col("goodput_mbps"), pl.col("transport") == "dctcp"
     return rows.group_by("level", "algorithm", "multipath", "dctcp", "seed", maintain_order=True).agg(
         jain=goodput.sum() ** 2 / (pl.len() * (goodput**2).sum()),
@@ -87,7 +90,7 @@ def summary(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def claims(rows: pl.DataFrame) -> list[Claim]:
-    """Sections 3.2 and 5.2, as far as they can be asked of a kernel."""
+    """Returns the claims of sections 3.2 and 5.2 that a kernel can test."""
     runs = summary(rows)
     linux = runs.filter(level="linux")
     worked = linux.filter(multipath=1, dctcp=8)
@@ -113,12 +116,12 @@ def claims(rows: pl.DataFrame) -> list[Claim]:
     few = linux.filter(pl.col("dctcp") <= 4, algorithm="amp", multipath=1)
     if few.is_empty():
         return claims
-    paper = runs.filter(pl.col("algorithm") != MENDED)
+    paper = runs.filter(pl.col("algorithm") != WITH_DCTCP_CUT)
     return [*claims, _best(paper.filter(level="linux")), _few(runs, few), _mended(runs), _levels(paper)]
 
 
 def plot(rows: pl.DataFrame) -> Plot:
-    """Jain's index over the number of DCTCP flows, a panel for each number of multipath flows; packet level dashed."""
+    """Jain's index over the number of DCTCP flows, one panel per number of multipath flows; packet level dashed."""
     from matplotlib.figure import Figure
 
     runs = summary(rows)
@@ -180,13 +183,13 @@ def _few(runs: pl.DataFrame, few: pl.DataFrame) -> Claim:
 
 
 def _mended(runs: pl.DataFrame) -> Claim:
-    linux = runs.filter(algorithm=MENDED, level="linux")
+    linux = runs.filter(algorithm=WITH_DCTCP_CUT, level="linux")
     mean = {
         name: runs.filter(pl.col("dctcp").is_in(FEW_DCTCP), algorithm=name, level="linux", multipath=1)
         .group_by("dctcp")
         .agg(pl.col("ratio").mean())
         .sort("dctcp")["ratio"]
-        for name in ("amp", MENDED)
+        for name in ("amp", WITH_DCTCP_CUT)
     }
     return Claim(
         "With dctcp_cut AMP takes its fair share with 2, 4 and 8 DCTCP flows (not the paper's algorithm)",
@@ -195,8 +198,8 @@ def _mended(runs: pl.DataFrame) -> Claim:
         bool(linux["ratio"].is_between(*FAIR).all()),
         "AMP's goodput over the mean of the DCTCP flows', each run; while others are suppressed the initial subflow is "
         f"cut by DCTCP's alpha / 2 instead of 1 / beta; holds within {FAIR[0]} to {FAIR[1]} in every run; means "
-        f"{_each(mean[MENDED])}, with the paper's cut {_each(mean['amp'])}; "
-        f"{'; '.join(_beside(runs, MENDED, 1, n) for n in FEW_DCTCP)}",
+        f"{_each(mean[WITH_DCTCP_CUT])}, with the paper's cut {_each(mean['amp'])}; "
+        f"{'; '.join(_beside(runs, WITH_DCTCP_CUT, 1, n) for n in FEW_DCTCP)}",
     )
 
 
@@ -212,7 +215,7 @@ def _levels(runs: pl.DataFrame) -> Claim:
         bool((apart <= LEVELS_APART).all()) and float(apart.mean()) <= LEVELS_ALIKE,  # type: ignore[arg-type]
         f"mean over the seeds, cell by cell; holds when they differ by at most {LEVELS_ALIKE} on average and "
         f"{LEVELS_APART} in each cell; furthest apart: "
-        f"{furthest['multipath']} {furthest['algorithm']} beside {furthest['dctcp']} DCTCP flows, "
+        f"{furthest['multipath']} {furthest['algorithm']} with {furthest['dctcp']} DCTCP flows, "
         f"{digits(furthest['linux'])} on Linux, {digits(furthest['packet'])} at the packet level",
     )
 
@@ -227,7 +230,7 @@ def _each(values: pl.Series) -> str:
 
 
 def _plot_panel(panel: Axes, runs: pl.DataFrame) -> None:
-    for algorithm in (*ALGORITHMS, MENDED):
+    for algorithm in (*ALGORITHMS, WITH_DCTCP_CUT):
         shown = SHOWN[algorithm]
         for level, line in (("linux", "-"), ("packet", "--")):
             cells = (

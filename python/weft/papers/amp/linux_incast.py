@@ -1,16 +1,17 @@
-"""Figure 8's incast (section 5.2) on this machine's kernel: k flows of 128 KB at once, 200 Mbit/s instead of 10 Gbps.
+"""Figure 8's incast (section 5.2) on this machine's kernel: k flows of 128 KB, 200 Mbit/s instead of 10 Gbps.
 
-Multipath flows open their further subflows at once, as the paper's do, or after 256 KB as weftd does by default
-(`join_after`), so that flows of 128 KB keep to one. The packet level runs the same specs.
+Multipath flows open their additional subflows at once, as the paper's do, or after 256 KB (`join_after`), which is
+weftd's default. In the second case flows of 128 KB keep to one subflow. The packet level runs the same specs.
 
-A flow's bytes take 50 times as long as at 10 Gbps, so the 50 us from one flow to the next become 2.5 ms. With 50 us
-here too, all k open within a hundredth of what their bytes take, and what is measured is mostly whose SYN finds the
-queue full; the process that plays the traffic is then later than the gap. Delayed joins are asked about in both.
+A flow's bytes take 50 times as long as at 10 Gbps, so the 50 us between two flows become 2.5 ms. With 50 us, all k
+flows would open within a hundredth of the time that their bytes take. The result would then mostly show which SYNs
+find the queue full, and the process that sends the traffic would be later than the gap. Delayed joins are tested with
+both gaps.
 
-Not the paper's is `dctcp_cut`, under which AMP's only subflow is cut by DCTCP's alpha / 2 instead of by 1 / beta.
+`dctcp_cut` is not the paper's. With it, DCTCP's alpha / 2 instead of 1 / beta cuts AMP's only subflow.
 
-Min RTO (200 ms), initial RTO (1 s) and initial window (10 packets a subflow) are the kernel's. Rounds start 0.3 to 0.6
-s apart, three times what their bytes take or more, and the run goes on long enough for a lost SYN to be sent again.
+Min RTO (200 ms), initial RTO (1 s) and initial window (10 packets per subflow) are the kernel's. Rounds start 0.3 to
+0.6 s apart, at least three times the duration of their bytes. The run is long enough for a lost SYN to be sent again.
 """
 
 from __future__ import annotations
@@ -35,40 +36,43 @@ if TYPE_CHECKING:
     from weft.spec import Experiment
 
 FLOWS = (5, 10, 20, 30, 40)
-"""k, the flows of a round."""
+"""Values of k, the number of flows per round."""
 MULTIPATH = ("amp", "xmp", "dcm")
-MENDED = "amp-dctcp-cut"
+WITH_DCTCP_CUT = "amp-dctcp-cut"
 JOINS = {"at once": "0B", "delayed": "256KB"}
-"""When further subflows join."""
+"""Bytes after which additional subflows join."""
 SIZE = "128KB"
 GAP_US = 2500
-"""The paper's 50 us, scaled by the rates."""
+"""The gap between flows: the paper's 50 us, scaled by the rates."""
 PAPER_GAP_US = 50
 ROUNDS_MS = 1500
-"""Within it all rounds start."""
+"""Time within which all rounds start."""
 MIN_MS, MS_PER_FLOW = 300, 15
-"""Between two rounds: the longer of the first and k times the second, which is three times what their bytes take."""
+"""Interval between two rounds: the longer of the first and k times the second.
+
+This product is three times the duration of the round's bytes.
+"""
 AFTER_MS = 1200
-"""After it: room for one SYN that was lost and a timeout."""
+"""Time after the last round, enough for one lost SYN and a timeout."""
 QUICK_FLOWS = (5, 40)
 QUICK_ROUNDS_MS = 600
 QUICK = f"AMP and DCTCP on Linux only, k = {QUICK_FLOWS[0]} and {QUICK_FLOWS[1]}, {QUICK_ROUNDS_MS} ms of rounds"
 INITIAL_RTO_MS = 1000
 NO_WORSE = 1.05
-"""Mean FCT over DCTCP's, up to which delayed joins cost nothing."""
+"""Ratio of mean FCT to DCTCP's up to which delayed joins cost nothing."""
 LEVELS_ALIKE = 0.03
-"""Mean FCTs by DCTCP at the two levels that far apart, as a share, count as the same."""
+"""Relative distance up to which DCTCP's mean FCTs at the two levels count as equal."""
 ALIKE = 1.25
-"""Mean FCTs within a quarter of one another count as alike, as for figure 8."""
+"""Ratio up to which mean FCTs count as equal, as for figure 8."""
 
 
 def cases(scale: Scale) -> list[Case]:
-    """Each algorithm and number of flows, with joins at once and delayed where there are joins and they can be."""
+    """Returns runs of each algorithm and number of flows, with joins at once and, where joins exist, delayed."""
     if scale.quick:
         cells = [("linux", GAP_US, "amp", joins) for joins in JOINS] + [("linux", GAP_US, "dctcp", "at once")]
     else:
         cells = [(level, GAP_US, name, "at once") for level in LEVELS for name in (*MULTIPATH, "dctcp")]
-        cells += [(level, GAP_US, name, "delayed") for level in LEVELS for name in (*MULTIPATH, MENDED)]
+        cells += [(level, GAP_US, name, "delayed") for level in LEVELS for name in (*MULTIPATH, WITH_DCTCP_CUT)]
         cells += [("linux", PAPER_GAP_US, name, "delayed") for name in MULTIPATH]
         cells += [("linux", PAPER_GAP_US, "dctcp", "at once")]
     return [
@@ -84,9 +88,9 @@ def cases(scale: Scale) -> list[Case]:
 
 
 def measure(result: Result) -> pl.DataFrame:
-    """One row a flow: its round, FCT in ms by its receiver, timeouts and suppression episodes.
+    """Returns one row per flow: its round, FCT in ms at its receiver, timeouts and suppression episodes.
 
-    The FCT of a flow that did not end is null, and `unfinished_ms` the time that it had taken.
+    The FCT of a flow that did not end is null, and `unfinished_ms` is the time that it had taken.
     """
     return result.flows.select(
         "round",
@@ -98,13 +102,13 @@ def measure(result: Result) -> pl.DataFrame:
 
 
 def claims(rows: pl.DataFrame) -> list[Claim]:
-    """Section 5.2, "Robustness against the TCP incast", and what delayed joins make of it."""
+    """Returns the claims of section 5.2, "Robustness against the TCP incast", and those about delayed joins."""
     scaled, unscaled = rows.filter(gap_us=GAP_US), rows.filter(gap_us=PAPER_GAP_US)
     linux, packet = scaled.filter(level="linux"), scaled.filter(level="packet")
     others = [name for name in MULTIPATH[1:] if name in linux["algorithm"]]
     claims = [_delayed(linux, ["amp"])]
-    if MENDED in linux["algorithm"]:
-        claims += [_delayed(linux, [MENDED])]
+    if WITH_DCTCP_CUT in linux["algorithm"]:
+        claims += [_delayed(linux, [WITH_DCTCP_CUT])]
     if others:
         claims += [_delayed(linux, others)]
     if not unscaled.is_empty():
@@ -118,7 +122,7 @@ def claims(rows: pl.DataFrame) -> list[Claim]:
 
 
 def plot(rows: pl.DataFrame) -> Plot:
-    """Mean FCT over k, joins at once and delayed, and delayed with the paper's gap; packet level dashed."""
+    """Mean FCT over k, with joins at once, delayed, and delayed with the paper's gap; packet level dashed."""
     from matplotlib.figure import Figure
 
     shown = [(joins, gap_us) for gap_us in (GAP_US, PAPER_GAP_US) for joins in JOINS]
@@ -197,7 +201,7 @@ def _slower(linux: pl.DataFrame, packet: pl.DataFrame, names: list[str]) -> Clai
         _table(ratios),
         2 * far > len(values),
         f"mean FCT over AMP's; holds when more than half of the cells are 10 times apart or more; {far} of "
-        f"{len(values)} are. At 200 Mbit/s a round's bytes take 5 k ms, so that a min RTO of 200 ms is no order of "
+        f"{len(values)} are. At 200 Mbit/s a round's bytes take 5 k ms, so that a min RTO of 200 ms is not an order of "
         "magnitude but with few flows. Over DCTCP's: "
         f"{_table({name: _ratios(linux, name, 'at once') for name in names})}. "
         f"{_waited(linux, names, 'at once')}{_beside(packet, names)}",
@@ -224,7 +228,7 @@ def _levels(linux: pl.DataFrame, packet: pl.DataFrame) -> Claim:
 
 
 def _ratios(rows: pl.DataFrame, algorithm: str, joins: str, to: str = "dctcp") -> dict[int, SeedSummary]:
-    """Mean FCT over that of `to`, which opens its subflows at once, by k."""
+    """Returns the mean FCT over that of `to`, which opens its subflows at once, by k."""
     ours, theirs = rows.filter(algorithm=algorithm, joins=joins), rows.filter(algorithm=to, joins="at once")
     return {
         k: over_seeds(ours.filter(k=k), FCT_MEAN) / over_seeds(theirs.filter(k=k), FCT_MEAN)
@@ -233,7 +237,7 @@ def _ratios(rows: pl.DataFrame, algorithm: str, joins: str, to: str = "dctcp") -
 
 
 def _table(ratios: dict[str, dict[int, SeedSummary]]) -> str:
-    """Such as "AMP k = 5: 0.98 (0.95 to 1.01), k = 10: 1.02 (0.99 to 1.04)"."""
+    """Formats ratios, as in "AMP k = 5: 0.98 (0.95 to 1.01), k = 10: 1.02 (0.99 to 1.04)"."""
     return "; ".join(
         f"{SHOWN[name].label} {', '.join(f'k = {k}: {ratio}' for k, ratio in by_k.items())}"
         for name, by_k in ratios.items()
@@ -241,7 +245,7 @@ def _table(ratios: dict[str, dict[int, SeedSummary]]) -> str:
 
 
 def _waited(rows: pl.DataFrame, names: list[str], joins: str) -> str:
-    """Which flows had a timeout, waited for the initial RTO as after a lost SYN, or were suppressed."""
+    """Formats the shares of flows with a timeout, with an initial RTO as after a lost SYN, and with suppression."""
     here = {name: rows.filter(algorithm=name, joins=joins) for name in names}
     here["dctcp"] = rows.filter(algorithm="dctcp")
     return "Of the flows of all k " + ", ".join(

@@ -1,16 +1,17 @@
-"""Figures 6 and 11, traffic shifting, on this machine's kernel: how fast a multipath flow leaves a congested path.
+"""Figures 6 and 11, traffic shifting, on this machine's kernel: the time to leave a congested path.
 
-Figure 5's setting at 200 Mbit/s instead of 10 Gbps: a multipath flow of two subflows, one over each bottleneck; a DCTCP
-flow on the lower path in the second phase; one on the upper path from the third. The shift is over when the window of
-the upper subflow is at its floor. The same setting runs at the packet level.
+The setting is figure 5's at 200 Mbit/s instead of 10 Gbps. A multipath flow has two subflows, one over each
+bottleneck. A DCTCP flow uses the lower path in the second phase, and another one the upper path from the third phase
+on. The shift is over when the window of the upper subflow is at its floor. The same setting runs at the packet level.
 
-A window changes once a round, and a round in which ten packets queue takes 50 times as long at 200 Mbit/s as at 10
+A window changes once per round. A round in which ten packets queue takes 50 times as long at 200 Mbit/s as at 10
 Gbps. So the paper's times are scaled by the rates: 3 ms are 150 ms here.
 
-All of it runs at 50 Mbit/s as well, everything four times as long: a packet then takes 240 us, which is long beside
-what a kernel's timers and its own work delay it by.
+All runs are repeated at 50 Mbit/s, with all times four times as long. A packet then takes 240 us, which is long
+compared with the delays of the kernel's timers and processing.
 
-The paper's "MPTCP (beta = 4)" cuts a quarter at a mark; the kernel's LIA takes a mark for a loss and halves (beta = 2).
+The paper's "MPTCP (beta = 4)" cuts a quarter at a mark. The kernel's LIA treats a mark as a loss and halves (beta =
+2).
 """
 
 from __future__ import annotations
@@ -36,25 +37,25 @@ if TYPE_CHECKING:
 
 ALGORITHMS = ("amp", "xmp", "dcm", "mptcp")
 CONSTANT = ("amp", "xmp")
-"""Those that cut by a constant factor."""
+"""Algorithms that cut by a constant factor."""
 PAPER_MS = {"amp": 3, "xmp": 3, "dcm": 7, "mptcp": 3}
 SCALED = RATE_BPS / (RATE_MBPS * 1e6)
-"""How much longer a round is here than at the paper's rate."""
+"""Ratio of a round's duration here to that at the paper's rate."""
 SLOWER = (1, 4)
-"""Rates run: 200 Mbit/s divided by these."""
+"""Divisors of 200 Mbit/s that give the rates of the runs."""
 PHASE_MS, WATCHED_MS = 1000, 800
 QUICK_PHASE_MS = 500
 QUICK = f"AMP and LIA only, phases of {QUICK_PHASE_MS} ms instead of {PHASE_MS} ms"
 BEFORE_MS = 100
-"""What the table keeps before the beginning of the second DCTCP flow."""
+"""Time before the second DCTCP flow begins that the table keeps."""
 SAMPLED = "1ms"
 FLOOR = 2
 LEVELS_ALIKE = 0.3
-"""Times of the two levels that far apart, as a share, count as the same."""
+"""Relative distance up to which times at the two levels count as equal."""
 
 
 def cases(scale: Scale) -> list[Case]:
-    """Each algorithm at both levels and rates; the quick version at the faster one."""
+    """Returns runs of each algorithm at both levels and rates; the quick version runs at the faster rate."""
     phase_ms = QUICK_PHASE_MS if scale.quick else PHASE_MS
     return [
         Case(
@@ -70,10 +71,11 @@ def cases(scale: Scale) -> list[Case]:
 
 
 def measure(result: Result) -> pl.DataFrame:
-    """One row a sample of a subflow (0 is the upper one), its time in ms from the second DCTCP flow's beginning.
+    """Returns one row per sample of a subflow (0 is the upper one).
 
-    `floor_ms` is when the upper window was first at its floor; null: not while it was watched. `before_packets` is the
-    upper window's mean in the 100 ms before.
+    Its time in ms counts from the beginning of the second DCTCP flow. `floor_ms` is the first time at which the upper
+    window was at its floor, or null if the run does not show that. `before_packets` is the upper window's mean in the
+    100 ms before.
     """
     begun_s = result.flows.filter(traffic="upper")["start_s"].item()
     watched_ms = (result.manifest["end_s"] - begun_s) * 1e3
@@ -88,7 +90,7 @@ def measure(result: Result) -> pl.DataFrame:
 
 
 def claims(rows: pl.DataFrame) -> list[Claim]:
-    """Section 4.1, observation (3), and section 5.2, "Traffic shifting speed", as far as a kernel can say."""
+    """Returns the claims of section 4.1, observation (3), and section 5.2, "Traffic shifting speed", for a kernel."""
     slower = rows.filter(slower=SLOWER[-1])
     rows = rows.filter(slower=SLOWER[0])
     linux, packet = rows.filter(level="linux"), rows.filter(level="packet")
@@ -153,7 +155,7 @@ def plot(rows: pl.DataFrame) -> Plot:
 def _shifting(level: str, slower: int, algorithm: str, phase_ms: int) -> Experiment:
     transport = TRANSPORTS[algorithm] | {"subflows": 2}
     if algorithm == "mptcp":
-        # What a mark is for a kernel's TCP that knows no more of ECN than RFC 3168.
+        # A TCP that implements only RFC 3168 treats a mark as a loss.
         transport["cc"] = transport["cc"] | {"beta": 2}
     return experiment(
         f"shifting-{algorithm}",
@@ -167,7 +169,7 @@ def _shifting(level: str, slower: int, algorithm: str, phase_ms: int) -> Experim
 
 
 def _took(rows: pl.DataFrame, algorithm: str) -> SeedSummary:
-    """The time to the floor; infinite where it was not reached."""
+    """Returns the time to the floor; infinite if the window did not reach it."""
     return over_seeds(rows.filter(algorithm=algorithm), pl.col("floor_ms").first().fill_null(float("inf")), "ms")
 
 
@@ -188,7 +190,7 @@ def _time(linux: pl.DataFrame, packet: pl.DataFrame, slower: pl.DataFrame, name:
 
 def _levels(linux: pl.DataFrame, packet: pl.DataFrame, slower: pl.DataFrame, names: list[str]) -> Claim:
     took = {name: (_took(linux, name), _took(packet, name)) for name in names}
-    # What neither level reaches has no ratio, and the levels agree about it.
+    # If neither level reaches the floor, there is no ratio, and the levels agree.
     ratios = {name: here / there for name, (here, there) in took.items() if min(here.mean, there.mean) < math.inf}
     note = f"time to the floor on Linux over that at the packet level; holds within {LEVELS_ALIKE:.0%} of 1 for each"
     if not slower.is_empty():

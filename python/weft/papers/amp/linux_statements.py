@@ -8,7 +8,7 @@ from weft.papers.statement import Contradiction, Differs, NotStated, Open, Origi
 
 FIXED = date(2026, 11, 21)
 FIXED_AGAIN = date(2026, 11, 24)
-"""Of the times of `linux-shift`, which are two-sided since then."""
+"""The day on which the readings of `linux-shift` were fixed, whose times are two-sided since then."""
 
 REGIME = Differs(
     "a kernel's transport at 200 Mbit/s: the BDP is 3.4 packets, so that nearly all cells are in the minimum window "

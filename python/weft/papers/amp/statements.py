@@ -1,7 +1,7 @@
 """The statements of Kheirkhah and Lee (2020) that the claims of `amp` judge.
 
-The paper contradicts itself about the link delay of the topologies of figures 1 and 5. It was fixed for all figures
-at once on 24 November 2026, before their runs of that day; `settings` has the sentences that support it.
+The paper contradicts itself about the link delay of the topologies of figures 1 and 5. The delay was fixed for all
+figures at once on 24 November 2026, before their runs of that day. `settings` has the sentences that support it.
 """
 
 from __future__ import annotations

@@ -1,10 +1,12 @@
-"""Figures 2 and 3 (section II): the queue while every sender goes from 4 subflows to 8 and back, and its oscillation.
+"""Figures 2 and 3 (section II): the queue and its oscillation while every sender goes from 4 subflows to 8 and back.
 
-A flow's number of subflows cannot change here. So every sender has a flow of 4 subflows all the time, and beside it
-another of 4 that opens when the paper adds subflows and stops when it takes them away; each four are coupled among
-themselves. The paper does this from the 3rd to the 8th RTT, too short for anything but slow start, so that its RTTs
-count here as `UNIT` RTTs, after a warm-up. Silent and chosen: 8 senders to 1, XMP for its "ECN-based MPTCP", XMP with
-one subflow for single path; the notes have LIA. An oscillation is how much the queue changes within 100 us.
+A flow's number of subflows cannot change here. So every sender has a flow of 4 subflows for the whole run. Another
+flow of 4 subflows opens when the paper adds subflows and stops when the paper removes them. The four subflows of each
+flow are coupled. The paper does this from the 3rd to the 8th RTT, too short for anything but slow start. So its RTTs
+count here as `UNIT` RTTs, after a warm-up.
+
+The paper does not give the following, which were chosen: 8 senders to 1; XMP for its "ECN-based MPTCP"; XMP with one
+subflow for single path. The notes have LIA. An oscillation is the change of the queue within 100 us.
 """
 
 from __future__ import annotations
@@ -27,12 +29,12 @@ if TYPE_CHECKING:
 SENDERS = 8
 SUBFLOWS = 4
 DELAY_US = 18
-"""Of a link, of which there are two: a full packet and its acknowledgement are on their way for 100 us."""
+"""Delay of each of the two links of a path: a full packet and its acknowledgement take 100 us."""
 BEFORE, DURING, AFTER = "4 subflows", "8 subflows", "4 again"
 ENDS = {BEFORE: 3, DURING: 8, AFTER: 13}
-"""Where phases end, in the paper's RTTs."""
+"""Ends of the phases, in the paper's RTTs."""
 UNIT, QUICK_UNIT = 200, 40
-"""RTTs for each of the paper's."""
+"""RTTs here for each of the paper's RTTs."""
 QUICK = f"{QUICK_UNIT} RTTs for each of the paper's instead of {UNIT}"
 WARM_UP_MS = 50
 SAMPLE_US = 20
@@ -41,7 +43,7 @@ ALGORITHMS = ("xmp", "lia")
 
 
 def cases(scale: Scale) -> list[Case]:
-    """Each algorithm, with one subflow and with more."""
+    """Returns runs of each algorithm, with one subflow and with more."""
     return [
         _case(paths, algorithm, seed, QUICK_UNIT if scale.quick else UNIT)
         for paths in (MULTI, SINGLE)
@@ -51,7 +53,7 @@ def cases(scale: Scale) -> list[Case]:
 
 
 def measure(result: Result) -> pl.DataFrame:
-    """One row a sample: `at_s` after the warm-up, the queue's `length`, and its `change` since one RTT before."""
+    """Returns one row per sample: `at_s` after the warm-up, the queue's `length`, and its `change` within one RTT."""
     length = pl.col("length_packets").cast(pl.Int64)
     samples = result.traces.drop_nulls("length_packets").sort("time_s")
     change = (length - length.shift(RTT_US // SAMPLE_US)).abs()
@@ -59,7 +61,7 @@ def measure(result: Result) -> pl.DataFrame:
 
 
 def claims(rows: pl.DataFrame) -> list[Claim]:
-    """Section II, the sentences about figures 2 and 3."""
+    """Returns the claims of section II about figures 2 and 3."""
     xmp = rows.filter(algorithm="xmp")
     often = {phase: _often(xmp, phase) for phase in ENDS}
     wide = {phase: _wide(xmp, phase) for phase in ENDS}
@@ -147,7 +149,7 @@ def _case(paths: str, algorithm: str, seed: int, unit: int) -> Case:
 
 
 def _of(rows: pl.DataFrame, phase: str) -> pl.DataFrame:
-    """The samples of a phase with several subflows."""
+    """Returns the samples of a phase with several subflows."""
     begins = {BEFORE: 0, DURING: ENDS[BEFORE], AFTER: ENDS[DURING]}[phase]
     at = pl.col("at_s") / (pl.col("unit") * RTT_US * 1e-6)
     return rows.filter(at >= begins, at < ENDS[phase], paths=MULTI)

@@ -1,8 +1,9 @@
-"""Figure 4 (section IV.B): a window of 4 after a round with marks in three places, XMP beside AMP-FG, by the equations.
+"""Figure 4 (section IV.B): windows of XMP and AMP-FG after a round of 4 packets with marks, by the equations.
 
-Nothing is simulated: equations (3) to (5) and (7) say what becomes of a window of 4 packets after a round of 3 without
-marks. In scenario 3 "there are two consistent marked packets"; they are taken to be the last two, where their weight is
-highest. "For simplicity, XMP reduces the congestion window by the ratio of ACK packets with ECN-marked" there.
+The figure is calculated, not simulated. Equations (3) to (5) and (7) give the window of 4 packets after a round of 3
+without marks. In scenario 3 "there are two consistent marked packets"; they are taken to be the last two, where their
+weight is highest. "For simplicity, XMP reduces the congestion window by the ratio of ACK packets with ECN-marked"
+there.
 """
 
 from __future__ import annotations
@@ -21,51 +22,54 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Plot
 
 BEFORE = (0, 0, 0)
-"""The round before: three packets without marks."""
+"""Marks of the round before: three packets without marks."""
 SCENARIOS = {1: (0, 0, 0, 1), 2: (1, 0, 0, 0), 3: (0, 0, 1, 1)}
 WORDS = {1: "the last packet is marked", 2: "the first packet is marked", 3: "two packets in a row are marked"}
 PAPER_AMP = {1: 2, 2: 4, 3: 1}
 PAPER_XMP = {1: 3, 2: 3, 3: 2}
-"""The windows of the next round in the text."""
+"""Windows of the next round in the text."""
 EQUATIONS, ALGORITHM_1 = "equations", "algorithm 1"
 
 
 def beta(marks: Sequence[int], before: Sequence[int]) -> float:
-    """Equation (3): how many positions differ from the round before; what that did not have counts as unmarked."""
+    """Returns the share of positions that differ from the round before, by equation (3).
+
+    A position that the round before did not have counts as unmarked.
+    """
     other = [*before, *[0] * len(marks)]
     return sum(m != other[j] for j, m in enumerate(marks)) / len(marks)
 
 
 def beta_of_neighbours(marks: Sequence[int]) -> float:
-    """Algorithm 1, line 17: how many positions differ from the one before them, with M[0] = 0."""
+    """Returns the share of positions that differ from the previous position, with M[0] = 0 (Algorithm 1, line 17)."""
     return sum(m != n for m, n in zip(marks, [0, *marks], strict=False)) / len(marks)
 
 
 def alpha(marks: Sequence[int], of_beta: float) -> float:
-    """Equations (4) and (5): the marks, weighed by how late in the round they are."""
+    """Returns the marks, weighted by how late in the round they are, by equations (4) and (5)."""
     cw = len(marks)
     return sum(float(((j + 1) / cw) ** of_beta) * m for j, m in enumerate(marks)) / cw
 
 
 def after(marks: Sequence[int], before: Sequence[int] = BEFORE) -> float:
-    """Equation (7), cw (1 - alpha), with equation (3)'s beta."""
+    """Returns the window cw (1 - alpha) by equation (7), with equation (3)'s beta."""
     return len(marks) * (1 - alpha(marks, beta(marks, before)))
 
 
 def after_neighbours(marks: Sequence[int]) -> float:
-    """The same with Algorithm 1's beta."""
+    """Returns the window by equation (7) with Algorithm 1's beta."""
     return len(marks) * (1 - alpha(marks, beta_of_neighbours(marks)))
 
 
 def after_ratio(marks: Sequence[int]) -> float:
-    """The figure's simplified XMP."""
+    """Returns the window of the figure's simplified XMP."""
     return len(marks) * (1 - sum(marks) / len(marks))
 
 
 def rows() -> pl.DataFrame:
-    """One row a scenario: the windows by the equations, by Algorithm 1's XOR, and of the simplified XMP.
+    """Returns one row per scenario: the windows by the equations, by Algorithm 1's XOR, and of the simplified XMP.
 
-    `lowest` and `highest` are those by the equations over all 16 rounds of four that may have come before.
+    `lowest` and `highest` are bounds of the window by the equations over all 16 possible rounds of four before.
     """
     table = []
     for scenario, marks in SCENARIOS.items():
@@ -77,7 +81,7 @@ def rows() -> pl.DataFrame:
 
 
 def claims(rows: pl.DataFrame) -> list[Claim]:
-    """Section IV.B's three scenarios, and what the text concludes from each."""
+    """Returns the claims of section IV.B about its three scenarios."""
     found = {row["scenario"]: row for row in rows.to_dicts()}
     return [
         *(_window(scenario, row) for scenario, row in found.items()),

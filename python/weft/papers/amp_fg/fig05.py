@@ -1,10 +1,10 @@
 """Figures 5 and 6 (section V.A): the bottleneck's queue, 8 senders to 1 in the fat-tree, buffers of 100 and 500.
 
 "8 servers as the senders and one server as the receiver ..., in which 10 subflows are synchronously sent" has two
-readings: 10 subflows of each sender, 80 in all, or 10 in all, six senders with one and two with two. The claims are
-judged by 10 in all. With windows of one packet, 80 subflows have 72 packets more in flight than the links hold. The
-paper's queue "from 0 to K" is then impossible with a buffer of 100. Both are run. K is a fifth of the buffer, since the
-paper does not give it. Lengths are those after slow start.
+readings. In one, each sender has 10 subflows, 80 in all. In the other there are 10 in all: six senders have one and
+two have two. The claims are judged by 10 in all. With windows of one packet, 80 subflows have 72 packets more in
+flight than the links hold. The paper's queue "from 0 to K" is then impossible with a buffer of 100. Both readings are
+run. K is a fifth of the buffer, since the paper does not give it. Lengths are those after slow start.
 """
 
 from __future__ import annotations
@@ -35,21 +35,21 @@ BUFFERS = (100, 500)
 ALGORITHMS = ("lia", "xmp", "amp-fg")
 MARKED = ("xmp", "amp-fg")
 CAUSES = ("xmp-floor-1", "amp-fg-floor-2", "amp-fg-neighbours")
-"""What the notes compare with: the other algorithm's floor of the window, and Algorithm 1's XOR."""
+"""Variants that the notes compare with: the other algorithm's floor of the window, and Algorithm 1's XOR."""
 SECONDS, WARM_UP_S = 2.0, 0.5
 QUICK_SECONDS, QUICK_WARM_UP_S = 0.5, 0.2
 QUICK = f"{QUICK_SECONDS} s simulated instead of {SECONDS:.0f} s"
 LOW, HIGH = 0.01, 0.99
 """Shares of the time below which the queue counts as lowest and highest."""
 EDGE = 0.1
-"""A queue that comes so near to empty and to full, as a part of the buffer, fluctuates from 0 to full."""
+"""Distance to empty and to full, as a share of the buffer, within which a queue fluctuates from 0 to full."""
 OVERSHOOT = 1.25
-"""A queue up to so many times K is controlled: senders hear of a mark one RTT later."""
+"""Multiple of K up to which a queue is controlled, because senders receive a mark one RTT later."""
 WAITS = "packets wait, without the one being sent"
 
 
 def cases(scale: Scale) -> list[Case]:
-    """Each algorithm with each buffer, for both readings."""
+    """Returns runs of each algorithm with each buffer, for both readings."""
     return [
         _case(reading, buffer, algorithm, seed, quick=scale.quick)
         for reading in READINGS
@@ -60,7 +60,10 @@ def cases(scale: Scale) -> list[Case]:
 
 
 def measure(result: Result) -> pl.DataFrame:
-    """One row a length in packets: the share of time with at most that length; beside it the run's drops, timeouts."""
+    """Returns one row per length in packets: the share of time with at most that length.
+
+    Each row also has the drops and timeouts of the run.
+    """
     lengths = stats.queue_lengths(result.queues)
     steps = stats.cdf(lengths, "packets", weight="seconds").rename({"value": "packets"})
     drops = int(result.queues["drops"].sum())
@@ -68,12 +71,12 @@ def measure(result: Result) -> pl.DataFrame:
 
 
 def claims(rows: pl.DataFrame) -> list[Claim]:
-    """Section V.A, sentence by sentence, for each buffer."""
+    """Returns the claims of section V.A, sentence by sentence, for each buffer."""
     return [claim for buffer in BUFFERS for claim in _of_buffer(rows, buffer)]
 
 
 def plot(rows: pl.DataFrame) -> Plot:
-    """How long the queue was how long: a panel a buffer and reading, a line a seed, K dotted."""
+    """Share of time by the queue's length: one panel per buffer and reading, one line per seed, K dotted."""
     from matplotlib.figure import Figure
 
     plot = Figure(figsize=(8, 6.4), layout="constrained")
@@ -104,7 +107,7 @@ def plot(rows: pl.DataFrame) -> Plot:
 
 
 def _case(reading: str, buffer: int, algorithm: str, seed: int, *, quick: bool) -> Case:
-    *senders, receiver = random.Random(seed).sample(range(HOSTS), SENDERS + 1)  # noqa: S311 - no secret
+    *senders, receiver = random.Random(seed).sample(range(HOSTS), SENDERS + 1)  # noqa: S311 - not a secret
     counts = {sender: _subflows(reading, index) for index, sender in enumerate(senders)}
     spec = experiment(
         f"{algorithm}-{buffer}",
@@ -177,7 +180,7 @@ def _of_buffer(rows: pl.DataFrame, buffer: int) -> list[Claim]:
 
 
 def _floor(buffer: int) -> str:
-    """What windows at their floors leave in the queue."""
+    """Describes the packets that windows at their floors leave in the queue."""
     left = {n: SENDERS * SUBFLOWS * n - BDP for n in (1, 2)}
     return (
         f"With a window of 1 packet, {SENDERS * SUBFLOWS} subflows have {left[1]:.0f} packets more under way than "

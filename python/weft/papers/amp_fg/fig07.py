@@ -1,9 +1,9 @@
 """Figure 7 (section V.B): a client asks 8 servers at once for objects of 10 KB to 128 MB; their completion times.
 
-One job follows the other, its client and its servers drawn anew. "The size of objects obeys the uniform distribution
-from 10KB to 128MB", by which not one object in a hundred is below 1 MB, and that one waits beside far larger ones. In
-another reading all objects of a job have one size; both are run. A request is 2 KB. How many subflows MMPTCP has is not
-said; here it is 4, as of the others.
+One job follows the other; its client and its servers are drawn for each. Sizes have "the uniform distribution from
+10KB to 128MB". So fewer than one object in a hundred is below 1 MB, and a small object competes with far larger ones.
+In another reading all objects of a job have one size; both are run. A request is 2 KB. The paper does not give
+MMPTCP's number of subflows; here it is 4, as for the others.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ UNIFORM, EQUAL = "uniform", "equal"
 MIN_KB, SMALL_MB, LARGE_MB, MAX_MB = 10, 1.0, 100.0, 128.0
 JOBS = 100
 EQUAL_KB = {10: 50, 100: 50, 1_000: 20, 10_000: 5, 128_000: 2}
-"""Jobs by the size of their objects."""
+"""Number of jobs by the size of their objects in KB."""
 QUICK_PART = 10
-"""Large objects of the quick version are that much smaller."""
+"""Divisor of the size of large objects in the quick version."""
 QUICK_JOBS = 10
 QUICK_EQUAL_KB = {10: 5, 100: 5, 1_000: 2}
 QUICK = (
@@ -43,16 +43,16 @@ PAPER = {
     "small": {"dctcp": 8.9, "mmptcp": 26.2, "lia": 19.5, "xmp": 16.3},
     "large": {"dctcp": 21.2, "mmptcp": 38.3, "lia": 24.9, "xmp": 12.8},
 }
-"""Percent by which AMP-FG's mean FCT is below the others'."""
+"""Percent by which AMP-FG's mean FCT is below the others' in the paper."""
 WORDS = {"small": "Between 10 KB and 1 MB", "large": "Above 100 MB"}
 TOLERANCE = 5
-"""Percentage points around the paper's."""
+"""Tolerance in percentage points for the paper's numbers."""
 AT_MOST_S = 3600.0
-"""Simulated; the last job ends it long before."""
+"""Limit of simulated time, which the last job does not reach."""
 
 
 def cases(scale: Scale) -> list[Case]:
-    """Each algorithm, for objects of all sizes and for each size alone."""
+    """Returns runs of each algorithm, for objects of all sizes and for each size alone."""
     equal = QUICK_EQUAL_KB if scale.quick else EQUAL_KB
     readings = [(UNIFORM, 0, QUICK_JOBS if scale.quick else JOBS), *((EQUAL, kb, n) for kb, n in equal.items())]
     return [
@@ -64,13 +64,13 @@ def cases(scale: Scale) -> list[Case]:
 
 
 def measure(result: Result) -> pl.DataFrame:
-    """One row an object that was complete: its size in MB, FCT in ms and timeouts."""
+    """Returns one row per complete object: its size in MB, FCT in ms and timeouts."""
     objects = result.flows.filter(pl.col("size_bytes") >= MIN_KB * 1000).drop_nulls("fct_s")
     return objects.select(size_mb=pl.col("size_bytes") * 1e-6, fct_ms=pl.col("fct_s") * 1e3, timeouts="timeouts")
 
 
 def claims(rows: pl.DataFrame) -> list[Claim]:
-    """Section V.B.1's sentences; none about a kind of which a seed has drawn no object."""
+    """Returns the claims of section V.B.1, without those about a size of which a seed has drawn no object."""
     drawn = [kind for kind in PAPER if not _objects(rows, kind, "amp-fg").is_empty()]
     return [claim for kind in drawn for claim in _of_kind(rows, kind)]
 
@@ -120,7 +120,7 @@ def _case(reading: str, kb: int, jobs: int, name: str, seed: int, *, quick: bool
 
 
 def _objects(rows: pl.DataFrame, kind: str, name: str) -> pl.DataFrame:
-    """Those of sizes drawn uniformly."""
+    """Returns the objects with sizes drawn uniformly."""
     size = pl.col("size_mb")
     return rows.filter(
         size <= SMALL_MB if kind == "small" else size > pl.col("large_mb"), reading=UNIFORM, algorithm=name
@@ -169,7 +169,7 @@ def _late(rows: pl.DataFrame, kind: str, name: str) -> SeedSummary:
 
 
 def _equal(rows: pl.DataFrame) -> Table:
-    """Mean FCT where all objects of a job have one size."""
+    """Formats the mean FCT if all objects of a job have one size."""
     here = rows.filter(reading=EQUAL)
     sizes = here["size_kb"].unique().sort().to_list()
     cells = []

@@ -1,9 +1,10 @@
 """Figure 8 (section V.B): throughput of flows of 100 MB with 2 to 8 subflows.
 
-The paper does not say who sends to whom. Here every host of the fat-tree sends one flow to one other and receives one,
-since throughput can grow with subflows only where paths differ; one seed shows 8 senders to 1, section V's many-to-one
-pattern, where they share the receiver's link. Throughput is a flow's goodput over the rate of its host's link. How many
-subflows MMPTCP has beside AMP-FG's two is not said: in one reading as many, in the other the most of the figure.
+The paper does not say which hosts send to which. Here every host of the fat-tree sends one flow to one other and
+receives one, since throughput can grow with subflows only where paths differ. One seed shows 8 senders to 1, section
+V's many-to-one pattern, where they share the receiver's link. Throughput is a flow's goodput over the rate of its
+host's link. The paper does not give MMPTCP's number of subflows when AMP-FG has two. In one reading it is two as
+well, in the other the largest number of the figure.
 """
 
 from __future__ import annotations
@@ -29,26 +30,29 @@ PERMUTATION, MANY_TO_ONE = "permutation", "8 senders to 1"
 MULTIPATH = ("lia", "xmp", "amp-fg")
 MMPTCP = "mmptcp"
 NEIGHBOURS, FLOOR = "amp-fg-neighbours", "amp-fg-floor-2"
-"""Not in the figure: Algorithm 1's XOR, and AMP-FG with XMP's least window."""
+"""Variants that are not in the figure: Algorithm 1's XOR, and AMP-FG with XMP's minimum window."""
 SUBFLOWS = (2, 4, 6, 8)
 MIN_SUBFLOWS, MAX_SUBFLOWS = SUBFLOWS[0], SUBFLOWS[-1]
 SIZE_MB, QUICK_SIZE_MB = 100, 10
 QUICK = f"a fat-tree of {QUICK_PORTS**3 // 4} hosts, flows of {QUICK_SIZE_MB} MB instead of {SIZE_MB} MB"
 SENDERS = 8
 AT_MOST_S = 60.0
-"""Simulated; flows end long before."""
+"""Limit of simulated time, which flows do not reach."""
 OVER_MMPTCP = 1.4
 """Percent by which AMP-FG with the fewest subflows is above MMPTCP in the paper."""
 GAIN = (10, 35)
-"""Percent by which AMP-FG is above the others in the paper."""
+"""Range in percent by which AMP-FG is above the others in the paper."""
 TOLERANCE = 5
-"""Percentage points beyond these."""
+"""Tolerance in percentage points for these numbers."""
 SAME = 0.01
-"""Throughputs that close, as a part, count as equal."""
+"""Relative distance up to which throughputs count as equal."""
 
 
 def cases(scale: Scale) -> list[Case]:
-    """DCTCP, and each multipath algorithm with each number of subflows; at full size one seed of many-to-one."""
+    """Returns DCTCP's runs, and those of each multipath algorithm with each number of subflows.
+
+    At full size there is also one seed of many-to-one.
+    """
     cells = [("dctcp", 1), *((name, n) for name in (*MULTIPATH, MMPTCP, NEIGHBOURS, FLOOR) for n in SUBFLOWS)]
     runs = [(PERMUTATION, *cell, seed) for cell in cells for seed in range(1, scale.seeds + 1)]
     if not scale.quick:
@@ -57,13 +61,16 @@ def cases(scale: Scale) -> list[Case]:
 
 
 def measure(result: Result) -> pl.DataFrame:
-    """One row a flow: its throughput, from 0 to 1, 0 where the run's end cut it off, and its timeouts."""
+    """Returns one row per flow: its throughput from 0 to 1, and its timeouts.
+
+    The throughput is 0 if the end of the run cut the flow off.
+    """
     ended = pl.when(pl.col("finish_s").is_not_null()).then(pl.col("goodput_bps") * 1e-9).otherwise(0.0)
     return result.flows.select(throughput=ended, timeouts="timeouts")
 
 
 def claims(rows: pl.DataFrame) -> list[Claim]:
-    """Section V.B.2, its three conclusions."""
+    """Returns the claims of section V.B.2, its three conclusions."""
     here = rows.filter(pattern=PERMUTATION)
     of = {name: {n: _mean(here, name, n) for n in SUBFLOWS} for name in (*MULTIPATH, MMPTCP, NEIGHBOURS, FLOOR)}
     dctcp = _mean(here, "dctcp", 1)
@@ -138,7 +145,7 @@ def claims(rows: pl.DataFrame) -> list[Claim]:
 
 
 def plot(rows: pl.DataFrame) -> Plot:
-    """Mean throughput by number of subflows, and the range of the seeds; DCTCP is a line across."""
+    """Mean throughput by number of subflows, and the range of the seeds; DCTCP is a horizontal line."""
     from matplotlib.figure import Figure
 
     here = rows.filter(pattern=PERMUTATION)
@@ -168,7 +175,7 @@ def _case(pattern: str, algorithm: str, subflows: int, seed: int, *, quick: bool
     size = f"{QUICK_SIZE_MB if quick else SIZE_MB}MB"
     pairs: dict[str, Any] = {"pairs": "permutation"}
     if pattern == MANY_TO_ONE:
-        *senders, receiver = random.Random(seed).sample(range(HOSTS), SENDERS + 1)  # noqa: S311 - no secret
+        *senders, receiver = random.Random(seed).sample(range(HOSTS), SENDERS + 1)  # noqa: S311 - not a secret
         pairs = {"from": [f"h{sender}" for sender in senders], "to": f"h{receiver}"}
     spec = experiment(
         f"{algorithm}-{subflows}",
@@ -185,7 +192,7 @@ def _mean(rows: pl.DataFrame, algorithm: str, subflows: int) -> SeedSummary:
 
 
 def _grows(means: list[float]) -> bool:
-    """Up in all, and by no step down."""
+    """Returns true if the last mean is above the first and no step goes down."""
     return means[-1] > means[0] and all(after >= (1 - SAME) * before for before, after in pairwise(means))
 
 
@@ -198,7 +205,7 @@ def _rise(of: dict[int, SeedSummary], few: int, many: int) -> SeedSummary:
 
 
 def _fewest(of: dict[int, SeedSummary], enough: SeedSummary) -> int | None:
-    """The fewest subflows with that throughput."""
+    """Returns the smallest number of subflows with that throughput."""
     return next((n for n in SUBFLOWS if of[n].mean >= (1 - SAME) * enough.mean), None)
 
 
@@ -217,7 +224,7 @@ def _named(spreads: dict[str, SeedSummary]) -> str:
 
 
 def _timeouts(rows: pl.DataFrame) -> str:
-    """Of the flows of each algorithm, over all numbers of subflows."""
+    """Formats the share of flows with a timeout for each algorithm, over all numbers of subflows."""
     late = {
         scheme: over_seeds(rows.filter(algorithm=scheme), 100 * (pl.col("timeouts") > 0).mean(), "%")
         for scheme in MULTIPATH

@@ -1,12 +1,12 @@
 """Section V's settings: a fat-tree of 128 servers and 80 switches of 8 ports, links of 1 Gbps, ECMP.
 
-"The RTT without queuing delay is 100us between any two servers": here it is that of a full packet between pods, whose
-six links take 73 us to send it and 3 us to send its acknowledgement, so that a link's delay is 2 us.
+"The RTT without queuing delay is 100us between any two servers": here it is that of a full packet between pods. Its
+six links take 73 us to send it and 3 us to send its acknowledgement, so a link's delay is 2 us.
 
-The paper does not give the marking threshold K; here it is a fifth of the buffer, DCTCP's 20 packets where that holds
-100. It does not give the transport of its ns-3.21 either, which had no selective acknowledgements: NewReno by three
-duplicate acknowledgements, an acknowledgement for every packet, as equation (2) supposes, an initial window of one
-packet, and RTOs from 200 ms.
+The paper does not give the marking threshold K. Here it is a fifth of the buffer: DCTCP's 20 packets if the buffer
+holds 100. The paper does not give the transport of its ns-3.21 either, which had no selective acknowledgements. Here
+it is NewReno by three duplicate acknowledgements, an acknowledgement for every packet, as equation (2) supposes, an
+initial window of one packet, and RTOs from 200 ms.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ QUICK_PORTS = 4
 DELAY_US = 2
 RTT_US = 100
 BDP = 1e9 * RTT_US * 1e-6 / (8 * 1514)
-"""Packets."""
+"""Bandwidth-delay product in packets."""
 BUFFER = 100
 K_OF_BUFFER = 5
-"""K is that part of the buffer."""
+"""Divisor of the buffer that gives K."""
 
 NS3: dict[str, Any] = {
     "initial_cwnd": 1,
     "recovery": "newreno",
     **PLAIN_TCP,
 }
-"""The paper's TCP, as changes of the profile `linux`."""
+"""The paper's TCP, as changes to the profile `linux`."""
 
 ALGORITHMS: dict[str, str | dict[str, Any]] = {
     "dctcp": "dctcp",
@@ -46,18 +46,18 @@ ALGORITHMS: dict[str, str | dict[str, Any]] = {
     "lia": "lia",
     "xmp": "xmp",
     "amp-fg": {"name": "amp-fg", "cwnd_min": 1},
-    # Not the paper's, or another reading of it: they show what a difference comes from.
+    # These are not the paper's, or another reading of it; each shows the effect of one difference.
     "xmp-floor-1": {"name": "xmp", "cwnd_min": 1},
     "amp-fg-neighbours": {"name": "amp-fg", "cwnd_min": 1, "neighbours": 1},
     "amp-fg-floor-2": {"name": "amp-fg", "cwnd_min": 2},
 }
 PATHS = {"mmptcp": "mmptcp"}
-"""Where it is not ECMP."""
+"""Path policies of the algorithms that do not use ECMP."""
 
 
 @dataclass(frozen=True)
-class Shown:
-    """How an algorithm looks in plots and is called in words."""
+class Style:
+    """The appearance of an algorithm in plots and its name in texts."""
 
     label: str
     colour: str
@@ -65,30 +65,33 @@ class Shown:
 
 
 SHOWN = {
-    "dctcp": Shown("DCTCP", "#444444", "D"),
-    "mmptcp": Shown("MMPTCP", "#e69f00", "<"),
-    "lia": Shown("LIA", "#cc79a7", "v"),
-    "xmp": Shown("XMP", "#d55e00", "s"),
-    "amp-fg": Shown("AMP-FG", "#0072b2", "o"),
-    "xmp-floor-1": Shown("XMP with a floor of 1 packet", "#e69f00", "P"),
-    "amp-fg-neighbours": Shown("AMP-FG with Algorithm 1's XOR", "#56b4e9", "x"),
-    "amp-fg-floor-2": Shown("AMP-FG with a floor of 2 packets", "#009e73", "^"),
+    "dctcp": Style("DCTCP", "#444444", "D"),
+    "mmptcp": Style("MMPTCP", "#e69f00", "<"),
+    "lia": Style("LIA", "#cc79a7", "v"),
+    "xmp": Style("XMP", "#d55e00", "s"),
+    "amp-fg": Style("AMP-FG", "#0072b2", "o"),
+    "xmp-floor-1": Style("XMP with a floor of 1 packet", "#e69f00", "P"),
+    "amp-fg-neighbours": Style("AMP-FG with Algorithm 1's XOR", "#56b4e9", "x"),
+    "amp-fg-floor-2": Style("AMP-FG with a floor of 2 packets", "#009e73", "^"),
 }
 
 
 def transport(algorithm: str, subflows: int = 1) -> dict[str, Any]:
-    """One of `ALGORITHMS`, each subflow on a path by hash; MMPTCP, which grows by LIA, has its own rule."""
+    """Returns one of `ALGORITHMS` with each subflow on a path by hash.
+
+    MMPTCP, which grows by LIA, has its own rule.
+    """
     paths = PATHS.get(algorithm, "ecmp")
     return {"cc": ALGORITHMS[algorithm], "subflows": subflows, "paths": paths, "tcp": dict(NS3)}
 
 
 def fat_tree(ports: int = PORTS) -> dict[str, Any]:
-    """That topology, or a smaller one."""
+    """Returns that topology, or a smaller one."""
     return {"kind": "fat-tree", "k": ports}
 
 
 def tor_of(host: int, ports: int = PORTS) -> str:
-    """The switch of a host."""
+    """Returns the switch of a host."""
     half = ports // 2
     return f"tor{host // half**2}.{host % half**2 // half}"
 
@@ -104,17 +107,17 @@ def experiment(
     mark: int | None = None,
     more: Mapping[str, Any] | None = None,
 ) -> Experiment:
-    """An experiment with section V's links.
+    """Returns an experiment with section V's links.
 
     Args:
-        name: Its name.
+        name: Name of the experiment.
         topology: Kind and size.
-        seconds: Simulated.
-        transports: By name.
-        traffic: Entries.
+        seconds: Simulated time.
+        transports: Transports by name.
+        traffic: Traffic entries.
         buffer: Packets that a queue holds.
-        mark: K in packets; left out, a fifth of the buffer.
-        more: Further fields of the spec.
+        mark: K in packets; by default a fifth of the buffer.
+        more: Additional fields of the spec.
     """
     from weft import Experiment
 
@@ -124,7 +127,7 @@ def experiment(
             "duration": f"{seconds * 1e6:.0f}us",
             "topology": {"rate": "1Gbps", "delay": f"{DELAY_US}us", **topology},
             "queues": {"limit": f"{buffer} packets", "mark": f"{mark or buffer // K_OF_BUFFER} packets"},
-            # ns-3's hosts send through a queue like a switch's, and at once.
+            # Hosts of ns-3 send at once, through a queue like a switch's.
             "hosts": {"qdisc": "switch", "jitter": "0us"},
             "transports": transports,
             "traffic": traffic,

@@ -1,1 +1,1 @@
-"""Beyond the papers: what they leave open."""
+"""Experiments beyond the papers: questions that the papers leave open."""

@@ -1,15 +1,17 @@
 """Every scheme of the papers on one fabric, under one set of loads.
 
-A leaf-spine of 320 hosts, 2:1: 8 racks of 40 hosts, 20 spines, links of 1 Gbps. Web search flows open as Poisson
-processes at 30, 50 and 70 % of what the links to the spines carry; at 50 % also with an incast of 8 to 64 hosts on top,
-and with 8 of the 20 spines at a tenth of their rate. Flows without an end follow a permutation: all of them by one
-scheme, or every other one by a single path, by DCTCP or by Reno without marks, both over ECMP.
+The fabric is a leaf-spine of 320 hosts, 2:1: 8 racks of 40 hosts, 20 spines, links of 1 Gbps. Web search flows open
+as Poisson processes at 30, 50 and 70 % of the capacity of the links to the spines. Two loads at 50 % have in addition
+an incast of 8 to 64 hosts, or 8 of the 20 spines at a tenth of their rate. Flows without an end follow a permutation.
+Either all of them use one scheme, or every other one uses a single path over ECMP, with DCTCP or with Reno without
+marks.
 
-What was chosen: K of 20 packets and 100 packets a queue, for all. Linux's TCP and packet scheduler, with the RTO's
-floor at 10 ms and delayed acknowledgements of at most 5 ms, as routes in data centres set them. All multipath schemes
-have 8 subflows by hash; OPN has its own rule, one for each spine at first, and LIA, as MMPTCP does. A path of OPN's is
-slow after a delta of 200 us, or of two smoothed RTTs: its paper says both. Everything else is each scheme's default.
-AMP-FG's is a window of down to one packet, which then waits for a delayed acknowledgement; `cwnd_min = 2` would not.
+The following was chosen. K is 20 packets and queues hold 100 packets, for all schemes. TCP and the packet scheduler
+are Linux's, with an RTO of at least 10 ms and delayed acknowledgements of at most 5 ms, as routes in data centres set
+them. All multipath schemes have 8 subflows by hash. OPN has its own rule, one subflow per spine at first, and LIA, as
+does MMPTCP. A path of OPN's is slow after a delta of 200 us, or of two smoothed RTTs: its paper has both. All other
+settings are each scheme's defaults. The default window of AMP-FG goes down to one packet, which then waits for a
+delayed acknowledgement; `cwnd_min = 2` would avoid that.
 """
 
 from __future__ import annotations
@@ -41,7 +43,7 @@ SUBFLOWS = 8
 
 @dataclass(frozen=True)
 class Scheme:
-    """A way of sending."""
+    """A transport with its label."""
 
     label: str
     transport: dict[str, Any]
@@ -50,7 +52,7 @@ class Scheme:
 def multipath(
     label: str, cc: str | dict[str, Any], paths: str | dict[str, Any] = "ecmp", subflows: int = SUBFLOWS
 ) -> Scheme:
-    """Of several subflows."""
+    """Returns a scheme with several subflows."""
     return Scheme(label, {"cc": cc, "paths": paths, "subflows": subflows})
 
 
@@ -69,22 +71,22 @@ SCHEMES = {
     "opn-rtts": multipath("OPN, 2 RTTs", "lia", {"name": "opn", "delta_rtts": 2}, SPINES),
 }
 SINGLE = {"dctcp": "DCTCP", "reno": "Reno"}
-"""What the single paths beside a scheme use."""
+"""Congestion controls of the single paths that compete with a scheme."""
 
 
 @dataclass(frozen=True)
 class Load:
-    """What hosts send."""
+    """The traffic of all hosts."""
 
     label: str
     percent: int = 0
-    """Of the capacity of the links to the spines; 0: a permutation of flows without an end."""
+    """Load in percent of the capacity of the links to the spines; 0 is a permutation of flows without an end."""
     sizes: str = "web-search"
     incast: int = 0
-    """Senders of the incast on top."""
+    """Number of senders of the additional incast."""
     events: list[dict[str, Any]] = field(default_factory=list)
     beside: str = ""
-    """Every other flow of the permutation is a single path of this congestion control."""
+    """Congestion control of the single path that every other flow of the permutation uses; empty if none does."""
 
 
 SLOW, MBPS = 8, 100
@@ -100,26 +102,26 @@ LOADS = {
     **{f"beside-{cc}": Load(f"permutation, half of it {name}", beside=cc) for cc, name in SINGLE.items()},
 }
 OPENS_MS, QUICK_OPENS_MS = 400, 20
-"""For how long flows open."""
+"""Time in which flows open."""
 WEB_MS = 4000
-"""When their run ends: a lost SYN takes a second, and a large flow over a slow spine as long."""
+"""End of the runs with web search: a lost SYN takes a second, and a large flow over a slow spine as long."""
 INCAST_EVERY_MS, INCAST_AT_MS, INCAST_KB = 50, 5, 64
 SETTLED_MS, LONG_MS = 50, 200
 QUICK_SETTLED_MS, QUICK_LONG_MS = 20, 40
-"""Flows without an end are measured between these."""
+"""Times between which flows without an end are measured."""
 QUICK = (
     f"{QUICK_LEAVES} racks instead of {LEAVES}, flows open for {QUICK_OPENS_MS} ms instead of {OPENS_MS} ms, and flows "
     f"without an end are measured for {QUICK_LONG_MS - QUICK_SETTLED_MS} ms instead of {LONG_MS - SETTLED_MS} ms"
 )
 OURS, THEIRS, BURST = "ours", "single", "incast"
-"""Entries of the traffic."""
+"""Names of the traffic entries."""
 CLASSES = {"up to 100 KB": (0, 100_000), "to 1 MB": (100_000, 1_000_000), "above": (1_000_000, 10**12)}
-"""Sizes of web search flows, the upper one included."""
+"""Ranges of web search flow sizes, including the upper end."""
 SHORT_CLASS, LARGEST_CLASS = next(iter(CLASSES)), list(CLASSES)[-1]
 
 
 def cases(scale: Scale) -> list[Case]:
-    """Every scheme under every load."""
+    """Returns runs of every scheme under every load."""
     return [
         case(name, load, scheme, SCHEMES[scheme], seed, quick=scale.quick)
         for name, load in LOADS.items()
@@ -129,9 +131,10 @@ def cases(scale: Scale) -> list[Case]:
 
 
 def measure(result: Result) -> pl.DataFrame:
-    """One row a flow: its entry, size, slowdown, goodput in Mbps, timeouts, and packets sent and sent again.
+    """Returns one row per flow.
 
-    Of a flow that the end of the run cut off the slowdown is null, and the least that it can be is beside it.
+    Its columns are entry, size, slowdown, goodput in Mbps, timeouts, and packets sent and retransmitted. If the end
+    of the run cut a flow off, its slowdown is null, and its lower bound is in a column of its own.
     """
     from weft.slowdown import with_slowdown
 
@@ -148,7 +151,7 @@ def measure(result: Result) -> pl.DataFrame:
 
 
 def claims(rows: pl.DataFrame) -> list[Claim]:
-    """None is due: what was measured, and who was best at what."""
+    """Returns the measurements and the best schemes, without verdicts."""
     found = [(load, what, _best(rows, name, load, what)) for name, load in LOADS.items() for what in _asked(load)]
     return [
         Claim(
@@ -183,7 +186,7 @@ def plot(rows: pl.DataFrame) -> Plot:
 
 
 def case(name: str, load: Load, label: str, scheme: Scheme, seed: int, *, quick: bool) -> Case:
-    """A scheme, which rows call `label`, under a load of that name."""
+    """Returns a scheme, which rows call `label`, under a load of that name."""
     from weft import Experiment
 
     leaves = QUICK_LEAVES if quick else LEAVES
@@ -208,7 +211,7 @@ def case(name: str, load: Load, label: str, scheme: Scheme, seed: int, *, quick:
 
 def _opening(load: Load, leaves: int, opens: float) -> list[dict[str, Any]]:
     hosts = leaves * HOSTS_PER_LEAF
-    # Of the flows to random hosts, so many leave their rack.
+    # This share of the flows to random hosts leaves its rack.
     leave = (hosts - HOSTS_PER_LEAF) / (hosts - 1)
     of_own_link = load.percent / 100 * SPINES / HOSTS_PER_LEAF / leave
     web: dict[str, Any] = {
@@ -236,9 +239,9 @@ def _opening(load: Load, leaves: int, opens: float) -> list[dict[str, Any]]:
 
 
 def _permutation(load: Load, leaves: int, seed: int) -> list[dict[str, Any]]:
-    """Every host sends to the next one of a circle drawn by the seed; those of two entries take turns in it."""
+    """Returns flows from every host to the next one of a circle drawn by the seed; two entries take turns in it."""
     hosts = list(range(leaves * HOSTS_PER_LEAF))
-    random.Random(seed).shuffle(hosts)  # noqa: S311 - no secret
+    random.Random(seed).shuffle(hosts)  # noqa: S311 - not a secret
     pairs = [[f"h{a}", f"h{b}"] for a, b in zip(hosts, [*hosts[1:], hosts[0]], strict=True)]
     entries = [(OURS, pairs[::2]), (THEIRS, pairs[1::2])] if load.beside else [(OURS, pairs)]
     return [
@@ -247,7 +250,7 @@ def _permutation(load: Load, leaves: int, seed: int) -> list[dict[str, Any]]:
 
 
 def _asked(load: Load) -> list[str]:
-    """What the best scheme under a load is asked for."""
+    """Returns the measures by which the best scheme under a load is chosen."""
     if load.beside:
         return ["fairest"]
     return (
@@ -278,7 +281,7 @@ def _shown(load: Load) -> str:
 
 
 def of(rows: pl.DataFrame, name: str, scheme: str, which: str = OURS) -> pl.DataFrame:
-    """Flows of an entry, or of a class of sizes."""
+    """Returns the flows of an entry, or of a class of sizes."""
     here = rows.filter(load=name, scheme=scheme, entry=OURS if which in CLASSES else which)
     if which not in CLASSES:
         return here
@@ -287,18 +290,18 @@ def of(rows: pl.DataFrame, name: str, scheme: str, which: str = OURS) -> pl.Data
 
 
 def tail(rows: pl.DataFrame, name: str, scheme: str, which: str, percent: float = 99) -> SeedSummary:
-    """A percentile of the slowdown of an entry, or of a class of sizes."""
+    """Returns a percentile of the slowdown of an entry, or of a class of sizes."""
     return percentile(of(rows, name, scheme, which), "slowdown", percent, at_least="at_least")
 
 
 def _goodput(rows: pl.DataFrame, name: str, scheme: str) -> SeedSummary:
-    """Mean of a flow; of web search, of the largest."""
+    """Returns the mean goodput of a flow; for web search, of the largest flows."""
     which = LARGEST_CLASS if LOADS[name].percent else OURS
     return over_seeds(of(rows, name, scheme, which), pl.col("mbps").mean(), "Mbps")
 
 
 def _fairness(rows: pl.DataFrame, name: str, scheme: str) -> SeedSummary:
-    """Mean goodput of a flow of the scheme over that of a single path's."""
+    """Returns the mean goodput of a flow of the scheme over that of a single path's."""
     ours, theirs = (over_seeds(of(rows, name, scheme, value), pl.col("mbps").mean()) for value in (OURS, THEIRS))
     return ours / theirs
 
@@ -335,7 +338,7 @@ def _line(rows: pl.DataFrame, name: str, load: Load, scheme: str, entry: str) ->
 
 
 def _heat(axes: Axes, title: str, loads: list[str], values: dict[tuple[str, str], float], *, low: bool) -> None:
-    """A cell a scheme and load; its shade is its rank under that load."""
+    """Draws a cell for each scheme and load; its shade is its rank under that load."""
     columns = [[values[name, scheme] for scheme in SCHEMES] for name in loads]
     ranks = [[sorted(column, reverse=low).index(value) for value in column] for column in columns]
     axes.imshow(list(zip(*ranks, strict=True)), cmap="Blues", aspect="auto", vmin=0, vmax=1.6 * len(SCHEMES))

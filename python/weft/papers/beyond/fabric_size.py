@@ -1,9 +1,11 @@
-"""How many subflows a fat-tree needs and how fast its slowest flow is: 1,000 to a million hosts, some core links dead.
+"""The number of subflows that a fat-tree needs and its slowest flow, for 1,000 to a million hosts and failed links.
 
-Every host sends flat out to another one and receives from one, by Reno over one path and by LIA over several, at the
-flow level, as in figures 1 to 3 of `mptcp-dc`. Cables between aggregation and core switches are dead from the
-beginning, drawn by the seed, and routing knows of them. What could be carried at best is bounded by counting: a flow
-within a pod has at most a host's link, and all that leave their pods together have at most the cables that are left.
+Every host sends at full rate to another one and receives from one, with Reno over one path and LIA over several. The
+runs are at the flow level, as in figures 1 to 3 of `mptcp-dc`. Some cables between aggregation and core switches,
+drawn by the seed, are down from the beginning, and routing knows them.
+
+Counting gives a bound of the throughput. A flow within a pod has at most a host's link. All flows that leave their
+pods together have at most the cables that are up.
 """
 
 from __future__ import annotations
@@ -26,22 +28,23 @@ if TYPE_CHECKING:
     from weft.papers.figure import Scale
 
 FAILED_PERCENT = (0, 1, 5)
-"""Of the cables between aggregation and core switches."""
+"""Percentages of the cables between aggregation and core switches that are down."""
 SUBFLOWS = {16: tuple(range(1, 13)), 32: tuple(range(1, 13)), 64: (1, 2, 4, 8, 9, 10, 11), 160: (1, 8, 9, 10, 11)}
-"""Numbers to try, by ports of the switches: the larger the network, the closer to what smaller ones need."""
+"""Numbers of subflows to try, by ports of the switches: the larger the network, the closer to what smaller ones need.
+"""
 SEEDS = {64: 2, 160: 1}
-"""The most seeds of a size, where a run is long."""
+"""Maximum number of seeds by size, where a run is long."""
 QUICK_SUBFLOWS = {8: SUBFLOWS[16], 16: SUBFLOWS[16]}
 TARGET = 90.0
-"""Per cent of what can be carried at best, as in figure 2 of `mptcp-dc`."""
+"""Percentage of the bound of the throughput, as in figure 2 of `mptcp-dc`."""
 MANY = 8
-"""Subflows of which the slowest flow is told beside that of a single path."""
+"""Number of subflows with which the slowest flow is compared with that of a single path."""
 COLOURS = {0: "#0072b2", 1: "#e69f00", 5: "#d55e00"}
 QUICK = f"128 and 1,024 hosts instead of up to {fat_tree(max(SUBFLOWS)).hosts:,}"
 
 
 def cases(scale: Scale) -> list[Case]:
-    """Every size, part that is dead and number of subflows."""
+    """Returns runs of every size, share of failed cables and number of subflows."""
     return [
         _case(ports, failed, subflows, seed)
         for ports, tried in (QUICK_SUBFLOWS if scale.quick else SUBFLOWS).items()
@@ -52,7 +55,7 @@ def cases(scale: Scale) -> list[Case]:
 
 
 def measure(result: Result) -> pl.DataFrame:
-    """One row: rates over a link's as in figures 1 to 3, and the mean that the network could carry at best."""
+    """Returns one row: rates over a link's as in figures 1 to 3, and the bound of their mean."""
     hosts = result.flows.height
     ports = round((4 * hosts) ** (1 / 3))
     pod = [pl.col(end).str.strip_prefix("h").cast(pl.Int64) // (ports**2 // 4) for end in ("from", "to")]
@@ -64,7 +67,7 @@ def measure(result: Result) -> pl.DataFrame:
 
 
 def claims(rows: pl.DataFrame) -> list[Claim]:
-    """No claims: what was measured."""
+    """Returns the measurements, without verdicts."""
     sizes = sorted(rows["hosts"].unique())
     cells = {failed: [_needed(rows, hosts, failed) for hosts in sizes] for failed in FAILED_PERCENT}
     return [
@@ -72,9 +75,9 @@ def claims(rows: pl.DataFrame) -> list[Claim]:
             f"Subflows for {TARGET:g} % of what a fat-tree can carry",
             "not in the paper",
             f"{sizes[0]:,} to {sizes[-1]:,} hosts, "
-            + "; ".join(f"{failed} % dead: {', '.join(needed)}" for failed, needed in cells.items()),
+            + "; ".join(f"{failed} % down: {', '.join(needed)}" for failed, needed in cells.items()),
             None,
-            "by hosts, the fewest whose mean over the seeds reaches it. What can be carried is bounded by the flows "
+            "by hosts, the fewest whose mean over the seeds reaches it. The bound follows from the flows "
             "that leave their pods and the core links that are left; throughput is in per cent of that",
             table=_table(rows),
         ),
@@ -82,7 +85,7 @@ def claims(rows: pl.DataFrame) -> list[Claim]:
             f"The slowest flow with one path and with {MANY} subflows",
             "not in the paper",
             "; ".join(
-                f"{failed} % dead: {', '.join(_slowest_words(rows, hosts, failed) for hosts in sizes)}"
+                f"{failed} % down: {', '.join(_slowest_words(rows, hosts, failed) for hosts in sizes)}"
                 for failed in FAILED_PERCENT
             ),
             None,
@@ -92,14 +95,14 @@ def claims(rows: pl.DataFrame) -> list[Claim]:
 
 
 def plot(rows: pl.DataFrame) -> Plot:
-    """Subflows needed for 90 % of what can be carried, and the slowest flow, by hosts and core links that are dead."""
+    """Subflows needed for 90 % of the bound of the throughput, and the slowest flow, by hosts and failed core links."""
     from matplotlib.figure import Figure
 
     plot = Figure(figsize=(8.6, 3.8), layout="constrained")
     left, right = plot.subplots(1, 2)
     sizes = sorted(rows["hosts"].unique())
     for failed in FAILED_PERCENT:
-        label, colour = f"{failed} % of core links dead", COLOURS[failed]
+        label, colour = f"{failed} % of core links down", COLOURS[failed]
         found = [(hosts, _fewest(rows, hosts, failed)) for hosts in sizes]
         points = [(hosts, subflows) for hosts, subflows in found if subflows is not None]
         if points:
@@ -149,13 +152,13 @@ def _tried(rows: pl.DataFrame, hosts: int, failed: int) -> list[int]:
 
 
 def _fewest(rows: pl.DataFrame, hosts: int, failed: int) -> int | None:
-    """The fewest of the numbers tried that reach the target."""
+    """Returns the smallest of the tried numbers that reaches the target."""
     tried = _tried(rows, hosts, failed)
     return next((n for n in tried if _of(rows, hosts, failed, n, _throughput()).mean >= TARGET), None)
 
 
 def _needed(rows: pl.DataFrame, hosts: int, failed: int) -> str:
-    """In words; "at most", where one fewer was not tried."""
+    """Formats the number of subflows needed; "at most" if one fewer was not tried."""
     tried, found = _tried(rows, hosts, failed), _fewest(rows, hosts, failed)
     if found is None:
         return f"more than {tried[-1]}"
@@ -180,5 +183,5 @@ def _table(rows: pl.DataFrame) -> Table:
         return (f"{hosts:,}", f"{failed} %", seeds, _needed(rows, hosts, failed), *cells(hosts, failed))
 
     lines = tuple(line(hosts, failed) for hosts in sorted(rows["hosts"].unique()) for failed in FAILED_PERCENT)
-    columns = ("hosts", "core links dead", "seeds", "subflows needed", *(f"with {n}" for n in numbers))
+    columns = ("hosts", "core links down", "seeds", "subflows needed", *(f"with {n}" for n in numbers))
     return Table(columns, lines)

@@ -1,13 +1,14 @@
-"""What failing links cost: a fat-tree and a leaf-spine of 1,024 hosts, by ways of sending.
+"""The cost of failing links: a fat-tree and a leaf-spine of 1,024 hosts, by transport and path policy.
 
-Every host sends flows of 1 MB to its partner of a permutation, one after the other. Of the links between switches a
-part, drawn by the seed, goes down or falls to a tenth of its rate: before the first flow, or while flows are under way.
-Routing knows of dead links at once from the beginning, and after `DETECT_MS` in mid-flow; of slow ones it never knows.
+Every host sends flows of 1 MB to its partner of a permutation, one after the other. A share of the links between
+switches, drawn by the seed, goes down or falls to a tenth of its rate. That happens before the first flow, or while
+flows are open. Routing knows failed links at once from the beginning, and after `DETECT_MS` if they fail later; it
+never knows slow links.
 
-What was chosen: hosts of 1 Gbps; K of 20 packets and 100 packets a queue; DCTCP wherever there is a single path, over
-ECMP, sprayed packet by packet, or by flowlets. MMPTCP sprays the first 100 kB of a flow over one subflow; then eight
-take over by LIA, as in its paper. Linux's TCP, with the RTO's floor at 10 ms and delayed acknowledgements
-of at most 5 ms, as routes in data centres set them.
+The following was chosen. Hosts have 1 Gbps; K is 20 packets and queues hold 100 packets. DCTCP is used wherever there
+is a single path, over ECMP, sprayed packet by packet, or by flowlets. MMPTCP sprays the first 100 kB of a flow over
+one subflow; then eight subflows take over by LIA, as in its paper. The TCP is Linux's, with an RTO of at least 10 ms
+and delayed acknowledgements of at most 5 ms, as routes in data centres set them.
 """
 
 from __future__ import annotations
@@ -42,9 +43,9 @@ SMALL: dict[str, dict[str, Any]] = {
     "fat-tree": {"k": 4},
     "leaf-spine": {"leaves": 4, "hosts_per_leaf": 16, "spines": 4},
 }
-"""What differs in the quick version: 16 and 64 hosts."""
+"""Parameters of the quick version: 16 and 64 hosts."""
 LAYERS = {"fat-tree": ("tor-agg", "agg-core"), "leaf-spine": ("leaf-spine",)}
-"""Between switches."""
+"""Layers of links between switches."""
 TCP = {"min_rto": "10ms", "delayed_ack_timeout": "5ms"}
 POLICIES: dict[str, dict[str, Any]] = {
     "ecmp": {"cc": "dctcp", "paths": "ecmp"},
@@ -73,24 +74,27 @@ COLOURS = {
 DOWN, SLOWER = "down", "slow"
 KINDS = {DOWN: "down", SLOWER: "at a tenth of their rate"}
 PERCENTS = (1, 10)
-"""Of the links."""
+"""Percentages of the links that fail."""
 SLOW = {"fat-tree": "100Mbps", "leaf-spine": "400Mbps"}
 """A tenth of the rate of links between switches."""
 WHENS = ("start", "mid-flow")
 NONE, CORE = "none", "core"
-"""Nothing fails; or, of the fat-tree, one core switch of 64."""
+"""Cases without failed links, and with one core switch of 64 down, in the fat-tree only."""
 SIZE = "1MB"
 FAILS_MS, DETECT_MS, SETTLED_MS, END_MS = 30, 10, 80, 100
-"""When links fail in mid-flow, how much later routing knows, from when on goodput is measured, and the end."""
+"""Times of the failure, until routing knows it, from which goodput is measured, and of the end, in ms."""
 QUICK = "16 and 64 hosts instead of 1,024, 10 % of the links, failing in mid-flow"
 KEEPS = 0.9
-"""Of the goodput that the links left could carry, the part that is kept."""
+"""Share of the goodput that the remaining links could carry that counts as kept."""
 RTO_MS = 10
-"""The RTO's floor."""
+"""The minimum RTO."""
 
 
 def cases(scale: Scale) -> list[Case]:
-    """Dead links in mid-flow for all seeds; for one seed slow links, and both from the beginning."""
+    """Returns runs with failed links in mid-flow for all seeds.
+
+    For one seed there are also slow links, and both kinds from the beginning.
+    """
     seeds = range(1, scale.seeds + 1)
     percents = PERCENTS[-1:] if scale.quick else PERCENTS
     often = [(NONE, 0, "mid-flow"), *((DOWN, percent, "mid-flow") for percent in percents)]
@@ -111,9 +115,10 @@ def cases(scale: Scale) -> list[Case]:
 
 
 def measure(result: Result) -> pl.DataFrame:
-    """One row a flow: its FCT in ms, or the least that it can be, and for how long after a failure it went on.
+    """Returns one row per flow: its FCT in ms, or a lower bound, and its remaining time after a failure.
 
-    Both are null of flows that ended before the failure. Every row has the goodput of all hosts long after it.
+    Both are null for flows that ended before the failure. Every row has the goodput of all hosts long after the
+    failure.
     """
     end_ms, fails_ms = result.manifest["end_s"] * 1e3, float(FAILS_MS)
     goodput = int(result.flows["measured_bytes"].sum()) * 8e-6 / (END_MS - SETTLED_MS)
@@ -133,7 +138,7 @@ def measure(result: Result) -> pl.DataFrame:
 
 
 def claims(rows: pl.DataFrame) -> list[Claim]:
-    """What was expected before anything ran; the tables have all that was measured."""
+    """Returns the claims that were expected before any run; the tables have all measurements."""
     keeps = [_keeps(rows, topology) for topology in TOPOLOGIES]
     # Only one seed has slow links.
     slow = [_sprayed(rows)] if SLOWER in rows["kind"] else []
@@ -141,7 +146,7 @@ def claims(rows: pl.DataFrame) -> list[Claim]:
 
 
 def plot(rows: pl.DataFrame) -> Plot:
-    """Goodput after links failed in mid-flow, in parts of that without failures: mean and range of the seeds."""
+    """Goodput after links failed in mid-flow, relative to that without failures: mean and range of the seeds."""
     from matplotlib.figure import Figure
 
     failures = [failure for failure in _failures(rows) if failure[0] != NONE and failure[2] == "mid-flow"]
@@ -205,7 +210,7 @@ def _events(topology: str, kind: str, percent: int, when: str) -> list[dict[str,
 
 
 def _failures(rows: pl.DataFrame) -> list[tuple[str, int, str]]:
-    """What failed on all topologies, nothing first."""
+    """Returns the failures that ran on all topologies; the case without failures is first."""
     found = rows.filter(pl.col("kind") != CORE).select("kind", "percent", "when").unique()
     order = [NONE, *KINDS]
     return sorted(found.rows(), key=lambda row: (order.index(row[0]), row[1], WHENS.index(row[2])))
@@ -221,7 +226,7 @@ def _goodput(rows: pl.DataFrame) -> SeedSummary:
 
 
 def _kept(rows: pl.DataFrame, topology: str, failure: tuple[str, int, str], policy: str) -> SeedSummary:
-    """Goodput over that of the same seeds without failures."""
+    """Returns the goodput over that of the same seeds without failures."""
     here = _of(rows, topology, failure, policy)
     whole = _of(rows, topology, (NONE, 0, "mid-flow"), policy).filter(
         pl.col("seed").is_in(here["seed"].unique().implode())
@@ -230,7 +235,7 @@ def _kept(rows: pl.DataFrame, topology: str, failure: tuple[str, int, str], poli
 
 
 def _recovered(rows: pl.DataFrame) -> SeedSummary:
-    """After the failure, until 99 % of the flows then under way have ended."""
+    """Returns the time after the failure in which 99 % of the flows open at that time ended."""
     return percentile(rows, "after_ms", 99, "ms", at_least="after_at_least_ms")
 
 

@@ -1,7 +1,7 @@
 """One Reno or CUBIC flow alone on a drop-tail bottleneck, on this machine's kernel and at the packet level.
 
-Nothing of Weft's own runs in this kernel: both algorithms are its own. So what differs is the packet level's transport
-and its network. Slow start is left out, whose overshoot would be most of the loss.
+Both algorithms are the kernel's own; no program of Weft runs there. So differences come from the packet level's
+transport and network. Slow start is left out, because its overshoot would be most of the loss.
 """
 
 from __future__ import annotations
@@ -23,21 +23,22 @@ if TYPE_CHECKING:
 JITTERED = "packet-jitter"
 LEVELS = {"linux": "Linux", "packet": "packet level", JITTERED: "packet level, jitter of 60 us"}
 JITTER = "60us"
-"""What the testbed's processors take for a packet varies by about so much. Chosen after runs had been seen."""
+"""Approximate variation of the time that the testbed's processors take for a packet. Chosen after runs had been seen.
+"""
 ALGORITHMS = {"reno": "Reno", "cubic": "CUBIC"}
 RATES_MBPS = (50, 200)
 LIMITS = (20, 100)
 """Packets that the queue holds."""
 SECONDS, QUICK_SECONDS = 12, 4
 FROM_S, QUICK_FROM_S = 2, 1
-"""When the part that is measured begins."""
+"""Time at which the measured part begins."""
 QUICK = f"{QUICK_SECONDS} s instead of {SECONDS} s, {RATES_MBPS[0]} Mbit/s and {LIMITS[0]} packets only"
 ALIKE = 0.1
-"""Goodputs, and shares of packets lost, that far apart count as the same."""
+"""Relative distance up to which goodputs, and shares of lost packets, count as equal."""
 
 
 def cases(scale: Scale) -> list[Case]:
-    """Each algorithm, rate and limit at both levels."""
+    """Returns runs of each algorithm, rate and limit at both levels."""
     cells = [(rate, limit) for rate in RATES_MBPS for limit in LIMITS]
     return [
         _case(level, algorithm, rate, limit, seed, scale)
@@ -49,7 +50,7 @@ def cases(scale: Scale) -> list[Case]:
 
 
 def measure(result: Result) -> pl.DataFrame:
-    """One row: goodput in Mbit/s, percent of the packets at the bottleneck that were dropped, and timeouts."""
+    """Returns one row: goodput in Mbit/s, percent of the packets at the bottleneck that were dropped, and timeouts."""
     bottleneck = result.links.filter(pl.col("from") == "s0", pl.col("to") == "r0").row(0, named=True)
     flow = result.flows.row(0, named=True)
     return pl.DataFrame(
@@ -62,7 +63,7 @@ def measure(result: Result) -> pl.DataFrame:
 
 
 def claims(rows: pl.DataFrame) -> list[Claim]:
-    """What the packet level is worth where a kernel can be asked."""
+    """Returns the claims that compare the packet level with a kernel."""
     return [
         _agrees(rows, "goodput", pl.col("goodput_mbps").first()),
         _agrees(rows, "loss", pl.col("loss_percent").first()),
@@ -108,7 +109,7 @@ def _case(level: str, algorithm: str, rate: int, limit: int, seed: int, scale: S
                 "delay": "20us",
             },
             "queues": {"limit": f"{limit} packets", "mark": "off"},
-            # The testbed's hosts send through ports like its switches'.
+            # The testbed's hosts send through ports like those of its switches.
             "hosts": {"qdisc": "switch"} | ({"jitter": JITTER} if level == JITTERED else {}),
             "transports": {algorithm: {"profile": "linux", "cc": algorithm}},
             "traffic": [{"kind": "bulk", "transport": algorithm, "from": "h0", "to": "r0"}],
@@ -118,7 +119,7 @@ def _case(level: str, algorithm: str, rate: int, limit: int, seed: int, scale: S
 
 
 def _cells(rows: pl.DataFrame, value: pl.Expr) -> dict[str, SeedSummary]:
-    """By algorithm, rate and limit, in words."""
+    """Formats a value by algorithm, rate and limit."""
     return {
         f"{ALGORITHMS[str(name)]}, {rate} Mbit/s, {limit} packets": over_seeds(cell, value)
         for (name, rate, limit), cell in rows.group_by("algorithm", "rate_mbps", "limit", maintain_order=True)
@@ -127,7 +128,7 @@ def _cells(rows: pl.DataFrame, value: pl.Expr) -> dict[str, SeedSummary]:
 
 def _agrees(rows: pl.DataFrame, what: str, value: pl.Expr, level: str = "packet") -> Claim:
     linux, packet = (_cells(rows.filter(level=item), value) for item in ("linux", level))
-    # Runs of the two levels have no chance in common, so that a ratio seed by seed would say nothing.
+    # Runs of the two levels share no random draws, so a ratio seed by seed would say nothing.
     ratios = {cell: linux[cell].mean / packet[cell].mean if packet[cell].mean else float("inf") for cell in linux}
     shown = "; ".join(f"{cell}: {linux[cell]} over {packet[cell]}" for cell in linux)
     return Claim(

@@ -1,11 +1,13 @@
-"""What section 3's figures at the packet level share: a fat-tree of 128 hosts with links of 1 Gbps, and its TCP.
+"""The common setting of section 3's figures at the packet level: a fat-tree of 128 hosts with links of 1 Gbps.
 
-The paper gives the network, the rate, and that its simulator "models TCP very similarly to ns2". It does not give link
-delays, queues, packet sizes or RTO. Those here are of later public versions of that simulator, htsim, as far as these
-have one: 10 us a link, queues of 100 packets, 1000 at the hosts' ports, initial RTO 3 s, NewReno by three duplicate
-acknowledgements, an acknowledgement for every packet, no limited transmit. The floor of its RTO changed; ns-2's,
-200 ms, is taken. Flows open over 50 ms, as there. A subflow whose window opens takes the next data, which is what
-round-robin does. A SYN is never lost: one that is would take 3 s, longer than many of these runs are to last.
+The paper gives the network, the rate, and that its simulator "models TCP very similarly to ns2". It does not give
+link delays, queues, packet sizes or RTO. The values here are those of later public versions of that simulator, htsim,
+if these have one. A link has 10 us, a queue 100 packets (1000 at the hosts' ports), and the initial RTO is 3 s. Loss
+recovery is NewReno by three duplicate acknowledgements, with an acknowledgement for every packet and without limited
+transmit. The minimum RTO of htsim changed; that of ns-2, 200 ms, is taken. Flows open over 50 ms, as there.
+
+A subflow whose window opens takes the next data, as in round robin. A SYN is never lost: a lost one would take 3 s,
+longer than many of these runs.
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ QUICK_PORTS = 4
 """A fat-tree of 16 hosts for the quick versions."""
 RATE_GBPS = 1
 OPENING = "50ms"
-"""Over which the first flows open."""
+"""Time over which the first flows open."""
 
 PACKET, PAYLOAD, ACK = 1514, 1448, 66
 """Bytes on the wire of a full packet, of its payload, and of an acknowledgement."""
@@ -40,14 +42,14 @@ NS2: dict[str, Any] = {
     "recovery": "newreno",
     **PLAIN_TCP,
 }
-"""Section 3's TCP, as changes of the profile `linux`."""
+"""Section 3's TCP, as changes to the profile `linux`."""
 LINUX_2010 = {"recovery": "sack", "tail_loss_probe": False, "prr": False}
-"""Section 4's: Linux's loss recovery of 2010, before RACK, tail loss probes and RFC 6937."""
+"""Section 4's TCP: Linux's loss recovery of 2010, before RACK, tail loss probes and RFC 6937."""
 
 
 @dataclass(frozen=True)
-class Shown:
-    """How a way of sending looks in plots."""
+class Style:
+    """The appearance of a scheme in plots."""
 
     label: str
     colour: str
@@ -55,19 +57,19 @@ class Shown:
 
 
 SHOWN = {
-    "vlb": Shown("VLB", "#444444"),
-    "multipath": Shown("Multipath TCP", "#cc79a7", "s"),
-    "scheduler": Shown("First fit", "#0072b2", "^"),
+    "vlb": Style("VLB", "#444444"),
+    "multipath": Style("Multipath TCP", "#cc79a7", "s"),
+    "scheduler": Style("First fit", "#0072b2", "^"),
 }
 
 
 def transport(cc: str, subflows: int = 1, tcp: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """A transport whose subflows each take a random path, in both directions.
+    """Returns a transport whose subflows each take a random path, in both directions.
 
     Args:
         cc: Congestion control.
-        subflows: Of a connection; 1 is single path.
-        tcp: What differs from the profile `linux`; left out, `NS2`. Nothing is Linux with its packet scheduler, too.
+        subflows: Number of subflows per connection; 1 is single path.
+        tcp: Changes to the profile `linux`, by default `NS2`. An empty mapping is Linux, with its packet scheduler.
     """
     settings = dict(NS2 if tcp is None else tcp)
     scheduler = {"scheduler": "round-robin"} if settings else {}
@@ -88,16 +90,16 @@ def fat_tree(
     warm_up: float = 0.0,
     more: Mapping[str, Any] | None = None,
 ) -> Experiment:
-    """An experiment in that network.
+    """Returns an experiment in that network.
 
     Args:
-        name: Its name.
-        seconds: Simulated.
-        transports: By name.
-        traffic: Entries.
-        ports: Of a switch.
+        name: Name of the experiment.
+        seconds: Simulated time.
+        transports: Transports by name.
+        traffic: Traffic entries.
+        ports: Ports of a switch.
         warm_up: Seconds before links, queues and goodput are measured.
-        more: Further fields of the spec.
+        more: Additional fields of the spec.
     """
     from weft import Experiment
 
@@ -108,7 +110,7 @@ def fat_tree(
             "measure": {"start": f"{warm_up}s"},
             "topology": {"kind": "fat-tree", "k": ports, "rate": f"{RATE_GBPS}Gbps", "delay": "10us"},
             "queues": {"limit": "100 packets", "host": {"limit": "1000 packets"}},
-            # The simulator's hosts send through ports like its switches', and at once.
+            # The simulator's hosts send at once, through ports like those of its switches.
             "hosts": {"qdisc": "switch", "jitter": "0us"},
             "transports": transports,
             "traffic": traffic,

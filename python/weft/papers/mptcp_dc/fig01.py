@@ -22,18 +22,18 @@ MAX_SUBFLOWS = SUBFLOWS[-1]
 VL2_BY_VLB = 77.0
 """The paper's throughput of VLB in VL2, in per cent."""
 NEAR = 0.05
-"""Relative tolerance of that number."""
+"""Relative tolerance for that number."""
 WORSE = 10.0
 """Percentage points below VL2 from which a topology does "much worse"."""
 FILLED = 90.0
-"""Per cent from which throughput counts as approaching what is achievable."""
+"""Throughput in per cent from which it counts as approaching what is achievable."""
 QUICK = "networks of " + ", ".join(f"{value.hosts} ({name})" for name, value in SMALL.items()) + " hosts"
 
 measure = large_scale.measure
 
 
 def cases(scale: Scale) -> list[Case]:
-    """Every topology and number of subflows."""
+    """Returns runs of every topology and number of subflows."""
     networks = SMALL if scale.quick else FULL
     return [
         large_scale.case(name, network, subflows, seed)
@@ -44,7 +44,7 @@ def cases(scale: Scale) -> list[Case]:
 
 
 def claims(rows: pl.DataFrame) -> list[Claim]:
-    """Section 3.1's sentences about figure 1."""
+    """Returns the claims of section 3.1 about figure 1."""
     by_vlb = {name: _throughput(rows, name, VLB) for name in FULL}
     many = {name: _throughput(rows, name, MAX_SUBFLOWS) for name in FULL}
     sizes = dict(rows.select("topology", "hosts").unique().iter_rows())

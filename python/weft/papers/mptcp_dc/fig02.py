@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 SUBFLOWS = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10)
 TARGET = 90.0
-"""Per cent of the cross sectional bandwidth."""
+"""Target in per cent of the cross-sectional bandwidth."""
 FULL: dict[str, tuple[Network, ...]] = {
     "FatTree": tuple(map(fat_tree, (4, 8, 12, 16, 20, 24, 28, 32))),
     "VL2": tuple(map(vl2, (4, 8, 12, 16, 24, 32, 40, 48))),
@@ -26,16 +26,19 @@ FULL: dict[str, tuple[Network, ...]] = {
 SMALL: dict[str, tuple[Network, ...]] = {name: networks[:3] for name, networks in FULL.items()}
 PAPER = {"FatTree": 8, "VL2": 2}
 LARGE = 1000
-"""Hosts from which on a network counts as beyond "a certain size"; of smaller networks alone, the largest two are."""
+"""Number of hosts from which a network counts as beyond "a certain size".
+
+If there are only smaller networks, the largest two count.
+"""
 MORE = 1
-"""Subflows that the largest network may need beyond a smaller one of them and still "hardly" more."""
+"""Additional subflows of the largest network, compared with a smaller one, up to which it needs "hardly" more."""
 QUICK = "networks of up to " + ", ".join(f"{row[-1].hosts} ({name})" for name, row in SMALL.items()) + " hosts"
 
 measure = large_scale.measure
 
 
 def cases(scale: Scale) -> list[Case]:
-    """Every topology, size and number of subflows."""
+    """Returns runs of every topology, size and number of subflows."""
     sizes = SMALL if scale.quick else FULL
     return [
         large_scale.case(name, network, subflows, seed)
@@ -47,7 +50,7 @@ def cases(scale: Scale) -> list[Case]:
 
 
 def claims(rows: pl.DataFrame) -> list[Claim]:
-    """Section 3.1's sentences about figure 2."""
+    """Returns the claims of section 3.1 about figure 2."""
     needed = {name: _needed(rows, name) for name in PAPER}
     largest = {name: max(sizes) for name, sizes in needed.items()}
     at_most = {name: needed[name][hosts] for name, hosts in largest.items()}
@@ -82,7 +85,7 @@ def claims(rows: pl.DataFrame) -> list[Claim]:
 
 
 def plot(rows: pl.DataFrame) -> Plot:
-    """Fewest subflows that reach 90 %, by hosts."""
+    """Smallest number of subflows that reaches 90 %, by hosts."""
     from matplotlib.figure import Figure
 
     plot = Figure(figsize=(5.4, 3.4), layout="constrained")
@@ -101,7 +104,10 @@ def plot(rows: pl.DataFrame) -> Plot:
 
 
 def _needed(rows: pl.DataFrame, name: str) -> dict[int, int | None]:
-    """By hosts the fewest subflows whose mean over the seeds reaches the target; None if no number does."""
+    """Returns the smallest number of subflows whose mean over the seeds reaches the target, by number of hosts.
+
+    The value is None if no number reaches it.
+    """
     found: dict[int, int | None] = {}
     of_topology = rows.filter(topology=name)
     for hosts in sorted(of_topology["hosts"].unique()):
@@ -112,7 +118,7 @@ def _needed(rows: pl.DataFrame, name: str) -> dict[int, int | None]:
 
 
 def _growth(needed: dict[int, int | None]) -> int | None:
-    """How many more the largest network needs than the one of the large ones that needs fewest."""
+    """Returns the additional subflows of the largest network, compared with the large one that needs the fewest."""
     sizes = sorted(needed)
     large = [hosts for hosts in sizes if hosts >= LARGE]
     some = [needed[hosts] for hosts in (large if len(large) > 1 else sizes[-2:])]

@@ -24,7 +24,7 @@ measure = large_scale.measure
 
 
 def cases(scale: Scale) -> list[Case]:
-    """Every topology; VLB and 2, 4, 8 subflows."""
+    """Returns runs of every topology with VLB and with 2, 4 and 8 subflows."""
     networks = SMALL if scale.quick else FULL
     return [
         large_scale.case(name, network, subflows, seed)
@@ -35,7 +35,7 @@ def cases(scale: Scale) -> list[Case]:
 
 
 def claims(rows: pl.DataFrame) -> list[Claim]:
-    """Section 3.1's sentence about figure 3."""
+    """Returns the claim of section 3.1 about figure 3."""
     jain = {name: [_jain(rows, name, n) for n in SUBFLOWS] for name in FULL}
     slowest = {name: [_slowest(rows, name, n) for n in SUBFLOWS] for name in FULL}
     return [

@@ -1,10 +1,10 @@
 """Figure 4 (section 3.2): closed-loop flows along a permutation, by VLB, Multipath TCP and a centralised scheduler.
 
-Every host has one flow at a time to its partner; sizes are those of the data mining workload, the VL2 paper's. The
-scheduler is the first fit of htsim, the simulator that the authors extended. At each interval it looks for flows that
-took more than 10 % of their host's link. Each gets the path whose fullest link has the fewest such flows. First fit by
-demands, as Hedera's text has it, is shown in addition. The paper simulates 20 s; here one seed does, and all seeds a
-part of that, which has the verdicts.
+Every host has one flow at a time to its partner. Sizes are those of the data mining workload, which is the VL2
+paper's. The scheduler is the first fit of htsim, the simulator that the authors extended. At each interval it
+searches for flows that took more than 10 % of their host's link. Each gets the path whose fullest link has the fewest
+such flows. First fit by demands, as Hedera's text has it, is shown in addition. The paper simulates 20 s. Here one
+seed does, and all seeds simulate a part of that, which has the verdicts.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 INTERVALS_MS = (10, 50, 100, 500, 1000)
 QUICK_INTERVALS_MS = (10, 100, 500)
 APPROACHES_MS, TOO_LATE_MS = 100, 500
-"""Intervals at which the scheduler comes near Multipath TCP, and at which it is of little benefit."""
+"""Intervals at which the scheduler comes near Multipath TCP, and at which its benefit is little."""
 SECONDS, LONG_S, QUICK_SECONDS = 5, 20, 2
 WARM_UP_S = 0.5
 QUICK = (
@@ -50,20 +50,23 @@ LINUX: dict[str, Any] = {"vlb": transport("reno", tcp={}), "multipath": transpor
 HEDERA = "hedera"
 """Value of the column `tcp` for first fit by demands, as Hedera's text has it."""
 BETTER = 1.25
-"""Throughput over VLB's from which the difference counts as significant."""
+"""Ratio to VLB's throughput from which the difference counts as significant."""
 NEAR = 0.9
-"""Part of Multipath TCP's throughput that approaches it."""
+"""Share of Multipath TCP's throughput that approaches it."""
 LITTLE = 1.1
-"""Throughput up to so many times VLB's is little benefit."""
+"""Ratio to VLB's throughput up to which the benefit is little."""
 
 
 def scheme(interval_ms: int) -> str:
-    """The scheduler's name in rows."""
+    """Returns the scheduler's name in rows."""
     return f"scheduler-{interval_ms}ms"
 
 
 def cases(scale: Scale) -> list[Case]:
-    """VLB, Multipath TCP and the scheduler at each interval; at full size one seed of 20 s, and of Linux's TCP."""
+    """Returns runs of VLB, Multipath TCP and the scheduler at each interval.
+
+    At full size there is also one seed of 20 s, and of Linux's TCP.
+    """
     intervals = QUICK_INTERVALS_MS if scale.quick else INTERVALS_MS
     schemes = ("vlb", "multipath", *map(scheme, intervals))
     seconds = QUICK_SECONDS if scale.quick else SECONDS
@@ -77,7 +80,7 @@ def cases(scale: Scale) -> list[Case]:
 
 
 def measure(result: Result) -> pl.DataFrame:
-    """One row: goodput in parts of the most, flows that ended, and the median FCT of those of 100 MB or more."""
+    """Returns one row: goodput relative to the maximum, flows that ended, median FCT of flows from 100 MB on."""
     measured_s = result.manifest["end_s"] - WARM_UP_S
     hosts = int(result.links["layer"].str.starts_with("host").sum())
     large = result.flows.filter(pl.col("size_bytes") >= 100e6)
@@ -91,11 +94,11 @@ def measure(result: Result) -> pl.DataFrame:
 
 
 def claims(rows: pl.DataFrame) -> list[Claim]:
-    """Section 3.2, "Scheduling and Dynamic Flow Arrivals", its last paragraph."""
+    """Returns the claims of section 3.2, "Scheduling and Dynamic Flow Arrivals", last paragraph."""
     vlb, multipath = _of(rows, "vlb"), _of(rows, "multipath")
     soon, late = _of(rows, scheme(APPROACHES_MS)), _of(rows, scheme(TOO_LATE_MS))
     better, approaches, benefit = multipath / vlb, soon / multipath, late / vlb
-    unit = "throughputs as parts of what all hosts can send beside acknowledgements"
+    unit = "throughputs as parts of what all hosts can send together with acknowledgements"
     return [
         Claim(
             "Multipath TCP significantly outperforms VLB",
@@ -123,7 +126,7 @@ def claims(rows: pl.DataFrame) -> list[Claim]:
 
 
 def plot(rows: pl.DataFrame) -> Plot:
-    """Throughput of the scheduler by its interval, VLB's and Multipath TCP's beside it: mean and range of the seeds."""
+    """Throughput of the scheduler by its interval, with VLB's and Multipath TCP's: mean and range of the seeds."""
     from matplotlib.figure import Figure
 
     plot = Figure(figsize=(5.4, 3.8), layout="constrained")
@@ -182,7 +185,7 @@ def _seeds(scale: Scale) -> range:
 
 
 def _of(rows: pl.DataFrame, name: str) -> SeedSummary:
-    """Throughput in the runs that are judged, the shorter ones."""
+    """Returns the throughput in the judged runs, which are the shorter ones."""
     here = rows.filter(tcp="ns2", seconds=rows["seconds"].min(), scheme=name)
     return over_seeds(here, pl.col("throughput").first(), "%")
 

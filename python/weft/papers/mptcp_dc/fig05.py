@@ -1,8 +1,8 @@
 """Figure 5 (section 3.1): the rate of each flow in an overloaded fat-tree, VLB against Multipath TCP.
 
 The paper does not say what loads the network. Here each host sends 5 long flows, each along a permutation of its own,
-so that every host is asked for 5 flows and gets 5; one seed shows 5 flows from each host to hosts drawn for each, and
-20 flows a host. At light load one of 8 hosts sends one flow.
+so that every host sends 5 flows and receives 5. One seed shows 5 flows from each host to hosts drawn for each, and 20
+flows per host. At light load one of 8 hosts sends one flow.
 """
 
 from __future__ import annotations
@@ -38,23 +38,23 @@ if TYPE_CHECKING:
 TRANSPORTS = {"vlb": VLB, "multipath": MULTIPATH}
 FLOWS = 5
 LIGHT, OVERLOAD = "light", "overload"
-OTHERS = {"random": "5 flows of each host to hosts drawn for each", "heavier": "20 flows a host"}
-"""Other readings of overload, of one seed."""
+OTHERS = {"random": "5 flows of each host to hosts drawn for each", "heavier": "20 flows per host"}
+"""Other readings of overload, run with one seed."""
 ONE_OF = 8
-"""Hosts of which one sends at light load."""
+"""Number of hosts per sender at light load."""
 SECONDS, WARM_UP_S = 2.0, 0.5
 QUICK_SECONDS = 1.0
 QUICK = f"a fat-tree of {QUICK_PORTS**3 // 4} hosts, {QUICK_SECONDS:.0f} s instead of {SECONDS:.0f} s"
 SLOW = 10
-"""Percentile of the flows' rates that has to be above VLB's, too."""
+"""Percentile of the flows' rates that has to be above VLB's as well."""
 FULL = 0.9
-"""Part of the most goodput from which the network counts as filled."""
+"""Share of the maximum goodput from which the network counts as filled."""
 LITTLE = 1.1
-"""Goodput up to so many times VLB's is little benefit."""
+"""Ratio to VLB's goodput up to which the benefit is little."""
 
 
 def cases(scale: Scale) -> list[Case]:
-    """VLB and Multipath TCP, overload and light load; at full size one seed of other overloads."""
+    """Returns runs of VLB and Multipath TCP under overload and light load; at full size one seed of other overloads."""
     seeds = range(1, scale.seeds + 1)
     cells = [(load, name, seed) for load in (OVERLOAD, LIGHT) for name in TRANSPORTS for seed in seeds]
     if not scale.quick:
@@ -63,7 +63,7 @@ def cases(scale: Scale) -> list[Case]:
 
 
 def measure(result: Result) -> pl.DataFrame:
-    """One row a flow: its rate after slow start in Mbps; beside it how many hosts there are."""
+    """Returns one row per flow: its rate after slow start in Mbps, and the number of hosts."""
     measured_s = result.manifest["end_s"] - WARM_UP_S
     return result.flows.select(
         rate_mbps=pl.col("measured_bytes") * 8e-6 / measured_s, hosts=pl.lit(_hosts(result)), timeouts="timeouts"
@@ -71,7 +71,7 @@ def measure(result: Result) -> pl.DataFrame:
 
 
 def claims(rows: pl.DataFrame) -> list[Claim]:
-    """Section 3.1, the paragraph about load levels."""
+    """Returns the claims of section 3.1, the paragraph about load levels."""
     over, light = (rows.filter(load=load) for load in (OVERLOAD, LIGHT))
     filled = {name: _filled(over, name) for name in TRANSPORTS}
     jain = {name: _jain(over, name) for name in TRANSPORTS}
@@ -85,8 +85,8 @@ def claims(rows: pl.DataFrame) -> list[Claim]:
             "filled",
             f"{filled['vlb']} of the most goodput",
             filled["vlb"].mean >= 100 * FULL,
-            f"with {FLOWS} flows a host; holds from {FULL:.0%} on of what hosts can send beside the acknowledgements "
-            f"of what they receive; Multipath TCP {filled['multipath']}{_elsewhere(rows, _filled)}",
+            f"with {FLOWS} flows per host; holds from {FULL:.0%} on of what hosts can send together with the "
+            f"acknowledgements of what they receive; Multipath TCP {filled['multipath']}{_elsewhere(rows, _filled)}",
         ),
         Claim(
             "Under overload Multipath TCP still gives better fairness",
@@ -122,7 +122,7 @@ def plot(rows: pl.DataFrame) -> Plot:
     axes.set_ylabel("rate of flow (Mbps)")
     axes.grid(visible=True, alpha=0.3)
     axes.legend(frameon=False)
-    axes.set_title(f"Figure 5: {FLOWS} flows a host (dotted: equal shares)")
+    axes.set_title(f"Figure 5: {FLOWS} flows per host (dotted: equal shares)")
     return plot
 
 
@@ -143,17 +143,17 @@ def _case(load: str, name: str, seed: int, *, quick: bool) -> Case:
 
 def _traffic(load: str, ports: int, seed: int) -> list[dict[str, Any]]:
     if load == LIGHT:
-        hosts = random.Random(seed).sample(range(ports**3 // 4), ports**3 // 2 // ONE_OF)  # noqa: S311 - no secret
+        hosts = random.Random(seed).sample(range(ports**3 // 4), ports**3 // 2 // ONE_OF)  # noqa: S311 - not a secret
         pairs = [[f"h{a}", f"h{b}"] for a, b in zip(hosts[::2], hosts[1::2], strict=True)]
         return [{"pairs": pairs}]
     if load == "random":
         return [{"pairs": "random", "count": FLOWS}]
-    # An entry's permutation is its own.
+    # Each entry has a permutation of its own.
     return [{"pairs": "permutation"}] * (20 if load == "heavier" else FLOWS)
 
 
 def _hosts(result: Result) -> int:
-    """Each host has one link up and one down."""
+    """Returns the number of hosts, each of which has one link up and one down."""
     return int(result.links["layer"].str.starts_with("host").sum())
 
 

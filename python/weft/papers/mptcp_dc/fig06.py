@@ -1,17 +1,17 @@
-"""Figure 6 (section 3.2): what host-limited flows cost a centralised scheduler, by its threshold.
+"""Figure 6 (section 3.2): the cost of host-limited flows for a centralised scheduler, by its threshold.
 
-Every host sends two long flows to its partner of a permutation. An application limits one of them to a rate just below
-or just above the scheduler's threshold; the other sends what it can.
+Every host sends two long flows to its partner of a permutation. An application limits one of them to a rate just
+below or just above the scheduler's threshold; the other flow sends at the rate that its path allows.
 
-The paper says of what the loss is neither a part nor what the scheduler has otherwise. Here it is a part of what all
-hosts receive by the scheduler of section 3.2 (threshold 10 %) without host-limited flows, one flow a host. That is the
-same for all thresholds, as the paper's text has it: a threshold of which too few flows are scheduled costs something.
-The notes also
-have the change over the same threshold without host-limited flows, and over all that hosts can send.
+The paper neither defines the base of the loss nor the scheduler's throughput otherwise. Here the base is the goodput
+of all hosts with the scheduler of section 3.2 (threshold 10 %) without host-limited flows, one flow per host. It is
+the same for all thresholds, as in the paper's text, so that a threshold at which too few flows are scheduled costs
+throughput. The notes also have the change over the same threshold without host-limited flows, and over the maximum of
+all hosts.
 
-Silent in the paper, and chosen: "just" is 5 % of the threshold; the scheduler runs every 100 ms, as often as figure 4
-asks for; Multipath TCP has 8 subflows, for either flow. One seed shows the scheduler every 10 ms, and a host's two
-flows to two hosts, each by a permutation of its own.
+The paper does not give the following, which was chosen. "Just" is 5 % of the threshold. The scheduler runs every 100
+ms, as figure 4 requires. Multipath TCP has 8 subflows, for either flow. One seed shows the scheduler every 10 ms, and
+a host's two flows to two hosts, each by a permutation of its own.
 """
 
 from __future__ import annotations
@@ -52,15 +52,15 @@ PAPER = {
     (50, "over"): -51,
     (50, "under"): -45,
 }
-"""Percent, by the threshold (percent of a host's link) and on which side of it host-limited flows are."""
+"""Change of throughput in percent, by threshold (percent of a host's link) and side of the host-limited flows."""
 THRESHOLDS = tuple(dict.fromkeys(threshold for threshold, _ in PAPER))
 SWEET = 10
 """The threshold of Hedera and of the paper."""
 JUST = {"over": 1.05, "under": 0.95}
-"""Rate of host-limited flows in parts of the threshold."""
+"""Rate of host-limited flows relative to the threshold."""
 SIDE = {"over": "just above", "under": "just below"}
 NONE = "none"
-"""No flow is host-limited, and a host has one."""
+"""Load without host-limited flows, in which a host has one flow."""
 TRANSPORTS = {"vlb": VLB, "multipath": MULTIPATH, "scheduler": VLB}
 HERE = "paper"
 """The reading of the claims."""
@@ -70,19 +70,22 @@ OTHERS = {
     "apart": "a permutation for each of a host's flows",
     HEDERA: "first fit by demands, as Hedera's text has it",
 }
-"""Other readings, of one seed, at a threshold of 10 %."""
+"""Other readings, run with one seed at a threshold of 10 %."""
 INTERVAL, OFTEN = "100ms", "10ms"
 SECONDS, WARM_UP_S = 1.5, 0.5
 QUICK_SECONDS = 0.8
 QUICK = f"a fat-tree of {QUICK_PORTS**3 // 4} hosts, {QUICK_SECONDS} s instead of {SECONDS} s"
 POINTS = 5
-"""Percentage points within which a loss is the paper's."""
+"""Percentage points within which a loss counts as the paper's."""
 HIGH = 0.9
-"""Part of its throughput without host-limited flows from which Multipath TCP's is high."""
+"""Share of Multipath TCP's throughput without host-limited flows from which its throughput is high."""
 
 
 def cases(scale: Scale) -> list[Case]:
-    """The scheduler and Multipath TCP at each threshold, and without host-limited flows; some more of one seed."""
+    """Returns runs of the scheduler and Multipath TCP at each threshold, and without host-limited flows.
+
+    With one seed there are also the other readings.
+    """
     seeds = range(1, scale.seeds + 1)
     cells: list[tuple[str, str, int, str]] = [
         *((HERE, "scheduler", threshold, load) for threshold in THRESHOLDS for load in (*JUST, NONE)),
@@ -97,9 +100,9 @@ def cases(scale: Scale) -> list[Case]:
 
 
 def measure(result: Result) -> pl.DataFrame:
-    """One row: goodput of all hosts in parts of the most, and of a host's flow that is limited and of one that is not.
+    """Returns one row: goodput of all hosts relative to the maximum, and goodput of a host's limited and other flow.
 
-    The latter two are in Mbit/s on average, and null where there is no such flow.
+    The latter two are means in Mbit/s, and null if there is no such flow.
     """
     measured_s = result.manifest["end_s"] - WARM_UP_S
     hosts = int(result.links["layer"].str.starts_with("host").sum())
@@ -113,7 +116,7 @@ def measure(result: Result) -> pl.DataFrame:
 
 
 def claims(rows: pl.DataFrame) -> list[Claim]:
-    """Figure 6, and section 3.2, "Host-limited Flows"."""
+    """Returns the claims of figure 6 and section 3.2, "Host-limited Flows"."""
     return [*(_loss(rows, *cell) for cell in PAPER), _sweet_spot(rows), _consistent(rows)]
 
 
@@ -166,14 +169,14 @@ def _case(reading: str, name: str, threshold: int, load: str, seed: int, *, quic
 
 
 def _flows(threshold: int, load: str, hosts: int, seed: int, *, apart: bool) -> list[dict[str, Any]]:
-    """One flow of every host, and if some are host-limited one of these."""
-    order = random.Random(seed).sample(range(hosts), hosts)  # noqa: S311 - no secret
+    """Returns one flow of every host and, if some flows are host-limited, one of these."""
+    order = random.Random(seed).sample(range(hosts), hosts)  # noqa: S311 - not a secret
     partner = [[f"h{a}", f"h{b}"] for a, b in zip(order, order[1:] + order[:1], strict=True)]
     free: dict[str, Any] = {"name": "free", "pairs": partner}
     if load == NONE:
         return [free]
     mbps = 1e3 * RATE_GBPS * threshold / 100 * JUST[load]
-    # An entry's permutation is its own.
+    # Each entry has a permutation of its own.
     return [free, {"name": "limited", "pairs": "permutation" if apart else partner, "rate": f"{mbps:g}Mbps"}]
 
 
@@ -187,7 +190,10 @@ def _of(
 def _change(
     rows: pl.DataFrame, name: str, threshold: int, load: str, *, against: int = SWEET, reading: str = HERE
 ) -> SeedSummary:
-    """Of throughput, over the scheduler's without host-limited flows at a threshold."""
+    """Returns the change of throughput in percent.
+
+    The base is the scheduler's throughput without host-limited flows at threshold `against`.
+    """
     part = _of(rows, name, threshold, load, reading=reading) / _of(rows, "scheduler", against, NONE, reading=reading)
     return SeedSummary(tuple(100 * (value - 1) for value in part.values), "%")
 
@@ -260,7 +266,7 @@ def _table(rows: pl.DataFrame) -> Table:
 
 
 def _elsewhere(rows: pl.DataFrame, load: str) -> str:
-    """The change in the other readings, and VLB's throughput."""
+    """Formats the change in the other readings, and VLB's throughput."""
     found = set(rows["reading"].unique())
     words = "".join(
         f"; with {what} {_change(rows, 'scheduler', SWEET, load, reading=reading)}"
@@ -270,6 +276,6 @@ def _elsewhere(rows: pl.DataFrame, load: str) -> str:
     if rows.filter(scheme="vlb").is_empty():
         return words
     vlb = listed(
-        (name, _of(rows, "vlb", SWEET, value)) for value, name in ((load, "beside them"), (NONE, "without them"))
+        (name, _of(rows, "vlb", SWEET, value)) for value, name in ((load, "with them"), (NONE, "without them"))
     )
     return f"{words}; VLB's throughput {vlb}"

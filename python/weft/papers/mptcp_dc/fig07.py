@@ -1,11 +1,12 @@
-"""Figure 7 (section 3.2): 20 long flows a host, linked increases against independent TCP on each subflow.
+"""Figure 7 (section 3.2): 20 long flows per host, linked increases against independent TCP on each subflow.
 
-Silent in the paper, and chosen: the numbers of subflows, how long it lasts, and whether a host's 20 flows go to one
-other host, as here, or each to another. One seed shows the latter, Linux's TCP, and an RTO of at least 10 ms.
+The numbers of subflows and the duration were chosen, since the paper does not give them. It also does not say whether
+a host's 20 flows go to one other host, as here, or each to another. One seed shows the latter, Linux's TCP, and an
+RTO of at least 10 ms.
 
-Loss is that of the links between switches and to hosts. What a host's own port drops is its congestion, not the
-network's, and stands in the notes. Loss and timeouts are those after slow start. A run counts the timeouts of flows
-from its beginning; so each has another beside it that ends where slow start is over, whose timeouts are taken off.
+Loss is that of the links between switches and to hosts. Drops at a host's own port are congestion of the host and not
+of the network; the notes have them. Loss and timeouts are those after slow start. A run counts the timeouts of flows
+from its beginning. So each run has a second one that ends when slow start is over, and its timeouts are subtracted.
 """
 
 from __future__ import annotations
@@ -46,19 +47,19 @@ OTHERS = {
     "rto": "an RTO of at least 10 ms",
     "spread": "each of a host's flows to another host",
 }
-"""Other readings, of one seed, at the ends of the numbers of subflows."""
+"""Other readings, run with one seed at the smallest and largest number of subflows."""
 PARTS = ("all", "slow-start")
-"""Runs: the whole, and the same run up to where slow start is over."""
+"""Runs: the whole one, and the one that ends when slow start is over."""
 ALIKE = 1.1
-"""Loss up to so many times a single path's is no more than that."""
+"""Ratio to a single path's loss up to which loss is not more."""
 GROWS = 1.25
-"""Loss that many times a single path's is growth."""
+"""Ratio to a single path's loss from which loss grows."""
 LITTLE = 2.0
-"""Timeouts up to so many times a single path's are a little more."""
+"""Ratio to a single path's timeouts up to which there are a little more."""
 
 
 def cases(scale: Scale) -> list[Case]:
-    """Both algorithms, for each number of subflows; at full size one seed of the other readings."""
+    """Returns runs of both algorithms for each number of subflows; at full size one seed of the other readings."""
     seeds = range(1, scale.seeds + 1)
     numbers = QUICK_SUBFLOWS if scale.quick else SUBFLOWS
     cells = [(PAPER, name, n, seed) for name in ALGORITHMS for n in numbers for seed in seeds]
@@ -69,7 +70,7 @@ def cases(scale: Scale) -> list[Case]:
 
 
 def measure(result: Result) -> pl.DataFrame:
-    """One row: loss in percent (mean and maximum over links, and of the hosts' ports) and timeouts.
+    """Returns one row: loss in percent (mean and maximum over links, and of the hosts' ports) and timeouts.
 
     `small` is the share of subflows with a window below four packets at the end.
     """
@@ -88,7 +89,7 @@ def measure(result: Result) -> pl.DataFrame:
 
 
 def claims(rows: pl.DataFrame) -> list[Claim]:
-    """Section 3.2, "Multipath TCP vs Multiple TCP connections"."""
+    """Returns the claims of section 3.2, "Multipath TCP vs Multiple TCP connections"."""
     return [
         _no_more(rows, "mean"),
         _no_more(rows, "max"),
@@ -117,7 +118,7 @@ def plot(rows: pl.DataFrame) -> Plot:
         axes.set_xlabel("subflows")
         axes.grid(visible=True, alpha=0.3)
     left.legend(frameon=False)
-    plot.suptitle(f"Figure 7: {FLOWS} long flows a host")
+    plot.suptitle(f"Figure 7: {FLOWS} long flows per host")
     return plot
 
 
@@ -131,7 +132,7 @@ def _case(reading: str, algorithm: str, subflows: int, seed: int, part: str, *, 
         warm_up=warm_up if part == "all" else 0.0,
         ports=QUICK_PORTS if quick else PORTS,
         transports={algorithm: transport(ALGORITHMS[algorithm], subflows, tcp)},
-        # An entry's permutation is its own.
+        # Each entry has a permutation of its own.
         traffic=[bulk] * FLOWS if reading == "spread" else [bulk | {"count": FLOWS}],
     )
     return Case({"reading": reading, "algorithm": algorithm, "subflows": subflows, "part": part}, experiment, seed)
@@ -163,7 +164,7 @@ def _listed(rows: pl.DataFrame, one: Callable[[int], SeedSummary]) -> str:
 
 
 def _elsewhere(rows: pl.DataFrame, one: Callable[[str, int], SeedSummary]) -> str:
-    """The ratio of most subflows to a single path in the other readings."""
+    """Formats the ratio of the largest number of subflows to a single path in the other readings."""
     found = {value for value in rows["reading"].unique() if value != PAPER}
     ratios = (
         f"with {words} {one(value, SUBFLOWS[-1]) / one(value, 1)}" for value, words in OTHERS.items() if value in found
@@ -235,7 +236,7 @@ def _a_little(rows: pl.DataFrame) -> Claim:
 
 
 def _line(axes: Axes, algorithm: str, spreads: Mapping[int, SeedSummary], label: str | None) -> None:
-    """Means and ranges of the seeds; without a label, hollow."""
+    """Draws the means and ranges of the seeds; markers are hollow without a label."""
     means = [summary.mean for summary in spreads.values()]
     # Rounding may put a mean just outside of equal values.
     below = [max(0.0, summary.mean - min(summary.values)) for summary in spreads.values()]

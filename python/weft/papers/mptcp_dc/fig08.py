@@ -1,9 +1,9 @@
 """Figure 8 (section 4): one-way latency of each packet, by TCP and by multipath TCP with three subflows.
 
 The paper measured its Linux implementation of 2010. So the claims are judged with that kernel's loss recovery:
-selective acknowledgements (RFC 6675), three duplicate acknowledgements, RTO; no RACK, no tail loss probes, no rate
-reduction by RFC 6937, all of which came later. Subflows take data in turn; of that the paper says nothing. Beside it,
-today's Linux, and NewReno as in section 3's simulator.
+selective acknowledgements (RFC 6675), three duplicate acknowledgements, and RTO. RACK, tail loss probes and the rate
+reduction of RFC 6937 came later and are off. Subflows take data in turn, since the paper says nothing about that.
+Today's Linux, and NewReno as in section 3's simulator, are shown for comparison.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ READINGS: dict[str, dict[str, Any]] = {
     "today": {},
     "newreno": {"scheduler": "round-robin", "tcp": NS2},
 }
-"""Settings beside the profile `linux`; the first is judged."""
+"""Changes to the profile `linux`; the first setting is judged."""
 WORDS = {"2010": "Linux of 2010", "today": "today's Linux", "newreno": "NewReno"}
 QUICK = f"{QUICK_SECONDS} s instead of {SECONDS} s"
 
 
 def cases(scale: Scale) -> list[Case]:
-    """TCP and multipath TCP, in each reading."""
+    """Returns runs of TCP and multipath TCP, in each reading."""
     return [
         Case(
             {"reading": called, "transport": name},
@@ -57,7 +57,7 @@ def cases(scale: Scale) -> list[Case]:
 
 
 def claims(rows: pl.DataFrame) -> list[Claim]:
-    """Section 4's sentences about figure 8, with Linux's recovery of 2010; the others are in the notes."""
+    """Returns section 4's claims about figure 8, with Linux's recovery of 2010; the notes have the other readings."""
     of = {(reading, name): rows.filter(reading=reading, transport=name) for reading in READINGS for name in TRANSPORTS}
     judged, *others = READINGS
     beside = {

@@ -1,10 +1,10 @@
-"""What figures 1 to 3 share (section 3.1): the paper's large networks, and a permutation over them at the flow level.
+"""The common setting of figures 1 to 3 (section 3.1): large networks and a permutation over them at the flow level.
 
-The paper's simulator iterates between the links' loss rates and the rates that TCP's response function gives; so does
-level "flow". The networks have links of 1 Gbps, VL2's switches ten times as much between each other. A fat-tree and VL2
-have a random path for each subflow; BCube has the four paths of its own construction, of which VLB takes a random one
-and further subflows the next. "Should be achievable" is a host's link; in BCube, whose hosts forward, it is all links
-over the links of all shortest paths: n / (n - 1) of a host's link.
+The paper's simulator iterates between the links' loss rates and the rates that TCP's response function gives; level
+"flow" does as well. The networks have links of 1 Gbps; VL2's switches have ten times as much between each other. A
+fat-tree and VL2 have a random path for each subflow. BCube has the four paths of its own construction, of which VLB
+takes a random one and additional subflows the next. "Should be achievable" is a host's link. In BCube, whose hosts
+forward, it is all links over the links of all shortest paths: n / (n - 1) of a host's link.
 """
 
 from __future__ import annotations
@@ -27,44 +27,47 @@ DELAY = "20us"
 PACKET, PAYLOAD = 1514, 1448
 """Bytes on the wire of a full packet and of its payload."""
 VLB = 1
-"""One path a connection; more are subflows of Multipath TCP."""
+"""Number of paths of a connection by VLB; more paths are subflows of Multipath TCP."""
 
 
 @dataclass(frozen=True)
 class Network:
-    """A topology of some size."""
+    """A topology of one size."""
 
     topology: Mapping[str, Any]
-    """Its kind and fields, but for rate and delay."""
+    """Kind and fields of the topology, without rate and delay."""
     hosts: int
     achievable: float = 1.0
     """Rate of a connection over that of a link when the network is full."""
 
 
 def fat_tree(ports: int) -> Network:
-    """A fat-tree of switches with so many ports: ports³ / 4 hosts."""
+    """Returns a fat-tree of switches with `ports` ports: ports³ / 4 hosts."""
     return Network({"kind": "fat-tree", "k": ports}, ports**3 // 4)
 
 
 def vl2(ports: int) -> Network:
-    """VL2 of switches with so many ports: 5 ports² hosts."""
+    """Returns VL2 of switches with `ports` ports: 5 ports² hosts."""
     return Network({"kind": "vl2", "aggregation_ports": ports, "intermediate_ports": ports}, 5 * ports**2)
 
 
 def bcube(ports: int, level: int) -> Network:
-    """BCube of switches with so many ports and levels 0 to `level`: ports^(level + 1) hosts."""
+    """Returns BCube of switches with `ports` ports and levels 0 to `level`: ports^(level + 1) hosts."""
     return Network({"kind": "bcube", "n": ports, "k": level}, ports ** (level + 1), ports / (ports - 1))
 
 
 FULL: dict[str, Network] = {"FatTree": fat_tree(32), "VL2": vl2(48), "BCube": bcube(8, 3)}
-"""The paper's sizes where it gives them: 8192 and about 11,000; BCube has 4096 hosts here."""
+"""The networks at the paper's sizes where it gives them: 8192 and about 11,000 hosts; BCube has 4096 hosts here."""
 SMALL: dict[str, Network] = {"FatTree": fat_tree(8), "VL2": vl2(8), "BCube": bcube(4, 2)}
-"""For the quick versions."""
+"""The networks of the quick versions."""
 COLOURS = {"FatTree": "#0072b2", "VL2": "#d55e00", "BCube": "#009e73"}
 
 
 def permutation(network: Network, subflows: int, events: Iterable[Mapping[str, Any]] = ()) -> Experiment:
-    """Every host sends flat out to another one and receives from one: Reno over one path, LIA over several."""
+    """Returns an experiment in which every host sends to another one at full rate and receives from one.
+
+    One path uses Reno, several use LIA.
+    """
     from weft import Experiment
 
     transport = {"cc": "reno" if subflows == VLB else "lia", "subflows": subflows}
@@ -86,7 +89,7 @@ def permutation(network: Network, subflows: int, events: Iterable[Mapping[str, A
 
 
 def case(name: str, network: Network, subflows: int, seed: int) -> Case:
-    """One run, labelled with the topology's name, its hosts and what a connection can achieve."""
+    """Returns one run, labelled with the topology's name, its hosts and the achievable rate of a connection."""
     labels: dict[str, str | int | float] = {
         "topology": name,
         "hosts": network.hosts,
@@ -97,7 +100,7 @@ def case(name: str, network: Network, subflows: int, seed: int) -> Case:
 
 
 def measure(result: Result) -> pl.DataFrame:
-    """One row: mean and lowest rate of the connections over a link's, on the wire's terms; Jain's index."""
+    """Returns one row: mean and lowest rate of the connections over a link's, on the wire's terms; Jain's index."""
     rate = pl.col("goodput_bps") * (PACKET / PAYLOAD / (RATE_GBPS * 1e9))
     squares = (rate * rate).sum()
     return result.flows.select(
@@ -108,5 +111,5 @@ def measure(result: Result) -> pl.DataFrame:
 
 
 def part(column: str) -> pl.Expr:
-    """A rate in per cent of what should be achievable."""
+    """Returns a rate in per cent of what should be achievable."""
     return 100 * pl.col(column) / pl.col("achievable")

@@ -1,8 +1,8 @@
-"""What both versions of figure 8 share: packets by their one-way latency on a small bottleneck, and the peaks there.
+"""The common parts of both versions of figure 8: packets by one-way latency on a small bottleneck, and the peaks.
 
-One flow alone on a bottleneck of 50 Mbit/s whose queue holds 10 packets: TCP (Reno), or multipath TCP (LIA) with three
-subflows, all over that one path. Latency is that of a packet's worth of the application's data: from its first
-transmission, by whichever subflow, until the receiving application has it and all before it.
+One flow is alone on a bottleneck of 50 Mbit/s whose queue holds 10 packets. It is TCP (Reno), or multipath TCP (LIA)
+with three subflows, all over that one path. Latency is that of a packet's worth of the application's data. It lasts
+from the first transmission, by any subflow, until the receiving application has that data and all data before it.
 """
 
 from __future__ import annotations
@@ -31,27 +31,28 @@ LABELS = {"tcp": "TCP", "multipath": "Multipath TCP"}
 COLOURS = {"tcp": "#444444", "multipath": "#cc79a7"}
 SECONDS, QUICK_SECONDS = 20, 6
 WARM_UP_S = 1.0
-"""Until slow start is over."""
+"""Time until slow start is over."""
 QUEUE_MS = 12 * 1514 * 8 / 50e3
-"""Of a packet that finds the queue full: 10 that wait, one that is being sent, and its own serialisation."""
+"""Latency of a packet that finds the queue full: 10 that wait, one that is being sent, and its own serialisation."""
 NO_LOSS_MS = 1.15 * QUEUE_MS
-"""Beyond that a packet, or one before it, was retransmitted."""
+"""Latency beyond which a packet, or one before it, was retransmitted."""
 RTO_MS = 200.0
 """The minimum RTO."""
 BINS = 10
-"""Bins a decade of the distribution."""
+"""Bins per decade of the distribution."""
 TIMED_OUT_MS = 10 ** (22 / BINS)
-"""From there on a peak is one of timeouts: the bin that ends at the minimum RTO counts, because what a subflow or the
-others sent after the lost packet waits that much less.
+"""Latency from which a peak is one of timeouts.
+
+The bin that ends at the minimum RTO counts, because data that a subflow sent after the lost packet waits less.
 """
 MIN_SHARE = 5e-4
-"""Share of all packets in a peak's highest bin, below which it is chance."""
+"""Share of all packets in a peak's highest bin, below which the peak counts as chance."""
 PROMINENCE = 2
-"""A peak is that many times as high as the valley between it and any higher one."""
+"""Ratio of a peak's height to that of the valley between it and any higher peak."""
 NEAR = 1.6
-"""Peaks that factor apart, two bins, count as the same."""
+"""Ratio, two bins, up to which positions of peaks count as equal."""
 ALIKE = 0.1
-"""Throughputs that far apart, as a share, count as equal."""
+"""Relative distance up to which throughputs count as equal."""
 PEAK = (
     f"peaks of all seeds' distribution in bins of 1/{BINS} of a decade, {PROMINENCE} times as high as the valley to "
     f"any higher one and of {MIN_SHARE:.2%} of the packets or more; these settings were chosen after some runs had "
@@ -61,7 +62,7 @@ PEAK = (
 
 
 def experiment(level: str, transport: str, settings: Mapping[str, Any], *, quick: bool) -> Experiment:
-    """A flow alone, by a transport of that name and these settings."""
+    """Returns a flow alone, with a transport of that name and these settings."""
     from weft import Experiment
 
     return Experiment.model_validate(
@@ -85,10 +86,10 @@ def experiment(level: str, transport: str, settings: Mapping[str, Any], *, quick
 
 
 def measure(result: Result) -> pl.DataFrame:
-    """One row a bin of the distribution: `latency_ms` (its lower end) and `packets`.
+    """Returns one row per bin of the distribution: `latency_ms` (its lower end) and `packets`.
 
-    Beside them, the same in each row, what the whole run had: `all_packets`, of them `late` (beyond `NO_LOSS_MS`) and
-    `after_rto` (at least `RTO_MS`), goodput and timeouts.
+    All rows have the same totals of the run: `all_packets`, of them `late` (beyond `NO_LOSS_MS`) and `after_rto` (at
+    least `RTO_MS`), goodput and timeouts.
     """
     flow = result.flows.row(0, named=True)
     latency = pl.col("latency_s")
@@ -106,7 +107,7 @@ def measure(result: Result) -> pl.DataFrame:
 
 
 def distribution(rows: pl.DataFrame) -> pl.DataFrame:
-    """All runs together, one row a bin from the first to the last: `latency_ms`, `packets` and their `share`."""
+    """Returns the bins of all runs together, from the first to the last: `latency_ms`, `packets` and their `share`."""
     bins = rows.select(bin=(pl.col("latency_ms").log10() * BINS).round().cast(pl.Int32), packets="packets")
     counts = bins.group_by("bin").agg(pl.col("packets").sum())
     first, last = bins.select(first=pl.col("bin").min(), last=pl.col("bin").max()).row(0)
@@ -118,13 +119,14 @@ def distribution(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def peaks(counts: Sequence[int]) -> list[int]:
-    """Places of the peaks of a distribution: from each, the way to anything higher leads through a valley.
+    """Returns the positions of a distribution's peaks.
 
-    A peak has at least `MIN_SHARE` of the packets in its highest bin and is `PROMINENCE` times as high as the valley.
+    From each peak, the way to any higher bin leads through a valley. A peak has at least `MIN_SHARE` of the packets
+    in its highest bin and is `PROMINENCE` times as high as the valley.
     """
     found, fewest = [], MIN_SHARE * sum(counts)
     for index, height in enumerate(counts):
-        # Of equals that no valley parts, the first is the peak.
+        # Of equal bins without a valley between them, the first is the peak.
         left = next((i for i in range(index - 1, -1, -1) if counts[i] >= height), None)
         right = next((i for i in range(index + 1, len(counts)) if counts[i] > height), None)
         valleys = []
@@ -138,14 +140,14 @@ def peaks(counts: Sequence[int]) -> list[int]:
 
 
 def peaks_ms(rows: pl.DataFrame) -> list[float]:
-    """Middles of the peaks' bins."""
+    """Returns the middles of the peaks' bins."""
     counts = distribution(rows)
     middle = 10 ** (0.5 / BINS)
     return [float(counts["latency_ms"][index]) * middle for index in peaks(counts["packets"].to_list())]
 
 
 def judge(tcp: pl.DataFrame, multipath: pl.DataFrame, notes: Sequence[str]) -> list[Claim]:
-    """Section 4's sentences about figure 8, each with a note of its own behind what it compares."""
+    """Returns section 4's claims about figure 8; each of `notes` is added to the note of one claim."""
     whole, fast, slow, through = notes
     after_rto = {"tcp": share(tcp, "after_rto"), "multipath": share(multipath, "after_rto")}
     ratio = goodput(multipath) / goodput(tcp)
@@ -187,7 +189,7 @@ def judge(tcp: pl.DataFrame, multipath: pl.DataFrame, notes: Sequence[str]) -> l
 
 
 def in_words(rows: pl.DataFrame) -> str:
-    """Peaks, late packets and timeouts of one transport."""
+    """Formats the peaks, late packets and timeouts of one transport."""
     return (
         f"peaks at {listed_ms(peaks_ms(rows))}, beyond {digits(NO_LOSS_MS)} ms {share(rows, 'late')}, "
         f"at least {RTO_MS:.0f} ms {share(rows, 'after_rto')}, timeouts {timeouts(rows)}"
@@ -195,7 +197,7 @@ def in_words(rows: pl.DataFrame) -> str:
 
 
 def plot_panels(panels: Mapping[str, pl.DataFrame]) -> Plot:
-    """A panel for each of these titles, with TCP and multipath TCP."""
+    """Draws a panel for each of these titles, with TCP and multipath TCP."""
     from matplotlib.figure import Figure
 
     plot = Figure(figsize=(4.5 * len(panels), 3.8), layout="constrained")
@@ -216,7 +218,7 @@ def plot_panels(panels: Mapping[str, pl.DataFrame]) -> Plot:
 
 
 def bands(peaks: Sequence[float]) -> list[bool]:
-    """Is there a peak without loss, by fast retransmission, by a timeout?"""
+    """Returns whether there is a peak without loss, by fast retransmission, and by a timeout."""
     return [
         any(peak <= NO_LOSS_MS for peak in peaks),
         any(NO_LOSS_MS < peak < TIMED_OUT_MS for peak in peaks),
@@ -225,28 +227,28 @@ def bands(peaks: Sequence[float]) -> list[bool]:
 
 
 def has_peaks_of(peaks: Sequence[float], of: Sequence[float]) -> bool:
-    """Is there a peak without loss, and one by fast retransmission where the other has one?"""
+    """Returns true if there is a peak without loss, and one by fast retransmission where `of` has one."""
     fast = [value for value in of if NO_LOSS_MS < value < TIMED_OUT_MS]
     return bands(peaks)[0] and any(one / NEAR <= peak <= one * NEAR for one in fast for peak in peaks)
 
 
 def share(rows: pl.DataFrame, column: str) -> SeedSummary:
-    """Of all packets in percent, those that a column counts."""
+    """Returns the percentage of all packets that a column counts."""
     return over_seeds(rows, 100 * pl.col(column).first() / pl.col("all_packets").first(), "%")
 
 
 def goodput(rows: pl.DataFrame) -> SeedSummary:
-    """The flow's."""
+    """Returns the flow's goodput."""
     return over_seeds(rows, pl.col("goodput_mbps").first(), "Mbit/s")
 
 
 def timeouts(rows: pl.DataFrame) -> SeedSummary:
-    """The flow's."""
+    """Returns the flow's timeouts."""
     return over_seeds(rows, pl.col("timeouts").first())
 
 
 def hump(rows: pl.DataFrame) -> str:
-    """How high what fast retransmission delays rises over the valley before it."""
+    """Formats the height of the packets that fast retransmission delays over the valley before them."""
     counts = distribution(rows)
     # From the highest bin on.
     after = counts[counts["packets"].arg_max() or 0 :]
@@ -256,17 +258,17 @@ def hump(rows: pl.DataFrame) -> str:
     top = slow.row(int(slow["packets"].arg_max() or 0), named=True)
     valley = after.filter(pl.col("latency_ms") < top["latency_ms"])["packets"].min()
     rise = top["packets"] / max(1, float(valley))  # type: ignore[arg-type]
-    place = f"highest at {digits(top['latency_ms'])} ms, {digits(rise)} times the valley"
-    return f"beyond {digits(NO_LOSS_MS)} ms it is {place}"
+    top_words = f"highest at {digits(top['latency_ms'])} ms, {digits(rise)} times the valley"
+    return f"beyond {digits(NO_LOSS_MS)} ms it is {top_words}"
 
 
 def listed_ms(peaks: Sequence[float]) -> str:
-    """Such as "2.24, 5.62 ms"."""
+    """Formats latencies, as in "2.24, 5.62 ms"."""
     return ", ".join(digits(peak) for peak in peaks) + " ms" if peaks else "none"
 
 
 def _plot_distribution(panel: Axes, rows: pl.DataFrame, transport: str) -> None:
-    """The share of packets by latency, all seeds together."""
+    """Draws the share of packets by latency, all seeds together."""
     counts = distribution(rows).filter(pl.col("packets") > 0)
     panel.step(
         counts["latency_ms"].to_numpy(),

@@ -33,13 +33,13 @@ __all__ = ("QUICK", "cases", "claims", "measure", "plot")
 
 LEVELS = ("linux", "packet")
 SMALL_BUFFER = "multipath-small-buffer"
-"""An experiment on Linux: the receive buffer leaves the kernel no room to give a subflow data beyond its window."""
+"""An experiment on Linux with a receive buffer that lets the kernel not assign data beyond a subflow's window."""
 EXPERIMENT: dict[str, Any] = TRANSPORTS["multipath"] | {"tcp": {"receive_buffer": "20KB"}}
 QUICK = f"{QUICK_SECONDS} s instead of {SECONDS} s"
 
 
 def cases(scale: Scale) -> list[Case]:
-    """TCP and multipath TCP, at both levels; and the experiment."""
+    """Returns runs of TCP and multipath TCP at both levels, and of the experiment."""
     cells = [(level, transport, settings) for level in LEVELS for transport, settings in TRANSPORTS.items()]
     if not scale.quick:
         cells.append(("linux", SMALL_BUFFER, EXPERIMENT))
@@ -51,7 +51,7 @@ def cases(scale: Scale) -> list[Case]:
 
 
 def claims(rows: pl.DataFrame) -> list[Claim]:
-    """Section 4's sentences about figure 8, by the kernel; the packet level's numbers are in the notes."""
+    """Returns section 4's claims about figure 8 on the kernel; the packet level's numbers are in the notes."""
     linux = {name: rows.filter(level="linux", transport=name) for name in TRANSPORTS}
     packet = {name: rows.filter(level="packet", transport=name) for name in TRANSPORTS}
     beside = {name: f"packet level: {in_words(packet[name])}" for name in TRANSPORTS}
@@ -72,7 +72,7 @@ def plot(rows: pl.DataFrame) -> Plot:
 
 
 def _mapped(rows: pl.DataFrame) -> str:
-    """What the experiment says about the difference between the levels."""
+    """Formats the experiment's result about the difference between the levels."""
     small = rows.filter(level="linux", transport=SMALL_BUFFER)
     if small.is_empty():
         return ""

@@ -40,9 +40,9 @@ def _on_linux(statement: Statement, cause: Cause | None = None, fitted: tuple[st
 
 
 OVER_MULTIPATH = {5: (-31, -21), 10: (-30, -24), 20: (-28, -25), 50: (-41, -44)}
-"""Percent by which the scheduler is below Multipath TCP in the same cell, just above and just below the threshold."""
+"""Percentages below Multipath TCP in the same cell, by threshold: just above and just below the threshold."""
 LOSSES = {5: (-21, -22), 10: (-17, -21), 20: (-22, -23), 50: (-51, -45)}
-"""The paper's percentages."""
+"""The paper's percentages of loss, by threshold: just above and just below the threshold."""
 PEAKS = ("bins and valleys that make a peak",)
 
 TWO_PEAKS = _said(

@@ -1,12 +1,12 @@
 """Section 4's table at the packet level: VLB, a scheduler and Multipath TCP in six hosts with two paths.
 
 As there, the scheduler's paths are laid out by hand: in TM1 so that no two flows share a link. In TM2 the testbed's
-VLANs let both directions of a pair take one path, and then some pairs have to share; with a path for each direction,
-another reading, none would.
+VLANs make both directions of a pair take one path, so some pairs have to share. In another reading, with a path for
+each direction, no flows share.
 
-Silent in the paper, and chosen: the shape and mean of the Pareto distribution, the queues' limit, Reno for single
-paths, and that subflows take data in turn. Loss recovery is that of Linux in 2010, as in figure 8; the notes have
-today's Linux.
+The paper gives neither the shape and mean of the Pareto distribution, nor the queues' limit. These were chosen, as
+were Reno for single paths and that subflows take data in turn. Loss recovery is that of Linux in 2010, as in figure
+8; the notes have today's Linux.
 """
 
 from __future__ import annotations
@@ -44,26 +44,29 @@ PAPER_GBPS = {
     ("TM2", "scheduler"): 2.7,
     ("TM2", "multipath"): 4.2,
 }
-"""The table."""
+"""Goodputs of the paper's table."""
 SCHEMES = ("vlb", "scheduler", "multipath")
 FREE = "scheduler-free"
-"""TM2 with a path for each direction."""
+"""Scheduler in TM2 with a path for each direction."""
 TRANSPORTS: dict[str, dict[str, Any]] = {
     "vlb": {"cc": "reno", "paths": "vlb"},
     "multipath": {"cc": "lia", "subflows": 2, "paths": "consecutive"},
 }
 # Racks are h0 and h1, h2 and h3, h4 and h5. In TM2 h0 and h3, h1 and h4, h2 and h5 are pairs.
 LAID_OUT = {("TM1", "scheduler"): (0, 1) * 3, ("TM2", "scheduler"): (0, 1, 0, 0, 1, 0), ("TM2", FREE): (0, 1) * 3}
-"""The path that each host's flow takes."""
+"""Number of the path that each host's flow takes."""
 TODAY = "today"
 SECONDS, QUICK_SECONDS = 20, 2
 QUICK = f"{QUICK_SECONDS} s instead of {SECONDS} s"
 NO_BETTER = 1.1
-"""Goodput up to so many times VLB's is no better."""
+"""Ratio to VLB's goodput up to which goodput is not better."""
 
 
 def cases(scale: Scale) -> list[Case]:
-    """The table's cells and the scheduler with a path for each direction; at full size one seed of today's Linux."""
+    """Returns runs of the table's cells, and of the scheduler with a path for each direction.
+
+    At full size there is one seed of today's Linux.
+    """
     seconds = QUICK_SECONDS if scale.quick else SECONDS
     cells = [*PAPER_GBPS, ("TM2", FREE)]
     seeds = range(1, scale.seeds + 1)
@@ -72,7 +75,7 @@ def cases(scale: Scale) -> list[Case]:
 
 
 def measure(result: Result) -> pl.DataFrame:
-    """One row: all hosts' goodput in Gbit/s, files that ended, and timeouts."""
+    """Returns one row: all hosts' goodput in Gbit/s, files that ended, and timeouts."""
     flows = result.flows
     return pl.DataFrame(
         {
@@ -84,12 +87,12 @@ def measure(result: Result) -> pl.DataFrame:
 
 
 def claims(rows: pl.DataFrame) -> list[Claim]:
-    """Section 4's table, and what is said about it."""
+    """Returns the claims about section 4's table."""
     return [*(_cell(rows, *cell) for cell in PAPER_GBPS), _better(rows), _no_schedule(rows)]
 
 
 def plot(rows: pl.DataFrame) -> Plot:
-    """All hosts' goodput by matrix, mean and range of the seeds, beside the paper's; dotted: theoretical maximum."""
+    """All hosts' goodput by matrix, mean and range of the seeds, with the paper's; dotted: theoretical maximum."""
     from matplotlib.figure import Figure
 
     plot = Figure(figsize=(7, 3.8), layout="constrained")

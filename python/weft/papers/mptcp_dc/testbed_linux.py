@@ -1,16 +1,16 @@
 """Section 4's table on this machine's kernel: goodput of VLB and of Multipath TCP in six hosts with two paths.
 
-Each cell runs at level "linux" and at the packet level, from the same spec but for `hosts.qdisc`. 100 Mbit/s instead of
-1 Gbit/s, so the table's numbers are compared as parts of the theoretical maximum "after accounting for overhead and
-Acks"; and 25 Mbit/s, for processors that do not carry six hosts' 100. The verdicts are those of the faster rate at
-which the process that plays the traffic was never more than `KEEPS_UP_MS` late, or of the slower one. Both numbers
-were chosen after runs of one seed had been seen.
+Each cell runs at level "linux" and at the packet level, from the same spec but for `hosts.qdisc`. Links have 100
+Mbit/s instead of 1 Gbit/s. So the table's numbers are compared as shares of the theoretical maximum "after accounting
+for overhead and Acks". All runs are repeated at 25 Mbit/s, for processors that are too slow for six hosts at 100. The
+verdicts are those of the faster rate at which the process that sends the traffic was never more than `KEEPS_UP_MS`
+late, or else of the slower one. Both numbers were chosen after runs of one seed had been seen.
 
-Silent in the paper, and chosen: the shape and mean of the Pareto distribution, the queues' limit, and the single-path
-congestion control (Reno, which both levels have). The scheduler, for which the paper hard codes paths without overlap,
-is not built. TM2's bidirectional connections are a connection each way here, each with a path of its own choice;
-acknowledgements take the path of their data. Multipath has one subflow on each path at both levels: the path is chosen
-by address, as with the paper's VLANs.
+The paper gives neither the shape and mean of the Pareto distribution nor the queues' limit. These were chosen, as was
+the single-path congestion control: Reno, which both levels have. The scheduler, for which the paper hard codes paths
+without overlap, is not built. TM2's bidirectional connections are one connection in each direction here, each with a
+path of its own choice; acknowledgements take the path of their data. Multipath has one subflow on each path at both
+levels: the path is chosen by address, as with the paper's VLANs.
 """
 
 from __future__ import annotations
@@ -34,39 +34,45 @@ if TYPE_CHECKING:
 LEVELS = ("linux", "packet")
 HOSTS = 6
 MATRICES = {"TM1": 2, "TM2": 3}
-"""To which neighbour on the right each host sends."""
+"""Distance from each host to the neighbour on the right to which it sends, by matrix."""
 TRANSPORTS: dict[str, dict[str, Any]] = {"vlb": {"cc": "reno"}, "mptcp": {"cc": "lia", "subflows": 2}}
 LABELS = {"vlb": "VLB", "mptcp": "Multipath TCP"}
 RATES_MBPS = (100, 25)
 KEEPS_UP_MS = 10
-"""Later than that, and the processor set the pace, not the network."""
+"""Delay beyond which the processor, not the network, limited the run."""
 LIMIT = 100
 MEAN_MS = 160
-"""What the mean size takes at full rate: 2 MB at 100 Mbit/s."""
+"""Duration of the mean size at full rate: 2 MB at 100 Mbit/s."""
 SECONDS, QUICK_SECONDS = 10, 3
 QUICK = f"{QUICK_SECONDS} s instead of {SECONDS} s"
 
 DATA, PAYLOAD, ACK = 1514, 1448, 66
 """Bytes on the wire of a full packet, of its payload, and of an acknowledgement of two packets."""
 MAX_LOAD = HOSTS * PAYLOAD / (DATA + ACK / 2)
-"""All hosts' goodput, in rates of a link, when each link is full with data one way and with the acknowledgements of the
-other way's data.
+"""All hosts' goodput, in rates of a link, when each link is full.
+
+A full link carries data one way and the acknowledgements of the data of the other direction.
 """
 PAPER_GBPS = {"vlb": 2.7, "mptcp": 4.2}
-"""The table, for either matrix."""
+"""Goodputs of the table, for either matrix."""
 PAPER_MAX_GBPS = 4.7 / 0.9
-"""Scheduler gets 4.7 Gbit/s, "90% of the theoretical maximum"; so Multipath TCP's 4.2 are its "80%"."""
+"""The theoretical maximum: the scheduler gets 4.7 Gbit/s, "90% of the theoretical maximum".
+
+Multipath TCP's 4.2 Gbit/s are therefore its "80%".
+"""
 NEAR = 0.15
-"""Parts of the maximum that differ by this part of the paper's count as the paper's."""
+"""Relative distance up to which shares of the maximum count as the paper's."""
 BETTER = 1.25
-"""Goodput over VLB's from which the improvement counts as substantial."""
+"""Ratio to VLB's goodput from which the improvement counts as substantial."""
 TIMEOUTS_ALIKE = 2
 AS_WELL = 0.1
-"""Multipath's goodputs in the two matrices that differ by this part count as equal; so do those of the two levels."""
+"""Relative distance up to which Multipath's goodputs in the two matrices, and those of the two levels, count as
+equal.
+"""
 
 
 def cases(scale: Scale) -> list[Case]:
-    """Each matrix and transport, at both levels and rates; the quick version at the slower one."""
+    """Returns runs of each matrix and transport at both levels and rates; the quick version has the slower rate."""
     seconds = QUICK_SECONDS if scale.quick else SECONDS
     return [
         _case(level, rate, matrix, transport, seed, seconds)
@@ -79,9 +85,9 @@ def cases(scale: Scale) -> list[Case]:
 
 
 def measure(result: Result) -> pl.DataFrame:
-    """One row a file: bytes delivered and its share of all hosts' goodput, in Mbit/s; rate in Mbit/s if it ended.
+    """Returns one row per file: bytes delivered, its share of all hosts' goodput in Mbit/s, and its rate if it ended.
 
-    `late_ms` is by how much the kernel's run lagged behind the clock at worst.
+    `late_ms` is the largest delay of the kernel's run behind the clock.
     """
     seconds = result.manifest["end_s"]
     return result.flows.select(
@@ -96,7 +102,7 @@ def measure(result: Result) -> pl.DataFrame:
 
 
 def claims(rows: pl.DataFrame) -> list[Claim]:
-    """Section 4's table, but for the scheduler, and what is said about it."""
+    """Returns the claims about section 4's table, without those about the scheduler."""
     kept = [rate for rate in _rates(rows) if _late_ms(rows, rate) <= KEEPS_UP_MS]
     judged = kept[0] if kept else _rates(rows)[-1]
     others = [_words(rows, rate) for rate in _rates(rows) if rate != judged]
@@ -106,7 +112,7 @@ def claims(rows: pl.DataFrame) -> list[Claim]:
 
 
 def plot(rows: pl.DataFrame) -> Plot:
-    """All hosts' goodput by matrix, a panel a rate, at both levels, beside the paper's; dotted: theoretical maximum."""
+    """All hosts' goodput by matrix, one panel per rate, at both levels and in the paper; dotted: maximum."""
     from matplotlib.figure import Figure
 
     rates = _rates(rows)
@@ -154,8 +160,9 @@ def _case(level: str, rate: int, matrix: str, transport: str, seed: int, seconds
             "duration": f"{seconds}s",
             "topology": {"kind": "two-paths", "rate": f"{rate}Mbps", "delay": "20us"},
             "queues": {"limit": f"{LIMIT} packets", "mark": "off"},
-            # The testbed's hosts send through ports like its switches', but TCP small queues keep a socket from filling
-            # its own: it waits, as it does for a card that pushes back.
+            # The testbed's hosts send through ports like those of its switches. TCP small queues
+            # keep a socket from filling its own port: the socket waits, as it does for a NIC that
+            # pushes back.
             "hosts": {"qdisc": "switch" if level == "linux" else "fq"},
             "transports": {transport: {"profile": "linux", **TRANSPORTS[transport]}},
             "traffic": [
@@ -172,7 +179,7 @@ def _case(level: str, rate: int, matrix: str, transport: str, seed: int, seconds
 
 
 def _rates(rows: pl.DataFrame) -> list[int]:
-    """The fastest first."""
+    """Returns the rates, the fastest first."""
     return rows["link_mbps"].unique().sort(descending=True).to_list()
 
 
@@ -181,7 +188,7 @@ def _late_ms(rows: pl.DataFrame, rate: int) -> float:
 
 
 def _total(rows: pl.DataFrame, level: str, transport: str, matrix: str) -> SeedSummary:
-    """All hosts' goodput in Mbit/s."""
+    """Returns all hosts' goodput in Mbit/s."""
     some = rows.filter(level=level, transport=transport, matrix=matrix)
     return over_seeds(some, pl.col("share_mbps").sum(), "Mbit/s")
 
@@ -191,7 +198,7 @@ def _part(rows: pl.DataFrame, rate: int, level: str, transport: str, matrix: str
 
 
 def _words(rows: pl.DataFrame, rate: int) -> str:
-    """What another rate gave."""
+    """Formats the results of another rate."""
     cells = ", ".join(
         f"{matrix} {LABELS[transport]} {_part(rows, rate, 'linux', transport, matrix):.0%}, at the packet level "
         f"{_part(rows, rate, 'packet', transport, matrix):.0%}"
@@ -301,7 +308,7 @@ def _timeouts(rows: pl.DataFrame) -> Claim:
 
 
 def _of_a_thousand(rows: pl.DataFrame, level: str) -> float:
-    """Timeouts for a thousand files."""
+    """Formats the timeouts per thousand files."""
     of = rows.filter(level=level)
     return 1000 * float(of["timeouts"].sum()) / len(of)
 

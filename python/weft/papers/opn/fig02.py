@@ -1,9 +1,9 @@
 """Figures 2 to 4 (section "Design motivation"): windows, timeouts and FCT of MPTCP by its number of subflows.
 
 50 hosts of a rack send one MPTCP flow each of 400 to 800 packets with 1 to 20 subflows, "to one receiver under the
-other ToRs": in one reading a receiver for each, as here, in the other one receiver for all; both are run. Figures 3
-and 4 have 800 packets. A flow's subflows take paths by hash, as ECMP has them. The average window is that over all
-subflows and milliseconds in which their flow lasts.
+other ToRs". In one reading each flow has a receiver of its own, which is judged; in the other there is one receiver
+for all. Both are run. Figures 3 and 4 have 800 packets. A flow's subflows take paths by hash, as with ECMP. The
+average window is that over all subflows and milliseconds in which their flow lasts.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ OWN, ONE = "a receiver each", "one receiver"
 READINGS = (OWN, ONE)
 THRESHOLD = 32
 EARLY = f"{OWN}, slow start up to {THRESHOLD} packets"
-"""Not a reading: it shows what the losses at the end of slow start do."""
+"""A variant that is not a reading; it shows the effect of the losses at the end of slow start."""
 PACKETS = (400, 600, 800)
 MAX_PACKETS = PACKETS[-1]
 SUBFLOWS = tuple(range(1, SPINES + 1))
@@ -39,14 +39,14 @@ QUICK = (
     "packets"
 )
 AT_MOST_S = 10.0
-"""Simulated; the last flow ends before."""
+"""Limit of simulated time; the last flow ends before it."""
 EVERY = "1ms"
 WINDOW, TOLERANCE = 5.0, 0.5
-"""Packets, the paper's average window of 20 subflows of a flow of 400 packets, and how far off counts as about that."""
+"""The paper's average window of 20 subflows of a flow of 400 packets, and its tolerance, in packets."""
 
 
 def cases(scale: Scale) -> list[Case]:
-    """Every size and number of subflows, for both readings."""
+    """Returns runs of every size and number of subflows, for both readings."""
     sizes, numbers = (QUICK_PACKETS, QUICK_SUBFLOWS) if scale.quick else (PACKETS, SUBFLOWS)
     return [
         _case(reading, packets, n, seed)
@@ -58,7 +58,7 @@ def cases(scale: Scale) -> list[Case]:
 
 
 def measure(result: Result) -> pl.DataFrame:
-    """One row a run: mean window in packets, timeouts in all, mean and longest FCT in ms."""
+    """Returns one row per run: mean window in packets, number of timeouts, mean and longest FCT in ms."""
     ends = result.flows.select("flow", end=pl.col("finish_s"))
     windows = result.traces.join(ends, on="flow").filter(pl.col("time_s") <= pl.col("end"))
     flows = result.flows.select(
@@ -70,7 +70,7 @@ def measure(result: Result) -> pl.DataFrame:
 
 
 def claims(rows: pl.DataFrame) -> list[Claim]:
-    """The section's sentences, of the first reading."""
+    """Returns the section's claims, of the first reading."""
     here = rows.filter(reading=OWN)
     at = here["subflows"].unique().sort().to_list()
     windows = [_of(here, MAX_PACKETS, n, "window").mean for n in at]
@@ -119,7 +119,7 @@ def claims(rows: pl.DataFrame) -> list[Claim]:
 
 
 def plot(rows: pl.DataFrame) -> Plot:
-    """(2) average window, (3) timeouts and (4) mean FCT by subflows; a receiver each, range of the seeds."""
+    """(2) average window, (3) timeouts and (4) mean FCT by subflows; one receiver per flow, range of the seeds."""
     from matplotlib.figure import Figure
 
     here = rows.filter(reading=OWN)
@@ -145,7 +145,7 @@ def plot(rows: pl.DataFrame) -> Plot:
 
 
 RISES = 1.5
-"""So many times the least FCT is a great increase."""
+"""Ratio to the smallest FCT from which the FCT is greatly increased."""
 
 
 def _case(reading: str, packets: int, n: int, seed: int) -> Case:
@@ -171,7 +171,7 @@ def _of(rows: pl.DataFrame, packets: int, n: int, column: str) -> SeedSummary:
 
 
 def _early(rows: pl.DataFrame) -> str:
-    """What becomes of FCT and timeouts where slow start ends before queues overflow."""
+    """Formats FCT and timeouts in the runs in which slow start ends before queues overflow."""
     here = rows.filter(reading=EARLY)
     if here.is_empty():
         return ""

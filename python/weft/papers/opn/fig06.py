@@ -1,10 +1,12 @@
 """Figures 6 and 7 ("Concurrency tuning"): the model's throughput over the number of subflows, and the best number.
 
-Nothing is simulated: equations (3), (4), (7) and (11). Throughput is in MSS a RTT, of which only the ratios matter.
+The figures are calculated, not simulated, by equations (3), (4), (7) and (11). Throughput is in MSS per RTT, of which
+only the ratios matter.
 
-With x = p^sqrt(2/p), the argument of equation (11)'s Lambert W is x - 1, which lies below -1/e for most loss rates.
-There W0 is complex and the paper takes its modulus. The cause is equation (10): the derivative of n (1 - x)^n is
-(1 - x)^n (1 + n log(1 - x)), which is 0 at n = -1 / log(1 - x), but in (10) the term without n has lost the exponent n.
+With x = p^sqrt(2/p), the argument of equation (11)'s Lambert W is x - 1, which is below -1/e for most loss rates.
+There W0 is complex and the paper takes its modulus. The cause is equation (10). The derivative of n (1 - x)^n is (1 -
+x)^n (1 + n log(1 - x)), which is 0 at n = -1 / log(1 - x). In (10), however, the term without n has lost the exponent
+n.
 
 The paper gives neither figure 6's loss rates, here 0.1 to 0.5, nor the ends of the table, here 0.01 to 0.99.
 """
@@ -25,40 +27,40 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Plot
 
 GROWS, FALLS = 1.0, 0.5
-"""The paper's i and d, by which windows grow and are cut."""
+"""The paper's i and d: the increase and the decrease of windows."""
 RATES = (0.1, 0.2, 0.3, 0.4, 0.5)
 """Figure 6's loss rates."""
 STEP = 0.01
 MAX_SUBFLOWS = 32
-"""Subflows that a kernel takes, the table's cap."""
+"""Maximum number of subflows in a kernel, and the table's cap."""
 MAX_SEARCHED = 200
-"""Subflows up to which the best of equation (7) is looked for."""
+"""Number of subflows up to which the best one of equation (7) is searched for."""
 AWAY = 1
-"""Subflows by which the table may be away from the best of equation (7)."""
+"""Subflows by which the table may differ from the best of equation (7)."""
 LOSES = 0.05
-"""Throughput below the best one by up to that part is the best one's."""
+"""Relative distance from the best throughput up to which a throughput counts as the best one."""
 
 
 def window(p: float, n: int) -> float:
-    """Equation (3): the average window of each of n subflows at the loss rate p, in packets."""
+    """Returns the average window of each of n subflows at the loss rate p, in packets (equation (3))."""
     return math.sqrt(2 * n * GROWS / ((2 * n - FALLS) * p * FALLS))
 
 
 def timeout(p: float, n: int) -> float:
-    """Equation (4): the probability that at least one of n subflows loses a whole window."""
+    """Returns the probability that at least one of n subflows loses a whole window (equation (4))."""
     return float(1 - (1 - p ** window(p, n)) ** n)
 
 
 def throughput(p: float, n: int) -> float:
-    """Equation (7), in MSS a RTT."""
+    """Returns the throughput in MSS per RTT (equation (7))."""
     return math.sqrt(n * GROWS * (2 * n - FALLS) / (2 * p * FALLS)) * (1 - timeout(p, n))
 
 
 def lambert_w(z: complex) -> complex:
-    """The principal branch of w e^w = z, for real z from -1 on, complex below -1/e; by Halley's iteration.
+    """Returns the principal branch of w e^w = z, for real z from -1 on, by Halley's iteration.
 
-    It begins with the series around the branch point -1/e: w = -1 + q - q^2 / 3 with q = sqrt(2 (e z + 1)); Corless et
-    al., "On the Lambert W Function" (1996), equations (4.22) and (5.9).
+    The value is complex below -1/e. The iteration begins with the series around the branch point -1/e: `w = -1 + q -
+    q^2 / 3` with `q = sqrt(2 (e z + 1))` (Corless et al., "On the Lambert W Function", 1996, (4.22) and (5.9)).
     """
     q = cmath.sqrt(2 * (math.e * z + 1))
     w = -1 + q - q * q / 3
@@ -72,37 +74,37 @@ def lambert_w(z: complex) -> complex:
 
 
 def argument(p: float) -> float:
-    """Of equation (11)'s Lambert W."""
+    """Returns the argument of equation (11)'s Lambert W."""
     return float(p ** math.sqrt(2 / p) - 1)
 
 
 def best(p: float) -> float:
-    """Equation (11): n* before it is rounded and capped."""
+    """Returns n* by equation (11), before it is rounded and capped."""
     return abs(lambert_w(argument(p)) / math.log(1 - p ** math.sqrt(2 / p)))
 
 
 def entry(p: float) -> int:
-    """The table: n* in whole subflows, 1 to 32."""
+    """Returns the table's entry: n* in whole subflows, 1 to 32."""
     x = p ** math.sqrt(2 / p)
-    # The logarithm of what rounds to 1 is 0: the best number is beyond all bounds.
+    # The logarithm of a value that rounds to 1 is 0; the best number then exceeds all bounds.
     return MAX_SUBFLOWS if 1 - x == 1 else max(1, min(MAX_SUBFLOWS, round(best(p))))
 
 
 def restored(p: float) -> int:
-    """The same with the exponent that equation (10) lost: n = -1 / log(1 - x)."""
+    """Returns the entry with the exponent that equation (10) lost: n = -1 / log(1 - x)."""
     x = p ** math.sqrt(2 / p)
     return MAX_SUBFLOWS if 1 - x == 1 else max(1, min(MAX_SUBFLOWS, round(-1 / math.log(1 - x))))
 
 
 def best_of_throughput(p: float, most: int = MAX_SEARCHED) -> int:
-    """The n with the highest throughput by equation (7)."""
+    """Returns the n with the highest throughput by equation (7)."""
     return max(range(1, most + 1), key=lambda n: throughput(p, n))
 
 
 def rows() -> pl.DataFrame:
-    """One row a loss rate and number of subflows, `n`, with its throughput.
+    """Returns one row per loss rate and number of subflows, `n`, with its throughput.
 
-    Beside it, of the loss rate: the `argument` of W, the table's entry by equation (11), and by equation (7).
+    Each row also has values of the loss rate: the `argument` of W, and the table's entries by equations (11) and (7).
     """
     rates = [round(STEP * index, 2) for index in range(1, 100)]
     return pl.DataFrame(
@@ -116,7 +118,7 @@ def rows() -> pl.DataFrame:
 
 
 def claims(rows: pl.DataFrame) -> list[Claim]:
-    """The section's sentences about the model."""
+    """Returns the section's claims about the model."""
     shown = {p: rows.filter((pl.col("p") - p).abs() < STEP / 2) for p in RATES}
     first, last = (_gain(shown, *ends) for ends in ((1, 2), (MAX_SUBFLOWS - 1, MAX_SUBFLOWS)))
     table = rows.group_by("p", maintain_order=True).agg(pl.col("entry", "exact", "restored", "argument").first())
@@ -125,7 +127,7 @@ def claims(rows: pl.DataFrame) -> list[Claim]:
     below = _ends(table.filter(pl.col("argument") < -1 / math.e)["p"])
     exact = table.with_columns(exact=pl.min_horizontal("exact", pl.lit(MAX_SUBFLOWS)))
     apart = exact.filter((pl.col("entry") - pl.col("exact")).abs() > AWAY)
-    mended = exact.filter((pl.col("restored") - pl.col("exact")).abs() > AWAY)
+    corrected = exact.filter((pl.col("restored") - pl.col("exact")).abs() > AWAY)
     loses = _loses(rows, table)
     return [
         Claim(
@@ -159,12 +161,11 @@ def claims(rows: pl.DataFrame) -> list[Claim]:
             f"more than {AWAY} away at {len(apart)} of {len(table)} loss rates"
             + ("" if apart.is_empty() else f", {_ends(apart['p'])}"),
             apart.is_empty() and max(loses.values()) <= LOSES,
-            f"beside the best of equation (7), up to {MAX_SUBFLOWS}; holds when the table is at most {AWAY} away and "
-            "loses at "
-            f"most {LOSES:.0%} of the throughput everywhere; it loses up to {100 * max(loses.values()):.3g} %, at "
-            f"{max(loses, key=lambda p: loses[p])}. Equation (11) solves (10), in which a term has lost the exponent "
-            f"n; with it n* is -1 / log(1 - p^sqrt(2/p)), more than {AWAY} away at {len(mended)} loss rates. By (11), "
-            f"with the exponent, and by (7): {_beside(exact)}",
+            f"compared with the best of equation (7), up to {MAX_SUBFLOWS}; holds when the table is at most {AWAY} "
+            f"away and loses at most {LOSES:.0%} of the throughput everywhere; it loses up to "
+            f"{100 * max(loses.values()):.3g} %, at {max(loses, key=lambda p: loses[p])}. Equation (11) "
+            "solves (10), in which a term has lost the exponent n; with it n* is -1 / log(1 - p^sqrt(2/p)), more than "
+            f"{AWAY} away at {len(corrected)} loss rates. By (11), with the exponent, and by (7): {_beside(exact)}",
         ),
     ]
 
@@ -196,13 +197,16 @@ def plot(rows: pl.DataFrame) -> Plot:
 
 
 def _gain(shown: dict[float, pl.DataFrame], few: int, many: int) -> dict[float, float]:
-    """Throughput with so many subflows over that with fewer, by loss rate."""
+    """Returns throughput with `many` subflows over that with `few`, by loss rate."""
     of = {p: dict(here.select("n", "throughput").iter_rows()) for p, here in shown.items()}
     return {p: here[many] / here[few] for p, here in of.items()}
 
 
 def _loses(rows: pl.DataFrame, table: pl.DataFrame) -> dict[float, float]:
-    """What part of the best throughput with up to `MAX_SUBFLOWS` subflows the table's entry forgoes, by loss rate."""
+    """Returns the share of the best throughput that the table's entry loses, by loss rate.
+
+    The best throughput is that with up to `MAX_SUBFLOWS` subflows.
+    """
     most = rows.group_by("p").agg(most=pl.col("throughput").max())
     of_entry = rows.filter(pl.col("n") == pl.col("entry")).select("p", "throughput")
     both = table.select("p").join(most, on="p").join(of_entry, on="p")
@@ -229,4 +233,4 @@ def _ends(rates: pl.Series) -> str:
 def _beside(exact: pl.DataFrame) -> str:
     here = exact.filter(pl.col("p").is_in([0.2, 0.3, 0.4, 0.5, 0.6]))
     found = here.select("p", "entry", "restored", "exact").iter_rows()
-    return "; ".join(f"{p}: {entry}, {mended}, {best}" for p, entry, mended, best in found)
+    return "; ".join(f"{p}: {entry}, {corrected}, {best}" for p, entry, corrected, best in found)

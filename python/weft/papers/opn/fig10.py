@@ -1,7 +1,7 @@
 """Figure 10 (section "Basic performances"): mean FCT of 1,000 flows of 200 packets from one rack to another.
 
-"1000 flows with same size between each pair of hosts" would be 50 million flows between two racks; here it is 1,000
-from a rack of 50 hosts to another. When they open is in `weft.papers.opn.two_racks`.
+"1000 flows with same size between each pair of hosts" would be 50 million flows between two racks. Here it is 1,000
+from a rack of 50 hosts to another. `weft.papers.opn.two_racks` describes when they open.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ __all__ = ["QUICK", "cases", "claims", "measure", "plot"]
 
 
 def cases(scale: Scale) -> list[Case]:
-    """Each scheme, and each reading of when flows open."""
+    """Returns runs of each scheme and each reading of when flows open."""
     return two_racks.cases(lambda _: [PACKETS] * FLOWS, OPENS, scale, ARRIVALS)
 
 
 def measure(result: Result) -> pl.DataFrame:
-    """One row a flow: FCT in ms, packets sent and sent again, chunks given to another path, timeouts, reordering."""
+    """Returns one row per flow: FCT in ms, packets sent and retransmitted, reinjected chunks, timeouts, reordering."""
     return result.flows.join(reordered(result), on="flow", maintain_order="left").select(
         fct_ms=pl.col("fct_s") * 1e3,
         sent="packets_sent",
@@ -59,7 +59,7 @@ def measure(result: Result) -> pl.DataFrame:
 
 
 def claims(rows: pl.DataFrame) -> list[Claim]:
-    """The section's first paragraph."""
+    """Returns the claims of the section's first paragraph."""
     here = rows.filter(opens=AT_ONCE)
     means = {name: _mean(here, name) for name in SCHEMES}
     order = sorted(SCHEMES, key=lambda name: means[name].mean)
@@ -76,7 +76,7 @@ def claims(rows: pl.DataFrame) -> list[Claim]:
                 "least",
                 shown,
                 means[name].mean < least,
-                f"beside the other schemes; with a timeout: {timeouts}; "
+                f"compared with the other schemes; with a timeout: {timeouts}; "
                 f"packets sent for each of a flow's: {sent}; {opens}",
                 table=_table(rows) if name == OPNS[0] else None,
             )
@@ -94,7 +94,7 @@ def claims(rows: pl.DataFrame) -> list[Claim]:
             "between",
             shown,
             min(means[name].mean for name in OPNS) < min(between) and max(between) < means["ecmp"].mean,
-            "holds when all three do, beside the better of OPN's timers",
+            "holds when all three do, compared with the better of OPN's timers",
         ),
         Claim(
             "The number of subflows follows losses: the table is below the number of paths",
@@ -137,7 +137,7 @@ def _loss(rows: pl.DataFrame, name: str) -> SeedSummary:
 
 
 def _without_marks(rows: pl.DataFrame) -> str:
-    """What becomes of ECMP and RPS without DCTCP, where that was run: the cause of their having no timeouts."""
+    """Formats the results of ECMP and RPS without DCTCP, if they were run; with DCTCP they have no timeouts."""
     found = [name for name in ("ecmp-reno", "rps-reno") if name in names(rows)]
     means = listed((LABELS[name], _mean(rows, name)) for name in found)
     timeouts = listed((LABELS[name], late(_of(rows, name))) for name in found)
@@ -145,7 +145,7 @@ def _without_marks(rows: pl.DataFrame) -> str:
 
 
 def _least_loss() -> float:
-    """The least loss rate at which the table is below the number of paths."""
+    """Returns the smallest loss rate at which the table is below the number of paths."""
     from weft.papers.opn.fig06 import STEP, entry
 
     return next(p for p in (round(STEP * index, 2) for index in range(1, 100)) if entry(p) < SPINES)

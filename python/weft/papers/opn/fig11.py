@@ -1,6 +1,6 @@
 """Figure 11 (section "Basic performances"): 800 short and 200 long flows from one rack to another.
 
-Sizes are uniform: 40 to 60 packets, and 600 to 800. When flows open is in `weft.papers.opn.two_racks`.
+Sizes are uniform: 40 to 60 packets, and 600 to 800. `weft.papers.opn.two_racks` describes when flows open.
 """
 
 from __future__ import annotations
@@ -25,24 +25,24 @@ if TYPE_CHECKING:
 
 SHORT, LONG = "short", "long"
 SIZES = {SHORT: (800, 40, 60), LONG: (200, 600, 800)}
-"""Flows, and their least and most packets."""
+"""Number of flows, and their smallest and largest size in packets."""
 OPENS = opens_ms(sum(n * (least + most) / 2 for n, least, most in SIZES.values()))
 CUT, TOLERANCE = 60, 10
-"""Percent by which the paper's OPN is below MPTCP, and percentage points around it."""
+"""Percent by which the paper's OPN is below MPTCP, and the tolerance in percentage points."""
 LIKE = 0.1
-"""Throughputs that close, as a part, are similar."""
+"""Relative distance up to which throughputs are similar."""
 
 
 __all__ = ["QUICK", "cases", "claims", "measure", "plot"]
 
 
 def cases(scale: Scale) -> list[Case]:
-    """Each scheme, and each reading of when flows open."""
+    """Returns runs of each scheme and each reading of when flows open."""
     return two_racks.cases(_sizes, OPENS, scale)
 
 
 def measure(result: Result) -> pl.DataFrame:
-    """One row a flow: its kind, FCT in ms, goodput in Mbps and timeouts."""
+    """Returns one row per flow: its kind, FCT in ms, goodput in Mbps and timeouts."""
     least = SIZES[LONG][1] * MSS
     return result.flows.select(
         kind=pl.when(pl.col("size_bytes") < least).then(pl.lit(SHORT)).otherwise(pl.lit(LONG)),
@@ -53,7 +53,7 @@ def measure(result: Result) -> pl.DataFrame:
 
 
 def claims(rows: pl.DataFrame) -> list[Claim]:
-    """The section's last paragraph."""
+    """Returns the claims of the section's last paragraph."""
     here = rows.filter(opens=AT_ONCE)
     mean = {name: _mean(here, name) for name in SCHEMES}
     tail = {name: percentile(_of(here, name, SHORT), "fct_ms", 99, "ms") for name in SCHEMES}
@@ -71,7 +71,7 @@ def _of_opn(
     rate: dict[str, SeedSummary],
     beside: str,
 ) -> list[Claim]:
-    """With one of OPN's timers."""
+    """Returns the claims with one of OPN's timers."""
     below = SeedSummary(tuple(100 * (1 - ratio) for ratio in (mean[name] / mean["mptcp"]).values), "%")
     return [
         Claim(
@@ -87,7 +87,7 @@ def _of_opn(
             "best",
             _listed(tail),
             tail[name].mean < min(tail[other].mean for other in OTHERS),
-            "beside the other schemes",
+            "compared with the other schemes",
         ),
         Claim(
             f"OPN's throughput of long flows is similar to that of MPTCP, {WITH[name]}",
@@ -117,7 +117,7 @@ def plot(rows: pl.DataFrame) -> Plot:
 
 
 def _sizes(seed: int) -> list[int]:
-    draw = random.Random(seed)  # noqa: S311 - no secret
+    draw = random.Random(seed)  # noqa: S311 - not a secret
     sizes = [draw.randint(least, most) for n, least, most in SIZES.values() for _ in range(n)]
     draw.shuffle(sizes)
     return sizes
@@ -140,7 +140,7 @@ def _listed(spreads: dict[str, SeedSummary]) -> str:
 
 
 def _table(rows: pl.DataFrame) -> Table:
-    """Both readings of when flows open, and OPN's others."""
+    """Returns a table of both readings of when flows open, with OPN's other readings."""
     cells = []
     for name in names(rows):
         row = [LABELS[name]]

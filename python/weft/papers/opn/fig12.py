@@ -1,9 +1,9 @@
-"""Figure 12 (section "Fairness performance"): Jain's index of OPN flows with LIA or OLIA beside 100 TCP flows.
+"""Figure 12 (section "Fairness performance"): Jain's index of OPN flows, with LIA or OLIA, and 100 TCP flows.
 
 "The MPTCP_OPN flows and 100 background traditional TCP flows are transmitted on each path", and measured is "on the
-last hop to the receiver". In one reading all flows go to one receiver and share its link, the last hop; in the other
+last hop to the receiver". In one reading all flows go to one receiver and share its link, the last hop. In the other
 each of the 20 paths carries 100 TCP flows of its own, 2,000 in all, from the hosts of one rack to those of another.
-Both are run, with 1 to 16 OPN flows. The index is that of two numbers, the mean goodput of an OPN flow and that of a
+Both are run, with 1 to 16 OPN flows. The index is that of two numbers: the mean goodput of an OPN flow and that of a
 TCP flow. TCP is Reno without ECN; goodput is measured after slow start.
 """
 
@@ -37,12 +37,12 @@ QUICK = (
 )
 FAIR = 0.9
 PLAIN = "mptcp"
-"""Beside OPN: MPTCP over the same subflows, which tells what OPN's own parts make of it."""
+"""MPTCP over the same subflows as OPN, which shows the effect of OPN's own parts."""
 COLOURS = {"lia": "#0072b2", "olia": "#d55e00"}
 
 
 def cases(scale: Scale) -> list[Case]:
-    """OPN and MPTCP with either congestion control, by the number of their flows, for both readings."""
+    """Returns runs of OPN and MPTCP with either congestion control, by the number of their flows, for both readings."""
     readings = (LAST_HOP,) if scale.quick else (LAST_HOP, EACH_PATH)
     return [
         _case(reading, scheme, cc, n, seed, quick=scale.quick)
@@ -55,7 +55,10 @@ def cases(scale: Scale) -> list[Case]:
 
 
 def measure(result: Result) -> pl.DataFrame:
-    """One row a kind of flow: how many, the mean goodput of one after slow start in Mbps, and the part sent again."""
+    """Returns one row per kind of flow: their number, a flow's mean goodput in Mbps, and the retransmitted share.
+
+    Goodput is measured after slow start.
+    """
     measured_s = result.manifest["end_s"] - WARM_UP_S
     return result.flows.group_by("transport", maintain_order=True).agg(
         flows=pl.len(),
@@ -66,7 +69,7 @@ def measure(result: Result) -> pl.DataFrame:
 
 
 def claims(rows: pl.DataFrame) -> list[Claim]:
-    """The section's last paragraph, of each reading."""
+    """Returns the claims of the section's last paragraph, for each reading."""
     return [
         _of_reading(rows.filter(reading=value), value)
         for value in (LAST_HOP, EACH_PATH)
@@ -97,7 +100,7 @@ def plot(rows: pl.DataFrame) -> Plot:
         axes.set_title(reading, fontsize="medium")
         axes.grid(visible=True, alpha=0.3)
         axes.legend(frameon=False, fontsize="small")
-    plot.suptitle(f"Figure 12: beside {TCP_FLOWS} TCP flows")
+    plot.suptitle(f"Figure 12: competing with {TCP_FLOWS} TCP flows")
     return plot
 
 
@@ -109,7 +112,7 @@ def _case(reading: str, scheme: str, cc: str, n: int, seed: int, *, quick: bool)
         theirs = [("tcp", [[f"h{flow % hosts}", f"h{receiver}"] for flow in range(TCP_FLOWS)])]
     else:
         ours = [[f"h{flow % hosts}", f"h{hosts + flow % hosts}"] for flow in range(n)]
-        # Every host sends as many, and the flows of a path leave from all hosts.
+        # Every host sends the same number of flows, and the flows of a path leave from all hosts.
         pairs = [[f"h{flow % hosts}", f"h{hosts + flow % hosts}"] for flow in range(TCP_FLOWS)]
         theirs = [(f"tcp{path}", pairs) for path in range(SPINES)]
     seconds = QUICK_SECONDS if quick else SECONDS
@@ -133,7 +136,7 @@ def _case(reading: str, scheme: str, cc: str, n: int, seed: int, *, quick: bool)
 
 
 def _tcp(path: int | None) -> dict[str, Any]:
-    """Reno, over the path of that number, or one drawn for each flow."""
+    """Returns Reno over the path of that number, or over a path drawn for each flow."""
     paths = "ecmp" if path is None else {"name": "pinned", "path": path}
     return transport("ecmp") | {"cc": "reno", "paths": paths}
 
@@ -147,7 +150,7 @@ def _of(rows: pl.DataFrame, scheme: str, cc: str, n: int) -> pl.DataFrame:
 
 
 def _means(rows: pl.DataFrame, scheme: str) -> pl.DataFrame:
-    """A run's mean goodput of a multipath flow, and of a TCP flow, one below the other."""
+    """Returns a run's mean goodput of a multipath flow and of a TCP flow, in two rows."""
     ours = pl.col("transport") == scheme
     weighted = (pl.col("mbps") * pl.col("flows")).sum() / pl.col("flows").sum()
     return rows.group_by("seed", ours.alias("ours")).agg(mbps=weighted)

@@ -1,6 +1,6 @@
 """Figure 13 (section "Performance under realistic workload"): four workloads on the leaf-spine.
 
-What the paper leaves open is in `weft.papers.opn.workloads`.
+`weft.papers.opn.workloads` describes the choices that the paper leaves open.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ if TYPE_CHECKING:
 
 QUICK = workloads.QUICK
 LIKE = 0.1
-"""Throughputs that close, as a part, are similar."""
+"""Relative distance up to which throughputs are similar."""
 
 __all__ = ["QUICK", "cases", "claims", "measure", "plot"]
 
 
 def cases(scale: Scale) -> list[Case]:
-    """Each scheme under each workload."""
+    """Returns runs of each scheme under each workload."""
     return [
         workloads.case({}, workload, name, seed, quick=scale.quick)
         for workload in SHARES
@@ -49,7 +49,7 @@ def cases(scale: Scale) -> list[Case]:
 
 
 def claims(rows: pl.DataFrame) -> list[Claim]:
-    """The section's sentences about (a) to (d)."""
+    """Returns the section's claims about (a) to (d)."""
     worst = {name: max((of(rows, share, name, "short").mean, share) for share in SHARES)[1] for name in SCHEMES}
     return [
         *lead(rows, "short", "OPN has the least mean FCT of short flows", "least", with_table=True),
@@ -67,7 +67,7 @@ def claims(rows: pl.DataFrame) -> list[Claim]:
 
 
 def lead(rows: pl.DataFrame, panel: str, words: str, number: str, *, with_table: bool = False) -> list[Claim]:
-    """OPN is better than the others under all workloads, with either timer."""
+    """Returns the claims that OPN is better than the others under all workloads, one per timer."""
     found = {name: best(rows, panel, name) for name in OPNS}
     return [
         Claim(
@@ -75,7 +75,7 @@ def lead(rows: pl.DataFrame, panel: str, words: str, number: str, *, with_table:
             number,
             compared(rows, panel),
             set(leads.values()) == {name},
-            "beside the other schemes; holds when it does under all four workloads; best: "
+            "compared with the other schemes; holds when it does under all four workloads; best: "
             + ", ".join(f"{WORDS[value]} {LABELS[which]}" for value, which in leads.items())
             + f". {cause(rows, panel)}",
             table=table(rows) if with_table and name == OPNS[0] else None,

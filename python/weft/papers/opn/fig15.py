@@ -1,8 +1,8 @@
-"""Figure 15 (section "Performance in asymmetric scenario"): the workloads of figure 13 with 8 of 20 paths at 100 Mbps.
+"""Figure 15 (section "Performance in asymmetric scenario"): figure 13's workloads, 8 of 20 paths at 100 Mbps.
 
-All links of 8 spines have that rate from the beginning, and routing does not know. "The ToR switch connected to the
-sending hosts is overloaded" says how much is sent no better than figure 13 does: the load in bits a second is the
-same.
+All links of 8 spines have that rate from the beginning, and routing does not know it. "The ToR switch connected to
+the sending hosts is overloaded" does not define the load better than figure 13 does. The load in bits per second is
+that of figure 13.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ __all__ = ["QUICK", "cases", "claims", "measure", "plot"]
 
 
 def cases(scale: Scale) -> list[Case]:
-    """Each scheme under each workload."""
+    """Returns runs of each scheme under each workload."""
     return [
         workloads.case({}, workload, name, seed, quick=scale.quick, more=failed(FAILED, MBPS))
         for workload in SHARES
@@ -37,7 +37,7 @@ def cases(scale: Scale) -> list[Case]:
 
 
 def claims(rows: pl.DataFrame) -> list[Claim]:
-    """The section's sentences about (a) to (d)."""
+    """Returns the section's claims about (a) to (d)."""
     return [
         *lead(rows, "short", "OPN has the least mean FCT of short flows", "least", with_table=True),
         *lead(rows, "tail", "OPN has the least 99th percentile of short flows' FCT", "least"),

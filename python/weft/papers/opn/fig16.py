@@ -1,7 +1,8 @@
-"""Figures 16 and 17 (section "Performance in asymmetric scenario"): how slow the failed paths are, and how many.
+"""Figures 16 and 17 (section "Performance in asymmetric scenario"): the rate and the number of the failed paths.
 
-Data Mining and Web Search. In figure 16 8 of 20 paths have 100 Mbps to 1 Gbps, in figure 17 1 to 8 have 100 Mbps;
-what else the paper leaves open is in `weft.papers.opn.workloads`. There are 8 racks instead of 40.
+The workloads are Data Mining and Web Search. In figure 16, 8 of 20 paths have 100 Mbps to 1 Gbps; in figure 17, 1 to
+8 have 100 Mbps. `weft.papers.opn.workloads` describes the other choices that the paper leaves open. There are 8 racks
+instead of 40.
 """
 
 from __future__ import annotations
@@ -35,14 +36,14 @@ QUICK = (
     "paths"
 )
 HALF, TOLERANCE = 50, 10
-"""Percent by which the paper's OPN is below the others, and percentage points around it."""
+"""Percent by which the paper's OPN is below the others, and the tolerance in percentage points."""
 BANDWIDTH, NUMBER = "bandwidth", "number"
 MARKED = "opn-dcm"
-"""Not in the figure: OPN whose windows marks cut."""
+"""A variant that is not in the figure: OPN whose windows marks cut."""
 
 
 def cases(scale: Scale) -> list[Case]:
-    """Each scheme under each workload, with each number and bandwidth of failed paths."""
+    """Returns runs of each scheme under each workload, with each number and bandwidth of failed paths."""
     rates, numbers = (QUICK_MBPS, QUICK_FAILED) if scale.quick else (MBPS, FAILED)
     cells = dict.fromkeys([*((MAX_FAILED, rate) for rate in rates), *((number, MIN_MBPS) for number in numbers)])
     return [
@@ -64,13 +65,13 @@ def cases(scale: Scale) -> list[Case]:
 
 
 def measure(result: Result) -> pl.DataFrame:
-    """One row a run: the mean FCT of its short flows in ms."""
+    """Returns one row per run: the mean FCT of its short flows in ms."""
     short = result.flows.filter(pl.col("size_bytes") <= SHORT_BYTES)
     return short.select(fct_ms=pl.col("fct_s").mean() * 1e3)
 
 
 def claims(rows: pl.DataFrame) -> list[Claim]:
-    """The section's last two paragraphs."""
+    """Returns the claims of the section's last two paragraphs."""
     tables = {kind: _table(rows, kind) for kind in (BANDWIDTH, NUMBER)}
     cells = {kind: [(workload, x) for workload in WORKLOADS for x in _axis(rows, kind)] for kind in tables}
     return [
@@ -109,7 +110,8 @@ def _least(rows: pl.DataFrame, name: str, cells: dict[str, list[tuple[str, float
         "least",
         f"least in {len(least[NUMBER])} of {len(cells[NUMBER])} cases",
         len(least[NUMBER]) == len(cells[NUMBER]),
-        f"figure 17; beside the other schemes; of figure 16 in {len(least[BANDWIDTH])} of {len(cells[BANDWIDTH])}",
+        f"figure 17; compared with the other schemes; of figure 16 in {len(least[BANDWIDTH])} of "
+        f"{len(cells[BANDWIDTH])}",
         table=table if name == OPNS[0] else None,
     )
 
@@ -141,7 +143,7 @@ def plot(rows: pl.DataFrame) -> Plot:
 
 
 def _on(rows: pl.DataFrame, kind: str) -> pl.DataFrame:
-    """Those of figure 16 or 17."""
+    """Returns the rows of figure 16 or 17."""
     return rows.filter(failed=MAX_FAILED) if kind == BANDWIDTH else rows.filter(rate_mbps=MIN_MBPS)
 
 
@@ -159,13 +161,13 @@ def _mean(rows: pl.DataFrame, kind: str, workload: str, x: float, name: str) -> 
 
 
 def _below(rows: pl.DataFrame, kind: str, workload: str, x: float, opn: str) -> float:
-    """Percent by which OPN is below the best of the others."""
+    """Returns the percentage by which OPN is below the best of the others."""
     others = min(_mean(rows, kind, workload, x, name).mean for name in OTHERS)
     return 100 * (1 - _mean(rows, kind, workload, x, opn).mean / others)
 
 
 def _trend(rows: pl.DataFrame, kind: str, words: str, number: str, *, sign: int) -> Claim:
-    """From the first to the last, and how many steps go the other way."""
+    """Returns the claim about a trend from the first to the last value, with the number of steps against it."""
     at = _axis(rows, kind)
     lines = {
         (workload, name): [_mean(rows, kind, workload, x, name).mean for x in at]

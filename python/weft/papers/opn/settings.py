@@ -1,15 +1,16 @@
-"""Section "Performance evaluation": a leaf-spine fabric, links of 1 Gbps, buffers of 256 packets of 1.5 KB, RTO 200 ms.
+"""Section "Performance evaluation": a leaf-spine fabric, 1 Gbps, buffers of 256 packets of 1.5 KB, RTO 200 ms.
 
-"The link bandwidth and latency are respectively 1Gbps and 100us" is the round-trip time of the motivation: that of a
-full packet between racks, of which four links take 50 us to send it and its acknowledgement, so that a link's delay
-is 6 us.
+"The link bandwidth and latency are respectively 1Gbps and 100us" is the round-trip time of the motivation. It is that
+of a full packet between racks. Four links take 50 us to send it and its acknowledgement, so a link's delay is 6 us.
 
-The paper gives no transport of its ns-2 beside that. Here it is ns-2's FullTcp with selective acknowledgements, which
-its DCTCP and MPTCP are made of: an acknowledgement for every packet, an initial window of 2 packets, three duplicate
-acknowledgements, none of what Linux has beyond. Handshakes count, joins begin when the first one is over, and a lost
-SYN takes the RTO as well. The marking threshold, which is not given, is DCTCP's 20 packets. Hosts' own queues are
-like a switch's. MPTCP and OPN grow by LIA, MPTCP over 20 subflows on 20 paths ("use all paths"), so that only OPN's
-own parts make a difference between the two.
+The paper says nothing else about the transport of its ns-2. Here it is ns-2's FullTcp with selective
+acknowledgements, on which the DCTCP and MPTCP of ns-2 are based. It sends an acknowledgement for every packet, has an
+initial window of 2 packets and three duplicate acknowledgements, and has none of Linux's additions. Handshakes count.
+Joins begin when the first handshake is over, and a lost SYN takes the RTO as well.
+
+The marking threshold, which the paper does not give, is DCTCP's 20 packets. Hosts' own queues are like a switch's.
+MPTCP and OPN grow by LIA, MPTCP over 20 subflows on 20 paths ("use all paths"). So only OPN's own parts make a
+difference between the two.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ NS2: dict[str, Any] = {
     "recovery": "sack",
     **PLAIN_TCP,
 }
-"""The paper's TCP, as changes of the profile `linux`."""
+"""The paper's TCP, as changes to the profile `linux`."""
 
 TRANSPORTS: dict[str, dict[str, Any]] = {
     "ecmp": {"cc": "dctcp", "paths": "ecmp"},
@@ -51,8 +52,8 @@ TRANSPORTS: dict[str, dict[str, Any]] = {
     # "The timeout value of status-monitoring timer is set as 2 times of the average round trip time."
     "opn-rtts": {"cc": "lia", "subflows": SPINES, "paths": {"name": "opn", "delta_rtts": 2}},
     "opn-own": {"cc": "lia", "subflows": SPINES, "paths": {"name": "opn", "state": "connection"}},
-    # Not the paper's: they show what DCTCP's marks do for ECMP and RPS, and what they would do for the others. DCM is
-    # LIA's increase with DCTCP's cuts.
+    # These are not the paper's: they show the effect of DCTCP's marks on ECMP and RPS, and their
+    # effect on the others. DCM is LIA's increase with DCTCP's cuts.
     "ecmp-reno": {"cc": "reno", "paths": "ecmp"},
     "rps-reno": {"cc": "reno", "paths": "rps"},
     "mptcp-dcm": {"cc": "dcm", "subflows": SPINES, "paths": "consecutive"},
@@ -60,12 +61,12 @@ TRANSPORTS: dict[str, dict[str, Any]] = {
 }
 OTHERS = ("ecmp", "rps", "mptcp", "mmptcp")
 OPNS = ("opn", "opn-rtts")
-"""The timer delta of Algorithm 1, and that of the text; a claim about OPN is judged for each."""
+"""OPN with the timer delta of Algorithm 1, and with that of the text; a claim about OPN is judged for each."""
 SCHEMES = (*OTHERS, *OPNS)
 MORE = ("opn-own", "ecmp-reno", "rps-reno")
-"""In tables only, at full size."""
+"""Transports that only tables show, at full size."""
 MARKED = ("mptcp-dcm", "opn-dcm")
-"""In tables and notes only."""
+"""Transports that only tables and notes show."""
 WITH = {"opn": "with a delta of 200 us", "opn-rtts": "with a delta of two smoothed RTTs"}
 LABELS = {
     "ecmp": "ECMP",
@@ -85,7 +86,7 @@ COLOURS |= {"opn-rtts": "#56b4e9"}
 
 
 def transport(name: str) -> dict[str, Any]:
-    """One of `TRANSPORTS` with the paper's TCP."""
+    """Returns one of `TRANSPORTS` with the paper's TCP."""
     return {**TRANSPORTS[name], "scheduler": "round-robin", "tcp": dict(NS2)}
 
 
@@ -99,16 +100,16 @@ def experiment(
     others: Mapping[str, Mapping[str, Any]] | None = None,
     more: Mapping[str, Any] | None = None,
 ) -> Experiment:
-    """An experiment in that fabric.
+    """Returns an experiment in that fabric.
 
     Args:
-        name: Its name.
-        seconds: Simulated.
-        transports: Of `TRANSPORTS`.
-        traffic: Entries.
+        name: Name of the experiment.
+        seconds: Simulated time.
+        transports: Names in `TRANSPORTS`.
+        traffic: Traffic entries.
         leaves: Racks, of which the paper has `LEAVES`.
-        others: Transports beside these, or instead of those of the same name.
-        more: Further fields of the spec.
+        others: Additional transports; they replace those with the same name.
+        more: Additional fields of the spec.
     """
     from weft import Experiment
 

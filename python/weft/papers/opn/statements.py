@@ -53,7 +53,7 @@ def _said(sentence: str, cause: Cause | None = None) -> Statement:
 
 
 def _by_timer(claim: str, behind: Statement, joint: str = ", ") -> dict[str, Statement]:
-    """The claim with the timer that is judged and with the one that is shown."""
+    """Returns the statements of a claim by timer: the one that is judged and the one that is shown."""
     name = f"opn: {behind.sentence}: {claim}"
     judged, shown = (f"{claim}{joint}{words}" for words in WITH.values())
     return {

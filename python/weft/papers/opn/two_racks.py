@@ -1,8 +1,8 @@
-"""What figures 10 and 11 share: flows from one rack to another over 20 paths, all at once or spread over some time.
+"""The common setting of figures 10 and 11: flows from one rack to another over 20 paths.
 
-When the flows open is not said. Two readings are run: all within a millisecond, and spread over as long as 80 % of the
-paths' rate takes to carry them. The first is the one judged: in the other little is ever lost, and the paper explains
-its numbers by losses.
+The paper does not say when the flows open. Two readings are run: all flows open within a millisecond, or they are
+spread over the time in which 80 % of the paths' rate carries them. The first reading is judged: in the second, losses
+are rare, and the paper explains its numbers by losses.
 """
 
 from __future__ import annotations
@@ -39,24 +39,27 @@ AT_ONCE, SPREAD = "at once", "spread"
 WITHIN_MS = 1.0
 LOAD = 0.8
 AT_MOST_S = 30.0
-"""Simulated; the last flow ends before."""
+"""Limit of simulated time; the last flow ends before it."""
 QUICK_PART = 4
-"""Every fourth flow is part of the quick version."""
+"""Divisor of the number of flows in the quick version, which has every fourth flow."""
 QUICK = "the schemes of the plot only, every fourth flow"
 ARRIVALS = {"probes": [{"kind": "packets", "at": ["leaf-host"]}]}
-"""What `reordered` needs of a spec."""
+"""Fields of a spec that `reordered` needs."""
 NAMES = (*SCHEMES, *MORE)
 
 
 def opens_ms(packets: float) -> dict[str, float]:
-    """For how long flows of so many packets in all open, by reading."""
+    """Returns the time over which flows with `packets` packets in all open, by reading."""
     return {AT_ONCE: WITHIN_MS, SPREAD: round(packets * (MSS + 40) * 8 / (SPINES * GBPS * 1e6) / LOAD)}
 
 
 def cases(
     sizes: Callable[[int], Sequence[int]], opens: dict[str, float], scale: Scale, more: dict[str, Any] | None = None
 ) -> list[Case]:
-    """Each scheme, and each reading of when flows open. The seed draws flows' packets; `more` are fields of a spec."""
+    """Returns runs of each scheme and each reading of when flows open.
+
+    The seed draws flows' packets; `more` are fields of a spec.
+    """
     part = QUICK_PART if scale.quick else 1
     return [
         _case(sizes(seed)[::part], opening, longest if opening == AT_ONCE else longest / part, name, seed, more)
@@ -67,14 +70,17 @@ def cases(
 
 
 def between_racks(sizes: Iterable[int], seed: int) -> list[tuple[int, int, int]]:
-    """Flows of so many packets: the first rack's hosts in turn, each to a host of the second rack drawn for it."""
-    draw = random.Random(seed)  # noqa: S311 - no secret
+    """Returns flows of these sizes in packets.
+
+    The first rack's hosts send in turn, each flow to a host of the second rack that is drawn for it.
+    """
+    draw = random.Random(seed)  # noqa: S311 - not a secret
     hosts = HOSTS_PER_LEAF
     return [(index % hosts, hosts + draw.randrange(hosts), size) for index, size in enumerate(sizes)]
 
 
 def reordered(result: Result) -> pl.DataFrame:
-    """Of each flow the packets that arrived and those reordered (RFC 4737), within its subflows and in its data."""
+    """Returns each flow's packets that arrived and those reordered (RFC 4737), within its subflows and in its data."""
     found = []
     for within in ("subflow", "connection"):
         summary = reordering.summary(reordering.arrivals(result.packets, within), by="flow")
@@ -83,23 +89,23 @@ def reordered(result: Result) -> pl.DataFrame:
 
 
 def names(rows: pl.DataFrame) -> list[str]:
-    """The schemes of which there are rows."""
+    """Returns the schemes that have rows."""
     found = set(rows["scheme"].unique())
     return [name for name in NAMES if name in found]
 
 
 def late(rows: pl.DataFrame) -> SeedSummary:
-    """Flows with a timeout, in percent."""
+    """Returns the percentage of flows with a timeout."""
     return over_seeds(rows, 100 * (pl.col("timeouts") > 0).mean(), "%")
 
 
 def out_of_order(rows: pl.DataFrame, within: str) -> SeedSummary:
-    """Packets that arrive reordered, in percent."""
+    """Returns the percentage of packets that arrive reordered."""
     return over_seeds(rows, 100 * pl.col(f"reordered_{within}").sum() / pl.col(f"packets_{within}").sum(), "%")
 
 
 def bars(axes: Axes, title: str, of: dict[str, SeedSummary]) -> None:
-    """A bar a scheme, and the range of the seeds."""
+    """Draws one bar per scheme, and the range of the seeds."""
     below = [max(0.0, summary.mean - min(summary.values)) for summary in of.values()]
     above = [max(0.0, max(summary.values) - summary.mean) for summary in of.values()]
     labels, colours = [LABELS[name] for name in of], [COLOURS[name] for name in of]

@@ -1,10 +1,11 @@
-"""What figures 13, 15 and 16 share: Table 2's workloads on the leaf-spine, flows opening as Poisson processes do.
+"""The common setting of figures 13, 15 and 16: Table 2's workloads on the leaf-spine.
 
-Table 2 gives the shares of flows of up to 10 KB, 100 KB, 1 MB and above; within a class sizes are uniform here, and
-the largest are 10 MB. The shares of Web Search add up to 90 %; they are taken in proportion. The load is not given:
-here it is half of what a rack's links to the spines carry while all of them work, and receivers are drawn among all
-hosts. Short flows are those of up to 100 KB. Flows open for some milliseconds, and the run lasts until all have
-ended. "Overall throughput" is here all flows' bytes over the sum of their FCTs.
+Flows open as Poisson processes. Table 2 gives the shares of flows of up to 10 KB, 100 KB, 1 MB and above. Within a
+class sizes are uniform here, and the largest are 10 MB. The shares of Web Search add up to 90 %; they are taken in
+proportion. The paper does not give the load. Here it is half of the capacity of a rack's links to the spines while
+all of them work, and receivers are drawn among all hosts. Short flows are those of up to 100 KB. Flows open for some
+milliseconds, and the run lasts until all have ended. "Overall throughput" is here all flows' bytes over the sum of
+their FCTs.
 """
 
 from __future__ import annotations
@@ -38,14 +39,14 @@ if TYPE_CHECKING:
     from weft.api import Result
 
 EDGES = (1, 10_000, 100_000, 1_000_000, 10_000_000)
-"""Bytes between the classes of Table 2."""
+"""Limits of the classes of Table 2, in bytes."""
 SHARES = {
     "data-mining": (78, 5, 8, 9),
     "web-search": (49, 3, 18, 20),
     "cache-follower": (50, 3, 18, 29),
     "web-server": (63, 18, 19, 0),
 }
-"""Percent of the flows in each."""
+"""Percentage of the flows in each class."""
 WORDS = {
     "data-mining": "Data Mining",
     "web-search": "Web Search",
@@ -57,7 +58,7 @@ LOAD = 0.5
 OPENS_MS, QUICK_OPENS_MS = 50, 20
 QUICK_LEAVES = 2
 AT_MOST_S = 60.0
-"""Simulated; the last flow ends before."""
+"""Limit of simulated time; the last flow ends before it."""
 QUICK = f"{QUICK_LEAVES} racks instead of {LEAVES}, flows open for {QUICK_OPENS_MS} ms instead of {OPENS_MS} ms"
 QUICK_NAMES = (*SCHEMES, *MARKED)
 NAMES = (*QUICK_NAMES, "opn-own")
@@ -65,7 +66,7 @@ PANELS = ("short", "tail", "long", "all")
 
 
 def points(workload: str) -> list[tuple[float, float]]:
-    """Sizes in bytes and cumulative probabilities."""
+    """Returns sizes in bytes and their cumulative probabilities."""
     total = sum(SHARES[workload])
     found = [(float(EDGES[0]), 0.0)]
     for edge, share in zip(EDGES[1:], SHARES[workload], strict=True):
@@ -75,13 +76,13 @@ def points(workload: str) -> list[tuple[float, float]]:
 
 
 def mean_bytes(workload: str) -> float:
-    """Of a flow."""
+    """Returns the mean size of a flow."""
     at = points(workload)
     return sum((low + high) / 2 * (to - since) for (low, since), (high, to) in pairwise(at))
 
 
 def failed(number: int, mbps: float) -> dict[str, Any]:
-    """So many spines whose links have another rate, as fields of a spec; routing does not learn of it."""
+    """Returns fields of a spec that give `number` spines another rate; routing does not learn of it."""
     nodes = [f"spine{n}" for n in range(number)]
     return {"events": [{"at": "0s", "rate": f"{mbps:g}Mbps", "nodes": nodes}]}
 
@@ -97,7 +98,7 @@ def case(
     opens_ms: float | None = None,
     leaves: int | None = None,
 ) -> Case:
-    """A scheme under a workload."""
+    """Returns a scheme under a workload."""
     flows_per_s = LOAD * SPINES * GBPS * 1e9 / HOSTS_PER_LEAF / (8 * mean_bytes(workload))
     spec = experiment(
         f"{name}-{workload}",
@@ -120,7 +121,7 @@ def case(
 
 
 def measure(result: Result) -> pl.DataFrame:
-    """One row a flow: its bytes, FCT in ms, goodput in Mbps, packets sent and sent again, and timeouts."""
+    """Returns one row per flow: its bytes, FCT in ms, goodput in Mbps, packets sent and retransmitted, and timeouts."""
     return result.flows.select(
         bytes="size_bytes",
         fct_ms=pl.col("fct_s") * 1e3,
@@ -132,13 +133,13 @@ def measure(result: Result) -> pl.DataFrame:
 
 
 def names(rows: pl.DataFrame) -> list[str]:
-    """The schemes of which there are rows."""
+    """Returns the schemes that have rows."""
     found = set(rows["scheme"].unique())
     return [name for name in NAMES if name in found]
 
 
 def of(rows: pl.DataFrame, workload: str, name: str, panel: str) -> SeedSummary:
-    """What a panel of figure 13 or 15 shows: `short`, `tail`, `long` or `all`."""
+    """Returns the value in a panel of figure 13 or 15: `short`, `tail`, `long` or `all`."""
     here = rows.filter(workload=workload, scheme=name)
     short, long = (here.filter((pl.col("bytes") <= SHORT_BYTES) == want) for want in (True, False))
     match panel:
@@ -153,7 +154,7 @@ def of(rows: pl.DataFrame, workload: str, name: str, panel: str) -> SeedSummary:
 
 
 def best(rows: pl.DataFrame, panel: str, opn: str) -> dict[str, str]:
-    """Which has the best value, by workload: OPN with one of its timers, or one of the others."""
+    """Returns the scheme with the best value, by workload: OPN with one of its timers, or one of the others."""
     lowest: Callable[[Iterable[tuple[float, str]]], tuple[float, str]] = min if panel in ("short", "tail") else max
     return {
         workload: lowest((of(rows, workload, name, panel).mean, name) for name in (*OTHERS, opn))[1]
@@ -162,7 +163,7 @@ def best(rows: pl.DataFrame, panel: str, opn: str) -> dict[str, str]:
 
 
 def cause(rows: pl.DataFrame, panel: str) -> str:
-    """What becomes of OPN and MPTCP if marks cut their windows as they do ECMP's and RPS's, where that was run."""
+    """Formats the share of timeouts, and OPN and MPTCP with DCTCP's cuts, if that was run."""
     late = listed((LABELS[name], _late(rows.filter(scheme=name))) for name in SCHEMES)
     marked = [name for name in MARKED if name in names(rows)]
     means = "; ".join(
@@ -174,7 +175,7 @@ def cause(rows: pl.DataFrame, panel: str) -> str:
 
 
 def compared(rows: pl.DataFrame, panel: str) -> str:
-    """The figure's schemes in words, by workload."""
+    """Formats the figure's schemes by workload."""
     return "; ".join(
         f"{WORDS[share]}: " + listed((LABELS[name], of(rows, share, name, panel)) for name in SCHEMES)
         for share in SHARES
@@ -182,7 +183,7 @@ def compared(rows: pl.DataFrame, panel: str) -> str:
 
 
 def table(rows: pl.DataFrame) -> Table:
-    """All of it, OPN's other readings and timeouts included."""
+    """Returns a table of all panels, with OPN's other readings and timeouts."""
     cells = []
     for workload in SHARES:
         for name in names(rows):
@@ -200,7 +201,7 @@ def _late(rows: pl.DataFrame) -> SeedSummary:
 
 
 def panels(rows: pl.DataFrame, title: str) -> Plot:
-    """The four panels: bars of the means, and the range of the seeds."""
+    """Draws the four panels: bars of the means, and the range of the seeds."""
     from matplotlib.figure import Figure
 
     heads = {

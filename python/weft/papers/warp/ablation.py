@@ -1,7 +1,7 @@
-"""Warp with one thing changed at a time: beside DCTCP, under incast, and shifting. Nothing is judged.
+"""Warp with one thing changed at a time: competing with DCTCP, under incast, and shifting. Nothing is judged.
 
-Only what parameters and the spec can switch. The cells with another number of subflows are other cells, too. Shifting
-was added after the quick versions had been seen, for what moves shares between paths.
+The changes are those that parameters and the spec can make. With another number of subflows the cells are other cells
+as well. Shifting was added after the quick versions had been seen, to show the parts that move shares between paths.
 """
 
 from __future__ import annotations
@@ -44,13 +44,13 @@ SHIFTED = (AS_IT_IS, "kappa = 0", "kappa = 1", "round-robin", "every segment ack
 INCAST_KIB, INCAST_FLOWS = (128, 1024), (40, 100)
 QUICK_INCAST_KIB = INCAST_KIB[:1]
 QUICK = (
-    f"beside DCTCP K = 20 and links of 5 us only, {coexistence.QUICK_END_MS} ms instead of {coexistence.END_MS} ms; "
+    f"with DCTCP K = 20 and links of 5 us only, {coexistence.QUICK_END_MS} ms instead of {coexistence.END_MS} ms; "
     f"incast of {QUICK_INCAST_KIB[0]} KiB only, fewer rounds"
 )
 
 
 def cases(scale: Scale) -> list[Case]:
-    """Every change in every cell of either scene, and DCTCP's incast."""
+    """Returns runs of every change in every cell of either scene, and DCTCP's incast."""
     settings = [(20, 5)] if scale.quick else list(product(MARKS, DELAYS_US))
     changed = {name: transport(WARP, SUBFLOWS) | changes for name, changes in CHANGES.items()}
     seeds = range(1, scale.seeds + 1)
@@ -81,7 +81,7 @@ def cases(scale: Scale) -> list[Case]:
 
 
 def measure(result: Result) -> pl.DataFrame:
-    """One row with the columns of all scenes; those of the others are null."""
+    """Returns one row with the columns of all scenes; those of the other scenes are null."""
     traffic = set(result.flows["traffic"])
     if "upper" in traffic:
         found = shifting.measure(result).head(1)
@@ -95,7 +95,7 @@ def measure(result: Result) -> pl.DataFrame:
 
 
 def claims(rows: pl.DataFrame) -> list[Claim]:
-    """None is due: what was measured."""
+    """Returns the measurements, without verdicts."""
     lines = [_line(rows, name) for name in CHANGES]
     heads = coexistence.HEADS + tuple(
         f"{size} KiB, k = {k}, {incast.GAPS_US[gap_us]}: mean FCT over DCTCP's"
@@ -104,11 +104,11 @@ def claims(rows: pl.DataFrame) -> list[Claim]:
     heads += tuple(f"the shift, {shifting.words(quick_setting)}" for quick_setting in shifting.QUICK_SETTINGS)
     return [
         Claim(
-            "What each part does",
+            "Effect of each part",
             "not judged",
             "; ".join(f"{line[0]}: {line[1]} and {line[2]}" for line in lines),
             None,
-            "cells beside DCTCP whose index and whose ratio meet the bars of `warp/coexistence`; 4 subflows except "
+            "cells with DCTCP whose index and whose ratio meet the bars of `warp/coexistence`; 4 subflows except "
             "where the change says so, two where a flow shifts; joins at once",
             table=Table(("changed", *heads), tuple(lines)),
         )
@@ -131,8 +131,8 @@ def plot(rows: pl.DataFrame) -> Plot:
     right.axvline(incast.MAX_RATIO, color="#888888", linestyle=":", linewidth=1)
     left.set_yticks(range(len(CHANGES)), list(CHANGES))
     left.invert_yaxis()
-    left.set_xlabel("goodput over a DCTCP flow's, a dot a cell")
-    right.set_xlabel("mean FCT over DCTCP's, a dot a size and k")
+    left.set_xlabel("goodput over a DCTCP flow's, one dot per cell")
+    right.set_xlabel("mean FCT over DCTCP's, one dot per size and k")
     right.set_xscale("log")
     for axes in (left, right):
         axes.grid(visible=True, axis="x", alpha=0.3)
@@ -140,7 +140,7 @@ def plot(rows: pl.DataFrame) -> Plot:
 
 
 def _name(change: str) -> str:
-    """Names of transports have neither blanks nor signs."""
+    """Returns a name for a transport, which has neither blanks nor signs."""
     return change.replace(" = ", "-").replace(" ", "-").replace(".", "-")
 
 
@@ -149,7 +149,7 @@ def _beside(rows: pl.DataFrame, change: str) -> pl.DataFrame:
 
 
 def _bursts(rows: pl.DataFrame, change: str) -> dict[tuple[int, int, int], SeedSummary]:
-    """By gap, size and k."""
+    """Returns the ratio of the mean FCT to DCTCP's, by gap, size and k."""
     of = {value: rows.filter(pl.col("k") > 0, gap_us=value) for value in incast.GAPS_US}
     ratios = {value: incast.ratio(here, _name(change), AT_ONCE, "mean_ms") for value, here in of.items()}
     return {(gap_us, *cell): ratio for gap_us, found in ratios.items() for cell, ratio in found.items()}

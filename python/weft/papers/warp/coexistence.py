@@ -1,7 +1,7 @@
-"""Multipath flows beside DCTCP flows on one bottleneck: is a connection worth one DCTCP flow?
+"""Multipath flows and DCTCP flows on one bottleneck: the goodput of a connection compared with one DCTCP flow.
 
-All flows are without an end and open within 1 ms. On one path DCTCP is what the others stand beside; there is none
-over ECMP or sprayed.
+All flows are without an end and open within 1 ms. DCTCP over ECMP or sprayed is left out: with one path it is the
+competing flow itself.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 FLOWS, DCTCP_FLOWS = (1, 2, 4), (2, 4, 8, 16)
 SUBFLOWS, MARKS, DELAYS_US = (4, 8), (10, 20), (2, 5)
 SHOWN_SUBFLOWS, SHOWN_MARK, SHOWN_US = SHOWN = (4, 20, 5)
-"""Subflows, K and link delay of the plot; the quick version has no other."""
+"""Subflows, K and link delay of the plot; the quick version has these only."""
 END_MS, SETTLED_MS, QUICK_END_MS = 200, 50, 100
 OPEN_WITHIN = "1ms"
 QUICK = (
@@ -50,7 +50,7 @@ CELL = ("subflows", "mark", "delay_us", "flows", "dctcp_flows")
 
 
 def cases(scale: Scale) -> list[Case]:
-    """Every scheme in every cell."""
+    """Returns runs of every scheme in every cell."""
     settings = [SHOWN] if scale.quick else product(SUBFLOWS, MARKS, DELAYS_US)
     return [
         case(name, transport(name, setting[0]), setting, m, n, seed, quick=scale.quick)
@@ -72,14 +72,14 @@ def case(
     *,
     quick: bool,
 ) -> Case:
-    """Flows of a transport in a cell; `setting` is subflows, K and link delay."""
+    """Returns flows of a transport in a cell; `setting` is subflows, K and link delay."""
     labels: dict[str, str | int | float] = dict(zip(CELL, (*setting, flows, dctcp_flows), strict=True))
     end_ms = QUICK_END_MS if quick else END_MS
     return Case({**labels, "scheme": name}, _experiment(name, transport, labels, end_ms), seed)
 
 
 def measure(result: Result) -> pl.DataFrame:
-    """One row: Jain's index of all flows' goodput, and a multipath flow's mean goodput over a DCTCP flow's."""
+    """Returns one row: Jain's index of all flows, and a multipath flow's mean goodput over a DCTCP flow's."""
     goodput, single = pl.col("goodput_bps"), pl.col("traffic") == "dctcp"
     return result.flows.select(
         jain=stats.jain(goodput), ratio=goodput.filter(~single).mean() / goodput.filter(single).mean()
@@ -87,7 +87,7 @@ def measure(result: Result) -> pl.DataFrame:
 
 
 def claims(rows: pl.DataFrame) -> list[Claim]:
-    """The bars, for either scheduler; and what the rivals do."""
+    """Returns the claims of the criteria, for either scheduler, and the results of the rivals."""
     return [*(claim for name in OWN for claim in _judged(rows, name)), _rivals(rows)]
 
 
@@ -114,7 +114,7 @@ def plot(rows: pl.DataFrame) -> Plot:
         axes.grid(visible=True, alpha=0.3)
     panels[0].set_ylabel("goodput over a DCTCP flow's")
     panels[-1].legend(frameon=False, fontsize="x-small")
-    plot.suptitle(f"{SHOWN_SUBFLOWS} subflows beside DCTCP, K = {SHOWN_MARK}, links of {SHOWN_US} us")
+    plot.suptitle(f"{SHOWN_SUBFLOWS} subflows, competing with DCTCP, K = {SHOWN_MARK}, links of {SHOWN_US} us")
     return plot
 
 
@@ -122,22 +122,22 @@ _JAIN, _RATIO = pl.col("jain").first(), pl.col("ratio").first()
 
 
 def cells(rows: pl.DataFrame, statistic: pl.Expr) -> dict[tuple[Any, ...], SeedSummary]:
-    """A scheme's cells, each with its seeds."""
+    """Returns a statistic of a scheme over its seeds, by cell."""
     return {cell: over_seeds(some, statistic) for cell, some in rows.group_by(CELL, maintain_order=True)}
 
 
 def fair(jain: float) -> bool:
-    """Is the bar met?"""
+    """Returns true if Jain's index meets its criterion."""
     return jain >= JAIN
 
 
 def near(ratio: float) -> bool:
-    """Is it?"""
+    """Returns true if the ratio of goodputs meets its criterion."""
     return NEAR[0] <= ratio <= NEAR[1]
 
 
 def line(rows: pl.DataFrame) -> tuple[str, str, str, str]:
-    """Of a scheme's rows: cells with either bar met, the lowest index, and the ratios' range."""
+    """Formats a scheme's rows: cells that meet either criterion, the lowest index, and the range of the ratios."""
     jain, ratio = (cells(rows, value).values() for value in (_JAIN, _RATIO))
     counts = (
         f"{sum(bar(summary.mean) for summary in some)} of {len(some)}" for bar, some in ((fair, jain), (near, ratio))
@@ -146,7 +146,7 @@ def line(rows: pl.DataFrame) -> tuple[str, str, str, str]:
 
 
 HEADS = (f"index of at least {JAIN}", f"ratio of {NEAR[0]} to {NEAR[1]}", "lowest index", "ratios")
-"""Of `line`."""
+"""Headings of the columns that `line` returns."""
 
 
 def _judged(rows: pl.DataFrame, name: str) -> list[Claim]:
@@ -182,7 +182,7 @@ def _judged(rows: pl.DataFrame, name: str) -> list[Claim]:
 def _rivals(rows: pl.DataFrame) -> Claim:
     lines = [(name, line(rows.filter(scheme=name))) for name in MULTIPATH]
     return Claim(
-        "The same of every scheme",
+        "Index and ratio of every scheme",
         "not judged",
         "; ".join(f"{label(name)}: {jain} and {ratio}" for name, (jain, ratio, *_) in lines),
         None,

@@ -1,8 +1,8 @@
-"""Incast: rounds of k flows to one receiver, beside the same by DCTCP; subflows join at once or after 256 KiB.
+"""Incast: rounds of k flows to one receiver, compared with DCTCP's; subflows join at once or after 256 KiB.
 
-Rounds are those of AMP's figure 8: the flows of one are 50 us apart, and all have long ended when the run does. The
-same with flows that open at one instant was added after the quick version had been seen, for flows of 32 KiB are over
-in less than 50 us: the bars are the same.
+Rounds are those of AMP's figure 8: the flows of a round are 50 us apart, and all have ended long before the run does.
+Rounds with flows that open at one instant were added after the quick version had been seen, since flows of 32 KiB
+last less than 50 us. Their criteria are the same.
 """
 
 from __future__ import annotations
@@ -41,20 +41,20 @@ QUICK_FLOWS, QUICK_SIZES_KIB = (10, 40, 100), (32, 128)
 SUBFLOWS, DELAY_US, MARK = 4, 2, 10
 SINGLE = "dctcp"
 GAPS_US = {GAP_US: f"{GAP_US} us apart", 0: "at one instant"}
-"""How the flows of a round open."""
+"""Labels of the gaps between the flows of a round."""
 AT_ONCE, LATER = JOINS = ("at once", "after 256 KiB")
 QUICK = (
     f"{QUICK_ROUNDS} rounds instead of {ROUNDS}; {', '.join(map(str, QUICK_SIZES_KIB))} KiB and "
     f"k = {', '.join(map(str, QUICK_FLOWS))} only"
 )
 MAX_RATIO = 1.05
-"""Of DCTCP's FCT."""
+"""Maximum ratio of the FCT to DCTCP's."""
 BEYOND = 40
-"""Flows beyond which mean FCT must be below DCTCP's."""
+"""Number of flows beyond which the mean FCT must be below DCTCP's."""
 
 
 def cases(scale: Scale) -> list[Case]:
-    """Every scheme, way of joining, size and number of flows."""
+    """Returns runs of every scheme, way of joining, size and number of flows."""
     sizes, flows = (QUICK_SIZES_KIB, QUICK_FLOWS) if scale.quick else (SIZES_KIB, FLOWS)
     schemes = [(SINGLE, AT_ONCE, DCTCP)]
     for name in MULTIPATH:
@@ -73,7 +73,7 @@ def cases(scale: Scale) -> list[Case]:
 def case(
     name: str, joins: str, transport: dict[str, Any], size_kib: int, k: int, seed: int, *, gap_us: int, quick: bool
 ) -> Case:
-    """Rounds of k flows of a transport."""
+    """Returns rounds of k flows of a transport."""
     rounds = QUICK_ROUNDS if quick else ROUNDS
     experiment = bottleneck(
         f"incast-{name}-{k}x{size_kib}KiB",
@@ -99,7 +99,7 @@ def case(
 
 
 def measure(result: Result) -> pl.DataFrame:
-    """One row: mean and 99th percentile of the FCT in ms, flows with a timeout in per cent, flows that did not end.
+    """Returns one row: FCT in ms (mean and 99th percentile), per cent of flows with a timeout, unfinished flows.
 
     A flow that did not end counts with the time that it had taken.
     """
@@ -113,7 +113,7 @@ def measure(result: Result) -> pl.DataFrame:
 
 
 def claims(rows: pl.DataFrame) -> list[Claim]:
-    """The bars for either way of opening and of joining; and what the rivals do."""
+    """Returns the claims of the criteria, for each way of opening and of joining, and the results of the rivals."""
     by_gap = {gap_us: rows.filter(gap_us=gap_us) for gap_us in GAPS_US}
     judged = (claim for gap_us, here in by_gap.items() for joins in JOINS for claim in _judged(here, gap_us, joins))
     return [*judged, *(_schemes(here, gap_us) for gap_us, here in by_gap.items())]
@@ -159,7 +159,7 @@ def plot(rows: pl.DataFrame) -> Plot:
 def ratio(
     rows: pl.DataFrame, name: str, joins: str, column: str, to: str = SINGLE
 ) -> dict[tuple[int, int], SeedSummary]:
-    """A column over DCTCP's, seed by seed, by size and k."""
+    """Returns the ratio of a column to DCTCP's, seed by seed, by size and k."""
     found = _cells(rows.filter(scheme=name, joins=joins), column)
     base = _cells(rows.filter(scheme=to, joins=AT_ONCE), column)
     return {cell: found[cell] / base[cell] for cell in found}

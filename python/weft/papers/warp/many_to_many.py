@@ -1,8 +1,8 @@
-"""Many send to many in a fat-tree of 128 hosts, with 1 to 8 subflows: all of a group of hosts to all others of it.
+"""Groups of hosts in a fat-tree of 128 hosts, with 1 to 8 subflows: each host sends to all others of its group.
 
-Sixteen groups of eight hosts, drawn by the seed; the network and settings of `warp/permutation`. Each host then sends
-seven flows and receives seven, so that windows are of few packets and subflows have less than two each. Flows without
-an end are judged beside LIA with as many subflows, shuffles of blocks beside DCTCP's over ECMP.
+Sixteen groups of eight hosts are drawn by the seed; the network and settings are those of `warp/permutation`. Each
+host sends seven flows and receives seven, so windows are of few packets and subflows have less than two each. Flows
+without an end are compared with LIA with as many subflows, shuffles of blocks with DCTCP over ECMP.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ SUBFLOWS = (1, 2, 4, 8)
 SINGLE = "ecmp"
 MULTIPATH = (WARP, TURNS, "lia", "xmp", "dcm", "amp")
 LONG = 0
-"""KiB of a flow without an end."""
+"""Size in KiB that stands for a flow without an end."""
 SIZES_KIB, QUICK_SIZES_KIB = (128, 1024), (128,)
 AT_MOST_MS = 10_000
-"""Shuffles have long ended; a timeout of a SYN takes a second."""
+"""Limit of simulated time; shuffles end long before it, and a timeout of a SYN takes a second."""
 MAX_RATIO = 1.05
-"""Of DCTCP's FCT."""
+"""Maximum ratio of the FCT to DCTCP's."""
 QUICK = (
     f"flows without an end are measured for {QUICK_LONG_MS - QUICK_SETTLED_MS} ms instead of "
     f"{LONG_MS - SETTLED_MS} ms, shuffles of {QUICK_SIZES_KIB[0]} KiB only"
@@ -47,7 +47,10 @@ COLUMNS = {"mbps": "goodput (Mbps)", "jain": "Jain's index", "mean_ms": "mean FC
 
 
 def cases(scale: Scale) -> list[Case]:
-    """Every scheme with each number of subflows, and DCTCP; flows without an end, and of each size."""
+    """Returns runs of every scheme with each number of subflows, and of DCTCP.
+
+    Flows are without an end, or have each size.
+    """
     sizes = QUICK_SIZES_KIB if scale.quick else SIZES_KIB
     cells = [(SINGLE, 1), *((name, n) for name in MULTIPATH for n in SUBFLOWS)]
     return [
@@ -63,9 +66,10 @@ def cases(scale: Scale) -> list[Case]:
 
 
 def measure(result: Result) -> pl.DataFrame:
-    """One row: mean goodput in Mbps, Jain's index, mean and 99th percentile of FCT in ms, timeouts, flows not ended.
+    """Returns one row: mean goodput in Mbps, Jain's index, FCT in ms, timeouts, and flows that did not end.
 
-    A flow with a size that did not end counts with the time that it had taken; one without has no FCT.
+    FCT is the mean and the 99th percentile. A flow with a size that did not end counts with the time that it had
+    taken; a flow without a size has no FCT.
     """
     fct = pl.when(pl.col("size_bytes").is_not_null()).then(pl.coalesce("fct_s", "unfinished_s")) * 1e3
     return result.flows.select(
@@ -79,7 +83,7 @@ def measure(result: Result) -> pl.DataFrame:
 
 
 def claims(rows: pl.DataFrame) -> list[Claim]:
-    """The bars; and every scheme."""
+    """Returns the claims of the criteria, and the results of every scheme."""
     mbps, jain = ({n: _pair(rows, n, column) for n in SUBFLOWS} for column in ("mbps", "jain"))
     found = [
         Claim(
@@ -156,14 +160,14 @@ def plot(rows: pl.DataFrame) -> Plot:
 
 
 def pairs(seed: int) -> list[list[str]]:
-    """Every ordered pair of each group; the seed draws the groups."""
-    hosts = random.Random(seed).sample(range(HOSTS), HOSTS)  # noqa: S311 - no secret
+    """Returns every ordered pair of each group; the seed draws the groups."""
+    hosts = random.Random(seed).sample(range(HOSTS), HOSTS)  # noqa: S311 - not a secret
     groups = (hosts[first : first + GROUP] for first in range(0, HOSTS, GROUP))
     return [[f"h{a}", f"h{b}"] for group in groups for a, b in permutations(group, 2)]
 
 
 def ratio(rows: pl.DataFrame, name: str, subflows: int, size_kib: int, column: str) -> SeedSummary:
-    """A column over DCTCP's, seed by seed."""
+    """Returns the ratio of a column to DCTCP's, seed by seed."""
     return _of(rows, name, subflows, size_kib, column) / _of(rows, SINGLE, 1, size_kib, column)
 
 
@@ -206,7 +210,7 @@ def _of(rows: pl.DataFrame, name: str, subflows: int, size_kib: int, column: str
 
 
 def _pair(rows: pl.DataFrame, subflows: int, column: str) -> tuple[SeedSummary, SeedSummary]:
-    """Warp's and LIA's."""
+    """Returns a column of Warp and of LIA."""
     return _of(rows, WARP, subflows, LONG, column), _of(rows, "lia", subflows, LONG, column)
 
 
@@ -224,7 +228,7 @@ def _by_number(rows: pl.DataFrame, name: str, column: str) -> str:
 
 
 def _table(rows: pl.DataFrame, size_kib: int, columns: tuple[str, ...]) -> Table:
-    """Every scheme with each number of subflows; flows with a timeout over these."""
+    """Returns a table of every scheme with each number of subflows, and the range of flows with a timeout."""
     heads = [f"{n}: {COLUMNS[column]}" for n in SUBFLOWS for column in columns]
     lines = []
     for name in (*MULTIPATH, SINGLE):

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from weft.spec import Experiment
 
 PORTS: dict[int, tuple[str, ...]] = {8: tuple(SCHEMES), 16: ("warp", "warp-rr", "lia", "amp", "ecmp")}
-"""Schemes by the ports of a switch."""
+"""Schemes by the number of ports of a switch."""
 QUICK_PORTS = (8,)
 LAYERS = ("tor-agg", "agg-core", "core-agg", "agg-tor")
 QUICK = (
@@ -40,7 +40,7 @@ COLUMNS = {
 
 
 def cases(scale: Scale) -> list[Case]:
-    """Every scheme with 128 hosts, some with 1,024."""
+    """Returns runs of every scheme with 128 hosts, and of some with 1,024."""
     return [
         Case({"hosts": _hosts(ports), "scheme": name}, _experiment(ports, name, quick=scale.quick), seed)
         for ports in (QUICK_PORTS if scale.quick else PORTS)
@@ -50,7 +50,7 @@ def cases(scale: Scale) -> list[Case]:
 
 
 def measure(result: Result) -> pl.DataFrame:
-    """One row: mean goodput of a flow, Jain's index, the mean length of the queues between switches, timeouts."""
+    """Returns one row: mean goodput of a flow, Jain's index, mean length of the queues between switches, timeouts."""
     return result.flows.select(
         mbps=pl.col("goodput_bps").mean() * 1e-6,
         jain=stats.jain("goodput_bps"),
@@ -60,7 +60,7 @@ def measure(result: Result) -> pl.DataFrame:
 
 
 def claims(rows: pl.DataFrame) -> list[Claim]:
-    """The bars for either size; and every scheme."""
+    """Returns the claims of the criteria for either size, and the results of every scheme."""
     found: list[Claim] = []
     for ports in PORTS:
         here = rows.filter(hosts=_hosts(ports))
@@ -147,7 +147,7 @@ def _experiment(ports: int, name: str, *, quick: bool) -> Experiment:
 
 
 def _of(rows: pl.DataFrame, column: str) -> dict[str, SeedSummary]:
-    """A column of every scheme that ran."""
+    """Returns a column of every scheme that ran."""
     ran = set(rows["scheme"].unique())
     return {name: over_seeds(rows.filter(scheme=name), pl.col(column).first()) for name in SCHEMES if name in ran}
 

@@ -1,6 +1,6 @@
-"""What the figures share: the schemes, one bottleneck of 10 Gbps, and bars that hold in every cell.
+"""The common settings of the figures: the schemes, one bottleneck of 10 Gbps, and criteria for all cells.
 
-Scenes, seeds and bars were fixed in docs/warp/protocol.md, before any of them was run.
+Scenes, seeds and criteria were fixed in docs/warp/protocol.md, before any of them was run.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from weft.spec import Experiment
 
 WARP, TURNS = OWN = ("warp", "warp-rr")
-"""With the scheduler of profile `linux`, and with `scheduler = "round-robin"`."""
+"""Warp with the scheduler of profile `linux`, and with `scheduler = "round-robin"`."""
 SCHEMES: dict[str, Scheme] = {
     WARP: multipath("Warp", "warp"),
     TURNS: Scheme("Warp, round-robin", multipath("", "warp").transport | {"scheduler": "round-robin"}),
@@ -27,9 +27,9 @@ SCHEMES: dict[str, Scheme] = {
 }
 RIVALS = tuple(name for name in SCHEMES if name not in OWN)
 CHOOSING = ("mmptcp", "opn", "opn-rtts")
-"""Their policies choose paths for packets, and are refused where there is one path."""
+"""Schemes whose policies choose paths for packets; a spec with one path rejects them."""
 MULTIPATH = tuple(name for name in SCHEMES if name not in ("ecmp", "rps", *CHOOSING))
-"""For one bottleneck."""
+"""Schemes that run on one bottleneck."""
 COLOURS = {
     "warp": "#000000",
     "warp-rr": "#888888",
@@ -40,17 +40,17 @@ COLOURS = {
     "lia": "#cc79a7",
     "ecmp": "#e69f00",
 }
-"""Of those that plots show."""
+"""Colours of the schemes that plots show."""
 DCTCP: dict[str, Any] = {"cc": "dctcp"}
 
 
 def label(name: str) -> str:
-    """A scheme's name in words; DCTCP is a scheme where there is one path."""
+    """Returns a scheme's label; where there is one path, DCTCP is a scheme as well."""
     return SCHEMES[name].label if name in SCHEMES else name.upper()
 
 
 def transport(name: str, subflows: int, **changes: object) -> dict[str, Any]:
-    """A scheme's transport with so many subflows, where the topology has its own way of placing them on paths."""
+    """Returns a scheme's transport with `subflows` subflows, for topologies that place subflows on paths themselves."""
     given = {**SCHEMES[name].transport, "subflows": subflows, **changes}
     return {field: value for field, value in given.items() if (field, value) != ("paths", "ecmp")}
 
@@ -66,7 +66,7 @@ def bottleneck(
     traffic: Sequence[Mapping[str, Any]],
     measured_from: str = "0s",
 ) -> Experiment:
-    """Senders, a switch, a receiver: AMP's figure 1 in profile `linux`."""
+    """Returns senders, a switch and a receiver: AMP's figure 1 in profile `linux`."""
     from weft import Experiment
 
     return Experiment.model_validate(
@@ -83,13 +83,13 @@ def bottleneck(
 
 
 def extent(spreads: Iterable[SeedSummary]) -> str:
-    """Of the means, such as "0.953 to 1.18"."""
+    """Formats the range of the means, as in "0.953 to 1.18"."""
     means = [summary.mean for summary in spreads]
     low, high = digits(min(means)), digits(max(means))
     return low if low == high else f"{low} to {high}"
 
 
 def met(spreads: Iterable[SeedSummary], bar: Callable[[float], bool]) -> str:
-    """Such as "94 of 96 cells, 0.859 to 1"."""
+    """Formats the number of cells that meet a criterion, as in "94 of 96 cells, 0.859 to 1"."""
     found = list(spreads)
     return f"{sum(bar(summary.mean) for summary in found)} of {len(found)} cells, {extent(found)}"

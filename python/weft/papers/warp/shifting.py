@@ -1,6 +1,6 @@
-"""How fast a flow leaves a path on which a DCTCP flow begins: AMP's figures 6 and 11 in profile `linux`.
+"""The time in which a flow leaves a path on which a DCTCP flow begins: AMP's figures 6 and 11 in profile `linux`.
 
-The shift is over once the upper subflow's window is below 3 packets, as AMP's figure has it, or the subflow rests.
+The shift is over once the upper subflow's window is below 3 packets, as in AMP's figure, or the subflow is inactive.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ QUICK = f"phases of {QUICK_PHASE_MS} ms instead of {PHASE_MS} ms, links of 5 us 
 
 
 def cases(scale: Scale) -> list[Case]:
-    """Each scheme for each link delay, and with faster links of the hosts."""
+    """Returns runs of each scheme for each link delay, and with faster links of the hosts."""
     return [
         case(name, transport(name, 2), delay_us, host_gbps, seed, quick=scale.quick)
         for delay_us, host_gbps in (QUICK_SETTINGS if scale.quick else SETTINGS)
@@ -51,7 +51,7 @@ def cases(scale: Scale) -> list[Case]:
 
 
 def case(name: str, transport: dict[str, object], delay_us: int, host_gbps: int, seed: int, *, quick: bool) -> Case:
-    """A flow of a transport over both paths, and a DCTCP flow on each for a while."""
+    """Returns a flow of a transport over both paths, and a DCTCP flow on each path for a part of the run."""
     phase_ms = QUICK_PHASE_MS if quick else PHASE_MS
     experiment = two_bottlenecks(
         f"shifting-{name}",
@@ -66,10 +66,11 @@ def case(name: str, transport: dict[str, object], delay_us: int, host_gbps: int,
 
 
 def measure(result: Result) -> pl.DataFrame:
-    """One row a sample of a subflow (0 is the upper one), its time in ms from the second DCTCP flow's beginning.
+    """Returns one row per sample of a subflow (0 is the upper one).
 
-    Of the run: `left_ms`, when the shift was over, null if it was not while it was watched; `upper_packets`, the upper
-    window's mean over the last `LAST_MS`; `beside_gbps`, the goodput of the DCTCP flow that had begun.
+    Its time in ms counts from the beginning of the second DCTCP flow. All rows have the same values of the run.
+    `left_ms` is the end of the shift, or null if the run does not show it. `upper_packets` is the upper window's mean
+    over the last `LAST_MS`. `beside_gbps` is the goodput of the DCTCP flow that had begun.
     """
     beside = result.flows.filter(traffic="upper")
     begun_s = beside["start_s"].item()
@@ -85,7 +86,7 @@ def measure(result: Result) -> pl.DataFrame:
 
 
 def claims(rows: pl.DataFrame) -> list[Claim]:
-    """The bar, and every scheme's time."""
+    """Returns the claim of the criterion, and every scheme's time."""
     settings = [setting for setting in SETTINGS if not _of(rows, setting).is_empty()]
     left = {name: {setting: took(rows, name, setting) for setting in settings} for name in MULTIPATH}
     table = Table(
@@ -113,7 +114,7 @@ WHY = (
 
 
 def plot(rows: pl.DataFrame) -> Plot:
-    """Windows of both subflows around the beginning of the second DCTCP flow, first seed; one that rests has 0."""
+    """Windows of both subflows around the beginning of the second DCTCP flow, first seed; an inactive one has 0."""
     from matplotlib.figure import Figure
 
     shown = [name for name in COLOURS if name in MULTIPATH]
@@ -156,12 +157,12 @@ def _of(rows: pl.DataFrame, setting: tuple[int, int]) -> pl.DataFrame:
 
 
 def took(rows: pl.DataFrame, name: str, setting: tuple[int, int]) -> SeedSummary:
-    """When the shift was over; infinite where it was not."""
+    """Returns the end of the shift in ms; infinite if it did not end."""
     here = _of(rows, setting).filter(scheme=name)
     return over_seeds(here, pl.col("left_ms").first().fill_null(INFINITE), "ms")
 
 
 def words(setting: tuple[int, int]) -> str:
-    """Such as "links of 5 us"."""
+    """Formats a setting, as in "links of 5 us"."""
     delay_us, host_gbps = setting
     return f"links of {delay_us} us" + (f", hosts of {host_gbps} Gbps" if host_gbps != HOST_GBPS else "")

@@ -1,6 +1,6 @@
 """A permutation on the leaf-spine of `beyond/all-schemes` where some spines are slow, and where one is lost.
 
-What is best is taken from the flow level: max-min fair rates over the paths of the same subflows.
+The optimum is that of the flow level: max-min fair rates over the paths of the same subflows.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ QUICK = (
     f"lost at {QUICK_DOWN_MS} ms instead of {DOWN_MS} ms"
 )
 PART = 0.9
-"""Of the optimum."""
+"""Minimum share of the optimum."""
 
 
 def cases(scale: Scale) -> list[Case]:
-    """Every scheme in either scene, and the optimum."""
+    """Returns runs of every scheme in either scene, and the optimum."""
     down = {
         "at": f"{QUICK_DOWN_MS if scale.quick else DOWN_MS}ms",
         "state": "down",
@@ -57,7 +57,7 @@ def cases(scale: Scale) -> list[Case]:
 
 
 def measure(result: Result) -> pl.DataFrame:
-    """One row: mean goodput of a flow, that of the slowest, Jain's index, and flows with a timeout."""
+    """Returns one row: mean goodput of a flow, that of the slowest, Jain's index, and flows with a timeout."""
     timeouts = pl.col("timeouts") if "timeouts" in result.flows.columns else pl.lit(0)
     return result.flows.select(
         mbps=pl.col("goodput_bps").mean() * 1e-6,
@@ -68,7 +68,7 @@ def measure(result: Result) -> pl.DataFrame:
 
 
 def claims(rows: pl.DataFrame) -> list[Claim]:
-    """The bar in either scene; the table has every scheme."""
+    """Returns the claim of the criterion in either scene; the table has every scheme."""
     return [_judged(rows.filter(load=scene), words) for scene, words in SCENES.items()]
 
 

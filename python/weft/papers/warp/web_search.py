@@ -27,20 +27,23 @@ LATER = {
     f"{name}-later": Scheme(f"{ALL[name].label}, joins after 256 KiB", ALL[name].transport | {"join_after": "256KiB"})
     for name in (WARP, TURNS, "amp")
 }
-"""Not judged, and added after the quick version had been seen: it shows what subflows cost short flows."""
+"""Schemes without a verdict, added after the quick version had been seen: they show the cost of subflows.
+
+The cost is that for short flows.
+"""
 SCHEMES = ALL | LATER
 QUICK = (
     f"{all_schemes.QUICK_LEAVES} racks instead of {all_schemes.LEAVES}, flows open for {all_schemes.QUICK_OPENS_MS} ms "
     f"instead of {all_schemes.OPENS_MS} ms"
 )
 NEAR = 0.95
-"""Of the highest goodput of long flows."""
+"""Minimum share of the highest goodput of long flows."""
 
 measure = all_schemes.measure
 
 
 def cases(scale: Scale) -> list[Case]:
-    """Every scheme under every load."""
+    """Returns runs of every scheme under every load."""
     return [
         all_schemes.case(name, load, scheme, SCHEMES[scheme], seed, quick=scale.quick)
         for name, load in WORKLOADS.items()
@@ -50,7 +53,7 @@ def cases(scale: Scale) -> list[Case]:
 
 
 def claims(rows: pl.DataFrame) -> list[Claim]:
-    """The two bars under each load; the table has every scheme."""
+    """Returns the claims of the two criteria under each load; the table has every scheme."""
     return [claim for name in WORKLOADS for claim in _judged(rows, name)]
 
 
