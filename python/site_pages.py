@@ -80,12 +80,12 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
 def _linked(markdown: str, folder: str, at: str) -> str:
     def link(match: re.Match[str]) -> str:
         text, target, anchor = match.groups()
-        place = posixpath.normpath(posixpath.join(folder, target))
+        path = posixpath.normpath(posixpath.join(folder, target))
         # A notebook has a page (`site_notebooks.py`).
-        page = place.removesuffix(".ipynb") + ".md" if place.endswith(".ipynb") else place
+        page = path.removesuffix(".ipynb") + ".md" if path.endswith(".ipynb") else path
         inside = page.removeprefix("docs/") if page.startswith("docs/") else None
-        uri = PAGES.get(place, inside)
-        if place == "docs/claims":
+        uri = PAGES.get(path, inside)
+        if path == "docs/claims":
             uri = site_claims.INDEX
         # A target without a page is a file of the repository.
         return text if uri is None else f"[{text}]({posixpath.relpath(uri, at or '.')}{anchor or ''})"
@@ -135,8 +135,8 @@ def _shown(figure: Figure) -> Iterator[str]:
     document: dict[str, Any] = json.loads(verdicts.read_text(encoding="utf-8"))
     judged = [claim["holds"] for claim in document["claims"] if claim["holds"] is not None]
     yield f"{document['caption']}\n"
-    place = f"{site_claims.page(figure.paper)}#{site_claims.anchor(figure.name)}"
-    verdict = f"[{sum(judged)} of {len(judged)} claims hold]({place}), {document['scale']}"
+    target = f"{site_claims.page(figure.paper)}#{site_claims.anchor(figure.name)}"
+    verdict = f"[{sum(judged)} of {len(judged)} claims hold]({target}), {document['scale']}"
     yield f"`weft reproduce {figure.name}`: {verdict}.\n"
 
 

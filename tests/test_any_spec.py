@@ -82,7 +82,7 @@ def check(text: str, overrides: list[str]) -> None:
 @given(st.lists(st.tuples(st.sampled_from(PLACES), values), min_size=1, max_size=3))
 @settings(max_examples=400, deadline=None)
 def test_overrides(changes: list[tuple[str, str]]) -> None:
-    check(INCAST, [f"{place}={value}" for place, value in changes])
+    check(INCAST, [f"{path}={value}" for path, value in changes])
 
 
 @given(st.text())
@@ -99,8 +99,8 @@ def test_text(text: str) -> None:
 
 @given(st.integers(0, len(INCAST) - 1), st.text(max_size=3))
 @settings(max_examples=300, deadline=None)
-def test_one_slip_of_the_pen(place: int, slip: str) -> None:
-    check(INCAST[:place] + slip + INCAST[place + 1 :], [])
+def test_one_slip_of_the_pen(offset: int, slip: str) -> None:
+    check(INCAST[:offset] + slip + INCAST[offset + 1 :], [])
 
 
 @given(st.text(max_size=30))

@@ -33,7 +33,7 @@ PROCESSES = [row for row in ROWS if row.process]
 
 def named(rows: list[Row]) -> list[ParameterSet]:
     groups = {id(row): name for name, rows in GROUPS.items() for row in rows}
-    return [pytest.param(row, id=f"{groups[id(row)]}-{place}-{row}") for place, row in enumerate(rows)]
+    return [pytest.param(row, id=f"{groups[id(row)]}-{index}-{row}") for index, row in enumerate(rows)]
 
 
 @pytest.fixture(scope="module")

@@ -20,8 +20,8 @@ def permutation(dctcp: float, amp: float) -> pl.DataFrame:
 def incast(amp: tuple[float, float], xmp: tuple[float, float], late: float = 0.0) -> pl.DataFrame:
     rows = [
         {"k": k, "algorithm": name, "mean_fct_ms": ms, "flows_with_timeout_percent": late if name == "xmp" else 0.0}
-        for place, k in enumerate((10, 20))
-        for name, ms in (("amp", amp[place]), ("xmp", xmp[place]), ("dctcp", 1.0))
+        for index, k in enumerate((10, 20))
+        for name, ms in (("amp", amp[index]), ("xmp", xmp[index]), ("dctcp", 1.0))
     ]
     return pl.DataFrame(rows)
 

@@ -1,4 +1,4 @@
-"""Commands and places that the documents name exist."""
+"""Commands and paths that the documents name exist."""
 
 from __future__ import annotations
 
@@ -61,9 +61,9 @@ def test_weft_commands(document: Path) -> None:
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
 def test_places(document: Path) -> None:
     text = document.read_text()
-    places = set(re.findall(r"`((?:crates|python|tests|docs|requirements)/[\w./-]+)`", text))
+    paths = set(re.findall(r"`((?:crates|python|tests|docs|requirements)/[\w./-]+)`", text))
     links = set(re.findall(r"\]\(([^)#:]+)\)", text))
-    missing = [place for place in places if not (ROOT / place).exists() and not re.search("[A-Z]{4}", place)]
+    missing = [path for path in paths if not (ROOT / path).exists() and not re.search("[A-Z]{4}", path)]
     missing += [link for link in links if not (document.parent / link).exists()]
     assert missing == []
 

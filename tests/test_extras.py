@@ -33,11 +33,11 @@ def weft(absent: set[str], *arguments: str, cwd: Path) -> subprocess.CompletedPr
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a spec and a run of it."""
-    place = tmp_path_factory.mktemp("extras")
-    (place / "incast.toml").write_text(INCAST)
-    done = weft(HEAVY, "run", "incast.toml", "--out", "run", cwd=place)
+    folder = tmp_path_factory.mktemp("extras")
+    (folder / "incast.toml").write_text(INCAST)
+    done = weft(HEAVY, "run", "incast.toml", "--out", "run", cwd=folder)
     assert done.returncode == 0, done.stderr
-    return place
+    return folder
 
 
 def test_extras_are_those_of_the_distribution() -> None:

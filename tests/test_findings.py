@@ -76,7 +76,7 @@ def test_counts_of_claims() -> None:
                 counts[paper][0] += 1
                 counts[paper][1] += claim["holds"]
     rows = [f"| `{paper}` | {claims} | {hold} |" for paper, (claims, hold) in counts.items()]
-    claims, hold = (sum(count[place] for count in counts.values()) for place in (0, 1))
+    claims, hold = (sum(count[index] for count in counts.values()) for index in (0, 1))
     assert [line for line in lines() if COMPUTED.match(line)] == [
         f"{hold} of {claims} claims of the papers hold.",
         *rows,

@@ -64,9 +64,9 @@ def test_writes_go_to_its_own_folder_although_a_link_takes_its_place(tmp_path: P
     victim.mkdir()
     (victim / "manifest.json").write_text("precious")
     with new_folder(parent / "out") as unfinished:
-        (place,) = parent.glob(f"{PREFIX}*")
-        place.rename(parent / "moved")
-        place.symlink_to(victim)
+        (staged,) = parent.glob(f"{PREFIX}*")
+        staged.rename(parent / "moved")
+        staged.symlink_to(victim)
         (unfinished / "manifest.json").write_text("new")
     assert (victim / "manifest.json").read_text() == "precious"
     assert (parent / "moved" / "manifest.json").read_text() == "new"

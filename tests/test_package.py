@@ -59,12 +59,12 @@ def sources() -> Path:
     return packed("weft_sim-*.tar.gz")
 
 
-def clean(place: Path) -> dict[str, str]:
+def clean(folder: Path) -> dict[str, str]:
     """An environment in which no compiler is found, and nothing of this one."""
-    variables = {"PATH": str(place / "bin"), "HOME": str(place), "LANG": "C.UTF-8"}
-    for name, folder in (("PIP_CACHE_DIR", "pip"), ("UV_CACHE_DIR", "uv")):
+    variables = {"PATH": str(folder / "bin"), "HOME": str(folder), "LANG": "C.UTF-8"}
+    for name, cache in (("PIP_CACHE_DIR", "pip"), ("UV_CACHE_DIR", "uv")):
         if name in os.environ or "HOME" in os.environ:
-            variables[name] = os.environ.get(name, str(Path.home() / ".cache" / folder))
+            variables[name] = os.environ.get(name, str(Path.home() / ".cache" / cache))
     assert all(shutil.which(tool, path=variables["PATH"]) is None for tool in ("cargo", "rustc", "cc"))
     return variables
 
@@ -75,41 +75,41 @@ def call(*command: str | Path, cwd: Path, env: dict[str, str]) -> str:
     return done.stdout
 
 
-def install(wheel: Path, place: Path, python: str = PYTHON) -> dict[str, str]:
+def install(wheel: Path, folder: Path, python: str = PYTHON) -> dict[str, str]:
     """A new environment with the wheel and the pinned versions of what it depends on."""
-    subprocess.run([python, "-m", "venv", place], check=True)
-    env, pip = clean(place), (place / "bin" / "python", "-m", "pip", "--disable-pip-version-check")
+    subprocess.run([python, "-m", "venv", folder], check=True)
+    env, pip = clean(folder), (folder / "bin" / "python", "-m", "pip", "--disable-pip-version-check")
     locked = ("--quiet", "--require-hashes", "-r", ROOT / "requirements" / "run.lock")
     uv = (Path(sys.executable).parent / "uv", "pip", "install", "--system-certs", "--compile-bytecode")
-    call(*uv, "--python", place / "bin" / "python", *locked, cwd=place, env=env)
-    call(*pip, "install", "--quiet", "--no-deps", "--no-index", wheel, cwd=place, env=env)
-    call(*pip, "check", cwd=place, env=env)
+    call(*uv, "--python", folder / "bin" / "python", *locked, cwd=folder, env=env)
+    call(*pip, "install", "--quiet", "--no-deps", "--no-index", wheel, cwd=folder, env=env)
+    call(*pip, "check", cwd=folder, env=env)
     return env
 
 
 def test_wheel_works_without_rust(wheel: Path, tmp_path: Path) -> None:
-    place = tmp_path / "clean"
-    env = install(wheel, place)
-    weft = place / "bin" / "weft"
+    folder = tmp_path / "clean"
+    env = install(wheel, folder)
+    weft = folder / "bin" / "weft"
     assert call(weft, "--version", cwd=tmp_path, env=env) == f"weft {_weft.__version__}\n"
     call(weft, "doctor", cwd=tmp_path, env=env)
     call(weft, "demo", "--out", "demo", cwd=tmp_path, env=env)
     assert {"index.html", "report.html", "incast.png"} <= {file.name for file in (tmp_path / "demo").iterdir()}
-    imported = call(place / "bin" / "python", "-c", "import weft; print(weft.__file__)", cwd=tmp_path, env=env)
-    assert Path(imported.strip()).is_relative_to(place)
-    assert (place / "share" / "man" / "man1" / "weft-run.1").exists()
+    imported = call(folder / "bin" / "python", "-c", "import weft; print(weft.__file__)", cwd=tmp_path, env=env)
+    assert Path(imported.strip()).is_relative_to(folder)
+    assert (folder / "share" / "man" / "man1" / "weft-run.1").exists()
 
 
 def test_wheel_works_with_another_python(wheel: Path, tmp_path: Path) -> None:
     python = another_python()
     if python is None:
         pytest.skip(f"no other Python from 3.11 on than {sys.version_info.major}.{sys.version_info.minor}")
-    place = tmp_path / "other"
-    env = install(wheel, place, python)
+    folder = tmp_path / "other"
+    env = install(wheel, folder, python)
     (tmp_path / "incast.toml").write_text(INCAST)
-    version = call(place / "bin" / "python", "--version", cwd=tmp_path, env=env).split()[1]
+    version = call(folder / "bin" / "python", "--version", cwd=tmp_path, env=env).split()[1]
     assert version.split(".")[:2] != [str(part) for part in sys.version_info[:2]]
-    weft = (place / "bin" / "python", "-W", "error", "-m", "weft")
+    weft = (folder / "bin" / "python", "-W", "error", "-m", "weft")
     assert f"Python {version}" in call(*weft, "doctor", cwd=tmp_path, env=env)
     call(*weft, "sweep", "incast.toml", "--seeds", "2", "--out", "sweep", cwd=tmp_path, env=env)
     call(*weft, "report", "sweep", "-o", "report.html", cwd=tmp_path, env=env)

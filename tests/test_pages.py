@@ -23,11 +23,11 @@ from weft.papers.paper import reproduce_all
 
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    place = tmp_path_factory.mktemp("demo")
-    ended = weft("demo", "--out", "demo", cwd=place)
+    folder = tmp_path_factory.mktemp("demo")
+    ended = weft("demo", "--out", "demo", cwd=folder)
     assert (ended.code, ended.err) == (0, "")
     assert all(name in ended.out for name in ("AMP", "XMP", "DCM", "DCTCP"))
-    return place / "demo"
+    return folder / "demo"
 
 
 @pytest.fixture(scope="module")

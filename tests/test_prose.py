@@ -39,8 +39,8 @@ def counts(found: list[Finding]) -> baseline.Counts:
 def explain(found: list[Finding], allowed: baseline.Counts, refused: list[tuple[str, str]]) -> str:
     lines = []
     for rule, file in refused:
-        places = [str(finding) for finding in found if (finding.rule, finding.file) == (rule, file)]
-        lines += [f"{file}: {len(places)} findings ({rule}); allowed: {allowed[rule].get(file, 0)}", *places]
+        listed = [str(finding) for finding in found if (finding.rule, finding.file) == (rule, file)]
+        lines += [f"{file}: {len(listed)} findings ({rule}); allowed: {allowed[rule].get(file, 0)}", *listed]
     return "\n".join(lines)
 
 

@@ -22,11 +22,11 @@ def table(numbers: list[int], **columns: Any) -> pl.DataFrame:
 def by_definition(numbers: list[int]) -> list[tuple[int | None, int, int]]:
     """Extent, displacement and buffer of each arrival, the first copies only."""
     first = list(dict.fromkeys(numbers))
-    places = [sorted(first).index(value) for value in first]
+    positions = [sorted(first).index(value) for value in first]
     found = []
-    for i, s in enumerate(places):
-        later = [j for j in range(i) if places[j] > s]
-        arrived = places[: i + 1]
+    for i, s in enumerate(positions):
+        later = [j for j in range(i) if positions[j] > s]
+        arrived = positions[: i + 1]
         in_order = next(n for n in range(len(first) + 1) if n not in arrived)
         found.append((i - later[0] if later else None, i - s, sum(packet > in_order for packet in arrived)))
     return found

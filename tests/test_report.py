@@ -24,55 +24,55 @@ PROBES = 'probes=[{kind="flow"}, {kind="queue", at=["s0->r0"], interval="2us"}]'
 AMP = ("transports.dctcp.cc=amp", "transports.dctcp.subflows=4", "topology.senders=20", "traffic[0].flows=20")
 
 
-def leave(place: Path, name: str, *changes: str, seed: int = 1) -> Path:
+def leave(folder: Path, name: str, *changes: str, seed: int = 1) -> Path:
     """A run of the small incast, on disk."""
-    file = place / "incast.toml"
+    file = folder / "incast.toml"
     file.write_text(INCAST)
-    weft.run(weft.load(file, changes), seed=seed, out=place / name)
-    return place / name
+    weft.run(weft.load(file, changes), seed=seed, out=folder / name)
+    return folder / name
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("report")
 
 
 @pytest.fixture(scope="module")
-def one(place: Path) -> Path:
-    run = leave(place, "probed", PROBES, *AMP)
-    done = command("report", str(run), "-o", "one.html", cwd=place)
+def one(folder: Path) -> Path:
+    run = leave(folder, "probed", PROBES, *AMP)
+    done = command("report", str(run), "-o", "one.html", cwd=folder)
     assert (done.code, done.err) == (0, "")
-    return place / "one.html"
+    return folder / "one.html"
 
 
 @pytest.fixture(scope="module")
-def several(place: Path) -> Path:
+def several(folder: Path) -> Path:
     runs = [
-        leave(place, f"{cc}-{seed}", PROBES, *AMP, f"transports.dctcp.cc={cc}", seed=seed)
+        leave(folder, f"{cc}-{seed}", PROBES, *AMP, f"transports.dctcp.cc={cc}", seed=seed)
         for cc in ("amp", "xmp")
         for seed in (1, 2, 3)
     ]
-    done = command("report", *map(str, runs), "--out", "several.html", "--json", cwd=place)
+    done = command("report", *map(str, runs), "--out", "several.html", "--json", cwd=folder)
     assert done.document["groups"] == ["cc = amp", "cc = xmp"]
-    return place / "several.html"
+    return folder / "several.html"
 
 
 @pytest.fixture(scope="module")
-def sweep(place: Path) -> Path:
-    (place / "incast.toml").write_text(INCAST)
+def sweep(folder: Path) -> Path:
+    (folder / "incast.toml").write_text(INCAST)
     over = ["--over", "transports.dctcp.cc=amp,xmp", "--over", "traffic[0].flows=2:4:2"]
-    done = command("sweep", "incast.toml", *over, "--seeds", "2", "--out", "sweep", "--workers", "1", cwd=place)
+    done = command("sweep", "incast.toml", *over, "--seeds", "2", "--out", "sweep", "--workers", "1", cwd=folder)
     assert done.code == 0, done
-    assert command("report", "sweep", "-o", "sweep.html", cwd=place).code == 0
-    return place / "sweep.html"
+    assert command("report", "sweep", "-o", "sweep.html", cwd=folder).code == 0
+    return folder / "sweep.html"
 
 
 @pytest.fixture(scope="module")
-def bare(place: Path) -> Path:
+def bare(folder: Path) -> Path:
     """Level flow: no packets, no probes."""
-    run = leave(place, "bare", "level=flow")
-    assert command("report", str(run), "-o", "bare.html", cwd=place).code == 0
-    return place / "bare.html"
+    run = leave(folder, "bare", "level=flow")
+    assert command("report", str(run), "-o", "bare.html", cwd=folder).code == 0
+    return folder / "bare.html"
 
 
 def visit(browser: Browser, file: Path, **how: Any) -> Page:
@@ -86,8 +86,8 @@ def visit(browser: Browser, file: Path, **how: Any) -> Page:
 
 
 SHOWN_LABELS = """group => [...group.querySelectorAll("text")]
-    .filter(it => it.getAttribute("opacity") !== "0" && it.getAttribute("transform").indexOf("rotate") < 0)
-    .map(it => [it.textContent, it.getBoundingClientRect()])
+    .filter(label => label.getAttribute("opacity") !== "0" && label.getAttribute("transform").indexOf("rotate") < 0)
+    .map(label => [label.textContent, label.getBoundingClientRect()])
     .map(([text, box]) => [text, box.x, box.right, box.y, box.bottom])"""
 """Labels of an axis, and where they are: left, right, top, bottom."""
 
@@ -117,8 +117,8 @@ def test_no_network_no_complaint_nothing_sticks_out(browser: Browser, any_page: 
             assert box["x"] + box["width"] <= width + 1
             assert box["height"] < 450, chart.get_attribute("id")
             for axis in chart.locator(".role-axis-label").all():
-                places = axis.evaluate(SHOWN_LABELS)
-                apart = [it for one, two in combinations(places, 2) if (it := near(one, two))]
+                boxes = axis.evaluate(SHOWN_LABELS)
+                apart = [problem for one, two in combinations(boxes, 2) if (problem := near(one, two))]
                 assert apart == [], f"{chart.get_attribute('id')} at {width} px"
             for legend in chart.locator(".role-legend").all():
                 inner = legend.bounding_box()
@@ -163,8 +163,8 @@ def test_scrubbing_changes_the_plots(browser: Browser, one: Path) -> None:
     assert opened.locator("#fabric").inner_html() != discs
 
 
-def test_readings_are_what_the_traces_say(browser: Browser, one: Path, place: Path) -> None:
-    traces = pl.read_parquet(place / "probed" / "traces.parquet")
+def test_readings_are_what_the_traces_say(browser: Browser, one: Path, folder: Path) -> None:
+    traces = pl.read_parquet(folder / "probed" / "traces.parquet")
     flow = int(traces["flow"].drop_nulls().min())  # type: ignore[arg-type]
     opened = visit(browser, one)
     opened.locator("#scene").select_option(index=0)
@@ -210,7 +210,7 @@ def test_screen_readers_get_all(browser: Browser, several: Path) -> None:
     ]
     assert all(after <= before + 1 for before, after in pairwise(levels))
     for control in opened.locator("select, input").all():
-        assert control.evaluate("it => it.labels.length") == 1
+        assert control.evaluate("control => control.labels.length") == 1
     for table in opened.locator("table").all():
         assert table.locator("thead th[scope=col]").count() == table.locator("thead th").count() > 1
     for svg in opened.locator(".chart:visible svg").all():
@@ -218,7 +218,7 @@ def test_screen_readers_get_all(browser: Browser, several: Path) -> None:
             len(svg.get_attribute("aria-label") or svg.locator("[aria-label]").first.get_attribute("aria-label") or "")
             > 5
         )
-    ids = opened.evaluate("[...document.querySelectorAll('[id]')].map(it => it.id)")
+    ids = opened.evaluate("[...document.querySelectorAll('[id]')].map(element => element.id)")
     assert len(ids) == len(set(ids))
     for link in opened.locator("nav a, .skip").all():
         assert opened.locator(str(link.get_attribute("href"))).count() == 1
@@ -244,18 +244,18 @@ def test_text_says_what_is_compared_and_absent(several: Path, sweep: Path, bare:
     assert max(len(file.read_bytes()) for file in (one, several, sweep, bare)) < 5e6
 
 
-def test_spec_in_the_page_makes_the_same_run(browser: Browser, one: Path, place: Path) -> None:
+def test_spec_in_the_page_makes_the_same_run(browser: Browser, one: Path, folder: Path) -> None:
     opened = visit(browser, one)
     with opened.expect_download() as download:
         opened.locator("a[download]").click()
-    download.value.save_as(place / "again.json")
-    again = weft.run(place / "again.json")
-    assert again.tables["flows"].equals(pl.read_parquet(place / "probed" / "flows.parquet").sort("flow"))
+    download.value.save_as(folder / "again.json")
+    again = weft.run(folder / "again.json")
+    assert again.tables["flows"].equals(pl.read_parquet(folder / "probed" / "flows.parquet").sort("flow"))
 
 
-def test_hundred_thousand_flows(place: Path, browser: Browser) -> None:
+def test_hundred_thousand_flows(folder: Path, browser: Browser) -> None:
     run = leave(
-        place,
+        folder,
         "many",
         "level=flow",
         "duration=20s",
@@ -263,9 +263,9 @@ def test_hundred_thousand_flows(place: Path, browser: Browser) -> None:
         "size={kind='exponential', mean='20KB'}}]",
     )
     assert pl.read_parquet(run / "flows.parquet").height > 100_000
-    assert command("report", str(run), "-o", "many.html", cwd=place).code == 0
-    assert (place / "many.html").stat().st_size < 5e6
-    opened = visit(browser, place / "many.html")
+    assert command("report", str(run), "-o", "many.html", cwd=folder).code == 0
+    assert (folder / "many.html").stat().st_size < 5e6
+    opened = visit(browser, folder / "many.html")
     took = opened.evaluate(
         """async () => {
             const slider = document.getElementById("now");
@@ -357,9 +357,9 @@ def test_columns_that_a_level_lacks_are_absent_by_name(tmp_path: Path) -> None:
         assert line in text
 
 
-def test_windows_hold_until_the_flow_ends(place: Path, one: Path) -> None:
+def test_windows_hold_until_the_flow_ends(folder: Path, one: Path) -> None:
     assert one.exists()
-    scenes, _ = timeline.scenes(weft.Result.read(place / "probed"), 10_000)
+    scenes, _ = timeline.scenes(weft.Result.read(folder / "probed"), 10_000)
     windows = scenes[0]["windows"]["rows"]
     last = {windows["subflow"][n]: windows["time_s"][n] for n in range(len(windows["time_s"]))}
     assert len(set(last.values())) == 1
@@ -379,9 +379,9 @@ def test_suppression_is_shaded_until_release_or_the_end() -> None:
     assert data.suppressed(rows.filter(active=True)).is_empty()
 
 
-def test_runs_of_a_sweep_without_results_are_named(place: Path, sweep: Path, tmp_path: Path) -> None:
+def test_runs_of_a_sweep_without_results_are_named(folder: Path, sweep: Path, tmp_path: Path) -> None:
     assert sweep.exists()
-    shutil.copytree(place / "sweep", tmp_path / "sweep")
+    shutil.copytree(folder / "sweep", tmp_path / "sweep")
     planned = json.loads((tmp_path / "sweep" / "sweep.json").read_text())["runs"]
     gone = next(run for run in planned if run["seed"] == 2)
     shutil.rmtree(tmp_path / "sweep" / "runs" / gone["run"][:2] / gone["run"][2:])
@@ -433,22 +433,22 @@ def test_intervals_are_those_of_student() -> None:
         weft.stats.t_quantile(0)
 
 
-def test_comparison_counts_each_seed_once(place: Path, several: Path) -> None:
+def test_comparison_counts_each_seed_once(folder: Path, several: Path) -> None:
     assert several.exists()
-    runs = [place / f"{cc}-{seed}" for cc in ("amp", "xmp") for seed in (1, 2, 3)]
+    runs = [folder / f"{cc}-{seed}" for cc in ("amp", "xmp") for seed in (1, 2, 3)]
     groups = inputs.read(runs).groups
     told = comparison.compare(groups)
     medians = [
-        weft.Result.read(place / f"amp-{seed}").flows.select(pl.col("fct_s").median()).item() for seed in (1, 2, 3)
+        weft.Result.read(folder / f"amp-{seed}").flows.select(pl.col("fct_s").median()).item() for seed in (1, 2, 3)
     ]
     (row,) = told.rows.filter(group=0, metric="FCT, median").iter_rows(named=True)
     assert row["n"] == 3
     assert row["mean"] == pytest.approx(sum(medians) / 3)
 
 
-def test_queues_of_a_scene_begin_with_what_held(place: Path, one: Path) -> None:
+def test_queues_of_a_scene_begin_with_what_held(folder: Path, one: Path) -> None:
     assert one.exists()
-    scenes, _ = timeline.scenes(weft.Result.read(place / "probed"), 10_000)
+    scenes, _ = timeline.scenes(weft.Result.read(folder / "probed"), 10_000)
     assert scenes[-1]["about"] == "the whole run"
     for scene in scenes[:-1]:
         assert scene["low"] < scene["high"]

@@ -38,14 +38,14 @@ gap = "50us"
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A sweep of three fields with three seeds, with flows of two classes of sizes."""
-    place = tmp_path_factory.mktemp("layout")
-    (place / "incast.toml").write_text(INCAST + LARGE)
+    folder = tmp_path_factory.mktemp("layout")
+    (folder / "incast.toml").write_text(INCAST + LARGE)
     over = ["transports.dctcp.cc=dctcp,amp,xmp", "traffic[0].flows=3,4", f"events=[],{EVENT}"]
     chosen = [word for axis in over for word in ("--over", axis)]
-    done = command("sweep", "incast.toml", *chosen, "--seeds", "3", "--out", "sweep", "--workers", "1", cwd=place)
+    done = command("sweep", "incast.toml", *chosen, "--seeds", "3", "--out", "sweep", "--workers", "1", cwd=folder)
     assert done.code == 0, done
-    assert command("report", "sweep", "-o", "sweep.html", cwd=place).code == 0
-    return place
+    assert command("report", "sweep", "-o", "sweep.html", cwd=folder).code == 0
+    return folder
 
 
 @pytest.fixture(autouse=True)
@@ -87,7 +87,9 @@ def test_the_best_is_the_lowest_mean_and_is_sure_only_if_all_differences_are(bro
     shown = answers(page)
     assert len(shown) == 4
     for (labels, rows), (where, best, mean, following, sure) in zip(
-        sorted(values.group_by("flows", "events"), key=lambda it: (it[0][0], it[0][1] != "[]")), shown, strict=True
+        sorted(values.group_by("flows", "events"), key=lambda group: (group[0][0], group[0][1] != "[]")),
+        shown,
+        strict=True,
     ):
         means = rows.group_by("cc").agg(pl.col("p99").mean()).sort("p99")
         state = "none" if labels[1] == "[]" else "s0->r0 5Gbps"
@@ -129,7 +131,7 @@ def test_roles_are_chosen_on_the_page_and_by_the_command(browser: Browser, folde
     assert page.locator("#role-rows").input_value() == "cc"
     heads = page.locator("#compared-chart svg text").all_text_contents()
     panels = [f"cc = {cc}, flows = 4" for cc in ("dctcp", "amp", "xmp")]
-    assert [it for it in heads if it in panels] == panels
+    assert [head for head in heads if head in panels] == panels
     page.locator("summary", has_text="Rows, columns").click()
     page.locator("#role-x").select_option("flows")
     page.wait_for_timeout(300)
@@ -161,8 +163,8 @@ def test_events_are_marked(browser: Browser, folder: Path) -> None:
         page.locator("#run").select_option(str(number))
         page.wait_for_timeout(150)
         changed = "s0->r0" in run["label"]
-        assert [it["at"] for it in run["events"]] == (pytest.approx([1e-4]) if changed else [])
-        assert [it["text"] for it in run["crosses"]] == (["100 us: s0->r0 rate 5Gbps"] if changed else [])
+        assert [event["at"] for event in run["events"]] == (pytest.approx([1e-4]) if changed else [])
+        assert [cross["text"] for cross in run["crosses"]] == (["100 us: s0->r0 rate 5Gbps"] if changed else [])
         crosses = page.locator("#fabric .mark-symbol.role-mark path[fill='#d1242f']")
         assert crosses.count() == len(run["crosses"])
 

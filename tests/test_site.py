@@ -67,10 +67,10 @@ def test_links_lead_somewhere(site: Path, pages: dict[Path, References]) -> None
             target, anchor = urldefrag(unquote(link))
             if "://" in target or target.startswith(("mailto:", "data:")):
                 continue
-            place = (page.parent / target).resolve() if target else page
-            place = place / "index.html" if place.is_dir() else place
-            names = pages[place].names if place in pages else set()
-            if not place.exists() or (anchor and place in pages and anchor not in {*names, "__top"}):
+            target_page = (page.parent / target).resolve() if target else page
+            target_page = target_page / "index.html" if target_page.is_dir() else target_page
+            names = pages[target_page].names if target_page in pages else set()
+            if not target_page.exists() or (anchor and target_page in pages and anchor not in {*names, "__top"}):
                 missing.append(f"{page.relative_to(site)}: {link}")
     assert missing == []
 

@@ -101,12 +101,12 @@ def test_jobs_of_several_cores(tmp_path: Path, slurm: Path) -> None:
 
 
 def test_connections_are_encrypted(tmp_path: Path, slurm: Path) -> None:
-    with cluster._on_slurm(Executor.parse("slurm:interface=lo", 1), tmp_path) as it:  # noqa: SLF001
-        assert it.scheduler_address.startswith("tls://")
+    with cluster._on_slurm(Executor.parse("slurm:interface=lo", 1), tmp_path) as running:  # noqa: SLF001
+        assert running.scheduler_address.startswith("tls://")
         files = list((tmp_path / "slurm").iterdir())
         assert len(files) == 3, "the authority's certificate, the worker's, and its key"
         assert {stat.S_IMODE(file.stat().st_mode) for file in files} == {0o600}
-        address = it.scheduler_address.replace("tls://", "tcp://")
+        address = running.scheduler_address.replace("tls://", "tcp://")
         with pytest.raises(OSError, match=r"connect|reset"):
             Client(address, timeout=2, set_as_default=False)
     assert len(list(slurm.glob("*.sh"))) == 1

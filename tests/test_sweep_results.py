@@ -17,12 +17,12 @@ from weft.errors import UsageError
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    place = tmp_path_factory.mktemp("sweep")
-    (place / "incast.toml").write_text(INCAST)
+    folder = tmp_path_factory.mktemp("sweep")
+    (folder / "incast.toml").write_text(INCAST)
     over = ["--over", "transports.dctcp.cc=dctcp,amp", "--over", "traffic[0].flows=2,4"]
-    done = command("sweep", "incast.toml", *over, "--seeds", "2", "--out", "sweep", "--workers", "1", cwd=place)
+    done = command("sweep", "incast.toml", *over, "--seeds", "2", "--out", "sweep", "--workers", "1", cwd=folder)
     assert done.code == 0, done
-    return place / "sweep"
+    return folder / "sweep"
 
 
 def test_tables_have_labels_and_slowdown(folder: Path) -> None:

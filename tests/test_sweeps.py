@@ -205,7 +205,7 @@ def sweep(out: str) -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a spec whose runs take long enough to be killed."""
     folder = tmp_path_factory.mktemp("sweep")
     long = INCAST.replace("flows = 4", "flows = 4\nrounds = 3000\nevery = '500us'").replace("50ms", "2s")
@@ -214,9 +214,9 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def unbroken(place: Path) -> Ended:
+def unbroken(folder: Path) -> Ended:
     """A sweep that nothing happened to."""
-    done = weft(*sweep("unbroken"), cwd=place)
+    done = weft(*sweep("unbroken"), cwd=folder)
     assert done.code == 0, done
     return done
 
@@ -228,10 +228,10 @@ def content(folder: Path) -> dict[str, bytes]:
 def test_failed_runs_are_listed_with_their_command(spec: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = worker.run_on_worker
 
-    def refuse_the_second(text: str, place: str, wanted: str, *, force: bool) -> worker.WorkerError | None:
+    def refuse_the_second(text: str, folder: str, wanted: str, *, force: bool) -> worker.WorkerError | None:
         if json.loads(text)["seed"] == 2:
             return worker.WorkerError("needs more memory", 2)
-        return whole(text, place, wanted, force=force)
+        return whole(text, folder, wanted, force=force)
 
     monkeypatch.setattr(cluster, "run_on_worker", refuse_the_second)
     sweep = planned(spec, ["traffic[0].flows=2,4"], 2, ("queues.mark=20 packets",))
@@ -249,8 +249,8 @@ def test_failed_runs_are_listed_with_their_command(spec: Path, monkeypatch: pyte
     assert run_here(sweep, spec.parent / "out").reused == 2
 
 
-def test_tables_are_read_as_one(place: Path, unbroken: Ended) -> None:
-    flows = str(place / unbroken.document["tables"]["flows"])
+def test_tables_are_read_as_one(folder: Path, unbroken: Ended) -> None:
+    flows = str(folder / unbroken.document["tables"]["flows"])
     relation = duckdb.read_parquet(flows).aggregate('cc, "transports.dctcp.subflows", seed, count(*)')
     rows = sorted(relation.fetchall())
     assert rows == [(cc, n, seed, 12_000) for cc in ("dctcp", "reno") for n in (1, 2) for seed in (1, 2, 3)]
@@ -259,11 +259,11 @@ def test_tables_are_read_as_one(place: Path, unbroken: Ended) -> None:
     assert set(lazy["len"]) == {12_000}
 
 
-def test_killed_and_resumed_is_as_unbroken(place: Path, unbroken: Ended) -> None:
+def test_killed_and_resumed_is_as_unbroken(folder: Path, unbroken: Ended) -> None:
     """Kills a worker, then the command, in the midst of a sweep; then asks for it again."""
     whole = Path(unbroken.document["out"])
-    process = subprocess.Popen([WEFT, *sweep("broken")], cwd=place, stdout=subprocess.DEVNULL)
-    runs = place / "broken" / "runs"
+    process = subprocess.Popen([WEFT, *sweep("broken")], cwd=folder, stdout=subprocess.DEVNULL)
+    runs = folder / "broken" / "runs"
 
     def ended(number: int) -> Callable[[], bool]:
         return lambda: len(list(runs.glob("??/*/manifest.json"))) >= number
@@ -278,12 +278,12 @@ def test_killed_and_resumed_is_as_unbroken(place: Path, unbroken: Ended) -> None
     process.send_signal(signal.SIGKILL)
     process.wait()
     psutil.wait_procs(children, timeout=10)
-    assert not (place / "broken" / "tables").exists()
-    resumed = weft(*sweep("broken"), cwd=place)
+    assert not (folder / "broken" / "tables").exists()
+    resumed = weft(*sweep("broken"), cwd=folder)
     assert resumed.code == 0, resumed
     assert 5 <= resumed.document["reused"] < 12
-    assert content(place / "broken" / "tables") == content(place / whole / "tables")
-    assert [path.name for path in (place / "broken").rglob(".weft-*")] == []
+    assert content(folder / "broken" / "tables") == content(folder / whole / "tables")
+    assert [path.name for path in (folder / "broken").rglob(".weft-*")] == []
 
 
 def wait_for(process: subprocess.Popen[bytes], begun: Callable[[], bool]) -> None:
@@ -311,16 +311,16 @@ def test_killed_at_ten_moments_is_as_unbroken(spec: Path) -> None:
             process.wait(moments.uniform(0.05, 1.0) * takes_s)
         except subprocess.TimeoutExpired:
             children = psutil.Process(process.pid).children(recursive=True)
-            for it in [process, *children] if killed % 2 else [process]:
+            for running in [process, *children] if killed % 2 else [process]:
                 with contextlib.suppress(psutil.NoSuchProcess):
-                    it.send_signal(signal.SIGKILL)
+                    running.send_signal(signal.SIGKILL)
             process.wait()
             psutil.wait_procs(children, timeout=20)
             killed += 1
         if process.returncode == 0 and killed < 10:
             # The sweep ended before, so half of its runs are repeated.
-            for place in sorted((folder / "runs").glob("??"))[::2]:
-                shutil.rmtree(place)
+            for run_folder in sorted((folder / "runs").glob("??"))[::2]:
+                shutil.rmtree(run_folder)
     resumed = weft(*question, "--out", "broken", cwd=spec.parent)
     assert resumed.code == 0, resumed
     assert content(folder / "tables") == content(spec.parent / "unbroken" / "tables")
@@ -389,8 +389,8 @@ def test_run_whose_table_is_damaged_is_run_again(spec: Path, table: str, left: i
     folder = spec.parent / "out"
     run_here(sweep, folder)
     tables = content(folder)
-    place = store.results_of(folder, sweep.runs[0].key)
-    file = place / ("manifest.json" if table == "manifest" else f"{table}.parquet")
+    results = store.results_of(folder, sweep.runs[0].key)
+    file = results / ("manifest.json" if table == "manifest" else f"{table}.parquet")
     whole = file.read_bytes()
     if left is None:
         file.unlink()

@@ -43,7 +43,7 @@ def four(tmp_path: Path) -> Path:
 
 
 FIELDS = {
-    "place": "frame.interface_name",
+    "capture_point": "frame.interface_name",
     "time": "frame.time_epoch",
     "malformed": "_ws.malformed",
     "severity": "_ws.expert.severity",
@@ -153,9 +153,9 @@ def test_a_link_has_marks_and_selective_acknowledgements(four: Path) -> None:
     packets = decoded(file)
     forward, back = (result.packets.filter(link=_link(result, "s0", end)) for end in ("r0", "h1"))
     assert written.packets == {"s0->r0": forward.height, "s0->h1": back.height}
-    marked = [packet for packet in packets if packet["place"] == "s0->r0" and packet["ecn"] == "3"]
+    marked = [packet for packet in packets if packet["capture_point"] == "s0->r0" and packet["ecn"] == "3"]
     assert len(marked) == forward["ce"].sum() > 0
-    sacked = [packet for packet in packets if packet["place"] == "s0->h1" and packet["sack"]]
+    sacked = [packet for packet in packets if packet["capture_point"] == "s0->h1" and packet["sack"]]
     assert len(sacked) == back.drop_nulls("sack_to").height > 0
 
 
@@ -191,15 +191,15 @@ def test_file_is_pcapng(four: Path) -> None:
     )
     assert done.code == 0, done
     data = (four.parent / "four.pcapng").read_bytes()
-    kinds, times, place = [], [], 0
-    while place < len(data):
-        kind, length = struct.unpack_from("<II", data, place)
-        assert struct.unpack_from("<I", data, place + length - 4) == (length,)
+    kinds, times, offset = [], [], 0
+    while offset < len(data):
+        kind, length = struct.unpack_from("<II", data, offset)
+        assert struct.unpack_from("<I", data, offset + length - 4) == (length,)
         if kind == 6:
-            high, low = struct.unpack_from("<II", data, place + 12)
+            high, low = struct.unpack_from("<II", data, offset + 12)
             times.append(high << 32 | low)
         kinds.append(kind)
-        place += length
+        offset += length
     assert kinds[:3] == [0x0A0D0D0A, 4, 1]
     assert set(kinds[3:]) == {6}
     assert times == sorted(times)

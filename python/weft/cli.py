@@ -459,7 +459,7 @@ def trace(
     if as_json:
         terminal.print_json({"out": str(written.file), "packets": written.packets})
     else:
-        terminal.print_table("", ("place", "packets"), list(written.packets.items()))
+        terminal.print_table("", ("capture point", "packets"), list(written.packets.items()))
         terminal.print_line(f"Open {written.file} in Wireshark, or read it with tshark -r {written.file}")
 
 

@@ -70,9 +70,9 @@ def new_folder(folder: Path) -> Iterator[Path]:
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         remove_leftovers(folder.parent)
-        with _staging(folder.parent) as (place, unfinished):
+        with _staging(folder.parent) as (staged, unfinished):
             yield unfinished
-            place.rename(folder)
+            staged.rename(folder)
     except OSError as error:
         raise OutputError(f"{folder}: cannot be written: {error.strerror or error}") from None
 

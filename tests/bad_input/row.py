@@ -60,10 +60,10 @@ def prepare(row: Row, folder: Path, results: Path) -> None:
 def content(folder: Path) -> dict[str, tuple[int, int]]:
     """All that is in a folder, with size and time of change."""
     found = {}
-    for place, folders, files in os.walk(folder):
+    for parent, folders, files in os.walk(folder):
         for name in (*folders, *files):
-            facts = os.lstat(Path(place) / name)
-            found[str(Path(place) / name)] = (facts.st_size, facts.st_mtime_ns)
+            facts = os.lstat(Path(parent) / name)
+            found[str(Path(parent) / name)] = (facts.st_size, facts.st_mtime_ns)
     return found
 
 

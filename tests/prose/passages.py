@@ -31,7 +31,7 @@ MIN_MESSAGE_WORDS = 4
 
 
 class Kind(Enum):
-    """The place of a passage, which decides the rules for it."""
+    """The kind of a passage, which decides the rules for it."""
 
     TEXT = "text"
     """A paragraph, heading or list item of a page."""

@@ -19,7 +19,7 @@ TYPES = ("tutorial", "how-to", "reference", "explanation", "results", "contribut
 
 @dataclass(frozen=True)
 class Finding:
-    """A place that breaks a rule."""
+    """A passage that breaks a rule."""
 
     rule: str
     file: str

@@ -106,7 +106,7 @@ DRAWN_BEFORE = ("bulk", "incast", "poisson", "all-to-all", "one-to-many", "strid
 
 
 def order_of_entries_changes_no_flow(spec: Spec, result: weft.Result) -> bool:
-    """The flows of a traffic entry do not depend on its place among the entries."""
+    """The flows of a traffic entry do not depend on its position among the entries."""
     if len(spec["traffic"]) == 1:
         return False
     names = [entry["name"] for entry in spec["traffic"] if entry["kind"] in DRAWN_BEFORE]

@@ -119,8 +119,8 @@ def course(scene: Scene, kappas: tuple[float, ...], rounds: int, skipped: int, a
         offered = (scene.connections * (f / r) @ users.T) + dctcp * w / rtt
         q = np.maximum(q + h * (offered - scene.bdp), 0)
         if at >= skipped * STEPS:
-            place = at - skipped * STEPS
-            shares[place], queues[place], beside[place] = f, q, w
+            row = at - skipped * STEPS
+            shares[row], queues[row], beside[row] = f, q, w
     return Course(shares, queues, beside)
 
 

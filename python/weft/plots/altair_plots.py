@@ -115,7 +115,7 @@ def time_unit(seconds: pl.Series) -> tuple[float, str]:
 
 def slowdown(rows: pl.DataFrame) -> alt.LayerChart:
     """Draws what `data.slowdown` returns."""
-    sizes = rows.select("place", "size").unique().sort("place")["size"].to_list()
+    sizes = rows.select("size_index", "size").unique().sort("size_index")["size"].to_list()
     base = alt.Chart(inline(rows)).encode(
         x=alt.X("size:O", title="size of flow", sort=sizes, axis=alt.Axis(labelAngle=-30)),
         y=alt.Y("value:Q", title="FCT over that on an idle path", scale=alt.Scale(type="log", nice=False)),

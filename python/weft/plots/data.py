@@ -40,7 +40,7 @@ def fct(flows: pl.DataFrame, by: str) -> pl.DataFrame:
 
 
 def slowdown(flows: pl.DataFrame, by: str, percents: Sequence[float] = (50, 99)) -> pl.DataFrame:
-    """Slowdown by size of flow: `group`, `size`, `place` of the size's class from 0, `flows`, `percentile`, `value`.
+    """Slowdown by size of flow: `group`, `size`, `size_index` (from 0), `flows`, `percentile`, `value`.
 
     `at_least` tells where a percentile reaches into flows that the run's end cut off, so that it may be higher.
 
@@ -60,7 +60,7 @@ def slowdown(flows: pl.DataFrame, by: str, percents: Sequence[float] = (50, 99))
         {
             "group": _name(row[by]),
             "size": row["size"],
-            "place": edges.index(row["below_bytes"]),
+            "size_index": edges.index(row["below_bytes"]),
             "flows": row["flows"],
             "percentile": f"p{percent:g}",
             "value": row[f"p{percent:g}"],
@@ -222,8 +222,8 @@ def thinned_steps(steps: pl.DataFrame, most: int, by: str = "group") -> pl.DataF
         by: Column that tells distributions apart.
     """
     half = max(1, most // 2)
-    place = (pl.col("fraction") * half).floor()
-    first = (place != place.shift(1)).over(by).fill_null(value=True)
+    bin_index = (pl.col("fraction") * half).floor()
+    first = (bin_index != bin_index.shift(1)).over(by).fill_null(value=True)
     end = pl.int_range(pl.len()).reverse().over(by) < half
     return steps.filter(first | end)
 

@@ -67,16 +67,16 @@ class Plots:
         """
         rows = data.slowdown(self._result.flows, by)
         figure, axes = _figure("size of flow", "FCT over that on an idle path")
-        places = dict(rows.select("place", "size").unique().sort("place").iter_rows())
-        at = {place: n for n, place in enumerate(places)}
+        sizes = dict(rows.select("size_index", "size").unique().sort("size_index").iter_rows())
+        at = {index: n for n, index in enumerate(sizes)}
         for (group, percentile), line in rows.group_by("group", "percentile", maintain_order=True):
-            xs = [at[place] for place in line["place"]]
+            xs = [at[index] for index in line["size_index"]]
             style = "-" if percentile == "p50" else "--"
             (drawn_line,) = axes.plot(xs, line["value"], style, marker="o", label=f"{group}, {percentile}")
             higher = [(x, y) for x, y, more in zip(xs, line["value"], line["at_least"], strict=True) if more]
             if higher:
                 axes.plot(*zip(*higher, strict=True), "^", ms=10, mfc="none", mec=drawn_line.get_color())
-        axes.set_xticks(range(len(places)), list(places.values()))
+        axes.set_xticks(range(len(sizes)), list(sizes.values()))
         axes.set_yscale("log")
         return _finished(figure, axes)
 

@@ -34,7 +34,7 @@ class Metric:
     at_least: str = ""
     """The column that says whether the value may be higher."""
     best: Literal["lowest", "highest", ""] = "lowest"
-    """Which value is best; empty: neither."""
+    """The best value; empty if no value is better than others."""
     subset: str = ""
     """The sizes of flows to which it is restricted, a key of `SUBSETS`."""
 
@@ -125,7 +125,7 @@ class Comparison:
         """The fields that have several values."""
         names = list(dict.fromkeys(name for labels in self.labels.values() for name in labels))
         found = [factor(name, [labels.get(name, ABSENT) for labels in self.labels.values()]) for name in names]
-        return [it for it in found if len(it.values) > 1]
+        return [candidate for candidate in found if len(candidate.values) > 1]
 
     def cell(self, group: int, transport: str, metric: Metric) -> tuple[str, str]:
         """Returns a mean and its interval, such as "1.23" and "1.19 to 1.27" (empty for one seed), without the unit."""
@@ -201,14 +201,16 @@ def _units(
     units: dict[str, tuple[float, str]] = {}
     absent = []
     for metric in metrics:
-        of = rows.filter(pl.col("metric") == metric.title).drop_nulls("mean")
+        values = rows.filter(pl.col("metric") == metric.title).drop_nulls("mean")
         minor = metric.subset not in ("", ALL)
-        if of.is_empty():
+        if values.is_empty():
             absent += [] if minor else [f"{metric.title}: no run has it"]
             continue
-        if not minor and (missing := [groups[n].name for n in range(len(groups)) if n not in of["group"].to_list()]):
+        if not minor and (
+            missing := [groups[n].name for n in range(len(groups)) if n not in values["group"].to_list()]
+        ):
             absent.append(f"{metric.title}: not of {'; '.join(missing)}")
-        middle = of["mean"].abs().median()
+        middle = values["mean"].abs().median()
         size = middle if isinstance(middle, float) else 0.0
         units[metric.title] = next((unit for unit in metric.units if size >= unit[0]), metric.units[-1])
     return units, absent
@@ -250,16 +252,18 @@ def statistics_of(flows: pl.DataFrame) -> pl.DataFrame:
     joined = flows.join(percentiles, on="transport", how="left")
     if {"slowdown", "slowdown_at_least"} <= set(flows.columns):
         for name, chosen in SUBSETS.items():
-            of = stats.percentiles(
+            percentiles_of = stats.percentiles(
                 flows.filter(chosen), "slowdown", (50, 99), by="transport", at_least="slowdown_at_least"
             )
-            named = of.rename({column: f"{name} {column}" for column in of.columns if column != "transport"})
+            named = percentiles_of.rename(
+                {column: f"{name} {column}" for column in percentiles_of.columns if column != "transport"}
+            )
             joined = joined.join(named, on="transport", how="left")
     frames = []
     for metric in METRICS:
         if not set(metric.needs) <= set(flows.columns):
             continue
         doubt = pl.col(metric.at_least).first().fill_null(value=False) if metric.at_least else pl.lit(value=False)
-        of = joined.group_by("transport").agg(value=metric.value.cast(pl.Float64), at_least=doubt)
-        frames.append(of.select("transport", pl.lit(metric.title).alias("metric"), "value", "at_least"))
+        values = joined.group_by("transport").agg(value=metric.value.cast(pl.Float64), at_least=doubt)
+        frames.append(values.select("transport", pl.lit(metric.title).alias("metric"), "value", "at_least"))
     return pl.concat(frames)

@@ -59,12 +59,13 @@ def drawings(comparison: Comparison, wishes: Wishes) -> dict[str, Any]:
     layout = arrange(factors, wishes)
     keys = list(comparison.labels)
     most_seeds = max(comparison.rows["n"].to_list())
-    most_values = max((len(it.values) for it in factors), default=1)
+    most_values = max((len(field.values) for field in factors), default=1)
     return {
         "factors": [
-            {"name": it.name, "labels": it.labels, "values": it.values, "numeric": it.numeric} for it in factors
+            {"name": field.name, "labels": field.labels, "values": field.values, "numeric": field.numeric}
+            for field in factors
         ],
-        "series": [_places(comparison, key, factors) for key in keys],
+        "series": [_value_indices(comparison, key, factors) for key in keys],
         "metrics": [_metric(comparison, number, keys) for number in range(len(comparison.metrics))],
         "sizes": _sizes(comparison, keys),
         "cdf": _distributions(comparison, keys),
@@ -83,7 +84,7 @@ def controls(comparison: Comparison, wishes: Wishes) -> dict[str, Any]:
     fixed = {
         name: labels.pop()
         for name in dict.fromkeys(name for labels in comparison.labels.values() for name in labels)
-        if len(labels := {str(it.get(name, ABSENT)) for it in comparison.labels.values()}) == 1
+        if len(labels := {str(values.get(name, ABSENT)) for values in comparison.labels.values()}) == 1
     }
     return {
         "metrics": [metric.title for metric in comparison.metrics],
@@ -95,23 +96,23 @@ def controls(comparison: Comparison, wishes: Wishes) -> dict[str, Any]:
     }
 
 
-def _places(comparison: Comparison, key: tuple[int, str], factors: Sequence[Factor]) -> list[int]:
+def _value_indices(comparison: Comparison, key: tuple[int, str], factors: Sequence[Factor]) -> list[int]:
     labels = comparison.labels[key]
-    return [it.values.index(labels.get(it.name, ABSENT)) for it in factors]
+    return [field.values.index(labels.get(field.name, ABSENT)) for field in factors]
 
 
 def _metric(comparison: Comparison, number: int, keys: Sequence[tuple[int, str]]) -> dict[str, Any]:
     """Returns a metric's title, its rows by series, and the values of the runs by seed."""
     metric = comparison.metrics[number]
     size, unit = comparison.units[metric.title]
-    of = {key: n for n, key in enumerate(keys)}
+    series_of = {key: n for n, key in enumerate(keys)}
     rows = []
     for row in comparison.rows.filter(metric=metric.title).drop_nulls("mean").iter_rows(named=True):
         bounds = [_rounded(row[name], size) for name in ("mean", "low", "high")]
-        rows.append([of[row["group"], row["transport"]], *bounds, row["n"], int(row["at_least"])])
+        rows.append([series_of[row["group"], row["transport"]], *bounds, row["n"], int(row["at_least"])])
     values: dict[int, list[list[float | None]]] = {}
     for row in comparison.values.filter(metric=metric.title).drop_nulls("value").iter_rows(named=True):
-        series = of[row["group"], row["transport"]]
+        series = series_of[row["group"], row["transport"]]
         values.setdefault(series, []).append([row["seed"], _rounded(row["value"], size)])
     return {
         "title": metric.title,
@@ -127,11 +128,11 @@ def _sizes(comparison: Comparison, keys: Sequence[tuple[int, str]]) -> dict[str,
     rows = comparison.by_size
     if rows.is_empty():
         return None
-    of = {key: n for n, key in enumerate(keys)}
+    series_of = {key: n for n, key in enumerate(keys)}
     order = rows.select("below_bytes", "size").unique().sort("below_bytes", nulls_last=True)["size"].to_list()
     drawn = [
         [
-            of[row["group"], row["transport"]],
+            series_of[row["group"], row["transport"]],
             order.index(row["size"]),
             row["percentile"],
             *(_rounded(row[name]) for name in ("mean", "low", "high")),
@@ -161,7 +162,7 @@ def _distributions(comparison: Comparison, keys: Sequence[tuple[int, str]]) -> d
             mean, deviation = float(of_runs.mean()), of_runs.std()  # type: ignore[arg-type]
             half = factor * deviation if factor is not None and isinstance(deviation, float) else None
             low, high = (None, None) if half is None else (max(0.0, mean - half), min(1.0, mean + half))
-            rows.append([number, _rounded(time, size), *(_rounded(it) for it in (mean, low, high))])
+            rows.append([number, _rounded(time, size), *(_rounded(bound) for bound in (mean, low, high))])
     return {"axis": f"flow completion time ({unit})", "rows": rows}
 
 
@@ -169,7 +170,7 @@ def _times(fcts: Sequence[pl.Series], points: int) -> list[float]:
     """Returns times from the shortest to the longest FCT, evenly by logarithm."""
     if not fcts:
         return []
-    low, high = min(float(it[0]) for it in fcts), max(float(it[-1]) for it in fcts)
+    low, high = min(float(fct[0]) for fct in fcts), max(float(fct[-1]) for fct in fcts)
     if low == high:
         return [low]
     # The last time is the longest FCT itself, whatever rounding does.

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from weft.report.inputs import Group
 
 MAX_STEPS = 600
-"""Of one distribution."""
+"""Maximum number of steps of a distribution."""
 
 
 def add(figures: Figures, group: Group) -> None:
@@ -39,7 +39,7 @@ def add(figures: Figures, group: Group) -> None:
     except UsageError as error:
         figures.missing.append(f"Jain's index: {reason(error)}")
     else:
-        cells = [[it["group"], f"{it['flows']:,}", digits(it["jain"])] for it in rows.iter_rows(named=True)]
+        cells = [[row["group"], f"{row['flows']:,}", digits(row["jain"])] for row in rows.iter_rows(named=True)]
         figures.add(
             "jain",
             "Fairness",
@@ -77,13 +77,13 @@ def _add_slowdown(figures: Figures, flows: pl.DataFrame) -> None:
         caption += " A triangle may be higher: flows that the run's end cut off would have taken longer."
     cells = [
         [
-            it["group"],
-            it["size"],
-            f"{it['flows']:,}",
-            it["percentile"],
-            ("≥ " if it["at_least"] else "") + digits(it["value"]),
+            row["group"],
+            row["size"],
+            f"{row['flows']:,}",
+            row["percentile"],
+            ("≥ " if row["at_least"] else "") + digits(row["value"]),
         ]
-        for it in rows.iter_rows(named=True)
+        for row in rows.iter_rows(named=True)
     ]
     table = (["transport", "size", "flows", "percentile", "slowdown"], cells)
     figures.add("slowdown", "Slowdown by size of flow", caption, altair_plots.slowdown(rows), table=table)
@@ -114,8 +114,8 @@ def _add_utilisation(figures: Figures, links: pl.DataFrame) -> None:
         figures.missing.append("utilisation: no run has lasted")
         return
     cells = [
-        [it["stage"], f"{it['links']:,}", *(digits(it[name]) for name in ("mean", "min", "max"))]
-        for it in rows.drop_nulls("mean").iter_rows(named=True)
+        [row["stage"], f"{row['links']:,}", *(digits(row[name]) for name in ("mean", "min", "max"))]
+        for row in rows.drop_nulls("mean").iter_rows(named=True)
     ]
     figures.add(
         "utilisation",

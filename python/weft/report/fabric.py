@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
 MAX_NODES = 64
-"""In a row. Of more, neighbours are drawn as one."""
+"""Maximum number of nodes in a row; with more nodes, neighbours are drawn as one."""
 MAX_LINKS = 1500
-"""In the picture."""
+"""Maximum number of links in the picture."""
 MAX_NAMES = 12
-"""Nodes in a row that still have room for their names."""
+"""Maximum number of nodes in a row that shows their names."""
 STAGGER = (0.0, 0.3, -0.3, 0.15, -0.15)
 """Heights of nodes in a row where links run within it, so that they do not hide one another."""
 
@@ -26,17 +26,17 @@ HEATS = {
     "marked": "share of packets marked",
     "dropped": "share of packets dropped",
 }
-"""What a link's colour can tell."""
+"""Quantities that a link's colour can show, with their names."""
 
 FULL = {"utilisation": 1.0, "marked": 0.1, "dropped": 0.01}
 """Values from which on a link has the strongest colour; larger values of the run raise them."""
 
 
 def picture(links: pl.DataFrame, hosts: Iterable[str]) -> dict[str, Any]:
-    """Nodes and links to draw.
+    """Returns the nodes and links to draw.
 
-    Each row of nodes is drawn with at most `MAX_NODES`; where there are more, neighbours by name are one, and a line
-    stands for all links between two of these: the mean over their capacity, with the least and the largest.
+    Each row has at most `MAX_NODES` nodes. If there are more, neighbours by name are drawn as one. A line then stands
+    for all links between two of these: it shows the mean over their capacity, with the smallest and largest value.
 
     Args:
         links: The table of that name.
@@ -48,8 +48,8 @@ def picture(links: pl.DataFrame, hosts: Iterable[str]) -> dict[str, Any]:
     """
     tiers = _tiers(links, set(hosts))
     for most in (MAX_NODES, MAX_NODES // 2, MAX_NODES // 4, 8):
-        places, sizes = _places(tiers, links, most)
-        lines = _lines(links, places)
+        positions, sizes = _positions(tiers, links, most)
+        lines = _lines(links, positions)
         if lines.height <= MAX_LINKS:
             break
     heats = [name for name in HEATS if name in lines.columns and lines[name].count() > 0]
@@ -59,7 +59,7 @@ def picture(links: pl.DataFrame, hosts: Iterable[str]) -> dict[str, Any]:
     if note:
         note += " A line stands for all links between two points; its colour is the mean over their capacity."
     return {
-        "nodes": _nodes(places, tiers, bundled),
+        "nodes": _nodes(positions, tiers, bundled),
         "links": lines.to_dicts(),
         "tiers": [f"{name} ({len(tiers[n])})" for n, name in enumerate(names)],
         "heats": heats,
@@ -100,13 +100,13 @@ def _tiers(links: pl.DataFrame, hosts: set[str]) -> dict[int, list[str]]:
     return dict(tiers)
 
 
-def _places(
+def _positions(
     tiers: Mapping[int, Sequence[str]], links: pl.DataFrame, most: int
 ) -> tuple[dict[str, tuple[int, float, float]], dict[int, int]]:
     """Of each node the number of its point, x from 0 to 1 and y; and for each row how many nodes share a point."""
     tier_of = {name: tier for tier, names in tiers.items() for name in names}
     level = {tier_of[one] for one, other in links.select("from", "to").iter_rows() if tier_of[one] == tier_of[other]}
-    places: dict[str, tuple[int, float, float]] = {}
+    positions: dict[str, tuple[int, float, float]] = {}
     sizes: dict[int, int] = {}
     number = 0
     for tier, names in sorted(tiers.items()):
@@ -115,16 +115,16 @@ def _places(
         for n in range(count):
             y = tier + (STAGGER[n % len(STAGGER)] if tier in level else 0.0)
             for name in names[n * size : (n + 1) * size]:
-                places[name] = (number, round((n + 0.5) / count, 5), y)
+                positions[name] = (number, round((n + 0.5) / count, 5), y)
             number += 1
         sizes[tier] = size
-    return places, sizes
+    return positions, sizes
 
 
-def _lines(links: pl.DataFrame, places: Mapping[str, tuple[int, float, float]]) -> pl.DataFrame:
+def _lines(links: pl.DataFrame, positions: Mapping[str, tuple[int, float, float]]) -> pl.DataFrame:
     """One row for all links from one point to another."""
     points = pl.DataFrame(
-        [(name, *place) for name, place in places.items()], schema=["name", "point", "x", "y"], orient="row"
+        [(name, *position) for name, position in positions.items()], schema=["name", "point", "x", "y"], orient="row"
     )
     placed = links.join(points, left_on="from", right_on="name", maintain_order="left").join(
         points, left_on="to", right_on="name", suffix="2", maintain_order="left"
@@ -159,16 +159,16 @@ def _lines(links: pl.DataFrame, places: Mapping[str, tuple[int, float, float]]) 
 
 
 def _nodes(
-    places: Mapping[str, tuple[int, float, float]], tiers: Mapping[int, Sequence[str]], bundled: Mapping[int, int]
+    positions: Mapping[str, tuple[int, float, float]], tiers: Mapping[int, Sequence[str]], bundled: Mapping[int, int]
 ) -> list[dict[str, Any]]:
     tier_of = {name: tier for tier, names in tiers.items() for name in names}
     nodes = []
-    for _, together in groupby(places, key=lambda name: places[name][0]):
+    for _, together in groupby(positions, key=lambda name: positions[name][0]):
         members = list(together)
         tier = tier_of[members[0]]
         name = members[0] if len(members) == 1 else f"{members[0]} to {members[-1]}"
         room = tier not in bundled and len(tiers[tier]) <= MAX_NAMES
-        _, x, y = places[members[0]]
+        _, x, y = positions[members[0]]
         nodes.append({"name": name, "short": name if room else "", "x": x, "y": y, "members": members})
     return nodes
 

@@ -86,18 +86,24 @@ def arrange(factors: Sequence[Factor], wishes: Wishes) -> Layout:
         if name not in by_name:
             raise UsageError(f"--where {text!r:.50}: not a field that varies; allowed: {_listed(by_name)}")
         chosen = by_name[name]
-        known = {str(it): n for n, it in enumerate(chosen.values)} | {it: n for n, it in enumerate(chosen.labels)}
+        known = {str(value): n for n, value in enumerate(chosen.values)} | {
+            value: n for n, value in enumerate(chosen.labels)
+        }
         if value not in known:
             raise UsageError(f"--where {text!r:.50}: no run has this value; allowed: {', '.join(chosen.labels)}")
         if name in where:
             raise UsageError(f"--where {name}: given twice; allowed: each field once")
         where[name] = known[value]
-    free = [it for it in factors if it.name not in roles.values() and it.name not in where and len(it.values) > 1]
+    free = [
+        field
+        for field in factors
+        if field.name not in roles.values() and field.name not in where and len(field.values) > 1
+    ]
     for role, pick in (("colour", _colour), ("x", _axis), ("line", _line), ("columns", _any), ("rows", _any)):
         if role not in roles and (picked := pick(free)) is not None:
             roles[role] = picked.name
             free.remove(picked)
-    return Layout(roles, where | {it.name: 0 for it in free})
+    return Layout(roles, where | {field.name: 0 for field in free})
 
 
 def _listed(names: Mapping[str, Any]) -> str:
@@ -106,25 +112,25 @@ def _listed(names: Mapping[str, Any]) -> str:
 
 def _colour(free: Sequence[Factor]) -> Factor | None:
     for name in COMPARED:
-        for it in free:
-            if it.name.rsplit(".", 1)[-1] == name:
-                return it
-    return max((it for it in free if not it.numeric), key=lambda it: len(it.values), default=None)
+        for field in free:
+            if field.name.rsplit(".", 1)[-1] == name:
+                return field
+    return max((field for field in free if not field.numeric), key=lambda field: len(field.values), default=None)
 
 
 def _axis(free: Sequence[Factor]) -> Factor | None:
     alone = len(free) == 1
-    wide = [it for it in free if it.numeric and (alone or len(it.values) >= MANY_VALUES)]
-    return max(wide, key=lambda it: len(it.values), default=None)
+    wide = [field for field in free if field.numeric and (alone or len(field.values) >= MANY_VALUES)]
+    return max(wide, key=lambda field: len(field.values), default=None)
 
 
 def _line(free: Sequence[Factor]) -> Factor | None:
-    few = [it for it in free if len(it.values) < MANY_VALUES and (not it.numeric or len(free) == 1)]
+    few = [field for field in free if len(field.values) < MANY_VALUES and (not field.numeric or len(free) == 1)]
     return few[-1] if few else None
 
 
 def _any(free: Sequence[Factor]) -> Factor | None:
-    return next((it for it in free if it.numeric), free[0] if free else None)
+    return next((field for field in free if field.numeric), free[0] if free else None)
 
 
 def _short(texts: Sequence[str]) -> list[str]:

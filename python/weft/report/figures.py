@@ -59,7 +59,7 @@ class Figures:
         table: tuple[list[str], list[list[str]]] | None = None,
         params: Mapping[str, object] | None = None,
     ) -> None:
-        """A figure: a plot beside its caption, and its values as a table."""
+        """Adds a figure: a plot with its caption, and its values as a table."""
         spec = chart.to_dict()
         spec |= {"config": CONFIG, "width": "container", "height": height, "background": "transparent"}
         spec |= {"description": f"{title}. {caption}", "autosize": {"type": "fit-x", "contains": "padding"}}
@@ -71,5 +71,5 @@ class Figures:
 
 
 def reason(error: UsageError) -> str:
-    """What is said of a plot's error, without what is allowed."""
+    """Returns the problem in the message of an error, without the allowed values."""
     return str(error).partition(": ")[2].partition(";")[0]

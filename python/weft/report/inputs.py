@@ -1,4 +1,4 @@
-"""What a report is about: folders of runs and sweeps, put in groups of runs that differ by their seed alone."""
+"""The inputs of a report: folders of runs and sweeps, in groups of runs that differ only in their seed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 MAX_FIELDS = 3
-"""More fields than these make no name of a group; its folder does."""
+"""Maximum number of fields in the name of a group; with more, its folder is the name."""
 
 
 @dataclass(frozen=True)
@@ -30,33 +30,33 @@ class Run:
 
     @property
     def seed(self) -> int:
-        """Its seed."""
+        """Returns the seed of the run."""
         return int(self.manifest["seed"])
 
     def result(self) -> Result:
-        """Its tables, which are read anew."""
+        """Reads the tables from the folder."""
         return Result.read(self.folder)
 
 
 @dataclass(frozen=True)
 class Group:
-    """Runs that differ by their seed alone."""
+    """Runs that differ only in their seed."""
 
     labels: dict[str, str | int | float]
-    """Of each field that sets it apart the value; none: there is nothing to set apart."""
+    """Values of the fields that distinguish the group; empty if it is the only one."""
     runs: tuple[Run, ...]
-    """At least one, by seed."""
+    """At least one run, in the order of their seeds."""
 
     @property
     def name(self) -> str:
-        """Such as "cc = amp, flows = 10"."""
+        """Returns the name of the group, as in `cc = amp, flows = 10`."""
         if list(self.labels) == ["run"]:
             return str(self.labels["run"])
         return ", ".join(f"{name} = {value}" for name, value in self.labels.items()) or self.manifest["name"] or "run"
 
     @property
     def manifest(self) -> dict[str, Any]:
-        """Of its first run."""
+        """Returns the manifest of the first run."""
         return self.runs[0].manifest
 
 
@@ -147,27 +147,29 @@ def _grouped(runs: Sequence[Run], *, alone: bool) -> list[Group]:
     by_spec: dict[str, list[Run]] = {}
     for run in runs:
         by_spec.setdefault(json.dumps(run.manifest["spec"] | {"seed": 0}, sort_keys=True), []).append(run)
-    members = [tuple(sorted(of, key=lambda run: run.seed)) for of in by_spec.values()]
+    members = [tuple(sorted(group, key=lambda run: run.seed)) for group in by_spec.values()]
     if not members or (len(members) == 1 and alone):
-        return [Group({}, of) for of in members]
-    return [Group(labels, of) for labels, of in zip(_labels(members), members, strict=True)]
+        return [Group({}, group) for group in members]
+    return [Group(labels, group) for labels, group in zip(_labels(members), members, strict=True)]
 
 
 def _labels(members: Sequence[tuple[Run, ...]]) -> list[dict[str, str | int | float]]:
-    flat = [_flat(of[0].manifest["spec"]) for of in members]
+    flat = [_flat(group[0].manifest["spec"]) for group in members]
     differing = [
         name
         for name in flat[0]
-        if name not in {"seed", "name"} and all(name in it for it in flat) and len({str(it[name]) for it in flat}) > 1
+        if name not in {"seed", "name"}
+        and all(name in spec for spec in flat)
+        and len({str(spec[name]) for spec in flat}) > 1
     ]
-    points = [tuple(it[name] for name in differing) for it in flat]
+    points = [tuple(spec[name] for name in differing) for spec in flat]
     if 0 < len(differing) <= MAX_FIELDS and len({str(point) for point in points}) == len(members):
         names = label_names([Axis(name.removesuffix(".name"), ()) for name in differing], {"seed", "run", "sweep"})
         return [dict(zip(names, point, strict=True)) for point in points]
-    for kind in ([str(of[0].manifest["name"]) for of in members], [of[0].folder.name for of in members]):
+    for kind in ([str(group[0].manifest["name"]) for group in members], [group[0].folder.name for group in members]):
         if len(set(kind)) == len(members) and all(kind):
             return [{"run": name} for name in kind]
-    return [{"run": str(of[0].folder)} for of in members]
+    return [{"run": str(group[0].folder)} for group in members]
 
 
 def _flat(part: Any, at: str = "") -> dict[str, str | int | float]:  # noqa: ANN401 - any JSON

@@ -137,11 +137,11 @@ def _names(inputs: ReportInputs, comparison: Comparison) -> list[str]:
     """Returns the names of the groups, with values in short."""
     found = []
     for index, group in enumerate(inputs.groups):
-        labels = next(it for (of, _), it in comparison.labels.items() if of == index)
+        labels = next(labels_of for (group_of, _), labels_of in comparison.labels.items() if group_of == index)
         short = {
-            it.name: it.labels[it.values.index(labels.get(it.name, ABSENT))]
-            for it in comparison.factors
-            if it.name in group.labels
+            field.name: field.labels[field.values.index(labels.get(field.name, ABSENT))]
+            for field in comparison.factors
+            if field.name in group.labels
         }
         name = ", ".join(f"{field} = {value}" for field, value in short.items())
         found.append(name if list(short) != ["run"] and name else group.name)
@@ -152,22 +152,22 @@ def _listed(inputs: ReportInputs, names: Sequence[str]) -> list[dict[str, str]]:
     listed = []
     of_groups = [(name, run) for name, group in zip(names, inputs.groups, strict=True) for run in group.runs]
     for name, run in of_groups[:MAX_LISTED]:
-        it = run.manifest
-        rows, counters = it["rows"], it["counters"]
-        ended = rows.get("flows", 0) - it["unfinished"].get("flows", 0)
+        manifest = run.manifest
+        rows, counters = manifest["rows"], manifest["counters"]
+        ended = rows.get("flows", 0) - manifest["unfinished"].get("flows", 0)
         listed.append(
             {
                 "run": name,
-                "seed": str(it["seed"]),
-                "level": it["level"],
-                "simulated": data.seconds_name(it["end_s"]) + (" (partial)" if it["partial"] else ""),
+                "seed": str(manifest["seed"]),
+                "level": manifest["level"],
+                "simulated": data.seconds_name(manifest["end_s"]) + (" (partial)" if manifest["partial"] else ""),
                 "flows": f"{rows.get('flows', 0):,}",
                 "not cut off": f"{ended:,}",
                 **{
                     name: f"{counters[name]:,}" if name in counters else ABSENT
                     for name in ("marks", "drops", "timeouts")
                 },
-                "weft": it["version"],
+                "weft": manifest["version"],
             }
         )
     return listed

@@ -66,7 +66,7 @@ def detail(group: Group, name: str, run: Run, rows: int) -> dict[str, Any]:
         del node["members"]
     return {
         "label": name,
-        "events": [f"{data.seconds_name(it.time_s)}: {it.text}" for it in events],
+        "events": [f"{data.seconds_name(event.time_s)}: {event.text}" for event in events],
         "notes": [note for note in (*notes, picture["note"]) if note],
         "busiest": {
             "heads": ["link", *columns],
@@ -120,7 +120,7 @@ def _file_name(group: Group, run: Run) -> str:
 
 
 def _packets(text: object) -> float | None:
-    """Of a threshold in packets."""
+    """Returns the number of a threshold in packets, and None for other thresholds."""
     number, _, unit = str(text).partition(" ")
     return float(number) if unit.startswith("packet") and number.replace(".", "", 1).isdigit() else None
 
@@ -130,8 +130,8 @@ def _cell(value: object) -> str:
 
 
 def add(figures: Figures, details: Sequence[dict[str, Any]]) -> None:
-    """Plots whose rows the script fills in for the run and the scene that are chosen."""
-    # What some run does not count must not look like a zero.
+    """Adds the plots whose rows the script fills in for the chosen run and scene."""
+    # A value that a run does not count must not look like a zero.
     links = [set(link) for detail in details for link in detail["drawn"]["fabric"]["links"][:1]]
     chart = _fabric_chart(set.intersection(*links) if links else set())
     signals = {"tiers": [], "highest": 1, "hottest": 1, "longest": 1, "thin": 1, "thick": 3}
@@ -150,7 +150,7 @@ def add(figures: Figures, details: Sequence[dict[str, Any]]) -> None:
         (
             "windows",
             "Congestion windows",
-            "One line a subflow, shaded while it is suppressed.",
+            "One line per subflow, shaded while it is suppressed.",
             altair_plots.windows(alt.NamedData("windows"), alt.NamedData("spans"), scales=scales),
         ),
         (
@@ -183,7 +183,7 @@ def add(figures: Figures, details: Sequence[dict[str, Any]]) -> None:
 
 def _scale(low: float | str, high: float | str, **how: Any) -> alt.Scale:  # noqa: ANN401 - what Altair takes
     """A scale between numbers and signals, which the script sets."""
-    domain = [alt.ExprRef(it) if isinstance(it, str) else it for it in (low, high)]
+    domain = [alt.ExprRef(bound) if isinstance(bound, str) else bound for bound in (low, high)]
     return alt.Scale(domain=domain, nice=False, zero=False, **how)
 
 

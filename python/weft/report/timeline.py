@@ -1,4 +1,4 @@
-"""What there is to scrub through: scenes, each with windows, queues, marks and counts at any time within it."""
+"""The data behind the time slider: scenes, each with windows, queues, marks and counts at any time within it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SERIES = {
     "losses": ("of", "count"),
     "counts": ("of", "count"),
 }
-"""What changes in time: the column that tells its series apart, and that of their values."""
+"""Data over time: the column that distinguishes the series, and the column of values."""
 
 
 def scenes(result: Result, rows: int) -> tuple[list[dict[str, Any]], list[str]]:
@@ -79,7 +79,7 @@ def scenes(result: Result, rows: int) -> tuple[list[dict[str, Any]], list[str]]:
         )
     if any(scene["cut"] for scene in found):
         notes.append(f"Where a flow was suppressed more than {MAX_SPANS} times, the longest {MAX_SPANS} are shaded.")
-    # The whole run without anything to see is no scene.
+    # A scene without any data is left out.
     return [scene for scene in found if any(scene[name] for name in SERIES)], notes
 
 
@@ -94,21 +94,21 @@ def _eventfulness(result: Result) -> Callable[[int | None], tuple[int, int]]:
     """Returns a function from a flow to its numbers of suppressions and timeouts; -1 each without a flow."""
     zero = pl.lit(0)
     columns = {
-        name: sum((pl.col(it) for it in of if it in result.flows.columns), zero)
-        for name, of in (("suppressions", ("suppressions",)), ("timeouts", ("timeouts", "syn_timeouts")))
+        name: sum((pl.col(column) for column in parts if column in result.flows.columns), zero)
+        for name, parts in (("suppressions", ("suppressions",)), ("timeouts", ("timeouts", "syn_timeouts")))
     }
     rows = result.flows.select("flow", **columns).rows()
-    of = {flow: (suppressions, timeouts) for flow, suppressions, timeouts in rows}
-    return lambda flow: (-1, -1) if flow is None else of.get(flow, (0, 0))
+    counts = {flow: (suppressions, timeouts) for flow, suppressions, timeouts in rows}
+    return lambda flow: (-1, -1) if flow is None else counts.get(flow, (0, 0))
 
 
 def _about(result: Result, flow: int) -> str:
     row = result.flows.filter(pl.col("flow") == flow)
     if row.is_empty():
         return f"flow {flow}"
-    it = row.row(0, named=True)
-    size = "" if it["size_bytes"] is None else f", {size_name(it['size_bytes'])}"
-    return f"flow {flow}: {it['transport']}, {it['from']} to {it['to']}{size}"
+    values = row.row(0, named=True)
+    size = "" if values["size_bytes"] is None else f", {size_name(values['size_bytes'])}"
+    return f"flow {flow}: {values['transport']}, {values['from']} to {values['to']}{size}"
 
 
 def _most(rows: pl.DataFrame, by: str, value: str, what: str, notes: list[str]) -> pl.DataFrame:
@@ -195,7 +195,7 @@ def _within(frame: pl.DataFrame, by: str, span: tuple[float, float]) -> pl.DataF
 
 
 def _columns(rows: pl.DataFrame, by: str, decimals: int) -> dict[str, Any]:
-    """Rows as lists by column, which are half as long as text; `by` as places in `names`."""
+    """Rows as lists by column, which are half as long as text; `by` as indices into `names`."""
     names = rows[by].unique(maintain_order=True).to_list()
     columns: dict[str, Any] = {"by": by, "names": names, "rows": {}}
     for name in rows.columns:

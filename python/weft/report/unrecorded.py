@@ -1,4 +1,4 @@
-"""What a run has not recorded, by name, so that nobody takes an empty place for a zero."""
+"""The data that a run has not recorded, by name, so that missing data are not mistaken for zeros."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ ALWAYS = "timeouts over time: no probe records them; their totals are here, by f
 
 
 def unrecorded(runs: Sequence[Run]) -> list[str]:
-    """What the runs lack, in sentences, with the number of runs where it is not all of them."""
-    of: dict[str, int] = {}
+    """Returns the missing data as sentences, each with the number of runs if not all of them lack the data."""
+    counts: dict[str, int] = {}
     for run in runs:
         for line in _of(run):
-            of[line] = of.get(line, 0) + 1
-    lines = [line if count == len(runs) else f"{line} ({count} of {len(runs)} runs)" for line, count in of.items()]
+            counts[line] = counts.get(line, 0) + 1
+    lines = [line if count == len(runs) else f"{line} ({count} of {len(runs)} runs)" for line, count in counts.items()]
     return [*lines, *_cut_off(runs)]
 
 

@@ -15,8 +15,8 @@ function compareGroups(data) {
 
   const short = (value) => String(+value.toPrecision(3));
   const range = (low, high) => `${short(low)} to ${short(high)}`;
-  const place = (series, name) => (name ? data.series[series][factors.get(name).n] : 0);
-  const label = (series, name) => (name ? factors.get(name).labels[place(series, name)] : "all");
+  const valueIndex = (series, name) => (name ? data.series[series][factors.get(name).n] : 0);
+  const label = (series, name) => (name ? factors.get(name).labels[valueIndex(series, name)] : "all");
   const named = (series, name) => (name ? `${name} = ${label(series, name)}` : "");
   const joined = (...parts) => parts.filter(Boolean).join(", ");
   const shown = (name) => factors.get(name).labels.filter((_, n) => [ALL, n].includes(where.get(name)));
@@ -37,16 +37,16 @@ function compareGroups(data) {
   function chosen(series, ownAxis = false) {
     return data.factors.every(({ name }) => {
       const value = where.get(name);
-      if (value === ALL && ownAxis && name === roles.x) return place(series, name) === factors.get(name).values.length - 1;
-      return value === ALL || place(series, name) === value;
+      if (value === ALL && ownAxis && name === roles.x) return valueIndex(series, name) === factors.get(name).values.length - 1;
+      return value === ALL || valueIndex(series, name) === value;
     });
   }
 
   function row(series, values) {
-    const colour = place(series, roles.colour);
+    const colour = valueIndex(series, roles.colour);
     return {
       panel: joined(named(series, roles.rows), named(series, roles.columns)) || " ",
-      order: place(series, roles.rows) * 1e4 + place(series, roles.columns),
+      order: valueIndex(series, roles.rows) * 1e4 + valueIndex(series, roles.columns),
       colour: label(series, roles.colour),
       line: label(series, roles.line),
       series: joined(...data.factors.map(({ name }) => named(series, name))),
@@ -139,9 +139,9 @@ function compareGroups(data) {
     for (const [series, mean, low, high, n, isLowerBound] of metric.rows) {
       if (!chosen(series)) continue;
       const it = row(series, interval(mean, low, high, n, isLowerBound));
-      const level = roles.x ? place(series, roles.colour) : place(series, roles.line) + it.turn * DASHES.length;
+      const level = roles.x ? valueIndex(series, roles.colour) : valueIndex(series, roles.line) + it.turn * DASHES.length;
       it.mark = isLowerBound ? "more" : String(level % SHAPES.length);
-      if (roles.x) it.x = factors.get(roles.x).values[place(series, roles.x)];
+      if (roles.x) it.x = factors.get(roles.x).values[valueIndex(series, roles.x)];
       rows.push(it);
     }
     const scale = scaleOf(rows);
@@ -177,7 +177,7 @@ function compareGroups(data) {
     for (const [series, size, of, mean, low, high, n, isLowerBound] of data.sizes.rows) {
       if (of !== percentile || !chosen(series, true)) continue;
       const it = row(series, interval(mean, low, high, n, isLowerBound));
-      it.mark = isLowerBound ? "more" : String(place(series, roles.colour) % SHAPES.length);
+      it.mark = isLowerBound ? "more" : String(valueIndex(series, roles.colour) % SHAPES.length);
       it.x = data.sizes.labels[size];
       rows.push(it);
     }
@@ -249,7 +249,7 @@ function compareGroups(data) {
       if (!chosen(series)) continue;
       const names = [roles.rows, roles.columns, roles.x, roles.line];
       const key = joined(...names.map((name) => named(series, name)));
-      const order = names.reduce((sum, name) => sum * 1000 + place(series, name), 0);
+      const order = names.reduce((sum, name) => sum * 1000 + valueIndex(series, name), 0);
       if (!situations.has(key)) situations.set(key, { order, entries: [] });
       situations.get(key).entries.push({ series, label: label(series, roles.colour), mean, low, high, isLowerBound });
     }
@@ -273,7 +273,7 @@ function compareGroups(data) {
         if (n === 1) {
           const dot = document.createElement("span");
           dot.className = "dot";
-          dot.style.background = data.colours[place(best.series, roles.colour) % data.colours.length];
+          dot.style.background = data.colours[valueIndex(best.series, roles.colour) % data.colours.length];
           cell.append(dot);
         }
         cell.append(text);

@@ -135,10 +135,10 @@
 
   async function showHeat() {
     const heat = at("heat").value;
-    const told = run.fabric.links.filter((link) => link[heat] !== null);
-    const most = told.reduce((so, link) => Math.max(so, link[heat]), 0) || 1;
+    const measured = run.fabric.links.filter((link) => link[heat] !== null);
+    const most = measured.reduce((so, link) => Math.max(so, link[heat]), 0) || 1;
     const hottest = Math.max(most, page.full[heat]);
-    const links = told.map((link) => ({ ...link, heat: link[heat] / hottest }));
+    const links = measured.map((link) => ({ ...link, heat: link[heat] / hottest }));
     const { nodes, tiers } = run.fabric;
     const [thin, thick] = links.length > 300 ? [0.6, 1.4] : [1, 3];
     await draw("fabric", { links, nodes, crosses: run.crosses }, { tiers, highest: tiers.length - 0.6, hottest, thin, thick });

@@ -3,7 +3,7 @@
 >>> import weft >>> result = weft.run(experiment)  # doctest: +SKIP >>> weft.trace.write(result,
 "r0.pcapng")  # doctest: +SKIP
 
-The experiment needs a probe of kind `packets`. Each place of capture becomes an interface of the
+The experiment needs a probe of kind `packets`. Each capture point becomes an interface of the
 file. The interface of a node has the packets that the node sends and receives; their times are
 those of departure and arrival. The interface of a link has the packets that arrive over the link.
 
@@ -11,7 +11,7 @@ Headers are those of TCP over IPv4. If a transport has several subflows, headers
 multipath TCP (RFC 8684): MP_CAPABLE, MP_JOIN with HMACs that fit the keys, and DSS. They include
 MP_PRIO if the run also has a probe of kind `flow`. The simulator suppresses a subflow without a
 packet, so MP_PRIO is on the next packet of the subflow. Timestamps are read from a clock of one
-millisecond at the place of capture. Payload is left out.
+millisecond at the capture point. Payload is left out.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class TraceFile:
 
     file: Path
     packets: dict[str, int]
-    """Number of packets by place of capture."""
+    """Number of packets by capture point."""
 
 
 def write(run: Result | str | PathLike[str], file: str | PathLike[str]) -> TraceFile:
@@ -58,7 +58,7 @@ def write(run: Result | str | PathLike[str], file: str | PathLike[str]) -> Trace
 
     result = run if isinstance(run, Result) else Result.read(run)
     spec = result.manifest["spec"]
-    named = [place for probe in spec["probes"] if probe["kind"] == "packets" for place in probe["at"]]
+    named = [point for probe in spec["probes"] if probe["kind"] == "packets" for point in probe["at"]]
     if not named:
         raise UsageError('trace: the run has no recorded packets; add a probe of kind "packets" to the spec')
     if any(event.get("delay") for event in spec.get("events", [])):
@@ -71,7 +71,7 @@ def write(run: Result | str | PathLike[str], file: str | PathLike[str]) -> Trace
     return TraceFile(path, counts)
 
 
-def _write(writer: Writer, result: Result, places: list[str]) -> dict[str, int]:
+def _write(writer: Writer, result: Result, points: list[str]) -> dict[str, int]:
     import polars as pl
 
     from weft.trace.pcapng import INBOUND, OUTBOUND
@@ -79,26 +79,26 @@ def _write(writer: Writer, result: Result, places: list[str]) -> dict[str, int]:
 
     segments = Segments(result)
     writer.names({address: name for name, address in segments.hosts.items()})
-    views, names = _views(result.links, places)
+    views, names = _views(result.links, points)
     numbers = [writer.interface(name) for name in names]
     seen = (
         result.packets.join(views, on="link")
         .with_columns(time_ns=((pl.col("time_s") - pl.col("before_s")) * 1e9).round().cast(pl.Int64))
-        .sort("time_ns", "place", maintain_order=True)
+        .sort("time_ns", "capture_point", maintain_order=True)
     )
     directions = {True: OUTBOUND, False: INBOUND, None: None}
     for packet, outbound in zip(packets(seen), seen["outbound"], strict=True):
         head, length = segments.make(packet)
-        writer.packet(numbers[packet.place], packet.time_ns, head, length, directions[outbound])
-    counts = dict(seen.group_by("place").len().iter_rows())
+        writer.packet(numbers[packet.capture_point], packet.time_ns, head, length, directions[outbound])
+    counts = dict(seen.group_by("capture_point").len().iter_rows())
     return {name: counts.get(number, 0) for number, name in enumerate(names)}
 
 
 def _views(links: pl.DataFrame, named: list[str]) -> tuple[pl.DataFrame, list[str]]:
-    """Returns the links that each place of capture sees, and the names of the places.
+    """Returns the links that each capture point sees, and the names of the points.
 
     A row also has the time between capture and arrival of a packet, and whether it is outbound. A
-    node is one place; a layer is as many places as it has links.
+    node is one capture point; a layer has one for each of its links.
     """
     import polars as pl
 
@@ -116,5 +116,5 @@ def _views(links: pl.DataFrame, named: list[str]) -> tuple[pl.DataFrame, list[st
             if layer == name or nodes == [start, end]:
                 rows.append((len(names), link, 0.0, None))
                 names.append("->".join(nodes))
-    schema = {"place": pl.UInt32, "link": pl.UInt32, "before_s": pl.Float64, "outbound": pl.Boolean}
+    schema = {"capture_point": pl.UInt32, "link": pl.UInt32, "before_s": pl.Float64, "outbound": pl.Boolean}
     return pl.DataFrame(rows, schema=schema, orient="row"), names

@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 def record(
     spec: Path, overrides: Sequence[str], at: Sequence[str], progress: Callable[[Progress], bool | None]
 ) -> api.Result:
-    """Runs a spec and records the packets of these places, in addition to those of its own probes.
+    """Runs a spec and records the packets of these capture points, in addition to those of its own probes.
 
     Raises:
-        SpecError: The spec is wrong, or there is no such place.
+        SpecError: The spec is wrong, or a capture point does not exist.
         StoppedError: Ctrl-C.
-        UsageError: No place is given, and the spec has no probe of packets.
+        UsageError: No capture point is given, and the spec has no probe of packets.
     """
     document = api.load(spec, overrides).model_dump(by_alias=True, exclude_none=True)
     probes = list(document.get("probes", []))

@@ -27,7 +27,7 @@ class Writer:
         self._interfaces = 0
 
     def interface(self, name: str) -> int:
-        """Declares a place of capture, whose packets have times in nanoseconds; returns its number."""
+        """Declares a capture point, whose packets have times in nanoseconds; returns its number."""
         options = _option(2, name.encode()) + _option(9, b"\x09")
         self._block(_INTERFACE, struct.pack("<HHI", _RAW_IP, 0, 0) + options + _END)
         self._interfaces += 1

@@ -36,10 +36,10 @@ FROM_SENDER = frozenset({"syn", "handshake-ack", "join-ack", "data", "data-fin",
 
 @dataclass(frozen=True)
 class Packet:
-    """A row of the table `packets`, at the time at which the place of capture saw it."""
+    """A row of the table `packets`, at the time at which the capture point saw it."""
 
     time_ns: int
-    place: int
+    capture_point: int
     flow: int
     subflow: int
     kind: str
@@ -69,9 +69,9 @@ class Subflow:
     answered: bool = False
     """Whether the receiver has answered the FIN."""
     backup: dict[int, bool] = field(default_factory=dict)
-    """The priority that was last signalled, by place."""
+    """The priority that was last signalled, by capture point."""
     clocks: dict[tuple[int, bool], int] = field(default_factory=dict)
-    """The last timestamp seen at a place, from the sender (true) or the receiver."""
+    """The last timestamp seen at a capture point, from the sender (true) or the receiver."""
 
 
 @dataclass(frozen=True)
@@ -197,9 +197,9 @@ class Segments:
         times, active = self._activity.get((packet.flow, packet.subflow), ([], []))
         last = bisect_right(times, packet.time_ns) - 1
         backup = last >= 0 and not active[last]
-        if subflow.backup.get(packet.place, False) == backup:
+        if subflow.backup.get(packet.capture_point, False) == backup:
             return b""
-        subflow.backup[packet.place] = backup
+        subflow.backup[packet.capture_point] = backup
         return opt.mp_prio(backup=backup)
 
 
@@ -287,11 +287,11 @@ def _acked(packet: Packet, flow: Flow, ours: int) -> bytes:
 def _timestamps(packet: Packet, subflow: Subflow, *, forward: bool) -> bytes:
     """Returns the timestamps of a packet.
 
-    They are read from clocks of a millisecond, as in Linux, when the place of capture sees it.
+    They are read from clocks of a millisecond, as in Linux, when the capture point sees it.
     """
     now = packet.time_ns // 1_000_000 + 1
-    subflow.clocks[packet.place, forward] = now
-    return opt.timestamps(now, subflow.clocks.get((packet.place, not forward), 0))
+    subflow.clocks[packet.capture_point, forward] = now
+    return opt.timestamps(now, subflow.clocks.get((packet.capture_point, not forward), 0))
 
 
 def _activity(traces: pl.DataFrame) -> dict[tuple[int, int], tuple[list[int], list[bool]]]:
@@ -320,7 +320,7 @@ def _checksum(data: bytes) -> int:
 
 
 def packets(rows: pl.DataFrame) -> Iterator[Packet]:
-    """Yields the packets of a table with the columns `time_ns` and `place` besides those of `packets`."""
+    """Yields the packets of a table with the columns `time_ns` and `capture_point` besides those of `packets`."""
     names = tuple(Packet.__dataclass_fields__)
     for row in rows.select(names).iter_rows():
         yield Packet(*row)
