@@ -18,7 +18,8 @@ from tests.command import INCAST
 from tests.command import weft as command
 from weft.errors import UsageError
 from weft.plots import altair_plots, data
-from weft.report import comparison, fabric, inputs, page, timeline
+from weft.report import comparison, distribution_figures, fabric, inputs, page, timeline
+from weft.report.figures import Figures
 
 PROBES = 'probes=[{kind="flow"}, {kind="queue", at=["s0->r0"], interval="2us"}]'
 AMP = ("transports.dctcp.cc=amp", "transports.dctcp.subflows=4", "topology.senders=20", "traffic[0].flows=20")
@@ -483,3 +484,17 @@ def test_queues_that_lost_nothing_have_no_series_of_losses() -> None:
         (2.0, "b to c: dropped", 2),
     ]
     assert data.losses(traces.filter(link=2), links).is_empty()
+
+
+def test_percentiles_of_the_page_are_those_of_the_summary(tmp_path: Path) -> None:
+    run = leave(tmp_path, "run", *AMP)
+    figures = Figures()
+    distribution_figures.add(figures, inputs.read([run]).groups[0])
+    headings, (row,) = figures.by_name["fct"]["table"]
+    shown = dict(zip(headings, row, strict=True))
+    fct = weft.Result.read(run).flows["fct_s"].drop_nulls()
+    for percent in (5, 50, 99):
+        value, unit = shown[f"p{percent}"].split()
+        expected = fct.quantile(percent / 100, "linear")
+        assert expected is not None
+        assert float(value) * {"ms": 1e-3, "us": 1e-6, "s": 1}[unit] == pytest.approx(expected, rel=5e-3)

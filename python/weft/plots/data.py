@@ -6,7 +6,7 @@ All values are measured. If there are more values than a plot can show, `thinned
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
@@ -32,11 +32,16 @@ def fct(flows: pl.DataFrame, by: str) -> pl.DataFrame:
     ended = has(flows, by).drop_nulls("fct_s")
     if ended.is_empty():
         raise UsageError("plot.fct: no flow has ended; use a longer run")
-    counts = flows.group_by(by).agg(ended=pl.col("fct_s").count(), all=pl.len())
-    names = {row[by]: f"{_name(row[by])}: {row['ended']:,} of {row['all']:,}" for row in counts.iter_rows(named=True)}
+    names = fct_names(flows, by)
     return stats.cdf(ended, "fct_s", by=by).select(
         pl.col(by).replace_strict(names, return_dtype=pl.String).alias("group"), "value", "fraction"
     )
+
+
+def fct_names(flows: pl.DataFrame, by: str) -> dict[Any, str]:
+    """Returns a name for each group of flows, which says how many of them have ended."""
+    counts = flows.group_by(by, maintain_order=True).agg(ended=pl.col("fct_s").count(), all=pl.len())
+    return {row[by]: f"{_name(row[by])}: {row['ended']:,} of {row['all']:,}" for row in counts.iter_rows(named=True)}
 
 
 def slowdown(flows: pl.DataFrame, by: str, percents: Sequence[float] = (50, 99)) -> pl.DataFrame:

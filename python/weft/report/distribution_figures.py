@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from weft import stats
 from weft.errors import UsageError
 from weft.papers.seed_summary import digits
 from weft.plots import altair_plots, data
@@ -100,10 +101,12 @@ def _add_fct(figures: Figures, flows: pl.DataFrame) -> None:
     if shown.height < steps.height:
         caption += f" Drawn by {shown.height:,} of its {steps.height:,} steps, the slowest flows in full."
     percents = (5, 25, 50, 75, 95, 99)
-    cells = []
-    for (name,), group in steps.group_by("group", maintain_order=True):
-        at = [group.filter(pl.col("fraction") >= percent / 100 - 1e-12)["value"].first() for percent in percents]
-        cells.append([str(name), *(data.seconds_name(float(value)) for value in at)])  # type: ignore[arg-type]
+    names = data.fct_names(flows, "group")
+    rows = stats.percentiles(flows.drop_nulls("fct_s"), "fct_s", percents, by="group")
+    cells = [
+        [names[row["group"]], *(data.seconds_name(row[f"p{percent}"]) for percent in percents)]
+        for row in rows.iter_rows(named=True)
+    ]
     table = (["flows that ended", *(f"p{percent}" for percent in percents)], cells)
     figures.add("fct", "Flow completion times", caption, altair_plots.fct(shown), table=table)
 
