@@ -12,6 +12,7 @@ use crate::packet::{DATA, ECT, PROTECTED, Packet};
 use crate::random_networks::{NoRouting, RandomNetwork, any_network};
 use crate::reference::{Reference, TestAction, TestEndpoint, serialisation};
 use crate::route::{HopBits, Route};
+use crate::thread_choice::ThreadChoice;
 use crate::{Context, Endpoint, Engine, EngineConfig, Jitter, MAX_ARRIVALS, mix};
 
 pub const SIZES: [u16; 5] = [40, 41, 64, 700, 1500];
@@ -208,9 +209,9 @@ fn compare_queues(
     Ok(())
 }
 
-/// Runs both simulators and compares all their results. Returns the number of ties in the
-/// reference.
-fn compare(case: &RandomNetwork, threads: usize) -> Result<[u64; 2], TestCaseError> {
+/// Runs both simulators and compares all their results. After every `phase` windows, the engine
+/// changes between `threads` threads and one. Returns the number of ties in the reference.
+fn compare(case: &RandomNetwork, threads: usize, phase: u64) -> Result<[u64; 2], TestCaseError> {
     let fabric = case.fabric();
     let hops = HopBits::new(&fabric);
     let lookahead = case
@@ -248,6 +249,7 @@ fn compare(case: &RandomNetwork, threads: usize) -> Result<[u64; 2], TestCaseErr
     };
     let hosts = 0..case.hosts.len() as u32;
     let mut engine = Engine::new(&fabric, &config, endpoint);
+    engine.thread_choice = ThreadChoice::alternating(phase);
     let mut reference = Reference::new(&fabric, &config, hops, hosts.clone().map(endpoint).collect());
     for &(host, time, key) in &case.timers {
         let node = case.hosts[host as usize];
@@ -311,7 +313,7 @@ proptest! {
     /// at each length are equal for any slices.
     #[test]
     fn the_window_engine_equals_a_heap_of_events(case in any_network()) {
-        compare(&case, 1)?;
+        compare(&case, 1, u64::MAX)?;
     }
 }
 
@@ -321,7 +323,16 @@ proptest! {
 
     #[test]
     fn so_it_does_on_several_threads(case in any_network(), threads in 2_usize..5) {
-        compare(&case, threads)?;
+        compare(&case, threads, u64::MAX)?;
+    }
+
+    #[test]
+    fn phases_on_one_thread_change_nothing(
+        case in any_network(),
+        threads in 2_usize..5,
+        phase in 1_u64..6,
+    ) {
+        compare(&case, threads, phase)?;
     }
 }
 
@@ -358,7 +369,7 @@ fn ties_are_many_and_favour_nobody() {
         changes: Vec::new(),
         seed,
     };
-    let ties = (0..10).map(|seed| compare(&case(seed), 1).unwrap());
+    let ties = (0..10).map(|seed| compare(&case(seed), 1, u64::MAX).unwrap());
     let [upward, downward] = ties.fold([0, 0], |[a, b], [c, d]| [a + c, b + d]);
     let all = upward + downward;
     assert!(all > 3000, "{all} ties");

@@ -9,11 +9,13 @@
 //!   ordered by a hash of seed, time and link ([`hash`]), so that no link is favoured.
 //! - **A calendar of windows** ([`calendar`]) skips windows without events.
 //! - **Threads** ([`threads`]) process a range of nodes each and exchange packets at the end of a
-//!   window. Results do not depend on the number of threads.
+//!   window. If they wait too long for each other, one thread processes all nodes
+//!   ([`thread_choice`]). Results do not depend on the number of threads.
 
 // A packet is processed in one long function on purpose: calls in it cost a tenth of the speed.
 #![allow(clippy::inline_always)]
 
+mod barrier;
 mod calendar;
 mod captures;
 #[cfg(test)]
@@ -34,6 +36,7 @@ mod random_networks;
 mod reference;
 mod ring;
 pub mod route;
+mod thread_choice;
 mod threads;
 mod timers;
 
@@ -46,6 +49,7 @@ pub use partition::{Context, Endpoint, QueueSample};
 use partition::{NodeSlots, Partition};
 pub use partition_map::MAX_ARRIVALS;
 use partition_map::PartitionMap;
+use thread_choice::ThreadChoice;
 use timers::Timer;
 
 /// Bytes of a link without packets: its port, its ring, their indices and its bits in the calendar.
@@ -125,6 +129,7 @@ pub struct Engine<E> {
     windows: u64,
     trace: bool,
     captures: bool,
+    thread_choice: ThreadChoice,
 }
 
 impl<E: Endpoint> Engine<E> {
@@ -175,6 +180,7 @@ impl<E: Endpoint> Engine<E> {
             windows: 0,
             trace: config.trace,
             captures: !config.captures.is_empty(),
+            thread_choice: ThreadChoice::new(),
         }
     }
 
@@ -222,9 +228,9 @@ impl<E: Endpoint> Engine<E> {
     /// Processes all events before `end`, in picoseconds.
     pub fn run_until(&mut self, end: u64) {
         self.windows += if self.trace || self.captures {
-            threads::run::<E, true>(&mut self.partitions, end)
+            threads::run::<E, true>(&mut self.partitions, end, &mut self.thread_choice)
         } else {
-            threads::run::<E, false>(&mut self.partitions, end)
+            threads::run::<E, false>(&mut self.partitions, end, &mut self.thread_choice)
         };
         self.now = self.now.max(end);
     }

@@ -1,72 +1,19 @@
 //! Partitions on threads: one barrier per window, and an exchange of packets (mail) at its end.
 //!
+//! A run is a sequence of phases, each with all threads or with one.
+//!
 //! A round of the loop is: agree on the next window, deliver the mail, process, post mail, report
 //! the next event, wait for the other threads. Mail posted in one round is delivered in the next,
 //! while the mailboxes of the other parity are written. One barrier per window is therefore enough.
 
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
 
+use crate::barrier::{Barrier, BreakOnPanic};
 use crate::packet::Packet;
 use crate::partition::{Endpoint, Partition};
-
-/// Number of spins before a waiting thread yields its core.
-const SPINS: u32 = 2_000;
-
-/// A barrier for windows of a few microseconds: spins first, then yields.
-struct Barrier {
-    threads: usize,
-    arrived: AtomicUsize,
-    generation: AtomicUsize,
-    broken: AtomicBool,
-}
-
-impl Barrier {
-    fn new(threads: usize) -> Self {
-        Self {
-            threads,
-            arrived: AtomicUsize::new(0),
-            generation: AtomicUsize::new(0),
-            broken: AtomicBool::new(false),
-        }
-    }
-
-    /// Waits for all threads. Returns false if one of them panicked.
-    fn wait(&self) -> bool {
-        let generation = self.generation.load(Ordering::Acquire);
-        if self.arrived.fetch_add(1, Ordering::AcqRel) + 1 == self.threads {
-            self.arrived.store(0, Ordering::Relaxed);
-            self.generation
-                .store(generation.wrapping_add(1), Ordering::Release);
-            return true;
-        }
-        let mut spins = 0;
-        while self.generation.load(Ordering::Acquire) == generation {
-            if self.broken.load(Ordering::Relaxed) {
-                return false;
-            }
-            if spins < SPINS {
-                spins += 1;
-                std::hint::spin_loop();
-            } else {
-                std::thread::yield_now();
-            }
-        }
-        true
-    }
-}
-
-/// Breaks the barrier if its thread panics, so that the other threads stop and the scope propagates
-/// the panic.
-struct BreakOnPanic<'a>(&'a Barrier);
-
-impl Drop for BreakOnPanic<'_> {
-    fn drop(&mut self) {
-        if std::thread::panicking() {
-            self.0.broken.store(true, Ordering::Relaxed);
-        }
-    }
-}
+use crate::thread_choice::{Mode, ThreadChoice};
 
 /// Packets from one partition to another: (ring, packet).
 type Mail = Mutex<Vec<(u32, Packet)>>;
@@ -122,28 +69,80 @@ impl Exchange {
     }
 }
 
+/// The windows that were processed so far.
+#[derive(Clone, Copy, Default)]
+struct Windows {
+    /// Number of windows.
+    count: u64,
+    /// The last window.
+    last: Option<u64>,
+}
+
+/// Number of windows after which a phase looks at the clock, unless a thread had to sleep.
+const CLOCK_INTERVAL: u64 = 64;
+
 /// Processes all windows that begin before `end`, the last one up to `end`. Returns the number of
 /// windows.
 ///
-/// The number of threads is the number of partitions, or of cores if there are fewer: a spinning
-/// thread without its own core delays the others.
-pub fn run<E: Endpoint, const TRACE: bool>(partitions: &mut [Partition<E>], end: u64) -> u64 {
+/// The number of threads is at most the number of partitions, and of cores: a spinning thread
+/// without its own core delays the others. If the threads wait for each other too long, `choice`
+/// lets one thread process all partitions.
+pub fn run<E: Endpoint, const TRACE: bool>(
+    partitions: &mut [Partition<E>],
+    end: u64,
+    choice: &mut ThreadChoice,
+) -> u64 {
     if let [only] = partitions {
         return run_single::<E, TRACE>(only, end);
     }
-    let n = partitions.len();
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    let share = n.div_ceil(cores.min(n));
+    let mut windows = Windows::default();
+    loop {
+        let (mode, left, max_windows) = choice.phase();
+        let threads = match mode {
+            Mode::Parallel => cores.min(partitions.len()),
+            Mode::Sequential => 1,
+        };
+        let (begin, events_before) = (Instant::now(), events(partitions));
+        let last = windows.count.saturating_add(max_windows);
+        let stops = |slept: bool, count: u64| {
+            count >= last || ((slept || count.is_multiple_of(CLOCK_INTERVAL)) && begin.elapsed() >= left)
+        };
+        let is_over = run_phase::<E, TRACE>(partitions, end, threads, &mut windows, stops);
+        choice.record(events(partitions) - events_before, begin.elapsed());
+        if is_over {
+            return windows.count;
+        }
+    }
+}
+
+/// Returns the number of events that the partitions have processed.
+fn events<E>(partitions: &[Partition<E>]) -> u64 {
+    partitions.iter().map(|p| p.arrivals + p.timers_fired).sum()
+}
+
+/// Processes windows on `threads` threads until `end`, or until `stops` returns true. It gets
+/// whether a thread had to sleep, and the number of windows so far. Returns true at `end`.
+fn run_phase<E: Endpoint, const TRACE: bool>(
+    partitions: &mut [Partition<E>],
+    end: u64,
+    threads: usize,
+    windows: &mut Windows,
+    stops: impl Fn(bool, u64) -> bool + Sync,
+) -> bool {
+    let n = partitions.len();
+    let share = n.div_ceil(threads);
     let exchanges = [Exchange::new(n), Exchange::new(n)];
     for (partition, next) in partitions.iter().zip(&exchanges[0].next) {
         next.store(partition.network.next_window(), Ordering::Relaxed);
     }
     let barrier = Barrier::new(n.div_ceil(share));
+    let before = *windows;
     let work = |first: usize, mine: &mut [Partition<E>]| {
         let _guard = BreakOnPanic(&barrier);
         let lookahead = mine[0].network.lookahead;
-        let mut windows = 0;
-        let mut processed = None;
+        let mut windows = before;
+        let mut stopped = false;
         for round in 0.. {
             let (before, after) = (&exchanges[round % 2], &exchanges[(round + 1) % 2]);
             for (me, partition) in (first..).zip(mine.iter_mut()) {
@@ -152,30 +151,36 @@ pub fn run<E: Endpoint, const TRACE: bool>(partitions: &mut [Partition<E>], end:
             let window = before.next_window();
             let start = window.saturating_mul(lookahead);
             // A window that `end` cuts is processed later for the rest of its events.
-            if start >= end || processed == Some(window) {
+            if start >= end || windows.last == Some(window) {
+                return (windows, true);
+            }
+            if stopped {
                 break;
             }
             for (me, partition) in (first..).zip(mine.iter_mut()) {
                 partition.process::<TRACE>(window, end.min(start + lookahead));
                 after.post(me, partition);
             }
-            processed = Some(window);
-            windows += 1;
-            if !barrier.wait() {
-                break;
+            windows.last = Some(window);
+            windows.count += 1;
+            match barrier.wait(|slept| stops(slept, windows.count)) {
+                Some(stops) => stopped = stops,
+                None => break,
             }
         }
-        windows
+        (windows, false)
     };
-    std::thread::scope(|scope| {
+    let (after, is_over) = std::thread::scope(|scope| {
         let work = &work;
         let mut shares = partitions.chunks_mut(share).enumerate();
         let own = shares.next();
         for (i, mine) in shares {
             scope.spawn(move || work(i * share, mine));
         }
-        own.map_or(0, |(_, mine)| work(0, mine))
-    })
+        own.map_or((before, true), |(_, mine)| work(0, mine))
+    });
+    *windows = after;
+    is_over
 }
 
 /// Processes the windows of a single partition, which needs no barrier.
