@@ -3068,6 +3068,10 @@ class Transport(Model):
     Application bytes that must be acknowledged before the additional subflows join. The default
     of `weftd` is 256KB.
     """
+    kind: Literal["tcp"] = "tcp"
+    """
+    Kind of transport, that is, the protocol. "tcp" is MPTCP if there are several subflows.
+    """
     paths: (
         Literal[
             "ecmp",

@@ -102,6 +102,7 @@ FIELDS = [
     field("transports.dctcp.subflows=many"),
     field("transports.dctcp.paths=shortest", "transports.dctcp.paths", "ecmp"),
     field("transports.dctcp.paths.speed=3", "transports.dctcp.paths"),
+    field("transports.dctcp.kind=ndp", "transports.dctcp.kind", "does not exist", "tcp"),
     field("transports.dctcp.profile=bsd", "transports.dctcp.profile", "linux", "bsd"),
     field("transports.dctcp.scheduler=random", "transports.dctcp.scheduler", "round-robin"),
     field("transports.dctcp.join_after=3s"),

@@ -1,6 +1,7 @@
 //! The names that a spec can choose from.
 
 use weft_fabric::TOPOLOGIES;
+use weft_packet::TRANSPORTS;
 use weft_paths::{CONTROLLERS, POLICIES};
 use weft_spec::{Entry, PROFILES};
 use weft_traffic::TRAFFIC;
@@ -34,6 +35,8 @@ pub struct Level {
 /// All names that a spec can choose from.
 #[derive(Clone, Debug, serde::Serialize)]
 pub struct Registry {
+    /// Kinds of transport: `transports.NAME.kind`.
+    pub transports: Vec<Listing>,
     /// Congestion control: `transports.NAME.cc`.
     pub algorithms: Vec<Listing>,
     /// Path policies: `transports.NAME.paths`.
@@ -66,6 +69,13 @@ pub fn registry() -> Registry {
             .collect()
     }
     Registry {
+        transports: TRANSPORTS
+            .iter()
+            .map(|kind| Listing {
+                name: kind.name(),
+                about: kind.about(),
+            })
+            .collect(),
         algorithms: algorithms()
             .map(|(name, entry)| Listing {
                 name,

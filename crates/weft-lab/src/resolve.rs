@@ -77,7 +77,8 @@ pub(crate) fn resolve(
             transports::resolve(transport, custom_algorithms, topology.value.default_policy())
                 .map_err(|error| error.within(&path))?;
         check_queue_fits_packet(spec, &built, &path)?;
-        check_policy(transport, &built)
+        transports::check_kind(backend, built.kind)
+            .and_then(|()| check_policy(transport, &built))
             .and_then(|()| check_multipath(&fabric, &built, transport))
             .map_err(|error| error.within(&path))?;
         *transport = with_defaults;

@@ -5,6 +5,7 @@ use schemars::{Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 use weft_cc::ParameterRange;
 use weft_fabric::TOPOLOGIES;
+use weft_packet::TRANSPORTS;
 use weft_paths::{CONTROLLERS, POLICIES};
 use weft_spec::{Entry, PROFILES, SizeClass, Spec};
 use weft_traffic::TRAFFIC;
@@ -68,6 +69,7 @@ pub fn schema() -> Value {
         }
     }
     let transport = &mut definitions["Transport"]["properties"];
+    transport["kind"]["enum"] = TRANSPORTS.iter().map(|kind| kind.name()).collect();
     transport["cc"] = described(
         cc,
         "Congestion control: a name, or a table with the name and parameters.",

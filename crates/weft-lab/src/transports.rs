@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use weft_bpf_native::NativeFactory;
 use weft_cc::{Algorithm, AlgorithmFactory};
+use weft_packet::TRANSPORTS;
 use weft_paths::{POLICIES, Policy};
-use weft_run::Scheduler;
+use weft_run::{Backend, Scheduler};
 use weft_spec::{Cc, MAX_SUBFLOWS, PROFILES, PathPolicySpec, ProfilePatch, SpecError, find, to_table};
 
 /// A packet scheduler with its name.
@@ -42,6 +43,11 @@ pub(crate) fn resolve(
     custom_algorithms: &[Arc<dyn AlgorithmFactory>],
     policy: &str,
 ) -> Result<(weft_spec::TransportSpec, weft_run::TransportConfig), SpecError> {
+    let kind = TRANSPORTS
+        .iter()
+        .map(|kind| kind.name())
+        .find(|&name| name == spec.kind)
+        .ok_or_else(|| unknown_name("kind", &spec.kind, TRANSPORTS.iter().map(|kind| kind.name())))?;
     let (cc, algorithm) = congestion_control(&spec.cc, custom_algorithms)?;
     if !(1..=MAX_SUBFLOWS).contains(&spec.subflows) {
         return Err(SpecError::new(
@@ -72,7 +78,7 @@ pub(crate) fn resolve(
         ..spec.clone()
     };
     let transport = weft_run::TransportConfig {
-        kind: "tcp",
+        kind,
         cc: algorithm,
         subflows: spec.subflows,
         paths: policy,
@@ -81,6 +87,20 @@ pub(crate) fn resolve(
         profile,
     };
     Ok((resolved, transport))
+}
+
+/// Checks that the level has this kind of transport.
+pub(crate) fn check_kind(backend: &dyn Backend, kind: &str) -> Result<(), SpecError> {
+    let allowed = backend.transport_kinds();
+    if allowed.contains(&kind) {
+        return Ok(());
+    }
+    let names: Vec<_> = allowed.iter().map(|name| format!("{name:?}")).collect();
+    Err(SpecError::conflict(
+        "kind",
+        format!("{kind:?} is not supported at level {:?}", backend.name()),
+        format!("use {} or another level", names.join(", ")),
+    ))
 }
 
 /// Resolves the path policy. Also returns its name with all parameters.
@@ -190,4 +210,26 @@ fn cc_error(error: &weft_cc::Error, custom_algorithms: &[Arc<dyn AlgorithmFactor
 fn unknown_name<'a>(path: &str, given: &str, names: impl Iterator<Item = &'a str>) -> SpecError {
     let names: Vec<_> = names.map(|name| format!("{name:?}")).collect();
     SpecError::new(path, format!("{given:?} does not exist"), names.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::backends::BACKENDS;
+
+    use super::*;
+
+    #[test]
+    fn each_level_refuses_kinds_of_transport_that_it_lacks() {
+        for &backend in BACKENDS {
+            check_kind(backend, "tcp").unwrap();
+            let error = check_kind(backend, "carrier-pigeon").unwrap_err();
+            let level = backend.name();
+            assert_eq!(
+                error.to_string(),
+                format!(
+                    "kind: \"carrier-pigeon\" is not supported at level {level:?}; use \"tcp\" or another level"
+                )
+            );
+        }
+    }
 }

@@ -36,6 +36,10 @@ impl Backend for PacketBackend {
         true
     }
 
+    fn transport_kinds(&self) -> Vec<&'static str> {
+        TRANSPORTS.iter().map(|kind| kind.name()).collect()
+    }
+
     /// Fills in the behaviour of hosts: as the spec says, else as the profile of all transports,
     /// else as the default profile.
     fn fill_defaults(&self, spec: &mut Spec) -> Result<(), SpecError> {

@@ -28,6 +28,10 @@ pub trait Backend: Sync {
     fn supports_sharing(&self) -> bool {
         false
     }
+    /// Returns the names of the kinds of transport that the level has.
+    fn transport_kinds(&self) -> Vec<&'static str> {
+        vec!["tcp"]
+    }
     /// Returns the tables and columns that the level does not provide.
     fn omissions(&self) -> Omissions {
         Omissions::default()

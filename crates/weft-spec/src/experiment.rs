@@ -261,6 +261,9 @@ pub const MAX_SUBFLOWS: u32 = 64;
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Transport")]
 pub struct TransportSpec {
+    /// Kind of transport, that is, the protocol. "tcp" is MPTCP if there are several subflows.
+    #[serde(default = "default_transport_kind")]
+    pub kind: String,
     /// Congestion control: a name, or a table with the name and parameters.
     pub cc: Cc,
     /// Subflows per connection; 1 is single path.
@@ -370,6 +373,10 @@ fn default_join_after() -> Size {
 
 fn default_level() -> String {
     "packet".to_owned()
+}
+
+fn default_transport_kind() -> String {
+    "tcp".to_owned()
 }
 
 fn default_profile() -> String {

@@ -18,7 +18,7 @@ pub const OTHER: u16 = 1 << 15;
 
 /// A kind of transport: what is known before a run, and the constructor of its part of a host.
 pub trait TransportKind: Sync {
-    /// Returns the name, by which [`TransportConfig::kind`] chooses it.
+    /// Returns the name in specs, `transports.NAME.kind`.
     fn name(&self) -> &'static str;
 
     /// Returns a one-line description.
