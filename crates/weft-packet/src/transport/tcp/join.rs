@@ -65,7 +65,7 @@ impl TcpEndpoint {
         subflow.state = State::PreEstablished;
         subflow.arm(slot, cx);
         cx.send(&Packet {
-            route: subflow.route,
+            route: subflow.path.route(),
             slot: subflow.peer,
             lo: connection.flow,
             hi: subflow.index,
@@ -83,7 +83,7 @@ impl TcpEndpoint {
         let connection = &self.connection_receivers[receiver.connection as usize];
         let profile = &self.shared.transports[connection.transport as usize].profile;
         cx.send(&Packet {
-            route: receiver.route,
+            route: receiver.path.route(),
             slot: receiver.peer,
             lo: packet.lo,
             hi: packet.hi,
@@ -113,7 +113,7 @@ impl TcpEndpoint {
             return;
         }
         cx.send(&Packet {
-            route: subflow.route,
+            route: subflow.path.route(),
             slot: subflow.peer,
             chunk: connection.total,
             lo: connection.flow,

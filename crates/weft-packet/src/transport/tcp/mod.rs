@@ -20,6 +20,7 @@ mod offload;
 mod open;
 mod output;
 mod pacing;
+mod path;
 mod path_monitor;
 mod path_selection;
 mod path_selector;

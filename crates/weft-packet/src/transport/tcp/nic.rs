@@ -123,12 +123,12 @@ impl HostQdisc {
         if subflow.blocked.contains_any(BlockReasons::THROTTLED) {
             return false;
         }
-        let port = cx.port_of(subflow.route);
+        let port = cx.port_of(subflow.path.route());
         if self.ports.len() <= port as usize {
             self.ports.resize_with(port as usize + 1, PortWaitQueue::default);
         }
         let queue = &mut self.ports[port as usize];
-        let full = cx.drain_time(subflow.route, nic.bql_limit) > cx.now;
+        let full = cx.drain_time(subflow.path.route(), nic.bql_limit) > cx.now;
         match &mut queue.current {
             Some((served, left)) if *served == slot => {
                 if !full && *left > 0 {
@@ -149,7 +149,7 @@ impl HostQdisc {
             queue.wake_pending = true;
             // The timer fires when half of the limit is free, not for each packet, because a card
             // reports completions together.
-            let half = cx.drain_time(subflow.route, nic.bql_limit / 2);
+            let half = cx.drain_time(subflow.path.route(), nic.bql_limit / 2);
             cx.set_timer(half, timer_key(TcpTimer::NicReady, port));
         }
         false

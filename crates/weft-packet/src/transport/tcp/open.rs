@@ -14,6 +14,7 @@ use super::connection::{ConnectionSender, UNLIMITED};
 use super::endpoint::TcpEndpoint;
 use super::handshakes::HANDSHAKE_DONE;
 use super::join::join_at;
+use super::path::SubflowPath;
 use super::path_selector::PathSelector;
 use super::reassembly::{Chunks, RangeSet};
 use super::receiver::{ConnectionReceiver, SubflowReceiver};
@@ -130,10 +131,10 @@ impl TcpEndpoint {
             let route = shared
                 .route(spec.transport, direction, from, to)
                 .unwrap_or_default();
-            let mut subflow = SubflowSender::new(connection, s, route, &transport.profile);
-            subflow.path_selector = PathSelector::new(shared, spec.transport, direction, from, to);
-            if let Some(selector) = &subflow.path_selector {
-                let paths = selector.paths();
+            let selector = PathSelector::new(shared, spec.transport, direction, from, to);
+            let path = SubflowPath::new(route, selector);
+            let mut subflow = SubflowSender::new(connection, s, path, &transport.profile);
+            if let Some(paths) = subflow.path.paths() {
                 raise_dupack_threshold(&mut subflow, transport, paths, direction);
             }
             match self.subflows.get_mut((first + s) as usize) {
@@ -157,12 +158,9 @@ impl TcpEndpoint {
         subflow.state = State::SynSent;
         subflow.arm(slot, cx);
         cx.send(&Packet {
-            route: subflow.route,
+            route: subflow.path.route(),
             slot,
-            seq: subflow
-                .path_selector
-                .as_ref()
-                .map_or(0, |selector| selector.switches_for_peer()),
+            seq: subflow.path.switches_for_peer(),
             chunk: subflow.stats.syn_timeouts as u32,
             lo: connection.flow,
             hi: subflow.index,
@@ -220,10 +218,12 @@ impl TcpEndpoint {
                 let mut new = SubflowReceiver {
                     connection,
                     peer: packet.slot,
-                    route: shared
-                        .route(spec.transport, direction, here, there)
-                        .unwrap_or_default(),
-                    path_selector: PathSelector::new(&shared, spec.transport, direction, here, there),
+                    path: SubflowPath::new(
+                        shared
+                            .route(spec.transport, direction, here, there)
+                            .unwrap_or_default(),
+                        PathSelector::new(&shared, spec.transport, direction, here, there),
+                    ),
                     next: 0,
                     out_of_order: RangeSet::default(),
                     merged_at_chunk: 0,
@@ -240,15 +240,13 @@ impl TcpEndpoint {
                     second_timer: u64::MAX,
                     packets: 0,
                 };
-                if packet.seq != 0
-                    && let Some(selector) = &mut new.path_selector
-                {
-                    new.route = selector.switch_to(packet.seq.into()).unwrap_or(new.route);
+                if packet.seq != 0 {
+                    new.path.switch_to(packet.seq.into());
                 }
                 insert(receivers, free, new)
             });
         cx.send(&Packet {
-            route: self.subflow_receivers[receiver as usize].route,
+            route: self.subflow_receivers[receiver as usize].path.route(),
             slot: packet.slot,
             seq: receiver,
             chunk: packet.chunk,

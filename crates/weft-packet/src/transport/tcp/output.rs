@@ -206,12 +206,9 @@ pub fn transmit(
     if subflow.deadline == u64::MAX || subflow.timer_purpose == TimerPurpose::DelayedAckProbe {
         subflow.arm(slot, cx);
     }
-    if let Some(selector) = &mut subflow.path_selector {
-        subflow.route = selector.next_route(cx.now).unwrap_or(subflow.route);
-    }
     cx.send(&Packet {
         time: 0,
-        route: subflow.route,
+        route: subflow.path.next_route(cx.now),
         slot: subflow.peer,
         seq: segment.seq,
         chunk: segment.chunk,

@@ -296,12 +296,7 @@ fn in_drawn_order(
     paths: Paths,
     now: u64,
 ) -> Box<[MonitoredSubflow]> {
-    let path = |subflow: &SubflowSender| {
-        subflow
-            .path_selector
-            .as_ref()
-            .map_or(0, |selector| selector.path_number())
-    };
+    let path = |subflow: &SubflowSender| subflow.path.number().unwrap_or(0);
     let mut monitored: Box<[MonitoredSubflow]> = subflows
         .iter()
         .map(|subflow| MonitoredSubflow {

@@ -28,11 +28,7 @@ impl TcpEndpoint {
             connection.windows.len() as u32,
         );
         let subflows = &mut self.subflows[connection.first_subflow as usize..][..n as usize];
-        let Some(paths) = subflows[0]
-            .path_selector
-            .as_ref()
-            .map(|selector| selector.paths())
-        else {
+        let Some(paths) = subflows[0].path.paths() else {
             return;
         };
         if paths.count == 1 {
@@ -54,9 +50,7 @@ impl TcpEndpoint {
         };
         let switches = (0..paths.count).find(|switches| !is_slow(switches)).unwrap_or(0);
         for subflow in &mut *subflows {
-            if let Some(selector) = &mut subflow.path_selector {
-                subflow.route = selector.switch_to(switches).unwrap_or(subflow.route);
-            }
+            subflow.path.switch_to(switches);
         }
         monitor.set_subflows(subflows, self.shared.seed, id, paths, cx.now);
         connection.path_monitor = Some(monitor);

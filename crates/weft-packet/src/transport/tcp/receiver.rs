@@ -3,10 +3,9 @@
 use weft_cc::Echo;
 use weft_spec::{Profile, Recovery};
 
-use crate::engine::route::Route;
 use crate::packet::{ACK, CE, COUNT_MASK, COUNT_SHIFT, CWR, DSACK, ECE, LAST, PUSH, Packet, RETRANSMIT};
 
-use super::path_selector::PathSelector;
+use super::path::SubflowPath;
 use super::reassembly::{Chunks, RangeSet};
 
 /// The receiver of a connection.
@@ -37,10 +36,8 @@ pub struct SubflowReceiver {
     pub connection: u32,
     /// Slot of the subflow's sender at the other host.
     pub peer: u32,
-    /// Route to the other host.
-    pub route: Route,
-    /// Chooses the route of each packet, if the policy changes it.
-    pub path_selector: Option<Box<PathSelector>>,
+    /// Path to the other host.
+    pub path: SubflowPath,
     /// Next byte expected.
     pub next: u64,
     /// Bytes received beyond the next byte expected.
@@ -243,11 +240,8 @@ impl SubflowReceiver {
         };
         let ack_flags = self.ack_flags;
         self.ack_flags &= RETRANSMIT;
-        if let Some(selector) = &mut self.path_selector {
-            self.route = selector.next_route(self.last_packet_at).unwrap_or(self.route);
-        }
         Packet {
-            route: self.route,
+            route: self.path.next_route(self.last_packet_at),
             slot: self.peer,
             seq: self.next as u32,
             chunk: chunks.next(),

@@ -31,7 +31,7 @@ impl TcpEndpoint {
             return false;
         };
         let first = self.connections[index as usize].first_subflow;
-        self.subflows[(first + subflow) as usize].route = route;
+        self.subflows[(first + subflow) as usize].path.set_route(route);
         true
     }
 
@@ -58,22 +58,12 @@ impl TcpEndpoint {
             let connection = &self.connections[index as usize];
             let first = connection.first_subflow as usize;
             for (s, subflow) in (0..).zip(&mut self.subflows[first..][..connection.windows.len()]) {
-                let switched = subflow
-                    .path_selector
-                    .as_mut()
-                    .and_then(|selector| selector.route());
-                let kept = || route(flow, s, false).unwrap_or(subflow.route);
-                subflow.route = switched.unwrap_or_else(kept);
+                subflow.path.reroute(|| route(flow, s, false).ok());
             }
         }
         for (&(flow, subflow), &slot) in &self.slots.subflow_receivers {
             let receiver = &mut self.subflow_receivers[slot as usize];
-            let switched = receiver
-                .path_selector
-                .as_mut()
-                .and_then(|selector| selector.route());
-            let kept = || route(flow, subflow, true).unwrap_or(receiver.route);
-            receiver.route = switched.unwrap_or_else(kept);
+            receiver.path.reroute(|| route(flow, subflow, true).ok());
         }
     }
 }

@@ -3,9 +3,7 @@
 use weft_cc::{Round, Window};
 use weft_spec::Profile;
 
-use crate::engine::route::Route;
-
-use super::path_selector::PathSelector;
+use super::path::SubflowPath;
 use super::prr::Prr;
 use super::rack::Rack;
 use super::rtt::RttEstimator;
@@ -106,10 +104,8 @@ pub struct SubflowSender {
     pub burst_left: u32,
     /// Time from which on pacing allows the next packet; 0 if the subflow is not paced.
     pub earliest_departure: u64,
-    /// Route to the other host.
-    pub route: Route,
-    /// Chooses the route of each packet, if the policy changes it.
-    pub path_selector: Option<Box<PathSelector>>,
+    /// Path to the other host.
+    pub path: SubflowPath,
     /// First byte that is not acknowledged.
     pub una: u64,
     /// Next byte to send.
@@ -177,7 +173,7 @@ pub struct Stats {
 
 impl SubflowSender {
     /// Creates a subflow that is not opened yet.
-    pub fn new(connection: u32, index: u32, route: Route, profile: &Profile) -> Self {
+    pub fn new(connection: u32, index: u32, path: SubflowPath, profile: &Profile) -> Self {
         Self {
             connection,
             index,
@@ -193,8 +189,7 @@ impl SubflowSender {
             blocked: BlockReasons::default(),
             burst_left: 0,
             earliest_departure: 0,
-            route,
-            path_selector: None,
+            path,
             una: 0,
             nxt: 0,
             round_end: 0,

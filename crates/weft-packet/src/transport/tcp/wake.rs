@@ -10,7 +10,7 @@ impl TcpEndpoint {
     pub(super) fn on_port_ready(&mut self, port: u32, cx: &mut HostContext<'_, '_>) {
         loop {
             let subflows = &self.subflows;
-            let route_of = |slot: u32| subflows[slot as usize].route;
+            let route_of = |slot: u32| subflows[slot as usize].path.route();
             let Some(slot) = self.qdisc.next_served(port, route_of, cx) else {
                 return;
             };
