@@ -8,8 +8,9 @@ use crate::transport::state::HostContext;
 
 use super::connection::ConnectionSender;
 use super::endpoint::TcpEndpoint;
-use super::loss_probe::on_probe_acknowledged;
-use super::recovery::{RecoveryAck, detect_rack_losses, enter_if_lost, on_ack_in_recovery, on_dsack};
+use super::recovery::{
+    RecoveryAck, detect_rack_losses, enter_if_lost, on_ack_in_recovery, on_dsack, on_probe_acknowledged,
+};
 use super::scatter_phase::close_drained;
 use super::segments::Acked;
 use super::subflow::{BlockReasons, State, SubflowSender};
@@ -65,7 +66,7 @@ impl TcpEndpoint {
         } else if ack == subflow.una {
             if !subflow.segments.is_empty() {
                 self.on_duplicate_ack(packet, cx);
-            } else if subflow.tlp_high_seq != 0 || packet.flags & DSACK != 0 {
+            } else if subflow.probe.is_outstanding() || packet.flags & DSACK != 0 {
                 self.on_late_duplicate(packet, cx);
             }
         }
@@ -109,7 +110,7 @@ impl TcpEndpoint {
         subflow.reno_sacked = reno_sacked
             .saturating_sub(acked.packets - 1)
             .min(subflow.segments.len());
-        if subflow.tlp_high_seq != 0 {
+        if subflow.probe.is_outstanding() {
             let duplicate = packet.flags & DSACK != 0;
             on_probe_acknowledged(connection, subflow, ack, duplicate, cx.now);
         }
@@ -129,7 +130,7 @@ impl TcpEndpoint {
         }
         let mut drained = false;
         if subflow.segments.is_empty() {
-            subflow.deadline = u64::MAX;
+            subflow.timer.stop();
             drained = subflow.blocked.contains_any(BlockReasons::DRAINING) && connection.queued(s) == 0;
         } else {
             subflow.arm(packet.slot, cx);
@@ -281,7 +282,7 @@ fn on_copies(
     nothing_new: bool,
     now: u64,
 ) {
-    if subflow.tlp_high_seq != 0 && nothing_new {
+    if subflow.probe.is_outstanding() && nothing_new {
         on_probe_acknowledged(connection, subflow, subflow.una, true, now);
     }
     if packet.flags & DSACK != 0 && profile.recovery == Recovery::Rack {

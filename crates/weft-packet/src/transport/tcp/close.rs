@@ -59,7 +59,7 @@ impl TcpEndpoint {
         for s in 0..connection.windows.len() {
             let subflow = &mut self.subflows[first + s];
             subflow.state = State::Closed;
-            subflow.deadline = u64::MAX;
+            subflow.timer.stop();
             subflow.segments.clear();
             if connection.windows[s].established {
                 connection.windows[s].established = false;

@@ -300,7 +300,7 @@ impl TcpEndpoint {
         let full_handshakes = profile.full_handshakes;
         let s = subflow.index as usize;
         subflow.state = State::Open;
-        subflow.deadline = u64::MAX;
+        subflow.timer.stop();
         subflow.stats.established = cx.now;
         connection.windows[s].established = true;
         connection.cc.on_open(&mut connection.windows, s);

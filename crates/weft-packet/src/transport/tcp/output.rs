@@ -203,7 +203,7 @@ pub fn transmit(
         subflow.undo.on_retransmit();
     }
     subflow.stats.packets_sent += 1;
-    if subflow.deadline == u64::MAX || subflow.timer_purpose == TimerPurpose::DelayedAckProbe {
+    if subflow.timer.is_off() || subflow.timer.purpose() == TimerPurpose::DelayedAckProbe {
         subflow.arm(slot, cx);
     }
     cx.send(&Packet {

@@ -8,6 +8,7 @@ use crate::engine::Context;
 use crate::packet::{DSACK, Packet, RETRANSMIT};
 
 use super::connection::ConnectionSender;
+use super::loss_probe::ProbeAck;
 use super::prr::Prr;
 use super::segments::Acked;
 use super::subflow::{State, SubflowSender};
@@ -45,9 +46,9 @@ pub fn detect_rack_losses(
     let due = subflow.segments.rack_mark_lost(window, cx.now);
     enter_if_lost(connection, subflow, profile, slot, cx);
     if due != u64::MAX {
-        subflow.timer_purpose = TimerPurpose::ReorderTimeout;
+        subflow.timer.set_purpose(TimerPurpose::ReorderTimeout);
         let deadline = due.saturating_add(profile.timer_slack.0).max(cx.now + 1);
-        subflow.set_deadline(deadline, slot, cx);
+        subflow.timer.set(deadline, slot, cx);
     }
 }
 
@@ -77,7 +78,7 @@ fn enter_recovery(
     subflow.state = State::Recovery;
     subflow.recover = subflow.nxt;
     subflow.force_retransmit = true;
-    subflow.tlp_high_seq = 0;
+    subflow.probe.cancel();
     subflow.stats.fast_retransmits += 1;
     subflow.undo = Undo::arm(&mut connection.windows[s], subflow.nxt);
     if profile.recovery == Recovery::Rack {
@@ -173,6 +174,23 @@ fn frto_try_new_data(subflow: &mut SubflowSender, recovery_ack: &RecoveryAck<'_>
     }
     subflow.recover = subflow.nxt;
     true
+}
+
+/// Handles an acknowledgement of all bytes before `ack` while a loss probe is outstanding. A loss
+/// that the probe repaired counts as one loss (RFC 8985, section 7.4).
+pub fn on_probe_acknowledged(
+    connection: &mut ConnectionSender,
+    subflow: &mut SubflowSender,
+    ack: u64,
+    is_duplicate: bool,
+    now: u64,
+) {
+    if subflow.probe.on_ack(ack, is_duplicate) == ProbeAck::RepairedLoss {
+        let s = subflow.index as usize;
+        subflow.stats.fast_retransmits += 1;
+        connection.windows[s].save_prior();
+        connection.notify_cc(now, |cc, windows| cc.on_fast_retransmit(windows, s));
+    }
 }
 
 /// Handles a D-SACK (RFC 2883).

@@ -60,7 +60,7 @@ impl TcpEndpoint {
 pub fn close_drained(connection: &mut ConnectionSender, subflow: &mut SubflowSender, now: u64) {
     let s = subflow.index as usize;
     subflow.state = State::Closed;
-    subflow.deadline = u64::MAX;
+    subflow.timer.stop();
     connection.windows[s].established = false;
     connection.cc.on_close(&mut connection.windows, s);
     connection.record_suppression(now);

@@ -3,12 +3,13 @@
 use weft_cc::{Round, Window};
 use weft_spec::Profile;
 
+use super::loss_probe::LossProbe;
 use super::path::SubflowPath;
 use super::prr::Prr;
 use super::rack::Rack;
 use super::rtt::RttEstimator;
 use super::segments::Segments;
-use super::timer::{TimerPurpose, tlp_slack};
+use super::timer::SubflowTimer;
 use super::undo::Undo;
 
 /// The reasons for which a subflow may send no new data.
@@ -94,10 +95,6 @@ pub struct SubflowSender {
     pub prr_active: bool,
     /// True while a timeout may still prove spurious (F-RTO).
     pub frto: bool,
-    /// True if the tail loss probe was a retransmission.
-    pub tlp_retrans: bool,
-    /// Purpose of the timer.
-    pub timer_purpose: TimerPurpose,
     /// The reasons for which the subflow takes no new data.
     pub blocked: BlockReasons,
     /// Packets that are left of the burst which was handed to the host's card.
@@ -129,11 +126,8 @@ pub struct SubflowSender {
     pub segments: Segments,
     /// RTT and RTO.
     pub rtt: RttEstimator,
-    /// Time that a tail loss probe waits in addition to two RTTs; `u64::MAX` if the profile has no
-    /// probes.
-    pub tlp_slack: u64,
-    /// The next byte to send after the outstanding tail loss probe; 0 if no probe is outstanding.
-    pub tlp_high_seq: u64,
+    /// Tail loss probes.
+    pub probe: LossProbe,
     /// First byte that was not acknowledged at the last timeout.
     pub una_at_timeout: u64,
     /// RACK's reordering window.
@@ -142,10 +136,8 @@ pub struct SubflowSender {
     pub prr: Prr,
     /// State to restore if nothing was lost.
     pub undo: Undo,
-    /// Time at which the timer expires; `u64::MAX` if it is off.
-    pub deadline: u64,
-    /// Time of the earliest engine timer that has not fired; `u64::MAX` if there is none.
-    pub timer: u64,
+    /// The timer.
+    pub timer: SubflowTimer,
     /// Time at which the first SYN was sent.
     pub syn_sent: u64,
     /// Counters.
@@ -184,8 +176,6 @@ impl SubflowSender {
             frto_waiting: false,
             prr_active: false,
             frto: false,
-            tlp_retrans: false,
-            timer_purpose: TimerPurpose::Retransmit,
             blocked: BlockReasons::default(),
             burst_left: 0,
             earliest_departure: 0,
@@ -201,14 +191,12 @@ impl SubflowSender {
             reno_sacked: 0,
             segments: Segments::default(),
             rtt: RttEstimator::from_profile(profile),
-            tlp_slack: tlp_slack(profile),
-            tlp_high_seq: 0,
+            probe: LossProbe::from_profile(profile),
             una_at_timeout: u64::MAX,
             rack: Rack::default(),
             prr: Prr::default(),
             undo: Undo::default(),
-            deadline: u64::MAX,
-            timer: u64::MAX,
+            timer: SubflowTimer::new(),
             syn_sent: 0,
             stats: Stats {
                 established: u64::MAX,

@@ -1,6 +1,8 @@
-//! The purpose of a sender's timer, and its slack.
+//! A sender's timer, which has one of several purposes.
 
-use weft_spec::{Profile, Recovery};
+use crate::engine::Context;
+
+use super::timer_keys::{TcpTimer, timer_key};
 
 /// The purpose of a subflow's timer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,11 +17,72 @@ pub enum TimerPurpose {
     ReorderTimeout,
 }
 
-/// Returns the slack of a profile's loss probes; `u64::MAX` if it has none.
-pub fn tlp_slack(profile: &Profile) -> u64 {
-    if profile.tail_loss_probe && profile.recovery == Recovery::Rack {
-        profile.timer_slack.0.min(u64::MAX / 4)
-    } else {
-        u64::MAX
+/// The timer of a subflow. Its deadline moves with nearly every packet, the engine's timer does
+/// not: one that fires early finds that the deadline is later, and is set again.
+pub struct SubflowTimer {
+    /// Time at which the timer expires; `u64::MAX` if it is off.
+    deadline: u64,
+    /// Time of the earliest engine timer that has not fired; `u64::MAX` if there is none.
+    armed: u64,
+    purpose: TimerPurpose,
+}
+
+impl SubflowTimer {
+    /// Creates a timer that is off.
+    pub fn new() -> Self {
+        Self {
+            deadline: u64::MAX,
+            armed: u64::MAX,
+            purpose: TimerPurpose::Retransmit,
+        }
+    }
+
+    /// Returns true if the timer does not run.
+    #[inline(always)]
+    pub fn is_off(&self) -> bool {
+        self.deadline == u64::MAX
+    }
+
+    /// Returns the purpose.
+    #[inline(always)]
+    pub fn purpose(&self) -> TimerPurpose {
+        self.purpose
+    }
+
+    /// Changes the purpose and keeps the deadline.
+    #[inline(always)]
+    pub fn set_purpose(&mut self, purpose: TimerPurpose) {
+        self.purpose = purpose;
+    }
+
+    /// Stops the timer.
+    #[inline(always)]
+    pub fn stop(&mut self) {
+        self.deadline = u64::MAX;
+    }
+
+    /// Moves the deadline. The engine's timer is moved only if it would fire too late.
+    #[inline(always)]
+    pub fn set(&mut self, deadline: u64, slot: u32, cx: &mut Context<'_>) {
+        self.deadline = deadline;
+        if self.armed > deadline {
+            self.armed = deadline;
+            cx.set_timer(deadline, timer_key(TcpTimer::Subflow, slot));
+        }
+    }
+
+    /// Handles a timer of the engine. Returns true if the deadline has come.
+    pub fn has_expired(&mut self, slot: u32, cx: &mut Context<'_>) -> bool {
+        if cx.now != self.armed {
+            return false;
+        }
+        self.armed = u64::MAX;
+        if self.deadline <= cx.now {
+            return true;
+        }
+        if !self.is_off() {
+            self.set(self.deadline, slot, cx);
+        }
+        false
     }
 }

@@ -16,22 +16,14 @@ impl TcpEndpoint {
     /// Handles a subflow's timer.
     pub(super) fn subflow_timer(&mut self, slot: u32, cx: &mut HostContext<'_, '_>) {
         let subflow = &mut self.subflows[slot as usize];
-        if cx.now != subflow.timer {
-            return;
-        }
-        subflow.timer = u64::MAX;
-        if subflow.deadline > cx.now {
-            if subflow.deadline != u64::MAX {
-                let deadline = subflow.deadline;
-                subflow.set_deadline(deadline, slot, cx);
-            }
+        if !subflow.timer.has_expired(slot, cx) {
             return;
         }
         match subflow.state {
             State::Closed => {}
             State::SynSent | State::PreEstablished => self.syn_timed_out(slot, cx),
             _ if subflow.segments.is_empty() => {}
-            _ => match subflow.timer_purpose {
+            _ => match subflow.timer.purpose() {
                 TimerPurpose::Retransmit => self.on_timeout(slot, cx),
                 TimerPurpose::LossProbe | TimerPurpose::DelayedAckProbe => self.send_loss_probe(slot, cx),
                 TimerPurpose::ReorderTimeout => self.on_reorder_timeout(slot, cx),
@@ -70,7 +62,7 @@ impl TcpEndpoint {
         subflow.prr_active = false;
         subflow.frto_waiting = false;
         subflow.force_retransmit = true;
-        subflow.tlp_high_seq = 0;
+        subflow.probe.cancel();
         subflow.state = State::Loss;
         subflow.recover = subflow.nxt;
         subflow.rtt.back_off();
@@ -97,29 +89,27 @@ impl TcpEndpoint {
         let index = subflow.connection;
         let connection = &mut self.connections[index as usize];
         let profile = &self.shared.transports[connection.transport as usize].profile;
-        if subflow.state != State::Open || subflow.segments.sacked() > 0 || subflow.tlp_high_seq != 0 {
+        if subflow.state != State::Open || subflow.segments.sacked() > 0 || subflow.probe.is_outstanding() {
             subflow.rearm_rto(slot, cx);
             return;
         }
         let due = subflow.loss_probe_due();
-        if due > cx.now && subflow.timer_purpose == TimerPurpose::LossProbe {
-            subflow.set_deadline(due, slot, cx);
+        if due > cx.now && subflow.timer.purpose() == TimerPurpose::LossProbe {
+            subflow.timer.set(due, slot, cx);
             return;
         }
-        if subflow.timer_purpose == TimerPurpose::LossProbe && subflow.segments.len() == 1 {
+        if subflow.timer.purpose() == TimerPurpose::LossProbe && subflow.segments.len() == 1 {
             // The acknowledgement of a single segment may be delayed: Linux allows the minimum RTO for it.
-            let (rto, two) = (subflow.rtt.rto(), 2 * subflow.rtt.srtt());
-            let waited = rto.min(two + subflow.tlp_slack);
-            let longer = rto.min(two + profile.min_rto.0);
+            let (rto, srtt) = (subflow.rtt.rto(), subflow.rtt.srtt());
+            let waited = rto.min(subflow.probe.wait(srtt));
+            let longer = rto.min(2 * srtt + profile.min_rto.0);
             if longer > waited {
-                subflow.timer_purpose = TimerPurpose::DelayedAckProbe;
-                let deadline = cx.now + longer - waited;
-                subflow.set_deadline(deadline, slot, cx);
+                subflow.timer.set_purpose(TimerPurpose::DelayedAckProbe);
+                subflow.timer.set(cx.now + longer - waited, slot, cx);
                 return;
             }
         }
-        subflow.tlp_retrans = false;
-        subflow.timer_purpose = TimerPurpose::Retransmit;
+        subflow.timer.set_purpose(TimerPurpose::Retransmit);
         let s = subflow.index;
         let new = if connection.uses_send_queues() {
             connection.dequeue(s)
@@ -129,16 +119,16 @@ impl TcpEndpoint {
             None
         };
         let queued = new.filter(|_| connection.traced && connection.uses_send_queues());
+        let mut is_retransmission = false;
         if let Some(chunk) = new {
             send_new(connection, subflow, chunk, profile.mss, profile.header, slot, cx);
         } else if let Some(segment) = subflow.segments.probe(cx.now) {
-            subflow.tlp_retrans = true;
+            is_retransmission = true;
             subflow.stats.retransmitted += 1;
             transmit(connection, subflow, &segment, profile.header, slot, cx);
         }
-        subflow.tlp_high_seq = subflow.nxt;
-        let deadline = cx.now + subflow.rtt.rto();
-        subflow.set_deadline(deadline, slot, cx);
+        subflow.probe.on_sent(subflow.nxt, is_retransmission);
+        subflow.timer.set(cx.now + subflow.rtt.rto(), slot, cx);
         if let Some(chunk) = queued {
             let flow = connection.flow;
             let now = cx.now;
