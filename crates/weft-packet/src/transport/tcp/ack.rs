@@ -148,16 +148,16 @@ impl TcpEndpoint {
             delivered
         };
         let marked = marked(connection.echo, packet.flags, delivered);
-        subflow.round.acked += delivered;
-        subflow.round.marked += marked;
+        subflow.rounds.count(delivered, marked);
         subflow.stats.marked += u64::from(marked);
         let reacts = profile.react_after_last_data || connection.has_unsent();
-        if ack >= subflow.round_end + u64::from(profile.round_end == RoundEnd::Rfc8257) {
+        let beyond = profile.round_end == RoundEnd::Rfc8257;
+        if subflow.rounds.is_ended_by(ack, beyond) {
             end_round(connection, subflow, reacts, cx.now);
         }
         // A window that is used only in part is not grown (RFC 7661).
         let limited = f64::from(used * 2) >= connection.windows[s].cwnd;
-        let after_cut = profile.grow_after_mark || ack > subflow.cut_end;
+        let after_cut = profile.grow_after_mark || subflow.rounds.is_after_cut(ack);
         let report = Ack {
             acked: counted,
             marked,
@@ -227,8 +227,7 @@ impl TcpEndpoint {
         }
         let marked = marked_by_duplicate(connection.echo, packet.flags);
         let marked_and_new = marked.min(sacked.delivered);
-        subflow.round.acked += sacked.delivered;
-        subflow.round.marked += marked_and_new;
+        subflow.rounds.count(sacked.delivered, marked_and_new);
         subflow.stats.marked += u64::from(marked_and_new);
         let report = Ack {
             acked: sacked.delivered,
@@ -293,8 +292,7 @@ fn on_copies(
 /// Ends a round, at which congestion control may suppress or release subflows, unless `reacts` is
 /// false.
 fn end_round(connection: &mut ConnectionSender, subflow: &mut SubflowSender, reacts: bool, now: u64) {
-    let round = std::mem::take(&mut subflow.round);
-    subflow.round_end = subflow.nxt;
+    let round = subflow.rounds.start_next(subflow.nxt);
     if !reacts {
         return;
     }
@@ -315,11 +313,11 @@ fn cut_if_marked(
     now: u64,
 ) {
     let echoed = packet.flags & ECE != 0;
-    let counts = echoed && ack > subflow.cut_end && !matches!(subflow.state, State::Recovery | State::Loss);
+    let counts =
+        echoed && subflow.rounds.is_after_cut(ack) && !matches!(subflow.state, State::Recovery | State::Loss);
     let s = subflow.index as usize;
     if counts && connection.cc.reacts_to_mark(&connection.windows, s) {
-        subflow.cut_end = subflow.nxt;
-        subflow.send_cwr = true;
+        subflow.rounds.on_cut(subflow.nxt);
         connection.notify_cc(now, |cc, windows| cc.on_mark(windows, s));
     }
 }

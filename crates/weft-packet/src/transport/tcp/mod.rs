@@ -34,6 +34,7 @@ mod reclaim;
 mod recovery;
 mod reinjections;
 mod reroute;
+mod rounds;
 mod rtt;
 #[cfg(test)]
 mod rules;

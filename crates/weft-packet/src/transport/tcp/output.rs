@@ -183,9 +183,8 @@ pub fn transmit(
     let mut flags = DATA;
     if connection.echo != Echo::Off {
         flags |= ECT;
-        if subflow.send_cwr {
+        if subflow.rounds.take_cwr() {
             flags |= CWR;
-            subflow.send_cwr = false;
         }
     }
     if segment.chunk + 1 == connection.total {

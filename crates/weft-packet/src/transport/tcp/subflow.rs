@@ -1,12 +1,13 @@
 //! The sender of a subflow.
 
-use weft_cc::{Round, Window};
+use weft_cc::Window;
 use weft_spec::Profile;
 
 use super::loss_probe::LossProbe;
 use super::path::SubflowPath;
 use super::prr::Prr;
 use super::rack::Rack;
+use super::rounds::Rounds;
 use super::rtt::RttEstimator;
 use super::segments::Segments;
 use super::timer::SubflowTimer;
@@ -85,8 +86,6 @@ pub struct SubflowSender {
     pub peer: u32,
     /// State of the subflow.
     pub state: State,
-    /// True if the next data packet carries CWR (RFC 3168).
-    pub send_cwr: bool,
     /// True if the next retransmission is sent even if the window does not allow it.
     pub force_retransmit: bool,
     /// True if retransmissions wait for the acknowledgements of new data (F-RTO).
@@ -107,14 +106,10 @@ pub struct SubflowSender {
     pub una: u64,
     /// Next byte to send.
     pub nxt: u64,
-    /// The round ends when this byte is acknowledged.
-    pub round_end: u64,
-    /// Marks cause no other cut until a byte beyond this one is acknowledged.
-    pub cut_end: u64,
     /// Recovery ends when this byte is acknowledged.
     pub recover: u64,
-    /// The round so far.
-    pub round: Round,
+    /// Rounds, and cuts because of marks.
+    pub rounds: Rounds,
     /// Number of consecutive duplicate acknowledgements.
     pub dupacks: u32,
     /// Number of duplicate acknowledgements that indicates a loss.
@@ -171,7 +166,6 @@ impl SubflowSender {
             index,
             peer: u32::MAX,
             state: State::Closed,
-            send_cwr: false,
             force_retransmit: false,
             frto_waiting: false,
             prr_active: false,
@@ -182,10 +176,8 @@ impl SubflowSender {
             path,
             una: 0,
             nxt: 0,
-            round_end: 0,
-            cut_end: 0,
             recover: 0,
-            round: Round::default(),
+            rounds: Rounds::default(),
             dupacks: 0,
             dupack_threshold: profile.dupack_threshold,
             reno_sacked: 0,

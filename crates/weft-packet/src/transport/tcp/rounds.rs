@@ -1,0 +1,57 @@
+//! Rounds of a subflow, and cuts of its window because of marks.
+
+use weft_cc::Round;
+
+/// The current round, and the data in which marks cause no other cut. Positions are bytes of the
+/// subflow's data.
+#[derive(Default)]
+pub struct Rounds {
+    /// The round ends when this byte is acknowledged.
+    end: u64,
+    /// Marks cause no other cut until a byte beyond this one is acknowledged.
+    cut_end: u64,
+    /// The round so far.
+    current: Round,
+    /// True if the next data packet carries CWR (RFC 3168).
+    owes_cwr: bool,
+}
+
+impl Rounds {
+    /// Counts packets that were acknowledged, and those of them that were marked.
+    #[inline(always)]
+    pub fn count(&mut self, acked: u32, marked: u32) {
+        self.current.acked += acked;
+        self.current.marked += marked;
+    }
+
+    /// Returns true if an acknowledgement of all bytes before `ack` ends the round. With `beyond`,
+    /// it must also cover a byte after the round (RFC 8257, section 3.3).
+    #[inline(always)]
+    pub fn is_ended_by(&self, ack: u64, beyond: bool) -> bool {
+        ack >= self.end + u64::from(beyond)
+    }
+
+    /// Ends the round and starts one that ends at `nxt`, the next byte to send.
+    pub fn start_next(&mut self, nxt: u64) -> Round {
+        self.end = nxt;
+        std::mem::take(&mut self.current)
+    }
+
+    /// Returns true if `ack` acknowledges data that was sent after the last cut.
+    #[inline(always)]
+    pub fn is_after_cut(&self, ack: u64) -> bool {
+        ack > self.cut_end
+    }
+
+    /// Records a cut. `nxt` is the next byte to send.
+    pub fn on_cut(&mut self, nxt: u64) {
+        self.cut_end = nxt;
+        self.owes_cwr = true;
+    }
+
+    /// Returns true if the packet that is sent carries CWR.
+    #[inline(always)]
+    pub fn take_cwr(&mut self) -> bool {
+        std::mem::take(&mut self.owes_cwr)
+    }
+}
