@@ -8,12 +8,13 @@ use crate::transport::state::HostContext;
 
 use super::connection::ConnectionSender;
 use super::endpoint::TcpEndpoint;
+use super::gate::BlockReasons;
 use super::recovery::{
     RecoveryAck, detect_rack_losses, enter_if_lost, on_ack_in_recovery, on_dsack, on_probe_acknowledged,
 };
 use super::scatter_phase::close_drained;
 use super::segments::Acked;
-use super::subflow::{BlockReasons, State, SubflowSender};
+use super::subflow::{State, SubflowSender};
 
 /// Returns the number of packets that an acknowledgement reports as marked, of the `acked` packets
 /// that it covers.
@@ -131,7 +132,7 @@ impl TcpEndpoint {
         let mut drained = false;
         if subflow.segments.is_empty() {
             subflow.timer.stop();
-            drained = subflow.blocked.contains_any(BlockReasons::DRAINING) && connection.queued(s) == 0;
+            drained = subflow.gate.is_blocked_by(BlockReasons::DRAINING) && connection.queued(s) == 0;
         } else {
             subflow.arm(packet.slot, cx);
         }

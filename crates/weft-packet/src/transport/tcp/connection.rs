@@ -111,7 +111,7 @@ impl ConnectionSender {
         let w = &self.windows[s];
         w.active
             && w.established
-            && subflow.blocked.is_empty()
+            && subflow.gate.is_open()
             && subflow.may_send(w)
             && (!subflow.segments.any_to_retransmit() || subflow.frto_waiting)
     }

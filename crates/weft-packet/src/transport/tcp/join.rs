@@ -7,7 +7,8 @@ use crate::packet::{ACK, CWR, ECE, PROTECTED, Packet, SYN};
 use crate::transport::state::HostContext;
 
 use super::endpoint::TcpEndpoint;
-use super::subflow::{BlockReasons, State};
+use super::gate::BlockReasons;
+use super::subflow::State;
 use super::timer_keys::{TcpTimer, timer_key};
 
 /// Flags of the third packet of a join's handshake. The fourth packet, its acknowledgement, also
@@ -50,7 +51,7 @@ impl TcpEndpoint {
     /// selected.
     pub(super) fn join(&mut self, slot: u32, cx: &mut HostContext<'_, '_>) {
         let subflow = &self.subflows[slot as usize];
-        if !subflow.blocked.contains_any(BlockReasons::NOT_SELECTED) && subflow.state == State::Closed {
+        if !subflow.gate.is_blocked_by(BlockReasons::NOT_SELECTED) && subflow.state == State::Closed {
             self.send_syn(slot, cx);
         }
     }

@@ -11,6 +11,7 @@ mod arrivals;
 mod close;
 mod connection;
 mod endpoint;
+mod gate;
 mod handshakes;
 mod join;
 mod kind;

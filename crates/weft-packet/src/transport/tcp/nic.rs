@@ -13,7 +13,8 @@ use crate::engine::Context;
 use crate::engine::route::Route;
 
 use super::connection::ConnectionSender;
-use super::subflow::{BlockReasons, SubflowSender};
+use super::gate::BlockReasons;
+use super::subflow::SubflowSender;
 use super::timer_keys::{TcpTimer, timer_key};
 
 /// Packets that a subflow sends at a time (fq's quantum).
@@ -74,9 +75,7 @@ impl HostQdisc {
         slot: u32,
         cx: &mut Context<'_>,
     ) -> bool {
-        if subflow.burst_left > 0 {
-            // The burst was handed over whole.
-            subflow.burst_left -= 1;
+        if subflow.gate.take_from_burst() {
             if self.paces {
                 connection.on_paced_send(subflow, cx.now);
             }
@@ -88,7 +87,7 @@ impl HostQdisc {
             Some(1)
         };
         let Some(burst) = burst else {
-            subflow.blocked.insert(BlockReasons::TSO_DEFERRED);
+            subflow.gate.block(BlockReasons::TSO_DEFERRED);
             return false;
         };
         if self.paces && !subflow.pacing_allows(slot, cx) {
@@ -96,7 +95,7 @@ impl HostQdisc {
         }
         let passes = self.nic.is_none_or(|nic| self.bql_allows(nic, subflow, slot, cx));
         if passes {
-            subflow.burst_left = burst - 1;
+            subflow.gate.start_burst(burst - 1);
             if self.paces {
                 connection.on_paced_send(subflow, cx.now);
             }
@@ -104,12 +103,11 @@ impl HostQdisc {
         passes
     }
 
-    /// Handles an acknowledgement of `subflow`: whether its window allows a burst is checked again.
+    /// Handles an acknowledgement of `subflow`.
     #[inline(always)]
     pub fn on_ack(&self, subflow: &mut SubflowSender) {
         if self.tso {
-            subflow.blocked.remove(BlockReasons::TSO_DEFERRED);
-            subflow.burst_left = 0;
+            subflow.gate.on_ack();
         }
     }
 
@@ -120,7 +118,7 @@ impl HostQdisc {
         slot: u32,
         cx: &mut Context<'_>,
     ) -> bool {
-        if subflow.blocked.contains_any(BlockReasons::THROTTLED) {
+        if subflow.gate.is_blocked_by(BlockReasons::THROTTLED) {
             return false;
         }
         let port = cx.port_of(subflow.path.route());
@@ -144,7 +142,7 @@ impl HostQdisc {
             _ if !full && queue.waiting.is_empty() => return true,
             _ => queue.waiting.push_back(slot),
         }
-        subflow.blocked.insert(BlockReasons::THROTTLED);
+        subflow.gate.block(BlockReasons::THROTTLED);
         if !queue.wake_pending {
             queue.wake_pending = true;
             // The timer fires when half of the limit is free, not for each packet, because a card

@@ -5,8 +5,9 @@ use weft_cc::{Algorithm, CongestionControl};
 use crate::engine::Context;
 
 use super::connection::ConnectionSender;
+use super::gate::BlockReasons;
 use super::rate::rate;
-use super::subflow::{BlockReasons, SubflowSender};
+use super::subflow::SubflowSender;
 use super::timer_keys::{TcpTimer, timer_key};
 
 /// Number of packets that are not paced: "Original `sch_fq` does not pace first 10 MSS", and
@@ -21,8 +22,6 @@ pub fn may_pace(pacing: bool, cc: &Algorithm) -> bool {
 
 impl ConnectionSender {
     /// Updates the departure time of the next packet when a packet of `subflow` is sent at `now`.
-    /// Half of a packet's delay beyond its departure time is made up for
-    /// (`tcp_update_skb_after_send`).
     pub fn on_paced_send(&self, subflow: &mut SubflowSender, now: u64) {
         let s = subflow.index as usize;
         let asked = self.cc.pacing_rate(&self.windows, s);
@@ -32,27 +31,25 @@ impl ConnectionSender {
         };
         // The packet that is being sent counts, too.
         if subflow.stats.packets_sent + 1 < UNPACED_PACKETS || rate.is_nan() || rate <= 0.0 {
-            subflow.earliest_departure = now;
+            subflow.gate.skip_pacing(now);
             return;
         }
-        let interval = (1e12 / rate) as u64;
-        let due = subflow.earliest_departure.max(now);
-        let late = due - subflow.earliest_departure;
-        subflow.earliest_departure = due.saturating_add(interval - late.min(interval / 2));
+        subflow.gate.pace((1e12 / rate) as u64, now);
     }
 }
 
 impl SubflowSender {
     /// Returns true if pacing allows a packet now. Otherwise the subflow waits until it does.
     pub fn pacing_allows(&mut self, slot: u32, cx: &mut Context<'_>) -> bool {
-        if self.blocked.contains_any(BlockReasons::THROTTLED) {
+        if self.gate.is_blocked_by(BlockReasons::THROTTLED) {
             return false;
         }
-        if self.earliest_departure <= cx.now {
+        let departure = self.gate.earliest_departure();
+        if departure <= cx.now {
             return true;
         }
-        self.blocked.insert(BlockReasons::THROTTLED);
-        cx.set_timer(self.earliest_departure, timer_key(TcpTimer::Pace, slot));
+        self.gate.block(BlockReasons::THROTTLED);
+        cx.set_timer(departure, timer_key(TcpTimer::Pace, slot));
         false
     }
 }

@@ -6,8 +6,9 @@ use crate::transport::state::HostContext;
 
 use super::connection::ConnectionSender;
 use super::endpoint::TcpEndpoint;
+use super::gate::BlockReasons;
 use super::path_monitor::{PathMonitor, Selection};
-use super::subflow::{BlockReasons, State, SubflowSender};
+use super::subflow::{State, SubflowSender};
 use super::subflow_mask::SubflowMask;
 use super::timer_keys::{TcpTimer, timer_key};
 
@@ -144,14 +145,13 @@ impl ConnectionSender {
         for (position, s) in monitor.order().into_iter().enumerate() {
             let subflow = &mut subflows[s as usize];
             if used.contains(s) {
-                self.check_all_subflows |= subflow.blocked.contains_any(BlockReasons::NOT_SELECTED);
-                subflow.blocked.remove(BlockReasons::NOT_SELECTED);
+                self.check_all_subflows |= subflow.gate.unblock(BlockReasons::NOT_SELECTED);
                 if subflow.state == State::Closed && self.joined != u64::MAX {
                     joins.push(s);
                 }
                 continue;
             }
-            subflow.blocked.insert(BlockReasons::NOT_SELECTED);
+            subflow.gate.block(BlockReasons::NOT_SELECTED);
             let reinjects = selection.any_fast && any_usable && selection.slow.contains(s);
             let outstanding = reinjects
                 .then(|| monitor.take_outstanding(position, subflow, self.una))

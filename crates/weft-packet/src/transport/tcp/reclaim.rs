@@ -5,9 +5,10 @@
 //! then differs from the deadline of the connection that uses the slot.
 
 use super::endpoint::TcpEndpoint;
+use super::gate::BlockReasons;
 use super::reassembly::{Chunks, RangeSet};
 use super::segments::Segments;
-use super::subflow::{BlockReasons, Stats};
+use super::subflow::Stats;
 
 impl TcpEndpoint {
     /// Returns the number of connections of this host that have finished and were not reclaimed, and
@@ -34,7 +35,7 @@ impl TcpEndpoint {
         let throttled = self
             .subflows_of(connection)
             .iter()
-            .any(|subflow| subflow.blocked.contains_any(BlockReasons::THROTTLED));
+            .any(|subflow| subflow.gate.is_blocked_by(BlockReasons::THROTTLED));
         !throttled
             && now > connection.last_close_at
             && (connection.joined == u64::MAX

@@ -9,8 +9,9 @@ use weft_run::TransportConfig;
 
 use super::connection::ConnectionSender;
 use super::endpoint::TcpEndpoint;
+use super::gate::BlockReasons;
 use super::rack::Rack;
-use super::subflow::{BlockReasons, State, SubflowSender};
+use super::subflow::{State, SubflowSender};
 
 /// Returns the bytes that have to be acknowledged before the additional subflows join.
 pub fn join_after(transport: &TransportConfig) -> Size {
@@ -48,7 +49,7 @@ impl TcpEndpoint {
             return;
         }
         let subflow = &mut self.subflows[connection.first_subflow as usize];
-        subflow.blocked.insert(BlockReasons::DRAINING);
+        subflow.gate.block(BlockReasons::DRAINING);
         if subflow.segments.is_empty() && subflow.state == State::Open && connection.queued(0) == 0 {
             close_drained(connection, subflow, now);
         }

@@ -7,9 +7,10 @@
 
 use super::connection::ConnectionSender;
 use super::endpoint::TcpEndpoint;
+use super::gate::BlockReasons;
 use super::output::{retransmit_lost, send_new};
 use super::send_queues::{BURST, INELIGIBLE, SKB_OVERHEAD, STALE_LOSS_COUNT, full_mask, pacing_rate};
-use super::subflow::{BlockReasons, SubflowSender};
+use super::subflow::SubflowSender;
 use crate::transport::state::HostContext;
 
 impl ConnectionSender {
@@ -25,8 +26,8 @@ impl ConnectionSender {
         self.queued(s as usize) > 0
             && window.established
             && !subflow
-                .blocked
-                .contains_any(BlockReasons::THROTTLED.or(BlockReasons::NOT_SELECTED))
+                .gate
+                .is_blocked_by(BlockReasons::THROTTLED.or(BlockReasons::NOT_SELECTED))
             && subflow.may_send(window)
             && (!subflow.segments.any_to_retransmit() || subflow.frto_waiting)
     }

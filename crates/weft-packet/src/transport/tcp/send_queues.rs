@@ -6,8 +6,9 @@ use std::collections::VecDeque;
 
 use weft_cc::Window;
 
+use super::gate::BlockReasons;
 use super::rate::rate;
-use super::subflow::{BlockReasons, State, SubflowSender};
+use super::subflow::{State, SubflowSender};
 
 /// Bytes assigned to one subflow at a time (`MPTCP_SEND_BURST_SIZE`), in two fragments; the
 /// subflow's memory is checked between them (`__subflow_push_pending`).
@@ -173,8 +174,8 @@ impl SendQueue {
 fn is_eligible(window: &Window, subflow: &SubflowSender) -> bool {
     window.established
         && !subflow
-            .blocked
-            .contains_any(BlockReasons::DRAINING.or(BlockReasons::NOT_SELECTED))
+            .gate
+            .is_blocked_by(BlockReasons::DRAINING.or(BlockReasons::NOT_SELECTED))
 }
 
 /// Returns the pacing rate that the scheduler reads, whether the socket is paced or not, in bytes

@@ -3,6 +3,7 @@
 use weft_cc::Window;
 use weft_spec::Profile;
 
+use super::gate::SendGate;
 use super::loss_probe::LossProbe;
 use super::path::SubflowPath;
 use super::prr::Prr;
@@ -12,50 +13,6 @@ use super::rtt::RttEstimator;
 use super::segments::Segments;
 use super::timer::SubflowTimer;
 use super::undo::Undo;
-
-/// The reasons for which a subflow may send no new data.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct BlockReasons(u8);
-
-impl BlockReasons {
-    /// The subflow waits for the card of its host or for its pace, as a flow that Linux calls throttled.
-    pub const THROTTLED: Self = Self(1);
-    /// Other subflows have replaced this one, which closes when all that it has sent is acknowledged.
-    pub const DRAINING: Self = Self(2);
-    /// The subflow waits until its window allows a longer burst (`tcp_tso_should_defer`).
-    pub const TSO_DEFERRED: Self = Self(4);
-    /// The path monitor has not selected the subflow, because its path is slow or other subflows suffice.
-    pub const NOT_SELECTED: Self = Self(8);
-
-    /// Whether the set is empty.
-    #[inline(always)]
-    pub const fn is_empty(self) -> bool {
-        self.0 == 0
-    }
-
-    /// The union of both sets.
-    pub const fn or(self, other: Self) -> Self {
-        Self(self.0 | other.0)
-    }
-
-    /// Whether any of the reasons `other` holds.
-    #[inline(always)]
-    pub const fn contains_any(self, other: Self) -> bool {
-        self.0 & other.0 != 0
-    }
-
-    /// Adds the reasons `other`.
-    #[inline(always)]
-    pub const fn insert(&mut self, other: Self) {
-        self.0 |= other.0;
-    }
-
-    /// Removes the reasons `other`.
-    #[inline(always)]
-    pub const fn remove(&mut self, other: Self) {
-        self.0 &= !other.0;
-    }
-}
 
 /// The state of a subflow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,12 +51,8 @@ pub struct SubflowSender {
     pub prr_active: bool,
     /// True while a timeout may still prove spurious (F-RTO).
     pub frto: bool,
-    /// The reasons for which the subflow takes no new data.
-    pub blocked: BlockReasons,
-    /// Packets that are left of the burst which was handed to the host's card.
-    pub burst_left: u32,
-    /// Time from which on pacing allows the next packet; 0 if the subflow is not paced.
-    pub earliest_departure: u64,
+    /// Whether the subflow may hand packets to its host.
+    pub gate: SendGate,
     /// Path to the other host.
     pub path: SubflowPath,
     /// First byte that is not acknowledged.
@@ -170,9 +123,7 @@ impl SubflowSender {
             frto_waiting: false,
             prr_active: false,
             frto: false,
-            blocked: BlockReasons::default(),
-            burst_left: 0,
-            earliest_departure: 0,
+            gate: SendGate::default(),
             path,
             una: 0,
             nxt: 0,

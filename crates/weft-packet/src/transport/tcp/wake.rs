@@ -3,7 +3,7 @@
 use crate::transport::state::HostContext;
 
 use super::endpoint::TcpEndpoint;
-use super::subflow::BlockReasons;
+use super::gate::BlockReasons;
 
 impl TcpEndpoint {
     /// Serves the subflows that wait for port `port`, in turn, until the port is full.
@@ -15,7 +15,7 @@ impl TcpEndpoint {
                 return;
             };
             let subflow = &mut self.subflows[slot as usize];
-            subflow.blocked.remove(BlockReasons::THROTTLED);
+            subflow.gate.unblock(BlockReasons::THROTTLED);
             let connection = subflow.connection;
             self.transmit_pending(connection, slot, cx);
         }
@@ -24,8 +24,7 @@ impl TcpEndpoint {
     /// Handles the timer of a paced subflow: its next packet may be sent.
     pub(super) fn on_pacing_timer(&mut self, slot: u32, cx: &mut HostContext<'_, '_>) {
         let subflow = &mut self.subflows[slot as usize];
-        if subflow.blocked.contains_any(BlockReasons::THROTTLED) && subflow.earliest_departure == cx.now {
-            subflow.blocked.remove(BlockReasons::THROTTLED);
+        if subflow.gate.earliest_departure() == cx.now && subflow.gate.unblock(BlockReasons::THROTTLED) {
             let connection = subflow.connection;
             self.transmit_pending(connection, slot, cx);
         }

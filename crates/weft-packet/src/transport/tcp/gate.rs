@@ -1,0 +1,125 @@
+//! The gate of a subflow: whether it may hand packets to its host.
+
+/// The reasons for which a subflow may send no new data.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BlockReasons(u8);
+
+impl BlockReasons {
+    /// The subflow waits for the card of its host or for its pace, as a flow that Linux calls throttled.
+    pub const THROTTLED: Self = Self(1);
+    /// Other subflows have replaced this one, which closes when all that it has sent is acknowledged.
+    pub const DRAINING: Self = Self(2);
+    /// The subflow waits until its window allows a longer burst (`tcp_tso_should_defer`).
+    pub const TSO_DEFERRED: Self = Self(4);
+    /// The path monitor has not selected the subflow, because its path is slow or other subflows suffice.
+    pub const NOT_SELECTED: Self = Self(8);
+
+    /// Whether the set is empty.
+    #[inline(always)]
+    pub const fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    /// The union of both sets.
+    pub const fn or(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    /// Whether any of the reasons `other` holds.
+    #[inline(always)]
+    pub const fn contains_any(self, other: Self) -> bool {
+        self.0 & other.0 != 0
+    }
+
+    /// Adds the reasons `other`.
+    #[inline(always)]
+    pub const fn insert(&mut self, other: Self) {
+        self.0 |= other.0;
+    }
+
+    /// Removes the reasons `other`.
+    #[inline(always)]
+    pub const fn remove(&mut self, other: Self) {
+        self.0 &= !other.0;
+    }
+}
+
+/// The state that decides whether a subflow may send new data, apart from its window.
+#[derive(Default)]
+pub struct SendGate {
+    reasons: BlockReasons,
+    /// Packets that are left of the burst which was handed to the host's card.
+    burst_left: u32,
+    /// Time from which on pacing allows the next packet; 0 if the subflow is not paced.
+    earliest_departure: u64,
+}
+
+impl SendGate {
+    /// Returns true if nothing blocks the subflow.
+    #[inline(always)]
+    pub fn is_open(&self) -> bool {
+        self.reasons.is_empty()
+    }
+
+    /// Returns true if any of the reasons holds.
+    #[inline(always)]
+    pub fn is_blocked_by(&self, reasons: BlockReasons) -> bool {
+        self.reasons.contains_any(reasons)
+    }
+
+    /// Adds a reason.
+    #[inline(always)]
+    pub fn block(&mut self, reason: BlockReasons) {
+        self.reasons.insert(reason);
+    }
+
+    /// Removes a reason. Returns whether it held.
+    #[inline(always)]
+    pub fn unblock(&mut self, reason: BlockReasons) -> bool {
+        let held = self.is_blocked_by(reason);
+        self.reasons.remove(reason);
+        held
+    }
+
+    /// Takes a packet of the burst that was handed over whole. Returns false if none is left.
+    #[inline(always)]
+    pub fn take_from_burst(&mut self) -> bool {
+        let left = self.burst_left > 0;
+        self.burst_left -= u32::from(left);
+        left
+    }
+
+    /// Starts a burst, of which `left` packets follow the first one.
+    #[inline(always)]
+    pub fn start_burst(&mut self, left: u32) {
+        self.burst_left = left;
+    }
+
+    /// Handles an acknowledgement if data leaves in bursts: whether the window allows a burst is
+    /// checked again.
+    #[inline(always)]
+    pub fn on_ack(&mut self) {
+        self.reasons.remove(BlockReasons::TSO_DEFERRED);
+        self.burst_left = 0;
+    }
+
+    /// Returns the time from which on pacing allows the next packet.
+    #[inline(always)]
+    pub fn earliest_departure(&self) -> u64 {
+        self.earliest_departure
+    }
+
+    /// Lets the next packet leave at `now`: the packet that is sent is not paced.
+    pub fn skip_pacing(&mut self, now: u64) {
+        self.earliest_departure = now;
+    }
+
+    /// Updates the departure time of the next packet when a packet is sent at `now`, which takes
+    /// this interval. Half of a packet's delay beyond its departure time is made up for
+    /// (`tcp_update_skb_after_send`).
+    pub fn pace(&mut self, interval: u64, now: u64) {
+        let due = self.earliest_departure.max(now);
+        let late = due - self.earliest_departure;
+        self.earliest_departure = due.saturating_add(interval - late.min(interval / 2));
+    }
+}
