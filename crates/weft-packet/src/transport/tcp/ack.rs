@@ -10,11 +10,13 @@ use super::connection::ConnectionSender;
 use super::endpoint::TcpEndpoint;
 use super::gate::BlockReasons;
 use super::recovery::{
-    RecoveryAck, detect_rack_losses, enter_if_lost, on_ack_in_recovery, on_dsack, on_probe_acknowledged,
+    detect_rack_losses, enter_if_lost, on_ack_in_recovery, on_dsack, on_probe_acknowledged,
 };
 use super::scatter_phase::close_drained;
 use super::segments::Acked;
-use super::subflow::{State, SubflowSender};
+use super::state::Frto;
+use super::subflow::SubflowSender;
+use super::verdict::RecoveryAck;
 
 /// Returns the number of packets that an acknowledgement reports as marked, of the `acked` packets
 /// that it covers.
@@ -47,10 +49,7 @@ impl TcpEndpoint {
         let subflow = &mut self.subflows[slot as usize];
         let index = subflow.connection;
         let connection = &mut self.connections[index as usize];
-        if matches!(
-            subflow.state,
-            State::Closed | State::SynSent | State::PreEstablished
-        ) {
+        if !subflow.state.is_established() {
             return;
         }
         self.qdisc.on_ack(subflow);
@@ -78,11 +77,10 @@ impl TcpEndpoint {
         if connection.una != connection.total || !self.finish_if_done(index, cx) {
             self.transmit_pending(index, slot, cx);
             let subflow = &mut self.subflows[slot as usize];
-            if subflow.frto_waiting && subflow.nxt == subflow.recover {
+            if subflow.state.awaits_new_data() && subflow.nxt == subflow.state.recover() {
                 // Without new data to send, the conventional recovery continues (RFC 5682, section
                 // 3.1, step 2b).
-                subflow.frto_waiting = false;
-                subflow.frto = false;
+                subflow.state.set_frto(Frto::Off);
                 self.transmit_pending(index, slot, cx);
             }
         }
@@ -118,15 +116,9 @@ impl TcpEndpoint {
         if packet.flags & DSACK != 0 && profile.recovery == Recovery::Rack {
             on_dsack(connection, subflow, packet, cx.now);
         }
-        let recovering = subflow.state;
-        if recovering != State::Open {
-            let recovery_ack = RecoveryAck {
-                packet,
-                ack,
-                advanced: true,
-                acked: &acked,
-                sacked: &sacked,
-            };
+        let was_open = subflow.state.is_open();
+        if !was_open {
+            let recovery_ack = recovery_ack(subflow, packet, Some(ack), &acked, &sacked);
             on_ack_in_recovery(connection, subflow, profile, &recovery_ack, cx.now);
         }
         let mut drained = false;
@@ -143,7 +135,7 @@ impl TcpEndpoint {
         // then. Without selective acknowledgements, an acknowledgement that fills a hole counts as
         // one segment (RFC 5681, equation 2; RFC 3465, section 2.3).
         let delivered = acked.delivered + sacked.delivered;
-        let counted = if profile.recovery == Recovery::NewReno && recovering != State::Open {
+        let counted = if profile.recovery == Recovery::NewReno && !was_open {
             1
         } else {
             delivered
@@ -162,7 +154,7 @@ impl TcpEndpoint {
         let report = Ack {
             acked: counted,
             marked,
-            may_grow: counted > 0 && subflow.state != State::Recovery && limited && after_cut,
+            may_grow: counted > 0 && !subflow.state.is_fast_recovery() && limited && after_cut,
             rtt,
             now: Elapsed(cx.now - connection.opened),
         };
@@ -171,7 +163,7 @@ impl TcpEndpoint {
             cut_if_marked(connection, subflow, packet, ack, cx.now);
         }
         enter_if_lost(connection, subflow, profile, packet.slot, cx);
-        if subflow.prr_active {
+        if subflow.state.prr().is_some() {
             let delivered = if profile.recovery == Recovery::NewReno {
                 acked.packets.saturating_sub(reno_sacked).max(1)
             } else {
@@ -213,14 +205,9 @@ impl TcpEndpoint {
         // Only an acknowledgement with new information counts (RFC 6675, section 2, "DupAck").
         let counts = profile.recovery == Recovery::NewReno || sacked.delivered > 0;
         subflow.dupacks += u32::from(counts);
-        if subflow.state != State::Open {
-            let recovery_ack = RecoveryAck {
-                packet,
-                ack: subflow.una,
-                advanced: false,
-                acked: &Acked::default(),
-                sacked: &sacked,
-            };
+        if !subflow.state.is_open() {
+            let acked = Acked::default();
+            let recovery_ack = recovery_ack(subflow, packet, None, &acked, &sacked);
             on_ack_in_recovery(connection, subflow, profile, &recovery_ack, cx.now);
         }
         if profile.recovery == Recovery::Rack && subflow.segments.any_out_of_order() {
@@ -244,13 +231,13 @@ impl TcpEndpoint {
         }
         match profile.recovery {
             Recovery::NewReno => on_reno_dupack(subflow, profile),
-            Recovery::Sack if subflow.state == State::Open && subflow.dupacks >= subflow.dupack_threshold => {
+            Recovery::Sack if subflow.state.is_open() && subflow.dupacks >= subflow.dupack_threshold => {
                 subflow.segments.mark_head_lost();
             }
             Recovery::Sack | Recovery::Rack => {}
         }
         enter_if_lost(connection, subflow, profile, packet.slot, cx);
-        if subflow.prr_active {
+        if subflow.state.prr().is_some() {
             let delivered = if profile.recovery == Recovery::NewReno {
                 1
             } else {
@@ -290,6 +277,26 @@ fn on_copies(
     }
 }
 
+/// Returns what an acknowledgement reports during a recovery: that all bytes before `ack` have
+/// arrived, or nothing cumulative.
+#[cold]
+fn recovery_ack<'a>(
+    subflow: &SubflowSender,
+    packet: &Packet,
+    ack: Option<u64>,
+    acked: &'a Acked,
+    sacked: &'a Acked,
+) -> RecoveryAck<'a> {
+    RecoveryAck {
+        ack: ack.unwrap_or(subflow.una),
+        advanced: ack.is_some(),
+        echoes_retransmission: packet.flags & RETRANSMIT != 0,
+        sacked_to: subflow.expand_seq(packet.hi),
+        acked,
+        sacked,
+    }
+}
+
 /// Ends a round, at which congestion control may suppress or release subflows, unless `reacts` is
 /// false.
 fn end_round(connection: &mut ConnectionSender, subflow: &mut SubflowSender, reacts: bool, now: u64) {
@@ -314,8 +321,8 @@ fn cut_if_marked(
     now: u64,
 ) {
     let echoed = packet.flags & ECE != 0;
-    let counts =
-        echoed && subflow.rounds.is_after_cut(ack) && !matches!(subflow.state, State::Recovery | State::Loss);
+    let recovers = subflow.state.is_fast_recovery() || subflow.state.is_loss_recovery();
+    let counts = echoed && subflow.rounds.is_after_cut(ack) && !recovers;
     let s = subflow.index as usize;
     if counts && connection.cc.reacts_to_mark(&connection.windows, s) {
         subflow.rounds.on_cut(subflow.nxt);
@@ -327,14 +334,15 @@ fn cut_if_marked(
 /// the acknowledgement covers only data that was sent before the last recovery began. It may then
 /// answer a retransmission (RFC 6582, section 3.2, step 1).
 fn on_reno_dupack(subflow: &mut SubflowSender, profile: &Profile) {
-    let beyond = subflow.recover == 0 || subflow.una > subflow.recover;
-    if subflow.state == State::Open && subflow.dupacks >= subflow.dupack_threshold && beyond {
+    let recover = subflow.state.recover();
+    let beyond = recover == 0 || subflow.una > recover;
+    if subflow.state.is_open() && subflow.dupacks >= subflow.dupack_threshold && beyond {
         subflow.segments.mark_head_lost();
         subflow.reno_sacked = subflow.dupack_threshold - 1;
     }
-    if (subflow.state == State::Recovery || subflow.segments.any_lost() || profile.limited_transmit && beyond)
-        && subflow.state != State::Loss
-    {
+    let leaves =
+        subflow.state.is_fast_recovery() || subflow.segments.any_lost() || profile.limited_transmit && beyond;
+    if leaves && !subflow.state.is_loss_recovery() {
         subflow.reno_sacked = (subflow.reno_sacked + 1).min(subflow.segments.len());
     }
 }
@@ -400,15 +408,16 @@ fn sample_ambiguous_rtt(
     if !profile.timestamps || !acked.retransmitted {
         return None;
     }
-    let undo = &subflow.undo;
     let sent = if packet.flags & RETRANSMIT != 0 {
         // Of several retransmissions, an earlier one may have arrived; if the time since the last
         // one is shorter than any RTT, the last one cannot have.
         let last = acked.head_retransmitted_at;
         (last != u64::MAX && now - last >= subflow.rtt.min_rtt_or_zero()).then_some(last)
     } else {
-        let first_copy = subflow.state == State::Loss && undo.armed && subflow.una <= undo.end;
-        (first_copy && undo.head_sent_at != u64::MAX).then_some(undo.head_sent_at)
+        let undo = subflow.state.undo();
+        let is_first_copy =
+            subflow.state.is_loss_recovery() && undo.end().is_some_and(|end| subflow.una <= end);
+        undo.head_sent_at().filter(|_| is_first_copy)
     };
     sent.map(|sent| (sent, sent))
 }

@@ -4,7 +4,7 @@ use weft_cc::CongestionControl;
 
 use super::connection::UNLIMITED;
 use super::endpoint::TcpEndpoint;
-use super::subflow::{State, SubflowSender};
+use super::subflow::SubflowSender;
 use crate::transport::state::HostContext;
 
 impl TcpEndpoint {
@@ -58,7 +58,7 @@ impl TcpEndpoint {
         let first = connection.first_subflow as usize;
         for s in 0..connection.windows.len() {
             let subflow = &mut self.subflows[first + s];
-            subflow.state = State::Closed;
+            subflow.state.close();
             subflow.timer.stop();
             subflow.segments.clear();
             if connection.windows[s].established {

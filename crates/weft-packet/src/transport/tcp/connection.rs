@@ -9,7 +9,7 @@ use weft_spec::Time;
 
 use super::path_monitor::PathMonitor;
 use super::send_queues::SendQueues;
-use super::subflow::{State, SubflowSender};
+use super::subflow::SubflowSender;
 
 /// Number of chunks of a connection that sends until it is stopped.
 pub const UNLIMITED: u32 = u32::MAX;
@@ -113,7 +113,7 @@ impl ConnectionSender {
             && w.established
             && subflow.gate.is_open()
             && subflow.may_send(w)
-            && (!subflow.segments.any_to_retransmit() || subflow.frto_waiting)
+            && (!subflow.segments.any_to_retransmit() || subflow.state.awaits_new_data())
     }
 
     /// Returns the subflow that gets the next packet, or `None` if no subflow may send new data.
@@ -122,7 +122,7 @@ impl ConnectionSender {
         match scheduler {
             Scheduler::RoundRobin => {
                 let start = self.next_subflow as usize;
-                let joining = |s: usize| self.awaits_join && subflows[s].state == State::SynSent;
+                let joining = |s: usize| self.awaits_join && subflows[s].state.is_syn_sent();
                 let s = (start..n)
                     .chain(0..start)
                     .find(|&s| joining(s) || self.can_send_new(s, &subflows[s]))?;
@@ -131,7 +131,7 @@ impl ConnectionSender {
                     return None;
                 }
                 // Round robin skips subflows that have not been opened.
-                let unopened = |s: usize| self.awaits_join && subflows[s].state == State::Closed;
+                let unopened = |s: usize| self.awaits_join && subflows[s].state.is_closed();
                 let next = s + 1;
                 self.next_subflow = if next == n || unopened(next) {
                     0

@@ -8,7 +8,6 @@ use crate::transport::state::HostContext;
 
 use super::endpoint::TcpEndpoint;
 use super::gate::BlockReasons;
-use super::subflow::State;
 use super::timer_keys::{TcpTimer, timer_key};
 
 /// Flags of the third packet of a join's handshake. The fourth packet, its acknowledgement, also
@@ -51,7 +50,7 @@ impl TcpEndpoint {
     /// selected.
     pub(super) fn join(&mut self, slot: u32, cx: &mut HostContext<'_, '_>) {
         let subflow = &self.subflows[slot as usize];
-        if !subflow.gate.is_blocked_by(BlockReasons::NOT_SELECTED) && subflow.state == State::Closed {
+        if !subflow.gate.is_blocked_by(BlockReasons::NOT_SELECTED) && subflow.state.is_closed() {
             self.send_syn(slot, cx);
         }
     }
@@ -63,7 +62,7 @@ impl TcpEndpoint {
         let subflow = &mut self.subflows[slot as usize];
         let connection = &self.connections[subflow.connection as usize];
         let profile = &self.shared.transports[connection.transport as usize].profile;
-        subflow.state = State::PreEstablished;
+        subflow.state.on_join_ack_sent();
         subflow.arm(slot, cx);
         cx.send(&Packet {
             route: subflow.path.route(),
@@ -96,7 +95,7 @@ impl TcpEndpoint {
 
     /// Handles the fourth packet of a join: the subflow may carry data.
     pub(super) fn on_join_confirmed(&mut self, packet: &Packet, cx: &mut HostContext<'_, '_>) {
-        if self.subflows[packet.slot as usize].state == State::PreEstablished {
+        if self.subflows[packet.slot as usize].state.is_pre_established() {
             self.establish(packet.slot, cx);
         }
     }

@@ -44,12 +44,14 @@ mod scheduling;
 mod segments;
 mod send_queues;
 mod slots;
+mod state;
 mod subflow;
 mod subflow_mask;
 mod timer;
 mod timer_keys;
 mod timers;
 mod undo;
+mod verdict;
 mod wake;
 
 pub use endpoint::TcpEndpoint;

@@ -14,7 +14,7 @@ use crate::engine::Context;
 use super::connection::ConnectionSender;
 use super::rate::rate;
 use super::receiver::SubflowReceiver;
-use super::subflow::{State, SubflowSender};
+use super::subflow::SubflowSender;
 use super::timer_keys::{TcpTimer, timer_key};
 
 /// Bytes that a card takes of a socket at a time (`GSO_LEGACY_MAX_SIZE`), and that a receiver
@@ -31,7 +31,7 @@ impl ConnectionSender {
     /// now, or `None` if it waits until its window allows a longer burst.
     pub fn burst(&self, subflow: &SubflowSender, now: u64) -> Option<u32> {
         // Retransmissions are sent packet by packet, without waiting.
-        if subflow.state != State::Open || subflow.prr_active {
+        if !subflow.state.is_open() {
             return Some(1);
         }
         let window = &self.windows[subflow.index as usize];

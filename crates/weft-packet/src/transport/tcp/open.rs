@@ -22,7 +22,7 @@ use super::rtt::RttEstimator;
 use super::scatter_phase::{join_after, raise_dupack_threshold};
 use super::send_queues::SendQueues;
 use super::slots::insert;
-use super::subflow::{State, SubflowSender};
+use super::subflow::SubflowSender;
 
 impl TcpEndpoint {
     /// Opens the connection of a flow: sends the SYN of subflow 0.
@@ -155,7 +155,7 @@ impl TcpEndpoint {
         if subflow.stats.syn_timeouts == 0 {
             subflow.syn_sent = cx.now;
         }
-        subflow.state = State::SynSent;
+        subflow.state.on_syn_sent();
         subflow.arm(slot, cx);
         cx.send(&Packet {
             route: subflow.path.route(),
@@ -265,7 +265,7 @@ impl TcpEndpoint {
     /// `tcp_try_undo_spurious_syn`).
     pub(super) fn on_syn_ack(&mut self, packet: &Packet, cx: &mut HostContext<'_, '_>) {
         let subflow = &mut self.subflows[packet.slot as usize];
-        if subflow.state != State::SynSent {
+        if !subflow.state.is_syn_sent() {
             return;
         }
         let connection = &mut self.connections[subflow.connection as usize];
@@ -299,7 +299,7 @@ impl TcpEndpoint {
         let profile = &self.shared.transports[connection.transport as usize].profile;
         let full_handshakes = profile.full_handshakes;
         let s = subflow.index as usize;
-        subflow.state = State::Open;
+        subflow.state.open();
         subflow.timer.stop();
         subflow.stats.established = cx.now;
         connection.windows[s].established = true;
@@ -327,7 +327,7 @@ impl TcpEndpoint {
     /// first SYNs are retransmitted at equal intervals, as by Linux since 6.5.
     pub(super) fn syn_timed_out(&mut self, slot: u32, cx: &mut HostContext<'_, '_>) {
         let subflow = &mut self.subflows[slot as usize];
-        if subflow.state == State::PreEstablished {
+        if subflow.state.is_pre_established() {
             subflow.rtt.back_off();
             self.send_join_ack(slot, cx);
             return;

@@ -136,14 +136,16 @@ pub fn retransmit_lost(
     slot: u32,
     cx: &mut Context<'_>,
 ) {
-    if subflow.frto_waiting {
+    if subflow.state.awaits_new_data() {
         return;
     }
-    while subflow.force_retransmit || subflow.may_send(&connection.windows[subflow.index as usize]) {
+    while subflow.state.forces_retransmission()
+        || subflow.may_send(&connection.windows[subflow.index as usize])
+    {
         if subflow.segments.any_to_retransmit() && !qdisc.admit(connection, subflow, slot, cx) {
             return;
         }
-        subflow.force_retransmit = false;
+        subflow.state.force_retransmission(false);
         let Some(segment) = subflow.segments.retransmit(cx.now) else {
             return;
         };
@@ -199,7 +201,7 @@ pub fn transmit(
     }
     if segment.was_sent_before() {
         flags |= RETRANSMIT;
-        subflow.undo.on_retransmit();
+        subflow.state.on_retransmit();
     }
     subflow.stats.packets_sent += 1;
     if subflow.timer.is_off() || subflow.timer.purpose() == TimerPurpose::DelayedAckProbe {

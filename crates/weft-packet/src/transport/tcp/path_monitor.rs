@@ -10,7 +10,7 @@ use weft_paths::{PathMonitorConfig, Paths, draw};
 use weft_spec::Profile;
 
 use super::reinjections::ReinjectionTracker;
-use super::subflow::{State, SubflowSender};
+use super::subflow::SubflowSender;
 use super::subflow_mask::SubflowMask;
 
 /// A path: the number of paths to the other host, and the path's number. Among equal numbers of
@@ -120,7 +120,7 @@ impl MonitoredSubflow {
             self.last_ack_at = now;
         }
         (self.una, self.dupacks, self.sacked) = (subflow.una, subflow.dupacks, sacked);
-        if subflow.segments.is_empty() || subflow.state == State::Closed {
+        if subflow.segments.is_empty() || subflow.state.is_closed() {
             return false;
         }
         let delayed = || subflow.segments.head_sent_at() + profile.delayed_ack_timeout.0;

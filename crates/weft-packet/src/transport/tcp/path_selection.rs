@@ -8,7 +8,7 @@ use super::connection::ConnectionSender;
 use super::endpoint::TcpEndpoint;
 use super::gate::BlockReasons;
 use super::path_monitor::{PathMonitor, Selection};
-use super::subflow::{State, SubflowSender};
+use super::subflow::SubflowSender;
 use super::subflow_mask::SubflowMask;
 use super::timer_keys::{TcpTimer, timer_key};
 
@@ -146,7 +146,7 @@ impl ConnectionSender {
             let subflow = &mut subflows[s as usize];
             if used.contains(s) {
                 self.check_all_subflows |= subflow.gate.unblock(BlockReasons::NOT_SELECTED);
-                if subflow.state == State::Closed && self.joined != u64::MAX {
+                if subflow.state.is_closed() && self.joined != u64::MAX {
                     joins.push(s);
                 }
                 continue;

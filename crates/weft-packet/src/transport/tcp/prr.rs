@@ -13,7 +13,7 @@ pub struct Prr {
     /// Packets sent in total when the recovery began.
     sent_before: u64,
     /// Packets that may be in the network now.
-    pub cwnd: u32,
+    cwnd: u32,
 }
 
 impl Prr {
@@ -26,6 +26,12 @@ impl Prr {
             sent_before: sent,
             cwnd: 0,
         }
+    }
+
+    /// Returns the number of packets that may be in the network.
+    #[inline(always)]
+    pub fn cwnd(&self) -> u32 {
+        self.cwnd
     }
 
     /// Handles an acknowledgement by which `delivered` more packets have arrived; `pipe` packets

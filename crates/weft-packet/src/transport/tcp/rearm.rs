@@ -3,7 +3,7 @@
 
 use crate::engine::Context;
 
-use super::subflow::{State, SubflowSender};
+use super::subflow::SubflowSender;
 use super::timer::TimerPurpose;
 
 impl SubflowSender {
@@ -14,7 +14,7 @@ impl SubflowSender {
         let mut wait = self.rtt.rto();
         let mut purpose = TimerPurpose::Retransmit;
         if self.probe.is_enabled()
-            && self.state == State::Open
+            && self.state.is_open()
             && self.segments.sacked() == 0
             && !self.probe.is_outstanding()
         {

@@ -5,26 +5,16 @@ use weft_cc::CongestionControl;
 use weft_spec::{Profile, Recovery};
 
 use crate::engine::Context;
-use crate::packet::{DSACK, Packet, RETRANSMIT};
+use crate::packet::{DSACK, Packet};
 
 use super::connection::ConnectionSender;
 use super::loss_probe::ProbeAck;
 use super::prr::Prr;
-use super::segments::Acked;
-use super::subflow::{State, SubflowSender};
+use super::state::Frto;
+use super::subflow::SubflowSender;
 use super::timer::TimerPurpose;
 use super::undo::Undo;
-
-/// An acknowledgement of all bytes before `ack` during a recovery.
-pub struct RecoveryAck<'a> {
-    pub packet: &'a Packet,
-    pub ack: u64,
-    /// True if the acknowledgement advanced.
-    pub advanced: bool,
-    /// Segments covered cumulatively for the first time, and selectively.
-    pub acked: &'a Acked,
-    pub sacked: &'a Acked,
-}
+use super::verdict::{RecoveryAck, Verdict, judge};
 
 /// Marks the segments as lost that RACK considers lost, and enters fast recovery at the first loss.
 /// If a segment may still be only late, sets the timer to the end of the reordering window.
@@ -35,7 +25,7 @@ pub fn detect_rack_losses(
     slot: u32,
     cx: &mut Context<'_>,
 ) {
-    let certain = subflow.state != State::Open || subflow.segments.sacked() >= subflow.dupack_threshold;
+    let certain = !subflow.state.is_open() || subflow.segments.sacked() >= subflow.dupack_threshold;
     if !certain && subflow.rack.is_scattered() {
         return;
     }
@@ -61,7 +51,7 @@ pub fn enter_if_lost(
     slot: u32,
     cx: &mut Context<'_>,
 ) {
-    if subflow.state == State::Open && subflow.segments.any_lost() {
+    if subflow.state.is_open() && subflow.segments.any_lost() {
         enter_recovery(connection, subflow, profile, slot, cx);
     }
 }
@@ -75,31 +65,26 @@ fn enter_recovery(
     cx: &mut Context<'_>,
 ) {
     let s = subflow.index as usize;
-    subflow.state = State::Recovery;
-    subflow.recover = subflow.nxt;
-    subflow.force_retransmit = true;
+    let undo = Undo::arm(&mut connection.windows[s], subflow.nxt, None);
+    subflow.state.enter_fast_recovery(subflow.nxt, undo);
     subflow.probe.cancel();
     subflow.stats.fast_retransmits += 1;
-    subflow.undo = Undo::arm(&mut connection.windows[s], subflow.nxt);
     if profile.recovery == Recovery::Rack {
         subflow.arm(slot, cx);
     }
     connection.windows[s].in_recovery = true;
     connection.notify_cc(cx.now, |cc, windows| cc.on_fast_retransmit(windows, s));
     if profile.prr {
-        subflow.prr_active = true;
         let target = connection.windows[s].cwnd;
-        subflow.prr = Prr::new(target, subflow.segments.len(), subflow.stats.packets_sent);
+        let prr = Prr::new(target, subflow.segments.len(), subflow.stats.packets_sent);
+        subflow.state.reduce_rate(prr);
     }
 }
 
 /// Ends a recovery: all data that was outstanding when it began is acknowledged.
 fn exit_recovery(connection: &mut ConnectionSender, subflow: &mut SubflowSender) {
-    subflow.state = State::Open;
+    subflow.state.exit_recovery();
     subflow.reno_sacked = 0;
-    subflow.prr_active = false;
-    subflow.frto_waiting = false;
-    subflow.force_retransmit = false;
     subflow.rack.on_recovered();
     connection.windows[subflow.index as usize].in_recovery = false;
 }
@@ -107,8 +92,8 @@ fn exit_recovery(connection: &mut ConnectionSender, subflow: &mut SubflowSender)
 /// Undoes a recovery, because nothing was lost.
 fn undo_recovery(connection: &mut ConnectionSender, subflow: &mut SubflowSender, now: u64) {
     let s = subflow.index as usize;
-    subflow.undo.armed = false;
-    if subflow.state != State::Open {
+    subflow.state.disarm_undo();
+    if !subflow.state.is_open() {
         subflow.segments.unmark_lost();
         exit_recovery(connection, subflow);
     }
@@ -124,56 +109,21 @@ pub fn on_ack_in_recovery(
     recovery_ack: &RecoveryAck<'_>,
     now: u64,
 ) {
-    subflow.frto_waiting = false;
-    if subflow.state == State::Loss && was_spurious(subflow, profile, recovery_ack) {
-        undo_recovery(connection, subflow, now);
-    } else if subflow.state == State::Loss && subflow.frto && frto_try_new_data(subflow, recovery_ack) {
+    if subflow.state.awaits_new_data() {
+        subflow.state.set_frto(Frto::Possible);
+    }
+    match judge(&subflow.state, profile, subflow.nxt, recovery_ack) {
+        Verdict::Spurious => undo_recovery(connection, subflow, now),
         // The window grows first; whether there is new data is checked after that.
-        subflow.frto_waiting = true;
-    } else if recovery_ack.ack >= subflow.recover {
-        exit_recovery(connection, subflow);
-    } else if subflow.state == State::Recovery
-        && profile.recovery == Recovery::NewReno
-        && recovery_ack.advanced
-    {
-        // A partial acknowledgement reveals the next hole (RFC 6582, section 3.2).
-        subflow.segments.mark_head_lost();
-        subflow.force_retransmit = true;
+        Verdict::TryNewData => subflow.state.await_new_data(subflow.nxt),
+        Verdict::Complete => exit_recovery(connection, subflow),
+        Verdict::LossIsReal => subflow.state.set_frto(Frto::Off),
+        Verdict::NextHole => {
+            subflow.segments.mark_head_lost();
+            subflow.state.force_retransmission(true);
+        }
+        Verdict::Continue => {}
     }
-}
-
-/// Returns true if the timeout was spurious. The first acknowledgement after it then echoes an
-/// earlier segment (RFC 3522, section 3.2) or covers data that was never retransmitted (RFC 5682,
-/// section 3.1, step 3b).
-fn was_spurious(subflow: &SubflowSender, profile: &Profile, recovery_ack: &RecoveryAck<'_>) -> bool {
-    let undo = &subflow.undo;
-    if !undo.armed {
-        return false;
-    }
-    let of_the_first_copy = profile.timestamps
-        && recovery_ack.advanced
-        && recovery_ack.packet.flags & RETRANSMIT == 0
-        && recovery_ack.ack <= undo.end;
-    let original_arrived = subflow.frto
-        && (recovery_ack.acked.first != u64::MAX && recovery_ack.ack <= subflow.recover
-            || recovery_ack.sacked.first != u64::MAX
-                && subflow.expand_seq(recovery_ack.packet.hi) <= subflow.recover);
-    of_the_first_copy || original_arrived
-}
-
-/// Applies F-RTO (RFC 5682, section 3.1): the first acknowledgement that advances makes the sender
-/// send new data instead of retransmissions (step 2b). A duplicate, or an acknowledgement that
-/// reports holes, shows that the loss was real (step 3a).
-fn frto_try_new_data(subflow: &mut SubflowSender, recovery_ack: &RecoveryAck<'_>) -> bool {
-    if subflow.nxt > subflow.recover {
-        subflow.frto &= recovery_ack.advanced && recovery_ack.sacked.delivered == 0;
-        return false;
-    }
-    if !recovery_ack.advanced || recovery_ack.ack >= subflow.recover {
-        return false;
-    }
-    subflow.recover = subflow.nxt;
-    true
 }
 
 /// Handles an acknowledgement of all bytes before `ack` while a loss probe is outstanding. A loss
@@ -198,7 +148,7 @@ pub fn on_probe_acknowledged(
 pub fn on_dsack(connection: &mut ConnectionSender, subflow: &mut SubflowSender, packet: &Packet, now: u64) {
     debug_assert!(packet.flags & DSACK != 0);
     subflow.rack.on_dsack(subflow.una, subflow.nxt);
-    if subflow.undo.on_dsack() {
+    if subflow.state.on_dsack() {
         undo_recovery(connection, subflow, now);
     }
 }

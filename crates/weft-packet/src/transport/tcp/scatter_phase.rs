@@ -11,7 +11,7 @@ use super::connection::ConnectionSender;
 use super::endpoint::TcpEndpoint;
 use super::gate::BlockReasons;
 use super::rack::Rack;
-use super::subflow::{State, SubflowSender};
+use super::subflow::SubflowSender;
 
 /// Returns the bytes that have to be acknowledged before the additional subflows join.
 pub fn join_after(transport: &TransportConfig) -> Size {
@@ -50,7 +50,7 @@ impl TcpEndpoint {
         }
         let subflow = &mut self.subflows[connection.first_subflow as usize];
         subflow.gate.block(BlockReasons::DRAINING);
-        if subflow.segments.is_empty() && subflow.state == State::Open && connection.queued(0) == 0 {
+        if subflow.segments.is_empty() && subflow.state.is_open() && connection.queued(0) == 0 {
             close_drained(connection, subflow, now);
         }
     }
@@ -60,7 +60,7 @@ impl TcpEndpoint {
 #[cold]
 pub fn close_drained(connection: &mut ConnectionSender, subflow: &mut SubflowSender, now: u64) {
     let s = subflow.index as usize;
-    subflow.state = State::Closed;
+    subflow.state.close();
     subflow.timer.stop();
     connection.windows[s].established = false;
     connection.cc.on_close(&mut connection.windows, s);

@@ -29,7 +29,7 @@ impl ConnectionSender {
                 .gate
                 .is_blocked_by(BlockReasons::THROTTLED.or(BlockReasons::NOT_SELECTED))
             && subflow.may_send(window)
-            && (!subflow.segments.any_to_retransmit() || subflow.frto_waiting)
+            && (!subflow.segments.any_to_retransmit() || subflow.state.awaits_new_data())
     }
 
     /// Returns the number of chunks that are queued on subflow `s`.

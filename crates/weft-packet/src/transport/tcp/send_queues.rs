@@ -8,7 +8,7 @@ use weft_cc::Window;
 
 use super::gate::BlockReasons;
 use super::rate::rate;
-use super::subflow::{State, SubflowSender};
+use super::subflow::SubflowSender;
 
 /// Bytes assigned to one subflow at a time (`MPTCP_SEND_BURST_SIZE`), in two fragments; the
 /// subflow's memory is checked between them (`__subflow_push_pending`).
@@ -108,9 +108,7 @@ impl SendQueue {
 
     /// Returns true if the subflow has not answered for so many timeouts that it gets no data.
     pub fn is_stale(&self, subflow: &SubflowSender) -> bool {
-        self.timeouts >= STALE_LOSS_COUNT
-            && subflow.state == State::Loss
-            && subflow.una_at_timeout == subflow.una
+        self.timeouts >= STALE_LOSS_COUNT && subflow.state.timed_out_at(subflow.una)
     }
 
     pub fn chunks(&self) -> impl Iterator<Item = u32> {

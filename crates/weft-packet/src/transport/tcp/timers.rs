@@ -7,7 +7,6 @@ use weft_spec::Recovery;
 use super::endpoint::TcpEndpoint;
 use super::output::{send_new, transmit};
 use super::recovery::detect_rack_losses;
-use super::subflow::State;
 use super::timer::TimerPurpose;
 use super::undo::Undo;
 use crate::transport::state::HostContext;
@@ -19,15 +18,17 @@ impl TcpEndpoint {
         if !subflow.timer.has_expired(slot, cx) {
             return;
         }
-        match subflow.state {
-            State::Closed => {}
-            State::SynSent | State::PreEstablished => self.syn_timed_out(slot, cx),
-            _ if subflow.segments.is_empty() => {}
-            _ => match subflow.timer.purpose() {
-                TimerPurpose::Retransmit => self.on_timeout(slot, cx),
-                TimerPurpose::LossProbe | TimerPurpose::DelayedAckProbe => self.send_loss_probe(slot, cx),
-                TimerPurpose::ReorderTimeout => self.on_reorder_timeout(slot, cx),
-            },
+        if subflow.state.is_syn_sent() || subflow.state.is_pre_established() {
+            self.syn_timed_out(slot, cx);
+            return;
+        }
+        if subflow.state.is_closed() || subflow.segments.is_empty() {
+            return;
+        }
+        match subflow.timer.purpose() {
+            TimerPurpose::Retransmit => self.on_timeout(slot, cx),
+            TimerPurpose::LossProbe | TimerPurpose::DelayedAckProbe => self.send_loss_probe(slot, cx),
+            TimerPurpose::ReorderTimeout => self.on_reorder_timeout(slot, cx),
         }
     }
 
@@ -39,18 +40,17 @@ impl TcpEndpoint {
         let profile = &self.shared.transports[connection.transport as usize].profile;
         let s = subflow.index;
         subflow.stats.timeouts += 1;
-        let repeated = subflow.state == State::Loss && subflow.una_at_timeout == subflow.una;
+        let repeated = subflow.state.timed_out_at(subflow.una);
         // "the value of ssthresh is held constant" if the segment timed out before (RFC 5681,
         // section 3.1). Linux also holds it if this window has been reduced for a loss already.
-        let reduced = subflow.state == State::Recovery && profile.recovery != Recovery::NewReno;
-        if !repeated && !reduced {
-            subflow.undo = Undo::arm(&mut connection.windows[s as usize], subflow.nxt);
-            subflow.undo.head_sent_at = subflow.segments.head_sent_once().unwrap_or(u64::MAX);
-        }
-        subflow.frto = profile.frto
-            && profile.recovery != Recovery::NewReno
-            && (repeated || subflow.state == State::Open);
-        subflow.una_at_timeout = subflow.una;
+        let reduced = subflow.state.is_fast_recovery() && profile.recovery != Recovery::NewReno;
+        let is_new_episode = !repeated && !reduced;
+        let undo = is_new_episode.then(|| {
+            let head_sent_at = subflow.segments.head_sent_once();
+            Undo::arm(&mut connection.windows[s as usize], subflow.nxt, head_sent_at)
+        });
+        let has_frto =
+            profile.frto && profile.recovery != Recovery::NewReno && (repeated || subflow.state.is_open());
         // With RACK, segments sent just before may still arrive (RFC 8985, section 6.3).
         let recent = match profile.recovery {
             Recovery::Rack => subflow.rtt.srtt(),
@@ -59,18 +59,16 @@ impl TcpEndpoint {
         subflow.segments.mark_all_lost(cx.now.saturating_sub(recent));
         subflow.dupacks = 0;
         subflow.reno_sacked = 0;
-        subflow.prr_active = false;
-        subflow.frto_waiting = false;
-        subflow.force_retransmit = true;
         subflow.probe.cancel();
-        subflow.state = State::Loss;
-        subflow.recover = subflow.nxt;
+        subflow
+            .state
+            .enter_loss_recovery(subflow.una, subflow.nxt, has_frto, undo);
         subflow.rtt.back_off();
         subflow.arm(slot, cx);
         connection.windows[s as usize].in_recovery = true;
-        let first = !repeated && !reduced;
-        connection
-            .notify_cc_and_check_suppression(cx.now, |cc, windows| cc.on_timeout(windows, s as usize, first));
+        connection.notify_cc_and_check_suppression(cx.now, |cc, windows| {
+            cc.on_timeout(windows, s as usize, is_new_episode);
+        });
         if profile.reinject && connection.uses_send_queues() {
             let first = connection.first_subflow as usize;
             let subflows = &self.subflows[first..][..connection.windows.len()];
@@ -89,7 +87,7 @@ impl TcpEndpoint {
         let index = subflow.connection;
         let connection = &mut self.connections[index as usize];
         let profile = &self.shared.transports[connection.transport as usize].profile;
-        if subflow.state != State::Open || subflow.segments.sacked() > 0 || subflow.probe.is_outstanding() {
+        if !subflow.state.is_open() || subflow.segments.sacked() > 0 || subflow.probe.is_outstanding() {
             subflow.rearm_rto(slot, cx);
             return;
         }

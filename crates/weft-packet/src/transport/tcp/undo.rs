@@ -7,30 +7,49 @@ use weft_cc::Window;
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Undo {
     /// True if there is a reduction to undo.
-    pub armed: bool,
+    armed: bool,
     /// Next byte to send when the recovery began: segments sent before that were sent before any
     /// retransmission.
-    pub end: u64,
-    /// Time of the first transmission of the first segment, which timed out; `u64::MAX` if it had
+    end: u64,
+    /// Time of the first transmission of the first segment, which timed out; `None` if it had
     /// been retransmitted before.
-    pub head_sent_at: u64,
+    head_sent_at: Option<u64>,
     /// Retransmissions that the receiver has not reported as duplicates (`undo_retrans`).
-    pub retrans: u32,
+    retrans: u32,
     /// True if there was a retransmission.
-    pub sent: bool,
+    sent: bool,
 }
 
 impl Undo {
-    /// Prepares the undo of a recovery that begins, and saves the window before it.
-    pub fn arm(window: &mut Window, end: u64) -> Self {
+    /// Prepares the undo of a recovery that begins, and saves the window before it. `end` is the
+    /// next byte to send, `head_sent_at` the time at which the first segment was sent if it timed
+    /// out and was sent only once.
+    pub fn arm(window: &mut Window, end: u64, head_sent_at: Option<u64>) -> Self {
         window.save_prior();
         Self {
             armed: true,
             end,
-            head_sent_at: u64::MAX,
+            head_sent_at,
             retrans: 0,
             sent: false,
         }
+    }
+
+    /// Drops what was to be undone.
+    pub fn disarm(&mut self) {
+        self.armed = false;
+    }
+
+    /// Returns the byte before which data was sent before any retransmission; `None` if there is
+    /// nothing to undo.
+    pub fn end(&self) -> Option<u64> {
+        self.armed.then_some(self.end)
+    }
+
+    /// Returns the time of the first transmission of the first segment, if it timed out and was
+    /// sent only once.
+    pub fn head_sent_at(&self) -> Option<u64> {
+        self.head_sent_at
     }
 
     /// Counts a retransmission.

@@ -1,0 +1,195 @@
+//! The decision about an acknowledgement during a recovery, apart from its effects. There are fast
+//! recovery (RFC 6582), and the recovery from a timeout with F-RTO (RFC 5682) and Eifel's detection
+//! (RFC 3522).
+
+use weft_spec::{Profile, Recovery};
+
+use super::segments::Acked;
+use super::state::{Frto, SubflowState};
+
+/// An acknowledgement of all bytes before `ack` during a recovery.
+#[derive(Clone, Copy)]
+pub struct RecoveryAck<'a> {
+    pub ack: u64,
+    /// True if the acknowledgement advanced.
+    pub advanced: bool,
+    /// True if it echoes the timestamp of a retransmission.
+    pub echoes_retransmission: bool,
+    /// End of the selectively acknowledged range.
+    pub sacked_to: u64,
+    /// Segments covered cumulatively for the first time, and selectively.
+    pub acked: &'a Acked,
+    pub sacked: &'a Acked,
+}
+
+/// The consequence of an acknowledgement during a recovery.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// The timeout was spurious: its effects are undone.
+    Spurious,
+    /// The sender sends new data instead of retransmissions, to find out (RFC 5682, section 3.1,
+    /// step 2b).
+    TryNewData,
+    /// All data that was outstanding when the recovery began is acknowledged.
+    Complete,
+    /// The loss was real (RFC 5682, section 3.1, step 3a).
+    LossIsReal,
+    /// A partial acknowledgement reveals the next hole (RFC 6582, section 3.2).
+    NextHole,
+    /// The recovery continues.
+    Continue,
+}
+
+/// Returns what follows from an acknowledgement. `nxt` is the next byte to send.
+pub fn judge(state: &SubflowState, profile: &Profile, nxt: u64, ack: &RecoveryAck<'_>) -> Verdict {
+    let recover = state.recover();
+    let has_frto = state.frto() != Frto::Off;
+    let has_new_data = nxt > recover;
+    if state.is_loss_recovery() && is_spurious(state, profile, ack) {
+        Verdict::Spurious
+    } else if has_frto && !has_new_data && ack.advanced && ack.ack < recover {
+        Verdict::TryNewData
+    } else if ack.ack >= recover {
+        Verdict::Complete
+    } else if has_frto && has_new_data && !(ack.advanced && ack.sacked.delivered == 0) {
+        // A duplicate, or an acknowledgement that reports holes.
+        Verdict::LossIsReal
+    } else if state.is_fast_recovery() && profile.recovery == Recovery::NewReno && ack.advanced {
+        Verdict::NextHole
+    } else {
+        Verdict::Continue
+    }
+}
+
+/// Returns true if the timeout was spurious. The first acknowledgement after it then echoes an
+/// earlier segment (RFC 3522, section 3.2) or covers data that was never retransmitted (RFC 5682,
+/// section 3.1, step 3b).
+fn is_spurious(state: &SubflowState, profile: &Profile, ack: &RecoveryAck<'_>) -> bool {
+    let Some(end) = state.undo().end() else {
+        return false;
+    };
+    let is_of_first_copy = profile.timestamps && ack.advanced && !ack.echoes_retransmission && ack.ack <= end;
+    let recover = state.recover();
+    let original_arrived = state.frto() != Frto::Off
+        && (ack.acked.first != u64::MAX && ack.ack <= recover
+            || ack.sacked.first != u64::MAX && ack.sacked_to <= recover);
+    is_of_first_copy || original_arrived
+}
+
+#[cfg(test)]
+mod tests {
+    use weft_cc::Window;
+
+    use crate::transport::tcp::undo::Undo;
+
+    use super::*;
+
+    /// Segments that were sent once, at time 1.
+    fn once(delivered: u32) -> Acked {
+        Acked {
+            delivered,
+            first: 1,
+            last: 1,
+            ..Acked::default()
+        }
+    }
+
+    fn fast() -> SubflowState {
+        let mut state = SubflowState::new();
+        state.enter_fast_recovery(1000, Undo::default());
+        state
+    }
+
+    /// A timeout when 1000 bytes were outstanding, which can be undone.
+    fn timed_out(frto: Frto) -> SubflowState {
+        let mut state = SubflowState::new();
+        let undo = Undo::arm(&mut Window::new(10.0, 1e9), 1000, None);
+        state.enter_loss_recovery(0, 1000, false, Some(undo));
+        state.set_frto(frto);
+        state
+    }
+
+    fn advance(ack: u64) -> RecoveryAck<'static> {
+        const NONE: Acked = Acked {
+            packets: 0,
+            delivered: 0,
+            first: u64::MAX,
+            last: u64::MAX,
+            retransmitted: true,
+            head_retransmitted_at: u64::MAX,
+        };
+        RecoveryAck {
+            ack,
+            advanced: true,
+            echoes_retransmission: true,
+            sacked_to: 0,
+            acked: &NONE,
+            sacked: &NONE,
+        }
+    }
+
+    #[test]
+    fn fast_recovery_ends_with_the_data_that_was_outstanding() {
+        for (recovery, partial) in [
+            (Recovery::NewReno, Verdict::NextHole),
+            (Recovery::Sack, Verdict::Continue),
+            (Recovery::Rack, Verdict::Continue),
+        ] {
+            let profile = Profile {
+                recovery,
+                ..Profile::linux()
+            };
+            assert_eq!(judge(&fast(), &profile, 1500, &advance(999)), partial);
+            assert_eq!(judge(&fast(), &profile, 1500, &advance(1000)), Verdict::Complete);
+            let duplicate = RecoveryAck {
+                advanced: false,
+                ..advance(500)
+            };
+            assert_eq!(judge(&fast(), &profile, 1500, &duplicate), Verdict::Continue);
+        }
+    }
+
+    #[test]
+    fn frto_sends_new_data_and_judges_by_its_acknowledgements() {
+        let profile = Profile::linux();
+        let state = timed_out(Frto::Possible);
+        assert_eq!(judge(&state, &profile, 1000, &advance(100)), Verdict::TryNewData);
+        let mut state = timed_out(Frto::Possible);
+        state.await_new_data(1000);
+        let hole = once(1);
+        let late = RecoveryAck {
+            sacked: &hole,
+            sacked_to: 1200,
+            ..advance(200)
+        };
+        assert_eq!(judge(&state, &profile, 1200, &late), Verdict::LossIsReal);
+        let original = RecoveryAck {
+            acked: &once(1),
+            ..advance(200)
+        };
+        assert_eq!(judge(&state, &profile, 1200, &original), Verdict::Spurious);
+        let state = timed_out(Frto::Off);
+        assert_eq!(judge(&state, &profile, 1200, &original), Verdict::Continue);
+    }
+
+    #[test]
+    fn an_echo_of_the_first_copy_proves_a_timeout_spurious_with_timestamps() {
+        let state = timed_out(Frto::Off);
+        let echo = RecoveryAck {
+            echoes_retransmission: false,
+            ..advance(100)
+        };
+        let without = Profile {
+            timestamps: false,
+            ..Profile::linux()
+        };
+        assert_eq!(judge(&state, &Profile::linux(), 1000, &echo), Verdict::Spurious);
+        assert_eq!(judge(&state, &without, 1000, &echo), Verdict::Continue);
+        let mut disarmed = timed_out(Frto::Off);
+        disarmed.disarm_undo();
+        assert_eq!(
+            judge(&disarmed, &Profile::linux(), 1000, &echo),
+            Verdict::Continue
+        );
+    }
+}
