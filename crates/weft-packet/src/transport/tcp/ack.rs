@@ -9,6 +9,7 @@ use crate::transport::state::HostContext;
 use super::connection::ConnectionSender;
 use super::endpoint::TcpEndpoint;
 use super::gate::BlockReasons;
+use super::newreno;
 use super::recovery::{
     detect_rack_losses, enter_if_lost, on_ack_in_recovery, on_dsack, on_probe_acknowledged,
 };
@@ -104,11 +105,9 @@ impl TcpEndpoint {
             apply_sack(subflow, packet, profile, cx.now)
         };
         let rtt = sample_rtt(connection, subflow, profile, packet, &acked, &sacked, cx.now);
-        subflow.dupacks = 0;
-        let reno_sacked = subflow.reno_sacked;
-        subflow.reno_sacked = reno_sacked
-            .saturating_sub(acked.packets - 1)
-            .min(subflow.segments.len());
+        let reno_sacked = subflow
+            .reordering
+            .on_advance(acked.packets, subflow.segments.len());
         if subflow.probe.is_outstanding() {
             let duplicate = packet.flags & DSACK != 0;
             on_probe_acknowledged(connection, subflow, ack, duplicate, cx.now);
@@ -204,7 +203,7 @@ impl TcpEndpoint {
         on_copies(connection, subflow, profile, packet, sacked.delivered == 0, now);
         // Only an acknowledgement with new information counts (RFC 6675, section 2, "DupAck").
         let counts = profile.recovery == Recovery::NewReno || sacked.delivered > 0;
-        subflow.dupacks += u32::from(counts);
+        subflow.reordering.on_duplicate(counts);
         if !subflow.state.is_open() {
             let acked = Acked::default();
             let recovery_ack = recovery_ack(subflow, packet, None, &acked, &sacked);
@@ -230,8 +229,8 @@ impl TcpEndpoint {
             cut_if_marked(connection, subflow, packet, ack, now);
         }
         match profile.recovery {
-            Recovery::NewReno => on_reno_dupack(subflow, profile),
-            Recovery::Sack if subflow.state.is_open() && subflow.dupacks >= subflow.dupack_threshold => {
+            Recovery::NewReno => newreno::on_duplicate(subflow, profile),
+            Recovery::Sack if subflow.state.is_open() && subflow.reordering.indicates_loss() => {
                 subflow.segments.mark_head_lost();
             }
             Recovery::Sack | Recovery::Rack => {}
@@ -330,23 +329,6 @@ fn cut_if_marked(
     }
 }
 
-/// Handles a duplicate acknowledgement without SACK. The third one starts fast retransmit, unless
-/// the acknowledgement covers only data that was sent before the last recovery began. It may then
-/// answer a retransmission (RFC 6582, section 3.2, step 1).
-fn on_reno_dupack(subflow: &mut SubflowSender, profile: &Profile) {
-    let recover = subflow.state.recover();
-    let beyond = recover == 0 || subflow.una > recover;
-    if subflow.state.is_open() && subflow.dupacks >= subflow.dupack_threshold && beyond {
-        subflow.segments.mark_head_lost();
-        subflow.reno_sacked = subflow.dupack_threshold - 1;
-    }
-    let leaves =
-        subflow.state.is_fast_recovery() || subflow.segments.any_lost() || profile.limited_transmit && beyond;
-    if leaves && !subflow.state.is_loss_recovery() {
-        subflow.reno_sacked = (subflow.reno_sacked + 1).min(subflow.segments.len());
-    }
-}
-
 /// Records the range beyond a hole that an acknowledgement reports.
 #[cold]
 fn apply_sack(subflow: &mut SubflowSender, packet: &Packet, profile: &Profile, now: u64) -> Acked {
@@ -354,7 +336,9 @@ fn apply_sack(subflow: &mut SubflowSender, packet: &Packet, profile: &Profile, n
         .segments
         .sack(packet.lo, packet.hi, now, subflow.rtt.min_rtt_or_zero());
     if sacked.delivered > 0 && profile.recovery == Recovery::Sack {
-        subflow.segments.mark_lost_by_dupthresh(subflow.dupack_threshold);
+        subflow
+            .segments
+            .mark_lost_by_dupthresh(subflow.reordering.threshold());
     }
     sacked
 }

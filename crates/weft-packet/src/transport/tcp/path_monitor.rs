@@ -116,10 +116,11 @@ impl MonitoredSubflow {
         now: u64,
     ) -> bool {
         let sacked = subflow.segments.sacked();
-        if subflow.una != self.una || subflow.dupacks > self.dupacks || sacked != self.sacked {
+        let dupacks = subflow.reordering.dupacks();
+        if subflow.una != self.una || dupacks > self.dupacks || sacked != self.sacked {
             self.last_ack_at = now;
         }
-        (self.una, self.dupacks, self.sacked) = (subflow.una, subflow.dupacks, sacked);
+        (self.una, self.dupacks, self.sacked) = (subflow.una, dupacks, sacked);
         if subflow.segments.is_empty() || subflow.state.is_closed() {
             return false;
         }

@@ -25,14 +25,13 @@ pub fn detect_rack_losses(
     slot: u32,
     cx: &mut Context<'_>,
 ) {
-    let certain = !subflow.state.is_open() || subflow.segments.sacked() >= subflow.dupack_threshold;
-    if !certain && subflow.rack.is_scattered() {
+    let certain = !subflow.state.is_open() || subflow.segments.sacked() >= subflow.reordering.threshold();
+    let rack = subflow.reordering.rack();
+    if !certain && rack.is_scattered() {
         return;
     }
     let (min_rtt, srtt) = (subflow.rtt.min_rtt_or_zero(), subflow.rtt.srtt());
-    let window = subflow
-        .rack
-        .window(subflow.segments.reordered(), certain, min_rtt, srtt);
+    let window = rack.window(subflow.segments.reordered(), certain, min_rtt, srtt);
     let due = subflow.segments.rack_mark_lost(window, cx.now);
     enter_if_lost(connection, subflow, profile, slot, cx);
     if due != u64::MAX {
@@ -84,8 +83,7 @@ fn enter_recovery(
 /// Ends a recovery: all data that was outstanding when it began is acknowledged.
 fn exit_recovery(connection: &mut ConnectionSender, subflow: &mut SubflowSender) {
     subflow.state.exit_recovery();
-    subflow.reno_sacked = 0;
-    subflow.rack.on_recovered();
+    subflow.reordering.on_recovered();
     connection.windows[subflow.index as usize].in_recovery = false;
 }
 
@@ -147,7 +145,7 @@ pub fn on_probe_acknowledged(
 #[cold]
 pub fn on_dsack(connection: &mut ConnectionSender, subflow: &mut SubflowSender, packet: &Packet, now: u64) {
     debug_assert!(packet.flags & DSACK != 0);
-    subflow.rack.on_dsack(subflow.una, subflow.nxt);
+    subflow.reordering.on_dsack(subflow.una, subflow.nxt);
     if subflow.state.on_dsack() {
         undo_recovery(connection, subflow, now);
     }

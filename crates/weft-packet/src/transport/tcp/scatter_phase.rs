@@ -10,7 +10,6 @@ use weft_run::TransportConfig;
 use super::connection::ConnectionSender;
 use super::endpoint::TcpEndpoint;
 use super::gate::BlockReasons;
-use super::rack::Rack;
 use super::subflow::SubflowSender;
 
 /// Returns the bytes that have to be acknowledged before the additional subflows join.
@@ -34,8 +33,7 @@ pub fn raise_dupack_threshold(
     if let Some(duplicates) =
         scatter.and_then(|scatter| scatter.dupack_threshold(paths, direction.subflow, usual))
     {
-        subflow.dupack_threshold = duplicates;
-        subflow.rack = Rack::for_scattered();
+        subflow.reordering.expect_scattering(duplicates);
     }
 }
 

@@ -6,7 +6,7 @@ use weft_spec::Profile;
 use super::gate::SendGate;
 use super::loss_probe::LossProbe;
 use super::path::SubflowPath;
-use super::rack::Rack;
+use super::reordering::Reordering;
 use super::rounds::Rounds;
 use super::rtt::RttEstimator;
 use super::segments::Segments;
@@ -34,21 +34,14 @@ pub struct SubflowSender {
     pub nxt: u64,
     /// Rounds, and cuts because of marks.
     pub rounds: Rounds,
-    /// Number of consecutive duplicate acknowledgements.
-    pub dupacks: u32,
-    /// Number of duplicate acknowledgements that indicates a loss.
-    pub dupack_threshold: u32,
-    /// Segments that have left the network according to duplicate acknowledgements, without SACK
-    /// (Linux's `tcp_add_reno_sack`).
-    pub reno_sacked: u32,
+    /// Signs of loss and reordering.
+    pub reordering: Reordering,
     /// Outstanding segments.
     pub segments: Segments,
     /// RTT and RTO.
     pub rtt: RttEstimator,
     /// Tail loss probes.
     pub probe: LossProbe,
-    /// RACK's reordering window.
-    pub rack: Rack,
     /// The timer.
     pub timer: SubflowTimer,
     /// Time at which the first SYN was sent.
@@ -89,13 +82,10 @@ impl SubflowSender {
             una: 0,
             nxt: 0,
             rounds: Rounds::default(),
-            dupacks: 0,
-            dupack_threshold: profile.dupack_threshold,
-            reno_sacked: 0,
+            reordering: Reordering::from_profile(profile),
             segments: Segments::default(),
             rtt: RttEstimator::from_profile(profile),
             probe: LossProbe::from_profile(profile),
-            rack: Rack::default(),
             timer: SubflowTimer::new(),
             syn_sent: 0,
             stats: Stats {
@@ -108,7 +98,7 @@ impl SubflowSender {
     /// Returns the packets in the network as far as the sender can tell.
     #[inline(always)]
     pub fn pipe(&self) -> u32 {
-        self.segments.pipe().saturating_sub(self.reno_sacked)
+        self.segments.pipe().saturating_sub(self.reordering.reno_sacked())
     }
 
     /// Returns true if the window allows another packet.

@@ -57,8 +57,7 @@ impl TcpEndpoint {
             Recovery::NewReno | Recovery::Sack => 0,
         };
         subflow.segments.mark_all_lost(cx.now.saturating_sub(recent));
-        subflow.dupacks = 0;
-        subflow.reno_sacked = 0;
+        subflow.reordering.on_timeout();
         subflow.probe.cancel();
         subflow
             .state

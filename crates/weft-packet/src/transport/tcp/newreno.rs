@@ -1,0 +1,22 @@
+//! Loss detection without SACK (RFC 5681, section 3.2; RFC 6582).
+
+use weft_spec::Profile;
+
+use super::subflow::SubflowSender;
+
+/// Handles a duplicate acknowledgement without SACK. The third one starts fast retransmit, unless
+/// the acknowledgement covers only data that was sent before the last recovery began. It may then
+/// answer a retransmission (RFC 6582, section 3.2, step 1).
+pub fn on_duplicate(subflow: &mut SubflowSender, profile: &Profile) {
+    let recover = subflow.state.recover();
+    let beyond = recover == 0 || subflow.una > recover;
+    if subflow.state.is_open() && subflow.reordering.indicates_loss() && beyond {
+        subflow.segments.mark_head_lost();
+        subflow.reordering.on_head_lost();
+    }
+    let has_left =
+        subflow.state.is_fast_recovery() || subflow.segments.any_lost() || profile.limited_transmit && beyond;
+    if has_left && !subflow.state.is_loss_recovery() {
+        subflow.reordering.on_segment_left(subflow.segments.len());
+    }
+}
