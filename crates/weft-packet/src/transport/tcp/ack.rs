@@ -48,7 +48,7 @@ impl TcpEndpoint {
     pub fn on_ack(&mut self, packet: &Packet, cx: &mut HostContext<'_, '_>) {
         let slot = packet.slot;
         let subflow = &mut self.subflows[slot as usize];
-        let index = subflow.connection;
+        let index = subflow.connection();
         let connection = &mut self.connections[index as usize];
         if !subflow.state.is_established() {
             return;
@@ -62,9 +62,9 @@ impl TcpEndpoint {
             joins = connection.una >= connection.join_at;
         }
         let ack = subflow.expand_seq(packet.seq);
-        if ack > subflow.una && ack <= subflow.nxt {
+        if ack > subflow.una() && ack <= subflow.nxt() {
             self.on_new_ack(packet, ack, cx);
-        } else if ack == subflow.una {
+        } else if ack == subflow.una() {
             if !subflow.segments.is_empty() {
                 self.on_duplicate_ack(packet, cx);
             } else if subflow.probe.is_outstanding() || packet.flags & DSACK != 0 {
@@ -78,7 +78,7 @@ impl TcpEndpoint {
         if connection.una != connection.total || !self.finish_if_done(index, cx) {
             self.transmit_pending(index, slot, cx);
             let subflow = &mut self.subflows[slot as usize];
-            if subflow.state.awaits_new_data() && subflow.nxt == subflow.state.recover() {
+            if subflow.state.awaits_new_data() && subflow.nxt() == subflow.state.recover() {
                 // Without new data to send, the conventional recovery continues (RFC 5682, section
                 // 3.1, step 2b).
                 subflow.state.set_frto(Frto::Off);
@@ -90,15 +90,15 @@ impl TcpEndpoint {
     #[inline(always)]
     fn on_new_ack(&mut self, packet: &Packet, ack: u64, cx: &mut HostContext<'_, '_>) {
         let subflow = &mut self.subflows[packet.slot as usize];
-        let connection = &mut self.connections[subflow.connection as usize];
+        let connection = &mut self.connections[subflow.connection() as usize];
         let profile = &self.shared.transports[connection.transport as usize].profile;
-        let s = subflow.index as usize;
+        let s = subflow.index() as usize;
         let used = subflow.pipe();
         let lost_before = subflow.segments.lost_unsent();
         let acked = subflow
             .segments
             .acknowledge(packet.seq, cx.now, subflow.rtt.min_rtt_or_zero());
-        subflow.una = ack;
+        subflow.advance(ack);
         let sacked = if packet.lo == packet.hi {
             Acked::default()
         } else {
@@ -141,7 +141,7 @@ impl TcpEndpoint {
         };
         let marked = marked(connection.echo, packet.flags, delivered);
         subflow.rounds.count(delivered, marked);
-        subflow.stats.marked += u64::from(marked);
+        subflow.count_marked(marked);
         let reacts = profile.react_after_last_data || connection.has_unsent();
         let beyond = profile.round_end == RoundEnd::Rfc8257;
         if subflow.rounds.is_ended_by(ack, beyond) {
@@ -179,9 +179,9 @@ impl TcpEndpoint {
     fn on_duplicate_ack(&mut self, packet: &Packet, cx: &mut HostContext<'_, '_>) {
         let now = cx.now;
         let subflow = &mut self.subflows[packet.slot as usize];
-        let connection = &mut self.connections[subflow.connection as usize];
+        let connection = &mut self.connections[subflow.connection() as usize];
         let profile = &self.shared.transports[connection.transport as usize].profile;
-        let s = subflow.index as usize;
+        let s = subflow.index() as usize;
         let mut sacked = Acked::default();
         if packet.lo != packet.hi {
             sacked = apply_sack(subflow, packet, profile, now);
@@ -215,7 +215,7 @@ impl TcpEndpoint {
         let marked = marked_by_duplicate(connection.echo, packet.flags);
         let marked_and_new = marked.min(sacked.delivered);
         subflow.rounds.count(sacked.delivered, marked_and_new);
-        subflow.stats.marked += u64::from(marked_and_new);
+        subflow.count_marked(marked_and_new);
         let report = Ack {
             acked: sacked.delivered,
             marked,
@@ -225,7 +225,7 @@ impl TcpEndpoint {
         };
         connection.notify_cc(now, |cc, windows| cc.on_ack(windows, s, report));
         if profile.react_after_last_data || connection.has_unsent() {
-            let ack = subflow.una;
+            let ack = subflow.una();
             cut_if_marked(connection, subflow, packet, ack, now);
         }
         match profile.recovery {
@@ -251,7 +251,7 @@ impl TcpEndpoint {
     #[cold]
     fn on_late_duplicate(&mut self, packet: &Packet, cx: &mut HostContext<'_, '_>) {
         let subflow = &mut self.subflows[packet.slot as usize];
-        let connection = &mut self.connections[subflow.connection as usize];
+        let connection = &mut self.connections[subflow.connection() as usize];
         let profile = &self.shared.transports[connection.transport as usize].profile;
         on_copies(connection, subflow, profile, packet, true, cx.now);
     }
@@ -269,7 +269,7 @@ fn on_copies(
     now: u64,
 ) {
     if subflow.probe.is_outstanding() && nothing_new {
-        on_probe_acknowledged(connection, subflow, subflow.una, true, now);
+        on_probe_acknowledged(connection, subflow, subflow.una(), true, now);
     }
     if packet.flags & DSACK != 0 && profile.recovery == Recovery::Rack {
         on_dsack(connection, subflow, packet, now);
@@ -287,7 +287,7 @@ fn recovery_ack<'a>(
     sacked: &'a Acked,
 ) -> RecoveryAck<'a> {
     RecoveryAck {
-        ack: ack.unwrap_or(subflow.una),
+        ack: ack.unwrap_or(subflow.una()),
         advanced: ack.is_some(),
         echoes_retransmission: packet.flags & RETRANSMIT != 0,
         sacked_to: subflow.expand_seq(packet.hi),
@@ -299,11 +299,11 @@ fn recovery_ack<'a>(
 /// Ends a round, at which congestion control may suppress or release subflows, unless `reacts` is
 /// false.
 fn end_round(connection: &mut ConnectionSender, subflow: &mut SubflowSender, reacts: bool, now: u64) {
-    let round = subflow.rounds.start_next(subflow.nxt);
+    let round = subflow.rounds.start_next(subflow.nxt());
     if !reacts {
         return;
     }
-    let s = subflow.index as usize;
+    let s = subflow.index() as usize;
     connection.notify_cc_and_check_suppression(now, |cc, windows| cc.on_round(windows, s, round));
     connection.check_all_subflows = true;
 }
@@ -322,9 +322,9 @@ fn cut_if_marked(
     let echoed = packet.flags & ECE != 0;
     let recovers = subflow.state.is_fast_recovery() || subflow.state.is_loss_recovery();
     let counts = echoed && subflow.rounds.is_after_cut(ack) && !recovers;
-    let s = subflow.index as usize;
+    let s = subflow.index() as usize;
     if counts && connection.cc.reacts_to_mark(&connection.windows, s) {
-        subflow.rounds.on_cut(subflow.nxt);
+        subflow.rounds.on_cut(subflow.nxt());
         connection.notify_cc(now, |cc, windows| cc.on_mark(windows, s));
     }
 }
@@ -369,7 +369,7 @@ fn sample_rtt(
     };
     subflow.rtt.sample(now - first);
     subflow.rtt.update_min(now - last);
-    let window = &mut connection.windows[subflow.index as usize];
+    let window = &mut connection.windows[subflow.index() as usize];
     window.srtt = subflow.rtt.srtt() as f64 * 1e-12;
     window.min_rtt = subflow.rtt.min_rtt() as f64 * 1e-12;
     (now - last) as f64 * 1e-12
@@ -400,7 +400,7 @@ fn sample_ambiguous_rtt(
     } else {
         let undo = subflow.state.undo();
         let is_first_copy =
-            subflow.state.is_loss_recovery() && undo.end().is_some_and(|end| subflow.una <= end);
+            subflow.state.is_loss_recovery() && undo.end().is_some_and(|end| subflow.una() <= end);
         undo.head_sent_at().filter(|_| is_first_copy)
     };
     sent.map(|sent| (sent, sent))

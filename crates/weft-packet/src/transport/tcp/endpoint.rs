@@ -104,7 +104,7 @@ impl TcpEndpoint {
 
     /// Returns the number of timeouts so far, including those of SYNs.
     pub fn timeout_count(&self) -> u64 {
-        let timeouts = |s: &SubflowSender| s.stats.timeouts + s.stats.syn_timeouts;
+        let timeouts = |s: &SubflowSender| s.stats().timeouts + s.stats().syn_timeouts;
         self.totals.reclaimed_timeouts + self.subflows.iter().map(timeouts).sum::<u64>()
     }
 
@@ -117,8 +117,8 @@ impl TcpEndpoint {
     /// Returns the flow and the number of the subflow whose sender is in this slot.
     pub fn subflow_at(&self, slot: u32) -> Option<(u32, u32)> {
         let subflow = self.subflows.get(slot as usize)?;
-        let connection = self.connections.get(subflow.connection as usize)?;
-        Some((connection.flow, subflow.index))
+        let connection = self.connections.get(subflow.connection() as usize)?;
+        Some((connection.flow, subflow.index()))
     }
 
     /// Returns the senders of flows that have started and were not reclaimed, in no order.

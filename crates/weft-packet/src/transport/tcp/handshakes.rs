@@ -35,13 +35,16 @@ impl TcpEndpoint {
     /// time in which they joined.
     pub(super) fn close(&mut self, slot: u32, cx: &mut HostContext<'_, '_>) {
         let subflow = &self.subflows[slot as usize];
-        let (index, connection) = (subflow.index, &mut self.connections[subflow.connection as usize]);
+        let (index, connection) = (
+            subflow.index(),
+            &mut self.connections[subflow.connection() as usize],
+        );
         let (flow, subflows) = (connection.flow, connection.windows.len() as u32);
         if index == 0 {
             let transport = &self.shared.transports[connection.transport as usize];
             connection.last_close_at = cx.now + transport.profile.join_delay.0;
         }
-        if subflow.stats.established != u64::MAX {
+        if subflow.stats().established != u64::MAX {
             self.send_control(flow, index, FIN, cx);
         }
         if index == 0 {

@@ -60,15 +60,15 @@ impl TcpEndpoint {
     /// MUST NOT send data ... until it receives an ACK", RFC 8684, section 3.2).
     pub(super) fn send_join_ack(&mut self, slot: u32, cx: &mut HostContext<'_, '_>) {
         let subflow = &mut self.subflows[slot as usize];
-        let connection = &self.connections[subflow.connection as usize];
+        let connection = &self.connections[subflow.connection() as usize];
         let profile = &self.shared.transports[connection.transport as usize].profile;
         subflow.state.on_join_ack_sent();
         subflow.arm(slot, cx);
         cx.send(&Packet {
             route: subflow.path.route(),
-            slot: subflow.peer,
+            slot: subflow.peer(),
             lo: connection.flow,
-            hi: subflow.index,
+            hi: subflow.index(),
             size: profile.ack_size as u16,
             flags: JOIN_ACK | if profile.protect_handshake { PROTECTED } else { 0 },
             ..Packet::default()
@@ -104,7 +104,7 @@ impl TcpEndpoint {
     pub(super) fn send_data_fin(&mut self, index: u32, cx: &mut HostContext<'_, '_>) {
         let connection = &self.connections[index as usize];
         let subflow = &self.subflows[connection.first_subflow as usize];
-        if connection.una == connection.total || subflow.peer == u32::MAX {
+        if connection.una == connection.total || subflow.peer() == u32::MAX {
             return;
         }
         let profile = &self.shared.transports[connection.transport as usize].profile;
@@ -114,7 +114,7 @@ impl TcpEndpoint {
         }
         cx.send(&Packet {
             route: subflow.path.route(),
-            slot: subflow.peer,
+            slot: subflow.peer(),
             chunk: connection.total,
             lo: connection.flow,
             hi: 0,

@@ -191,17 +191,17 @@ impl TcpEndpoint {
         let time = |t: u64| (t != u64::MAX).then_some(Time(t));
         let subflows = self.subflows_of(connection).iter().zip(&connection.windows);
         let subflows = subflows.map(|(subflow, window)| SubflowRecord {
-            established: time(subflow.stats.established),
-            packets_sent: subflow.stats.packets_sent,
-            retransmitted: subflow.stats.retransmitted,
+            established: time(subflow.stats().established),
+            packets_sent: subflow.stats().packets_sent,
+            retransmitted: subflow.stats().retransmitted,
             packets_received: 0,
             packets_dropped: 0,
             packets_in_flight: 0,
-            marked: subflow.stats.marked,
-            fast_retransmits: subflow.stats.fast_retransmits,
-            timeouts: subflow.stats.timeouts,
-            syn_timeouts: subflow.stats.syn_timeouts,
-            acked_bytes: subflow.una,
+            marked: subflow.stats().marked,
+            fast_retransmits: subflow.stats().fast_retransmits,
+            timeouts: subflow.stats().timeouts,
+            syn_timeouts: subflow.stats().syn_timeouts,
+            acked_bytes: subflow.una(),
             cwnd: window.cwnd,
             srtt: window.srtt,
         });

@@ -45,6 +45,7 @@ mod scatter_phase;
 mod scheduling;
 mod segments;
 mod send_queues;
+mod send_sequence;
 mod slots;
 mod state;
 mod subflow;

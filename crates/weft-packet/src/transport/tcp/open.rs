@@ -147,23 +147,20 @@ impl TcpEndpoint {
     /// Sends or retransmits a subflow's SYN.
     pub(super) fn send_syn(&mut self, slot: u32, cx: &mut HostContext<'_, '_>) {
         let subflow = &mut self.subflows[slot as usize];
-        let connection = &self.connections[subflow.connection as usize];
+        let connection = &self.connections[subflow.connection() as usize];
         if connection.finished != u64::MAX {
             return;
         }
         let profile = &self.shared.transports[connection.transport as usize].profile;
-        if subflow.stats.syn_timeouts == 0 {
-            subflow.syn_sent = cx.now;
-        }
-        subflow.state.on_syn_sent();
+        subflow.on_syn_sent(cx.now);
         subflow.arm(slot, cx);
         cx.send(&Packet {
             route: subflow.path.route(),
             slot,
             seq: subflow.path.switches_for_peer(),
-            chunk: subflow.stats.syn_timeouts as u32,
+            chunk: subflow.stats().syn_timeouts as u32,
             lo: connection.flow,
-            hi: subflow.index,
+            hi: subflow.index(),
             size: profile.ack_size as u16,
             flags: SYN | if profile.protect_handshake { PROTECTED } else { 0 },
             ..Packet::default()
@@ -268,11 +265,11 @@ impl TcpEndpoint {
         if !subflow.state.is_syn_sent() {
             return;
         }
-        let connection = &mut self.connections[subflow.connection as usize];
+        let connection = &mut self.connections[subflow.connection() as usize];
         let profile = &self.shared.transports[connection.transport as usize].profile;
-        let s = subflow.index as usize;
-        subflow.peer = packet.seq;
-        let timeouts = subflow.stats.syn_timeouts;
+        let s = subflow.index() as usize;
+        subflow.set_peer(packet.seq);
+        let timeouts = subflow.stats().syn_timeouts;
         if profile.sample_handshake_rtt && (profile.timestamps || timeouts == 0) {
             subflow
                 .rtt
@@ -294,14 +291,13 @@ impl TcpEndpoint {
     /// Marks a subflow as established: it may carry data. After subflow 0, the others join.
     pub(super) fn establish(&mut self, slot: u32, cx: &mut HostContext<'_, '_>) {
         let subflow = &mut self.subflows[slot as usize];
-        let index = subflow.connection;
+        let index = subflow.connection();
         let connection = &mut self.connections[index as usize];
         let profile = &self.shared.transports[connection.transport as usize].profile;
         let full_handshakes = profile.full_handshakes;
-        let s = subflow.index as usize;
-        subflow.state.open();
+        let s = subflow.index() as usize;
         subflow.timer.stop();
-        subflow.stats.established = cx.now;
+        subflow.on_established(cx.now);
         connection.windows[s].established = true;
         connection.cc.on_open(&mut connection.windows, s);
         connection.record_suppression(cx.now);
@@ -332,10 +328,10 @@ impl TcpEndpoint {
             self.send_join_ack(slot, cx);
             return;
         }
-        let connection = &self.connections[subflow.connection as usize];
+        let connection = &self.connections[subflow.connection() as usize];
         let profile = &self.shared.transports[connection.transport as usize].profile;
-        subflow.stats.syn_timeouts += 1;
-        if subflow.stats.syn_timeouts > profile.syn_linear_timeouts.into() {
+        subflow.count_syn_timeout();
+        if subflow.stats().syn_timeouts > profile.syn_linear_timeouts.into() {
             subflow.rtt.back_off();
         }
         self.send_syn(slot, cx);
@@ -356,7 +352,7 @@ impl TcpEndpoint {
 /// of the previous one.
 fn syn_sent_at(subflow: &SubflowSender, nth: u64, profile: &Profile) -> u64 {
     let mut rtt = RttEstimator::from_profile(profile);
-    let mut sent = subflow.syn_sent;
+    let mut sent = subflow.stats().first_syn_at;
     for timeouts in 1..=nth {
         sent += rtt.rto();
         if timeouts > profile.syn_linear_timeouts.into() {

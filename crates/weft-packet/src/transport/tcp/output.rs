@@ -140,7 +140,7 @@ pub fn retransmit_lost(
         return;
     }
     while subflow.state.forces_retransmission()
-        || subflow.may_send(&connection.windows[subflow.index as usize])
+        || subflow.may_send(&connection.windows[subflow.index() as usize])
     {
         if subflow.segments.any_to_retransmit() && !qdisc.admit(connection, subflow, slot, cx) {
             return;
@@ -149,7 +149,7 @@ pub fn retransmit_lost(
         let Some(segment) = subflow.segments.retransmit(cx.now) else {
             return;
         };
-        subflow.stats.retransmitted += 1;
+        subflow.count_retransmission();
         transmit(connection, subflow, &segment, header, slot, cx);
     }
 }
@@ -166,9 +166,9 @@ pub fn send_new(
     cx: &mut Context<'_>,
 ) {
     let len = connection.chunk_len(chunk, mss);
-    let seq = subflow.nxt as u32;
+    let seq = subflow.nxt() as u32;
     let segment = subflow.segments.push(seq, chunk, len, cx.now);
-    subflow.nxt += u64::from(len);
+    subflow.extend(len);
     transmit(connection, subflow, &segment, header, slot, cx);
 }
 
@@ -194,8 +194,8 @@ pub fn transmit(
         connection.begin_close(cx);
     }
     if connection.sets_push
-        && segment.seq.wrapping_add(u32::from(segment.len)) == subflow.nxt as u32
-        && connection.has_sent_all(subflow.index as usize)
+        && segment.seq.wrapping_add(u32::from(segment.len)) == subflow.nxt() as u32
+        && connection.has_sent_all(subflow.index() as usize)
     {
         flags |= PUSH;
     }
@@ -203,18 +203,18 @@ pub fn transmit(
         flags |= RETRANSMIT;
         subflow.state.on_retransmit();
     }
-    subflow.stats.packets_sent += 1;
+    subflow.count_sent();
     if subflow.timer.is_off() || subflow.timer.purpose() == TimerPurpose::DelayedAckProbe {
         subflow.arm(slot, cx);
     }
     cx.send(&Packet {
         time: 0,
         route: subflow.path.next_route(cx.now),
-        slot: subflow.peer,
+        slot: subflow.peer(),
         seq: segment.seq,
         chunk: segment.chunk,
         lo: connection.flow,
-        hi: subflow.index,
+        hi: subflow.index(),
         size: (u32::from(segment.len) + header) as u16,
         flags,
     });

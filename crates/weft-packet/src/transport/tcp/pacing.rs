@@ -23,14 +23,14 @@ pub fn may_pace(pacing: bool, cc: &Algorithm) -> bool {
 impl ConnectionSender {
     /// Updates the departure time of the next packet when a packet of `subflow` is sent at `now`.
     pub fn on_paced_send(&self, subflow: &mut SubflowSender, now: u64) {
-        let s = subflow.index as usize;
+        let s = subflow.index() as usize;
         let asked = self.cc.pacing_rate(&self.windows, s);
         let own = || rate(&self.windows[s], subflow.segments.len());
         let Some(rate) = asked.or_else(|| self.paced.then(own)) else {
             return;
         };
         // The packet that is being sent counts, too.
-        if subflow.stats.packets_sent + 1 < UNPACED_PACKETS || rate.is_nan() || rate <= 0.0 {
+        if subflow.stats().packets_sent + 1 < UNPACED_PACKETS || rate.is_nan() || rate <= 0.0 {
             subflow.gate.skip_pacing(now);
             return;
         }

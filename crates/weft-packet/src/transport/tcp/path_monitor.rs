@@ -117,10 +117,10 @@ impl MonitoredSubflow {
     ) -> bool {
         let sacked = subflow.segments.sacked();
         let dupacks = subflow.reordering.dupacks();
-        if subflow.una != self.una || dupacks > self.dupacks || sacked != self.sacked {
+        if subflow.una() != self.una || dupacks > self.dupacks || sacked != self.sacked {
             self.last_ack_at = now;
         }
-        (self.una, self.dupacks, self.sacked) = (subflow.una, dupacks, sacked);
+        (self.una, self.dupacks, self.sacked) = (subflow.una(), dupacks, sacked);
         if subflow.segments.is_empty() || subflow.state.is_closed() {
             return false;
         }
@@ -248,11 +248,11 @@ impl PathMonitor {
         una: u32,
     ) -> Option<Vec<u32>> {
         let entry = &mut self.subflows[position];
-        if entry.reinjected_to >= subflow.nxt {
+        if entry.reinjected_to >= subflow.nxt() {
             return None;
         }
         let chunks = self.reinjections.track(subflow, entry.reinjected_to, una);
-        entry.reinjected_to = subflow.nxt;
+        entry.reinjected_to = subflow.nxt();
         Some(chunks)
     }
 
@@ -277,8 +277,8 @@ impl PathMonitor {
     ) {
         let counted = subflows.iter().fold((0, 0), |(sent, lost), subflow| {
             (
-                sent + subflow.stats.packets_sent,
-                lost + subflow.stats.retransmitted,
+                sent + subflow.stats().packets_sent,
+                lost + subflow.stats().retransmitted,
             )
         });
         let before = std::mem::replace(&mut self.counted, counted);
@@ -301,7 +301,7 @@ fn in_drawn_order(
     let mut monitored: Box<[MonitoredSubflow]> = subflows
         .iter()
         .map(|subflow| MonitoredSubflow {
-            index: subflow.index,
+            index: subflow.index(),
             path: (paths.count, path(subflow)),
             una: 0,
             dupacks: 0,

@@ -7,8 +7,6 @@
 use super::endpoint::TcpEndpoint;
 use super::gate::BlockReasons;
 use super::reassembly::{Chunks, RangeSet};
-use super::segments::Segments;
-use super::subflow::Stats;
 
 impl TcpEndpoint {
     /// Returns the number of connections of this host that have finished and were not reclaimed, and
@@ -60,9 +58,8 @@ impl TcpEndpoint {
         let first = connection.first_subflow;
         self.slots.senders.remove(&connection.flow);
         for subflow in &mut self.subflows[first as usize..][..subflows as usize] {
-            self.totals.reclaimed_timeouts += subflow.stats.timeouts + subflow.stats.syn_timeouts;
-            subflow.stats = Stats::default();
-            subflow.segments = Segments::default();
+            self.totals.reclaimed_timeouts += subflow.stats().timeouts + subflow.stats().syn_timeouts;
+            subflow.free();
         }
         self.free_slots.connections.push(index);
         self.free_slots.add_run(first, subflows);

@@ -63,11 +63,11 @@ fn enter_recovery(
     slot: u32,
     cx: &mut Context<'_>,
 ) {
-    let s = subflow.index as usize;
-    let undo = Undo::arm(&mut connection.windows[s], subflow.nxt, None);
-    subflow.state.enter_fast_recovery(subflow.nxt, undo);
+    let s = subflow.index() as usize;
+    let undo = Undo::arm(&mut connection.windows[s], subflow.nxt(), None);
+    subflow.state.enter_fast_recovery(subflow.nxt(), undo);
     subflow.probe.cancel();
-    subflow.stats.fast_retransmits += 1;
+    subflow.count_fast_retransmit();
     if profile.recovery == Recovery::Rack {
         subflow.arm(slot, cx);
     }
@@ -75,7 +75,7 @@ fn enter_recovery(
     connection.notify_cc(cx.now, |cc, windows| cc.on_fast_retransmit(windows, s));
     if profile.prr {
         let target = connection.windows[s].cwnd;
-        let prr = Prr::new(target, subflow.segments.len(), subflow.stats.packets_sent);
+        let prr = Prr::new(target, subflow.segments.len(), subflow.stats().packets_sent);
         subflow.state.reduce_rate(prr);
     }
 }
@@ -84,12 +84,12 @@ fn enter_recovery(
 fn exit_recovery(connection: &mut ConnectionSender, subflow: &mut SubflowSender) {
     subflow.state.exit_recovery();
     subflow.reordering.on_recovered();
-    connection.windows[subflow.index as usize].in_recovery = false;
+    connection.windows[subflow.index() as usize].in_recovery = false;
 }
 
 /// Undoes a recovery, because nothing was lost.
 fn undo_recovery(connection: &mut ConnectionSender, subflow: &mut SubflowSender, now: u64) {
-    let s = subflow.index as usize;
+    let s = subflow.index() as usize;
     subflow.state.disarm_undo();
     if !subflow.state.is_open() {
         subflow.segments.unmark_lost();
@@ -110,10 +110,10 @@ pub fn on_ack_in_recovery(
     if subflow.state.awaits_new_data() {
         subflow.state.set_frto(Frto::Possible);
     }
-    match judge(&subflow.state, profile, subflow.nxt, recovery_ack) {
+    match judge(&subflow.state, profile, subflow.nxt(), recovery_ack) {
         Verdict::Spurious => undo_recovery(connection, subflow, now),
         // The window grows first; whether there is new data is checked after that.
-        Verdict::TryNewData => subflow.state.await_new_data(subflow.nxt),
+        Verdict::TryNewData => subflow.state.await_new_data(subflow.nxt()),
         Verdict::Complete => exit_recovery(connection, subflow),
         Verdict::LossIsReal => subflow.state.set_frto(Frto::Off),
         Verdict::NextHole => {
@@ -134,8 +134,8 @@ pub fn on_probe_acknowledged(
     now: u64,
 ) {
     if subflow.probe.on_ack(ack, is_duplicate) == ProbeAck::RepairedLoss {
-        let s = subflow.index as usize;
-        subflow.stats.fast_retransmits += 1;
+        let s = subflow.index() as usize;
+        subflow.count_fast_retransmit();
         connection.windows[s].save_prior();
         connection.notify_cc(now, |cc, windows| cc.on_fast_retransmit(windows, s));
     }
@@ -145,7 +145,7 @@ pub fn on_probe_acknowledged(
 #[cold]
 pub fn on_dsack(connection: &mut ConnectionSender, subflow: &mut SubflowSender, packet: &Packet, now: u64) {
     debug_assert!(packet.flags & DSACK != 0);
-    subflow.reordering.on_dsack(subflow.una, subflow.nxt);
+    subflow.reordering.on_dsack(subflow.una(), subflow.nxt());
     if subflow.state.on_dsack() {
         undo_recovery(connection, subflow, now);
     }

@@ -55,12 +55,12 @@ impl ReinjectionTracker {
     pub fn track(&mut self, subflow: &SubflowSender, from: u64, una: u32) -> Vec<u32> {
         let sent = subflow
             .segments
-            .unsacked_chunks_from(from.max(subflow.una) as u32);
+            .unsacked_chunks_from(from.max(subflow.una()) as u32);
         let arrived = &self.arrived;
         let copied: Vec<u32> = sent
             .filter(|chunk| *chunk >= una && arrived.binary_search(chunk).is_err())
             .collect();
-        let outstanding = copied.iter().map(|&chunk| (subflow.index, chunk));
+        let outstanding = copied.iter().map(|&chunk| (subflow.index(), chunk));
         self.outstanding.extend(outstanding);
         copied
     }

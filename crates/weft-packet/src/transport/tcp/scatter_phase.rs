@@ -57,7 +57,7 @@ impl TcpEndpoint {
 /// Closes a subflow whose data is all acknowledged, so that congestion control stops counting it.
 #[cold]
 pub fn close_drained(connection: &mut ConnectionSender, subflow: &mut SubflowSender, now: u64) {
-    let s = subflow.index as usize;
+    let s = subflow.index() as usize;
     subflow.state.close();
     subflow.timer.stop();
     connection.windows[s].established = false;

@@ -10,28 +10,21 @@ use super::reordering::Reordering;
 use super::rounds::Rounds;
 use super::rtt::RttEstimator;
 use super::segments::Segments;
+use super::send_sequence::SendSequence;
 use super::state::SubflowState;
 use super::timer::SubflowTimer;
 
 /// The sender of a subflow. Its window is kept by the connection, together with those of the other
 /// subflows.
 pub struct SubflowSender {
-    /// Slot of the connection at this host.
-    pub connection: u32,
-    /// Number of the subflow in its connection.
-    pub index: u32,
-    /// Slot of the subflow's receiver at the other host.
-    pub peer: u32,
+    id: SubflowId,
     /// State of the subflow.
     pub state: SubflowState,
     /// Whether the subflow may hand packets to its host.
     pub gate: SendGate,
     /// Path to the other host.
     pub path: SubflowPath,
-    /// First byte that is not acknowledged.
-    pub una: u64,
-    /// Next byte to send.
-    pub nxt: u64,
+    seq: SendSequence,
     /// Rounds, and cuts because of marks.
     pub rounds: Rounds,
     /// Signs of loss and reordering.
@@ -44,15 +37,24 @@ pub struct SubflowSender {
     pub probe: LossProbe,
     /// The timer.
     pub timer: SubflowTimer,
-    /// Time at which the first SYN was sent.
-    pub syn_sent: u64,
-    /// Counters.
-    pub stats: Stats,
+    stats: Stats,
 }
 
-/// Counters of a sender.
+/// The numbers that identify a subflow at its hosts.
+struct SubflowId {
+    /// Slot of the connection at this host.
+    connection: u32,
+    /// Number of the subflow in its connection.
+    index: u32,
+    /// Slot of the subflow's receiver at the other host.
+    peer: u32,
+}
+
+/// Counters of a sender, and the times of its handshake.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Stats {
+    /// Time at which the first SYN was sent.
+    pub first_syn_at: u64,
     /// Time at which the handshake completed; `u64::MAX` if it did not.
     pub established: u64,
     /// Data packets sent, including retransmissions.
@@ -73,21 +75,21 @@ impl SubflowSender {
     /// Creates a subflow that is not opened yet.
     pub fn new(connection: u32, index: u32, path: SubflowPath, profile: &Profile) -> Self {
         Self {
-            connection,
-            index,
-            peer: u32::MAX,
+            id: SubflowId {
+                connection,
+                index,
+                peer: u32::MAX,
+            },
             state: SubflowState::new(),
             gate: SendGate::default(),
             path,
-            una: 0,
-            nxt: 0,
+            seq: SendSequence::default(),
             rounds: Rounds::default(),
             reordering: Reordering::from_profile(profile),
             segments: Segments::default(),
             rtt: RttEstimator::from_profile(profile),
             probe: LossProbe::from_profile(profile),
             timer: SubflowTimer::new(),
-            syn_sent: 0,
             stats: Stats {
                 established: u64::MAX,
                 ..Stats::default()
@@ -118,10 +120,114 @@ impl SubflowSender {
         }
     }
 
+    /// Returns the slot of the connection at this host.
+    #[inline(always)]
+    pub fn connection(&self) -> u32 {
+        self.id.connection
+    }
+
+    /// Returns the number of the subflow in its connection.
+    #[inline(always)]
+    pub fn index(&self) -> u32 {
+        self.id.index
+    }
+
+    /// Returns the slot of the subflow's receiver at the other host; `u32::MAX` before the SYN/ACK.
+    #[inline(always)]
+    pub fn peer(&self) -> u32 {
+        self.id.peer
+    }
+
+    /// Sets the slot of the subflow's receiver at the other host.
+    pub fn set_peer(&mut self, peer: u32) {
+        self.id.peer = peer;
+    }
+
+    /// Returns the first byte that is not acknowledged.
+    #[inline(always)]
+    pub fn una(&self) -> u64 {
+        self.seq.una()
+    }
+
+    /// Returns the next byte to send.
+    #[inline(always)]
+    pub fn nxt(&self) -> u64 {
+        self.seq.nxt()
+    }
+
+    /// Records that all bytes before `ack` are acknowledged.
+    #[inline(always)]
+    pub fn advance(&mut self, ack: u64) {
+        self.seq.advance(ack);
+    }
+
+    /// Records that a segment of this many bytes is sent for the first time.
+    #[inline(always)]
+    pub fn extend(&mut self, len: u16) {
+        self.seq.extend(len);
+    }
+
     /// Expands the low 32 bits of a sequence number to the 64-bit number that is nearest to `una`.
     #[inline(always)]
     pub fn expand_seq(&self, low: u32) -> u64 {
-        let ahead = low.wrapping_sub(self.una as u32).cast_signed();
-        self.una.wrapping_add_signed(i64::from(ahead))
+        self.seq.expand(low)
+    }
+
+    /// Returns the counters.
+    #[inline(always)]
+    pub fn stats(&self) -> &Stats {
+        &self.stats
+    }
+
+    /// Records that a SYN is sent.
+    pub fn on_syn_sent(&mut self, now: u64) {
+        if self.stats.syn_timeouts == 0 {
+            self.stats.first_syn_at = now;
+        }
+        self.state.on_syn_sent();
+    }
+
+    /// Opens the subflow: its handshake is complete.
+    pub fn on_established(&mut self, now: u64) {
+        self.stats.established = now;
+        self.state.open();
+    }
+
+    /// Counts a data packet that is sent.
+    #[inline(always)]
+    pub fn count_sent(&mut self) {
+        self.stats.packets_sent += 1;
+    }
+
+    /// Counts a retransmission.
+    pub fn count_retransmission(&mut self) {
+        self.stats.retransmitted += 1;
+    }
+
+    /// Counts packets that were acknowledged with a mark.
+    #[inline(always)]
+    pub fn count_marked(&mut self, packets: u32) {
+        self.stats.marked += u64::from(packets);
+    }
+
+    /// Counts a fast recovery.
+    pub fn count_fast_retransmit(&mut self) {
+        self.stats.fast_retransmits += 1;
+    }
+
+    /// Counts a timeout with data outstanding.
+    pub fn count_timeout(&mut self) {
+        self.stats.timeouts += 1;
+    }
+
+    /// Counts a timeout of the SYN.
+    pub fn count_syn_timeout(&mut self) {
+        self.stats.syn_timeouts += 1;
+    }
+
+    /// Frees the memory of a subflow whose slot is free.
+    pub fn free(&mut self) {
+        self.stats = Stats::default();
+        self.segments.clear();
     }
 }

@@ -35,19 +35,19 @@ impl TcpEndpoint {
     /// Handles the expiry of the retransmission timer (RFC 6298, section 5; RFC 5681, section 3.1).
     fn on_timeout(&mut self, slot: u32, cx: &mut HostContext<'_, '_>) {
         let subflow = &mut self.subflows[slot as usize];
-        let index = subflow.connection;
+        let index = subflow.connection();
         let connection = &mut self.connections[index as usize];
         let profile = &self.shared.transports[connection.transport as usize].profile;
-        let s = subflow.index;
-        subflow.stats.timeouts += 1;
-        let repeated = subflow.state.timed_out_at(subflow.una);
+        let s = subflow.index();
+        subflow.count_timeout();
+        let repeated = subflow.state.timed_out_at(subflow.una());
         // "the value of ssthresh is held constant" if the segment timed out before (RFC 5681,
         // section 3.1). Linux also holds it if this window has been reduced for a loss already.
         let reduced = subflow.state.is_fast_recovery() && profile.recovery != Recovery::NewReno;
         let is_new_episode = !repeated && !reduced;
         let undo = is_new_episode.then(|| {
             let head_sent_at = subflow.segments.head_sent_once();
-            Undo::arm(&mut connection.windows[s as usize], subflow.nxt, head_sent_at)
+            Undo::arm(&mut connection.windows[s as usize], subflow.nxt(), head_sent_at)
         });
         let has_frto =
             profile.frto && profile.recovery != Recovery::NewReno && (repeated || subflow.state.is_open());
@@ -61,7 +61,7 @@ impl TcpEndpoint {
         subflow.probe.cancel();
         subflow
             .state
-            .enter_loss_recovery(subflow.una, subflow.nxt, has_frto, undo);
+            .enter_loss_recovery(subflow.una(), subflow.nxt(), has_frto, undo);
         subflow.rtt.back_off();
         subflow.arm(slot, cx);
         connection.windows[s as usize].in_recovery = true;
@@ -83,7 +83,7 @@ impl TcpEndpoint {
     /// segment again (RFC 8985, section 7.3). The RTO runs from then on.
     fn send_loss_probe(&mut self, slot: u32, cx: &mut HostContext<'_, '_>) {
         let subflow = &mut self.subflows[slot as usize];
-        let index = subflow.connection;
+        let index = subflow.connection();
         let connection = &mut self.connections[index as usize];
         let profile = &self.shared.transports[connection.transport as usize].profile;
         if !subflow.state.is_open() || subflow.segments.sacked() > 0 || subflow.probe.is_outstanding() {
@@ -107,7 +107,7 @@ impl TcpEndpoint {
             }
         }
         subflow.timer.set_purpose(TimerPurpose::Retransmit);
-        let s = subflow.index;
+        let s = subflow.index();
         let new = if connection.uses_send_queues() {
             connection.dequeue(s)
         } else if connection.windows[s as usize].active && connection.has_sendable() {
@@ -121,10 +121,10 @@ impl TcpEndpoint {
             send_new(connection, subflow, chunk, profile.mss, profile.header, slot, cx);
         } else if let Some(segment) = subflow.segments.probe(cx.now) {
             is_retransmission = true;
-            subflow.stats.retransmitted += 1;
+            subflow.count_retransmission();
             transmit(connection, subflow, &segment, profile.header, slot, cx);
         }
-        subflow.probe.on_sent(subflow.nxt, is_retransmission);
+        subflow.probe.on_sent(subflow.nxt(), is_retransmission);
         subflow.timer.set(cx.now + subflow.rtt.rto(), slot, cx);
         if let Some(chunk) = queued {
             let flow = connection.flow;
@@ -137,7 +137,7 @@ impl TcpEndpoint {
     /// Handles the end of a reordering window: segments that are still missing are lost.
     fn on_reorder_timeout(&mut self, slot: u32, cx: &mut HostContext<'_, '_>) {
         let subflow = &mut self.subflows[slot as usize];
-        let index = subflow.connection;
+        let index = subflow.connection();
         let connection = &mut self.connections[index as usize];
         let profile = &self.shared.transports[connection.transport as usize].profile;
         subflow.rearm_rto(slot, cx);

@@ -16,7 +16,7 @@ impl TcpEndpoint {
             };
             let subflow = &mut self.subflows[slot as usize];
             subflow.gate.unblock(BlockReasons::THROTTLED);
-            let connection = subflow.connection;
+            let connection = subflow.connection();
             self.transmit_pending(connection, slot, cx);
         }
     }
@@ -25,7 +25,7 @@ impl TcpEndpoint {
     pub(super) fn on_pacing_timer(&mut self, slot: u32, cx: &mut HostContext<'_, '_>) {
         let subflow = &mut self.subflows[slot as usize];
         if subflow.gate.earliest_departure() == cx.now && subflow.gate.unblock(BlockReasons::THROTTLED) {
-            let connection = subflow.connection;
+            let connection = subflow.connection();
             self.transmit_pending(connection, slot, cx);
         }
     }

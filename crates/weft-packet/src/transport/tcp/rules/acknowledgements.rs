@@ -53,7 +53,7 @@ fn a_delayed_acknowledgement_is_sent_by_its_timer() {
         }
         // The last segment is not delayed.
         assert_eq!(run.acks()[4].time - run.data()[4].time, between);
-        assert_eq!(run.subflow(0).stats.timeouts, 0);
+        assert_eq!(run.subflow(0).stats().timeouts, 0);
     }
 }
 
@@ -124,7 +124,7 @@ fn duplicates_are_acknowledged_at_once() {
     });
     // Both acknowledgements are lost, so the timer retransmits a segment that the receiver holds.
     assert_eq!(acknowledged(&run)[..3], [2, 4, 4]);
-    assert_eq!(run.subflow(0).stats.timeouts, 1);
+    assert_eq!(run.subflow(0).stats().timeouts, 1);
     assert_eq!(run.delivered(), 4 * 1448);
     assert!(run.finished());
 }
@@ -136,7 +136,7 @@ fn a_late_segment_counts_once() {
         let late = seen.kind == Kind::Data && seen.packet.chunk == 19 && seen.again == 0;
         if late { Fate::Late(250 * MS) } else { Fate::Pass }
     });
-    assert_eq!(run.subflow(0).stats.timeouts, 1);
+    assert_eq!(run.subflow(0).stats().timeouts, 1);
     assert_eq!(run.host(1).subflow_receiver(0, 0).unwrap().packets, 21);
     assert_eq!(run.delivered(), 20 * 1448);
     assert!(run.finished() && run.connection().finished < 202 * MS);
@@ -149,7 +149,7 @@ fn acknowledgements_are_cumulative() {
         Kind::Ack if seen.nth % 3 != 2 && seen.nth < 490 => Fate::Drop,
         _ => Fate::Pass,
     });
-    let stats = run.subflow(0).stats;
+    let stats = run.subflow(0).stats();
     assert_eq!((stats.timeouts, stats.retransmitted), (0, 0));
     assert!(run.finished());
 }
@@ -215,7 +215,7 @@ fn acknowledgements_are_quick_after_a_pause() {
                 _ => Fate::Pass,
             }
         });
-        assert_eq!(run.subflow(0).stats.timeouts, 1);
+        assert_eq!(run.subflow(0).stats().timeouts, 1);
         let again = run.times_of(12)[1];
         let answer = run.acks().into_iter().find(|seen| seen.time > again).unwrap();
         // The constant window allows all four segments at the same time, so that only the

@@ -47,7 +47,7 @@ fn joins_follow_subflow_0_within_their_delay() {
                 );
                 joined.push(opened - established);
             }
-            assert_eq!(run.subflow(s as usize).stats.established, opened + established);
+            assert_eq!(run.subflow(s as usize).stats().established, opened + established);
         }
     }
     // Twenty draws from 0 to 49 us: no two alike, and spread.
@@ -85,11 +85,11 @@ fn confirmed_joins_take_two_round_trips_more() {
             .unwrap()
     };
     assert_eq!([opened(1), opened(2)], [syn + full; 2]);
-    assert_eq!(run.subflow(1).stats.established, syn + full + 2 * syn);
+    assert_eq!(run.subflow(1).stats().established, syn + full + 2 * syn);
     let first = run.data().into_iter().find(|seen| seen.subflow == 1).unwrap();
     assert_eq!(first.time, syn + full + 2 * syn + DELAY + serialisation(1514));
     // Each of the other join's two packets is lost once: two timeouts of the third packet.
-    let second = run.subflow(2).stats.established;
+    let second = run.subflow(2).stats().established;
     assert!(
         (syn + full + 2 * syn + 1_500 * US..2_900 * US).contains(&second),
         "{second}"
@@ -250,7 +250,7 @@ fn linux_reinjects_the_oldest_fragment_by_whoever_is_idle() {
     // the last 12.
     assert!(run.finished());
     assert_eq!(
-        (run.subflow(1).stats.timeouts, run.connection().reinjected),
+        (run.subflow(1).stats().timeouts, run.connection().reinjected),
         (2, 35)
     );
 }
@@ -270,7 +270,7 @@ fn linux_gives_up_a_subflow_that_does_not_answer() {
     assert!(run.finished());
     assert!(run.connection().finished < 2_000 * MS);
     // Timeouts after 200, 400 and 800 ms.
-    assert_eq!(run.subflow(1).stats.timeouts, 3);
+    assert_eq!(run.subflow(1).stats().timeouts, 3);
 }
 
 /// Data outstanding on a subflow that timed out is reinjected on the others, once, if the profile
@@ -285,7 +285,7 @@ fn data_of_a_dead_subflow_is_reinjected() {
             let dead = seen.subflow == 1 && seen.kind == Kind::Data && seen.nth >= 10;
             if dead { Fate::Drop } else { Fate::Pass }
         });
-        assert!(run.subflow(1).stats.timeouts >= 1);
+        assert!(run.subflow(1).stats().timeouts >= 1);
         assert_eq!(run.finished(), reinject);
         let dead: Vec<u32> = run
             .data()
@@ -345,7 +345,7 @@ fn the_receive_buffer_bounds_data_in_flight() {
         }
         assert_eq!(max, segments);
         assert_eq!(
-            run.subflow(0).stats.retransmitted + run.subflow(1).stats.retransmitted,
+            run.subflow(0).stats().retransmitted + run.subflow(1).stats().retransmitted,
             0
         );
     }
@@ -380,9 +380,9 @@ fn suppression_is_obeyed() {
         };
         let active = connection.windows[1].active;
         match (suppressed, active) {
-            (None, false) => suppressed = Some((step, subflows[1].nxt)),
+            (None, false) => suppressed = Some((step, subflows[1].nxt())),
             (Some((_, nxt)), false) => {
-                assert_eq!(subflows[1].nxt, nxt, "new data on a suppressed subflow");
+                assert_eq!(subflows[1].nxt(), nxt, "new data on a suppressed subflow");
                 idle_steps += u32::from(subflows[1].segments.is_empty());
             }
             (Some(_), true) if released.is_none() => released = Some(step),
@@ -393,7 +393,7 @@ fn suppression_is_obeyed() {
     assert!(suppressed.is_some() && released.is_some());
     assert!(idle_steps > 100, "outstanding data was never finished");
     assert_eq!(run.connection().suppressions, 1);
-    let stats = run.subflow(1).stats;
+    let stats = run.subflow(1).stats();
     assert_eq!(
         stats.timeouts + stats.retransmitted,
         1,

@@ -366,7 +366,7 @@ fn marks_behind_a_hole_are_counted() {
         let lost = seen.kind == Kind::Data && seen.packet.chunk == 19 && seen.again == 0;
         if lost { Fate::Drop } else { rule(seen) }
     });
-    assert_eq!(run.subflow(0).stats.retransmitted, 1);
-    assert_eq!(run.subflow(0).stats.marked, 6);
+    assert_eq!(run.subflow(0).stats().retransmitted, 1);
+    assert_eq!(run.subflow(0).stats().marked, 6);
     assert!(run.finished());
 }

@@ -115,6 +115,6 @@ fn what_is_lost_is_repaired() {
             if lost { Fate::Drop } else { Fate::Pass }
         });
         assert!(run.finished() && run.delivered() == 300 * 1448);
-        assert_eq!(run.subflow(0).stats.timeouts, 0);
+        assert_eq!(run.subflow(0).stats().timeouts, 0);
     }
 }

@@ -62,6 +62,6 @@ fn what_is_lost_goes_again_at_the_same_pace() {
         if lost { Fate::Drop } else { Fate::Pass }
     });
     assert!(run.finished() && run.delivered() == 200 * 1448);
-    assert_eq!(run.subflow(0).stats.timeouts, 0);
+    assert_eq!(run.subflow(0).stats().timeouts, 0);
     assert!(gaps(&run)[20..].iter().all(|&gap| gap >= 5 * US));
 }

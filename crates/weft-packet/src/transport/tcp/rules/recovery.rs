@@ -40,7 +40,7 @@ fn fast_retransmit_takes_exactly_the_threshold_of_duplicates() {
                     format!("{recovery:?}, threshold {threshold}, {after} segments after the lost one");
                 // With fewer, RACK waits for the reordering window (RFC 8985, section 6.2, step 4).
                 let fast = u64::from(after >= threshold || recovery == Recovery::Rack && after > 0);
-                let stats = run.subflow(0).stats;
+                let stats = run.subflow(0).stats();
                 assert_eq!(
                     (stats.fast_retransmits, stats.timeouts),
                     (fast, 1 - fast),
@@ -76,7 +76,7 @@ fn an_episode_is_told_once_and_ends_when_all_is_acknowledged() {
             0,
             "{recovery:?}"
         );
-        assert_eq!(run.subflow(0).stats.retransmitted, 5, "{recovery:?}");
+        assert_eq!(run.subflow(0).stats().retransmitted, 5, "{recovery:?}");
         assert!(run.finished());
     }
 }
@@ -98,7 +98,7 @@ fn newreno_repairs_a_hole_a_round_trip_and_sack_all_at_once() {
                 assert!(gap < rtt / 4, "{gap}");
             }
         }
-        let stats = run.subflow(0).stats;
+        let stats = run.subflow(0).stats();
         assert_eq!(
             (stats.fast_retransmits, stats.timeouts, stats.retransmitted),
             (1, 0, 4)
@@ -128,7 +128,7 @@ fn limited_transmit_sends_new_data_on_the_first_two_duplicates() {
                 expected,
                 "{recovery:?}, limited transmit {limited_transmit}"
             );
-            assert_eq!(run.subflow(0).stats.timeouts, 0);
+            assert_eq!(run.subflow(0).stats().timeouts, 0);
         }
     }
 }
@@ -168,7 +168,7 @@ fn recovery_keeps_to_the_window() {
                 "{recovery:?}: {flying} packets in the network at {time}"
             );
         }
-        assert_eq!(run.subflow(0).stats.timeouts, 0, "{recovery:?}");
+        assert_eq!(run.subflow(0).stats().timeouts, 0, "{recovery:?}");
     }
 }
 
@@ -183,7 +183,7 @@ fn a_lost_retransmission_times_out_but_with_rack() {
                 let lost = seen.kind == Kind::Data && seen.packet.chunk == 40 && seen.again < 2;
                 if lost { Fate::Drop } else { Fate::Pass }
             });
-        let stats = run.subflow(0).stats;
+        let stats = run.subflow(0).stats();
         assert_eq!(
             (stats.timeouts, stats.fast_retransmits),
             (timeouts, 1),
@@ -206,7 +206,7 @@ fn only_what_was_lost_is_sent_again() {
         let run = TestConnection::with_window(15.0, 3_000)
             .recovering_by(recovery)
             .run(5_000 * MS, |_| Fate::Pass);
-        losses += run.subflow(0).stats.retransmitted;
+        losses += run.subflow(0).stats().retransmitted;
         assert_eq!(losses, 0);
         let run = TestConnection::with_window(15.0, 3_000)
             .recovering_by(recovery)
@@ -218,7 +218,7 @@ fn only_what_was_lost_is_sent_again() {
                     && seen.packet.chunk.wrapping_mul(2_654_435_761) >> 24 < 6;
                 if lost { Fate::Drop } else { Fate::Pass }
             });
-        let stats = run.subflow(0).stats;
+        let stats = run.subflow(0).stats();
         let lost = (0..2_900_u32)
             .filter(|c| c.wrapping_mul(2_654_435_761) >> 24 < 6)
             .count();
@@ -256,7 +256,7 @@ fn periodic_losses_give_the_square_root_law() {
                     passed += 1;
                     if passed % n == 0 { Fate::Drop } else { Fate::Pass }
                 });
-                assert_eq!(run.subflow(0).stats.timeouts, 0);
+                assert_eq!(run.subflow(0).stats().timeouts, 0);
                 let rtt = 36 * DELAY + round_trip(1514, &run.profile);
                 let window = run.delivered() as f64 / 1448.0 * rtt as f64 / end as f64;
                 let ratio = window / law;
@@ -291,7 +291,7 @@ fn one_acknowledgement_after_a_timeout_does_not_restore_the_window() {
                 continue;
             };
             let cwnd = connection.windows[0].cwnd;
-            timed_out |= subflows[0].stats.timeouts > 0;
+            timed_out |= subflows[0].stats().timeouts > 0;
             if timed_out && cwnd > 1.0 {
                 grown = Some(cwnd);
                 break;
@@ -338,7 +338,7 @@ fn duplicates_after_a_timeout_start_nothing() {
                 _ => Fate::Pass,
             }
         });
-        let stats = run.subflow(0).stats;
+        let stats = run.subflow(0).stats();
         assert_eq!(stats.fast_retransmits, 0, "{recovery:?}");
         assert!(stats.timeouts <= 1 && run.finished(), "{recovery:?}");
     }
@@ -382,7 +382,7 @@ fn the_window_is_reduced_bit_by_bit() {
         test.cc = script.algorithm();
         test.profile.prr = proportional;
         let run = test.run(1_000 * MS, lose(&[60]));
-        let stats = run.subflow(0).stats;
+        let stats = run.subflow(0).stats();
         assert_eq!((stats.timeouts, stats.retransmitted), (0, 1));
         // Acknowledgements that reached the sender between two of its packets after the retransmission.
         let resent = run.times_of(60)[1];

@@ -35,7 +35,7 @@ fn handshakes_may_be_whole() {
             if full_handshakes {
                 assert!(bare.iter().all(|seen| seen.packet.size == 42));
                 let to_middle = DELAY + serialisation(42);
-                let stats = run.subflow(subflow as usize).stats;
+                let stats = run.subflow(subflow as usize).stats();
                 assert_eq!(bare[0].time, stats.established + to_middle);
                 let handed_out = run.data().last().unwrap().time;
                 let min = if subflow == 0 { 0 } else { 42 * 800 };
@@ -62,7 +62,7 @@ fn the_turn_may_wait_for_a_join() {
         test.profile.join_delay = Time(0);
         test.profile.round_robin_waits_for_join = round_robin_waits_for_join;
         let run = test.run(10 * MS, pass);
-        let joined = run.subflow(1).stats.established;
+        let joined = run.subflow(1).stats().established;
         let before = run.data().into_iter().filter(|seen| seen.time < joined).count();
         // A window of two packets is sent before the join's SYN, and one packet more, because
         // subflow 0 was the only one.
@@ -83,7 +83,7 @@ fn joins_are_numbered_as_they_start() {
         test.delays = vec![DELAY; 4];
         test.seed = seed;
         let run = test.run(10 * MS, pass);
-        let established: Vec<u64> = (0..4).map(|s| run.subflow(s).stats.established).collect();
+        let established: Vec<u64> = (0..4).map(|s| run.subflow(s).stats().established).collect();
         assert!(established.is_sorted(), "{established:?}");
         assert!(established[3] > established[1], "{established:?}");
     }
@@ -102,7 +102,7 @@ fn the_end_may_need_every_subflows_acknowledgements() {
             if lost { Fate::Drop } else { Fate::Pass }
         });
         assert!(run.finished());
-        assert_eq!(run.subflow(1).stats.timeouts, u64::from(!complete_on_data_ack));
+        assert_eq!(run.subflow(1).stats().timeouts, u64::from(!complete_on_data_ack));
         assert_eq!(run.connection().finished < MS, complete_on_data_ack);
     }
 }
@@ -122,7 +122,7 @@ fn what_the_connection_holds_may_stall_its_subflow() {
             if lost { Fate::Drop } else { Fate::Pass }
         });
         assert!(run.finished() && run.delivered() == 4 * 1400);
-        let timeouts = [0, 1].map(|s| run.subflow(s).stats.timeouts);
+        let timeouts = [0, 1].map(|s| run.subflow(s).stats().timeouts);
         assert_eq!(timeouts, [2, 1 + u64::from(stall_on_held_data)]);
         assert_eq!(run.times_of(3).len(), 2 + usize::from(stall_on_held_data));
     }

@@ -36,7 +36,7 @@ fn a_spurious_timeout_is_undone() {
         test.profile.timestamps = timestamps;
         test.profile.frto = frto;
         let run = test.run(3_000 * MS, stalled(300 * US, 250 * MS));
-        let stats = run.subflow(0).stats;
+        let stats = run.subflow(0).stats();
         assert_eq!(stats.timeouts, 1, "{what}");
         assert!(
             (1..=max).contains(&stats.retransmitted),
@@ -66,7 +66,7 @@ fn a_real_loss_is_not_undone() {
                 _ => Fate::Pass,
             }
         });
-        let stats = run.subflow(0).stats;
+        let stats = run.subflow(0).stats();
         assert_eq!(
             (stats.timeouts, stats.retransmitted),
             (1, 10),
@@ -88,7 +88,7 @@ fn without_new_data_retransmission_goes_on() {
             _ => Fate::Pass,
         }
     });
-    assert_eq!(run.subflow(0).stats.timeouts, 1);
+    assert_eq!(run.subflow(0).stats().timeouts, 1);
     assert!(run.finished() && run.connection().finished < 230 * MS);
 }
 
@@ -105,7 +105,7 @@ fn a_fast_retransmit_in_vain_is_undone() {
             _ => Fate::Pass,
         }
     });
-    let stats = run.subflow(0).stats;
+    let stats = run.subflow(0).stats();
     assert_eq!(
         (stats.timeouts, stats.fast_retransmits, stats.retransmitted),
         (0, 1, 1)

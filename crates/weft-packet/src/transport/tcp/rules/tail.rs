@@ -42,7 +42,7 @@ fn a_lost_tail_is_found_by_a_probe() {
         (9..10, 9, 1, true),
     ] {
         let run = probing(4.0, 10).run(2_000 * MS, lose(lost.clone()));
-        let stats = run.subflow(0).stats;
+        let stats = run.subflow(0).stats();
         assert_eq!((stats.timeouts, stats.retransmitted), (0, again), "{lost:?}");
         let sent = run.times_of(probe)[1] - DELAY - serialisation(1514);
         let waited = sent - last_acknowledgement(&run, sent);
@@ -58,7 +58,7 @@ fn a_lost_tail_is_found_by_a_probe() {
 #[test]
 fn a_probe_is_new_data_if_there_is_some() {
     let run = probing(4.0, 100).run(2_000 * MS, lose(20..24));
-    let stats = run.subflow(0).stats;
+    let stats = run.subflow(0).stats();
     assert_eq!(
         (stats.timeouts, stats.fast_retransmits, stats.retransmitted),
         (0, 1, 4)
@@ -80,7 +80,7 @@ fn a_loss_repaired_by_its_probe_is_told() {
     // The receive window keeps new data back, so that the last segment is retransmitted; then it
     // opens.
     let run = test.run(2_000 * MS, lose(23..24));
-    assert_eq!(run.subflow(0).stats.timeouts, 0);
+    assert_eq!(run.subflow(0).stats().timeouts, 0);
     assert_eq!(script.count(|event| *event == Event::FastRetransmit(0)), 1);
     assert!(run.finished());
 }
@@ -93,9 +93,9 @@ fn a_probe_in_vain_is_no_loss() {
     test.cc = script.algorithm();
     test.profile.receive_buffer = 4 * 1448;
     let run = test.run(2_000 * MS, stalled(300 * US, 10 * MS));
-    assert_eq!(run.subflow(0).stats.retransmitted, 1);
+    assert_eq!(run.subflow(0).stats().retransmitted, 1);
     assert_eq!(script.count(|event| *event == Event::FastRetransmit(0)), 0);
-    assert_eq!(run.subflow(0).stats.timeouts, 0);
+    assert_eq!(run.subflow(0).stats().timeouts, 0);
     assert!(run.finished());
 }
 
@@ -104,7 +104,7 @@ fn a_probe_in_vain_is_no_loss() {
 #[test]
 fn one_duplicate_is_enough_after_the_reordering_window() {
     let run = TestConnection::with_window(4.0, 10).run(2_000 * MS, lose(8..9));
-    let stats = run.subflow(0).stats;
+    let stats = run.subflow(0).stats();
     assert_eq!(
         (stats.timeouts, stats.fast_retransmits, stats.retransmitted),
         (0, 1, 1)
@@ -141,7 +141,7 @@ fn reordering_seen_once_is_not_taken_for_loss() {
                 then(seen)
             }
         });
-        let stats = run.subflow(0).stats;
+        let stats = run.subflow(0).stats();
         assert_eq!((stats.timeouts, stats.fast_retransmits), (0, fast_retransmits));
         assert!(run.finished());
     }
@@ -164,7 +164,7 @@ fn new_data_puts_the_probe_off() {
     test.profile.ack_every = 2;
     test.delays = vec![2_500 * US];
     let run = test.run(4_000 * MS, pass);
-    assert_eq!(run.subflow(0).stats.retransmitted, 0);
+    assert_eq!(run.subflow(0).stats().retransmitted, 0);
     assert!(run.finished());
 }
 
@@ -173,7 +173,7 @@ fn new_data_puts_the_probe_off() {
 #[test]
 fn a_probe_that_waited_for_a_single_segment_goes_soon_after_another() {
     let run = written_every(12 * MS, 30).run(2_000 * MS, lose(10..12));
-    assert_eq!(run.subflow(0).stats.timeouts, 0);
+    assert_eq!(run.subflow(0).stats().timeouts, 0);
     let times = run.times_of(11);
     assert!((2 * MS..3 * MS).contains(&(times[1] - times[0])), "{times:?}");
 }
@@ -188,7 +188,7 @@ fn a_probe_in_vain_is_no_loss_when_all_is_acknowledged() {
     test.profile.min_rto = Time(5 * MS);
     // The tenth segment, alone, and its probe 5 ms later, arrive 8 ms late.
     let run = test.run(1_000 * MS, stalled(9 * 15 * MS - MS, 9 * MS));
-    let stats = run.subflow(0).stats;
+    let stats = run.subflow(0).stats();
     assert_eq!((stats.retransmitted, stats.timeouts), (1, 0));
     assert_eq!(script.count(|event| *event == Event::FastRetransmit(0)), 0);
     assert!(run.finished());
@@ -204,7 +204,7 @@ fn a_lost_probe_is_overtaken_like_any_segment() {
             seen.kind == Kind::Data && (chunk == 10 && seen.again == 0 || chunk == 11 && seen.again < 2);
         if lost { Fate::Drop } else { Fate::Pass }
     });
-    assert_eq!(run.subflow(0).stats.timeouts, 0);
+    assert_eq!(run.subflow(0).stats().timeouts, 0);
     let times = run.times_of(11);
     assert!(times.len() == 3 && times[2] - times[0] < 20 * MS, "{times:?}");
     assert!(run.finished());

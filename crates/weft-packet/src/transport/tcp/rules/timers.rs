@@ -31,7 +31,7 @@ fn the_first_rto_is_that_of_the_handshake_or_the_initial_one() {
         let mut run = test.start(lose_first_data(1));
         run.until(handshake + 1);
         let subflow = run.subflow(0);
-        assert_eq!(subflow.stats.established, handshake);
+        assert_eq!(subflow.stats().established, handshake);
         assert_eq!(subflow.rtt.srtt(), if sampled { handshake } else { 0 });
         run.until(3_000 * MS);
         assert_eq!(
@@ -39,7 +39,7 @@ fn the_first_rto_is_that_of_the_handshake_or_the_initial_one() {
             [expected],
             "sampled: {sampled}, minimum {min_rto}"
         );
-        assert_eq!(run.subflow(0).stats.timeouts, 1);
+        assert_eq!(run.subflow(0).stats().timeouts, 1);
         assert!(run.finished());
     }
 }
@@ -59,8 +59,8 @@ fn syns_are_sent_again_at_doubling_intervals() {
         let times: Vec<u64> = run.of_kind(Kind::Syn).iter().map(|seen| seen.time).collect();
         let gaps: Vec<u64> = Run::gaps(&times).iter().map(|gap| gap / MS).collect();
         assert_eq!(gaps, [1_000, 2_000, 3_000, 3_000], "{lost:?}");
-        assert_eq!(run.subflow(0).stats.syn_timeouts, 4);
-        assert_eq!(run.subflow(0).stats.timeouts, 0);
+        assert_eq!(run.subflow(0).stats().syn_timeouts, 4);
+        assert_eq!(run.subflow(0).stats().timeouts, 0);
         assert!(run.finished());
         assert_eq!(run.delivered(), 1448);
         // The only sample is that of the data.
@@ -91,8 +91,8 @@ fn timeouts_back_off_until_a_sample() {
     assert_eq!(gaps(1), [900]);
     assert_eq!(gaps(2), [0; 0]);
     assert_eq!(gaps(3), [200]);
-    assert_eq!(run.subflow(0).stats.timeouts, 5);
-    assert_eq!(run.subflow(0).stats.retransmitted, 5);
+    assert_eq!(run.subflow(0).stats().timeouts, 5);
+    assert_eq!(run.subflow(0).stats().retransmitted, 5);
     // Handshake and chunk 2 are the only samples.
     let (first, second) = (round_trip(66, &run.profile), round_trip(1514, &run.profile));
     assert_eq!(run.subflow(0).rtt.srtt(), (7 * first + second) / 8);
@@ -115,8 +115,8 @@ fn a_lost_tail_times_out_an_rto_after_the_last_acknowledgement() {
         assert_eq!(sent_again - returned, 200 * MS, "{recovery:?}");
         assert_eq!(
             (
-                run.subflow(0).stats.timeouts,
-                run.subflow(0).stats.fast_retransmits
+                run.subflow(0).stats().timeouts,
+                run.subflow(0).stats().fast_retransmits
             ),
             (1, 0)
         );
@@ -153,8 +153,8 @@ fn a_timeout_goes_back() {
         assert!(resent[1].1 - resent[0].1 >= rtt && resent[2].1 - resent[1].1 < rtt);
         assert_eq!(
             (
-                run.subflow(0).stats.timeouts,
-                run.subflow(0).stats.fast_retransmits
+                run.subflow(0).stats().timeouts,
+                run.subflow(0).stats().fast_retransmits
             ),
             (1, 0)
         );
@@ -170,7 +170,7 @@ fn samples_are_those_of_segments_sent_once() {
         let lost = seen.kind == Kind::Data && seen.packet.chunk % 50 == 49 && seen.again == 0;
         if lost { Fate::Drop } else { Fate::Pass }
     });
-    assert_eq!(run.subflow(0).stats.timeouts, 4);
+    assert_eq!(run.subflow(0).stats().timeouts, 4);
     let rtt = round_trip(1514, &run.profile);
     // The mean approaches the RTT from the handshake's shorter one; integer division keeps it a few picoseconds below.
     let srtt = run.subflow(0).rtt.srtt();
@@ -207,7 +207,7 @@ fn the_late_answer_to_a_syn_is_a_sample() {
     test.profile.timestamps = true;
     test.delays = vec![300 * MS];
     let run = test.run(10_000 * MS, pass);
-    let stats = run.subflow(0).stats;
+    let stats = run.subflow(0).stats();
     assert_eq!((stats.syn_timeouts, stats.timeouts), (1, 0));
     let min_rtt = (run.connection().windows[0].min_rtt * 1e12).round() as u64;
     assert_eq!(min_rtt, 4 * 300 * MS + 4 * serialisation(66));
