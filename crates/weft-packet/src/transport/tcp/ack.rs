@@ -55,11 +55,10 @@ impl TcpEndpoint {
         }
         self.qdisc.on_ack(subflow);
         let mut joins = false;
-        if packet.chunk > connection.una {
+        if connection.data.is_advanced_by(packet.chunk) {
             // A full receive window may have blocked any subflow.
-            connection.check_all_subflows |= connection.next - connection.una >= connection.receive_window;
-            connection.una = packet.chunk;
-            joins = connection.una >= connection.join_at;
+            connection.check_all_subflows |= connection.data.advance(packet.chunk);
+            joins = packet.chunk >= connection.join_at;
         }
         let ack = subflow.expand_seq(packet.seq);
         if ack > subflow.una() && ack <= subflow.nxt() {
@@ -75,7 +74,7 @@ impl TcpEndpoint {
             self.open_joins(index, cx);
         }
         let connection = &self.connections[index as usize];
-        if connection.una != connection.total || !self.finish_if_done(index, cx) {
+        if !connection.data.is_acknowledged() || !self.finish_if_done(index, cx) {
             self.transmit_pending(index, slot, cx);
             let subflow = &mut self.subflows[slot as usize];
             if subflow.state.awaits_new_data() && subflow.nxt() == subflow.state.recover() {
@@ -142,7 +141,7 @@ impl TcpEndpoint {
         let marked = marked(connection.echo, packet.flags, delivered);
         subflow.rounds.count(delivered, marked);
         subflow.count_marked(marked);
-        let reacts = profile.react_after_last_data || connection.has_unsent();
+        let reacts = profile.react_after_last_data || connection.data.has_unsent();
         let beyond = profile.round_end == RoundEnd::Rfc8257;
         if subflow.rounds.is_ended_by(ack, beyond) {
             end_round(connection, subflow, reacts, cx.now);
@@ -224,7 +223,7 @@ impl TcpEndpoint {
             now: Elapsed(now - connection.opened),
         };
         connection.notify_cc(now, |cc, windows| cc.on_ack(windows, s, report));
-        if profile.react_after_last_data || connection.has_unsent() {
+        if profile.react_after_last_data || connection.data.has_unsent() {
             let ack = subflow.una();
             cut_if_marked(connection, subflow, packet, ack, now);
         }

@@ -32,13 +32,13 @@ impl TcpEndpoint {
             return;
         };
         let connection = &mut self.connections[index as usize];
-        if connection.written >= connection.total {
+        if connection.data.written() >= connection.data.total() {
             return; // stopped, or all there is
         }
         let mss = self.shared.transports[connection.transport as usize].profile.mss;
         let chunks = chunks_written_by(cx.now - connection.opened, rate, mss);
-        connection.written = chunks.min(connection.total.into()) as u32;
-        if connection.written < connection.total {
+        connection.data.set_written(chunks);
+        if connection.data.written() < connection.data.total() {
             let next = connection
                 .opened
                 .saturating_add(write_time(chunks + 1, rate, mss));

@@ -2,7 +2,6 @@
 
 use weft_cc::CongestionControl;
 
-use super::connection::UNLIMITED;
 use super::endpoint::TcpEndpoint;
 use super::subflow::SubflowSender;
 use crate::transport::state::HostContext;
@@ -14,15 +13,12 @@ impl TcpEndpoint {
             return;
         };
         let connection = &mut self.connections[index as usize];
-        if connection.next < connection.total {
-            let mss = self.shared.transports[connection.transport as usize].profile.mss;
+        if connection.data.has_unsent() {
             // Chunks that the application has handed over are still sent.
-            connection.total = connection
-                .send_queues
-                .as_ref()
-                .map_or(connection.next, |queues| queues.written.max(connection.next));
-            connection.written = connection.total;
-            connection.last_len = mss as u16;
+            let next = connection.data.next();
+            let queues = connection.send_queues.as_ref();
+            let total = queues.map_or(next, |queues| queues.written.max(next));
+            connection.data.stop(total);
             connection.begin_close(cx);
             self.send_data_fin(index, cx);
         }
@@ -33,7 +29,7 @@ impl TcpEndpoint {
     /// finished.
     pub(super) fn finish_if_done(&mut self, index: u32, cx: &mut HostContext<'_, '_>) -> bool {
         let connection = &self.connections[index as usize];
-        if connection.una != connection.total || connection.total == UNLIMITED {
+        if !connection.data.is_acknowledged() || connection.data.is_unlimited() {
             return false;
         }
         if connection.finished != u64::MAX {

@@ -8,14 +8,11 @@ use weft_run::{Scheduler, SuppressionRecord};
 use weft_spec::Time;
 
 use super::path_monitor::PathMonitor;
+use super::send_data::SendData;
 use super::send_queues::SendQueues;
 use super::subflow::SubflowSender;
 
-/// Number of chunks of a connection that sends until it is stopped.
-pub const UNLIMITED: u32 = u32::MAX;
-
-/// The sender of a connection. Its data is numbered in chunks of one MSS, the last of which may be
-/// shorter. A chunk is sent whole.
+/// The sender of a connection. A chunk of its data is sent whole.
 // The flags are independent of each other.
 #[allow(clippy::struct_excessive_bools)]
 pub struct ConnectionSender {
@@ -35,25 +32,13 @@ pub struct ConnectionSender {
     pub windows: Vec<Window>,
     /// The ECN echo that congestion control asks for.
     pub echo: Echo,
-    /// Total number of chunks, or [`UNLIMITED`].
-    pub total: u32,
-    /// Chunks that the application has written so far, which may be sent.
-    pub written: u32,
-    /// Payload bytes of a chunk.
-    pub mss: u32,
-    /// Payload bytes of the last chunk.
-    pub last_len: u16,
-    /// Next chunk that was never sent.
-    pub next: u32,
-    /// First chunk that is not acknowledged.
-    pub una: u32,
+    /// The data.
+    pub data: SendData,
     /// Number of acknowledged chunks from which on the additional subflows join; `u32::MAX` once
     /// they have started to join.
     pub join_at: u32,
     /// Time at which the additional subflows started to join; `u64::MAX` if they did not.
     pub joined: u64,
-    /// Chunks that may be outstanding: the shared receive buffer.
-    pub receive_window: u32,
     /// Chunks to reinject, each with the subflow that timed out on it, which does not send the
     /// chunk again.
     pub reinject: VecDeque<(u32, u32)>,
@@ -96,13 +81,7 @@ impl ConnectionSender {
     /// Returns true if there is data that may be sent.
     #[inline(always)]
     pub fn has_sendable(&self) -> bool {
-        !self.reinject.is_empty() || (self.next < self.written && self.next - self.una < self.receive_window)
-    }
-
-    /// Returns true if there is data that no subflow was assigned yet.
-    #[inline(always)]
-    pub fn has_unsent(&self) -> bool {
-        self.next < self.total
+        !self.reinject.is_empty() || self.data.has_sendable()
     }
 
     /// Returns true if subflow `s` may send a packet of new data.
@@ -154,17 +133,14 @@ impl ConnectionSender {
         if let Some(chunk) = self.next_reinjection(s) {
             return Some(chunk);
         }
-        (self.next < self.written && self.next - self.una < self.receive_window).then(|| {
-            self.next += 1;
-            self.next - 1
-        })
+        self.data.take()
     }
 
     /// Takes the next chunk to reinject on subflow `s`. Chunks on which `s` itself timed out stay
     /// in the queue.
     pub fn next_reinjection(&mut self, s: u32) -> Option<u32> {
         while let Some(&(chunk, from)) = self.reinject.front() {
-            if chunk < self.una {
+            if chunk < self.data.una() {
                 self.reinject.pop_front();
             } else if from == s {
                 break;
@@ -180,22 +156,12 @@ impl ConnectionSender {
     /// Queues the chunks `sent` by subflow `s` that are not acknowledged yet for reinjection on
     /// other subflows.
     pub fn queue_reinjection(&mut self, s: u32, sent: impl Iterator<Item = u32>) {
-        let una = self.una;
+        let una = self.data.una();
         let waiting = &mut self.reinject;
         for chunk in sent.filter(|&chunk| chunk >= una) {
             if !waiting.iter().any(|&(c, _)| c == chunk) {
                 waiting.push_back((chunk, s));
             }
-        }
-    }
-
-    /// Returns the payload bytes of chunk `chunk`.
-    #[inline(always)]
-    pub fn chunk_len(&self, chunk: u32, mss: u32) -> u16 {
-        if chunk + 1 == self.total {
-            self.last_len
-        } else {
-            mss as u16
         }
     }
 

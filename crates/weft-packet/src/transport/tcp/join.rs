@@ -104,7 +104,7 @@ impl TcpEndpoint {
     pub(super) fn send_data_fin(&mut self, index: u32, cx: &mut HostContext<'_, '_>) {
         let connection = &self.connections[index as usize];
         let subflow = &self.subflows[connection.first_subflow as usize];
-        if connection.una == connection.total || subflow.peer() == u32::MAX {
+        if connection.data.is_acknowledged() || subflow.peer() == u32::MAX {
             return;
         }
         let profile = &self.shared.transports[connection.transport as usize].profile;
@@ -115,7 +115,7 @@ impl TcpEndpoint {
         cx.send(&Packet {
             route: subflow.path.route(),
             slot: subflow.peer(),
-            chunk: connection.total,
+            chunk: connection.data.total(),
             lo: connection.flow,
             hi: 0,
             size: profile.ack_size as u16,

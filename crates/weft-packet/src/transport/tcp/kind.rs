@@ -218,7 +218,7 @@ impl TcpEndpoint {
                 subflows: subflows.collect(),
             },
             opened: Time(connection.opened),
-            chunks: connection.total,
+            chunks: connection.data.total(),
             suppressions: connection.episodes().collect(),
         }
     }

@@ -44,6 +44,7 @@ mod rules;
 mod scatter_phase;
 mod scheduling;
 mod segments;
+mod send_data;
 mod send_queues;
 mod send_sequence;
 mod slots;

@@ -59,15 +59,15 @@ impl ConnectionSender {
         if self.send_queues.is_some() {
             return self.queued(s);
         }
-        let window = self.receive_window.saturating_sub(self.next - self.una);
-        (self.written - self.next).min(window) + self.reinject.len() as u32
+        let new = (self.data.written() - self.data.next()).min(self.data.window_left());
+        new + self.reinject.len() as u32
     }
 
     /// Returns the longest burst (`tcp_tso_autosize`): what the pacing rate sends in a millisecond,
     /// and more on paths with a small RTT.
     fn tso_autosize(&self, subflow: &SubflowSender) -> u32 {
         let window = &self.windows[subflow.index() as usize];
-        let mss = f64::from(self.mss);
+        let mss = f64::from(self.data.mss());
         let by_rate = rate(window, subflow.segments.len()) * mss / 1024.0;
         let near = GSO_MAX_SIZE
             .checked_shr((window.min_rtt * 1e6) as u32 >> 9)

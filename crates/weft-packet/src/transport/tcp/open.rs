@@ -10,7 +10,7 @@ use weft_spec::Profile;
 use crate::packet::{ACK, PROTECTED, Packet, SYN};
 use crate::transport::state::HostContext;
 
-use super::connection::{ConnectionSender, UNLIMITED};
+use super::connection::ConnectionSender;
 use super::endpoint::TcpEndpoint;
 use super::handshakes::HANDSHAKE_DONE;
 use super::join::join_at;
@@ -20,6 +20,7 @@ use super::reassembly::{Chunks, RangeSet};
 use super::receiver::{ConnectionReceiver, SubflowReceiver};
 use super::rtt::RttEstimator;
 use super::scatter_phase::{join_after, raise_dupack_threshold};
+use super::send_data::SendData;
 use super::send_queues::SendQueues;
 use super::slots::insert;
 use super::subflow::SubflowSender;
@@ -31,12 +32,6 @@ impl TcpEndpoint {
         let spec = shared.flow(flow);
         let transport = &shared.transports[spec.transport as usize];
         let profile = &transport.profile;
-        let mss = u64::from(profile.mss);
-        let (total, last_len) = match spec.size {
-            // A size beyond what chunks can number was rejected when the run was set up.
-            Some(size) => (size.0.div_ceil(mss) as u32, ((size.0 + mss - 1) % mss + 1) as u16),
-            None => (UNLIMITED, profile.mss as u16),
-        };
         let first = self.free_slots.take_run(transport.subflows);
         let first = first.unwrap_or(self.subflows.len() as u32);
         let cc = transport.cc.clone();
@@ -54,15 +49,14 @@ impl TcpEndpoint {
                 };
                 transport.subflows as usize
             ],
-            total,
-            written: if spec.rate.is_none() { total } else { 0 },
-            mss: profile.mss,
-            last_len,
-            next: 0,
-            una: 0,
+            data: SendData::new(
+                spec.size.map(|size| size.0),
+                profile.mss,
+                profile.receive_buffer,
+                spec.rate.is_none(),
+            ),
             join_at: join_at(join_after(transport).0, profile.mss, profile.confirmed_joins),
             joined: u64::MAX,
-            receive_window: (profile.receive_buffer / mss).clamp(1, u64::from(u32::MAX)) as u32,
             reinject: std::collections::VecDeque::new(),
             send_queues: transport
                 .uses_send_queues()

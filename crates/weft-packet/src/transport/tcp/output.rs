@@ -40,7 +40,7 @@ impl TcpEndpoint {
         let connection = &self.connections[index as usize];
         if !connection.uses_send_queues() {
             let latencies = cx.host.latencies();
-            latencies.record_sent_until(connection.flow, connection.next, now);
+            latencies.record_sent_until(connection.flow, connection.data.next(), now);
         }
     }
 
@@ -94,15 +94,7 @@ impl TcpEndpoint {
                 let Some(chunk) = connection.take_chunk(s as u32) else {
                     break;
                 };
-                send_new(
-                    connection,
-                    subflow,
-                    chunk,
-                    profile.mss,
-                    profile.header,
-                    (first + s) as u32,
-                    cx,
-                );
+                send_new(connection, subflow, chunk, profile.header, (first + s) as u32, cx);
             }
             return;
         }
@@ -120,7 +112,7 @@ impl TcpEndpoint {
             } else {
                 s as u32 + 1
             };
-            send_new(connection, subflow, chunk, profile.mss, profile.header, slot, cx);
+            send_new(connection, subflow, chunk, profile.header, slot, cx);
         }
     }
 }
@@ -160,12 +152,11 @@ pub fn send_new(
     connection: &mut ConnectionSender,
     subflow: &mut SubflowSender,
     chunk: u32,
-    mss: u32,
     header: u32,
     slot: u32,
     cx: &mut Context<'_>,
 ) {
-    let len = connection.chunk_len(chunk, mss);
+    let len = connection.data.chunk_len(chunk);
     let seq = subflow.nxt() as u32;
     let segment = subflow.segments.push(seq, chunk, len, cx.now);
     subflow.extend(len);
@@ -189,7 +180,7 @@ pub fn transmit(
             flags |= CWR;
         }
     }
-    if segment.chunk + 1 == connection.total {
+    if connection.data.is_last(segment.chunk) {
         flags |= LAST;
         connection.begin_close(cx);
     }

@@ -89,7 +89,7 @@ impl TcpEndpoint {
         let stats = &mut self.path_stats;
         let subflows = &mut self.subflows[first as usize..][..connection.windows.len()];
         monitor.add_counters(subflows, stats, number);
-        if let Some(arrived) = monitor.arrived(connection.una, subflows) {
+        if let Some(arrived) = monitor.arrived(connection.data.una(), subflows) {
             connection.cancel_reinjections(arrived);
         }
         monitor.classify(subflows, config, &transport.profile, stats, number, cx.now);
@@ -154,7 +154,7 @@ impl ConnectionSender {
             subflow.gate.block(BlockReasons::NOT_SELECTED);
             let reinjects = selection.any_fast && any_usable && selection.slow.contains(s);
             let outstanding = reinjects
-                .then(|| monitor.take_outstanding(position, subflow, self.una))
+                .then(|| monitor.take_outstanding(position, subflow, self.data.una()))
                 .flatten();
             match outstanding {
                 Some(chunks) => self.reinject_from(s, &chunks),

@@ -44,7 +44,7 @@ impl ConnectionSender {
     pub fn has_sent_all(&self, s: usize) -> bool {
         match &self.send_queues {
             Some(queues) => queues.subflows[s].len == 0,
-            None => self.next == self.written,
+            None => self.data.is_all_sent(),
         }
     }
 
@@ -60,10 +60,10 @@ impl ConnectionSender {
     fn schedule_burst(&mut self, subflows: &[SubflowSender], mss: u32) -> Option<usize> {
         let queues = self.send_queues.as_deref_mut()?;
         if !queues.to_reassign.is_empty() {
-            let una = self.una;
+            let una = self.data.una();
             queues.to_reassign.retain(|&chunk| chunk >= una);
         }
-        if queues.to_reassign.is_empty() && self.next >= self.written {
+        if queues.to_reassign.is_empty() && !self.data.has_unsent_written() {
             return None;
         }
         queues.update_keys(&self.windows, subflows, mss);
@@ -74,12 +74,13 @@ impl ConnectionSender {
         // The application is asked for more data once a third of the connection's buffer is free
         // (`sk_stream_is_writeable`).
         let capacity = queues.sndbuf_chunks;
-        let written = queues.written.max(self.next) - self.una;
+        let (una, next) = (self.data.una(), self.data.next());
+        let written = queues.written.max(next) - una;
         if written <= capacity - capacity / 3 {
-            queues.written = self.una.saturating_add(capacity).min(self.written);
+            queues.written = una.saturating_add(capacity).min(self.data.written());
         }
-        let ready = queues.written.saturating_sub(self.next);
-        let ready = ready.min(self.receive_window.saturating_sub(self.next - self.una));
+        let ready = queues.written.saturating_sub(next);
+        let ready = ready.min(self.data.window_left());
         let queue = &mut queues.subflows[s];
         let memory = queue.memory(&subflows[s], mss);
         let available = queues.to_reassign.len() as u32 + ready;
@@ -97,10 +98,10 @@ impl ConnectionSender {
             let count = fragment.min(left);
             left -= count;
             for _ in 0..count {
-                let chunk = queues.to_reassign.pop_front().unwrap_or_else(|| {
-                    self.next += 1;
-                    self.next - 1
-                });
+                let chunk = queues
+                    .to_reassign
+                    .pop_front()
+                    .unwrap_or_else(|| self.data.take_next());
                 queues.push(s, chunk);
             }
         }
@@ -119,7 +120,8 @@ impl ConnectionSender {
         let subflow = &subflows[s as usize];
         let queue = &mut queues.subflows[s as usize];
         queue.timeouts = if repeated { queue.timeouts + 1 } else { 1 };
-        let oldest = self.una..self.una.saturating_add((BURST / mss).max(1).div_ceil(2));
+        let una = self.data.una();
+        let oldest = una..una.saturating_add((BURST / mss).max(1).div_ceil(2));
         let sent = subflow.segments.unsacked_chunks();
         let held = sent.chain(queue.chunks());
         self.reinject.clear();
@@ -145,14 +147,14 @@ impl ConnectionSender {
         let Some(queues) = self.send_queues.as_deref_mut() else {
             return;
         };
-        let una = self.una;
+        let una = self.data.una();
         queues.requeue(s, sent.iter().copied().filter(|&chunk| chunk >= una));
     }
 
     /// Cancels the reinjections of chunks that are acknowledged or that have `arrived` (sorted)
     /// after the first missing one.
     pub fn cancel_reinjections(&mut self, arrived: &[u32]) {
-        let una = self.una;
+        let una = self.data.una();
         self.reinject
             .retain(|(chunk, _)| *chunk >= una && arrived.binary_search(chunk).is_err());
         if let Some(queues) = &mut self.send_queues {
@@ -218,7 +220,7 @@ impl TcpEndpoint {
                 let Some(chunk) = connection.dequeue(s) else {
                     break;
                 };
-                send_new(connection, subflow, chunk, mss, header, slot, cx);
+                send_new(connection, subflow, chunk, header, slot, cx);
                 if connection.traced {
                     sent.push(chunk);
                 }

@@ -118,7 +118,7 @@ impl TcpEndpoint {
         let queued = new.filter(|_| connection.traced && connection.uses_send_queues());
         let mut is_retransmission = false;
         if let Some(chunk) = new {
-            send_new(connection, subflow, chunk, profile.mss, profile.header, slot, cx);
+            send_new(connection, subflow, chunk, profile.header, slot, cx);
         } else if let Some(segment) = subflow.segments.probe(cx.now) {
             is_retransmission = true;
             subflow.count_retransmission();

@@ -1,0 +1,208 @@
+//! The data of a connection, as its sender has it. It is numbered in chunks of one MSS, the last of
+//! which may be shorter.
+
+/// Number of chunks of a connection that sends until it is stopped.
+const UNLIMITED: u32 = u32::MAX;
+
+/// The data that a connection sends: what there is, what was sent, and what was acknowledged.
+pub struct SendData {
+    /// Total number of chunks, or [`UNLIMITED`].
+    total: u32,
+    /// Chunks that the application has written so far, which may be sent.
+    written: u32,
+    /// Payload bytes of a chunk.
+    mss: u32,
+    /// Payload bytes of the last chunk.
+    last_len: u16,
+    /// Next chunk that was never sent.
+    next: u32,
+    /// First chunk that is not acknowledged.
+    una: u32,
+    /// Chunks that may be outstanding: the shared receive buffer.
+    receive_window: u32,
+}
+
+impl SendData {
+    /// Creates the data of a flow of this many bytes; `None` for a flow that sends until it is
+    /// stopped. `is_written` is true if the application has written all of it at the beginning.
+    pub fn new(bytes: Option<u64>, mss: u32, receive_buffer: u64, is_written: bool) -> Self {
+        let wide = u64::from(mss);
+        let (total, last_len) = match bytes {
+            // A size beyond what chunks can number was rejected when the run was set up.
+            Some(bytes) => (
+                bytes.div_ceil(wide) as u32,
+                ((bytes + wide - 1) % wide + 1) as u16,
+            ),
+            None => (UNLIMITED, mss as u16),
+        };
+        Self {
+            total,
+            written: if is_written { total } else { 0 },
+            mss,
+            last_len,
+            next: 0,
+            una: 0,
+            receive_window: (receive_buffer / wide).clamp(1, u64::from(u32::MAX)) as u32,
+        }
+    }
+
+    /// Returns the total number of chunks; `u32::MAX` if the flow is not stopped yet.
+    #[inline(always)]
+    pub fn total(&self) -> u32 {
+        self.total
+    }
+
+    /// Returns the number of chunks that the application has written.
+    #[inline(always)]
+    pub fn written(&self) -> u32 {
+        self.written
+    }
+
+    /// Returns the payload bytes of a chunk.
+    pub fn mss(&self) -> u32 {
+        self.mss
+    }
+
+    /// Returns the next chunk that was never sent.
+    #[inline(always)]
+    pub fn next(&self) -> u32 {
+        self.next
+    }
+
+    /// Returns the first chunk that is not acknowledged.
+    #[inline(always)]
+    pub fn una(&self) -> u32 {
+        self.una
+    }
+
+    /// Returns true if all data is acknowledged.
+    #[inline(always)]
+    pub fn is_acknowledged(&self) -> bool {
+        self.una == self.total
+    }
+
+    /// Returns true if the flow sends until it is stopped, and was not.
+    pub fn is_unlimited(&self) -> bool {
+        self.total == UNLIMITED
+    }
+
+    /// Returns true if there is data that was not sent or assigned yet.
+    #[inline(always)]
+    pub fn has_unsent(&self) -> bool {
+        self.next < self.total
+    }
+
+    /// Returns true if the application has written data that was not sent or assigned yet.
+    #[inline(always)]
+    pub fn has_unsent_written(&self) -> bool {
+        self.next < self.written
+    }
+
+    /// Returns true if new data may be sent.
+    #[inline(always)]
+    pub fn has_sendable(&self) -> bool {
+        self.next < self.written && self.next - self.una < self.receive_window
+    }
+
+    /// Returns true if the application has written no more than was sent or assigned.
+    #[inline(always)]
+    pub fn is_all_sent(&self) -> bool {
+        self.next == self.written
+    }
+
+    /// Returns the number of chunks that the receive window still allows.
+    pub fn window_left(&self) -> u32 {
+        self.receive_window.saturating_sub(self.next - self.una)
+    }
+
+    /// Takes the next chunk of new data, if it may be sent.
+    #[inline(always)]
+    pub fn take(&mut self) -> Option<u32> {
+        self.has_sendable().then(|| self.take_next())
+    }
+
+    /// Takes the next chunk of new data.
+    #[inline(always)]
+    pub fn take_next(&mut self) -> u32 {
+        self.next += 1;
+        self.next - 1
+    }
+
+    /// Returns true if a `DATA_ACK` of all chunks before `una` advances.
+    #[inline(always)]
+    pub fn is_advanced_by(&self, una: u32) -> bool {
+        una > self.una
+    }
+
+    /// Records that all chunks before `una` are acknowledged. Returns true if the receive window
+    /// was full.
+    #[inline(always)]
+    pub fn advance(&mut self, una: u32) -> bool {
+        let was_full = self.next - self.una >= self.receive_window;
+        self.una = una;
+        was_full
+    }
+
+    /// Sets the number of chunks that the application has written, at most the total.
+    pub fn set_written(&mut self, chunks: u64) {
+        self.written = chunks.min(self.total.into()) as u32;
+    }
+
+    /// Stops the flow after this many chunks, all of which are full.
+    pub fn stop(&mut self, total: u32) {
+        self.total = total;
+        self.written = total;
+        self.last_len = self.mss as u16;
+    }
+
+    /// Returns true if this chunk is the last one.
+    #[inline(always)]
+    pub fn is_last(&self, chunk: u32) -> bool {
+        chunk + 1 == self.total
+    }
+
+    /// Returns the payload bytes of a chunk.
+    #[inline(always)]
+    pub fn chunk_len(&self, chunk: u32) -> u16 {
+        if self.is_last(chunk) {
+            self.last_len
+        } else {
+            self.mss as u16
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_chunk_has_the_rest_of_the_bytes() {
+        for (bytes, total, last) in [
+            (1, 1, 1),
+            (999, 1, 999),
+            (1000, 1, 1000),
+            (1001, 2, 1),
+            (2500, 3, 500),
+        ] {
+            let data = SendData::new(Some(bytes), 1000, 64_000, true);
+            assert_eq!(data.total(), total);
+            assert_eq!(data.chunk_len(total - 1), last);
+            assert!(total == 1 || data.chunk_len(0) == 1000);
+        }
+    }
+
+    #[test]
+    fn the_receive_window_limits_what_is_outstanding() {
+        let mut data = SendData::new(None, 1000, 3_999, true);
+        assert!((0..3).all(|chunk| data.take() == Some(chunk)) && data.take().is_none());
+        assert_eq!(data.window_left(), 0);
+        assert!(data.advance(2), "the window was full");
+        assert!(!data.advance(3) && data.window_left() == 3);
+        data.stop(4);
+        assert_eq!((data.take(), data.take()), (Some(3), None));
+        assert!(!data.has_unsent() && !data.is_acknowledged());
+        data.advance(4);
+        assert!(data.is_acknowledged());
+    }
+}
