@@ -57,8 +57,9 @@ impl TcpEndpoint {
         let mut joins = false;
         if connection.data.is_advanced_by(packet.chunk) {
             // A full receive window may have blocked any subflow.
-            connection.check_all_subflows |= connection.data.advance(packet.chunk);
-            joins = packet.chunk >= connection.join_at;
+            let was_full = connection.data.advance(packet.chunk);
+            connection.rotation.check_all_if(was_full);
+            joins = connection.joins.starts_at(packet.chunk);
         }
         let ack = subflow.expand_seq(packet.seq);
         if ack > subflow.una() && ack <= subflow.nxt() {
@@ -154,7 +155,7 @@ impl TcpEndpoint {
             marked,
             may_grow: counted > 0 && !subflow.state.is_fast_recovery() && limited && after_cut,
             rtt,
-            now: Elapsed(cx.now - connection.opened),
+            now: Elapsed(cx.now - connection.lifetime.opened()),
         };
         connection.notify_cc(cx.now, |cc, windows| cc.on_ack(windows, s, report));
         if reacts {
@@ -220,7 +221,7 @@ impl TcpEndpoint {
             marked,
             may_grow: false,
             rtt: 0.0,
-            now: Elapsed(now - connection.opened),
+            now: Elapsed(now - connection.lifetime.opened()),
         };
         connection.notify_cc(now, |cc, windows| cc.on_ack(windows, s, report));
         if profile.react_after_last_data || connection.data.has_unsent() {
@@ -304,7 +305,7 @@ fn end_round(connection: &mut ConnectionSender, subflow: &mut SubflowSender, rea
     }
     let s = subflow.index() as usize;
     connection.notify_cc_and_check_suppression(now, |cc, windows| cc.on_round(windows, s, round));
-    connection.check_all_subflows = true;
+    connection.rotation.set_checks_all(true);
 }
 
 /// Makes the algorithm cut at the first mark of data that was sent after the last cut. Earlier

@@ -36,15 +36,16 @@ impl TcpEndpoint {
             return; // stopped, or all there is
         }
         let mss = self.shared.transports[connection.transport as usize].profile.mss;
-        let chunks = chunks_written_by(cx.now - connection.opened, rate, mss);
+        let chunks = chunks_written_by(cx.now - connection.lifetime.opened(), rate, mss);
         connection.data.set_written(chunks);
         if connection.data.written() < connection.data.total() {
             let next = connection
-                .opened
+                .lifetime
+                .opened()
                 .saturating_add(write_time(chunks + 1, rate, mss));
             cx.set_timer(next, timer_key(TcpTimer::Write, flow));
         }
-        connection.check_all_subflows = true;
+        connection.rotation.set_checks_all(true);
         let first = connection.first_subflow;
         self.transmit_pending(index, first, cx);
     }

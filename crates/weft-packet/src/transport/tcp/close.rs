@@ -32,7 +32,7 @@ impl TcpEndpoint {
         if !connection.data.is_acknowledged() || connection.data.is_unlimited() {
             return false;
         }
-        if connection.finished != u64::MAX {
+        if connection.lifetime.is_finished() {
             return true;
         }
         let profile = &self.shared.transports[connection.transport as usize].profile;
@@ -47,9 +47,9 @@ impl TcpEndpoint {
             tracer.finish(connection.flow, &connection.windows, now);
             connection.traced = false;
         }
-        connection.finished = cx.now;
+        connection.lifetime.on_finished(cx.now);
         connection.record_suppression(cx.now);
-        connection.reinject = std::collections::VecDeque::new();
+        connection.reinject.free();
         connection.send_queues = None;
         let first = connection.first_subflow as usize;
         for s in 0..connection.windows.len() {

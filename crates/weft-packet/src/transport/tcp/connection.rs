@@ -1,16 +1,18 @@
 //! The sender of a connection: its data, its windows, and the choice of the subflow that gets the
 //! next chunk.
 
-use std::collections::VecDeque;
-
 use weft_cc::{Algorithm, Echo, Window};
-use weft_run::{Scheduler, SuppressionRecord};
-use weft_spec::Time;
+use weft_run::Scheduler;
 
+use super::join_schedule::JoinSchedule;
+use super::lifetime::Lifetime;
 use super::path_monitor::PathMonitor;
+use super::reinject_queue::ReinjectQueue;
+use super::rotation::Rotation;
 use super::send_data::SendData;
 use super::send_queues::SendQueues;
 use super::subflow::SubflowSender;
+use super::suppression_log::SuppressionLog;
 
 /// The sender of a connection. A chunk of its data is sent whole.
 // The flags are independent of each other.
@@ -34,47 +36,26 @@ pub struct ConnectionSender {
     pub echo: Echo,
     /// The data.
     pub data: SendData,
-    /// Number of acknowledged chunks from which on the additional subflows join; `u32::MAX` once
-    /// they have started to join.
-    pub join_at: u32,
-    /// Time at which the additional subflows started to join; `u64::MAX` if they did not.
-    pub joined: u64,
-    /// Chunks to reinject, each with the subflow that timed out on it, which does not send the
-    /// chunk again.
-    pub reinject: VecDeque<(u32, u32)>,
+    /// The joins of the additional subflows.
+    pub joins: JoinSchedule,
+    /// Chunks to reinject.
+    pub reinject: ReinjectQueue,
     /// Chunks assigned to subflows ahead of their windows, if the scheduler uses send queues.
     pub send_queues: Option<Box<SendQueues>>,
     /// The monitor of the subflows' paths, if the path policy has one.
     pub path_monitor: Option<Box<PathMonitor>>,
-    /// The subflow with which round robin continues.
-    pub next_subflow: u32,
-    /// True if subflows other than the one just acknowledged may be able to send.
-    pub check_all_subflows: bool,
-    /// True if a join in progress may hold back new data (`round_robin_waits_for_join`).
-    pub awaits_join: bool,
-    /// Time at which the last subflow closes (`full_handshakes`); 0 if none closes, `u64::MAX`
-    /// while data is left to send.
-    pub last_close_at: u64,
+    /// The state of round robin.
+    pub rotation: Rotation,
     /// True if packets are paced even if congestion control asks for no rate.
     pub paced: bool,
     /// Whether the last segment that a subflow has to send carries PSH.
     pub sets_push: bool,
     /// True if every change of a window is recorded, or the times at which data is sent.
     pub traced: bool,
-    /// Time at which the connection was opened.
-    pub opened: u64,
-    /// Time at which subflow 0 was established; `u64::MAX` if it was not.
-    pub established: u64,
-    /// Time at which the last chunk was acknowledged; `u64::MAX` if it was not.
-    pub finished: u64,
-    /// Number of reinjected chunks.
-    pub reinjected: u64,
-    /// Number of times that subflows were suppressed.
-    pub suppressions: u64,
-    /// Time since which a subflow has been suppressed; `u64::MAX` if none is.
-    pub suppressed_since: u64,
-    /// Beginnings and ends of earlier suppressions.
-    pub episodes: Vec<(u64, u64)>,
+    /// Times of the connection.
+    pub lifetime: Lifetime,
+    /// Suppressions of subflows.
+    pub suppressions: SuppressionLog,
 }
 
 impl ConnectionSender {
@@ -100,23 +81,22 @@ impl ConnectionSender {
         let n = self.windows.len();
         match scheduler {
             Scheduler::RoundRobin => {
-                let start = self.next_subflow as usize;
-                let joining = |s: usize| self.awaits_join && subflows[s].state.is_syn_sent();
+                let start = self.rotation.next();
+                let joining = |s: usize| self.joins.holds_back() && subflows[s].state.is_syn_sent();
                 let s = (start..n)
                     .chain(0..start)
                     .find(|&s| joining(s) || self.can_send_new(s, &subflows[s]))?;
                 if joining(s) {
-                    self.next_subflow = s as u32;
+                    self.rotation.continue_with(s);
                     return None;
                 }
                 // Round robin skips subflows that have not been opened.
-                let unopened = |s: usize| self.awaits_join && subflows[s].state.is_closed();
-                let next = s + 1;
-                self.next_subflow = if next == n || unopened(next) {
-                    0
+                let unopened = |s: usize| self.joins.holds_back() && subflows[s].state.is_closed();
+                if s + 1 < n && unopened(s + 1) {
+                    self.rotation.continue_with(0);
                 } else {
-                    next as u32
-                };
+                    self.rotation.continue_after(s, n);
+                }
                 Some(s)
             }
             // Only for a single subflow. With several, these schedulers assign data before windows
@@ -139,30 +119,13 @@ impl ConnectionSender {
     /// Takes the next chunk to reinject on subflow `s`. Chunks on which `s` itself timed out stay
     /// in the queue.
     pub fn next_reinjection(&mut self, s: u32) -> Option<u32> {
-        while let Some(&(chunk, from)) = self.reinject.front() {
-            if chunk < self.data.una() {
-                self.reinject.pop_front();
-            } else if from == s {
-                break;
-            } else {
-                self.reinject.pop_front();
-                self.reinjected += 1;
-                return Some(chunk);
-            }
-        }
-        None
+        self.reinject.pop(s, self.data.una())
     }
 
     /// Queues the chunks `sent` by subflow `s` that are not acknowledged yet for reinjection on
     /// other subflows.
     pub fn queue_reinjection(&mut self, s: u32, sent: impl Iterator<Item = u32>) {
-        let una = self.data.una();
-        let waiting = &mut self.reinject;
-        for chunk in sent.filter(|&chunk| chunk >= una) {
-            if !waiting.iter().any(|&(c, _)| c == chunk) {
-                waiting.push_back((chunk, s));
-            }
-        }
+        self.reinject.extend(s, self.data.una(), sent);
     }
 
     /// Notifies congestion control of an acknowledgement, a mark or a fast retransmit, at which
@@ -185,37 +148,16 @@ impl ConnectionSender {
         let before = self.active_count();
         event(&mut self.cc, &mut self.windows);
         let after = self.active_count();
-        self.suppressions += u64::from(after < before);
-        self.check_all_subflows |= after != before;
+        self.suppressions.count_event(before, after);
+        self.rotation.check_all_if(after != before);
         self.record_suppression(now);
     }
 
     /// Records the beginning or end of a suppression after an event at which congestion control may
     /// have changed it.
     pub fn record_suppression(&mut self, now: u64) {
-        let suppressed = self.finished == u64::MAX && self.windows.iter().any(|w| !w.active);
-        if suppressed && self.suppressed_since == u64::MAX {
-            self.suppressed_since = now;
-        } else if !suppressed && self.suppressed_since != u64::MAX {
-            // A suppression that ends when it begins, as when the connection ends with the round,
-            // has kept no data back.
-            if self.suppressed_since < now {
-                self.episodes.push((self.suppressed_since, now));
-            }
-            self.suppressed_since = u64::MAX;
-        }
-    }
-
-    /// Returns the episodes of suppression so far, in order.
-    pub fn episodes(&self) -> impl Iterator<Item = SuppressionRecord> {
-        let flow = self.flow;
-        let lasting = (self.suppressed_since != u64::MAX).then_some((self.suppressed_since, None));
-        let ended = self.episodes.iter().map(|&(start, end)| (start, Some(Time(end))));
-        ended.chain(lasting).map(move |(start, end)| SuppressionRecord {
-            flow,
-            start: Time(start),
-            end,
-        })
+        let is_suppressed = !self.lifetime.is_finished() && self.windows.iter().any(|w| !w.active);
+        self.suppressions.record(is_suppressed, now);
     }
 
     /// Returns the number of subflows that congestion control has not suppressed.

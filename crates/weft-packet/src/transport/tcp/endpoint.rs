@@ -110,7 +110,7 @@ impl TcpEndpoint {
 
     /// Returns the sum of the times for which connections from this host have been open, in picoseconds.
     pub fn open_time(&self, now: u64) -> u64 {
-        let open = |c: &ConnectionSender| c.finished.min(now).saturating_sub(c.opened);
+        let open = |c: &ConnectionSender| c.lifetime.open_time(now);
         self.totals.reclaimed_open_time + self.connections().map(open).sum::<u64>()
     }
 

@@ -23,8 +23,7 @@ impl ConnectionSender {
     /// Begins to close the subflows when no new data is left, if the profile closes them and this
     /// has not begun.
     pub fn begin_close(&mut self, cx: &mut Context<'_>) {
-        if self.last_close_at == u64::MAX {
-            self.last_close_at = cx.now;
+        if self.lifetime.begin_close(cx.now) {
             cx.set_timer(cx.now, timer_key(TcpTimer::Close, self.first_subflow));
         }
     }
@@ -42,7 +41,9 @@ impl TcpEndpoint {
         let (flow, subflows) = (connection.flow, connection.windows.len() as u32);
         if index == 0 {
             let transport = &self.shared.transports[connection.transport as usize];
-            connection.last_close_at = cx.now + transport.profile.join_delay.0;
+            connection
+                .lifetime
+                .close_until(cx.now + transport.profile.join_delay.0);
         }
         if subflow.stats().established != u64::MAX {
             self.send_control(flow, index, FIN, cx);

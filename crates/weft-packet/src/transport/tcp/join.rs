@@ -29,8 +29,7 @@ impl TcpEndpoint {
     #[cold]
     pub(super) fn open_joins(&mut self, index: u32, cx: &mut HostContext<'_, '_>) {
         let connection = &mut self.connections[index as usize];
-        connection.join_at = u32::MAX;
-        connection.joined = cx.now;
+        connection.joins.start(cx.now);
         let (flow, first, subflows) = (
             connection.flow,
             connection.first_subflow,

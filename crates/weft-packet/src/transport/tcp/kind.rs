@@ -131,7 +131,7 @@ impl Transport for TcpEndpoint {
 
     fn windows(&self, flow: u32) -> Option<&[Window]> {
         let (connection, _) = self.connection(flow)?;
-        (connection.finished == u64::MAX).then_some(&connection.windows)
+        (!connection.lifetime.is_finished()).then_some(&connection.windows)
     }
 
     fn sent_flows(&self) -> Vec<SentFlow> {
@@ -208,18 +208,18 @@ impl TcpEndpoint {
         SentFlow {
             record: FlowRecord {
                 flow: connection.flow,
-                established: time(connection.established),
+                established: connection.lifetime.established().map(Time),
                 finish: None,
-                acked: time(connection.finished),
+                acked: connection.lifetime.finished().map(Time),
                 delivered_bytes: 0,
                 measured_bytes: 0,
-                reinjected: connection.reinjected,
-                suppressions: connection.suppressions,
+                reinjected: connection.reinject.count(),
+                suppressions: connection.suppressions.count(),
                 subflows: subflows.collect(),
             },
-            opened: Time(connection.opened),
+            opened: Time(connection.lifetime.opened()),
             chunks: connection.data.total(),
-            suppressions: connection.episodes().collect(),
+            suppressions: connection.suppressions.episodes(connection.flow).collect(),
         }
     }
 }

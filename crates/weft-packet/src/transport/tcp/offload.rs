@@ -60,7 +60,7 @@ impl ConnectionSender {
             return self.queued(s);
         }
         let new = (self.data.written() - self.data.next()).min(self.data.window_left());
-        new + self.reinject.len() as u32
+        new + self.reinject.len()
     }
 
     /// Returns the longest burst (`tcp_tso_autosize`): what the pacing rate sends in a millisecond,

@@ -14,16 +14,21 @@ use super::connection::ConnectionSender;
 use super::endpoint::TcpEndpoint;
 use super::handshakes::HANDSHAKE_DONE;
 use super::join::join_at;
+use super::join_schedule::JoinSchedule;
+use super::lifetime::Lifetime;
 use super::path::SubflowPath;
 use super::path_selector::PathSelector;
 use super::reassembly::{Chunks, RangeSet};
 use super::receiver::{ConnectionReceiver, SubflowReceiver};
+use super::reinject_queue::ReinjectQueue;
+use super::rotation::Rotation;
 use super::rtt::RttEstimator;
 use super::scatter_phase::{join_after, raise_dupack_threshold};
 use super::send_data::SendData;
 use super::send_queues::SendQueues;
 use super::slots::insert;
 use super::subflow::SubflowSender;
+use super::suppression_log::SuppressionLog;
 
 impl TcpEndpoint {
     /// Opens the connection of a flow: sends the SYN of subflow 0.
@@ -55,9 +60,12 @@ impl TcpEndpoint {
                 profile.receive_buffer,
                 spec.rate.is_none(),
             ),
-            join_at: join_at(join_after(transport).0, profile.mss, profile.confirmed_joins),
-            joined: u64::MAX,
-            reinject: std::collections::VecDeque::new(),
+            joins: JoinSchedule::new(join_at(
+                join_after(transport).0,
+                profile.mss,
+                profile.confirmed_joins,
+            )),
+            reinject: ReinjectQueue::default(),
             send_queues: transport
                 .uses_send_queues()
                 .then(|| {
@@ -69,17 +77,9 @@ impl TcpEndpoint {
                 })
                 .map(Box::new),
             path_monitor: None,
-            next_subflow: 0,
-            check_all_subflows: false,
-            awaits_join: false,
-            last_close_at: if profile.full_handshakes { u64::MAX } else { 0 },
-            opened: cx.now,
-            established: u64::MAX,
-            finished: u64::MAX,
-            reinjected: 0,
-            suppressions: 0,
-            suppressed_since: u64::MAX,
-            episodes: Vec::new(),
+            rotation: Rotation::default(),
+            lifetime: Lifetime::new(cx.now, profile.full_handshakes),
+            suppressions: SuppressionLog::default(),
             paced: profile.pacing,
             sets_push: profile.ack_pushed,
             traced: false,
@@ -142,7 +142,7 @@ impl TcpEndpoint {
     pub(super) fn send_syn(&mut self, slot: u32, cx: &mut HostContext<'_, '_>) {
         let subflow = &mut self.subflows[slot as usize];
         let connection = &self.connections[subflow.connection() as usize];
-        if connection.finished != u64::MAX {
+        if connection.lifetime.is_finished() {
             return;
         }
         let profile = &self.shared.transports[connection.transport as usize].profile;
@@ -295,12 +295,14 @@ impl TcpEndpoint {
         connection.windows[s].established = true;
         connection.cc.on_open(&mut connection.windows, s);
         connection.record_suppression(cx.now);
-        connection.check_all_subflows = true;
-        connection.awaits_join =
-            profile.round_robin_waits_for_join && connection.windows.iter().any(|w| !w.established);
+        connection.rotation.set_checks_all(true);
+        let is_joining = connection.windows.iter().any(|w| !w.established);
+        connection
+            .joins
+            .set_holds_back(profile.round_robin_waits_for_join && is_joining);
         if s == 0 {
-            connection.established = cx.now;
-            if connection.join_at == 0 {
+            connection.lifetime.on_established(cx.now);
+            if connection.joins.starts_at(0) {
                 self.open_joins(index, cx);
             }
         } else {

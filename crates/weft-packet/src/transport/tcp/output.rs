@@ -18,7 +18,7 @@ impl TcpEndpoint {
     /// Sends what windows allow: the lost segments of subflow `slot`, then new data, which the
     /// scheduler distributes.
     ///
-    /// Only `slot` can have become able to send, unless `check_all_subflows` is set. It is set at
+    /// Only `slot` can have become able to send, unless all subflows are to be checked. It is set at
     /// the end of a round, when algorithms change the windows of other subflows, and when the
     /// receive window was full. It is also set when a subflow opens or times out.
     #[inline(always)]
@@ -66,9 +66,9 @@ impl TcpEndpoint {
         let transport = &self.shared.transports[connection.transport as usize];
         let profile = &transport.profile;
         let first = connection.first_subflow as usize;
-        if connection.check_all_subflows {
+        if connection.rotation.checks_all() {
             let n = connection.windows.len();
-            connection.check_all_subflows = connection.awaits_join;
+            connection.rotation.set_checks_all(connection.joins.holds_back());
             for s in 0..n {
                 if self.subflows[first + s].segments.any_to_retransmit() {
                     retransmit_lost(
@@ -107,11 +107,7 @@ impl TcpEndpoint {
             let Some(chunk) = connection.take_chunk(s as u32) else {
                 break;
             };
-            connection.next_subflow = if s + 1 == connection.windows.len() {
-                0
-            } else {
-                s as u32 + 1
-            };
+            connection.rotation.continue_after(s, connection.windows.len());
             send_new(connection, subflow, chunk, profile.header, slot, cx);
         }
     }

@@ -145,8 +145,9 @@ impl ConnectionSender {
         for (position, s) in monitor.order().into_iter().enumerate() {
             let subflow = &mut subflows[s as usize];
             if used.contains(s) {
-                self.check_all_subflows |= subflow.gate.unblock(BlockReasons::NOT_SELECTED);
-                if subflow.state.is_closed() && self.joined != u64::MAX {
+                let was_blocked = subflow.gate.unblock(BlockReasons::NOT_SELECTED);
+                self.rotation.check_all_if(was_blocked);
+                if subflow.state.is_closed() && self.joins.started().is_some() {
                     joins.push(s);
                 }
                 continue;
@@ -176,6 +177,6 @@ impl ConnectionSender {
         } else {
             self.queue_reinjection(s, sent.iter().copied());
         }
-        self.check_all_subflows = true;
+        self.rotation.set_checks_all(true);
     }
 }

@@ -35,10 +35,12 @@ impl TcpEndpoint {
             .iter()
             .any(|subflow| subflow.gate.is_blocked_by(BlockReasons::THROTTLED));
         !throttled
-            && now > connection.last_close_at
-            && (connection.joined == u64::MAX
-                || connection.windows.len() == 1
-                || now > connection.joined + profile.join_delay.0)
+            && connection.lifetime.is_closed(now)
+            && (connection.windows.len() == 1
+                || connection
+                    .joins
+                    .started()
+                    .is_none_or(|started| now > started + profile.join_delay.0))
     }
 
     /// Returns the slots of the receivers of a flow's subflows, or `None` if one of them still has
@@ -53,8 +55,8 @@ impl TcpEndpoint {
     pub fn free_sender(&mut self, index: u32) {
         let connection = &mut self.connections[index as usize];
         let subflows = std::mem::take(&mut connection.windows).len() as u32;
-        connection.episodes = Vec::new();
-        self.totals.reclaimed_open_time += connection.finished.saturating_sub(connection.opened);
+        connection.suppressions.free();
+        self.totals.reclaimed_open_time += connection.lifetime.open_time(u64::MAX);
         let first = connection.first_subflow;
         self.slots.senders.remove(&connection.flow);
         for subflow in &mut self.subflows[first as usize..][..subflows as usize] {

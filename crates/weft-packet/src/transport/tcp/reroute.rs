@@ -16,7 +16,7 @@ impl TcpEndpoint {
     pub fn established_subflows(&self) -> impl Iterator<Item = (u32, u32, u64)> {
         let open = self
             .connections()
-            .filter(|connection| connection.finished == u64::MAX);
+            .filter(|connection| !connection.lifetime.is_finished());
         open.flat_map(|connection| {
             let established = |s: &&SubflowSender| s.stats().established != u64::MAX;
             let subflows = self.subflows_of(connection).iter().filter(established);

@@ -63,5 +63,5 @@ pub fn close_drained(connection: &mut ConnectionSender, subflow: &mut SubflowSen
     connection.windows[s].established = false;
     connection.cc.on_close(&mut connection.windows, s);
     connection.record_suppression(now);
-    connection.check_all_subflows = true;
+    connection.rotation.set_checks_all(true);
 }

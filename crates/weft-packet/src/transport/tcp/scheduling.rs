@@ -124,18 +124,15 @@ impl ConnectionSender {
         let oldest = una..una.saturating_add((BURST / mss).max(1).div_ceil(2));
         let sent = subflow.segments.unsacked_chunks();
         let held = sent.chain(queue.chunks());
-        self.reinject.clear();
-        self.reinject.extend(
-            held.filter(|chunk| oldest.contains(chunk))
-                .map(|chunk| (chunk, s)),
-        );
+        self.reinject
+            .replace(s, held.filter(|chunk| oldest.contains(chunk)));
         let answers = |other: usize| {
             other != s as usize
                 && self.windows[other].established
                 && !queues.subflows[other].is_stale(&subflows[other])
         };
         if queues.subflows[s as usize].timeouts == STALE_LOSS_COUNT && (0..subflows.len()).any(answers) {
-            self.reinject.clear();
+            self.reinject.replace(s, std::iter::empty());
             let sent: Vec<u32> = subflow.segments.unsacked_chunks().collect();
             self.requeue(s, &sent);
         }
@@ -155,8 +152,7 @@ impl ConnectionSender {
     /// after the first missing one.
     pub fn cancel_reinjections(&mut self, arrived: &[u32]) {
         let una = self.data.una();
-        self.reinject
-            .retain(|(chunk, _)| *chunk >= una && arrived.binary_search(chunk).is_err());
+        self.reinject.drop_acked(una, arrived);
         if let Some(queues) = &mut self.send_queues {
             queues.drop_acked(una, arrived);
         }
@@ -190,7 +186,7 @@ impl TcpEndpoint {
         let (mss, header) = (profile.mss, profile.header);
         let (first, n) = (connection.first_subflow, connection.windows.len());
         let subflows = &mut self.subflows[first as usize..][..n];
-        let mut to_send = if connection.check_all_subflows {
+        let mut to_send = if connection.rotation.checks_all() {
             full_mask(n as u32)
         } else {
             1 << (slot - first)
@@ -201,7 +197,7 @@ impl TcpEndpoint {
                 queues.invalidate_keys();
             }
         }
-        connection.check_all_subflows = false;
+        connection.rotation.set_checks_all(false);
         while let Some(s) = connection.schedule_burst(subflows, mss) {
             to_send |= 1 << s;
         }

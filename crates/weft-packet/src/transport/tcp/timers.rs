@@ -75,7 +75,7 @@ impl TcpEndpoint {
         } else if profile.reinject && connection.windows.len() > 1 {
             connection.queue_reinjection(s, subflow.segments.unsacked_chunks());
         }
-        connection.check_all_subflows = true;
+        connection.rotation.set_checks_all(true);
         self.transmit_pending(index, slot, cx);
     }
 

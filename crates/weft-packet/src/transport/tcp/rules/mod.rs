@@ -437,8 +437,14 @@ impl Run {
             .map_or(0, |assembly| assembly.bytes)
     }
 
+    /// Returns true if all data was acknowledged before this time.
+    fn finished_before(&self, time: u64) -> bool {
+        let finished = self.connection().lifetime.finished();
+        finished.is_some_and(|finished| finished < time)
+    }
+
     fn finished(&self) -> bool {
-        self.connection().finished != u64::MAX
+        self.connection().lifetime.is_finished()
     }
 
     /// Returns all packets of all paths in order of time.
