@@ -126,7 +126,7 @@ impl PacketSimulation {
         let (flow, first, subflows) = (
             connection.flow,
             connection.first_subflow,
-            connection.windows.len() as u32,
+            connection.windows().len() as u32,
         );
         let to = self.shared.flow(flow).to;
         let Some(slots) = self.engine.endpoint(to).tcp().idle_receivers(flow, subflows) else {

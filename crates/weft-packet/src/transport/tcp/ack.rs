@@ -139,7 +139,7 @@ impl TcpEndpoint {
         } else {
             delivered
         };
-        let marked = marked(connection.echo, packet.flags, delivered);
+        let marked = marked(connection.congestion.echo(), packet.flags, delivered);
         subflow.rounds.count(delivered, marked);
         subflow.count_marked(marked);
         let reacts = profile.react_after_last_data || connection.data.has_unsent();
@@ -148,7 +148,7 @@ impl TcpEndpoint {
             end_round(connection, subflow, reacts, cx.now);
         }
         // A window that is used only in part is not grown (RFC 7661).
-        let limited = f64::from(used * 2) >= connection.windows[s].cwnd;
+        let limited = f64::from(used * 2) >= connection.windows()[s].cwnd;
         let after_cut = profile.grow_after_mark || subflow.rounds.is_after_cut(ack);
         let report = Ack {
             acked: counted,
@@ -212,7 +212,7 @@ impl TcpEndpoint {
         if profile.recovery == Recovery::Rack && subflow.segments.any_out_of_order() {
             detect_rack_losses(connection, subflow, profile, packet.slot, cx);
         }
-        let marked = marked_by_duplicate(connection.echo, packet.flags);
+        let marked = marked_by_duplicate(connection.congestion.echo(), packet.flags);
         let marked_and_new = marked.min(sacked.delivered);
         subflow.rounds.count(sacked.delivered, marked_and_new);
         subflow.count_marked(marked_and_new);
@@ -323,7 +323,7 @@ fn cut_if_marked(
     let recovers = subflow.state.is_fast_recovery() || subflow.state.is_loss_recovery();
     let counts = echoed && subflow.rounds.is_after_cut(ack) && !recovers;
     let s = subflow.index() as usize;
-    if counts && connection.cc.reacts_to_mark(&connection.windows, s) {
+    if counts && connection.congestion.reacts_to_mark(s) {
         subflow.rounds.on_cut(subflow.nxt());
         connection.notify_cc(now, |cc, windows| cc.on_mark(windows, s));
     }
@@ -369,9 +369,11 @@ fn sample_rtt(
     };
     subflow.rtt.sample(now - first);
     subflow.rtt.update_min(now - last);
-    let window = &mut connection.windows[subflow.index() as usize];
-    window.srtt = subflow.rtt.srtt() as f64 * 1e-12;
-    window.min_rtt = subflow.rtt.min_rtt() as f64 * 1e-12;
+    let srtt = subflow.rtt.srtt() as f64 * 1e-12;
+    let min_rtt = subflow.rtt.min_rtt() as f64 * 1e-12;
+    connection
+        .congestion
+        .set_rtt(subflow.index() as usize, srtt, min_rtt);
     (now - last) as f64 * 1e-12
 }
 

@@ -1,7 +1,5 @@
 //! The end of a connection: its application stops, or all of its data is acknowledged.
 
-use weft_cc::CongestionControl;
-
 use super::endpoint::TcpEndpoint;
 use super::subflow::SubflowSender;
 use crate::transport::state::HostContext;
@@ -41,25 +39,23 @@ impl TcpEndpoint {
             return false;
         }
         let connection = &mut self.connections[index as usize];
-        if connection.traced {
+        if connection.options.traced {
             let now = cx.now;
             let tracer = cx.host.tracer();
-            tracer.finish(connection.flow, &connection.windows, now);
-            connection.traced = false;
+            tracer.finish(connection.flow, connection.windows(), now);
+            connection.set_traced(false);
         }
         connection.lifetime.on_finished(cx.now);
         connection.record_suppression(cx.now);
-        connection.reinject.free();
-        connection.send_queues = None;
+        connection.drop_waiting();
         let first = connection.first_subflow as usize;
-        for s in 0..connection.windows.len() {
+        for s in 0..connection.windows().len() {
             let subflow = &mut self.subflows[first + s];
             subflow.state.close();
             subflow.timer.stop();
             subflow.segments.clear();
-            if connection.windows[s].established {
-                connection.windows[s].established = false;
-                connection.cc.on_close(&mut connection.windows, s);
+            if connection.windows()[s].established {
+                connection.congestion.close(s);
             }
         }
         let (flow, monitored) = (connection.flow, connection.path_monitor.is_some());

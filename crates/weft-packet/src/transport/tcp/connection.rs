@@ -1,9 +1,10 @@
 //! The sender of a connection: its data, its windows, and the choice of the subflow that gets the
 //! next chunk.
 
-use weft_cc::{Algorithm, Echo, Window};
+use weft_cc::{Algorithm, Window};
 use weft_run::Scheduler;
 
+use super::congestion::Congestion;
 use super::join_schedule::JoinSchedule;
 use super::lifetime::Lifetime;
 use super::path_monitor::PathMonitor;
@@ -12,11 +13,8 @@ use super::rotation::Rotation;
 use super::send_data::SendData;
 use super::send_queues::SendQueues;
 use super::subflow::SubflowSender;
-use super::suppression_log::SuppressionLog;
 
 /// The sender of a connection. A chunk of its data is sent whole.
-// The flags are independent of each other.
-#[allow(clippy::struct_excessive_bools)]
 pub struct ConnectionSender {
     /// Index of the flow in the configuration.
     pub flow: u32,
@@ -26,14 +24,7 @@ pub struct ConnectionSender {
     /// windows.len()` of this host.
     pub first_subflow: u32,
     /// Congestion control of all subflows.
-    pub cc: Algorithm,
-    /// True if congestion control also suppresses and releases subflows at acknowledgements, not
-    /// only at the ends of rounds.
-    pub may_suppress_on_ack: bool,
-    /// The subflows' windows.
-    pub windows: Vec<Window>,
-    /// The ECN echo that congestion control asks for.
-    pub echo: Echo,
+    pub congestion: Congestion,
     /// The data.
     pub data: SendData,
     /// The joins of the additional subflows.
@@ -46,16 +37,20 @@ pub struct ConnectionSender {
     pub path_monitor: Option<Box<PathMonitor>>,
     /// The state of round robin.
     pub rotation: Rotation,
+    /// How packets are sent and recorded.
+    pub options: SendOptions,
+    /// Times of the connection.
+    pub lifetime: Lifetime,
+}
+
+/// How a connection sends and records its packets.
+pub struct SendOptions {
     /// True if packets are paced even if congestion control asks for no rate.
     pub paced: bool,
-    /// Whether the last segment that a subflow has to send carries PSH.
+    /// True if the last segment that a subflow has to send carries PSH.
     pub sets_push: bool,
     /// True if every change of a window is recorded, or the times at which data is sent.
     pub traced: bool,
-    /// Times of the connection.
-    pub lifetime: Lifetime,
-    /// Suppressions of subflows.
-    pub suppressions: SuppressionLog,
 }
 
 impl ConnectionSender {
@@ -68,7 +63,7 @@ impl ConnectionSender {
     /// Returns true if subflow `s` may send a packet of new data.
     #[inline(always)]
     pub fn can_send_new(&self, s: usize, subflow: &SubflowSender) -> bool {
-        let w = &self.windows[s];
+        let w = &self.windows()[s];
         w.active
             && w.established
             && subflow.gate.is_open()
@@ -78,7 +73,7 @@ impl ConnectionSender {
 
     /// Returns the subflow that gets the next packet, or `None` if no subflow may send new data.
     pub fn select_subflow(&mut self, scheduler: Scheduler, subflows: &[SubflowSender]) -> Option<usize> {
-        let n = self.windows.len();
+        let n = self.windows().len();
         match scheduler {
             Scheduler::RoundRobin => {
                 let start = self.rotation.next();
@@ -103,7 +98,7 @@ impl ConnectionSender {
             // allow it.
             Scheduler::Linux | Scheduler::LowestRtt => (0..n)
                 .filter(|&s| self.can_send_new(s, &subflows[s]))
-                .min_by(|&a, &b| self.windows[a].srtt.total_cmp(&self.windows[b].srtt)),
+                .min_by(|&a, &b| self.windows()[a].srtt.total_cmp(&self.windows()[b].srtt)),
         }
     }
 
@@ -132,10 +127,10 @@ impl ConnectionSender {
     /// only few algorithms suppress subflows.
     #[inline(always)]
     pub fn notify_cc(&mut self, now: u64, event: impl FnOnce(&mut Algorithm, &mut [Window])) {
-        if self.may_suppress_on_ack {
+        if self.congestion.may_suppress_on_ack() {
             self.notify_cc_and_check_suppression(now, event);
         } else {
-            event(&mut self.cc, &mut self.windows);
+            self.congestion.notify(event);
         }
     }
 
@@ -145,10 +140,10 @@ impl ConnectionSender {
         now: u64,
         event: impl FnOnce(&mut Algorithm, &mut [Window]),
     ) {
-        let before = self.active_count();
-        event(&mut self.cc, &mut self.windows);
-        let after = self.active_count();
-        self.suppressions.count_event(before, after);
+        let before = self.congestion.active_count();
+        self.congestion.notify(event);
+        let after = self.congestion.active_count();
+        self.congestion.count_suppression(before, after);
         self.rotation.check_all_if(after != before);
         self.record_suppression(now);
     }
@@ -156,12 +151,34 @@ impl ConnectionSender {
     /// Records the beginning or end of a suppression after an event at which congestion control may
     /// have changed it.
     pub fn record_suppression(&mut self, now: u64) {
-        let is_suppressed = !self.lifetime.is_finished() && self.windows.iter().any(|w| !w.active);
-        self.suppressions.record(is_suppressed, now);
+        self.congestion
+            .record_suppression(self.lifetime.is_finished(), now);
     }
 
-    /// Returns the number of subflows that congestion control has not suppressed.
-    pub fn active_count(&self) -> usize {
-        self.windows.iter().filter(|w| w.active).count()
+    /// Starts or stops to record changes of windows and times of transmissions.
+    pub fn set_traced(&mut self, traced: bool) {
+        self.options.traced = traced;
+    }
+
+    /// Sets the monitor of the subflows' paths, or removes it.
+    pub fn set_path_monitor(&mut self, monitor: Option<Box<PathMonitor>>) {
+        self.path_monitor = monitor;
+    }
+
+    /// Takes the monitor of the subflows' paths.
+    pub fn take_path_monitor(&mut self) -> Option<Box<PathMonitor>> {
+        self.path_monitor.take()
+    }
+
+    /// Drops the data that waits to be sent: the connection has finished.
+    pub fn drop_waiting(&mut self) {
+        self.reinject.free();
+        self.send_queues = None;
+    }
+
+    /// Returns the windows, by subflow.
+    #[inline(always)]
+    pub fn windows(&self) -> &[Window] {
+        self.congestion.windows()
     }
 }

@@ -142,7 +142,7 @@ impl TcpEndpoint {
 
     /// Returns the subflows of a connection of this host.
     pub fn subflows_of(&self, connection: &ConnectionSender) -> &[SubflowSender] {
-        &self.subflows[connection.first_subflow as usize..][..connection.windows.len()]
+        &self.subflows[connection.first_subflow as usize..][..connection.windows().len()]
     }
 
     /// Returns the receivers of connections that were not reclaimed, in no order.

@@ -38,7 +38,7 @@ impl TcpEndpoint {
             subflow.index(),
             &mut self.connections[subflow.connection() as usize],
         );
-        let (flow, subflows) = (connection.flow, connection.windows.len() as u32);
+        let (flow, subflows) = (connection.flow, connection.windows().len() as u32);
         if index == 0 {
             let transport = &self.shared.transports[connection.transport as usize];
             connection

@@ -33,7 +33,7 @@ impl TcpEndpoint {
         let (flow, first, subflows) = (
             connection.flow,
             connection.first_subflow,
-            connection.windows.len() as u32,
+            connection.windows().len() as u32,
         );
         // Subflows are numbered in the order in which they start, which is that of round robin.
         let delays = (1..subflows).map(|other| self.join_delay(flow, other, 0x6A6F_696E));

@@ -131,7 +131,7 @@ impl Transport for TcpEndpoint {
 
     fn windows(&self, flow: u32) -> Option<&[Window]> {
         let (connection, _) = self.connection(flow)?;
-        (!connection.lifetime.is_finished()).then_some(&connection.windows)
+        (!connection.lifetime.is_finished()).then_some(connection.windows())
     }
 
     fn sent_flows(&self) -> Vec<SentFlow> {
@@ -189,7 +189,7 @@ impl TcpEndpoint {
     /// Returns the sender's part of the record of the flow of a connection.
     pub fn sent_flow(&self, connection: &ConnectionSender) -> SentFlow {
         let time = |t: u64| (t != u64::MAX).then_some(Time(t));
-        let subflows = self.subflows_of(connection).iter().zip(&connection.windows);
+        let subflows = self.subflows_of(connection).iter().zip(connection.windows());
         let subflows = subflows.map(|(subflow, window)| SubflowRecord {
             established: time(subflow.stats().established),
             packets_sent: subflow.stats().packets_sent,
@@ -214,12 +214,16 @@ impl TcpEndpoint {
                 delivered_bytes: 0,
                 measured_bytes: 0,
                 reinjected: connection.reinject.count(),
-                suppressions: connection.suppressions.count(),
+                suppressions: connection.congestion.suppressions().count(),
                 subflows: subflows.collect(),
             },
             opened: Time(connection.lifetime.opened()),
             chunks: connection.data.total(),
-            suppressions: connection.suppressions.episodes(connection.flow).collect(),
+            suppressions: connection
+                .congestion
+                .suppressions()
+                .episodes(connection.flow)
+                .collect(),
         }
     }
 }

@@ -9,6 +9,7 @@ mod ack;
 mod application;
 mod arrivals;
 mod close;
+mod congestion;
 mod connection;
 mod endpoint;
 mod gate;

@@ -34,7 +34,7 @@ impl ConnectionSender {
         if !subflow.state.is_open() {
             return Some(1);
         }
-        let window = &self.windows[subflow.index() as usize];
+        let window = &self.congestion.windows()[subflow.index() as usize];
         let free = self.free_window(subflow);
         let max = self
             .tso_autosize(subflow)
@@ -51,7 +51,7 @@ impl ConnectionSender {
 
     /// Returns the number of packets that the window still allows.
     fn free_window(&self, subflow: &SubflowSender) -> u32 {
-        (self.windows[subflow.index() as usize].cwnd as u32).saturating_sub(subflow.pipe())
+        (self.congestion.windows()[subflow.index() as usize].cwnd as u32).saturating_sub(subflow.pipe())
     }
 
     /// Returns the number of packets that subflow `s` could send.
@@ -66,7 +66,7 @@ impl ConnectionSender {
     /// Returns the longest burst (`tcp_tso_autosize`): what the pacing rate sends in a millisecond,
     /// and more on paths with a small RTT.
     fn tso_autosize(&self, subflow: &SubflowSender) -> u32 {
-        let window = &self.windows[subflow.index() as usize];
+        let window = &self.congestion.windows()[subflow.index() as usize];
         let mss = f64::from(self.data.mss());
         let by_rate = rate(window, subflow.segments.len()) * mss / 1024.0;
         let near = GSO_MAX_SIZE

@@ -10,7 +10,8 @@ use weft_spec::Profile;
 use crate::packet::{ACK, PROTECTED, Packet, SYN};
 use crate::transport::state::HostContext;
 
-use super::connection::ConnectionSender;
+use super::congestion::Congestion;
+use super::connection::{ConnectionSender, SendOptions};
 use super::endpoint::TcpEndpoint;
 use super::handshakes::HANDSHAKE_DONE;
 use super::join::join_at;
@@ -28,7 +29,6 @@ use super::send_data::SendData;
 use super::send_queues::SendQueues;
 use super::slots::insert;
 use super::subflow::SubflowSender;
-use super::suppression_log::SuppressionLog;
 
 impl TcpEndpoint {
     /// Opens the connection of a flow: sends the SYN of subflow 0.
@@ -39,21 +39,18 @@ impl TcpEndpoint {
         let profile = &transport.profile;
         let first = self.free_slots.take_run(transport.subflows);
         let first = first.unwrap_or(self.subflows.len() as u32);
-        let cc = transport.cc.clone();
         let connection = ConnectionSender {
             flow,
             transport: spec.transport,
             first_subflow: first,
-            echo: cc.echo(),
-            may_suppress_on_ack: cc.may_suppress_on_ack(),
-            cc,
-            windows: vec![
+            congestion: Congestion::new(
+                transport.cc.clone(),
                 Window {
                     paced: profile.pacing,
                     ..Window::new(profile.initial_cwnd, profile.initial_ssthresh)
-                };
-                transport.subflows as usize
-            ],
+                },
+                transport.subflows,
+            ),
             data: SendData::new(
                 spec.size.map(|size| size.0),
                 profile.mss,
@@ -79,10 +76,11 @@ impl TcpEndpoint {
             path_monitor: None,
             rotation: Rotation::default(),
             lifetime: Lifetime::new(cx.now, profile.full_handshakes),
-            suppressions: SuppressionLog::default(),
-            paced: profile.pacing,
-            sets_push: profile.ack_pushed,
-            traced: false,
+            options: SendOptions {
+                paced: profile.pacing,
+                sets_push: profile.ack_pushed,
+                traced: false,
+            },
         };
         let index = insert(
             &mut self.connections,
@@ -97,7 +95,8 @@ impl TcpEndpoint {
             transport.mode().monitor().map(Opn::path_monitor),
         );
         let connection = &mut self.connections[index as usize];
-        connection.traced = cx.attach_probes(flow, &connection.windows);
+        let traced = cx.attach_probes(flow, connection.windows());
+        connection.set_traced(traced);
         if let Some(monitor) = monitor {
             self.start_path_monitor(index, &monitor, cx);
         }
@@ -269,11 +268,10 @@ impl TcpEndpoint {
                 .rtt
                 .sample(cx.now - syn_sent_at(subflow, packet.chunk.into(), profile));
             let rtt = subflow.rtt.srtt() as f64 * 1e-12;
-            connection.windows[s].srtt = rtt;
-            connection.windows[s].min_rtt = rtt;
+            connection.congestion.set_rtt(s, rtt, rtt);
         }
         if timeouts > 1 && !(profile.timestamps && packet.chunk == 0) {
-            connection.windows[s].cwnd = 1.0;
+            connection.congestion.limit_to_one_packet(s);
         }
         if s > 0 && profile.confirmed_joins {
             self.send_join_ack(packet.slot, cx);
@@ -292,11 +290,10 @@ impl TcpEndpoint {
         let s = subflow.index() as usize;
         subflow.timer.stop();
         subflow.on_established(cx.now);
-        connection.windows[s].established = true;
-        connection.cc.on_open(&mut connection.windows, s);
+        connection.congestion.open(s);
         connection.record_suppression(cx.now);
         connection.rotation.set_checks_all(true);
-        let is_joining = connection.windows.iter().any(|w| !w.established);
+        let is_joining = connection.congestion.any_joining();
         connection
             .joins
             .set_holds_back(profile.round_robin_waits_for_join && is_joining);

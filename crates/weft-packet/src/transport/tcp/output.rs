@@ -23,7 +23,7 @@ impl TcpEndpoint {
     /// receive window was full. It is also set when a subflow opens or times out.
     #[inline(always)]
     pub(super) fn transmit_pending(&mut self, index: u32, slot: u32, cx: &mut HostContext<'_, '_>) {
-        if self.connections[index as usize].traced {
+        if self.connections[index as usize].options.traced {
             self.transmit_pending_traced(index, slot, cx);
         } else {
             self.send_allowed(index, slot, cx);
@@ -35,7 +35,7 @@ impl TcpEndpoint {
         let now = cx.now;
         let connection = &self.connections[index as usize];
         let tracer = cx.host.tracer();
-        tracer.record_changes(connection.flow, &connection.windows, now);
+        tracer.record_changes(connection.flow, connection.windows(), now);
         self.send_allowed(index, slot, cx);
         let connection = &self.connections[index as usize];
         if !connection.uses_send_queues() {
@@ -67,7 +67,7 @@ impl TcpEndpoint {
         let profile = &transport.profile;
         let first = connection.first_subflow as usize;
         if connection.rotation.checks_all() {
-            let n = connection.windows.len();
+            let n = connection.windows().len();
             connection.rotation.set_checks_all(connection.joins.holds_back());
             for s in 0..n {
                 if self.subflows[first + s].segments.any_to_retransmit() {
@@ -107,7 +107,7 @@ impl TcpEndpoint {
             let Some(chunk) = connection.take_chunk(s as u32) else {
                 break;
             };
-            connection.rotation.continue_after(s, connection.windows.len());
+            connection.rotation.continue_after(s, connection.windows().len());
             send_new(connection, subflow, chunk, profile.header, slot, cx);
         }
     }
@@ -128,7 +128,7 @@ pub fn retransmit_lost(
         return;
     }
     while subflow.state.forces_retransmission()
-        || subflow.may_send(&connection.windows[subflow.index() as usize])
+        || subflow.may_send(&connection.windows()[subflow.index() as usize])
     {
         if subflow.segments.any_to_retransmit() && !qdisc.admit(connection, subflow, slot, cx) {
             return;
@@ -170,7 +170,7 @@ pub fn transmit(
     cx: &mut Context<'_>,
 ) {
     let mut flags = DATA;
-    if connection.echo != Echo::Off {
+    if connection.congestion.echo() != Echo::Off {
         flags |= ECT;
         if subflow.rounds.take_cwr() {
             flags |= CWR;
@@ -180,7 +180,7 @@ pub fn transmit(
         flags |= LAST;
         connection.begin_close(cx);
     }
-    if connection.sets_push
+    if connection.options.sets_push
         && segment.seq.wrapping_add(u32::from(segment.len)) == subflow.nxt() as u32
         && connection.has_sent_all(subflow.index() as usize)
     {

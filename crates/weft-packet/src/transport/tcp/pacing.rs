@@ -1,6 +1,6 @@
 //! Pacing: a subflow's packets leave at a rate instead of all at once, as under Linux's fq.
 
-use weft_cc::{Algorithm, CongestionControl};
+use weft_cc::Algorithm;
 
 use crate::engine::Context;
 
@@ -24,9 +24,9 @@ impl ConnectionSender {
     /// Updates the departure time of the next packet when a packet of `subflow` is sent at `now`.
     pub fn on_paced_send(&self, subflow: &mut SubflowSender, now: u64) {
         let s = subflow.index() as usize;
-        let asked = self.cc.pacing_rate(&self.windows, s);
-        let own = || rate(&self.windows[s], subflow.segments.len());
-        let Some(rate) = asked.or_else(|| self.paced.then(own)) else {
+        let asked = self.congestion.pacing_rate(s);
+        let own = || rate(&self.congestion.windows()[s], subflow.segments.len());
+        let Some(rate) = asked.or_else(|| self.options.paced.then(own)) else {
             return;
         };
         // The packet that is being sent counts, too.

@@ -26,7 +26,7 @@ impl TcpEndpoint {
         let (flow, transport, n) = (
             connection.flow,
             connection.transport,
-            connection.windows.len() as u32,
+            connection.windows().len() as u32,
         );
         let subflows = &mut self.subflows[connection.first_subflow as usize..][..n as usize];
         let Some(paths) = subflows[0].path.paths() else {
@@ -54,7 +54,7 @@ impl TcpEndpoint {
             subflow.path.switch_to(switches);
         }
         monitor.set_subflows(subflows, self.shared.seed, id, paths, cx.now);
-        connection.path_monitor = Some(monitor);
+        connection.set_path_monitor(Some(monitor));
         self.select_subflows(index, config, cx);
     }
 
@@ -79,7 +79,7 @@ impl TcpEndpoint {
     /// check.
     fn select_subflows(&mut self, index: u32, config: &PathMonitorConfig, cx: &mut HostContext<'_, '_>) {
         let connection = &mut self.connections[index as usize];
-        let Some(mut monitor) = connection.path_monitor.take() else {
+        let Some(mut monitor) = connection.take_path_monitor() else {
             return;
         };
         let next = monitor.schedule_check(config, cx.now);
@@ -87,7 +87,7 @@ impl TcpEndpoint {
         let (first, number) = (connection.first_subflow, connection.transport);
         let transport = &self.shared.transports[number as usize];
         let stats = &mut self.path_stats;
-        let subflows = &mut self.subflows[first as usize..][..connection.windows.len()];
+        let subflows = &mut self.subflows[first as usize..][..connection.windows().len()];
         monitor.add_counters(subflows, stats, number);
         if let Some(arrived) = monitor.arrived(connection.data.una(), subflows) {
             connection.cancel_reinjections(arrived);
@@ -99,7 +99,7 @@ impl TcpEndpoint {
         };
         let selection = monitor.select(max, stats, number);
         let joins = connection.apply_selection(&selection, &mut monitor, subflows);
-        connection.path_monitor = Some(monitor);
+        connection.set_path_monitor(Some(monitor));
         for s in joins {
             self.send_syn(first + s, cx);
         }
@@ -109,8 +109,8 @@ impl TcpEndpoint {
     #[cold]
     pub(super) fn stop_path_monitor(&mut self, index: u32) {
         let connection = &mut self.connections[index as usize];
-        if let Some(mut monitor) = connection.path_monitor.take() {
-            let subflows = &self.subflows[connection.first_subflow as usize..][..connection.windows.len()];
+        if let Some(mut monitor) = connection.take_path_monitor() {
+            let subflows = &self.subflows[connection.first_subflow as usize..][..connection.windows().len()];
             monitor.add_counters(subflows, &mut self.path_stats, connection.transport);
         }
     }
@@ -120,7 +120,7 @@ impl ConnectionSender {
     /// Returns the subflows that may be assigned data. Linux's scheduler assigns data to suppressed
     /// subflows if all subflows are suppressed.
     fn usable_subflows(&self) -> SubflowMask {
-        let windows = (0..).zip(&self.windows);
+        let windows = (0..).zip(self.windows());
         let usable = windows.filter(|(_, w)| w.established && (w.active || self.uses_send_queues()));
         usable.map(|(s, _)| s).collect()
     }

@@ -36,7 +36,7 @@ impl TcpEndpoint {
             .any(|subflow| subflow.gate.is_blocked_by(BlockReasons::THROTTLED));
         !throttled
             && connection.lifetime.is_closed(now)
-            && (connection.windows.len() == 1
+            && (connection.windows().len() == 1
                 || connection
                     .joins
                     .started()
@@ -54,8 +54,7 @@ impl TcpEndpoint {
     /// Frees the slots of a connection's sender and its subflows.
     pub fn free_sender(&mut self, index: u32) {
         let connection = &mut self.connections[index as usize];
-        let subflows = std::mem::take(&mut connection.windows).len() as u32;
-        connection.suppressions.free();
+        let subflows = connection.congestion.free();
         self.totals.reclaimed_open_time += connection.lifetime.open_time(u64::MAX);
         let first = connection.first_subflow;
         self.slots.senders.remove(&connection.flow);

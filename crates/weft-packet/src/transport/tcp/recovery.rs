@@ -64,17 +64,18 @@ fn enter_recovery(
     cx: &mut Context<'_>,
 ) {
     let s = subflow.index() as usize;
-    let undo = Undo::arm(&mut connection.windows[s], subflow.nxt(), None);
+    connection.congestion.save_prior(s);
+    let undo = Undo::arm(subflow.nxt(), None);
     subflow.state.enter_fast_recovery(subflow.nxt(), undo);
     subflow.probe.cancel();
     subflow.count_fast_retransmit();
     if profile.recovery == Recovery::Rack {
         subflow.arm(slot, cx);
     }
-    connection.windows[s].in_recovery = true;
+    connection.congestion.set_in_recovery(s, true);
     connection.notify_cc(cx.now, |cc, windows| cc.on_fast_retransmit(windows, s));
     if profile.prr {
-        let target = connection.windows[s].cwnd;
+        let target = connection.windows()[s].cwnd;
         let prr = Prr::new(target, subflow.segments.len(), subflow.stats().packets_sent);
         subflow.state.reduce_rate(prr);
     }
@@ -84,7 +85,9 @@ fn enter_recovery(
 fn exit_recovery(connection: &mut ConnectionSender, subflow: &mut SubflowSender) {
     subflow.state.exit_recovery();
     subflow.reordering.on_recovered();
-    connection.windows[subflow.index() as usize].in_recovery = false;
+    connection
+        .congestion
+        .set_in_recovery(subflow.index() as usize, false);
 }
 
 /// Undoes a recovery, because nothing was lost.
@@ -136,7 +139,7 @@ pub fn on_probe_acknowledged(
     if subflow.probe.on_ack(ack, is_duplicate) == ProbeAck::RepairedLoss {
         let s = subflow.index() as usize;
         subflow.count_fast_retransmit();
-        connection.windows[s].save_prior();
+        connection.congestion.save_prior(s);
         connection.notify_cc(now, |cc, windows| cc.on_fast_retransmit(windows, s));
     }
 }

@@ -57,7 +57,7 @@ impl TcpEndpoint {
         for (&flow, &index) in &self.slots.senders {
             let connection = &self.connections[index as usize];
             let first = connection.first_subflow as usize;
-            for (s, subflow) in (0..).zip(&mut self.subflows[first..][..connection.windows.len()]) {
+            for (s, subflow) in (0..).zip(&mut self.subflows[first..][..connection.windows().len()]) {
                 subflow.path.reroute(|| route(flow, s, false).ok());
             }
         }

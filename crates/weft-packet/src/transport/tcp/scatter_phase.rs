@@ -1,7 +1,6 @@
 //! MMPTCP's first phase: the first subflow of a connection scatters its packets over all paths
 //! until other subflows replace it.
 
-use weft_cc::CongestionControl;
 use weft_paths::{Paths, SubflowDirection};
 use weft_spec::Size;
 
@@ -60,8 +59,7 @@ pub fn close_drained(connection: &mut ConnectionSender, subflow: &mut SubflowSen
     let s = subflow.index() as usize;
     subflow.state.close();
     subflow.timer.stop();
-    connection.windows[s].established = false;
-    connection.cc.on_close(&mut connection.windows, s);
+    connection.congestion.close(s);
     connection.record_suppression(now);
     connection.rotation.set_checks_all(true);
 }

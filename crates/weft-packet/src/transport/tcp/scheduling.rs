@@ -22,7 +22,7 @@ impl ConnectionSender {
 
     /// Returns true if a chunk is queued on subflow `s` and its window allows it.
     fn can_send_queued(&self, s: u32, subflow: &SubflowSender) -> bool {
-        let window = &self.windows[s as usize];
+        let window = &self.congestion.windows()[s as usize];
         self.queued(s as usize) > 0
             && window.established
             && !subflow
@@ -66,7 +66,7 @@ impl ConnectionSender {
         if queues.to_reassign.is_empty() && !self.data.has_unsent_written() {
             return None;
         }
-        queues.update_keys(&self.windows, subflows, mss);
+        queues.update_keys(self.congestion.windows(), subflows, mss);
         let s = queues.best;
         if queues.keys[s] == INELIGIBLE {
             return None;
@@ -88,7 +88,7 @@ impl ConnectionSender {
             return None;
         }
         let (old, new) = (f64::from(memory), f64::from(BURST));
-        let pace = pacing_rate(&self.windows[s], &subflows[s], mss);
+        let pace = pacing_rate(&self.congestion.windows()[s], &subflows[s], mss);
         queue.avg_pacing_rate = (queue.avg_pacing_rate * old + pace * new) / (old + new);
         let burst = (BURST / mss).max(1);
         // A fragment is assigned whole, but at most a buffer of tiny segments.
@@ -128,7 +128,7 @@ impl ConnectionSender {
             .replace(s, held.filter(|chunk| oldest.contains(chunk)));
         let answers = |other: usize| {
             other != s as usize
-                && self.windows[other].established
+                && self.congestion.windows()[other].established
                 && !queues.subflows[other].is_stale(&subflows[other])
         };
         if queues.subflows[s as usize].timeouts == STALE_LOSS_COUNT && (0..subflows.len()).any(answers) {
@@ -164,8 +164,10 @@ impl ConnectionSender {
         let Some(queues) = self.send_queues.as_deref() else {
             return;
         };
-        let idle = subflow.segments.is_empty() && queues.subflows[s].len == 0 && self.windows[s].established;
-        if idle && (self.windows[s].active || self.active_count() == 0) {
+        let idle = subflow.segments.is_empty()
+            && queues.subflows[s].len == 0
+            && self.congestion.windows()[s].established;
+        if idle && (self.congestion.windows()[s].active || self.congestion.active_count() == 0) {
             while let Some(chunk) = self.next_reinjection(s as u32) {
                 if let Some(queues) = &mut self.send_queues {
                     queues.push(s, chunk);
@@ -184,7 +186,7 @@ impl TcpEndpoint {
         let connection = &mut self.connections[index as usize];
         let profile = &self.shared.transports[connection.transport as usize].profile;
         let (mss, header) = (profile.mss, profile.header);
-        let (first, n) = (connection.first_subflow, connection.windows.len());
+        let (first, n) = (connection.first_subflow, connection.windows().len());
         let subflows = &mut self.subflows[first as usize..][..n];
         let mut to_send = if connection.rotation.checks_all() {
             full_mask(n as u32)
@@ -193,7 +195,7 @@ impl TcpEndpoint {
         };
         if let Some(queues) = &mut connection.send_queues {
             queues.stale_keys |= to_send;
-            if connection.may_suppress_on_ack {
+            if connection.congestion.may_suppress_on_ack() {
                 queues.invalidate_keys();
             }
         }
@@ -217,7 +219,7 @@ impl TcpEndpoint {
                     break;
                 };
                 send_new(connection, subflow, chunk, header, slot, cx);
-                if connection.traced {
+                if connection.options.traced {
                     sent.push(chunk);
                 }
             }

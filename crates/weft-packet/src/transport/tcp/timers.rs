@@ -47,7 +47,8 @@ impl TcpEndpoint {
         let is_new_episode = !repeated && !reduced;
         let undo = is_new_episode.then(|| {
             let head_sent_at = subflow.segments.head_sent_once();
-            Undo::arm(&mut connection.windows[s as usize], subflow.nxt(), head_sent_at)
+            connection.congestion.save_prior(s as usize);
+            Undo::arm(subflow.nxt(), head_sent_at)
         });
         let has_frto =
             profile.frto && profile.recovery != Recovery::NewReno && (repeated || subflow.state.is_open());
@@ -64,15 +65,15 @@ impl TcpEndpoint {
             .enter_loss_recovery(subflow.una(), subflow.nxt(), has_frto, undo);
         subflow.rtt.back_off();
         subflow.arm(slot, cx);
-        connection.windows[s as usize].in_recovery = true;
+        connection.congestion.set_in_recovery(s as usize, true);
         connection.notify_cc_and_check_suppression(cx.now, |cc, windows| {
             cc.on_timeout(windows, s as usize, is_new_episode);
         });
         if profile.reinject && connection.uses_send_queues() {
             let first = connection.first_subflow as usize;
-            let subflows = &self.subflows[first..][..connection.windows.len()];
+            let subflows = &self.subflows[first..][..connection.windows().len()];
             connection.reinject_on_timeout(s, subflows, repeated, profile.mss);
-        } else if profile.reinject && connection.windows.len() > 1 {
+        } else if profile.reinject && connection.windows().len() > 1 {
             connection.queue_reinjection(s, subflow.segments.unsacked_chunks());
         }
         connection.rotation.set_checks_all(true);
@@ -110,12 +111,12 @@ impl TcpEndpoint {
         let s = subflow.index();
         let new = if connection.uses_send_queues() {
             connection.dequeue(s)
-        } else if connection.windows[s as usize].active && connection.has_sendable() {
+        } else if connection.windows()[s as usize].active && connection.has_sendable() {
             connection.take_chunk(s)
         } else {
             None
         };
-        let queued = new.filter(|_| connection.traced && connection.uses_send_queues());
+        let queued = new.filter(|_| connection.options.traced && connection.uses_send_queues());
         let mut is_retransmission = false;
         if let Some(chunk) = new {
             send_new(connection, subflow, chunk, profile.header, slot, cx);

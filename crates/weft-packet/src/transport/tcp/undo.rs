@@ -1,9 +1,7 @@
 //! Undoing recoveries that proved spurious: Eifel (RFC 3522, RFC 4015), F-RTO (RFC 5682), D-SACK (RFC 3708).
 
-use weft_cc::Window;
-
 /// Whether a recovery may still prove spurious, and the retransmissions since it began. The window before it is saved in
-/// [`Window`].
+/// [`Window`](weft_cc::Window).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Undo {
     /// True if there is a reduction to undo.
@@ -21,11 +19,10 @@ pub struct Undo {
 }
 
 impl Undo {
-    /// Prepares the undo of a recovery that begins, and saves the window before it. `end` is the
-    /// next byte to send, `head_sent_at` the time at which the first segment was sent if it timed
-    /// out and was sent only once.
-    pub fn arm(window: &mut Window, end: u64, head_sent_at: Option<u64>) -> Self {
-        window.save_prior();
+    /// Prepares the undo of a recovery that begins. `end` is the next byte to send, `head_sent_at`
+    /// the time at which the first segment was sent if it timed out and was sent only once. The
+    /// caller saves the window.
+    pub fn arm(end: u64, head_sent_at: Option<u64>) -> Self {
         Self {
             armed: true,
             end,

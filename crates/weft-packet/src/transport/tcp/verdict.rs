@@ -78,8 +78,6 @@ fn is_spurious(state: &SubflowState, profile: &Profile, ack: &RecoveryAck<'_>) -
 
 #[cfg(test)]
 mod tests {
-    use weft_cc::Window;
-
     use crate::transport::tcp::undo::Undo;
 
     use super::*;
@@ -103,7 +101,7 @@ mod tests {
     /// A timeout when 1000 bytes were outstanding, which can be undone.
     fn timed_out(frto: Frto) -> SubflowState {
         let mut state = SubflowState::new();
-        let undo = Undo::arm(&mut Window::new(10.0, 1e9), 1000, None);
+        let undo = Undo::arm(1000, None);
         state.enter_loss_recovery(0, 1000, false, Some(undo));
         state.set_frto(frto);
         state

@@ -381,7 +381,7 @@ fn suppression_is_obeyed() {
         let Some((connection, subflows)) = run.host(0).connection(0) else {
             continue;
         };
-        let active = connection.windows[1].active;
+        let active = connection.windows()[1].active;
         match (suppressed, active) {
             (None, false) => suppressed = Some((step, subflows[1].nxt())),
             (Some((_, nxt)), false) => {
@@ -395,7 +395,7 @@ fn suppression_is_obeyed() {
     assert!(run.finished() && run.delivered() == 600 * 1448);
     assert!(suppressed.is_some() && released.is_some());
     assert!(idle_steps > 100, "outstanding data was never finished");
-    assert_eq!(run.connection().suppressions.count(), 1);
+    assert_eq!(run.connection().congestion.suppressions().count(), 1);
     let stats = run.subflow(1).stats();
     assert_eq!(
         stats.timeouts + stats.retransmitted,

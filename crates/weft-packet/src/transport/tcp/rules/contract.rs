@@ -103,9 +103,11 @@ fn suppression_at_an_acknowledgement_begins_and_ends_there() {
     };
     let connection = run.connection();
     let episodes: Vec<_> = connection
-        .episodes()
+        .congestion
+        .suppressions()
+        .episodes(connection.flow)
         .map(|episode| (episode.start, episode.end))
         .collect();
     assert_eq!(episodes, [(first_from(500 * US), Some(first_from(900 * US)))]);
-    assert_eq!(connection.suppressions.count(), 1);
+    assert_eq!(connection.congestion.suppressions().count(), 1);
 }

@@ -290,7 +290,7 @@ fn one_acknowledgement_after_a_timeout_does_not_restore_the_window() {
             let Some((connection, subflows)) = run.host(0).connection(0) else {
                 continue;
             };
-            let cwnd = connection.windows[0].cwnd;
+            let cwnd = connection.windows()[0].cwnd;
             timed_out |= subflows[0].stats().timeouts > 0;
             if timed_out && cwnd > 1.0 {
                 grown = Some(cwnd);

@@ -44,7 +44,7 @@ fn a_spurious_timeout_is_undone() {
             stats.retransmitted
         );
         assert_eq!(stats.retransmitted > 1, max > 1, "{what}");
-        let cwnd = run.connection().windows[0].cwnd;
+        let cwnd = run.connection().windows()[0].cwnd;
         assert_eq!(cwnd == 10.0, restored, "{what}: {cwnd}");
         assert!(run.finished());
     }
@@ -72,7 +72,7 @@ fn a_real_loss_is_not_undone() {
             (1, 10),
             "{timestamps}, {frto}"
         );
-        assert_eq!(run.connection().windows[0].cwnd, 1.0);
+        assert_eq!(run.connection().windows()[0].cwnd, 1.0);
         assert!(run.finished());
     }
 }
@@ -110,7 +110,7 @@ fn a_fast_retransmit_in_vain_is_undone() {
         (stats.timeouts, stats.fast_retransmits, stats.retransmitted),
         (0, 1, 1)
     );
-    assert_eq!(run.connection().windows[0].cwnd, 10.0);
+    assert_eq!(run.connection().windows()[0].cwnd, 10.0);
 }
 
 /// RFC 7323: the acknowledgement of a retransmission is a sample and ends the backoff; without

@@ -175,7 +175,7 @@ fn samples_are_those_of_segments_sent_once() {
     // The mean approaches the RTT from the handshake's shorter one; integer division keeps it a few picoseconds below.
     let srtt = run.subflow(0).rtt.srtt();
     assert!((rtt - 8..=rtt).contains(&srtt), "{srtt} for {rtt}");
-    let seconds = run.connection().windows[0].min_rtt;
+    let seconds = run.connection().windows()[0].min_rtt;
     assert_eq!((seconds * 1e12).round() as u64, round_trip(66, &run.profile));
 }
 
@@ -209,7 +209,7 @@ fn the_late_answer_to_a_syn_is_a_sample() {
     let run = test.run(10_000 * MS, pass);
     let stats = run.subflow(0).stats();
     assert_eq!((stats.syn_timeouts, stats.timeouts), (1, 0));
-    let min_rtt = (run.connection().windows[0].min_rtt * 1e12).round() as u64;
+    let min_rtt = (run.connection().windows()[0].min_rtt * 1e12).round() as u64;
     assert_eq!(min_rtt, 4 * 300 * MS + 4 * serialisation(66));
 }
 

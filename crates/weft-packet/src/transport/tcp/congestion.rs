@@ -1,0 +1,133 @@
+//! Congestion control of a connection: the algorithm and the windows of its subflows.
+
+use weft_cc::{Algorithm, CongestionControl, Echo, Window};
+
+use super::suppression_log::SuppressionLog;
+
+/// The algorithm of a connection and the windows of its subflows.
+pub struct Congestion {
+    cc: Algorithm,
+    windows: Vec<Window>,
+    /// The ECN echo that the algorithm asks for.
+    echo: Echo,
+    /// True if the algorithm also suppresses and releases subflows at acknowledgements, not only at
+    /// the ends of rounds.
+    may_suppress_on_ack: bool,
+    suppressions: SuppressionLog,
+}
+
+impl Congestion {
+    /// Creates the state of this many subflows that begin with this window.
+    pub fn new(cc: Algorithm, window: Window, subflows: u32) -> Self {
+        Self {
+            echo: cc.echo(),
+            may_suppress_on_ack: cc.may_suppress_on_ack(),
+            cc,
+            windows: vec![window; subflows as usize],
+            suppressions: SuppressionLog::default(),
+        }
+    }
+
+    /// Returns the windows, by subflow.
+    #[inline(always)]
+    pub fn windows(&self) -> &[Window] {
+        &self.windows
+    }
+
+    /// Returns the ECN echo that the algorithm asks for.
+    #[inline(always)]
+    pub fn echo(&self) -> Echo {
+        self.echo
+    }
+
+    /// Returns true if the algorithm also suppresses and releases subflows at acknowledgements.
+    #[inline(always)]
+    pub fn may_suppress_on_ack(&self) -> bool {
+        self.may_suppress_on_ack
+    }
+
+    /// Returns the number of subflows that the algorithm has not suppressed.
+    pub fn active_count(&self) -> usize {
+        self.windows.iter().filter(|window| window.active).count()
+    }
+
+    /// Returns the suppressions of subflows so far.
+    pub fn suppressions(&self) -> &SuppressionLog {
+        &self.suppressions
+    }
+
+    /// Counts an event at which fewer subflows are active `after` than `before`.
+    pub fn count_suppression(&mut self, before: usize, after: usize) {
+        self.suppressions.count_event(before, after);
+    }
+
+    /// Records the beginning or end of a suppression. A connection that has finished suppresses no
+    /// subflow.
+    pub fn record_suppression(&mut self, is_finished: bool, now: u64) {
+        let is_suppressed = !is_finished && self.windows.iter().any(|window| !window.active);
+        self.suppressions.record(is_suppressed, now);
+    }
+
+    /// Returns true if a subflow is not established.
+    pub fn any_joining(&self) -> bool {
+        self.windows.iter().any(|window| !window.established)
+    }
+
+    /// Notifies the algorithm of an event.
+    #[inline(always)]
+    pub fn notify(&mut self, event: impl FnOnce(&mut Algorithm, &mut [Window])) {
+        event(&mut self.cc, &mut self.windows);
+    }
+
+    /// Returns true if the algorithm reacts to a mark on subflow `s`.
+    #[inline(always)]
+    pub fn reacts_to_mark(&self, s: usize) -> bool {
+        self.cc.reacts_to_mark(&self.windows, s)
+    }
+
+    /// Returns the rate in packets per second at which the algorithm paces subflow `s`.
+    pub fn pacing_rate(&self, s: usize) -> Option<f64> {
+        self.cc.pacing_rate(&self.windows, s)
+    }
+
+    /// Sets the smoothed and the smallest RTT of subflow `s`, in seconds.
+    #[inline(always)]
+    pub fn set_rtt(&mut self, s: usize, srtt: f64, min_rtt: f64) {
+        let window = &mut self.windows[s];
+        window.srtt = srtt;
+        window.min_rtt = min_rtt;
+    }
+
+    /// Limits the window of subflow `s` to one packet.
+    pub fn limit_to_one_packet(&mut self, s: usize) {
+        self.windows[s].cwnd = 1.0;
+    }
+
+    /// Saves the window of subflow `s`, so that a reduction can be undone.
+    pub fn save_prior(&mut self, s: usize) {
+        self.windows[s].save_prior();
+    }
+
+    /// Sets whether subflow `s` recovers from a loss.
+    pub fn set_in_recovery(&mut self, s: usize, in_recovery: bool) {
+        self.windows[s].in_recovery = in_recovery;
+    }
+
+    /// Records that subflow `s` is established.
+    pub fn open(&mut self, s: usize) {
+        self.windows[s].established = true;
+        self.cc.on_open(&mut self.windows, s);
+    }
+
+    /// Records that subflow `s` is closed.
+    pub fn close(&mut self, s: usize) {
+        self.windows[s].established = false;
+        self.cc.on_close(&mut self.windows, s);
+    }
+
+    /// Frees the windows and the suppressions. Returns the number of windows.
+    pub fn free(&mut self) -> u32 {
+        self.suppressions.free();
+        std::mem::take(&mut self.windows).len() as u32
+    }
+}
