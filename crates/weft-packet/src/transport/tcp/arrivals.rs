@@ -14,39 +14,42 @@ impl TcpEndpoint {
         let connection = &mut self.connection_receivers[receiver.connection as usize];
         let profile = &self.shared.transports[connection.transport as usize].profile;
         if receiver.needs_ack_before_ce_change(packet) {
-            cx.send(&receiver.acknowledge(&connection.chunks, 0, 0, profile));
+            cx.send(&receiver.acknowledge(connection.chunks(), 0, 0, profile));
         }
         let len = u64::from(packet.size) - u64::from(profile.header);
-        let expected = connection.chunks.next();
+        let expected = connection.chunks().next();
         match receiver.on_data(packet, len, cx.now, connection, profile) {
             AckDecision::Now(lo, hi) => {
-                cx.send(&receiver.acknowledge(&connection.chunks, lo, hi, profile));
+                cx.send(&receiver.acknowledge(connection.chunks(), lo, hi, profile));
             }
             AckDecision::Soon => {
                 if receiver.merges(self.shared.offload.gro, profile.mss) {
-                    receiver.acknowledge_by(cx.now + self.shared.offload.gro.0, packet.slot, cx);
+                    receiver
+                        .timer
+                        .set(cx.now + self.shared.offload.gro.0, packet.slot, cx);
                 } else {
-                    cx.send(&receiver.acknowledge(&connection.chunks, 0, 0, profile));
+                    cx.send(&receiver.acknowledge(connection.chunks(), 0, 0, profile));
                 }
             }
             AckDecision::Delay => {
-                if receiver.deadline == u64::MAX {
-                    receiver.acknowledge_by(cx.now + profile.delayed_ack_timeout.0, packet.slot, cx);
+                if receiver.timer.is_off() {
+                    receiver
+                        .timer
+                        .set(cx.now + profile.delayed_ack_timeout.0, packet.slot, cx);
                 }
-                if receiver.pushed {
-                    connection.pushed |= 1 << packet.hi;
+                if receiver.is_pushed() {
+                    connection.set_pushed(packet.hi);
                 }
             }
         }
-        if connection.pushed != 0 && connection.chunks.next() != expected && connection.chunks.is_in_order() {
+        if connection.is_pushed_data_read(expected) {
             self.acknowledge_pushed(packet.slot, cx);
         }
         let receiver = &self.subflow_receivers[packet.slot as usize];
-        let connection = &self.connection_receivers[receiver.connection as usize];
-        if connection.bytes >= connection.notify_at {
-            let connection = &mut self.connection_receivers[receiver.connection as usize];
-            let (flow, next, bytes) = (connection.flow, connection.chunks.next(), connection.bytes);
-            cx.on_delivered_data(flow, next, bytes, &mut connection.notify_at);
+        let connection = &mut self.connection_receivers[receiver.connection as usize];
+        let (flow, next, bytes) = (connection.flow, connection.chunks().next(), connection.bytes());
+        if let Some(notify_at) = connection.notifies() {
+            cx.on_delivered_data(flow, next, bytes, notify_at);
         }
     }
 
@@ -59,14 +62,14 @@ impl TcpEndpoint {
         let connection = self.subflow_receivers[slot as usize].connection;
         let connection = &mut self.connection_receivers[connection as usize];
         let profile = &self.shared.transports[connection.transport as usize].profile;
-        let mut pushed = std::mem::take(&mut connection.pushed);
+        let mut pushed = connection.take_pushed();
         while pushed != 0 {
             let s = pushed.trailing_zeros();
             pushed &= pushed - 1;
             if let Some(&slot) = self.slots.subflow_receivers.get(&(connection.flow, s)) {
                 let receiver = &mut self.subflow_receivers[slot as usize];
-                if receiver.pushed && receiver.unacked > 0 {
-                    cx.send(&receiver.acknowledge(&connection.chunks, 0, 0, profile));
+                if receiver.is_pushed() && receiver.unacked() > 0 {
+                    cx.send(&receiver.acknowledge(connection.chunks(), 0, 0, profile));
                 }
             }
         }
@@ -74,22 +77,15 @@ impl TcpEndpoint {
 
     pub(super) fn delayed_ack_timer(&mut self, slot: u32, cx: &mut HostContext<'_, '_>) {
         let receiver = &mut self.subflow_receivers[slot as usize];
-        if cx.now != receiver.timer {
-            return;
-        }
-        receiver.timer = std::mem::replace(&mut receiver.second_timer, u64::MAX);
-        if receiver.deadline > cx.now {
-            if receiver.deadline != u64::MAX {
-                receiver.acknowledge_by(receiver.deadline, slot, cx);
-            }
+        if !receiver.timer.has_expired(slot, cx) {
             return;
         }
         let connection = &self.connection_receivers[receiver.connection as usize];
         let profile = &self.shared.transports[connection.transport as usize].profile;
-        let since_data = cx.now - connection.last_data_at;
+        let since_data = cx.now - connection.last_data_at();
         if since_data >= profile.delayed_ack_timeout.0 {
             self.totals.delayed_ack_stall += since_data;
         }
-        cx.send(&receiver.acknowledge(&connection.chunks, 0, 0, profile));
+        cx.send(&receiver.acknowledge(connection.chunks(), 0, 0, profile));
     }
 }

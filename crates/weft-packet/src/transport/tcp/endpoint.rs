@@ -190,9 +190,9 @@ impl TcpEndpoint {
     pub fn prefetch_indirect(&self, packet: &Packet) {
         if packet.flags & DATA != 0 {
             if let Some(receiver) = self.subflow_receivers.get(packet.slot as usize) {
-                receiver.out_of_order.prefetch();
+                receiver.prefetch_out_of_order();
                 self.connection_receivers[receiver.connection as usize]
-                    .chunks
+                    .chunks()
                     .prefetch(packet.chunk);
             }
         } else if packet.flags & SYN == 0

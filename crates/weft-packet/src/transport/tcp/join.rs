@@ -131,15 +131,15 @@ impl TcpEndpoint {
             return;
         };
         let connection = &mut self.connection_receivers[index as usize];
-        connection.total = packet.chunk;
+        connection.set_total(packet.chunk);
         let transport = &shared.transports[connection.transport as usize];
         for s in 0..transport.subflows {
             let Some(&receiver) = self.slots.subflow_receivers.get(&(packet.lo, s)) else {
                 continue;
             };
             let receiver = &mut self.subflow_receivers[receiver as usize];
-            if receiver.unacked > 0 {
-                cx.send(&receiver.acknowledge(&connection.chunks, 0, 0, &transport.profile));
+            if receiver.unacked() > 0 {
+                cx.send(&receiver.acknowledge(connection.chunks(), 0, 0, &transport.profile));
             }
         }
     }

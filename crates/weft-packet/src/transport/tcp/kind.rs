@@ -143,17 +143,20 @@ impl Transport for TcpEndpoint {
     fn received_flow(&self, flow: u32, chunks: u32) -> Option<ReceivedFlow> {
         let connection = self.connection_receiver(flow)?;
         let subflows = self.shared.transports[connection.transport as usize].subflows;
-        let packets = |s| self.subflow_receiver(flow, s).map_or(0, |r| r.packets);
+        let packets = |s| {
+            self.subflow_receiver(flow, s)
+                .map_or(0, receiver::SubflowReceiver::packets)
+        };
         Some(ReceivedFlow {
-            bytes: connection.bytes,
-            finish: (connection.chunks.next() == chunks).then_some(Time(connection.last_data_at)),
+            bytes: connection.bytes(),
+            finish: (connection.chunks().next() == chunks).then_some(Time(connection.last_data_at())),
             packets: (0..subflows).map(packets).collect(),
         })
     }
 
     fn received_bytes(&self) -> Vec<(u32, u64)> {
         self.connection_receivers()
-            .map(|connection| (connection.flow, connection.bytes))
+            .map(|connection| (connection.flow, connection.bytes()))
             .collect()
     }
 

@@ -6,11 +6,13 @@
 //! is the first data packet, except for joins that are confirmed.
 
 mod ack;
+mod ack_timer;
 mod application;
 mod arrivals;
 mod close;
 mod congestion;
 mod connection;
+mod ecn_echo;
 mod endpoint;
 mod gate;
 mod handshakes;

@@ -9,13 +9,10 @@
 
 use weft_spec::Time;
 
-use crate::engine::Context;
-
 use super::connection::ConnectionSender;
 use super::rate::rate;
 use super::receiver::SubflowReceiver;
 use super::subflow::SubflowSender;
-use super::timer_keys::{TcpTimer, timer_key};
 
 /// Bytes that a card takes of a socket at a time (`GSO_LEGACY_MAX_SIZE`), and that a receiver
 /// merges at most.
@@ -82,17 +79,6 @@ impl SubflowReceiver {
     /// arrives `within` this time.
     #[inline(always)]
     pub fn merges(&self, within: Time, mss: u32) -> bool {
-        within.0 > 0 && self.unacked < GSO_MAX_SIZE / mss
-    }
-
-    /// Sets the time by which an acknowledgement is due.
-    #[inline(always)]
-    pub fn acknowledge_by(&mut self, deadline: u64, slot: u32, cx: &mut Context<'_>) {
-        self.deadline = deadline;
-        if self.timer > deadline {
-            self.second_timer = self.timer;
-            self.timer = deadline;
-            cx.set_timer(deadline, timer_key(TcpTimer::DelayedAck, slot));
-        }
+        within.0 > 0 && self.unacked() < GSO_MAX_SIZE / mss
     }
 }

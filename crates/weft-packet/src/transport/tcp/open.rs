@@ -19,7 +19,6 @@ use super::join_schedule::JoinSchedule;
 use super::lifetime::Lifetime;
 use super::path::SubflowPath;
 use super::path_selector::PathSelector;
-use super::reassembly::{Chunks, RangeSet};
 use super::receiver::{ConnectionReceiver, SubflowReceiver};
 use super::reinject_queue::ReinjectQueue;
 use super::rotation::Rotation;
@@ -170,16 +169,8 @@ impl TcpEndpoint {
         let connection = if let Some(&known) = self.slots.receivers.get(&flow) {
             known
         } else {
-            let new = ConnectionReceiver {
-                flow,
-                transport: spec.transport,
-                chunks: Chunks::default(),
-                total: u32::MAX,
-                bytes: 0,
-                last_data_at: 0,
-                notify_at: cx.host.track_receiver(flow, shared.notify_at(flow, &spec)),
-                pushed: 0,
-            };
+            let notify_at = cx.host.track_receiver(flow, shared.notify_at(flow, &spec));
+            let new = ConnectionReceiver::new(flow, spec.transport, notify_at);
             let slot = insert(
                 &mut self.connection_receivers,
                 &mut self.free_slots.connection_receivers,
@@ -205,31 +196,14 @@ impl TcpEndpoint {
                     subflows: transport.subflows,
                     reverse: true,
                 };
-                let mut new = SubflowReceiver {
-                    connection,
-                    peer: packet.slot,
-                    path: SubflowPath::new(
-                        shared
-                            .route(spec.transport, direction, here, there)
-                            .unwrap_or_default(),
-                        PathSelector::new(&shared, spec.transport, direction, here, there),
-                    ),
-                    next: 0,
-                    out_of_order: RangeSet::default(),
-                    merged_at_chunk: 0,
-                    unacked: 0,
-                    quick_acks_left: profile.quick_acks,
-                    echo: transport.cc.echo(),
-                    ce: false,
-                    pushed: false,
-                    marks: 0,
-                    ack_flags: 0,
-                    last_packet_at: 0,
-                    deadline: u64::MAX,
-                    timer: u64::MAX,
-                    second_timer: u64::MAX,
-                    packets: 0,
-                };
+                let path = SubflowPath::new(
+                    shared
+                        .route(spec.transport, direction, here, there)
+                        .unwrap_or_default(),
+                    PathSelector::new(&shared, spec.transport, direction, here, there),
+                );
+                let echo = transport.cc.echo();
+                let mut new = SubflowReceiver::new(connection, packet.slot, path, echo, profile);
                 if packet.seq != 0 {
                     new.path.switch_to(packet.seq.into());
                 }

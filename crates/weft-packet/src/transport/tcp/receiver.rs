@@ -3,8 +3,10 @@
 use weft_cc::Echo;
 use weft_spec::{Profile, Recovery};
 
-use crate::packet::{ACK, CE, COUNT_MASK, COUNT_SHIFT, CWR, DSACK, ECE, LAST, PUSH, Packet, RETRANSMIT};
+use crate::packet::{ACK, CE, CWR, DSACK, LAST, PUSH, Packet, RETRANSMIT};
 
+use super::ack_timer::AckTimer;
+use super::ecn_echo::EcnEcho;
 use super::path::SubflowPath;
 use super::reassembly::{Chunks, RangeSet};
 
@@ -15,19 +17,102 @@ pub struct ConnectionReceiver {
     /// Index of the transport in the configuration.
     pub transport: u32,
     /// The chunks that have arrived.
-    pub chunks: Chunks,
+    chunks: Chunks,
     /// Total number of chunks; `u32::MAX` until the last chunk or the end of a stopped flow shows
     /// it.
-    pub total: u32,
+    total: u32,
     /// Payload bytes that have arrived, each counted once.
-    pub bytes: u64,
+    bytes: u64,
     /// Time at which the newest of them arrived.
-    pub last_data_at: u64,
+    last_data_at: u64,
     /// Bytes at which the flow's generator is notified; `u64::MAX` if it is not notified, or was; 0
     /// while latencies are recorded.
-    pub notify_at: u64,
+    notify_at: u64,
     /// Bit `s` is set if subflow `s` delays the acknowledgement of a segment with PSH.
-    pub pushed: u64,
+    pushed: u64,
+}
+
+impl ConnectionReceiver {
+    /// Creates the receiver of a flow. Its generator is notified at this number of bytes.
+    pub fn new(flow: u32, transport: u32, notify_at: u64) -> Self {
+        Self {
+            flow,
+            transport,
+            chunks: Chunks::default(),
+            total: u32::MAX,
+            bytes: 0,
+            last_data_at: 0,
+            notify_at,
+            pushed: 0,
+        }
+    }
+
+    /// Returns the chunks that have arrived.
+    #[inline(always)]
+    pub fn chunks(&self) -> &Chunks {
+        &self.chunks
+    }
+
+    /// Returns the payload bytes that have arrived, each counted once.
+    #[inline(always)]
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Returns the time at which the newest bytes arrived.
+    pub fn last_data_at(&self) -> u64 {
+        self.last_data_at
+    }
+
+    /// Returns true if all data has arrived.
+    #[inline(always)]
+    pub fn is_complete(&self) -> bool {
+        self.chunks.next() == self.total
+    }
+
+    /// Sets the total number of chunks.
+    #[inline(always)]
+    pub fn set_total(&mut self, total: u32) {
+        self.total = total;
+    }
+
+    /// Records the chunk of a packet, which has `len` bytes.
+    #[inline(always)]
+    fn insert(&mut self, packet: &Packet, len: u64) {
+        if self.chunks.insert(packet.chunk) {
+            self.bytes += len;
+            self.last_data_at = packet.time;
+        }
+    }
+
+    /// Records that subflow `s` delays the acknowledgement of a segment with PSH.
+    #[inline(always)]
+    pub fn set_pushed(&mut self, s: u32) {
+        self.pushed |= 1 << s;
+    }
+
+    /// Returns true if a subflow delays the acknowledgement of a segment with PSH, and all data up
+    /// to the newest has been read since `expected` was the next chunk.
+    #[inline(always)]
+    pub fn is_pushed_data_read(&self, expected: u32) -> bool {
+        self.pushed != 0 && self.chunks.next() != expected && self.chunks.is_in_order()
+    }
+
+    /// Takes the subflows that delay the acknowledgement of a segment with PSH, one bit each.
+    pub fn take_pushed(&mut self) -> u64 {
+        std::mem::take(&mut self.pushed)
+    }
+
+    /// Returns the number of bytes at which the flow's generator is notified, if they have arrived.
+    #[inline(always)]
+    pub fn notifies(&mut self) -> Option<&mut u64> {
+        (self.bytes >= self.notify_at).then_some(&mut self.notify_at)
+    }
+
+    /// Frees the memory of a receiver whose slot is free.
+    pub fn free(&mut self) {
+        self.chunks = Chunks::default();
+    }
 }
 
 /// The receiver of a subflow.
@@ -38,37 +123,34 @@ pub struct SubflowReceiver {
     pub peer: u32,
     /// Path to the other host.
     pub path: SubflowPath,
+    /// The timer of delayed acknowledgements.
+    pub timer: AckTimer,
     /// Next byte expected.
-    pub next: u64,
+    next: u64,
     /// Bytes received beyond the next byte expected.
-    pub out_of_order: RangeSet,
+    out_of_order: RangeSet,
     /// The chunk that the connection expected when out-of-order bytes were last merged with those
     /// in order (`stall_on_held_data`).
-    pub merged_at_chunk: u32,
-    /// Segments received in order that are not acknowledged yet.
-    pub unacked: u32,
-    /// Number of segments that are still acknowledged immediately.
-    pub quick_acks_left: u32,
-    /// The ECN echo that the sender's congestion control asks for.
-    pub echo: Echo,
-    /// DCTCP: true if the last segment was marked. Classic ECN: true if ECE is latched.
-    pub ce: bool,
-    /// Whether a segment with PSH has arrived since the last acknowledgement.
-    pub pushed: bool,
-    /// Marks not echoed yet.
-    pub marks: u32,
-    /// [`RETRANSMIT`] and [`DSACK`] as the next acknowledgement carries them.
-    pub ack_flags: u16,
+    merged_at_chunk: u32,
+    pending: PendingAck,
+    echo: EcnEcho,
     /// Time at which the last data packet arrived.
-    pub last_packet_at: u64,
-    /// Time at which a delayed acknowledgement is due; `u64::MAX` if none is.
-    pub deadline: u64,
-    /// Time of the earliest engine timer that has not fired; `u64::MAX` if there is none.
-    pub timer: u64,
-    /// Time of the engine timer after that; `u64::MAX` if there is none.
-    pub second_timer: u64,
+    last_packet_at: u64,
     /// Number of data packets that arrived.
-    pub packets: u64,
+    packets: u64,
+}
+
+/// The acknowledgement that a receiver owes.
+#[derive(Default)]
+struct PendingAck {
+    /// Segments received in order that are not acknowledged yet.
+    segments: u32,
+    /// Number of segments that are still acknowledged immediately.
+    quick_acks_left: u32,
+    /// True if a segment with PSH has arrived since the last acknowledgement.
+    pushed: bool,
+    /// [`RETRANSMIT`] and [`DSACK`] as the next acknowledgement carries them.
+    flags: u16,
 }
 
 /// Whether a segment is acknowledged, and when.
@@ -84,6 +166,55 @@ pub enum AckDecision {
 }
 
 impl SubflowReceiver {
+    /// Creates the receiver of a subflow that opens. `connection` is the slot of the connection's
+    /// receiver, `peer` that of the subflow's sender at the other host.
+    pub fn new(connection: u32, peer: u32, path: SubflowPath, echo: Echo, profile: &Profile) -> Self {
+        Self {
+            connection,
+            peer,
+            path,
+            timer: AckTimer::new(),
+            next: 0,
+            out_of_order: RangeSet::default(),
+            merged_at_chunk: 0,
+            pending: PendingAck {
+                quick_acks_left: profile.quick_acks,
+                ..PendingAck::default()
+            },
+            echo: EcnEcho::new(echo),
+            last_packet_at: 0,
+            packets: 0,
+        }
+    }
+
+    /// Returns the number of data packets that have arrived.
+    pub fn packets(&self) -> u64 {
+        self.packets
+    }
+
+    /// Returns the number of segments received in order that are not acknowledged yet.
+    #[inline(always)]
+    pub fn unacked(&self) -> u32 {
+        self.pending.segments
+    }
+
+    /// Returns true if a segment with PSH has arrived since the last acknowledgement.
+    #[inline(always)]
+    pub fn is_pushed(&self) -> bool {
+        self.pending.pushed
+    }
+
+    /// Prefetches the bytes received out of order.
+    #[inline(always)]
+    pub fn prefetch_out_of_order(&self) {
+        self.out_of_order.prefetch();
+    }
+
+    /// Frees the memory of a receiver whose slot is free.
+    pub fn free(&mut self) {
+        self.out_of_order = RangeSet::default();
+    }
+
     /// Returns true if DCTCP's rule for delayed acknowledgements applies (RFC 8257, section 3.2).
     /// By this rule, a segment whose mark differs from that of the last one makes the receiver
     /// first acknowledge earlier segments with the old echo. It then acknowledges the segment
@@ -91,7 +222,7 @@ impl SubflowReceiver {
     /// [`on_data`](Self::on_data).
     #[inline(always)]
     pub fn needs_ack_before_ce_change(&self, packet: &Packet) -> bool {
-        self.echo == Echo::Dctcp && (packet.flags & CE != 0) != self.ce && self.unacked > 0
+        self.echo.is_changed_by(packet.flags & CE != 0) && self.pending.segments > 0
     }
 
     /// Handles a segment of `len` bytes that arrives at `now`.
@@ -108,51 +239,38 @@ impl SubflowReceiver {
         // After a pause the sender's window may be small. A pause may also end with a
         // retransmission by the timer.
         if now - self.last_packet_at > profile.min_rto.0 {
-            self.quick_acks_left = profile.quick_acks;
+            self.pending.quick_acks_left = profile.quick_acks;
         }
         self.last_packet_at = now;
-        let marked = packet.flags & CE != 0;
-        let mut at_once = false;
-        match self.echo {
-            Echo::Off => {}
-            Echo::Dctcp => {
-                at_once = marked != self.ce;
-                self.ce = marked;
-            }
-            Echo::Classic => {
-                // Linux: the window is small, or will be.
-                at_once = packet.flags & CWR != 0;
-                if marked && !self.ce {
-                    self.quick_acks_left = self.quick_acks_left.max(profile.quick_acks.min(2));
-                }
-                self.ce = marked || (self.ce && packet.flags & CWR == 0);
-            }
-            Echo::Count => self.marks += u32::from(marked),
+        let effect = self
+            .echo
+            .on_segment(packet.flags & CE != 0, packet.flags & CWR != 0);
+        if effect.latched {
+            let quick_acks = profile.quick_acks.min(2);
+            self.pending.quick_acks_left = self.pending.quick_acks_left.max(quick_acks);
         }
+        let mut at_once = effect.immediate;
         let expected = connection.chunks.next();
-        if connection.chunks.insert(packet.chunk) {
-            connection.bytes += len;
-            connection.last_data_at = packet.time;
-        }
+        connection.insert(packet, len);
         if packet.flags & LAST != 0 {
-            connection.total = packet.chunk + 1;
+            connection.set_total(packet.chunk + 1);
             at_once = true;
         }
         // Linux acknowledges a DATA_FIN immediately, regardless of the subflow on which the last
         // data arrived (RFC 8684, section 3.3.3).
-        at_once |= connection.chunks.next() == connection.total;
+        at_once |= connection.is_complete();
         let ahead = packet.seq.wrapping_sub(self.next as u32).cast_signed();
         if ahead == 0 {
             // The timestamp echoed is that of the first segment since the last acknowledgement (RFC 7323, section 4.3).
-            if self.unacked == 0 {
-                self.ack_flags = packet.flags & RETRANSMIT;
+            if self.pending.segments == 0 {
+                self.pending.flags = packet.flags & RETRANSMIT;
             }
             if self.out_of_order.is_empty() {
                 self.next += len;
-                self.unacked += 1;
-                self.pushed |= packet.flags & PUSH != 0;
-                if self.quick_acks_left > 0 {
-                    self.quick_acks_left -= 1;
+                self.pending.segments += 1;
+                self.pending.pushed |= packet.flags & PUSH != 0;
+                if self.pending.quick_acks_left > 0 {
+                    self.pending.quick_acks_left -= 1;
                     return if at_once {
                         AckDecision::Now(0, 0)
                     } else {
@@ -162,7 +280,7 @@ impl SubflowReceiver {
                 if at_once {
                     return AckDecision::Now(0, 0);
                 }
-                return if self.unacked >= profile.ack_every {
+                return if self.pending.segments >= profile.ack_every {
                     AckDecision::Soon
                 } else {
                     AckDecision::Delay
@@ -177,12 +295,12 @@ impl SubflowReceiver {
         // 4.2).
         let start = self.next.wrapping_add_signed(i64::from(ahead));
         if ahead < 0 && start + len <= self.next {
-            self.ack_flags |= packet.flags & RETRANSMIT | DSACK;
-            self.quick_acks_left = profile.quick_acks;
+            self.pending.flags |= packet.flags & RETRANSMIT | DSACK;
+            self.pending.quick_acks_left = profile.quick_acks;
             return AckDecision::Now(0, 0);
         }
         if self.out_of_order.contains(start, start + len) {
-            self.ack_flags |= DSACK;
+            self.pending.flags |= DSACK;
         }
         let (lo, hi) = self.out_of_order.insert(start.max(self.next), start + len);
         self.next = self.out_of_order.advance(self.next);
@@ -220,26 +338,12 @@ impl SubflowReceiver {
     /// Returns the acknowledgement of everything received so far, which reports the range `lo..hi`.
     #[inline(always)]
     pub fn acknowledge(&mut self, chunks: &Chunks, lo: u64, hi: u64, profile: &Profile) -> Packet {
-        self.unacked = 0;
-        self.pushed = false;
-        self.deadline = u64::MAX;
-        let echoed = match self.echo {
-            Echo::Off => 0,
-            Echo::Dctcp | Echo::Classic => {
-                if self.ce {
-                    ECE
-                } else {
-                    0
-                }
-            }
-            Echo::Count => {
-                let count = self.marks.min(u32::from(COUNT_MASK));
-                self.marks -= count;
-                (count as u16) << COUNT_SHIFT | if count > 0 { ECE } else { 0 }
-            }
-        };
-        let ack_flags = self.ack_flags;
-        self.ack_flags &= RETRANSMIT;
+        self.pending.segments = 0;
+        self.pending.pushed = false;
+        self.timer.stop();
+        let echoed = self.echo.take_flags();
+        let ack_flags = self.pending.flags;
+        self.pending.flags &= RETRANSMIT;
         Packet {
             route: self.path.next_route(self.last_packet_at),
             slot: self.peer,

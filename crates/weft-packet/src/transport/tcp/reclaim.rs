@@ -6,7 +6,6 @@
 
 use super::endpoint::TcpEndpoint;
 use super::gate::BlockReasons;
-use super::reassembly::{Chunks, RangeSet};
 
 impl TcpEndpoint {
     /// Returns the number of connections of this host that have finished and were not reclaimed, and
@@ -47,7 +46,7 @@ impl TcpEndpoint {
     /// an acknowledgement to send.
     pub fn idle_receivers(&self, flow: u32, subflows: u32) -> Option<Vec<u32>> {
         let slots = (0..subflows).filter_map(|s| self.slots.subflow_receivers.get(&(flow, s)).copied());
-        let idle = |&slot: &u32| self.subflow_receivers[slot as usize].deadline == u64::MAX;
+        let idle = |&slot: &u32| self.subflow_receivers[slot as usize].timer.is_off();
         slots.map(|slot| idle(&slot).then_some(slot)).collect()
     }
 
@@ -70,12 +69,12 @@ impl TcpEndpoint {
     pub fn free_receiver(&mut self, flow: u32, subflows: u32) {
         for s in 0..subflows {
             if let Some(slot) = self.slots.subflow_receivers.remove(&(flow, s)) {
-                self.subflow_receivers[slot as usize].out_of_order = RangeSet::default();
+                self.subflow_receivers[slot as usize].free();
                 self.free_slots.subflow_receivers.push(slot);
             }
         }
         if let Some(slot) = self.slots.receivers.remove(&flow) {
-            self.connection_receivers[slot as usize].chunks = Chunks::default();
+            self.connection_receivers[slot as usize].free();
             self.free_slots.connection_receivers.push(slot);
         }
     }

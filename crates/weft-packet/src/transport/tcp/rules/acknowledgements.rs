@@ -137,7 +137,7 @@ fn a_late_segment_counts_once() {
         if late { Fate::Late(250 * MS) } else { Fate::Pass }
     });
     assert_eq!(run.subflow(0).stats().timeouts, 1);
-    assert_eq!(run.host(1).subflow_receiver(0, 0).unwrap().packets, 21);
+    assert_eq!(run.host(1).subflow_receiver(0, 0).unwrap().packets(), 21);
     assert_eq!(run.delivered(), 20 * 1448);
     assert!(run.finished_before(202 * MS));
 }

@@ -38,6 +38,7 @@ use crate::transport::{FlowProbes, Host, HostTimer, Shared, TRANSPORTS, host_tim
 use super::connection::ConnectionSender;
 use super::endpoint::TcpEndpoint;
 use super::join::{DATA_FIN, JOIN_ACK};
+use super::receiver::ConnectionReceiver;
 use super::subflow::SubflowSender;
 
 use script::{Event, Script};
@@ -434,7 +435,7 @@ impl Run {
     fn delivered(&self) -> u64 {
         self.host(1)
             .connection_receiver(0)
-            .map_or(0, |assembly| assembly.bytes)
+            .map_or(0, ConnectionReceiver::bytes)
     }
 
     /// Returns true if all data was acknowledged before this time.
