@@ -227,6 +227,13 @@ OUTPUTS = [
 ]
 
 FAT_TREE = 'topology={kind = "fat-tree", k = 254, rate = "1Gbps", delay = "1us"}'
+LEAF_SPINE = (
+    'topology={kind = "leaf-spine", leaves = 4096, spines = 4096, hosts_per_leaf = 4096, rate = "1Gbps", delay = "1us"}'
+)
+VL2 = (
+    'topology={kind = "vl2", aggregation_ports = 256, intermediate_ports = 256, hosts_per_tor = 256, '
+    'rate = "1Gbps", delay = "1us"}'
+)
 POISSON = 'traffic=[{kind="poisson", transport="dctcp", from="0..4", to="r0", pairs="random", rate=9, size=%s}]'
 FLOWS = ("--set", "transports.dctcp.subflows=64", "--set", "traffic[0].flows=10000000")
 GAP = ("--set", "traffic[0].gap=0s")
@@ -236,6 +243,10 @@ HEAVY = ("topology: needs about", "GB is free", "--force")
 SIZES = [
     process("run", "incast.toml", "--set", POISSON % "{kind = 'empirical', cdf = '/dev/zero'}", words=("too long",)),
     process("run", "incast.toml", "--set", FAT_TREE, words=HEAVY),
+    process("run", "incast.toml", "--set", LEAF_SPINE, words=HEAVY),
+    process("run", "incast.toml", "--set", LEAF_SPINE, "--set", "level=flow", words=HEAVY),
+    process("run", "incast.toml", "--set", LEAF_SPINE, "--set", "level=linux", words=HEAVY),
+    process("run", "incast.toml", "--set", VL2, words=HEAVY),
     process("sweep", "incast.toml", "--set", FAT_TREE, words=HEAVY),
     process("tune", "incast.toml", "--set", FAT_TREE, *FCT, "--over", "duration=1ms:2ms", words=HEAVY),
     process("trace", "incast.toml", "--set", FAT_TREE, "--at", "h0", words=HEAVY),

@@ -52,9 +52,18 @@ use partition_map::PartitionMap;
 use thread_choice::ThreadChoice;
 use timers::Timer;
 
-/// Bytes of a link without packets: its port, its ring, their indices and its bits in the calendar.
-pub const LINK_BYTES: usize =
-    size_of::<port::Port>() + size_of::<ring::Ring>() + size_of::<[(u32, u32); 2]>() + size_of::<u32>();
+/// Bytes of a link without packets: its port and the port's admission, its ring with the hash of the
+/// link, their indices, and its bits in the calendar. While the engine is created, the link of each
+/// ring and the ring of each link are listed.
+pub const LINK_BYTES: usize = size_of::<port::Port>()
+    + size_of::<port::Admission>()
+    + size_of::<ring::Ring>()
+    + size_of::<u64>()
+    + size_of::<[(u32, u32); 2]>()
+    + 4 * size_of::<u32>();
+
+/// Bytes of a node: its indices, the hash of its events, and the host at it.
+pub const NODE_BYTES: usize = size_of::<NodeSlots>() + size_of::<u64>() + size_of::<u32>();
 
 /// Bytes of one timer.
 pub const TIMER_BYTES: usize = size_of::<Timer>();

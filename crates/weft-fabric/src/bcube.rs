@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use weft_spec::{Rate, SpecError, Time};
 
 use crate::builder::FabricBuilder;
-use crate::{Fabric, NodeId, PortQueues, Routing, Topology};
+use crate::{Fabric, NetworkSize, NodeId, PortQueues, Routing, Topology};
 
 /// Maximum number of ports of a switch.
 const MAX_PORTS: u32 = 64;
@@ -85,6 +85,16 @@ impl Topology for BCube {
             }
         }
         Ok(net.finish(hosts, Box::new(BCubeRouting { n, levels })))
+    }
+
+    fn size(&self) -> NetworkSize {
+        let [n, levels] = [self.n.min(MAX_PORTS), self.k.min(LAYERS.len() as u32 - 1) + 1].map(u64::from);
+        let hosts = n.pow(levels as u32).min(MAX_HOSTS);
+        NetworkSize {
+            nodes: hosts + levels * hosts / n.max(1),
+            hosts,
+            links: 2 * hosts * levels,
+        }
     }
 
     /// A policy with one subflow over each port; single-path transports begin with any port.

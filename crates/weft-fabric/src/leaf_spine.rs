@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use weft_spec::{Rate, SpecError, Time};
 
 use crate::builder::FabricBuilder;
-use crate::{Fabric, NodeId, PortQueues, Routing, Topology};
+use crate::{Fabric, NetworkSize, NodeId, PortQueues, Routing, Topology};
 
 /// Maximum number of leaves, spines or hosts per leaf: limited by port numbers and memory.
 const MAX_SWITCHES_OR_HOSTS: u32 = 4096;
@@ -85,6 +85,23 @@ impl Topology for LeafSpine {
             links: self.links,
         };
         Ok(net.finish(hosts, Box::new(routing)))
+    }
+
+    fn size(&self) -> NetworkSize {
+        let most = MAX_SWITCHES_OR_HOSTS;
+        let [leaves, spines, hosts_per_leaf, links] = [
+            self.leaves.min(most),
+            self.spines.min(most),
+            self.hosts_per_leaf.min(most),
+            self.links.min(MAX_LINKS),
+        ]
+        .map(u64::from);
+        let hosts = leaves * hosts_per_leaf;
+        NetworkSize {
+            nodes: hosts + leaves + spines,
+            hosts,
+            links: 2 * (hosts + leaves * spines * links),
+        }
     }
 }
 

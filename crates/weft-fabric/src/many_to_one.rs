@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use weft_spec::{Rate, SpecError, Time};
 
 use crate::builder::FabricBuilder;
-use crate::{Fabric, NodeId, PortQueues, Routing, Topology};
+use crate::{Fabric, NetworkSize, NodeId, PortQueues, Routing, Topology};
 
 /// Maximum number of senders. Port numbers have 16 bits, and the switch has one port for each
 /// sender and one for the receiver.
@@ -54,6 +54,15 @@ impl Topology for ManyToOne {
         );
         hosts.push(receiver);
         Ok(net.finish(hosts, Box::new(StarRouting)))
+    }
+
+    fn size(&self) -> NetworkSize {
+        let hosts = u64::from(self.senders.min(MAX_SENDERS)) + 1;
+        NetworkSize {
+            nodes: hosts + 1,
+            hosts,
+            links: 2 * hosts,
+        }
     }
 }
 

@@ -6,8 +6,8 @@ use serde::de::DeserializeOwned;
 use weft_spec::{Entry, Parsed, Queues, SpecError, from_table, to_table};
 
 use crate::{
-    BCube, Fabric, FatTree, Graph, LeafSpine, ManyToOne, MultiHomedFatTree, QueueConfig, TwoBottlenecks,
-    TwoPaths, Vl2,
+    BCube, Fabric, FatTree, Graph, LeafSpine, Link, ManyToOne, MultiHomedFatTree, Node, QueueConfig,
+    TwoBottlenecks, TwoPaths, Vl2,
 };
 
 /// All kinds of topology.
@@ -63,8 +63,8 @@ pub trait Topology {
     }
 
     /// Returns the size of the network, without building it. Implement this if fields of a few
-    /// digits can describe a network that exceeds the memory of any machine. [`build`](Self::build)
-    /// refuses fields that are out of range.
+    /// digits can describe a network that exceeds the memory of any machine; by default the size
+    /// is 0. [`build`](Self::build) refuses fields that are out of range.
     fn size(&self) -> NetworkSize {
         NetworkSize::default()
     }
@@ -79,6 +79,17 @@ pub struct NetworkSize {
     pub hosts: u64,
     /// Number of directed links.
     pub links: u64,
+}
+
+impl NetworkSize {
+    /// Returns the bytes of a fabric of this size, while it is built.
+    pub fn fabric_bytes(self) -> u64 {
+        /// Bytes of heap for a node's name, with the allocator's overhead.
+        const NAME_BYTES: usize = 32;
+        // Half of the links are copied while they are sorted.
+        let link = size_of::<Link>() + size_of::<Link>() / 2;
+        self.nodes * (size_of::<Node>() + NAME_BYTES) as u64 + self.links * link as u64
+    }
 }
 
 /// The configuration of queues for a network.

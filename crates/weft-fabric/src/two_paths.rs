@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 use weft_spec::{Rate, SpecError, Time};
 
 use crate::builder::FabricBuilder;
-use crate::{Fabric, NodeId, PortQueues, Routing, Topology};
+use crate::{Fabric, NetworkSize, NodeId, PortQueues, Routing, Topology};
 
 /// Maximum number of racks and of hosts per rack: limited by port numbers and memory.
 const MAX_RACKS_OR_HOSTS: u32 = 1000;
@@ -92,6 +92,21 @@ impl Topology for TwoPaths {
         }
         let hosts_per_rack = self.hosts_per_rack;
         Ok(net.finish(hosts, Box::new(TwoPathsRouting { hosts_per_rack })))
+    }
+
+    fn size(&self) -> NetworkSize {
+        let [racks, hosts_per_rack, upper] = [
+            self.racks.min(MAX_RACKS_OR_HOSTS),
+            self.hosts_per_rack.min(MAX_RACKS_OR_HOSTS),
+            UPPER,
+        ]
+        .map(u64::from);
+        let hosts = racks * hosts_per_rack;
+        NetworkSize {
+            nodes: hosts + racks + upper,
+            hosts,
+            links: 2 * (hosts + racks * upper),
+        }
     }
 
     fn default_policy(&self) -> &'static str {

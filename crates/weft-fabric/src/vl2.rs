@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use weft_spec::{Rate, SpecError, Time};
 
 use crate::builder::FabricBuilder;
-use crate::{Fabric, NodeId, PortQueues, Routing, Topology};
+use crate::{Fabric, NetworkSize, NodeId, PortQueues, Routing, Topology};
 
 /// Maximum number of ports, above that of real switches.
 const MAX_PORTS: u32 = 256;
@@ -99,6 +99,22 @@ impl Topology for Vl2 {
             hosts_per_tor: self.hosts_per_tor,
         };
         Ok(net.finish(hosts, Box::new(routing)))
+    }
+
+    fn size(&self) -> NetworkSize {
+        let [half, pairs, hosts_per_tor] = [
+            self.aggregation_ports.min(MAX_PORTS) / 2,
+            self.intermediate_ports.min(MAX_PORTS) / 2,
+            self.hosts_per_tor.min(MAX_PORTS),
+        ]
+        .map(u64::from);
+        let (tors, aggs) = (half * pairs, 2 * pairs);
+        let hosts = tors * hosts_per_tor;
+        NetworkSize {
+            nodes: hosts + tors + aggs + half,
+            hosts,
+            links: 2 * (hosts + 2 * tors + aggs * half),
+        }
     }
 }
 

@@ -26,6 +26,17 @@ fn an_extent_is_known_without_building() {
         ("fat-tree", "k = 8"),
         ("fat-tree", "k = 6\noversubscription = 4"),
         ("multi-homed-fat-tree", "k = 8\nhomes = 2"),
+        ("many-to-one", "senders = 5"),
+        ("two-paths", "racks = 4\nhosts_per_rack = 3"),
+        (
+            "leaf-spine",
+            "leaves = 4\nspines = 3\nhosts_per_leaf = 5\nlinks = 2",
+        ),
+        (
+            "vl2",
+            "aggregation_ports = 6\nintermediate_ports = 4\nhosts_per_tor = 7",
+        ),
+        ("bcube", "n = 3\nk = 2"),
     ] {
         let fields = format!("{fields}\nrate = \"10Gbps\"\ndelay = \"1us\"");
         let built = build(kind, &fields).unwrap();

@@ -82,8 +82,10 @@ impl Backend for LinuxBackend {
         Ok(())
     }
 
-    fn network_bytes(&self, _size: NetworkSize) -> u64 {
-        0
+    /// Returns the bytes of the description; `weftd testbed` refuses a network that is too large
+    /// for the kernel.
+    fn network_bytes(&self, size: NetworkSize) -> u64 {
+        size.fabric_bytes()
     }
 
     fn open_flow_bytes(&self, _transport: &TransportConfig) -> u64 {

@@ -71,7 +71,7 @@ impl Backend for PacketBackend {
     }
 
     fn network_bytes(&self, size: NetworkSize) -> u64 {
-        footprint::network_bytes(size.nodes, size.hosts, size.links)
+        footprint::network_bytes(size)
     }
 
     fn open_flow_bytes(&self, transport: &TransportConfig) -> u64 {

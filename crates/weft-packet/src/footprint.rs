@@ -9,7 +9,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::mem::size_of;
 
-use weft_fabric::{Fabric, Link, Node};
+use weft_fabric::{Fabric, NetworkSize};
 use weft_run::{FlowRecord, SubflowRecord, TransportConfig};
 use weft_spec::Time;
 use weft_traffic::{Flow, FlowGenerator};
@@ -17,14 +17,15 @@ use weft_traffic::{Flow, FlowGenerator};
 use crate::engine;
 use crate::transport::{Host, TRANSPORTS};
 
-/// Bytes of heap for a node's name, with the allocator's overhead.
-const NAME_BYTES: usize = 32;
+/// Bytes of a host and of its index in the engine.
+const HOST_BYTES: usize = size_of::<Host>() + size_of::<(u32, u32)>();
 
-/// Returns the bytes of a network with this many nodes and links, and idle hosts.
-pub fn network_bytes(nodes: u64, hosts: u64, links: u64) -> u64 {
-    nodes * (size_of::<Node>() + NAME_BYTES) as u64
-        + hosts * size_of::<Host>() as u64
-        + links * (size_of::<Link>() + engine::LINK_BYTES) as u64
+/// Returns the bytes of a network of this size, with idle hosts.
+pub fn network_bytes(size: NetworkSize) -> u64 {
+    size.fabric_bytes()
+        + size.nodes * engine::NODE_BYTES as u64
+        + size.hosts * HOST_BYTES as u64
+        + size.links * engine::LINK_BYTES as u64
 }
 
 /// Bytes of a flow in the list of flows, of its copy for the tables, and of its timer.
@@ -53,7 +54,8 @@ pub fn run_bytes(
     streaming: bool,
     available_bytes: u64,
 ) -> u64 {
-    let (nodes, hosts, links) = (fabric.nodes.len(), fabric.hosts.len(), fabric.links.len());
+    let [nodes, hosts, links] =
+        [fabric.nodes.len(), fabric.hosts.len(), fabric.links.len()].map(|count| count as u64);
     let open: Vec<u64> = transports.iter().map(open_flow_bytes).collect();
     let rows: Vec<u64> = transports.iter().map(row_bytes).collect();
     let each = |per: &[u64]| -> u64 { flows.iter().map(|flow| per[flow.transport as usize]).sum() };
@@ -61,7 +63,7 @@ pub fn run_bytes(
         let generator = generator.as_ref();
         generator.timed_actions().len() as u64 * open[generator.flow(0).transport as usize]
     });
-    let certain = network_bytes(nodes as u64, hosts as u64, links as u64)
+    let certain = network_bytes(NetworkSize { nodes, hosts, links })
         + flows.len() as u64 * FLOW_BYTES
         + generated.sum::<u64>()
         + if streaming { 0 } else { each(&rows) };
