@@ -81,15 +81,21 @@ struct Newest {
     rtt: u64,
 }
 
+/// Numbers of outstanding segments by their state.
+#[derive(Clone, Copy, Debug, Default)]
+struct Counts {
+    sacked: u32,
+    lost: u32,
+    retransmitted: u32,
+}
+
 /// Outstanding segments in order of sequence number. Positions count from the first segment ever sent.
 #[derive(Default)]
 pub struct Segments {
     ring: Box<[Segment]>,
     head: u32,
     len: u32,
-    sacked: u32,
-    lost: u32,
-    retransmitted: u32,
+    counts: Counts,
     /// Position of the head.
     base: u64,
     /// No segment before this position is lost and unsent.
@@ -120,34 +126,34 @@ impl Segments {
     /// Returns the number of segments believed to be in the network: RFC 6675's pipe, in packets.
     #[inline(always)]
     pub fn pipe(&self) -> u32 {
-        self.len - self.sacked - self.lost + self.retransmitted
+        self.len - self.counts.sacked - self.counts.lost + self.counts.retransmitted
     }
 
     /// Returns true if a segment is lost and not retransmitted.
     pub fn any_to_retransmit(&self) -> bool {
-        self.lost > self.retransmitted
+        self.counts.lost > self.counts.retransmitted
     }
 
     /// Returns the number of segments that are lost and not retransmitted.
     pub fn lost_unsent(&self) -> u32 {
-        self.lost - self.retransmitted
+        self.counts.lost - self.counts.retransmitted
     }
 
     /// Returns true if any segment is considered lost.
     pub fn any_lost(&self) -> bool {
-        self.lost > 0
+        self.counts.lost > 0
     }
 
     /// Returns true if any segment is sacked, lost or retransmitted.
     #[inline(always)]
     pub fn any_out_of_order(&self) -> bool {
-        self.sacked | self.lost != 0
+        self.counts.sacked | self.counts.lost != 0
     }
 
     /// Returns the number of segments that the receiver holds out of order.
     #[inline(always)]
     pub fn sacked(&self) -> u32 {
-        self.sacked
+        self.counts.sacked
     }
 
     /// Returns true if a segment that was sent once arrived after one beyond it (RFC 8985, section
@@ -319,9 +325,9 @@ impl Segments {
     }
 
     fn uncount(&mut self, flags: u8) {
-        self.sacked -= u32::from(flags & SACKED != 0);
-        self.lost -= u32::from(flags & LOST != 0);
-        self.retransmitted -= u32::from(flags & RETRANSMITTED != 0);
+        self.counts.sacked -= u32::from(flags & SACKED != 0);
+        self.counts.lost -= u32::from(flags & LOST != 0);
+        self.counts.retransmitted -= u32::from(flags & RETRANSMITTED != 0);
     }
 
     /// Records at `now` that the receiver holds `lo..hi`. Returns the segments that are newly known
@@ -345,7 +351,7 @@ impl Segments {
             let again = flags & EVER_RETRANSMITTED != 0;
             self.rack_update(sent_at, position, again, now, min_rtt);
             self.uncount(flags);
-            self.sacked += 1;
+            self.counts.sacked += 1;
             acked.delivered += 1;
             acked.retransmitted |= again;
             if !again {
@@ -403,7 +409,7 @@ impl Segments {
                 segment.flags |= RETRANSMITTED | EVER_RETRANSMITTED;
                 segment.sent_at = now;
                 let segment = *segment;
-                self.retransmitted += 1;
+                self.counts.retransmitted += 1;
                 self.next_lost = position;
                 while self
                     .retransmit_queue

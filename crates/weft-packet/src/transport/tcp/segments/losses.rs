@@ -55,7 +55,7 @@ impl Segments {
                     break;
                 }
                 self.at(position).flags &= !RETRANSMITTED;
-                self.retransmitted -= 1;
+                self.counts.retransmitted -= 1;
                 self.next_lost = self.next_lost.min(position);
             }
             self.retransmit_queue.pop_front();
@@ -88,7 +88,7 @@ impl Segments {
         let segment = self.at(position);
         if segment.flags & (SACKED | LOST) == 0 {
             segment.flags |= LOST;
-            self.lost += 1;
+            self.counts.lost += 1;
             self.next_lost = self.next_lost.min(position);
         }
     }
@@ -111,8 +111,8 @@ impl Segments {
             if segment.flags & SACKED == 0 && (head || segment.sent_at <= since) {
                 let flags = segment.flags;
                 segment.flags = flags & !RETRANSMITTED | LOST;
-                self.lost += u32::from(flags & LOST == 0);
-                self.retransmitted -= u32::from(flags & RETRANSMITTED != 0);
+                self.counts.lost += u32::from(flags & LOST == 0);
+                self.counts.retransmitted -= u32::from(flags & RETRANSMITTED != 0);
             } else if segment.flags & (SACKED | LOST) == 0 {
                 self.scanned_to = self.scanned_to.min(position);
             }
@@ -127,7 +127,7 @@ impl Segments {
             let mask = self.ring.len() - 1;
             self.ring[(self.head + i) as usize & mask].flags &= !(LOST | RETRANSMITTED);
         }
-        (self.lost, self.retransmitted) = (0, 0);
+        (self.counts.lost, self.counts.retransmitted) = (0, 0);
         self.retransmit_queue.clear();
         self.scanned_to = self.base;
     }
