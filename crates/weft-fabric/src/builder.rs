@@ -2,7 +2,7 @@
 
 use weft_spec::{Rate, Time};
 
-use crate::{Fabric, Link, Node, NodeId, PortQueues, Routing};
+use crate::{Fabric, Link, Node, NodeId, PortQueues, QueueConfig, Routing};
 
 /// The nodes and links added so far. The ports of a node are numbered in the order of its cables.
 pub(crate) struct FabricBuilder<'a> {
@@ -39,19 +39,28 @@ impl<'a> FabricBuilder<'a> {
     /// `b`.
     pub fn cable(&mut self, a: NodeId, b: NodeId, rate: Rate, delay: Time, layers: [&'static str; 2]) {
         for (from, to, layer) in [(a, b, layers[0]), (b, a, layers[1])] {
-            let queue = if self.nodes[from as usize].is_host {
-                self.queues.host
-            } else {
-                self.queues.switch
-            };
-            self.links.push(Link {
+            self.link(Link {
                 from,
                 to,
                 rate,
                 delay,
-                queue,
+                queue: self.default_queue(from),
                 layer,
             });
+        }
+    }
+
+    /// Adds a link.
+    pub fn link(&mut self, link: Link) {
+        self.links.push(link);
+    }
+
+    /// Returns the queue of a node's ports if nothing else is set.
+    pub fn default_queue(&self, node: NodeId) -> QueueConfig {
+        if self.nodes[node as usize].is_host {
+            self.queues.host
+        } else {
+            self.queues.switch
         }
     }
 

@@ -1,24 +1,24 @@
 //! Networks of any shape: links listed in the spec, or read from a GraphML or htsim file.
 //!
-//! All shortest paths, by number of links, have equal cost. They are counted and numbered on
-//! demand, by a breadth-first search from the receiver whose time is proportional to the number of
-//! links; nothing is stored per pair of hosts. Hosts do not forward.
+//! All shortest paths, by number of links, have equal cost, unless the spec lists paths between two
+//! hosts.
 
 mod graphml;
+mod listed_paths;
+mod shortest_paths;
 mod topo;
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 use std::path::Path;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use weft_spec::{Rate, SpecError, Time};
+use weft_spec::{Mark, QueueSize, Rate, SpecError, Time, check_queue};
 
 use crate::builder::FabricBuilder;
-use crate::{Fabric, Link, NodeId, PortQueues, Routing, Topology};
-
-/// Maximum number of ports of a node, because port numbers have 16 bits.
-const MAX_PORTS: usize = u16::MAX as usize;
+use crate::{Fabric, Link, NodeId, PortQueues, QueueConfig, Topology};
+use listed_paths::ListedPaths;
+use shortest_paths::ShortestPaths;
 
 /// Named nodes, and cables between them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -36,9 +36,16 @@ pub struct Graph {
     /// Names of the switches.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub switches: Vec<String>,
-    /// Cables, each with one link in each direction. Several cables may connect two nodes.
+    /// Cables, each with one link in each direction. Several cables may connect two nodes. Hosts
+    /// may be in separate parts of the network if no traffic connects these.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub links: Vec<Cable>,
+    /// Paths that replace the shortest ones between two hosts, each as the list of its nodes from
+    /// the first host to the last. They are numbered in this order. Of several cables between two
+    /// nodes, a path has the first one. Acknowledgements take the reversed paths, unless paths are
+    /// listed for their direction or a cable is one-way.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub paths: Vec<Vec<String>>,
     /// Rate of links without a rate of their own.
     pub rate: Rate,
     /// Propagation delay of links without one of their own.
@@ -46,7 +53,7 @@ pub struct Graph {
 }
 
 /// A cable between two nodes.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Cable {
     /// Name of a node.
@@ -59,6 +66,31 @@ pub struct Cable {
     /// Propagation delay of its links, if it differs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delay: Option<Time>,
+    /// Capacity of the queues that feed its links, if it differs, as in `queues`. It has no effect
+    /// on a host's port that `hosts.qdisc` governs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<QueueSize>,
+    /// Marking threshold K of these queues, if it differs, as in `queues`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mark: Option<Mark>,
+    /// If true, the cable has only the link from `a` to `b`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub one_way: bool,
+}
+
+impl Cable {
+    /// Returns the queue of a port, of which the cable may replace parts.
+    fn queue(&self, default: QueueConfig) -> Result<QueueConfig, SpecError> {
+        if self.limit.is_none() && self.mark.is_none() {
+            return Ok(default);
+        }
+        let limit = self.limit.unwrap_or(default.limit);
+        let mark = self
+            .mark
+            .unwrap_or_else(|| default.mark.map_or(Mark::Off, Mark::At));
+        check_queue(limit, mark)?;
+        Ok(QueueConfig::new(limit, mark))
+    }
 }
 
 /// The content of a list or a file.
@@ -147,144 +179,31 @@ impl Topology for Graph {
                 (false, false) => ["switch-switch", "switch-switch"],
             };
             let rate = cable.rate.unwrap_or(self.rate);
-            net.cable(a, b, rate, cable.delay.unwrap_or(self.delay), layers);
+            let delay = cable.delay.unwrap_or(self.delay);
+            let directions = [(a, b, a_host, layers[0]), (b, a, b_host, layers[1])];
+            for (from, to, from_host, layer) in directions.into_iter().take(2 - usize::from(cable.one_way)) {
+                let mut queue = net.default_queue(from);
+                if !(from_host && queues.has_nic()) {
+                    queue = cable.queue(queue).map_err(|error| error.within(path))?;
+                }
+                net.link(Link {
+                    from,
+                    to,
+                    rate,
+                    delay,
+                    queue,
+                    layer,
+                });
+            }
         }
-        let fabric = net.finish(hosts, Box::new(ShortestPaths::default()));
-        let routing = ShortestPaths::new(&fabric);
-        routing.check(&fabric)?;
-        Ok(Fabric {
-            routing: Box::new(routing),
-            ..fabric
-        })
-    }
-}
-
-/// Routing over all shortest paths through switches.
-#[derive(Default)]
-struct ShortestPaths {
-    /// Index in `to` of the first link of each node; the last element is the number of links.
-    first: Vec<u32>,
-    /// The receiving node of each link.
-    to: Vec<NodeId>,
-    /// True for nodes that forward.
-    forwards: Vec<bool>,
-}
-
-/// Distances of all nodes that are not farther from the receiver than the sender is.
-struct Distances {
-    /// Number of links to the receiver; `u32::MAX` if the search did not reach the node.
-    links: Vec<u32>,
-    /// Number of shortest paths to the receiver, at most `u32::MAX`.
-    paths: Vec<u32>,
-}
-
-impl ShortestPaths {
-    fn new(fabric: &Fabric) -> Self {
-        let ends = |node| fabric.links.partition_point(|link| link.from < node) as u32;
-        Self {
-            first: (0..=fabric.nodes.len() as u32).map(ends).collect(),
-            to: fabric.links.iter().map(|link: &Link| link.to).collect(),
-            forwards: fabric.nodes.iter().map(|node| !node.is_host).collect(),
-        }
-    }
-
-    fn next(&self, node: NodeId) -> &[NodeId] {
-        &self.to[self.first[node as usize] as usize..self.first[node as usize + 1] as usize]
-    }
-
-    /// Searches from the receiver. That gives the distances to the receiver, because every link has
-    /// a link in the opposite direction.
-    fn search(&self, from: Option<NodeId>, to: NodeId) -> Distances {
-        let nodes = self.forwards.len();
-        let mut distances = Distances {
-            links: vec![u32::MAX; nodes],
-            paths: vec![0; nodes],
+        let mut fabric = net.finish(hosts, Box::new(ShortestPaths::default()));
+        let shortest = ShortestPaths::new(&fabric);
+        shortest.check_ports(&fabric)?;
+        fabric.routing = if self.paths.is_empty() {
+            Box::new(shortest)
+        } else {
+            Box::new(ListedPaths::new(&self.paths, &fabric, shortest).map_err(|error| error.within("paths"))?)
         };
-        distances.links[to as usize] = 0;
-        distances.paths[to as usize] = 1;
-        let mut queue = VecDeque::from([to]);
-        while let Some(node) = queue.pop_front() {
-            if Some(node) == from {
-                break; // The paths of all nearer nodes have been counted.
-            }
-            if node != to && !self.forwards[node as usize] {
-                continue;
-            }
-            let (distance, paths) = (distances.links[node as usize], distances.paths[node as usize]);
-            for &before in self.next(node) {
-                let known = &mut distances.links[before as usize];
-                if *known == u32::MAX {
-                    *known = distance + 1;
-                    queue.push_back(before);
-                }
-                if *known == distance + 1 {
-                    let sum = &mut distances.paths[before as usize];
-                    *sum = sum.saturating_add(paths);
-                }
-            }
-        }
-        distances
-    }
-
-    /// Returns an error if the graph is not connected, or if a node has more links than port
-    /// numbers.
-    fn check(&self, fabric: &Fabric) -> Result<(), SpecError> {
-        let name = |node: usize| &fabric.nodes[node].name;
-        let most = (0..self.forwards.len()).find(|&node| self.next(node as u32).len() > MAX_PORTS);
-        if let Some(node) = most {
-            let given = format!("{} has {} links", name(node), self.next(node as u32).len());
-            return Err(SpecError::new("links", given, format!("at most {MAX_PORTS}")));
-        }
-        let start = fabric.hosts[0];
-        let distances = self.search(None, start);
-        match distances.links.iter().position(|&distance| distance == u32::MAX) {
-            Some(node) => {
-                let given = format!("no path leads from {} to {}", name(start as usize), name(node));
-                Err(SpecError::conflict(
-                    "links",
-                    given,
-                    "add links so that switches connect all hosts",
-                ))
-            }
-            None => Ok(()),
-        }
-    }
-}
-
-impl Routing for ShortestPaths {
-    fn path_count(&self, from: NodeId, to: NodeId) -> u64 {
-        if from == to {
-            return 0;
-        }
-        self.search(Some(from), to).paths[from as usize].into()
-    }
-
-    /// Paths are numbered by their first port, then by their second, and so on.
-    fn append_ports(&self, from: NodeId, to: NodeId, mut n: u64, ports: &mut Vec<u16>) {
-        let distances = self.search(Some(from), to);
-        let mut at = from;
-        while at != to {
-            let nearer = |next: NodeId| {
-                let way = next == to || self.forwards[next as usize];
-                way && distances.links[next as usize] < distances.links[at as usize]
-            };
-            let mut chosen = None;
-            for (port, &next) in (0..).zip(self.next(at)).filter(|&(_, &next)| nearer(next)) {
-                chosen = Some((port, next));
-                let paths = u64::from(distances.paths[next as usize]);
-                if n < paths {
-                    break;
-                }
-                n -= paths;
-            }
-            let Some((port, next)) = chosen else { return };
-            ports.push(port);
-            at = next;
-        }
-    }
-
-    /// The links do not begin equally many paths, so all paths count as one branch.
-    fn first_branches(&self, from: NodeId, to: NodeId) -> u64 {
-        u64::from(from != to)
+        Ok(fabric)
     }
 }

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use weft_spec::{Entry, Parsed, Queues, SpecError, from_table, to_table};
+use weft_spec::{Entry, Parsed, QueueSize, Queues, SpecError, from_table, to_table};
 
 use crate::{
     BCube, Fabric, FatTree, Graph, LeafSpine, Link, ManyToOne, MultiHomedFatTree, Node, QueueConfig,
@@ -46,7 +46,7 @@ pub const TOPOLOGIES: &[Entry<dyn Topology>] = &[
     ),
     entry::<Graph>(
         "graph",
-        "any network, listed in the spec or read from GraphML or htsim's .topo; all shortest paths",
+        "any network, listed in the spec or read from GraphML or htsim's .topo; shortest or listed paths",
     ),
 ];
 
@@ -99,6 +99,24 @@ pub struct PortQueues {
     pub switch: QueueConfig,
     /// Queues of hosts' ports.
     pub host: QueueConfig,
+}
+
+impl PortQueues {
+    /// Returns queues whose hosts have a NIC with back pressure: sockets wait for room in it, so it
+    /// neither drops nor marks.
+    #[must_use]
+    pub fn with_nic(self) -> Self {
+        let host = QueueConfig {
+            limit: QueueSize::Packets(u32::MAX),
+            mark: None,
+        };
+        Self { host, ..self }
+    }
+
+    /// Returns true if hosts have a NIC with back pressure.
+    pub(crate) fn has_nic(&self) -> bool {
+        self.host.limit == QueueSize::Packets(u32::MAX)
+    }
 }
 
 impl From<&Queues> for PortQueues {

@@ -178,18 +178,108 @@ fn bad_graphs_get_one_line() {
         refusal(&RING.replace("b = \"s3\" },\n", "b = \"s9\" },\n")),
         "links[3].b: \"s9\" does not exist; allowed: the name of a host or of a switch"
     );
-    assert_eq!(
-        refusal(
-            "hosts = [\"a\", \"b\", \"c\", \"d\"]\nlinks = [{ a = \"a\", b = \"b\" }, { a = \"c\", b = \"d\" }]"
-        ),
-        "links: no path leads from a to c; add links so that switches connect all hosts"
-    );
     assert!(refusal("file = \"/nowhere.graphml\"").starts_with("file: /nowhere.graphml: "));
     assert_eq!(refusal("hosts = [\"a\"]"), "hosts: 1 hosts; allowed: at least 2");
     // A file without an end is read up to the limit only.
     assert_eq!(
         refusal("file = \"/dev/zero\""),
         "file: /dev/zero: is too long: more than 67108864 bytes; allowed: a GraphML file"
+    );
+}
+
+/// Two hosts with two ways between them: one over x, and a longer one over y and z.
+const WAYS: &str = "hosts = [\"a\", \"b\", \"c\", \"d\"]\nswitches = [\"x\", \"y\", \"z\"]\n\
+    links = [{ a = \"a\", b = \"x\" }, { a = \"x\", b = \"b\", limit = \"7 packets\", mark = \"off\" },\n\
+    { a = \"a\", b = \"y\" }, { a = \"y\", b = \"z\" }, { a = \"z\", b = \"b\" }, { a = \"c\", b = \"d\", one_way = true }]";
+
+/// Returns the names of the nodes along each path between two hosts, after the first host.
+fn walks(fabric: &Fabric, from: usize, to: usize) -> Vec<String> {
+    let [from, to] = [from, to].map(|host| fabric.hosts[host]);
+    let first = network::first_links(fabric);
+    let nodes = |n| network::walk(fabric, &first, from, &path(fabric, from, to, n));
+    let names = |n| -> Vec<&str> {
+        let name = |node: &NodeId| fabric.nodes[*node as usize].name.as_str();
+        nodes(n).iter().map(name).collect()
+    };
+    let count = fabric.routing.path_count(from, to);
+    (0..count).map(|n| names(n).join(" ")).collect()
+}
+
+#[test]
+fn listed_paths_replace_the_shortest_ones() {
+    let listed = |paths: &str| build("graph", &format!("{WAYS}\npaths = {paths}\n{LINKS}"));
+    let fabric = listed("[]").unwrap();
+    assert_eq!(walks(&fabric, 0, 1), ["x b"]);
+    let both = r#"[["a", "y", "z", "b"], ["a", "x", "b"]]"#;
+    let fabric = listed(both).unwrap();
+    assert_eq!(walks(&fabric, 0, 1), ["y z b", "x b"], "in the order given");
+    assert_eq!(
+        walks(&fabric, 1, 0),
+        ["z y a", "x a"],
+        "acknowledgements return on them"
+    );
+    let own = r#"[["a", "y", "z", "b"], ["b", "x", "a"]]"#;
+    let fabric = listed(own).unwrap();
+    assert_eq!(walks(&fabric, 0, 1), ["y z b"]);
+    assert_eq!(walks(&fabric, 1, 0), ["x a"], "a list of their own");
+    for (paths, said) in [
+        (
+            r#"[["a", "x", "b"], ["a", "q", "b"]]"#,
+            "paths[1][1]: \"q\" does not exist; allowed: the name of a host or of a switch",
+        ),
+        (
+            r#"[["a", "z", "b"]]"#,
+            "paths[0][1]: no link leads from a to z; add the link or choose another node",
+        ),
+        (
+            r#"[["d", "c"]]"#,
+            "paths[0][1]: no link leads from d to c; add the link or choose another node",
+        ),
+        (
+            r#"[["a", "x"]]"#,
+            "paths[0][1]: \"x\" is a switch; allowed: a host at either end",
+        ),
+        (
+            r#"[["a", "b", "x", "b"]]"#,
+            "paths[0][1]: \"b\" is a host; allowed: a switch between the ends",
+        ),
+        (
+            r#"[["a", "x", "x", "b"]]"#,
+            "paths[0][2]: \"x\" is given twice; allowed: each node once",
+        ),
+        (r#"[["a"]]"#, "paths[0]: 1 nodes; allowed: at least 2 nodes"),
+    ] {
+        assert_eq!(listed(paths).err().unwrap().to_string(), said);
+    }
+}
+
+#[test]
+fn cables_may_have_one_direction_and_queues_of_their_own() {
+    let fabric = build("graph", &format!("{WAYS}\n{LINKS}")).unwrap();
+    let name = |node: NodeId| fabric.nodes[node as usize].name.as_str();
+    let link = |from: &str, to: &str| {
+        let mut links = fabric.links.iter();
+        links.find(|link| name(link.from) == from && name(link.to) == to)
+    };
+    assert!(link("c", "d").is_some() && link("d", "c").is_none());
+    assert_eq!(walks(&fabric, 2, 3), ["d"]);
+    assert!(walks(&fabric, 3, 2).is_empty(), "against the cable");
+    assert!(walks(&fabric, 0, 2).is_empty(), "another part of the network");
+    let own = weft_fabric::QueueConfig {
+        limit: weft_spec::QueueSize::Packets(7),
+        mark: None,
+    };
+    assert_eq!(link("x", "b").unwrap().queue, own);
+    assert_eq!(link("b", "x").unwrap().queue, own, "at the host as well");
+    assert_eq!(link("a", "x").unwrap().queue, network::QUEUES.host);
+    assert_eq!(link("x", "a").unwrap().queue, network::QUEUES.switch);
+    let refused = WAYS.replace("limit = \"7 packets\", mark = \"off\"", "mark = \"101 packets\"");
+    assert_eq!(
+        build("graph", &format!("{refused}\n{LINKS}"))
+            .err()
+            .unwrap()
+            .to_string(),
+        "links[1].mark: 101 packets is above the limit of 100 packets; allowed: at most 100 packets"
     );
 }
 

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use weft_cc::AlgorithmFactory;
-use weft_fabric::{Fabric, PortQueues, QueueConfig, TOPOLOGIES};
+use weft_fabric::{Fabric, PortQueues, TOPOLOGIES};
 use weft_paths::{CONTROLLERS, Controller, Granularity, PathPolicy};
 use weft_run::{Backend, Plan, TcpMode, TransportConfig};
 use weft_spec::{KindSpec, Qdisc, QueueSize, Rate, Size, Spec, SpecError, Time, Traffic, find};
@@ -42,11 +42,7 @@ pub(crate) fn resolve(
     backend.fill_defaults(&mut resolved)?;
     let has_nic = !matches!(resolved.hosts.qdisc, None | Some(Qdisc::Switch));
     if has_nic {
-        // Sockets wait for room in the NIC, so its queue neither drops nor marks.
-        queues.host = QueueConfig {
-            limit: QueueSize::Packets(u32::MAX),
-            mark: None,
-        };
+        queues = queues.with_nic();
     } else {
         let (host_limit, host_mark) = spec.queues.host();
         resolved.queues.host.limit = Some(host_limit);
@@ -76,7 +72,7 @@ pub(crate) fn resolve(
         let (with_defaults, built) =
             transports::resolve(transport, custom_algorithms, topology.value.default_policy())
                 .map_err(|error| error.within(&path))?;
-        check_queue_fits_packet(spec, &built, &path)?;
+        check_queue_fits_packet(spec, &fabric, &built, &path)?;
         transports::check_kind(backend, built.kind)
             .and_then(|()| check_policy(transport, &built))
             .and_then(|()| check_multipath(&fabric, &built, transport))
@@ -231,7 +227,12 @@ fn check_policy(spec: &weft_spec::TransportSpec, transport: &TransportConfig) ->
 }
 
 /// Checks that a queue in bytes has room for one full packet; otherwise it would drop every one.
-fn check_queue_fits_packet(spec: &Spec, transport: &TransportConfig, path: &str) -> Result<(), SpecError> {
+fn check_queue_fits_packet(
+    spec: &Spec,
+    fabric: &Fabric,
+    transport: &TransportConfig,
+    path: &str,
+) -> Result<(), SpecError> {
     let packet = transport
         .profile
         .wire_size()
@@ -244,7 +245,12 @@ fn check_queue_fits_packet(spec: &Spec, transport: &TransportConfig, path: &str)
     let of_layers = spec.layers.iter();
     let of_layers =
         of_layers.filter_map(|(name, layer)| Some((format!("layers.{name}.limit"), layer.limit?)));
-    for (field, limit) in of_all.into_iter().chain(of_layers) {
+    // Limits of single cables, which `topology` may have.
+    let of_links = fabric
+        .links
+        .iter()
+        .map(|link| ("topology".to_owned(), link.queue.limit));
+    for (field, limit) in of_all.into_iter().chain(of_layers).chain(of_links) {
         if matches!(limit, QueueSize::Bytes(bytes) if bytes < packet.into()) {
             let given = format!("{limit} is less than a packet of {path} ({packet}B on the wire)");
             return Err(SpecError::new(field, given, format!("at least {packet}B")));
@@ -408,12 +414,22 @@ fn check_generator(generator: &dyn FlowGenerator, fabric: &Fabric) -> Result<(),
     let stride = (senders.len() * receivers.len() / MAX_PAIRS).max(1);
     for (i, &from) in senders.iter().enumerate() {
         for &to in receivers.iter().skip(i % stride).step_by(stride) {
-            let [from, to] = [from, to].map(|host| fabric.hosts[host as usize]);
-            if from != to && fabric.routing.path_count(from, to) == 0 {
-                let [from, to] = [from, to].map(|node| &fabric.nodes[node as usize].name);
-                let given = format!("no path leads from {from} to {to}");
-                return Err(SpecError::conflict("", given, "choose connected hosts"));
+            if from != to {
+                check_connected(fabric, from, to)?;
             }
+        }
+    }
+    Ok(())
+}
+
+/// Checks that a path leads from one host to another, and one back for acknowledgements.
+fn check_connected(fabric: &Fabric, from: u32, to: u32) -> Result<(), SpecError> {
+    for (from, to) in [(from, to), (to, from)] {
+        let [from, to] = [from, to].map(|host| fabric.hosts[host as usize]);
+        if fabric.routing.path_count(from, to) == 0 {
+            let [from, to] = [from, to].map(|node| &fabric.nodes[node as usize].name);
+            let given = format!("no path leads from {from} to {to}");
+            return Err(SpecError::conflict("", given, "choose connected hosts"));
         }
     }
     Ok(())
@@ -422,12 +438,7 @@ fn check_generator(generator: &dyn FlowGenerator, fabric: &Fabric) -> Result<(),
 /// Checks that every flow has a path, and that at least one opens before the end.
 fn check_flows(flows: &[Flow], fabric: &Fabric, duration: Time) -> Result<(), SpecError> {
     for flow in flows {
-        let [from, to] = [flow.from, flow.to].map(|host| fabric.hosts[host as usize]);
-        if fabric.routing.path_count(from, to) == 0 {
-            let [from, to] = [from, to].map(|node| &fabric.nodes[node as usize].name);
-            let given = format!("no path leads from {from} to {to}");
-            return Err(SpecError::conflict("", given, "choose connected hosts"));
-        }
+        check_connected(fabric, flow.from, flow.to)?;
     }
     match flows.iter().map(|flow| flow.start).min() {
         Some(first) if first >= duration => {

@@ -135,6 +135,7 @@ pub fn read(file: &str, hosts: &[String]) -> Result<GraphSpec, SpecError> {
                     delay: data(node, "delay")
                         .map(|text| text.parse().map_err(on_line))
                         .transpose()?,
+                    ..Cable::default()
                 };
                 cables.push((format!("file: {file}: line {}", line(node)), cable));
             }

@@ -222,7 +222,16 @@ fn spec(
         let path = format!("file: {file}: line {}", tiers[t].line);
         let rate = Some(Rate(gbps * 1_000_000_000));
         let delay = Some(Time::from_ns(crossing));
-        cables.push((path, Cable { a, b, rate, delay }));
+        cables.push((
+            path,
+            Cable {
+                a,
+                b,
+                rate,
+                delay,
+                ..Cable::default()
+            },
+        ));
         Ok(())
     };
     let name = |t: usize, pod: u64, i: u64| match t {
