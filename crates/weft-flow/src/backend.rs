@@ -2,7 +2,7 @@
 
 use std::mem::size_of;
 
-use weft_cc::{Algorithm, CongestionControl};
+use weft_cc::{Algorithm, CongestionControl, Echo};
 use weft_fabric::{Link, NetworkSize, Node};
 use weft_paths::{Granularity, PathPolicy};
 use weft_run::{
@@ -81,7 +81,14 @@ impl Backend for FlowBackend {
                 ),
                 (
                     "links",
-                    &["packets", "delivered_packets", "in_flight", "drops", "marks"],
+                    &[
+                        "packets",
+                        "delivered_packets",
+                        "in_flight",
+                        "drops",
+                        "marks",
+                        "loss",
+                    ],
                 ),
             ],
         }
@@ -132,20 +139,31 @@ impl Backend for FlowBackend {
         }
         let max_min = is_max_min(plan);
         let asked = spec.sharing == Some(RateSharing::MaxMin);
-        let mut first: Option<(&str, &weft_spec::Cc)> = None;
+        let mut first: Option<(&str, &str, bool)> = None;
         let transports = spec.transports.iter().zip(&plan.transports);
         for (((name, given), transport), _) in transports.zip(used_transports(plan)).filter(|(_, used)| *used)
         {
             check_transport(given, transport, asked)
                 .map_err(|error| error.within(&format!("transports.{name}")))?;
+            let marks = transport.cc.echo() != Echo::Off;
             match first {
-                Some((other, cc)) if *cc != given.cc && !max_min => {
-                    let problem = format!("{:?} next to another in transports.{other}", given.cc.name);
-                    let allowed = "one congestion control for all transports at level \"flow\": a link has one signal for all flows";
-                    return Err(SpecError::new(format!("transports.{name}.cc"), problem, allowed));
+                Some((other, cc, other_marks)) if other_marks != marks && !max_min => {
+                    let (signal, others) = if marks {
+                        ("marks", "losses")
+                    } else {
+                        ("losses", "marks")
+                    };
+                    return Err(SpecError::conflict(
+                        format!("transports.{name}.cc"),
+                        format!(
+                            "{:?} responds to {signal}, and {cc:?} of transports.{other} to {others}",
+                            given.cc.name
+                        ),
+                        "use one signal, sharing = \"max-min\" or level \"packet\"",
+                    ));
                 }
                 Some(_) => {}
-                None => first = Some((name, &given.cc)),
+                None => first = Some((name, &given.cc.name, marks)),
             }
         }
         Ok(())

@@ -39,7 +39,7 @@ use weft_cc::Response;
 use crate::Instance;
 use link::{Forwarding, Link, StepRule};
 use mean::MeanIterate;
-use work::{Arrays, LinkConditions, Senders, SmoothedResponse, WorkSplit};
+use work::{Arrays, LinkConditions, Senders, SmoothedResponses, WorkSplit};
 
 /// The price of every link before the first iteration.
 const INITIAL_PRICE: f64 = 1e-3;
@@ -138,7 +138,7 @@ pub fn equilibrium(
 ) -> Equilibrium {
     let mut solver = EquilibriumSolver::new(instance, delays, None, settings);
     while !solver.is_done() {
-        solver.step(instance, response);
+        solver.step(instance, &[response]);
     }
     solver.solution(instance)
 }
@@ -203,6 +203,7 @@ impl EquilibriumSolver {
             senders: Senders {
                 base_rtts: base_rtts.to_vec(),
                 packet_bits: vec![settings.packet_bits; instance.connections()],
+                responses: vec![0; instance.connections()],
             },
             conditions: LinkConditions::new(&links, queueing.iter().any(|&delay| delay > 0.0)),
             arrays: Arrays::new(instance, threads),
@@ -231,6 +232,22 @@ impl EquilibriumSolver {
         self
     }
 
+    /// Sets the index of each connection's response function among those of [`step`](Self::step);
+    /// without this, all connections have the first one.
+    ///
+    /// # Panics
+    /// With another number of values than connections.
+    #[must_use]
+    pub fn with_responses(mut self, responses: Vec<u32>) -> Self {
+        assert_eq!(
+            responses.len(),
+            self.senders.responses.len(),
+            "a response function for each connection"
+        );
+        self.senders.responses = responses;
+        self
+    }
+
     /// Returns true if the search has converged or given up.
     pub fn is_done(&self) -> bool {
         self.converged() || self.iterations >= self.settings.max_iterations
@@ -246,8 +263,11 @@ impl EquilibriumSolver {
     }
 
     /// Makes an iteration.
-    pub fn step(&mut self, instance: &Instance, response: &dyn Response) {
-        if self.iterations == 0 && response.jumps() {
+    ///
+    /// # Panics
+    /// If a connection has a response function that is not among `responses`.
+    pub fn step(&mut self, instance: &Instance, responses: &[&dyn Response]) {
+        if self.iterations == 0 && responses.iter().any(|response| response.jumps()) {
             self.width = Some(0);
         }
         let forwarding = match &self.mean {
@@ -261,14 +281,14 @@ impl EquilibriumSolver {
             None => StepRule::Adaptive(GROWTH),
             Some(mean) => StepRule::Falling(mean.next_step()),
         };
-        let response = SmoothedResponse {
-            response,
+        let responses = SmoothedResponses {
+            functions: responses,
             width: self.width.map(|width| WIDTHS[width]),
         };
         self.work.send(
             instance,
             &self.senders,
-            response,
+            responses,
             &self.conditions,
             &mut self.arrays,
         );

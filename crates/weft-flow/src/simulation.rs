@@ -15,7 +15,7 @@ use std::collections::BinaryHeap;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use weft_cc::{CongestionControl, Echo, Response};
+use weft_cc::{CongestionControl, Echo};
 use weft_run::{
     ActiveRun, Counters, FlowRecord, GeneratorAction, GeneratorDriver, LinkChange, MeasurementWindow,
     Outcome, Plan, RunOutput, detection_times,
@@ -80,8 +80,8 @@ pub struct FlowSimulation {
     unconverged: u64,
     /// Largest number of connections in one solution whose windows are too small for the response function, and of how many.
     small_windows: (usize, usize),
-    /// Index of the transport whose congestion control all connections have at an equilibrium.
-    transport: usize,
+    /// Indices of the transports with traffic.
+    used: Vec<usize>,
     subflows: u64,
 }
 
@@ -101,12 +101,11 @@ impl FlowSimulation {
         let capacities: Vec<f64> = plan.fabric.links.iter().map(|link| link.rate.0 as f64).collect();
         let used = used_transports(&plan);
         let used: Vec<usize> = (0..used.len()).filter(|&i| used[i]).collect();
-        // Without traffic any transport will do.
-        let transport = used.first().copied().unwrap_or(0);
         let packet_bits = used.iter().map(|&i| packet_bits(&plan.transports[i].profile));
         let settings = Settings {
             packet_bits: packet_bits.fold(0.0, f64::max),
-            marks: plan.transports[transport].cc.echo() != Echo::Off,
+            // All respond to the same signal at an equilibrium, which is checked before the run.
+            marks: used.iter().any(|&i| plan.transports[i].cc.echo() != Echo::Off),
             threads,
             ..Settings::default()
         };
@@ -151,7 +150,7 @@ impl FlowSimulation {
             residual: 0.0,
             unconverged: 0,
             small_windows: (0, 0),
-            transport,
+            used,
             subflows: 0,
             plan,
         };
@@ -324,8 +323,17 @@ impl ActiveRun for FlowSimulation {
             )
         };
         let (small, connections) = self.small_windows;
-        let response = self.plan.transports[self.transport].cc.response();
-        let floor = response.map_or(0.0, Response::min_window);
+        let transports = self
+            .used
+            .iter()
+            .map(|&transport| &self.plan.transports[transport]);
+        let mut floors: Vec<_> = transports
+            .filter_map(|transport| transport.cc.response())
+            .map(|response| response.min_window().to_string())
+            .collect();
+        floors.sort();
+        floors.dedup();
+        let floor = floors.join(" or ");
         let windows = format!(
             "level \"flow\": {small} of {connections} connections have windows below {floor} packets, where the response function does not hold; simulate them at level \"packet\""
         );

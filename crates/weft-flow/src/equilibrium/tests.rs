@@ -57,6 +57,45 @@ fn n_flows_share_one_link() {
     }
 }
 
+/// LIA over two links, one Reno flow on the first link and two on the second. LIA has the rate of a Reno flow on its better path,
+/// in proportion to 1 / loss (RFC 6356, section 2).
+#[test]
+fn algorithms_that_respond_to_one_signal_may_be_mixed() {
+    let (reno, lia) = (built("reno"), built("lia"));
+    let responses = [reno.response().unwrap(), lia.response().unwrap()];
+    let mut instance = Instance::new(vec![GBPS; 2]).unwrap();
+    for paths in [&[&[0][..]][..], &[&[1]], &[&[1]], &[&[0], &[1]]] {
+        instance.connect(paths.iter().copied()).unwrap();
+    }
+    let delays = Delays {
+        base_rtts: &[RTT; 5],
+        queueing: &[0.0; 2],
+    };
+    let settings = Settings {
+        tolerance: 1e-9,
+        ..Settings::default()
+    };
+    let search = EquilibriumSolver::new(&mut instance, delays, None, settings);
+    let mut search = search.with_responses(vec![0, 0, 0, 1]);
+    while !search.is_done() {
+        search.step(&instance, &responses);
+    }
+    let found = search.solution(&instance);
+    assert!(found.converged, "{found:?}");
+    let [first, second] = [found.prices[0], found.prices[1]];
+    let sent = |price: f64| (1.5 / price).sqrt() * 12_000.0 / RTT;
+    let best = sent(first);
+    assert!(best > 1.2 * sent(second));
+    let of_lia = |price: f64| best * price.recip() / (first.recip() + second.recip()) * (1.0 - price);
+    near(found.goodputs[0], best * (1.0 - first));
+    near(found.goodputs[1], sent(second) * (1.0 - second));
+    near(found.goodputs[2], found.goodputs[1]);
+    near(found.goodputs[3], of_lia(first));
+    near(found.goodputs[4], of_lia(second));
+    near(found.goodputs[0] + found.goodputs[3], GBPS);
+    near(found.goodputs[1] + found.goodputs[2] + found.goodputs[4], GBPS);
+}
+
 /// A flow over two links and one on each. With Reno, prices add up, so that the long flow has 1 / sqrt(2) of a short one.
 #[test]
 fn two_links_in_a_row() {

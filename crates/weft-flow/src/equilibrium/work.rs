@@ -15,6 +15,8 @@ pub(super) struct Senders {
     pub base_rtts: Vec<f64>,
     /// Bits of a packet of each connection.
     pub packet_bits: Vec<f64>,
+    /// Index of the response function of each connection.
+    pub responses: Vec<u32>,
 }
 
 impl Senders {
@@ -70,18 +72,19 @@ impl LinkConditions {
     }
 }
 
-/// A response function, and the width of its choice of the best path if that is smoothed.
+/// Response functions, and the width of their choice of the best path if that is smoothed.
 #[derive(Clone, Copy)]
-pub(super) struct SmoothedResponse<'a> {
-    pub response: &'a dyn Response,
+pub(super) struct SmoothedResponses<'a> {
+    pub functions: &'a [&'a dyn Response],
     pub width: Option<f64>,
 }
 
-impl SmoothedResponse<'_> {
-    fn windows(&self, paths: &[Path], cwnd: &mut [f64]) {
+impl SmoothedResponses<'_> {
+    fn windows(&self, function: u32, paths: &[Path], cwnd: &mut [f64]) {
+        let response = self.functions[function as usize];
         match self.width {
-            Some(width) => self.response.smoothed_windows(paths, width, cwnd),
-            None => self.response.windows(paths, cwnd),
+            Some(width) => response.smoothed_windows(paths, width, cwnd),
+            None => response.windows(paths, cwnd),
         }
     }
 }
@@ -147,7 +150,7 @@ impl WorkSplit {
         &self,
         instance: &Instance,
         senders: &Senders,
-        response: SmoothedResponse<'_>,
+        responses: SmoothedResponses<'_>,
         conditions: &LinkConditions,
         arrays: &mut Arrays,
     ) {
@@ -159,7 +162,7 @@ impl WorkSplit {
             };
             let loads = &mut arrays.loads;
             loads.fill(0.0);
-            respond(instance, senders, response, conditions, chunk, |link, rate| {
+            respond(instance, senders, responses, conditions, chunk, |link, rate| {
                 loads[link as usize] += rate;
             });
             return;
@@ -182,7 +185,7 @@ impl WorkSplit {
                 };
                 let mut arrivals = arrivals.split_off_mut(..hops).unwrap_or_default().iter_mut();
                 scope.spawn(move || {
-                    respond(instance, senders, response, conditions, chunk, |_, rate| {
+                    respond(instance, senders, responses, conditions, chunk, |_, rate| {
                         if let Some(arrival) = arrivals.next() {
                             *arrival = rate;
                         }
@@ -238,7 +241,7 @@ impl WorkSplit {
 fn respond(
     instance: &Instance,
     senders: &Senders,
-    response: SmoothedResponse<'_>,
+    responses: SmoothedResponses<'_>,
     conditions: &LinkConditions,
     chunk: Chunk<'_>,
     mut reach: impl FnMut(u32, f64),
@@ -257,7 +260,7 @@ fn respond(
         let share = first..first + subflows.len();
         first = share.end;
         let sent = &mut chunk.sent[share.clone()];
-        response.windows(&paths, sent);
+        responses.windows(senders.responses[c], &paths, sent);
         let rates = sent.iter_mut().zip(&mut chunk.goodputs[share]);
         for (((sent, goodput), path), s) in rates.zip(&paths).zip(subflows) {
             *sent *= senders.packet_bits[c] / path.rtt;

@@ -24,6 +24,8 @@ pub(super) struct BatchSolver {
     instance: Instance,
     /// Slot and subflow of each subflow of the instance.
     subflows: Vec<(u32, u32)>,
+    /// Index of each connection's response function.
+    responses: Vec<u32>,
     solver: Solver,
 }
 
@@ -53,18 +55,19 @@ pub(super) struct Solution {
 
 impl BatchSolver {
     /// Creates a solver for the flows that transfer, on a fabric whose links now have these capacities in bit/s. A subflow
-    /// that crosses a link which is down takes no part.
+    /// that crosses a link which is down takes no part. `used` are the transports with traffic, whose response functions
+    /// each step gets in this order.
     pub fn new(
         method: Method,
         flows: &[ActiveFlow],
-        plan: &Plan,
+        (plan, used): (&Plan, &[usize]),
         (capacities, up): (&[f64], &[bool]),
         prices: Option<&[f64]>,
         settings: Settings,
     ) -> Result<Self, crate::Error> {
         let mut instance = Instance::new(capacities.to_vec())?;
         let (mut rtts, mut subflows, mut usable) = (Vec::new(), Vec::new(), Vec::new());
-        let mut bits = Vec::new();
+        let (mut bits, mut responses) = (Vec::new(), Vec::new());
         for (flow, slot) in flows.iter().zip(0_u32..) {
             if flow.phase != Phase::Transferring {
                 continue;
@@ -78,9 +81,9 @@ impl BatchSolver {
                 continue;
             }
             instance.connect(usable.iter().map(|&s| paths.path(s)))?;
-            bits.push(packet_bits(
-                &plan.transports[flow.flow.transport as usize].profile,
-            ));
+            let transport = flow.flow.transport as usize;
+            bits.push(packet_bits(&plan.transports[transport].profile));
+            responses.push(used.iter().position(|&other| other == transport).unwrap_or(0) as u32);
             rtts.extend(usable.iter().map(|&s| paths.rtts[s]));
             subflows.extend(usable.iter().map(|&s| (slot, s as u32)));
         }
@@ -96,7 +99,8 @@ impl BatchSolver {
                     queueing: &waits,
                 };
                 let search = EquilibriumSolver::new(&mut instance, delays, prices, settings);
-                Solver::Equilibrium(Box::new(search.with_packet_bits(bits)))
+                let search = search.with_packet_bits(bits).with_responses(responses.clone());
+                Solver::Equilibrium(Box::new(search))
             }
             Method::MaxMin if instance.subflows() == instance.connections() => {
                 Solver::SinglePath(max_min(&instance, None)?)
@@ -106,6 +110,7 @@ impl BatchSolver {
         Ok(Self {
             instance,
             subflows,
+            responses,
             solver,
         })
     }
@@ -120,24 +125,23 @@ impl BatchSolver {
     }
 
     /// Makes a step. An algorithm without a response function has no equilibrium, which is checked before the run.
-    pub fn step(&mut self, response: Option<&dyn Response>) {
-        match (&mut self.solver, response) {
-            (Solver::Equilibrium(search), Some(response)) => {
-                search.step(&self.instance, response);
-            }
-            (Solver::CoupledFilling(filling), _) => filling.step(&self.instance),
-            _ => {}
+    pub fn step(&mut self, responses: &[&dyn Response]) {
+        match &mut self.solver {
+            Solver::Equilibrium(search) => search.step(&self.instance, responses),
+            Solver::CoupledFilling(filling) => filling.step(&self.instance),
+            Solver::SinglePath(_) => {}
         }
     }
 
     /// Returns the solution so far.
-    pub fn solution(self, response: Option<&dyn Response>) -> Solution {
+    pub fn solution(self, responses: &[&dyn Response]) -> Solution {
         let instance = &self.instance;
         let mut small_windows = 0;
         let (rates, prices, iterations, residual, converged) = match self.solver {
             Solver::Equilibrium(search) => {
                 let found = search.solution(instance);
-                let floor = response.map_or(0.0, Response::min_window);
+                let floors: Vec<f64> = responses.iter().map(|response| response.min_window()).collect();
+                let floor = |c: usize| floors[self.responses[c] as usize];
                 small_windows = count_small_windows(instance, &found.windows, &found.goodputs, floor);
                 let prices = Some(found.prices);
                 (
@@ -174,15 +178,20 @@ impl BatchSolver {
     }
 }
 
-/// Counts the connections whose mean window is below `floor`. The mean is over their packets, so that a subflow which only probes a
+/// Counts the connections whose mean window is below their `floor`. The mean is over their packets, so that a subflow which only probes a
 /// path has little weight.
-fn count_small_windows(instance: &Instance, windows: &[f64], goodputs: &[f64], floor: f64) -> usize {
+fn count_small_windows(
+    instance: &Instance,
+    windows: &[f64],
+    goodputs: &[f64],
+    floor: impl Fn(usize) -> f64,
+) -> usize {
     let is_small = |&c: &usize| {
         let subflows = instance.subflows_of(c);
         let (sum, weighted) = subflows.fold((0.0, 0.0), |(sum, weighted), s| {
             (sum + goodputs[s], weighted + goodputs[s] * windows[s])
         });
-        weighted < sum * floor * (1.0 - 1e-9)
+        weighted < sum * floor(c) * (1.0 - 1e-9)
     };
     (0..instance.connections()).filter(is_small).count()
 }

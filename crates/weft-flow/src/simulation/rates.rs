@@ -199,23 +199,29 @@ impl FlowSimulation {
             let new = BatchSolver::new(
                 *method,
                 &self.flows,
-                &self.plan,
+                (&self.plan, &self.used),
                 network,
                 prices.as_deref(),
                 self.settings,
             );
             Box::new(new.map_err(cannot_run)?)
         };
-        // All transports with traffic have one algorithm, which is checked before the run.
-        let response = self.plan.transports[self.transport].cc.response();
+        let transports = self
+            .used
+            .iter()
+            .map(|&transport| &self.plan.transports[transport]);
+        // Each has one at an equilibrium, which is checked before the run.
+        let responses: Vec<_> = transports
+            .filter_map(|transport| transport.cc.response())
+            .collect();
         while !running.is_done() {
-            running.step(response);
+            running.step(&responses);
             if began.elapsed() > SLICE_BUDGET && !running.is_done() {
                 *solver = Some(running);
                 return Ok(false);
             }
         }
-        let solution = running.solution(response);
+        let solution = running.solution(&responses);
         check_capacities(&self.plan.fabric, &self.capacities, &solution.link_rates)?;
         if solution.small_windows > self.small_windows.0 {
             self.small_windows = (solution.small_windows, solution.connections);

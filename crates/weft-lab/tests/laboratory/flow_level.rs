@@ -127,7 +127,7 @@ fn what_it_cannot_do_is_refused_by_name() {
                 "transports.dctcp.cc=dctcp",
                 "traffic=[{kind = \"bulk\", transport = \"reno\", from = \"h0\", to = \"r0\"}, {kind = \"bulk\", transport = \"dctcp\", from = \"h1\", to = \"r0\"}]",
             ],
-            "transports.reno.cc: \"reno\" next to another in transports.dctcp; allowed: one congestion control",
+            "transports.reno.cc: \"reno\" responds to losses, and \"dctcp\" of transports.dctcp to marks; use one signal",
         ),
         (
             &["events=[{at = \"1ms\", links = [\"s0->r0\"], delay = \"1us\"}]"],
@@ -237,6 +237,19 @@ fn the_spec_says_how_links_are_shared() {
     let mixed = run(BULK, &[cc, traffic, "sharing=max-min"]);
     for goodput in numbers(&mixed, "flows", "goodput_bps") {
         near(goodput, 1e9 / 3.0 * payload(&mixed), 1e-6);
+    }
+}
+
+/// Two LIA subflows at one bottleneck take the share of one Reno flow (RFC 6356, goal 2).
+#[test]
+fn algorithms_that_respond_to_losses_share_a_link() {
+    let transports = r#"transports={reno = {cc = "reno"}, lia = {cc = "lia", subflows = 2}}"#;
+    let traffic = r#"traffic=[
+        {kind = "bulk", transport = "reno", pairs = [["h0", "r0"], ["h1", "r0"]]},
+        {kind = "bulk", name = "lia", transport = "lia", from = "h2", to = "r0"}]"#;
+    let mixed = run(BULK, &[transports, traffic]);
+    for goodput in numbers(&mixed, "flows", "goodput_bps") {
+        near(goodput, 1e9 / 3.0 * payload(&mixed), 2e-3);
     }
 }
 
