@@ -28,7 +28,7 @@ FCT = "avg(fct_s) FROM flows"
 QUICK = ["--trials", "10", "--batch-size", "4", "--seeds", "2"]
 
 RESOLVED: dict[str, Any] = {
-    "transports": {"a": {"cc": {"name": "amp"}}, "d": {"cc": {"name": "dctcp"}}, "r": {"cc": {"name": "reno"}}}
+    "transports": {"a": {"cc": {"name": "amp"}}, "d": {"cc": {"name": "dctcp"}}, "r": {"cc": {"name": "fully-coupled"}}}
 }
 
 
@@ -95,7 +95,7 @@ def test_ranges_of_the_registry() -> None:
         (["transports.a.subflows"], "has no range"),
         (["transports.a.cc.delta"], "amp has no 'delta'; allowed: beta, cwnd_min"),
         (["transports.d.cc.name"], "dctcp has no 'name'"),
-        (["transports.r.cc"], "reno has no parameters; choose another algorithm"),
+        (["transports.r.cc"], "fully-coupled has no parameters; choose another algorithm"),
     ],
 )
 def test_what_cannot_be_tuned(texts: list[str], words: str) -> None:

@@ -248,7 +248,7 @@ impl CongestionControl for NativeAlgorithm {
                 self.event(Event::Ack, w, s, [ack.acked, ack.marked]);
             }
         } else {
-            Reno.on_ack(w, s, ack);
+            Reno::default().on_ack(w, s, ack);
         }
     }
 
@@ -264,7 +264,7 @@ impl CongestionControl for NativeAlgorithm {
         if s < SUBFLOWS {
             self.event(Event::Mark, w, s, [0; 2]);
         } else {
-            Reno.on_mark(w, s);
+            Reno::default().on_mark(w, s);
         }
     }
 
@@ -279,7 +279,7 @@ impl CongestionControl for NativeAlgorithm {
             self.save_prior(s);
             self.event(Event::FastRetransmit, w, s, [0; 2]);
         } else {
-            Reno.on_fast_retransmit(w, s);
+            Reno::default().on_fast_retransmit(w, s);
         }
     }
 
@@ -290,7 +290,7 @@ impl CongestionControl for NativeAlgorithm {
             }
             self.event(Event::Timeout, w, s, [u32::from(first), 0]);
         } else {
-            Reno.on_timeout(w, s, first);
+            Reno::default().on_timeout(w, s, first);
         }
     }
 
@@ -298,7 +298,7 @@ impl CongestionControl for NativeAlgorithm {
         if s < SUBFLOWS {
             self.event(Event::Undo, w, s, [0; 2]);
         } else {
-            Reno.on_undo(w, s);
+            Reno::default().on_undo(w, s);
         }
     }
 

@@ -42,13 +42,15 @@ static inline void dcm_on_round(struct weft_connection *c, const volatile struct
 /* For each loss: w_s <- w_s / 2. */
 static inline void dcm_on_fast_retransmit(struct weft_connection *c, const volatile struct weft_parameters *p, __u32 s)
 {
-	lia_on_fast_retransmit(c, p, s);
+	weft_halve(&c->w[s]);
+	lia_update_increase(c);
 }
 
 static inline void dcm_on_timeout(struct weft_connection *c, const volatile struct weft_parameters *p, __u32 s,
 				__u32 first)
 {
-	lia_on_timeout(c, p, s, first);
+	weft_collapse(&c->w[s], first);
+	lia_update_increase(c);
 }
 
 static inline void dcm_on_undo(struct weft_connection *c, const volatile struct weft_parameters *p, __u32 s)

@@ -82,7 +82,7 @@ static inline void lia_on_mark(struct weft_connection *c, const volatile struct 
 	if (p->beta)
 		weft_cut(&c->w[s], p);
 	else
-		weft_halve(&c->w[s]);
+		weft_halve_to(&c->w[s], p->cwnd_min);
 	lia_update_increase(c);
 }
 
@@ -94,14 +94,16 @@ static inline void lia_on_round(struct weft_connection *c, const volatile struct
 
 static inline void lia_on_fast_retransmit(struct weft_connection *c, const volatile struct weft_parameters *p, __u32 s)
 {
-	weft_halve(&c->w[s]);
+	weft_halve_to(&c->w[s], p->cwnd_min);
 	lia_update_increase(c);
 }
 
 static inline void lia_on_timeout(struct weft_connection *c, const volatile struct weft_parameters *p, __u32 s,
 				__u32 first)
 {
-	weft_collapse(&c->w[s], first);
+	if (first)
+		weft_halve_to(&c->w[s], p->cwnd_min);
+	weft_collapse(&c->w[s], 0);
 	lia_update_increase(c);
 }
 

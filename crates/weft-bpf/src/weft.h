@@ -251,11 +251,17 @@ static inline void weft_cut(struct weft_window *w, const volatile struct weft_pa
 	w->ssthresh = w->cwnd;
 }
 
+/* RFC 5681, equation (4) and section 3.2, step 2, with a floor in 2^-24 packets. */
+static inline void weft_halve_to(struct weft_window *w, __u64 floor)
+{
+	w->ssthresh = w->cwnd / 2 > floor ? w->cwnd / 2 : floor;
+	w->cwnd = w->ssthresh;
+}
+
 /* RFC 5681, equation (4) and section 3.2, step 2. */
 static inline void weft_halve(struct weft_window *w)
 {
-	w->ssthresh = w->cwnd / 2 > 2 * WEFT_PACKET ? w->cwnd / 2 : 2 * WEFT_PACKET;
-	w->cwnd = w->ssthresh;
+	weft_halve_to(w, 2 * WEFT_PACKET);
 }
 
 /*

@@ -14,23 +14,28 @@
 //! subflow has an RTT, growth and cut are Reno's.
 
 use crate::parameters::parameters;
-use crate::reno::{collapse, congestion_avoidance, halve};
+use crate::reno::{MIN_SSTHRESH, collapse_to, congestion_avoidance, halve_to};
 use crate::response::parts_as_best;
-use crate::{Ack, CongestionControl, Echo, Path, Response, Window};
+use crate::{Ack, CongestionControl, Echo, ParameterRange, Path, Response, Window};
 
-parameters! {}
+parameters! {
+    /// floor of a cut by a loss, in packets (2 in RFC 5681, equation (4))
+    cwnd_min: f64 = MIN_SSTHRESH, ParameterRange::Integer(1, 100);
+}
 
 /// Balanced linked adaptation.
 #[derive(Clone, Debug)]
-pub struct Balia;
+pub struct Balia {
+    params: Parameters,
+}
 
 impl Balia {
     /// One-line description for the registry.
     pub const ABOUT: &str = "BALIA: balanced linked adaptation (draft-walid-mptcp-congestion-control)";
 
     /// Creates the state of a new connection.
-    pub fn new(_: Parameters) -> Self {
-        Self
+    pub fn new(params: Parameters) -> Self {
+        Self { params }
     }
 }
 
@@ -75,15 +80,15 @@ impl CongestionControl for Balia {
         let (_, most) = rates(w);
         let w = &mut w[s];
         if w.srtt == 0.0 {
-            return halve(w);
+            return halve_to(w, self.params.cwnd_min);
         }
         let alpha = most / (w.cwnd / w.srtt);
-        w.ssthresh = (w.cwnd - w.cwnd / 2.0 * alpha.min(1.5)).max(2.0);
+        w.ssthresh = (w.cwnd - w.cwnd / 2.0 * alpha.min(1.5)).max(self.params.cwnd_min);
         w.cwnd = w.ssthresh;
     }
 
     fn on_timeout(&mut self, w: &mut [Window], s: usize, first: bool) {
-        collapse(&mut w[s], first);
+        collapse_to(&mut w[s], first, self.params.cwnd_min);
     }
 
     fn response(&self) -> Option<&dyn Response> {
@@ -155,12 +160,16 @@ mod tests {
     use super::*;
     use crate::test_windows::{ack, assert_near, cwnds, in_avoidance, in_avoidance_at};
 
+    fn balia() -> Balia {
+        Balia::new(Parameters::default())
+    }
+
     #[test]
     fn one_subflow_is_reno() {
         let mut w = in_avoidance_at(&[10.0], &[0.02]);
-        Balia.on_ack(&mut w, 0, ack(1));
+        balia().on_ack(&mut w, 0, ack(1));
         assert_near(w[0].cwnd, 10.1);
-        Balia.on_fast_retransmit(&mut w, 0);
+        balia().on_fast_retransmit(&mut w, 0);
         assert_near(w[0].cwnd, 5.05);
     }
 
@@ -168,28 +177,32 @@ mod tests {
     fn growth_is_the_rate_balanced_by_alpha() {
         // Rates 6 and 2: on 0 alpha is 1, 6/64; on 1 alpha is 3, 2/64 * 4/2 * 7/5.
         let mut w = in_avoidance(&[6.0, 2.0]);
-        Balia.on_ack(&mut w, 0, ack(1));
+        balia().on_ack(&mut w, 0, ack(1));
         assert_near(w[0].cwnd, 6.0 + 6.0 / 64.0);
         let mut w = in_avoidance(&[6.0, 2.0]);
-        Balia.on_ack(&mut w, 1, ack(2));
+        balia().on_ack(&mut w, 1, ack(2));
         assert_near(w[1].cwnd, 2.0 + 2.0 * (2.0 / 64.0 * 2.0 * 1.4));
         // RTTs 1 and 4, rates 10 and 10: 10/4 / 400 on the slower.
         let mut w = in_avoidance_at(&[10.0, 40.0], &[1.0, 4.0]);
-        Balia.on_ack(&mut w, 1, ack(1));
+        balia().on_ack(&mut w, 1, ack(1));
         assert_near(w[1].cwnd, 40.0 + 2.5 / 400.0);
     }
 
     #[test]
     fn a_loss_takes_more_from_a_slower_path_up_to_three_quarters() {
         let mut w = in_avoidance(&[12.0, 10.0, 4.0]);
-        Balia.on_fast_retransmit(&mut w, 1); // alpha 1.2: 10 - 5 * 1.2
+        balia().on_fast_retransmit(&mut w, 1); // alpha 1.2: 10 - 5 * 1.2
         assert_near(w[1].cwnd, 4.0);
-        Balia.on_fast_retransmit(&mut w, 0); // alpha 1
+        balia().on_fast_retransmit(&mut w, 0); // alpha 1
         assert_near(w[0].cwnd, 6.0);
         let mut w = in_avoidance(&[40.0, 12.0, 4.0]);
-        Balia.on_fast_retransmit(&mut w, 1); // alpha 3.3: 12 - 6 * 1.5
-        Balia.on_fast_retransmit(&mut w, 2); // 4 - 3, at least 2
+        balia().on_fast_retransmit(&mut w, 1); // alpha 3.3: 12 - 6 * 1.5
+        balia().on_fast_retransmit(&mut w, 2); // 4 - 3, at least 2
         assert_eq!(cwnds(&w), [40.0, 3.0, 2.0]);
+        let mut low = Balia::new(Parameters { cwnd_min: 1.0 });
+        let mut w = in_avoidance(&[40.0, 12.0, 4.0]);
+        low.on_fast_retransmit(&mut w, 2); // 4 - 3
+        assert_eq!(cwnds(&w), [40.0, 12.0, 1.0]);
     }
 
     #[test]

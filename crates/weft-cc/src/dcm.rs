@@ -45,10 +45,10 @@ impl Dcm {
             per_ack,
         } = params;
         Self {
+            // Marks cut to `cwnd_min`, losses to the floor of RFC 5681.
             mptcp: Lia::new(lia::Parameters {
-                beta: 0.0,
-                cwnd_min,
                 per_ack,
+                ..lia::Parameters::default()
             }),
             dctcp: Dctcp::new(dctcp::Parameters { alpha0, g, cwnd_min }),
         }

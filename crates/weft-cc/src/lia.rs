@@ -19,15 +19,15 @@
 //! mark also ends slow start.
 
 use crate::parameters::parameters;
-use crate::reno::{collapse, congestion_avoidance, halve};
+use crate::reno::{MIN_SSTHRESH, collapse_to, congestion_avoidance, halve_to};
 use crate::response::{coupled_windows, pull};
 use crate::{Ack, CongestionControl, Echo, ParameterRange, Path, Response, Round, Window};
 
 parameters! {
     /// 0: no ECN; otherwise a mark cuts the window by 1 / beta
     beta: f64 = 0.0, ParameterRange::ZeroOrFloat(2.0, 1000.0);
-    /// floor of a cut by a mark, in packets
-    cwnd_min: f64 = 2.0, ParameterRange::Integer(1, 100);
+    /// floor of a cut by a mark or a loss, in packets (2 in RFC 5681, equation (4))
+    cwnd_min: f64 = MIN_SSTHRESH, ParameterRange::Integer(1, 100);
     /// 1 computes alpha at every acknowledgement, 0 once per round
     per_ack: bool = 0.0, ParameterRange::Bool;
 }
@@ -98,7 +98,7 @@ impl CongestionControl for Lia {
     /// then does not ask for ECN.
     fn on_mark(&mut self, w: &mut [Window], s: usize) {
         if self.params.beta == 0.0 {
-            halve(&mut w[s]);
+            halve_to(&mut w[s], self.params.cwnd_min);
         } else {
             w[s].cwnd = (w[s].cwnd * (1.0 - 1.0 / self.params.beta)).max(self.params.cwnd_min);
             w[s].ssthresh = w[s].cwnd;
@@ -111,12 +111,12 @@ impl CongestionControl for Lia {
     }
 
     fn on_fast_retransmit(&mut self, w: &mut [Window], s: usize) {
-        halve(&mut w[s]);
+        halve_to(&mut w[s], self.params.cwnd_min);
         self.update_increase(w);
     }
 
     fn on_timeout(&mut self, w: &mut [Window], s: usize, first: bool) {
-        collapse(&mut w[s], first);
+        collapse_to(&mut w[s], first, self.params.cwnd_min);
         self.update_increase(w);
     }
 
@@ -250,6 +250,20 @@ mod tests {
     }
 
     #[test]
+    fn the_floor_holds_for_losses() {
+        let params = Parameters {
+            cwnd_min: 1.0,
+            ..Parameters::default()
+        };
+        let mut cc = Lia::new(params);
+        let mut w = in_avoidance(&[3.0, 1.5]);
+        cc.on_fast_retransmit(&mut w, 0);
+        cc.on_timeout(&mut w, 1, true);
+        assert_eq!((w[0].cwnd, w[0].ssthresh), (1.5, 1.5));
+        assert_eq!((w[1].cwnd, w[1].ssthresh), (1.0, 1.0));
+    }
+
+    #[test]
     fn beta_makes_it_ecn_capable_with_a_constant_cut() {
         assert_eq!(Lia::new(Parameters::default()).echo(), Echo::Off);
         let mut cc = Lia::new(Parameters {
@@ -285,7 +299,7 @@ mod tests {
                 };
                 step.adds_for_each_packet(coupled.min(1.0 / step.own().0.cwnd));
             }
-            step.halves_at_a_loss(2.0);
+            step.halves_at_a_loss(step.parameter("cwnd_min").unwrap());
         });
     }
 }

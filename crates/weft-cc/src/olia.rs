@@ -22,11 +22,14 @@
 //! Reno's.
 
 use crate::parameters::parameters;
-use crate::reno::{collapse, congestion_avoidance, halve};
+use crate::reno::{MIN_SSTHRESH, collapse_to, congestion_avoidance, halve_to};
 use crate::response::{best_paths, smoothed_best_paths};
-use crate::{Ack, CongestionControl, Echo, Path, Response, Window};
+use crate::{Ack, CongestionControl, Echo, ParameterRange, Path, Response, Window};
 
-parameters! {}
+parameters! {
+    /// floor of a cut by a loss, in packets (2 in RFC 5681, equation (4))
+    cwnd_min: f64 = MIN_SSTHRESH, ParameterRange::Integer(1, 100);
+}
 
 /// State: packets acknowledged between the last two losses.
 const LOSS_INTERVAL: usize = 0;
@@ -35,15 +38,17 @@ const SINCE_LOSS: usize = 1;
 
 /// Opportunistic linked increases.
 #[derive(Clone, Debug)]
-pub struct Olia;
+pub struct Olia {
+    params: Parameters,
+}
 
 impl Olia {
     /// One-line description for the registry.
     pub const ABOUT: &str = "OLIA: opportunistic linked increases (Khalili et al., CoNEXT 2012)";
 
     /// Creates the state of a new connection.
-    pub fn new(_: Parameters) -> Self {
-        Self
+    pub fn new(params: Parameters) -> Self {
+        Self { params }
     }
 }
 
@@ -123,12 +128,12 @@ impl CongestionControl for Olia {
     }
 
     fn on_fast_retransmit(&mut self, w: &mut [Window], s: usize) {
-        halve(&mut w[s]);
+        halve_to(&mut w[s], self.params.cwnd_min);
         on_loss(&mut w[s]);
     }
 
     fn on_timeout(&mut self, w: &mut [Window], s: usize, first: bool) {
-        collapse(&mut w[s], first);
+        collapse_to(&mut w[s], first, self.params.cwnd_min);
         on_loss(&mut w[s]);
     }
 
@@ -172,6 +177,10 @@ mod tests {
     use super::*;
     use crate::test_windows::{ack, assert_near, in_avoidance, in_avoidance_at};
 
+    fn olia() -> Olia {
+        Olia::new(Parameters::default())
+    }
+
     /// Returns windows in congestion avoidance with this many packets acknowledged since the last
     /// loss.
     fn with_quality(cwnd: &[f64], since: &[f64]) -> Vec<Window> {
@@ -185,7 +194,7 @@ mod tests {
     #[test]
     fn one_subflow_is_reno() {
         let mut w = in_avoidance_at(&[10.0], &[0.02]);
-        Olia.on_ack(&mut w, 0, ack(1));
+        olia().on_ack(&mut w, 0, ack(1));
         assert_near(w[0].cwnd, 10.1);
     }
 
@@ -196,7 +205,7 @@ mod tests {
         // (6/1) / (8/1)^2 and (2/1) / 64
         for (s, expected) in [(0, 6.0 + 6.0 / 64.0), (1, 2.0 + 2.0 / 64.0)] {
             let mut w = w.clone();
-            Olia.on_ack(&mut w, s, ack(1));
+            olia().on_ack(&mut w, s, ack(1));
             assert_near(w[s].cwnd, expected);
         }
     }
@@ -210,10 +219,10 @@ mod tests {
         assert_near(alpha(&w, 2), 1.0 / 3.0);
         // 8 + 8/256 - (1/3)/8: smaller than before.
         let mut grown = w.clone();
-        Olia.on_ack(&mut grown, 0, ack(1));
+        olia().on_ack(&mut grown, 0, ack(1));
         assert_near(grown[0].cwnd, 8.0 + 8.0 / 256.0 - 1.0 / 24.0);
         let mut grown = w;
-        Olia.on_ack(&mut grown, 2, ack(1)); // 4 + 4/256 + (1/3)/4
+        olia().on_ack(&mut grown, 2, ack(1)); // 4 + 4/256 + (1/3)/4
         assert_near(grown[2].cwnd, 4.0 + 4.0 / 256.0 + 1.0 / 12.0);
         // Two best paths: 1/(3 * 2) each; two largest windows: -1/(3 * 2) each.
         let w = with_quality(&[8.0, 4.0, 4.0], &[100.0, 900.0, 900.0]);
@@ -227,14 +236,14 @@ mod tests {
         let mut w = in_avoidance_at(&[10.0, 10.0], &[1.0, 2.0]);
         w[1].state[SINCE_LOSS] = 300.0;
         for _ in 0..10 {
-            Olia.on_ack(&mut w, 0, ack(10));
+            olia().on_ack(&mut w, 0, ack(10));
         }
         assert_eq!((quality(&w[0]), quality(&w[1])), (100.0, 75.0));
         // After a loss the hundred packets still count, until more are acknowledged.
-        Olia.on_fast_retransmit(&mut w, 0);
-        Olia.on_ack(&mut w, 0, ack(40));
+        olia().on_fast_retransmit(&mut w, 0);
+        olia().on_ack(&mut w, 0, ack(40));
         assert_eq!(quality(&w[0]), 100.0);
-        Olia.on_timeout(&mut w, 0, true);
+        olia().on_timeout(&mut w, 0, true);
         assert_eq!(quality(&w[0]), 40.0);
     }
 
@@ -244,7 +253,7 @@ mod tests {
         let mut w = in_avoidance_at(&[10.0, 40.0], &[1.0, 4.0]);
         w[1].state[SINCE_LOSS] = 1e6;
         assert_eq!(alpha(&w, 1), 0.0);
-        Olia.on_ack(&mut w, 1, ack(1));
+        olia().on_ack(&mut w, 1, ack(1));
         assert_near(w[1].cwnd, 40.0 + 2.5 / 400.0);
     }
 
@@ -253,7 +262,7 @@ mod tests {
         crate::events::obeys("olia", |step| {
             step.moves_no_other_window();
             step.grows_at_acknowledgements_only();
-            step.halves_at_a_loss(2.0);
+            step.halves_at_a_loss(step.parameter("cwnd_min").unwrap());
         });
     }
 }

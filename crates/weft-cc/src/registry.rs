@@ -323,8 +323,8 @@ mod tests {
             "`amp` has no parameter `gama`; it takes `gamma`, `tau`, `beta`, `cwnd_min`, `ssr`, `dctcp_cut`"
         );
         assert_eq!(
-            refused("reno", &[("beta", 2.0)]),
-            "`reno` has no parameter `beta`; it takes none"
+            refused("fully-coupled", &[("beta", 2.0)]),
+            "`fully-coupled` has no parameter `beta`; it takes none"
         );
         assert_eq!(
             refused("xmp", &[("beta", 4.0), ("beta", 4.0)]),

@@ -2,52 +2,67 @@
 //! congestion control for multipath TCP", NSDI 2011, section 2. Each path r runs regular TCP: `w_r
 //! <- w_r + 1 / w_r` for each ACK and `w_r <- w_r / 2` for each loss.
 //!
-//! Each subflow is a [`Reno`], so that n subflows take the share of n flows. The algorithm has a
-//! name of its own because figures on multipath use that name.
+//! Each subflow is a [`Reno`], so that n subflows take the share of n flows. With a `weight` a, it is
+//! the paper's EWTCP: `w_r <- w_r + a / w_r` for each ACK. A window in equilibrium goes as the square
+//! root of a, so that n subflows with a = 1 / n^2 take the share of one flow.
 
 use crate::parameters::parameters;
-use crate::reno::{self, Reno};
-use crate::{Ack, CongestionControl, Echo, Path, Response, Window};
+use crate::reno::{self, MIN_SSTHRESH, Reno, congestion_avoidance};
+use crate::response::{independent_windows, pull};
+use crate::{Ack, CongestionControl, Echo, ParameterRange, Path, Response, Window};
 
-parameters! {}
+parameters! {
+    /// floor of a cut by a loss, in packets (2 in RFC 5681, equation (4))
+    cwnd_min: f64 = MIN_SSTHRESH, ParameterRange::Integer(1, 100);
+    /// packets gained per round (EWTCP); with 1 / n^2, n subflows share as one flow
+    weight: f64 = 1.0, ParameterRange::Float(1e-4, 1.0);
+}
 
 /// Reno on each subflow.
 #[derive(Clone, Debug)]
-pub struct Uncoupled(Reno);
+pub struct Uncoupled {
+    reno: Reno,
+    weight: f64,
+}
 
 impl Uncoupled {
     /// One-line description for the registry.
     pub const ABOUT: &str = "uncoupled: every subflow is an independent Reno flow (NSDI 2011, section 2)";
 
     /// Creates the state of a new connection.
-    pub fn new(_: Parameters) -> Self {
-        Self(Reno::new(reno::Parameters {}))
+    pub fn new(params: Parameters) -> Self {
+        let Parameters { cwnd_min, weight } = params;
+        let reno = Reno::new(reno::Parameters { cwnd_min });
+        Self { reno, weight }
     }
 }
 
 impl CongestionControl for Uncoupled {
     fn echo(&self) -> Echo {
-        self.0.echo()
+        self.reno.echo()
     }
 
     fn on_ack(&mut self, w: &mut [Window], s: usize, ack: Ack) {
-        self.0.on_ack(w, s, ack);
+        if ack.may_grow {
+            let left = congestion_avoidance(&mut w[s], ack);
+            w[s].cwnd += left * self.weight / w[s].cwnd;
+        }
     }
 
     fn on_mark(&mut self, w: &mut [Window], s: usize) {
-        self.0.on_mark(w, s);
+        self.reno.on_mark(w, s);
     }
 
     fn on_fast_retransmit(&mut self, w: &mut [Window], s: usize) {
-        self.0.on_fast_retransmit(w, s);
+        self.reno.on_fast_retransmit(w, s);
     }
 
     fn on_timeout(&mut self, w: &mut [Window], s: usize, first: bool) {
-        self.0.on_timeout(w, s, first);
+        self.reno.on_timeout(w, s, first);
     }
 
     fn on_undo(&mut self, w: &mut [Window], s: usize) {
-        self.0.on_undo(w, s);
+        self.reno.on_undo(w, s);
     }
 
     fn response(&self) -> Option<&dyn Response> {
@@ -57,7 +72,7 @@ impl CongestionControl for Uncoupled {
 
 impl Response for Uncoupled {
     fn windows(&self, paths: &[Path], cwnd: &mut [f64]) {
-        self.0.windows(paths, cwnd);
+        independent_windows(paths, cwnd, |signal| pull(signal, 0.5) / self.weight);
     }
 }
 
@@ -68,7 +83,7 @@ mod tests {
 
     #[test]
     fn every_subflow_adds_a_packet_a_round_and_halves_alone() {
-        let (mut cc, mut w) = (Uncoupled::new(Parameters {}), in_avoidance(&[10.0, 4.0]));
+        let (mut cc, mut w) = (Uncoupled::new(Parameters::default()), in_avoidance(&[10.0, 4.0]));
         cc.on_ack(&mut w, 0, ack(10));
         cc.on_ack(&mut w, 1, ack(4));
         assert_eq!(cwnds(&w), [11.0, 5.0]);
@@ -78,13 +93,31 @@ mod tests {
     }
 
     #[test]
+    fn a_weight_scales_the_growth_and_the_square_of_the_window() {
+        let params = Parameters {
+            weight: 0.25,
+            ..Parameters::default()
+        };
+        let (mut cc, mut w) = (Uncoupled::new(params), in_avoidance(&[10.0]));
+        cc.on_ack(&mut w, 0, ack(10));
+        assert_eq!(cwnds(&w), [10.25]);
+        let paths = [Path {
+            signal: 0.0006,
+            rtt: 0.1,
+        }];
+        let mut cwnd = [0.0];
+        cc.response().unwrap().windows(&paths, &mut cwnd);
+        crate::test_windows::assert_near(cwnd[0], 25.0);
+    }
+
+    #[test]
     fn its_laws_hold_whatever_is_reported() {
         crate::events::obeys("uncoupled", |step| {
             step.moves_no_other_window();
             step.grows_at_acknowledgements_only();
             step.adds_at_most_a_packet_a_round();
-            step.adds_for_each_packet(1.0 / step.own().0.cwnd);
-            step.halves_at_a_loss(2.0);
+            step.adds_for_each_packet(step.parameter("weight").unwrap() / step.own().0.cwnd);
+            step.halves_at_a_loss(step.parameter("cwnd_min").unwrap());
         });
     }
 }

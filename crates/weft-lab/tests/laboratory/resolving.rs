@@ -235,8 +235,8 @@ const COMPLAINTS: &[(&[&str], &str)] = &[
         "transports.amp.cc.gama: unknown parameter; allowed: name, ",
     ),
     (
-        &["transports.dctcp.cc={name = \"reno\", x = 1}"],
-        "transports.dctcp.cc.x: \"reno\" has no parameters; remove it",
+        &["transports.dctcp.cc={name = \"fully-coupled\", x = 1}"],
+        "transports.dctcp.cc.x: \"fully-coupled\" has no parameters; remove it",
     ),
     (
         &["transports.amp.cc.cwnd_min=0"],
