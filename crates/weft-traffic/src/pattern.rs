@@ -12,7 +12,7 @@ use weft_spec::{Entry, Parsed, Rate, Size, SpecError, Time, from_table, to_table
 use crate::random::{RngStreams, StreamId};
 use crate::{
     AllToAll, Bulk, ClosedLoop, Flow, FlowClass, FlowClasses, FlowGenerator, FlowList, HotSpot, Incast, Jobs,
-    OneToMany, Poisson, Stride, random,
+    OneToMany, Poisson, Shuffle, Stride, random,
 };
 
 /// All kinds of traffic.
@@ -39,7 +39,11 @@ pub const TRAFFIC: &[Entry<dyn Pattern>] = &[
     ),
     entry::<AllToAll>(
         "all-to-all",
-        "a flow from every host to every other host, as in a shuffle",
+        "a flow from every host to every other host at the same time",
+    ),
+    entry::<Shuffle>(
+        "shuffle",
+        "transfers from every host to every other host, one after another in random order",
     ),
     entry::<OneToMany>(
         "one-to-many",

@@ -437,3 +437,70 @@ fn refusals_name_the_field_what_was_given_and_what_is_allowed() {
         "pairs.pod: 0.200 for hosts outside its pod, of which \"h0\" has none; allowed: 0"
     );
 }
+
+/// Every sender reaches every other host once, in an order of its own, and opens a transfer when one
+/// is acknowledged.
+#[test]
+fn a_shuffle_sends_to_each_other_host_in_random_order() {
+    let fields = "size = \"1MB\"\njitter = \"1ms\"";
+    let shuffle = program("shuffle", fields, 6, 1).unwrap();
+    let first = shuffle.timed_actions();
+    assert_eq!(first.len(), 6);
+    let mut orders: HashMap<u32, Vec<u32>> = HashMap::new();
+    for (start, host, action) in first {
+        assert!(start <= Time::from_ms(1));
+        let mut next = Some(action);
+        let mut now = start;
+        while let Some(Action::OpenFlow(n)) = next {
+            let flow = shuffle.flow(n);
+            assert_eq!((flow.from, flow.size), (host, Some(Size(1_000_000))));
+            assert_eq!((flow.transport, flow.class), (3, 5));
+            orders.entry(host).or_default().push(flow.to);
+            now = Time(now.0 + 1);
+            next = shuffle.on_acked(n, now).map(|(at, action)| {
+                assert_eq!(at, now);
+                action
+            });
+        }
+    }
+    for (&from, order) in &orders {
+        let distinct: HashSet<u32> = order.iter().copied().collect();
+        assert_eq!((order.len(), distinct.len()), (5, 5));
+        assert!(!distinct.contains(&from));
+    }
+    let steps: HashSet<Vec<u32>> = (orders.iter())
+        .map(|(from, order)| order.iter().map(|to| (to + 6 - from) % 6).collect())
+        .collect();
+    assert!(steps.len() > 1, "not all senders have one order");
+    let others = program("shuffle", fields, 6, 2).unwrap();
+    assert_ne!(
+        (0..30).map(|n| shuffle.flow(n).to).collect::<Vec<_>>(),
+        (0..30).map(|n| others.flow(n).to).collect::<Vec<_>>()
+    );
+    // Two sequences per sender share its receivers.
+    let two = program("shuffle", &format!("{fields}\ncount = 2"), 6, 1).unwrap();
+    assert_eq!(two.timed_actions().len(), 12);
+    assert_eq!(two.on_acked(0, Time(7)), Some((Time(7), Action::OpenFlow(12))));
+    assert_eq!(two.on_acked(18, Time(7)), None);
+    for (fields, complaint) in [
+        ("size = \"0B\"", "size: 0B; allowed: a size above 0"),
+        ("size = \"1B\"\ncount = 0", "count: 0; allowed: at least 1"),
+        (
+            "size = \"1B\"\nhosts = [1, 1]",
+            "hosts: \"h1\" is given twice; allowed: each host once",
+        ),
+        (
+            "size = \"1B\"\nhosts = 1",
+            "hosts: 1 hosts; allowed: at least 2 hosts, and at most 10000000 transfers",
+        ),
+        (
+            "size = \"1B\"\nstart = \"10s\"",
+            "start: 10s is not before the end of the experiment; allowed: a time before 10s",
+        ),
+    ] {
+        assert_eq!(
+            program("shuffle", fields, 6, 1).unwrap_err().to_string(),
+            complaint
+        );
+    }
+}

@@ -1,0 +1,167 @@
+//! The shuffle of Al-Fares et al., "Hedera" (NSDI 2010), section 6.1: each host transfers data to
+//! each other host, one after another in random order.
+
+use std::sync::Arc;
+
+use rand::seq::SliceRandom;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use weft_spec::{Rate, Size, SpecError, Time};
+
+use crate::closed_loop::check_start_before_stop;
+use crate::random;
+use crate::random::StreamId;
+use crate::{Action, Flow, FlowClass, FlowGenerator, HostSet, MAX_FLOWS, Pattern, PatternContext};
+
+/// Transfers from each host to each other host, in an order drawn for the sender. When a transfer is
+/// fully acknowledged, its sender opens the next one.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Shuffle {
+    /// Application bytes of each transfer.
+    pub size: Size,
+    /// Hosts that send to each other.
+    #[serde(default = "default_hosts")]
+    pub hosts: HostSet,
+    /// Concurrent transfers per sender. Each of these sequences has its own receivers.
+    #[serde(default = "default_count")]
+    #[schemars(range(min = 1))]
+    pub count: u32,
+    /// Time at which the first transfers open.
+    #[serde(default)]
+    pub start: Time,
+    /// Maximum random delay of each sender's start.
+    #[serde(default)]
+    pub jitter: Time,
+    /// Rate at which each transfer's application writes, for example from a disk; by default all
+    /// data is available at once. Data that the network cannot accept yet waits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate: Option<Rate>,
+}
+
+fn default_hosts() -> HostSet {
+    HostSet::All
+}
+
+fn default_count() -> u32 {
+    1
+}
+
+impl Pattern for Shuffle {
+    fn generator(&self, context: &PatternContext<'_>) -> Result<Option<Arc<dyn FlowGenerator>>, SpecError> {
+        if self.size == Size(0) {
+            return Err(SpecError::new("size", "0B", "a size above 0"));
+        }
+        if self.count == 0 {
+            return Err(SpecError::new("count", "0", "at least 1"));
+        }
+        let hosts = self
+            .hosts
+            .resolve(context)
+            .map_err(|error| error.within("hosts"))?;
+        let n = hosts.len() as u64;
+        if n < 2 || n * (n - 1) > MAX_FLOWS {
+            let allowed = format!("at least 2 hosts, and at most {MAX_FLOWS} transfers");
+            return Err(SpecError::new("hosts", format!("{n} hosts"), allowed));
+        }
+        let mut sorted = hosts.clone();
+        sorted.sort_unstable();
+        if let Some(pair) = sorted.windows(2).find(|pair| pair[0] == pair[1]) {
+            let given = format!("{:?} is given twice", context.hosts[pair[0] as usize]);
+            return Err(SpecError::new("hosts", given, "each host once"));
+        }
+        check_start_before_stop(self.start, None, context)?;
+        let streams = context.streams();
+        let sequence = |(i, &from): (u32, &u32)| {
+            let mut rng = streams.nth(i);
+            let delay = random::uniform_up_to(self.jitter, &mut rng);
+            let mut receivers: Vec<u32> = hosts.iter().copied().filter(|&to| to != from).collect();
+            receivers.shuffle(&mut rng);
+            Sequence {
+                from,
+                start: Time(self.start.0.saturating_add(delay.0)),
+                receivers,
+            }
+        };
+        Ok(Some(Arc::new(ShuffleGenerator {
+            sequences: (0..).zip(&hosts).map(sequence).collect(),
+            concurrent: self.count.min(hosts.len() as u32 - 1),
+            size: self.size,
+            class: context.classes.class_for(Some(self.size)),
+            stream: context.stream_id(),
+            traffic: context.traffic,
+            rate: self.rate,
+        })))
+    }
+
+    fn min_concurrent_flows(&self) -> u64 {
+        u64::from(self.count)
+    }
+}
+
+/// The transfers of a sender.
+#[derive(Debug)]
+struct Sequence {
+    from: u32,
+    start: Time,
+    receivers: Vec<u32>,
+}
+
+/// A generator whose flow n is the (n / senders)-th transfer of sender n mod senders.
+#[derive(Debug)]
+struct ShuffleGenerator {
+    sequences: Vec<Sequence>,
+    /// Number of concurrent transfers per sender.
+    concurrent: u32,
+    size: Size,
+    class: FlowClass,
+    stream: StreamId,
+    traffic: u32,
+    rate: Option<Rate>,
+}
+
+impl ShuffleGenerator {
+    fn senders(&self) -> u32 {
+        self.sequences.len() as u32
+    }
+}
+
+impl FlowGenerator for ShuffleGenerator {
+    fn flow(&self, n: u32) -> Flow {
+        let sequence = &self.sequences[(n % self.senders()) as usize];
+        let round = n / self.senders();
+        Flow {
+            id: self.stream.flow_id(n),
+            from: sequence.from,
+            to: sequence.receivers[round as usize],
+            size: Some(self.size),
+            start: sequence.start,
+            stop: None,
+            transport: self.class.transport,
+            traffic: self.traffic,
+            class: self.class.class,
+            round,
+            rate: self.rate,
+        }
+    }
+
+    fn timed_actions(&self) -> Vec<(Time, u32, Action)> {
+        let first = |n| {
+            let flow = self.flow(n);
+            (flow.start, flow.from, Action::OpenFlow(n))
+        };
+        (0..self.senders() * self.concurrent).map(first).collect()
+    }
+
+    fn on_acked(&self, n: u32, now: Time) -> Option<(Time, Action)> {
+        // At most MAX_FLOWS and another round of these, which fits into 32 bits.
+        let next = n + self.senders() * self.concurrent;
+        let transfers = self.senders() * (self.senders() - 1);
+        (next < transfers).then_some((now, Action::OpenFlow(next)))
+    }
+
+    fn hosts(&self) -> (Vec<u32>, Vec<u32>) {
+        let hosts: Vec<u32> = self.sequences.iter().map(|sequence| sequence.from).collect();
+        (hosts.clone(), hosts)
+    }
+}
