@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from reference_examples import ALL, example, levels
+from reference_examples import ALL, example, levels, profile_values
 from weft import _weft
 
 ROOT = Path(__file__).parent.parent
@@ -88,12 +88,16 @@ def _table(name: str, heading: str, definition: dict[str, Any], definitions: dic
     fields = {field: schema for field, schema in definition["properties"].items() if "const" not in schema}
     if not fields:
         return
-    # A column for levels only where fields differ from each other.
+    # A column for levels only where fields differ from each other, and a default per profile.
     differ = any(levels(name, definition, field) != of_all for field in fields)
-    yield "| field | value | default |" + (" levels |" if differ else "") + " meaning |"
-    yield "|---|---|---|" + ("---|" if differ else "") + "---|"
+    profiles = profile_values() if name == "ProfilePatch" else {}
+    default = " | ".join(f"in `{profile}`" for profile in profiles) or "default"
+    yield f"| field | value | {default} |" + (" levels |" if differ else "") + " meaning |"
+    yield "|---|---|" + "---|" * max(len(profiles), 1) + ("---|" if differ else "") + "---|"
     for field, schema in fields.items():
         needed = "required" if field in definition.get("required", []) else _default(schema)
+        if profiles:
+            needed = " | ".join(_default({"default": values[field]}) for values in profiles.values())
         allowed, meaning = _allowed(schema, definitions), schema.get("description", "")
         supported = levels(name, definition, field)
         column = f" {'all' if supported == ALL else _codes(supported)} |" if differ else ""

@@ -8,7 +8,7 @@ import tomllib
 from collections.abc import Mapping
 from typing import Any
 
-from weft import SpecError
+from weft import SpecError, _weft
 from weft._weft import Experiment
 
 BASE = """
@@ -50,6 +50,7 @@ EXAMPLES = {
     "JobsTraffic": '[[traffic]]\nkind = "jobs"\ntransport = "dctcp"\nservers = 10\nrequest = "2KB"\nblock = "64KB"\n'
     "slots = 8",
     "AllToAllTraffic": '[[traffic]]\nkind = "all-to-all"\ntransport = "dctcp"\nhosts = "0..8"\nsize = "1MB"',
+    "ShuffleTraffic": '[[traffic]]\nkind = "shuffle"\ntransport = "dctcp"\nsize = "1MB"',
     "OneToManyTraffic": '[[traffic]]\nkind = "one-to-many"\ntransport = "dctcp"\nreceivers = 3\nsize = "1MB"',
     "StrideTraffic": '[[traffic]]\nkind = "stride"\ntransport = "dctcp"\nstride = 4\nsize = "10MB"',
     "HotSpotTraffic": '[[traffic]]\nkind = "hot-spot"\ntransport = "dctcp"\nspots = [0, 1]\nshare = 0.5\nsize = "1MB"',
@@ -150,6 +151,14 @@ def _is_accepted(text: str, level: str) -> bool:
     except SpecError:
         return False
     return True
+
+
+def profile_values() -> dict[str, dict[str, Any]]:
+    """Returns the value of each field of each profile."""
+    names = [listing["name"] for listing in json.loads(_weft.registry())["profiles"]]
+    specs = {name: whole(f'[transports.dctcp]\ncc = "dctcp"\nprofile = "{name}"') for name in names}
+    resolved = {name: json.loads(Experiment.parse(json.dumps(spec)).spec()) for name, spec in specs.items()}
+    return {name: spec["transports"]["dctcp"]["tcp"] for name, spec in resolved.items()}
 
 
 def example(name: str, definition: Mapping[str, Any]) -> str:

@@ -155,7 +155,7 @@ NOTHING = {"kind": "graph", "links": [{"a": "a", "b": "s", "rate": "0Gbps"}], **
 @pytest.mark.parametrize(
     ("changes", "complaint"),
     [
-        ({"topology": APART}, "topology.links: no path leads from a to b; add links"),
+        ({"topology": APART}, "traffic[0]: no path leads from a to b; choose connected hosts"),
         ({"topology": NOTHING}, 'topology.links[0].rate: "0Gbps"'),
         ({"events": [{"at": "1ms", "links": ["s0->r0"], "rate": "0bps"}]}, 'events[0].rate: "0bps"'),
         (

@@ -81,6 +81,10 @@ class BaliaCc(Model):
         extra="forbid",
         populate_by_name=True,
     )
+    cwnd_min: Annotated[int, Field(ge=1, le=100)] = 2
+    """
+    floor of a cut by a loss, in packets (2 in RFC 5681, equation (4))
+    """
     name: Literal["balia"] = "balia"
     """
     BALIA: balanced linked adaptation (draft-walid-mptcp-congestion-control)
@@ -127,6 +131,11 @@ class BcubeTopology(Model):
     ]
     """
     Rate of every link.
+    """
+    shortest_only: bool | None = None
+    """
+    If true, two hosts have only their shortest paths, one for each digit in which their
+    addresses differ. Single-path transports then take a shortest path.
     """
 
 
@@ -265,7 +274,7 @@ class BpfLiaCc(Model):
     """
     cwnd_min: Annotated[int, Field(ge=1, le=100)] = 2
     """
-    floor of a cut by a mark, in packets
+    floor of a cut by a mark or a loss, in packets (2 in RFC 5681, equation (4))
     """
     name: Literal["bpf:lia"] = "bpf:lia"
     """
@@ -372,6 +381,31 @@ class Cable(Model):
     ] = None
     """
     Propagation delay of its links, if it differs.
+    """
+    limit: Annotated[
+        str | None,
+        Field(
+            examples=["100 packets", "150KB"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(packets|packet|B|KB|MB|GB|TB|kB|KiB|MiB|GiB|TiB)$",
+        ),
+    ] = None
+    """
+    Capacity of the queues that feed its links, if it differs, as in `queues`. It has no effect
+    on a host's port that `hosts.qdisc` governs.
+    """
+    mark: Annotated[
+        str | None,
+        Field(
+            examples=["10 packets", "off"],
+            pattern="^off$|^[0-9]+(\\.[0-9]+)? *(packets|packet|B|KB|MB|GB|TB|kB|KiB|MiB|GiB|TiB)$",
+        ),
+    ] = None
+    """
+    Marking threshold K of these queues, if it differs, as in `queues`.
+    """
+    one_way: bool | None = None
+    """
+    If true, the cable has only the link from `a` to `b`.
     """
     rate: Annotated[
         str | None,
@@ -890,11 +924,19 @@ class GraphTopology(Model):
     """
     kind: Literal["graph"] = "graph"
     """
-    any network, listed in the spec or read from GraphML or htsim's .topo; all shortest paths
+    any network, listed in the spec or read from GraphML or htsim's .topo; shortest or listed paths
     """
     links: list[Cable] | None = None
     """
-    Cables, each with one link in each direction. Several cables may connect two nodes.
+    Cables, each with one link in each direction. Several cables may connect two nodes. Hosts
+    may be in separate parts of the network if no traffic connects these.
+    """
+    paths: list[list[str]] | None = None
+    """
+    Paths that replace the shortest ones between two hosts, each as the list of its nodes from
+    the first host to the last. They are numbered in this order. Of several cables between two
+    nodes, a path has the first one. Acknowledgements take the reversed paths, unless paths are
+    listed for their direction or a cable is one-way.
     """
     rate: Annotated[
         str,
@@ -1118,7 +1160,7 @@ class LiaCc(Model):
     """
     cwnd_min: Annotated[int, Field(ge=1, le=100)] = 2
     """
-    floor of a cut by a mark, in packets
+    floor of a cut by a mark or a loss, in packets (2 in RFC 5681, equation (4))
     """
     name: Literal["lia"] = "lia"
     """
@@ -1299,6 +1341,10 @@ class OliaCc(Model):
         extra="forbid",
         populate_by_name=True,
     )
+    cwnd_min: Annotated[int, Field(ge=1, le=100)] = 2
+    """
+    floor of a cut by a loss, in packets (2 in RFC 5681, equation (4))
+    """
     name: Literal["olia"] = "olia"
     """
     OLIA: opportunistic linked increases (Khalili et al., CoNEXT 2012)
@@ -1461,6 +1507,10 @@ class RenoCc(Model):
         extra="forbid",
         populate_by_name=True,
     )
+    cwnd_min: Annotated[int, Field(ge=1, le=100)] = 2
+    """
+    floor of a cut by a loss, in packets (2 in RFC 5681, equation (4))
+    """
     name: Literal["reno"] = "reno"
     """
     Reno on each subflow, uncoupled, without ECN (RFC 5681)
@@ -1743,9 +1793,17 @@ class UncoupledCc(Model):
         extra="forbid",
         populate_by_name=True,
     )
+    cwnd_min: Annotated[int, Field(ge=1, le=100)] = 2
+    """
+    floor of a cut by a loss, in packets (2 in RFC 5681, equation (4))
+    """
     name: Literal["uncoupled"] = "uncoupled"
     """
     uncoupled: every subflow is an independent Reno flow (NSDI 2011, section 2)
+    """
+    weight: Annotated[float, Field(ge=0.0001, le=1.0)] = 1.0
+    """
+    packets gained per round (EWTCP); with 1 / n^2, n subflows share as one flow
     """
 
 
@@ -1941,7 +1999,7 @@ class AllToAllTraffic(Model):
     """
     kind: Literal["all-to-all"] = "all-to-all"
     """
-    a flow from every host to every other host, as in a shuffle
+    a flow from every host to every other host at the same time
     """
     name: str | None = None
     """
@@ -2999,6 +3057,85 @@ class ProfilePatch(Model):
     """
 
 
+class ShuffleTraffic(Model):
+    """
+    Transfers from each host to each other host, in an order drawn for the sender. When a transfer is
+    fully acknowledged, its sender opens the next one.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+    )
+    classes: list[SizeClass] | None = None
+    """
+    Classes by size, in order of rising thresholds. A flow belongs to the first class whose threshold is above its size. A flow in no class uses the entry's own transport, and its class has the entry's name.
+    """
+    count: Annotated[int, Field(ge=1)] = 1
+    """
+    Concurrent transfers per sender. Each of these sequences has its own receivers.
+    """
+    hosts: Annotated[
+        str | int | list[str | int], Field(examples=["h0", "0..8", "all", ["h0", "h5"]])
+    ] = "all"
+    """
+    Hosts that send to each other.
+    """
+    jitter: Annotated[
+        str,
+        Field(
+            examples=["2us", "1.5ms", "20s"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min)$",
+        ),
+    ] = "0s"
+    """
+    Maximum random delay of each sender's start.
+    """
+    kind: Literal["shuffle"] = "shuffle"
+    """
+    transfers from every host to every other host, one after another in random order
+    """
+    name: str | None = None
+    """
+    Name in tables; by default the kind, with the entry's index if several entries have this kind.
+    """
+    rate: Annotated[
+        str | None,
+        Field(
+            examples=["10Gbps", "100Mbps"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(Tbps|Gbps|Mbps|kbps|bps|Kbps)$",
+        ),
+    ] = None
+    """
+    Rate at which each transfer's application writes, for example from a disk; by default all
+    data is available at once. Data that the network cannot accept yet waits.
+    """
+    size: Annotated[
+        str,
+        Field(
+            examples=["128KB", "64KiB", "1448B"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(TiB|TB|GiB|GB|MiB|MB|KiB|KB|B|kB)$",
+        ),
+    ]
+    """
+    Application bytes of each transfer.
+    """
+    start: Annotated[
+        str,
+        Field(
+            examples=["2us", "1.5ms", "20s"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min)$",
+        ),
+    ] = "0s"
+    """
+    Time at which the first transfers open.
+    """
+    transport: str
+    """
+    Name of the transport.
+    """
+
+
 class Transport(Model):
     """
     A transport: congestion control, subflows, paths and a profile.
@@ -3232,6 +3369,7 @@ class Experiment(Model):
                 | ClosedLoopTraffic
                 | JobsTraffic
                 | AllToAllTraffic
+                | ShuffleTraffic
                 | OneToManyTraffic
                 | StrideTraffic
                 | HotSpotTraffic

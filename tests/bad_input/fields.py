@@ -14,6 +14,13 @@ def traffic(fields: str, *words: str) -> Row:
     return field(f"traffic=[{{transport = 'dctcp', {fields}}}]", *words)
 
 
+def graph(fields: str, *words: str) -> Row:
+    """A graph of two hosts and a switch; `fields` may replace its links."""
+    links = "" if fields.startswith("links") else "links = [{a = 'a', b = 's'}, {a = 's', b = 'b'}], "
+    names = "hosts = ['a', 'b'], switches = ['s'], rate = '1Gbps', delay = '1us'"
+    return field(f"topology={{kind = 'graph', {names}, {links}{fields}}}", *words)
+
+
 FLOW = "level=flow"
 
 FIELDS = [
@@ -63,8 +70,16 @@ FIELDS = [
     field(
         "topology={kind = 'graph', hosts = ['a', 'b'], switches = ['s'], rate = '1Gbps', delay = '1us', "
         "links = [{a = 'a', b = 's'}]}",
-        "topology.links",
+        "traffic[0]",
     ),
+    graph("paths = [['a', 'q', 'b']]", "topology.paths[0][1]", '"q" does not exist'),
+    graph("paths = [['a', 'b']]", "topology.paths[0][1]", "no link leads from a to b"),
+    graph("paths = [['a']]", "topology.paths[0]", "at least 2 nodes"),
+    graph("paths = ['a']", "topology.paths"),
+    graph("links = [{a = 'a', b = 's', limit = '0 packets'}]", "topology.links[0].limit", "0 packets"),
+    graph("links = [{a = 'a', b = 's', mark = '101 packets'}]", "topology.links[0].mark", "at most 100 packets"),
+    graph("links = [{a = 'a', b = 's', one_way = 'yes'}]", "topology.links[0].one_way"),
+    field("topology={kind = 'bcube', n = 2, k = 1, rate = '1Gbps', delay = '1us', shortest_only = 1}", "topology"),
     field("queues=3"),
     field("queues.limit=0 packets", "incast.toml: queues.limit: ", "0"),
     field("queues.limit=100"),
@@ -95,6 +110,8 @@ FIELDS = [
     field("transports.dctcp.cc.cwnd_min=0"),
     field("transports.dctcp.cc.cwnd_min=1.5"),
     field("transports.dctcp.cc.beta=4", "transports.dctcp.cc", "beta", "g"),
+    field("transports.dctcp.cc={name = 'reno', cwnd_min = 0}", "transports.dctcp.cc.cwnd_min", "1 to 100"),
+    field("transports.dctcp.cc={name = 'uncoupled', weight = 2}", "transports.dctcp.cc.weight", "0.0001 to 1"),
     field("transports.dctcp.cc[0]=4", "transports.dctcp.cc"),
     field("transports.dctcp.subflows=0", "incast.toml: transports.dctcp.subflows: ", "0"),
     field("transports.dctcp.subflows=65"),
@@ -158,6 +175,9 @@ FIELDS = [
         "kind = 'poisson', pairs = 'random', rate = 9, size = {kind = 'empirical', cdf = '.'}",
         "traffic[0].size",
     ),
+    traffic("kind = 'shuffle', size = '0B'", "traffic[0].size: 0B"),
+    traffic("kind = 'shuffle', size = '1MB', count = 0", "traffic[0].count: 0"),
+    traffic("kind = 'shuffle', size = '1MB', hosts = 'h0'", "traffic[0].hosts: 1 hosts"),
     traffic("kind = 'jobs', servers = 40, request = '2KB', block = '64KB', slots = 1", "traffic[0].servers: 40"),
     field("probes=[{kind = 'speed', at = ['s0->r0']}]", "probes[0].kind"),
     field("probes=[{kind = 'queue', at = ['s0->x']}]", "probes[0].at"),

@@ -137,6 +137,11 @@ fn subflows_links_and_counters_agree() {
         counters["marks"].as_u64().unwrap() > 0,
         "ten flows at once are marked"
     );
+    let [packets, drops] = ["packets", "drops"].map(|column| counts(links, column));
+    for ((packets, drops), loss) in packets.iter().zip(drops).zip(numbers(links, "loss")) {
+        let came = packets + drops;
+        assert_eq!(loss, (came > 0).then(|| *drops as f64 / came as f64));
+    }
     let use_of = numbers(links, "utilisation");
     assert!(
         use_of.iter().all(|u| (0.0..=1.0).contains(&u.unwrap())),

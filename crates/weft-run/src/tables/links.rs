@@ -27,6 +27,7 @@ pub(super) fn links(context: &TableContext, outcome: &Outcome) -> Result<RecordB
         .count("drops", records.iter().map(|record| record.drops))
         .count("marks", records.iter().map(|record| record.marks))
         .number_or_null("utilisation", links.iter().zip(records).map(use_of))
+        .number_or_null("loss", records.iter().map(loss))
         .finish()
 }
 
@@ -34,6 +35,12 @@ pub(super) fn links(context: &TableContext, outcome: &Outcome) -> Result<RecordB
 fn utilisation(link: &Link, record: &LinkRecord, time: Time) -> Option<f64> {
     let could = link.rate.0 as f64 * time.seconds();
     (could > 0.0).then(|| 8.0 * record.delivered_bytes as f64 / could)
+}
+
+/// Returns the share of the packets that came to the queue which were dropped.
+fn loss(record: &LinkRecord) -> Option<f64> {
+    let came = record.packets + record.drops;
+    (came > 0).then(|| record.drops as f64 / came as f64)
 }
 
 pub(super) fn queues(context: &TableContext, outcome: &Outcome) -> Result<RecordBatch, Error> {
