@@ -73,7 +73,7 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     """Turns links between files of the repository into links between pages, and indents lists as MkDocs wants it."""
     del config, files
     uri = page.file.src_uri
-    path = next((path for path, of in PAGES.items() if of == uri), f"docs/{uri}")
+    path = next((path for path, source in PAGES.items() if source == uri), f"docs/{uri}")
     return _indented(_linked(markdown, posixpath.dirname(path), posixpath.dirname(uri)))
 
 

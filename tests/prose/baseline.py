@@ -53,7 +53,7 @@ def lowered(baseline: Counts, found: Counts, refused: list[tuple[str, str]]) -> 
     """The counts after a renewal, which keeps the old numbers of what it refuses."""
     counts = {}
     for rule in NAMES:
-        kept = {file: baseline[rule].get(file) for of, file in refused if of == rule}
+        kept = {file: baseline[rule].get(file) for refused_rule, file in refused if refused_rule == rule}
         if None in kept.values():
             # New files have more findings than others have lost, so the losses are kept for the next renewal.
             counts[rule] = baseline[rule]

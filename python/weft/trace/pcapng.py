@@ -33,10 +33,10 @@ class Writer:
         self._interfaces += 1
         return self._interfaces - 1
 
-    def names(self, of: Mapping[IPv4Address, str]) -> None:
+    def names(self, hosts: Mapping[IPv4Address, str]) -> None:
         """Writes names of addresses."""
         records = b""
-        for address, name in of.items():
+        for address, name in hosts.items():
             value = address.packed + name.encode() + b"\0"
             records += struct.pack("<HH", 1, len(value)) + _padded(value)
         self._block(_NAMES, records + _END + _END)

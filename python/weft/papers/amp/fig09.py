@@ -121,13 +121,13 @@ def _fairest(rows: pl.DataFrame, here: pl.DataFrame) -> Claim:
         cells = _means(setting)
         return len(cells.filter(pl.col("amp") > pl.max_horizontal("xmp", "dcm"))), len(cells)
 
-    count, of = best(here)
+    count, total = best(here)
     others = ["{} in {} of {}".format(words, *best(setting)) for words, setting in _other_settings(rows)]
     return Claim(
         "In almost all cases AMP is fairer than XMP and DCM",
         "almost all",
-        f"in {count} of {of} cells; {_cell(here, 1, 8)}; {_cell(here, 4, 8)}",
-        count >= 0.9 * of,
+        f"in {count} of {total} cells; {_cell(here, 1, 8)}; {_cell(here, 4, 8)}",
+        count >= 0.9 * total,
         f"mean index over the seeds; holds when AMP's is the highest in 9 of 10 cells. {', '.join(others)}",
     )
 

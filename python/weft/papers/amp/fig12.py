@@ -246,7 +246,7 @@ def _suppressed(rows: pl.DataFrame) -> SeedSummary:
 
 def _varied(rows: pl.DataFrame, algorithm: str, subflows: int) -> str:
     """Formats the same comparison in the other variants that were run."""
-    of = rows.filter(algorithm=algorithm, subflows=subflows)
-    others = [variant for variant in VARIANTS if variant != PAPER and not of.filter(variant=variant).is_empty()]
-    note = listed((f"with {variant}", _p90(of.filter(variant=variant), algorithm, subflows)) for variant in others)
+    runs = rows.filter(algorithm=algorithm, subflows=subflows)
+    others = [variant for variant in VARIANTS if variant != PAPER and not runs.filter(variant=variant).is_empty()]
+    note = listed((f"with {variant}", _p90(runs.filter(variant=variant), algorithm, subflows)) for variant in others)
     return f"links of {DELAY_US} us, long flows to random hosts; {note}" if note else f"links of {DELAY_US} us"

@@ -335,7 +335,7 @@ def _utilisation(rows: pl.DataFrame) -> Claim:
     return Claim(
         "(c) The multipath schemes perform equally well in utilisation at all layers",
         "equal",
-        "; ".join(f"{stage} {listed(of.items())}" for stage, of in used.items()),
+        "; ".join(f"{stage} {listed(shares.items())}" for stage, shares in used.items()),
         all(ratio <= ALIKE for ratio in apart.values()),
         f"mean over the links of both directions; holds when AMP, XMP and DCM are within a factor of {ALIKE} at each "
         f"stage: {', '.join(f'{stage} {ratio:.3f}' for stage, ratio in apart.items())}",

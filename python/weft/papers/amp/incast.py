@@ -139,11 +139,12 @@ def means(rows: pl.DataFrame, algorithms: Sequence[str]) -> str:
 def table(ratios: pl.DataFrame) -> Table:
     """Returns one row per size and algorithm, with one column per number of flows."""
     ks = ratios["k"].unique().sort().to_list()
-    by_k = ratios.group_by("size_kb", "algorithm", maintain_order=True).agg("k", "ratio")
+    grouped = ratios.group_by("size_kb", "algorithm", maintain_order=True).agg("k", "ratio")
     rows = []
-    for size_kb, algorithm, row_ks, row_ratios in by_k.iter_rows():
-        of = dict(zip(row_ks, row_ratios, strict=True))
-        rows.append((f"{size_kb} KB", _label(algorithm), *(digits(of[k]) if k in of else "" for k in ks)))
+    for size_kb, algorithm, row_ks, row_ratios in grouped.iter_rows():
+        ratio_by_k = dict(zip(row_ks, row_ratios, strict=True))
+        cells = (digits(ratio_by_k[k]) if k in ratio_by_k else "" for k in ks)
+        rows.append((f"{size_kb} KB", _label(algorithm), *cells))
     return Table(("size", "algorithm", *(f"k = {k}" for k in ks)), tuple(rows))
 
 

@@ -102,7 +102,7 @@ def claims(rows: pl.DataFrame) -> list[Claim]:
             _each(xmp["ratio"]),
             bool((xmp["ratio"] > UNFAIR).all()),
             f"XMP's goodput over the mean of the DCTCP flows', each run; holds above {UNFAIR} in every run; "
-            f"{_beside(runs, 'xmp', 1, 8)}",
+            f"{_compared(runs, 'xmp', 1, 8)}",
         ),
         Claim(
             "8 DCTCP flows and 1 AMP flow: AMP takes its fair share",
@@ -110,7 +110,7 @@ def claims(rows: pl.DataFrame) -> list[Claim]:
             f"{_each(amp['ratio'])}; Jain's index {_each(amp['jain'])}",
             bool(amp["ratio"].is_between(*FAIR).all() and (amp["jain"] >= JAIN).all()),
             f"AMP's goodput over the mean of the DCTCP flows', each run; holds within {FAIR[0]} to {FAIR[1]} with an "
-            f"index of at least {JAIN} in every run; {_beside(runs, 'amp', 1, 8)}",
+            f"index of at least {JAIN} in every run; {_compared(runs, 'amp', 1, 8)}",
         ),
     ]
     few = linux.filter(pl.col("dctcp") <= 4, algorithm="amp", multipath=1)
@@ -171,7 +171,7 @@ def _best(linux: pl.DataFrame) -> Claim:
 
 def _few(runs: pl.DataFrame, few: pl.DataFrame) -> Claim:
     shares = "; ".join(f"{n} DCTCP flows: {_each(few.filter(dctcp=n)['ratio'])}" for n in (2, 4))
-    beside = "; ".join(_beside(runs, "amp", 1, n) for n in (2, 4))
+    beside = "; ".join(_compared(runs, "amp", 1, n) for n in (2, 4))
     return Claim(
         "2 and 4 DCTCP flows and 1 AMP flow: AMP takes its fair share",
         "fair",
@@ -199,7 +199,7 @@ def _mended(runs: pl.DataFrame) -> Claim:
         "AMP's goodput over the mean of the DCTCP flows', each run; while others are suppressed the initial subflow is "
         f"cut by DCTCP's alpha / 2 instead of 1 / beta; holds within {FAIR[0]} to {FAIR[1]} in every run; means "
         f"{_each(mean[WITH_DCTCP_CUT])}, with the paper's cut {_each(mean['amp'])}; "
-        f"{'; '.join(_beside(runs, WITH_DCTCP_CUT, 1, n) for n in FEW_DCTCP)}",
+        f"{'; '.join(_compared(runs, WITH_DCTCP_CUT, 1, n) for n in FEW_DCTCP)}",
     )
 
 
@@ -220,7 +220,7 @@ def _levels(runs: pl.DataFrame) -> Claim:
     )
 
 
-def _beside(runs: pl.DataFrame, algorithm: str, multipath: int, dctcp: int) -> str:
+def _compared(runs: pl.DataFrame, algorithm: str, multipath: int, dctcp: int) -> str:
     packet = runs.filter(level="packet", algorithm=algorithm, multipath=multipath, dctcp=dctcp)
     return f"packet level, {dctcp} DCTCP flows: {_each(packet['ratio'])}, index {_each(packet['jain'])}"
 

@@ -134,8 +134,8 @@ def plot(rows: pl.DataFrame) -> Plot:
     plot = Figure(figsize=(3.8 * len(shown), 3.8), layout="constrained")
     panels = plot.subplots(1, len(shown), sharey=True)
     for panel, (joins, gap_us) in zip(panels, shown, strict=True):
-        of = rows.filter(gap_us=gap_us)
-        _plot_panel(panel, of.filter((pl.col("joins") == joins) | (pl.col("algorithm") == "dctcp")))
+        runs = rows.filter(gap_us=gap_us)
+        _plot_panel(panel, runs.filter((pl.col("joins") == joins) | (pl.col("algorithm") == "dctcp")))
         panel.set_title(f"joins {joins}, {gap_us / 1000:g} ms apart")
         panel.set_xlabel("flows in a round, k")
     panels[0].set_ylabel("flow completion time (ms)")
@@ -187,7 +187,7 @@ def _like_dctcp(linux: pl.DataFrame, packet: pl.DataFrame) -> Claim:
         _table({"amp": ratios}),
         all(ratio.mean <= ALIKE for ratio in ratios.values()),
         f"mean FCT over DCTCP's; holds when it is at most {ALIKE} at every k. {_waited(linux, ['amp'], 'at once')}"
-        f"{_beside(packet, ['amp'])}",
+        f"{_compared(packet, ['amp'])}",
     )
 
 
@@ -204,7 +204,7 @@ def _slower(linux: pl.DataFrame, packet: pl.DataFrame, names: list[str]) -> Clai
         f"{len(values)} are. At 200 Mbit/s a round's bytes take 5 k ms, so that a min RTO of 200 ms is not an order of "
         "magnitude but with few flows. Over DCTCP's: "
         f"{_table({name: _ratios(linux, name, 'at once') for name in names})}. "
-        f"{_waited(linux, names, 'at once')}{_beside(packet, names)}",
+        f"{_waited(linux, names, 'at once')}{_compared(packet, names)}",
     )
 
 
@@ -257,7 +257,7 @@ def _waited(rows: pl.DataFrame, names: list[str], joins: str) -> str:
     )
 
 
-def _beside(packet: pl.DataFrame, names: list[str]) -> str:
+def _compared(packet: pl.DataFrame, names: list[str]) -> str:
     if packet.is_empty():
         return ""
     ratios = {name: _ratios(packet, name, "at once") for name in names}

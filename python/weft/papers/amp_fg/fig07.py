@@ -174,7 +174,7 @@ def _equal(rows: pl.DataFrame) -> Table:
     sizes = here["size_kb"].unique().sort().to_list()
     cells = []
     for size in sizes:
-        of = {name: here.filter(size_kb=size, algorithm=name) for name in SUBFLOWS}
-        means = (str(over_seeds(value, pl.col("fct_ms").mean(), "ms")) for value in of.values())
+        by_algorithm = {name: here.filter(size_kb=size, algorithm=name) for name in SUBFLOWS}
+        means = (str(over_seeds(value, pl.col("fct_ms").mean(), "ms")) for value in by_algorithm.values())
         cells.append((f"{size} KB each", *means))
     return Table(("mean FCT", *(SHOWN[name].label for name in SUBFLOWS)), tuple(cells))

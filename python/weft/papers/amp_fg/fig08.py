@@ -72,24 +72,26 @@ def measure(result: Result) -> pl.DataFrame:
 def claims(rows: pl.DataFrame) -> list[Claim]:
     """Returns the claims of section V.B.2, its three conclusions."""
     here = rows.filter(pattern=PERMUTATION)
-    of = {name: {n: _mean(here, name, n) for n in SUBFLOWS} for name in (*MULTIPATH, MMPTCP, NEIGHBOURS, FLOOR)}
+    by_scheme = {name: {n: _mean(here, name, n) for n in SUBFLOWS} for name in (*MULTIPATH, MMPTCP, NEIGHBOURS, FLOOR)}
     dctcp = _mean(here, "dctcp", 1)
     others = [scheme for scheme in MULTIPATH if scheme != "amp-fg"]
-    early, late = ({name: _rise(of[name], *ends) for name in MULTIPATH} for ends in (SUBFLOWS[:2], SUBFLOWS[-2:]))
+    early, late = (
+        {name: _rise(by_scheme[name], *ends) for name in MULTIPATH} for ends in (SUBFLOWS[:2], SUBFLOWS[-2:])
+    )
     beside = [*others, MMPTCP]
-    ratios = {(name, n): of["amp-fg"][n] / of[name][n] for name in beside for n in SUBFLOWS}
-    ratios |= {("dctcp", n): of["amp-fg"][n] / dctcp for n in SUBFLOWS}
+    ratios = {(name, n): by_scheme["amp-fg"][n] / by_scheme[name][n] for name in beside for n in SUBFLOWS}
+    ratios |= {("dctcp", n): by_scheme["amp-fg"][n] / dctcp for n in SUBFLOWS}
     gains = [100 * (ratio.mean - 1) for (name, _), ratio in ratios.items() if name != MMPTCP]
     over = _above(ratios[MMPTCP, MIN_SUBFLOWS])
     low, high = GAIN[0] - TOLERANCE, GAIN[1] + TOLERANCE
-    needs = {name: _fewest(of["amp-fg"], of[name][MAX_SUBFLOWS]) for name in others}
+    needs = {name: _fewest(by_scheme["amp-fg"], by_scheme[name][MAX_SUBFLOWS]) for name in others}
     needed = [n for n in needs.values() if n is not None]
     return [
         Claim(
             "With more subflows all MPTCP protocols get a higher throughput",
             "higher",
-            _by_number(of),
-            all(_grows([of[name][n].mean for n in SUBFLOWS]) for name in MULTIPATH),
+            _by_number(by_scheme),
+            all(_grows([by_scheme[name][n].mean for n in SUBFLOWS]) for name in MULTIPATH),
             f"mean over the flows, of the rate of a host's link; holds when {MAX_SUBFLOWS} subflows are above "
             f"{MIN_SUBFLOWS} and no "
             f"step lowers it by more than {SAME:.0%}, for each. DCTCP {dctcp}{_elsewhere(rows)}",
@@ -109,8 +111,8 @@ def claims(rows: pl.DataFrame) -> list[Claim]:
             + "; ".join(f"{n} subflows {_ratios(ratios, beside, n)}" for n in SUBFLOWS),
             all(ratios[name, n].mean > 1 for name in beside for n in SUBFLOWS),
             f"ratio of the means; holds when all are above 1; with Algorithm 1's XOR AMP-FG has "
-            f"{', '.join(f'{n}: {of[NEIGHBOURS][n]}' for n in SUBFLOWS)}, and with windows of at least 2 packets, as "
-            f"XMP's are, {', '.join(f'{n}: {of[FLOOR][n]}' for n in SUBFLOWS)}. {_timeouts(here)}",
+            f"{', '.join(f'{n}: {by_scheme[NEIGHBOURS][n]}' for n in SUBFLOWS)}, and with windows of at least 2 "
+            f"packets, as XMP's are, {', '.join(f'{n}: {by_scheme[FLOOR][n]}' for n in SUBFLOWS)}. {_timeouts(here)}",
         ),
         Claim(
             f"With only {MIN_SUBFLOWS} subflows AMP-FG is {OVER_MMPTCP} % above MMPTCP",
@@ -119,7 +121,7 @@ def claims(rows: pl.DataFrame) -> list[Claim]:
             0 < over.mean <= OVER_MMPTCP + TOLERANCE,
             f"with as many of MMPTCP's; holds when it is above, by no more than {TOLERANCE} percentage points beyond. "
             f"In the other reading MMPTCP has {MAX_SUBFLOWS}: "
-            f"{_above(of['amp-fg'][MIN_SUBFLOWS] / of[MMPTCP][MAX_SUBFLOWS])}",
+            f"{_above(by_scheme['amp-fg'][MIN_SUBFLOWS] / by_scheme[MMPTCP][MAX_SUBFLOWS])}",
         ),
         Claim(
             "AMP-FG's throughput is 10 % to 35 % above that of DCTCP, LIA and XMP",
@@ -200,22 +202,22 @@ def _above(ratio: SeedSummary) -> SeedSummary:
     return SeedSummary(tuple(100 * (value - 1) for value in ratio.values), "%")
 
 
-def _rise(of: dict[int, SeedSummary], few: int, many: int) -> SeedSummary:
-    return _above(of[many] / of[few])
+def _rise(by_subflows: dict[int, SeedSummary], few: int, many: int) -> SeedSummary:
+    return _above(by_subflows[many] / by_subflows[few])
 
 
-def _fewest(of: dict[int, SeedSummary], enough: SeedSummary) -> int | None:
+def _fewest(by_subflows: dict[int, SeedSummary], enough: SeedSummary) -> int | None:
     """Returns the smallest number of subflows with that throughput."""
-    return next((n for n in SUBFLOWS if of[n].mean >= (1 - SAME) * enough.mean), None)
+    return next((n for n in SUBFLOWS if by_subflows[n].mean >= (1 - SAME) * enough.mean), None)
 
 
 def _ratios(ratios: dict[tuple[str, int], SeedSummary], names: list[str], n: int) -> str:
     return ", ".join(str(ratios[name, n]) for name in names)
 
 
-def _by_number(of: dict[str, dict[int, SeedSummary]]) -> str:
+def _by_number(by_scheme: dict[str, dict[int, SeedSummary]]) -> str:
     return "; ".join(
-        f"{SHOWN[scheme].label} {', '.join(f'{n}: {of[scheme][n]}' for n in SUBFLOWS)}" for scheme in MULTIPATH
+        f"{SHOWN[scheme].label} {', '.join(f'{n}: {by_scheme[scheme][n]}' for n in SUBFLOWS)}" for scheme in MULTIPATH
     )
 
 

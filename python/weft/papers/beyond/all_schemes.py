@@ -280,7 +280,7 @@ def _shown(load: Load) -> str:
     return BURST if load.incast else SHORT_CLASS
 
 
-def of(rows: pl.DataFrame, name: str, scheme: str, which: str = OURS) -> pl.DataFrame:
+def flows_of(rows: pl.DataFrame, name: str, scheme: str, which: str = OURS) -> pl.DataFrame:
     """Returns the flows of an entry, or of a class of sizes."""
     here = rows.filter(load=name, scheme=scheme, entry=OURS if which in CLASSES else which)
     if which not in CLASSES:
@@ -291,18 +291,18 @@ def of(rows: pl.DataFrame, name: str, scheme: str, which: str = OURS) -> pl.Data
 
 def tail(rows: pl.DataFrame, name: str, scheme: str, which: str, percent: float = 99) -> SeedSummary:
     """Returns a percentile of the slowdown of an entry, or of a class of sizes."""
-    return percentile(of(rows, name, scheme, which), "slowdown", percent, at_least="at_least")
+    return percentile(flows_of(rows, name, scheme, which), "slowdown", percent, at_least="at_least")
 
 
 def _goodput(rows: pl.DataFrame, name: str, scheme: str) -> SeedSummary:
     """Returns the mean goodput of a flow; for web search, of the largest flows."""
     which = LARGEST_CLASS if LOADS[name].percent else OURS
-    return over_seeds(of(rows, name, scheme, which), pl.col("mbps").mean(), "Mbps")
+    return over_seeds(flows_of(rows, name, scheme, which), pl.col("mbps").mean(), "Mbps")
 
 
 def _fairness(rows: pl.DataFrame, name: str, scheme: str) -> SeedSummary:
     """Returns the mean goodput of a flow of the scheme over that of a single path's."""
-    ours, theirs = (over_seeds(of(rows, name, scheme, value), pl.col("mbps").mean()) for value in (OURS, THEIRS))
+    ours, theirs = (over_seeds(flows_of(rows, name, scheme, value), pl.col("mbps").mean()) for value in (OURS, THEIRS))
     return ours / theirs
 
 
@@ -318,13 +318,13 @@ def _table(rows: pl.DataFrame) -> Table:
 
 
 def _line(rows: pl.DataFrame, name: str, load: Load, scheme: str, entry: str) -> tuple[str, ...]:
-    here = of(rows, name, scheme, entry)
+    here = flows_of(rows, name, scheme, entry)
     late = over_seeds(here, 100 * (pl.col("timeouts") > 0).mean(), "%")
     again = over_seeds(here, 100 * pl.col("again").sum() / pl.col("sent").sum(), "%")
     cut = over_seeds(here, pl.col("at_least").count())
 
     def slowdown(which: str) -> str:
-        if of(rows, name, scheme, which)["seed"].n_unique() < rows["seed"].n_unique():
+        if flows_of(rows, name, scheme, which)["seed"].n_unique() < rows["seed"].n_unique():
             return ""
         return "; ".join(str(tail(rows, name, scheme, which, percent)) for percent in (50, 99))
 

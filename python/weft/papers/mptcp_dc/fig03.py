@@ -43,7 +43,7 @@ def claims(rows: pl.DataFrame) -> list[Claim]:
             "Multipath always improves fairness, even for the VL2 topology",
             "always",
             "; ".join(f"{name} {jain[name][0]} by VLB, {jain[name][-1]} with {SUBFLOWS[-1]}" for name in FULL),
-            all(summary.mean > of[0].mean for of in jain.values() for summary in of[1:]),
+            all(summary.mean > by_subflows[0].mean for by_subflows in jain.values() for summary in by_subflows[1:]),
             "Jain's index; holds when in each topology every number of subflows has a higher one than VLB",
             table=_table(rows),
         ),
@@ -51,7 +51,7 @@ def claims(rows: pl.DataFrame) -> list[Claim]:
             "With Multipath TCP the slowest flow is faster",
             "faster",
             "; ".join(f"{name} {slowest[name][0]} by VLB, {slowest[name][-1]} with {SUBFLOWS[-1]}" for name in FULL),
-            all(summary.mean > of[0].mean for of in slowest.values() for summary in of[1:]),
+            all(summary.mean > by_subflows[0].mean for by_subflows in slowest.values() for summary in by_subflows[1:]),
             "of what should be achievable; holds when in each topology every number of subflows has a faster slowest "
             f"flow than VLB; with 2 subflows {listed((name, slowest[name][1]) for name in FULL)}",
         ),

@@ -158,14 +158,14 @@ def plot(rows: pl.DataFrame) -> Plot:
 
 def _case(name: str, tcp: str, seconds: int, seed: int, *, quick: bool) -> Case:
     single, _, interval = name.partition("-")
-    of: Mapping[str, Any] = LINUX if tcp == "linux" else {"vlb": VLB, "scheduler": VLB, "multipath": MULTIPATH}
+    transports: Mapping[str, Any] = LINUX if tcp == "linux" else {"vlb": VLB, "scheduler": VLB, "multipath": MULTIPATH}
     kind = "first-fit" if tcp == HEDERA else "least-allocated"
     experiment = fat_tree(
         f"closed-loop-{name}",
         seconds=seconds,
         warm_up=WARM_UP_S,
         ports=QUICK_PORTS if quick else PORTS,
-        transports={single: of[single]},
+        transports={single: transports[single]},
         traffic=[
             {
                 "kind": "closed-loop",

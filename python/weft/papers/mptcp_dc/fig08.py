@@ -58,16 +58,18 @@ def cases(scale: Scale) -> list[Case]:
 
 def claims(rows: pl.DataFrame) -> list[Claim]:
     """Returns section 4's claims about figure 8, with Linux's recovery of 2010; the notes have the other readings."""
-    of = {(reading, name): rows.filter(reading=reading, transport=name) for reading in READINGS for name in TRANSPORTS}
+    runs = {
+        (reading, name): rows.filter(reading=reading, transport=name) for reading in READINGS for name in TRANSPORTS
+    }
     judged, *others = READINGS
     beside = {
-        name: "; ".join(f"{WORDS[other]}: {in_words(of[other, name])}" for other in others) for name in TRANSPORTS
+        name: "; ".join(f"{WORDS[other]}: {in_words(runs[other, name])}" for other in others) for name in TRANSPORTS
     }
     ratios = "; ".join(
-        f"{WORDS[other]}: ratio {goodput(of[other, 'multipath']) / goodput(of[other, 'tcp'])}" for other in others
+        f"{WORDS[other]}: ratio {goodput(runs[other, 'multipath']) / goodput(runs[other, 'tcp'])}" for other in others
     )
     notes = (beside["tcp"], beside["multipath"], beside["multipath"], ratios)
-    return judge(of[judged, "tcp"], of[judged, "multipath"], notes)
+    return judge(runs[judged, "tcp"], runs[judged, "multipath"], notes)
 
 
 def plot(rows: pl.DataFrame) -> Plot:

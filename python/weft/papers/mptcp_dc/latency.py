@@ -226,9 +226,9 @@ def bands(peaks: Sequence[float]) -> list[bool]:
     ]
 
 
-def has_peaks_of(peaks: Sequence[float], of: Sequence[float]) -> bool:
+def has_peaks_of(peaks: Sequence[float], expected: Sequence[float]) -> bool:
     """Returns true if there is a peak without loss, and one by fast retransmission where `of` has one."""
-    fast = [value for value in of if NO_LOSS_MS < value < TIMED_OUT_MS]
+    fast = [value for value in expected if NO_LOSS_MS < value < TIMED_OUT_MS]
     return bands(peaks)[0] and any(one / NEAR <= peak <= one * NEAR for one in fast for peak in peaks)
 
 

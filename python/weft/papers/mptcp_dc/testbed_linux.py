@@ -309,8 +309,8 @@ def _timeouts(rows: pl.DataFrame) -> Claim:
 
 def _of_a_thousand(rows: pl.DataFrame, level: str) -> float:
     """Formats the timeouts per thousand files."""
-    of = rows.filter(level=level)
-    return 1000 * float(of["timeouts"].sum()) / len(of)
+    flows = rows.filter(level=level)
+    return 1000 * float(flows["timeouts"].sum()) / len(flows)
 
 
 def _by_matrix(values: dict[str, SeedSummary]) -> str:

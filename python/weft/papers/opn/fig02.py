@@ -133,7 +133,7 @@ def plot(rows: pl.DataFrame) -> Plot:
             axes.plot(
                 at, [summary.mean for summary in found], label=f"{packets} packets", color=colour, marker="o", ms=3
             )
-            low, high = ([of(summary.values) for summary in found] for of in (min, max))
+            low, high = ([bound(summary.values) for summary in found] for bound in (min, max))
             axes.fill_between(at, low, high, color=colour, alpha=0.15, linewidth=0)
         axes.set_xlabel("subflows")
         axes.set_title(head, fontsize="medium")

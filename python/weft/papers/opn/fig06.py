@@ -165,7 +165,7 @@ def claims(rows: pl.DataFrame) -> list[Claim]:
             f"away and loses at most {LOSES:.0%} of the throughput everywhere; it loses up to "
             f"{100 * max(loses.values()):.3g} %, at {max(loses, key=lambda p: loses[p])}. Equation (11) "
             "solves (10), in which a term has lost the exponent n; with it n* is -1 / log(1 - p^sqrt(2/p)), more than "
-            f"{AWAY} away at {len(corrected)} loss rates. By (11), with the exponent, and by (7): {_beside(exact)}",
+            f"{AWAY} away at {len(corrected)} loss rates. By (11), with the exponent, and by (7): {_compared(exact)}",
         ),
     ]
 
@@ -198,8 +198,8 @@ def plot(rows: pl.DataFrame) -> Plot:
 
 def _gain(shown: dict[float, pl.DataFrame], few: int, many: int) -> dict[float, float]:
     """Returns throughput with `many` subflows over that with `few`, by loss rate."""
-    of = {p: dict(here.select("n", "throughput").iter_rows()) for p, here in shown.items()}
-    return {p: here[many] / here[few] for p, here in of.items()}
+    by_number = {p: dict(here.select("n", "throughput").iter_rows()) for p, here in shown.items()}
+    return {p: here[many] / here[few] for p, here in by_number.items()}
 
 
 def _loses(rows: pl.DataFrame, table: pl.DataFrame) -> dict[float, float]:
@@ -230,7 +230,7 @@ def _ends(rates: pl.Series) -> str:
     return f"{rates.to_list()[0]} to {rates.to_list()[-1]}"
 
 
-def _beside(exact: pl.DataFrame) -> str:
+def _compared(exact: pl.DataFrame) -> str:
     here = exact.filter(pl.col("p").is_in([0.2, 0.3, 0.4, 0.5, 0.6]))
     found = here.select("p", "entry", "restored", "exact").iter_rows()
     return "; ".join(f"{p}: {entry}, {corrected}, {best}" for p, entry, corrected, best in found)

@@ -154,9 +154,9 @@ def _least_loss() -> float:
 def _table(rows: pl.DataFrame) -> Table:
     cells = []
     for name in names(rows):
-        of = {opens: _of(rows.filter(opens=opens), name) for opens in OPENS}
-        means = (str(over_seeds(value, pl.col("fct_ms").mean(), "ms")) for value in of.values())
-        reordered = (str(out_of_order(value, within)) for value in of.values() for within in WITHIN)
+        by_opening = {opens: _of(rows.filter(opens=opens), name) for opens in OPENS}
+        means = (str(over_seeds(value, pl.col("fct_ms").mean(), "ms")) for value in by_opening.values())
+        reordered = (str(out_of_order(value, within)) for value in by_opening.values() for within in WITHIN)
         cells.append((LABELS[name], *means, *reordered))
     heads = (f"flows open {opens}" for opens in OPENS)
     of_data = {"subflow": "packets reordered in their subflow", "connection": "data reordered in its flow"}

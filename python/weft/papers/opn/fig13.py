@@ -19,9 +19,9 @@ from weft.papers.opn.workloads import (
     cause,
     compared,
     measure,
-    of,
     panels,
     table,
+    value_of,
 )
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def cases(scale: Scale) -> list[Case]:
 
 def claims(rows: pl.DataFrame) -> list[Claim]:
     """Returns the section's claims about (a) to (d)."""
-    worst = {name: max((of(rows, share, name, "short").mean, share) for share in SHARES)[1] for name in SCHEMES}
+    worst = {name: max((value_of(rows, share, name, "short").mean, share) for share in SHARES)[1] for name in SCHEMES}
     return [
         *lead(rows, "short", "OPN has the least mean FCT of short flows", "least", with_table=True),
         *lead(rows, "tail", "OPN has the least 99th percentile of short flows' FCT", "least"),
@@ -86,7 +86,9 @@ def lead(rows: pl.DataFrame, panel: str, words: str, number: str, *, with_table:
 
 def _similar(rows: pl.DataFrame, name: str) -> Claim:
     long = {
-        (share, to): of(rows, share, name, "long") / of(rows, share, to, "long") for share in SHARES for to in OTHER
+        (share, to): value_of(rows, share, name, "long") / value_of(rows, share, to, "long")
+        for share in SHARES
+        for to in OTHER
     }
     return Claim(
         f"OPN's throughput of long flows is similar to that of MPTCP and MMPTCP, {WITH[name]}",

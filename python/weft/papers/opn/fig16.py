@@ -131,7 +131,7 @@ def plot(rows: pl.DataFrame) -> Plot:
                 axes.plot(
                     at, [summary.mean for summary in found], label=LABELS[name], color=COLOURS[name], marker="o", ms=3
                 )
-                low, high = ([of(summary.values) for summary in found] for of in (min, max))
+                low, high = ([bound(summary.values) for summary in found] for bound in (min, max))
                 axes.fill_between(at, low, high, color=COLOURS[name], alpha=0.15, linewidth=0)
             axes.set_xlabel(heads[kind])
             axes.set_ylabel("mean FCT (ms)")

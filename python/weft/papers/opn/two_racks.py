@@ -104,12 +104,12 @@ def out_of_order(rows: pl.DataFrame, within: str) -> SeedSummary:
     return over_seeds(rows, 100 * pl.col(f"reordered_{within}").sum() / pl.col(f"packets_{within}").sum(), "%")
 
 
-def bars(axes: Axes, title: str, of: dict[str, SeedSummary]) -> None:
+def bars(axes: Axes, title: str, values: dict[str, SeedSummary]) -> None:
     """Draws one bar per scheme, and the range of the seeds."""
-    below = [max(0.0, summary.mean - min(summary.values)) for summary in of.values()]
-    above = [max(0.0, max(summary.values) - summary.mean) for summary in of.values()]
-    labels, colours = [LABELS[name] for name in of], [COLOURS[name] for name in of]
-    axes.bar(labels, [summary.mean for summary in of.values()], yerr=[below, above], color=colours, capsize=3)
+    below = [max(0.0, summary.mean - min(summary.values)) for summary in values.values()]
+    above = [max(0.0, max(summary.values) - summary.mean) for summary in values.values()]
+    labels, colours = [LABELS[name] for name in values], [COLOURS[name] for name in values]
+    axes.bar(labels, [summary.mean for summary in values.values()], yerr=[below, above], color=colours, capsize=3)
     axes.set_title(title, fontsize="medium")
     axes.tick_params(axis="x", labelsize="small")
     axes.grid(visible=True, axis="y", alpha=0.3)

@@ -138,7 +138,7 @@ def names(rows: pl.DataFrame) -> list[str]:
     return [name for name in NAMES if name in found]
 
 
-def of(rows: pl.DataFrame, workload: str, name: str, panel: str) -> SeedSummary:
+def value_of(rows: pl.DataFrame, workload: str, name: str, panel: str) -> SeedSummary:
     """Returns the value in a panel of figure 13 or 15: `short`, `tail`, `long` or `all`."""
     here = rows.filter(workload=workload, scheme=name)
     short, long = (here.filter((pl.col("bytes") <= SHORT_BYTES) == want) for want in (True, False))
@@ -157,7 +157,7 @@ def best(rows: pl.DataFrame, panel: str, opn: str) -> dict[str, str]:
     """Returns the scheme with the best value, by workload: OPN with one of its timers, or one of the others."""
     lowest: Callable[[Iterable[tuple[float, str]]], tuple[float, str]] = min if panel in ("short", "tail") else max
     return {
-        workload: lowest((of(rows, workload, name, panel).mean, name) for name in (*OTHERS, opn))[1]
+        workload: lowest((value_of(rows, workload, name, panel).mean, name) for name in (*OTHERS, opn))[1]
         for workload in SHARES
     }
 
@@ -167,7 +167,7 @@ def cause(rows: pl.DataFrame, panel: str) -> str:
     late = listed((LABELS[name], _late(rows.filter(scheme=name))) for name in SCHEMES)
     marked = [name for name in MARKED if name in names(rows)]
     means = "; ".join(
-        f"{WORDS[share]}: " + listed((LABELS[name], of(rows, share, name, panel)) for name in marked)
+        f"{WORDS[share]}: " + listed((LABELS[name], value_of(rows, share, name, panel)) for name in marked)
         for share in SHARES
     )
     said = f"MPTCP, MMPTCP and OPN grow by LIA until queues overflow, ECMP and RPS are DCTCP. With a timeout: {late}"
@@ -177,7 +177,7 @@ def cause(rows: pl.DataFrame, panel: str) -> str:
 def compared(rows: pl.DataFrame, panel: str) -> str:
     """Formats the figure's schemes by workload."""
     return "; ".join(
-        f"{WORDS[share]}: " + listed((LABELS[name], of(rows, share, name, panel)) for name in SCHEMES)
+        f"{WORDS[share]}: " + listed((LABELS[name], value_of(rows, share, name, panel)) for name in SCHEMES)
         for share in SHARES
     )
 
@@ -190,7 +190,7 @@ def table(rows: pl.DataFrame) -> Table:
             here = rows.filter(workload=workload, scheme=name)
             late = _late(here)
             again = over_seeds(here, 100 * pl.col("again").sum() / pl.col("sent").sum(), "%")
-            values = (str(of(rows, workload, name, panel)) for panel in PANELS)
+            values = (str(value_of(rows, workload, name, panel)) for panel in PANELS)
             cells.append((WORDS[workload], LABELS[name], *values, str(late), str(again)))
     heads = ("mean FCT of short flows", "p99", "long flows", "all flows", "flows with a timeout", "packets sent again")
     return Table(("workload", "scheme", *heads), tuple(cells))
@@ -214,7 +214,7 @@ def panels(rows: pl.DataFrame, title: str) -> Plot:
     width = 0.8 / len(SCHEMES)
     for axes, panel in zip(plot.subplots(2, 2).flat, PANELS, strict=True):
         for step, name in enumerate(SCHEMES):
-            values = [of(rows, workload, name, panel) for workload in SHARES]
+            values = [value_of(rows, workload, name, panel) for workload in SHARES]
             means = [summary.mean for summary in values]
             below = [max(0.0, summary.mean - min(summary.values)) for summary in values]
             above = [max(0.0, max(summary.values) - summary.mean) for summary in values]

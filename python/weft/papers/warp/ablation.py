@@ -55,19 +55,19 @@ def cases(scale: Scale) -> list[Case]:
     changed = {name: transport(WARP, SUBFLOWS) | changes for name, changes in CHANGES.items()}
     seeds = range(1, scale.seeds + 1)
     beside = [
-        coexistence.case(_name(name), of, (SUBFLOWS, *setting), m, n, seed, quick=scale.quick)
+        coexistence.case(_name(name), fields, (SUBFLOWS, *setting), m, n, seed, quick=scale.quick)
         for setting in settings
         for m in FLOWS
         for n in DCTCP_FLOWS
-        for name, of in changed.items()
+        for name, fields in changed.items()
         for seed in seeds
     ]
     rounds = [
-        incast.case(_name(name), AT_ONCE, of, size_kib, k, seed, gap_us=gap_us, quick=scale.quick)
+        incast.case(_name(name), AT_ONCE, fields, size_kib, k, seed, gap_us=gap_us, quick=scale.quick)
         for gap_us in incast.GAPS_US
         for size_kib in (QUICK_INCAST_KIB if scale.quick else INCAST_KIB)
         for k in INCAST_FLOWS
-        for name, of in {**changed, SINGLE: DCTCP}.items()
+        for name, fields in {**changed, SINGLE: DCTCP}.items()
         for seed in seeds
     ]
     shifts = [
@@ -122,7 +122,7 @@ def plot(rows: pl.DataFrame) -> Plot:
     plot = Figure(figsize=(10, 4.4), layout="constrained")
     left, right = plot.subplots(1, 2, sharey=True)
     for index, name in enumerate(CHANGES):
-        beside = coexistence.cells(_beside(rows, name), pl.col("ratio").first())
+        beside = coexistence.cells(_compared(rows, name), pl.col("ratio").first())
         bursts = _bursts(rows, name)
         for axes, spreads in ((left, beside.values()), (right, bursts.values())):
             means = [summary.mean for summary in spreads]
@@ -144,14 +144,14 @@ def _name(change: str) -> str:
     return change.replace(" = ", "-").replace(" ", "-").replace(".", "-")
 
 
-def _beside(rows: pl.DataFrame, change: str) -> pl.DataFrame:
+def _compared(rows: pl.DataFrame, change: str) -> pl.DataFrame:
     return rows.filter(pl.col("ratio").is_not_null(), scheme=_name(change))
 
 
 def _bursts(rows: pl.DataFrame, change: str) -> dict[tuple[int, int, int], SeedSummary]:
     """Returns the ratio of the mean FCT to DCTCP's, by gap, size and k."""
-    of = {value: rows.filter(pl.col("k") > 0, gap_us=value) for value in incast.GAPS_US}
-    ratios = {value: incast.ratio(here, _name(change), AT_ONCE, "mean_ms") for value, here in of.items()}
+    by_gap = {value: rows.filter(pl.col("k") > 0, gap_us=value) for value in incast.GAPS_US}
+    ratios = {value: incast.ratio(here, _name(change), AT_ONCE, "mean_ms") for value, here in by_gap.items()}
     return {(gap_us, *cell): ratio for gap_us, found in ratios.items() for cell, ratio in found.items()}
 
 
@@ -162,4 +162,4 @@ def _line(rows: pl.DataFrame, change: str) -> tuple[str, ...]:
         "" if here.is_empty() else str(shifting.took(here, _name(change), quick_setting))
         for quick_setting in shifting.QUICK_SETTINGS
     )
-    return (change, *coexistence.line(_beside(rows, change)), *(str(burst) for burst in bursts), *shifts)
+    return (change, *coexistence.line(_compared(rows, change)), *(str(burst) for burst in bursts), *shifts)

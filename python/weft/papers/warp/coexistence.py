@@ -201,7 +201,7 @@ def _experiment(name: str, transport: dict[str, Any], labels: dict[str, Any], en
         mark=labels["mark"],
         duration=f"{end_ms}ms",
         measured_from=f"{SETTLED_MS}ms",
-        transports={value: of for value, (of, _, _) in entries.items()},
+        transports={value: fields for value, (fields, _, _) in entries.items()},
         traffic=[
             {
                 "kind": "bulk",

@@ -61,11 +61,11 @@ def cases(scale: Scale) -> list[Case]:
         schemes.append((name, AT_ONCE, transport(name, SUBFLOWS)))
         schemes.append((name, LATER, transport(name, SUBFLOWS, join_after="256KiB")))
     return [
-        case(name, joins, of, size_kib, k, seed, gap_us=gap_us, quick=scale.quick)
+        case(name, joins, fields, size_kib, k, seed, gap_us=gap_us, quick=scale.quick)
         for gap_us in GAPS_US
         for size_kib in sizes
         for k in flows
-        for name, joins, of in schemes
+        for name, joins, fields in schemes
         for seed in range(1, scale.seeds + 1)
     ]
 
@@ -166,8 +166,8 @@ def ratio(
 
 
 def _cells(rows: pl.DataFrame, column: str) -> dict[tuple[int, int], SeedSummary]:
-    of = rows.group_by("size_kib", "k", maintain_order=True)
-    return {(cell[0], cell[1]): over_seeds(some, pl.col(column).first()) for cell, some in of}
+    groups = rows.group_by("size_kib", "k", maintain_order=True)
+    return {(cell[0], cell[1]): over_seeds(some, pl.col(column).first()) for cell, some in groups}
 
 
 def _judged(rows: pl.DataFrame, gap_us: int, joins: str) -> list[Claim]:

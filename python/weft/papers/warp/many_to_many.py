@@ -89,36 +89,38 @@ def claims(rows: pl.DataFrame) -> list[Claim]:
         Claim(
             "Flows without an end: mean goodput at least LIA's with as many subflows",
             "at least LIA's",
-            _beside(mbps, "Mbps"),
+            _compared(mbps, "Mbps"),
             all(warp.mean >= lia.mean for warp, lia in mbps.values()),
             f"mean of the flows, mean over the seeds; {label(TURNS)} has {_by_number(rows, TURNS, 'mbps')} Mbps",
         ),
         Claim(
             "Flows without an end: Jain's index above LIA's with as many subflows",
             "above LIA's",
-            _beside(jain),
+            _compared(jain),
             all(warp.mean > lia.mean for warp, lia in jain.values()),
             f"of the flows' goodput, mean over the seeds; {label(TURNS)} has {_by_number(rows, TURNS, 'jain')}",
             table=_table(rows, LONG, ("mbps", "jain")),
         ),
     ]
     for size_kib in _sizes(rows):
-        of = {column: {n: ratio(rows, WARP, n, size_kib, column) for n in SUBFLOWS} for column in ("mean_ms", "p99_ms")}
+        ratios = {
+            column: {n: ratio(rows, WARP, n, size_kib, column) for n in SUBFLOWS} for column in ("mean_ms", "p99_ms")
+        }
         turns = {n: ratio(rows, TURNS, n, size_kib, "mean_ms") for n in SUBFLOWS}
         found += [
             Claim(
                 f"Shuffles of {size_kib} KiB: mean FCT over DCTCP's",
                 f"at most {MAX_RATIO}",
-                _numbered(of["mean_ms"]),
-                all(summary.mean <= MAX_RATIO for summary in of["mean_ms"].values()),
+                _numbered(ratios["mean_ms"]),
+                all(summary.mean <= MAX_RATIO for summary in ratios["mean_ms"].values()),
                 f"mean over the seeds of each seed's ratio, DCTCP over ECMP; {label(TURNS)} has {_numbered(turns)}",
                 table=_table(rows, size_kib, ("mean_ms", "p99_ms")),
             ),
             Claim(
                 f"Shuffles of {size_kib} KiB: 99th percentile of the FCT over DCTCP's",
                 f"at most {MAX_RATIO}",
-                _numbered(of["p99_ms"]),
-                all(summary.mean <= MAX_RATIO for summary in of["p99_ms"].values()),
+                _numbered(ratios["p99_ms"]),
+                all(summary.mean <= MAX_RATIO for summary in ratios["p99_ms"].values()),
                 "mean over the seeds of each seed's ratio",
             ),
         ]
@@ -175,9 +177,9 @@ def _experiment(name: str, subflows: int, size_kib: int, seed: int, *, quick: bo
     from weft import Experiment
 
     settled, end = (QUICK_SETTLED_MS, QUICK_LONG_MS) if quick else (SETTLED_MS, LONG_MS)
-    of: dict[str, Any] = {**SCHEMES[name].transport, "tcp": TCP}
+    fields: dict[str, Any] = {**SCHEMES[name].transport, "tcp": TCP}
     if name != SINGLE:
-        of["subflows"] = subflows
+        fields["subflows"] = subflows
     without = size_kib == LONG
     return Experiment.model_validate(
         {
@@ -186,7 +188,7 @@ def _experiment(name: str, subflows: int, size_kib: int, seed: int, *, quick: bo
             "measure": {"start": f"{settled if without else 0}ms"},
             "topology": {"kind": "fat-tree", "k": PORTS, "rate": "1Gbps", "delay": "5us"},
             "queues": {"limit": "100 packets", "mark": "20 packets"},
-            "transports": {name: of},
+            "transports": {name: fields},
             "traffic": [
                 {
                     "kind": "bulk",
@@ -214,13 +216,13 @@ def _pair(rows: pl.DataFrame, subflows: int, column: str) -> tuple[SeedSummary, 
     return _of(rows, WARP, subflows, LONG, column), _of(rows, "lia", subflows, LONG, column)
 
 
-def _beside(of: dict[int, tuple[SeedSummary, SeedSummary]], unit: str = "") -> str:
-    text = "; ".join(f"{n}: {listed(zip(('Warp', 'LIA'), pair, strict=True))}" for n, pair in of.items())
+def _compared(by_subflows: dict[int, tuple[SeedSummary, SeedSummary]], unit: str = "") -> str:
+    text = "; ".join(f"{n}: {listed(zip(('Warp', 'LIA'), pair, strict=True))}" for n, pair in by_subflows.items())
     return f"by subflows, {unit}: {text}" if unit else f"by subflows: {text}"
 
 
-def _numbered(of: dict[int, SeedSummary]) -> str:
-    return ", ".join(f"{n}: {value}" for n, value in of.items())
+def _numbered(by_subflows: dict[int, SeedSummary]) -> str:
+    return ", ".join(f"{n}: {value}" for n, value in by_subflows.items())
 
 
 def _by_number(rows: pl.DataFrame, name: str, column: str) -> str:

@@ -108,15 +108,18 @@ def plot(rows: pl.DataFrame) -> Plot:
     for panels, hosts in zip(grid, sizes, strict=True):
         here = rows.filter(hosts=hosts)
         for axes, column in zip(panels, ("mbps", "jain", "queue"), strict=True):
-            of = _of(here, column)
-            means = [summary.mean for summary in of.values()]
+            values = _of(here, column)
+            means = [summary.mean for summary in values.values()]
             # Rounding may put a mean just outside of equal values.
             reach = [
-                [max(0.0, summary.mean - min(summary.values)) for summary in of.values()],
-                [max(0.0, max(summary.values) - summary.mean) for summary in of.values()],
+                [max(0.0, summary.mean - min(summary.values)) for summary in values.values()],
+                [max(0.0, max(summary.values) - summary.mean) for summary in values.values()],
             ]
             axes.barh(
-                [label(value) for value in of], means, xerr=reach, color=[COLOURS.get(value, "#bbbbbb") for value in of]
+                [label(value) for value in values],
+                means,
+                xerr=reach,
+                color=[COLOURS.get(value, "#bbbbbb") for value in values],
             )
             axes.invert_yaxis()
             axes.set_title(f"{hosts} hosts: {COLUMNS[column]}", fontsize="medium")
@@ -152,12 +155,12 @@ def _of(rows: pl.DataFrame, column: str) -> dict[str, SeedSummary]:
     return {name: over_seeds(rows.filter(scheme=name), pl.col(column).first()) for name in SCHEMES if name in ran}
 
 
-def _shown(of: dict[str, SeedSummary], unit: str = "") -> str:
-    named = listed((label(name), of[name]) for name in ("warp", "warp-rr", "lia", "amp"))
+def _shown(values: dict[str, SeedSummary], unit: str = "") -> str:
+    named = listed((label(name), values[name]) for name in ("warp", "warp-rr", "lia", "amp"))
     return f"{named} {unit}".strip()
 
 
 def _table(rows: pl.DataFrame) -> Table:
     columns = {column: _of(rows, column) for column in COLUMNS}
-    lines = ((label(name), *(str(of[name]) for of in columns.values())) for name in columns["mbps"])
+    lines = ((label(name), *(str(values[name]) for values in columns.values())) for name in columns["mbps"])
     return Table(("scheme", *COLUMNS.values()), tuple(lines))

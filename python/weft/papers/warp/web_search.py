@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from weft.papers.beyond import all_schemes
-from weft.papers.beyond.all_schemes import LARGEST_CLASS, LOADS, SHORT_CLASS, Load, Scheme, of, tail
+from weft.papers.beyond.all_schemes import LARGEST_CLASS, LOADS, SHORT_CLASS, Load, Scheme, flows_of, tail
 from weft.papers.figure import Claim, Table
 from weft.papers.seed_summary import SeedSummary, listed, over_seeds
 from weft.papers.warp.settings import COLOURS, RIVALS, TURNS, WARP
@@ -87,7 +87,7 @@ def _late(rows: pl.DataFrame, name: str, scheme: str) -> SeedSummary:
 
 
 def _goodput(rows: pl.DataFrame, name: str, scheme: str) -> SeedSummary:
-    return over_seeds(of(rows, name, scheme, LARGEST_CLASS), pl.col("mbps").mean(), "Mbps")
+    return over_seeds(flows_of(rows, name, scheme, LARGEST_CLASS), pl.col("mbps").mean(), "Mbps")
 
 
 def _judged(rows: pl.DataFrame, name: str) -> list[Claim]:
@@ -118,7 +118,7 @@ def _judged(rows: pl.DataFrame, name: str) -> list[Claim]:
 def _table(rows: pl.DataFrame, name: str, known: dict[str, dict[str, SeedSummary]]) -> Table:
     def line(scheme: str) -> tuple[str, ...]:
         median = tail(rows, name, scheme, SHORT_CLASS, 50)
-        here = of(rows, name, scheme)
+        here = flows_of(rows, name, scheme)
         timeouts = over_seeds(here, 100 * (pl.col("timeouts") > 0).mean())
         cut = over_seeds(here, pl.col("at_least").count())
         spreads = (median, known["p99"][scheme], known["goodput"][scheme], timeouts, cut)
