@@ -10,7 +10,7 @@
 //!
 //! A command sets or clears the backup flag of a subflow. It is repeated if the kernel refuses it.
 
-use super::super::{FourTuple, Subflow, Token};
+use super::super::{FourTuple, Hysteresis, Subflow, Token};
 use super::{CommandBatch, Connection, Connections, Request, Since, TrafficSample};
 
 /// Maximum age of the traffic sample that decides about a suppression: 100 ms.
@@ -182,39 +182,59 @@ impl Connections {
     }
 
     /// Commands what the algorithm has requested for one connection, or sets a deadline if hysteresis delays it.
-    ///
-    /// An uncoupled connection is always suppressed, and a net receiver never is.
     pub(super) fn apply_request(&mut self, token: Token, now: u64, batches: &mut Vec<CommandBatch>) {
         let Some(connection) = self.all.get_mut(&token) else {
             return;
         };
-        let Request { suppress, since } = connection.requested;
-        let (suppress, since) = match (connection.uncoupled.is_some(), suppress) {
+        match connection.desired(now, &self.hysteresis) {
+            Desired::InSync => {}
+            Desired::Later { at } => {
+                self.deadlines.insert((at, token));
+            }
+            Desired::Now { suppress, due } => {
+                // A suppressed connection gets commands as well if another subflow is to be kept.
+                if suppress && !connection.suppressed {
+                    connection.history.suppressed(now, &self.hysteresis);
+                } else if !suppress {
+                    connection.history.released(now);
+                }
+                batches.push(connection.suppress_commands(token, suppress, due));
+            }
+        }
+    }
+}
+
+/// The commands that a connection needs.
+enum Desired {
+    /// The kernel has the desired state.
+    InSync,
+    /// Hysteresis delays the commands until `at`.
+    Later { at: u64 },
+    /// Suppression or release, which has been due since `due`.
+    Now { suppress: bool, due: u64 },
+}
+
+impl Connection {
+    /// Decides what the connection needs. An uncoupled connection is always suppressed, and a net receiver never is.
+    fn desired(&self, now: u64, hysteresis: &Hysteresis) -> Desired {
+        let Request { suppress, since } = self.requested;
+        let (suppress, since) = match (self.uncoupled.is_some(), suppress) {
             (true, _) => (true, now),
-            (false, true) => (
-                !connection.net_receiver.value,
-                since.max(connection.net_receiver.since),
-            ),
+            (false, true) => (!self.net_receiver.value, since.max(self.net_receiver.since)),
             (false, false) => (false, since),
         };
-        if connection.kernel_in_sync(suppress) {
-            return;
+        if self.kernel_in_sync(suppress) {
+            return Desired::InSync;
         }
-        let at = if suppress {
+        let due = if suppress {
             since
         } else {
-            connection.history.release_at(since, &self.hysteresis)
+            self.history.release_at(since, hysteresis)
         };
-        if at > now {
-            self.deadlines.insert((at, token));
-            return;
+        if due > now {
+            Desired::Later { at: due }
+        } else {
+            Desired::Now { suppress, due }
         }
-        // A suppressed connection gets commands as well if another subflow is to be kept.
-        if suppress && !connection.suppressed {
-            connection.history.suppressed(now, &self.hysteresis);
-        } else if !suppress {
-            connection.history.released(now);
-        }
-        batches.push(connection.suppress_commands(token, suppress, at));
     }
 }
