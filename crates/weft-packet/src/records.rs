@@ -1,6 +1,6 @@
 //! The outcome of a run: the records of its flows, links, samples and jobs.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use weft_run::{FlowRecord, JobRecord, LatencyRecord, LinkRecord, MeasurementWindow, Outcome, Sample};
 use weft_spec::Time;
@@ -118,13 +118,19 @@ impl PacketSimulation {
 
     /// Returns the records in the order of their flows, and the flows among them that generators
     /// opened.
-    fn sorted(&self, mut flows: Vec<(FlowRecord, Time)>) -> (Vec<FlowRecord>, Vec<Flow>) {
+    fn sorted(&self, mut flows: Vec<(FlowRecord, Time)>) -> (Vec<FlowRecord>, BTreeMap<u32, Flow>) {
         flows.sort_by_key(|(record, _)| record.flow);
         let static_flows = self.shared.flows.len() as u32;
         let opened = flows.iter().filter(|(record, _)| record.flow >= static_flows);
-        let opened = opened.map(|(record, start)| Flow {
-            start: *start,
-            ..self.shared.flow(record.flow)
+        let opened = opened.map(|(record, start)| {
+            let flow = self.shared.flow(record.flow);
+            (
+                record.flow,
+                Flow {
+                    start: *start,
+                    ..flow
+                },
+            )
         });
         let opened = opened.collect();
         (flows.into_iter().map(|(record, _)| record).collect(), opened)

@@ -1,5 +1,7 @@
 //! Records: the results of a run before they become tables.
 
+use std::collections::BTreeMap;
+
 use weft_spec::Time;
 use weft_traffic::Flow;
 
@@ -283,8 +285,8 @@ pub struct Outcome {
     /// One record per flow: first the flows of the plan, then those that generators opened, by
     /// index.
     pub flows: Vec<FlowRecord>,
-    /// Flows that generators opened, in the order of `flows`, with the time of opening.
-    pub opened: Vec<Flow>,
+    /// Flows in `flows` that generators opened, by index, with the time of opening.
+    pub opened: BTreeMap<u32, Flow>,
     /// One record per job that started, by generator and job.
     pub jobs: Vec<JobRecord>,
     /// Episodes of suppression, by flow and start.

@@ -159,18 +159,15 @@ impl<'a> TableBuilder<'a> {
         generators: &'a [Arc<dyn FlowGenerator>],
         outcome: &'a Outcome,
     ) -> Result<Self, Error> {
-        let mut opened = outcome.opened.iter();
-        let records = outcome.flows.iter();
-        let matched_flows =
-            records.filter_map(|record| flows.get(record.flow as usize).or_else(|| opened.next()));
-        let matched_flows: Vec<Flow> = matched_flows.cloned().collect();
-        if matched_flows.len() != outcome.flows.len() {
-            let (flows, records) = (matched_flows.len(), outcome.flows.len());
-            return Err(Error::Internal(format!("{flows} flows have {records} records")));
-        }
+        let flow_of = |index: u32| {
+            let flow = flows.get(index as usize).or_else(|| outcome.opened.get(&index));
+            flow.cloned()
+                .ok_or_else(|| Error::Internal(format!("flow {index} has a record, but was not opened")))
+        };
+        let recorded = outcome.flows.iter().map(|record| flow_of(record.flow));
         Ok(Self {
             context,
-            flows: matched_flows,
+            flows: recorded.collect::<Result<_, _>>()?,
             static_flows: flows.len() as u32,
             generators,
             outcome,

@@ -161,13 +161,13 @@ impl Testbed {
         let flow_runs = plan.flows.iter().zip(0..).map(run);
         let mut driver = TrafficDriver {
             flow_runs: flow_runs.collect::<std::io::Result<_>>().map_err(missing)?,
-            reacting: GeneratorDriver::new(&plan.generators, plan.flows.len() as u32),
+            generators: GeneratorDriver::new(&plan.generators, plan.flows.len() as u32),
             connect: &connect,
             listeners,
             taps: self.taps(plan).map_err(missing)?,
             probes: &plan.probes,
             switch: &self.switch,
-            measuring: plan.measure.map(|(from, to)| MeasurementWindow::new(from, to)),
+            measurement: plan.measure.map(|(from, to)| MeasurementWindow::new(from, to)),
             counted: &|at| self.counted(plan, at).map_err(std::io::Error::other),
             duration: plan.spec.duration,
             active: &|token, subflow| shared.active(token, subflow),
@@ -178,7 +178,7 @@ impl Testbed {
         if let Some((flow, error)) = report.failures.first() {
             return Err(Error::Internal(format!("flow {flow} failed: {error}")));
         }
-        Ok((driver.flow_runs, driver.reacting.jobs(), report))
+        Ok((driver.flow_runs, driver.generators.jobs(), report))
     }
 
     /// One for every transport at every host that receives with it.
@@ -288,7 +288,10 @@ impl Testbed {
                 .iter()
                 .map(|run| run.connection.record(run.index, episodes(run.index)))
                 .collect(),
-            opened: flow_runs.drain(plan.flows.len()..).map(|run| run.flow).collect(),
+            opened: flow_runs
+                .drain(plan.flows.len()..)
+                .map(|run| (run.index, run.flow))
+                .collect(),
             jobs,
             suppressions,
             samples: driven.samples,
@@ -301,11 +304,11 @@ impl Testbed {
             outcome.counters.drops += record.drops;
             outcome.counters.marks += record.marks;
         }
-        if let Some(measuring) = &driven.measuring {
+        if let Some(measurement) = &driven.measurement {
             for flow in &mut outcome.flows {
-                flow.measured_bytes = measuring.bytes_in(flow.flow, flow.delivered_bytes);
+                flow.measured_bytes = measurement.bytes_in(flow.flow, flow.delivered_bytes);
             }
-            outcome.measured = Some(measuring.finish(outcome.end, &counted));
+            outcome.measured = Some(measurement.finish(outcome.end, &counted));
         }
         (outcome.links, outcome.queues) = (counted.links, counted.queues);
         let subflows = outcome.flows.iter().flat_map(|flow| &flow.subflows);

@@ -94,7 +94,7 @@ impl FlowSimulation {
         let opened = flows.iter().filter(|(record, _)| record.flow >= static_flows);
         Outcome {
             end: self.now,
-            opened: opened.map(|(_, flow)| flow.clone()).collect(),
+            opened: opened.map(|(record, flow)| (record.flow, flow.clone())).collect(),
             measured: self.measurement.as_ref().map(MeasurementWindow::bounds),
             flows: flows.into_iter().map(|(record, _)| record).collect(),
             ..Outcome::default()

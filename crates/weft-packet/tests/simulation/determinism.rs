@@ -156,8 +156,8 @@ fn unequal(seed: u64) -> SimulationConfig {
     }
 }
 
-/// Flows that open when others end: jobs, and a closed loop beside them.
-fn reacting(seed: u64) -> SimulationConfig {
+/// Flows that open when others end: jobs and a closed loop.
+fn closed_loops(seed: u64) -> SimulationConfig {
     let fabric = fat_tree(
         4,
         Rate(10 * GBPS),
@@ -166,7 +166,7 @@ fn reacting(seed: u64) -> SimulationConfig {
     );
     let names: Vec<&str> = fabric.nodes.iter().map(|node| node.name.as_str()).collect();
     let hosts: Vec<&str> = fabric.hosts.iter().map(|&node| names[node as usize]).collect();
-    let program = |traffic, kind, fields: &str| {
+    let generator = |traffic, kind, fields: &str| {
         let context = PatternContext::new(&hosts, traffic, traffic, seed);
         let table = fields.parse().unwrap();
         let pattern = (find(TRAFFIC, "kind", kind).unwrap().parse)(&table)
@@ -177,7 +177,7 @@ fn reacting(seed: u64) -> SimulationConfig {
     let jobs = "servers = 5\nrequest = \"2KB\"\nblock = \"20KB\"\nslots = 6\njitter = \"50us\"";
     let size =
         "size = { kind = \"pareto\", shape = 1.5, mean = \"50KB\", max = \"1MB\" }\npairs = \"random\"";
-    let generators = vec![program(0, "jobs", jobs), program(1, "closed-loop", size)];
+    let generators = vec![generator(0, "jobs", jobs), generator(1, "closed-loop", size)];
     let transports = ["dctcp", "amp"].map(|name| transport(cc(name, &[]), 2, hasty()));
     SimulationConfig {
         generators,
@@ -192,14 +192,14 @@ const EXPERIMENTS: [(&str, Experiment); 4] = [
     ("mixed", mixed),
     ("incast", incast),
     ("unequal", unequal),
-    ("reacting", reacting),
+    ("closed_loops", closed_loops),
 ];
 
 fn run(config: SimulationConfig) -> Outcome {
     crate::experiment::run(config, END)
 }
 
-/// Windows are counted anew in each slice; everything else must be equal.
+/// The counter of windows starts at 0 in each slice; everything else must be equal.
 fn without_windows(mut outcome: Outcome) -> Outcome {
     outcome.counters.windows = 0;
     outcome
@@ -233,13 +233,13 @@ fn the_experiments_hold_what_they_are_for() {
     let of_hosts = outcome.links.iter().take(7).map(|link| link.drops).sum::<u64>();
     assert!(of_hosts > 0, "no host's own queue dropped");
 
-    let outcome = run(reacting(1));
+    let outcome = run(closed_loops(1));
     assert!(outcome.jobs.iter().filter(|job| job.end.is_some()).count() > 50);
-    assert!(outcome.opened.iter().filter(|flow| flow.transport == 1).count() > 50);
+    assert!(outcome.opened.values().filter(|flow| flow.transport == 1).count() > 50);
     assert!(outcome.latencies.len() > 1_000);
     let unprobed = SimulationConfig {
         probes: Vec::new(),
-        ..reacting(1)
+        ..closed_loops(1)
     };
     assert_eq!(
         run(unprobed).trace_hash,
