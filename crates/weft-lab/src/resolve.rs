@@ -144,28 +144,32 @@ fn controller(
     backend: &dyn Backend,
     transports: &[TransportConfig],
 ) -> Result<Option<Arc<dyn Controller>>, SpecError> {
-    let Some(given) = &mut spec.controller else {
+    let Some(controller) = &mut spec.controller else {
         return Ok(None);
     };
-    let kind = find(CONTROLLERS, "controller.kind", &given.kind)?;
+    let kind = find(CONTROLLERS, "controller.kind", &controller.kind)?;
     if !backend.supports_controllers() {
-        let problem = format!("{:?} is not supported at level {:?}", given.kind, backend.name());
+        let problem = format!(
+            "{:?} is not supported at level {:?}",
+            controller.kind,
+            backend.name()
+        );
         return Err(SpecError::conflict("controller", problem, UNSUPPORTED));
     }
-    let loaded = (kind.parse)(&given.params)
+    let loaded = (kind.parse)(&controller.params)
         .map_err(|error| error.with_known_fields(&["kind"]).within("controller"))?;
     for (transport, (name, stated)) in transports.iter().zip(&spec.transports) {
         if transport.paths.granularity(0, false) != Granularity::Subflow {
             let policy = stated.paths.as_ref().map_or("", |paths| &paths.name);
             let problem = format!(
                 "{:?} cannot assign paths with transports.{name}.paths = {policy:?}",
-                given.kind
+                controller.kind
             );
             let remedy = "use a policy that keeps the path, such as \"ecmp\"";
             return Err(SpecError::conflict("controller", problem, remedy));
         }
     }
-    given.params = loaded.params;
+    controller.params = loaded.params;
     Ok(Some(Arc::from(loaded.value)))
 }
 

@@ -109,11 +109,11 @@ fn path_policy(spec: Option<&PathPolicySpec>, default: &str) -> Result<(PathPoli
         name: default.to_owned(),
         params: toml::Table::new(),
     };
-    let given = spec.cloned().unwrap_or_else(default);
-    let entry = find(POLICIES, "paths", &given.name)?;
-    let loaded = (entry.parse)(&given.params).map_err(|error| error.within("paths"))?;
+    let policy = spec.cloned().unwrap_or_else(default);
+    let entry = find(POLICIES, "paths", &policy.name)?;
+    let loaded = (entry.parse)(&policy.params).map_err(|error| error.within("paths"))?;
     let resolved = PathPolicySpec {
-        name: given.name,
+        name: policy.name,
         params: loaded.params,
     };
     Ok((resolved, *loaded.value))
@@ -143,8 +143,8 @@ fn congestion_control(
         resolved.name = format!("{}{name}", weft_bpf_native::PREFIX);
     }
     let spec = resolved.clone();
-    let given: Vec<(String, f64)> = spec.parameters.clone().into_iter().collect();
-    let algorithm = build(&spec.name, &given).map_err(|error| cc_error(&error, custom_algorithms))?;
+    let params: Vec<(String, f64)> = spec.parameters.clone().into_iter().collect();
+    let algorithm = build(&spec.name, &params).map_err(|error| cc_error(&error, custom_algorithms))?;
     let named = algorithms().find(|(name, _)| *name == spec.name);
     for parameter in named.map_or(&[][..], |(_, entry)| entry.parameters) {
         resolved
@@ -162,11 +162,11 @@ pub(crate) fn algorithms() -> impl Iterator<Item = (&'static str, &'static weft_
     built_in.chain(NativeFactory::all())
 }
 
-fn build(name: &str, given: &[(String, f64)]) -> Result<Algorithm, weft_cc::Error> {
+fn build(name: &str, params: &[(String, f64)]) -> Result<Algorithm, weft_cc::Error> {
     if name.starts_with(weft_bpf_native::PREFIX) {
-        Ok(Algorithm::custom(NativeFactory::factory(name, given)?))
+        Ok(Algorithm::custom(NativeFactory::factory(name, params)?))
     } else {
-        Algorithm::build(name, given)
+        Algorithm::build(name, params)
     }
 }
 

@@ -98,12 +98,12 @@ impl<'de> Deserialize<'de> for Json {
 
 /// Converts a JSON value to a TOML value.
 fn from_json(json: serde_json::Value) -> Result<Option<Value>, SpecError> {
-    use serde_json::Value as Given;
+    use serde_json::Value as Parsed;
     Ok(Some(match json {
-        Given::Null => return Ok(None),
-        Given::Bool(b) => Value::Boolean(b),
-        Given::String(s) => Value::String(s),
-        Given::Number(n) => match (n.as_i64(), n.is_u64(), n.as_f64()) {
+        Parsed::Null => return Ok(None),
+        Parsed::Bool(b) => Value::Boolean(b),
+        Parsed::String(s) => Value::String(s),
+        Parsed::Number(n) => match (n.as_i64(), n.is_u64(), n.as_f64()) {
             (Some(i), ..) => Value::Integer(i),
             (None, false, Some(f)) if f.is_finite() => Value::Float(f),
             _ => {
@@ -114,7 +114,7 @@ fn from_json(json: serde_json::Value) -> Result<Option<Value>, SpecError> {
                 ));
             }
         },
-        Given::Array(items) => {
+        Parsed::Array(items) => {
             let mut array = Vec::with_capacity(items.len());
             for (i, item) in items.into_iter().enumerate() {
                 match from_json(item).map_err(|error| error.within(&format!("[{i}]")))? {
@@ -124,7 +124,7 @@ fn from_json(json: serde_json::Value) -> Result<Option<Value>, SpecError> {
             }
             Value::Array(array)
         }
-        Given::Object(fields) => {
+        Parsed::Object(fields) => {
             let mut table = Table::new();
             for (key, field) in fields {
                 if let Some(value) = from_json(field).map_err(|error| error.within(&key))? {
@@ -156,7 +156,7 @@ pub fn from_table<T: DeserializeOwned + JsonSchema>(table: &Table) -> Result<T, 
 /// # Panics
 /// Never panics for the types of a spec, because each of them becomes a table.
 pub fn to_table<T: Serialize>(value: &T) -> Table {
-    Table::try_from(value).expect("a spec's types serialize to TOML tables")
+    Table::try_from(value).expect("a spec becomes a TOML table")
 }
 
 /// Returns the description of the field at `path` in the schema: the first sentence and an example.

@@ -299,11 +299,11 @@ fn a_stopped_run_yields_what_it_has() {
         "traffic=[{kind = \"bulk\", transport = \"dctcp\", from = 0, to = \"r0\"}]",
         "probes=[]",
     ]);
-    let mut told = Vec::new();
+    let mut reports = Vec::new();
     let stopped = long
         .run(RunOptions::default(), |progress| {
-            told.push(*progress);
-            if told.len() == 3 {
+            reports.push(*progress);
+            if reports.len() == 3 {
                 ControlFlow::Break(())
             } else {
                 ControlFlow::Continue(())
@@ -312,8 +312,8 @@ fn a_stopped_run_yields_what_it_has() {
         .unwrap();
     assert_eq!(stopped.manifest["partial"], true);
     let end = stopped.manifest["end_s"].as_f64().unwrap();
-    assert!((end - told[2].simulated.seconds()).abs() < 1e-9 && end < 1000.0);
-    assert!(told.is_sorted_by(|a, b| a.fraction < b.fraction && a.packet_hops < b.packet_hops));
+    assert!((end - reports[2].simulated.seconds()).abs() < 1e-9 && end < 1000.0);
+    assert!(reports.is_sorted_by(|a, b| a.fraction < b.fraction && a.packet_hops < b.packet_hops));
     assert!(counts(table(&stopped, "flows"), "delivered_bytes")[0] > 0);
     assert_eq!(numbers(table(&stopped, "flows"), "fct_s"), [None]);
 

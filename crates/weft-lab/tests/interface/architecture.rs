@@ -231,14 +231,14 @@ fn listed(list: &str) -> Vec<String> {
 /// Returns the folders that a build script makes Cargo watch, unless the script has changed since.
 fn watched<'a>(output: &Path, owner: &'a Package) -> Option<Unit<'a>> {
     let lines = fs::read_to_string(output).ok()?;
-    let told = lines.lines().filter_map(|line| {
+    let directives = lines.lines().filter_map(|line| {
         let directive = line.strip_prefix("cargo:")?;
         directive
             .trim_start_matches(':')
             .strip_prefix("rerun-if-changed=")
     });
     fresh(output, &owner.folder, vec!["build.rs".to_owned()])?;
-    let files = told
+    let files = directives
         .filter_map(|path| owner.folder.join(path).canonicalize().ok())
         .collect();
     Some(Unit {

@@ -207,7 +207,7 @@ impl CongestionControl for Connection {
 }
 
 #[test]
-fn on_traces_of_the_laboratory_the_kernel_has_the_same_windows() {
+fn on_simulated_traces_the_kernel_has_the_same_windows() {
     for algorithm in NativeFactory::all().map(|(_, entry)| entry.name) {
         let compared = Arc::new(Compared::default());
         let both: Arc<dyn AlgorithmFactory> = Arc::new(Both {
