@@ -73,12 +73,12 @@ test-rust: rust-tests
 	nice $(CARGO_TEST) --lib --bins $(addprefix --test=,$(OTHER_TESTS))
 	nice $(CARGO_TEST) --doc
 test-this-kernel: rust-tests $(STAMPS)/emulator
-	$(WITH_WEFTD) $(CARGO_TEST) $(addprefix --test=,$(TESTS_ON_KERNELS)) -- --skip debian:: --skip competing::
+	$(WITH_WEFTD) $(CARGO_TEST) $(addprefix --test=,$(TESTS_ON_KERNELS)) -- --skip debian:: --skip coexistence::
 test-debians-kernels: rust-tests $(STAMPS)/emulator
 	$(WITH_WEFTD) $(CARGO_TEST) --test functional debian::
 # These measure, so nothing may run at the same time.
 test-shares: rust-tests $(STAMPS)/emulator
-	$(WITH_WEFTD) $(CARGO_TEST) --test functional competing:: -- --test-threads=1
+	$(WITH_WEFTD) $(CARGO_TEST) --test functional coexistence:: -- --test-threads=1
 
 PYTEST := WEFTD=$(abspath target/debug/weftd) $(BIN)/python -m pytest
 
@@ -124,8 +124,8 @@ build-linux: $(STAMPS)/linux $(STAMPS)/venv ## Build weftd, multipath congestion
 
 .PHONY: test-linux
 test-linux: $(STAMPS)/linux $(STAMPS)/emulator ## Test weftd on this kernel (root); part of `make test`
-	cargo test --locked -p weft-kernel -p weftd -p weft-testbed -- --nocapture --skip competing::
-	cargo test --locked -p weft-kernel --test functional competing:: -- --nocapture --test-threads=1
+	cargo test --locked -p weft-kernel -p weftd -p weft-testbed -- --nocapture --skip coexistence::
+	cargo test --locked -p weft-kernel --test functional coexistence:: -- --nocapture --test-threads=1
 
 .PHONY: measure-linux
 measure-linux: $(STAMPS)/linux $(STAMPS)/emulator ## Measure what weftd costs and how soon it acts (root, a quiet machine)

@@ -43,17 +43,17 @@ pub struct Event {
     pub kind: EventKind,
     /// The connection, as `mptcp_pm` netlink and `ss -M` call it.
     pub token: u32,
-    /// Its algorithm.
+    /// Congestion control algorithm of the connection.
     pub algorithm: KernelAlgorithm,
     /// Slot of the subflow, as in [`Subflow::slot`](crate::programs::Subflow::slot).
     pub slot: usize,
-    /// Its end here.
+    /// Local address and port of the subflow.
     pub local: SocketAddr,
-    /// Its other end.
+    /// Remote address and port of the subflow.
     pub remote: SocketAddr,
     /// Whether the algorithm lets the subflow carry new data now.
     pub active: bool,
-    /// When it was decided, nanoseconds of `CLOCK_MONOTONIC`.
+    /// Time of the decision in nanoseconds of `CLOCK_MONOTONIC`.
     pub ktime_ns: u64,
 }
 

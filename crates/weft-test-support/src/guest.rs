@@ -130,7 +130,7 @@ fn unpacked(kernel: Packaged, below: &Path) -> Result<PathBuf, String> {
     );
     // busybox loads no compressed modules.
     for module in files_below(&unpacked.join("lib/modules")) {
-        if module.extension().is_some_and(|it| it == "xz") {
+        if module.extension().is_some_and(|extension| extension == "xz") {
             let status = Command::new("xz").arg("-d").arg(&module).status();
             status
                 .ok()
@@ -168,7 +168,7 @@ fn download(to: &Path, series: &str, options: &[String]) -> Option<PathBuf> {
         .output()
         .ok()?
         .status;
-    let package = |file: &PathBuf| file.extension().is_some_and(|it| it == "deb");
+    let package = |file: &PathBuf| file.extension().is_some_and(|extension| extension == "deb");
     status
         .success()
         .then(|| files_below(to).into_iter().find(package))?

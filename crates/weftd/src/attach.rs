@@ -137,7 +137,7 @@ pub fn keep_pins() {
     }
 }
 
-/// Hands the kept pins over to the next process once more.
+/// Restores the kept pins for the next process.
 pub fn restore_pins() {
     for (name, kept) in pins_for(KEPT) {
         let renamed = fs::rename(&kept, kept.with_file_name(format!("{HANDOVER}{name}")));
@@ -147,7 +147,7 @@ pub fn restore_pins() {
     }
 }
 
-/// Nothing is kept any more.
+/// Removes all kept pins.
 pub fn remove_old_pins() {
     for (_, kept) in pins_for(KEPT) {
         let _ = fs::remove_file(kept);

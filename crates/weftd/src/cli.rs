@@ -94,10 +94,15 @@ pub fn documents(folder: &Path) -> io::Result<()> {
     for shell in [Shell::Bash, Shell::Zsh, Shell::Fish] {
         generate_to(shell, &mut command, "weftd", folder)?;
     }
-    let shown = command.get_subcommands().filter(|of| !of.is_hide_set());
-    let pages = shown.map(|of| {
-        let name = format!("weftd-{}", of.get_name());
-        of.clone().display_name(name).version(env!("CARGO_PKG_VERSION"))
+    let shown = command
+        .get_subcommands()
+        .filter(|subcommand| !subcommand.is_hide_set());
+    let pages = shown.map(|subcommand| {
+        let name = format!("weftd-{}", subcommand.get_name());
+        subcommand
+            .clone()
+            .display_name(name)
+            .version(env!("CARGO_PKG_VERSION"))
     });
     for page in pages.chain([command.clone()]) {
         let man = Man::new(page)

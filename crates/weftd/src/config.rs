@@ -134,10 +134,10 @@ impl Default for Subflows {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Suppression {
-    /// The algorithm must have asked for release so long without interruption.
+    /// Time for which the algorithm must request release without interruption.
     pub release_after: Time,
-    /// A suppression lasts so long at least; twice as long as the one before, up to eight times, if it follows within this
-    /// time of that one's end.
+    /// Minimum duration of a suppression. It doubles, up to eight times, with each suppression that follows within this
+    /// time of the end of the previous one.
     pub min_cycle: Time,
 }
 
@@ -485,7 +485,7 @@ fn check_folder(file: &Path) -> Result<(), String> {
     writable_by_others(&metadata).map_err(|why| format!("its folder {}: {why}", folder.display()))
 }
 
-/// Says who else may write.
+/// Returns an error that names the other users who may write.
 fn writable_by_others(metadata: &fs::Metadata) -> Result<(), String> {
     let own = nix::unistd::geteuid().as_raw();
     if metadata.uid() != 0 && metadata.uid() != own {

@@ -268,7 +268,7 @@ impl Metrics {
         }
     }
 
-    /// A decision reached the kernel after so many seconds.
+    /// Records the time in seconds from a decision until the kernel was notified.
     pub fn observe_decision(&mut self, seconds: f64) {
         self.decision.observe(seconds);
         self.decisions += 1;
@@ -278,7 +278,7 @@ impl Metrics {
         self.recent.push_back(seconds);
     }
 
-    /// How fast the last decisions were.
+    /// Returns the times of the last decisions.
     pub fn decisions(&self) -> Decisions {
         let mut sorted: Vec<f64> = self.recent.iter().copied().collect();
         sorted.sort_by(f64::total_cmp);

@@ -31,29 +31,29 @@ pub struct Status {
     /// is known then.
     #[serde(default)]
     pub trial_s: Option<f64>,
-    /// Every connection.
+    /// All connections.
     pub connections: Vec<ConnectionStatus>,
     /// Times from a decision of an algorithm until the kernel has been notified.
     pub decisions: Decisions,
 }
 
-/// A network namespace of the daemon's.
+/// A network namespace that the daemon manages.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NamespaceStatus {
     /// Path of the namespace; empty for the daemon's own.
     pub name: String,
     /// Whether the namespace exists and is served.
     pub served: bool,
-    /// Times that the kernel has switched MPTCP off for new connections since the namespace is served.
+    /// Number of times that the kernel has switched MPTCP off for new connections since the daemon manages the namespace.
     pub blackholes: u64,
-    /// Connections that were opened without MPTCP meanwhile.
+    /// Number of connections that were opened without MPTCP in the meantime.
     pub plain_connections: u64,
 }
 
-/// How fast decisions reach the kernel: of the last thousand.
+/// Times from a decision until the kernel has been notified, of the last thousand decisions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Decisions {
-    /// Number since the daemon started.
+    /// Number of decisions since the daemon started.
     pub count: u64,
     /// Median, microseconds.
     pub p50_us: f64,
@@ -66,21 +66,21 @@ pub struct Decisions {
 pub struct ConnectionStatus {
     /// MPTCP's token.
     pub token: u32,
-    /// Its network namespace; empty for the daemon's own.
+    /// Network namespace of the connection; empty for the daemon's own.
     pub namespace: String,
     /// `"client"` or `"server"`.
     pub role: String,
-    /// The algorithm that couples its subflows, if one of ours does.
+    /// The algorithm of weftd that couples the subflows, if there is one.
     pub algorithm: Option<String>,
-    /// Why not all of its subflows are coupled.
+    /// The reason why not all subflows are coupled.
     pub uncoupled: Option<String>,
     /// Whether the kernel has been notified to suppress all subflows but one.
     pub suppressed: bool,
-    /// Times the algorithm decided for suppression.
+    /// Number of suppressions that the algorithm decided.
     pub suppressions: u64,
-    /// Times the algorithm decided for release.
+    /// Number of releases that the algorithm decided.
     pub releases: u64,
-    /// Its subflows, the oldest first.
+    /// Subflows of the connection, the oldest first.
     pub subflows: Vec<SubflowStatus>,
 }
 
@@ -93,7 +93,7 @@ pub struct SubflowStatus {
     pub remote: SocketAddr,
     /// Whether the subflow is flagged as backup.
     pub backup: bool,
-    /// Its congestion control, as the kernel has it.
+    /// Congestion control of the subflow, as the kernel names it.
     pub congestion: String,
     /// The state of the congestion control, if it is a program of weftd.
     pub window: Option<WindowStatus>,
@@ -138,7 +138,7 @@ pub fn listen(path: &Path) -> io::Result<UnixListener> {
     Ok(listener)
 }
 
-/// Answers one caller; gives up on one who does not read.
+/// Answers one caller, within a time limit.
 pub fn answer(mut stream: &UnixStream, status: &Status) -> io::Result<()> {
     stream.set_nonblocking(false)?;
     stream.set_write_timeout(Some(CLIENT_TIMEOUT))?;

@@ -23,9 +23,9 @@ pub struct Address {
     pub ip: IpAddr,
     /// Whether this host's connections join from it.
     pub joins: bool,
-    /// Whether it is announced on connections that were accepted here.
+    /// Whether the address is announced on connections that this host accepted.
     pub announced: bool,
-    /// Whether its subflows are backups whatever the algorithm requests.
+    /// Whether subflows of the address are backups whatever the algorithm requests.
     pub backup: bool,
 }
 

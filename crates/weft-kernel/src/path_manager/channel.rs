@@ -226,7 +226,7 @@ pub(super) fn append<I: NetlinkSerializable>(
 }
 
 /// Receives one datagram and hands over the messages in it with their sequence numbers. A datagram from another sender than the
-/// kernel is dropped: the kernel delivers those of everybody who has `CAP_NET_ADMIN` in the namespace.
+/// kernel is dropped: the kernel delivers datagrams of every process that has `CAP_NET_ADMIN` in the namespace.
 pub(super) fn receive<I: NetlinkDeserializable>(
     socket: &Socket,
     mut handle: impl FnMut(u32, NetlinkPayload<I>) -> io::Result<()>,

@@ -24,8 +24,8 @@ pub struct JoinConfig {
     pub min_bytes: u64,
     /// Address pairs of the subflows.
     pub policy: JoinPolicy,
-    /// This host's further addresses: a client joins from them, a server announces them. For namespaces of which nothing else is
-    /// given to [`on_addresses`](Connections::on_addresses).
+    /// Additional addresses of this host: a client joins from them, a server announces them. They are used for namespaces without
+    /// addresses from [`on_addresses`](Connections::on_addresses).
     pub addresses: Vec<IpAddr>,
     /// Maximum number of subflows of an accepted connection, including the first. A userspace path manager's kernel accepts
     /// every join (`mptcp_pm_allow_new_subflow`), so the surplus is closed here.
@@ -52,29 +52,29 @@ pub type FourTuple = (SocketAddr, SocketAddr);
 #[expect(clippy::struct_excessive_bools, reason = "independent facts")]
 #[derive(Clone, Debug)]
 pub struct Connection {
-    /// Index of its namespace.
+    /// Index of the connection's namespace.
     pub namespace: usize,
-    /// Whether it was accepted here, not opened.
+    /// Whether the connection was accepted by this host.
     pub server: bool,
-    /// Its subflows, the oldest first.
+    /// Subflows of the connection, the oldest first.
     pub subflows: Vec<Subflow>,
     /// Whether the kernel has been notified to suppress all subflows but one.
     pub suppressed: bool,
-    /// Whether it has carried enough bytes for joins.
+    /// Whether the connection has carried enough bytes for joins.
     pub bulk: bool,
     /// True if the last scan of all sockets did not find the connection.
     missed_once: bool,
-    /// Why its first subflow is Reno, if it is. Then it stays single-path.
+    /// The reason why the first subflow is Reno, if it is. The connection then stays single-path.
     pub uncoupled: Option<UncoupledReason>,
-    /// The peer's further addresses.
+    /// Additional addresses of the peer.
     announced: Vec<(u8, SocketAddr)>,
-    /// This host's further addresses, as announced to the peer.
+    /// Additional addresses of this host, as announced to the peer.
     announced_here: Vec<(IpAddr, u8)>,
     /// Joins that the kernel has not finished.
     pending: Vec<(IpAddr, SocketAddr)>,
-    /// Subflows that the peer may still reject, and when each was established.
+    /// Subflows that the peer may still reject, and the times at which they were established.
     on_probation: Vec<(FourTuple, u64)>,
-    /// Joined as Reno, as the programs reported before the kernel did.
+    /// Subflows of which the programs reported that they are Reno before the kernel reported their join.
     early_uncoupled: Vec<FourTuple>,
     /// Subflows that were closed here, until the kernel reports that they have gone.
     closed: HashSet<FourTuple>,
@@ -88,11 +88,11 @@ pub struct Connection {
     join_requested_at: u64,
     /// Joins that failed in a row.
     failures: u32,
-    /// Nothing is asked for before.
+    /// Time before which no join is requested.
     join_at: Option<u64>,
     /// True if the connection was opened under another path manager, so that the kernel refuses joins.
     unmanaged: bool,
-    /// True if BPF programs report its bytes, so that it need not be polled.
+    /// True if BPF programs report the bytes of the connection, so that it need not be polled.
     pub has_bpf_events: bool,
     /// The subflow that suppression leaves active.
     kept_subflow: FourTuple,
@@ -102,11 +102,11 @@ pub struct Connection {
     traffic: Option<TrafficSample>,
     /// Whether the connection receives more than it sends.
     net_receiver: Since<bool>,
-    /// Subflows that the kernel has refused to destroy, and when the command is repeated.
+    /// Subflows that the kernel has refused to destroy; the command is repeated at `destroy_at`.
     refused_destroys: HashSet<FourTuple>,
     destroy_at: Option<u64>,
     destroy_refusals: u32,
-    /// How often the kernel has refused a flag since the last change, and when it is tried again.
+    /// Number of refusals of a flag since the last change; the flag is tried again at `flag_at`.
     refusals: u32,
     flag_at: Option<u64>,
     history: SuppressionHistory,
@@ -145,12 +145,12 @@ pub struct Decision {
     pub due: u64,
 }
 
-/// Why a subflow is Reno.
+/// The reason why a subflow is Reno.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UncoupledReason {
-    /// It has no ECN, neither asked for in its SYN nor granted, or lost on the way.
+    /// The subflow has no ECN: it was not requested in the SYN, not granted, or removed on the path.
     NoEcn,
-    /// The programs had no room for it.
+    /// The programs had no free slot for the subflow.
     NoSlot,
 }
 
@@ -192,7 +192,7 @@ struct PendingEvents {
 }
 
 impl Connections {
-    /// None yet.
+    /// Creates the state without connections.
     pub fn new(joins: JoinConfig, hysteresis: Hysteresis) -> Self {
         Self {
             peers: Peers::new(joins.max_probes),
@@ -207,37 +207,37 @@ impl Connections {
         }
     }
 
-    /// Its configuration of joins.
+    /// Returns the configuration of joins.
     pub fn joins(&self) -> &JoinConfig {
         &self.joins
     }
 
-    /// Every connection.
+    /// Iterates over all connections.
     pub fn iter(&self) -> impl Iterator<Item = (Token, &Connection)> {
         self.all.iter().map(|(token, connection)| (*token, connection))
     }
 
-    /// How many there are.
+    /// Returns the number of connections.
     pub fn len(&self) -> usize {
         self.all.len()
     }
 
-    /// Whether no connection is known.
+    /// Returns true if no connection is known.
     pub fn is_empty(&self) -> bool {
         self.all.is_empty()
     }
 
-    /// One of them.
+    /// Returns a connection.
     pub fn get(&self, token: Token) -> Option<&Connection> {
         self.all.get(&token)
     }
 
-    /// Time at which [`on_deadlines`](Self::on_deadlines) is due.
+    /// Returns the time at which [`on_deadlines`](Self::on_deadlines) is due.
     pub fn deadline(&self) -> Option<u64> {
         self.deadlines.first().map(|(at, _)| *at)
     }
 
-    /// Number of connections that were not recorded because there are too many.
+    /// Returns the number of connections that were not recorded because there are too many.
     pub fn omitted(&self) -> u64 {
         self.omitted
     }
@@ -338,15 +338,15 @@ impl Connections {
         )
     }
 
-    /// Records whether programs report the connection. They report a subflow no longer that has got another congestion control, or that has
-    /// ended. In the latter case looking at the connection is not needed, but does no harm.
+    /// Records whether programs report the connection. Programs stop reporting a subflow that gets another congestion control or
+    /// ends. If it has ended, polling the connection is unnecessary but harmless.
     pub fn set_has_bpf_events(&mut self, token: Token, has_bpf_events: bool) {
         if let Some(connection) = self.all.get_mut(&token) {
             connection.has_bpf_events = has_bpf_events;
         }
     }
 
-    /// Does what has become due.
+    /// Handles all deadlines that have passed.
     pub fn on_deadlines(&mut self, now: u64, batches: &mut Vec<CommandBatch>) {
         while let Some((at, token)) = self.deadlines.first().copied()
             && at <= now
@@ -379,11 +379,11 @@ impl PendingEvents {
     }
 }
 
-/// How long reports of a connection that the kernel has not reported are kept: it may live in another namespace.
+/// Maximum age of BPF events of a connection that the kernel has not reported. It may belong to another namespace.
 const MAX_PENDING_AGE: u64 = 10_000_000_000;
-/// Connections with BPF events that the kernel has not reported.
+/// Maximum number of connections with BPF events that the kernel has not reported.
 const MAX_PENDING: usize = 1 << 17;
-/// Connections that are recorded: at less than 1 KB each, less than half of the unit's `MemoryMax`.
+/// Maximum number of recorded connections. At less than 1 KB each, they take less than half of the unit's `MemoryMax`.
 pub const MAX_CONNECTIONS: usize = 1 << 18;
 
 #[cfg(test)]

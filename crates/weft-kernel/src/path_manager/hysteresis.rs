@@ -5,10 +5,10 @@
 /// Delays before the kernel is notified of a release, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hysteresis {
-    /// The algorithm must have asked for release so long without interruption.
+    /// Time for which the algorithm must request release without interruption.
     pub release_after: u64,
-    /// A suppression lasts so long at least; twice as long as the one before, up to eight times, if it follows within this
-    /// time of that one's end.
+    /// Minimum duration of a suppression. It doubles, up to eight times, with each suppression that follows within this
+    /// time of the end of the previous one.
     pub min_cycle: u64,
 }
 
@@ -21,7 +21,7 @@ pub struct SuppressionHistory {
 }
 
 impl SuppressionHistory {
-    /// The kernel is notified of suppression now.
+    /// Records that the kernel is notified of a suppression now.
     pub fn suppressed(&mut self, now: u64, hysteresis: &Hysteresis) {
         let soon = self.released.is_some_and(|at| now < at + hysteresis.min_cycle);
         self.doublings = if soon {

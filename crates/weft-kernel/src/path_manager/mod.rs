@@ -59,19 +59,19 @@ impl Subflow {
     }
 }
 
-/// A report of the kernel.
+/// A path-manager event of the kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
     /// A connection can take additional subflows.
     Established {
         /// The connection.
         token: Token,
-        /// Its first subflow.
+        /// First subflow of the connection.
         initial: Subflow,
-        /// Whether it was accepted here, not opened.
+        /// Whether the connection was accepted by this host.
         server: bool,
     },
-    /// A connection is gone.
+    /// A connection has closed.
     Closed {
         /// The connection.
         token: Token,
@@ -160,18 +160,18 @@ pub enum Command {
         /// The subflow's remote address and port.
         remote: SocketAddr,
     },
-    /// Tell the peer of a further address.
+    /// Announces an additional address to the peer.
     Announce {
         /// The connection.
         token: Token,
         /// The address.
         address: IpAddr,
-        /// Its identifier.
+        /// Identifier of the address.
         id: u8,
-        /// Whether its subflows are to be backups.
+        /// Whether subflows of the address are backups.
         backup: bool,
     },
-    /// Tell the peer that an address that was announced has gone.
+    /// Notifies the peer that an announced address no longer exists.
     RemoveAddress {
         /// The connection.
         token: Token,

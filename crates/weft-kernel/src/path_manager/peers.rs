@@ -1,4 +1,4 @@
-//! How many subflows of a connection each peer takes.
+//! The number of subflows per connection that each peer accepts.
 //!
 //! Linux with its default limits accepts two in addition to the first. It rejects a third one only after this end has seen
 //! it established. A peer's limit is therefore learned by a few joins that it rejects, and tested again once a minute.
@@ -15,7 +15,7 @@ pub type Peer = (usize, IpAddr);
 #[derive(Debug)]
 pub struct Peers {
     all: HashMap<Peer, PeerRecord>,
-    probes: usize,
+    max_probes: usize,
 }
 
 #[derive(Debug, Default)]
@@ -24,16 +24,16 @@ struct PeerRecord {
     accepted: usize,
     /// Number of subflows above which a join was rejected, and the time before which no connection asks for more.
     limit: Option<(usize, u64)>,
-    /// Connections that asked for more than is known to stand, and when.
+    /// Connections that requested more subflows than the peer is known to accept, and the times of the requests.
     probing: HashMap<Token, u64>,
 }
 
 impl Peers {
-    /// Nothing is known yet. Of a peer that has not shown what it takes, so many connections ask at once.
-    pub fn new(probes: usize) -> Self {
+    /// Creates empty records. At most `max_probes` connections at a time request subflows of a peer whose limit is unknown.
+    pub fn new(max_probes: usize) -> Self {
         Self {
             all: HashMap::new(),
-            probes,
+            max_probes,
         }
     }
 
@@ -58,7 +58,7 @@ impl Peers {
             None => {
                 known.probing.retain(|_, since| *since + PROBE_TIMEOUT > now);
                 let others = known.probing.keys().filter(|other| **other != token).count();
-                if has + wants <= known.accepted || others < self.probes {
+                if has + wants <= known.accepted || others < self.max_probes {
                     if has + wants > known.accepted {
                         known.probing.insert(token, now);
                     }
@@ -81,7 +81,7 @@ impl Peers {
         }
     }
 
-    /// The peer rejected a join, which left the connection with so many subflows.
+    /// Records that the peer rejected a join, which left the connection with `subflows` subflows.
     pub fn on_rejected(&mut self, peer: Peer, token: Token, subflows: usize, now: u64) {
         let known = self.all.entry(peer).or_default();
         let subflows = subflows.max(1);
@@ -94,7 +94,7 @@ impl Peers {
         known.limit = Some((limit, now + LEARNED));
     }
 
-    /// Keeps no more than it must of peers without connections.
+    /// Drops records of peers without a current limit if there are too many.
     pub fn forget(&mut self, now: u64) {
         if self.all.len() > MAX_PEERS {
             self.all
@@ -103,13 +103,13 @@ impl Peers {
     }
 }
 
-/// A join that stands after this was not rejected.
+/// Time after which an established join was not rejected.
 pub const PROBATION: u64 = 1_000_000_000;
-/// Connections that asked longer ago do not keep others from asking.
+/// Time after which a request no longer prevents requests of other connections.
 const PROBE_TIMEOUT: u64 = 5 * PROBATION;
-/// A limit that was learned holds for so long.
+/// Time for which a learned limit is valid.
 pub const LEARNED: u64 = 60_000_000_000;
-/// Peers.
+/// Maximum number of recorded peers.
 const MAX_PEERS: usize = 10_000;
 
 #[cfg(test)]

@@ -17,23 +17,23 @@ use netlink_sys::protocols::NETLINK_SOCK_DIAG;
 use super::channel::{append, connected, receive};
 use super::{FourTuple, Namespace, Subflow, Token};
 
-/// A subflow that was seen.
+/// An MPTCP subflow in the kernel's list of sockets.
 #[expect(clippy::struct_excessive_bools, reason = "independent facts")]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DiagSubflow {
-    /// Its connection.
+    /// Token of the connection.
     pub token: Token,
     /// The subflow.
     pub subflow: Subflow,
     /// Whether the handshake is complete; otherwise the SYN has no answer yet.
     pub established: bool,
-    /// Whether it is the first subflow of its connection.
+    /// Whether the subflow is the first of its connection.
     pub initial: bool,
     /// Whether the connection was accepted here; known of the first subflow only.
     pub server: bool,
-    /// Its congestion control.
+    /// Congestion control of the subflow.
     pub congestion: String,
-    /// Bytes acknowledged to it and received on it.
+    /// Number of bytes acknowledged and received on the subflow.
     pub bytes: u64,
     /// Whether both ends use ECN.
     pub ecn: bool,
@@ -44,14 +44,14 @@ pub struct DiagSubflow {
 pub struct Listener {
     /// Local address and port.
     pub local: SocketAddr,
-    /// Its congestion control: what connections accepted on it get.
+    /// Congestion control of the connections that are accepted on the socket.
     pub congestion: String,
 }
 
-/// Every MPTCP subflow of a namespace that stands or is on its way.
+/// Returns all MPTCP subflows of a namespace that are established or have sent a SYN.
 ///
 /// # Errors
-/// The namespace cannot be entered, or the kernel refuses.
+/// Returns an error if the namespace cannot be entered or the kernel refuses the request.
 pub fn mptcp_subflows(namespace: &Namespace) -> io::Result<Vec<DiagSubflow>> {
     let mut all = Vec::new();
     let states = StateFlags::ESTABLISHED | StateFlags::SYN_SENT;
@@ -61,10 +61,10 @@ pub fn mptcp_subflows(namespace: &Namespace) -> io::Result<Vec<DiagSubflow>> {
     Ok(all)
 }
 
-/// The ends of every TCP socket of a namespace that may still send or receive.
+/// Returns the four-tuples of all TCP sockets of a namespace that may still send or receive.
 ///
 /// # Errors
-/// The namespace cannot be entered, or the kernel refuses.
+/// Returns an error if the namespace cannot be entered or the kernel refuses the request.
 pub fn sockets(namespace: &Namespace) -> io::Result<Vec<FourTuple>> {
     let mut all = Vec::new();
     let states = StateFlags::all() - StateFlags::LISTEN - StateFlags::TIME_WAIT;
@@ -79,10 +79,10 @@ pub fn sockets(namespace: &Namespace) -> io::Result<Vec<FourTuple>> {
     Ok(all)
 }
 
-/// Every listening TCP socket of a namespace.
+/// Returns all listening TCP sockets of a namespace.
 ///
 /// # Errors
-/// The namespace cannot be entered, or the kernel refuses.
+/// Returns an error if the namespace cannot be entered or the kernel refuses the request.
 pub fn listeners(namespace: &Namespace) -> io::Result<Vec<Listener>> {
     let mut all = Vec::new();
     dump(namespace, &StateFlags::LISTEN, |socket| {

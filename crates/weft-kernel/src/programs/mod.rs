@@ -100,26 +100,26 @@ names! {
     Xmp = 5, "xmp", "weft_xmp";
 }
 
-/// How to load.
+/// Options for loading programs.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
     /// Values of `weft-cc`'s parameters that differ from their defaults, by algorithm.
     pub parameters: Vec<(KernelAlgorithm, Vec<(String, f64)>)>,
-    /// Bytes acknowledged and received on a subflow from which on an MPTCP connection is reported as bulk.
+    /// Number of bytes acknowledged and received on a subflow from which an MPTCP connection is reported as bulk.
     pub join_after: u64,
-    /// How long a subflow that Warp lets rest does so at least.
+    /// Minimum time for which Warp keeps a subflow inactive.
     pub min_inactive: Duration,
-    /// How many connections there is room for; 65,536 if nothing is said.
+    /// Maximum number of connections; 65,536 if it is `None`.
     pub max_connections: Option<u32>,
     /// Maximum number of events that one user can cause per second, over all algorithms; 20,000 if it is `None`.
     pub max_events_per_user: Option<u32>,
     /// Whether only privileged processes may choose the algorithms. If so, only the first namespace can have one as its default.
     pub restricted: bool,
-    /// A folder on a BPF file system in which connections outlive the process.
+    /// Folder on a BPF file system, in which the state of connections outlives the process.
     pub pin: Option<PathBuf>,
 }
 
-/// Loaded programs with their names registered; dropping it takes the names back.
+/// Loaded programs with registered names. Dropping them unregisters the names.
 pub struct Programs {
     connections: MapHandle,
     events: MapHandle,
@@ -365,7 +365,7 @@ impl Programs {
             .and_then(|value| ConnectionStats::read(&key, value)))
     }
 
-    /// How many connections there is room for.
+    /// Returns the maximum number of connections.
     pub fn max_connections(&self) -> u32 {
         self.connections.max_entries()
     }
@@ -394,7 +394,7 @@ impl Programs {
         })
     }
 
-    /// How long the programs ran.
+    /// Returns the run time of the programs.
     ///
     /// # Errors
     /// The kernel's.
@@ -444,8 +444,8 @@ fn open(
                 restrict(name, operations).ok_or_else(|| Error::missing("the operations"))?;
             }
         } else if let Some(i) = SHARED.iter().position(|shared| *shared == map_name) {
-            if let (0, Some(room)) = (i, options.max_connections) {
-                map.set_max_entries(room).map_err(wrong)?;
+            if let (0, Some(connections)) = (i, options.max_connections) {
+                map.set_max_entries(connections).map_err(wrong)?;
             }
             if let Some(handle) = shared.get(i) {
                 map.reuse_fd(handle.as_fd()).map_err(wrong)?;
@@ -461,8 +461,7 @@ fn open(
     Ok(object)
 }
 
-/// Takes the leave to choose a congestion control from those who are not privileged, in `struct tcp_congestion_ops` of
-/// `kernel.h`.
+/// Allows only privileged processes to choose a congestion control, by a flag of `struct tcp_congestion_ops` of `kernel.h`.
 fn restrict(name: KernelAlgorithm, operations: &mut [u8]) -> Option<()> {
     const NAME: usize = 40;
     const FLAGS: usize = 56;
@@ -477,7 +476,7 @@ fn parameters(name: KernelAlgorithm, options: &Options) -> Result<abi::Parameter
     let params: Vec<(String, f64)> = options
         .parameters
         .iter()
-        .filter(|(of, _)| *of == name)
+        .filter(|(algorithm, _)| *algorithm == name)
         .flat_map(|(_, params)| params.iter().cloned())
         .collect();
     let beta = params.iter().find(|(name, _)| name == "beta");

@@ -13,23 +13,23 @@ use crate::events::address;
 pub struct ConnectionStats {
     /// Key of the entry in the map.
     pub(super) key: u64,
-    /// The number of its network namespace, as `stat` of the namespace's file has it.
+    /// Inode number of the connection's network namespace.
     pub netns: u64,
     /// MPTCP's token, as `mptcp_pm` netlink and `ss -M` call the connection; 0 of a TCP socket.
     pub token: u32,
-    /// Its algorithm.
+    /// Congestion control algorithm of the connection.
     pub algorithm: KernelAlgorithm,
     /// Whether all subflows but the initial one are suppressed.
     pub suppressed: bool,
     /// The slot of the subflow that is never suppressed.
     pub initial: usize,
-    /// How often its subflows were suppressed; of Warp, how often a subflow was.
+    /// Number of suppressions of the connection; for Warp, number of deactivations of a subflow.
     pub suppressions: u64,
-    /// How often they were released.
+    /// Number of releases; for Warp, number of activations of a subflow.
     pub releases: u64,
-    /// When either was last decided, nanoseconds of `CLOCK_MONOTONIC`; 0 if never.
+    /// Time of the last suppression or release in nanoseconds of `CLOCK_MONOTONIC`; 0 if there was none.
     pub changed_ns: u64,
-    /// When the first subflow opened, nanoseconds of `CLOCK_MONOTONIC`.
+    /// Time at which the first subflow opened, in nanoseconds of `CLOCK_MONOTONIC`.
     pub opened_ns: u64,
     /// The subflows that are open, by slot.
     pub subflows: Vec<Subflow>,
@@ -38,13 +38,13 @@ pub struct ConnectionStats {
 /// One subflow.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Subflow {
-    /// Its place in the connection.
+    /// Slot of the subflow in the connection.
     pub slot: usize,
-    /// Random: distinguishes it from another that has its slot later.
+    /// Random number that distinguishes the subflow from a later one in the same slot.
     pub owner: u32,
-    /// Its end here.
+    /// Local address and port.
     pub local: SocketAddr,
-    /// Its other end.
+    /// Remote address and port.
     pub remote: SocketAddr,
     /// Congestion window in packets.
     pub cwnd: f64,

@@ -11,7 +11,7 @@ use libbpf_rs::{ObjectBuilder, OpenObject, TC_EGRESS, TcHookBuilder};
 use weft_kernel::events::{EventKind, Events};
 use weft_kernel::programs::{KernelAlgorithm, Programs};
 
-use crate::machine::{Place, is_emulated, succeeds, take_out_of_use};
+use crate::machine::{NamespaceThread, is_emulated, succeeds, take_out_of_use};
 use crate::peers::{Family, Kind, Peers, listener_at};
 
 /// Checks the share of a connection that competes with a DCTCP flow: its bytes, divided by the flow's.
@@ -20,7 +20,7 @@ use crate::peers::{Family, Kind, Peers, listener_at};
 /// each change places for seconds. In emulation the share is printed only, because a guest of a busy machine is late for its own packets.
 pub fn compare(
     programs: &Programs,
-    server: &Place,
+    server: &NamespaceThread,
     (name, kind): (KernelAlgorithm, Kind),
     expected: f64,
     within: f64,
@@ -37,7 +37,7 @@ pub fn compare(
 /// Returns the share over the first span, or over two or three if it is not near.
 fn share(
     programs: &Programs,
-    server: &Place,
+    server: &NamespaceThread,
     name: KernelAlgorithm,
     kind: Kind,
     near: impl Fn(f64) -> bool,
@@ -47,7 +47,7 @@ fn share(
         let listener = server.within(move || listener_at(at, kind, cc));
         Peers::over(listener, Family::V4, kind, cc)
     });
-    let mut rests = Rests::new(programs.events().expect("the ring"));
+    let mut suppression = Suppression::new(programs.events().expect("the ring"));
     let bytes = || flows.each_ref().map(|peers| sent(programs, peers));
     let stop = AtomicBool::new(false);
     let mut share = 0.0;
@@ -59,11 +59,11 @@ fn share(
                 }
             });
         }
-        rests.obey(BEGIN);
+        suppression.apply(BEGIN);
         let before = bytes();
         let (spans, span) = if is_emulated() { (1, BEGIN) } else { (SPANS, SPAN) };
         for _ in 0..spans {
-            rests.obey(span);
+            suppression.apply(span);
             let after = bytes();
             share = (after[0] - before[0]) / (after[1] - before[1]);
             if near(share) {
@@ -85,24 +85,24 @@ const BEGIN: Duration = Duration::from_secs(1);
 const SPAN: Duration = Duration::from_secs(6);
 const SPANS: u32 = 3;
 
-/// Takes subflows that rest out of use, and back, as weftd does.
-struct Rests {
+/// Takes inactive subflows out of use, and back, as weftd does.
+struct Suppression {
     events: Events,
     /// Of the client's addresses, those whose subflow the server knows.
     joined: HashSet<IpAddr>,
-    resting: HashSet<IpAddr>,
+    inactive: HashSet<IpAddr>,
 }
 
-impl Rests {
+impl Suppression {
     fn new(events: Events) -> Self {
         Self {
             events,
             joined: HashSet::new(),
-            resting: HashSet::new(),
+            inactive: HashSet::new(),
         }
     }
 
-    fn obey(&mut self, time: Duration) {
+    fn apply(&mut self, time: Duration) {
         let begin = Instant::now();
         while let Some(left) = time.checked_sub(begin.elapsed()) {
             for event in self.events.wait(left.min(TURN)).expect("the ring") {
@@ -111,16 +111,16 @@ impl Rests {
                 match event.kind {
                     // Until the peer has answered, the kernel does not find the subflow whose flag changes.
                     EventKind::Joined
-                        if of_client(to) && self.joined.insert(to) && self.resting.contains(&to) =>
+                        if of_client(to) && self.joined.insert(to) && self.inactive.contains(&to) =>
                     {
                         take_out_of_use(to, true);
                     }
                     EventKind::Deactivate
-                        if of_client(from) && self.resting.insert(from) && self.joined.contains(&from) =>
+                        if of_client(from) && self.inactive.insert(from) && self.joined.contains(&from) =>
                     {
                         take_out_of_use(from, true);
                     }
-                    EventKind::Activate if self.resting.remove(&from) && self.joined.contains(&from) => {
+                    EventKind::Activate if self.inactive.remove(&from) && self.joined.contains(&from) => {
                         take_out_of_use(from, false);
                     }
                     _ => {}
@@ -143,7 +143,7 @@ fn sent(programs: &Programs, peers: &Peers) -> f64 {
 }
 
 /// One, from an address of its own. False: iproute2 is too old.
-pub fn further_subflow(server: &Place) -> bool {
+pub fn additional_subflow(server: &NamespaceThread) -> bool {
     let limits = ["mptcp", "limits", "set", "subflow", "8", "add_addr_accepted", "8"];
     if !succeeds("ip", &limits) || !server.within(move || succeeds("ip", &limits)) {
         return false;
@@ -156,7 +156,7 @@ pub fn further_subflow(server: &Place) -> bool {
 }
 
 /// A router between here and the server, at a rate that emulation can carry. RED marks, or a program where the kernel has no RED.
-pub fn bottleneck(router: &Place, server: &Place) {
+pub fn bottleneck(router: &NamespaceThread, server: &NamespaceThread) {
     ip(&format!(
         "link add c0 type veth peer name r0 netns {}",
         router.name

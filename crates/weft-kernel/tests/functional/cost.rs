@@ -77,11 +77,11 @@ fn an_acknowledgement_costs_little_more_than_dctcps() {
         let mut costs = vec![Vec::new(); KernelAlgorithm::ALL.len()];
         for _ in 0..ROUNDS {
             for (&name, costs) in KernelAlgorithm::ALL.iter().zip(&mut costs) {
-                let before = of(&programs, name);
+                let before = cost_of(&programs, name);
                 let peers = Peers::connect(Family::V4, Kind::Mptcp, name.kernel(), name.kernel());
                 peers.send_for(Duration::from_millis(400));
                 peers.close();
-                let after = of(&programs, name);
+                let after = cost_of(&programs, name);
                 costs.push((after.1 - before.1) / (after.0 - before.0));
             }
         }
@@ -111,8 +111,8 @@ fn an_acknowledgement_costs_little_more_than_dctcps() {
     });
 }
 
-/// Acknowledgements, and nanoseconds in all of an algorithm's operations.
-fn of(programs: &Programs, name: KernelAlgorithm) -> (f64, f64) {
+/// Returns the number of acknowledgements, and the nanoseconds in all of an algorithm's operations.
+fn cost_of(programs: &Programs, name: KernelAlgorithm) -> (f64, f64) {
     let times = programs.run_time().expect("the kernel's statistics");
     let own = || times.iter().filter(|time| time.name == name);
     let runs = |time: &RunTime| (time.operation == "weft_cong_control").then_some(time.runs);

@@ -71,33 +71,33 @@ pub fn bpf_file_system() -> PathBuf {
 }
 
 /// A thread in a network namespace of its own, which ends with it.
-pub struct Place {
+pub struct NamespaceThread {
     /// Name for `ip link ... netns`.
     pub name: String,
     work: Sender<Box<dyn FnOnce() + Send>>,
 }
 
-impl Place {
+impl NamespaceThread {
     pub fn new() -> Self {
         let (work, todo) = channel::<Box<dyn FnOnce() + Send>>();
-        let (tell, told) = channel();
+        let (sender, receiver) = channel();
         std::thread::spawn(move || {
             unshare(CloneFlags::CLONE_NEWNET).expect("a network namespace");
-            tell.send(nix::unistd::gettid()).expect("a listener");
+            sender.send(nix::unistd::gettid()).expect("a listener");
             for work in todo {
                 work();
             }
         });
-        let name = told.recv().expect("its number").to_string();
+        let name = receiver.recv().expect("its number").to_string();
         Self { name, work }
     }
 
-    /// Does something there.
+    /// Runs `act` in the namespace and returns its result.
     pub fn within<T: Send + 'static>(&self, act: impl FnOnce() -> T + Send + 'static) -> T {
-        let (tell, told) = channel();
-        let work = Box::new(move || tell.send(act()).expect("a listener"));
+        let (sender, receiver) = channel();
+        let work = Box::new(move || sender.send(act()).expect("a listener"));
         self.work.send(work).expect("a thread");
-        told.recv().expect("it is done")
+        receiver.recv().expect("it is done")
     }
 }
 
@@ -133,7 +133,7 @@ pub fn join(address: &str) {
     );
 }
 
-/// As weftd does with a subflow that rests, and with one that wakes. Its address must be an endpoint.
+/// Makes a subflow a backup or not, as weftd does if the algorithm deactivates or activates it. Its address must be an endpoint.
 pub fn take_out_of_use(address: std::net::IpAddr, out: bool) {
     let flag = if out { "backup" } else { "nobackup" };
     run("ip", &["mptcp", "endpoint", "change", &address.to_string(), flag]);

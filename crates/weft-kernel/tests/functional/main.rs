@@ -1,10 +1,10 @@
 //! The BPF programs on the kernel that runs: root, and a network namespace of its own for each test, which ends with
 //! the test's thread. `debian.rs` runs all of it again on Debian's 6.1 kernel.
 
-mod beside;
 mod bottleneck;
-mod competing;
+mod coexistence;
 mod cost;
+mod dctcp_reference;
 mod debian;
 mod machine;
 mod marks;
@@ -140,18 +140,18 @@ fn names_can_be_kept_from_those_who_are_not_privileged() {
 
 #[test]
 fn parameters_that_are_not_allowed_are_refused() {
-    let given = |name, parameter: &str, value| Options {
+    let options_with = |name, parameter: &str, value| Options {
         parameters: vec![(name, vec![(parameter.to_owned(), value)])],
         ..Options::default()
     };
     in_namespace("parameters_that_are_not_allowed_are_refused", move || {
-        let of = |name, parameter, value| {
-            let error = Programs::load(&[name], &given(name, parameter, value)).err();
+        let refusal = |name, parameter, value| {
+            let error = Programs::load(&[name], &options_with(name, parameter, value)).err();
             error.map(|error| error.to_string()).unwrap_or_default()
         };
-        assert!(of(KernelAlgorithm::Amp, "gamma", 0.0).contains("gamma"));
-        assert!(of(KernelAlgorithm::Lia, "beta", 4.0).contains("no ECN"));
-        assert!(of(KernelAlgorithm::Dctcp, "tau", 8.0).contains("tau"));
+        assert!(refusal(KernelAlgorithm::Amp, "gamma", 0.0).contains("gamma"));
+        assert!(refusal(KernelAlgorithm::Lia, "beta", 4.0).contains("no ECN"));
+        assert!(refusal(KernelAlgorithm::Dctcp, "tau", 8.0).contains("tau"));
     });
 }
 

@@ -54,14 +54,14 @@ fn connection(programs: &Programs, address: IpAddr, protocol: Protocol) -> Resul
     client.write_all(&[7; 100]).expect("to send");
     server.read_exact(&mut [0; 100]).expect("to receive");
     let connections = programs.connections().expect("a map");
-    let of = |local: u16, remote: u16| {
+    let algorithm_of = |local: u16, remote: u16| {
         let mut all = connections.iter();
-        let it = all.find(|c| {
+        let connection = all.find(|c| {
             c.subflows
                 .iter()
                 .any(|s| (s.local.port(), s.remote.port()) == (local, remote))
         });
-        it.map(|it| it.algorithm)
+        connection.map(|c| c.algorithm)
     };
     let own = client
         .local_addr()
@@ -70,12 +70,12 @@ fn connection(programs: &Programs, address: IpAddr, protocol: Protocol) -> Resul
         .expect("an address")
         .port();
     assert_eq!(
-        of(own, port),
+        algorithm_of(own, port),
         Some(KernelAlgorithm::Xmp),
         "{address}: {connections:#?}"
     );
     assert_eq!(
-        of(port, own),
+        algorithm_of(port, own),
         Some(KernelAlgorithm::Amp),
         "{address}: {connections:#?}"
     );

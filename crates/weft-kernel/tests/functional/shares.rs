@@ -52,13 +52,13 @@ fn warp_lets_all_but_one_rest_when_all_is_marked_and_wakes_them_when_nothing_is(
         let before = client();
 
         marks.one_in(1);
-        let resting = wait_of(&events, token, EventKind::Deactivate, 2);
-        assert!(resting.len() >= 2, "{:#?}", client());
-        assert!(resting.iter().all(|event| !event.active), "{resting:#?}");
+        let inactive = wait_of(&events, token, EventKind::Deactivate, 2);
+        assert!(inactive.len() >= 2, "{:#?}", client());
+        assert!(inactive.iter().all(|event| !event.active), "{inactive:#?}");
         // As weftd does, also when Warp tries another subflow. Otherwise the scheduler may leave all data
         // to an inactive one.
         let mut set_aside = HashSet::new();
-        let mut obey = |now: &ConnectionStats| {
+        let mut apply = |now: &ConnectionStats| {
             for subflow in &now.subflows {
                 let address = subflow.local.ip();
                 if subflow.active && set_aside.remove(&address) {
@@ -70,7 +70,7 @@ fn warp_lets_all_but_one_rest_when_all_is_marked_and_wakes_them_when_nothing_is(
         };
         let one_sends_two_packets = || {
             let now = client();
-            obey(&now);
+            apply(&now);
             let sends: Vec<_> = now.subflows.iter().filter(|s| s.active).collect();
             let rest = now.subflows.iter().filter(|s| !s.active);
             matches!(sends[..], [one] if one.cwnd == 2.0 && one.alpha > Some(0.9))
@@ -84,7 +84,7 @@ fn warp_lets_all_but_one_rest_when_all_is_marked_and_wakes_them_when_nothing_is(
         // A share each, of at least four packets on average.
         let all_have_shares = || {
             let now = client();
-            obey(&now);
+            apply(&now);
             let total: f64 = now.subflows.iter().filter_map(|s| s.share).sum();
             !now.suppressed && total >= 12.0 && now.subflows.iter().all(|s| s.share > Some(0.0))
         };

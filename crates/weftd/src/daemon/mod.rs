@@ -154,9 +154,9 @@ struct Daemon {
     default: Option<String>,
     settings: Settings,
     metrics: Metrics,
-    /// None if it could not be made after a reload; then it is tried again.
+    /// `None` if the socket could not be created after a reload; creating it is retried.
     listener: Option<UnixListener>,
-    /// Named namespaces that were seen.
+    /// Named namespaces that were found.
     known_names: BTreeSet<PathBuf>,
     /// Nanoseconds after which a namespace's MPTCP that the kernel has switched off is switched on again, if ever.
     blackhole_reset: Option<u64>,
@@ -477,17 +477,17 @@ const FIRST: usize = 4;
 /// Time between the appearance of a namespace's name and of the namespace.
 const NETNS_SETTLE: u64 = 20 * MILLISECOND;
 const SECOND: u64 = 1_000 * MILLISECOND;
-/// How often the check of a successor is looked at.
+/// Interval between two polls of the check of a successor.
 const CHECK_INTERVAL: u64 = 50 * MILLISECOND;
-/// The shortest pause between two readings of addresses.
+/// Minimum time between two readings of addresses.
 const ADDRESS_INTERVAL: u64 = 5 * MILLISECOND;
 /// Time between two polls of connections without BPF events.
 const POLL_INTERVAL: u64 = 50 * MILLISECOND;
 /// Time between two removals of connections that have ended.
 const REAP_INTERVAL: u64 = 10 * SECOND;
-/// An entry that was not used for so many microseconds may be one that the kernel forgot.
+/// Time without use, in microseconds, after which an entry may be a stale one.
 const MIN_IDLE_US: u64 = 600_000_000;
-/// The pause after a look, in times what it took.
+/// Pause after a poll, as a multiple of the poll's duration.
 const POLL_COST_FACTOR: u64 = 80;
-/// No pause is longer.
+/// Maximum pause between two polls.
 const MAX_POLL_INTERVAL: u64 = 30 * SECOND;

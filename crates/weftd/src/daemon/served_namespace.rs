@@ -21,9 +21,9 @@ struct OpenSockets {
     identity: (u64, u64),
     commands: Commands,
     events: Events,
-    /// None where no subflow has another address than the first one's.
+    /// `None` if all subflows have the addresses of the first one.
     addresses: Option<AddressChanges>,
-    /// None if the kernel has no such file.
+    /// `None` if the kernel has no file of counters.
     counters: Option<Counters>,
     blackholes: Blackholes,
 }
@@ -33,7 +33,7 @@ struct OpenSockets {
 pub(super) enum NamespaceChange {
     Unchanged,
     Removed,
-    /// It is there, perhaps in the place of another one.
+    /// The namespace exists now; it may have replaced another one.
     Added,
 }
 
@@ -128,7 +128,7 @@ impl ServedNamespace {
         }
     }
 
-    /// None of one that is not there.
+    /// Returns the MPTCP subflows; none if the namespace does not exist.
     pub fn mptcp_subflows(&self) -> io::Result<Vec<DiagSubflow>> {
         match &self.open {
             Some(_) => mptcp_subflows(&self.namespace),

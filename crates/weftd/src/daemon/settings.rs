@@ -91,9 +91,9 @@ impl Settings {
         Ok(true)
     }
 
-    /// Records that a namespace took over the default congestion control that this process gave to `source`, so that the
-    /// default of `source` before the change is restored there, too. The kernel copies the default of the machine's own
-    /// namespace into each new one (`tcp_sk_init`).
+    /// Records that a namespace took over the default congestion control that this process gave to `source`. The default of
+    /// `source` before the change is then restored in this namespace as well. The kernel copies the default of the machine's
+    /// own namespace into each new one (`tcp_sk_init`).
     ///
     /// # Errors
     /// Returns an error if the default cannot be read or the record cannot be saved.

@@ -70,7 +70,7 @@ impl Daemon {
         let began = now();
         for namespace in 0..self.namespaces.len() {
             match self.namespaces[namespace].mptcp_subflows() {
-                Ok(seen) => self.connections.forget_absent(namespace, &seen, now()),
+                Ok(seen) => self.connections.reap_absent(namespace, &seen, now()),
                 Err(error) => warn!(%error, "cannot look up connections"),
             }
         }

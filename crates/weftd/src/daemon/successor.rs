@@ -1,8 +1,8 @@
-//! A reload: what is installed under this program's name by then takes over in the same process, after a trial.
+//! A reload: the program that is installed under this program's name takes over in the same process, after a trial.
 //!
 //! 1. The program that runs asks the next one whether it accepts the configuration and the kernel its BPF programs ([`Check`](super::check::Check)).
-//! 2. It hands over and becomes itself once more, without threads or maps, only to run the next one as a child: the trial
-//!    ([`try_out`]). The child takes over everything, says that it is ready, and has to live for some seconds.
+//! 2. It hands over and executes itself again, without threads or maps, to run the next one as a child: the trial
+//!    ([`try_out`]). The child takes over everything, reports that it is ready, and has to run for some seconds.
 //! 3. If the child fails, crashes or hangs, the old program starts again, with the configuration that it had. A child hangs
 //!    if it is not ready within 30 s, or is silent for 10 s afterwards; nothing else is served meanwhile, except the status.
 //!    The kernel's registrations outlast a child that crashes, because their pins are [kept](crate::attach::keep_pins).
@@ -39,13 +39,13 @@ const OWN: &str = "/proc/self/exe";
 /// The stage of a reload that a process runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
-    /// None: it was started.
+    /// The program was started normally.
     Started,
-    /// It is the old program and tries out the next one.
+    /// The old program, which runs the next one on trial.
     Tries,
-    /// It is the next program, on trial.
+    /// The next program, on trial.
     OnTrial,
-    /// It is the next program, after its trial.
+    /// The next program, after its trial.
     Passed,
 }
 
@@ -145,7 +145,7 @@ fn file(folder: &Path) -> PathBuf {
     folder.join("running.json")
 }
 
-/// Becomes this program once more, to try out the next one; returns only if that fails.
+/// Executes this program again, to run the next one on trial. Returns only if that fails.
 pub(super) fn begin_trial() -> Failure {
     Failure::about(OWN)(again(Path::new(OWN), Stage::Tries).exec())
 }
@@ -206,9 +206,9 @@ fn supervise(
     answers: &Answers,
 ) -> Result<Trial, String> {
     let began = Instant::now();
-    let mut heard = Heard::default();
+    let mut messages = Messages::default();
     loop {
-        heard.listen(socket);
+        messages.receive(socket);
         answers.give(began);
         notify(&[NotifyState::Watchdog]);
         let ended = child.try_wait().map_err(|error| error.to_string())?;
@@ -221,24 +221,24 @@ fn supervise(
             });
         }
         if let Some(status) = ended {
-            return Err(heard.why(status));
+            return Err(messages.describe_end(status));
         }
-        match heard.ready {
+        match messages.ready {
             None if began.elapsed() > START => return Err(format!("it was not ready within {START:?}")),
-            Some(_) if heard.silent_for() > SILENCE => {
+            Some(_) if messages.silent_for() > SILENCE => {
                 return Err(format!("it said nothing for {SILENCE:?}"));
             }
-            Some(at) if at.elapsed() > PROBATION && heard.silent_for() < ALIVE => break,
+            Some(at) if at.elapsed() > PROBATION && messages.silent_for() < ALIVE => break,
             _ => {}
         }
     }
     send_signal(child, PASSED);
     let handed_over = Instant::now();
     loop {
-        heard.listen(socket);
+        messages.receive(socket);
         match child.try_wait() {
             Ok(Some(status)) if status.success() => return Ok(Trial::Passed),
-            Ok(Some(status)) => return Err(heard.why(status)),
+            Ok(Some(status)) => return Err(messages.describe_end(status)),
             Err(error) => return Err(error.to_string()),
             Ok(None) if handed_over.elapsed() > SILENCE => {
                 return Err("it did not hand over".to_owned());
@@ -301,15 +301,15 @@ fn send_signal(child: &Child, signal: Signal) {
 
 /// The messages of the program on trial, in systemd's protocol (`sd_notify(3)`).
 #[derive(Default)]
-struct Heard {
+struct Messages {
     ready: Option<Instant>,
     last: Option<Instant>,
     status: Option<String>,
 }
 
-impl Heard {
-    /// Takes in what it says, at most one message, and waits for it for a [`TICK`].
-    fn listen(&mut self, socket: &UnixDatagram) {
+impl Messages {
+    /// Receives at most one message, for which it waits at most a [`TICK`].
+    fn receive(&mut self, socket: &UnixDatagram) {
         let mut buffer = [0; 4096];
         let Ok(length) = socket.recv(&mut buffer) else {
             return;
@@ -328,7 +328,7 @@ impl Heard {
         self.last.map_or(Duration::ZERO, |last| last.elapsed())
     }
 
-    fn why(&self, ended: ExitStatus) -> String {
+    fn describe_end(&self, ended: ExitStatus) -> String {
         let ended = match self.ready {
             Some(at) => format!("it ended after {:.1?}, {ended}", at.elapsed()),
             None => format!("it could not begin, {ended}"),
@@ -367,11 +367,11 @@ pub(super) const PASSED: Signal = Signal::SIGUSR1;
 const START: Duration = Duration::from_secs(30);
 /// Maximum time for a program on trial to stop, which is less than the unit's `TimeoutStopSec`.
 const STOP_TIMEOUT: Duration = Duration::from_secs(5);
-/// Callers of the status that are answered in one turn.
+/// Maximum number of callers of the status that are answered at a time.
 const MAX_ANSWERS: usize = 16;
-/// How long it has to live from then on.
+/// Time for which a program on trial has to run once it is ready.
 const PROBATION: Duration = Duration::from_secs(5);
-/// It says every second that it lives; one that says nothing for so long hangs.
+/// Time without a message after which a program on trial counts as hanging. It sends a message every second.
 const SILENCE: Duration = Duration::from_secs(10);
 /// Maximum age of the last message of a program that passes.
 const ALIVE: Duration = Duration::from_secs(2);
@@ -389,10 +389,10 @@ mod tests {
     #[test]
     fn a_program_that_ignores_sigterm_is_killed() {
         let began = Instant::now();
-        let mut deaf = shell("trap '' TERM; exec sleep 60");
+        let mut unresponsive = shell("trap '' TERM; exec sleep 60");
         sleep(Duration::from_millis(300));
-        assert!(!stop(&mut deaf, Duration::from_millis(500)));
-        assert!(deaf.try_wait().unwrap().is_some());
+        assert!(!stop(&mut unresponsive, Duration::from_millis(500)));
+        assert!(unresponsive.try_wait().unwrap().is_some());
         let mut polite = shell("trap 'exit 0' TERM; while :; do sleep 0.1; done");
         sleep(Duration::from_millis(300));
         assert!(stop(&mut polite, Duration::from_secs(30)));

@@ -26,10 +26,10 @@ pub struct Report {
 pub struct Finding {
     /// Name of the check.
     pub check: &'static str,
-    /// The network namespace that was looked at; empty for the doctor's own, none if the finding is about the machine.
+    /// The examined network namespace; empty for the doctor's own, `None` if the finding is about the machine.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub namespace: Option<String>,
-    /// How it is.
+    /// State of the checked item.
     pub state: State,
     /// The state of the machine, and the problem with it.
     pub detail: String,
@@ -37,20 +37,20 @@ pub struct Finding {
     pub fix: Option<String>,
 }
 
-/// How something is.
+/// State of a checked item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum State {
-    /// Nothing to fix.
+    /// The item works.
     Good,
-    /// Works, but not as well or not in every case.
+    /// The item works worse than it could, or not in every case.
     Warning,
-    /// Does not work.
+    /// The item does not work.
     Failure,
 }
 
 impl Report {
-    /// Whether a check failed.
+    /// Returns true if a check failed.
     pub fn fails(&self) -> bool {
         self.findings
             .iter()
@@ -87,11 +87,11 @@ impl Finding {
     }
 }
 
-/// Looks at everything: in a network namespace if one is given, otherwise in those that a running daemon serves.
-pub fn run_checks(given: Option<&Namespace>) -> Report {
+/// Runs all checks, in `namespace` if it is set, otherwise in the network namespaces that a running daemon manages.
+pub fn run_checks(namespace: Option<&Namespace>) -> Report {
     let status = status::ask(&daemon::socket(&daemon::folder())).ok();
     let mut findings = kernel::findings(status.as_ref());
-    let namespaces = match given {
+    let namespaces = match namespace {
         Some(namespace) => vec![namespace.clone()],
         None => namespaces(status.as_ref()),
     };

@@ -188,16 +188,21 @@ fn ecn(namespace: &Namespace) -> Finding {
 }
 
 fn listening(listeners: &[Listener]) -> Finding {
-    let deaf: Vec<String> = listeners
+    let without_ecn: Vec<String> = listeners
         .iter()
         .filter(|listener| !echoes(&listener.congestion))
         .map(|listener| format!("{} ({})", listener.local, listener.congestion))
         .collect();
-    if deaf.is_empty() {
+    if without_ecn.is_empty() {
         return Finding::ok(LISTENERS, format!("{} listening, all with ECN", listeners.len()));
     }
-    let shown = deaf.iter().take(SHOWN).cloned().collect::<Vec<_>>().join(", ");
-    let more = match deaf.len().saturating_sub(SHOWN) {
+    let shown = without_ecn
+        .iter()
+        .take(SHOWN)
+        .cloned()
+        .collect::<Vec<_>>()
+        .join(", ");
+    let more = match without_ecn.len().saturating_sub(SHOWN) {
         0 => String::new(),
         more => format!(" and {more} more"),
     };
@@ -211,9 +216,10 @@ fn listening(listeners: &[Listener]) -> Finding {
 /// The programs make Reno of a socket without ECN.
 fn peers(seen: &[DiagSubflow]) -> Finding {
     let stand: Vec<&DiagSubflow> = seen.iter().filter(|seen| seen.established).collect();
-    let deaf = |seen: &&&DiagSubflow| !seen.ecn && (echoes(&seen.congestion) || seen.congestion == "reno");
-    let count = stand.iter().filter(deaf).count();
-    let Some(first) = stand.iter().find(deaf) else {
+    let without_ecn =
+        |seen: &&&DiagSubflow| !seen.ecn && (echoes(&seen.congestion) || seen.congestion == "reno");
+    let count = stand.iter().filter(without_ecn).count();
+    let Some(first) = stand.iter().find(without_ecn) else {
         return Finding::ok(PEERS, format!("{} subflows, all with ECN", stand.len()));
     };
     Finding::warning(

@@ -81,7 +81,7 @@ fn an_entry_whose_socket_is_gone_is_removed() {
     entry.subflow[0].owner = 77;
     let map = MapHandle::from_pinned_path(MAP).unwrap();
     map.update(&other, entry.as_bytes(), MapFlags::NO_EXIST).unwrap();
-    let has = |key: &[u8]| entries().iter().any(|(it, _)| it == key);
+    let has = |key: &[u8]| entries().iter().any(|(other, _)| other == key);
     assert!(has(&other));
     let removed = wait(40, || !has(&other));
     assert!(removed);

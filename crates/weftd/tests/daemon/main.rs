@@ -44,8 +44,8 @@ use scene_or_skip;
 
 /// A setting of a measurement, from the environment.
 fn number(name: &str, default: u64) -> u64 {
-    let given = std::env::var(name).ok();
-    given.map_or(default, |given| given.parse().expect("a number"))
+    let value = std::env::var(name).ok();
+    value.map_or(default, |value| value.parse().expect("a number"))
 }
 
 #[test]
@@ -193,18 +193,18 @@ fn bursts_make_one_cycle_each_at_most() {
     let server = scene.serve();
     let _load = load(scene.connect(server.address));
     until("three joins", || scene.subflows().len() == 4);
-    let told = || scene.status().decisions.count;
-    let before = told();
+    let decisions = || scene.status().decisions.count;
+    let before = decisions();
     for _ in 0..6 {
         scene.mark(true);
         sleep(Duration::from_millis(350));
         scene.mark(false);
         sleep(Duration::from_millis(350));
     }
-    let told = told() - before;
+    let decisions = decisions() - before;
     assert!(
-        (1..=12).contains(&told),
-        "{told} suppressions and releases in six bursts"
+        (1..=12).contains(&decisions),
+        "{decisions} suppressions and releases in six bursts"
     );
 }
 
@@ -216,8 +216,8 @@ fn bursts_of_other_flows_make_one_cycle_each_at_most() {
     let server = scene.serve();
     let _load = load(scene.connect(server.address));
     until("three joins", || scene.subflows().len() == 4);
-    let told = || scene.status().decisions.count;
-    let before = told();
+    let decisions = || scene.status().decisions.count;
+    let before = decisions();
     let bursts = 10;
     for _ in 0..bursts {
         let burst: Vec<_> = (0..16)
@@ -227,9 +227,9 @@ fn bursts_of_other_flows_make_one_cycle_each_at_most() {
         drop(burst);
         sleep(Duration::from_millis(350));
     }
-    let told = told() - before;
-    eprintln!("{told} suppressions and releases in {bursts} bursts");
-    assert!((1..=2 * bursts).contains(&told), "{told}");
+    let decisions = decisions() - before;
+    eprintln!("{decisions} suppressions and releases in {bursts} bursts");
+    assert!((1..=2 * bursts).contains(&decisions), "{decisions}");
 }
 
 #[test]

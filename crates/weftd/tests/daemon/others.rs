@@ -207,17 +207,20 @@ fn a_connection_for_which_there_is_no_room_stays_single_path_and_says_so() {
     until("its bytes arrive", || server.read() == 1_000_000);
     sleep(Duration::from_millis(500));
     let local = stream.local_addr().unwrap();
-    let of_it = |status: Status| {
+    let own = |status: Status| {
         let mut all = status.connections.into_iter();
         all.find(|c| c.role == "client" && c.subflows[0].local == local)
             .unwrap()
     };
-    let it = of_it(scene.status());
+    let connection = own(scene.status());
     assert_eq!(
-        (it.subflows.len(), it.subflows[0].congestion.as_str()),
+        (
+            connection.subflows.len(),
+            connection.subflows[0].congestion.as_str()
+        ),
         (1, "reno")
     );
-    assert!(it.uncoupled.unwrap().starts_with("no free slot"));
+    assert!(connection.uncoupled.unwrap().starts_with("no free slot"));
     drop(idle);
     until("there is room again", || scene.status().entries == 0);
     let mut stream = scene.connect(server.address);

@@ -286,9 +286,9 @@ fn share(scene: &Scene, multipath: usize, others: usize, seconds: u64) -> Option
     }
     let (own, dctcp) = goodputs.split_at(multipath);
     let mean = |all: &[f64]| all.iter().sum::<f64>() / all.len() as f64;
-    let (sum, squares) = goodputs
-        .iter()
-        .fold((0.0, 0.0), |(sum, squares), it| (sum + it, squares + it * it));
+    let (sum, squares) = goodputs.iter().fold((0.0, 0.0), |(sum, squares), goodput| {
+        (sum + goodput, squares + goodput * goodput)
+    });
     Some((
         mean(own) / mean(dctcp),
         sum * sum / (squares * goodputs.len() as f64),

@@ -310,7 +310,7 @@ impl<'a> Soak<'a> {
         assert!(nothing, "seed {seed}: {left:#?}");
         eprintln!(
             "{} faults in {minutes} minutes, seed {seed}: {} starts, {lost} packets lost, {overtaken} reordered, at most {} joins in \
-             {WINDOW:?}, {} in vain at a stock peer, shares of a DCTCP flow's {}",
+             {WINDOW:?}, {} without success at a stock peer, shares of a DCTCP flow's {}",
             self.steps,
             self.starts,
             self.most_joins,

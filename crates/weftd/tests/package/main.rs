@@ -309,9 +309,9 @@ fn the_unit_runs_under_systemd() {
     let connections = status["connections"].as_array().expect("connections");
     let subflows = |connection: &serde_json::Value| connection["subflows"].as_array().map(Vec::len);
     assert!(
-        connections
-            .iter()
-            .any(|it| it["role"] == "client" && it["algorithm"] == "weft_amp" && subflows(it) == Some(4)),
+        connections.iter().any(|connection| connection["role"] == "client"
+            && connection["algorithm"] == "weft_amp"
+            && subflows(connection) == Some(4)),
         "{status:#}"
     );
     assert_eq!(said("again"), "active restarts 1");

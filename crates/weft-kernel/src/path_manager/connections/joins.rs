@@ -74,7 +74,7 @@ impl Connections {
         }
     }
 
-    /// The connection has carried so many bytes.
+    /// Records that the connection has carried `bytes` bytes.
     pub fn on_bytes(&mut self, token: Token, bytes: u64, now: u64, batches: &mut Vec<CommandBatch>) {
         if bytes >= self.joins.min_bytes {
             self.on_bulk(token, now, batches);

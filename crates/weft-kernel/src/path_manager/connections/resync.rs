@@ -130,7 +130,7 @@ impl Connections {
     /// Forgets connections that are not among those seen in a namespace, this time and the time before, and joins that the
     /// kernel is no longer at. It sometimes reports that a connection is established after it has reported that it is closed.
     /// Closes what the kernel did not close when it was asked to.
-    pub fn forget_absent(&mut self, namespace: usize, seen: &[DiagSubflow], now: u64) {
+    pub fn reap_absent(&mut self, namespace: usize, seen: &[DiagSubflow], now: u64) {
         let mut there: HashMap<Token, Vec<&DiagSubflow>> = HashMap::new();
         for seen in seen {
             there.entry(seen.token).or_default().push(seen);

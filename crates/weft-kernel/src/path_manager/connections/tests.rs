@@ -362,7 +362,7 @@ fn joins_on_their_way_are_taken_over_and_not_asked_for_again() {
     seen[0].bytes = 1 << 30;
     assert_eq!(commands_of(|t| all.resync(0, &seen, 0, t)).len(), 1);
     // They end unheard.
-    all.forget_absent(0, &seen[..1], SECOND);
+    all.reap_absent(0, &seen[..1], SECOND);
     assert_eq!(commands_of(|t| all.on_bulk(TOKEN, SECOND, t)).len(), 3);
 }
 
@@ -550,12 +550,12 @@ fn seen(port: u16) -> DiagSubflow {
 #[test]
 fn a_connection_whose_end_was_not_reported_is_forgotten_once_it_was_missed_twice() {
     let mut all = with_subflows(2);
-    all.forget_absent(0, &[], 0);
-    all.forget_absent(0, &[seen(1000)], 0);
-    all.forget_absent(0, &[], 0);
-    all.forget_absent(1, &[], 0);
+    all.reap_absent(0, &[], 0);
+    all.reap_absent(0, &[seen(1000)], 0);
+    all.reap_absent(0, &[], 0);
+    all.reap_absent(1, &[], 0);
     assert_eq!(all.len(), 1);
-    all.forget_absent(0, &[], 0);
+    all.reap_absent(0, &[], 0);
     assert!(all.is_empty());
 }
 

@@ -68,7 +68,7 @@ impl Scene {
 
     /// Attaches the program that drops or changes SYNs of joins that reach the server.
     pub fn joins(&self) -> Joins {
-        Joins::of(&self.server, "v0")
+        Joins::attached(&self.server, "v0")
     }
 
     /// From now on packets of the client may be lost, or overtake those that wait in its queue. After
@@ -110,7 +110,7 @@ impl Scene {
         let namespace = Namespace::named(&name);
         let listener = listener(&namespace, STOCK.into(), Some("weft_dctcp"));
         StockPeer {
-            joins: Joins::of(&namespace, CABLE),
+            joins: Joins::attached(&namespace, CABLE),
             server: served(listener, false),
             name,
         }
@@ -215,7 +215,7 @@ pub struct Joins {
 }
 
 impl Joins {
-    fn of(namespace: &Namespace, device: &str) -> Self {
+    fn attached(namespace: &Namespace, device: &str) -> Self {
         Self {
             plan: Plan::attached(weft_test_support::JOINS, namespace, device, TC_INGRESS),
         }

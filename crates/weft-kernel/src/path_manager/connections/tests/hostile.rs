@@ -45,7 +45,7 @@ fn a_peer_that_joins_without_end_gets_eight_subflows() {
     assert_eq!(count(&all), 8);
 }
 
-/// It reports a join before it finds the subflow.
+/// The kernel reports a join before it can find the subflow.
 #[test]
 fn a_surplus_subflow_that_the_kernel_does_not_close_is_closed_later() {
     let mut all = with_subflows(4);
@@ -66,14 +66,14 @@ fn a_surplus_subflow_that_the_kernel_does_not_close_is_closed_later() {
         pass(&mut all, 3 * SECOND);
     }
     let scan: Vec<_> = (1000..1005).map(seen).collect();
-    all.forget_absent(0, &scan, 10 * SECOND);
+    all.reap_absent(0, &scan, 10 * SECOND);
     let again = pass(&mut all, 10 * SECOND);
     assert!(
         matches!(again[..], [(_, Command::DestroySubflow { .. })]),
         "{again:?}"
     );
     all.on_event(0, &left(1004), 10 * SECOND, &mut Vec::new());
-    all.forget_absent(0, &scan[..4], 20 * SECOND);
+    all.reap_absent(0, &scan[..4], 20 * SECOND);
     assert!(pass(&mut all, 30 * SECOND).is_empty());
     assert_eq!(count(&all), 4);
 }
@@ -125,7 +125,7 @@ fn sixty_thousand_subflows_of_a_connection_are_closed_within_a_second() {
         for port in 1008..61_000 {
             all.on_event(0, &left(port), 0, &mut Vec::new());
         }
-        all.forget_absent(0, &scan[..8], 0);
+        all.reap_absent(0, &scan[..8], 0);
     });
     assert_eq!((commands.len(), count(&all)), (60_000 - 8, 8));
     assert!(took.as_secs_f64() < 1.0, "{took:?}");

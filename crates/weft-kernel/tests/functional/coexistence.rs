@@ -4,8 +4,8 @@
 
 use weft_kernel::programs::{KernelAlgorithm, Options};
 
-use crate::bottleneck::{bottleneck, compare, further_subflow};
-use crate::machine::{Place, in_namespace, load, load_with};
+use crate::bottleneck::{additional_subflow, bottleneck, compare};
+use crate::machine::{NamespaceThread, in_namespace, load, load_with};
 use crate::peers::Kind;
 
 /// The shares of AMP-FG at the packet level (`many-to-one`, 20 Mbit/s, delays of 20 us, `cwnd_min = 2`). Its cuts are deeper than
@@ -31,7 +31,7 @@ fn amp_fg_beside_dctcp_has_the_share_that_the_packet_level_says() {
                 ..Options::default()
             };
             let programs = load_with(&[KernelAlgorithm::AmpFg, KernelAlgorithm::Dctcp], &options);
-            let (router, server) = (Place::new(), Place::new());
+            let (router, server) = (NamespaceThread::new(), NamespaceThread::new());
             bottleneck(&router, &server);
             compare(
                 &programs,
@@ -40,7 +40,7 @@ fn amp_fg_beside_dctcp_has_the_share_that_the_packet_level_says() {
                 AMP_FG_ONE_SUBFLOW,
                 2.0,
             );
-            if !further_subflow(&server) {
+            if !additional_subflow(&server) {
                 println!("amp_fg_beside_dctcp: two subflows skipped, it needs iproute2 with `ip mptcp`");
                 return;
             }
@@ -59,7 +59,7 @@ fn amp_fg_beside_dctcp_has_the_share_that_the_packet_level_says() {
 fn warp_takes_what_a_dctcp_flow_takes() {
     in_namespace("warp_takes_what_a_dctcp_flow_takes", || {
         let programs = load(&[KernelAlgorithm::Warp, KernelAlgorithm::Dctcp]);
-        let (router, server) = (Place::new(), Place::new());
+        let (router, server) = (NamespaceThread::new(), NamespaceThread::new());
         bottleneck(&router, &server);
         compare(&programs, &server, (KernelAlgorithm::Warp, Kind::Tcp), 1.0, 1.5);
         compare(
@@ -69,7 +69,7 @@ fn warp_takes_what_a_dctcp_flow_takes() {
             DCTCP_OVER_MPTCP,
             1.5,
         );
-        if !further_subflow(&server) {
+        if !additional_subflow(&server) {
             println!(
                 "warp_takes_what_a_dctcp_flow_takes: two subflows skipped, it needs iproute2 with `ip mptcp`"
             );

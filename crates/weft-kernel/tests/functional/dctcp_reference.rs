@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use weft_kernel::programs::KernelAlgorithm;
 
-use crate::machine::{Place, in_namespace, load, run, succeeds};
+use crate::machine::{NamespaceThread, in_namespace, load, run, succeeds};
 use crate::marks::Marks;
 use crate::peers::{Family, Kind, Peers, listener_at};
 
@@ -43,7 +43,7 @@ fn dctcp_does_under_red_what_the_kernels_own_does() {
         if !has_dctcp("dctcp_does_under_red_what_the_kernels_own_does") {
             return;
         }
-        let (router, server) = (Place::new(), Place::new());
+        let (router, server) = (NamespaceThread::new(), NamespaceThread::new());
         ip(&format!(
             "link add c0 type veth peer name r0 netns {}",
             router.name
@@ -129,8 +129,9 @@ fn both(connect: impl Fn(&str) -> Peers) -> [(f64, f64); 2] {
         let kernels = flow(connect("dctcp"), kernels_alpha);
         (kernels, flow(connect("weft_dctcp"), our_alpha))
     });
-    let means = |flows: [(f64, f64); TURNS]| (mean(&flows.map(|it| it.0)), mean(&flows.map(|it| it.1)));
-    let (kernels, ours) = (means(turns.map(|it| it.0)), means(turns.map(|it| it.1)));
+    let means =
+        |flows: [(f64, f64); TURNS]| (mean(&flows.map(|flow| flow.0)), mean(&flows.map(|flow| flow.1)));
+    let (kernels, ours) = (means(turns.map(|turn| turn.0)), means(turns.map(|turn| turn.1)));
     println!("mean window and alpha: the kernel's {kernels:?}, ours {ours:?}");
     [kernels, ours]
 }
@@ -142,7 +143,7 @@ fn flow(peers: Peers, alpha: impl Fn(&str, u16) -> Option<f64>) -> (f64, f64) {
     let (mut windows, mut alphas) = (Vec::new(), Vec::new());
     let stop = AtomicBool::new(false);
     std::thread::scope(|scope| {
-        // It never rests, since the kernel's window says little then.
+        // It is never deactivated, since the kernel's window says little then.
         scope.spawn(|| {
             while !stop.load(Ordering::Relaxed) {
                 peers.send_for(Duration::from_millis(20));
