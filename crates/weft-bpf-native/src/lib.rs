@@ -120,7 +120,7 @@ impl NativeAlgorithm {
     ///
     /// # Errors
     /// Returns the errors of [`Algorithm::build`] for the algorithm behind the name.
-    pub fn new(name: &str, given: &[(String, f64)]) -> Result<Self, Error> {
+    pub fn new(name: &str, params: &[(String, f64)]) -> Result<Self, Error> {
         let unknown = || Error::Algorithm {
             name: name.to_owned(),
         };
@@ -129,12 +129,12 @@ impl NativeAlgorithm {
             .find(|(known, _)| *known == name)
             .ok_or_else(unknown)?;
         let algorithm = &name[PREFIX.len()..];
-        let simulated = Algorithm::build(algorithm, given)?;
+        let simulated = Algorithm::build(algorithm, params)?;
         Ok(Self {
             algorithm: *number,
             echo: simulated.echo(),
             extra_sndbuf_bursts: simulated.extra_sndbuf_bursts(),
-            parameters: Parameters::new(algorithm, given)?,
+            parameters: Parameters::new(algorithm, params)?,
             connection: Box::new(zerocopy::FromZeros::new_zeroed()),
             rows: if *number == AMP_FG {
                 vec![zerocopy::FromZeros::new_zeroed(); SUBFLOWS]
@@ -331,8 +331,8 @@ impl NativeFactory {
     ///
     /// # Errors
     /// Returns the errors of [`Algorithm::build`] for the algorithm behind the name.
-    pub fn factory(name: &str, given: &[(String, f64)]) -> Result<Arc<dyn AlgorithmFactory>, Error> {
-        let new_state = NativeAlgorithm::new(name, given)?;
+    pub fn factory(name: &str, params: &[(String, f64)]) -> Result<Arc<dyn AlgorithmFactory>, Error> {
+        let new_state = NativeAlgorithm::new(name, params)?;
         let known = ALGORITHMS.iter().find(|(known, _)| *known == name);
         Ok(Arc::new(Self {
             name: known.map_or("bpf", |(name, _)| *name),

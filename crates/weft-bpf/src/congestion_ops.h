@@ -20,7 +20,7 @@
  * kernel. Linux 6.10 changed its arguments, so only the socket is read. The numbers of packets and
  * marks are the increases of `delivered` and `delivered_ce`, as in the kernel's DCTCP. The order of
  * events and the conditions for growth are those of the packet level (weft-packet,
- * acknowledgements.rs), with one exception: whether the window was used is decided as in
+ * transport/tcp/ack.rs), with one exception: whether the window was used is decided as in
  * tcp_is_cwnd_limited().
  */
 #include "socket.h"

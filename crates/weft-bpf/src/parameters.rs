@@ -11,13 +11,13 @@ impl Parameters {
     ///
     /// # Errors
     /// Returns the errors of [`Algorithm::build`].
-    pub fn new(algorithm: &str, given: &[(String, f64)]) -> Result<Self, Error> {
-        Algorithm::build(algorithm, given)?;
+    pub fn new(algorithm: &str, params: &[(String, f64)]) -> Result<Self, Error> {
+        Algorithm::build(algorithm, params)?;
         let entry = Algorithm::BUILT_IN.iter().find(|entry| entry.name == algorithm);
         let value = |parameter: &str| {
-            let given = given.iter().find(|(name, _)| name == parameter);
+            let param = params.iter().find(|(name, _)| name == parameter);
             let default = || entry?.parameters.iter().find(|p| p.name == parameter);
-            given
+            param
                 .map(|(_, value)| *value)
                 .or_else(|| default().map(|p| p.default))
                 .unwrap_or(0.0)

@@ -154,7 +154,7 @@ impl Algorithm {
             }
         }
         let value = |name: &str| {
-            let given = parameters
+            let value = parameters
                 .iter()
                 .find(|(parameter, _)| parameter == name)
                 .map(|p| p.1);
@@ -165,7 +165,7 @@ impl Algorithm {
                     .find(|p| p.name == name)
                     .map(|p| p.default)
             };
-            given.or_else(default).unwrap_or(f64::NAN)
+            value.or_else(default).unwrap_or(f64::NAN)
         };
         Self::from_lookup(name, value).ok_or_else(unknown)
     }

@@ -1,8 +1,8 @@
 //! Response functions: the mean windows of an algorithm on paths with given probabilities of a mark
 //! or a loss, for models of flows without packets.
 //!
-//! They are means over a regular sawtooth (Mathis, Semke, Mahdavi and Ott, "The macroscopic
-//! behavior of the TCP congestion avoidance algorithm", 1997). A window that gains a packet per
+//! They are means over a regular sawtooth (Mathis, Semke, Mahdavi and Ott, ACM SIGCOMM
+//! Computer Communication Review 27(3), 1997). A window that gains a packet per
 //! round, and loses the part b of its size once per 1 / p packets, has the mean `sqrt((1 - b / 2) /
 //! (p b))`. For b = 1/2 this is Reno's `sqrt(3 / (2 p))`. As a balance: if each packet acknowledged
 //! adds i, the mean window w satisfies `i = w p b / (1 - b / 2)`. The factor of w on the right is

@@ -165,12 +165,17 @@ impl Routing for FatTreeRouting {
         let to_tor = (u64::from(to_rack) * homes + down) as u16;
         let up = |n: u64| (half + n) as u16;
         if pod == u32::from(to_pod) {
-            let (home, agg) = (n / half, n % half);
-            ports.extend([home as u16, (hosts_per_rack + agg) as u16, to_tor, to_position]);
-        } else {
-            let (home, agg, core) = (n / half / half, n / half % half, n % half);
+            let (first_tor, agg) = (n / half, n % half);
             ports.extend([
-                home as u16,
+                first_tor as u16,
+                (hosts_per_rack + agg) as u16,
+                to_tor,
+                to_position,
+            ]);
+        } else {
+            let (first_tor, agg, core) = (n / half / half, n / half % half, n % half);
+            ports.extend([
+                first_tor as u16,
                 (hosts_per_rack + agg) as u16,
                 up(core),
                 to_pod,

@@ -51,7 +51,7 @@ impl Fluid {
         self.now
     }
 
-    /// How many flows are being served.
+    /// Returns the number of active flows.
     pub fn active_flows(&self) -> usize {
         self.active_flows
     }

@@ -340,7 +340,7 @@ mod tests {
         assert_eq!(sharing.add(&[1]), second, "its entry is used again");
     }
 
-    /// A flow that goes frees its link; who was held back there grows and pushes back others elsewhere.
+    /// A flow that ends frees its link; flows that were limited there grow and reduce others elsewhere.
     #[test]
     fn a_change_spreads_as_far_as_it_has_to() {
         let mut sharing = IncrementalMaxMin::new(&[1.0, 1.0]).unwrap();

@@ -29,7 +29,7 @@ pub enum Error {
         subflow: usize,
         /// The link as given.
         link: u32,
-        /// How many links there are.
+        /// Number of links.
         links: usize,
     },
     /// A connection has no subflow.
@@ -45,7 +45,7 @@ pub enum Error {
     Multipath {
         /// Index of the connection.
         connection: usize,
-        /// How many subflows it has.
+        /// Number of subflows of the connection.
         subflows: usize,
     },
 }
@@ -133,12 +133,12 @@ impl Instance {
         &self.capacities
     }
 
-    /// How many connections there are.
+    /// Returns the number of connections.
     pub fn connections(&self) -> usize {
         self.subflows.len() - 1
     }
 
-    /// How many subflows all connections have.
+    /// Returns the number of subflows of all connections.
     pub fn subflows(&self) -> usize {
         self.paths.len() - 1
     }

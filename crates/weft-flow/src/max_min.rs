@@ -28,12 +28,12 @@ struct Link {
 /// A connection that has not settled.
 #[derive(Clone, Copy, Debug)]
 struct Rising {
-    /// The lowest level that it meets, or `max_rate`: its rate once it settles.
+    /// The lowest level on the connection's links, or `max_rate`: the rate of the connection once it settles.
     rate: f64,
-    /// Its demand, or the capacity of a link that only it crosses.
+    /// Demand of the connection, or the capacity of a link that no other connection crosses.
     max_rate: f64,
     connection: u32,
-    /// Its links, from here to there in the list of all.
+    /// Range of the connection's links in the list of all links.
     links: (u32, u32),
 }
 

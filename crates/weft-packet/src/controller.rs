@@ -91,7 +91,7 @@ impl PacketSimulation {
         self.controller = Some(state);
     }
 
-    /// Sets the assigned paths once more after all hosts have chosen new ones. An assignment ends
+    /// Sets the assigned paths again after all hosts have chosen new ones. An assignment ends
     /// if its path is down.
     pub(crate) fn reapply_assignments(&mut self) {
         let Some(mut state) = self.controller.take() else {

@@ -37,7 +37,7 @@ impl DownLinks {
         self.count.load(Ordering::Relaxed) > 0
     }
 
-    /// Returns true if this link is known to be down, of which [`any`](Self::any) is true.
+    /// Returns true if routing knows that this link is down. Call it only if [`any`](Self::any) returns true.
     pub fn has(&self, link: usize) -> bool {
         self.links[link].load(Ordering::Relaxed)
     }

@@ -2,8 +2,8 @@
 //!
 //! The memory of a run follows from its spec, except for the number of flows that are open at the
 //! same time. That depends on the congestion that the run is to determine. The estimate assumes
-//! that every link carries only its own flows: a flow lasts at least until the links of its sender
-//! and its receiver have carried it and everything before it.
+//! that every link carries only its own flows. A flow then lasts at least until the links of its
+//! sender and its receiver have carried it and everything before it.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

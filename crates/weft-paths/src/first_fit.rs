@@ -96,8 +96,8 @@ impl Reserved<'_> {
         let path_links = self.path_links.collect(self.fabric, subflow, path);
         let links = &self.fabric.links;
         let has_room = |&link: &usize| {
-            let room = links[link].rate.0 as f64 * (1.0 + 1e-9) - self.rates[link];
-            demand <= room && !(self.is_down)(link)
+            let free = links[link].rate.0 as f64 * (1.0 + 1e-9) - self.rates[link];
+            demand <= free && !(self.is_down)(link)
         };
         let fits = path_links.iter().all(has_room);
         if fits {

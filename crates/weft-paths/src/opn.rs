@@ -130,15 +130,15 @@ pub struct PathMonitorConfig {
 
 impl PathPolicy for Opn {
     fn check(&self) -> Result<(), SpecError> {
-        for (field, given) in [
+        for (field, value) in [
             ("delta", self.delta),
             ("epsilon", self.epsilon),
             ("period", self.period),
         ] {
-            if given < MIN_INTERVAL {
+            if value < MIN_INTERVAL {
                 return Err(SpecError::new(
                     field,
-                    given.to_string(),
+                    value.to_string(),
                     format!("at least {MIN_INTERVAL}"),
                 ));
             }

@@ -16,7 +16,7 @@ use weft_cc::{Algorithm, AlgorithmFactory, CongestionControl, Echo, slow_start};
 /// A subflow's window during an event.
 #[pyclass(module = "weft._weft")]
 pub struct Window {
-    of: weft_cc::Window,
+    inner: weft_cc::Window,
 }
 
 #[pymethods]
@@ -25,7 +25,7 @@ impl Window {
     /// are in flight.
     #[getter]
     fn cwnd(&self) -> f64 {
-        self.of.cwnd
+        self.inner.cwnd
     }
 
     #[setter]
@@ -36,7 +36,7 @@ impl Window {
             let line = format!("cwnd: {packets}; allowed: a number of packets, at least 1");
             return Err(PyValueError::new_err(line));
         }
-        self.of.cwnd = packets;
+        self.inner.cwnd = packets;
         Ok(())
     }
 
@@ -44,7 +44,7 @@ impl Window {
     /// otherwise.
     #[getter]
     fn ssthresh(&self) -> f64 {
-        self.of.ssthresh
+        self.inner.ssthresh
     }
 
     #[setter]
@@ -53,69 +53,69 @@ impl Window {
             let line = format!("ssthresh: {packets}; allowed: a number of packets, at least 0");
             return Err(PyValueError::new_err(line));
         }
-        self.of.ssthresh = packets;
+        self.inner.ssthresh = packets;
         Ok(())
     }
 
     /// True if the scheduler may give this subflow new data.
     #[getter]
     fn active(&self) -> bool {
-        self.of.active
+        self.inner.active
     }
 
     #[setter]
     fn set_active(&mut self, active: bool) {
-        self.of.active = active;
+        self.inner.active = active;
     }
 
     /// True if the subflow's handshake has completed and the subflow has not closed.
     #[getter]
     fn established(&self) -> bool {
-        self.of.established
+        self.inner.established
     }
 
     /// True if the subflow is in fast recovery or recovers from a timeout.
     #[getter]
     fn in_recovery(&self) -> bool {
-        self.of.in_recovery
+        self.inner.in_recovery
     }
 
     /// Smoothed round-trip time in seconds; 0 before the first sample.
     #[getter]
     fn srtt(&self) -> f64 {
-        self.of.srtt
+        self.inner.srtt
     }
 
     /// Smallest round-trip time seen, in seconds; 0 before the first sample.
     #[getter]
     fn min_rtt(&self) -> f64 {
-        self.of.min_rtt
+        self.inner.min_rtt
     }
 
     /// `cwnd` before the last loss or timeout that may prove spurious; 0 before the first.
     #[getter]
     fn prior_cwnd(&self) -> f64 {
-        self.of.prior_cwnd
+        self.inner.prior_cwnd
     }
 
     /// `ssthresh` before the last loss or timeout that may prove spurious; 0 before the first.
     #[getter]
     fn prior_ssthresh(&self) -> f64 {
-        self.of.prior_ssthresh
+        self.inner.prior_ssthresh
     }
 
     /// Slow start (RFC 5681, section 3.1): `cwnd` grows by a packet for each of `acked`, up to
     /// `ssthresh`. Returns the packets that are left for congestion avoidance, at most a window of
     /// them.
     fn slow_start(&mut self, acked: u32) -> f64 {
-        f64::from(slow_start(&mut self.of, acked)).min(self.of.cwnd)
+        f64::from(slow_start(&mut self.inner, acked)).min(self.inner.cwnd)
     }
 
     fn __repr__(&self) -> String {
-        let active = if self.of.active { "" } else { ", suppressed" };
+        let active = if self.inner.active { "" } else { ", suppressed" };
         format!(
             "<Window cwnd={}, ssthresh={}{active}>",
-            self.of.cwnd, self.of.ssthresh
+            self.inner.cwnd, self.inner.ssthresh
         )
     }
 }
@@ -277,7 +277,7 @@ struct PyInstance {
 
 impl PyInstance {
     fn new(py: Python<'_>, class: &Py<PyType>, w: &[weft_cc::Window]) -> PyResult<Self> {
-        let window = |of: &weft_cc::Window| Py::new(py, Window { of: of.clone() });
+        let window = |inner: &weft_cc::Window| Py::new(py, Window { inner: inner.clone() });
         let windows: Vec<_> = w.iter().map(window).collect::<PyResult<_>>()?;
         Ok(Self {
             instance: class.call0(py)?,
@@ -287,17 +287,17 @@ impl PyInstance {
     }
 
     fn copy_in(&self, py: Python<'_>, w: &[weft_cc::Window]) {
-        for (window, of) in self.windows.iter().zip(w) {
-            window.borrow_mut(py).of.clone_from(of);
+        for (window, inner) in self.windows.iter().zip(w) {
+            window.borrow_mut(py).inner.clone_from(inner);
         }
     }
 
     fn copy_out(&self, py: Python<'_>, w: &mut [weft_cc::Window]) {
-        for (window, of) in self.windows.iter().zip(w) {
-            let window = &window.borrow(py).of;
-            of.cwnd = window.cwnd;
-            of.ssthresh = window.ssthresh;
-            of.active = window.active;
+        for (window, inner) in self.windows.iter().zip(w) {
+            let window = &window.borrow(py).inner;
+            inner.cwnd = window.cwnd;
+            inner.ssthresh = window.ssthresh;
+            inner.active = window.active;
         }
     }
 }

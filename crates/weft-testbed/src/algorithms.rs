@@ -9,10 +9,10 @@ use weft_spec::{Cc, SpecError};
 
 use weft_kernel::programs::{self, KernelAlgorithm, Options, Programs};
 
-/// The name by which the kernel knows an algorithm of the spec.
+/// Returns the kernel's name of an algorithm of the spec.
 ///
 /// # Errors
-/// It has none, or the kernel's has other parameters.
+/// Returns an error if the kernel does not have the algorithm, or has it with other parameters.
 pub fn in_kernel(cc: &Cc) -> Result<&'static str, SpecError> {
     if let Some(name) = KernelAlgorithm::parse(&cc.name) {
         return Ok(name.kernel());
@@ -79,7 +79,7 @@ pub fn agree(plan: &Plan) -> Result<(), SpecError> {
 /// `beta = 2` use it.
 ///
 /// # Errors
-/// Some transports have it and others, which would get it, too, have no ECN; or `lia` has another `beta`.
+/// Returns an error if some transports use classic ECN and others no ECN, or if `lia` has another `beta`.
 pub fn classic_ecn(plan: &Plan) -> Result<bool, SpecError> {
     let mut known: Option<(&str, bool)> = None;
     for (name, transport) in &plan.spec.transports {

@@ -38,7 +38,7 @@ pub struct Connection {
     /// Latencies, if they are recorded.
     pub records: Option<LatencyRecorder>,
     written: u64,
-    /// Nothing more will be written.
+    /// True if the application writes no more data.
     closed: bool,
     subflows: Vec<SubflowRecord>,
 }
@@ -110,14 +110,14 @@ impl Connection {
         Ok(())
     }
 
-    /// The receiver's socket has bytes, or the end. Returns whether the flow is over.
-    pub fn read(&mut self, now: Time, room: &mut [MaybeUninit<u8>]) -> io::Result<bool> {
+    /// Reads from the receiver's socket. Returns true if the flow has ended.
+    pub fn read(&mut self, now: Time, buffer: &mut [MaybeUninit<u8>]) -> io::Result<bool> {
         let Some(socket) = &self.receiver else {
             return Ok(false);
         };
-        // A few reads a turn, lest one flow keep the others waiting.
+        // A few reads per call, so that no flow delays the others.
         for _ in 0..4 {
-            match sockets::discard(socket, room) {
+            match sockets::discard(socket, buffer) {
                 Ok(0) => {
                     self.finish.get_or_insert(now);
                     return Ok(true);

@@ -44,11 +44,11 @@ enum ScheduledAction {
 
 /// A flow of the run.
 pub struct FlowRun {
-    /// Its index in tables.
+    /// Index of the flow in tables.
     pub index: u32,
     /// The flow as requested, with the time of opening.
     pub flow: Flow,
-    /// Its connection.
+    /// Connection of the flow.
     pub connection: Connection,
 }
 
@@ -57,7 +57,7 @@ pub struct TrafficDriver<'a> {
     /// Flows: at first those of the spec in order, then those of programs as they open.
     pub flow_runs: Vec<FlowRun>,
     /// Traffic that reacts.
-    pub reacting: GeneratorDriver,
+    pub generators: GeneratorDriver,
     /// Makes the connection of a flow of a program, by index.
     pub connect: &'a dyn Fn(u32, &Flow) -> io::Result<Connection>,
     /// Sockets that listen.
@@ -69,7 +69,7 @@ pub struct TrafficDriver<'a> {
     /// The switch, which counts packets.
     pub switch: &'a Switch,
     /// The part of the run that is measured; none: all of it.
-    pub measuring: Option<MeasurementWindow>,
+    pub measurement: Option<MeasurementWindow>,
     /// Returns the counters of the switch at a time.
     pub counted: &'a dyn Fn(Time) -> io::Result<CounterSnapshot>,
     /// Duration of the run.
@@ -89,7 +89,7 @@ pub struct DriverReport {
     /// By how much something that was due was done too late, at most: then the processor, not the network, set the pace.
     pub max_lateness: Time,
     /// The part of the run that is measured, with what had been counted.
-    pub measuring: Option<MeasurementWindow>,
+    pub measurement: Option<MeasurementWindow>,
     /// Samples in the order of time.
     pub samples: Vec<Sample>,
     /// Flows that failed, by index in tables, with the reason.
@@ -129,7 +129,7 @@ impl TrafficDriver<'_> {
                 max_lateness: Time(0),
                 began: clock,
                 began_ns: super::path_manager::now(),
-                measuring: None,
+                measurement: None,
                 samples: Vec::new(),
                 failures: Vec::new(),
             },
@@ -156,7 +156,7 @@ impl TrafficDriver<'_> {
             }
         }
         let mut report = state.report;
-        report.measuring = self.measuring.take();
+        report.measurement = self.measurement.take();
         for run in &mut self.flow_runs {
             run.connection.end();
         }
@@ -228,7 +228,7 @@ impl DriverState<'_, '_> {
                 self.schedule.push(Reverse((stop, ScheduledAction::Stop(i))));
             }
         }
-        for (time, next) in self.driver.reacting.timed_actions() {
+        for (time, next) in self.driver.generators.timed_actions() {
             self.schedule.push(Reverse((time, ScheduledAction::Begin(next))));
         }
         for (probe, i) in self.driver.probes.iter().zip(0..) {
@@ -238,7 +238,7 @@ impl DriverState<'_, '_> {
         }
         if let Some(time) = self
             .driver
-            .measuring
+            .measurement
             .as_ref()
             .and_then(MeasurementWindow::next_snapshot_time)
         {
@@ -250,7 +250,7 @@ impl DriverState<'_, '_> {
             .push(Reverse((self.driver.duration, ScheduledAction::End)));
     }
 
-    /// Does what is due. Returns the time when that is the end.
+    /// Runs all actions that are due. Returns the time if the experiment has ended.
     fn run_due(&mut self, report_progress: &mut impl FnMut(f64)) -> io::Result<Option<Time>> {
         while let Some(&Reverse((due, action))) = self.schedule.peek() {
             let now = self.now();
@@ -286,7 +286,7 @@ impl DriverState<'_, '_> {
 
     /// Notes what has been counted where the measured part begins or ends.
     fn measure(&mut self, now: Time) -> io::Result<()> {
-        let Some(measuring) = &mut self.driver.measuring else {
+        let Some(measurement) = &mut self.driver.measurement else {
             return Ok(());
         };
         let mut counted = (self.driver.counted)(now)?;
@@ -294,8 +294,8 @@ impl DriverState<'_, '_> {
         counted.bytes = flow_runs
             .map(|run| (run.index, run.connection.delivered))
             .collect();
-        measuring.record(counted);
-        if let Some(time) = measuring.next_snapshot_time() {
+        measurement.record(counted);
+        if let Some(time) = measurement.next_snapshot_time() {
             self.schedule.push(Reverse((time, ScheduledAction::Measure)));
         }
         Ok(())
@@ -315,10 +315,10 @@ impl DriverState<'_, '_> {
     fn begin(&mut self, GeneratorAction { generator, action }: GeneratorAction, now: Time) {
         let numbers = match action {
             Action::OpenFlow(n) => vec![n],
-            Action::StartJob(job) => self.driver.reacting.start_job(generator, job, now),
+            Action::StartJob(job) => self.driver.generators.start_job(generator, job, now),
         };
         for n in numbers {
-            let Some((index, flow)) = self.driver.reacting.flow(generator, n) else {
+            let Some((index, flow)) = self.driver.generators.flow(generator, n) else {
                 continue;
             };
             let flow = Flow { start: now, ..flow };
@@ -341,7 +341,7 @@ impl DriverState<'_, '_> {
     /// A flow's last byte has arrived.
     fn arrived(&mut self, flow: u32, now: Time) {
         let index = self.driver.flow_runs[flow as usize].index;
-        for (time, next) in self.driver.reacting.on_flow_delivered(index, now) {
+        for (time, next) in self.driver.generators.on_flow_delivered(index, now) {
             self.schedule.push(Reverse((time, ScheduledAction::Begin(next))));
         }
     }
@@ -478,7 +478,7 @@ impl DriverState<'_, '_> {
             } => {
                 let generator_of = |index: u32| {
                     self.driver
-                        .reacting
+                        .generators
                         .generator_of(index)
                         .map(|(program, _)| program)
                 };
@@ -526,9 +526,9 @@ impl DriverState<'_, '_> {
     }
 }
 
-/// How long the event queue is waited for before the wish to stop is looked at.
+/// Maximum time of waiting for events between two checks of the stop request.
 const STOP_CHECK_MS: u16 = 100;
-/// How often progress is reported.
+/// Interval of progress reports.
 const REPORT_INTERVAL: Time = Time::from_ms(100);
 /// Bytes read at a time.
 const READ_BUFFER: usize = 1 << 18;

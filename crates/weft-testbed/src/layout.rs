@@ -102,7 +102,7 @@ impl AddressPlan {
         })
     }
 
-    /// The address of an interface on its cable, for those who route through it.
+    /// Returns the address of an interface on its cable, for nodes that route through it.
     pub fn gateway(&self, interface: Interface) -> Ipv4Addr {
         let back = self.back[interface as usize];
         let cable = interface.min(back);

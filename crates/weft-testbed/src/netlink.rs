@@ -40,7 +40,7 @@ pub struct CableEnd<'a> {
     pub mac: [u8; 6],
 }
 
-/// How TCP is to start on a route.
+/// Initial parameters of TCP on a route.
 #[derive(Clone, Copy, Debug)]
 pub struct Metrics {
     /// Initial congestion window in packets.
@@ -112,7 +112,7 @@ impl Netlink {
         )
     }
 
-    /// Says once and for all who has an address, so that no packet waits for ARP.
+    /// Adds a permanent neighbour entry, so that no packet waits for ARP.
     pub fn add_neighbour(&mut self, index: u32, address: Ipv4Addr, mac: [u8; 6]) -> io::Result<()> {
         let mut message = NeighbourMessage::default();
         message.header.family = AddressFamily::Inet;

@@ -85,9 +85,9 @@ struct Host {
 }
 
 struct ReceiverAddresses {
-    /// Its addresses by other paths.
+    /// Addresses of the receiver on the other paths.
     other_paths: Vec<SocketAddr>,
-    /// Index of the group of its connections.
+    /// Index of the group that manages connections to this receiver.
     group: usize,
 }
 
@@ -427,10 +427,10 @@ pub fn now() -> u64 {
     u64::try_from(now.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// The paper's suppression and release, as the algorithm decides them.
+/// No hysteresis: suppression and release follow the algorithm at once, as in the paper.
 const HYSTERESIS: Hysteresis = Hysteresis {
     release_after: 0,
     min_cycle: 0,
 };
-/// How often the end of the experiment is looked for.
+/// Interval at which the end of the experiment is checked.
 const STOP_CHECK_INTERVAL: Duration = Duration::from_millis(50);

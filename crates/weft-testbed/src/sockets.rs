@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use socket2::{Domain, Protocol, Socket, Type};
 
-/// How a connection is made.
+/// Socket options of a connection.
 #[derive(Clone, Debug)]
 pub struct SocketOptions {
     /// Name of the congestion control in the kernel.

@@ -54,7 +54,7 @@ impl Tap {
         Ok(tap)
     }
 
-    /// Every packet since the last call, with when it left.
+    /// Calls `handle` for every packet since the last call, with its departure time.
     pub fn drain(&self, mut handle: impl FnMut(&CapturedPacket, Instant)) {
         let mut headers = [0; HEADERS];
         // A longer packet is truncated.

@@ -47,8 +47,8 @@ impl Validate for Empirical {
                     "remove one of the two",
                 ));
             }
-            let place = |i: usize| format!("points[{i}]");
-            check(points, place, "points")
+            let position = |i: usize| format!("points[{i}]");
+            check(points, position, "points")
                 .map_err(|(path, given, allowed)| SpecError::new(path, given, allowed))?;
             if let Some([_, last]) = points.last().filter(|[_, last]| *last != 1.0) {
                 return Err(SpecError::new(
@@ -158,7 +158,7 @@ fn read(text: &str, unit: Option<Size>) -> Result<Vec<[f64; 2]>, ParseError> {
         line: None,
         given: "no unit of its sizes".into(),
         allowed: "a line \"# size in bytes\" or \"# size in packets of 1460 bytes\" in it, or unit = \"1B\" or \"1460B\" \
-                  beside it"
+                  next to it"
             .into(),
     })?;
     for point in &mut points {
@@ -210,7 +210,7 @@ fn unit_in(comment: &str) -> Option<f64> {
 /// the given value and the allowed ones.
 fn check(
     points: &[[f64; 2]],
-    place: impl Fn(usize) -> String,
+    position: impl Fn(usize) -> String,
     none: &str,
 ) -> Result<(), (String, String, String)> {
     if points.len() < 2 {
@@ -220,11 +220,11 @@ fn check(
     for (i, &[size, p]) in points.iter().enumerate() {
         if !(size >= 0.0 && size.is_finite() && p >= 0.0 && p.is_finite()) {
             let given = format!("size {size}, probability {p}");
-            return Err((place(i), given, "numbers from 0".into()));
+            return Err((position(i), given, "numbers from 0".into()));
         }
         if size > MAX_SIZE {
             let given = format!("size {size:e} in bytes");
-            return Err((place(i), given, "at most 1e12 bytes, 1TB".into()));
+            return Err((position(i), given, "at most 1e12 bytes, 1TB".into()));
         }
         let Some(&[before, q]) = i.checked_sub(1).map(|i| &points[i]) else {
             continue;
@@ -232,7 +232,7 @@ fn check(
         if size < before || p < q || (size == before && p == q) {
             let given = format!("({size}, {p}) after ({before}, {q}) does not rise");
             return Err((
-                place(i),
+                position(i),
                 given,
                 "sizes and probabilities that rise from line to line".into(),
             ));

@@ -65,8 +65,8 @@ enum Line<'a> {
 impl Pattern for FlowList {
     fn flows(&self, context: &PatternContext<'_>) -> Result<Vec<Flow>, SpecError> {
         let refuse = |line: Option<usize>, (given, allowed): ParseError| {
-            let place = line.map_or(String::new(), |line| format!("line {}: ", line + 1));
-            SpecError::new("file", format!("{}: {place}{given}", self.file), allowed)
+            let position = line.map_or(String::new(), |line| format!("line {}: ", line + 1));
+            SpecError::new("file", format!("{}: {position}{given}", self.file), allowed)
         };
         let text = read_text(&self.file, MAX_FILE_BYTES)
             .map_err(|error| refuse(None, (error.to_string(), "a text file of flows".to_owned())))?;

@@ -228,10 +228,10 @@ impl Staggered {
                 ("pod", self.pod, "of its pod at another ToR"),
                 ("pod", rest, "outside its pod"),
             ];
-            for ((field, p, place), hosts) in wanted.into_iter().zip(&ring) {
+            for ((field, p, location), hosts) in wanted.into_iter().zip(&ring) {
                 if p > 1e-9 && hosts.is_empty() {
                     let name = context.hosts[from as usize];
-                    let given = format!("{p:.3} for hosts {place}, of which {name:?} has none");
+                    let given = format!("{p:.3} for hosts {location}, of which {name:?} has none");
                     return Err(SpecError::new(field, given, "0"));
                 }
             }

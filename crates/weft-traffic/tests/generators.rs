@@ -58,7 +58,7 @@ fn flows(kind: &str, fields: &str, hosts: usize, seed: u64) -> Result<Vec<Flow>,
     })?
 }
 
-fn program(kind: &str, fields: &str, hosts: usize, seed: u64) -> Result<Arc<dyn FlowGenerator>, SpecError> {
+fn generator(kind: &str, fields: &str, hosts: usize, seed: u64) -> Result<Arc<dyn FlowGenerator>, SpecError> {
     with(kind, fields, hosts, seed, |pattern, context| {
         pattern.generator(context)
     })?
@@ -161,7 +161,7 @@ fn staggered_matrices_have_their_shares() {
 #[test]
 fn a_loop_keeps_its_sender_and_goes_on_until_it_is_stopped() {
     let fields = "pairs = \"random\"\nsize = { kind = \"exponential\", mean = \"1MB\" }\ncount = 2\nstart = \"1ms\"\nthink_time = \"1us\"\nstop = \"2s\"";
-    let loops = program("closed-loop", fields, 16, 3).unwrap();
+    let loops = generator("closed-loop", fields, 16, 3).unwrap();
     let first = loops.timed_actions();
     assert_eq!(first.len(), 32);
     assert!(first.iter().all(|(time, ..)| *time == Time::from_us(1_000)));
@@ -179,16 +179,16 @@ fn a_loop_keeps_its_sender_and_goes_on_until_it_is_stopped() {
         drawn.len() > 10 && !drawn.contains(&5),
         "each flow's receiver is drawn anew: {drawn:?}"
     );
-    let again = program("closed-loop", fields, 16, 3).unwrap();
+    let again = generator("closed-loop", fields, 16, 3).unwrap();
     assert!((0..1000).all(|n| loops.flow(n) == again.flow(n)));
-    let fixed = program("closed-loop", "pairs = \"permutation\"\nsize = \"1MB\"", 16, 3).unwrap();
+    let fixed = generator("closed-loop", "pairs = \"permutation\"\nsize = \"1MB\"", 16, 3).unwrap();
     assert!((0..16).all(|n| fixed.flow(n).to == fixed.flow(n + 160).to));
 }
 
 #[test]
 fn jobs_ask_distinct_servers_and_end_with_the_last_block() {
     let fields = "servers = 10\nrequest = \"2KB\"\nblock = \"64KB\"\nslots = 8\nstop = \"1s\"";
-    let jobs = program("jobs", fields, 16, 3).unwrap();
+    let jobs = generator("jobs", fields, 16, 3).unwrap();
     assert_eq!(jobs.timed_actions().len(), 8);
     let mut clients = HashMap::new();
     for number in 0..4_000 {
@@ -239,7 +239,7 @@ fn what_jitter_moves_past_the_stop_does_not_begin() {
         ),
     ] {
         let first = |times: &str| {
-            program(kind, &format!("{fields}\n{times}"), 16, 3)
+            generator(kind, &format!("{fields}\n{times}"), 16, 3)
                 .unwrap()
                 .timed_actions()
         };
@@ -422,7 +422,7 @@ const REFUSALS: &[(&str, &str, &str)] = &[
 #[test]
 fn refusals_name_the_field_what_was_given_and_what_is_allowed() {
     for (kind, fields, expected) in REFUSALS {
-        let got = flows(kind, fields, 16, 1).and_then(|_| program(kind, fields, 16, 1).map(|_| ()));
+        let got = flows(kind, fields, 16, 1).and_then(|_| generator(kind, fields, 16, 1).map(|_| ()));
         let got = got.unwrap_err().to_string();
         assert!(
             got.starts_with(expected),

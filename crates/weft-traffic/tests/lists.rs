@@ -30,8 +30,8 @@ fn listed_among(hosts: &[&str], end: &str, text: &str) -> Result<Vec<Flow>, Stri
     flows.map_err(|error| error.to_string().replace(&name, "FILE"))
 }
 
-fn told(flows: &[Flow]) -> Vec<(u32, u32, Option<u64>, u64)> {
-    let tell = |flow: &Flow| {
+fn fields(flows: &[Flow]) -> Vec<(u32, u32, Option<u64>, u64)> {
+    let fields_of = |flow: &Flow| {
         (
             flow.from,
             flow.to,
@@ -39,7 +39,7 @@ fn told(flows: &[Flow]) -> Vec<(u32, u32, Option<u64>, u64)> {
             flow.start.0,
         )
     };
-    flows.iter().map(tell).collect()
+    flows.iter().map(fields_of).collect()
 }
 
 #[test]
@@ -60,7 +60,7 @@ fn a_connection_matrix_of_htsim() {
         (3, 1, Some(15_000), 7_000_000),
         (4, 0, None, 5),
     ];
-    assert_eq!(told(&flows), expected);
+    assert_eq!(fields(&flows), expected);
     assert!(flows.iter().all(|flow| (flow.transport, flow.traffic) == (3, 5)));
     for (text, said) in [
         (
@@ -103,7 +103,7 @@ fn a_flow_list_of_hpcc() {
     let flows = listed(".txt", "2\n0 1 3 100 500000 2.0\n4 2 3 100 1 2.0000015\n").unwrap();
     let at = 2_000_000_000_000;
     assert_eq!(
-        told(&flows),
+        fields(&flows),
         [(0, 1, Some(500_000), at), (4, 2, Some(1), at + 1_500_000)]
     );
     let error = listed(".txt", "1\n0 1 500\n").err().unwrap();
@@ -118,7 +118,7 @@ fn a_flow_list_of_hpcc() {
 fn comma_separated_flows() {
     let flows = listed(".csv", "start_s, from,size_bytes,to\n0.001,h3,1000,0\n0, 1,,h2\n").unwrap();
     assert_eq!(
-        told(&flows),
+        fields(&flows),
         [(3, 0, Some(1000), Time::from_ms(1).0), (1, 2, None, 0)]
     );
     let error = |text: &str| listed(".csv", text).err().unwrap();
@@ -146,7 +146,7 @@ fn comma_separated_values_may_be_quoted() {
                 \"rack 1, host 0\", \"the \"\"big\"\" one\" ,\"1000\",\"0.001\"\n\
                 \"#3\",0,\"\",0 # \"without a size\n";
     assert_eq!(
-        told(&listed(text).unwrap()),
+        fields(&listed(text).unwrap()),
         [(0, 1, Some(1000), Time::from_ms(1).0), (2, 0, None, 0)]
     );
     for wrong in ["\"0", "0\"", "\"0\"1", "0\"1\"", "\"0\" \"1\""] {
@@ -160,7 +160,7 @@ fn comma_separated_values_may_be_quoted() {
 
 #[test]
 fn hosts_whose_names_are_numbers_go_by_these() {
-    let among = |text: &str| listed_among(&["2", "3", "4", "5"], ".cm", text).map(|flows| told(&flows));
+    let among = |text: &str| listed_among(&["2", "3", "4", "5"], ".cm", text).map(|flows| fields(&flows));
     assert_eq!(among("2->5 size 7").unwrap(), [(0, 3, Some(7), 0)]);
     // A word that is not a name is an index.
     assert_eq!(among("1->0 size 7").unwrap(), [(1, 0, Some(7), 0)]);
@@ -209,7 +209,7 @@ fn as_many_flows_as_are_announced() {
         assert_eq!(error, format!("file: FILE: {said}"));
     }
     let flows = listed(".txt", "\n# from a trace\n\n1 # flow\n0 1 3 100 5 0\n").unwrap();
-    assert_eq!(told(&flows), [(0, 1, Some(5), 0)]);
+    assert_eq!(fields(&flows), [(0, 1, Some(5), 0)]);
 }
 
 #[test]
@@ -255,7 +255,7 @@ fn a_connection_matrix_keeps_to_its_nodes_and_words() {
 #[test]
 fn a_table_may_begin_with_a_mark_and_comments_and_has_each_column_once() {
     let text = "\u{feff}# exported\n\nfrom,to,size_bytes,start_s # header\n0,1,5,0 # the first\n";
-    assert_eq!(told(&listed(".csv", text).unwrap()), [(0, 1, Some(5), 0)]);
+    assert_eq!(fields(&listed(".csv", text).unwrap()), [(0, 1, Some(5), 0)]);
     for (text, said) in [
         (
             "from,to,size_bytes,start_s,to\n0,1,5,0,2\n",

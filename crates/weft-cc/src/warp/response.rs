@@ -38,8 +38,8 @@ impl Response for Warp {
         while time > 0.0 && !sending.is_empty() {
             let m = sending.len() as f64;
             let shares = shares(self.params.kappa, &sending);
-            let room = shares.iter().sum::<f64>() / MIN_MEAN_WINDOW - (m - 1.0);
-            let part = if m > 1.0 { room.clamp(0.0, 1.0) } else { 1.0 };
+            let free = shares.iter().sum::<f64>() / MIN_MEAN_WINDOW - (m - 1.0);
+            let part = if m > 1.0 { free.clamp(0.0, 1.0) } else { 1.0 };
             for (&s, share) in subflows.iter().zip(&shares) {
                 cwnd[s] += time * part * share.max(MIN_CONNECTION_WINDOW);
             }

@@ -31,7 +31,7 @@ pub enum Event {
 /// An event with the windows before and after.
 pub struct ScriptStep<'a> {
     pub entry: &'a AlgorithmInfo,
-    pub given: &'a [(String, f64)],
+    pub params: &'a [(String, f64)],
     pub event: Event,
     /// The subflow of the event.
     pub s: usize,
@@ -47,7 +47,7 @@ impl std::fmt::Debug for ScriptStep<'_> {
         write!(
             f,
             "{name} {:?}, {:?} on {}: {before:?}, then {after:?}",
-            self.given, self.event, self.s
+            self.params, self.event, self.s
         )
     }
 }
@@ -60,7 +60,11 @@ impl ScriptStep<'_> {
 
     /// Returns the value of a parameter, or `None` if the algorithm does not have it.
     pub fn parameter(&self, name: &str) -> Option<f64> {
-        let given = self.given.iter().find(|(given, _)| given == name).map(|p| p.1);
+        let value = self
+            .params
+            .iter()
+            .find(|(parameter, _)| parameter == name)
+            .map(|p| p.1);
         let default = || {
             self.entry
                 .parameters
@@ -68,7 +72,7 @@ impl ScriptStep<'_> {
                 .find(|p| p.name == name)
                 .map(|p| p.default)
         };
-        given.or_else(default)
+        value.or_else(default)
     }
 
     /// Returns the subflows that are established and active.
@@ -178,10 +182,10 @@ pub fn report(entry: &AlgorithmInfo, cases: u32, law: impl Fn(&ScriptStep)) {
     TestRunner::new(config)
         .run(
             &(parameters(entry), initial, 1_usize..=20, events),
-            |(given, (cwnd, ssthresh), n, events)| {
+            |(params, (cwnd, ssthresh), n, events)| {
                 let w = vec![Window::new(f64::from(cwnd), ssthresh); n];
-                let mut transport = CcDriver::new(Algorithm::build(entry.name, &given).unwrap(), w.clone());
-                let mut again = CcDriver::new(Algorithm::build(entry.name, &given).unwrap(), w);
+                let mut transport = CcDriver::new(Algorithm::build(entry.name, &params).unwrap(), w.clone());
+                let mut again = CcDriver::new(Algorithm::build(entry.name, &params).unwrap(), w);
                 for (s, event) in [(0, Event::Open)].into_iter().chain(events) {
                     let (s, before) = (s % n, transport.w.clone());
                     again.report(s, event);
@@ -191,7 +195,7 @@ pub fn report(entry: &AlgorithmInfo, cases: u32, law: impl Fn(&ScriptStep)) {
                     let CcDriver { w: after, closed, .. } = &transport;
                     law(&ScriptStep {
                         entry,
-                        given: &given,
+                        params: &params,
                         event,
                         s,
                         before: &before,

@@ -29,11 +29,11 @@ impl<'a> Keys<'a> {
         for key in declarations() {
             let id = key.attribute("id").unwrap_or_default();
             let default = key.children().find(|node| node.tag_name().name() == "default");
-            for (of, name) in [("node", "type"), ("edge", "rate"), ("edge", "delay")] {
+            for (element, name) in [("node", "type"), ("edge", "rate"), ("edge", "delay")] {
                 let domain = key.attribute("for").unwrap_or("all");
-                let meant = (domain == of || domain == "all") && keys.means(id, name);
+                let meant = (domain == element || domain == "all") && keys.means(id, name);
                 if let Some(default) = default.filter(|_| meant) {
-                    keys.defaults.insert((of, name), default);
+                    keys.defaults.insert((element, name), default);
                 }
             }
         }

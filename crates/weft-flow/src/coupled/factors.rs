@@ -75,10 +75,10 @@ pub(super) struct Factors {
     diagonal: Vec<f64>,
     upper_columns: Lists,
     upper_rows: Lists,
-    /// Steps in the order in which U is triangular. Each step counts at its last place only.
+    /// Steps in the order in which U is triangular. Each step counts at its last index only.
     order: Vec<u32>,
-    /// Last place of each step.
-    places: Vec<u32>,
+    /// Last index of each step in `order`.
+    last_index: Vec<u32>,
     /// Elimination of a row of U in each exchange, by multiples of other rows.
     row_operations: Operations,
     /// Number of exchanges since the factorisation.
@@ -109,7 +109,7 @@ impl Factors {
             upper_columns: vec![Vec::new(); n],
             upper_rows: Vec::with_capacity(n),
             order: (0..n as u32).collect(),
-            places: (0..n as u32).collect(),
+            last_index: (0..n as u32).collect(),
             entries,
             max_entries: MAX_GROWTH * entries,
             spike: vec![0.0; n],
@@ -172,10 +172,10 @@ impl Factors {
             self.row_operations.gather(operation, values);
         }
         self.spike.copy_from_slice(values);
-        for (place, &step) in self.order.iter().enumerate().rev() {
+        for (index, &step) in self.order.iter().enumerate().rev() {
             let step = step as usize;
             let mut value = values[step];
-            if value != 0.0 && self.places[step] as usize == place {
+            if value != 0.0 && self.last_index[step] as usize == index {
                 value /= self.diagonal[step];
                 values[step] = value;
                 for &(row, entry) in &self.upper_columns[step] {
@@ -194,12 +194,12 @@ impl Factors {
         values.fill(0.0);
         self.elimination.clear();
         let own = self.step_of_position[position as usize] as usize;
-        let first = self.places[own] as usize;
+        let first = self.last_index[own] as usize;
         values[own] = 1.0;
-        for (place, &step) in self.order.iter().enumerate().skip(first) {
+        for (index, &step) in self.order.iter().enumerate().skip(first) {
             let step = step as usize;
             let mut value = values[step];
-            if value != 0.0 && self.places[step] as usize == place {
+            if value != 0.0 && self.last_index[step] as usize == index {
                 value /= self.diagonal[step];
                 values[step] = value;
                 for &(column, entry) in &self.upper_rows[step] {
@@ -246,7 +246,7 @@ impl Factors {
                 self.upper_rows[row].push((step, value));
             }
         }
-        self.places[own] = self.order.len() as u32;
+        self.last_index[own] = self.order.len() as u32;
         self.order.push(step);
         self.entries += self.upper_columns[own].len() + self.elimination.len();
         self.row_operations.push(step, self.elimination.drain(..));
@@ -255,8 +255,8 @@ impl Factors {
 }
 
 fn remove_from(list: &mut Vec<(u32, f64)>, index: u32) {
-    if let Some(place) = list.iter().position(|&(other, _)| other == index) {
-        list.swap_remove(place);
+    if let Some(found) = list.iter().position(|&(other, _)| other == index) {
+        list.swap_remove(found);
     }
 }
 

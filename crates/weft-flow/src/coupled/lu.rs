@@ -132,8 +132,8 @@ struct Remainder {
     columns: Vec<Vec<u32>>,
     row_counts: Counts,
     column_counts: Counts,
-    /// One more than the place of each column in the row at hand, or 0.
-    places: Vec<u32>,
+    /// For each column, one more than the index of its entry in the row at hand, or 0.
+    entry_of_column: Vec<u32>,
 }
 
 /// Factorises the square matrix whose columns are `columns`, lists of rows with values. Returns
@@ -165,7 +165,7 @@ impl Remainder {
             column_counts: Counts::new(rows_of.iter().map(Vec::len)),
             rows,
             columns: rows_of,
-            places: vec![0; n],
+            entry_of_column: vec![0; n],
         }
     }
 
@@ -238,19 +238,19 @@ impl Remainder {
     /// 0. Returns the factor.
     fn subtract(&mut self, row: u32, pivot_column: u32, pivot: f64, entries: &[(u32, f64)]) -> f64 {
         let values = &mut self.rows[row as usize];
-        for (place, &(column, _)) in (1..).zip(values.iter()) {
-            self.places[column as usize] = place;
+        for (index, &(column, _)) in (1..).zip(values.iter()) {
+            self.entry_of_column[column as usize] = index;
         }
-        let own = self.places[pivot_column as usize] as usize - 1;
+        let own = self.entry_of_column[pivot_column as usize] as usize - 1;
         let factor = values[own].1 / pivot;
         let mut cancelled = false;
         for &(column, value) in entries {
             if column == pivot_column {
                 continue;
             }
-            let place = self.places[column as usize] as usize;
-            if place > 0 {
-                let entry = &mut values[place - 1].1;
+            let index = self.entry_of_column[column as usize] as usize;
+            if index > 0 {
+                let entry = &mut values[index - 1].1;
                 *entry -= factor * value;
                 cancelled |= entry.abs() <= ZERO;
             } else {
@@ -261,7 +261,7 @@ impl Remainder {
             }
         }
         for &(column, _) in values.iter() {
-            self.places[column as usize] = 0;
+            self.entry_of_column[column as usize] = 0;
         }
         values.swap_remove(own);
         if cancelled {
@@ -282,8 +282,8 @@ impl Remainder {
 }
 
 fn remove_from(rows: &mut Vec<u32>, row: u32) {
-    if let Some(place) = rows.iter().position(|&other| other == row) {
-        rows.swap_remove(place);
+    if let Some(index) = rows.iter().position(|&other| other == row) {
+        rows.swap_remove(index);
     }
 }
 

@@ -27,7 +27,7 @@ pub(super) struct ActiveFlow {
     pub sharing_key: Option<u32>,
 }
 
-/// How far a flow is.
+/// Progress of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Phase {
     Handshake,

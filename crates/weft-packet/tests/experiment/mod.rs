@@ -95,7 +95,7 @@ pub fn flow(from: u32, to: u32) -> Flow {
     }
 }
 
-/// The same of a size in bytes.
+/// Returns a flow with a size in bytes.
 pub fn sized(from: u32, to: u32, bytes: u64) -> Flow {
     Flow {
         size: Some(Size(bytes)),

@@ -4,8 +4,8 @@ use crate::experiment::{config, flow, many_to_one, queue, run, transport};
 use weft_cc::Algorithm;
 use weft_spec::{Profile, Time};
 
-/// Two hosts with one or four subflows each fill one link of 10 Gbps, whatever the algorithm: links of 5 us, a queue of 100
-/// packets, marks at 20, the second half of 40 ms.
+/// Two hosts with one or four subflows each fill one link of 10 Gbps with every algorithm. Links have 5 us, the queue holds
+/// 100 packets and marks from 20 on, and the second half of 40 ms is measured.
 #[test]
 fn every_algorithm_fills_a_bottleneck() {
     for entry in Algorithm::BUILT_IN {

@@ -1,4 +1,4 @@
-//! Whatever is simulated: nothing panics, nothing is lost from sight, everything arrives, on any number of threads.
+//! Random simulations on any number of threads: no panic, no packet that is not accounted for, and all data arrives.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ type Shape = (&'static str, String);
 #[derive(Clone, Debug)]
 struct Network {
     shape: Shape,
-    /// In place of those among the fields.
+    /// Rate of the links, which replaces those among the fields of `shape`.
     rate: Rate,
     delay: Time,
     switch: QueueConfig,
@@ -277,7 +277,7 @@ fn any_offload() -> impl Strategy<Value = Offload> {
     (any::<bool>(), gro).prop_map(|(tso, gro)| Offload { tso, gro: Time(gro) })
 }
 
-/// Links by any number, taken modulo how many there are. What goes down comes back.
+/// Events of links, whose numbers are taken modulo the number of links. A link that goes down comes back up.
 fn any_events() -> impl Strategy<Value = Vec<LinkEvent>> {
     let change = prop_oneof![
         3 => Just(LinkChange::Down),
@@ -418,9 +418,9 @@ fn any_transfers() -> impl Strategy<Value = (TransportConfig, Vec<Sent>)> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(10 * cases()))]
 
-    /// Where nothing is lost nobody times out, and a flow takes no longer than a link needs for all of them, and some round trips.
+    /// Without loss no flow times out, and a flow takes at most the time that a link needs for all flows, and some round trips.
     #[test]
-    fn without_loss_nobody_waits(
+    fn without_loss_no_flow_waits(
         network in any_lossless_network(),
         (transport, sent) in any_transfers(),
         jitter in prop::sample::select(vec![0, 500_000]),
@@ -451,7 +451,7 @@ proptest! {
         // A hundred over six links there and back: a burst of 46 packets given to a subflow with a window of one takes half of them.
         let mut round_trips = 1200.0 * network.delay.seconds() + 0.5e-3;
         if may_leave_one_suppressed {
-            // At a packet a round trip.
+            // The subflow sends one packet per round trip.
             round_trips = 3600.0 * (network.delay.seconds() + 12_000.0 / network.rate.0 as f64);
         }
         let max = 3.3 * bytes as f64 * 8.0 / slowest as f64 + round_trips;

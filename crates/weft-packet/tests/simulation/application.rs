@@ -18,7 +18,7 @@ fn sends(scheduler: Scheduler, subflows: u32) -> TransportConfig {
     }
 }
 
-/// Whatever hands out the data: what arrives is what was written, and another flow gets the rest of the link.
+/// With every scheduler, the data that arrives is the data that was written, and another flow gets the rest of the link.
 #[test]
 fn a_flow_carries_what_its_application_writes() {
     for scheduler in [Scheduler::RoundRobin, Scheduler::LowestRtt, Scheduler::Linux] {

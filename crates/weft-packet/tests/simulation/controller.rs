@@ -63,8 +63,8 @@ fn run(config: SimulationConfig, cuts: &[u64]) -> Outcome {
     outcome
 }
 
-/// A core switch dies in the midst of it and comes back; routing knows 300 us later.
-fn core_dies() -> Vec<LinkEvent> {
+/// A core switch fails during the run and comes back; routing learns it 300 us later.
+fn core_fails() -> Vec<LinkEvent> {
     let fabric = fabric();
     let core = fabric
         .nodes
@@ -108,10 +108,10 @@ fn first_fit_fills_the_links_that_hashes_leave_empty() {
     );
 }
 
-/// What a controller sees at its times depends neither on threads nor on where a run is cut.
+/// The observations of a controller depend neither on threads nor on the times at which a run is cut.
 #[test]
 fn it_acts_alike_on_any_number_of_threads() {
-    for events in [Vec::new(), core_dies()] {
+    for events in [Vec::new(), core_fails()] {
         let whole = run(scene(first_fit(), events.clone(), 1), &[]);
         for threads in [2, 3] {
             assert_eq!(run(scene(first_fit(), events.clone(), threads), &[]), whole);
@@ -122,16 +122,16 @@ fn it_acts_alike_on_any_number_of_threads() {
     }
 }
 
-/// Once routing knows of the dead switch nobody sends there, and what was placed elsewhere goes on.
+/// Once routing knows that the switch is down, no flow sends there, and flows assigned to other paths continue.
 #[test]
-fn placed_flows_avoid_what_is_known_to_be_dead() {
+fn assigned_flows_avoid_switches_known_to_be_down() {
     let fabric = fabric();
     let core = fabric
         .nodes
         .iter()
         .position(|node| node.name == "core0.0")
         .unwrap() as u32;
-    let mut simulation = PacketSimulation::new(scene(first_fit(), core_dies(), 1)).unwrap();
+    let mut simulation = PacketSimulation::new(scene(first_fit(), core_fails(), 1)).unwrap();
     let mut at = |us| {
         simulation.run_until(Time::from_us(us));
         let outcome = simulation.outcome();
@@ -143,7 +143,7 @@ fn placed_flows_avoid_what_is_known_to_be_dead() {
         (sent, lost, outcome.flows)
     };
     let (_, before, _) = at(9_999);
-    // What was queued on the way has arrived or is lost.
+    // Packets that were queued on the way have arrived or are lost.
     let (sent, lost, _) = at(14_500);
     let (still_sent, still_lost, flows) = at(19_999);
     assert!(lost > before, "what was queued there is lost");

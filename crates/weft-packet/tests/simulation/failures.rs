@@ -42,7 +42,7 @@ fn permutation(hosts: u32) -> Vec<Flow> {
 #[test]
 fn a_flow_over_a_link_that_comes_back_ends() {
     for detect in [0, 100, 100_000] {
-        // s0 -> r0 is dead from 100 us to 30 ms; there is no other path.
+        // s0 -> r0 is down from 100 us to 30 ms; there is no other path.
         let fabric = many_to_one(2, Time::from_us(5), queue(100, None));
         let bottleneck = fabric.links.iter().position(|link| link.to == 2).unwrap() as u32;
         let events = [(100, LinkChange::Down), (30_000, LinkChange::Up)].map(|(at, change)| LinkEvent {
@@ -116,10 +116,10 @@ fn goodput(fabric: Fabric, events: Vec<LinkEvent>, cc_name: &str, subflows: u32,
     bytes(simulation.outcome()) - before
 }
 
-/// A permutation with LIA over 8 subflows loses one of 16 core switches at 100 ms, and has at least 0.9 of (15/16) of its goodput
-/// from 50 ms later on.
+/// A permutation with LIA over 8 subflows loses one of 16 core switches at 100 ms. From 50 ms later on it has at least 0.9 of
+/// 15/16 of its goodput.
 #[test]
-fn multipath_goes_around_a_dead_core_switch() {
+fn multipath_goes_around_a_failed_core_switch() {
     let fabric = || fat_tree(8, 100);
     let down = links_at(&fabric(), "core0.0");
     assert_eq!(down.len(), 16);
@@ -130,9 +130,9 @@ fn multipath_goes_around_a_dead_core_switch() {
     assert!(kept > 0.9 * 15.0 / 16.0, "{kept} of the goodput");
 }
 
-/// Once routing knows, nothing is sent over dead links; before that, it is and is lost.
+/// Once routing knows it, no packet is sent over a link that is down; packets sent before are lost.
 #[test]
-fn routing_avoids_what_it_knows_to_be_dead() {
+fn routing_avoids_links_that_it_knows_to_be_down() {
     let lost_after = |detect_us, from_us: u64| {
         let fabric = fat_tree(4, 1_000);
         let down = links_at(&fabric, "core0.0");
@@ -155,10 +155,10 @@ fn routing_avoids_what_it_knows_to_be_dead() {
         simulation.run_until(Time::from_ms(400));
         (before, drops(&simulation) - before)
     };
-    // What is in queues on the way to the dead switch, up to 12 ms at a host, is lost as well.
+    // Packets in queues on the way to the failed switch, up to 12 ms at a host, are lost as well.
     let (at_once, later) = lost_after(0, 30_000);
     assert!(at_once > 0, "what was queued is lost");
-    assert_eq!(later, 0, "nobody takes the dead switch any more");
+    assert_eq!(later, 0, "no flow uses the failed switch any more");
     let (before, later) = lost_after(300_000, 30_000);
     assert!(
         before > 0 && later > 0,

@@ -10,7 +10,7 @@ use weft_traffic::Flow;
 const SEEDS: u64 = 20;
 const DELAY: Time = Time::from_us(5);
 
-/// What so many senders share, at a rate of all links.
+/// A function from the number of senders, the rate of all links and the queue to the network and its flows.
 type Scene = fn(u32, Rate, QueueConfig) -> (Fabric, Vec<Flow>);
 
 /// Switches have this queue; hosts' cards push back instead.
@@ -94,8 +94,8 @@ impl Contest {
             .collect()
     }
 
-    /// Jain's index is at least `min` in the mean over the seeds; of two senders neither is ahead more often than a coin falls
-    /// on one side (5 to 15 of 20: 98.8 % of all coins).
+    /// Checks that Jain's index is at least `min` in the mean over the seeds. Of two senders, neither may be ahead more often
+    /// than a coin falls on one side (5 to 15 of 20: 98.8 % of all coins).
     fn holds(&self, senders: u32, min: f64) {
         let what = format!("{senders} x {}", self.algorithm);
         let delivered: Vec<Vec<f64>> = (0..SEEDS).map(|seed| self.delivered(senders, seed)).collect();
@@ -138,8 +138,8 @@ fn dctcp_flows_share_alike() {
     }
 }
 
-/// Who fills a queue without marks learns of it by loss, and what slow start gave to one of two takes long to even out: after 0.4 s
-/// two Reno flows are at 0.79, after 2 s at 0.97.
+/// Without marks only loss signals a full queue, and the advantage that slow start gave to one of two flows lasts long. The index
+/// of two Reno flows is 0.79 after 0.4 s, and 0.97 after 2 s.
 #[test]
 fn flows_that_lose_packets_share_about_alike() {
     for (algorithm, subflows) in [("reno", 1), ("cubic", 1), ("lia", 2)] {

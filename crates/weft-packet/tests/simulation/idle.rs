@@ -31,8 +31,8 @@ fn flows(scheduler: Scheduler) -> Outcome {
     run(config(fabric, vec![amp], flows.collect()), Time::from_ms(1_000))
 }
 
-/// No flow without loss is over, by its sender's clock, later than an RTT after its receiver has the last byte; in particular none
-/// waits for the timer of delayed acknowledgements.
+/// Without loss, a flow ends at its sender at most an RTT after its receiver has the last byte. In particular, no flow waits for
+/// the timer of delayed acknowledgements.
 #[test]
 fn no_flow_waits_for_a_delayed_acknowledgement() {
     for scheduler in [Scheduler::RoundRobin, Scheduler::LowestRtt, Scheduler::Linux] {

@@ -1,7 +1,7 @@
 //! Many senders answer one receiver: AMP's figures 2 and 8a, in the profile of its authors' simulator.
 //!
-//! Kheirkhah and Lee, "AMP: An Adaptive Multipath TCP for Data Center Networks", sections 3.1 and 5: 10 Gbps, queues of
-//! 100 packets, K = 10 packets, here with links of 2 us; k flows of 128 KiB opened 50 us apart, every second.
+//! Kheirkhah and Lee, "AMP: An Adaptive Multipath TCP for Data Center Networks", sections 3.1 and 5. Links have 10 Gbps and 2 us,
+//! queues hold 100 packets, and K is 10 packets. Every second, k flows of 128 KiB open 50 us apart.
 
 use crate::experiment::{assert_within, cc, config, fct, many_to_one, queue, run, sized, sum, transport};
 use weft_packet::{Outcome, SimulationConfig};
@@ -51,7 +51,7 @@ fn timed_out(outcome: &Outcome) -> f64 {
     flows.count() as f64 / outcome.flows.len() as f64
 }
 
-/// What the authors' simulator gives: 0.61, 1.25, 1.87 and 2.49 ms, without timeouts.
+/// Values of the authors' simulator: 0.61, 1.25, 1.87 and 2.49 ms, without timeouts.
 #[test]
 fn dctcp_is_within_a_tenth_of_the_calibration() {
     for (k, calibration) in [(10, 0.61), (20, 1.25), (30, 1.87), (40, 2.49)] {

@@ -27,7 +27,7 @@ fn fabric() -> Fabric {
     .unwrap()
 }
 
-/// From time 0 on spines lose whatever comes: routing never learns of it.
+/// Returns events by which spines lose all packets from time 0 on; routing never learns of it.
 fn down_spines(fabric: &Fabric, spines: &[u32]) -> Vec<LinkEvent> {
     let names: Vec<String> = spines.iter().map(|spine| format!("spine{spine}")).collect();
     let touches = |node: u32| names.contains(&fabric.nodes[node as usize].name);
@@ -115,9 +115,9 @@ fn milliseconds(flow: &FlowRecord) -> f64 {
     flow.finish.unwrap().seconds() * 1e3
 }
 
-/// What a dead path holds goes on others within a millisecond; without it waits for the RTO of 200 ms.
+/// Data on a path that is down is reinjected on others within a millisecond. Without the monitor it waits for the RTO of 200 ms.
 #[test]
-fn a_dead_path_costs_no_timeout() {
+fn a_path_that_is_down_costs_no_timeout() {
     for scheduler in [Scheduler::RoundRobin, Scheduler::LowestRtt, Scheduler::Linux] {
         let watched = dying(sends(watches(StateScope::Host), scheduler));
         let unwatched = dying(sends(Consecutive {}.into(), scheduler));
@@ -170,8 +170,8 @@ fn paths_that_are_slow_in_turns_hold_nothing_back() {
     }
 }
 
-/// Warp uses one subflow where it needs no more, and suppresses the others. They are no help when that one's path is slow, as it is where
-/// three flows of a host share a link.
+/// Warp uses one subflow where it needs only one, and suppresses the others. The suppressed subflows do not help when the path of the
+/// active one is slow, as it is where three flows of a host share a link.
 #[test]
 fn the_only_active_subflow_is_not_set_aside() {
     for scheduler in [Scheduler::RoundRobin, Scheduler::LowestRtt, Scheduler::Linux] {
@@ -207,7 +207,7 @@ fn the_only_active_subflow_is_not_set_aside() {
     }
 }
 
-/// A host's later flows know which path was slow, and open on another. What does not know opens on it, and is never heard of.
+/// Later flows of a host avoid the path that was slow. Flows without this state open on it and never finish.
 #[test]
 fn a_host_remembers_slow_paths() {
     let flow = |n: u64| Flow {
@@ -269,7 +269,7 @@ fn all_are_used_where_all_are_slow() {
 fn an_idle_network_is_used_as_without() {
     let with = |paths| {
         let mut transport = sends(paths, Scheduler::RoundRobin);
-        // What a first window makes wait at the host would be slow.
+        // A larger first window would wait at the host and look slow.
         transport.profile.initial_cwnd = 2.0;
         let config = config(fabric(), vec![transport], vec![sized(0, 4, 30_000)]);
         run(config, Time::from_ms(500))

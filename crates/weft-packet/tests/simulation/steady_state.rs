@@ -1,5 +1,5 @@
-//! Where long-lived flows settle, and the times of packets on idle paths, beside what theory says. Bands are stated with
-//! the theory they are around.
+//! The steady state of long-lived flows, and the times of packets on idle paths, compared with theory. Bands are stated with
+//! the theory that they surround.
 
 use crate::experiment::{
     GBPS, assert_conserved, assert_within, cc, config, everywhere, fat_tree, flow, queue, run, sized,
@@ -46,7 +46,7 @@ fn link(fabric: &Fabric, from: u32, to: u32) -> usize {
     found.unwrap()
 }
 
-/// Of [`bottleneck`]: the link from the switch, its last node, to the receiver.
+/// Returns the link of [`bottleneck`] from the switch, which is the last node, to the receiver.
 fn last_link(fabric: &Fabric) -> usize {
     let switch = fabric.nodes.len() as u32 - 1;
     link(fabric, switch, switch - 1)
@@ -109,12 +109,12 @@ fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
-/// Alizadeh et al., "Data Center TCP (DCTCP)", SIGCOMM 2010, section 3.3: one flow's queue is a sawtooth below
+/// Alizadeh et al., "Data Center TCP (DCTCP)", SIGCOMM 2010, section 3.3. The queue of one flow is a sawtooth below
 /// `Q_max = K + 1` (equation 10) of amplitude `A = sqrt(2 (C RTT + K)) / 2` (equation 8), and the link stays full.
 ///
-/// Bands: mean within 0.2 A of the sawtooth's, K + 1 - A / 2; never above K + 3 or below K + 1 - 1.6 A; amplitude, taken as
-/// that of a regular sawtooth of the same standard deviation (times the root of 12), 0.65 to 1.15 A, since sawteeth differ
-/// in depth; utilisation above 0.999.
+/// Bands: the mean is within 0.2 A of the sawtooth's, K + 1 - A / 2. The queue is never above K + 3 or below K + 1 - 1.6 A.
+/// The amplitude is 0.65 to 1.15 A, since sawteeth differ in depth. It is that of a regular sawtooth of the same standard
+/// deviation (times the root of 12). Utilisation is above 0.999.
 #[test]
 fn a_dctcp_queue_oscillates_about_k() {
     // 17 to 170 packets of bandwidth-delay product.
@@ -167,8 +167,8 @@ fn a_dctcp_queue_oscillates_about_k() {
     }
 }
 
-/// Mathis et al., "The macroscopic behavior of the TCP congestion avoidance algorithm", 1997, section 2: with one loss
-/// a sawtooth from W/2 to W, the mean window is `sqrt(3 / 2p)` and the rate `MSS / RTT sqrt(3 / 2p)`, p losses a packet.
+/// Mathis et al., ACM SIGCOMM Computer Communication Review 27(3), 1997, section 2. With one loss per sawtooth from W/2 to
+/// W and p losses per packet, the mean window is `sqrt(3 / 2p)` and the rate `MSS / RTT sqrt(3 / 2p)`.
 /// The queue is far shorter than the bandwidth-delay product, so that the RTT is nearly constant.
 ///
 /// Bands: mean cwnd 0.9 to 1.05 of the law; goodput 0.85 to 1.05 (the queue is not quite nothing). A delayed
@@ -236,10 +236,10 @@ fn reno_follows_the_square_root_law() {
     }
 }
 
-/// Goodput of a connection of so many subflows over that of a Reno flow beside it, both behind one drop-tail queue as
-/// long as the bandwidth-delay product. Short flows of 20 % of the load make losses random; without them drop-tail hits
-/// whichever flow grows when the queue is full, and not each packet alike as theory has it.
-fn share_beside_reno(algorithm: &str, subflows: u32, us: u64, seed: u64) -> f64 {
+/// Returns the goodput of a connection of `subflows` subflows over that of a competing Reno flow. Both share one drop-tail queue
+/// as long as the bandwidth-delay product. Short flows of 20 % of the load make losses random. Without them, drop-tail hits the
+/// flow that grows when the queue is full, while theory assumes the same loss probability for each packet.
+fn share_competing_with_reno(algorithm: &str, subflows: u32, us: u64, seed: u64) -> f64 {
     const SHORT_SENDERS: u32 = 8;
     let (warm_up, length) = (Time::from_ms(100), Time::from_ms(900));
     let receiver = 2 + SHORT_SENDERS;
@@ -283,7 +283,7 @@ fn share_beside_reno(algorithm: &str, subflows: u32, us: u64, seed: u64) -> f64 
 #[test]
 fn equal_lia_subflows_take_what_one_tcp_takes() {
     let share = |algorithm, subflows, us| {
-        let shares = [1, 2, 3].map(|seed| share_beside_reno(algorithm, subflows, us, seed));
+        let shares = [1, 2, 3].map(|seed| share_competing_with_reno(algorithm, subflows, us, seed));
         mean(&shares)
     };
     assert_within("2 subflows, 25 us", share("lia", 2, 25), 0.8, 1.25);

@@ -1,4 +1,4 @@
-//! What cannot be simulated is refused in a sentence, before anything runs.
+//! Configurations that cannot be simulated are refused in one line, before anything runs.
 
 use crate::experiment::{cc, config, flow, many_to_one, queue, run, sized, transport};
 use weft_fabric::{PortQueues, TOPOLOGIES};
@@ -91,7 +91,7 @@ fn links_must_take_some_time() {
     );
 }
 
-/// At the bounds of what is allowed a flow arrives.
+/// A flow arrives with parameters at the bounds of the allowed ranges.
 #[test]
 fn extreme_links_work() {
     for (rate, delay) in [
