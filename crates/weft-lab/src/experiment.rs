@@ -10,14 +10,13 @@ use weft_run::{
     ActiveRun, Backend, Error, Folder, MAX_THREADS, Options, Progress, ResultWriter, RunOutput, RunResult,
     RunSummary, TableContext, Unfinished, UnsavedRun, manifest,
 };
-use weft_spec::{Both, Spec, SpecError, Time, apply_override, read_table, replace_old_names};
+use weft_spec::{Both, Spec, SpecError, apply_override, read_table, replace_old_names};
 
 use crate::classes::ClassNames;
 use crate::files;
 use crate::memory::MemoryBudget;
-use crate::probes::MAX_SAMPLES;
 use crate::resolve::{Resolved, resolve};
-use crate::slices::Slices;
+use crate::run_loop::{RunLoop, Step};
 use crate::threads;
 
 /// A checked experiment. It can be run any number of times; every run yields the same tables.
@@ -254,63 +253,39 @@ impl Experiment {
         };
         let Prepared {
             backend,
-            mut run,
+            run,
             mut writer,
             classes,
             stop,
         } = self.prepare(options, folder.is_some())?;
         writer.folder = folder;
-        let spec = &self.spec;
         let began = Instant::now();
-        let new_slices = |run: &dyn ActiveRun| {
-            let slices = Slices::new(spec.duration, run.slice_granularity());
-            match stop {
-                Some(_) => slices.with_checkpoints(STOP_CHECK_INTERVAL.min(Time(spec.duration.0 / 1_000))),
-                None => slices,
+        let duration = self.spec.duration;
+        let mut run_loop = RunLoop::new(run, duration, stop, began);
+        loop {
+            let progress = match run_loop.step(&mut writer)? {
+                Step::Continue => continue,
+                Step::Report(progress) => progress,
+                Step::End => break,
+            };
+            if on_progress(&progress).is_break() {
+                break;
             }
-        };
-        let mut slices = new_slices(run.as_ref());
-        let mut stopped = None;
-        while let Some(end) = slices.next() {
-            let before = Instant::now();
-            let now = run.run_until(end)?;
-            slices.advance_to(now);
-            check_traces(run.sample_rows())?;
-            if let Some((class, number)) = stop
-                && slices.at_checkpoint()
-                && run.completed_flows(class) >= number
-            {
-                stopped = run.nth_completion(class, number);
-            }
-            if writer.folder.is_some() && run.finished_rows() >= ROW_GROUP {
-                writer.write_finished(&run.take_finished())?;
-            }
-            if slices.record_elapsed(before.elapsed()) || stopped.is_some() {
-                let progress = Progress {
-                    fraction: now.seconds() / spec.duration.seconds(),
-                    simulated: now,
-                    packet_hops: run.counters().packet_hops,
-                    wall_seconds: began.elapsed().as_secs_f64(),
-                };
-                if on_progress(&progress).is_break() {
-                    break;
-                }
-                // The simulation so far was short; it starts over with more threads.
-                if std::mem::take(&mut may_restart) && writer.row_counts.is_empty() {
-                    let threads = threads::choose_threads(run.useful_threads(), &progress);
-                    if threads > 1 {
-                        options.threads = threads;
-                        drop(run);
-                        run = self.prepare(options, writer.folder.is_some())?.run;
-                        slices = new_slices(run.as_ref());
-                        stopped = None;
-                    }
+            // The simulation so far was short; it starts over with more threads.
+            if std::mem::take(&mut may_restart) && writer.row_counts.is_empty() {
+                let threads = threads::choose_threads(run_loop.run.useful_threads(), &progress);
+                if threads > 1 {
+                    options.threads = threads;
+                    drop(run_loop);
+                    let again = self.prepare(options, writer.folder.is_some())?;
+                    run_loop = RunLoop::new(again.run, duration, stop, began);
                 }
             }
-            if stopped.is_some() {
+            if run_loop.stopped.is_some() {
                 break;
             }
         }
+        let RunLoop { run, stopped, .. } = run_loop;
         let wall_seconds = began.elapsed().as_secs_f64();
         let (more_warnings, manifest_entries) = (run.warnings(), run.manifest_entries());
         let outcome = match run.finish()? {
@@ -359,23 +334,6 @@ struct Prepared {
     stop: Option<(u32, u64)>,
 }
 
-/// Returns an error if the traces need more memory than allowed. The number of changes is known
-/// only during the run.
-fn check_traces(rows: usize) -> Result<(), Error> {
-    if rows as u128 <= MAX_SAMPLES {
-        return Ok(());
-    }
-    Err(Error::CannotRun(format!(
-        "probes: more than {MAX_SAMPLES} changes, samples, latencies and packets; record fewer flows or links, set an interval, or shorten the run"
-    )))
-}
-
-/// Minimum number of rows for a row group of their own.
-const ROW_GROUP: usize = 1 << 16;
-
-/// Interval of simulated time at which the stop condition is checked.
-const STOP_CHECK_INTERVAL: Time = Time::from_ms(1);
-
 /// Returns the number of threads of a run, by default 1.
 fn checked_threads(threads: Option<usize>) -> Result<usize, Error> {
     let threads = threads.unwrap_or(1);
@@ -394,6 +352,7 @@ mod tests {
     use proptest::prelude::*;
 
     use weft_run::Outcome;
+    use weft_spec::Time;
 
     use super::*;
 

@@ -37,6 +37,7 @@ mod memory;
 mod probes;
 mod registry;
 mod resolve;
+mod run_loop;
 mod schema;
 mod slices;
 mod threads;
