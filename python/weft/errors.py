@@ -1,4 +1,4 @@
-"""Exceptions, whose messages are one line: the place of the error, the given value, the allowed ones."""
+"""Exceptions, whose messages are one line: the path of the error, the given value, the allowed ones."""
 
 from __future__ import annotations
 

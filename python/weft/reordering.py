@@ -62,7 +62,7 @@ def arrivals(packets: pl.DataFrame, within: Within = "subflow") -> pl.DataFrame:
         step = (seq.diff().fill_null(0) + 2**31) % 2**32 - 2**31
         data = data.with_columns(number=(seq.first() + step.cum_sum()).over(groups)).filter(~pl.col("retransmission"))
     data = data.unique([*groups, "number"], keep="first", maintain_order=True)
-    # Groups follow each other in both orders, so that places may be those in the whole table.
+    # Groups follow each other in both orders, so that positions may be those in the whole table.
     data = data.with_row_index("i").with_columns(pl.col("i").cast(pl.Int64))
     ranks = data.sort(*groups, "number").select("i", s=pl.int_range(pl.len(), dtype=pl.Int64))
     data = data.join(ranks, on="i", maintain_order="left")

@@ -21,7 +21,7 @@ pub enum EventKind {
     /// The subflow has come to an MPTCP connection, also the first one. If the others are suppressed, it is not
     /// [`active`](Event::active).
     Joined,
-    /// The subflow has gone.
+    /// The subflow has closed.
     Left,
     /// The connection has carried [`Options::join_after`](crate::programs::Options::join_after) bytes on this subflow, its first one
     /// to do so.
@@ -30,7 +30,7 @@ pub enum EventKind {
     NoEcn,
     /// The subflow runs Reno because no slot of the map was free.
     NoSlot,
-    /// The subflow is to carry no new data, whatever the other subflows do.
+    /// The subflow must not carry new data, independently of the other subflows.
     Deactivate,
     /// The subflow may carry data again.
     Activate,

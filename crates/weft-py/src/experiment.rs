@@ -149,7 +149,7 @@ impl Experiment {
     }
 }
 
-/// The place of a run's tables.
+/// Storage of a run's tables.
 enum StoredRun {
     InMemory(weft_lab::RunResult),
     OnDisk(weft_lab::UnsavedRun),

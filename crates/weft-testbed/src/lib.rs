@@ -378,7 +378,7 @@ fn profiles(plan: &Plan) -> Result<Vec<Profile>, SpecError> {
         .collect()
 }
 
-/// Sender, receiver and transport of whatever may open, each once.
+/// Sender, receiver and transport of all flows that may open, without duplicates.
 fn ends(plan: &Plan) -> BTreeSet<(u32, u32, u32)> {
     let flows = plan.flows.iter();
     let mut ends: BTreeSet<_> = flows.map(|flow| (flow.from, flow.to, flow.transport)).collect();

@@ -11,7 +11,7 @@ use super::layout::{AddressPlan, Interface};
 use super::namespace::Namespace;
 use super::netlink::{CableEnd, Metrics, Netlink, Shaper};
 
-/// The network; it is gone when this is dropped.
+/// The network, which is deleted when this value is dropped.
 pub struct Network {
     nodes: Vec<Namespace>,
     original_namespace: Namespace,

@@ -27,7 +27,7 @@ pub struct CapturedPacket {
     pub length: u32,
 }
 
-/// A place in a byte stream.
+/// A position in a byte stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StreamPosition {
     /// Start of the stream of TCP: the number after the sequence number of the SYN.

@@ -268,7 +268,8 @@ pub fn unpin() -> Option<String> {
     Some(wrong)
 }
 
-/// The folder of pins, made if need be. Where everybody may write, another user's may stand in its place; that is removed.
+/// Returns the folder of pins, which is created if necessary. If all users may write in the parent, another user may have created
+/// it; that folder is removed.
 fn pins() -> Option<PathBuf> {
     if !has_bpf_fs() {
         return None;

@@ -57,7 +57,7 @@ pub struct Congestion {
     /// Algorithms to register with the kernel, such as `["weft_amp", "weft_dctcp"]`.
     pub algorithms: Vec<String>,
     /// Parameters of algorithms that differ from their defaults, such as `weft_amp = { tau = 8 }`. `dctcp_cut` of `weft_amp` is
-    /// 1 unless it stands here.
+    /// 1 unless it is set here.
     pub parameters: BTreeMap<String, BTreeMap<String, f64>>,
     /// The namespaces' default algorithm while the daemon runs; without it the default is left alone.
     pub default: Option<String>,
@@ -462,17 +462,17 @@ fn check_name(name: &str) -> Result<KernelAlgorithm, SpecError> {
         })
 }
 
-/// Returns an error if other users can write to a program or put another one in its place.
+/// Checks that other users can neither write to a program nor replace it.
 ///
 /// # Errors
-/// The reason in words.
+/// Returns the reason if they can.
 pub(crate) fn refuse_if_others_write(program: &Path) -> Result<(), String> {
     let metadata = fs::metadata(program).map_err(|error| error.to_string())?;
     writable_by_others(&metadata)?;
     check_folder(program)
 }
 
-/// Who may write the folder of a file may put another file in its place.
+/// Checks that other users cannot replace a file by writing in its folder.
 fn check_folder(file: &Path) -> Result<(), String> {
     let folder = match file.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,

@@ -48,7 +48,7 @@ pub struct Subflow {
 }
 
 impl Subflow {
-    /// Whether the four-tuples are equal, whatever the flags.
+    /// Returns true if the four-tuples are equal; flags are ignored.
     pub fn matches(&self, other: &Subflow) -> bool {
         self.four_tuple() == other.four_tuple()
     }
@@ -101,7 +101,7 @@ pub enum Event {
         /// The subflow.
         subflow: Subflow,
     },
-    /// A subflow is gone.
+    /// A subflow has closed.
     SubflowClosed {
         /// The connection.
         token: Token,

@@ -1,7 +1,7 @@
-//! Under which names the kernel knows the programs, and how others take their place without a moment in which it knows none.
+//! Registration of the programs' names in the kernel, and their replacement by the programs of another process without a gap.
 //!
-//! From Linux 6.4 on a registration is a link. A process that hands over pins its links; the next one puts its own programs
-//! in their place (`BPF_LINK_UPDATE`). In earlier kernels a registration lasts until the element of its map is deleted, so
+//! From Linux 6.4 on a registration is a link. A process that hands over pins its links; the next one replaces
+//! their programs by its own (`BPF_LINK_UPDATE`). In earlier kernels a registration lasts until the element of its map is deleted, so
 //! the map is pinned. The name is unknown for some milliseconds between the deletion and the next registration.
 
 use std::fs;
@@ -144,7 +144,7 @@ fn update(link: &Link, map: &MapMut<'_>) -> io::Result<()> {
     }
 }
 
-/// The congestion controls that the machine has, whatever the namespace.
+/// Returns the congestion controls of the machine, which all namespaces share.
 fn registered() -> Result<Vec<String>, Error> {
     const LIST: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
     let list = fs::read_to_string(LIST).map_err(|error| Error::io(LIST, &error))?;

@@ -147,7 +147,7 @@ struct Daemon {
     namespaces: Vec<ServedNamespace>,
     /// Whether all namespaces with a name are served.
     all_named: bool,
-    /// Readable when names of namespaces have come or gone, where the kernel can report that.
+    /// Readable when names of namespaces have changed, if the kernel can report that.
     names: Option<Inotify>,
     registry: Registry,
     connections: Connections,
@@ -174,16 +174,16 @@ struct Daemon {
     next_counters: u64,
     /// Time of the next scan for namespaces.
     next_sync: u64,
-    /// Subflows without room, as far as they have been complained about.
+    /// Number of subflows without a slot that have been reported.
     reported_without_slot: u64,
-    /// Events that the programs could not report, as far as they have been made up for.
+    /// Number of lost events whose effects have been read from the kernel.
     handled_lost_events: u64,
-    /// Descriptors that may still be readable, by their place among what is waited for: an edge is reported once.
+    /// Indices of descriptors that may still be readable, because an edge is reported only once.
     unread: HashSet<usize>,
     /// Namespaces whose connections have to be read, and the earliest time for that.
     to_resync: BTreeSet<usize>,
     next_resync: u64,
-    /// Namespaces whose addresses have changed, and when they may be read.
+    /// Namespaces whose addresses have changed, and the time at which they may be read.
     changed_addresses: BTreeSet<usize>,
     next_addresses: u64,
     /// Connections that were not recorded, as far as that was reported.

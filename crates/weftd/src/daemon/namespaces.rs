@@ -139,7 +139,7 @@ impl Daemon {
             .any(|served| served.namespace == *namespace)
     }
 
-    /// Names of namespaces that are not known yet take the places of those that have gone.
+    /// Reuses the slots of namespaces that no longer exist for names that are new.
     pub(super) fn scan_named(&mut self) {
         for namespace in Namespace::all_named() {
             if self.manages(&namespace) {

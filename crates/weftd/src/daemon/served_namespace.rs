@@ -45,7 +45,8 @@ impl ServedNamespace {
         }
     }
 
-    /// Opens it if it has come, and lets go of it if it has gone. With `addresses` these are followed too.
+    /// Opens the namespace if it exists now, and closes it if it no longer exists. With `addresses`, changes of addresses are
+    /// reported as well.
     pub fn sync(&mut self, addresses: bool) -> io::Result<NamespaceChange> {
         let identity = self.namespace.identity();
         if self.open.as_ref().map(|open| open.identity) == identity {

@@ -265,7 +265,7 @@ fn stop(child: &mut Child, limit: Duration) -> bool {
     false
 }
 
-/// Answers to callers of the status until the program on trial listens in its place.
+/// Answers callers of the status until the program on trial listens.
 struct Answers(Option<UnixListener>);
 
 impl Answers {

@@ -109,7 +109,7 @@ impl Connection {
         found.is_some()
     }
 
-    /// Closes a subflow, and forgets it before the kernel reports that it has gone.
+    /// Closes a subflow, and drops it before the kernel reports that it has closed.
     pub(super) fn destroy_subflow(&mut self, token: Token, subflow: FourTuple) -> Option<CommandBatch> {
         self.on_probation.retain(|(other, _)| *other != subflow);
         let known = self
@@ -169,7 +169,7 @@ impl Connection {
             && !self.refused_destroys.contains(&four_tuple)
     }
 
-    /// Makes a subflow a backup, whatever the algorithm asks for.
+    /// Makes a subflow a backup, independently of the algorithm's requests.
     pub(super) fn force_backup(&mut self, token: Token, subflow: FourTuple) -> Option<CommandBatch> {
         let known = self
             .subflows

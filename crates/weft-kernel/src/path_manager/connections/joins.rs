@@ -216,7 +216,7 @@ impl Connections {
         }
     }
 
-    /// Subflows that have stood for long enough were not rejected.
+    /// Ends the probation of subflows that have been established for long enough.
     pub(super) fn end_probation(&mut self, token: Token, now: u64) {
         let Some(connection) = self.all.get_mut(&token) else {
             return;

@@ -121,7 +121,7 @@ impl Connections {
         self.on_bytes(token, bytes, now, batches);
     }
 
-    /// Forgets a namespace's connections: it is gone.
+    /// Drops the connections of a namespace that no longer exists.
     pub fn forget_namespace(&mut self, namespace: usize) {
         self.all.retain(|_, connection| connection.namespace != namespace);
         self.addresses.remove(&namespace);
