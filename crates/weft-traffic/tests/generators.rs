@@ -443,7 +443,7 @@ fn refusals_name_the_field_what_was_given_and_what_is_allowed() {
 #[test]
 fn a_shuffle_sends_to_each_other_host_in_random_order() {
     let fields = "size = \"1MB\"\njitter = \"1ms\"";
-    let shuffle = program("shuffle", fields, 6, 1).unwrap();
+    let shuffle = generator("shuffle", fields, 6, 1).unwrap();
     let first = shuffle.timed_actions();
     assert_eq!(first.len(), 6);
     let mut orders: HashMap<u32, Vec<u32>> = HashMap::new();
@@ -472,13 +472,13 @@ fn a_shuffle_sends_to_each_other_host_in_random_order() {
         .map(|(from, order)| order.iter().map(|to| (to + 6 - from) % 6).collect())
         .collect();
     assert!(steps.len() > 1, "not all senders have one order");
-    let others = program("shuffle", fields, 6, 2).unwrap();
+    let others = generator("shuffle", fields, 6, 2).unwrap();
     assert_ne!(
         (0..30).map(|n| shuffle.flow(n).to).collect::<Vec<_>>(),
         (0..30).map(|n| others.flow(n).to).collect::<Vec<_>>()
     );
     // Two sequences per sender share its receivers.
-    let two = program("shuffle", &format!("{fields}\ncount = 2"), 6, 1).unwrap();
+    let two = generator("shuffle", &format!("{fields}\ncount = 2"), 6, 1).unwrap();
     assert_eq!(two.timed_actions().len(), 12);
     assert_eq!(two.on_acked(0, Time(7)), Some((Time(7), Action::OpenFlow(12))));
     assert_eq!(two.on_acked(18, Time(7)), None);
@@ -499,7 +499,7 @@ fn a_shuffle_sends_to_each_other_host_in_random_order() {
         ),
     ] {
         assert_eq!(
-            program("shuffle", fields, 6, 1).unwrap_err().to_string(),
+            generator("shuffle", fields, 6, 1).unwrap_err().to_string(),
             complaint
         );
     }
