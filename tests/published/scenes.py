@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from functools import cache
+from itertools import pairwise
 from typing import Any
 
 import polars as pl
@@ -79,6 +80,35 @@ def bottlenecks(mbps: list[float], connections: list[list[int]], cc: str, copies
     return experiment(hosts, switches, links, traffic, transports=transports, queues=queues)
 
 
+def listed_paths(mbps: list[float], connections: list[list[list[int]]], cc: str, copies: int) -> dict[str, Any]:
+    """Connections whose paths lead over several bottlenecks, `copies` of each connection, all with one round-trip time.
+
+    `mbps` are the rates of the bottlenecks per copy. Queues hold 20 packets per copy.
+    """
+    bottleneck = {(f"x{j}", f"y{j}"): f"{1e3 * rate * copies:.0f}kbps" for j, rate in enumerate(mbps)}
+    links: Links = [{"a": a, "b": b, "rate": rate} for (a, b), rate in bottleneck.items()]
+    pairs = [pair for paths in connections for path in paths for pair in pairwise(path)]
+    links += [{"a": f"y{i}", "b": f"x{j}"} for i, j in dict.fromkeys(pairs)]
+    hosts, listed, traffic = [], [], []
+    delay = f"{1e6 * RTT / 4:.0f}us"
+    for copy in range(copies):
+        for c, paths in enumerate(connections):
+            sender, receiver = f"s{c}.{copy}", f"d{c}.{copy}"
+            hosts += [sender, receiver]
+            for path in paths:
+                links += [
+                    {"a": sender, "b": f"x{path[0]}", "delay": delay},
+                    {"a": f"y{path[-1]}", "b": receiver, "delay": delay},
+                ]
+                listed.append([sender, *(node for j in path for node in (f"x{j}", f"y{j}")), receiver])
+            traffic.append({"transport": f"over {len(paths)}", "from": sender, "to": receiver, "name": f"{c}.{copy}"})
+    transports = {f"over {n}": transport(cc, subflows=n) for n in sorted(set(map(len, connections)))}
+    queues = {"limit": f"{20 * copies} packets"}
+    switches = [node for pair in bottleneck for node in pair]
+    spec = experiment(hosts, switches, links, traffic, transports=transports, queues=queues)
+    return spec | {"topology": spec["topology"] | {"paths": listed}}
+
+
 def one_bottleneck(mbps: float, senders: int, cc: str | dict[str, Any], **fields: Any) -> dict[str, Any]:
     """Senders that share a bottleneck, the link a->b."""
     delay = f"{1e6 * RTT / 6:.3f}us"
@@ -108,6 +138,11 @@ def shares(mbps: tuple[float, ...], connections: tuple[tuple[int, ...], ...], cc
     """The rate of each connection of `bottlenecks` in Mbps on the wire, as a mean over five copies."""
     copies = 5
     result = run(bottlenecks(list(mbps), [list(paths) for paths in connections], cc, copies), level)
+    return rates_of(result)
+
+
+def rates_of(result: weft.Result) -> list[float]:
+    """The mean rate of the copies of each connection in Mbps on the wire."""
     rates = result.flows.with_columns(connection=pl.col("traffic").str.split(".").list.first().cast(pl.Int32))
     means = rates.group_by("connection").agg(pl.col("goodput_bps").mean()).sort("connection")
     return [rate * WIRE / PAYLOAD / 1e6 for rate in means["goodput_bps"]]
