@@ -177,6 +177,7 @@ PAGES = {
     "transports": ("Transports", "A transport, and the fields of its profile that `tcp` changes."),
     "congestion-control": ("Congestion control", "The algorithms that `cc` chooses, with their parameters."),
     "paths": ("Path policies", "The policies that `paths` chooses."),
+    "queues": ("Queues", "The kinds that `queues.kind` and `layers.NAME.queue` choose."),
     "probes": ("Probes", "The kinds of `[[probes]]`, which record more than the usual tables."),
     "tables": ("Tables of a run", "The tables that a run yields, with their columns."),
 }
@@ -192,6 +193,7 @@ ENDS = {
     "ProfilePatch": "transports",
     "Cc": "congestion-control",
     "Paths": "paths",
+    "Queue": "queues",
     "Probe": "probes",
 }
 """The page of definitions, by the end of their names; others are on the page of the experiment."""

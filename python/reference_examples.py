@@ -75,6 +75,10 @@ EXAMPLES = {
     "Measure": '[measure]\nstart = "100ms"\nstop = "900ms"',
     "Queues": '[queues]\nlimit = "100 packets"\nmark = "10 packets"',
     "HostQueues": '[queues]\nlimit = "100 packets"\nhost = { limit = "1000 packets" }',
+    "FifoQueue": '[queues]\nkind = "fifo"\nlimit = "100 packets"\nmark = "10 packets"',
+    "RedQueue": '[queues]\nlimit = "1MB"\nkind = { name = "red", min = "100KB", max = "400KB", probability = 0.2 }',
+    "SharedQueue": '[queues]\nlimit = "1MB"\nmark = "100KB"\n'
+    'kind = { name = "shared", buffer = "1MB", alpha = 1.0, reserve = "4KB" }',
     "Stop": '[stop]\nclass = "bulk"\nflows = 1',
     "Sweep": '[sweep]\nover = ["transports.dctcp.subflows=1,2,4"]\nseeds = 5',
     "Transport": '[transports.dctcp]\ncc = { name = "dctcp", g = 0.125 }\nsubflows = 4\npaths = "disjoint"\n'
@@ -101,7 +105,11 @@ LEVELS = {
     "Hosts.qdisc": ("packet", "linux"),
     "Layer": ("packet", "flow"),
     "Layer.limit": ("packet",),
+    "Layer.queue": ("packet",),
+    "Queues.kind": ("packet",),
     "Queues.limit": ("packet", "linux"),
+    "RedQueue": ("packet",),
+    "SharedQueue": ("packet",),
     "HostQueues.limit": ("packet", "linux"),
     "Stop": ("packet", "flow"),
     "BulkTraffic.rate": ("packet",),

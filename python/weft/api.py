@@ -316,8 +316,8 @@ class Result:
 def registry() -> dict[str, list[dict[str, Any]]]:
     """Returns the name and description of everything that a spec can choose from: `{"name", "about"}`.
 
-    The keys are transports, algorithms, path policies, schedulers, profiles, topologies, traffic,
-    probes and levels. Levels also have `deterministic` (a spec and a seed always give the same tables) and
+    The keys are transports, algorithms, path policies, schedulers, profiles, queues, topologies,
+    traffic, probes and levels. Levels also have `deterministic` (a spec and a seed always give the same tables) and
     `exclusive` (a run needs the machine to itself).
     """
     listings: dict[str, list[dict[str, Any]]] = json.loads(_weft.registry())

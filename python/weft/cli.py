@@ -465,7 +465,7 @@ def trace(
 
 @app.command("list")
 def list_(as_json: Json = False) -> None:
-    """List transports, algorithms, path policies, schedulers, profiles, topologies, traffic, probes and levels."""
+    """List transports, algorithms, paths, schedulers, profiles, queues, topologies, traffic, probes and levels."""
     from weft import api
 
     registry = api.registry()

@@ -21,7 +21,16 @@ def graph(fields: str, *words: str) -> Row:
     return field(f"topology={{kind = 'graph', {names}, {links}{fields}}}", *words)
 
 
+def red(parameters: str, *words: str) -> Row:
+    return field(f"queues={{limit = '100 packets', kind = {{name = 'red', {parameters}}}}}", *words)
+
+
+def shared(parameters: str, *words: str) -> Row:
+    return field(f"queues={{limit = '100 packets', kind = {{name = 'shared', {parameters}}}}}", *words)
+
+
 FLOW = "level=flow"
+RED = "{name = 'red', min = '1KB', max = '2KB', probability = 0.1}"
 
 FIELDS = [
     field("colour=3", "colour: unknown field"),
@@ -92,6 +101,53 @@ FIELDS = [
     field("queues.host.limit=0B"),
     field("queues.host=3"),
     field("queues.red=true", "queues.red: unknown field"),
+    field("queues.kind=codel", "incast.toml: queues.kind: ", '"codel" does not exist', '"fifo", "red", "shared"'),
+    field("queues.kind=3"),
+    field("queues.kind={min = '1KB'}", "queues.kind.name: required field is missing"),
+    field("queues.kind=red", "queues.kind.min: required field is missing"),
+    field("queues.alpha=1", "queues.alpha: unknown field"),
+    red("min = '2KB', max = '1KB', probability = 0.1", "queues.kind.min: 2KB is above max", "at most 1KB"),
+    red("min = '2KB', max = '9 packets', probability = 0.1", "queues.kind.max: 9 packets", "different units"),
+    red("min = '101 packets', max = '200 packets', probability = 0.1", "queues.kind.min: ", "limit of 100 packets"),
+    red("min = '1KB', max = '2KB', probability = 1.5", "queues.kind.probability: 1.5", "0 to 1"),
+    red("min = '1KB', max = '2KB', probability = -0.1", "queues.kind.probability: -0.1", "0 to 1"),
+    red("min = '1KB', max = '2KB', probability = nan", "queues.kind.probability: "),
+    red("min = '1KB', max = '2KB', probability = 0.1, weight = 0", "queues.kind.weight: 0", "above 0, up to 1"),
+    red("min = '1KB', max = '2KB', probability = 0.1, action = 'trim'", "queues.kind.action: "),
+    red("min = '1KB', max = '2KB', probability = 0.1, at = 'egress'", "queues.kind.at: "),
+    red(
+        "min = '1KB', max = '2KB', probability = 0.1, at = 'dequeue', weight = 0.5",
+        "queues.kind.weight: the average is one of lengths at enqueue; remove it or set at = ",
+    ),
+    red("min = '1KB', max = '2KB', probability = 0.1, alpha = 1", "queues.kind.alpha: unknown field"),
+    field(
+        "queues={limit = '1MB', mark = '1KB', kind = {name = 'red', min = '1KB', max = '2KB', probability = 1}}",
+        "queues.mark: 1KB is not used with queues of kind",
+    ),
+    shared("buffer = '0B'", "queues.kind.buffer: 0B"),
+    shared("buffer = '1KB'", "queues.kind.buffer: 1KB is less than a packet of transports.dctcp"),
+    shared("buffer = '100KB', alpha = 0", "queues.kind.alpha: 0", "above 0, up to 1024"),
+    shared("buffer = '100KB', alpha = -1", "queues.kind.alpha: -1"),
+    shared("buffer = '100KB', alpha = inf", "queues.kind.alpha: "),
+    shared("buffer = '100KB', reserve = '101KB'", "queues.kind.reserve: 101KB is above the buffer of 100KB"),
+    shared("buffer = '100KB', reserve = '21KB'", "queues.kind.reserve: 21KB for each port of", "at most 100KB in all"),
+    shared("buffer = '100KB', min = '1KB'", "queues.kind.min: unknown field"),
+    field("layers.switch-host.queue=codel", "layers.switch-host.queue: ", "does not exist"),
+    field(
+        "layers.switch-host.queue={name = 'shared', buffer = '100KB', alpha = 0}", "layers.switch-host.queue.alpha: 0"
+    ),
+    field(
+        "layers.host-switch.queue={name = 'shared', buffer = '100KB'}",
+        "layers.host-switch.queue: the ports of hosts have no queue",
+    ),
+    Row(
+        ("run", "incast.toml", "--set", FLOW, "--set", f"queues.kind={RED}", "--out", "out"),
+        ('queues.kind: "red" is not supported at level "flow"',),
+    ),
+    Row(
+        ("run", "incast.toml", "--set", "level=linux", "--set", f"queues.kind={RED}", "--out", "out"),
+        ('queues.kind: "red" is not supported at level "linux"',),
+    ),
     field("hosts=3"),
     field("hosts.qdisc=cable"),
     field("hosts.jitter=-1us"),

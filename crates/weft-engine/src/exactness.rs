@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use proptest::prelude::*;
-use weft_fabric::{Fabric, Link, Node, QueueConfig};
+use weft_fabric::{Fabric, Link, Node, QueueConfig, QueueKind};
 use weft_spec::{QueueSize, Rate, Time};
 
 use crate::packet::{DATA, ECT, PROTECTED, Packet};
@@ -355,6 +355,7 @@ fn ties_are_many_and_favour_nobody() {
         rate: Rate(10_000_000_000),
         delay: Time(1_000_000),
         queue,
+        kind: QueueKind::default(),
         layer: "any",
     };
     let links = (0..6)
@@ -400,6 +401,7 @@ fn windows_are_short_enough_for_what_arrives() {
             rate: Rate(gbps * 1_000_000_000),
             delay: Time::from_ms(ms),
             queue,
+            kind: QueueKind::default(),
             layer: "any",
         };
         let fabric = Fabric {

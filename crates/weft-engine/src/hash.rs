@@ -31,6 +31,20 @@ pub fn clock_offset(seed: u64, node: u32, max: u32) -> i64 {
     ((u128::from(finish(hash)) * range) >> 64) as i64 - i64::from(max)
 }
 
+/// The stream of random numbers of the queue that feeds `link`.
+pub fn queue_stream(seed: u64, link: u32) -> u64 {
+    let mut hash = seed;
+    mix(&mut hash, u64::from(link) << 32 | 0x7175_6575);
+    hash
+}
+
+/// The `n`-th number of a stream, uniform from 0 up to, but excluding, 1.
+pub fn uniform(stream: u64, n: u64) -> f64 {
+    let mut hash = stream;
+    mix(&mut hash, n);
+    (finish(hash) >> 11) as f64 / (1_u64 << 53) as f64
+}
+
 /// The part of [`tie_rank`] that depends on the seed and on the link's number in the fabric.
 pub fn link_hash(seed: u64, link: u32) -> u64 {
     let mut hash = seed;

@@ -15,6 +15,7 @@
 // A packet is processed in one long function on purpose: calls in it cost a tenth of the speed.
 #![allow(clippy::inline_always)]
 
+mod admission;
 mod barrier;
 mod calendar;
 mod captures;
@@ -30,12 +31,18 @@ mod port;
 #[cfg(test)]
 mod port_exactness;
 pub mod prefetch;
+mod queue;
+#[cfg(test)]
+mod queue_laws;
 #[cfg(test)]
 mod random_networks;
 #[cfg(test)]
 mod reference;
+#[cfg(test)]
+mod reference_queue;
 mod ring;
 pub mod route;
+mod served;
 mod thread_choice;
 mod threads;
 mod timers;
@@ -56,7 +63,7 @@ use timers::Timer;
 /// link, their indices, and its bits in the calendar. While the engine is created, the link of each
 /// ring and the ring of each link are listed.
 pub const LINK_BYTES: usize = size_of::<port::Port>()
-    + size_of::<port::Admission>()
+    + size_of::<admission::Admission>()
     + size_of::<ring::Ring>()
     + size_of::<u64>()
     + size_of::<[(u32, u32); 2]>()
@@ -209,13 +216,15 @@ impl<E: Endpoint> Engine<E> {
         let now = self.now;
         let [(from, port), (to, local)] = self.links[link as usize];
         let sender = &mut self.partitions[from as usize].network;
-        let (port, admission) = (
-            &mut sender.ports[port as usize],
-            &mut sender.admissions[port as usize],
-        );
+        let index = port as usize;
+        if let Some(served) = sender.admissions.ports[index].served() {
+            return self.change_served(link, served, change);
+        }
+        let (port, admission) = (&mut sender.ports[index], &mut sender.admissions.ports[index]);
         let (times, latest) = match change {
             LinkChange::Down => {
                 let lost = port.fail(admission, now);
+                sender.admissions.rescheduled(port, index);
                 let ring = &mut self.partitions[to as usize].network.rings[local as usize];
                 let lost = ring.pop_last(lost);
                 let sender = &mut self.partitions[from as usize].network;
@@ -225,13 +234,41 @@ impl<E: Endpoint> Engine<E> {
                 return;
             }
             LinkChange::Up => return port.recover(admission),
-            LinkChange::Rate(rate) => (port.set_rate(admission, now, rate), u64::MAX),
+            LinkChange::Rate(rate) => {
+                let times = port.set_rate(admission, now, rate);
+                sender.admissions.rescheduled(port, index);
+                (times, u64::MAX)
+            }
             LinkChange::Delay(delay) => (port.set_delay(admission, now, delay), now + delay.0),
         };
         let receiver = &mut self.partitions[to as usize].network;
         if let Some(first) = receiver.rings[local as usize].reschedule(&times, latest) {
             receiver.calendar.schedule(first / receiver.lookahead, local);
         }
+    }
+
+    /// Changes the link of a served port, as [`change`](Self::change) does.
+    fn change_served(&mut self, link: u32, served: usize, change: LinkChange) {
+        let now = self.now;
+        let [(from, port), (to, local)] = self.links[link as usize].map(|(p, i)| (p as usize, i as usize));
+        let effects = self.partitions[from]
+            .network
+            .change_served(port, served, now, change);
+        let receiver = &mut self.partitions[to].network;
+        if let Some(packet) = effects.begun {
+            receiver.receive(local, &packet, packet.time, packet.route, packet.flags);
+        }
+        let mut lost = receiver.rings[local].pop_last(effects.loses_last.into());
+        lost.extend(effects.lost);
+        if let LinkChange::Delay(delay) = change {
+            let arrivals = effects.last_arrival.as_slice();
+            if let Some(first) = receiver.rings[local].reschedule(arrivals, now + delay.0) {
+                receiver
+                    .calendar
+                    .schedule(first / receiver.lookahead, local as u32);
+            }
+        }
+        self.partitions[from].network.count_lost(port, &lost);
     }
 
     /// Processes all events before `end`, in picoseconds.
@@ -287,7 +324,7 @@ impl<E: Endpoint> Engine<E> {
 
     /// Number of packets dropped, and of packets marked.
     pub fn drops_and_marks(&self) -> (u64, u64) {
-        let admission = self.partitions.iter().flat_map(|p| &p.network.admissions);
+        let admission = self.partitions.iter().flat_map(|p| &p.network.admissions.ports);
         admission.fold((0, 0), |(d, m), r| (d + r.drops, m + r.marks))
     }
 
@@ -295,14 +332,22 @@ impl<E: Endpoint> Engine<E> {
     pub fn link_counters(&self) -> Vec<LinkCounters> {
         let counters = |&[(from, port), (to, ring)]: &[(u32, u32); 2]| {
             let sender = &self.partitions[from as usize].network;
-            let (port, admission) = (&sender.ports[port as usize], &sender.admissions[port as usize]);
             let ring = &self.partitions[to as usize].network.rings[ring as usize];
+            let waiting = sender.waiting(port as usize);
+            let (packets_waiting, bytes_waiting) = waiting.fold((0, 0), |(n, bytes), packet| {
+                (n + 1, bytes + u64::from(packet.size))
+            });
+            let bytes_on_ring: u64 = ring.iter().map(|packet| u64::from(packet.size)).sum();
+            let (port, admission) = (
+                &sender.ports[port as usize],
+                &sender.admissions.ports[port as usize],
+            );
             LinkCounters {
                 packets: port.packets,
                 bytes: port.bytes,
                 delivered: ring.delivered(),
-                delivered_bytes: port.bytes - ring.iter().map(|packet| u64::from(packet.size)).sum::<u64>(),
-                in_flight: ring.iter().count() as u64,
+                delivered_bytes: port.bytes - bytes_on_ring - bytes_waiting,
+                in_flight: ring.iter().count() as u64 + packets_waiting,
                 drops: admission.drops,
                 marks: admission.marks,
             }
@@ -314,7 +359,13 @@ impl<E: Endpoint> Engine<E> {
     pub fn distribution(&self, link: u32) -> Option<Vec<u64>> {
         let (partition, port) = self.links[link as usize][0];
         let network = &self.partitions[partition as usize].network;
-        network.ports[port as usize].distribution(&network.admissions[port as usize], self.now)
+        let (port, admission) = (port as usize, &network.admissions.ports[port as usize]);
+        if admission.served().is_some() {
+            let mut admission = admission.clone();
+            admission.add_time(network.waiting(port).count(), self.now);
+            return admission.distribution.map(|distribution| distribution.time_at);
+        }
+        network.ports[port].distribution(admission, self.now)
     }
 
     /// Samples of all sampled queues, in no particular order.
@@ -345,7 +396,12 @@ impl<E: Endpoint> Engine<E> {
     pub fn in_flight(&self) -> impl Iterator<Item = (u32, &Packet)> {
         self.partitions.iter().flat_map(|p| {
             let rings = p.ring_node.iter().zip(&p.network.rings);
-            rings.flat_map(move |(node, ring)| ring.iter().map(move |packet| (p.first_node + node, packet)))
+            let on_links = rings
+                .flat_map(move |(node, ring)| ring.iter().map(move |packet| (p.first_node + node, packet)));
+            let waiting = p.network.served.iter();
+            let waiting =
+                waiting.flat_map(|port| port.queue.packets().iter().map(move |packet| (port.to, packet)));
+            on_links.chain(waiting)
         })
     }
 

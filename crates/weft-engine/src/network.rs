@@ -4,13 +4,15 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 
 use crate::Jitter;
+use crate::admission::Admissions;
 use crate::calendar::Calendar;
 use crate::hash::processing_time;
 use crate::packet::{DATA, Packet};
-use crate::port::{Admission, Port};
+use crate::port::Port;
 use crate::prefetch::prefetch;
 use crate::ring::Ring;
 use crate::route::{HopBits, Route};
+use crate::served::ServedPort;
 use crate::timers::{Timer, Timers};
 
 /// The state of a partition without its endpoints.
@@ -18,13 +20,19 @@ pub struct PartitionNetwork {
     /// Output ports of the partition's nodes.
     pub ports: Vec<Port>,
     /// Drop and mark state of the ports, by the same index.
-    pub admissions: Vec<Admission>,
+    pub admissions: Admissions,
     /// Rings of the links into the partition's nodes, sorted by node.
     pub rings: Vec<Ring>,
     /// The number of `rings[0]` among the rings of all partitions.
     pub first_ring: u32,
     /// Windows in which rings have arrivals.
     pub calendar: Calendar,
+    /// Ports whose packets wait in the port.
+    pub served: Vec<ServedPort>,
+    /// Service events after the current window.
+    pub services: Timers,
+    /// Service events of the current node in the current window.
+    pub services_due: BinaryHeap<Reverse<Timer>>,
     /// Timers after the current window.
     pub timers: Timers,
     /// Timers of the current node that are due in the current window.
@@ -74,9 +82,28 @@ impl PartitionNetwork {
         let enqueued =
             self.ports[port].enqueue(&mut self.admissions, port, now, ready, packet.size, &mut flags);
         let Some(time) = enqueued else {
-            self.count_drop(packet);
+            self.refuse(port, now, ready, packet, route);
             return;
         };
+        self.deliver(port, packet, time, route, flags);
+    }
+
+    /// Drops a packet, or hands it to a served port.
+    #[cold]
+    #[inline(never)]
+    fn refuse(&mut self, port: usize, now: u64, ready: u64, packet: &Packet, route: Route) {
+        let admission = &self.admissions.ports[port];
+        match admission.served() {
+            Some(served) if !admission.down => {
+                self.enqueue_served(port, served, now, ready, Packet { route, ..*packet });
+            }
+            _ => self.count_drop(packet),
+        }
+    }
+
+    /// Puts a packet that leaves `port` on the link, where it arrives at `time`.
+    #[inline(always)]
+    pub fn deliver(&mut self, port: usize, packet: &Packet, time: u64, route: Route, flags: u16) {
         let ring = self.ports[port].ring;
         let local = ring.wrapping_sub(self.first_ring) as usize;
         if local < self.rings.len() {
@@ -135,6 +162,7 @@ impl PartitionNetwork {
     /// The first window with an event in this partition; `u64::MAX` if there is none.
     pub fn next_window(&self) -> u64 {
         let timer = self.timers.next().unwrap_or(u64::MAX);
-        self.calendar.next().unwrap_or(u64::MAX).min(timer)
+        let service = self.services.next().unwrap_or(u64::MAX);
+        self.calendar.next().unwrap_or(u64::MAX).min(timer).min(service)
     }
 }

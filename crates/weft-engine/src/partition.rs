@@ -1,5 +1,7 @@
 //! A partition: a range of nodes that one thread processes, window by window.
 
+mod served;
+
 use std::cmp::Reverse;
 
 use crate::captures::Captures;
@@ -157,6 +159,9 @@ pub struct Partition<E> {
     /// Number of bits of a key that may be set.
     key_bits: u32,
     due: Vec<Timer>,
+    /// Rings with arrivals, and service events, of a window with served ports.
+    rings_due: Vec<u32>,
+    services: Vec<Timer>,
     prefetches: bool,
 }
 
@@ -195,6 +200,8 @@ impl<E: Endpoint> Partition<E> {
             scratch: Scratch::new(),
             key_bits,
             due: Vec::new(),
+            rings_due: Vec::new(),
+            services: Vec::new(),
             prefetches,
         }
     }
@@ -208,7 +215,9 @@ impl<E: Endpoint> Partition<E> {
     /// their order is free. The events of a node are ordered by time, by the link's rank at this
     /// time, and by the order on the link. At equal times, packets come before timers.
     pub fn process<const TRACE: bool>(&mut self, window: u64, end: u64) {
-        if self.prefetches {
+        if !self.network.served.is_empty() {
+            self.process_served::<TRACE>(window, end);
+        } else if self.prefetches {
             self.process_window::<TRACE, true>(window, end);
         } else {
             self.process_window::<TRACE, false>(window, end);
@@ -461,9 +470,9 @@ impl<E: Endpoint> Partition<E> {
             self.queue_samples.push(QueueSample {
                 time: timer.time,
                 probe: probe.probe,
-                length: self.network.ports[port].length(timer.time),
-                marks: self.network.admissions[port].marks,
-                drops: self.network.admissions[port].drops,
+                length: self.network.queue_length(port, timer.time),
+                marks: self.network.admissions.ports[port].marks,
+                drops: self.network.admissions.ports[port].drops,
             });
             self.network.set_timer(Timer {
                 time: timer.time + probe.interval,

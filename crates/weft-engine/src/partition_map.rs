@@ -6,13 +6,16 @@ use std::ops::Range;
 
 use weft_fabric::{Fabric, Link, NodeId};
 
+use crate::admission::{Admission, Admissions};
 use crate::calendar::Calendar;
-use crate::hash::link_hash;
+use crate::hash::{link_hash, queue_stream};
 use crate::network::PartitionNetwork;
 use crate::partition::{INDEX_BITS, QueueProbe, SAMPLE};
-use crate::port::{Admission, Port};
+use crate::port::Port;
+use crate::queue::{Discipline, Pool, SharedPort};
 use crate::ring::Ring;
 use crate::route::HopBits;
+use crate::served::ServedPort;
 use crate::timers::{Timer, Timers};
 use crate::{EngineConfig, LinkChange};
 
@@ -51,7 +54,7 @@ impl<'a> PartitionMap<'a> {
             let port = Port::new(
                 l.rate,
                 l.delay,
-                &Admission::new(l.queue, config.max_packet, false),
+                &Admission::new(l.queue, Discipline::Fifo, config.max_packet, false),
                 0,
                 0,
             );
@@ -161,11 +164,32 @@ impl<'a> PartitionMap<'a> {
         config: &EngineConfig,
         first: Vec<Timer>,
     ) -> PartitionNetwork {
-        let (mut ports, mut admissions) = (Vec::new(), Vec::new());
+        let (mut ports, mut admissions) = (Vec::new(), Admissions::default());
+        let mut served: Vec<ServedPort> = Vec::new();
+        // The node whose buffer is the last one of `admissions.pools`.
+        let mut pool_node = None;
         for l in self.links_from(nodes) {
             let link = &self.fabric.links[l];
+            let pools = &mut admissions.pools;
+            let pool = |shared: weft_fabric::Shared| {
+                if pool_node.replace(link.from) != Some(link.from) {
+                    pools.push(Pool::new(shared.buffer.0));
+                }
+                let pool = pools.len() - 1;
+                SharedPort {
+                    pool: pool as u32,
+                    port: pools[pool].add_port(shared.reserve.0),
+                    alpha: shared.alpha,
+                }
+            };
+            let serve = |queue| {
+                served.push(ServedPort::new(link.from, link.to, queue));
+                served.len() as u32 - 1
+            };
+            let stream = queue_stream(config.seed, l as u32);
             let admission = Admission::new(
                 link.queue,
+                Discipline::new(link.kind, stream, config.max_packet, pool, serve),
                 config.max_packet,
                 config.distributions.contains(&(l as u32)),
             );
@@ -176,7 +200,7 @@ impl<'a> PartitionMap<'a> {
                 self.ring_of[l],
                 self.partition_of(link.to),
             ));
-            admissions.push(admission);
+            admissions.ports.push(admission);
         }
         let rings = self.rings_to(nodes);
         let mut timers = Timers::new(self.window);
@@ -189,6 +213,9 @@ impl<'a> PartitionMap<'a> {
             rings: rings.clone().map(|_| Ring::new()).collect(),
             first_ring: rings.start as u32,
             calendar: Calendar::new(rings.len()),
+            served,
+            services: Timers::new(self.window),
+            services_due: BinaryHeap::new(),
             timers,
             due: BinaryHeap::new(),
             outboxes: vec![Vec::new(); self.bounds.len() - 1],

@@ -1,9 +1,8 @@
 //! An output port: a FIFO that computes the departure of a packet when the packet is enqueued.
 
-use weft_fabric::QueueConfig;
 use weft_spec::{QueueSize, Rate, Time};
 
-use crate::packet::{CE, ECT, PROTECTED};
+use crate::admission::{Admission, Admissions};
 
 /// Number of fractional bits of [`Port::ps_per_byte`].
 const FRACTION: u32 = 16;
@@ -40,68 +39,14 @@ pub struct Port {
     sizes: Box<[u16]>,
 }
 
-/// The drop and mark state of a port, which only decisions touch.
-#[derive(Clone)]
-pub struct Admission {
-    limit: QueueSize,
-    mark: Option<QueueSize>,
-    /// The smallest `len` at which a packet might be marked or dropped; 0 if the queue is probed or
-    /// marks every packet.
-    decide_at: u32,
-    /// Number of packets dropped.
-    pub drops: u64,
-    /// Number of packets marked.
-    pub marks: u64,
-    /// Distribution of the queue length, if it is probed.
-    distribution: Option<Distribution>,
-    /// True if the link is down.
-    down: bool,
-}
-
-impl Admission {
-    /// Creates the state of a port with this queue. `max_packet` is the size of the largest packet
-    /// on the wire in bytes.
-    pub fn new(queue: QueueConfig, max_packet: u32, probed: bool) -> Self {
-        let packets = |amount: QueueSize| match amount {
-            QueueSize::Packets(n) => n,
-            // Fewer packets than this cannot hold `b` bytes, even with the arriving packet.
-            QueueSize::Bytes(b) => u32::try_from(b / u64::from(max_packet))
-                .unwrap_or(u32::MAX)
-                .saturating_sub(1),
-        };
-        let threshold = queue.mark.map_or(u32::MAX, packets).min(packets(queue.limit));
-        let marks_all = matches!(queue.mark, Some(QueueSize::Packets(0) | QueueSize::Bytes(0)));
-        Self {
-            limit: queue.limit,
-            mark: queue.mark,
-            decide_at: if probed || marks_all {
-                0
-            } else {
-                threshold.saturating_add(1)
-            },
-            drops: 0,
-            marks: 0,
-            distribution: probed.then(Distribution::default),
-            down: false,
-        }
-    }
-}
-
-/// The time spent at each queue length.
-#[derive(Clone, Default)]
-struct Distribution {
-    since: u64,
-    /// `time_at[n]`: time in picoseconds during which `n` packets waited.
-    time_at: Vec<u64>,
-}
-
-impl Distribution {
-    fn add_time(&mut self, waiting: usize, until: u64) {
-        if self.time_at.len() <= waiting {
-            self.time_at.resize(waiting + 1, 0);
-        }
-        self.time_at[waiting] += until - self.since;
-        self.since = until;
+/// Returns a number of waiting packets that can reach `size`: fewer cannot hold that many bytes, even
+/// with the arriving packet.
+pub fn min_packets(size: QueueSize, max_packet: u32) -> u32 {
+    match size {
+        QueueSize::Packets(n) => n,
+        QueueSize::Bytes(b) => u32::try_from(b / u64::from(max_packet))
+            .unwrap_or(u32::MAX)
+            .saturating_sub(1),
     }
 }
 
@@ -135,6 +80,18 @@ impl Port {
         }
     }
 
+    /// Changes the rate of a served port. `service_end` is the departure of the packet being sent, and
+    /// `sizes` are those of the waiting packets.
+    pub fn set_served_rate(&mut self, rate: Rate, service_end: u64, sizes: impl Iterator<Item = u16>) {
+        self.ps_per_byte = ps_per_byte(rate);
+        self.busy_until = sizes.fold(service_end, |end, size| end + self.serialisation(size.into()));
+    }
+
+    /// Changes the propagation delay of a served port.
+    pub fn set_served_delay(&mut self, delay: Time) {
+        self.delay = delay.0;
+    }
+
     /// Returns the serialisation time of `bytes` in picoseconds.
     pub fn serialisation(&self, bytes: u32) -> u64 {
         (u64::from(bytes) * self.ps_per_byte) >> FRACTION
@@ -158,7 +115,7 @@ impl Port {
     #[inline(always)]
     pub fn enqueue(
         &mut self,
-        admissions: &mut [Admission],
+        admissions: &mut Admissions,
         index: usize,
         now: u64,
         ready: u64,
@@ -170,7 +127,7 @@ impl Port {
             self.head = 0;
             self.len = 0;
         }
-        if self.len >= self.check_at && !self.admit(&mut admissions[index], now, size, flags) {
+        if self.len >= self.check_at && !self.admit(admissions, index, now, size, flags) {
             return None;
         }
         let departure = ready.max(self.busy_until) + self.serialisation(u32::from(size));
@@ -189,32 +146,59 @@ impl Port {
     /// Decides with the exact length at `now`. Returns false if the packet is dropped.
     #[cold]
     #[inline(never)]
-    fn admit(&mut self, admission: &mut Admission, now: u64, size: u16, flags: &mut u16) -> bool {
+    fn admit(
+        &mut self,
+        admissions: &mut Admissions,
+        index: usize,
+        now: u64,
+        size: u16,
+        flags: &mut u16,
+    ) -> bool {
+        let admission = &mut admissions.ports[index];
         if admission.down {
             admission.drops += 1;
             return false;
+        }
+        if admission.served().is_some() {
+            return false; // The network hands the packet to the served port.
         }
         self.advance(admission, now);
         if self.len as usize == self.sizes.len() {
             self.grow(admission);
         }
-        if *flags & PROTECTED != 0 {
-            return true;
-        }
-        let exceeds = |amount: QueueSize, arriving: u64| match amount {
+        admissions.decide(self, index, now, size, flags)
+    }
+
+    /// Returns true if `amount` packets wait, or if the waiting bytes and `arriving` exceed `amount`
+    /// bytes. The port holds only packets that have not left.
+    pub fn exceeds(&self, amount: QueueSize, arriving: u64) -> bool {
+        match amount {
             QueueSize::Packets(n) => waiting(self.len) >= n,
             QueueSize::Bytes(b) => self.waiting_bytes() + arriving > b,
-        };
-        if exceeds(admission.limit, u64::from(size)) {
-            admission.drops += 1;
-            return false;
         }
-        // A threshold in bytes is reached once that many bytes wait, hence the 1.
-        if *flags & ECT != 0 && admission.mark.is_some_and(|k| exceeds(k, 1)) {
-            *flags |= CE;
-            admission.marks += 1;
+    }
+
+    /// Returns how much waits, in the unit of `unit`. The port holds only packets that have not left.
+    pub fn waiting_in(&self, unit: QueueSize) -> u64 {
+        match unit {
+            QueueSize::Packets(_) => waiting(self.len).into(),
+            QueueSize::Bytes(_) => self.waiting_bytes(),
         }
-        true
+    }
+
+    /// Returns when each waiting packet begins to be sent, and its size. The port holds only packets
+    /// that have not left.
+    pub fn waiting_starts(&self) -> Vec<(u64, u16)> {
+        let mask = self.sizes.len() - 1;
+        let mut start = self.head_departure;
+        (1..self.len)
+            .map(|i| {
+                let size = self.sizes[(self.head + i) as usize & mask];
+                let begins = start;
+                start += self.serialisation(u32::from(size));
+                (begins, size)
+            })
+            .collect()
     }
 
     /// Removes the packets that have left by `now`.

@@ -2,14 +2,18 @@
 //! packet by packet.
 
 use proptest::prelude::*;
-use weft_fabric::QueueConfig;
+use weft_fabric::{QueueConfig, QueueKind, Shared};
 use weft_spec::{QueueSize, Rate, Time};
 
+use crate::admission::{Admission, Admissions};
 use crate::exactness::{SIZES, trimmed};
+use crate::hash::queue_stream;
 use crate::packet::{CE, ECT, PROTECTED, Packet};
-use crate::port::{Admission, Port};
-use crate::random_networks::any_queue;
-use crate::reference::{Fifo, serialisation};
+use crate::port::Port;
+use crate::queue::{Discipline, Pool, SharedPort};
+use crate::random_networks::{any_kind_at_enqueue, any_queue};
+use crate::reference::serialisation;
+use crate::reference_queue::{Fifo, Source, Surroundings};
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(1000))]
@@ -19,13 +23,14 @@ proptest! {
     #[test]
     fn a_port_equals_a_queue_served_packet_by_packet(
         queue in any_queue(),
+        kind in any_kind_at_enqueue(),
         // The last three: a byte takes 1142 6/7, 2.5 and 6 2/3 ps.
         mbps in prop::sample::select(vec![1, 1_000, 10_000, 10_000, 100_000, 7_000, 3_200_000, 1_200_000]),
         delay in prop::sample::select(vec![0, 1, 2_000_000]),
         probed in any::<bool>(),
         arrivals in prop::collection::vec(any_arrival(), 1..300),
     ) {
-        Ports::new(queue, Rate(mbps * 1_000_000), Time(delay), probed).compare(&arrivals)?;
+        Ports::new(queue, kind, Rate(mbps * 1_000_000), Time(delay), probed).compare(&arrivals)?;
     }
 }
 
@@ -65,12 +70,34 @@ fn any_arrival() -> impl Strategy<Value = Arrival> {
         })
 }
 
+/// The source of random numbers of the port and the queue.
+const SOURCE: Source = Source { seed: 7, link: 3 };
+
+/// The admission of a port without other ports.
+pub fn alone(queue: QueueConfig, kind: QueueKind, probed: bool) -> Admissions {
+    let mut admissions = Admissions::default();
+    let pool = |shared: Shared| {
+        admissions.pools.push(Pool::new(shared.buffer.0));
+        SharedPort {
+            pool: 0,
+            port: admissions.pools[0].add_port(shared.reserve.0),
+            alpha: shared.alpha,
+        }
+    };
+    let stream = queue_stream(SOURCE.seed, SOURCE.link);
+    let discipline = Discipline::new(kind, stream, 1500, pool, |_| 0);
+    admissions
+        .ports
+        .push(Admission::new(queue, discipline, 1500, probed));
+    admissions
+}
+
 /// The port and the queue under test.
 struct Ports {
     rate: Rate,
     delay: Time,
     port: Port,
-    admission: [Admission; 1],
+    admissions: Admissions,
     fifo: Fifo,
     /// Departure of the packet in service.
     served: Option<u64>,
@@ -80,14 +107,14 @@ struct Ports {
 }
 
 impl Ports {
-    fn new(queue: QueueConfig, rate: Rate, delay: Time, probed: bool) -> Self {
-        let admission = Admission::new(queue, 1500, probed);
+    fn new(queue: QueueConfig, kind: QueueKind, rate: Rate, delay: Time, probed: bool) -> Self {
+        let admissions = alone(queue, kind, probed);
         Self {
             rate,
             delay,
-            port: Port::new(rate, delay, &admission, 0, 0),
-            admission: [admission],
-            fifo: Fifo::new(queue),
+            port: Port::new(rate, delay, &admissions.ports[0], 0, 0),
+            admissions,
+            fifo: Fifo::new(queue, kind, SOURCE),
             served: None,
             predicted: Vec::new(),
             observed: Vec::new(),
@@ -101,6 +128,14 @@ impl Ports {
             self.observed.push(time + self.delay.0);
             self.served = next.map(|size| time + serialisation(self.rate, size));
         }
+    }
+
+    /// Free bytes of a buffer in which the queue is the only one.
+    fn free(&self) -> u64 {
+        self.fifo.shared().map_or(0, |shared| {
+            let used = self.fifo.bytes_waiting().max(shared.reserve.0);
+            shared.buffer.0.saturating_sub(used)
+        })
     }
 
     fn compare(&mut self, arrivals: &[Arrival]) -> Result<(), TestCaseError> {
@@ -117,14 +152,19 @@ impl Ports {
                 };
             let predicted = self
                 .port
-                .enqueue(&mut self.admission, 0, now, ready, arrival.size, &mut flags);
+                .enqueue(&mut self.admissions, 0, now, ready, arrival.size, &mut flags);
             self.predicted.extend(predicted);
             let packet = Packet {
                 size: arrival.size,
                 flags: arrival.flags,
                 ..Packet::default()
             };
-            match self.fifo.offer(packet, now) {
+            let around = Surroundings {
+                now,
+                full_packet: serialisation(self.rate, 1500),
+                free: self.free(),
+            };
+            match self.fifo.offer(packet, &around) {
                 Ok((expected, idle)) => {
                     prop_assert!(predicted.is_some(), "packet {} was dropped", i);
                     prop_assert_eq!(flags & CE, expected & CE, "mark of packet {}", i);
@@ -143,14 +183,14 @@ impl Ports {
                     "length after packet {}",
                     i
                 );
-                if let Some(found) = self.port.distribution(&self.admission[0], now) {
+                if let Some(found) = self.port.distribution(&self.admissions.ports[0], now) {
                     prop_assert_eq!(trimmed(found), trimmed(self.fifo.distribution(now)));
                 }
             }
         }
         self.serve(u64::MAX);
         prop_assert_eq!(&self.predicted, &self.observed);
-        let [admission] = &self.admission;
+        let admission = &self.admissions.ports[0];
         prop_assert_eq!(
             [
                 self.port.packets,
@@ -177,36 +217,36 @@ fn bytes_are_counted_not_derived_from_times() {
         limit: QueueSize::Bytes(41 * 300 + 40),
         mark: Some(QueueSize::Bytes(41 * 250 + 1)),
     };
-    let mut admission = [Admission::new(queue, 1500, false)];
-    let mut port = Port::new(Rate(3_200_000_000_000), Time(0), &admission[0], 0, 0);
+    let mut admissions = alone(queue, QueueKind::default(), false);
+    let mut port = Port::new(Rate(3_200_000_000_000), Time(0), &admissions.ports[0], 0, 0);
     let mut enqueue = || {
         let mut flags = ECT;
-        port.enqueue(&mut admission, 0, 0, 0, 41, &mut flags)
+        port.enqueue(&mut admissions, 0, 0, 0, 41, &mut flags)
     };
     let accepted = (0..400).filter_map(|_| enqueue()).count();
     // One is in service and 300 wait; the last 49 of them found more than 250 waiting.
     assert_eq!(accepted, 301);
-    assert_eq!((admission[0].drops, admission[0].marks), (99, 49));
+    let [admission] = &admissions.ports[..] else {
+        panic!("one port");
+    };
+    assert_eq!((admission.drops, admission.marks), (99, 49));
 }
 
 /// The time of a byte is cut at 2^-16 ps. A packet is therefore at most 1 ps early, and exact at
 /// the usual rates.
 #[test]
 fn serialisation_is_exact_at_usual_rates_and_a_picosecond_off_at_most() {
-    let admission = Admission::new(
-        QueueConfig {
-            limit: QueueSize::Packets(1),
-            mark: None,
-        },
-        1500,
-        false,
-    );
+    let queue = QueueConfig {
+        limit: QueueSize::Packets(1),
+        mark: None,
+    };
+    let admissions = alone(queue, QueueKind::default(), false);
     let mbps = [
         1, 10, 100, 1_000, 2_500, 5_000, 10_000, 25_000, 40_000, 50_000, 100_000, 200_000, 400_000,
     ];
     let usual = mbps.map(|m| m * 1_000_000);
     for rate in usual.into_iter().chain((1..3_000).map(|i| i * i * 1_234_567)) {
-        let port = Port::new(Rate(rate), Time(0), &admission, 0, 0);
+        let port = Port::new(Rate(rate), Time(0), &admissions.ports[0], 0, 0);
         for bytes in (1..=9_000).step_by(7) {
             let exact = u128::from(bytes) * 8_000_000_000_000 / u128::from(rate);
             let found = u128::from(port.serialisation(bytes));
@@ -228,10 +268,13 @@ fn a_packet_whose_last_bit_leaves_as_its_link_changes_has_left() {
     let (rate, delay) = (Rate(10_000_000_000), Time(1_000_000));
     // 40 bytes take 32 ns.
     for (now, stay) in [(31_999, 1), (32_000, 0)] {
-        let mut admission = [Admission::new(queue, 1500, false)];
-        let mut port = Port::new(rate, delay, &admission[0], 0, 0);
-        assert_eq!(port.enqueue(&mut admission, 0, 0, 0, 40, &mut 0), Some(1_032_000));
-        let [admission] = &mut admission;
+        let mut admissions = alone(queue, QueueKind::default(), false);
+        let mut port = Port::new(rate, delay, &admissions.ports[0], 0, 0);
+        assert_eq!(
+            port.enqueue(&mut admissions, 0, 0, 0, 40, &mut 0),
+            Some(1_032_000)
+        );
+        let admission = &mut admissions.ports[0];
         assert_eq!(
             port.clone().set_rate(admission, now, Rate(1_000_000_000)).len(),
             stay

@@ -3,8 +3,10 @@
 use std::sync::Arc;
 
 use proptest::prelude::*;
-use weft_fabric::{Fabric, Link, Node, NodeId, QueueConfig, Routing};
-use weft_spec::{QueueSize, Rate, Time};
+use weft_fabric::{
+    Fabric, Link, Node, NodeId, QueueConfig, QueueKind, Red, RedAction, RedAt, Routing, Shared,
+};
+use weft_spec::{QueueSize, Rate, Size, Time};
 
 use crate::route::{HopBits, Route};
 use crate::{Jitter, LinkChange, MAX_ARRIVALS, mix};
@@ -118,21 +120,82 @@ pub fn any_queue() -> impl Strategy<Value = QueueConfig> {
     (limit, prop::option::of(any_amount(8))).prop_map(|(limit, mark)| QueueConfig { limit, mark })
 }
 
+/// A RED queue with a low ramp, so that many packets are on it.
+fn any_red() -> impl Strategy<Value = Red> {
+    let ramp = prop_oneof![
+        (0_u32..5, 0_u32..5)
+            .prop_map(|(min, width)| (QueueSize::Packets(min), QueueSize::Packets(min + width))),
+        (0_u64..4_000, 0_u64..4_000)
+            .prop_map(|(min, width)| (QueueSize::Bytes(min), QueueSize::Bytes(min + width))),
+    ];
+    let probability = prop::sample::select(vec![0.0, 0.1, 0.5, 1.0]);
+    let action = prop::sample::select(vec![RedAction::Mark, RedAction::Drop]);
+    let weight = prop::option::of(prop::sample::select(vec![0.002, 0.25, 1.0]));
+    let ramp = (ramp, probability, action, weight);
+    ramp.prop_map(|((min, max), probability, action, weight)| Red {
+        min,
+        max,
+        probability,
+        action,
+        at: RedAt::Enqueue,
+        weight,
+    })
+}
+
+/// As [`any_red`], with decisions at dequeue.
+fn any_dequeue_red() -> impl Strategy<Value = Red> {
+    any_red().prop_map(|red| Red {
+        at: RedAt::Dequeue,
+        weight: None,
+        ..red
+    })
+}
+
+/// A port with a small shared buffer.
+fn any_shared() -> impl Strategy<Value = Shared> {
+    let alpha = prop::sample::select(vec![0.25, 0.5, 1.0, 3.0, 100.0]);
+    (3_000_u64..20_000, alpha, 0_u64..3_000).prop_map(|(buffer, alpha, reserve)| Shared {
+        buffer: Size(buffer),
+        alpha,
+        reserve: Size(reserve),
+    })
+}
+
+/// A queue that decides when packets arrive.
+pub fn any_kind_at_enqueue() -> impl Strategy<Value = QueueKind> {
+    prop_oneof![
+        Just(QueueKind::default()),
+        any_red().prop_map(QueueKind::from),
+        any_shared().prop_map(QueueKind::from),
+    ]
+}
+
+/// A queue of any kind.
+fn any_kind() -> impl Strategy<Value = QueueKind> {
+    prop_oneof![
+        2 => any_kind_at_enqueue(),
+        1 => any_dequeue_red().prop_map(QueueKind::from),
+    ]
+}
+
 /// Few different delays and rates, so that packets often arrive at the same picosecond.
 fn any_link(from: impl Strategy<Value = u32>, to: impl Strategy<Value = u32>) -> impl Strategy<Value = Link> {
     let delays = prop::sample::select(vec![0, 1, 800_000, 1_000_000, 1_000_000, 1_000_001, 40_000_000]);
     let gbps = prop::sample::select(vec![1, 7, 10, 10, 25, 40, 100]);
-    (from, to, delays, gbps, any_queue()).prop_map(|(from, to, delay, gbps, queue)| Link {
+    let queue = (any_queue(), any_kind());
+    (from, to, delays, gbps, queue).prop_map(|(from, to, delay, gbps, (queue, kind))| Link {
         from,
         to,
         rate: Rate(gbps * 1_000_000_000),
         delay: Time(delay),
         queue,
+        kind,
         layer: "any",
     })
 }
 
-/// A tree of cables, so that all nodes are connected, and additional links, some of them parallel.
+/// A tree of cables, so that all nodes are connected, and additional links, some of them parallel. In
+/// half of the cases all queues are plain FIFOs, and otherwise all shared buffers have one size.
 /// In half of the cases all links are equally long, so that windows are long compared with the
 /// packets and hold many of them. In a `uniform` network the links are also equally fast.
 fn any_links(nodes: u32, uniform: bool) -> impl Strategy<Value = Vec<Link>> {
@@ -147,7 +210,9 @@ fn any_links(nodes: u32, uniform: bool) -> impl Strategy<Value = Vec<Link>> {
         any::<bool>(),
         prop::sample::select(vec![1_000_000, 5_000_000, 40_000_000]),
     );
-    (tree, prop::collection::vec(more, 0..6), length).prop_map(move |(tree, more, (equally_long, length))| {
+    let kinds = prop::option::of(3_000_u64..20_000);
+    let links = (tree, prop::collection::vec(more, 0..6), length, kinds);
+    links.prop_map(move |(tree, more, (equally_long, length), kinds)| {
         let mut links = more;
         for (forward, mut reverse) in tree {
             (reverse.from, reverse.to) = (forward.to, forward.from);
@@ -159,6 +224,11 @@ fn any_links(nodes: u32, uniform: bool) -> impl Strategy<Value = Vec<Link>> {
             }
             if uniform {
                 link.rate = Rate(10_000_000_000);
+            }
+            match (kinds, &mut link.kind) {
+                (None, kind) => *kind = QueueKind::default(),
+                (Some(buffer), QueueKind::Shared(shared)) => shared.buffer = Size(buffer),
+                (Some(_), _) => {}
             }
         }
         links.sort_by_key(|l| l.from);

@@ -5,11 +5,12 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, VecDeque};
 
-use weft_fabric::{Fabric, Link, QueueConfig};
-use weft_spec::{QueueSize, Rate};
+use weft_fabric::{Fabric, Link};
+use weft_spec::Rate;
 
-use crate::packet::{CE, DATA, ECT, PROTECTED, Packet};
+use crate::packet::{DATA, Packet};
 use crate::partition::trace_packet;
+use crate::reference_queue::{Fifo, Source, Surroundings};
 use crate::route::HopBits;
 use crate::{EngineConfig, Jitter, LinkChange, mix};
 
@@ -34,122 +35,6 @@ pub trait TestEndpoint {
 pub fn serialisation(rate: Rate, bytes: u16) -> u64 {
     let byte = (8_000_000_000_000_u128 << 16) / u128::from(rate.0);
     ((u128::from(bytes) * byte) >> 16) as u64
-}
-
-/// A FIFO with one server. Its owner calls [`served`](Self::served) when the packet in service has
-/// left.
-pub struct Fifo {
-    queue: QueueConfig,
-    serving: Option<Packet>,
-    waiting: VecDeque<Packet>,
-    /// Time up to which `time_at` is filled in.
-    since: u64,
-    /// `time_at[n]`: time in picoseconds during which `n` packets waited.
-    time_at: Vec<u64>,
-    pub packets: u64,
-    pub bytes: u64,
-    pub drops: u64,
-    pub marks: u64,
-}
-
-impl Fifo {
-    pub fn new(queue: QueueConfig) -> Self {
-        Self {
-            queue,
-            serving: None,
-            waiting: VecDeque::new(),
-            since: 0,
-            time_at: Vec::new(),
-            packets: 0,
-            bytes: 0,
-            drops: 0,
-            marks: 0,
-        }
-    }
-
-    /// Offers a packet. `Err` returns the packet, which is dropped; `Ok` returns its flags and
-    /// whether its service begins.
-    pub fn offer(&mut self, mut packet: Packet, now: u64) -> Result<(u16, bool), Packet> {
-        self.add_time(now);
-        if packet.flags & PROTECTED == 0 {
-            let bytes: u64 = self.waiting.iter().map(|p| u64::from(p.size)).sum();
-            let full = match self.queue.limit {
-                QueueSize::Packets(limit) => self.waiting.len() >= limit as usize,
-                QueueSize::Bytes(limit) => bytes + u64::from(packet.size) > limit,
-            };
-            if full {
-                self.drops += 1;
-                return Err(packet);
-            }
-            let long = match self.queue.mark {
-                None => false,
-                Some(QueueSize::Packets(k)) => self.waiting.len() >= k as usize,
-                Some(QueueSize::Bytes(k)) => bytes >= k,
-            };
-            if long && packet.flags & ECT != 0 {
-                packet.flags |= CE;
-                self.marks += 1;
-            }
-        }
-        self.packets += 1;
-        self.bytes += u64::from(packet.size);
-        let idle = self.serving.is_none();
-        if idle {
-            self.serving = Some(packet);
-        } else {
-            self.waiting.push_back(packet);
-        }
-        Ok((packet.flags, idle))
-    }
-
-    /// Ends the service of a packet. Returns the packet, and the size of the packet whose service
-    /// begins.
-    pub fn served(&mut self, now: u64) -> (Packet, Option<u16>) {
-        self.add_time(now);
-        let left = self.serving.take().expect("a packet in service");
-        self.serving = self.waiting.pop_front();
-        (left, self.serving.map(|next| next.size))
-    }
-
-    /// Removes and returns all packets, which are lost.
-    pub fn clear(&mut self, now: u64) -> Vec<Packet> {
-        self.add_time(now);
-        let lost: Vec<Packet> = self
-            .serving
-            .take()
-            .into_iter()
-            .chain(self.waiting.drain(..))
-            .collect();
-        self.packets -= lost.len() as u64;
-        self.bytes -= lost.iter().map(|packet| u64::from(packet.size)).sum::<u64>();
-        self.drops += lost.len() as u64;
-        lost
-    }
-
-    fn add_time(&mut self, now: u64) {
-        let n = self.waiting.len();
-        if self.time_at.len() <= n {
-            self.time_at.resize(n + 1, 0);
-        }
-        self.time_at[n] += now - self.since;
-        self.since = now;
-    }
-
-    /// Number of packets waiting.
-    pub fn length(&self) -> u32 {
-        self.waiting.len() as u32
-    }
-
-    /// Number of packets waiting or in service.
-    pub fn held(&self) -> u64 {
-        self.waiting.len() as u64 + u64::from(self.serving.is_some())
-    }
-
-    /// Time spent at each length up to `now`.
-    pub fn distribution(&mut self, now: u64) -> Vec<u64> {
-        self.add_time(now);
-        self.time_at.clone()
-    }
 }
 
 /// An event. Simultaneous events are processed in the order of the variants: a departure makes
@@ -177,7 +62,7 @@ fn processing(seed: u64, node: u32, n: u64, max: u64) -> u64 {
 
 /// Returns a hash of the seed and the words, with the finaliser of Steele, Lea and Flood's
 /// `SplitMix64` (OOPSLA 2014).
-fn random(seed: u64, words: [u64; 2]) -> u64 {
+pub fn random(seed: u64, words: [u64; 2]) -> u64 {
     let product = |a: u64, b: u64| (u128::from(a) * u128::from(b) % (1 << 64)) as u64;
     let folded = |bits: u64, by: u32| bits ^ (bits / (1 << by));
     let stirred = words.into_iter().fold(seed, |so_far, word| {
@@ -212,6 +97,8 @@ pub struct Reference<'a, T> {
     seed: u64,
     /// Maximum processing time at a host.
     jitter: Jitter,
+    /// Size of the largest packet in bytes.
+    max_packet: u16,
     events: BinaryHeap<Reverse<(u64, Event)>>,
     /// The first link of each node.
     first: Vec<u32>,
@@ -236,8 +123,15 @@ pub struct Reference<'a, T> {
 
 impl<'a, T: TestEndpoint> Reference<'a, T> {
     pub fn new(fabric: &'a Fabric, config: &EngineConfig, hops: HopBits, endpoints: Vec<T>) -> Self {
-        let wire = |link: &Link| Wire {
-            fifo: Fifo::new(link.queue),
+        let wire = |(number, link): (u32, &Link)| Wire {
+            fifo: Fifo::new(
+                link.queue,
+                link.kind,
+                Source {
+                    seed: config.seed,
+                    link: number,
+                },
+            ),
             rate: link.rate,
             delay: link.delay.0,
             up: true,
@@ -250,12 +144,13 @@ impl<'a, T: TestEndpoint> Reference<'a, T> {
             hops,
             seed: config.seed,
             jitter: config.jitter,
+            max_packet: config.max_packet as u16,
             events: (0..)
                 .zip(&config.samples)
                 .map(|(probe, &(_, interval))| Reverse((interval, Event::Sample { probe })))
                 .collect(),
             first: (0..fabric.nodes.len() as u32).map(first).collect(),
-            wires: fabric.links.iter().map(wire).collect(),
+            wires: (0..).zip(&fabric.links).map(wire).collect(),
             endpoints,
             samples: config.samples.clone(),
             sampled: Vec::new(),
@@ -316,6 +211,7 @@ impl<'a, T: TestEndpoint> Reference<'a, T> {
     fn leave(&mut self, link: u32, now: u64) {
         let wire = &mut self.wires[link as usize];
         let (packet, next) = wire.fifo.served(now);
+        let lost = std::mem::take(&mut wire.fifo.lost);
         wire.flying.push_back(packet);
         let arrival = now + wire.delay;
         let rank = tie_rank(self.seed, link, arrival);
@@ -324,6 +220,14 @@ impl<'a, T: TestEndpoint> Reference<'a, T> {
         if let Some(size) = next {
             let served = now + serialisation(wire.rate, size);
             self.events.push(Reverse((served, Event::Served { link })));
+        }
+        self.count_drops(&lost);
+    }
+
+    /// Counts the data packets among those that were dropped.
+    fn count_drops(&mut self, lost: &[Packet]) {
+        for packet in lost.iter().filter(|packet| packet.flags & DATA != 0) {
+            *self.drops.entry((packet.lo, packet.hi)).or_default() += 1;
         }
     }
 
@@ -399,16 +303,21 @@ impl<'a, T: TestEndpoint> Reference<'a, T> {
         let (port, rest) = packet.route.next(self.hops);
         packet.route = rest;
         let link = self.first[node as usize] + port;
+        let surroundings = Surroundings {
+            now,
+            full_packet: serialisation(self.wires[link as usize].rate, self.max_packet),
+            free: self.free_bytes(node),
+        };
         let wire = &mut self.wires[link as usize];
+        let n = wire.fifo.packets;
         let offered = if wire.up {
-            wire.fifo.offer(packet, now)
+            wire.fifo.offer(packet, &surroundings)
         } else {
             wire.fifo.drops += 1;
             Err(packet)
         };
         match offered {
             Ok((_, true)) => {
-                let n = wire.fifo.packets - 1;
                 let max = jitter.map_or(0, |jitter| {
                     jitter.time.max(serialisation(wire.rate, jitter.packet))
                 });
@@ -416,10 +325,30 @@ impl<'a, T: TestEndpoint> Reference<'a, T> {
                 let served = begins + serialisation(wire.rate, packet.size);
                 self.events.push(Reverse((served, Event::Served { link })));
             }
-            Err(packet) if packet.flags & DATA != 0 => {
-                *self.drops.entry((packet.lo, packet.hi)).or_default() += 1;
+            Err(packet) => self.count_drops(&[packet]),
+            Ok((_, false)) => {
+                let lost = std::mem::take(&mut wire.fifo.lost);
+                self.count_drops(&lost);
             }
-            Ok((_, false)) | Err(_) => {}
         }
+    }
+
+    /// Returns the free bytes of the part of a node's buffer that no port reserves, of a node without a
+    /// shared buffer 0.
+    fn free_bytes(&self, node: u32) -> u64 {
+        let own = self.fabric.links.iter().zip(&self.wires);
+        let own = own.filter(|(link, _)| link.from == node);
+        let shared: Vec<_> = own
+            .filter_map(|(_, wire)| Some((wire.fifo.shared()?, wire.fifo.bytes_waiting())))
+            .collect();
+        let Some((first, _)) = shared.first() else {
+            return 0;
+        };
+        let reserved: u64 = shared.iter().map(|(port, _)| port.reserve.0).sum();
+        let used: u64 = shared
+            .iter()
+            .map(|(port, bytes)| bytes.saturating_sub(port.reserve.0))
+            .sum();
+        first.buffer.0.saturating_sub(reserved).saturating_sub(used)
     }
 }

@@ -2,11 +2,13 @@
 
 use weft_spec::{Mark, QueueSize, Rate, Time};
 
+use crate::QueueKind;
+
 /// Index of a node (host or switch).
 pub type NodeId = u32;
 
-/// The FIFO at the head of a link. Its length is the number of waiting packets, without the packet
-/// being sent.
+/// The limits of the queue at the head of a link. Its length is the number of waiting packets, without
+/// the packet being sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QueueConfig {
     /// Capacity. A packet that finds this length (or would exceed it, in bytes) is dropped.
@@ -40,6 +42,8 @@ pub struct Link {
     pub delay: Time,
     /// The sending port's queue.
     pub queue: QueueConfig,
+    /// Kind of that queue.
+    pub kind: QueueKind,
     /// Stage of the topology that the link belongs to, such as "host-tor"; for tables.
     pub layer: &'static str,
 }

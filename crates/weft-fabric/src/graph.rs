@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use weft_spec::{Mark, QueueSize, Rate, SpecError, Time, check_queue};
 
 use crate::builder::FabricBuilder;
-use crate::{Fabric, Link, NodeId, PortQueues, QueueConfig, Topology};
+use crate::{Fabric, Link, NodeId, PortQueues, QueueConfig, QueueKind, Topology};
 use listed_paths::ListedPaths;
 use shortest_paths::ShortestPaths;
 
@@ -192,6 +192,7 @@ impl Topology for Graph {
                     rate,
                     delay,
                     queue,
+                    kind: QueueKind::default(),
                     layer,
                 });
             }

@@ -1,4 +1,5 @@
-//! Links, queues, topologies and routes. Each topology is a file and a line of [`TOPOLOGIES`].
+//! Links, queues, topologies and routes. Each topology is a file and a line of [`TOPOLOGIES`], each
+//! kind of queue one of [`QUEUES`].
 
 mod bcube;
 mod builder;
@@ -9,6 +10,7 @@ mod leaf_spine;
 mod many_to_one;
 mod multi_homed_fat_tree;
 mod pods;
+mod queues;
 mod samples;
 mod topology;
 mod two_bottlenecks;
@@ -22,6 +24,7 @@ pub use graph::{Cable, Graph};
 pub use leaf_spine::LeafSpine;
 pub use many_to_one::ManyToOne;
 pub use multi_homed_fat_tree::MultiHomedFatTree;
+pub use queues::{Fifo, QUEUES, QueueKind, QueueParameters, Red, RedAction, RedAt, Shared};
 pub use samples::SAMPLES;
 pub use topology::{NetworkSize, PortQueues, TOPOLOGIES, Topology};
 pub use two_bottlenecks::TwoBottlenecks;

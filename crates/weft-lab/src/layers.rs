@@ -34,7 +34,7 @@ fn apply_to_link(link: &mut Link, layer: &Layer, without_queue: bool) -> Result<
         return Err(SpecError::conflict(
             "",
             "changes nothing",
-            "set rate, limit or mark",
+            "set rate, limit, mark or queue",
         ));
     }
     link.rate = layer.rate.unwrap_or(link.rate);

@@ -35,6 +35,7 @@ mod linux;
 mod max_min;
 mod memory;
 mod probes;
+mod queues;
 mod registry;
 mod resolve;
 mod run_loop;

@@ -1,6 +1,6 @@
 //! The names that a spec can choose from.
 
-use weft_fabric::TOPOLOGIES;
+use weft_fabric::{QUEUES, TOPOLOGIES};
 use weft_packet::TRANSPORTS;
 use weft_paths::{CONTROLLERS, POLICIES};
 use weft_spec::{Entry, PROFILES};
@@ -47,6 +47,8 @@ pub struct Registry {
     pub schedulers: Vec<Listing>,
     /// Transport profiles: `transports.NAME.profile`.
     pub profiles: Vec<Listing>,
+    /// Kinds of queues: `queues.kind` and `layers.NAME.queue`.
+    pub queues: Vec<Listing>,
     /// Topologies: `topology.kind`.
     pub topologies: Vec<Listing>,
     /// Traffic: `traffic[].kind`.
@@ -98,6 +100,7 @@ pub fn registry() -> Registry {
                 about: named.about,
             })
             .collect(),
+        queues: kinds(QUEUES),
         topologies: kinds(TOPOLOGIES),
         traffic: kinds(TRAFFIC),
         probes: kinds(PROBES),

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use weft_cc::AlgorithmFactory;
-use weft_fabric::{Fabric, PortQueues, TOPOLOGIES};
+use weft_fabric::{Fabric, PortQueues, QueueKind, TOPOLOGIES};
 use weft_paths::{CONTROLLERS, Controller, Granularity, PathPolicy};
 use weft_run::{Backend, Plan, TcpMode, TransportConfig};
 use weft_spec::{KindSpec, Qdisc, QueueSize, Rate, Size, Spec, SpecError, Time, Traffic, find};
@@ -13,7 +13,7 @@ use weft_traffic::{Flow, FlowGenerator, MAX_FLOWS, PatternContext, TRAFFIC};
 use crate::backends::backend_by_level;
 use crate::classes::{self, ClassNames};
 use crate::memory::{InsufficientMemory, MemoryBudget};
-use crate::{events, layers, probes, transports};
+use crate::{events, layers, probes, queues, transports};
 
 /// A resolved spec with its plan.
 pub(crate) struct Resolved {
@@ -37,12 +37,12 @@ pub(crate) fn resolve(
     memory: MemoryBudget,
 ) -> Result<Resolved, SpecError> {
     let mut resolved = spec.clone();
-    let mut queues = PortQueues::from(&spec.queues);
+    let mut port_queues = PortQueues::from(&spec.queues);
     let backend = backend_by_level(&spec.level)?;
     backend.fill_defaults(&mut resolved)?;
     let has_nic = !matches!(resolved.hosts.qdisc, None | Some(Qdisc::Switch));
     if has_nic {
-        queues = queues.with_nic();
+        port_queues = port_queues.with_nic();
     } else {
         let (host_limit, host_mark) = spec.queues.host();
         resolved.queues.host.limit = Some(host_limit);
@@ -58,9 +58,10 @@ pub(crate) fn resolve(
         .map_err(|error| SpecError::conflict("topology", error.to_string(), "use a smaller network"))?;
     let mut fabric = topology
         .value
-        .build(&queues)
+        .build(&port_queues)
         .map_err(|error| error.within("topology"))?;
     layers::apply(&spec.layers, has_nic, &mut fabric)?;
+    queues::apply(&mut resolved, backend, has_nic, &mut fabric)?;
     resolved.topology = KindSpec {
         kind: spec.topology.kind.clone(),
         params: topology.params,
@@ -254,6 +255,14 @@ fn check_queue_fits_packet(
         .links
         .iter()
         .map(|link| ("topology".to_owned(), link.queue.limit));
+    let of_buffers = fabric.links.iter().filter_map(|link| match link.kind {
+        QueueKind::Shared(shared) => {
+            let field = queues::path_of(spec, link.layer) + ".buffer";
+            Some((field, QueueSize::Bytes(shared.buffer.0)))
+        }
+        _ => None,
+    });
+    let of_links = of_links.chain(of_buffers);
     for (field, limit) in of_all.into_iter().chain(of_layers).chain(of_links) {
         if matches!(limit, QueueSize::Bytes(bytes) if bytes < packet.into()) {
             let given = format!("{limit} is less than a packet of {path} ({packet}B on the wire)");
@@ -297,7 +306,7 @@ fn name_traffic(traffic: &mut [Traffic]) -> Result<(), SpecError> {
 }
 
 /// Remedy for a field that the level does not support.
-const UNSUPPORTED: &str = "remove this field or use another level";
+pub(crate) const UNSUPPORTED: &str = "remove this field or use another level";
 
 /// Fields of every traffic entry of any kind.
 const COMMON_FIELDS: &[&str] = &["kind", "transport", "name", "classes"];

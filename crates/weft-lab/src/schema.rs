@@ -4,7 +4,7 @@ use schemars::generate::SchemaSettings;
 use schemars::{Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 use weft_cc::ParameterRange;
-use weft_fabric::TOPOLOGIES;
+use weft_fabric::{QUEUES, TOPOLOGIES};
 use weft_packet::TRANSPORTS;
 use weft_paths::{CONTROLLERS, POLICIES};
 use weft_spec::{Entry, PROFILES, SizeClass, Spec};
@@ -59,11 +59,16 @@ pub fn schema() -> Value {
         &[],
     );
     let cc = congestion_control(&mut kinds);
-    let paths = path_policy(&mut generator, &mut kinds);
+    let mut paths = named(&mut generator, &mut kinds, POLICIES, "Paths");
+    // Without a policy, the topology decides.
+    if let Some(choices) = paths["anyOf"].as_array_mut() {
+        choices.push(json!({ "type": "null" }));
+    }
+    let queue = named(&mut generator, &mut kinds, QUEUES, "Queue");
 
     let mut root = generator.into_root_schema_for::<Spec>().to_value();
     let definitions = &mut root["$defs"];
-    for open in ["Kind", "Traffic", "Cc", "PathPolicy"] {
+    for open in ["Kind", "Traffic", "Cc", "PathPolicy", "QueueKind"] {
         if let Some(definitions) = definitions.as_object_mut() {
             definitions.remove(open);
         }
@@ -77,6 +82,19 @@ pub fn schema() -> Value {
     let described_so = transport["paths"]["description"].take();
     transport["paths"] = paths;
     transport["paths"]["description"] = described_so;
+    let mut queue_of_layer = queue.clone();
+    if let Some(choices) = queue_of_layer["anyOf"].as_array_mut() {
+        choices.push(json!({ "type": "null" }));
+    }
+    for (definition, field, mut schema) in [("Queues", "kind", queue), ("Layer", "queue", queue_of_layer)] {
+        let property = &mut definitions[definition]["properties"][field];
+        schema["description"] = property["description"].take();
+        if definition == "Queues" {
+            schema["default"] = QUEUES[0].name.into();
+        }
+        *property = schema;
+    }
+    let transport = &mut definitions["Transport"]["properties"];
     transport["scheduler"]["enum"] = SCHEDULERS.iter().map(|named| named.name).collect();
     transport["profile"]["enum"] = PROFILES.iter().map(|named| named.name).collect();
     if let Some(definitions) = definitions.as_object_mut() {
@@ -183,12 +201,17 @@ fn congestion_control(definitions: &mut Map<String, Value>) -> Value {
     json!({ "anyOf": choices })
 }
 
-/// Returns the schema of a name, a table with name and parameters, or null, with which the topology
-/// decides.
-fn path_policy(generator: &mut SchemaGenerator, definitions: &mut Map<String, Value>) -> Value {
-    let names: Vec<&str> = POLICIES.iter().map(|entry| entry.name).collect();
+/// Returns the schema of a name of a registry, or a table with the name and its parameters. Each table
+/// becomes a definition, called by its name and `suffix`.
+fn named<C: ?Sized>(
+    generator: &mut SchemaGenerator,
+    definitions: &mut Map<String, Value>,
+    entries: &[Entry<C>],
+    suffix: &str,
+) -> Value {
+    let names: Vec<&str> = entries.iter().map(|entry| entry.name).collect();
     let mut choices = vec![json!({ "type": "string", "enum": names })];
-    for entry in POLICIES {
+    for entry in entries {
         let own: Schema = (entry.schema)(generator);
         let mut schema = own.to_value();
         let name = json!({ "description": entry.about, "type": "string", "const": entry.name });
@@ -198,11 +221,10 @@ fn path_policy(generator: &mut SchemaGenerator, definitions: &mut Map<String, Va
         required.extend(schema["required"].as_array().cloned().unwrap_or_default());
         schema["properties"] = properties.into();
         schema["required"] = required.into();
-        let name = camel_case(entry.name) + "Paths";
+        let name = camel_case(entry.name) + suffix;
         choices.push(json!({ "$ref": format!("#/$defs/{name}") }));
         definitions.insert(name, schema);
     }
-    choices.push(json!({ "type": "null" }));
     json!({ "anyOf": choices })
 }
 

@@ -40,6 +40,10 @@ impl Backend for PacketBackend {
         TRANSPORTS.iter().map(|kind| kind.name()).collect()
     }
 
+    fn supports_queue_kinds(&self) -> bool {
+        true
+    }
+
     /// Fills in the behaviour of hosts: as the spec says, else as the profile of all transports,
     /// else as the default profile.
     fn fill_defaults(&self, spec: &mut Spec) -> Result<(), SpecError> {

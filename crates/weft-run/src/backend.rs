@@ -32,6 +32,10 @@ pub trait Backend: Sync {
     fn transport_kinds(&self) -> Vec<&'static str> {
         vec!["tcp"]
     }
+    /// Returns true if queues can be of other kinds than "fifo".
+    fn supports_queue_kinds(&self) -> bool {
+        false
+    }
     /// Returns the tables and columns that the level does not provide.
     fn omissions(&self) -> Omissions {
         Omissions::default()

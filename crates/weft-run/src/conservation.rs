@@ -123,6 +123,7 @@ mod tests {
                     limit: weft_spec::QueueSize::Packets(1),
                     mark: None,
                 },
+                kind: weft_fabric::QueueKind::default(),
                 layer: "host-switch",
             }],
             transports: Vec::new(),

@@ -9,7 +9,7 @@ use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use toml::Table;
 
-use crate::{Hosts, Layer, ProfilePatch, QueueSize, Rate, Size, SpecError, Time, from_table};
+use crate::{Hosts, Layer, ProfilePatch, QueueKindSpec, QueueSize, Rate, Size, SpecError, Time, from_table};
 
 /// An experiment: a network, transports, and traffic.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -29,7 +29,7 @@ pub struct Spec {
     pub seed: u64,
     /// The network: a kind of topology, with the fields of that kind.
     pub topology: KindSpec,
-    /// Limits and marking thresholds of the queues that feed the links.
+    /// Kind, limits and marking thresholds of the queues that feed the links.
     pub queues: Queues,
     /// Settings of layers whose links differ from the others, by layer name, such as "agg-core".
     /// The column `layer` of the table `links` has the names. Each direction is a layer of its own.
@@ -212,10 +212,14 @@ pub struct KindSpec {
     pub params: Table,
 }
 
-/// The FIFO queues that feed the links.
+/// The queues that feed the links.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Queues {
+    /// Kind of the queues: a name, or a table with the name and parameters. Other kinds than "fifo"
+    /// exist at level "packet" only.
+    #[serde(default, skip_serializing_if = "QueueKindSpec::is_default")]
+    pub kind: QueueKindSpec,
     /// Capacity of the queue, not counting the packet in transmission. A packet is dropped if it
     /// finds this many packets waiting, or if it would exceed this many bytes.
     pub limit: QueueSize,
@@ -542,9 +546,9 @@ impl<'de> Deserialize<'de> for PathPolicySpec {
 }
 
 /// A visitor that reads a name, or a table with the name and parameters.
-struct Named<P> {
-    expecting: &'static str,
-    parameters: P,
+pub(crate) struct Named<P> {
+    pub expecting: &'static str,
+    pub parameters: P,
 }
 
 impl<'de, V: Deserialize<'de>, P: Extend<(String, V)> + IntoIterator<Item = (String, V)>> Visitor<'de>

@@ -3,11 +3,11 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Mark, QueueSize, Rate};
+use crate::{Mark, QueueKindSpec, QueueSize, Rate};
 
 /// Settings of the links of one layer in one direction. A missing field has the value of the
 /// topology or of `queues`.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Layer {
     /// Rate of each link.
@@ -19,4 +19,7 @@ pub struct Layer {
     /// Marking threshold K of these queues, as in `queues`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mark: Option<Mark>,
+    /// Kind of these queues, as `kind` in `queues`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub queue: Option<QueueKindSpec>,
 }

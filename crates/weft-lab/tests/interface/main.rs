@@ -16,6 +16,7 @@ mod kernel;
 mod layers;
 mod measurement;
 mod output;
+mod queues;
 mod resolution;
 mod runs;
 mod undo;

@@ -134,11 +134,11 @@ const COMPLAINTS: &[(&[&str], &str)] = &[
     ),
     (
         &["layers.switch-host={}"],
-        "layers.switch-host: changes nothing; set rate, limit or mark",
+        "layers.switch-host: changes nothing; set rate, limit, mark or queue",
     ),
     (
         &["layers.switch-host.delay=1us"],
-        "layers.switch-host.delay: unknown field; allowed: rate, limit, mark",
+        "layers.switch-host.delay: unknown field; allowed: rate, limit, mark, queue",
     ),
     (
         &["layers.switch-host.rate=0Gbps"],

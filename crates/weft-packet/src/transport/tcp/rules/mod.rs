@@ -249,6 +249,7 @@ fn parallel(delays: &[u64]) -> Fabric {
             limit: QueueSize::Packets(1_000_000),
             mark: None,
         },
+        kind: weft_fabric::QueueKind::default(),
         layer: "wire",
     };
     let (to, from): (Vec<_>, Vec<_>) = (2..)

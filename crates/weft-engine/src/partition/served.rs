@@ -1,0 +1,116 @@
+//! The loop over events of a partition with served ports: at each node, arrivals, service events and
+//! timers are merged by time.
+
+use std::cmp::Reverse;
+
+use super::{Endpoint, INDEX_BITS, Partition, trace_packet};
+use crate::partition::Context;
+
+impl<E: Endpoint> Partition<E> {
+    /// Processes all events of `window` before `end`, as [`process`](Self::process) does. At equal
+    /// times, a node's service events come before packets, and packets before timers.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn process_served<const TRACE: bool>(&mut self, window: u64, end: u64) {
+        let start = window * self.network.lookahead;
+        self.network.end = end;
+        self.network.calendar.advance(window);
+        self.due.clear();
+        self.network.timers.take(window, end, &mut self.due);
+        self.due.sort_unstable_by_key(|t| (t.node, t.time, t.key));
+        let mut services = std::mem::take(&mut self.services);
+        services.clear();
+        self.network.services.take(window, end, &mut services);
+        services.sort_unstable_by_key(|t| (t.node, t.time, t.key));
+        let mut rings = std::mem::take(&mut self.rings_due);
+        rings.clear();
+        if self.network.calendar.take_occupied() {
+            for word in 0..self.network.calendar.words() {
+                let mut bits = self.network.calendar.take_word(word);
+                while bits != 0 {
+                    rings.push(word as u32 * 64 + bits.trailing_zeros());
+                    bits &= bits - 1;
+                }
+            }
+        }
+        let (mut due, mut service, mut ring) = (0, 0, 0);
+        loop {
+            let nodes = [
+                self.due.get(due).map(|timer| timer.node - self.first_node),
+                services.get(service).map(|timer| timer.node - self.first_node),
+                rings.get(ring).map(|&ring| self.ring_node[ring as usize]),
+            ];
+            let Some(node) = nodes.into_iter().flatten().min() else {
+                break;
+            };
+            while let Some(timer) = self.due.get(due).filter(|t| t.node - self.first_node == node) {
+                self.network.due.push(Reverse(*timer));
+                due += 1;
+            }
+            while let Some(timer) = services.get(service).filter(|t| t.node - self.first_node == node) {
+                self.network.services_due.push(Reverse(*timer));
+                service += 1;
+            }
+            let mut ring_count = 0;
+            while let Some(&next) = rings.get(ring).filter(|&&r| self.ring_node[r as usize] == node) {
+                self.ring_starts[ring_count] = (self.batch.len() as u32, next);
+                ring_count += 1;
+                ring += 1;
+                if let Some(later) = self.network.rings[next as usize].drain_before(end, &mut self.batch) {
+                    self.network
+                        .calendar
+                        .schedule(later / self.network.lookahead, next);
+                }
+            }
+            self.process_served_node::<TRACE>(node, start, ring_count);
+            self.batch.clear();
+        }
+        self.services = services;
+        self.rings_due = rings;
+    }
+
+    /// Processes the batch at `node`, its timers and its service events.
+    fn process_served_node<const TRACE: bool>(&mut self, node: u32, start: u64, ring_count: usize) {
+        self.arrivals += self.batch.len() as u64;
+        self.sort(start, ring_count);
+        let slots = self.node_slots[node as usize];
+        let mut next = 0;
+        loop {
+            let index = self
+                .keys
+                .get(next)
+                .map(|key| (key & ((1 << INDEX_BITS) - 1)) as usize);
+            let packet = index.map(|index| self.batch[index]);
+            let arrival = packet.map_or(u64::MAX, |packet| packet.time);
+            let timer = self.network.due.peek().map_or(u64::MAX, |timer| timer.0.time);
+            let service = self.network.services_due.peek().map(|timer| timer.0.time);
+            if service.is_some_and(|service| service <= arrival.min(timer)) {
+                self.network.serve();
+            } else if let Some((packet, index)) = packet.zip(index).filter(|_| arrival <= timer) {
+                next += 1;
+                if TRACE {
+                    trace_packet(&mut self.trace[node as usize], &packet);
+                    self.captures
+                        .record(&self.ring_starts[..ring_count], index as u32, &packet);
+                }
+                if packet.route.is_at_destination() {
+                    let mut cx = Context {
+                        network: &mut self.network,
+                        node: self.first_node + node,
+                        first_port: slots.first_port,
+                        now: packet.time,
+                    };
+                    self.endpoints[slots.endpoint as usize].on_packet(&packet, &mut cx);
+                } else {
+                    let (hop, rest) = packet.route.next(self.network.hops);
+                    self.network
+                        .forward((slots.first_port + hop) as usize, packet.time, &packet, rest);
+                }
+            } else if timer < u64::MAX {
+                self.fire_timer::<TRACE>(node, slots);
+            } else {
+                return;
+            }
+        }
+    }
+}

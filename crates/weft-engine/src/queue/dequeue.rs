@@ -1,0 +1,58 @@
+//! RED that decides when a packet is chosen, by the length of the queue that it leaves behind: marks
+//! then report the present queue, not that of the packet's arrival.
+
+use std::collections::VecDeque;
+
+use super::{Decision, Red};
+use crate::packet::{PROTECTED, Packet};
+
+/// A FIFO with RED at dequeue.
+pub struct DequeueRed {
+    red: Red,
+    packets: VecDeque<Packet>,
+    bytes: u64,
+}
+
+impl DequeueRed {
+    /// Creates an empty queue.
+    pub fn new(red: Red) -> Self {
+        Self {
+            red,
+            packets: VecDeque::new(),
+            bytes: 0,
+        }
+    }
+
+    /// The packets that wait.
+    pub fn packets(&self) -> &VecDeque<Packet> {
+        &self.packets
+    }
+
+    /// Number of bytes that wait.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Appends a packet.
+    pub fn push(&mut self, packet: Packet) {
+        self.bytes += u64::from(packet.size);
+        self.packets.push_back(packet);
+    }
+
+    /// Removes the first packet. Also returns what happens to it.
+    pub fn pop(&mut self) -> Option<(Packet, Decision)> {
+        let packet = self.packets.pop_front()?;
+        self.bytes -= u64::from(packet.size);
+        if packet.flags & PROTECTED != 0 {
+            return Some((packet, Decision::Accept));
+        }
+        let length = self.red.length(self.packets.len() as u64, self.bytes);
+        Some((packet, self.red.decide(length, 0)))
+    }
+
+    /// Removes and returns all packets.
+    pub fn clear(&mut self) -> Vec<Packet> {
+        self.bytes = 0;
+        self.packets.drain(..).collect()
+    }
+}

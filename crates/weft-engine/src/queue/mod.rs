@@ -1,0 +1,97 @@
+//! Kinds of queues: how a port decides about the packets that arrive. Each kind is a file, a variant
+//! of [`Discipline`] and a line in its methods.
+//!
+//! A port with a plain FIFO never calls these methods for a packet that finds a short queue.
+
+mod dequeue;
+mod red;
+mod shared;
+
+use weft_fabric::{QueueKind, RedAt};
+
+use crate::port::Port;
+pub use dequeue::DequeueRed;
+pub use red::Red;
+pub use shared::{Pool, SharedPort};
+
+/// The decision about a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Decision {
+    /// The packet is accepted.
+    Accept,
+    /// The packet is accepted, and marked if it is ECN-capable.
+    Mark,
+    /// The packet is dropped.
+    Drop,
+}
+
+/// The state of a port's queue that depends on its kind.
+#[derive(Clone)]
+pub enum Discipline {
+    Fifo,
+    Red(Box<Red>),
+    Shared(SharedPort),
+    /// The port is [served](crate::served): its number among the served ports of the partition.
+    Served(u32),
+}
+
+impl Discipline {
+    /// Creates the state of a port. `stream` is the port's stream of random numbers, and `max_packet`
+    /// the size of the largest packet on the wire in bytes. `pool` adds the port to its node's buffer,
+    /// and `serve` to the served ports.
+    pub fn new(
+        kind: QueueKind,
+        stream: u64,
+        max_packet: u32,
+        pool: impl FnOnce(weft_fabric::Shared) -> SharedPort,
+        serve: impl FnOnce(DequeueRed) -> u32,
+    ) -> Self {
+        match kind {
+            QueueKind::Fifo(_) => Self::Fifo,
+            QueueKind::Red(red) => {
+                let state = Red::new(red, stream, max_packet);
+                match red.at {
+                    RedAt::Enqueue => Self::Red(Box::new(state)),
+                    RedAt::Dequeue => Self::Served(serve(DequeueRed::new(state))),
+                }
+            }
+            QueueKind::Shared(shared) => Self::Shared(pool(shared)),
+        }
+    }
+
+    /// Returns the smallest number of packets in the port at which the kind may refuse or mark a packet;
+    /// `None` if it never does.
+    pub fn decides_from(&self, max_packet: u32) -> Option<u32> {
+        match self {
+            Self::Fifo => None,
+            Self::Red(red) => Some(red.decides_from(max_packet)),
+            Self::Shared(_) | Self::Served(_) => Some(0),
+        }
+    }
+
+    /// Decides about a packet of `size` bytes that arrives at `port` at `now`. The port holds only
+    /// packets that have not left.
+    pub fn decide(&mut self, pools: &mut [Pool], port: &Port, now: u64, size: u16) -> Decision {
+        match self {
+            Self::Fifo | Self::Served(_) => Decision::Accept,
+            Self::Red(red) => red.decide_at_enqueue(port, now),
+            Self::Shared(shared) => shared.decide(pools, port, now, size),
+        }
+    }
+
+    /// Records that a packet of `size` bytes was accepted.
+    pub fn accepted(&mut self, pools: &mut [Pool], port: &Port, now: u64, size: u16) {
+        match self {
+            Self::Fifo | Self::Red(_) | Self::Served(_) => {}
+            Self::Shared(shared) => shared.accepted(pools, port, now, size),
+        }
+    }
+
+    /// Records that the packets of `port` have been lost or leave at other times.
+    pub fn rescheduled(&mut self, pools: &mut [Pool], port: &Port) {
+        match self {
+            Self::Fifo | Self::Red(_) | Self::Served(_) => {}
+            Self::Shared(shared) => shared.rescheduled(pools, port),
+        }
+    }
+}

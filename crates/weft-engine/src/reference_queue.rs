@@ -1,0 +1,290 @@
+//! The queues of the [reference](crate::reference): packets wait in a list and are served one by one.
+
+use std::collections::VecDeque;
+
+use weft_fabric::{QueueConfig, QueueKind, Red, RedAction, RedAt, Shared};
+use weft_spec::QueueSize;
+
+use crate::packet::{CE, ECT, PROTECTED, Packet};
+use crate::reference::random;
+
+/// The source of a queue's random numbers.
+#[derive(Clone, Copy)]
+pub struct Source {
+    pub seed: u64,
+    pub link: u32,
+}
+
+/// Values from outside a queue that its decisions need.
+pub struct Surroundings {
+    pub now: u64,
+    /// Serialisation time of the largest packet in picoseconds.
+    pub full_packet: u64,
+    /// Free bytes of the part of the node's buffer that no port reserves.
+    pub free: u64,
+}
+
+/// A FIFO with one server. Its owner calls [`served`](Self::served) when the packet in service has
+/// left.
+pub struct Fifo {
+    queue: QueueConfig,
+    kind: QueueKind,
+    source: Source,
+    /// How many random numbers were drawn.
+    drawn: u64,
+    /// RED's average length, and packets since the last one that was chosen; -1 if the average is not
+    /// on the ramp.
+    average: f64,
+    count: i64,
+    /// Time at which the server became idle.
+    idle_since: u64,
+    serving: Option<Packet>,
+    waiting: VecDeque<Packet>,
+    /// Packets that were dropped when their service would have begun, for the owner to take.
+    pub lost: Vec<Packet>,
+    /// Time up to which `time_at` is filled in.
+    since: u64,
+    /// `time_at[n]`: time in picoseconds during which `n` packets waited.
+    time_at: Vec<u64>,
+    pub packets: u64,
+    pub bytes: u64,
+    pub drops: u64,
+    pub marks: u64,
+}
+
+impl Fifo {
+    pub fn new(queue: QueueConfig, kind: QueueKind, source: Source) -> Self {
+        Self {
+            queue,
+            kind,
+            source,
+            drawn: 0,
+            average: 0.0,
+            count: -1,
+            idle_since: 0,
+            serving: None,
+            waiting: VecDeque::new(),
+            lost: Vec::new(),
+            since: 0,
+            time_at: Vec::new(),
+            packets: 0,
+            bytes: 0,
+            drops: 0,
+            marks: 0,
+        }
+    }
+
+    /// The parameters of a shared buffer, if the queue is in one.
+    pub fn shared(&self) -> Option<Shared> {
+        match self.kind {
+            QueueKind::Shared(shared) => Some(shared),
+            _ => None,
+        }
+    }
+
+    /// Number of bytes waiting.
+    pub fn bytes_waiting(&self) -> u64 {
+        self.waiting.iter().map(|p| u64::from(p.size)).sum()
+    }
+
+    /// Offers a packet. `Err` returns the packet, which is dropped; `Ok` returns its flags and
+    /// whether its service begins.
+    pub fn offer(&mut self, mut packet: Packet, around: &Surroundings) -> Result<(u16, bool), Packet> {
+        self.add_time(around.now);
+        if packet.flags & PROTECTED == 0 {
+            let bytes = self.bytes_waiting();
+            let [chosen_to_drop, chosen_to_mark] = self.choose(around);
+            let full = match self.queue.limit {
+                QueueSize::Packets(limit) => self.waiting.len() >= limit as usize,
+                QueueSize::Bytes(limit) => bytes + u64::from(packet.size) > limit,
+            };
+            if full || chosen_to_drop || !self.buffer_accepts(packet.size, around.free) {
+                self.drops += 1;
+                return Err(packet);
+            }
+            let long = match self.queue.mark {
+                None => false,
+                Some(QueueSize::Packets(k)) => self.waiting.len() >= k as usize,
+                Some(QueueSize::Bytes(k)) => bytes >= k,
+            };
+            if (long || chosen_to_mark) && packet.flags & ECT != 0 {
+                packet.flags |= CE;
+                self.marks += 1;
+            }
+        }
+        self.packets += 1;
+        self.bytes += u64::from(packet.size);
+        let idle = self.serving.is_none();
+        self.waiting.push_back(packet);
+        if idle {
+            self.begin();
+        }
+        Ok((packet.flags, idle && self.serving.is_some()))
+    }
+
+    /// Begins the service of the next packet. RED at dequeue marks or drops it.
+    fn begin(&mut self) {
+        while let Some(mut packet) = self.waiting.pop_front() {
+            if let QueueKind::Red(red) = self.kind
+                && red.at == RedAt::Dequeue
+                && packet.flags & PROTECTED == 0
+            {
+                let length = self.length_as(red.min);
+                let chosen = self.is_chosen(red, length);
+                if chosen && red.action == RedAction::Drop {
+                    self.packets -= 1;
+                    self.bytes -= u64::from(packet.size);
+                    self.drops += 1;
+                    self.lost.push(packet);
+                    continue;
+                }
+                if chosen && packet.flags & ECT != 0 {
+                    packet.flags |= CE;
+                    self.marks += 1;
+                }
+            }
+            self.serving = Some(packet);
+            return;
+        }
+    }
+
+    /// Length of the queue in the unit of `unit`.
+    fn length_as(&self, unit: QueueSize) -> f64 {
+        match unit {
+            QueueSize::Packets(_) => self.waiting.len() as f64,
+            QueueSize::Bytes(_) => self.bytes_waiting() as f64,
+        }
+    }
+
+    /// Returns whether RED drops, and whether it marks, a packet that arrives.
+    fn choose(&mut self, around: &Surroundings) -> [bool; 2] {
+        let QueueKind::Red(red) = self.kind else {
+            return [false, false];
+        };
+        if red.at == RedAt::Dequeue {
+            return [false, false];
+        }
+        let mut length = self.length_as(red.min);
+        if let Some(weight) = red.weight {
+            let mut steps = 1;
+            if self.serving.is_none() {
+                steps += (around.now - self.idle_since) / around.full_packet.max(1);
+            }
+            self.average = self.average * (1.0 - weight).powf(steps as f64) + weight * length;
+            length = self.average;
+        }
+        let chosen = self.is_chosen(red, length);
+        match red.action {
+            RedAction::Drop => [chosen, false],
+            RedAction::Mark => [false, chosen],
+        }
+    }
+
+    /// Returns true if a packet is marked or dropped at this length.
+    fn is_chosen(&mut self, red: Red, length: f64) -> bool {
+        let number = |size| match size {
+            QueueSize::Packets(n) => f64::from(n),
+            QueueSize::Bytes(n) => n as f64,
+        };
+        let (low, high) = (number(red.min), number(red.max));
+        if length >= high {
+            self.count = 0;
+            return true;
+        }
+        if length <= low || red.probability <= 0.0 {
+            self.count = -1;
+            return false;
+        }
+        let on_ramp = red.probability * (length - low) / (high - low);
+        let probability = if red.weight.is_some() {
+            self.count += 1;
+            let due = self.count as f64 * on_ramp;
+            if due < 1.0 { on_ramp / (1.0 - due) } else { 1.0 }
+        } else {
+            on_ramp
+        };
+        let chosen = probability >= 1.0 || self.draw() < probability;
+        if chosen {
+            self.count = 0;
+        }
+        chosen
+    }
+
+    /// Returns the next random number from 0 to 1, with 53 bits.
+    fn draw(&mut self) -> f64 {
+        let tag = u64::from(u32::from_be_bytes(*b"queu"));
+        self.drawn += 1;
+        let words = [(u64::from(self.source.link) << 32) + tag, self.drawn];
+        let bits = random(self.source.seed, words) / (1 << 11);
+        bits as f64 / f64::from(1_u32 << 31) / f64::from(1_u32 << 22)
+    }
+
+    /// Returns true if a packet of `size` bytes may enter the node's buffer.
+    fn buffer_accepts(&self, size: u16, free: u64) -> bool {
+        let Some(shared) = self.shared() else {
+            return true;
+        };
+        let (reserve, bytes, size) = (shared.reserve.0, self.bytes_waiting(), u64::from(size));
+        if self.serving.is_none() || bytes + size <= reserve {
+            return true;
+        }
+        let reserve_left = reserve.saturating_sub(bytes);
+        let beyond_reserve = bytes.saturating_sub(reserve) as f64;
+        beyond_reserve < shared.alpha * free as f64 && size - reserve_left <= free
+    }
+
+    /// Ends the service of a packet. Returns the packet, and the size of the packet whose service
+    /// begins.
+    pub fn served(&mut self, now: u64) -> (Packet, Option<u16>) {
+        self.add_time(now);
+        let left = self.serving.take().expect("a packet in service");
+        self.begin();
+        if self.serving.is_none() {
+            self.idle_since = now;
+        }
+        (left, self.serving.map(|next| next.size))
+    }
+
+    /// Removes and returns all packets, which are lost.
+    pub fn clear(&mut self, now: u64) -> Vec<Packet> {
+        self.add_time(now);
+        if self.serving.is_some() {
+            self.idle_since = now;
+        }
+        let lost: Vec<Packet> = self
+            .serving
+            .take()
+            .into_iter()
+            .chain(self.waiting.drain(..))
+            .collect();
+        self.packets -= lost.len() as u64;
+        self.bytes -= lost.iter().map(|packet| u64::from(packet.size)).sum::<u64>();
+        self.drops += lost.len() as u64;
+        lost
+    }
+
+    fn add_time(&mut self, now: u64) {
+        let n = self.waiting.len();
+        if self.time_at.len() <= n {
+            self.time_at.resize(n + 1, 0);
+        }
+        self.time_at[n] += now - self.since;
+        self.since = now;
+    }
+
+    /// Number of packets waiting.
+    pub fn length(&self) -> u32 {
+        self.waiting.len() as u32
+    }
+
+    /// Number of packets waiting or in service.
+    pub fn held(&self) -> u64 {
+        self.waiting.len() as u64 + u64::from(self.serving.is_some())
+    }
+
+    /// Time spent at each length up to `now`.
+    pub fn distribution(&mut self, now: u64) -> Vec<u64> {
+        self.add_time(now);
+        self.time_at.clone()
+    }
+}

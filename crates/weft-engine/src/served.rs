@@ -1,0 +1,224 @@
+//! Ports whose departures are not known when packets arrive: packets wait in the port, and the port
+//! chooses the next packet when the one before it has left.
+//!
+//! A service event is the end of a transmission after which another packet waits. Service events of
+//! later windows are in a timer wheel, those of the current window and node in a heap. A packet that
+//! is chosen at some time arrives at least one lookahead later, so windows remain independent.
+
+use std::cmp::Reverse;
+
+use weft_fabric::LinkChange;
+
+use crate::network::PartitionNetwork;
+use crate::packet::{CE, ECT, PROTECTED, Packet};
+use crate::queue::{Decision, DequeueRed};
+use crate::timers::Timer;
+
+/// A served port.
+pub struct ServedPort {
+    /// Sending and receiving node, numbered over all partitions.
+    pub from: u32,
+    pub to: u32,
+    /// The packets that wait, and the choice among them.
+    pub queue: DequeueRed,
+    /// Time at which the last packet that was chosen has left.
+    service_end: u64,
+    /// Time of the pending service event.
+    event: Option<u64>,
+}
+
+impl ServedPort {
+    /// Creates an idle port.
+    pub fn new(from: u32, to: u32, queue: DequeueRed) -> Self {
+        Self {
+            from,
+            to,
+            queue,
+            service_end: 0,
+            event: None,
+        }
+    }
+}
+
+/// The effects of a change of a link on the receiving ring.
+#[derive(Default)]
+pub struct ServedChange {
+    /// The packet whose transmission begins at the time of the change, before the change.
+    pub begun: Option<Packet>,
+    /// Packets that waited and are lost.
+    pub lost: Vec<Packet>,
+    /// True if the packet being sent, the last one of the ring, is lost.
+    pub loses_last: bool,
+    /// The new time of arrival of the packet being sent, if it changes.
+    pub last_arrival: Option<u64>,
+}
+
+impl PartitionNetwork {
+    /// Enqueues a packet at a served port at `now`. Its serialisation begins at `ready` if the port is
+    /// idle.
+    pub fn enqueue_served(&mut self, port: usize, served: usize, now: u64, ready: u64, packet: Packet) {
+        let (state, admission) = (&mut self.served[served], &mut self.admissions.ports[port]);
+        let (waiting, bytes) = (state.queue.packets().len(), state.queue.bytes());
+        admission.add_time(waiting, now);
+        let mut packet = packet;
+        if packet.flags & PROTECTED == 0 {
+            if admission.is_full(waiting, bytes, packet.size) {
+                admission.drops += 1;
+                self.count_drop(&packet);
+                return;
+            }
+            if packet.flags & ECT != 0 && admission.is_marking(waiting, bytes) {
+                packet.flags |= CE;
+                admission.marks += 1;
+            }
+        }
+        let output = &mut self.ports[port];
+        output.packets += 1;
+        output.bytes += u64::from(packet.size);
+        state.queue.push(packet);
+        if state.service_end > now {
+            output.busy_until += output.serialisation(packet.size.into());
+            self.schedule_service(port, served);
+        } else if let Some(packet) = self.begin_service(port, served, ready) {
+            self.ports[port].busy_until = self.served[served].service_end;
+            self.deliver(port, &packet, packet.time, packet.route, packet.flags);
+        }
+    }
+
+    /// Chooses the next packet, whose transmission begins at `begin`. Returns the packet with its time
+    /// of arrival; `None` if none waits.
+    #[must_use]
+    fn begin_service(&mut self, port: usize, served: usize, begin: u64) -> Option<Packet> {
+        loop {
+            let state = &mut self.served[served];
+            let (mut packet, decision) = state.queue.pop()?;
+            let (output, admission) = (&mut self.ports[port], &mut self.admissions.ports[port]);
+            let duration = output.serialisation(packet.size.into());
+            if decision == Decision::Drop {
+                admission.drops += 1;
+                output.packets -= 1;
+                output.bytes -= u64::from(packet.size);
+                // The time of a packet that found the port idle was not added.
+                output.busy_until = output.busy_until.saturating_sub(duration).max(state.service_end);
+                self.count_drop(&packet);
+                continue;
+            }
+            if decision == Decision::Mark && packet.flags & ECT != 0 {
+                packet.flags |= CE;
+                admission.marks += 1;
+            }
+            state.service_end = begin + duration;
+            packet.time = state.service_end + output.delay();
+            self.schedule_service(port, served);
+            return Some(packet);
+        }
+    }
+
+    /// Schedules the end of the transmission if a packet waits for it.
+    fn schedule_service(&mut self, port: usize, served: usize) {
+        let state = &mut self.served[served];
+        if state.queue.packets().is_empty() || state.event == Some(state.service_end) {
+            return;
+        }
+        state.event = Some(state.service_end);
+        let timer = Timer {
+            time: state.service_end,
+            node: state.from,
+            key: port as u64,
+        };
+        if timer.time < self.end {
+            self.services_due.push(Reverse(timer));
+        } else {
+            self.services.push(timer);
+        }
+    }
+
+    /// Processes the earliest service event of the current node.
+    pub fn serve(&mut self) {
+        let Some(Reverse(timer)) = self.services_due.pop() else {
+            return;
+        };
+        let port = timer.key as usize;
+        if let Some(packet) = self.end_service(port, timer.time) {
+            self.deliver(port, &packet, packet.time, packet.route, packet.flags);
+        }
+    }
+
+    /// Ends the transmission that ends at `now`, if any, and begins the next one. Returns its packet.
+    #[must_use]
+    pub fn end_service(&mut self, port: usize, now: u64) -> Option<Packet> {
+        let served = self.admissions.ports[port].served()?;
+        let state = &mut self.served[served];
+        // After a failure, events of earlier packets are obsolete.
+        if state.event != Some(now) || state.service_end != now {
+            return None;
+        }
+        state.event = None;
+        self.admissions.ports[port].add_time(state.queue.packets().len(), now);
+        self.begin_service(port, served, now)
+    }
+
+    /// Changes the link of a served port at `now`. Transmissions that end at `now` have ended.
+    pub fn change_served(
+        &mut self,
+        port: usize,
+        served: usize,
+        now: u64,
+        change: LinkChange,
+    ) -> ServedChange {
+        let begun = self.end_service(port, now);
+        let state = &mut self.served[served];
+        let (output, admission) = (&mut self.ports[port], &mut self.admissions.ports[port]);
+        let is_sending = state.service_end > now;
+        let mut effects = ServedChange {
+            begun,
+            ..ServedChange::default()
+        };
+        match change {
+            LinkChange::Down => {
+                admission.add_time(state.queue.packets().len(), now);
+                effects.lost = state.queue.clear();
+                effects.loses_last = is_sending;
+                state.service_end = state.service_end.min(now);
+                output.busy_until = output.busy_until.min(now);
+                admission.down = true;
+            }
+            LinkChange::Up => admission.down = false,
+            LinkChange::Rate(rate) => {
+                let sizes = state.queue.packets().iter().map(|packet| packet.size);
+                output.set_served_rate(rate, state.service_end, sizes);
+            }
+            LinkChange::Delay(delay) => {
+                output.set_served_delay(delay);
+                effects.last_arrival = is_sending.then(|| state.service_end + delay.0);
+            }
+        }
+        effects
+    }
+
+    /// Counts packets of a served port that a failure has lost.
+    pub fn count_lost(&mut self, port: usize, lost: &[Packet]) {
+        self.ports[port].packets -= lost.len() as u64;
+        self.ports[port].bytes -= lost.iter().map(|packet| u64::from(packet.size)).sum::<u64>();
+        self.admissions.ports[port].drops += lost.len() as u64;
+        for packet in lost {
+            self.count_drop(packet);
+        }
+    }
+
+    /// Returns how many packets wait at `port` at `now`, which is not before the last event.
+    pub fn queue_length(&self, port: usize, now: u64) -> u32 {
+        match self.admissions.ports[port].served() {
+            Some(served) => self.served[served].queue.packets().len() as u32,
+            None => self.ports[port].length(now),
+        }
+    }
+
+    /// Returns the packets that wait at a served port.
+    pub fn waiting(&self, port: usize) -> impl Iterator<Item = &Packet> {
+        let served = self.admissions.ports[port].served();
+        served
+            .into_iter()
+            .flat_map(|served| self.served[served].queue.packets())
+    }
+}

@@ -1,0 +1,133 @@
+//! Random early detection: Floyd and Jacobson, "Random Early Detection Gateways for Congestion
+//! Avoidance" (1993), with the instantaneous queue length, as in switches, or with an average.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use weft_spec::{QueueSize, SpecError};
+
+use super::QueueParameters;
+
+/// A FIFO that marks or drops packets at random. The probability rises with the length of the queue:
+/// 0 up to `min`, `probability` just below `max`, and 1 from `max` on.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Red {
+    /// Length up to which no packet is marked or dropped. The packet being sent does not count.
+    pub min: QueueSize,
+    /// Length from which every packet is marked or dropped, in the unit of `min`.
+    pub max: QueueSize,
+    /// Probability just below `max`.
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub probability: f64,
+    /// Whether packets are marked or dropped.
+    #[serde(default)]
+    pub action: RedAction,
+    /// Whether the length that a packet finds decides, or the length that it leaves behind when its
+    /// transmission begins. With the latter, marks report the present queue.
+    #[serde(default)]
+    pub at: RedAt,
+    /// Weight of a new length in the moving average that replaces the length (`QW` of ns-3).
+    /// Without it, the length itself decides. With it, marks are also spaced evenly, as the paper
+    /// recommends.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub weight: Option<f64>,
+}
+
+/// The action of RED.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum RedAction {
+    /// ECN-capable packets are marked. The limit alone drops packets.
+    #[default]
+    Mark,
+    /// Packets are dropped, ECN-capable ones included.
+    Drop,
+}
+
+/// The time at which RED decides about a packet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum RedAt {
+    /// The packet arrives.
+    #[default]
+    Enqueue,
+    /// Its transmission begins.
+    Dequeue,
+}
+
+impl Red {
+    pub(crate) const ABOUT: &str =
+        "random early detection: marks or drops with a probability that rises with the queue (1993)";
+
+    /// Returns the probability at a length of `length`, in the unit of `min`.
+    pub fn probability_at(&self, length: f64) -> f64 {
+        let [min, max] = [self.min, self.max].map(amount);
+        if length >= max {
+            1.0
+        } else if length > min {
+            self.probability * (length - min) / (max - min)
+        } else {
+            0.0
+        }
+    }
+}
+
+fn amount(size: QueueSize) -> f64 {
+    match size {
+        QueueSize::Packets(n) => n.into(),
+        QueueSize::Bytes(n) => n as f64,
+    }
+}
+
+impl QueueParameters for Red {
+    fn check(&self) -> Result<(), SpecError> {
+        if matches!(self.min, QueueSize::Packets(_)) != matches!(self.max, QueueSize::Packets(_)) {
+            return Err(SpecError::conflict(
+                "max",
+                format!("{} and min = \"{}\" have different units", self.max, self.min),
+                "use packets or bytes for both",
+            ));
+        }
+        if amount(self.min) > amount(self.max) {
+            let given = format!("{} is above max = \"{}\"", self.min, self.max);
+            return Err(SpecError::new("min", given, format!("at most {}", self.max)));
+        }
+        if !(0.0..=1.0).contains(&self.probability) {
+            return Err(SpecError::new(
+                "probability",
+                self.probability.to_string(),
+                "0 to 1",
+            ));
+        }
+        if let Some(weight) = self.weight.filter(|&weight| !(weight > 0.0 && weight <= 1.0)) {
+            return Err(SpecError::new("weight", weight.to_string(), "above 0, up to 1"));
+        }
+        if self.at == RedAt::Dequeue && self.weight.is_some() {
+            let problem = "the average is one of lengths at enqueue";
+            return Err(SpecError::conflict(
+                "weight",
+                problem,
+                "remove it or set at = \"enqueue\"",
+            ));
+        }
+        Ok(())
+    }
+
+    fn check_port(&self, limit: QueueSize) -> Result<(), SpecError> {
+        let above = match (self.min, limit) {
+            (QueueSize::Packets(min), QueueSize::Packets(limit)) => min > limit,
+            (QueueSize::Bytes(min), QueueSize::Bytes(limit)) => min > limit,
+            _ => false,
+        };
+        if above {
+            let given = format!("{} is above the limit of {limit}", self.min);
+            return Err(SpecError::new("min", given, format!("at most {limit}")));
+        }
+        Ok(())
+    }
+
+    fn marks(&self) -> bool {
+        true
+    }
+}

@@ -1,0 +1,67 @@
+//! A buffer that the ports of a switch share, with dynamic thresholds: Choudhury and Hahne, "Dynamic
+//! Queue Length Thresholds for Shared-Memory Packet Switches" (1998).
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use weft_spec::{Size, SpecError};
+
+use super::QueueParameters;
+
+/// A FIFO per port in a buffer that all such ports of a switch share. A port accepts packets while
+/// its queue is shorter than `alpha` times the free space. `limit` is an additional bound of each
+/// port, and `mark` its marking threshold.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Shared {
+    /// Size of a switch's buffer, including the reserves. Packets being sent do not count.
+    pub buffer: Size,
+    /// Factor of the free space, above 0. With n congested ports and no reserve, each port holds
+    /// alpha B / (1 + alpha n) of a buffer of B bytes. The default is chosen.
+    #[serde(default = "default_alpha")]
+    pub alpha: f64,
+    /// Part of the buffer that only this port may use. The dynamic threshold applies to the rest.
+    /// The default, none, is that of the paper.
+    #[serde(default = "default_reserve")]
+    pub reserve: Size,
+}
+
+const fn default_alpha() -> f64 {
+    1.0
+}
+
+const fn default_reserve() -> Size {
+    Size(0)
+}
+
+/// Maximum of `alpha`: chosen; far above it, a port may take all free space.
+const MAX_ALPHA: f64 = 1024.0;
+
+impl Shared {
+    pub(crate) const ABOUT: &str =
+        "a buffer per switch that its ports share, with dynamic thresholds (Choudhury and Hahne, 1998)";
+}
+
+impl QueueParameters for Shared {
+    fn check(&self) -> Result<(), SpecError> {
+        if self.buffer == Size(0) {
+            return Err(SpecError::new(
+                "buffer",
+                "0B drops every packet",
+                "a size above 0",
+            ));
+        }
+        if !(self.alpha > 0.0 && self.alpha <= MAX_ALPHA) {
+            let allowed = format!("above 0, up to {MAX_ALPHA}");
+            return Err(SpecError::new("alpha", self.alpha.to_string(), allowed));
+        }
+        if self.reserve > self.buffer {
+            let given = format!("{} is above the buffer of {}", self.reserve, self.buffer);
+            return Err(SpecError::new(
+                "reserve",
+                given,
+                format!("at most {}", self.buffer),
+            ));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,126 @@
+//! Kinds of queues: what a spec says about the network and about its layers, applied to the links.
+
+use std::collections::HashMap;
+
+use weft_fabric::{Fabric, NodeId, QUEUES, QueueKind, QueueParameters};
+use weft_run::Backend;
+use weft_spec::{Layer, Mark, QueueKindSpec, Size, Spec, SpecError, find};
+
+use crate::resolve::UNSUPPORTED;
+
+/// Sets the kind of the queues of all links, and fills in the parameters of the kinds in `spec`.
+/// `has_nic` is true if the hosts' own ports belong to a NIC with back pressure, which has no queues.
+///
+/// # Errors
+/// Returns the first error, with its path in the spec.
+pub(crate) fn apply(
+    spec: &mut Spec,
+    backend: &dyn Backend,
+    has_nic: bool,
+    fabric: &mut Fabric,
+) -> Result<(), SpecError> {
+    let whole = resolve(&mut spec.queues.kind, backend).map_err(|error| error.within("queues.kind"))?;
+    if whole.marks() {
+        let host_mark = spec.queues.host.mark.unwrap_or_default();
+        for (field, mark) in [("queues.mark", spec.queues.mark), ("queues.host.mark", host_mark)] {
+            check_mark(&spec.queues.kind.name, mark).map_err(|error| error.within(field))?;
+        }
+    }
+    let mut own = HashMap::new();
+    for (name, layer) in &mut spec.layers {
+        let mut called = spec.queues.kind.name.clone();
+        let mut kind = whole;
+        if let Some(given) = &mut layer.queue {
+            kind = resolve(given, backend).map_err(|error| error.within(&format!("layers.{name}.queue")))?;
+            called.clone_from(&given.name);
+            own.insert(name.clone(), kind);
+        }
+        if kind.marks() {
+            check_mark(&called, layer.mark.unwrap_or_default())
+                .map_err(|error| error.within(&format!("layers.{name}.mark")))?;
+        }
+    }
+    let Fabric { nodes, links, .. } = &mut *fabric;
+    for link in links.iter_mut() {
+        let layer = own.get(link.layer);
+        let path = path_of(spec, link.layer);
+        if has_nic && nodes[link.from as usize].is_host {
+            if layer.is_some() {
+                return Err(SpecError::conflict(
+                    path,
+                    "the ports of hosts have no queue with this hosts.qdisc",
+                    "remove this field or set hosts.qdisc = \"switch\"",
+                ));
+            }
+            continue;
+        }
+        let kind = *layer.unwrap_or(&whole);
+        kind.check_port(link.queue.limit)
+            .map_err(|error| error.within(&path))?;
+        if kind.marks() {
+            link.queue.mark = None;
+        }
+        link.kind = kind;
+    }
+    check_buffers(spec, fabric)
+}
+
+/// Returns the path of the kind of a layer's queues: its own, or that of the whole network.
+pub(crate) fn path_of(spec: &Spec, layer: &str) -> String {
+    match spec.layers.get(layer) {
+        Some(Layer { queue: Some(_), .. }) => format!("layers.{layer}.queue"),
+        _ => "queues.kind".to_owned(),
+    }
+}
+
+/// Returns the kind, and fills in its parameters.
+fn resolve(given: &mut QueueKindSpec, backend: &dyn Backend) -> Result<QueueKind, SpecError> {
+    let entry = find(QUEUES, "", &given.name)?;
+    if given.name != QUEUES[0].name && !backend.supports_queue_kinds() {
+        let problem = format!("{:?} is not supported at level {:?}", given.name, backend.name());
+        return Err(SpecError::conflict("", problem, UNSUPPORTED));
+    }
+    let parsed = (entry.parse)(&given.params).map_err(|error| error.with_known_fields(&["name"]))?;
+    given.params = parsed.params;
+    Ok(*parsed.value)
+}
+
+/// Refuses a marking threshold next to a kind that decides by itself which packets are marked.
+fn check_mark(kind: &str, mark: Mark) -> Result<(), SpecError> {
+    if mark == Mark::Off {
+        return Ok(());
+    }
+    let problem = format!("{mark} is not used with queues of kind {kind:?}, which has a ramp");
+    Err(SpecError::conflict("", problem, "remove this field"))
+}
+
+/// Checks that the ports of a switch agree on the size of its buffer, and that their reserves fit into
+/// the buffer.
+fn check_buffers(spec: &Spec, fabric: &Fabric) -> Result<(), SpecError> {
+    // For each switch: the size of the buffer, the sum of reserves, and the number of ports.
+    let mut buffers: HashMap<NodeId, (Size, u64, u64)> = HashMap::new();
+    for link in &fabric.links {
+        let QueueKind::Shared(shared) = link.kind else {
+            continue;
+        };
+        let path = path_of(spec, link.layer);
+        let node = &fabric.nodes[link.from as usize].name;
+        let (buffer, reserved, ports) = buffers.entry(link.from).or_insert((shared.buffer, 0, 0));
+        if *buffer != shared.buffer {
+            let problem = format!("{} contradicts {buffer} of other ports of {node}", shared.buffer);
+            let remedy = "use one size for all ports of a switch";
+            return Err(SpecError::conflict(format!("{path}.buffer"), problem, remedy));
+        }
+        *reserved += shared.reserve.0;
+        *ports += 1;
+        if *reserved > buffer.0 {
+            let given = format!(
+                "{} for each port of {node} exceeds the buffer of {buffer} from port {ports} on",
+                shared.reserve
+            );
+            let allowed = format!("reserves of at most {buffer} in all");
+            return Err(SpecError::new(format!("{path}.reserve"), given, allowed));
+        }
+    }
+    Ok(())
+}
