@@ -786,6 +786,21 @@ class FatTreeTopology(Model):
     """
 
 
+class FifoQueue(Model):
+    """
+    A FIFO that drops above `limit` and marks from `mark` on.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+    )
+    name: Literal["fifo"] = "fifo"
+    """
+    a FIFO per port with a limit and a marking threshold (default)
+    """
+
+
 class FirstFitController(Model):
     """
     Large flows go to the first path with room. The controller uses the rates of the topology,
@@ -1007,48 +1022,6 @@ class LatencyProbe(Model):
     traffic: str | None = None
     """
     Name of a traffic entry; by default all entries.
-    """
-
-
-class Layer(Model):
-    """
-    Settings of the links of one layer in one direction. A missing field has the value of the
-    topology or of `queues`.
-    """
-
-    model_config = ConfigDict(
-        extra="forbid",
-        populate_by_name=True,
-    )
-    limit: Annotated[
-        str | None,
-        Field(
-            examples=["100 packets", "150KB"],
-            pattern="^[0-9]+(\\.[0-9]+)? *(packets|packet|B|KB|MB|GB|TB|kB|KiB|MiB|GiB|TiB)$",
-        ),
-    ] = None
-    """
-    Capacity of the queues that feed the links, as in `queues`.
-    """
-    mark: Annotated[
-        str | None,
-        Field(
-            examples=["10 packets", "off"],
-            pattern="^off$|^[0-9]+(\\.[0-9]+)? *(packets|packet|B|KB|MB|GB|TB|kB|KiB|MiB|GiB|TiB)$",
-        ),
-    ] = None
-    """
-    Marking threshold K of these queues, as in `queues`.
-    """
-    rate: Annotated[
-        str | None,
-        Field(
-            examples=["10Gbps", "100Mbps"],
-            pattern="^[0-9]+(\\.[0-9]+)? *(Tbps|Gbps|Mbps|kbps|bps|Kbps)$",
-        ),
-    ] = None
-    """
-    Rate of each link.
     """
 
 
@@ -1461,20 +1434,26 @@ class QueueProbe(Model):
     """
 
 
-class Queues(Model):
+class RedQueue(Model):
     """
-    The FIFO queues that feed the links.
+    A FIFO that marks or drops packets at random. The probability rises with the length of the queue:
+    0 up to `min`, `probability` just below `max`, and 1 from `max` on.
     """
 
     model_config = ConfigDict(
         extra="forbid",
         populate_by_name=True,
     )
-    host: HostQueues | None = None
+    action: Literal["mark", "drop"] = "mark"
     """
-    Queues of the hosts' own ports, if they differ.
+    Whether packets are marked or dropped.
     """
-    limit: Annotated[
+    at: Literal["enqueue", "dequeue"] = "enqueue"
+    """
+    Whether the length that a packet finds decides, or the length that it leaves behind when its
+    transmission begins. With the latter, marks report the present queue.
+    """
+    max: Annotated[
         str,
         Field(
             examples=["100 packets", "150KB"],
@@ -1482,19 +1461,31 @@ class Queues(Model):
         ),
     ]
     """
-    Capacity of the queue, not counting the packet in transmission. A packet is dropped if it
-    finds this many packets waiting, or if it would exceed this many bytes.
+    Length from which every packet is marked or dropped, in the unit of `min`.
     """
-    mark: Annotated[
+    min: Annotated[
         str,
         Field(
-            examples=["10 packets", "off"],
-            pattern="^off$|^[0-9]+(\\.[0-9]+)? *(packets|packet|B|KB|MB|GB|TB|kB|KiB|MiB|GiB|TiB)$",
+            examples=["100 packets", "150KB"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(packets|packet|B|KB|MB|GB|TB|kB|KiB|MiB|GiB|TiB)$",
         ),
-    ] = "off"
+    ]
     """
-    Marking threshold K: an ECN-capable packet is marked if it finds at least this much waiting.
-    "off" marks no packet.
+    Length up to which no packet is marked or dropped. The packet being sent does not count.
+    """
+    name: Literal["red"] = "red"
+    """
+    random early detection: marks or drops with a probability that rises with the queue (1993)
+    """
+    probability: Annotated[float, Field(ge=0.0, le=1.0)]
+    """
+    Probability just below `max`.
+    """
+    weight: Annotated[float | None, Field(ge=0.0, le=1.0)] = None
+    """
+    Weight of a new length in the moving average that replaces the length (`QW` of ns-3).
+    Without it, the length itself decides. With it, marks are also spaced evenly, as the paper
+    recommends.
     """
 
 
@@ -1529,6 +1520,49 @@ class RpsPaths(Model):
     name: Literal["rps"] = "rps"
     """
     random packet spraying: a path drawn for every packet, in both directions
+    """
+
+
+class SharedQueue(Model):
+    """
+    A FIFO per port in a buffer that all such ports of a switch share. A port accepts packets while
+    its queue is shorter than `alpha` times the free space. `limit` is an additional bound of each
+    port, and `mark` its marking threshold.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+    )
+    alpha: float = 1.0
+    """
+    Factor of the free space, above 0. With n congested ports and no reserve, each port holds
+    alpha B / (1 + alpha n) of a buffer of B bytes. The default is chosen.
+    """
+    buffer: Annotated[
+        str,
+        Field(
+            examples=["128KB", "64KiB", "1448B"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(TiB|TB|GiB|GB|MiB|MB|KiB|KB|B|kB)$",
+        ),
+    ]
+    """
+    Size of a switch's buffer, including the reserves. Packets being sent do not count.
+    """
+    name: Literal["shared"] = "shared"
+    """
+    a buffer per switch that its ports share, with dynamic thresholds (Choudhury and Hahne, 1998)
+    """
+    reserve: Annotated[
+        str,
+        Field(
+            examples=["128KB", "64KiB", "1448B"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(TiB|TB|GiB|GB|MiB|MB|KiB|KB|B|kB)$",
+        ),
+    ] = "0B"
+    """
+    Part of the buffer that only this port may use. The dynamic threshold applies to the rest.
+    The default, none, is that of the paper.
     """
 
 
@@ -2585,6 +2619,54 @@ class JobsTraffic(Model):
     """
 
 
+class Layer(Model):
+    """
+    Settings of the links of one layer in one direction. A missing field has the value of the
+    topology or of `queues`.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+    )
+    limit: Annotated[
+        str | None,
+        Field(
+            examples=["100 packets", "150KB"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(packets|packet|B|KB|MB|GB|TB|kB|KiB|MiB|GiB|TiB)$",
+        ),
+    ] = None
+    """
+    Capacity of the queues that feed the links, as in `queues`.
+    """
+    mark: Annotated[
+        str | None,
+        Field(
+            examples=["10 packets", "off"],
+            pattern="^off$|^[0-9]+(\\.[0-9]+)? *(packets|packet|B|KB|MB|GB|TB|kB|KiB|MiB|GiB|TiB)$",
+        ),
+    ] = None
+    """
+    Marking threshold K of these queues, as in `queues`.
+    """
+    queue: (
+        Literal["fifo", "red", "shared"] | FifoQueue | RedQueue | SharedQueue | None
+    ) = None
+    """
+    Kind of these queues, as `kind` in `queues`.
+    """
+    rate: Annotated[
+        str | None,
+        Field(
+            examples=["10Gbps", "100Mbps"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(Tbps|Gbps|Mbps|kbps|bps|Kbps)$",
+        ),
+    ] = None
+    """
+    Rate of each link.
+    """
+
+
 class OneToManyTraffic(Model):
     """
     Flows from each sender to several receivers, which are drawn for it.
@@ -3057,6 +3139,51 @@ class ProfilePatch(Model):
     """
 
 
+class Queues(Model):
+    """
+    The queues that feed the links.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+    )
+    host: HostQueues | None = None
+    """
+    Queues of the hosts' own ports, if they differ.
+    """
+    kind: Annotated[
+        Literal["fifo", "red", "shared"] | FifoQueue | RedQueue | SharedQueue,
+        Field(validate_default=True),
+    ] = "fifo"
+    """
+    Kind of the queues: a name, or a table with the name and parameters. Other kinds than "fifo"
+    exist at level "packet" only.
+    """
+    limit: Annotated[
+        str,
+        Field(
+            examples=["100 packets", "150KB"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(packets|packet|B|KB|MB|GB|TB|kB|KiB|MiB|GiB|TiB)$",
+        ),
+    ]
+    """
+    Capacity of the queue, not counting the packet in transmission. A packet is dropped if it
+    finds this many packets waiting, or if it would exceed this many bytes.
+    """
+    mark: Annotated[
+        str,
+        Field(
+            examples=["10 packets", "off"],
+            pattern="^off$|^[0-9]+(\\.[0-9]+)? *(packets|packet|B|KB|MB|GB|TB|kB|KiB|MiB|GiB|TiB)$",
+        ),
+    ] = "off"
+    """
+    Marking threshold K: an ECN-capable packet is marked if it finds at least this much waiting.
+    "off" marks no packet.
+    """
+
+
 class ShuffleTraffic(Model):
     """
     Transfers from each host to each other host, in an order drawn for the sender. When a transfer is
@@ -3326,7 +3453,7 @@ class Experiment(Model):
     """
     queues: Queues
     """
-    Limits and marking thresholds of the queues that feed the links.
+    Kind, limits and marking thresholds of the queues that feed the links.
     """
     seed: Annotated[int, Field(ge=0, le=9223372036854775807)] = 1
     """
