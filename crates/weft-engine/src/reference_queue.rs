@@ -8,6 +8,9 @@ use weft_spec::QueueSize;
 use crate::packet::{CE, ECT, PROTECTED, Packet};
 use crate::reference::random;
 
+/// Distinguishes the random numbers of a queue from others of its link.
+const STREAM: u64 = 0x7175_6575;
+
 /// The source of a queue's random numbers.
 #[derive(Clone, Copy)]
 pub struct Source {
@@ -212,9 +215,8 @@ impl Fifo {
 
     /// Returns the next random number from 0 to 1, with 53 bits.
     fn draw(&mut self) -> f64 {
-        let tag = u64::from(u32::from_be_bytes(*b"queu"));
         self.drawn += 1;
-        let words = [(u64::from(self.source.link) << 32) + tag, self.drawn];
+        let words = [(u64::from(self.source.link) << 32) + STREAM, self.drawn];
         let bits = random(self.source.seed, words) / (1 << 11);
         bits as f64 / f64::from(1_u32 << 31) / f64::from(1_u32 << 22)
     }
