@@ -5,7 +5,9 @@ use std::sync::Arc;
 use crate::experiment::{cc, config, flow, queue, run, sized, sum, transport};
 use proptest::prelude::*;
 use weft_cc::Algorithm;
-use weft_fabric::{Fabric, PortQueues, QueueConfig, SAMPLES, TOPOLOGIES};
+use weft_fabric::{
+    Fabric, PortQueues, QueueConfig, QueueKind, Red, RedAction, RedAt, SAMPLES, Shared, TOPOLOGIES,
+};
 use weft_packet::{
     Jitter, LinkChange, LinkEvent, NicConfig, Offload, Probe, Scheduler, SimulationConfig, TransportConfig,
 };
@@ -27,6 +29,8 @@ struct Network {
     delay: Time,
     switch: QueueConfig,
     host: QueueConfig,
+    /// Kind of all queues.
+    kind: QueueKind,
 }
 
 impl Network {
@@ -40,7 +44,11 @@ impl Network {
             switch: self.switch,
             host: self.host,
         };
-        topology.value.build(&queues).unwrap()
+        let mut fabric = topology.value.build(&queues).unwrap();
+        for link in &mut fabric.links {
+            link.kind = self.kind;
+        }
+        fabric
     }
 }
 
@@ -80,17 +88,53 @@ fn any_queue() -> impl Strategy<Value = QueueConfig> {
     ]
 }
 
+/// Kinds that let a packet pass an empty queue, so that everything arrives at last.
+fn any_kind() -> impl Strategy<Value = QueueKind> {
+    let action = prop::sample::select(vec![RedAction::Mark, RedAction::Drop]);
+    let average = prop::sample::select(vec![
+        (RedAt::Dequeue, None),
+        (RedAt::Enqueue, None),
+        (RedAt::Enqueue, Some(0.002)),
+        (RedAt::Enqueue, Some(0.25)),
+    ]);
+    let red = (0_u32..20, 1_u32..20, 0.0_f64..1.0, action, average);
+    let shared = (MAX_PACKET_BYTES..200_000, 0.25_f64..8.0, 0_u64..500);
+    prop_oneof![
+        2 => Just(QueueKind::default()),
+        1 => red.prop_map(|(min, width, probability, action, (at, weight))| QueueKind::Red(Red {
+            min: QueueSize::Packets(min),
+            max: QueueSize::Packets(min + width),
+            probability,
+            action,
+            at,
+            weight,
+        })),
+        1 => shared.prop_map(|(buffer, alpha, reserve)| QueueKind::Shared(Shared {
+            buffer: Size(buffer),
+            alpha,
+            reserve: Size(reserve),
+        })),
+    ]
+}
+
 fn any_network() -> impl Strategy<Value = Network> {
     let delay = prop::sample::select(vec![0, 1, 100_000, 1_000_000, 5_000_000, 50_000_001]);
-    (any_shape(), any_rate(), delay, any_queue(), any_queue()).prop_map(
-        |(shape, rate, delay, switch, host)| Network {
+    (
+        any_shape(),
+        any_rate(),
+        delay,
+        any_queue(),
+        any_queue(),
+        any_kind(),
+    )
+        .prop_map(|(shape, rate, delay, switch, host, kind)| Network {
             shape,
             rate,
             delay: Time(delay),
             switch,
             host,
-        },
-    )
+            kind,
+        })
 }
 
 fn any_profile() -> impl Strategy<Value = Profile> {
@@ -392,6 +436,7 @@ fn any_lossless_network() -> impl Strategy<Value = Network> {
         delay: Time(delay),
         switch,
         host,
+        kind: QueueKind::default(),
     })
 }
 
