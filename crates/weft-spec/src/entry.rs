@@ -4,6 +4,7 @@ use schemars::{Schema, SchemaGenerator};
 use toml::Table;
 
 use crate::SpecError;
+use crate::unmodelled::unmodelled;
 
 /// An entry of a registry of things of kind `C` (a trait object).
 pub struct Entry<C: ?Sized> {
@@ -35,7 +36,9 @@ pub fn find<'a, C: ?Sized>(
     name: &str,
 ) -> Result<&'a Entry<C>, SpecError> {
     entries.iter().find(|entry| entry.name == name).ok_or_else(|| {
-        let names: Vec<_> = entries.iter().map(|entry| format!("{:?}", entry.name)).collect();
-        SpecError::new(path, format!("{name:?} does not exist"), names.join(", "))
+        unmodelled(path, name).unwrap_or_else(|| {
+            let names: Vec<_> = entries.iter().map(|entry| format!("{:?}", entry.name)).collect();
+            SpecError::new(path, format!("{name:?} does not exist"), names.join(", "))
+        })
     })
 }

@@ -18,6 +18,7 @@ mod queue_kind;
 mod renames;
 mod tree;
 mod units;
+mod unmodelled;
 
 pub use entry::{Entry, Parsed, find};
 pub use error::SpecError;

@@ -8,6 +8,7 @@ use toml::{Table, Value};
 
 use crate::SpecError;
 use crate::error::UNKNOWN_FIELD;
+use crate::unmodelled::unmodelled;
 
 /// Reads the text of a spec: TOML, or JSON if it begins with `{` (which no TOML document does). A
 /// JSON `null` counts as absent.
@@ -311,10 +312,11 @@ impl de::Error for SpecError {
         )
     }
     fn unknown_field(field: &str, expected: &'static [&'static str]) -> Self {
-        SpecError::new(field, UNKNOWN_FIELD, expected.join(", "))
+        unmodelled(field, field).unwrap_or_else(|| SpecError::new(field, UNKNOWN_FIELD, expected.join(", ")))
     }
     fn unknown_variant(variant: &str, expected: &'static [&'static str]) -> Self {
-        SpecError::new("", format!("{variant:?}"), list_names(expected))
+        unmodelled("", variant)
+            .unwrap_or_else(|| SpecError::new("", format!("{variant:?}"), list_names(expected)))
     }
     /// [`from_table`] fills in the remedy from the schema.
     fn missing_field(field: &'static str) -> Self {

@@ -1,0 +1,71 @@
+//! Features of hardware and of other simulators that Weft does not model. A spec that asks for one
+//! gets an error that says so, instead of one that reads like a misspelt name.
+
+use crate::SpecError;
+
+/// A feature with the words by which a spec may ask for it.
+struct Feature {
+    name: &'static str,
+    words: &'static [&'static str],
+}
+
+/// All features. A feature that becomes a field or a kind is removed from this list.
+const FEATURES: &[Feature] = &[
+    Feature {
+        name: "priority flow control (PFC)",
+        words: &["pfc", "pause", "xoff", "xon", "headroom", "lossless"],
+    },
+    Feature {
+        name: "priorities",
+        words: &["priority", "priorities", "prio", "qos", "dscp", "traffic_class"],
+    },
+    Feature {
+        name: "packet trimming",
+        words: &["trim", "trimming", "trimmed"],
+    },
+    Feature {
+        name: "random early detection (RED)",
+        words: &["red", "wred", "kmin", "kmax", "pmax"],
+    },
+    Feature {
+        name: "buffers that the ports of a switch share",
+        words: &["shared", "shared_buffer", "shared_buffers", "dynamic_threshold"],
+    },
+    Feature {
+        name: "controlled queueing delay (CoDel, PIE)",
+        words: &["codel", "fq_codel", "pie"],
+    },
+    Feature {
+        name: "corrupted packets",
+        words: &["corruption", "error_rate", "bit_error_rate", "ber"],
+    },
+];
+
+/// Returns the error for a field or a value at `path` by whose name a spec asks for a feature that
+/// Weft does not model.
+pub(crate) fn unmodelled(path: &str, word: &str) -> Option<SpecError> {
+    let word = word.to_ascii_lowercase().replace('-', "_");
+    let feature = FEATURES
+        .iter()
+        .find(|feature| feature.words.contains(&word.as_str()))?;
+    let problem = format!("Weft does not model {}", feature.name);
+    let remedy = "remove it (docs/reference/limitations.md lists what is not modelled)";
+    Some(SpecError::conflict(path, problem, remedy))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_unique_and_normalised() {
+        let mut words: Vec<_> = FEATURES.iter().flat_map(|feature| feature.words).collect();
+        let count = words.len();
+        words.sort_unstable();
+        words.dedup();
+        assert_eq!(words.len(), count);
+        for word in words {
+            assert!(word.chars().all(|c| c.is_ascii_lowercase() || c == '_'), "{word}");
+        }
+    }
+}
