@@ -16,15 +16,43 @@ use abi::{Connection, PACKET, Parameters, Rows, SUBFLOWS, Window};
 /// The prefix of an algorithm's name in a spec.
 pub const PREFIX: &str = "bpf:";
 
-/// Names in specs, with the values of `enum weft_algorithm`.
-const ALGORITHMS: [(&str, u32); 7] = [
-    ("bpf:amp", 1),
-    ("bpf:amp-fg", AMP_FG),
-    ("bpf:dcm", 2),
-    ("bpf:dctcp", 3),
-    ("bpf:lia", 4),
-    ("bpf:warp", WARP),
-    ("bpf:xmp", 5),
+/// Names in specs, with the values of `enum weft_algorithm` and descriptions.
+const ALGORITHMS: [(&str, u32, &str); 7] = [
+    (
+        "bpf:amp",
+        1,
+        "AMP in the C of weftd's program weft_amp: fixed point, up to 8 coupled subflows",
+    ),
+    (
+        "bpf:amp-fg",
+        AMP_FG,
+        "AMP-FG in the C of weftd's program weft_amp_fg: positions of marks in rows of bits",
+    ),
+    (
+        "bpf:dcm",
+        2,
+        "DCM in the C of weftd's program weft_dcm: fixed point, up to 8 coupled subflows",
+    ),
+    (
+        "bpf:dctcp",
+        3,
+        "DCTCP in the C of weftd's program weft_dctcp: windows and alpha in fixed point",
+    ),
+    (
+        "bpf:lia",
+        4,
+        "LIA in the C of weftd's program weft_lia: fixed point, up to 8 coupled subflows",
+    ),
+    (
+        "bpf:warp",
+        WARP,
+        "Warp in the C of weftd's program weft_warp: one window in fixed point for 8 subflows",
+    ),
+    (
+        "bpf:xmp",
+        5,
+        "XMP in the C of weftd's program weft_xmp: fixed point, up to 8 coupled subflows",
+    ),
 ];
 
 /// `WEFT_AMP_FG`, the only algorithm with rows.
@@ -124,9 +152,9 @@ impl NativeAlgorithm {
         let unknown = || Error::Algorithm {
             name: name.to_owned(),
         };
-        let (name, number) = ALGORITHMS
+        let (name, number, _) = ALGORITHMS
             .iter()
-            .find(|(known, _)| *known == name)
+            .find(|(known, ..)| *known == name)
             .ok_or_else(unknown)?;
         let algorithm = &name[PREFIX.len()..];
         let simulated = Algorithm::build(algorithm, params)?;
@@ -317,13 +345,14 @@ pub struct NativeFactory {
 }
 
 impl NativeFactory {
-    /// Returns all names with the registry entries of the algorithms behind them.
-    pub fn all() -> impl Iterator<Item = (&'static str, &'static AlgorithmInfo)> {
-        ALGORITHMS.iter().filter_map(|(name, _)| {
+    /// Returns all names with the registry entries of the algorithms behind them, which have their
+    /// own descriptions.
+    pub fn all() -> impl Iterator<Item = (&'static str, AlgorithmInfo)> {
+        ALGORITHMS.iter().filter_map(|&(name, _, about)| {
             let entry = Algorithm::BUILT_IN
                 .iter()
                 .find(|e| e.name == &name[PREFIX.len()..])?;
-            Some((*name, entry))
+            Some((name, AlgorithmInfo { about, ..*entry }))
         })
     }
 
@@ -333,9 +362,9 @@ impl NativeFactory {
     /// Returns the errors of [`Algorithm::build`] for the algorithm behind the name.
     pub fn factory(name: &str, params: &[(String, f64)]) -> Result<Arc<dyn AlgorithmFactory>, Error> {
         let new_state = NativeAlgorithm::new(name, params)?;
-        let known = ALGORITHMS.iter().find(|(known, _)| *known == name);
+        let known = ALGORITHMS.iter().find(|(known, ..)| *known == name);
         Ok(Arc::new(Self {
-            name: known.map_or("bpf", |(name, _)| *name),
+            name: known.map_or("bpf", |(name, ..)| *name),
             new_state,
         }))
     }

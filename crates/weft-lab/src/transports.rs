@@ -103,6 +103,20 @@ pub(crate) fn check_kind(backend: &dyn Backend, kind: &str) -> Result<(), SpecEr
     ))
 }
 
+/// Names of policies of other simulators, with the policy that models or resembles each.
+const RELATED_POLICIES: &[(&str, &str, &str)] = &[
+    (
+        "letflow",
+        "flowlet",
+        "which models LetFlow in the direction of data",
+    ),
+    (
+        "plb",
+        "flowlet",
+        "which changes paths after gaps; PLB, which changes them after marks, is not modelled",
+    ),
+];
+
 /// Resolves the path policy. Also returns its name with all parameters.
 fn path_policy(spec: Option<&PathPolicySpec>, default: &str) -> Result<(PathPolicySpec, Policy), SpecError> {
     let default = || PathPolicySpec {
@@ -110,7 +124,13 @@ fn path_policy(spec: Option<&PathPolicySpec>, default: &str) -> Result<(PathPoli
         params: toml::Table::new(),
     };
     let policy = spec.cloned().unwrap_or_else(default);
-    let entry = find(POLICIES, "paths", &policy.name)?;
+    let entry = find(POLICIES, "paths", &policy.name).map_err(|error| {
+        let related = RELATED_POLICIES.iter().find(|(name, ..)| *name == policy.name);
+        related.map_or(error, |(name, model, about)| {
+            let remedy = format!("use {model:?}, {about}");
+            SpecError::conflict("paths", format!("{name:?} does not exist"), remedy)
+        })
+    })?;
     let loaded = (entry.parse)(&policy.params).map_err(|error| error.within("paths"))?;
     let resolved = PathPolicySpec {
         name: policy.name,
@@ -157,8 +177,8 @@ fn congestion_control(
 
 /// Returns all congestion controls, the built-in ones and those of the kernel's BPF programs: the
 /// name in a spec and the registry entry of the algorithm.
-pub(crate) fn algorithms() -> impl Iterator<Item = (&'static str, &'static weft_cc::AlgorithmInfo)> {
-    let built_in = Algorithm::BUILT_IN.iter().map(|entry| (entry.name, entry));
+pub(crate) fn algorithms() -> impl Iterator<Item = (&'static str, weft_cc::AlgorithmInfo)> {
+    let built_in = Algorithm::BUILT_IN.iter().map(|entry| (entry.name, *entry));
     built_in.chain(NativeFactory::all())
 }
 
