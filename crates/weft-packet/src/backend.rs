@@ -217,7 +217,18 @@ impl ActiveRun for PacketSimulation {
                 100.0 * stall
             )
         };
-        (stall > MAX_SILENT_STALL).then(warning).into_iter().collect()
+        let inactive = self.inactive_flows();
+        let without_subflow = || {
+            format!(
+                "inactive subflows: {inactive} flows could not send at the end, because the congestion control had \
+                 deactivated all their subflows; keep one subflow of each connection active"
+            )
+        };
+        let lines = [
+            (stall > MAX_SILENT_STALL).then(warning),
+            (inactive > 0).then(without_subflow),
+        ];
+        lines.into_iter().flatten().collect()
     }
 
     fn finish(self: Box<Self>) -> Result<RunOutput, Error> {

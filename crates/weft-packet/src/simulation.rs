@@ -235,6 +235,12 @@ impl PacketSimulation {
         stall as f64 / open.max(1) as f64
     }
 
+    /// Returns the number of open flows that cannot send, because all their established subflows are
+    /// inactive.
+    pub fn inactive_flows(&self) -> usize {
+        self.hosts().map(|host| host.tcp().inactive_connections()).sum()
+    }
+
     /// Returns the number of rows of traces, of latencies of flows and of packets so far.
     pub fn sample_rows(&self) -> usize {
         let of_hosts = self.hosts().map(|host| host.samples().len() + host.latencies());

@@ -181,4 +181,14 @@ impl ConnectionSender {
     pub fn windows(&self) -> &[Window] {
         self.congestion.windows()
     }
+
+    /// Returns true if the connection is open and cannot send, because all its established subflows
+    /// are inactive. Linux's scheduler then uses inactive ones.
+    pub fn is_inactive(&self) -> bool {
+        let mut established = self.windows().iter().filter(|w| w.established).peekable();
+        !self.lifetime.is_finished()
+            && !self.uses_send_queues()
+            && established.peek().is_some()
+            && established.all(|w| !w.active)
+    }
 }

@@ -114,6 +114,12 @@ impl TcpEndpoint {
         self.totals.reclaimed_open_time + self.connections().map(open).sum::<u64>()
     }
 
+    /// Returns the number of open connections from this host that cannot send, because all their
+    /// established subflows are inactive.
+    pub fn inactive_connections(&self) -> usize {
+        self.connections().filter(|c| c.is_inactive()).count()
+    }
+
     /// Returns the flow and the number of the subflow whose sender is in this slot.
     pub fn subflow_at(&self, slot: u32) -> Option<(u32, u32)> {
         let subflow = self.subflows.get(slot as usize)?;
