@@ -62,7 +62,7 @@ def _simplified(schema: Any, *, arm: bool = False) -> Any:
     kept = {
         key: _simplified(value, arm=arm or key == "anyOf")
         for key, value in schema.items()
-        if not (arm and key in BOUNDS) and (key, value) != ("default", {})
+        if not (arm and key in BOUNDS) and (key, value) != ("default", {}) and not key.startswith("x-")
     }
     if kept.get("type") == "integer" and isinstance(kept.get("default"), float):
         kept["default"] = int(kept["default"])

@@ -103,6 +103,8 @@ def _table(name: str, heading: str, definition: dict[str, Any], definitions: dic
         column = f" {'all' if supported == ALL else _codes(supported)} |" if differ else ""
         yield f"| `{field}` | {_cell(allowed)} | {needed} |{column} {_cell(meaning)} |"
     yield ""
+    if columns := definition.get("x-columns"):
+        yield from (CSV_COLUMNS, *(f"| `{column}` | {values} | {meaning} |" for column, values, meaning in columns), "")
 
 
 def _codes(names: Iterable[str]) -> str:
@@ -219,6 +221,12 @@ part of a spec; other parts are as in any experiment.
 | page | content |
 |---|---|"""
 )
+CSV_COLUMNS = """\
+The first line of a CSV file has the names of its columns, in any order. Other columns have no effect. Values may be
+quoted as in RFC 4180, but not contain line breaks. Blank lines, and text after `#` outside quotes, are skipped.
+
+| column | value | meaning |
+|---|---|---|"""
 NAMES = """
 ## Names
 

@@ -25,6 +25,7 @@ const MAX_FILE_BYTES: u64 = 128 << 20;
 /// Flows that are listed in a file, in the order of the file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(extend("x-columns" = COLUMNS))]
 pub struct FlowList {
     /// Path of the file, relative to the spec's folder.
     pub file: String,
@@ -246,7 +247,26 @@ fn hpcc(is_first: bool, line: &str) -> Result<Line<'_>, ParseError> {
     }
 }
 
-const COLUMNS: [&str; 4] = ["from", "to", "size_bytes", "start_s"];
+/// The columns of a CSV file: name, allowed values and meaning.
+const COLUMNS: [(&str, &str, &str); 4] = [
+    ("from", "name or index of a host", "sender"),
+    ("to", "name or index of a host", "receiver"),
+    (
+        "size_bytes",
+        "whole number above 0, or empty",
+        "application bytes; a flow with an empty value sends until the end of the experiment",
+    ),
+    (
+        "start_s",
+        "number from 0 to 1000000",
+        "time at which the flow opens, in seconds",
+    ),
+];
+
+/// Returns the names of the columns of a CSV file, for messages.
+fn column_names() -> String {
+    COLUMNS.map(|(name, ..)| name).join(", ")
+}
 
 /// The first line of a CSV file.
 struct Header {
@@ -260,12 +280,12 @@ impl Header {
     fn read(line: &str) -> Result<Self, ParseError> {
         let names = csv_values(line)?;
         let mut positions = [0; 4];
-        for (position, wanted) in positions.iter_mut().zip(COLUMNS) {
+        for (position, (wanted, ..)) in positions.iter_mut().zip(COLUMNS) {
             let mut found = (0..names.len()).filter(|&i| names[i] == wanted);
             let first = found.next();
-            *position = first.ok_or_else(|| (format!("no column {wanted}"), COLUMNS.join(", ")))?;
+            *position = first.ok_or_else(|| (format!("no column {wanted}"), column_names()))?;
             if found.next().is_some() {
-                return Err(duplicate(wanted, &format!("{}, once each", COLUMNS.join(", "))));
+                return Err(duplicate(wanted, &format!("{}, once each", column_names())));
             }
         }
         let columns = names.len();
