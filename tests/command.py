@@ -6,9 +6,13 @@ import json
 import re
 import subprocess
 import sys
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import psutil  # type: ignore[import-untyped]
 
 WEFT = str(Path(sys.executable).parent / "weft")
 
@@ -67,3 +71,35 @@ def weft(*arguments: str, cwd: Path) -> Ended:
     # On a slow machine a sweep prints lines of progress.
     err = re.sub(r"^weft: .*% after \d+ min\n", "", done.stderr, flags=re.MULTILINE)
     return Ended(done.returncode, done.stdout, err)
+
+
+def wait_for(process: subprocess.Popen[Any], condition: Callable[[], bool]) -> None:
+    """Waits up to a minute until a condition holds for a process that must not end before."""
+    until = time.monotonic() + 60
+    while not condition():
+        assert process.poll() is None, "the process has ended"
+        assert time.monotonic() < until, "the condition never held"
+        time.sleep(0.005)
+
+
+def wait_for_work(process: subprocess.Popen[Any], folder: Path | None = None, processor_s: float = 0.3) -> None:
+    """Waits until a command has worked for some processor time.
+
+    Args:
+        process: The command.
+        folder: The folder in which its unfinished results are; the time counts from their beginning. Without it, the
+            time counts from the moment at which the simulator is loaded.
+        processor_s: Processor seconds.
+    """
+    before = set() if folder is None else set(folder.glob(".weft-*"))
+    if folder is None:
+        wait_for(process, lambda: "_weft" in Path(f"/proc/{process.pid}/maps").read_text())
+    else:
+        wait_for(process, lambda: not set(folder.glob(".weft-*")) <= before)
+
+    def used() -> float:
+        times = psutil.Process(process.pid).cpu_times()
+        return float(times.user + times.system)
+
+    begun = used()
+    wait_for(process, lambda: used() > begun + processor_s)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,10 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
 
+KERNEL_TESTS = "WEFT_KERNEL_TESTS"
+"""The variable that crates/weft-test-support reads as well."""
+
+
 # Before pytest-xdist reads the groups.
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -22,6 +27,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.get_closest_marker("xdist_group") is None:
             item.add_marker(pytest.mark.xdist_group(str(item.path)))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Makes a skipped test on this machine's kernel fail if `WEFT_KERNEL_TESTS` is "required", as in `.ci/run`."""
+    report = yield
+    required = os.environ.get(KERNEL_TESTS) == "required" and item.get_closest_marker("kernel") is not None
+    if report.skipped and required:
+        report.outcome = "failed"
+        report.longrepr = f"{report.longrepr}: set {KERNEL_TESTS} to the reason why it may be skipped"
+    return report
 
 
 @pytest.fixture

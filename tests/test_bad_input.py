@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 import weft
-from tests.command import INCAST, WEFT
+from tests.command import INCAST, WEFT, wait_for, wait_for_work
 
 SPEC = """\
 { "name": "any", "duration": "1ms", "level": "packet", "seed": 1,
@@ -297,21 +297,9 @@ def long_run(folder: Path, out: str = "out") -> subprocess.Popen[bytes]:
     """Takes minutes unless it is stopped; has begun to write."""
     (folder / "incast.toml").write_text(INCAST)
     longer = ["--set", "duration=1000s", "--set", "traffic[0].size=100GB"]
-    before = len(list(folder.glob(".weft-*")))
     process = start("run", "incast.toml", *longer, "--out", out, cwd=folder, stdout=subprocess.PIPE)
-    wait_for(process, lambda: len(list(folder.glob(".weft-*"))) > before)
-    time.sleep(0.3)
+    wait_for_work(process, folder)
     return process
-
-
-def wait_for(process: subprocess.Popen[bytes], begun: Callable[[], bool]) -> None:
-    """Waits until a process has come that far."""
-    for _ in range(20_000):
-        if begun():
-            return
-        time.sleep(0.001)
-    process.kill()
-    raise AssertionError("it never began")
 
 
 @pytest.mark.usefixtures("ctrl_c")
@@ -370,7 +358,7 @@ def test_hangup_that_is_ignored_stays_ignored(tmp_path: Path) -> None:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
     )
-    time.sleep(0.5)
+    wait_for(process, lambda: loaded(process))
     process.send_signal(signal.SIGHUP)
     process.communicate(timeout=120)
     assert process.returncode == 0

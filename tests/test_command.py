@@ -8,14 +8,13 @@ import resource
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import polars as pl
 import pytest
 
 import weft as package
-from tests.command import WEFT, weft
+from tests.command import WEFT, wait_for_work, weft
 
 TABLES = ["flows", "subflows", "queues", "links", "traces", "jobs", "suppressions", "latencies", "packets"]
 
@@ -163,7 +162,7 @@ def test_interrupted_run_leaves_its_tables(spec: Path) -> None:
     process = subprocess.Popen(
         [WEFT, "run", str(spec), *long], cwd=spec.parent, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
-    time.sleep(3)
+    wait_for_work(process, spec.parent)
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=60)
     assert process.returncode == 130, err
@@ -179,7 +178,7 @@ def test_interrupted_run_leaves_its_tables(spec: Path) -> None:
 @pytest.mark.usefixtures("ctrl_c")
 def test_interrupted_reproduction_leaves_nothing(tmp_path: Path) -> None:
     process = subprocess.Popen([WEFT, "reproduce", "amp/fig08"], cwd=tmp_path, stderr=subprocess.PIPE, text=True)
-    time.sleep(3)
+    wait_for_work(process)
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=60)
     assert process.returncode == 130

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import signal
 import statistics
@@ -83,7 +84,7 @@ def wait_for_handlers(process: subprocess.Popen[str]) -> None:
 def test_signal_at_any_moment_gives_one_line(tmp_path: Path) -> None:
     moments = random.Random(40)  # noqa: S311 - drawn at random, but not secret
     took = []
-    for n in range(15):
+    for n in range(int(os.environ.get("WEFT_MOMENTS", "15"))):
         folder = tmp_path / str(n)
         folder.mkdir()
         process = begin(folder, LONG if n % 3 else INCAST)

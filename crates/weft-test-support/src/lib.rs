@@ -3,6 +3,28 @@
 pub mod guest;
 pub mod mptcp_event;
 
+/// Environment variable that says whether tests on this machine's kernel may be skipped. With
+/// "required" they fail instead; `.ci/run` sets it, unless the caller sets it to a reason.
+pub const KERNEL_TESTS: &str = "WEFT_KERNEL_TESTS";
+
+/// Prints that a test on this machine's kernel is skipped, with what is missing.
+///
+/// # Panics
+/// Panics if [`KERNEL_TESTS`] is "required".
+pub fn skip(test: &str, missing: &str) {
+    let given = std::env::var(KERNEL_TESTS).unwrap_or_default();
+    assert!(
+        given != "required",
+        "{test}: cannot run: {missing}; set {KERNEL_TESTS} to the reason why it may be skipped"
+    );
+    let reason = if given.is_empty() {
+        String::new()
+    } else {
+        format!(" ({given})")
+    };
+    eprintln!("{test}: skipped, {missing}{reason}");
+}
+
 macro_rules! objects {
     ($($(#[$about:meta])* $object:ident, $path:ident = $name:literal;)+) => {
         $(

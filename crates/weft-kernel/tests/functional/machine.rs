@@ -14,7 +14,7 @@ use weft_kernel::programs::{Error, KernelAlgorithm, Options, Programs};
 /// machine's, so one test runs at a time. Without root the test says that it is skipped.
 pub fn in_namespace(name: &str, test: impl FnOnce() + Send + 'static) {
     if !nix::unistd::geteuid().is_root() {
-        println!("{name}: skipped, it needs root");
+        weft_test_support::skip(name, "it needs root");
         return;
     }
     let lock = File::create(std::env::temp_dir().join("weft-kernel-tests.lock")).expect("a lock file");

@@ -2,8 +2,10 @@
 
 use std::fmt::Write;
 
-use crate::experiment::{cc, config, flow, many_to_one, queue, run, sum, transport};
-use weft_spec::{Profile, Time};
+use crate::experiment::{cc, config, everywhere, fat_tree, flow, many_to_one, queue, run, sum, transport};
+use weft_cc::Algorithm;
+use weft_packet::{Outcome, Scheduler, TransportConfig};
+use weft_spec::{Profile, Rate, Time};
 use weft_traffic::Flow;
 
 /// Goodput of all flows, packets marked and dropped, and timeouts, as one cell.
@@ -23,9 +25,14 @@ fn cell(algorithm: &str, subflows: u32, profile: &Profile, limit: u32, mark: Opt
         ),
         end,
     );
+    numbers(&outcome, end)
+}
+
+/// Goodput of all flows, packets marked and dropped, and timeouts.
+fn numbers(outcome: &Outcome, end: Time) -> String {
     let bytes: u64 = outcome.flows.iter().map(|flow| flow.delivered_bytes).sum();
     let timeouts: u64 = outcome.flows.iter().map(|flow| sum(flow, |s| s.timeouts)).sum();
-    let counters = outcome.counters;
+    let counters = &outcome.counters;
     format!(
         "{:>7.3}{:>7}{:>6}{:>5}",
         bytes as f64 * 8.0 / end.seconds() / 1e9,
@@ -86,6 +93,37 @@ fn queues_marks_and_algorithms() {
                 }
                 table.push('\n');
             }
+        }
+    }
+    insta::assert_snapshot!(table);
+}
+
+/// Sixteen bulk flows between the pods of a fat-tree for 100 ms; links of 1 Gbps and 5 us. Profile and scheduler are
+/// those that a spec has by default.
+#[test]
+fn every_algorithm_with_the_default_profile() {
+    const HOSTS: u32 = 16;
+    let end = Time::from_ms(100);
+    let mut table = String::from("Goodput (Gbps), marks, drops, timeouts by queue (packets)\n\n");
+    writeln!(table, "{:<18}{:>25}{:>25}", "", "100, K off", "100, K 20").unwrap();
+    for algorithm in Algorithm::BUILT_IN {
+        for subflows in [1, 4] {
+            write!(table, "{:<14} x {subflows}", algorithm.name).unwrap();
+            for mark in [None, Some(20)] {
+                let queues = everywhere(queue(100, mark));
+                let fabric = fat_tree(4, Rate(1_000_000_000), Time::from_us(5), &queues);
+                let flows = (0..HOSTS).map(|i| Flow {
+                    start: Time::from_us(u64::from(i) * 10),
+                    ..flow(i, (i + 5) % HOSTS)
+                });
+                let own = TransportConfig {
+                    scheduler: Scheduler::Linux,
+                    ..transport(cc(algorithm.name, &[]), subflows, Profile::linux())
+                };
+                let outcome = run(config(fabric, vec![own], flows.collect()), end);
+                write!(table, "{:>25}", numbers(&outcome, end)).unwrap();
+            }
+            table.push('\n');
         }
     }
     insta::assert_snapshot!(table);

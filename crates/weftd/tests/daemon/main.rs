@@ -33,7 +33,7 @@ macro_rules! scene_or_skip {
     ($name:literal) => {
         match missing() {
             Some(why) => {
-                eprintln!("SKIPPED {}: {why}", $name);
+                weft_test_support::skip($name, &why);
                 return;
             }
             None => Scene::new(),
