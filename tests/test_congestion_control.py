@@ -68,6 +68,29 @@ def test_the_readme_works(tmp_path: Path) -> None:
     subprocess.run([sys.executable, "-c", program], cwd=tmp_path, check=True)
 
 
+def test_all_subflows_inactive_is_a_warning() -> None:
+    class Silent(weft.CongestionControl):
+        """Deactivates every subflow at its first acknowledgement."""
+
+        name = "silent"
+
+        def on_ack(self, w: Any, s: int, _: Any) -> None:
+            w[s].active = False
+
+    traffic = [{"kind": "incast", "transport": "own", "flows": 8, "size": "1MB"}]
+
+    def silent(transport: dict[str, Any]) -> weft.Result:
+        return weft.run(scene(Silent, traffic=traffic, transports={"own": {"cc": Silent, **transport}}))
+
+    for transport in ({"subflows": 1}, {"subflows": 2, "scheduler": "round-robin"}):
+        with pytest.warns(weft.ResultWarning, match="8 flows could not send at the end.*keep one subflow"):
+            result = silent(transport)
+        assert result.flows["fct_s"].null_count() == 8
+    # Linux's scheduler sends on inactive subflows if all are inactive.
+    result = silent({"subflows": 2})
+    assert (result.flows["fct_s"].null_count(), result.manifest["warnings"]) == (0, [])
+
+
 def test_example_is_short() -> None:
     assert len([line for line in EXAMPLE.read_text().splitlines() if line.strip()]) < 60
 

@@ -141,7 +141,7 @@ class BcubeTopology(Model):
 
 class BpfAmpCc(Model):
     """
-    AMP: adaptive multipath by subflow suppression and release (Kheirkhah and Lee)
+    AMP in the C of weftd's program weft_amp: fixed point, up to 8 coupled subflows
     """
 
     model_config = ConfigDict(
@@ -166,7 +166,7 @@ class BpfAmpCc(Model):
     """
     name: Literal["bpf:amp"] = "bpf:amp"
     """
-    AMP: adaptive multipath by subflow suppression and release (Kheirkhah and Lee)
+    AMP in the C of weftd's program weft_amp: fixed point, up to 8 coupled subflows
     """
     ssr: Annotated[int, Field(ge=0, le=1)] = 1
     """
@@ -180,7 +180,7 @@ class BpfAmpCc(Model):
 
 class BpfAmpFgCc(Model):
     """
-    AMP-FG: fine-grained cuts that depend on where in a round the marks are (Ye et al., 2019)
+    AMP-FG in the C of weftd's program weft_amp_fg: positions of marks in rows of bits
     """
 
     model_config = ConfigDict(
@@ -193,7 +193,7 @@ class BpfAmpFgCc(Model):
     """
     name: Literal["bpf:amp-fg"] = "bpf:amp-fg"
     """
-    AMP-FG: fine-grained cuts that depend on where in a round the marks are (Ye et al., 2019)
+    AMP-FG in the C of weftd's program weft_amp_fg: positions of marks in rows of bits
     """
     neighbours: Annotated[int, Field(ge=0, le=1)] = 0
     """
@@ -203,7 +203,7 @@ class BpfAmpFgCc(Model):
 
 class BpfDcmCc(Model):
     """
-    DCM: MPTCP's linked increases with DCTCP's cuts (AMP's paper, section 2.1)
+    DCM in the C of weftd's program weft_dcm: fixed point, up to 8 coupled subflows
     """
 
     model_config = ConfigDict(
@@ -224,7 +224,7 @@ class BpfDcmCc(Model):
     """
     name: Literal["bpf:dcm"] = "bpf:dcm"
     """
-    DCM: MPTCP's linked increases with DCTCP's cuts (AMP's paper, section 2.1)
+    DCM in the C of weftd's program weft_dcm: fixed point, up to 8 coupled subflows
     """
     per_ack: Annotated[int, Field(ge=0, le=1)] = 1
     """
@@ -234,7 +234,7 @@ class BpfDcmCc(Model):
 
 class BpfDctcpCc(Model):
     """
-    DCTCP on each subflow, uncoupled (RFC 8257)
+    DCTCP in the C of weftd's program weft_dctcp: windows and alpha in fixed point
     """
 
     model_config = ConfigDict(
@@ -255,13 +255,13 @@ class BpfDctcpCc(Model):
     """
     name: Literal["bpf:dctcp"] = "bpf:dctcp"
     """
-    DCTCP on each subflow, uncoupled (RFC 8257)
+    DCTCP in the C of weftd's program weft_dctcp: windows and alpha in fixed point
     """
 
 
 class BpfLiaCc(Model):
     """
-    LIA, MPTCP's linked increases; with beta, ECN and a constant cut (RFC 6356)
+    LIA in the C of weftd's program weft_lia: fixed point, up to 8 coupled subflows
     """
 
     model_config = ConfigDict(
@@ -278,7 +278,7 @@ class BpfLiaCc(Model):
     """
     name: Literal["bpf:lia"] = "bpf:lia"
     """
-    LIA, MPTCP's linked increases; with beta, ECN and a constant cut (RFC 6356)
+    LIA in the C of weftd's program weft_lia: fixed point, up to 8 coupled subflows
     """
     per_ack: Annotated[int, Field(ge=0, le=1)] = 0
     """
@@ -288,7 +288,7 @@ class BpfLiaCc(Model):
 
 class BpfWarpCc(Model):
     """
-    Warp: one DCTCP window for a whole connection, spread over its subflows
+    Warp in the C of weftd's program weft_warp: one window in fixed point for 8 subflows
     """
 
     model_config = ConfigDict(
@@ -309,7 +309,7 @@ class BpfWarpCc(Model):
     """
     name: Literal["bpf:warp"] = "bpf:warp"
     """
-    Warp: one DCTCP window for a whole connection, spread over its subflows
+    Warp in the C of weftd's program weft_warp: one window in fixed point for 8 subflows
     """
     tau: Annotated[int, Field(ge=1, le=1000000)] = 8
     """
@@ -319,7 +319,7 @@ class BpfWarpCc(Model):
 
 class BpfXmpCc(Model):
     """
-    XMP: constant cuts, rate-balanced growth once per round (AMP's paper, section 2.2)
+    XMP in the C of weftd's program weft_xmp: fixed point, up to 8 coupled subflows
     """
 
     model_config = ConfigDict(
@@ -336,7 +336,7 @@ class BpfXmpCc(Model):
     """
     name: Literal["bpf:xmp"] = "bpf:xmp"
     """
-    XMP: constant cuts, rate-balanced growth once per round (AMP's paper, section 2.2)
+    XMP in the C of weftd's program weft_xmp: fixed point, up to 8 coupled subflows
     """
 
 
@@ -661,7 +661,8 @@ class Event(Model):
         ),
     ] = None
     """
-    New propagation delay. Packets on the wire arrive at most this long after the change.
+    New propagation delay, not together with "down". Packets on the wire arrive at most this long
+    after the change.
     """
     detection_delay: Annotated[
         str,
@@ -699,12 +700,12 @@ class Event(Model):
         ),
     ] = None
     """
-    New rate, from the next packet on.
+    New rate, from the next packet on; not together with "down".
     """
     state: Literal["down", "up"] | None = None
     """
     "down": queued packets and packets in transmission are lost, packets on the wire arrive, and
-    later packets are lost. "up": the link works again.
+    later packets are lost. "up": the link works again. At least one of the links must be down.
     """
 
 
@@ -1634,7 +1635,8 @@ class Stop(Model):
     """
     flows: Annotated[int, Field(ge=1, le=9223372036854775807)]
     """
-    Number of flows.
+    Number of flows, at most those of the class. If the number of flows depends on the seed, a
+    class with fewer flows gives a warning.
     """
 
 

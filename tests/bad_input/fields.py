@@ -32,6 +32,91 @@ def shared(parameters: str, *words: str) -> Row:
 FLOW = "level=flow"
 RED = "{name = 'red', min = '1KB', max = '2KB', probability = 0.1}"
 
+
+def unmodelled(change: str, feature: str) -> Row:
+    where = change.partition("=")[0]
+    return field(change, f"incast.toml: {where}: Weft does not model {feature}", "docs/reference/limitations.md")
+
+
+LINK = "links = ['s0->r0']"
+NOT_DOWN = '"up" for links that are not down'
+
+CONTRADICTIONS = [
+    field(f"events=[{{at = '1ms', {LINK}, state = 'down', rate = '1Gbps'}}]", "events[0].rate: given together with"),
+    field(f"events=[{{at = '1ms', {LINK}, state = 'down', delay = '1us'}}]", "events[0].delay: given together with"),
+    field(f"events=[{{at = '1ms', {LINK}, state = 'up'}}]", "events[0].state", NOT_DOWN),
+    field(f"events=[{{at = '1ms', {LINK}, state = 'up', rate = '1Gbps'}}]", "events[0].state", NOT_DOWN),
+    field(
+        f"events=[{{at = '2ms', {LINK}, state = 'down'}}, {{at = '1ms', {LINK}, state = 'up'}}]",
+        "events[1].state",
+        NOT_DOWN,
+    ),
+    field(
+        f"events=[{{at = '1ms', {LINK}, state = 'down'}}, {{at = '2ms', links = ['h0->s0'], state = 'up'}}]",
+        "events[1].state",
+        NOT_DOWN,
+    ),
+    field(
+        f"events=[{{at = '1ms', {LINK}, state = 'down'}}, {{at = '2ms', {LINK}, state = 'up'}}, "
+        f"{{at = '3ms', {LINK}, state = 'up'}}]",
+        "events[2].state",
+        NOT_DOWN,
+    ),
+    field("transports={'' = {cc = 'reno'}}", "transports: ", "non-empty name on one line"),
+    field("transports={'  ' = {cc = 'reno'}}", "transports: ", "non-empty name on one line"),
+    field('transports={"a\\nb" = {cc = "reno"}}', "transports: ", "non-empty name on one line"),
+    field('transports={"a\\u0007" = {cc = "reno"}}', "transports: ", "non-empty name on one line"),
+    field('traffic[0].name=""', "traffic[0].name: ", "non-empty name on one line"),
+    field('traffic[0].name="a\\tb"', "traffic[0].name: ", "non-empty name on one line"),
+    field(
+        'traffic[0].classes=[{name = "a\\nb", below = "1MB", transport = "dctcp"}]',
+        "traffic[0].classes[0].name: ",
+        "non-empty name on one line",
+    ),
+    field('name="a\\nb"', "name: ", "non-empty name on one line"),
+    field("traffic[0].from=['h0', 'h0']", 'traffic[0].from: "h0" is given twice'),
+    field("traffic[0].from=['h0', 0]", 'traffic[0].from: "h0" is given twice'),
+    field("traffic[0].from=['0..3', 'h1']", 'traffic[0].from: "h1" is given twice'),
+    traffic("kind = 'bulk', from = ['h0', 'h0'], to = 'r0'", "traffic[0].from: the pair of", "use count"),
+    traffic("kind = 'bulk', from = 'h0', to = ['r0', 'r0']", "traffic[0].from: the pair of", "use count"),
+    traffic("kind = 'bulk', from = ['h0', 'h0'], to = ['r0', 'r0']", "traffic[0].from: the pair of", "use count"),
+    traffic("kind = 'poisson', pairs = 'random', from = ['h0', 'h0'], rate = 9, size = '1KB'", "traffic[0].from"),
+    traffic("kind = 'poisson', pairs = 'random', to = ['h0', 'h0'], rate = 9, size = '1KB'", "traffic[0].to"),
+    traffic("kind = 'closed-loop', pairs = 'random', from = ['h0', 'h0'], size = '1KB'", "traffic[0].from"),
+    traffic("kind = 'one-to-many', receivers = 1, from = ['h0', 'h0'], size = '1KB'", "traffic[0].from"),
+    traffic("kind = 'all-to-all', hosts = ['h0', 'h1', 'h0'], size = '1KB'", 'traffic[0].hosts: "h0" is given twice'),
+    traffic("kind = 'hot-spot', spots = ['h0', 'h0'], share = 0.5, size = '1KB'", 'traffic[0].spots: "h0" is given'),
+    traffic(
+        "kind = 'jobs', servers = 1, request = '2KB', block = '64KB', client_hosts = ['h0', 'h0']",
+        'traffic[0].client_hosts: "h0" is given twice',
+    ),
+    traffic(
+        "kind = 'jobs', servers = 1, request = '2KB', block = '64KB', server_hosts = ['h0', 'h0']",
+        'traffic[0].server_hosts: "h0" is given twice',
+    ),
+]
+"""Specs that contradict themselves."""
+
+UNMODELLED = [
+    unmodelled("queues.pfc=true", "priority flow control (PFC)"),
+    unmodelled("hosts.lossless=true", "priority flow control (PFC)"),
+    unmodelled("topology.pfc=true", "priority flow control (PFC)"),
+    unmodelled("queues.host.pause=true", "priority flow control (PFC)"),
+    unmodelled("queues.priorities=8", "priorities"),
+    unmodelled("traffic[0].priority=1", "priorities"),
+    unmodelled("transports.dctcp.priority=1", "priorities"),
+    unmodelled("hosts.qdisc=priority", "priorities"),
+    unmodelled("queues.trimming=true", "packet trimming"),
+    unmodelled("transports.dctcp.tcp.trimming=true", "packet trimming"),
+    unmodelled("hosts.qdisc=fq_codel", "controlled queueing delay"),
+    unmodelled("queues.kind=codel", "controlled queueing delay"),
+    unmodelled("topology.error_rate=0.01", "corrupted packets"),
+    field("transports.dctcp.paths=letflow", 'transports.dctcp.paths: "letflow" does not exist; use "flowlet"'),
+    field("transports.dctcp.paths=plb", 'transports.dctcp.paths: "plb" does not exist; use "flowlet"'),
+]
+"""Features that Weft does not model, and names of other simulators."""
+
+
 FIELDS = [
     field("colour=3", "colour: unknown field"),
     field("name=[]"),
@@ -101,7 +186,7 @@ FIELDS = [
     field("queues.host.limit=0B"),
     field("queues.host=3"),
     field("queues.red=true", "queues.red: unknown field"),
-    field("queues.kind=codel", "incast.toml: queues.kind: ", '"codel" does not exist', '"fifo", "red", "shared"'),
+    field("queues.kind=wfq", "incast.toml: queues.kind: ", '"wfq" does not exist', '"fifo", "red", "shared"'),
     field("queues.kind=3"),
     field("queues.kind={min = '1KB'}", "queues.kind.name: required field is missing"),
     field("queues.kind=red", "queues.kind.min: required field is missing"),
@@ -239,6 +324,9 @@ FIELDS = [
     field("probes=[{kind = 'queue', at = ['s0->x']}]", "probes[0].at"),
     field("probes=[{kind = 'queue', at = []}]", "probes[0].at"),
     field("probes=[{kind = 'queue', at = ['s0->r0'], interval = '0s'}]", "probes[0].interval"),
+    field("probes=[{kind = 'queue', at = ['s0->r0'], interval = '1s'}]", "longer than the experiment", "at most 50ms"),
+    field("probes=[{kind = 'flow', interval = '51ms'}]", "longer than the experiment", "at most 50ms"),
+    field("probes=[{kind = 'flow', interval = '0s'}]", "probes[0].interval: 0s", "above 0"),
     field("probes=[{kind = 'flow', flows = [99]}]", "probes[0].flows"),
     field("probes=[{kind = 'flow', flows = '5..2'}]", "probes[0].flows"),
     field("events=[{at = '1s', links = ['s0->x'], state = 'down'}]", "events[0]"),
@@ -248,6 +336,8 @@ FIELDS = [
     field("measure={start = '1s', stop = '0s'}", "measure"),
     field("stop={class = 'x', flows = 1}", "stop"),
     field("stop.flows=0", "stop"),
+    field("stop={class = 'incast', flows = 1000}", 'class "incast" has 4 flows', "1 to 4"),
+    field("stop={class = 'incast', flows = 5}", 'class "incast" has 4 flows', "1 to 4"),
     field("sharing=unfair", "sharing"),
     field("sweep.seeds=0", "sweep.seeds"),
     field("sweep.over=3", "sweep.over"),

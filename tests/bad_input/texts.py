@@ -81,7 +81,7 @@ TEXTS = [
     changed("senders = 4", 'senders = "4"', "topology.senders"),
     changed("senders = 4", "senders = 4.0", "topology.senders"),
     changed("senders = 4", "", "topology.senders: required field is missing"),
-    changed("[transports.dctcp]", "[transports.'']", "traffic[0].transport"),
+    changed("[transports.dctcp]", "[transports.'']", "transports: ", "a non-empty name on one line"),
     changed('cc = "dctcp"', "", "transports.dctcp.cc: required field is missing"),
     changed('cc = "dctcp"', 'cc = ["dctcp"]', "transports.dctcp.cc"),
     changed('cc = "dctcp"', 'cc = {name = "dctcp", g = "a"}', "transports.dctcp.cc.g"),

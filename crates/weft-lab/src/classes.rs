@@ -2,8 +2,19 @@
 
 use std::collections::BTreeMap;
 
-use weft_spec::{Spec, SpecError, Stop, Traffic, TransportSpec};
-use weft_traffic::{FlowClass, FlowClasses};
+use weft_spec::{Spec, SpecError, Stop, Time, Traffic, TransportSpec};
+use weft_traffic::{Flow, FlowClass, FlowClasses};
+
+/// The origin of the flows of a traffic entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum EntryFlows {
+    /// They are static, and their number follows from the fields.
+    Fixed,
+    /// They are static, and their number depends on the seed.
+    Drawn,
+    /// A generator opens them during the run.
+    Generated,
+}
 
 /// Resolves the classes of one traffic entry, numbered from `first`: those by size, then the
 /// default class. Paths of errors are relative to the entry.
@@ -56,6 +67,8 @@ pub(crate) struct ClassNames {
     pub names: Vec<String>,
     /// Path in the spec of the definition of each class.
     paths: Vec<String>,
+    /// Index of the traffic entry of each class.
+    entries: Vec<usize>,
 }
 
 impl ClassNames {
@@ -65,6 +78,7 @@ impl ClassNames {
         let mut all = Self {
             names: Vec::new(),
             paths: Vec::new(),
+            entries: Vec::new(),
         };
         for (i, entry) in spec.traffic.iter().enumerate() {
             for (c, class) in entry.classes.iter().enumerate() {
@@ -85,9 +99,11 @@ impl ClassNames {
                 }
                 all.names.push(class.name.clone());
                 all.paths.push(path);
+                all.entries.push(i);
             }
             all.names.push(entry.name.clone().unwrap_or_default());
             all.paths.push(format!("traffic[{i}]"));
+            all.entries.push(i);
         }
         Ok(all)
     }
@@ -107,6 +123,49 @@ impl ClassNames {
             )
         })?;
         Ok((class as u32, stop.flows))
+    }
+
+    /// Checks that enough flows of the class open for the stop condition, if there is one. If the
+    /// number of flows depends on the seed, a warning is returned instead of an error. `flows` are
+    /// the static flows, `entries` the traffic entries in their order.
+    ///
+    /// # Errors
+    /// Returns an error if the number of flows does not depend on the seed and is too small.
+    pub fn check_stop(
+        &self,
+        stop: Option<(u32, u64)>,
+        flows: &[Flow],
+        entries: &[EntryFlows],
+        duration: Time,
+    ) -> Result<Vec<String>, SpecError> {
+        let Some((class, wanted)) = stop else {
+            return Ok(Vec::new());
+        };
+        let entry = self.entries[class as usize];
+        if matches!(entries[entry], EntryFlows::Generated) {
+            return Ok(Vec::new());
+        }
+        let opens = |flow: &&Flow| flow.class == class && flow.start < duration;
+        let number = flows.iter().filter(opens).count() as u64;
+        if number >= wanted {
+            return Ok(Vec::new());
+        }
+        let name = &self.names[class as usize];
+        let has = match number {
+            0 => format!("class {name:?} has no flows"),
+            1 => format!("class {name:?} has 1 flow"),
+            _ => format!("class {name:?} has {number} flows"),
+        };
+        if matches!(entries[entry], EntryFlows::Drawn) {
+            return Ok(vec![format!(
+                "stop.flows: {wanted}, but {has} with this seed; the run lasts until its duration"
+            )]);
+        }
+        let given = format!("{wanted}, but {has} before the end of the experiment");
+        Err(match number {
+            0 => SpecError::conflict("stop.flows", given, "choose another class"),
+            _ => SpecError::new("stop.flows", given, format!("1 to {number}")),
+        })
     }
 
     /// Returns a line for each class without a flow; `seen` is true for each class that has one.

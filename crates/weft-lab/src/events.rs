@@ -1,5 +1,7 @@
 //! Conversion of the link events of a spec to those of the simulator.
 
+use std::collections::BTreeSet;
+
 use weft_fabric::Fabric;
 use weft_paths::draw;
 use weft_run::{LinkChange, LinkEvent};
@@ -17,13 +19,40 @@ pub(crate) fn resolve(
     seed: u64,
     duration: Time,
 ) -> Result<Vec<LinkEvent>, SpecError> {
-    let mut all = Vec::new();
+    let mut all = Vec::with_capacity(events.len());
     for (i, event) in events.iter().enumerate() {
         let of_event = resolve_event(event, fabric, seed, duration)
             .map_err(|error| error.within(&format!("events[{i}]")))?;
-        all.extend(of_event);
+        all.push(of_event);
     }
-    Ok(all)
+    check_states(&all)?;
+    Ok(all.into_iter().flatten().collect())
+}
+
+/// Checks that each entry that brings links up has at least one link that is down by then. Entries
+/// at the same time take effect in their order.
+fn check_states(entries: &[Vec<LinkEvent>]) -> Result<(), SpecError> {
+    let mut by_time: Vec<_> = (0..).zip(entries).collect();
+    by_time.sort_by_key(|(_, entry)| entry.first().map(|event| event.at));
+    let mut down = BTreeSet::new();
+    for (i, entry) in by_time {
+        let ups = entry.iter().filter(|event| event.change == LinkChange::Up);
+        let (mut brought_up, mut was_down) = (0, 0);
+        for event in ups {
+            brought_up += 1;
+            was_down += u32::from(down.remove(&event.link));
+        }
+        if brought_up > 0 && was_down == 0 {
+            return Err(SpecError::conflict(
+                format!("events[{i}].state"),
+                "\"up\" for links that are not down",
+                "remove it or add an earlier event with state = \"down\"",
+            ));
+        }
+        let downs = entry.iter().filter(|event| event.change == LinkChange::Down);
+        down.extend(downs.map(|event| event.link));
+    }
+    Ok(())
 }
 
 fn resolve_event(
@@ -39,6 +68,16 @@ fn resolve_event(
     if !(event.fraction > 0.0 && event.fraction <= 1.0) {
         let given = event.fraction.to_string();
         return Err(SpecError::new("fraction", given, "above 0, at most 1"));
+    }
+    if event.state == Some(LinkState::Down) {
+        let other = [("rate", event.rate.is_some()), ("delay", event.delay.is_some())];
+        if let Some((field, _)) = other.into_iter().find(|(_, is_given)| *is_given) {
+            return Err(SpecError::conflict(
+                field,
+                "given together with state = \"down\"",
+                "set it in the event that brings the links up",
+            ));
+        }
     }
     let state = event.state.map(|state| match state {
         LinkState::Down => LinkChange::Down,

@@ -210,6 +210,7 @@ impl Experiment {
             plan,
             classes,
             stop,
+            warnings,
         } = resolve(&self.spec, &self.custom_algorithms, self.memory)?;
         let needed = backend.estimate_run_bytes(&plan, streaming, self.memory.bytes());
         self.memory
@@ -226,15 +227,8 @@ impl Experiment {
             writer,
             classes,
             stop,
+            warnings: [&self.old_names[..], &warnings].concat(),
         })
-    }
-
-    /// Adds the warnings about old names to the result of another process, whose resolved spec has
-    /// only new names.
-    fn warn_of_old_names(&self, result: &mut RunResult) {
-        if let Some(warnings) = result.manifest["warnings"].as_array_mut() {
-            warnings.splice(0..0, self.old_names.iter().cloned().map(Into::into));
-        }
     }
 
     /// Executes the run at its level. The tables do not contain rows that were written to the
@@ -257,6 +251,7 @@ impl Experiment {
             mut writer,
             classes,
             stop,
+            warnings,
         } = self.prepare(options, folder.is_some())?;
         writer.folder = folder;
         let began = Instant::now();
@@ -291,7 +286,7 @@ impl Experiment {
         let outcome = match run.finish()? {
             RunOutput::Records(outcome) => *outcome,
             RunOutput::Tables(mut result) => {
-                self.warn_of_old_names(&mut result);
+                add_warnings(&mut result, &warnings);
                 let mut folder = writer.folder;
                 if let Some(folder) = &mut folder {
                     folder.append(&result.tables)?;
@@ -302,12 +297,7 @@ impl Experiment {
         let tables = writer.finish(&outcome)?;
         let summary = RunSummary {
             unfinished: Unfinished::from_tables(&tables),
-            warnings: [
-                self.old_names.clone(),
-                classes.warnings(&writer.classes_seen),
-                more_warnings,
-            ]
-            .concat(),
+            warnings: [warnings, classes.warnings(&writer.classes_seen), more_warnings].concat(),
             outcome,
             stopped,
             wall_seconds,
@@ -332,6 +322,15 @@ struct Prepared {
     writer: ResultWriter,
     classes: ClassNames,
     stop: Option<(u32, u64)>,
+    /// Warnings about the spec.
+    warnings: Vec<String>,
+}
+
+/// Adds warnings about the spec to the result of another process, which gets a resolved spec.
+fn add_warnings(result: &mut RunResult, warnings: &[String]) {
+    if let Some(all) = result.manifest["warnings"].as_array_mut() {
+        all.splice(0..0, warnings.iter().cloned().map(Into::into));
+    }
 }
 
 /// Returns the number of threads of a run, by default 1.

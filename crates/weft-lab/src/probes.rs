@@ -97,8 +97,16 @@ pub(crate) fn resolve(
         let kind = weft_spec::find(PROBES, "kind", &entry.kind).map_err(|error| error.within(&path))?;
         let loaded =
             (kind.parse)(&entry.params).map_err(|error| error.with_known_fields(&["kind"]).within(&path))?;
-        if loaded.value.interval() == Some(Time(0)) {
-            return Err(SpecError::new("interval", "0s", "a time above 0").within(&path));
+        match loaded.value.interval() {
+            Some(Time(0)) => {
+                return Err(SpecError::new("interval", "0s", "a time above 0").within(&path));
+            }
+            Some(interval) if interval > duration => {
+                let given = format!("{interval} is longer than the experiment");
+                let allowed = format!("at most {duration}");
+                return Err(SpecError::new("interval", given, allowed).within(&path));
+            }
+            _ => {}
         }
         for probe in loaded
             .value

@@ -11,7 +11,7 @@ use weft_spec::{KindSpec, Qdisc, QueueSize, Rate, Size, Spec, SpecError, Time, T
 use weft_traffic::{Flow, FlowGenerator, MAX_FLOWS, PatternContext, TRAFFIC};
 
 use crate::backends::backend_by_level;
-use crate::classes::{self, ClassNames};
+use crate::classes::{self, ClassNames, EntryFlows};
 use crate::memory::{InsufficientMemory, MemoryBudget};
 use crate::{events, layers, probes, queues, transports};
 
@@ -24,6 +24,8 @@ pub(crate) struct Resolved {
     pub classes: ClassNames,
     /// Class and number of flows that end the experiment.
     pub stop: Option<(u32, u64)>,
+    /// Warnings about the spec.
+    pub warnings: Vec<String>,
 }
 
 /// Resolves a spec. `custom_algorithms` are user-defined congestion controls; `memory` is the
@@ -95,7 +97,8 @@ pub(crate) fn resolve(
         .min()
         .unwrap_or(0);
     let fit = |flows: u64| memory.check(flows.saturating_mul(open));
-    let (flows, generators) = flows(&mut resolved, &fabric, fit)?;
+    let (flows, generators, of_entries) = flows(&mut resolved, &fabric, fit)?;
+    let warnings = classes.check_stop(stop, &flows, &of_entries, spec.duration)?;
     check_write_rates(backend, &flows, &generators)?;
     let names: Vec<String> = resolved
         .traffic
@@ -135,6 +138,7 @@ pub(crate) fn resolve(
         plan,
         classes,
         stop,
+        warnings,
     })
 }
 
@@ -311,14 +315,15 @@ pub(crate) const UNSUPPORTED: &str = "remove this field or use another level";
 /// Fields of every traffic entry of any kind.
 const COMMON_FIELDS: &[&str] = &["kind", "transport", "name", "classes"];
 
-/// Returns the flows and generators of all traffic entries, and replaces the entries' fields by
-/// resolved ones. `fit` checks whether this many open flows fit into memory.
-#[allow(clippy::type_complexity)] // two lists
+/// Returns the flows and generators of all traffic entries, with the origin of each entry's flows,
+/// and replaces the entries' fields by resolved ones. `fit` checks whether this many open flows fit
+/// into memory.
+#[allow(clippy::type_complexity)] // three lists
 fn flows(
     spec: &mut Spec,
     fabric: &Fabric,
     fit: impl Fn(u64) -> Result<(), InsufficientMemory>,
-) -> Result<(Vec<Flow>, Vec<Arc<dyn FlowGenerator>>), SpecError> {
+) -> Result<(Vec<Flow>, Vec<Arc<dyn FlowGenerator>>, Vec<EntryFlows>), SpecError> {
     if spec.traffic.is_empty() {
         return Err(SpecError::new("traffic", "an empty list", "at least one entry"));
     }
@@ -338,6 +343,7 @@ fn flows(
     };
     let capacities = capacities(fabric);
     let (mut all, mut generators, mut first_class) = (Vec::new(), Vec::new(), 0);
+    let mut of_entries = Vec::with_capacity(spec.traffic.len());
     for (i, entry) in spec.traffic.iter_mut().enumerate() {
         let path = format!("traffic[{i}]");
         let kind = find(TRAFFIC, "kind", &entry.kind).map_err(|error| error.within(&path))?;
@@ -365,11 +371,16 @@ fn flows(
             .map_err(|error| error.within(&path))?;
         context.identify(&mut flows);
         check_flows(&flows, fabric, spec.duration).map_err(|error| error.within(&path))?;
-        if let Some(generator) = loaded
+        let generator = loaded
             .value
             .generator(&context)
-            .map_err(|error| error.within(&path))?
-        {
+            .map_err(|error| error.within(&path))?;
+        of_entries.push(match &generator {
+            Some(_) => EntryFlows::Generated,
+            None if loaded.value.draws_flows() => EntryFlows::Drawn,
+            None => EntryFlows::Fixed,
+        });
+        if let Some(generator) = generator {
             check_generator(generator.as_ref(), fabric).map_err(|error| error.within(&path))?;
             generators.push(generator);
         }
@@ -384,7 +395,7 @@ fn flows(
             ));
         }
     }
-    Ok((all, generators))
+    Ok((all, generators, of_entries))
 }
 
 /// Returns the capacity of each host's own links into the network.
@@ -419,20 +430,15 @@ fn check_write_rates(
     }
 }
 
-/// Checks that every possible sender has a path to every possible receiver. If there are very many
-/// pairs, only some are checked.
+/// Checks that a path leads between every pair of hosts between which flows may open. If there are
+/// very many pairs, only some are checked.
 fn check_generator(generator: &dyn FlowGenerator, fabric: &Fabric) -> Result<(), SpecError> {
     const MAX_PAIRS: usize = 1 << 22;
-    let (senders, receivers) = generator.hosts();
-    let stride = (senders.len() * receivers.len() / MAX_PAIRS).max(1);
-    for (i, &from) in senders.iter().enumerate() {
-        for &to in receivers.iter().skip(i % stride).step_by(stride) {
-            if from != to {
-                check_connected(fabric, from, to)?;
-            }
-        }
-    }
-    Ok(())
+    let pairs = generator.pairs();
+    let stride = (pairs.count() / MAX_PAIRS).max(1);
+    pairs
+        .every(stride)
+        .try_for_each(|(from, to)| check_connected(fabric, from, to))
 }
 
 /// Checks that a path leads from one host to another, and one back for acknowledgements.

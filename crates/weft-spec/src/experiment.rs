@@ -142,7 +142,8 @@ impl Measure {
 pub struct Stop {
     /// Name of a class, or of a traffic entry for those of its flows that are in no class.
     pub class: String,
-    /// Number of flows.
+    /// Number of flows, at most those of the class. If the number of flows depends on the seed, a
+    /// class with fewer flows gives a warning.
     #[schemars(range(min = 1, max = i64::MAX))]
     pub flows: u64,
 }
@@ -174,13 +175,14 @@ pub struct LinkEventSpec {
     #[serde(default = "default_bidirectional")]
     pub bidirectional: bool,
     /// "down": queued packets and packets in transmission are lost, packets on the wire arrive, and
-    /// later packets are lost. "up": the link works again.
+    /// later packets are lost. "up": the link works again. At least one of the links must be down.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state: Option<LinkState>,
-    /// New rate, from the next packet on.
+    /// New rate, from the next packet on; not together with "down".
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<Rate>,
-    /// New propagation delay. Packets on the wire arrive at most this long after the change.
+    /// New propagation delay, not together with "down". Packets on the wire arrive at most this long
+    /// after the change.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delay: Option<Time>,
     /// Time until routing detects that links went down or came up. From then on, flows get paths
@@ -395,15 +397,21 @@ impl Spec {
     /// Returns the first error, with its path.
     pub fn from_table(table: &Table) -> Result<Self, SpecError> {
         let spec: Spec = from_table(table)?;
-        if spec.name.trim().is_empty() {
-            return Err(SpecError::new(
-                "name",
-                format!("{:?}", spec.name),
-                "a non-empty name",
-            ));
-        }
+        check_name(&spec.name).map_err(|error| error.within("name"))?;
         if spec.duration == Time(0) {
             return Err(SpecError::new("duration", "0s", "a time above 0"));
+        }
+        for name in spec.transports.keys() {
+            check_name(name).map_err(|error| error.within("transports"))?;
+        }
+        for (i, entry) in spec.traffic.iter().enumerate() {
+            if let Some(name) = &entry.name {
+                check_name(name).map_err(|error| error.within(&format!("traffic[{i}].name")))?;
+            }
+            for (c, class) in entry.classes.iter().enumerate() {
+                check_name(&class.name)
+                    .map_err(|error| error.within(&format!("traffic[{i}].classes[{c}].name")))?;
+            }
         }
         spec.queues.check().map_err(|error| error.within("queues"))?;
         spec.hosts.check().map_err(|error| error.within("hosts"))?;
@@ -421,6 +429,18 @@ impl Spec {
             _ => Ok(spec),
         }
     }
+}
+
+/// Checks a name that tables, plots and messages show on one line.
+fn check_name(name: &str) -> Result<(), SpecError> {
+    if name.trim().is_empty() || name.chars().any(char::is_control) {
+        return Err(SpecError::new(
+            "",
+            format!("{name:?}"),
+            "a non-empty name on one line",
+        ));
+    }
+    Ok(())
 }
 
 impl Queues {

@@ -24,14 +24,6 @@ const FEATURES: &[Feature] = &[
         words: &["trim", "trimming", "trimmed"],
     },
     Feature {
-        name: "random early detection (RED)",
-        words: &["red", "wred", "kmin", "kmax", "pmax"],
-    },
-    Feature {
-        name: "buffers that the ports of a switch share",
-        words: &["shared", "shared_buffer", "shared_buffers", "dynamic_threshold"],
-    },
-    Feature {
         name: "controlled queueing delay (CoDel, PIE)",
         words: &["codel", "fq_codel", "pie"],
     },

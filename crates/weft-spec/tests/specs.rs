@@ -107,7 +107,14 @@ const COMPLAINTS: &[(&[&str], &str)] = &[
         "duration: \"5Gbps\" has the unit \"Gbps\"; allowed: a time",
     ),
     (&["duration=true"], "duration: true; allowed: a time with a unit"),
-    (&["name= \"\""], "name: \"\"; allowed: a non-empty name"),
+    (
+        &["name= \"\""],
+        "name: \"\"; allowed: a non-empty name on one line",
+    ),
+    (
+        &["name= \"a\\nb\""],
+        "name: \"a\\nb\"; allowed: a non-empty name on one line",
+    ),
     (
         &["seed=-1"],
         "seed: -1; allowed: whole numbers from 0 to 9223372036854775807",

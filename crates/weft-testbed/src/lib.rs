@@ -387,14 +387,8 @@ fn ends(plan: &Plan) -> BTreeSet<(u32, u32, u32)> {
         let entry = &plan.spec.traffic[program.flow(0).traffic as usize];
         let names = entry.classes.iter().map(|class| &class.transport);
         let transports: BTreeSet<_> = names.chain([&entry.transport]).filter_map(transport).collect();
-        let (senders, receivers) = program.hosts();
-        for (&from, &to) in senders
-            .iter()
-            .flat_map(|from| receivers.iter().map(move |to| (from, to)))
-        {
-            if from != to {
-                ends.extend(transports.iter().map(|&transport| (from, to, transport as u32)));
-            }
+        for (from, to) in program.pairs().every(1) {
+            ends.extend(transports.iter().map(|&transport| (from, to, transport as u32)));
         }
     }
     ends

@@ -1,5 +1,7 @@
 //! Long-lived flows, or flows of one size, between pairs of hosts.
 
+use std::collections::HashSet;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weft_spec::{Rate, Size, SpecError, Time};
@@ -133,7 +135,7 @@ impl Bulk {
     /// Returns the pairs that `from` and `to` define.
     fn matched(&self, context: &PatternContext<'_>) -> Result<Vec<(u32, u32)>, SpecError> {
         let side = |set: &Option<HostSet>, field: &str| match set {
-            Some(set) => set.resolve(context).map_err(|error| error.within(field)),
+            Some(set) => set.resolve_all(context).map_err(|error| error.within(field)),
             None => Err(SpecError::conflict(
                 field,
                 "required field is missing",
@@ -151,9 +153,19 @@ impl Bulk {
                 return Err(SpecError::conflict("to", given, remedy));
             }
         };
-        match pairs.iter().find(|(from, to)| from == to) {
-            Some(&(host, _)) => Err(self_flow_error(host, context).within("to")),
-            None => Ok(pairs),
+        if let Some(&(host, _)) = pairs.iter().find(|(from, to)| from == to) {
+            return Err(self_flow_error(host, context).within("to"));
         }
+        let mut seen = HashSet::with_capacity(pairs.len());
+        if let Some(&(from, to)) = pairs.iter().find(|&&pair| !seen.insert(pair)) {
+            let [from, to] = [from, to].map(|host| context.hosts[host as usize]);
+            let given = format!("the pair of {from:?} and {to:?} is given twice");
+            return Err(SpecError::conflict(
+                "from",
+                given,
+                "use count for several flows of a pair",
+            ));
+        }
+        Ok(pairs)
     }
 }

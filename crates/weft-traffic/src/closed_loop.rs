@@ -10,7 +10,7 @@ use crate::matrix::Matrix;
 use crate::random::{self, RngStreams, StreamId};
 use crate::{
     Action, Flow, FlowClasses, FlowGenerator, HostSet, MAX_FLOWS, Pairs, Pattern, PatternContext,
-    SizeDistribution,
+    PossiblePairs, SizeDistribution,
 };
 
 /// Loops of flows: when a flow is fully acknowledged, its sender opens the next one.
@@ -173,7 +173,7 @@ impl FlowGenerator for ClosedLoopGenerator {
         (at < self.stop).then_some((at, Action::OpenFlow(next)))
     }
 
-    fn hosts(&self) -> (Vec<u32>, Vec<u32>) {
-        (self.matrix.senders.clone(), self.matrix.receivers())
+    fn pairs(&self) -> PossiblePairs {
+        self.matrix.pairs()
     }
 }

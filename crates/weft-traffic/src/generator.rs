@@ -76,6 +76,40 @@ pub trait FlowGenerator: Send + Sync + fmt::Debug {
         let _ = (n, now);
         None
     }
-    /// Returns the hosts that may send and the hosts that may receive.
-    fn hosts(&self) -> (Vec<u32>, Vec<u32>);
+    /// Returns the pairs of hosts between which flows may open.
+    fn pairs(&self) -> PossiblePairs;
+}
+
+/// The pairs of a sender and a receiver between which a generator may open flows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PossiblePairs {
+    /// These pairs.
+    Listed(Vec<(u32, u32)>),
+    /// Each sender with each receiver other than itself.
+    Product(Vec<u32>, Vec<u32>),
+}
+
+impl PossiblePairs {
+    /// Returns the number of pairs, including those of a host with itself.
+    pub fn count(&self) -> usize {
+        match self {
+            Self::Listed(pairs) => pairs.len(),
+            Self::Product(senders, receivers) => senders.len() * receivers.len(),
+        }
+    }
+
+    /// Returns every `stride`-th pair, of all senders and receivers as evenly as possible. A stride
+    /// of 1 returns all pairs.
+    pub fn every(&self, stride: usize) -> Box<dyn Iterator<Item = (u32, u32)> + '_> {
+        match self {
+            Self::Listed(pairs) => Box::new(pairs.iter().copied().step_by(stride)),
+            Self::Product(senders, receivers) => {
+                let pairs = senders.iter().enumerate().flat_map(move |(i, &from)| {
+                    let receivers = receivers.iter().skip(i % stride).step_by(stride);
+                    receivers.map(move |&to| (from, to))
+                });
+                Box::new(pairs.filter(|(from, to)| from != to))
+            }
+        }
+    }
 }

@@ -1,5 +1,6 @@
 //! References to hosts in a spec.
 
+use std::collections::HashSet;
 use std::fmt;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -46,12 +47,26 @@ impl HostRef {
 }
 
 impl HostSet {
-    /// Returns the indices of the hosts, in order.
+    /// Returns the indices of the hosts, in order, each once.
+    ///
+    /// # Errors
+    /// Returns the errors of [`resolve_all`](Self::resolve_all), and an error if a host is given
+    /// twice.
+    pub fn resolve(&self, context: &PatternContext<'_>) -> Result<Vec<u32>, SpecError> {
+        let hosts = self.resolve_all(context)?;
+        let mut seen = HashSet::with_capacity(hosts.len());
+        match hosts.iter().find(|&&host| !seen.insert(host)) {
+            Some(&twice) => Err(duplicate(twice, context)),
+            None => Ok(hosts),
+        }
+    }
+
+    /// Returns the indices of the hosts, in order. A host that is given twice occurs twice.
     ///
     /// # Errors
     /// Returns an error if there is no such host, or if the range is empty; its path leads into the
     /// list.
-    pub fn resolve(&self, context: &PatternContext<'_>) -> Result<Vec<u32>, SpecError> {
+    pub(crate) fn resolve_all(&self, context: &PatternContext<'_>) -> Result<Vec<u32>, SpecError> {
         match self {
             HostSet::One(host) => Ok(vec![host.resolve(context)?]),
             HostSet::All => Ok((0..context.hosts.len() as u32).collect()),
@@ -74,7 +89,7 @@ impl HostSet {
                 let mut hosts = Vec::new();
                 for (i, item) in items.iter().enumerate() {
                     hosts.extend(
-                        item.resolve(context)
+                        item.resolve_all(context)
                             .map_err(|error| error.within(&format!("[{i}]")))?,
                     );
                 }
@@ -82,6 +97,12 @@ impl HostSet {
             }
         }
     }
+}
+
+/// Returns the error for a host that a set contains twice.
+fn duplicate(host: u32, context: &PatternContext<'_>) -> SpecError {
+    let given = format!("{:?} is given twice", context.hosts[host as usize]);
+    SpecError::new("", given, "each host once")
 }
 
 fn existing(context: &PatternContext<'_>) -> String {

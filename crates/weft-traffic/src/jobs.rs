@@ -20,7 +20,7 @@ use crate::closed_loop::check_start_before_stop;
 use crate::random::{self, RngStreams, StreamId};
 use crate::{
     Action, Flow, FlowClasses, FlowGenerator, HostSet, Job, OnDelivered, Pattern, PatternContext,
-    SizeDistribution,
+    PossiblePairs, SizeDistribution,
 };
 
 /// Jobs of one client and several servers each: the client sends requests, and every server replies
@@ -71,7 +71,6 @@ impl Pattern for Jobs {
                 Some(set) => set.resolve(context).map_err(|error| error.within(field))?,
             };
             hosts.sort_unstable();
-            hosts.dedup();
             if hosts.is_empty() {
                 return Err(SpecError::new(field, "no hosts", "at least one host"));
             }
@@ -226,10 +225,10 @@ impl FlowGenerator for JobGenerator {
         (now < self.stop()).then_some(next)
     }
 
-    fn hosts(&self) -> (Vec<u32>, Vec<u32>) {
+    fn pairs(&self) -> PossiblePairs {
         let mut all: Vec<u32> = self.clients.iter().chain(&self.servers).copied().collect();
         all.sort_unstable();
         all.dedup();
-        (all.clone(), all)
+        PossiblePairs::Product(all.clone(), all)
     }
 }

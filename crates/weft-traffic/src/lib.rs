@@ -28,7 +28,7 @@ pub use closed_loop::ClosedLoop;
 pub use empirical::WORKLOADS;
 pub use flow::{Flow, FlowClass, FlowClasses};
 pub use flow_list::{FlowList, Format};
-pub use generator::{Action, FlowGenerator, Job, OnDelivered};
+pub use generator::{Action, FlowGenerator, Job, OnDelivered, PossiblePairs};
 pub use hosts::{HostRef, HostSet};
 pub use hot_spot::HotSpot;
 pub use incast::Incast;

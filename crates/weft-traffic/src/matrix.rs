@@ -8,7 +8,7 @@ use serde::de::{Error, MapAccess, SeqAccess, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use weft_spec::{SpecError, from_table};
 
-use crate::{HostRef, HostSet, PatternContext, random};
+use crate::{HostRef, HostSet, PatternContext, PossiblePairs, random};
 
 /// A traffic matrix in a spec.
 #[derive(Clone, Debug, PartialEq)]
@@ -92,15 +92,20 @@ impl Matrix {
         }
     }
 
-    /// Returns all possible receivers.
-    pub fn receivers(&self) -> Vec<u32> {
+    /// Returns the pairs between which flows may open.
+    pub fn pairs(&self) -> PossiblePairs {
+        let senders = self.senders.clone();
         match &self.rule {
-            ReceiverRule::Fixed(receivers) | ReceiverRule::Random(receivers) => receivers.clone(),
+            ReceiverRule::Fixed(receivers) => {
+                PossiblePairs::Listed(senders.into_iter().zip(receivers.iter().copied()).collect())
+            }
+            ReceiverRule::Random(receivers) => PossiblePairs::Product(senders, receivers.clone()),
             ReceiverRule::Staggered(_, hosts) => {
-                let mut all: Vec<u32> = hosts.iter().flatten().flatten().copied().collect();
-                all.sort_unstable();
-                all.dedup();
-                all
+                let of_sender = |(from, hosts): (u32, &[Vec<u32>; 3])| {
+                    let receivers = hosts.iter().flatten().copied();
+                    receivers.map(move |to| (from, to)).collect::<Vec<_>>()
+                };
+                PossiblePairs::Listed(senders.into_iter().zip(hosts).flat_map(of_sender).collect())
             }
         }
     }

@@ -85,6 +85,11 @@ pub trait Pattern {
         0
     }
 
+    /// Returns true if the number of static flows, or their sizes, depend on the seed.
+    fn draws_flows(&self) -> bool {
+        false
+    }
+
     /// Returns the generator that opens flows during the run, if the pattern has one.
     ///
     /// # Errors

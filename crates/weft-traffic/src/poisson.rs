@@ -95,6 +95,10 @@ impl Pattern for Poisson {
         flows.sort_by_key(|flow| flow.start);
         Ok(flows)
     }
+
+    fn draws_flows(&self) -> bool {
+        true
+    }
 }
 
 /// The arrival rate of a sender's flows, as given in a spec.

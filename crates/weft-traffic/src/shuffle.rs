@@ -11,7 +11,9 @@ use weft_spec::{Rate, Size, SpecError, Time};
 use crate::closed_loop::check_start_before_stop;
 use crate::random;
 use crate::random::StreamId;
-use crate::{Action, Flow, FlowClass, FlowGenerator, HostSet, MAX_FLOWS, Pattern, PatternContext};
+use crate::{
+    Action, Flow, FlowClass, FlowGenerator, HostSet, MAX_FLOWS, Pattern, PatternContext, PossiblePairs,
+};
 
 /// Transfers from each host to each other host, in an order drawn for the sender. When a transfer is
 /// fully acknowledged, its sender opens the next one.
@@ -63,12 +65,6 @@ impl Pattern for Shuffle {
         if n < 2 || n * (n - 1) > MAX_FLOWS {
             let allowed = format!("at least 2 hosts, and at most {MAX_FLOWS} transfers");
             return Err(SpecError::new("hosts", format!("{n} hosts"), allowed));
-        }
-        let mut sorted = hosts.clone();
-        sorted.sort_unstable();
-        if let Some(pair) = sorted.windows(2).find(|pair| pair[0] == pair[1]) {
-            let given = format!("{:?} is given twice", context.hosts[pair[0] as usize]);
-            return Err(SpecError::new("hosts", given, "each host once"));
         }
         check_start_before_stop(self.start, None, context)?;
         let streams = context.streams();
@@ -160,8 +156,8 @@ impl FlowGenerator for ShuffleGenerator {
         (next < transfers).then_some((now, Action::OpenFlow(next)))
     }
 
-    fn hosts(&self) -> (Vec<u32>, Vec<u32>) {
+    fn pairs(&self) -> PossiblePairs {
         let hosts: Vec<u32> = self.sequences.iter().map(|sequence| sequence.from).collect();
-        (hosts.clone(), hosts)
+        PossiblePairs::Product(hosts.clone(), hosts)
     }
 }

@@ -183,6 +183,39 @@ fn a_class_without_flows_is_a_warning() {
     assert_eq!(all.manifest["warnings"].as_array().unwrap().len(), 0);
 }
 
+/// The number of Poisson arrivals depends on the seed, so a stop that too few flows can meet is a
+/// warning.
+#[test]
+fn a_stop_that_this_seed_cannot_meet_is_a_warning() {
+    let traffic =
+        r#"traffic=[{kind = "poisson", transport = "dctcp", pairs = "random", rate = 100, size = "2KB"}]"#;
+    let run = run(MIXED, &[traffic, "stop={class = \"poisson\", flows = 5000}"], 1);
+    let flows = table(&run, "flows").num_rows();
+    assert!(flows > 10 && flows < 200, "{flows}");
+    let expected = format!(
+        "stop.flows: 5000, but class \"poisson\" has {flows} flows with this seed; the run lasts until its duration"
+    );
+    assert_eq!(run.manifest["warnings"], serde_json::json!([expected]));
+}
+
+/// In this topology, no path leads from S1 to D3.
+#[test]
+fn a_closed_loop_needs_paths_between_its_own_pairs_only() {
+    let topology = r#"topology={kind = "two-bottlenecks", rate = "1Gbps", delay = "5us"}"#;
+    let pairs = |pairs: &str| {
+        let traffic = format!(
+            r#"traffic=[{{kind = "closed-loop", transport = "dctcp", size = "10KB", pairs = {pairs}}}]"#
+        );
+        Experiment::parse(MIXED, &[topology.to_owned(), traffic]).map_err(|error| error.to_string())
+    };
+    pairs(r#"[["S1", "D1"], ["S3", "D3"]]"#).unwrap();
+    let error = pairs(r#"[["S1", "D1"], ["S1", "D3"]]"#).unwrap_err();
+    assert_eq!(
+        error,
+        "traffic[0]: no path leads from S1 to D3; choose connected hosts"
+    );
+}
+
 /// With suppression, episodes are as long as the flows' times say, and lie within the flows'
 /// lifetimes.
 #[test]

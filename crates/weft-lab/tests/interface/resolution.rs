@@ -178,6 +178,70 @@ const COMPLAINTS: &[(&[&str], &str)] = &[
         "events[0].fraction: 0; allowed: above 0, at most 1",
     ),
     (
+        &["events=[{at = \"1ms\", nodes = [\"s0\"], state = \"down\", rate = \"1Gbps\"}]"],
+        "events[0].rate: given together with state = \"down\"; set it in the event that brings the links up",
+    ),
+    (
+        &["events=[{at = \"1ms\", nodes = [\"s0\"], state = \"down\", delay = \"1us\"}]"],
+        "events[0].delay: given together with state = \"down\"; set it in the event that brings the links up",
+    ),
+    (
+        &["events=[{at = \"1ms\", nodes = [\"s0\"], state = \"up\"}]"],
+        "events[0].state: \"up\" for links that are not down; remove it or add an earlier event",
+    ),
+    (
+        &[
+            "events=[{at = \"2ms\", nodes = [\"h0\"], state = \"down\"}, {at = \"1ms\", nodes = [\"h0\"], state = \"up\"}]",
+        ],
+        "events[1].state: \"up\" for links that are not down",
+    ),
+    (
+        &[
+            "events=[{at = \"1ms\", nodes = [\"h0\"], state = \"down\"}, {at = \"2ms\", nodes = [\"h1\"], state = \"up\"}]",
+        ],
+        "events[1].state: \"up\" for links that are not down",
+    ),
+    (
+        &["stop={class = \"incast\", flows = 1000}"],
+        "stop.flows: 1000, but class \"incast\" has 8 flows before the end of the experiment; allowed: 1 to 8",
+    ),
+    (
+        &["queues.pfc=true"],
+        "queues.pfc: Weft does not model priority flow control (PFC); remove it (docs/reference/limitations.md ",
+    ),
+    (
+        &["hosts.qdisc=priority"],
+        "hosts.qdisc: Weft does not model priorities; remove it (docs/",
+    ),
+    (
+        &["transports.amp.paths=letflow"],
+        "transports.amp.paths: \"letflow\" does not exist; use \"flowlet\", which models LetFlow",
+    ),
+    (
+        &["transports.amp.paths=plb"],
+        "transports.amp.paths: \"plb\" does not exist; use \"flowlet\", ",
+    ),
+    (
+        &["transports={\"a\\nb\" = {cc = \"reno\"}}"],
+        "transports: \"a\\nb\"; allowed: a non-empty name on one line",
+    ),
+    (
+        &["traffic[1].name=\"a\\tb\""],
+        "traffic[1].name: \"a\\tb\"; allowed: a non-empty name on one line",
+    ),
+    (
+        &["traffic[1].from=[\"h0\", \"0..2\"]"],
+        "traffic[1].from: the pair of \"h0\" and \"r0\" is given twice; use count for several flows of a pair",
+    ),
+    (
+        &["traffic[0].from=[\"h0\", \"h0\"]"],
+        "traffic[0].from: \"h0\" is given twice; allowed: each host once",
+    ),
+    (
+        &["probes[1].interval=1s"],
+        "probes[1].interval: 1s is longer than the experiment; allowed: at most 20ms",
+    ),
+    (
         &["topology={kind = \"fat-tree\", k = 3, rate = \"1Gbps\", delay = \"1us\"}"],
         "topology.k: 3 is odd; allowed: even numbers from 2 to 254",
     ),
@@ -347,6 +411,21 @@ const COMPLAINTS: &[(&[&str], &str)] = &[
         "traffic[0]: no path leads from S1 to D3; choose connected hosts",
     ),
 ];
+
+#[test]
+fn events_may_come_in_any_order_and_bring_up_more_links_than_are_down() {
+    let events = [
+        // The entries are not in the order of time.
+        r#"{at = "2ms", nodes = ["h0"], state = "up"}, {at = "1ms", nodes = ["h0"], state = "down"}"#,
+        // Of the links of the switch, only those of one host are down.
+        r#"{at = "1ms", nodes = ["h0"], state = "down"}, {at = "2ms", nodes = ["s0"], state = "up", rate = "1Gbps"}"#,
+        // Entries at the same time take effect in their order.
+        r#"{at = "1ms", nodes = ["h0"], state = "down"}, {at = "1ms", nodes = ["h0"], state = "up"}"#,
+    ];
+    for events in events {
+        parse(&[&format!("events=[{events}]")]).unwrap();
+    }
+}
 
 #[test]
 fn complaints_name_the_field_what_was_given_and_what_is_allowed() {
