@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 DOCUMENT = "sweep.json"
 
-ROWS_PER_PART = 250_000
+ROWS_PER_PART = 20_000
 """Number of rows at which a file of a table is full.
 
 While tables are assembled, no more than these and those of one run are in memory.
