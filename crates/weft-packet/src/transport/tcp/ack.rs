@@ -11,7 +11,8 @@ use super::endpoint::TcpEndpoint;
 use super::gate::BlockReasons;
 use super::newreno;
 use super::recovery::{
-    detect_rack_losses, enter_if_lost, on_ack_in_recovery, on_dsack, on_probe_acknowledged,
+    detect_rack_losses, enter_if_lost, on_ack_after_timeout, on_ack_in_fast_recovery, on_dsack,
+    on_probe_acknowledged,
 };
 use super::scatter_phase::close_drained;
 use super::segments::Acked;
@@ -116,9 +117,11 @@ impl TcpEndpoint {
             on_dsack(connection, subflow, packet, cx.now);
         }
         let was_open = subflow.state.is_open();
-        if !was_open {
+        if subflow.state.is_fast_recovery() {
+            on_ack_in_fast_recovery(connection, subflow, profile, ack, true);
+        } else if !was_open {
             let recovery_ack = recovery_ack(subflow, packet, Some(ack), &acked, &sacked);
-            on_ack_in_recovery(connection, subflow, profile, &recovery_ack, cx.now);
+            on_ack_after_timeout(connection, subflow, profile, &recovery_ack, cx.now);
         }
         let mut drained = false;
         if subflow.segments.is_empty() {
@@ -204,10 +207,13 @@ impl TcpEndpoint {
         // Only an acknowledgement with new information counts (RFC 6675, section 2, "DupAck").
         let counts = profile.recovery == Recovery::NewReno || sacked.delivered > 0;
         subflow.reordering.on_duplicate(counts);
-        if !subflow.state.is_open() {
+        if subflow.state.is_fast_recovery() {
+            let una = subflow.una();
+            on_ack_in_fast_recovery(connection, subflow, profile, una, false);
+        } else if subflow.state.is_loss_recovery() {
             let acked = Acked::default();
             let recovery_ack = recovery_ack(subflow, packet, None, &acked, &sacked);
-            on_ack_in_recovery(connection, subflow, profile, &recovery_ack, cx.now);
+            on_ack_after_timeout(connection, subflow, profile, &recovery_ack, cx.now);
         }
         if profile.recovery == Recovery::Rack && subflow.segments.any_out_of_order() {
             detect_rack_losses(connection, subflow, profile, packet.slot, cx);
@@ -276,7 +282,7 @@ fn on_copies(
     }
 }
 
-/// Returns what an acknowledgement reports during a recovery: that all bytes before `ack` have
+/// Returns what an acknowledgement reports after a timeout: that all bytes before `ack` have
 /// arrived, or nothing cumulative.
 #[cold]
 fn recovery_ack<'a>(
@@ -320,8 +326,9 @@ fn cut_if_marked(
     now: u64,
 ) {
     let echoed = packet.flags & ECE != 0;
-    let recovers = subflow.state.is_fast_recovery() || subflow.state.is_loss_recovery();
-    let counts = echoed && subflow.rounds.is_after_cut(ack) && !recovers;
+    let counts = echoed
+        && subflow.rounds.is_after_cut(ack)
+        && !(subflow.state.is_fast_recovery() || subflow.state.is_loss_recovery());
     let s = subflow.index() as usize;
     if counts && connection.congestion.reacts_to_mark(s) {
         subflow.rounds.on_cut(subflow.nxt());

@@ -47,9 +47,9 @@ impl TcpEndpoint {
         }
         let receiver = &self.subflow_receivers[packet.slot as usize];
         let connection = &mut self.connection_receivers[receiver.connection as usize];
-        let (flow, next, bytes) = (connection.flow, connection.chunks().next(), connection.bytes());
-        if let Some(notify_at) = connection.notifies() {
-            cx.on_delivered_data(flow, next, bytes, notify_at);
+        if connection.notifies() {
+            let (flow, next, bytes) = (connection.flow, connection.chunks().next(), connection.bytes());
+            cx.on_delivered_data(flow, next, bytes, connection.notify_at());
         }
     }
 

@@ -84,9 +84,11 @@ impl SendGate {
     /// Takes a packet of the burst that was handed over whole. Returns false if none is left.
     #[inline(always)]
     pub fn take_from_burst(&mut self) -> bool {
-        let left = self.burst_left > 0;
-        self.burst_left -= u32::from(left);
-        left
+        if self.burst_left == 0 {
+            return false;
+        }
+        self.burst_left -= 1;
+        true
     }
 
     /// Starts a burst, of which `left` packets follow the first one.

@@ -103,10 +103,15 @@ impl ConnectionReceiver {
         std::mem::take(&mut self.pushed)
     }
 
-    /// Returns the number of bytes at which the flow's generator is notified, if they have arrived.
+    /// Returns true if the bytes at which the flow's generator is notified have arrived.
     #[inline(always)]
-    pub fn notifies(&mut self) -> Option<&mut u64> {
-        (self.bytes >= self.notify_at).then_some(&mut self.notify_at)
+    pub fn notifies(&self) -> bool {
+        self.bytes >= self.notify_at
+    }
+
+    /// Returns the number of bytes at which the flow's generator is notified, to change it.
+    pub fn notify_at(&mut self) -> &mut u64 {
+        &mut self.notify_at
     }
 
     /// Frees the memory of a receiver whose slot is free.

@@ -14,7 +14,7 @@ use super::state::Frto;
 use super::subflow::SubflowSender;
 use super::timer::TimerPurpose;
 use super::undo::Undo;
-use super::verdict::{RecoveryAck, Verdict, judge};
+use super::verdict::{RecoveryAck, Verdict, judge, judge_fast};
 
 /// Marks the segments as lost that RACK considers lost, and enters fast recovery at the first loss.
 /// If a segment may still be only late, sets the timer to the end of the reordering window.
@@ -101,9 +101,29 @@ fn undo_recovery(connection: &mut ConnectionSender, subflow: &mut SubflowSender,
     connection.notify_cc_and_check_suppression(now, |cc, windows| cc.on_undo(windows, s));
 }
 
-/// Handles an acknowledgement during a recovery.
+/// Handles an acknowledgement of all bytes before `ack` in fast recovery, which has `advanced` or
+/// not.
+#[inline(always)]
+pub fn on_ack_in_fast_recovery(
+    connection: &mut ConnectionSender,
+    subflow: &mut SubflowSender,
+    profile: &Profile,
+    ack: u64,
+    advanced: bool,
+) {
+    match judge_fast(&subflow.state, profile, ack, advanced) {
+        Verdict::Complete => exit_recovery(connection, subflow),
+        Verdict::NextHole => {
+            subflow.segments.mark_head_lost();
+            subflow.state.force_retransmission(true);
+        }
+        _ => {}
+    }
+}
+
+/// Handles an acknowledgement in the recovery from a timeout.
 #[cold]
-pub fn on_ack_in_recovery(
+pub fn on_ack_after_timeout(
     connection: &mut ConnectionSender,
     subflow: &mut SubflowSender,
     profile: &Profile,
@@ -119,11 +139,7 @@ pub fn on_ack_in_recovery(
         Verdict::TryNewData => subflow.state.await_new_data(subflow.nxt()),
         Verdict::Complete => exit_recovery(connection, subflow),
         Verdict::LossIsReal => subflow.state.set_frto(Frto::Off),
-        Verdict::NextHole => {
-            subflow.segments.mark_head_lost();
-            subflow.state.force_retransmission(true);
-        }
-        Verdict::Continue => {}
+        Verdict::NextHole | Verdict::Continue => {}
     }
 }
 

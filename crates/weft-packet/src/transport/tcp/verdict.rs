@@ -40,12 +40,25 @@ pub enum Verdict {
     Continue,
 }
 
-/// Returns what follows from an acknowledgement. `nxt` is the next byte to send.
+/// Returns what follows from an acknowledgement of all bytes before `ack` in fast recovery, which
+/// has `advanced` or not.
+#[inline(always)]
+pub fn judge_fast(state: &SubflowState, profile: &Profile, ack: u64, advanced: bool) -> Verdict {
+    if ack >= state.recover() {
+        Verdict::Complete
+    } else if advanced && profile.recovery == Recovery::NewReno {
+        Verdict::NextHole
+    } else {
+        Verdict::Continue
+    }
+}
+
+/// Returns what follows from an acknowledgement after a timeout. `nxt` is the next byte to send.
 pub fn judge(state: &SubflowState, profile: &Profile, nxt: u64, ack: &RecoveryAck<'_>) -> Verdict {
     let recover = state.recover();
     let has_frto = state.frto() != Frto::Off;
     let has_new_data = nxt > recover;
-    if state.is_loss_recovery() && is_spurious(state, profile, ack) {
+    if is_spurious(state, profile, ack) {
         Verdict::Spurious
     } else if has_frto && !has_new_data && ack.advanced && ack.ack < recover {
         Verdict::TryNewData
@@ -54,8 +67,6 @@ pub fn judge(state: &SubflowState, profile: &Profile, nxt: u64, ack: &RecoveryAc
     } else if has_frto && has_new_data && !(ack.advanced && ack.sacked.delivered == 0) {
         // A duplicate, or an acknowledgement that reports holes.
         Verdict::LossIsReal
-    } else if state.is_fast_recovery() && profile.recovery == Recovery::NewReno && ack.advanced {
-        Verdict::NextHole
     } else {
         Verdict::Continue
     }
@@ -137,13 +148,9 @@ mod tests {
                 recovery,
                 ..Profile::linux()
             };
-            assert_eq!(judge(&fast(), &profile, 1500, &advance(999)), partial);
-            assert_eq!(judge(&fast(), &profile, 1500, &advance(1000)), Verdict::Complete);
-            let duplicate = RecoveryAck {
-                advanced: false,
-                ..advance(500)
-            };
-            assert_eq!(judge(&fast(), &profile, 1500, &duplicate), Verdict::Continue);
+            assert_eq!(judge_fast(&fast(), &profile, 999, true), partial);
+            assert_eq!(judge_fast(&fast(), &profile, 1000, true), Verdict::Complete);
+            assert_eq!(judge_fast(&fast(), &profile, 500, false), Verdict::Continue);
         }
     }
 
