@@ -2,10 +2,11 @@
 //! solved for while the rates of all other flows stay. A new flow is open, and so is each flow whose
 //! bottleneck a flow has left.
 //!
-//! [`fill`](IncrementalMaxMin::fill) solves the open flows by progressive filling. After that,
-//! another flow on their links may have lost its bottleneck, or have more than an open flow at the bottleneck of
-//! the latter. [`reopen`](IncrementalMaxMin::reopen) opens such flows. Both repeat until no flow opens. Every flow then has a bottleneck, which is the definition of
-//! max-min fairness ([`certify`](crate::certify)). The rates are therefore those of a solution from scratch.
+//! [`fill`](IncrementalMaxMin::fill) solves the open flows by progressive filling. After that, another
+//! flow on their links may have lost its bottleneck, or may have a higher rate than an open flow on the
+//! link that limits that open flow. [`reopen`](IncrementalMaxMin::reopen) opens such flows. The two steps
+//! repeat until no flow opens. Rates are max-min fair exactly if every flow has a bottleneck
+//! ([`certify`](crate::certify)), so they equal those of a solution from scratch.
 
 use crate::Error;
 
@@ -23,8 +24,8 @@ const NONE: u32 = u32::MAX;
 struct Link {
     capacity: f64,
     flows: Vec<u32>,
-    /// Capacity less the rates of flows that are not open or have their bottleneck, while a
-    /// solution is in progress.
+    /// Capacity less the rates that are fixed while a solution is in progress. These are the rates of
+    /// closed flows and of open flows that have their bottleneck.
     free: f64,
     /// Number of open flows without a bottleneck, while a solution is in progress.
     rising: u32,
@@ -33,7 +34,7 @@ struct Link {
 }
 
 impl Link {
-    /// The rate at which the link is full if all open flows without a bottleneck reach it.
+    /// Returns the equal rate of all open flows without a bottleneck at which the link is full.
     fn level(&self) -> f64 {
         if self.rising == 0 {
             f64::INFINITY
@@ -43,12 +44,12 @@ impl Link {
     }
 }
 
-/// A flow, or a slot for the next one, which has an empty path.
+/// A flow, or a free slot, whose path is empty.
 #[derive(Clone, Debug)]
 struct FlowEntry {
     path: Vec<u32>,
     rate: f64,
-    /// The full link on which no flow has more.
+    /// A full link of the path on which no flow has a higher rate; [`NONE`] until it is found.
     bottleneck: u32,
     /// Whether the rate is being solved for.
     open: bool,
@@ -178,7 +179,7 @@ impl IncrementalMaxMin {
         self.solved_rates
     }
 
-    /// Returns a link with more than its capacity, and the sum of rates on it in bit/s. It is an error of the solver.
+    /// Returns a link whose flows exceed its capacity, and the sum of their rates in bit/s. There is one only if the solver is wrong.
     pub fn overload(&self) -> Option<(u32, f64)> {
         self.overload
     }
@@ -220,8 +221,8 @@ impl IncrementalMaxMin {
         }
     }
 
-    /// Solves for the rates of open flows by progressive filling, in the capacity that other flows leave. The link with the
-    /// lowest level is the bottleneck of its open flows.
+    /// Solves for the rates of open flows by progressive filling of the capacity that closed flows do not use. The link with the
+    /// lowest level is the bottleneck of those of its open flows that have none yet.
     fn fill(&mut self) {
         for &flow in &self.open {
             for &link in &self.flows[flow as usize].path {
@@ -270,7 +271,7 @@ impl IncrementalMaxMin {
         }
     }
 
-    /// Opens flows that have lost their bottleneck, and flows with more than an open flow has at a bottleneck that both cross.
+    /// Opens flows that have lost their bottleneck, and flows with a higher rate than an open flow on the bottleneck of that flow.
     fn reopen(&mut self) {
         for t in 0..self.touched.len() {
             let link = self.touched[t];
@@ -301,7 +302,7 @@ impl IncrementalMaxMin {
 
 /// Returns the index of the lowest of `levels`, the first of equal ones, and the level. Returns `None` if all are infinite.
 fn argmin(levels: &[f64]) -> Option<(usize, f64)> {
-    // Four minima in parallel do not depend on each other.
+    // Four independent minima let the processor compare in parallel.
     let chunks = levels.chunks_exact(4);
     let rest = chunks.remainder();
     let lower = |a: f64, b: f64| if b < a { b } else { a };

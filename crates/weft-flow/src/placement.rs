@@ -1,4 +1,5 @@
-//! Connections placed on a fabric: the links that their subflows cross by a path policy.
+//! Places connections on a fabric: a path policy chooses the links that each subflow crosses.
+//! Another rule of choosing paths is a policy of `weft-paths`.
 
 use weft_fabric::{Fabric, NodeId};
 use weft_paths::{PathPolicy, Paths, Policy, SubflowDirection, draw};
@@ -6,34 +7,34 @@ use weft_spec::Time;
 
 use crate::{Error, Instance};
 
-/// Between which hosts, and over how many subflows.
+/// A connection to place: its hosts and its number of subflows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ConnectionSpec {
-    /// Index of the sending host among [`Fabric::hosts`].
+    /// Index of the sending host in [`Fabric::hosts`].
     pub from: u32,
-    /// Index of the receiving host.
+    /// Index of the receiving host in [`Fabric::hosts`].
     pub to: u32,
     /// Subflows, at least 1.
     pub subflows: u32,
 }
 
-/// Connections on a fabric's links.
+/// The result of [`place_connections`].
 #[derive(Clone, Debug)]
 pub struct Placement {
-    /// The input of solvers, whose link `l` is link `l` of the fabric.
+    /// The input of a solver. Its link `l` is link `l` of the fabric.
     pub instance: Instance,
-    /// Round-trip time of each subflow without queues, in seconds: the propagation delays of the links that it crosses, there
-    /// and back.
+    /// Round-trip time of each subflow without queues in seconds: twice the propagation delay of its forward path.
     pub rtts: Vec<f64>,
 }
 
-/// Places connections by the paths that `policy` gives them as connection 0, 1, … of a run with this seed.
+/// Places connections on the paths that `policy` chooses. Connections are numbered from 0, and their choices depend on the number
+/// and on `seed`.
 ///
 /// # Errors
-/// No path between two hosts, no subflow.
+/// Returns an error if two hosts have no path between them, or if a connection has no subflow.
 ///
 /// # Panics
-/// With a host that the fabric does not have.
+/// Panics if an index of a host is out of range.
 pub fn place_connections(
     fabric: &Fabric,
     policy: &Policy,
@@ -74,19 +75,19 @@ pub fn place_connections(
     Ok(Placement { instance, rtts })
 }
 
-/// Maps path numbers to links.
+/// Maps the number of a path between two nodes to its links, and avoids links that are known to be down.
 #[derive(Clone, Debug)]
 pub(crate) struct PathResolver {
-    /// First outgoing link of each node.
+    /// First outgoing link of each node, then the number of links. The links of a node are in the order of its ports.
     first_link: Vec<u32>,
-    /// Links that are known to be down; empty before the first failure.
+    /// Whether each link is known to be down; empty until [`set_down`](Self::set_down) is called.
     down: Vec<bool>,
 }
 
-/// Number of random tries for a path around failed links.
+/// Number of random draws of a path without failed links.
 const MAX_RANDOM_TRIES: u64 = 64;
 
-/// Number of paths that are tried in order after the random tries; bounds the search among millions of paths.
+/// Number of paths that are tried in order after that. The limit is needed because there may be millions of paths.
 const MAX_LINEAR_TRIES: u64 = 4096;
 
 impl PathResolver {
@@ -102,13 +103,13 @@ impl PathResolver {
         Self { first_link, down }
     }
 
-    /// Sets whether `link`, one of `links`, is down.
+    /// Sets whether `link` is down. `links` is the number of links of the fabric.
     pub fn set_down(&mut self, link: u32, down: bool, links: usize) {
         self.down.resize(links, false);
         self.down[link as usize] = down;
     }
 
-    /// Appends the links of path `n`; returns their propagation delays together.
+    /// Appends the links of path `n` between two nodes, and returns their total propagation delay.
     pub fn path(&self, fabric: &Fabric, (from, to): (NodeId, NodeId), n: u64, links: &mut Vec<u32>) -> Time {
         let mut ports = Vec::with_capacity(8);
         fabric.routing.append_ports(from, to, n, &mut ports);
@@ -122,8 +123,8 @@ impl PathResolver {
         Time(delay)
     }
 
-    /// The policy's path, or, if that crosses a link known to be down, another path as the packet level draws it. If all paths
-    /// do, the policy's path stays.
+    /// Appends the links of the policy's path, or of a replacement if that path crosses a link known to be down. The replacement
+    /// is the one that the packet level draws. If no try finds one, the policy's path stays. Returns the propagation delay.
     pub fn live_path(
         &self,
         fabric: &Fabric,

@@ -1,5 +1,5 @@
 //! Calls a controller, which assigns paths to subflows, at fixed simulated times. Its observations
-//! and actions therefore depend neither on threads nor on the ends of slices.
+//! and actions are therefore independent of the number of threads and of where parts of a run end.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use weft_paths::{Controller, SubflowObservation};
 
 use crate::simulation::PacketSimulation;
 
-/// A flow, and the number of its subflow.
+/// The index of a flow, and that of the subflow within the flow.
 type Subflow = (u32, u32);
 
 /// The controller of a run and its state.
@@ -17,9 +17,9 @@ pub(crate) struct ControllerState {
     interval: u64,
     /// Time of the next call in picoseconds.
     pub next: u64,
-    /// Bytes acknowledged at the last call.
+    /// Bytes of each subflow that were acknowledged until the last call.
     last_acked: HashMap<Subflow, u64>,
-    /// Paths that the controller assigned.
+    /// Number of the path that is assigned to each subflow; none if its host chooses.
     assigned: HashMap<Subflow, u64>,
 }
 
@@ -42,7 +42,8 @@ impl PacketSimulation {
         self.controller.as_ref().map_or(u64::MAX, |state| state.next)
     }
 
-    /// Calls the controller and sets the routes that it assigns.
+    /// Calls the controller with the rates of all subflows whose path can change, and applies the paths
+    /// that it assigns.
     pub(crate) fn run_controller(&mut self) {
         let Some(mut state) = self.controller.take() else {
             return;
@@ -67,13 +68,13 @@ impl PacketSimulation {
                 observations.push((id, observation));
             }
         }
-        // Without active subflows, the controller is not needed before the next event.
-        let busy = if observations.is_empty() {
+        // Without such subflows nothing can change before the engine's next event.
+        let idle_until = if observations.is_empty() {
             self.engine.next_window_start()
         } else {
             state.next
         };
-        state.next = (busy.max(state.next) / state.interval)
+        state.next = (idle_until.max(state.next) / state.interval)
             .saturating_add(1)
             .saturating_mul(state.interval);
         state.last_acked = acked;
@@ -91,8 +92,8 @@ impl PacketSimulation {
         self.controller = Some(state);
     }
 
-    /// Sets the assigned paths again after all hosts have chosen new ones. An assignment ends
-    /// if its path is down.
+    /// Restores the assigned paths after all hosts have chosen their own again. An assignment ends if
+    /// its path is known to be down or its subflow no longer sends.
     pub(crate) fn reapply_assignments(&mut self) {
         let Some(mut state) = self.controller.take() else {
             return;
@@ -101,8 +102,8 @@ impl PacketSimulation {
         self.controller = Some(state);
     }
 
-    /// Sets the path of a subflow from its next packet on. Returns false if the subflow no longer
-    /// sends or a link of the path is known to be down.
+    /// Moves a subflow to a path, starting with its next packet. Returns false if the subflow no longer
+    /// sends, or if a link of the path is known to be down.
     fn set_route(&mut self, (flow, subflow): Subflow, path: u64) -> bool {
         let spec = self.shared.flow(flow);
         let [from, to] = [spec.from, spec.to].map(|host| self.shared.fabric.hosts[host as usize]);

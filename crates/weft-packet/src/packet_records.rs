@@ -1,4 +1,4 @@
-//! Conversion of captured packets to records, with the flow and the kind of each packet.
+//! Converts captured packets to records, and finds the flow and the kind of each packet.
 
 use std::collections::HashMap;
 
@@ -10,8 +10,8 @@ use crate::simulation::PacketSimulation;
 use crate::transport::{DATA_FIN, JOIN_ACK, NEXT_JOB, OTHER};
 
 impl PacketSimulation {
-    /// Collects the packets captured so far. Must run before slots of finished flows are reclaimed,
-    /// because an ACK carries only the slot that it is for.
+    /// Records the packets captured so far. It must run before the slots of finished flows are
+    /// reclaimed, because an ACK identifies its subflow only by the slot of the receiving host.
     pub(crate) fn collect_captures(&mut self) {
         let captured = self.engine.take_captured();
         if captured.is_empty() {
@@ -25,8 +25,9 @@ impl PacketSimulation {
         self.finished.packets.extend(records);
     }
 
-    /// Returns the record of a packet that crossed a link; `None` if it has no counterpart in TCP.
-    /// `hosts` maps nodes to hosts.
+    /// Returns the record of a packet that crossed a link. Returns `None` if TCP has no such packet,
+    /// or if the receiving host no longer has the slot of an ACK. `hosts` has the index of each
+    /// node that is a host.
     fn packet_record(&self, link: u32, packet: &Packet, hosts: &HashMap<u32, u32>) -> Option<PacketRecord> {
         let kind = packet_kind(packet.flags)?;
         let mut record = PacketRecord {
@@ -53,16 +54,19 @@ impl PacketSimulation {
                 record.cwr = packet.flags & CWR != 0;
             }
             PacketKind::Ack => {
+                // The node at which the rest of the route ends.
                 let to = self.shared.fabric.links[link as usize].to;
                 let node = self.destination(to, packet.route);
                 let host = self.engine.endpoint(*hosts.get(&node)?).tcp();
                 (record.flow, record.subflow) = host.subflow_at(packet.slot)?;
+                // An ACK has a SACK block in these fields; an empty one is none.
                 record.sack = (packet.lo != packet.hi).then_some((packet.lo, packet.hi));
                 record.ece = packet.flags & ECE != 0;
-                // In an ACK, the flag describes the acknowledged packet.
+                // In an ACK, RETRANSMIT describes the acknowledged packet.
                 record.retransmission = false;
             }
-            // The other fields have no counterpart in TCP.
+            // `seq` and `chunk` of a control packet are values of the simulator. Only the chunk of a
+            // DATA_FIN has a counterpart: the end of the data.
             _ => {
                 record.seq = 0;
                 if kind != PacketKind::DataFin {
@@ -74,7 +78,8 @@ impl PacketSimulation {
     }
 }
 
-/// Returns the kind of a packet by its flags; `None` if it has no counterpart in TCP.
+/// Returns the kind that the flags of a packet stand for; `None` if TCP has no such packet. SYN is
+/// set in every control packet, and the other flags say which one it is.
 fn packet_kind(flags: u16) -> Option<PacketKind> {
     const FIN: u16 = SYN | CONTROL_ONLY | LAST;
     const FIN_ACK: u16 = FIN | ACK;

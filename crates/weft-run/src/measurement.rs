@@ -1,8 +1,8 @@
 //! The measurement window of a run: counters are read at its two ends, and the difference is
 //! reported.
 //!
-//! The engine stops at these two times, before their events. No separate counters exist, so a run
-//! that is measured as a whole pays nothing.
+//! The engine stops at these two times, before it handles their events. The counters are those of
+//! every run, so a run without a window has no additional cost.
 
 use std::collections::HashMap;
 
@@ -17,11 +17,11 @@ pub struct CounterSnapshot {
     pub links: Vec<LinkRecord>,
     /// Counters of each probed queue.
     pub queues: Vec<QueueRecord>,
-    /// Application bytes that receivers hold, by flow.
+    /// Application bytes that have been delivered to the receiver, by flow.
     pub bytes: HashMap<u32, u64>,
 }
 
-/// Links and queues within the measurement window: events at or after `from` and before `to`.
+/// The result: what links and queues did within the window, at or after `from` and before `to`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MeasuredWindow {
     /// Start of the window.
@@ -34,7 +34,7 @@ pub struct MeasuredWindow {
     pub queues: Vec<QueueRecord>,
 }
 
-/// The measurement window, with the counters at its start and end.
+/// The recorder of the window: it keeps the counters at the start and at the end.
 #[derive(Clone, Debug)]
 pub struct MeasurementWindow {
     from: Time,
@@ -82,8 +82,8 @@ impl MeasurementWindow {
         (self.from..self.to).contains(&time)
     }
 
-    /// Returns the bytes of a flow delivered within the window; `so_far` are those delivered by
-    /// now.
+    /// Returns the bytes of a flow that were delivered within the window. `so_far` is the number
+    /// delivered until the call, which counts while the window is open.
     pub fn bytes_in(&self, flow: u32, so_far: u64) -> u64 {
         let bytes = |snapshot: &CounterSnapshot| snapshot.bytes.get(&flow).copied().unwrap_or(0);
         match &self.phase {
@@ -93,7 +93,7 @@ impl MeasurementWindow {
         }
     }
 
-    /// Returns the bounds of the window, without links and queues.
+    /// Returns a result with the bounds of the window, and without records of links and queues.
     pub fn bounds(&self) -> MeasuredWindow {
         let (from, to) = (self.from, self.to);
         MeasuredWindow {
@@ -104,7 +104,8 @@ impl MeasurementWindow {
         }
     }
 
-    /// Returns the counters within the window of a run that ended at `end` with the counters `now`.
+    /// Returns the result for a run that ended at `end` with the counters `now`, which end the window
+    /// if it is still open.
     pub fn finish(&self, end: Time, now: &CounterSnapshot) -> MeasuredWindow {
         let (from, to) = (self.from, self.to.min(end).max(self.from));
         let (links, queues) = match &self.phase {
@@ -140,10 +141,10 @@ impl CounterSnapshot {
 }
 
 impl LinkRecord {
-    /// Returns the increase since an earlier record of the link.
+    /// Returns the increase since an earlier record of the link. `in_flight` is not a count and stays.
     fn since(&self, before: &Self) -> Self {
         Self {
-            // A link that fails drops packets that it had accepted before.
+            // These can decrease: a link that fails drops packets that it had accepted.
             packets: self.packets.saturating_sub(before.packets),
             bytes: self.bytes.saturating_sub(before.bytes),
             delivered: self.delivered - before.delivered,
@@ -161,7 +162,7 @@ impl QueueRecord {
         let before = before.map_or(&[][..], |before| &before.time_at_length);
         let earlier = before.iter().copied().chain(std::iter::repeat(Time(0)));
         let times = self.time_at_length.iter().zip(earlier);
-        // The queue of a kernel may turn out to have been longer than assumed.
+        // These can decrease: an estimate of a kernel's queue is corrected by the next arrival.
         let mut time_at_length: Vec<Time> = times
             .map(|(now, before)| Time(now.0.saturating_sub(before.0)))
             .collect();

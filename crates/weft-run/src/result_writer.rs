@@ -1,5 +1,5 @@
-//! A writer that builds the tables of a run, checks them and writes them: all at the end, or flows
-//! and jobs as soon as they have finished.
+//! Checks the outcome of a run, builds its tables and writes them: all at the end, or the rows of
+//! flows and jobs as they finish. The tables themselves are in [`tables`](crate::tables).
 
 use std::sync::Arc;
 
@@ -10,22 +10,23 @@ use crate::manifest::Rows;
 use crate::tables::{TableBuilder, TableContext, Tables};
 use crate::{Error, Outcome, Plan, conservation};
 
-/// Builds the tables of one run and writes them.
+/// Builds and writes the tables of one run, and counts their rows over all calls.
 pub struct ResultWriter {
     context: TableContext,
-    /// Static flows, those of the spec.
+    /// Flows that the plan lists, as opposed to those of `generators`.
     flows: Vec<Flow>,
+    /// Generators of the flows that open during the run.
     generators: Vec<Arc<dyn FlowGenerator>>,
-    /// The folder to which rows are written during the run.
+    /// The folder of the results; `None` if tables are only returned.
     pub folder: Option<Folder>,
-    /// Number of rows of each table so far.
+    /// Number of rows built so far, by the name of the table.
     pub row_counts: Rows,
-    /// True for each class that has a flow so far.
+    /// Whether a flow of each class has been seen.
     pub classes_seen: Vec<bool>,
 }
 
 impl ResultWriter {
-    /// Creates a writer for a run of this plan. Tables are written to `folder` if there is one.
+    /// Creates a writer for a run of `plan`.
     pub fn new(plan: &Plan, context: TableContext, folder: Option<Folder>) -> Self {
         Self {
             classes_seen: vec![false; context.classes.len()],
@@ -37,11 +38,12 @@ impl ResultWriter {
         }
     }
 
-    /// Writes the rows of flows and jobs that have finished to the folder.
+    /// Appends to the folder the rows of the flows and jobs in `outcome`, which have finished and
+    /// were not passed before.
     ///
     /// # Errors
-    /// Returns [`Error::Output`] if the folder cannot be written, and [`Error::Internal`] if
-    /// conservation does not hold.
+    /// Returns [`Error::Output`] if the folder cannot be written. Returns [`Error::Internal`] if the
+    /// packets of a flow are not conserved, or if the outcome does not match the plan.
     pub fn write_finished(&mut self, outcome: &Outcome) -> Result<(), Error> {
         conservation::check_flows(outcome)?;
         let builder = TableBuilder::new(&self.context, &self.flows, &self.generators, outcome)?;
@@ -50,7 +52,8 @@ impl ResultWriter {
         self.append(&tables, classes)
     }
 
-    /// Builds the tables of all remaining rows, and writes them to the folder if there is one.
+    /// Builds all tables from `outcome`, without the rows that were written before, and appends them
+    /// to the folder.
     ///
     /// # Errors
     /// Returns the errors of [`write_finished`](Self::write_finished).
@@ -59,11 +62,11 @@ impl ResultWriter {
         self.finish_unchecked(outcome)
     }
 
-    /// Builds tables like [`finish`](Self::finish), but does not check conservation: for counters
-    /// that are read one after the other while packets move.
+    /// Does the same as [`finish`](Self::finish) without a check of conservation. A kernel's counters
+    /// are read one after the other while packets move, so they need not agree.
     ///
     /// # Errors
-    /// Returns [`Error::Internal`] if the outcome does not fit the plan, and [`Error::Output`] if
+    /// Returns [`Error::Internal`] if the outcome does not match the plan, and [`Error::Output`] if
     /// the folder cannot be written.
     pub fn finish_unchecked(&mut self, outcome: &Outcome) -> Result<Tables, Error> {
         let builder = TableBuilder::new(&self.context, &self.flows, &self.generators, outcome)?;
@@ -73,6 +76,7 @@ impl ResultWriter {
         Ok(tables)
     }
 
+    /// Counts the rows of `tables`, and appends them to the folder.
     fn append(&mut self, tables: &Tables, classes: Vec<u32>) -> Result<(), Error> {
         for class in classes {
             self.classes_seen[class as usize] = true;

@@ -1,4 +1,4 @@
-"""The machines on which a sweep runs: `--cluster` and `--workers`."""
+"""Parses `--cluster` and `--workers`, which say where the runs of a sweep are executed."""
 
 from __future__ import annotations
 
@@ -11,35 +11,45 @@ from weft.errors import UsageError
 _ADDRESS = re.compile(r"(tcp|tls|ws|wss)://[^\s/]+:[0-9]{1,5}", re.ASCII)
 _ALLOWED = "an address such as tcp://host:8786, or slurm, such as slurm:queue=long,walltime=04:00:00"
 
-_ONE_LINE = r"[^\s\x00-\x1f'\"\\;&|<>$`]{1,100}"
+# One word without characters of the shell.
+_WORD = r"[^\s\x00-\x1f'\"\\;&|<>$`]{1,100}"
 SLURM_OPTIONS = {
-    "account": _ONE_LINE,
+    "account": _WORD,
     "cores": r"[1-9][0-9]{0,3}",
     "interface": r"[\w.:-]{1,50}",
     "memory": r"[1-9][0-9]{0,5} ?[KMGT]i?B",
-    "queue": _ONE_LINE,
+    "queue": _WORD,
     "walltime": r"(?:[0-9]{1,3}-)?[0-9]{1,3}:[0-5][0-9]:[0-5][0-9]",
 }
-"""Options after `slurm:`, with the form of their values; each becomes a line of a job's script."""
+"""Options after `slurm:`, with patterns of their values.
+
+Values are written to the script of a job, so the patterns exclude spaces, quotes and characters of the shell.
+"""
 
 
 @dataclass(frozen=True)
 class Executor:
-    """The machines of a sweep."""
+    """The kind of processes that execute the runs of a sweep.
+
+    Runs are executed by processes of this machine, unless one of `address` and `slurm` is set.
+    """
 
     address: str | None = None
-    """Address of a running Dask scheduler."""
+    """Address of a running Dask scheduler, or None."""
     slurm: dict[str, str] | None = None
-    """Options of Slurm jobs."""
+    """Options of Slurm jobs, which may be none at all; None without Slurm."""
     workers: int | None = None
-    """Number of concurrent runs, each in a process with one thread. None: one per core of this machine."""
+    """Number of concurrent runs, each in a process with one thread.
+
+    None stands for one per core of this machine, or with `address` for all workers of the scheduler.
+    """
 
     @classmethod
     def parse(cls, cluster: str | None, workers: int | None) -> Self:
         """Parses the values of `--cluster` and `--workers`.
 
         Raises:
-            UsageError: The values do not name machines, or contradict each other.
+            UsageError: `--cluster` is malformed, or `--workers` is missing (Slurm) or has no effect (scheduler).
         """
         if cluster is None:
             return cls(workers=workers)
@@ -58,7 +68,7 @@ class Executor:
 def _slurm(text: str) -> dict[str, str]:
     options: dict[str, str] = {}
     for part in text.split(","):
-        name, _, value = (word.strip() for word in part.partition("="))
+        name, _, value = (piece.strip() for piece in part.partition("="))
         if name not in SLURM_OPTIONS or name in options:
             why = "given twice" if name in options else "not an option"
             raise UsageError(f"--cluster slurm: {name!r:.50} is {why}; allowed: {', '.join(SLURM_OPTIONS)}, once each")

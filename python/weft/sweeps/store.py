@@ -1,4 +1,4 @@
-"""The folder of a sweep: results of runs by key, and tables of all of them with labels.
+"""The folder of a sweep: the results of each run by its key, and tables of all runs with columns of labels.
 
 - `runs/KEY[:2]/KEY[2:]/`: one run, its tables and manifest, complete or absent.
 - `tables/TABLE/00000.parquet`: the rows of all runs of the latest sweep, in its order.
@@ -34,7 +34,7 @@ DOCUMENT = "sweep.json"
 ROWS_PER_PART = 20_000
 """Number of rows at which a file of a table is full.
 
-While tables are assembled, no more than these and those of one run are in memory.
+While tables are assembled, memory holds fewer rows than that, and the rows of one run.
 """
 
 
@@ -47,10 +47,10 @@ def results_of(folder: Path, key: str) -> Path:
 
 
 def checked_key(text: str) -> str:
-    """Returns the key of a run that a document names, because the key becomes part of a path.
+    """Checks the key of a run that a document names, because it becomes part of a path, and returns it.
 
     Raises:
-        ValueError: It is not a key, but perhaps the path of another folder.
+        ValueError: It is not a key. It could be the path of another folder.
     """
     if not re.fullmatch(r"[0-9a-f]{8,64}", text):
         raise ValueError(text)
@@ -116,7 +116,7 @@ def opened(folder: Path, what: str = "sweep") -> Iterator[None]:
 
 
 def write_document(folder: Path, document: dict[str, Any], name: str = DOCUMENT) -> None:
-    """Writes a document, such as that of the sweep, all or nothing."""
+    """Writes a document, such as that of the sweep, atomically."""
     with locked_folder(folder) as unfinished:
         new = unfinished / name
         new.write_text(json.dumps(document, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
@@ -128,8 +128,9 @@ class Unfinished:
     """Unfinished rows of a table: flows or jobs that the end of their run cut off."""
 
     count: int = 0
-    rows: int = 0
     """Number of such rows."""
+    rows: int = 0
+    """Number of all rows of the table."""
     runs: int = 0
     """Number of runs that have such rows."""
 
@@ -149,12 +150,12 @@ def count_unfinished(folder: Path, runs: Sequence[Planned]) -> dict[str, Unfinis
 def write_tables(folder: Path, sweep: Sweep, runs: Sequence[Planned]) -> dict[str, Path]:
     """Assembles the tables of these runs.
 
-    The columns of the axes, `seed` and `run`, the run's key, precede a table's own columns. The
-    last columns of `flows` are those of `weft.slowdown.add_slowdown`. Rows are in the order of the
-    sweep. Columns that a run's level lacks are null in its rows.
+    A table begins with a column per axis, then `seed`, then `run`, which is the key of the run. The last columns of
+    `flows` are those of `weft.slowdown.add_slowdown`. Rows are in the order of the sweep. Runs at different levels
+    (packet, flow, linux) have different columns; those that a run lacks are null in its rows.
 
     Returns:
-        The folder of each table that a run has.
+        The folder of each table that at least one run has.
     """
     tables = folder / "tables"
     with new_folder(tables) as unfinished:
@@ -165,7 +166,7 @@ def write_tables(folder: Path, sweep: Sweep, runs: Sequence[Planned]) -> dict[st
             (unfinished / table).mkdir()
             counts = {run: rows[run].get(table, 0) for run in runs}
             for part, frame in enumerate(_parts(folder, table, empty, counts, labels)):
-                # Names have a fixed width, so that their order is that of the rows.
+                # Names have a fixed width, so that sorting them gives the order of rows.
                 frame.write_parquet(unfinished / table / f"{part:05}.parquet")
         if tables.exists():
             shutil.rmtree(tables)
@@ -173,7 +174,7 @@ def write_tables(folder: Path, sweep: Sweep, runs: Sequence[Planned]) -> dict[st
 
 
 def _counted(folder: Path, runs: Sequence[Planned]) -> tuple[dict[Planned, dict[str, int]], dict[str, Planned]]:
-    """Returns the number of rows of each table of each run, and a run of each level."""
+    """Returns the number of rows of each table of each run, and one run of each level."""
     rows: dict[Planned, dict[str, int]] = {}
     levels: dict[str, Planned] = {}
     for run in runs:
@@ -187,7 +188,7 @@ def _counted(folder: Path, runs: Sequence[Planned]) -> tuple[dict[Planned, dict[
 
 
 def _columns(folder: Path, rows: dict[Planned, dict[str, int]]) -> dict[str, pl.DataFrame]:
-    """Returns the columns of each table that a run has, without rows; they depend only on the level."""
+    """Returns an empty frame with the columns of each table of at least one run; they depend only on the level."""
     import polars as pl
 
     found: dict[str, pl.DataFrame] = {}
@@ -203,7 +204,7 @@ def _labels(sweep: Sweep, runs: Sequence[Planned], taken: set[str]) -> dict[Plan
     import polars as pl
 
     names = label_names(sweep.axes, taken | {"seed", "run"})
-    # Series, because the type of a literal is only as wide as its own value.
+    # A series gives all labels of an axis one type; a literal has the type of its own value.
     values = [pl.Series(name, axis.labels()) for name, axis in zip(names, sweep.axes, strict=True)]
 
     def of(run: Planned) -> list[pl.Expr]:
@@ -216,12 +217,12 @@ def _labels(sweep: Sweep, runs: Sequence[Planned], taken: set[str]) -> dict[Plan
 def _parts(
     folder: Path, table: str, empty: pl.DataFrame, counts: dict[Planned, int], labels: dict[Planned, list[pl.Expr]]
 ) -> Iterator[pl.DataFrame]:
-    """Yields the rows of all runs, file by file; at least one file, which has the columns.
+    """Yields the frame of each file. Without rows it yields one empty frame, so that the columns are written.
 
     Args:
         folder: The folder of the sweep.
         table: Name of the table.
-        empty: Its own columns, without rows.
+        empty: An empty frame with its own columns.
         counts: Number of its rows in each run.
         labels: The columns before its own.
     """

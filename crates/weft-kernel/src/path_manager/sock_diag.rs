@@ -1,5 +1,6 @@
-//! MPTCP subflows from the kernel's socket diagnosis, which `ss` uses as well. They are read for connections older than the daemon,
-//! after lost events, and for the bytes of connections whose congestion control does not report them.
+//! Queries TCP sockets, listeners and MPTCP subflows through the kernel's `sock_diag` interface, as `ss` does. The daemon needs
+//! them for connections older than itself, after lost events, and for the bytes of connections whose congestion control does not
+//! report them.
 
 use std::io;
 use std::net::SocketAddr;
@@ -25,26 +26,26 @@ pub struct DiagSubflow {
     pub token: Token,
     /// The subflow.
     pub subflow: Subflow,
-    /// Whether the handshake is complete; otherwise the SYN has no answer yet.
+    /// Whether the handshake is complete; false while the SYN waits for its answer.
     pub established: bool,
     /// Whether the subflow is the first of its connection.
     pub initial: bool,
-    /// Whether the connection was accepted here; known of the first subflow only.
+    /// Whether this host accepted the connection. Valid only if `initial` is true.
     pub server: bool,
     /// Congestion control of the subflow.
     pub congestion: String,
     /// Number of bytes acknowledged and received on the subflow.
     pub bytes: u64,
-    /// Whether both ends use ECN.
+    /// Whether ECN was negotiated.
     pub ecn: bool,
 }
 
-/// A TCP socket that listens.
+/// A listening TCP socket.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Listener {
     /// Local address and port.
     pub local: SocketAddr,
-    /// Congestion control of the connections that are accepted on the socket.
+    /// Congestion control that accepted connections inherit.
     pub congestion: String,
 }
 
@@ -56,12 +57,12 @@ pub fn mptcp_subflows(namespace: &Namespace) -> io::Result<Vec<DiagSubflow>> {
     let mut all = Vec::new();
     let states = StateFlags::ESTABLISHED | StateFlags::SYN_SENT;
     dump(namespace, &states, |socket| {
-        all.extend(seen(socket));
+        all.extend(parse_subflow(socket));
     })?;
     Ok(all)
 }
 
-/// Returns the four-tuples of all TCP sockets of a namespace that may still send or receive.
+/// Returns the four-tuples of all TCP sockets of a namespace, except those in LISTEN and TIME_WAIT.
 ///
 /// # Errors
 /// Returns an error if the namespace cannot be entered or the kernel refuses the request.
@@ -132,8 +133,8 @@ fn congestion(socket: &InetResponse) -> String {
     name.unwrap_or_default()
 }
 
-/// The subflow behind a TCP socket, if it is one.
-fn seen(socket: &InetResponse) -> Option<DiagSubflow> {
+/// Decodes a TCP socket as a subflow of MPTCP. Returns `None` if it is not one or has fallen back to TCP.
+fn parse_subflow(socket: &InetResponse) -> Option<DiagSubflow> {
     let mptcp = socket.nlas.iter().find_map(|attribute| match attribute {
         Nla::Other(other) if other.kind() & NLA_TYPE_MASK == INET_DIAG_ULP_INFO => mptcp_info(other),
         _ => None,
@@ -158,7 +159,7 @@ fn seen(socket: &InetResponse) -> Option<DiagSubflow> {
         initial: !joined,
         server: mptcp.flags & FLAG_CAPABLE_LOC == 0,
         congestion: congestion(socket),
-        bytes: word(info, TCPI_BYTES_ACKED) + word(info, TCPI_BYTES_RECEIVED),
+        bytes: read_u64(info, TCPI_BYTES_ACKED) + read_u64(info, TCPI_BYTES_RECEIVED),
         ecn: info
             .get(TCPI_OPTIONS)
             .is_some_and(|options| options & TCPI_OPT_ECN != 0),
@@ -200,8 +201,8 @@ fn mptcp_info(ulp: &DefaultNla) -> Option<MptcpInfo> {
     (mptcp.token != 0).then_some(mptcp)
 }
 
-/// A number of `struct tcp_info`, 0 where the kernel's is shorter.
-fn word(info: &[u8], offset: usize) -> u64 {
+/// Reads a field of 64 bits of `struct tcp_info`; 0 if the struct of the running kernel ends before it.
+fn read_u64(info: &[u8], offset: usize) -> u64 {
     info.get(offset..offset + 8)
         .and_then(|word| parse_u64(word).ok())
         .unwrap_or(0)
@@ -223,9 +224,9 @@ const FLAG_JOIN_REM: u32 = 1 << 2;
 const FLAG_JOIN_LOC: u32 = 1 << 3;
 const FLAG_BACKUP_LOC: u32 = 1 << 5;
 
-/// Offsets in `struct tcp_info`.
+// Offsets of fields in `struct tcp_info`.
 const TCPI_OPTIONS: usize = 5;
 const TCPI_BYTES_ACKED: usize = 120;
 const TCPI_BYTES_RECEIVED: usize = 128;
-/// A bit of the options.
+/// The bit of `tcpi_options` that says that ECN was negotiated.
 const TCPI_OPT_ECN: u8 = 8;

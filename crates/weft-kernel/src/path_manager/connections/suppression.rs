@@ -1,32 +1,32 @@
-//! Suppression and release: requests of the algorithm, and the commands to the kernel that follow from them.
+//! Suppression and release: turns requests of the congestion control algorithm into commands to the kernel.
 //!
 //! An algorithm takes subflows out of use in one of two ways:
 //!
-//! - AMP and DCM suppress all subflows of a connection but one, and release them together. The kept subflow is chosen here, and
-//!   [`Hysteresis`](super::Hysteresis) delays the commands: [`on_request`](Connections::on_request), then
-//!   [`apply_request`](Connections::apply_request).
-//! - Warp deactivates and activates subflows one by one. The kernel is notified at once:
+//! - AMP and DCM suppress all subflows of a connection but one, and release them together. [`Hysteresis`](super::Hysteresis)
+//!   delays a release: [`on_request`](Connections::on_request), then [`apply_requests`](Connections::apply_requests).
+//! - Warp deactivates and activates subflows one by one, without hysteresis:
 //!   [`on_active_changed`](Connections::on_active_changed).
 //!
-//! A command sets or clears the backup flag of a subflow. It is repeated if the kernel refuses it.
+//! A command sets or clears the backup flag of a subflow. If the kernel refuses a command, it is sent again later.
 
 use super::super::{FourTuple, Hysteresis, Subflow, Token};
 use super::{CommandBatch, Connection, Connections, Request, Since, TrafficSample};
 
-/// Maximum age of the traffic sample that decides about a suppression: 100 ms.
+/// Age from which a traffic sample no longer says which direction a connection uses more: 100 ms.
 const MAX_SAMPLE_AGE: u64 = 100_000_000;
-/// Delay until the kernel is asked again for a flag that it has refused: 5 ms, doubled after each refusal up to 1.28 s.
+/// Delay until a command that the kernel has refused is sent again: 5 ms, doubled after each refusal up to 1.28 s.
 const FLAG_RETRY_DELAY: u64 = 5_000_000;
+/// Maximum number of doublings.
 const FLAG_DOUBLINGS: u32 = 8;
-/// Maximum length of the list of inactive subflows of a connection. An algorithm has eight subflows; forged or lost events cannot
-/// make the list longer.
+/// Maximum length of the list of inactive subflows of a connection, which has at most eight of them. The limit bounds the list if
+/// events are forged or lost.
 const MAX_INACTIVE: usize = 64;
 
 impl Connections {
-    /// Records that the algorithm requests suppression (`suppress`) or release of a subflow.
+    /// Records a request to suppress (`suppress`) or release a subflow as the request of its connection.
     ///
-    /// The algorithm sends one request per subflow: for all but one to suppress, for all to release. If it suppresses the kept
-    /// subflow, the next one in the list is kept instead. [`apply_requests`](Self::apply_requests) sends the commands.
+    /// To suppress, the algorithm sends a request for every subflow but one; to release, for every subflow. If a request names the
+    /// kept subflow, the one after it in the list is kept instead. [`apply_requests`](Self::apply_requests) sends the commands.
     pub fn on_request(&mut self, token: Token, subflow: FourTuple, suppress: bool, now: u64) {
         let Some(connection) = self.all.get_mut(&token) else {
             return;
@@ -41,9 +41,9 @@ impl Connections {
         }
     }
 
-    /// Records that the algorithm has activated or deactivated one subflow, and commands its flag at once.
+    /// Records that the algorithm has activated or deactivated one subflow, and sends the command at once.
     ///
-    /// There is no hysteresis, because the algorithm itself keeps a subflow inactive for a minimum time.
+    /// Hysteresis is not needed: the algorithm keeps a subflow inactive for a minimum time.
     pub fn on_active_changed(
         &mut self,
         token: Token,
@@ -61,9 +61,11 @@ impl Connections {
         self.send_flags(token, batches);
     }
 
-    /// Replaces the inactive subflows of a connection by those that a scan of the maps found, and commands the flags that differ.
+    /// Replaces the inactive subflows of a connection by those that a scan of the maps found inactive, and sends commands for flags
+    /// that differ.
     ///
-    /// Its algorithm deactivates subflows one by one, so the connection is no longer suppressed as a whole, unless it is uncoupled.
+    /// Only Warp has inactive subflows, so the connection is no longer suppressed as a whole. An uncoupled connection stays
+    /// suppressed, because nothing limits its subflows together.
     pub fn set_inactive(&mut self, token: Token, inactive: Vec<FourTuple>, batches: &mut Vec<CommandBatch>) {
         let Some(connection) = self.all.get_mut(&token) else {
             return;
@@ -73,7 +75,7 @@ impl Connections {
         self.send_flags(token, batches);
     }
 
-    /// Commands each flag that differs from the one that the kernel has.
+    /// Sends a command for each flag that differs from the one that the kernel is known to have.
     pub(super) fn send_flags(&mut self, token: Token, batches: &mut Vec<CommandBatch>) {
         let Some(connection) = self.all.get_mut(&token) else {
             return;
@@ -88,7 +90,8 @@ impl Connections {
         }
     }
 
-    /// Whether the last traffic sample of a connection is recent. True for an unknown connection.
+    /// Returns whether the last traffic sample of a connection is recent. Returns true for an unknown connection, for which no
+    /// sample is needed.
     pub fn knows_direction(&self, token: Token, now: u64) -> bool {
         let is_recent = |connection: &Connection| {
             connection
@@ -100,8 +103,8 @@ impl Connections {
 
     /// Records the bytes that a connection has `sent` and `received` so far.
     ///
-    /// The kernel does not use a backup in either direction. A net receiver, which receives more than it sends, is therefore not
-    /// suppressed for the data that it sends.
+    /// A backup subflow carries no data in either direction, but the algorithm only sees the data that is sent. A net receiver, which
+    /// receives more than it sends, is therefore not suppressed: that would reduce what it receives.
     pub fn on_traffic(
         &mut self,
         token: Token,
@@ -119,7 +122,7 @@ impl Connections {
         };
         let before = connection.traffic.replace(sample).unwrap_or_default();
         let is_net_receiver = received.saturating_sub(before.received) > sent.saturating_sub(before.sent);
-        // Suppression reduces what a net receiver receives, so the sample is not used until the connection is released.
+        // Suppression reduces what a net receiver receives, and a sample taken meanwhile would make a sender of it.
         if connection.net_receiver.value == is_net_receiver
             || (connection.net_receiver.value && connection.suppressed)
         {
@@ -136,7 +139,7 @@ impl Connections {
         }
     }
 
-    /// Commands what the algorithm has requested for these connections, or sets a deadline if hysteresis delays it.
+    /// Sends the commands that the algorithm has requested for these connections, or sets a deadline if hysteresis delays them.
     pub fn apply_requests(
         &mut self,
         tokens: impl IntoIterator<Item = Token>,
@@ -150,7 +153,7 @@ impl Connections {
 
     /// Records that the kernel has refused to set (`backup`) or clear the flag of a subflow, and sets a deadline for the next try.
     ///
-    /// The kernel refuses a flag while a subflow joins or closes.
+    /// The kernel refuses a command while the subflow joins or closes.
     pub fn on_flag_refused(&mut self, token: Token, subflow: FourTuple, backup: bool, now: u64) {
         let Some(connection) = self.all.get_mut(&token) else {
             return;
@@ -169,7 +172,7 @@ impl Connections {
         self.deadlines.insert((at, token));
     }
 
-    /// Repeats the flags that the kernel has refused, if their deadline has passed.
+    /// Sends the commands that the kernel has refused again, if their deadline has passed.
     pub(super) fn retry_flags(&mut self, token: Token, now: u64, batches: &mut Vec<CommandBatch>) {
         let Some(connection) = self.all.get_mut(&token) else {
             return;
@@ -181,7 +184,7 @@ impl Connections {
         self.send_flags(token, batches);
     }
 
-    /// Commands what the algorithm has requested for one connection, or sets a deadline if hysteresis delays it.
+    /// Sends the commands that the algorithm has requested for one connection, or sets a deadline if hysteresis delays them.
     pub(super) fn apply_request(&mut self, token: Token, now: u64, batches: &mut Vec<CommandBatch>) {
         let Some(connection) = self.all.get_mut(&token) else {
             return;
@@ -192,7 +195,7 @@ impl Connections {
                 self.deadlines.insert((at, token));
             }
             Desired::Now { suppress, due } => {
-                // A suppressed connection gets commands as well if another subflow is to be kept.
+                // A suppressed connection, of which another subflow is to be kept, is not suppressed once more.
                 if suppress && !connection.suppressed {
                     connection.history.suppressed(now, &self.hysteresis);
                 } else if !suppress {
@@ -204,18 +207,19 @@ impl Connections {
     }
 }
 
-/// The commands that a connection needs.
+/// The decision about a connection at one time.
 enum Desired {
     /// The kernel has the desired state.
     InSync,
     /// Hysteresis delays the commands until `at`.
     Later { at: u64 },
-    /// Suppression or release, which has been due since `due`.
+    /// Suppress or release. `due` is the time from which the algorithm and hysteresis ask for it.
     Now { suppress: bool, due: u64 },
 }
 
 impl Connection {
-    /// Decides what the connection needs. An uncoupled connection is always suppressed, and a net receiver never is.
+    /// Decides what to do now. An uncoupled connection is always suppressed. Another one is never suppressed while it is a net
+    /// receiver. An additional condition for suppression belongs here.
     fn desired(&self, now: u64, hysteresis: &Hysteresis) -> Desired {
         let Request { suppress, since } = self.requested;
         let (suppress, since) = match (self.uncoupled.is_some(), suppress) {
