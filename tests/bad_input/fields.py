@@ -217,7 +217,7 @@ FIELDS = [
     shared("buffer = '100KB', reserve = '101KB'", "queues.kind.reserve: 101KB is above the buffer of 100KB"),
     shared("buffer = '100KB', reserve = '21KB'", "queues.kind.reserve: 21KB for each port of", "at most 100KB in all"),
     shared("buffer = '100KB', min = '1KB'", "queues.kind.min: unknown field"),
-    field("layers.switch-host.queue=codel", "layers.switch-host.queue: ", "does not exist"),
+    field("layers.switch-host.queue=wfq", "layers.switch-host.queue: ", "does not exist"),
     field(
         "layers.switch-host.queue={name = 'shared', buffer = '100KB', alpha = 0}", "layers.switch-host.queue.alpha: 0"
     ),
