@@ -140,7 +140,7 @@ const COMPLAINTS: &[(&[&str], &str)] = &[
     ),
     (
         &["queues.k=1"],
-        "queues.k: unknown field; allowed: limit, mark, host",
+        "queues.k: unknown field; allowed: kind, limit, mark, host",
     ),
     (
         &["transports.amp.cc=3"],
