@@ -160,7 +160,7 @@ const COMPLAINTS: &[(&[&str], &str)] = &[
     ),
     (
         &["transports.amp.subflow=4"],
-        "transports.amp.subflow: unknown field; allowed: cc, subflows, paths, join_after, scheduler, profile, tcp",
+        "transports.amp.subflow: unknown field; allowed: kind, cc, subflows, paths, join_after, scheduler, profile, tcp",
     ),
     (
         &["transports.new.subflows=4"],
