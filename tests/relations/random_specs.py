@@ -116,6 +116,7 @@ def traffic(rng: Random, kind: str, name: str, transport: str, most: int, fixed:
         "all-to-all": {"size": f"{size}B", "jitter": jitter},
         "one-to-many": {"size": f"{size}B", "receivers": 1, "jitter": jitter},
         "stride": {"size": f"{size}B", "stride": 1, "jitter": jitter},
+        "shuffle": {"size": f"{size}B", "jitter": jitter},
         "hot-spot": {"size": f"{size}B", "share": 0.5, "spots": "h0", "count": 1, "jitter": jitter},
     }
     return {"kind": kind, "name": name, "transport": transport, "start": start, **fields[kind]}
