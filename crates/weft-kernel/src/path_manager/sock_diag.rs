@@ -62,7 +62,7 @@ pub fn mptcp_subflows(namespace: &Namespace) -> io::Result<Vec<DiagSubflow>> {
     Ok(all)
 }
 
-/// Returns the four-tuples of all TCP sockets of a namespace, except those in LISTEN and TIME_WAIT.
+/// Returns the four-tuples of all TCP sockets of a namespace, except those in `LISTEN` and `TIME_WAIT`.
 ///
 /// # Errors
 /// Returns an error if the namespace cannot be entered or the kernel refuses the request.
