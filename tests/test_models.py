@@ -47,6 +47,23 @@ def test_example_of_the_reference(name: str, tmp_path: Path) -> None:
                 _weft.Experiment.parse(text, [], tmp_path)
 
 
+@pytest.mark.parametrize("name", [name for name in DEFINITIONS if name.endswith("Traffic")])
+def test_levels_of_write_rates(name: str) -> None:
+    properties = DEFINITIONS[name]["properties"]
+    if "Rate" not in json.dumps(properties.get("rate")):
+        return
+    document = reference_examples.whole(reference_examples.example(name, DEFINITIONS[name]))
+    for entry in document["traffic"]:
+        entry["rate"] = "1Gbps"
+    for level in ("packet", "flow"):
+        text = json.dumps(document | {"level": level})
+        if level in reference_examples.levels(name, DEFINITIONS[name], "rate"):
+            _weft.Experiment.parse(text)
+        else:
+            with pytest.raises(weft.SpecError, match=r"traffic\[0\].rate: not supported"):
+                _weft.Experiment.parse(text)
+
+
 def small(**changes: object) -> weft.Experiment:
     return weft.Experiment.model_validate(json.loads(_weft.Experiment.parse(INCAST).spec()) | changes)
 
