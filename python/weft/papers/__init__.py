@@ -6,7 +6,7 @@ FIGURES = (
     # Name, title, seconds of the full size, seconds of the quick version, and the level unless it
     # is "packet".
     Figure("amp/fig02", "Incast: flow completion times of DCTCP, DCM and XMP", 2, 1),
-    Figure("amp/fig04", "Minimum window syndrome: DCTCP's goodput competing with one XMP flow", 18, 2),
+    Figure("amp/fig04", "Minimum window syndrome: DCTCP flows that compete with one XMP flow", 18, 2),
     Figure("amp/fig06", "Traffic shifting: MPTCP, DCM, AMP and XMP (with figure 11)", 25, 1.1),
     Figure("amp/gamma", "Incast by AMP: how soon it suppresses subflows", 12, 1.1),
     Figure("amp/fig07", "Suppression episodes of 3 to 5 AMP flows: how late it releases subflows", 53, 1.1),
@@ -18,7 +18,7 @@ FIGURES = (
     Figure("amp/linux-shift", "Traffic shifting of figures 6 and 11 on Linux", 290, 6, "linux"),
     Figure("amp/fig12", "DCTCP jobs and long flows by AMP, XMP, DCM and DCTCP in a fat-tree: JCT", 2600, 14),
     Figure("amp/fig13", "Long flows and short DCTCP flows along a permutation in a fat-tree", 1320, 24),
-    Figure("amp/fig14", "Data mining workload in a fat-tree: FCT of short DCTCP flows and of long ones", 465, 42),
+    Figure("amp/fig14", "Data mining workload in a fat-tree: FCT of short DCTCP flows, goodput of long flows", 465, 42),
     Figure("mptcp-dc/fig01", "Flow level: throughput of a permutation in FatTree, VL2 and BCube", 300, 5, "flow"),
     Figure("mptcp-dc/fig02", "Flow level: the fewest subflows for 90 %, by size of the network", 300, 5, "flow"),
     Figure("mptcp-dc/fig03", "Flow level: the slowest flow and Jain's index of a permutation", 20, 5, "flow"),
