@@ -188,8 +188,8 @@ def plot_fct(rows: pl.DataFrame, algorithms: Sequence[str], title: str) -> Plot:
 
 
 def _plot_panel(panel: Axes, rows: pl.DataFrame, algorithms: Sequence[str]) -> None:
-    # The numbers of flows are categories with the algorithms next to each other, without a gap for
-    # absent ones.
+    # The numbers of flows are categories. Each algorithm has a fixed offset within a category, so an
+    # absent one leaves a gap.
     ks = rows["k"].unique().sort().to_list()
     step = 0.7 / len(algorithms)
     for index, algorithm in enumerate(algorithms):

@@ -117,7 +117,7 @@ def claims(rows: pl.DataFrame) -> list[Claim]:
     if few.is_empty():
         return claims
     paper = runs.filter(pl.col("algorithm") != WITH_DCTCP_CUT)
-    return [*claims, _best(paper.filter(level="linux")), _few(runs, few), _mended(runs), _levels(paper)]
+    return [*claims, _best(paper.filter(level="linux")), _few(runs, few), _with_dctcp_cut(runs), _levels(paper)]
 
 
 def plot(rows: pl.DataFrame) -> Plot:
@@ -182,7 +182,7 @@ def _few(runs: pl.DataFrame, few: pl.DataFrame) -> Claim:
     )
 
 
-def _mended(runs: pl.DataFrame) -> Claim:
+def _with_dctcp_cut(runs: pl.DataFrame) -> Claim:
     linux = runs.filter(algorithm=WITH_DCTCP_CUT, level="linux")
     mean = {
         name: runs.filter(pl.col("dctcp").is_in(FEW_DCTCP), algorithm=name, level="linux", multipath=1)
