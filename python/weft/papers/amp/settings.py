@@ -26,10 +26,11 @@ K counts the packets that wait, without the one being sent, as in the source of 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
+
+from weft.papers.style import Style
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -99,15 +100,6 @@ TRANSPORTS: dict[str, dict[str, Any]] = {
 def beta_keeps_link_busy(bdp_packets: float, mark: float, beta: float) -> bool:
     """Returns true if a cut leaves packets in the queue: section 4.2's rule for beta, (BDP + K) / beta <= K."""
     return (bdp_packets + mark) / beta <= mark
-
-
-@dataclass(frozen=True)
-class Style:
-    """The appearance of an algorithm in a plot."""
-
-    label: str
-    colour: str
-    marker: str
 
 
 SHOWN = {

@@ -11,10 +11,10 @@ initial window of one packet, and RTOs from 200 ms.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from weft.papers.plain_tcp import PLAIN_TCP
+from weft.papers.style import Style
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -53,15 +53,6 @@ ALGORITHMS: dict[str, str | dict[str, Any]] = {
 }
 PATHS = {"mmptcp": "mmptcp"}
 """Path policies of the algorithms that do not use ECMP."""
-
-
-@dataclass(frozen=True)
-class Style:
-    """The appearance of an algorithm in plots and its name in texts."""
-
-    label: str
-    colour: str
-    marker: str = "o"
 
 
 SHOWN = {

@@ -12,10 +12,10 @@ longer than many of these runs.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from weft.papers.plain_tcp import PLAIN_TCP
+from weft.papers.style import Style
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -45,15 +45,6 @@ NS2: dict[str, Any] = {
 """Section 3's TCP, as changes to the profile `linux`."""
 LINUX_2010 = {"recovery": "sack", "tail_loss_probe": False, "prr": False}
 """Section 4's TCP: Linux's loss recovery of 2010, before RACK, tail loss probes and RFC 6937."""
-
-
-@dataclass(frozen=True)
-class Style:
-    """The appearance of a scheme in plots."""
-
-    label: str
-    colour: str
-    marker: str = "o"
 
 
 SHOWN = {
