@@ -18,7 +18,7 @@ from tests.command import INCAST
 from tests.command import weft as command
 from weft.errors import UsageError
 from weft.plots import altair_plots, data
-from weft.report import comparison, distribution_figures, fabric, inputs, page, timeline
+from weft.report import comparison, distribution_figures, fabric, inputs, page, run_figures, timeline
 from weft.report.figures import Figures
 
 PROBES = 'probes=[{kind="flow"}, {kind="queue", at=["s0->r0"], interval="2us"}]'
@@ -498,3 +498,18 @@ def test_percentiles_of_the_page_are_those_of_the_summary(tmp_path: Path) -> Non
         expected = fct.quantile(percent / 100, "linear")
         assert expected is not None
         assert float(value) * {"ms": 1e-3, "us": 1e-6, "s": 1}[unit] == pytest.approx(expected, rel=5e-3)
+
+
+def test_tables_have_utilisation_in_percent(tmp_path: Path) -> None:
+    run = leave(tmp_path, "run", *AMP)
+    group = inputs.read([run]).groups[0]
+    figures = Figures()
+    distribution_figures.add(figures, group)
+    headings, stages = figures.by_name["utilisation"]["table"]
+    assert headings[2:] == ["mean (%)", "least (%)", "most (%)"]
+    busiest = run_figures.detail(group, "run", group.runs[0], 1000)["busiest"]
+    assert busiest["heads"][:2] == ["link", "utilisation (%)"]
+    largest = weft.Result.read(run).links["utilisation"].max()
+    assert isinstance(largest, float)
+    for shown in (max(float(row[4]) for row in stages), float(busiest["rows"][0][1])):
+        assert shown == pytest.approx(100 * largest, rel=5e-3)

@@ -208,13 +208,13 @@ def utilisation(rows: pl.DataFrame) -> alt.LayerChart:
     # Little use would not be seen on an axis to 1.
     share = alt.Scale(domain=[0, 1]) if isinstance(most, float) and most >= SEEN else alt.Scale(zero=True)
     bars = base.mark_bar(color=alt.Undefined if grouped else COLOURS[0]).encode(
-        x=alt.X("mean:Q", title="utilisation", scale=share),
+        x=alt.X("mean:Q", title="utilisation", scale=share, axis=alt.Axis(format="~%")),
         **({"color": colour("group", symbol="square")} if grouped else {}),
         tooltip=[
             *([alt.Tooltip("group:N")] if grouped else []),
             alt.Tooltip("stage:N"),
             alt.Tooltip("links:Q"),
-            *(alt.Tooltip(f"{name}:Q", format=".4f") for name in ("mean", "min", "max")),
+            *(alt.Tooltip(f"{name}:Q", format=".2%") for name in ("mean", "min", "max")),
         ],
     )
     ranges = base.mark_rule(strokeWidth=1.5).encode(x=alt.X("min:Q", scale=share), x2="max:Q")

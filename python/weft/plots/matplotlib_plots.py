@@ -131,6 +131,8 @@ class Plots:
 
     def utilisation(self) -> Figure:
         """Utilisation of each stage of the network: the share of its capacity that was in use, and its links' range."""
+        from matplotlib.ticker import PercentFormatter
+
         rows = data.utilisation(self._result.links)
         stages = rows["stage"].to_list()
         figure, axes = _figure("", "utilisation")
@@ -140,6 +142,7 @@ class Plots:
             stages, rows["mean"], yerr=spread, fmt="none", ecolor="black", capsize=3, label="least and most used link"
         )
         axes.set_ylim(0, 1)
+        axes.yaxis.set_major_formatter(PercentFormatter(1))
         axes.tick_params("x", rotation=20)
         return _finished(figure, axes)
 

@@ -117,7 +117,7 @@ def _add_utilisation(figures: Figures, links: pl.DataFrame) -> None:
         figures.missing.append("utilisation: no run has lasted")
         return
     cells = [
-        [row["stage"], f"{row['links']:,}", *(digits(row[name]) for name in ("mean", "min", "max"))]
+        [row["stage"], f"{row['links']:,}", *(digits(100 * row[name]) for name in ("mean", "min", "max"))]
         for row in rows.drop_nulls("mean").iter_rows(named=True)
     ]
     figures.add(
@@ -126,5 +126,5 @@ def _add_utilisation(figures: Figures, links: pl.DataFrame) -> None:
         "Bars are the share of a stage's capacity in use while measured, lines its least and most used link.",
         altair_plots.utilisation(rows),
         height=max(80, 22 * rows.height + 10),
-        table=(["stage and direction", "links", "mean", "least", "most"], cells),
+        table=(["stage and direction", "links", "mean (%)", "least (%)", "most (%)"], cells),
     )

@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import altair as alt
+import polars as pl
 
 from weft.output import file_name
 from weft.papers.seed_summary import digits
@@ -69,10 +70,10 @@ def detail(group: Group, name: str, run: Run, rows: int) -> dict[str, Any]:
         "events": [f"{data.seconds_name(event.time_s)}: {event.text}" for event in events],
         "notes": [note for note in (*notes, picture["note"]) if note],
         "busiest": {
-            "heads": ["link", *columns],
+            "heads": ["link", *("utilisation (%)" if name == "utilisation" else name for name in columns)],
             "rows": [
                 [f"{row['from']} to {row['to']}", *(_cell(row[name]) for name in columns)]
-                for row in busiest.iter_rows(named=True)
+                for row in busiest.with_columns(pl.col("utilisation") * 100).iter_rows(named=True)
             ],
         },
         "spec": spec,
@@ -188,7 +189,7 @@ def _scale(low: float | str, high: float | str, **how: Any) -> alt.Scale:  # noq
 
 
 def _fabric_chart(columns: set[str]) -> alt.LayerChart:
-    formats = {"utilisation": ".4~f", "least": ".4~f", "most": ".4~f", "marks": ",", "drops": ","}
+    formats = {"utilisation": ".2~%", "least": ".2~%", "most": ".2~%", "marks": ",", "drops": ","}
     x = alt.X("x:Q", axis=None, scale=alt.Scale(domain=[0, 1]))
     rows = alt.Axis(
         title=None,
@@ -203,7 +204,7 @@ def _fabric_chart(columns: set[str]) -> alt.LayerChart:
         "heat:Q",
         scale=alt.Scale(domain=[0, 1], range=list(altair_plots.HEAT), interpolate="rgb"),
         legend=alt.Legend(
-            title=None, orient="top", gradientLength=180, labelExpr="format(datum.value * hottest, '.3~g')"
+            title=None, orient="top", gradientLength=180, labelExpr="format(datum.value * hottest, '.3~p')"
         ),
     )
     links = (
