@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import signal
 import subprocess
 import sys
 import time
@@ -82,20 +83,23 @@ def wait_for(process: subprocess.Popen[Any], condition: Callable[[], bool]) -> N
         time.sleep(0.005)
 
 
-def wait_for_work(process: subprocess.Popen[Any], folder: Path | None = None, processor_s: float = 0.3) -> None:
+def catches(process: subprocess.Popen[Any], number: signal.Signals) -> bool:
+    """Whether a process has a handler for a signal."""
+    status = Path(f"/proc/{process.pid}/status").read_text()
+    caught = next(int(line.split()[1], 16) for line in status.splitlines() if line.startswith("SigCgt"))
+    return bool(caught >> (number - 1) & 1)
+
+
+def wait_for_work(process: subprocess.Popen[Any], folder: Path, processor_s: float = 0.3) -> None:
     """Waits until a command has worked for some processor time.
 
     Args:
         process: The command.
-        folder: The folder in which its unfinished results are; the time counts from their beginning. Without it, the
-            time counts from the moment at which the simulator is loaded.
+        folder: The folder in which its unfinished results are; the time counts from their beginning.
         processor_s: Processor seconds.
     """
-    before = set() if folder is None else set(folder.glob(".weft-*"))
-    if folder is None:
-        wait_for(process, lambda: "_weft" in Path(f"/proc/{process.pid}/maps").read_text())
-    else:
-        wait_for(process, lambda: not set(folder.glob(".weft-*")) <= before)
+    before = set(folder.glob(".weft-*"))
+    wait_for(process, lambda: not set(folder.glob(".weft-*")) <= before)
 
     def used() -> float:
         times = psutil.Process(process.pid).cpu_times()

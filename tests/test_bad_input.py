@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 import weft
-from tests.command import INCAST, WEFT, wait_for, wait_for_work
+from tests.command import INCAST, WEFT, catches, wait_for, wait_for_work
 
 SPEC = """\
 { "name": "any", "duration": "1ms", "level": "packet", "seed": 1,
@@ -358,7 +358,7 @@ def test_hangup_that_is_ignored_stays_ignored(tmp_path: Path) -> None:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
     )
-    wait_for(process, lambda: loaded(process))
+    wait_for(process, partial(catches, process, signal.SIGTERM))
     process.send_signal(signal.SIGHUP)
     process.communicate(timeout=120)
     assert process.returncode == 0

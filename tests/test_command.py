@@ -178,7 +178,7 @@ def test_interrupted_run_leaves_its_tables(spec: Path) -> None:
 @pytest.mark.usefixtures("ctrl_c")
 def test_interrupted_reproduction_leaves_nothing(tmp_path: Path) -> None:
     process = subprocess.Popen([WEFT, "reproduce", "amp/fig08"], cwd=tmp_path, stderr=subprocess.PIPE, text=True)
-    wait_for_work(process)
+    wait_for_work(process, tmp_path)
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=60)
     assert process.returncode == 130

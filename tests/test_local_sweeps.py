@@ -8,13 +8,14 @@ import signal
 import statistics
 import subprocess
 import time
+from functools import partial
 from pathlib import Path
 
 import polars as pl
 import psutil  # type: ignore[import-untyped]
 import pytest
 
-from tests.command import INCAST, WEFT, weft
+from tests.command import INCAST, WEFT, catches, wait_for, weft
 from weft.errors import RequirementError
 from weft.sweeps import local
 from weft.sweeps.command import Outcome, run_sweep
@@ -68,18 +69,6 @@ def test_signal_ends_all_processes(tmp_path: Path, number: signal.Signals) -> No
     assert list(tmp_path.rglob(".weft-*")) == []
 
 
-def wait_for_handlers(process: subprocess.Popen[str]) -> None:
-    """Waits until the command catches signals. Before, Ctrl-C gives Python's own traceback."""
-    until = time.monotonic() + 60
-    while True:
-        status = Path(f"/proc/{process.pid}/status").read_text()
-        caught = next(int(line.split()[1], 16) for line in status.splitlines() if line.startswith("SigCgt"))
-        if caught >> (signal.SIGTERM - 1) & 1:
-            return
-        assert time.monotonic() < until
-        time.sleep(0.01)
-
-
 @pytest.mark.usefixtures("ctrl_c")
 def test_signal_at_any_moment_gives_one_line(tmp_path: Path) -> None:
     moments = random.Random(40)  # noqa: S311 - drawn at random, but not secret
@@ -90,7 +79,8 @@ def test_signal_at_any_moment_gives_one_line(tmp_path: Path) -> None:
         process = begin(folder, LONG if n % 3 else INCAST)
         number = (signal.SIGINT, signal.SIGTERM)[n % 2]
         if number == signal.SIGINT:
-            wait_for_handlers(process)
+            # Before, Ctrl-C gives Python's own traceback.
+            wait_for(process, partial(catches, process, signal.SIGTERM))
         time.sleep(moments.uniform(0, 3))
         began = time.monotonic()
         process.send_signal(number)

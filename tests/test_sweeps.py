@@ -21,7 +21,7 @@ from distributed import LocalCluster
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.command import INCAST, WEFT, Ended, weft
+from tests.command import INCAST, WEFT, Ended, wait_for, weft
 from weft import api, cli
 from weft.errors import OutputError, RequirementError, SpecError, UsageError
 from weft.exit_codes import run_command
@@ -284,14 +284,6 @@ def test_killed_and_resumed_is_as_unbroken(folder: Path, unbroken: Ended) -> Non
     assert 5 <= resumed.document["reused"] < 12
     assert content(folder / "broken" / "tables") == content(folder / whole / "tables")
     assert [path.name for path in (folder / "broken").rglob(".weft-*")] == []
-
-
-def wait_for(process: subprocess.Popen[bytes], begun: Callable[[], bool]) -> None:
-    until = time.monotonic() + 60
-    while not begun():
-        assert process.poll() is None
-        assert time.monotonic() < until
-        time.sleep(0.01)
 
 
 def test_killed_at_ten_moments_is_as_unbroken(spec: Path) -> None:
