@@ -46,6 +46,6 @@ def test_relations(part: int) -> None:
 
 def test_random_specs_cover_all_registries() -> None:
     texts = [json.dumps(random_spec(seed)) for seed in range(400)]
-    for sort in ("topologies", "algorithms", "paths", "schedulers", "profiles", "traffic"):
+    for sort in ("topologies", "algorithms", "paths", "schedulers", "profiles", "traffic", "queues", "transports"):
         for name in names(sort):
             assert name == "flow-list" or any(json.dumps(name) in text for text in texts), name

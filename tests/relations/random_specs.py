@@ -1,4 +1,7 @@
-"""Random small specs at the packet level, over all registries except the flow list, which needs a file."""
+"""Random small specs at the packet level.
+
+They are drawn over the registries of the experiment, apart from the flow list, which needs a file.
+"""
 
 from __future__ import annotations
 
@@ -152,6 +155,22 @@ def failure(rng: Random, layer: str) -> list[Spec]:
     )
 
 
+def queue(rng: Random, kind: str, limit: int) -> Spec:
+    """Changes to `queues` for this kind."""
+    low = rng.randint(1, limit)
+    ramp = {"min": f"{low} packets", "max": f"{rng.randint(low, 2 * limit)} packets", "probability": rng.random()}
+    average = {"at": "dequeue"} if rng.random() < 0.5 else {"weight": rng.choice([0.002, 0.1, 1.0])}
+    sizes = {"buffer": f"{rng.randint(20, 300)}KB", "alpha": rng.choice([0.25, 1.0, 8.0])}
+    fields: dict[str, Spec] = {
+        "fifo": {},
+        "red": {"mark": "off", "kind": {"name": kind, **ramp, "action": rng.choice(["mark", "drop"])}},
+        "shared": {"kind": {"name": kind, **sizes, "reserve": rng.choice(["0B", "1500B"])}},
+    }
+    if kind == "red" and rng.random() < 0.7:
+        fields[kind]["kind"] |= average
+    return {"kind": kind} | fields[kind]
+
+
 def random_spec(seed: int) -> Spec:
     """The spec of this number. It may be refused: not all parts go together."""
     rng = Random(seed)  # noqa: S311 (a spec, no secret)
@@ -188,4 +207,7 @@ def random_spec(seed: int) -> Spec:
             "tso": rng.random() < 0.3,
             "qdisc": rng.choice(["switch", "fq", "fifo"]),
         }
+    spec["queues"] |= queue(rng, rng.choice(names("queues")), limit)
+    for value in transports.values():
+        value["kind"] = rng.choice(names("transports"))
     return spec
