@@ -136,8 +136,8 @@ impl Default for Subflows {
 pub struct Suppression {
     /// Time for which the algorithm must request release without interruption.
     pub release_after: Time,
-    /// Minimum duration of a suppression. It doubles, up to eight times, with each suppression that follows within this
-    /// time of the end of the previous one.
+    /// Minimum duration of a suppression. It doubles with each suppression that follows within this time of the end of the
+    /// previous one, up to eight times this value.
     pub min_cycle: Time,
 }
 

@@ -7,8 +7,8 @@
 pub struct Hysteresis {
     /// Time for which the algorithm must request release without interruption.
     pub release_after: u64,
-    /// Minimum duration of a suppression. It doubles, up to eight times, with each suppression that follows within this
-    /// time of the end of the previous one.
+    /// Minimum duration of a suppression. It doubles with each suppression that follows within this time of the end of the
+    /// previous one, up to eight times this value.
     pub min_cycle: u64,
 }
 
