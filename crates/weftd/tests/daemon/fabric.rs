@@ -25,7 +25,7 @@ const STILL: Duration = Duration::from_millis(30);
 
 /// Prints the goodput of each flow, and for how long flows stood still, for one path and for four subflows.
 ///
-/// `RATE` is the rate of all links in Mbit/s, `SEGMENTS` the number of packets that TSO and GRO make one of, `K` the marking
+/// `RATE` is the rate of all links in Mbit/s, `SEGMENTS` the number of packets that TSO and GRO combine, `K` the marking
 /// threshold in packets. Each of `RUNS` runs draws other paths and lasts `SECONDS`.
 #[test]
 #[ignore = "a measurement: make measure-linux"]
@@ -219,8 +219,8 @@ fn connect(ends: [(&str, &str); 2], prefix: &str, segments: u64) {
     }
 }
 
-/// Limits the rate of a device, and marks packets that find `threshold` full packets in its queue. A class does not divide what TSO
-/// has made one of.
+/// Limits the rate of a device, and marks packets that find `threshold` full packets in its queue. An HTB class does not split packets
+/// that TSO has combined.
 fn port(name: &str, device: &str, rate: u64, threshold: u32) -> Plan {
     let rate = format!("{rate}mbit");
     let at = ["dev", device];
@@ -305,17 +305,20 @@ impl Run {
         let mut last = first.clone();
         let mut since = [began; WIDTH];
         let mut still = Duration::ZERO;
+        let pause = |waited: Duration| if waited >= STILL { waited } else { Duration::ZERO };
         while began.elapsed() < time {
             sleep(Duration::from_millis(2));
             let now = Instant::now();
             for (flow, bytes) in read().into_iter().enumerate() {
                 if bytes > last[flow] {
-                    let waited = now - since[flow];
-                    still += if waited >= STILL { waited } else { Duration::ZERO };
+                    still += pause(now - since[flow]);
                     (last[flow], since[flow]) = (bytes, now);
                 }
             }
         }
+        // Pauses that have not ended.
+        let end = Instant::now();
+        still += since.iter().map(|&since| pause(end - since)).sum();
         let elapsed = began.elapsed().as_secs_f64();
         let bits = last
             .iter()
