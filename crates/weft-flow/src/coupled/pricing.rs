@@ -14,8 +14,8 @@ const COST_TOLERANCE: f64 = 0.01;
 /// The dual variables of a stage's linear program.
 #[derive(Clone, Debug)]
 pub(super) struct Duals {
-    /// Prices by constraint. Those of links are 0 or more. With them no variable outside the basis
-    /// costs less than those in it.
+    /// Prices by constraint. Those of links are 0 or more. With them a variable outside the basis
+    /// costs less than those in it by about [`COST_TOLERANCE`] at most.
     prices: Vec<f64>,
     /// Row of the inverse that belongs to the leaving variable, by constraint.
     pub pivot_row: Vec<f64>,
@@ -39,8 +39,8 @@ impl Duals {
         }
     }
 
-    /// Returns the variable that takes the place of the leaving one at the least additional cost,
-    /// if there is one.
+    /// Returns the variable that takes the place of the leaving one at nearly the least additional
+    /// cost, if there is one.
     pub fn ratio_test(&mut self, problem: &Problem, instance: &Instance, basis: &Basis) -> Option<Candidate> {
         self.candidates.clear();
         for (s, variable) in basis.variables[..problem.subflows()].iter().enumerate() {
