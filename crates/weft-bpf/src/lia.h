@@ -101,9 +101,7 @@ static inline void lia_on_fast_retransmit(struct weft_connection *c, const volat
 static inline void lia_on_timeout(struct weft_connection *c, const volatile struct weft_parameters *p, __u32 s,
 				__u32 first)
 {
-	if (first)
-		weft_halve_to(&c->w[s], p->cwnd_min);
-	weft_collapse(&c->w[s], 0);
+	weft_collapse_to(&c->w[s], first, p->cwnd_min);
 	lia_update_increase(c);
 }
 

@@ -265,15 +265,21 @@ static inline void weft_halve(struct weft_window *w)
 }
 
 /*
- * The loss window of RFC 5681, section 3.1, and equation (4). If the segment has timed out before
- * (@first is 0), or this recovery has already reduced the window, "the value of ssthresh is held
- * constant".
+ * The loss window of RFC 5681, section 3.1, and equation (4) with a floor in 2^-24 packets. If the
+ * segment has timed out before (@first is 0), or this recovery has already reduced the window, "the
+ * value of ssthresh is held constant".
  */
-static inline void weft_collapse(struct weft_window *w, __u32 first)
+static inline void weft_collapse_to(struct weft_window *w, __u32 first, __u64 floor)
 {
 	if (first)
-		weft_halve(w);
+		weft_halve_to(w, floor);
 	w->cwnd = WEFT_PACKET;
+}
+
+/* The loss window with the floor of RFC 5681, equation (4). */
+static inline void weft_collapse(struct weft_window *w, __u32 first)
+{
+	weft_collapse_to(w, first, 2 * WEFT_PACKET);
 }
 
 /*
