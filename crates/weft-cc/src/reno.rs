@@ -73,9 +73,14 @@ impl Response for Reno {
 
 /// Slow start, then equation (3): one packet per round.
 pub(crate) fn grow(w: &mut Window, ack: Ack) {
+    grow_by(w, ack, 1.0);
+}
+
+/// [`grow`] with another number of packets per round than one.
+pub(crate) fn grow_by(w: &mut Window, ack: Ack, weight: f64) {
     if ack.may_grow {
         let left = congestion_avoidance(w, ack);
-        w.cwnd += left / w.cwnd;
+        w.cwnd += left * weight / w.cwnd;
     }
 }
 

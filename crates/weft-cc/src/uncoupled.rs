@@ -2,12 +2,13 @@
 //! congestion control for multipath TCP", NSDI 2011, section 2. Each path r runs regular TCP: `w_r
 //! <- w_r + 1 / w_r` for each ACK and `w_r <- w_r / 2` for each loss.
 //!
-//! Each subflow is a [`Reno`], so that n subflows take the share of n flows. With a `weight` a, it is
-//! the paper's EWTCP: `w_r <- w_r + a / w_r` for each ACK. A window in equilibrium goes as the square
-//! root of a, so that n subflows with a = 1 / n^2 take the share of one flow.
+//! Each subflow is a [`Reno`], so that n subflows take the share of n flows. A `weight` a below 1
+//! makes subflows less aggressive, as the paper's EWTCP does: a subflow gains a packets per round.
+//! The window in equilibrium is proportional to the square root of a. n subflows with a = 1 / n^2
+//! therefore take the share of one flow. This value follows from the equilibrium, not from the paper.
 
 use crate::parameters::parameters;
-use crate::reno::{self, MIN_SSTHRESH, Reno, congestion_avoidance};
+use crate::reno::{self, MIN_SSTHRESH, Reno, grow_by};
 use crate::response::{independent_windows, pull};
 use crate::{Ack, CongestionControl, Echo, ParameterRange, Path, Response, Window};
 
@@ -43,10 +44,7 @@ impl CongestionControl for Uncoupled {
     }
 
     fn on_ack(&mut self, w: &mut [Window], s: usize, ack: Ack) {
-        if ack.may_grow {
-            let left = congestion_avoidance(&mut w[s], ack);
-            w[s].cwnd += left * self.weight / w[s].cwnd;
-        }
+        grow_by(&mut w[s], ack, self.weight);
     }
 
     fn on_mark(&mut self, w: &mut [Window], s: usize) {
