@@ -248,6 +248,11 @@ impl EquilibriumSolver {
         self
     }
 
+    /// Returns the index of a connection's response function.
+    pub fn response_of(&self, connection: usize) -> usize {
+        self.senders.responses[connection] as usize
+    }
+
     /// Returns true if the search has converged or given up.
     pub fn is_done(&self) -> bool {
         self.converged() || self.iterations >= self.settings.max_iterations

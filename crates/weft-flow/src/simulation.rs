@@ -15,7 +15,7 @@ use std::collections::BinaryHeap;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use weft_cc::{CongestionControl, Echo};
+use weft_cc::{CongestionControl, Echo, Response};
 use weft_run::{
     ActiveRun, Counters, FlowRecord, GeneratorAction, GeneratorDriver, LinkChange, MeasurementWindow,
     Outcome, Plan, RunOutput, detection_times,
@@ -311,34 +311,33 @@ impl ActiveRun for FlowSimulation {
     }
 
     fn warnings(&self) -> Vec<String> {
+        let mut lines = Vec::new();
         let (unconverged, solutions) = (self.unconverged, self.solutions);
-        let line = if is_max_min(&self.plan) {
-            format!(
-                "level \"flow\": {unconverged} of {solutions} max-min solutions were given up before all had their share"
-            )
-        } else {
-            format!(
-                "level \"flow\": {unconverged} of {solutions} equilibria were not reached; the worst link was {:.1e} of its capacity away, and rates are means over the search",
-                self.residual
-            )
-        };
+        if unconverged > 0 {
+            lines.push(if is_max_min(&self.plan) {
+                format!(
+                    "level \"flow\": {unconverged} of {solutions} max-min solutions were given up before all had their share"
+                )
+            } else {
+                format!(
+                    "level \"flow\": {unconverged} of {solutions} equilibria were not reached; the worst link was {:.1e} of its capacity away, and rates are means over the search",
+                    self.residual
+                )
+            });
+        }
         let (small, connections) = self.small_windows;
-        let transports = self
-            .used
-            .iter()
-            .map(|&transport| &self.plan.transports[transport]);
-        let mut floors: Vec<_> = transports
-            .filter_map(|transport| transport.cc.response())
-            .map(|response| response.min_window().to_string())
-            .collect();
-        floors.sort();
-        floors.dedup();
-        let floor = floors.join(" or ");
-        let windows = format!(
-            "level \"flow\": {small} of {connections} connections have windows below {floor} packets, where the response function does not hold; simulate them at level \"packet\""
-        );
-        let lines = [(unconverged > 0).then_some(line), (small > 0).then_some(windows)];
-        lines.into_iter().flatten().collect()
+        if small > 0 {
+            let responses = responses(&self.plan, &self.used);
+            let mut floors: Vec<f64> = responses.iter().map(|response| response.min_window()).collect();
+            floors.sort_by(f64::total_cmp);
+            floors.dedup();
+            let floors: Vec<String> = floors.iter().map(f64::to_string).collect();
+            let floor = floors.join(" or ");
+            lines.push(format!(
+                "level \"flow\": {small} of {connections} connections have windows below {floor} packets, where the response function does not hold; simulate them at level \"packet\""
+            ));
+        }
+        lines
     }
 
     fn manifest_entries(&self) -> Vec<(String, Value)> {
@@ -361,6 +360,15 @@ impl ActiveRun for FlowSimulation {
     fn finish(mut self: Box<Self>) -> Result<RunOutput, weft_run::Error> {
         Ok(RunOutput::Records(Box::new(self.outcome())))
     }
+}
+
+/// Returns the response functions of the transports with traffic, in the order of `used`. At an equilibrium each has one, which is
+/// checked before the run.
+fn responses<'a>(plan: &'a Plan, used: &[usize]) -> Vec<&'a dyn Response> {
+    let transports = used.iter().map(|&transport| &plan.transports[transport]);
+    transports
+        .filter_map(|transport| transport.cc.response())
+        .collect()
 }
 
 /// Bits of a full packet on the wire.

@@ -24,8 +24,6 @@ pub(super) struct BatchSolver {
     instance: Instance,
     /// Slot and subflow of each subflow of the instance.
     subflows: Vec<(u32, u32)>,
-    /// Index of each connection's response function.
-    responses: Vec<u32>,
     solver: Solver,
 }
 
@@ -99,7 +97,7 @@ impl BatchSolver {
                     queueing: &waits,
                 };
                 let search = EquilibriumSolver::new(&mut instance, delays, prices, settings);
-                let search = search.with_packet_bits(bits).with_responses(responses.clone());
+                let search = search.with_packet_bits(bits).with_responses(responses);
                 Solver::Equilibrium(Box::new(search))
             }
             Method::MaxMin if instance.subflows() == instance.connections() => {
@@ -110,7 +108,6 @@ impl BatchSolver {
         Ok(Self {
             instance,
             subflows,
-            responses,
             solver,
         })
     }
@@ -141,7 +138,7 @@ impl BatchSolver {
             Solver::Equilibrium(search) => {
                 let found = search.solution(instance);
                 let floors: Vec<f64> = responses.iter().map(|response| response.min_window()).collect();
-                let floor = |c: usize| floors[self.responses[c] as usize];
+                let floor = |c: usize| floors[search.response_of(c)];
                 small_windows = count_small_windows(instance, &found.windows, &found.goodputs, floor);
                 let prices = Some(found.prices);
                 (

@@ -3,13 +3,12 @@
 use std::cmp::Reverse;
 use std::time::Instant;
 
-use weft_cc::CongestionControl;
 use weft_fabric::{Fabric, Link};
 use weft_spec::Time;
 
 use super::batch::{BatchSolver, Method};
 use super::flows::Phase;
-use super::{FlowSimulation, SLICE_BUDGET, add_seconds, cannot_run};
+use super::{FlowSimulation, SLICE_BUDGET, add_seconds, cannot_run, responses};
 use crate::IncrementalMaxMin;
 
 /// Relative excess of a link's rate over its capacity above which a result is wrong.
@@ -206,14 +205,7 @@ impl FlowSimulation {
             );
             Box::new(new.map_err(cannot_run)?)
         };
-        let transports = self
-            .used
-            .iter()
-            .map(|&transport| &self.plan.transports[transport]);
-        // Each has one at an equilibrium, which is checked before the run.
-        let responses: Vec<_> = transports
-            .filter_map(|transport| transport.cc.response())
-            .collect();
+        let responses = responses(&self.plan, &self.used);
         while !running.is_done() {
             running.step(&responses);
             if began.elapsed() > SLICE_BUDGET && !running.is_done() {
