@@ -128,8 +128,8 @@ pub struct Equilibrium {
 /// If the search fails, means over iterations are returned with `converged` false.
 ///
 /// # Panics
-/// With another number of round-trip times than subflows, or of queueing delays than links, or one
-/// out of its range.
+/// Panics if the number of round-trip times is not the number of subflows, or if the number of
+/// queueing delays is not the number of links. It also panics if a time is out of its range.
 pub fn equilibrium(
     instance: &mut Instance,
     delays: Delays<'_>,
@@ -166,8 +166,9 @@ impl EquilibriumSolver {
     /// Creates a search. `prices` are those of an equilibrium nearby, if one is known.
     ///
     /// # Panics
-    /// With another number of round-trip times than subflows, or of queueing delays or prices than
-    /// links; with a time out of its range.
+    /// Panics if the number of round-trip times is not the number of subflows, or if the number of
+    /// queueing delays or prices is not the number of links. It also panics if a time is out of its
+    /// range.
     pub fn new(
         instance: &mut Instance,
         delays: Delays<'_>,
@@ -220,7 +221,7 @@ impl EquilibriumSolver {
     /// Sets the bits of a packet of each connection.
     ///
     /// # Panics
-    /// With another number of values than connections.
+    /// Panics if the number of values is not the number of connections.
     #[must_use]
     pub fn with_packet_bits(mut self, packet_bits: Vec<f64>) -> Self {
         assert_eq!(
@@ -236,7 +237,7 @@ impl EquilibriumSolver {
     /// without this, all connections have the first one.
     ///
     /// # Panics
-    /// With another number of values than connections.
+    /// Panics if the number of values is not the number of connections.
     #[must_use]
     pub fn with_responses(mut self, responses: Vec<u32>) -> Self {
         assert_eq!(
@@ -270,7 +271,7 @@ impl EquilibriumSolver {
     /// Makes an iteration.
     ///
     /// # Panics
-    /// If a connection has a response function that is not among `responses`.
+    /// Panics if a connection has a response function that is not among `responses`.
     pub fn step(&mut self, instance: &Instance, responses: &[&dyn Response]) {
         if self.iterations == 0 && responses.iter().any(|response| response.jumps()) {
             self.width = Some(0);

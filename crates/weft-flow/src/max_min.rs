@@ -48,10 +48,10 @@ struct SinglePathFilling {
 /// The max-min fair rate of every connection, in bit/s, at most `demands[c]` where demands are given.
 ///
 /// # Errors
-/// A connection with more than one subflow.
+/// Returns an error if a connection has more than one subflow.
 ///
 /// # Panics
-/// With another number of demands than connections.
+/// Panics if the number of demands is not the number of connections.
 pub fn max_min(instance: &Instance, demands: Option<&[f64]>) -> Result<Vec<f64>, Error> {
     let connections = instance.connections();
     if instance.subflows() != connections {

@@ -1,5 +1,5 @@
 //! Places connections on a fabric: a path policy chooses the links that each subflow crosses.
-//! Another rule of choosing paths is a policy of `weft-paths`.
+//! Other rules for choosing paths are policies of `weft-paths`.
 
 use weft_fabric::{Fabric, NodeId};
 use weft_paths::{PathPolicy, Paths, Policy, SubflowDirection, draw};
@@ -87,7 +87,7 @@ pub(crate) struct PathResolver {
 /// Number of random draws of a path without failed links.
 const MAX_RANDOM_TRIES: u64 = 64;
 
-/// Number of paths that are tried in order after that. The limit is needed because there may be millions of paths.
+/// Maximum number of paths that are tried in order after the random draws; there may be millions.
 const MAX_LINEAR_TRIES: u64 = 4096;
 
 impl PathResolver {
