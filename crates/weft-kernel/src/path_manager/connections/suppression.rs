@@ -195,7 +195,7 @@ impl Connections {
                 self.deadlines.insert((at, token));
             }
             Desired::Now { suppress, due } => {
-                // A suppressed connection, of which another subflow is to be kept, is not suppressed once more.
+                // If only the kept subflow of a suppressed connection changes, that is not a new suppression.
                 if suppress && !connection.suppressed {
                     connection.history.suppressed(now, &self.hysteresis);
                 } else if !suppress {
