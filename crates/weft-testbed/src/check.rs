@@ -86,7 +86,8 @@ pub fn check(plan: &Plan) -> Result<(), SpecError> {
     agree(plan)?;
     classic_ecn(plan)?;
     one_profile(plan)?;
-    let at_once = |program: &std::sync::Arc<dyn weft_traffic::FlowGenerator>| program.timed_actions().len();
+    let at_once =
+        |generator: &std::sync::Arc<dyn weft_traffic::FlowGenerator>| generator.timed_actions().len();
     let flows = plan.flows.len() + plan.generators.iter().map(at_once).sum::<usize>();
     if flows > MAX_FLOWS {
         return refuse(

@@ -30,7 +30,7 @@ enum ScheduledAction {
     Open(u32),
     /// A flow's application stops.
     Stop(u32),
-    /// A flow or job of a program begins.
+    /// A flow or job of a generator begins.
     Begin(GeneratorAction),
     /// A probe takes a sample.
     Sample(u32),
@@ -54,11 +54,11 @@ pub struct FlowRun {
 
 /// The traffic of a run and its surroundings.
 pub struct TrafficDriver<'a> {
-    /// Flows: at first those of the spec in order, then those of programs as they open.
+    /// Flows: at first those of the spec in order, then those of generators as they open.
     pub flow_runs: Vec<FlowRun>,
-    /// Traffic that reacts.
+    /// Generators of flows.
     pub generators: GeneratorDriver,
-    /// Makes the connection of a flow of a program, by index.
+    /// Makes the connection of a generator's flow, by index.
     pub connect: &'a dyn Fn(u32, &Flow) -> io::Result<Connection>,
     /// Sockets that listen.
     pub listeners: Vec<Socket>,
@@ -209,7 +209,7 @@ struct DriverState<'a, 'b> {
     schedule: BinaryHeap<Reverse<(Time, ScheduledAction)>>,
     /// Flows by their sender's first address, until they are accepted.
     opened: HashMap<SocketAddr, u32>,
-    /// Flows of programs that are open: places among the parts, by index in tables.
+    /// Open flows of generators: slots among the runs of flows, by index in tables.
     open_flows: BTreeMap<u32, u32>,
     read_buffer: Vec<MaybeUninit<u8>>,
     report: DriverReport,
@@ -473,19 +473,17 @@ impl DriverState<'_, '_> {
                 every.unwrap_or(Time::MAX)
             }
             Probe::Generator {
-                generator: program,
+                generator,
                 interval: every,
             } => {
                 let generator_of = |index: u32| {
-                    self.driver
-                        .generators
-                        .generator_of(index)
-                        .map(|(program, _)| program)
+                    let found = self.driver.generators.generator_of(index);
+                    found.map(|(generator, _)| generator)
                 };
                 let open_flows = self
                     .open_flows
                     .iter()
-                    .filter(|(index, _)| generator_of(**index) == Some(program));
+                    .filter(|(index, _)| generator_of(**index) == Some(generator));
                 let open_flows: Vec<_> = open_flows.map(|(&index, &slot)| (index, slot)).collect();
                 for (index, slot) in open_flows {
                     self.sample_flow(slot, index, time);

@@ -383,11 +383,11 @@ fn ends(plan: &Plan) -> BTreeSet<(u32, u32, u32)> {
     let flows = plan.flows.iter();
     let mut ends: BTreeSet<_> = flows.map(|flow| (flow.from, flow.to, flow.transport)).collect();
     let transport = |name: &String| plan.spec.transports.keys().position(|known| known == name);
-    for program in &plan.generators {
-        let entry = &plan.spec.traffic[program.flow(0).traffic as usize];
+    for generator in &plan.generators {
+        let entry = &plan.spec.traffic[generator.flow(0).traffic as usize];
         let names = entry.classes.iter().map(|class| &class.transport);
         let transports: BTreeSet<_> = names.chain([&entry.transport]).filter_map(transport).collect();
-        for (from, to) in program.pairs().every(1) {
+        for (from, to) in generator.pairs().every(1) {
             ends.extend(transports.iter().map(|&transport| (from, to, transport as u32)));
         }
     }
