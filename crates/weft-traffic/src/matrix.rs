@@ -161,7 +161,6 @@ impl Pairs {
                     Some(set) => non_empty(set.resolve(context), "to")?,
                 };
                 receivers.sort_unstable();
-                receivers.dedup();
                 if let [only] = receivers[..]
                     && senders.contains(&only)
                 {
