@@ -186,7 +186,7 @@ fn number<N: std::str::FromStr>(text: &str, what: &str) -> Result<N, ParseError>
 /// Converts seconds with a fraction to picoseconds.
 fn seconds(text: &str) -> Result<u64, ParseError> {
     let seconds: f64 = number(text, "seconds")?;
-    if (0.0..1e6).contains(&seconds) {
+    if (0.0..=1e6).contains(&seconds) {
         Ok((seconds * 1e12).round() as u64)
     } else {
         Err((format!("{text} seconds"), "0 to 1000000".to_owned()))

@@ -111,7 +111,15 @@ fn a_flow_list_of_hpcc() {
         error,
         "file: FILE: line 2: 3 words; allowed: FROM TO PRIORITY PORT BYTES SECONDS"
     );
-    assert!(listed(".txt", "1\n0 1 3 100 5 -1").is_err());
+    let last = listed(".txt", "1\n0 1 3 100 5 1000000\n").unwrap();
+    assert_eq!(fields(&last), [(0, 1, Some(5), 1_000_000_000_000_000_000)]);
+    for wrong in ["-1", "1000000.1", "nan"] {
+        let error = listed(".txt", &format!("1\n0 1 3 100 5 {wrong}")).err().unwrap();
+        assert_eq!(
+            error,
+            format!("file: FILE: line 2: {wrong} seconds; allowed: 0 to 1000000")
+        );
+    }
 }
 
 #[test]
