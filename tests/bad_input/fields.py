@@ -318,6 +318,7 @@ FIELDS = [
     ),
     traffic("kind = 'shuffle', size = '0B'", "traffic[0].size: 0B"),
     traffic("kind = 'shuffle', size = '1MB', count = 0", "traffic[0].count: 0"),
+    traffic("kind = 'shuffle', size = '1MB', count = 99", "traffic[0].count: 99; allowed: 1 to "),
     traffic("kind = 'shuffle', size = '1MB', hosts = 'h0'", "traffic[0].hosts: 1 hosts"),
     traffic("kind = 'jobs', servers = 40, request = '2KB', block = '64KB', slots = 1", "traffic[0].servers: 40"),
     field("probes=[{kind = 'speed', at = ['s0->r0']}]", "probes[0].kind"),

@@ -54,9 +54,6 @@ impl Pattern for Shuffle {
         if self.size == Size(0) {
             return Err(SpecError::new("size", "0B", "a size above 0"));
         }
-        if self.count == 0 {
-            return Err(SpecError::new("count", "0", "at least 1"));
-        }
         let hosts = self
             .hosts
             .resolve(context)
@@ -65,6 +62,11 @@ impl Pattern for Shuffle {
         if n < 2 || n * (n - 1) > MAX_FLOWS {
             let allowed = format!("at least 2 hosts, and at most {MAX_FLOWS} transfers");
             return Err(SpecError::new("hosts", format!("{n} hosts"), allowed));
+        }
+        let most = hosts.len() as u32 - 1;
+        if !(1..=most).contains(&self.count) {
+            let given = self.count.to_string();
+            return Err(SpecError::new("count", given, format!("1 to {most}")));
         }
         check_start_before_stop(self.start, None, context)?;
         let streams = context.streams();
@@ -81,7 +83,7 @@ impl Pattern for Shuffle {
         };
         Ok(Some(Arc::new(ShuffleGenerator {
             sequences: (0..).zip(&hosts).map(sequence).collect(),
-            concurrent: self.count.min(hosts.len() as u32 - 1),
+            concurrent: self.count,
             size: self.size,
             class: context.classes.class_for(Some(self.size)),
             stream: context.stream_id(),

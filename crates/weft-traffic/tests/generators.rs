@@ -484,7 +484,8 @@ fn a_shuffle_sends_to_each_other_host_in_random_order() {
     assert_eq!(two.on_acked(18, Time(7)), None);
     for (fields, complaint) in [
         ("size = \"0B\"", "size: 0B; allowed: a size above 0"),
-        ("size = \"1B\"\ncount = 0", "count: 0; allowed: at least 1"),
+        ("size = \"1B\"\ncount = 0", "count: 0; allowed: 1 to 5"),
+        ("size = \"1B\"\ncount = 6", "count: 6; allowed: 1 to 5"),
         (
             "size = \"1B\"\nhosts = [1, 1]",
             "hosts: \"h1\" is given twice; allowed: each host once",
