@@ -3202,7 +3202,7 @@ class ShuffleTraffic(Model):
     """
     count: Annotated[int, Field(ge=1)] = 1
     """
-    Concurrent transfers per sender. Each of these sequences has its own receivers.
+    Concurrent transfers per sender, each to a different receiver.
     """
     hosts: Annotated[
         str | int | list[str | int], Field(examples=["h0", "0..8", "all", ["h0", "h5"]])

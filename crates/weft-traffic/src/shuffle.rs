@@ -25,7 +25,7 @@ pub struct Shuffle {
     /// Hosts that send to each other.
     #[serde(default = "default_hosts")]
     pub hosts: HostSet,
-    /// Concurrent transfers per sender. Each of these sequences has its own receivers.
+    /// Concurrent transfers per sender, each to a different receiver.
     #[serde(default = "default_count")]
     #[schemars(range(min = 1))]
     pub count: u32,
@@ -70,19 +70,19 @@ impl Pattern for Shuffle {
         }
         check_start_before_stop(self.start, None, context)?;
         let streams = context.streams();
-        let sequence = |(i, &from): (u32, &u32)| {
+        let sender = |(i, &from): (u32, &u32)| {
             let mut rng = streams.nth(i);
             let delay = random::uniform_up_to(self.jitter, &mut rng);
             let mut receivers: Vec<u32> = hosts.iter().copied().filter(|&to| to != from).collect();
             receivers.shuffle(&mut rng);
-            Sequence {
+            Sender {
                 from,
                 start: Time(self.start.0.saturating_add(delay.0)),
                 receivers,
             }
         };
         Ok(Some(Arc::new(ShuffleGenerator {
-            sequences: (0..).zip(&hosts).map(sequence).collect(),
+            senders: (0..).zip(&hosts).map(sender).collect(),
             concurrent: self.count,
             size: self.size,
             class: context.classes.class_for(Some(self.size)),
@@ -97,18 +97,19 @@ impl Pattern for Shuffle {
     }
 }
 
-/// The transfers of a sender.
+/// A sender of transfers.
 #[derive(Debug)]
-struct Sequence {
+struct Sender {
     from: u32,
     start: Time,
+    /// Receivers in the order of the transfers.
     receivers: Vec<u32>,
 }
 
 /// A generator whose flow n is the (n / senders)-th transfer of sender n mod senders.
 #[derive(Debug)]
 struct ShuffleGenerator {
-    sequences: Vec<Sequence>,
+    senders: Vec<Sender>,
     /// Number of concurrent transfers per sender.
     concurrent: u32,
     size: Size,
@@ -119,21 +120,21 @@ struct ShuffleGenerator {
 }
 
 impl ShuffleGenerator {
-    fn senders(&self) -> u32 {
-        self.sequences.len() as u32
+    fn sender_count(&self) -> u32 {
+        self.senders.len() as u32
     }
 }
 
 impl FlowGenerator for ShuffleGenerator {
     fn flow(&self, n: u32) -> Flow {
-        let sequence = &self.sequences[(n % self.senders()) as usize];
-        let round = n / self.senders();
+        let sender = &self.senders[(n % self.sender_count()) as usize];
+        let round = n / self.sender_count();
         Flow {
             id: self.stream.flow_id(n),
-            from: sequence.from,
-            to: sequence.receivers[round as usize],
+            from: sender.from,
+            to: sender.receivers[round as usize],
             size: Some(self.size),
-            start: sequence.start,
+            start: sender.start,
             stop: None,
             transport: self.class.transport,
             traffic: self.traffic,
@@ -148,18 +149,18 @@ impl FlowGenerator for ShuffleGenerator {
             let flow = self.flow(n);
             (flow.start, flow.from, Action::OpenFlow(n))
         };
-        (0..self.senders() * self.concurrent).map(first).collect()
+        (0..self.sender_count() * self.concurrent).map(first).collect()
     }
 
     fn on_acked(&self, n: u32, now: Time) -> Option<(Time, Action)> {
         // At most MAX_FLOWS and another round of these, which fits into 32 bits.
-        let next = n + self.senders() * self.concurrent;
-        let transfers = self.senders() * (self.senders() - 1);
+        let next = n + self.sender_count() * self.concurrent;
+        let transfers = self.sender_count() * (self.sender_count() - 1);
         (next < transfers).then_some((now, Action::OpenFlow(next)))
     }
 
     fn pairs(&self) -> PossiblePairs {
-        let hosts: Vec<u32> = self.sequences.iter().map(|sequence| sequence.from).collect();
+        let hosts: Vec<u32> = self.senders.iter().map(|sender| sender.from).collect();
         PossiblePairs::Product(hosts.clone(), hosts)
     }
 }

@@ -477,7 +477,7 @@ fn a_shuffle_sends_to_each_other_host_in_random_order() {
         (0..30).map(|n| shuffle.flow(n).to).collect::<Vec<_>>(),
         (0..30).map(|n| others.flow(n).to).collect::<Vec<_>>()
     );
-    // Two sequences per sender share its receivers.
+    // Two concurrent transfers per sender.
     let two = generator("shuffle", &format!("{fields}\ncount = 2"), 6, 1).unwrap();
     assert_eq!(two.timed_actions().len(), 12);
     assert_eq!(two.on_acked(0, Time(7)), Some((Time(7), Action::OpenFlow(12))));
