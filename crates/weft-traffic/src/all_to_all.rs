@@ -1,5 +1,5 @@
-//! Flows between all pairs of hosts: the shuffle of Greenberg et al., "VL2" (SIGCOMM 2009), section
-//! 5.1, and of Al-Fares et al., "Hedera" (NSDI 2010), section 6.
+//! Flows between all pairs of hosts at the same time: the shuffle of Greenberg et al., "VL2" (SIGCOMM
+//! 2009), section 5.1.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

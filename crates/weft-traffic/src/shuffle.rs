@@ -1,5 +1,5 @@
-//! The shuffle of Al-Fares et al., "Hedera" (NSDI 2010), section 6.1: each host transfers data to
-//! each other host, one after another in random order.
+//! The shuffle of Al-Fares et al., "Hedera" (NSDI 2010): each host transfers data to each other host,
+//! one after another in random order.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Flows from files and shuffles.
+//! Flows from files and between all pairs of hosts.
 
 use std::collections::HashSet;
 
@@ -297,7 +297,7 @@ fn a_file_that_is_not_there_is_named() {
 }
 
 #[test]
-fn a_shuffle_has_every_ordered_pair_once() {
+fn all_to_all_has_every_ordered_pair_once() {
     let all = flows("all-to-all", "size = \"1KB\"").unwrap();
     let pairs: HashSet<_> = all.iter().map(|flow| (flow.from, flow.to)).collect();
     assert_eq!((all.len(), pairs.len()), (20, 20));
