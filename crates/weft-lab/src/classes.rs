@@ -12,6 +12,8 @@ pub(crate) enum EntryFlows {
     Fixed,
     /// They are static, and their number depends on the seed.
     Drawn,
+    /// They are static, and jitter decides whether some of them open before the end.
+    Delayed,
     /// A generator opens them during the run.
     Generated,
 }
@@ -125,12 +127,12 @@ impl ClassNames {
         Ok((class as u32, stop.flows))
     }
 
-    /// Checks that enough flows of the class open for the stop condition, if there is one. If the
-    /// number of flows depends on the seed, a warning is returned instead of an error. `flows` are
-    /// the static flows, `entries` the traffic entries in their order.
+    /// Checks that enough flows of the class open for the stop condition, if there is one. If enough
+    /// may open with another seed, a warning is returned instead of an error. `flows` are the static
+    /// flows, `entries` the traffic entries in their order.
     ///
     /// # Errors
-    /// Returns an error if the number of flows does not depend on the seed and is too small.
+    /// Returns an error if the number of flows is too small with every seed.
     pub fn check_stop(
         &self,
         stop: Option<(u32, u64)>,
@@ -145,8 +147,8 @@ impl ClassNames {
         if matches!(entries[entry], EntryFlows::Generated) {
             return Ok(Vec::new());
         }
-        let opens = |flow: &&Flow| flow.class == class && flow.start < duration;
-        let number = flows.iter().filter(opens).count() as u64;
+        let of_class = || flows.iter().filter(|flow| flow.class == class);
+        let number = of_class().filter(|flow| flow.start < duration).count() as u64;
         if number >= wanted {
             return Ok(Vec::new());
         }
@@ -156,7 +158,12 @@ impl ClassNames {
             1 => format!("class {name:?} has 1 flow"),
             _ => format!("class {name:?} has {number} flows"),
         };
-        if matches!(entries[entry], EntryFlows::Drawn) {
+        let depends_on_seed = match entries[entry] {
+            EntryFlows::Drawn => true,
+            EntryFlows::Delayed => of_class().count() as u64 >= wanted,
+            EntryFlows::Fixed | EntryFlows::Generated => false,
+        };
+        if depends_on_seed {
             return Ok(vec![format!(
                 "stop.flows: {wanted}, but {has} with this seed; the run lasts until its duration"
             )]);

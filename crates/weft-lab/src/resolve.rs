@@ -378,6 +378,7 @@ fn flows(
         of_entries.push(match &generator {
             Some(_) => EntryFlows::Generated,
             None if loaded.value.draws_flows() => EntryFlows::Drawn,
+            None if loaded.value.draws_openings(spec.duration) => EntryFlows::Delayed,
             None => EntryFlows::Fixed,
         });
         if let Some(generator) = generator {

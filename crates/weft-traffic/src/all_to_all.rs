@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use weft_spec::{Size, SpecError, Time};
 
 use crate::template::FlowTemplate;
-use crate::{Flow, HostSet, MAX_FLOWS, Pattern, PatternContext};
+use crate::{Flow, HostSet, MAX_FLOWS, Pattern, PatternContext, random};
 
 /// Flows between all pairs of a set of hosts, in both directions.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -53,5 +53,9 @@ impl Pattern for AllToAll {
             }
         }
         Ok(flows)
+    }
+
+    fn draws_openings(&self, end: Time) -> bool {
+        random::jitter_decides(self.start, self.jitter, end)
     }
 }

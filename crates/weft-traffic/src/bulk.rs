@@ -104,6 +104,10 @@ impl Pattern for Bulk {
         }
         Ok(flows)
     }
+
+    fn draws_openings(&self, end: Time) -> bool {
+        random::jitter_decides(self.start, self.jitter, end)
+    }
 }
 
 impl Bulk {

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use weft_spec::{Size, SpecError, Time};
 
 use crate::template::FlowTemplate;
-use crate::{Flow, HostSet, MAX_FLOWS, Pattern, PatternContext};
+use crate::{Flow, HostSet, MAX_FLOWS, Pattern, PatternContext, random};
 
 /// Flows from every host, some of which go to a few busy hosts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -84,5 +84,9 @@ impl Pattern for HotSpot {
             }
         }
         Ok(flows)
+    }
+
+    fn draws_openings(&self, end: Time) -> bool {
+        random::jitter_decides(self.start, self.jitter, end)
     }
 }

@@ -52,8 +52,8 @@ impl Pattern for Incast {
         let mut flows = Vec::with_capacity(self.rounds as usize * self.flows as usize);
         for round in 0..self.rounds {
             for i in 0..self.flows {
-                let start = u64::from(round) * interval.0 + u64::from(i) * self.gap.0;
-                let start = Time(self.start.0 + start + random::uniform_up_to(self.jitter, &mut rng).0);
+                let start = self.opening(interval, round, i);
+                let start = Time(start.0 + random::uniform_up_to(self.jitter, &mut rng).0);
                 let from = senders[sender_of(i, self.flows, senders.len())];
                 flows.push(Flow {
                     round,
@@ -71,6 +71,12 @@ impl Pattern for Incast {
             0
         }
     }
+
+    fn draws_openings(&self, end: Time) -> bool {
+        let interval = self.interval.unwrap_or_default();
+        let crosses = |round, i| random::jitter_decides(self.opening(interval, round, i), self.jitter, end);
+        self.jitter > Time(0) && (0..self.rounds).any(|round| (0..self.flows).any(|i| crosses(round, i)))
+    }
 }
 
 /// Returns the sender of flow `i` of `flows`: evenly spaced if there are fewer flows than senders,
@@ -85,6 +91,12 @@ fn sender_of(i: u32, flows: u32, senders: usize) -> usize {
 }
 
 impl Incast {
+    /// Returns the time at which flow `i` of a round opens without jitter. [`check`](Self::check) refuses
+    /// times that overflow.
+    fn opening(&self, interval: Time, round: u32, i: u32) -> Time {
+        Time(self.start.0 + u64::from(round) * interval.0 + u64::from(i) * self.gap.0)
+    }
+
     /// Checks that all fields are in range. Returns the time between rounds.
     fn check(&self) -> Result<Time, SpecError> {
         if self.flows == 0 || self.rounds == 0 {

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use weft_spec::{Size, SpecError, Time};
 
 use crate::template::FlowTemplate;
-use crate::{Flow, HostSet, MAX_FLOWS, Pattern, PatternContext};
+use crate::{Flow, HostSet, MAX_FLOWS, Pattern, PatternContext, random};
 
 /// Flows from each sender to several receivers, which are drawn for it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -55,5 +55,9 @@ impl Pattern for OneToMany {
             }
         }
         Ok(flows)
+    }
+
+    fn draws_openings(&self, end: Time) -> bool {
+        random::jitter_decides(self.start, self.jitter, end)
     }
 }

@@ -90,6 +90,13 @@ pub trait Pattern {
         false
     }
 
+    /// Returns true if the jitter of static flows decides whether some of them open before `end`, so
+    /// that their number depends on the seed. Implement this if the pattern has a jitter.
+    fn draws_openings(&self, end: Time) -> bool {
+        let _ = end;
+        false
+    }
+
     /// Returns the generator that opens flows during the run, if the pattern has one.
     ///
     /// # Errors

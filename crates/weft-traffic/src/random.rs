@@ -59,6 +59,12 @@ pub(crate) fn uniform_up_to(most: Time, rng: &mut impl Rng) -> Time {
     }
 }
 
+/// Returns true if a random delay up to `jitter` decides whether a flow that would open at `start` opens
+/// before `end`.
+pub(crate) fn jitter_decides(start: Time, jitter: Time, end: Time) -> bool {
+    start < end && start.0.saturating_add(jitter.0) >= end.0
+}
+
 /// Returns a random permutation of 0 to n-1 that moves every element, uniform among all such
 /// permutations; `n` is not 1. Redrawing until no element stays takes e draws on average.
 pub(crate) fn derangement(n: u32, rng: &mut impl Rng) -> Vec<u32> {

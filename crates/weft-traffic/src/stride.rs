@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use weft_spec::{Size, SpecError, Time};
 
 use crate::template::FlowTemplate;
-use crate::{Flow, Pattern, PatternContext};
+use crate::{Flow, Pattern, PatternContext, random};
 
 /// Flows from every host to the host whose index is larger by a constant.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -42,5 +42,9 @@ impl Pattern for Stride {
         let to = |from: u32| (u64::from(from) + u64::from(self.stride)) % u64::from(hosts);
         let flow = |from| template.flow(context, from, to(from) as u32, &mut rng);
         Ok((0..hosts).map(flow).collect())
+    }
+
+    fn draws_openings(&self, end: Time) -> bool {
+        random::jitter_decides(self.start, self.jitter, end)
     }
 }

@@ -198,6 +198,51 @@ fn a_stop_that_this_seed_cannot_meet_is_a_warning() {
     assert_eq!(run.manifest["warnings"], serde_json::json!([expected]));
 }
 
+/// Jitter decides how many flows open before the end, so whether a run is refused does not depend on the seed.
+#[test]
+fn a_stop_that_jitter_may_prevent_is_a_warning() {
+    let parse = |fields: &str, wanted: u32, seed: u32| {
+        let over = [
+            format!("traffic=[{{transport = \"dctcp\", size = \"2KB\", name = \"late\", {fields}}}]"),
+            format!("stop={{class = \"late\", flows = {wanted}}}"),
+            format!("seed={seed}"),
+        ];
+        Experiment::parse(MIXED, &over).map_err(|error| error.to_string())
+    };
+    let stride =
+        |jitter: &str| format!("kind = \"stride\", stride = 1, start = \"29ms\", jitter = \"{jitter}\"");
+    let incast =
+        "kind = \"incast\", flows = 4, rounds = 4, interval = \"10ms\", start = \"0s\", jitter = \"20ms\""
+            .to_owned();
+    for seed in 1..6 {
+        // 16 flows, of which each opens before the end with a probability of a half.
+        parse(&stride("2ms"), 16, seed).unwrap();
+        let never = parse(&stride("2ms"), 17, seed).unwrap_err();
+        assert!(
+            never.starts_with("stop.flows: 17, but class \"late\" has "),
+            "{never}"
+        );
+        parse(&incast, 16, seed).unwrap();
+        let fixed = parse(&stride("999us"), 17, seed).unwrap_err();
+        assert_eq!(
+            fixed,
+            "stop.flows: 17, but class \"late\" has 16 flows before the end of the experiment; allowed: 1 to 16"
+        );
+    }
+    let over = [
+        "traffic=[{kind = \"stride\", transport = \"dctcp\", size = \"2KB\", stride = 1, start = \"29ms\", jitter = \"2ms\"}]",
+        "stop={class = \"stride\", flows = 16}",
+    ];
+    let run = run(MIXED, &over, 1);
+    let opened = numbers(table(&run, "flows"), "start_s");
+    let flows = opened.iter().flatten().filter(|&&start| start < 0.03).count();
+    assert!((1..16).contains(&flows), "{flows}");
+    let expected = format!(
+        "stop.flows: 16, but class \"stride\" has {flows} flows with this seed; the run lasts until its duration"
+    );
+    assert_eq!(run.manifest["warnings"], serde_json::json!([expected]));
+}
+
 /// In this topology, no path leads from S1 to D3.
 #[test]
 fn a_closed_loop_needs_paths_between_its_own_pairs_only() {
