@@ -87,6 +87,9 @@ pub enum PossiblePairs {
     Listed(Vec<(u32, u32)>),
     /// Each sender with each receiver other than itself.
     Product(Vec<u32>, Vec<u32>),
+    /// Each host of one set with each host of the other set other than itself, in both directions. A
+    /// pair whose hosts are in both sets is listed twice.
+    BothWays(Vec<u32>, Vec<u32>),
 }
 
 impl PossiblePairs {
@@ -95,6 +98,7 @@ impl PossiblePairs {
         match self {
             Self::Listed(pairs) => pairs.len(),
             Self::Product(senders, receivers) => senders.len() * receivers.len(),
+            Self::BothWays(some, others) => 2 * some.len() * others.len(),
         }
     }
 
@@ -103,13 +107,23 @@ impl PossiblePairs {
     pub fn every(&self, stride: usize) -> Box<dyn Iterator<Item = (u32, u32)> + '_> {
         match self {
             Self::Listed(pairs) => Box::new(pairs.iter().copied().step_by(stride)),
-            Self::Product(senders, receivers) => {
-                let pairs = senders.iter().enumerate().flat_map(move |(i, &from)| {
-                    let receivers = receivers.iter().skip(i % stride).step_by(stride);
-                    receivers.map(move |&to| (from, to))
-                });
-                Box::new(pairs.filter(|(from, to)| from != to))
+            Self::Product(senders, receivers) => Box::new(product(senders, receivers, stride)),
+            Self::BothWays(some, others) => {
+                Box::new(product(some, others, stride).chain(product(others, some, stride)))
             }
         }
     }
+}
+
+/// Returns every `stride`-th pair of a sender and another receiver.
+fn product<'a>(
+    senders: &'a [u32],
+    receivers: &'a [u32],
+    stride: usize,
+) -> impl Iterator<Item = (u32, u32)> + 'a {
+    let pairs = senders.iter().enumerate().flat_map(move |(i, &from)| {
+        let receivers = receivers.iter().skip(i % stride).step_by(stride);
+        receivers.map(move |&to| (from, to))
+    });
+    pairs.filter(|(from, to)| from != to)
 }

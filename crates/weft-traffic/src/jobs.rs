@@ -226,9 +226,11 @@ impl FlowGenerator for JobGenerator {
     }
 
     fn pairs(&self) -> PossiblePairs {
-        let mut all: Vec<u32> = self.clients.iter().chain(&self.servers).copied().collect();
-        all.sort_unstable();
-        all.dedup();
-        PossiblePairs::Product(all.clone(), all)
+        let (clients, servers) = (self.clients.clone(), self.servers.clone());
+        if clients == servers {
+            PossiblePairs::Product(clients, servers)
+        } else {
+            PossiblePairs::BothWays(clients, servers)
+        }
     }
 }

@@ -185,6 +185,34 @@ fn a_loop_keeps_its_sender_and_goes_on_until_it_is_stopped() {
     assert!((0..16).all(|n| fixed.flow(n).to == fixed.flow(n + 160).to));
 }
 
+/// Neither clients nor servers send to each other.
+#[test]
+fn flows_of_jobs_are_between_clients_and_servers() {
+    let pairs = |fields: &str| -> HashSet<(u32, u32)> {
+        let fields = format!("servers = 1\nrequest = \"2KB\"\nblock = \"64KB\"\n{fields}");
+        let jobs = generator("jobs", &fields, 6, 3).unwrap();
+        let pairs = jobs.pairs();
+        assert!(pairs.every(1).count() <= pairs.count());
+        pairs.every(1).collect()
+    };
+    let both_ways = |one_way: &[(u32, u32)]| -> HashSet<(u32, u32)> {
+        one_way
+            .iter()
+            .flat_map(|&(from, to)| [(from, to), (to, from)])
+            .collect()
+    };
+    assert_eq!(
+        pairs("client_hosts = [0, 1]\nserver_hosts = [3, 4]"),
+        both_ways(&[(0, 3), (0, 4), (1, 3), (1, 4)])
+    );
+    // A host may be a client and a server, but not of one job.
+    assert_eq!(
+        pairs("client_hosts = [0, 1]\nserver_hosts = [1, 2]"),
+        both_ways(&[(0, 1), (0, 2), (1, 2)])
+    );
+    assert_eq!(pairs("").len(), 6 * 5);
+}
+
 #[test]
 fn jobs_ask_distinct_servers_and_end_with_the_last_block() {
     let fields = "servers = 10\nrequest = \"2KB\"\nblock = \"64KB\"\nslots = 8\nstop = \"1s\"";

@@ -261,6 +261,24 @@ fn a_closed_loop_needs_paths_between_its_own_pairs_only() {
     );
 }
 
+/// In this topology, no path leads from D1 to D3, but from S2 to both.
+#[test]
+fn jobs_need_paths_between_clients_and_servers_only() {
+    let topology = r#"topology={kind = "two-bottlenecks", rate = "1Gbps", delay = "5us"}"#;
+    let jobs = |clients: &str, servers: &str| {
+        let traffic = format!(
+            r#"traffic=[{{kind = "jobs", transport = "dctcp", servers = 1, request = "2KB", block = "64KB", client_hosts = {clients}, server_hosts = {servers}}}]"#
+        );
+        Experiment::parse(MIXED, &[topology.to_owned(), traffic]).map_err(|error| error.to_string())
+    };
+    jobs(r#"["S2"]"#, r#"["D1", "D3"]"#).unwrap();
+    let error = jobs(r#"["S1"]"#, r#"["D3"]"#).unwrap_err();
+    assert_eq!(
+        error,
+        "traffic[0]: no path leads from S1 to D3; choose connected hosts"
+    );
+}
+
 /// With suppression, episodes are as long as the flows' times say, and lie within the flows'
 /// lifetimes.
 #[test]
