@@ -1,4 +1,4 @@
-//! A sender's timer, which has one of several purposes.
+//! Deadline and purpose of a sender's timer. The engine's timer is not moved with the deadline.
 
 use crate::engine::Context;
 

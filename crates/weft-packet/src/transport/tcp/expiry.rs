@@ -1,5 +1,5 @@
-//! A sender's timer. It has one of several purposes: retransmission (RFC 6298), tail loss probe
-//! (RFC 8985, section 7), or the end of a reordering window (RFC 8985, section 6.2, step 5).
+//! Expiry of a sender's timer: retransmission (RFC 6298, section 5), tail loss probe (RFC 8985,
+//! section 7.3), end of a reordering window (RFC 8985, section 6.2, step 5).
 
 use weft_cc::CongestionControl;
 use weft_spec::Recovery;
@@ -80,8 +80,8 @@ impl TcpEndpoint {
         self.transmit_pending(index, slot, cx);
     }
 
-    /// Sends a tail loss probe: one segment of new data, whatever the window, or else the last
-    /// segment again (RFC 8985, section 7.3). The RTO runs from then on.
+    /// Sends a tail loss probe: one segment of new data, whatever the window, or else a
+    /// retransmission of the last segment (RFC 8985, section 7.3). The RTO runs from then on.
     fn send_loss_probe(&mut self, slot: u32, cx: &mut HostContext<'_, '_>) {
         let subflow = &mut self.subflows[slot as usize];
         let index = subflow.connection();
