@@ -77,7 +77,7 @@ impl TcpEndpoint {
 
     pub(super) fn delayed_ack_timer(&mut self, slot: u32, cx: &mut HostContext<'_, '_>) {
         let receiver = &mut self.subflow_receivers[slot as usize];
-        if !receiver.timer.has_expired(slot, cx) {
+        if !receiver.timer.on_engine_timer(slot, cx) {
             return;
         }
         let connection = &self.connection_receivers[receiver.connection as usize];

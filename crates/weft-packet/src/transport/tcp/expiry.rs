@@ -15,7 +15,7 @@ impl TcpEndpoint {
     /// Handles a subflow's timer.
     pub(super) fn subflow_timer(&mut self, slot: u32, cx: &mut HostContext<'_, '_>) {
         let subflow = &mut self.subflows[slot as usize];
-        if !subflow.timer.has_expired(slot, cx) {
+        if !subflow.timer.on_engine_timer(slot, cx) {
             return;
         }
         if subflow.state.is_syn_sent() || subflow.state.is_pre_established() {

@@ -12,6 +12,7 @@ mod arrivals;
 mod close;
 mod congestion;
 mod connection;
+mod deadline_timer;
 mod ecn_echo;
 mod endpoint;
 mod expiry;

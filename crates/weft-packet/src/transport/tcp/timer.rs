@@ -2,6 +2,7 @@
 
 use crate::engine::Context;
 
+use super::deadline_timer::DeadlineTimer;
 use super::timer_keys::{TcpTimer, timer_key};
 
 /// The purpose of a subflow's timer.
@@ -17,13 +18,9 @@ pub enum TimerPurpose {
     ReorderTimeout,
 }
 
-/// The timer of a subflow. Its deadline moves with nearly every packet, the engine's timer does
-/// not: one that fires early finds that the deadline is later, and is set again.
+/// The timer of a subflow.
 pub struct SubflowTimer {
-    /// Time at which the timer expires; `u64::MAX` if it is off.
-    deadline: u64,
-    /// Time of the earliest engine timer that has not fired; `u64::MAX` if there is none.
-    armed: u64,
+    timer: DeadlineTimer,
     purpose: TimerPurpose,
 }
 
@@ -31,8 +28,7 @@ impl SubflowTimer {
     /// Creates a timer that is off.
     pub fn new() -> Self {
         Self {
-            deadline: u64::MAX,
-            armed: u64::MAX,
+            timer: DeadlineTimer::new(),
             purpose: TimerPurpose::Retransmit,
         }
     }
@@ -40,7 +36,7 @@ impl SubflowTimer {
     /// Returns true if the timer does not run.
     #[inline(always)]
     pub fn is_off(&self) -> bool {
-        self.deadline == u64::MAX
+        self.timer.is_off()
     }
 
     /// Returns the purpose.
@@ -58,31 +54,20 @@ impl SubflowTimer {
     /// Stops the timer.
     #[inline(always)]
     pub fn stop(&mut self) {
-        self.deadline = u64::MAX;
+        self.timer.stop();
     }
 
-    /// Moves the deadline. The engine's timer is moved only if it would fire too late.
+    /// Moves the deadline.
     #[inline(always)]
     pub fn set(&mut self, deadline: u64, slot: u32, cx: &mut Context<'_>) {
-        self.deadline = deadline;
-        if self.armed > deadline {
-            self.armed = deadline;
-            cx.set_timer(deadline, timer_key(TcpTimer::Subflow, slot));
-        }
+        self.timer.set(deadline, timer_key(TcpTimer::Subflow, slot), cx);
     }
 
     /// Handles a timer of the engine. Returns true if the deadline has come.
-    pub fn has_expired(&mut self, slot: u32, cx: &mut Context<'_>) -> bool {
-        if cx.now != self.armed {
-            return false;
-        }
-        self.armed = u64::MAX;
-        if self.deadline <= cx.now {
-            return true;
-        }
-        if !self.is_off() {
-            self.set(self.deadline, slot, cx);
-        }
-        false
+    pub fn on_engine_timer(&mut self, slot: u32, cx: &mut Context<'_>) -> bool {
+        // An engine timer that was set before the earliest one is ignored when it fires.
+        let mut second = u64::MAX;
+        self.timer
+            .on_engine_timer(&mut second, timer_key(TcpTimer::Subflow, slot), cx)
     }
 }
