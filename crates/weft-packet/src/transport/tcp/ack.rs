@@ -62,10 +62,10 @@ impl TcpEndpoint {
             connection.rotation.check_all_if(was_full);
             joins = connection.joins.starts_at(packet.chunk);
         }
-        let ack = subflow.expand_seq(packet.seq);
-        if ack > subflow.una() && ack <= subflow.nxt() {
+        let ack = subflow.seq.expand(packet.seq);
+        if ack > subflow.seq.una() && ack <= subflow.seq.nxt() {
             self.on_new_ack(packet, ack, cx);
-        } else if ack == subflow.una() {
+        } else if ack == subflow.seq.una() {
             if !subflow.segments.is_empty() {
                 self.on_duplicate_ack(packet, cx);
             } else if subflow.probe.is_outstanding() || packet.flags & DSACK != 0 {
@@ -79,7 +79,7 @@ impl TcpEndpoint {
         if !connection.data.is_acknowledged() || !self.finish_if_done(index, cx) {
             self.transmit_pending(index, slot, cx);
             let subflow = &mut self.subflows[slot as usize];
-            if subflow.state.awaits_new_data() && subflow.nxt() == subflow.state.recover() {
+            if subflow.state.awaits_new_data() && subflow.seq.nxt() == subflow.state.recover() {
                 // Without new data to send, the conventional recovery continues (RFC 5682, section
                 // 3.1, step 2b).
                 subflow.state.set_frto(Frto::Off);
@@ -99,7 +99,7 @@ impl TcpEndpoint {
         let acked = subflow
             .segments
             .acknowledge(packet.seq, cx.now, subflow.rtt.min_rtt_or_zero());
-        subflow.advance(ack);
+        subflow.seq.advance(ack);
         let sacked = if packet.lo == packet.hi {
             Acked::default()
         } else {
@@ -208,7 +208,7 @@ impl TcpEndpoint {
         let counts = profile.recovery == Recovery::NewReno || sacked.delivered > 0;
         subflow.reordering.on_duplicate(counts);
         if subflow.state.is_fast_recovery() {
-            let una = subflow.una();
+            let una = subflow.seq.una();
             on_ack_in_fast_recovery(connection, subflow, profile, una, false);
         } else if subflow.state.is_loss_recovery() {
             let acked = Acked::default();
@@ -231,7 +231,7 @@ impl TcpEndpoint {
         };
         connection.notify_cc(now, |cc, windows| cc.on_ack(windows, s, report));
         if profile.react_after_last_data || connection.data.has_unsent() {
-            let ack = subflow.una();
+            let ack = subflow.seq.una();
             cut_if_marked(connection, subflow, packet, ack, now);
         }
         match profile.recovery {
@@ -275,7 +275,7 @@ fn on_copies(
     now: u64,
 ) {
     if subflow.probe.is_outstanding() && nothing_new {
-        on_probe_acknowledged(connection, subflow, subflow.una(), true, now);
+        on_probe_acknowledged(connection, subflow, subflow.seq.una(), true, now);
     }
     if packet.flags & DSACK != 0 && profile.recovery == Recovery::Rack {
         on_dsack(connection, subflow, packet, now);
@@ -293,10 +293,10 @@ fn recovery_ack<'a>(
     sacked: &'a Acked,
 ) -> RecoveryAck<'a> {
     RecoveryAck {
-        ack: ack.unwrap_or(subflow.una()),
+        ack: ack.unwrap_or(subflow.seq.una()),
         advanced: ack.is_some(),
         echoes_retransmission: packet.flags & RETRANSMIT != 0,
-        sacked_to: subflow.expand_seq(packet.hi),
+        sacked_to: subflow.seq.expand(packet.hi),
         acked,
         sacked,
     }
@@ -305,7 +305,7 @@ fn recovery_ack<'a>(
 /// Ends a round, at which congestion control may suppress or release subflows, unless `reacts` is
 /// false.
 fn end_round(connection: &mut ConnectionSender, subflow: &mut SubflowSender, reacts: bool, now: u64) {
-    let round = subflow.rounds.start_next(subflow.nxt());
+    let round = subflow.rounds.start_next(subflow.seq.nxt());
     if !reacts {
         return;
     }
@@ -331,7 +331,7 @@ fn cut_if_marked(
         && !(subflow.state.is_fast_recovery() || subflow.state.is_loss_recovery());
     let s = subflow.index() as usize;
     if counts && connection.congestion.reacts_to_mark(s) {
-        subflow.rounds.on_cut(subflow.nxt());
+        subflow.rounds.on_cut(subflow.seq.nxt());
         connection.notify_cc(now, |cc, windows| cc.on_mark(windows, s));
     }
 }
@@ -409,7 +409,7 @@ fn sample_ambiguous_rtt(
     } else {
         let undo = subflow.state.undo();
         let is_first_copy =
-            subflow.state.is_loss_recovery() && undo.end().is_some_and(|end| subflow.una() <= end);
+            subflow.state.is_loss_recovery() && undo.end().is_some_and(|end| subflow.seq.una() <= end);
         undo.head_sent_at().filter(|_| is_first_copy)
     };
     sent.map(|sent| (sent, sent))

@@ -40,7 +40,7 @@ impl TcpEndpoint {
         let profile = &self.shared.transports[connection.transport as usize].profile;
         let s = subflow.index();
         subflow.count_timeout();
-        let repeated = subflow.state.timed_out_at(subflow.una());
+        let repeated = subflow.state.timed_out_at(subflow.seq.una());
         // "the value of ssthresh is held constant" if the segment timed out before (RFC 5681,
         // section 3.1). Linux also holds it if this window has been reduced for a loss already.
         let reduced = subflow.state.is_fast_recovery() && profile.recovery != Recovery::NewReno;
@@ -48,7 +48,7 @@ impl TcpEndpoint {
         let undo = is_new_episode.then(|| {
             let head_sent_at = subflow.segments.head_sent_once();
             connection.congestion.save_prior(s as usize);
-            Undo::arm(subflow.nxt(), head_sent_at)
+            Undo::arm(subflow.seq.nxt(), head_sent_at)
         });
         let has_frto =
             profile.frto && profile.recovery != Recovery::NewReno && (repeated || subflow.state.is_open());
@@ -62,7 +62,7 @@ impl TcpEndpoint {
         subflow.probe.cancel();
         subflow
             .state
-            .enter_loss_recovery(subflow.una(), subflow.nxt(), has_frto, undo);
+            .enter_loss_recovery(subflow.seq.una(), subflow.seq.nxt(), has_frto, undo);
         subflow.rtt.back_off();
         subflow.arm(slot, cx);
         connection.congestion.set_in_recovery(s as usize, true);
@@ -125,7 +125,7 @@ impl TcpEndpoint {
             subflow.count_retransmission();
             transmit(connection, subflow, &segment, profile.header, slot, cx);
         }
-        subflow.probe.on_sent(subflow.nxt(), is_retransmission);
+        subflow.probe.on_sent(subflow.seq.nxt(), is_retransmission);
         subflow.timer.set(cx.now + subflow.rtt.rto(), slot, cx);
         if let Some(chunk) = queued {
             let flow = connection.flow;

@@ -204,7 +204,7 @@ impl TcpEndpoint {
             fast_retransmits: subflow.stats().fast_retransmits,
             timeouts: subflow.stats().timeouts,
             syn_timeouts: subflow.stats().syn_timeouts,
-            acked_bytes: subflow.una(),
+            acked_bytes: subflow.seq.una(),
             cwnd: window.cwnd,
             srtt: window.srtt,
         });

@@ -9,7 +9,7 @@ use super::subflow::SubflowSender;
 /// answer a retransmission (RFC 6582, section 3.2, step 1).
 pub fn on_duplicate(subflow: &mut SubflowSender, profile: &Profile) {
     let recover = subflow.state.recover();
-    let beyond = recover == 0 || subflow.una() > recover;
+    let beyond = recover == 0 || subflow.seq.una() > recover;
     if subflow.state.is_open() && subflow.reordering.indicates_loss() && beyond {
         subflow.segments.mark_head_lost();
         subflow.reordering.on_head_lost();

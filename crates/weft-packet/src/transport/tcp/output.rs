@@ -153,9 +153,9 @@ pub fn send_new(
     cx: &mut Context<'_>,
 ) {
     let len = connection.data.chunk_len(chunk);
-    let seq = subflow.nxt() as u32;
+    let seq = subflow.seq.nxt() as u32;
     let segment = subflow.segments.push(seq, chunk, len, cx.now);
-    subflow.extend(len);
+    subflow.seq.extend(len);
     transmit(connection, subflow, &segment, header, slot, cx);
 }
 
@@ -181,7 +181,7 @@ pub fn transmit(
         connection.begin_close(cx);
     }
     if connection.options.sets_push
-        && segment.seq.wrapping_add(u32::from(segment.len)) == subflow.nxt() as u32
+        && segment.seq.wrapping_add(u32::from(segment.len)) == subflow.seq.nxt() as u32
         && connection.has_sent_all(subflow.index() as usize)
     {
         flags |= PUSH;

@@ -117,10 +117,10 @@ impl MonitoredSubflow {
     ) -> bool {
         let sacked = subflow.segments.sacked();
         let dupacks = subflow.reordering.dupacks();
-        if subflow.una() != self.una || dupacks > self.dupacks || sacked != self.sacked {
+        if subflow.seq.una() != self.una || dupacks > self.dupacks || sacked != self.sacked {
             self.last_ack_at = now;
         }
-        (self.una, self.dupacks, self.sacked) = (subflow.una(), dupacks, sacked);
+        (self.una, self.dupacks, self.sacked) = (subflow.seq.una(), dupacks, sacked);
         if subflow.segments.is_empty() || subflow.state.is_closed() {
             return false;
         }
@@ -248,11 +248,11 @@ impl PathMonitor {
         una: u32,
     ) -> Option<Vec<u32>> {
         let entry = &mut self.subflows[position];
-        if entry.reinjected_to >= subflow.nxt() {
+        if entry.reinjected_to >= subflow.seq.nxt() {
             return None;
         }
         let chunks = self.reinjections.track(subflow, entry.reinjected_to, una);
-        entry.reinjected_to = subflow.nxt();
+        entry.reinjected_to = subflow.seq.nxt();
         Some(chunks)
     }
 

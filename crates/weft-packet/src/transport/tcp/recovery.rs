@@ -65,8 +65,8 @@ fn enter_recovery(
 ) {
     let s = subflow.index() as usize;
     connection.congestion.save_prior(s);
-    let undo = Undo::arm(subflow.nxt(), None);
-    subflow.state.enter_fast_recovery(subflow.nxt(), undo);
+    let undo = Undo::arm(subflow.seq.nxt(), None);
+    subflow.state.enter_fast_recovery(subflow.seq.nxt(), undo);
     subflow.probe.cancel();
     subflow.count_fast_retransmit();
     if profile.recovery == Recovery::Rack {
@@ -133,10 +133,10 @@ pub fn on_ack_after_timeout(
     if subflow.state.awaits_new_data() {
         subflow.state.set_frto(Frto::Possible);
     }
-    match judge(&subflow.state, profile, subflow.nxt(), recovery_ack) {
+    match judge(&subflow.state, profile, subflow.seq.nxt(), recovery_ack) {
         Verdict::Spurious => undo_recovery(connection, subflow, now),
         // The window grows first; whether there is new data is checked after that.
-        Verdict::TryNewData => subflow.state.await_new_data(subflow.nxt()),
+        Verdict::TryNewData => subflow.state.await_new_data(subflow.seq.nxt()),
         Verdict::Complete => exit_recovery(connection, subflow),
         Verdict::LossIsReal => subflow.state.set_frto(Frto::Off),
         Verdict::NextHole | Verdict::Continue => {}
@@ -164,7 +164,7 @@ pub fn on_probe_acknowledged(
 #[cold]
 pub fn on_dsack(connection: &mut ConnectionSender, subflow: &mut SubflowSender, packet: &Packet, now: u64) {
     debug_assert!(packet.flags & DSACK != 0);
-    subflow.reordering.on_dsack(subflow.una(), subflow.nxt());
+    subflow.reordering.on_dsack(subflow.seq.una(), subflow.seq.nxt());
     if subflow.state.on_dsack() {
         undo_recovery(connection, subflow, now);
     }

@@ -8,7 +8,7 @@
 //! for ever. The missing chunk would never be sent.
 //!
 //! A *chunk* is numbered in the connection's data. In this module, `una` is the first chunk that
-//! the `DATA_ACK` does not cover; `SubflowSender::una` is a position in the subflow's own data.
+//! the `DATA_ACK` does not cover; `una` of `SubflowSender::seq` is a position in the subflow's own data.
 
 use super::subflow::SubflowSender;
 
@@ -55,7 +55,7 @@ impl ReinjectionTracker {
     pub fn track(&mut self, subflow: &SubflowSender, from: u64, una: u32) -> Vec<u32> {
         let sent = subflow
             .segments
-            .unsacked_chunks_from(from.max(subflow.una()) as u32);
+            .unsacked_chunks_from(from.max(subflow.seq.una()) as u32);
         let arrived = &self.arrived;
         let copied: Vec<u32> = sent
             .filter(|chunk| *chunk >= una && arrived.binary_search(chunk).is_err())

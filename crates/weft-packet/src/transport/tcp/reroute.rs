@@ -20,7 +20,7 @@ impl TcpEndpoint {
         open.flat_map(|connection| {
             let established = |s: &&SubflowSender| s.stats().established != u64::MAX;
             let subflows = self.subflows_of(connection).iter().filter(established);
-            subflows.map(|s| (connection.flow, s.index(), s.una()))
+            subflows.map(|s| (connection.flow, s.index(), s.seq.una()))
         })
     }
 

@@ -108,7 +108,7 @@ impl SendQueue {
 
     /// Returns true if the subflow has not answered for so many timeouts that it gets no data.
     pub fn is_stale(&self, subflow: &SubflowSender) -> bool {
-        self.timeouts >= STALE_LOSS_COUNT && subflow.state.timed_out_at(subflow.una())
+        self.timeouts >= STALE_LOSS_COUNT && subflow.state.timed_out_at(subflow.seq.una())
     }
 
     pub fn chunks(&self) -> impl Iterator<Item = u32> {

@@ -24,7 +24,8 @@ pub struct SubflowSender {
     pub gate: SendGate,
     /// Path to the other host.
     pub path: SubflowPath,
-    seq: SendSequence,
+    /// Bytes that are acknowledged and sent.
+    pub seq: SendSequence,
     /// Rounds, and cuts because of marks.
     pub rounds: Rounds,
     /// Signs of loss and reordering.
@@ -141,36 +142,6 @@ impl SubflowSender {
     /// Sets the slot of the subflow's receiver at the other host.
     pub fn set_peer(&mut self, peer: u32) {
         self.id.peer = peer;
-    }
-
-    /// Returns the first byte that is not acknowledged.
-    #[inline(always)]
-    pub fn una(&self) -> u64 {
-        self.seq.una()
-    }
-
-    /// Returns the next byte to send.
-    #[inline(always)]
-    pub fn nxt(&self) -> u64 {
-        self.seq.nxt()
-    }
-
-    /// Records that all bytes before `ack` are acknowledged.
-    #[inline(always)]
-    pub fn advance(&mut self, ack: u64) {
-        self.seq.advance(ack);
-    }
-
-    /// Records that a segment of this many bytes is sent for the first time.
-    #[inline(always)]
-    pub fn extend(&mut self, len: u16) {
-        self.seq.extend(len);
-    }
-
-    /// Expands the low 32 bits of a sequence number to the 64-bit number that is nearest to `una`.
-    #[inline(always)]
-    pub fn expand_seq(&self, low: u32) -> u64 {
-        self.seq.expand(low)
     }
 
     /// Returns the counters.

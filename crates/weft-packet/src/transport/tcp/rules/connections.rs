@@ -383,9 +383,9 @@ fn suppression_is_obeyed() {
         };
         let active = connection.windows()[1].active;
         match (suppressed, active) {
-            (None, false) => suppressed = Some((step, subflows[1].nxt())),
+            (None, false) => suppressed = Some((step, subflows[1].seq.nxt())),
             (Some((_, nxt)), false) => {
-                assert_eq!(subflows[1].nxt(), nxt, "new data on a suppressed subflow");
+                assert_eq!(subflows[1].seq.nxt(), nxt, "new data on a suppressed subflow");
                 idle_steps += u32::from(subflows[1].segments.is_empty());
             }
             (Some(_), true) if released.is_none() => released = Some(step),
