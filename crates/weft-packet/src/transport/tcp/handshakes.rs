@@ -45,7 +45,7 @@ impl TcpEndpoint {
                 .lifetime
                 .close_until(cx.now + transport.profile.join_delay.0);
         }
-        if subflow.stats().established != u64::MAX {
+        if subflow.stats().established.is_some() {
             self.send_control(flow, index, FIN, cx);
         }
         if index == 0 {

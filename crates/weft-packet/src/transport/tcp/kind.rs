@@ -191,10 +191,9 @@ impl TcpEndpoint {
 
     /// Returns the sender's part of the record of the flow of a connection.
     pub fn sent_flow(&self, connection: &ConnectionSender) -> SentFlow {
-        let time = |t: u64| (t != u64::MAX).then_some(Time(t));
         let subflows = self.subflows_of(connection).iter().zip(connection.windows());
         let subflows = subflows.map(|(subflow, window)| SubflowRecord {
-            established: time(subflow.stats().established),
+            established: subflow.stats().established.map(Time),
             packets_sent: subflow.stats().packets_sent,
             retransmitted: subflow.stats().retransmitted,
             packets_received: 0,

@@ -18,7 +18,7 @@ impl TcpEndpoint {
             .connections()
             .filter(|connection| !connection.lifetime.is_finished());
         open.flat_map(|connection| {
-            let established = |s: &&SubflowSender| s.stats().established != u64::MAX;
+            let established = |s: &&SubflowSender| s.stats().established.is_some();
             let subflows = self.subflows_of(connection).iter().filter(established);
             subflows.map(|s| (connection.flow, s.index(), s.seq.una()))
         })

@@ -56,8 +56,8 @@ struct SubflowId {
 pub struct Stats {
     /// Time at which the first SYN was sent.
     pub first_syn_at: u64,
-    /// Time at which the handshake completed; `u64::MAX` if it did not.
-    pub established: u64,
+    /// Time at which the handshake completed; `None` if it did not.
+    pub established: Option<u64>,
     /// Data packets sent, including retransmissions.
     pub packets_sent: u64,
     /// Retransmissions.
@@ -91,10 +91,7 @@ impl SubflowSender {
             rtt: RttEstimator::from_profile(profile),
             probe: LossProbe::from_profile(profile),
             timer: SubflowTimer::new(),
-            stats: Stats {
-                established: u64::MAX,
-                ..Stats::default()
-            },
+            stats: Stats::default(),
         }
     }
 
@@ -160,7 +157,7 @@ impl SubflowSender {
 
     /// Opens the subflow: its handshake is complete.
     pub fn on_established(&mut self, now: u64) {
-        self.stats.established = now;
+        self.stats.established = Some(now);
         self.state.open();
     }
 

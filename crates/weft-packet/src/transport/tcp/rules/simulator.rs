@@ -36,7 +36,7 @@ fn handshakes_may_be_whole() {
                 assert!(bare.iter().all(|seen| seen.packet.size == 42));
                 let to_middle = DELAY + serialisation(42);
                 let stats = run.subflow(subflow as usize).stats();
-                assert_eq!(bare[0].time, stats.established + to_middle);
+                assert_eq!(bare[0].time, stats.established.unwrap() + to_middle);
                 let handed_out = run.data().last().unwrap().time;
                 let min = if subflow == 0 { 0 } else { 42 * 800 };
                 let closed = bare[1].time.checked_sub(handed_out + min);
@@ -62,7 +62,7 @@ fn the_turn_may_wait_for_a_join() {
         test.profile.join_delay = Time(0);
         test.profile.round_robin_waits_for_join = round_robin_waits_for_join;
         let run = test.run(10 * MS, pass);
-        let joined = run.subflow(1).stats().established;
+        let joined = run.subflow(1).stats().established.unwrap();
         let before = run.data().into_iter().filter(|seen| seen.time < joined).count();
         // A window of two packets is sent before the join's SYN, and one packet more, because
         // subflow 0 was the only one.
@@ -83,7 +83,8 @@ fn joins_are_numbered_as_they_start() {
         test.delays = vec![DELAY; 4];
         test.seed = seed;
         let run = test.run(10 * MS, pass);
-        let established: Vec<u64> = (0..4).map(|s| run.subflow(s).stats().established).collect();
+        let times = (0..4).map(|s| run.subflow(s).stats().established);
+        let established: Vec<u64> = times.map(Option::unwrap).collect();
         assert!(established.is_sorted(), "{established:?}");
         assert!(established[3] > established[1], "{established:?}");
     }

@@ -31,7 +31,7 @@ fn the_first_rto_is_that_of_the_handshake_or_the_initial_one() {
         let mut run = test.start(lose_first_data(1));
         run.until(handshake + 1);
         let subflow = run.subflow(0);
-        assert_eq!(subflow.stats().established, handshake);
+        assert_eq!(subflow.stats().established, Some(handshake));
         assert_eq!(subflow.rtt.srtt(), if sampled { handshake } else { 0 });
         run.until(3_000 * MS);
         assert_eq!(
