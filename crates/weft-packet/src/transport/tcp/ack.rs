@@ -18,7 +18,7 @@ use super::scatter_phase::close_drained;
 use super::segments::Acked;
 use super::state::Frto;
 use super::subflow::SubflowSender;
-use super::verdict::RecoveryAck;
+use super::verdict::TimeoutAck;
 
 /// Returns the number of packets that an acknowledgement reports as marked, of the `acked` packets
 /// that it covers.
@@ -120,8 +120,8 @@ impl TcpEndpoint {
         if subflow.state.is_fast_recovery() {
             on_ack_in_fast_recovery(connection, subflow, profile, ack, true);
         } else if !was_open {
-            let recovery_ack = recovery_ack(subflow, packet, Some(ack), &acked, &sacked);
-            on_ack_after_timeout(connection, subflow, profile, &recovery_ack, cx.now);
+            let timeout_ack = timeout_ack(subflow, packet, Some(ack), &acked, &sacked);
+            on_ack_after_timeout(connection, subflow, profile, &timeout_ack, cx.now);
         }
         let mut drained = false;
         if subflow.segments.is_empty() {
@@ -212,8 +212,8 @@ impl TcpEndpoint {
             on_ack_in_fast_recovery(connection, subflow, profile, una, false);
         } else if subflow.state.is_loss_recovery() {
             let acked = Acked::default();
-            let recovery_ack = recovery_ack(subflow, packet, None, &acked, &sacked);
-            on_ack_after_timeout(connection, subflow, profile, &recovery_ack, cx.now);
+            let timeout_ack = timeout_ack(subflow, packet, None, &acked, &sacked);
+            on_ack_after_timeout(connection, subflow, profile, &timeout_ack, cx.now);
         }
         if profile.recovery == Recovery::Rack && subflow.segments.any_out_of_order() {
             detect_rack_losses(connection, subflow, profile, packet.slot, cx);
@@ -285,14 +285,14 @@ fn on_copies(
 /// Returns what an acknowledgement reports after a timeout: that all bytes before `ack` have
 /// arrived, or nothing cumulative.
 #[cold]
-fn recovery_ack<'a>(
+fn timeout_ack<'a>(
     subflow: &SubflowSender,
     packet: &Packet,
     ack: Option<u64>,
     acked: &'a Acked,
     sacked: &'a Acked,
-) -> RecoveryAck<'a> {
-    RecoveryAck {
+) -> TimeoutAck<'a> {
+    TimeoutAck {
         ack: ack.unwrap_or(subflow.seq.una()),
         advanced: ack.is_some(),
         echoes_retransmission: packet.flags & RETRANSMIT != 0,

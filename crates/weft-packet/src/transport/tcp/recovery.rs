@@ -14,7 +14,7 @@ use super::state::Frto;
 use super::subflow::SubflowSender;
 use super::timer::TimerPurpose;
 use super::undo::Undo;
-use super::verdict::{RecoveryAck, Verdict, judge, judge_fast};
+use super::verdict::{FastVerdict, TimeoutAck, Verdict, judge, judge_fast};
 
 /// Marks the segments as lost that RACK considers lost, and enters fast recovery at the first loss.
 /// If a segment may still be only late, sets the timer to the end of the reordering window.
@@ -112,12 +112,12 @@ pub fn on_ack_in_fast_recovery(
     advanced: bool,
 ) {
     match judge_fast(&subflow.state, profile, ack, advanced) {
-        Verdict::Complete => exit_recovery(connection, subflow),
-        Verdict::NextHole => {
+        FastVerdict::Complete => exit_recovery(connection, subflow),
+        FastVerdict::NextHole => {
             subflow.segments.mark_head_lost();
             subflow.state.force_retransmission(true);
         }
-        _ => {}
+        FastVerdict::Continue => {}
     }
 }
 
@@ -127,19 +127,19 @@ pub fn on_ack_after_timeout(
     connection: &mut ConnectionSender,
     subflow: &mut SubflowSender,
     profile: &Profile,
-    recovery_ack: &RecoveryAck<'_>,
+    timeout_ack: &TimeoutAck<'_>,
     now: u64,
 ) {
     if subflow.state.awaits_new_data() {
         subflow.state.set_frto(Frto::Possible);
     }
-    match judge(&subflow.state, profile, subflow.seq.nxt(), recovery_ack) {
+    match judge(&subflow.state, profile, subflow.seq.nxt(), timeout_ack) {
         Verdict::Spurious => undo_recovery(connection, subflow, now),
         // The window grows first; whether there is new data is checked after that.
         Verdict::TryNewData => subflow.state.await_new_data(subflow.seq.nxt()),
         Verdict::Complete => exit_recovery(connection, subflow),
         Verdict::LossIsReal => subflow.state.set_frto(Frto::Off),
-        Verdict::NextHole | Verdict::Continue => {}
+        Verdict::Continue => {}
     }
 }
 

@@ -1,15 +1,14 @@
-//! The decision about an acknowledgement during a recovery, apart from its effects. There are fast
-//! recovery (RFC 6582), and the recovery from a timeout with F-RTO (RFC 5682) and Eifel's detection
-//! (RFC 3522).
+//! Decisions about an acknowledgement in fast recovery (RFC 6582) and after a timeout: F-RTO (RFC
+//! 5682) and the Eifel detection algorithm (RFC 3522). The module `recovery` applies them.
 
 use weft_spec::{Profile, Recovery};
 
 use super::segments::Acked;
 use super::state::{Frto, SubflowState};
 
-/// An acknowledgement of all bytes before `ack` during a recovery.
+/// An acknowledgement of all bytes before `ack` after a timeout.
 #[derive(Clone, Copy)]
-pub struct RecoveryAck<'a> {
+pub struct TimeoutAck<'a> {
     pub ack: u64,
     /// True if the acknowledgement advanced.
     pub advanced: bool,
@@ -22,7 +21,18 @@ pub struct RecoveryAck<'a> {
     pub sacked: &'a Acked,
 }
 
-/// The consequence of an acknowledgement during a recovery.
+/// The consequence of an acknowledgement in fast recovery.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FastVerdict {
+    /// All data that was outstanding when the recovery began is acknowledged.
+    Complete,
+    /// A partial acknowledgement reveals the next hole (RFC 6582, section 3.2).
+    NextHole,
+    /// The recovery continues.
+    Continue,
+}
+
+/// The consequence of an acknowledgement after a timeout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// The timeout was spurious: its effects are undone.
@@ -34,8 +44,6 @@ pub enum Verdict {
     Complete,
     /// The loss was real (RFC 5682, section 3.1, step 3a).
     LossIsReal,
-    /// A partial acknowledgement reveals the next hole (RFC 6582, section 3.2).
-    NextHole,
     /// The recovery continues.
     Continue,
 }
@@ -43,18 +51,18 @@ pub enum Verdict {
 /// Returns what follows from an acknowledgement of all bytes before `ack` in fast recovery, which
 /// has `advanced` or not.
 #[inline(always)]
-pub fn judge_fast(state: &SubflowState, profile: &Profile, ack: u64, advanced: bool) -> Verdict {
+pub fn judge_fast(state: &SubflowState, profile: &Profile, ack: u64, advanced: bool) -> FastVerdict {
     if ack >= state.recover() {
-        Verdict::Complete
+        FastVerdict::Complete
     } else if advanced && profile.recovery == Recovery::NewReno {
-        Verdict::NextHole
+        FastVerdict::NextHole
     } else {
-        Verdict::Continue
+        FastVerdict::Continue
     }
 }
 
 /// Returns what follows from an acknowledgement after a timeout. `nxt` is the next byte to send.
-pub fn judge(state: &SubflowState, profile: &Profile, nxt: u64, ack: &RecoveryAck<'_>) -> Verdict {
+pub fn judge(state: &SubflowState, profile: &Profile, nxt: u64, ack: &TimeoutAck<'_>) -> Verdict {
     let recover = state.recover();
     let has_frto = state.frto() != Frto::Off;
     let has_new_data = nxt > recover;
@@ -75,7 +83,7 @@ pub fn judge(state: &SubflowState, profile: &Profile, nxt: u64, ack: &RecoveryAc
 /// Returns true if the timeout was spurious. The first acknowledgement after it then echoes an
 /// earlier segment (RFC 3522, section 3.2) or covers data that was never retransmitted (RFC 5682,
 /// section 3.1, step 3b).
-fn is_spurious(state: &SubflowState, profile: &Profile, ack: &RecoveryAck<'_>) -> bool {
+fn is_spurious(state: &SubflowState, profile: &Profile, ack: &TimeoutAck<'_>) -> bool {
     let Some(end) = state.undo().end() else {
         return false;
     };
@@ -118,7 +126,7 @@ mod tests {
         state
     }
 
-    fn advance(ack: u64) -> RecoveryAck<'static> {
+    fn advance(ack: u64) -> TimeoutAck<'static> {
         const NONE: Acked = Acked {
             packets: 0,
             delivered: 0,
@@ -127,7 +135,7 @@ mod tests {
             retransmitted: true,
             head_retransmitted_at: u64::MAX,
         };
-        RecoveryAck {
+        TimeoutAck {
             ack,
             advanced: true,
             echoes_retransmission: true,
@@ -140,17 +148,17 @@ mod tests {
     #[test]
     fn fast_recovery_ends_with_the_data_that_was_outstanding() {
         for (recovery, partial) in [
-            (Recovery::NewReno, Verdict::NextHole),
-            (Recovery::Sack, Verdict::Continue),
-            (Recovery::Rack, Verdict::Continue),
+            (Recovery::NewReno, FastVerdict::NextHole),
+            (Recovery::Sack, FastVerdict::Continue),
+            (Recovery::Rack, FastVerdict::Continue),
         ] {
             let profile = Profile {
                 recovery,
                 ..Profile::linux()
             };
             assert_eq!(judge_fast(&fast(), &profile, 999, true), partial);
-            assert_eq!(judge_fast(&fast(), &profile, 1000, true), Verdict::Complete);
-            assert_eq!(judge_fast(&fast(), &profile, 500, false), Verdict::Continue);
+            assert_eq!(judge_fast(&fast(), &profile, 1000, true), FastVerdict::Complete);
+            assert_eq!(judge_fast(&fast(), &profile, 500, false), FastVerdict::Continue);
         }
     }
 
@@ -162,13 +170,13 @@ mod tests {
         let mut state = timed_out(Frto::Possible);
         state.await_new_data(1000);
         let hole = once(1);
-        let late = RecoveryAck {
+        let late = TimeoutAck {
             sacked: &hole,
             sacked_to: 1200,
             ..advance(200)
         };
         assert_eq!(judge(&state, &profile, 1200, &late), Verdict::LossIsReal);
-        let original = RecoveryAck {
+        let original = TimeoutAck {
             acked: &once(1),
             ..advance(200)
         };
@@ -180,7 +188,7 @@ mod tests {
     #[test]
     fn an_echo_of_the_first_copy_proves_a_timeout_spurious_with_timestamps() {
         let state = timed_out(Frto::Off);
-        let echo = RecoveryAck {
+        let echo = TimeoutAck {
             echoes_retransmission: false,
             ..advance(100)
         };
