@@ -13,9 +13,9 @@ impl TcpEndpoint {
         let connection = &mut self.connections[index as usize];
         if connection.data.has_unsent() {
             // Chunks that the application has handed over are still sent.
-            let next = connection.data.next();
+            let nxt = connection.data.nxt();
             let queues = connection.send_queues.as_ref();
-            let total = queues.map_or(next, |queues| queues.written.max(next));
+            let total = queues.map_or(nxt, |queues| queues.written.max(nxt));
             connection.data.stop(total);
             connection.begin_close(cx);
             self.send_data_fin(index, cx);

@@ -76,7 +76,7 @@ impl ConnectionSender {
         let n = self.windows().len();
         match scheduler {
             Scheduler::RoundRobin => {
-                let start = self.rotation.next();
+                let start = self.rotation.next_subflow();
                 let joining = |s: usize| self.joins.holds_back() && subflows[s].state.is_syn_sent();
                 let s = (start..n)
                     .chain(0..start)

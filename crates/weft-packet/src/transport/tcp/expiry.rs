@@ -99,7 +99,7 @@ impl TcpEndpoint {
         if subflow.timer.purpose() == TimerPurpose::LossProbe && subflow.segments.len() == 1 {
             // The acknowledgement of a single segment may be delayed: Linux allows the minimum RTO for it.
             let (rto, srtt) = (subflow.rtt.rto(), subflow.rtt.srtt());
-            let waited = rto.min(subflow.probe.wait(srtt));
+            let waited = rto.min(subflow.probe.pto(srtt));
             let longer = rto.min(2 * srtt + profile.min_rto.0);
             if longer > waited {
                 subflow.timer.set_purpose(TimerPurpose::DelayedAckProbe);
@@ -117,15 +117,15 @@ impl TcpEndpoint {
             None
         };
         let queued = new.filter(|_| connection.options.traced && connection.uses_send_queues());
-        let mut is_retransmission = false;
+        let mut is_retrans = false;
         if let Some(chunk) = new {
             send_new(connection, subflow, chunk, profile.header, slot, cx);
         } else if let Some(segment) = subflow.segments.probe(cx.now) {
-            is_retransmission = true;
+            is_retrans = true;
             subflow.count_retransmission();
             transmit(connection, subflow, &segment, profile.header, slot, cx);
         }
-        subflow.probe.on_sent(subflow.seq.nxt(), is_retransmission);
+        subflow.probe.on_sent(subflow.seq.nxt(), is_retrans);
         subflow.timer.set(cx.now + subflow.rtt.rto(), slot, cx);
         if let Some(chunk) = queued {
             let flow = connection.flow;

@@ -8,9 +8,9 @@ pub struct LossProbe {
     slack: u64,
     /// The next byte to send after the outstanding probe (`TLP.end_seq`); 0 if no probe is
     /// outstanding.
-    high_seq: u64,
+    tlp_high_seq: u64,
     /// True if the probe was a retransmission (`TLP.is_retrans`).
-    is_retransmission: bool,
+    is_retrans: bool,
 }
 
 /// The answer of an acknowledgement to the outstanding probe.
@@ -34,8 +34,8 @@ impl LossProbe {
         };
         Self {
             slack,
-            high_seq: 0,
-            is_retransmission: false,
+            tlp_high_seq: 0,
+            is_retrans: false,
         }
     }
 
@@ -48,35 +48,35 @@ impl LossProbe {
     /// Returns true if a probe is outstanding.
     #[inline(always)]
     pub fn is_outstanding(&self) -> bool {
-        self.high_seq != 0
+        self.tlp_high_seq != 0
     }
 
-    /// Returns the time that a probe waits: "PTO = 2 * SRTT" (section 7.2) and the timer's slack.
+    /// Returns the probe timeout: "PTO = 2 * SRTT" (section 7.2) and the timer's slack.
     /// The profile must have probes.
     #[inline(always)]
-    pub fn wait(&self, srtt: u64) -> u64 {
+    pub fn pto(&self, srtt: u64) -> u64 {
         2 * srtt + self.slack
     }
 
     /// Records a probe, after which `nxt` is the next byte to send.
-    pub fn on_sent(&mut self, nxt: u64, is_retransmission: bool) {
-        self.high_seq = nxt;
-        self.is_retransmission = is_retransmission;
+    pub fn on_sent(&mut self, nxt: u64, is_retrans: bool) {
+        self.tlp_high_seq = nxt;
+        self.is_retrans = is_retrans;
     }
 
-    /// Forgets the outstanding probe.
+    /// Drops the record of the outstanding probe.
     pub fn cancel(&mut self) {
-        self.high_seq = 0;
+        self.tlp_high_seq = 0;
     }
 
     /// Handles an acknowledgement of all bytes before `ack` while a probe is outstanding (section
     /// 7.4.2). `is_duplicate` is true if it reports that both copies have arrived.
     pub fn on_ack(&mut self, ack: u64, is_duplicate: bool) -> ProbeAck {
-        if ack < self.high_seq {
+        if ack < self.tlp_high_seq {
             return ProbeAck::Nothing;
         }
-        let repaired = self.is_retransmission && !is_duplicate;
-        if repaired && ack == self.high_seq {
+        let repaired = self.is_retrans && !is_duplicate;
+        if repaired && ack == self.tlp_high_seq {
             // Which copy was acknowledged is not known yet.
             return ProbeAck::Nothing;
         }
@@ -95,9 +95,9 @@ mod tests {
 
     /// Returns what an acknowledgement shows about a probe that ends at byte 1000, and whether the
     /// probe is outstanding after it.
-    fn answer(is_retransmission: bool, ack: u64, is_duplicate: bool) -> (ProbeAck, bool) {
+    fn answer(is_retrans: bool, ack: u64, is_duplicate: bool) -> (ProbeAck, bool) {
         let mut probe = LossProbe::from_profile(&Profile::linux());
-        probe.on_sent(1000, is_retransmission);
+        probe.on_sent(1000, is_retrans);
         (probe.on_ack(ack, is_duplicate), probe.is_outstanding())
     }
 

@@ -56,7 +56,7 @@ impl ConnectionSender {
         if self.send_queues.is_some() {
             return self.queued(s);
         }
-        let new = (self.data.written() - self.data.next()).min(self.data.window_left());
+        let new = (self.data.written() - self.data.nxt()).min(self.data.window_left());
         new + self.reinject.len()
     }
 

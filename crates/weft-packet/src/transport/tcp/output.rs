@@ -40,7 +40,7 @@ impl TcpEndpoint {
         let connection = &self.connections[index as usize];
         if !connection.uses_send_queues() {
             let latencies = cx.host.latencies();
-            latencies.record_sent_until(connection.flow, connection.data.next(), now);
+            latencies.record_sent_until(connection.flow, connection.data.nxt(), now);
         }
     }
 

@@ -21,7 +21,7 @@ impl SubflowSender {
             // At most the RTO; without a sample there is none to go by (RFC 8985, section 7.2).
             let srtt = self.rtt.srtt();
             if srtt > 0 {
-                wait = wait.min(self.probe.wait(srtt));
+                wait = wait.min(self.probe.pto(srtt));
                 purpose = TimerPurpose::LossProbe;
             }
         }
@@ -33,7 +33,7 @@ impl SubflowSender {
     /// but not beyond the RTO of the first segment (RFC 8985, section 7.2). This is computed when
     /// the timer fires, so that sending costs nothing.
     pub fn loss_probe_due(&self) -> u64 {
-        let wait = self.probe.wait(self.rtt.srtt());
+        let wait = self.probe.pto(self.rtt.srtt());
         let rto = self.segments.head_sent_at().saturating_add(self.rtt.rto());
         self.segments.tail_sent_at().saturating_add(wait).min(rto)
     }

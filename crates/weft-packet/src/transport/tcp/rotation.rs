@@ -4,21 +4,21 @@
 #[derive(Default)]
 pub struct Rotation {
     /// The subflow with which round robin continues.
-    next: u32,
+    next_subflow: u32,
     /// True if subflows other than the one just acknowledged may be able to send.
     checks_all: bool,
 }
 
 impl Rotation {
     /// Returns the subflow with which round robin continues.
-    pub fn next(&self) -> usize {
-        self.next as usize
+    pub fn next_subflow(&self) -> usize {
+        self.next_subflow as usize
     }
 
     /// Continues with subflow `s`.
     #[inline(always)]
     pub fn continue_with(&mut self, s: usize) {
-        self.next = s as u32;
+        self.next_subflow = s as u32;
     }
 
     /// Continues with the subflow after `s`, of `n`.

@@ -74,7 +74,7 @@ impl ConnectionSender {
         // The application is asked for more data once a third of the connection's buffer is free
         // (`sk_stream_is_writeable`).
         let capacity = queues.sndbuf_chunks;
-        let (una, next) = (self.data.una(), self.data.next());
+        let (una, next) = (self.data.una(), self.data.nxt());
         let written = queues.written.max(next) - una;
         if written <= capacity - capacity / 3 {
             queues.written = una.saturating_add(capacity).min(self.data.written());

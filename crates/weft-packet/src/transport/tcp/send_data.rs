@@ -15,7 +15,7 @@ pub struct SendData {
     /// Payload bytes of the last chunk.
     last_len: u16,
     /// Next chunk that was never sent.
-    next: u32,
+    nxt: u32,
     /// First chunk that is not acknowledged.
     una: u32,
     /// Chunks that may be outstanding: the shared receive buffer.
@@ -40,7 +40,7 @@ impl SendData {
             written: if is_written { total } else { 0 },
             mss,
             last_len,
-            next: 0,
+            nxt: 0,
             una: 0,
             receive_window: (receive_buffer / wide).clamp(1, u64::from(u32::MAX)) as u32,
         }
@@ -65,8 +65,8 @@ impl SendData {
 
     /// Returns the next chunk that was never sent.
     #[inline(always)]
-    pub fn next(&self) -> u32 {
-        self.next
+    pub fn nxt(&self) -> u32 {
+        self.nxt
     }
 
     /// Returns the first chunk that is not acknowledged.
@@ -89,30 +89,30 @@ impl SendData {
     /// Returns true if there is data that was not sent or assigned yet.
     #[inline(always)]
     pub fn has_unsent(&self) -> bool {
-        self.next < self.total
+        self.nxt < self.total
     }
 
     /// Returns true if the application has written data that was not sent or assigned yet.
     #[inline(always)]
     pub fn has_unsent_written(&self) -> bool {
-        self.next < self.written
+        self.nxt < self.written
     }
 
     /// Returns true if new data may be sent.
     #[inline(always)]
     pub fn has_sendable(&self) -> bool {
-        self.next < self.written && self.next - self.una < self.receive_window
+        self.nxt < self.written && self.nxt - self.una < self.receive_window
     }
 
     /// Returns true if the application has written no more than was sent or assigned.
     #[inline(always)]
     pub fn is_all_sent(&self) -> bool {
-        self.next == self.written
+        self.nxt == self.written
     }
 
     /// Returns the number of chunks that the receive window still allows.
     pub fn window_left(&self) -> u32 {
-        self.receive_window.saturating_sub(self.next - self.una)
+        self.receive_window.saturating_sub(self.nxt - self.una)
     }
 
     /// Takes the next chunk of new data, if it may be sent.
@@ -124,8 +124,8 @@ impl SendData {
     /// Takes the next chunk of new data.
     #[inline(always)]
     pub fn take_next(&mut self) -> u32 {
-        self.next += 1;
-        self.next - 1
+        self.nxt += 1;
+        self.nxt - 1
     }
 
     /// Returns true if a `DATA_ACK` of all chunks before `una` advances.
@@ -138,7 +138,7 @@ impl SendData {
     /// was full.
     #[inline(always)]
     pub fn advance(&mut self, una: u32) -> bool {
-        let was_full = self.next - self.una >= self.receive_window;
+        let was_full = self.nxt - self.una >= self.receive_window;
         self.una = una;
         was_full
     }

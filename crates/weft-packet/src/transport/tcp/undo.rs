@@ -3,6 +3,7 @@
 /// Whether a recovery may still prove spurious, and the retransmissions since it began. The window before it is saved in
 /// [`Window`](weft_cc::Window).
 #[derive(Clone, Copy, Debug, Default)]
+#[expect(clippy::struct_field_names, reason = "the kernel's name")]
 pub struct Undo {
     /// True if there is a reduction to undo.
     armed: bool,
@@ -13,7 +14,7 @@ pub struct Undo {
     /// been retransmitted before.
     head_sent_at: Option<u64>,
     /// Retransmissions that the receiver has not reported as duplicates (`undo_retrans`).
-    retrans: u32,
+    undo_retrans: u32,
     /// True if there was a retransmission.
     sent: bool,
 }
@@ -27,7 +28,7 @@ impl Undo {
             armed: true,
             end,
             head_sent_at,
-            retrans: 0,
+            undo_retrans: 0,
             sent: false,
         }
     }
@@ -51,13 +52,13 @@ impl Undo {
 
     /// Counts a retransmission.
     pub fn on_retransmit(&mut self) {
-        self.retrans += 1;
+        self.undo_retrans += 1;
         self.sent = true;
     }
 
     /// Handles a D-SACK. Returns whether all retransmissions were needless.
     pub fn on_dsack(&mut self) -> bool {
-        self.retrans = self.retrans.saturating_sub(1);
-        self.armed && self.sent && self.retrans == 0
+        self.undo_retrans = self.undo_retrans.saturating_sub(1);
+        self.armed && self.sent && self.undo_retrans == 0
     }
 }
