@@ -407,7 +407,7 @@ fn sample_ambiguous_rtt(
         let last = acked.head_retransmitted_at;
         (last != u64::MAX && now - last >= subflow.rtt.min_rtt_or_zero()).then_some(last)
     } else {
-        let undo = subflow.state.undo();
+        let undo = &subflow.state.undo;
         let is_first_copy =
             subflow.state.is_loss_recovery() && undo.end().is_some_and(|end| subflow.seq.una() <= end);
         undo.head_sent_at().filter(|_| is_first_copy)

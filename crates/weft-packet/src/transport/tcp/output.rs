@@ -188,7 +188,7 @@ pub fn transmit(
     }
     if segment.was_sent_before() {
         flags |= RETRANSMIT;
-        subflow.state.on_retransmit();
+        subflow.state.undo.on_retransmit();
     }
     subflow.count_sent();
     if subflow.timer.is_off() || subflow.timer.purpose() == TimerPurpose::DelayedAckProbe {

@@ -26,7 +26,7 @@ pub fn detect_rack_losses(
     cx: &mut Context<'_>,
 ) {
     let certain = !subflow.state.is_open() || subflow.segments.sacked() >= subflow.reordering.threshold();
-    let rack = subflow.reordering.rack();
+    let rack = &subflow.reordering.rack;
     if !certain && rack.is_scattered() {
         return;
     }
@@ -93,7 +93,7 @@ fn exit_recovery(connection: &mut ConnectionSender, subflow: &mut SubflowSender)
 /// Undoes a recovery, because nothing was lost.
 fn undo_recovery(connection: &mut ConnectionSender, subflow: &mut SubflowSender, now: u64) {
     let s = subflow.index() as usize;
-    subflow.state.disarm_undo();
+    subflow.state.undo.disarm();
     if !subflow.state.is_open() {
         subflow.segments.unmark_lost();
         exit_recovery(connection, subflow);
@@ -164,8 +164,11 @@ pub fn on_probe_acknowledged(
 #[cold]
 pub fn on_dsack(connection: &mut ConnectionSender, subflow: &mut SubflowSender, packet: &Packet, now: u64) {
     debug_assert!(packet.flags & DSACK != 0);
-    subflow.reordering.on_dsack(subflow.seq.una(), subflow.seq.nxt());
-    if subflow.state.on_dsack() {
+    subflow
+        .reordering
+        .rack
+        .on_dsack(subflow.seq.una(), subflow.seq.nxt());
+    if subflow.state.undo.on_dsack() {
         undo_recovery(connection, subflow, now);
     }
 }

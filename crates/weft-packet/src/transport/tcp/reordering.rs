@@ -14,7 +14,8 @@ pub struct Reordering {
     /// Segments that have left the network according to duplicate acknowledgements, without SACK
     /// (Linux's `tcp_add_reno_sack`).
     reno_sacked: u32,
-    rack: Rack,
+    /// RACK's reordering window.
+    pub rack: Rack,
 }
 
 impl Reordering {
@@ -92,15 +93,5 @@ impl Reordering {
     pub fn on_timeout(&mut self) {
         self.dupacks = 0;
         self.reno_sacked = 0;
-    }
-
-    /// Returns RACK's reordering window.
-    pub fn rack(&self) -> &Rack {
-        &self.rack
-    }
-
-    /// Handles a D-SACK; see [`Rack::on_dsack`].
-    pub fn on_dsack(&mut self, una: u64, nxt: u64) {
-        self.rack.on_dsack(una, nxt);
     }
 }

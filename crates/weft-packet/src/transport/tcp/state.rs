@@ -46,7 +46,7 @@ pub struct SubflowState {
     /// True if the next retransmission is sent even if the window does not allow it.
     forces_retransmission: bool,
     /// The state to restore if nothing was lost.
-    undo: Undo,
+    pub undo: Undo,
 }
 
 impl SubflowState {
@@ -117,26 +117,6 @@ impl SubflowState {
             Phase::LossRecovery(timeout) => timeout.frto,
             _ => Frto::Off,
         }
-    }
-
-    /// Returns what can be undone if nothing was lost.
-    pub fn undo(&self) -> &Undo {
-        &self.undo
-    }
-
-    /// Drops what could be undone.
-    pub fn disarm_undo(&mut self) {
-        self.undo.disarm();
-    }
-
-    /// Handles a D-SACK. Returns whether all retransmissions of the last recovery were needless.
-    pub fn on_dsack(&mut self) -> bool {
-        self.undo.on_dsack()
-    }
-
-    /// Counts a retransmission.
-    pub fn on_retransmit(&mut self) {
-        self.undo.on_retransmit();
     }
 
     /// Returns the rate reduction in progress.

@@ -84,7 +84,7 @@ pub fn judge(state: &SubflowState, profile: &Profile, nxt: u64, ack: &TimeoutAck
 /// earlier segment (RFC 3522, section 3.2) or covers data that was never retransmitted (RFC 5682,
 /// section 3.1, step 3b).
 fn is_spurious(state: &SubflowState, profile: &Profile, ack: &TimeoutAck<'_>) -> bool {
-    let Some(end) = state.undo().end() else {
+    let Some(end) = state.undo.end() else {
         return false;
     };
     let is_of_first_copy = profile.timestamps && ack.advanced && !ack.echoes_retransmission && ack.ack <= end;
@@ -199,7 +199,7 @@ mod tests {
         assert_eq!(judge(&state, &Profile::linux(), 1000, &echo), Verdict::Spurious);
         assert_eq!(judge(&state, &without, 1000, &echo), Verdict::Continue);
         let mut disarmed = timed_out(Frto::Off);
-        disarmed.disarm_undo();
+        disarmed.undo.disarm();
         assert_eq!(
             judge(&disarmed, &Profile::linux(), 1000, &echo),
             Verdict::Continue
