@@ -5,7 +5,7 @@
 pub struct BlockReasons(u8);
 
 impl BlockReasons {
-    /// The subflow waits for the card of its host or for its pace, as a flow that Linux calls throttled.
+    /// The subflow waits for the NIC of its host or for pacing, as a flow that Linux calls throttled.
     pub const THROTTLED: Self = Self(1);
     /// Other subflows have replaced this one, which closes when all that it has sent is acknowledged.
     pub const DRAINING: Self = Self(2);
@@ -14,43 +14,19 @@ impl BlockReasons {
     /// The path monitor has not selected the subflow, because its path is slow or other subflows suffice.
     pub const NOT_SELECTED: Self = Self(8);
 
-    /// Whether the set is empty.
-    #[inline(always)]
-    pub const fn is_empty(self) -> bool {
-        self.0 == 0
-    }
-
     /// The union of both sets.
     pub const fn or(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
-
-    /// Whether any of the reasons `other` holds.
-    #[inline(always)]
-    pub const fn contains_any(self, other: Self) -> bool {
-        self.0 & other.0 != 0
-    }
-
-    /// Adds the reasons `other`.
-    #[inline(always)]
-    pub const fn insert(&mut self, other: Self) {
-        self.0 |= other.0;
-    }
-
-    /// Removes the reasons `other`.
-    #[inline(always)]
-    pub const fn remove(&mut self, other: Self) {
-        self.0 &= !other.0;
-    }
 }
 
-/// The state that decides whether a subflow may send new data, apart from its window.
+/// The reasons that block new data of a subflow, its burst (TSO) and its departure time (fq).
 #[derive(Default)]
 pub struct SendGate {
     reasons: BlockReasons,
-    /// Packets that are left of the burst which was handed to the host's card.
+    /// Packets that are left of the burst which was handed to the NIC.
     burst_left: u32,
-    /// Time from which on pacing allows the next packet; 0 if the subflow is not paced.
+    /// Earliest time at which pacing allows the next packet; 0 if the subflow is not paced.
     earliest_departure: u64,
 }
 
@@ -58,26 +34,26 @@ impl SendGate {
     /// Returns true if nothing blocks the subflow.
     #[inline(always)]
     pub fn is_open(&self) -> bool {
-        self.reasons.is_empty()
+        self.reasons.0 == 0
     }
 
     /// Returns true if any of the reasons holds.
     #[inline(always)]
     pub fn is_blocked_by(&self, reasons: BlockReasons) -> bool {
-        self.reasons.contains_any(reasons)
+        self.reasons.0 & reasons.0 != 0
     }
 
     /// Adds a reason.
     #[inline(always)]
     pub fn block(&mut self, reason: BlockReasons) {
-        self.reasons.insert(reason);
+        self.reasons.0 |= reason.0;
     }
 
     /// Removes a reason. Returns whether it held.
     #[inline(always)]
     pub fn unblock(&mut self, reason: BlockReasons) -> bool {
         let held = self.is_blocked_by(reason);
-        self.reasons.remove(reason);
+        self.reasons.0 &= !reason.0;
         held
     }
 
@@ -97,15 +73,14 @@ impl SendGate {
         self.burst_left = left;
     }
 
-    /// Handles an acknowledgement if data leaves in bursts: whether the window allows a burst is
-    /// checked again.
+    /// Handles an acknowledgement if data leaves in bursts: the window may now allow a longer one.
     #[inline(always)]
     pub fn on_ack(&mut self) {
-        self.reasons.remove(BlockReasons::TSO_DEFERRED);
+        self.reasons.0 &= !BlockReasons::TSO_DEFERRED.0;
         self.burst_left = 0;
     }
 
-    /// Returns the time from which on pacing allows the next packet.
+    /// Returns the earliest time at which pacing allows the next packet.
     #[inline(always)]
     pub fn earliest_departure(&self) -> u64 {
         self.earliest_departure
