@@ -2,9 +2,8 @@
 
 /// The joins of a connection.
 pub struct JoinSchedule {
-    /// Number of acknowledged chunks from which on the additional subflows join; `None` once they
-    /// have started to join.
-    after: Option<u32>,
+    /// Number of acknowledged chunks after which the additional subflows join.
+    after: u32,
     /// Time at which the additional subflows started to join.
     started: Option<u64>,
     /// True if a join in progress may hold back new data (`round_robin_waits_for_join`).
@@ -16,7 +15,7 @@ impl JoinSchedule {
     /// acknowledged chunks.
     pub fn new(after: u32) -> Self {
         Self {
-            after: Some(after),
+            after,
             started: None,
             holds_back: false,
         }
@@ -25,12 +24,11 @@ impl JoinSchedule {
     /// Returns true if the joins start when all chunks before `una` are acknowledged.
     #[inline(always)]
     pub fn starts_at(&self, una: u32) -> bool {
-        self.after.is_some_and(|after| una >= after)
+        self.started.is_none() && una >= self.after
     }
 
     /// Records that the joins start.
     pub fn start(&mut self, now: u64) {
-        self.after = None;
         self.started = Some(now);
     }
 
