@@ -47,9 +47,9 @@ impl TcpEndpoint {
         }
         let receiver = &self.subflow_receivers[packet.slot as usize];
         let connection = &mut self.connection_receivers[receiver.connection as usize];
-        if connection.notifies() {
+        if connection.is_notification_due() {
             let (flow, next, bytes) = (connection.flow, connection.chunks().next(), connection.bytes());
-            cx.on_delivered_data(flow, next, bytes, connection.notify_at());
+            cx.on_delivered_data(flow, next, bytes, connection.notify_at_mut());
         }
     }
 

@@ -15,7 +15,7 @@ impl TcpEndpoint {
             // Chunks that the application has handed over are still sent.
             let nxt = connection.data.nxt();
             let queues = connection.send_queues.as_ref();
-            let total = queues.map_or(nxt, |queues| queues.written.max(nxt));
+            let total = queues.map_or(nxt, |queues| queues.written().max(nxt));
             connection.data.stop(total);
             connection.begin_close(cx);
             self.send_data_fin(index, cx);

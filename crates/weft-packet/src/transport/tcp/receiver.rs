@@ -105,12 +105,12 @@ impl ConnectionReceiver {
 
     /// Returns true if the bytes at which the flow's generator is notified have arrived.
     #[inline(always)]
-    pub fn notifies(&self) -> bool {
+    pub fn is_notification_due(&self) -> bool {
         self.bytes >= self.notify_at
     }
 
     /// Returns the number of bytes at which the flow's generator is notified, to change it.
-    pub fn notify_at(&mut self) -> &mut u64 {
+    pub fn notify_at_mut(&mut self) -> &mut u64 {
         &mut self.notify_at
     }
 

@@ -9,7 +9,7 @@ use super::connection::ConnectionSender;
 use super::endpoint::TcpEndpoint;
 use super::gate::BlockReasons;
 use super::output::{retransmit_lost, send_new};
-use super::send_queues::{BURST, INELIGIBLE, SKB_OVERHEAD, STALE_LOSS_COUNT, full_mask, pacing_rate};
+use super::send_queues::{BURST, SKB_OVERHEAD, STALE_LOSS_COUNT, full_mask, pacing_rate};
 use super::subflow::SubflowSender;
 use crate::transport::state::HostContext;
 
@@ -36,14 +36,14 @@ impl ConnectionSender {
     pub fn queued(&self, s: usize) -> u32 {
         self.send_queues
             .as_deref()
-            .map_or(0, |queues| queues.subflows[s].len)
+            .map_or(0, |queues| queues.queue(s).len())
     }
 
     /// Returns true if subflow `s` has no more new data to send at this time.
     #[inline(always)]
     pub fn has_sent_all(&self, s: usize) -> bool {
         match &self.send_queues {
-            Some(queues) => queues.subflows[s].len == 0,
+            Some(queues) => queues.queue(s).is_empty(),
             None => self.data.is_all_sent(),
         }
     }
@@ -59,53 +59,39 @@ impl ConnectionSender {
     /// other buffers have space.
     fn schedule_burst(&mut self, subflows: &[SubflowSender], mss: u32) -> Option<usize> {
         let queues = self.send_queues.as_deref_mut()?;
-        if !queues.to_reassign.is_empty() {
-            let una = self.data.una();
-            queues.to_reassign.retain(|&chunk| chunk >= una);
-        }
-        if queues.to_reassign.is_empty() && !self.data.has_unsent_written() {
+        let (una, nxt) = (self.data.una(), self.data.nxt());
+        queues.drop_acked_reassignable(una);
+        if queues.reassignable() == 0 && !self.data.has_unsent_written() {
             return None;
         }
         queues.update_keys(self.congestion.windows(), subflows, mss);
-        let s = queues.best;
-        if queues.keys[s] == INELIGIBLE {
-            return None;
-        }
-        // The application is asked for more data once a third of the connection's buffer is free
-        // (`sk_stream_is_writeable`).
-        let capacity = queues.sndbuf_chunks;
-        let (una, next) = (self.data.una(), self.data.nxt());
-        let written = queues.written.max(next) - una;
-        if written <= capacity - capacity / 3 {
-            queues.written = una.saturating_add(capacity).min(self.data.written());
-        }
-        let ready = queues.written.saturating_sub(next);
+        let s = queues.best()?;
+        queues.fill_buffer(una, nxt, self.data.written());
+        let ready = queues.written().saturating_sub(nxt);
         let ready = ready.min(self.data.window_left());
-        let queue = &mut queues.subflows[s];
+        let queue = queues.queue(s);
         let memory = queue.memory(&subflows[s], mss);
-        let available = queues.to_reassign.len() as u32 + ready;
-        if available == 0 || memory >= queue.sndbuf {
+        let available = queues.reassignable() + ready;
+        if available == 0 || memory >= queue.sndbuf() {
             return None;
         }
-        let (old, new) = (f64::from(memory), f64::from(BURST));
-        let pace = pacing_rate(&self.congestion.windows()[s], &subflows[s], mss);
-        queue.avg_pacing_rate = (queue.avg_pacing_rate * old + pace * new) / (old + new);
         let burst = (BURST / mss).max(1);
         // A fragment is assigned whole, but at most a buffer of tiny segments.
-        let fragment = burst.div_ceil(2).min(queue.sndbuf / (mss + SKB_OVERHEAD) + 1);
+        let fragment = burst.div_ceil(2).min(queue.sndbuf() / (mss + SKB_OVERHEAD) + 1);
+        let rate = pacing_rate(&self.congestion.windows()[s], &subflows[s], mss);
+        queues.update_avg_pacing_rate(s, memory, rate);
         let mut left = burst.min(available);
-        while left > 0 && queues.subflows[s].memory(&subflows[s], mss) < queues.subflows[s].sndbuf {
+        while left > 0 && queues.queue(s).memory(&subflows[s], mss) < queues.queue(s).sndbuf() {
             let count = fragment.min(left);
             left -= count;
             for _ in 0..count {
                 let chunk = queues
-                    .to_reassign
-                    .pop_front()
+                    .take_reassignable()
                     .unwrap_or_else(|| self.data.take_next());
                 queues.push(s, chunk);
             }
         }
-        queues.stale_keys |= 1 << s;
+        queues.mark_stale(1 << s);
         Some(s)
     }
 
@@ -118,20 +104,19 @@ impl ConnectionSender {
             return;
         };
         let subflow = &subflows[s as usize];
-        let queue = &mut queues.subflows[s as usize];
-        queue.timeouts = if repeated { queue.timeouts + 1 } else { 1 };
+        let timeouts = queues.count_timeout(s as usize, repeated);
         let una = self.data.una();
         let oldest = una..una.saturating_add((BURST / mss).max(1).div_ceil(2));
         let sent = subflow.segments.unsacked_chunks();
-        let held = sent.chain(queue.chunks());
+        let held = sent.chain(queues.queue(s as usize).chunks());
         self.reinject
             .replace(s, held.filter(|chunk| oldest.contains(chunk)));
         let answers = |other: usize| {
             other != s as usize
                 && self.congestion.windows()[other].established
-                && !queues.subflows[other].is_stale(&subflows[other])
+                && !queues.queue(other).is_stale(&subflows[other])
         };
-        if queues.subflows[s as usize].timeouts == STALE_LOSS_COUNT && (0..subflows.len()).any(answers) {
+        if timeouts == STALE_LOSS_COUNT && (0..subflows.len()).any(answers) {
             self.reinject.replace(s, std::iter::empty());
             let sent: Vec<u32> = subflow.segments.unsacked_chunks().collect();
             self.requeue(s, &sent);
@@ -165,13 +150,13 @@ impl ConnectionSender {
             return;
         };
         let idle = subflow.segments.is_empty()
-            && queues.subflows[s].len == 0
+            && queues.queue(s).is_empty()
             && self.congestion.windows()[s].established;
         if idle && (self.congestion.windows()[s].active || self.congestion.active_count() == 0) {
             while let Some(chunk) = self.next_reinjection(s as u32) {
                 if let Some(queues) = &mut self.send_queues {
                     queues.push(s, chunk);
-                    queues.stale_keys |= 1 << s;
+                    queues.mark_stale(1 << s);
                 }
             }
         }
@@ -194,7 +179,7 @@ impl TcpEndpoint {
             1 << (slot - first)
         };
         if let Some(queues) = &mut connection.send_queues {
-            queues.stale_keys |= to_send;
+            queues.mark_stale(to_send);
             if connection.congestion.may_suppress_on_ack() {
                 queues.invalidate_keys();
             }

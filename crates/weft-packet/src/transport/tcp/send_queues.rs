@@ -32,7 +32,7 @@ const MIN_SNDBUF: u32 = 4096;
 pub const STALE_LOSS_COUNT: u32 = 3;
 
 /// Key of a subflow to which no data may be assigned.
-pub const INELIGIBLE: u64 = u64::MAX;
+const INELIGIBLE: u64 = u64::MAX;
 
 /// Chunks that were assigned to a connection's subflows and not sent yet.
 ///
@@ -42,31 +42,31 @@ pub const INELIGIBLE: u64 = u64::MAX;
 pub struct SendQueues {
     /// Chunks before this one are in the connection's own send buffer, or were: the application has
     /// handed them over.
-    pub written: u32,
+    written: u32,
     /// Bytes of all send buffers.
     sndbuf_total: u32,
     /// Chunks that fit into the connection's own send buffer.
-    pub sndbuf_chunks: u32,
+    sndbuf_chunks: u32,
     /// Segments for which a subflow's send buffer has space beyond two windows.
     extra_segments: f64,
     /// Bit `s` is set if subflow `s`, or its window, has changed since its key was computed.
-    pub stale_keys: u64,
+    stale_keys: u64,
     /// Bit `s` is set if subflow `s` has nothing to send. Its buffer grows with its window.
     empty: u64,
     /// Keys by subflow; the subflow with the lowest key gets the next burst. A key is the time
     /// after which the subflow would have sent all that it holds. It is larger for suppressed
     /// subflows than for others, and [`INELIGIBLE`] if no data may be assigned.
-    pub keys: Box<[u64]>,
+    keys: Box<[u64]>,
     /// The first subflow with the lowest key.
-    pub best: usize,
-    /// True if the key of `best` has grown since it was chosen, so that the minimum must be
-    /// searched for again.
+    best: usize,
+    /// True if the key of `best` has grown since it was chosen, so that the lowest key must be
+    /// determined.
     best_grew: bool,
     /// One send queue per subflow, indexed by subflow number.
-    pub subflows: Box<[SendQueue]>,
+    subflows: Box<[SendQueue]>,
     /// Chunks to assign again, because the subflow that held them does not answer
     /// (`__mptcp_retransmit_pending_data`).
-    pub to_reassign: VecDeque<u32>,
+    to_reassign: VecDeque<u32>,
 }
 
 /// Chunks that were assigned to a subflow and not sent yet.
@@ -74,16 +74,17 @@ pub struct SendQueues {
 pub struct SendQueue {
     /// Ranges of chunks: the first one and the one after the last.
     runs: VecDeque<(u32, u32)>,
-    pub len: u32,
+    /// Number of chunks.
+    len: u32,
     /// Mean of the subflow's pacing rates at the bursts that were assigned to it, in bytes per
     /// second (`avg_pacing_rate`); 0 before the first one.
-    pub avg_pacing_rate: f64,
+    avg_pacing_rate: f64,
     /// The subflow's send buffer in bytes of memory (`sk_sndbuf`), which never shrinks.
-    pub sndbuf: u32,
+    sndbuf: u32,
     /// The part of the send buffer that [`SendQueues::sndbuf_total`] contains.
     sndbuf_added: u32,
     /// Number of consecutive timeouts.
-    pub timeouts: u32,
+    timeouts: u32,
 }
 
 impl SendQueue {
@@ -106,11 +107,30 @@ impl SendQueue {
         Some(chunk)
     }
 
+    /// Returns the number of chunks.
+    #[inline(always)]
+    pub fn len(&self) -> u32 {
+        self.len
+    }
+
+    /// Returns true if no chunk is queued.
+    #[inline(always)]
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Returns the subflow's send buffer in bytes of memory.
+    #[inline(always)]
+    pub fn sndbuf(&self) -> u32 {
+        self.sndbuf
+    }
+
     /// Returns true if the subflow has not answered for so many timeouts that it gets no data.
     pub fn is_stale(&self, subflow: &SubflowSender) -> bool {
         self.timeouts >= STALE_LOSS_COUNT && subflow.state.timed_out_at(subflow.seq.una())
     }
 
+    /// Returns the chunks in order.
     pub fn chunks(&self) -> impl Iterator<Item = u32> {
         self.runs.iter().flat_map(|&(from, to)| from..to)
     }
@@ -208,16 +228,91 @@ impl SendQueues {
         }
     }
 
+    /// Returns the queue of subflow `s`.
+    #[inline(always)]
+    pub fn queue(&self, s: usize) -> &SendQueue {
+        &self.subflows[s]
+    }
+
+    /// Returns the subflow that gets the next burst; `None` if no subflow may be assigned data.
+    #[inline(always)]
+    pub fn best(&self) -> Option<usize> {
+        (self.keys[self.best] != INELIGIBLE).then_some(self.best)
+    }
+
+    /// Returns the number of chunks that the application has handed over.
+    #[inline(always)]
+    pub fn written(&self) -> u32 {
+        self.written
+    }
+
+    /// Asks the application, which has `written` so many chunks, for more of them once a third of the
+    /// connection's buffer is free (`sk_stream_is_writeable`). Chunks before `una` are acknowledged,
+    /// and `nxt` is the next one that was never assigned.
+    #[inline(always)]
+    pub fn fill_buffer(&mut self, una: u32, nxt: u32, written: u32) {
+        let capacity = self.sndbuf_chunks;
+        let held = self.written.max(nxt) - una;
+        if held <= capacity - capacity / 3 {
+            self.written = una.saturating_add(capacity).min(written);
+        }
+    }
+
+    /// Returns the number of chunks to assign again.
+    #[inline(always)]
+    pub fn reassignable(&self) -> u32 {
+        self.to_reassign.len() as u32
+    }
+
+    /// Takes the first chunk to assign again.
+    #[inline(always)]
+    pub fn take_reassignable(&mut self) -> Option<u32> {
+        self.to_reassign.pop_front()
+    }
+
+    /// Drops the chunks before `una` from those to assign again.
+    #[inline(always)]
+    pub fn drop_acked_reassignable(&mut self, una: u32) {
+        if !self.to_reassign.is_empty() {
+            self.to_reassign.retain(|&chunk| chunk >= una);
+        }
+    }
+
+    /// Counts a timeout of subflow `s`, which is `repeated` if the subflow has not answered since the
+    /// one before. Returns the number of consecutive timeouts.
+    pub fn count_timeout(&mut self, s: usize, repeated: bool) -> u32 {
+        let queue = &mut self.subflows[s];
+        queue.timeouts = if repeated { queue.timeouts + 1 } else { 1 };
+        queue.timeouts
+    }
+
+    /// Updates the mean pacing rate of subflow `s`, which holds `memory` bytes and gets a burst while
+    /// its pacing rate is `rate`.
+    #[inline(always)]
+    pub fn update_avg_pacing_rate(&mut self, s: usize, memory: u32, rate: f64) {
+        let (old, new) = (f64::from(memory), f64::from(BURST));
+        let queue = &mut self.subflows[s];
+        queue.avg_pacing_rate = (queue.avg_pacing_rate * old + rate * new) / (old + new);
+    }
+
+    /// Marks the keys of these subflows as stale, one bit each.
+    #[inline(always)]
+    pub fn mark_stale(&mut self, subflows: u64) {
+        self.stale_keys |= subflows;
+    }
+
     /// Marks the keys of all subflows as stale.
     pub fn invalidate_keys(&mut self) {
         self.stale_keys = full_mask(self.subflows.len() as u32);
     }
 
+    /// Appends a chunk to the queue of subflow `s`.
     pub fn push(&mut self, s: usize, chunk: u32) {
         self.subflows[s].push(chunk);
         self.empty &= !(1 << s);
     }
 
+    /// Takes the first chunk in the queue of subflow `s`.
     pub fn pop(&mut self, s: usize) -> Option<u32> {
         let queue = &mut self.subflows[s];
         let chunk = queue.pop();
