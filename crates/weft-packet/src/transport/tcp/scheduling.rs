@@ -44,7 +44,7 @@ impl ConnectionSender {
     pub fn has_sent_all(&self, s: usize) -> bool {
         match &self.send_queues {
             Some(queues) => queues.queue(s).is_empty(),
-            None => self.data.is_all_sent(),
+            None => !self.data.has_unsent_written(),
         }
     }
 

@@ -101,16 +101,11 @@ impl SendData {
     /// Returns true if new data may be sent.
     #[inline(always)]
     pub fn has_sendable(&self) -> bool {
-        self.nxt < self.written && self.nxt - self.una < self.receive_window
-    }
-
-    /// Returns true if the application has written no more than was sent or assigned.
-    #[inline(always)]
-    pub fn is_all_sent(&self) -> bool {
-        self.nxt == self.written
+        self.has_unsent_written() && self.window_left() > 0
     }
 
     /// Returns the number of chunks that the receive window still allows.
+    #[inline(always)]
     pub fn window_left(&self) -> u32 {
         self.receive_window.saturating_sub(self.nxt - self.una)
     }
@@ -138,7 +133,7 @@ impl SendData {
     /// was full.
     #[inline(always)]
     pub fn advance(&mut self, una: u32) -> bool {
-        let was_full = self.nxt - self.una >= self.receive_window;
+        let was_full = self.window_left() == 0;
         self.una = una;
         was_full
     }
