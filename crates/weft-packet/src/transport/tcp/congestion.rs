@@ -56,11 +56,6 @@ impl Congestion {
         &self.suppressions
     }
 
-    /// Counts an event at which fewer subflows are active `after` than `before`.
-    pub fn count_suppression(&mut self, before: usize, after: usize) {
-        self.suppressions.count_event(before, after);
-    }
-
     /// Records the beginning or end of a suppression. A connection that has finished suppresses no
     /// subflow.
     pub fn record_suppression(&mut self, is_finished: bool, now: u64) {
@@ -77,6 +72,16 @@ impl Congestion {
     #[inline(always)]
     pub fn notify(&mut self, event: impl FnOnce(&mut Algorithm, &mut [Window])) {
         event(&mut self.cc, &mut self.windows);
+    }
+
+    /// Notifies the algorithm of an event, and counts it if fewer subflows are active afterwards.
+    /// Returns true if the number of active subflows has changed.
+    pub fn notify_and_count(&mut self, event: impl FnOnce(&mut Algorithm, &mut [Window])) -> bool {
+        let before = self.active_count();
+        self.notify(event);
+        let after = self.active_count();
+        self.suppressions.count_event(before, after);
+        after != before
     }
 
     /// Returns true if the algorithm reacts to a mark on subflow `s`.

@@ -140,11 +140,8 @@ impl ConnectionSender {
         now: u64,
         event: impl FnOnce(&mut Algorithm, &mut [Window]),
     ) {
-        let before = self.congestion.active_count();
-        self.congestion.notify(event);
-        let after = self.congestion.active_count();
-        self.congestion.count_suppression(before, after);
-        self.rotation.check_all_if(after != before);
+        let changed = self.congestion.notify_and_count(event);
+        self.rotation.check_all_if(changed);
         self.record_suppression(now);
     }
 

@@ -31,7 +31,7 @@ impl ConnectionSender {
         if !subflow.state.is_open() {
             return Some(1);
         }
-        let window = &self.congestion.windows()[subflow.index() as usize];
+        let window = &self.windows()[subflow.index() as usize];
         let free = self.free_window(subflow);
         let max = self
             .tso_autosize(subflow)
@@ -48,7 +48,7 @@ impl ConnectionSender {
 
     /// Returns the number of packets that the window still allows.
     fn free_window(&self, subflow: &SubflowSender) -> u32 {
-        (self.congestion.windows()[subflow.index() as usize].cwnd as u32).saturating_sub(subflow.pipe())
+        (self.windows()[subflow.index() as usize].cwnd as u32).saturating_sub(subflow.pipe())
     }
 
     /// Returns the number of packets that subflow `s` could send.
@@ -63,7 +63,7 @@ impl ConnectionSender {
     /// Returns the longest burst (`tcp_tso_autosize`): what the pacing rate sends in a millisecond,
     /// and more on paths with a small RTT.
     fn tso_autosize(&self, subflow: &SubflowSender) -> u32 {
-        let window = &self.congestion.windows()[subflow.index() as usize];
+        let window = &self.windows()[subflow.index() as usize];
         let mss = f64::from(self.data.mss());
         let by_rate = rate(window, subflow.segments.len()) * mss / 1024.0;
         let near = GSO_MAX_SIZE

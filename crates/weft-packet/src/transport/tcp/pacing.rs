@@ -25,7 +25,7 @@ impl ConnectionSender {
     pub fn on_paced_send(&self, subflow: &mut SubflowSender, now: u64) {
         let s = subflow.index() as usize;
         let asked = self.congestion.pacing_rate(s);
-        let own = || rate(&self.congestion.windows()[s], subflow.segments.len());
+        let own = || rate(&self.windows()[s], subflow.segments.len());
         let Some(rate) = asked.or_else(|| self.options.paced.then(own)) else {
             return;
         };

@@ -22,7 +22,7 @@ impl ConnectionSender {
 
     /// Returns true if a chunk is queued on subflow `s` and its window allows it.
     fn can_send_queued(&self, s: u32, subflow: &SubflowSender) -> bool {
-        let window = &self.congestion.windows()[s as usize];
+        let window = &self.windows()[s as usize];
         self.queued(s as usize) > 0
             && window.established
             && !subflow
