@@ -13,6 +13,7 @@ use super::rotation::Rotation;
 use super::send_data::SendData;
 use super::send_queues::SendQueues;
 use super::subflow::SubflowSender;
+use super::subflow_mask::SubflowMask;
 
 /// The sender of a connection. A chunk of its data is sent whole.
 pub struct ConnectionSender {
@@ -179,13 +180,19 @@ impl ConnectionSender {
         self.congestion.windows()
     }
 
+    /// Returns the subflows that may be assigned data. Linux's scheduler assigns data to suppressed
+    /// subflows if all subflows are suppressed.
+    pub fn usable_subflows(&self) -> SubflowMask {
+        let windows = (0..).zip(self.windows());
+        let usable = windows.filter(|(_, w)| w.established && (w.active || self.uses_send_queues()));
+        usable.map(|(s, _)| s).collect()
+    }
+
     /// Returns true if the connection is open and cannot send, because all its established subflows
-    /// are inactive. Linux's scheduler then uses inactive ones.
+    /// are inactive.
     pub fn is_inactive(&self) -> bool {
-        let mut established = self.windows().iter().filter(|w| w.established).peekable();
         !self.lifetime.is_finished()
-            && !self.uses_send_queues()
-            && established.peek().is_some()
-            && established.all(|w| !w.active)
+            && self.windows().iter().any(|w| w.established)
+            && self.usable_subflows().is_empty()
     }
 }

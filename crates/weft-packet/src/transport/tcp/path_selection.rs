@@ -9,7 +9,6 @@ use super::endpoint::TcpEndpoint;
 use super::gate::BlockReasons;
 use super::path_monitor::{PathMonitor, Selection};
 use super::subflow::SubflowSender;
-use super::subflow_mask::SubflowMask;
 use super::timer_keys::{TcpTimer, timer_key};
 
 impl TcpEndpoint {
@@ -117,14 +116,6 @@ impl TcpEndpoint {
 }
 
 impl ConnectionSender {
-    /// Returns the subflows that may be assigned data. Linux's scheduler assigns data to suppressed
-    /// subflows if all subflows are suppressed.
-    fn usable_subflows(&self) -> SubflowMask {
-        let windows = (0..).zip(self.windows());
-        let usable = windows.filter(|(_, w)| w.established && (w.active || self.uses_send_queues()));
-        usable.map(|(s, _)| s).collect()
-    }
-
     /// Uses the subflows of a selection, and also all others that can be used until one of those
     /// has joined or is released. Data that is outstanding on slow paths, or queued on a subflow
     /// that is not used, goes to other subflows. Returns the subflows that have to join.

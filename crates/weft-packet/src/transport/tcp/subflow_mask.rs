@@ -10,6 +10,11 @@ impl SubflowMask {
         self.0 >> s & 1 == 1
     }
 
+    /// Returns true if the set has no subflow.
+    pub fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
     /// Adds subflow `s`.
     pub fn insert(&mut self, s: u32) {
         self.0 |= 1 << s;
