@@ -1,4 +1,4 @@
-//! The timer of delayed acknowledgements.
+//! The timer of delayed acknowledgements (RFC 5681, section 4.2).
 
 use crate::engine::Context;
 

@@ -1,5 +1,5 @@
-//! The sender of a connection: its data, its windows, and the choice of the subflow that gets the
-//! next chunk.
+//! The sender of a connection: its parts, the choice of the subflow that gets the next chunk, and the
+//! events of which congestion control is notified.
 
 use weft_cc::{Algorithm, Window};
 use weft_run::Scheduler;

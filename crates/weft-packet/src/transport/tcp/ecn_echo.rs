@@ -1,4 +1,5 @@
-//! The ECN echo of a receiver: the marks that it reports to the sender.
+//! The ECN echo of a receiver: ECE until CWR arrives (RFC 3168, section 6.1.3), the mark of the last
+//! segment (RFC 8257, section 3.2), or XMP's number of marks.
 
 use weft_cc::Echo;
 

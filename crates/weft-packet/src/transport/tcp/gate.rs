@@ -1,4 +1,5 @@
-//! The gate of a subflow: whether it may hand packets to its host.
+//! The gate of a subflow: the reasons that block its new data, its burst (`tcp_tso_should_defer`)
+//! and its departure time (`tcp_update_skb_after_send`).
 
 /// The reasons for which a subflow may send no new data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

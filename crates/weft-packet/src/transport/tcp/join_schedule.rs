@@ -1,4 +1,4 @@
-//! The times at which the additional subflows of a connection join.
+//! The times at which the additional subflows of a connection join (RFC 8684, section 3.2).
 
 /// The joins of a connection.
 pub struct JoinSchedule {

@@ -1,4 +1,5 @@
-//! The times at which a connection opened, was established, finished and closed.
+//! The times at which a connection opened, was established, finished and closed (RFC 8684, section
+//! 3.3.3).
 
 /// The times of a connection.
 pub struct Lifetime {

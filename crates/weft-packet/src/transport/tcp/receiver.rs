@@ -1,4 +1,6 @@
-//! The receivers of a subflow and of a connection.
+//! The receiver of a connection (RFC 8684, section 3.3) and that of a subflow. The latter decides
+//! when to acknowledge data (RFC 5681, section 4.2; RFC 8257, section 3.2). It also reports
+//! duplicates (RFC 2883).
 
 use weft_cc::Echo;
 use weft_spec::{Profile, Recovery};

@@ -1,4 +1,5 @@
-//! Rounds of a subflow, and cuts of its window because of marks.
+//! Rounds of a subflow (RFC 8257, section 3.3), and cuts of its window because of marks, which CWR
+//! confirms (RFC 3168, section 6.1.2).
 
 use weft_cc::Round;
 

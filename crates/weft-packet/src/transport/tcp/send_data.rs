@@ -1,5 +1,6 @@
-//! The data of a connection, as its sender has it. It is numbered in chunks of one MSS, the last of
-//! which may be shorter.
+//! The data of a connection at its sender, in chunks of one MSS; the last chunk may be shorter. A
+//! `DATA_ACK` acknowledges chunks (RFC 8684, section 3.3.2), and the shared receive window limits
+//! them (RFC 8684, section 3.3.4).
 
 /// Number of chunks of a connection that sends until it is stopped.
 const UNLIMITED: u32 = u32::MAX;

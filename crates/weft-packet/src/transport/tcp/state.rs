@@ -1,4 +1,5 @@
-//! The state of a subflow: handshake, open, or one of two kinds of recovery.
+//! The state of a subflow: its handshake (RFC 9293; RFC 8684, section 3.2), fast recovery (RFC 6582,
+//! RFC 6937), and the recovery from a timeout (RFC 6298, RFC 5682).
 
 use super::prr::Prr;
 use super::undo::Undo;

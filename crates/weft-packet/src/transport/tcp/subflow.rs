@@ -1,4 +1,5 @@
-//! The sender of a subflow.
+//! The sender of a subflow (RFC 8684, section 1.3): its state, sequence numbers, segments and timer,
+//! and the counters of its record.
 
 use weft_cc::Window;
 use weft_spec::Profile;
