@@ -1,5 +1,5 @@
 //! Calls a controller, which assigns paths to subflows, at fixed simulated times. Its observations
-//! and actions are therefore independent of the number of threads and of where parts of a run end.
+//! and actions are therefore independent of the number of threads and of where slices end.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ pub(crate) struct ControllerState {
     interval: u64,
     /// Time of the next call in picoseconds.
     pub next: u64,
-    /// Bytes of each subflow that were acknowledged until the last call.
+    /// Bytes of each subflow that were acknowledged up to the last call.
     last_acked: HashMap<Subflow, u64>,
     /// Number of the path that is assigned to each subflow; none if its host chooses.
     assigned: HashMap<Subflow, u64>,

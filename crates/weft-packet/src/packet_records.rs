@@ -11,7 +11,7 @@ use crate::transport::{DATA_FIN, JOIN_ACK, NEXT_JOB, OTHER};
 
 impl PacketSimulation {
     /// Records the packets captured so far. It must run before the slots of finished flows are
-    /// reclaimed, because an ACK identifies its subflow only by the slot of the receiving host.
+    /// reclaimed, because an ACK identifies its subflow only by its slot at the receiving host.
     pub(crate) fn collect_captures(&mut self) {
         let captured = self.engine.take_captured();
         if captured.is_empty() {
@@ -26,7 +26,7 @@ impl PacketSimulation {
     }
 
     /// Returns the record of a packet that crossed a link. Returns `None` if TCP has no such packet,
-    /// or if the receiving host no longer has the slot of an ACK. `hosts` has the index of each
+    /// or if the receiving host has reclaimed the slot of an ACK. `hosts` has the index of each
     /// node that is a host.
     fn packet_record(&self, link: u32, packet: &Packet, hosts: &HashMap<u32, u32>) -> Option<PacketRecord> {
         let kind = packet_kind(packet.flags)?;
@@ -59,7 +59,7 @@ impl PacketSimulation {
                 let node = self.destination(to, packet.route);
                 let host = self.engine.endpoint(*hosts.get(&node)?).tcp();
                 (record.flow, record.subflow) = host.subflow_at(packet.slot)?;
-                // An ACK has a SACK block in these fields; an empty one is none.
+                // In an ACK, `lo..hi` is the SACK block; it is empty if there is none.
                 record.sack = (packet.lo != packet.hi).then_some((packet.lo, packet.hi));
                 record.ece = packet.flags & ECE != 0;
                 // In an ACK, RETRANSMIT describes the acknowledged packet.

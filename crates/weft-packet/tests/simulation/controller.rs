@@ -63,7 +63,7 @@ fn run(config: SimulationConfig, cuts: &[u64]) -> Outcome {
     outcome
 }
 
-/// A core switch fails during the run and comes back; routing learns it 300 us later.
+/// A core switch fails during the run and comes back; routing detects it 300 us later.
 fn core_fails() -> Vec<LinkEvent> {
     let fabric = fabric();
     let core = fabric

@@ -130,7 +130,7 @@ fn multipath_goes_around_a_failed_core_switch() {
     assert!(kept > 0.9 * 15.0 / 16.0, "{kept} of the goodput");
 }
 
-/// Once routing knows it, no packet is sent over a link that is down; packets sent before are lost.
+/// After detection, no packet is sent over a link that is down; packets sent before that are lost.
 #[test]
 fn routing_avoids_links_that_it_knows_to_be_down() {
     let lost_after = |detect_us, from_us: u64| {

@@ -83,7 +83,7 @@ impl Lifetime {
         self.closing = Closing::Until(time);
     }
 
-    /// Returns true if no subflow closes any more after `now`.
+    /// Returns true if all subflows that close have closed before `now`.
     pub fn is_closed(&self, now: u64) -> bool {
         match self.closing {
             Closing::Never => now > 0,

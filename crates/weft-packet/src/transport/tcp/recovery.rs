@@ -143,8 +143,8 @@ pub fn on_ack_after_timeout(
     }
 }
 
-/// Handles an acknowledgement of all bytes before `ack` while a loss probe is outstanding. A loss
-/// that the probe repaired counts as one loss (RFC 8985, section 7.4).
+/// Handles an acknowledgement of all bytes before `ack` while a loss probe is outstanding. If the
+/// probe repaired a loss, congestion control is notified of one loss (RFC 8985, section 7.4).
 pub fn on_probe_acknowledged(
     connection: &mut ConnectionSender,
     subflow: &mut SubflowSender,

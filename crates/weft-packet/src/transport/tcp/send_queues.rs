@@ -125,7 +125,8 @@ impl SendQueue {
         self.sndbuf
     }
 
-    /// Returns true if the subflow has not answered for so many timeouts that it gets no data.
+    /// Returns true if the subflow gets no data, because it has not answered for
+    /// [`STALE_LOSS_COUNT`] timeouts.
     pub fn is_stale(&self, subflow: &SubflowSender) -> bool {
         self.timeouts >= STALE_LOSS_COUNT && subflow.state.timed_out_at(subflow.seq.una())
     }
@@ -246,9 +247,9 @@ impl SendQueues {
         self.written
     }
 
-    /// Asks the application, which has `written` so many chunks, for more of them once a third of the
-    /// connection's buffer is free (`sk_stream_is_writeable`). Chunks before `una` are acknowledged,
-    /// and `nxt` is the next one that was never assigned.
+    /// Asks the application for more data once a third of the connection's buffer is free
+    /// (`sk_stream_is_writeable`). The application has `written` chunks; those before `una` are
+    /// acknowledged, and `nxt` is the next one that was never assigned.
     #[inline(always)]
     pub fn fill_buffer(&mut self, una: u32, nxt: u32, written: u32) {
         let capacity = self.sndbuf_chunks;

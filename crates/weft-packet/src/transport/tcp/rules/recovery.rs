@@ -231,8 +231,7 @@ fn only_what_was_lost_is_sent_again() {
     }
 }
 
-/// Mathis et al., "The macroscopic behavior of the TCP congestion avoidance algorithm", 1997,
-/// section 2. If every n-th packet is lost, the mean window of Reno is `W = sqrt(3 n / 2)`, with or
+/// Mathis et al., Computer Communication Review 27(3), 1997, section 2. If every n-th packet is lost, the mean window of Reno is `W = sqrt(3 n / 2)`, with or
 /// without delayed acknowledgements (growth counts packets). The band is W up to 1 % above and 2.5
 /// packets below. The window does not grow from the lost packet's round until the recovery's end,
 /// two rounds of each cycle, and `NewReno` counts the acknowledgement that ends it as one.
