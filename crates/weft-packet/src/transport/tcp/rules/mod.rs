@@ -1,13 +1,13 @@
 //! Tests of the transport's rules, each on a test connection on which selected packets are lost,
 //! marked or delayed.
 //!
-//! Two hosts have a middlebox on each of the paths between them. It records every packet that
-//! passes, and the rule of the test decides what it does with the packet.
+//! Two hosts have a middlebox on each of the paths between them, to which the test gives its rule.
 
 mod acknowledgements;
 mod connections;
 mod contract;
 mod marks;
+mod middlebox;
 mod offload;
 mod pacing;
 mod recovery;
@@ -17,7 +17,6 @@ mod spurious;
 mod tail;
 mod timers;
 
-use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex};
 
 use weft_cc::{Ack, Algorithm, Echo, Round};
@@ -29,18 +28,18 @@ use weft_traffic::Flow;
 
 use crate::config::Offload;
 use crate::down_links::DownLinks;
-use crate::engine::route::{HopBits, Route};
+use crate::engine::route::HopBits;
 use crate::engine::{Context, Endpoint, Engine, EngineConfig, Jitter, MAX_ARRIVALS};
-use crate::packet::{ACK, CE, CONTROL_ONLY, DATA, Packet, SYN};
+use crate::packet::{CE, Packet};
 
 use crate::transport::{FlowProbes, Host, HostTimer, Shared, TRANSPORTS, host_timer};
 
 use super::connection::ConnectionSender;
 use super::endpoint::TcpEndpoint;
-use super::join::{DATA_FIN, JOIN_ACK};
 use super::receiver::ConnectionReceiver;
 use super::subflow::SubflowSender;
 
+use middlebox::{Fate, Kind, Middlebox, ObservedPacket, Rule, pass, stalled};
 use script::{Event, Script};
 
 /// Rate of all links.
@@ -51,132 +50,6 @@ const DELAY: u64 = 10_000_000;
 
 const US: u64 = 1_000_000;
 const MS: u64 = 1_000_000_000;
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Kind {
-    Syn,
-    SynAck,
-    Data,
-    Ack,
-    /// A control packet of a handshake, without effect.
-    Bare,
-    /// The third packet of a join's handshake.
-    Confirm,
-    /// The fourth packet of a join's handshake.
-    Confirmed,
-    /// The `DATA_FIN` of a stopped flow.
-    End,
-}
-
-/// A packet that passed a middlebox.
-#[derive(Clone, Debug)]
-struct ObservedPacket {
-    /// Time at which the packet arrived at the middlebox, in picoseconds.
-    time: u64,
-    kind: Kind,
-    subflow: u32,
-    /// Number of earlier packets of this kind on the subflow, without retransmissions.
-    nth: u32,
-    /// Number of earlier packets with the same data.
-    again: u32,
-    packet: Packet,
-}
-
-/// The action of a middlebox on a packet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Fate {
-    Pass,
-    Drop,
-    /// Sets CE.
-    Mark,
-    /// Forwards the packet this many picoseconds later.
-    Late(u64),
-}
-
-/// The rule by which a test treats packets.
-type Rule = Arc<Mutex<dyn FnMut(&ObservedPacket) -> Fate + Send>>;
-
-/// A rule that passes every packet.
-fn pass(_: &ObservedPacket) -> Fate {
-    Fate::Pass
-}
-
-/// Returns a rule that holds all data that passes from time `from` on for `by` picoseconds, and
-/// then forwards it in order.
-fn stalled(from: u64, by: u64) -> impl FnMut(&ObservedPacket) -> Fate + Send {
-    move |seen| {
-        if seen.kind == Kind::Data && (from..from + by).contains(&seen.time) {
-            Fate::Late(from + by - seen.time)
-        } else {
-            Fate::Pass
-        }
-    }
-}
-
-struct Middlebox {
-    rule: Rule,
-    /// Routes to the sender and to the receiver.
-    ways: [Route; 2],
-    seen: Vec<ObservedPacket>,
-    /// Packets that are delayed.
-    held: VecDeque<(u64, Packet)>,
-    counts: HashMap<(Kind, u32), u32>,
-    transmissions: HashMap<(u32, u32), u32>,
-}
-
-impl Middlebox {
-    fn new(rule: Rule, hops: HopBits) -> Self {
-        Self {
-            rule,
-            ways: [0, 1].map(|port| Route::from_ports(&[port], hops).unwrap()),
-            seen: Vec::new(),
-            held: VecDeque::new(),
-            counts: HashMap::new(),
-            transmissions: HashMap::new(),
-        }
-    }
-
-    fn see(&mut self, packet: &Packet) -> Fate {
-        let (kind, subflow) = match packet.flags & (SYN | ACK | DATA) {
-            _ if packet.flags & CONTROL_ONLY != 0 => (Kind::Bare, packet.hi),
-            DATA => (Kind::Data, packet.hi),
-            _ if packet.flags & !ACK == JOIN_ACK && packet.flags & ACK == 0 => (Kind::Confirm, packet.hi),
-            _ if packet.flags & !ACK == JOIN_ACK => (Kind::Confirmed, packet.hi),
-            _ if packet.flags == DATA_FIN => (Kind::End, packet.hi),
-            SYN => (Kind::Syn, packet.hi),
-            ACK => (Kind::Ack, packet.slot),
-            _ => (Kind::SynAck, packet.hi),
-        };
-        let mut again = 0;
-        if kind == Kind::Data {
-            let transmissions = self.transmissions.entry((subflow, packet.seq)).or_default();
-            again = *transmissions;
-            *transmissions += 1;
-        }
-        let count = self.counts.entry((kind, subflow)).or_default();
-        let seen = ObservedPacket {
-            time: packet.time,
-            kind,
-            subflow,
-            nth: *count - u32::from(again > 0),
-            again,
-            packet: *packet,
-        };
-        *count += u32::from(again == 0);
-        self.seen.push(seen.clone());
-        let mut rule = self.rule.lock().unwrap();
-        rule(&seen)
-    }
-
-    /// Forwards a packet to the other side.
-    fn forward(&self, packet: &Packet, cx: &mut Context<'_>) {
-        let to_receiver = packet.flags & DATA != 0 || packet.flags & (SYN | ACK) == SYN;
-        cx.send(&Packet {
-            route: self.ways[usize::from(to_receiver)],
-            ..*packet
-        });
-    }
-}
 
 /// A host or a middlebox.
 enum TestNode {
