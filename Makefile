@@ -91,7 +91,9 @@ rust-tests: optional-linux $(STAMPS)/venv
 WEFTD_CRATES := weft-kernel weftd weft-test-support weft-testbed
 # Where weftd cannot be built, all else is tested and checked. Known when the recipe runs, after `optional-linux`.
 WITHOUT_WEFTD = $(shell [ -e $(STAMPS)/linux ] || echo $(addprefix --exclude ,$(WEFTD_CRATES)))
-WITH_WEFTD = $(if $(WITHOUT_WEFTD),@echo "Skipped: tests of weftd: it cannot be built" ||)
+NO_WEFTD_TESTS = $(if $(filter required,$(WEFT_KERNEL_TESTS)),{ echo "tests of weftd cannot run because it cannot be built; \
+  set WEFT_KERNEL_TESTS to the reason why they may be skipped" >&2; exit 1; },echo "Skipped: tests of weftd: it cannot be built")
+WITH_WEFTD = $(if $(WITHOUT_WEFTD),@$(NO_WEFTD_TESTS) ||)
 .PHONY: optional-linux
 optional-linux: | $(STAMPS)/system
 	@[ -e $(STAMPS)/linux ] || { $(SYSTEM) install linux && touch $(STAMPS)/linux; } || \

@@ -119,17 +119,39 @@ def test_wrong_arguments(machine: Path, arguments: list[str]) -> None:
     assert "; allowed: " in done.stderr
 
 
+def dry_run(target: str, stamps: Path, kernel_tests: str) -> str:
+    """Returns the commands of a target's tests."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
+    command = ["make", "--dry-run", target, f"STAMPS={stamps}", f"PYTHON={sys.executable}"]
+    done = subprocess.run(
+        command,
+        cwd=ROOT,
+        env=environment | {"WEFT_KERNEL_TESTS": kernel_tests},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    # Each recipe starts with what replaces it, if anything does.
+    return "\n".join(line for line in done.stdout.splitlines() if "cargo test" in line)
+
+
 @pytest.mark.skipif(shutil.which("make") is None, reason="no make")
 @pytest.mark.parametrize("target", ["test-rust", "test-this-kernel", "test-debians-kernels"])
 def test_without_clang_only_the_tests_of_weftd_are_skipped(tmp_path: Path, target: str) -> None:
-    def recipe() -> str:
-        environment = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
-        command = ["make", "--dry-run", target, f"STAMPS={tmp_path}", f"PYTHON={sys.executable}"]
-        done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=True)
-        return done.stdout[done.stdout.index("cargo test") :]
-
-    assert "--exclude weft-kernel --exclude weftd" in recipe()
-    assert ("Skipped: tests of weftd" in recipe()) == (target != "test-rust")
+    without = dry_run(target, tmp_path, "")
+    assert "--exclude weft-kernel --exclude weftd" in without
+    assert ("Skipped: tests of weftd" in without) == (target != "test-rust")
     (tmp_path / "linux").touch()
-    assert "--exclude weftd" not in recipe()
-    assert "Skipped" not in recipe()
+    assert "--exclude weftd" not in dry_run(target, tmp_path, "")
+    assert "Skipped" not in dry_run(target, tmp_path, "")
+
+
+@pytest.mark.skipif(shutil.which("make") is None, reason="no make")
+@pytest.mark.parametrize("target", ["test-this-kernel", "test-debians-kernels", "test-shares"])
+def test_without_clang_the_tests_of_weftd_fail_if_they_are_required(tmp_path: Path, target: str) -> None:
+    recipe = next(line for line in dry_run(target, tmp_path, "required").splitlines() if "cannot be built" in line)
+    ended = subprocess.run(["bash", "-c", recipe], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert ended.returncode == 1
+    assert ended.stderr.startswith("tests of weftd cannot run")
+    (tmp_path / "linux").touch()
+    assert "cannot be built" not in dry_run(target, tmp_path, "required")
