@@ -3,9 +3,10 @@
 //! These tests measure. `make test` runs them one at a time, after all that needs a processor.
 
 use weft_kernel::programs::{KernelAlgorithm, Options};
+use weft_test_support::skip;
 
 use crate::bottleneck::{additional_subflow, bottleneck, compare};
-use crate::machine::{NamespaceThread, in_namespace, load, load_with};
+use crate::machine::{NO_JOINS, NamespaceThread, in_namespace, load, load_with};
 use crate::peers::Kind;
 
 /// The shares of AMP-FG at the packet level (`many-to-one`, 20 Mbit/s, delays of 20 us, `cwnd_min = 2`). Its cuts are deeper than
@@ -41,7 +42,7 @@ fn amp_fg_beside_dctcp_has_the_share_that_the_packet_level_says() {
                 2.0,
             );
             if !additional_subflow(&server) {
-                println!("amp_fg_beside_dctcp: two subflows skipped, it needs iproute2 with `ip mptcp`");
+                skip("amp_fg_beside_dctcp, two subflows", NO_JOINS);
                 return;
             }
             compare(
@@ -70,9 +71,7 @@ fn warp_takes_what_a_dctcp_flow_takes() {
             1.5,
         );
         if !additional_subflow(&server) {
-            println!(
-                "warp_takes_what_a_dctcp_flow_takes: two subflows skipped, it needs iproute2 with `ip mptcp`"
-            );
+            skip("warp_takes_what_a_dctcp_flow_takes, two subflows", NO_JOINS);
             return;
         }
         compare(

@@ -8,6 +8,8 @@ use std::time::Duration;
 
 use weft_kernel::programs::KernelAlgorithm;
 
+use weft_test_support::skip_without_feature;
+
 use crate::machine::{NamespaceThread, in_namespace, load, run, succeeds};
 use crate::marks::Marks;
 use crate::peers::{Family, Kind, Peers, listener_at};
@@ -69,8 +71,9 @@ fn dctcp_does_under_red_what_the_kernels_own_does() {
             )
         });
         if !has_red {
-            println!(
-                "dctcp_does_under_red_what_the_kernels_own_does: skipped, the kernel has no RED (sch_red)"
+            skip_without_feature(
+                "dctcp_does_under_red_what_the_kernels_own_does",
+                "the kernel has no RED (sch_red)",
             );
             return;
         }
@@ -108,7 +111,7 @@ fn has_dctcp(test: &str) -> bool {
     let there = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control");
     let has = there.is_ok_and(|list| list.split_whitespace().any(|name| name == "dctcp"));
     if !has {
-        println!("{test}: skipped, the kernel has no DCTCP (tcp_dctcp)");
+        skip_without_feature(test, "the kernel has no DCTCP (tcp_dctcp)");
     }
     has
 }

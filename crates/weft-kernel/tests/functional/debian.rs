@@ -7,6 +7,7 @@ use std::path::Path;
 use std::process::Command;
 
 use weft_test_support::guest::{Guest, Packaged, STABLE, files_below, find};
+use weft_test_support::skip_without_feature;
 
 use crate::machine::is_emulated;
 
@@ -68,7 +69,7 @@ fn passes(name: &str, kernel: Packaged) {
             assert!(output.contains("test result: ok."), "its tests pass");
             assert!(output.contains("ENDED 0"), "its tests end");
         }
-        Err(missing) => println!("{name}: skipped, it needs {missing}"),
+        Err(missing) => skip_without_feature(name, &format!("it needs {missing}")),
     }
 }
 

@@ -10,6 +10,9 @@ use nix::mount::{MsFlags, mount};
 use nix::sched::{CloneFlags, unshare};
 use weft_kernel::programs::{Error, KernelAlgorithm, Options, Programs};
 
+/// Reason of tests that are skipped because subflows cannot join.
+pub const NO_JOINS: &str = "it needs MPTCP and iproute2 with `ip mptcp`";
+
 /// Runs the test in a network namespace of its own with loopback up. Names of congestion controls are the whole
 /// machine's, so one test runs at a time. Without root the test says that it is skipped.
 pub fn in_namespace(name: &str, test: impl FnOnce() + Send + 'static) {

@@ -15,9 +15,10 @@ mod shares;
 
 use std::time::Duration;
 
-use machine::{eventually, in_namespace, load};
+use machine::{NO_JOINS, eventually, in_namespace, load};
 use peers::{Family, Kind, Peers};
 use weft_kernel::programs::{Error, KernelAlgorithm, Options, Programs};
+use weft_test_support::{skip, skip_without_feature};
 
 const MEGABYTE: usize = 1 << 20;
 
@@ -262,7 +263,7 @@ fn a_ninth_subflow_is_reno_and_leaves_the_others_alone() {
     in_namespace("a_ninth_subflow_is_reno_and_leaves_the_others_alone", || {
         let programs = load(&[KernelAlgorithm::Amp]);
         if !machine::join_over_loopback(8) {
-            println!("a_ninth_subflow_is_reno: skipped, it needs iproute2 with `ip mptcp`");
+            skip("a_ninth_subflow_is_reno", NO_JOINS);
             return;
         }
         let peers = Peers::connect(Family::V4, Kind::Mptcp, "weft_amp", "weft_amp");
@@ -291,8 +292,9 @@ fn a_ninth_subflow_is_reno_and_leaves_the_others_alone() {
 fn marks_are_seen_after_gigabytes_without_any() {
     in_namespace("marks_are_seen_after_gigabytes_without_any", || {
         if machine::is_emulated() {
-            println!(
-                "marks_are_seen_after_gigabytes_without_any: skipped, emulation is too slow for gigabytes"
+            skip_without_feature(
+                "marks_are_seen_after_gigabytes_without_any",
+                "emulation is too slow for gigabytes",
             );
             return;
         }

@@ -7,8 +7,11 @@ use std::os::fd::AsFd;
 
 use weft_kernel::events::{Event, EventKind, Events};
 use weft_kernel::programs::{ConnectionStats, KernelAlgorithm, Options, Programs};
+use weft_test_support::skip;
 
-use crate::machine::{eventually, in_namespace, is_emulated, join, join_over_loopback, load, slow_loopback};
+use crate::machine::{
+    NO_JOINS, eventually, in_namespace, is_emulated, join, join_over_loopback, load, slow_loopback,
+};
 use crate::peers::{Family, Kind, Peers};
 
 /// Marks packets that leave by loopback.
@@ -76,7 +79,7 @@ fn amp_suppresses_when_all_is_marked_and_releases_when_nothing_is() {
         "amp_suppresses_when_all_is_marked_and_releases_when_nothing_is",
         || {
             if !join_over_loopback(2) {
-                println!("amp_suppresses_when_all_is_marked: skipped, it needs iproute2 with `ip mptcp`");
+                skip("amp_suppresses_when_all_is_marked", NO_JOINS);
                 return;
             }
             let programs = load(&[KernelAlgorithm::Amp]);
@@ -122,7 +125,7 @@ fn amp_suppresses_when_all_is_marked_and_releases_when_nothing_is() {
 fn the_limit_of_a_user_includes_suppression() {
     in_namespace("the_limit_of_a_user_includes_suppression", || {
         if !join_over_loopback(2) {
-            println!("the_limit_of_a_user_includes_suppression: skipped, it needs iproute2 with `ip mptcp`");
+            skip("the_limit_of_a_user_includes_suppression", NO_JOINS);
             return;
         }
         let options = Options {

@@ -4,9 +4,10 @@ use std::collections::HashSet;
 
 use weft_kernel::events::EventKind;
 use weft_kernel::programs::{ConnectionStats, KernelAlgorithm, Programs};
+use weft_test_support::skip;
 
 use crate::machine::{
-    becomes, eventually, in_namespace, is_emulated, join_over_loopback, load, run, slow_loopback,
+    NO_JOINS, becomes, eventually, in_namespace, is_emulated, join_over_loopback, load, run, slow_loopback,
     take_out_of_use,
 };
 use crate::marks::{Marks, wait, wait_of};
@@ -24,7 +25,7 @@ fn connection(programs: &Programs, token: u32) -> ConnectionStats {
 fn warp_lets_all_but_one_rest_when_all_is_marked_and_wakes_them_when_nothing_is() {
     in_namespace("warp_lets_all_but_one_rest", || {
         if !join_over_loopback(2) {
-            println!("warp_lets_all_but_one_rest: skipped, it needs iproute2 with `ip mptcp`");
+            skip("warp_lets_all_but_one_rest", NO_JOINS);
             return;
         }
         run("ip", &["mptcp", "endpoint", "add", "127.0.0.1", "dev", "lo"]);
@@ -103,7 +104,7 @@ fn warp_lets_all_but_one_rest_when_all_is_marked_and_wakes_them_when_nothing_is(
 fn warp_opens_subflows_without_a_share() {
     in_namespace("warp_opens_subflows_without_a_share", || {
         if !join_over_loopback(3) {
-            println!("warp_opens_a_subflow: skipped, it needs iproute2 with `ip mptcp`");
+            skip("warp_opens_a_subflow", NO_JOINS);
             return;
         }
         let programs = load(&[KernelAlgorithm::Warp]);

@@ -1,6 +1,6 @@
 //! The daemon on this machine's kernel, in network namespaces of its own.
 //!
-//! Without root or on a kernel that lacks something these tests are skipped by name, with the reason.
+//! Without root, MPTCP, BTF or iproute2 these tests are skipped by name, or fail if `WEFT_KERNEL_TESTS` is "required".
 
 mod addresses;
 mod blackholes;

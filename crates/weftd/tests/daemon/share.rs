@@ -9,6 +9,7 @@ use std::time::Duration;
 use crate::number;
 use crate::scene::{Load, SERVER, SERVER_TOO, Scene, Server, load, missing, until};
 use crate::scene_or_skip;
+use weft_test_support::skip;
 
 const PORT: usize = 5201;
 /// Of 200 Mbit/s, Ethernet's header included, what TCP with timestamps makes of it.
@@ -21,7 +22,10 @@ const GOODPUT: f64 = 200e6 * 1448.0 / 1514.0;
 fn amp_takes_the_share_of_a_dctcp_flow() {
     let scene = scene_or_skip!("amp_takes_the_share_of_a_dctcp_flow");
     if let Some(tool) = missing_tool() {
-        eprintln!("SKIPPED amp_takes_the_share_of_a_dctcp_flow: no `{tool}` (Debian: {tool})");
+        skip(
+            "amp_takes_the_share_of_a_dctcp_flow",
+            &format!("no `{tool}` (Debian: {tool})"),
+        );
         return;
     }
     scene.add_addresses();
@@ -58,7 +62,10 @@ fn amp_takes_the_share_of_a_dctcp_flow() {
 fn warp_takes_the_share_of_a_dctcp_flow() {
     let scene = scene_or_skip!("warp_takes_the_share_of_a_dctcp_flow");
     if let Some(tool) = missing_tool() {
-        eprintln!("SKIPPED warp_takes_the_share_of_a_dctcp_flow: no `{tool}` (Debian: {tool})");
+        skip(
+            "warp_takes_the_share_of_a_dctcp_flow",
+            &format!("no `{tool}` (Debian: {tool})"),
+        );
         return;
     }
     scene.add_addresses();

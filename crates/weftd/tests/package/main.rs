@@ -11,6 +11,7 @@ use std::process::{Command, Output};
 
 use tempfile::TempDir;
 use weft_test_support::guest::{Guest, STABLE, files_below, find};
+use weft_test_support::skip_without_feature;
 
 /// Packages in addition to the essential ones: dependencies of weftd, and programs that boot and that the checks call.
 const PACKAGES: &str =
@@ -118,7 +119,7 @@ echo o > /proc/sysrq-trigger
 /// Returns a Debian, or `None` if a test cannot run here.
 fn debian(test: &str) -> Option<(PathBuf, TempDir)> {
     let skip = |why: &str| {
-        println!("{test}: skipped, it needs {why}");
+        skip_without_feature(test, &format!("it needs {why}"));
         None
     };
     if !nix::unistd::geteuid().is_root() {
@@ -227,7 +228,7 @@ fn the_package_installs_and_goes_without_a_trace() {
 fn the_profile_is_what_apparmor_understands() {
     let name = "the_profile_is_what_apparmor_understands";
     let Some(parser) = find("apparmor_parser") else {
-        return println!("{name}: skipped, it needs the Debian package apparmor");
+        return skip_without_feature(name, "it needs the Debian package apparmor");
     };
     let profile = concat!(env!("CARGO_MANIFEST_DIR"), "/packaging/weftd.apparmor");
     let parse = |profile: &Path| {
@@ -261,7 +262,9 @@ fn the_unit_runs_under_systemd() {
     };
     let guest = match Guest::new(STABLE, Path::new(env!("CARGO_TARGET_TMPDIR"))) {
         Ok(guest) => guest,
-        Err(missing) => return println!("the_unit_runs_under_systemd: skipped, it needs {missing}"),
+        Err(missing) => {
+            return skip_without_feature("the_unit_runs_under_systemd", &format!("it needs {missing}"));
+        }
     };
     let inside = |arguments: &[&str]| run(Command::new("chroot").arg(&root).args(arguments));
     inside(&["dpkg", "-i", "/weftd.deb"]);
