@@ -31,10 +31,10 @@ fn skip_given(given: &str, test: &str, missing: &str) {
     print_skip(test, &format!("{missing}{reason}"));
 }
 
-/// Prints that a test is skipped because of a feature that some kernels have, such as a module or
-/// what newer releases added, or because of what tests in emulation or in another system need.
+/// Prints that a test is skipped because of a feature that not all kernels have, such as a module.
 ///
-/// The test is skipped even if [`KERNEL_TESTS`] is "required".
+/// Tests in emulation or in another system call this for what they need of this machine. The test is
+/// skipped even if [`KERNEL_TESTS`] is "required".
 pub fn skip_without_feature(test: &str, feature: &str) {
     print_skip(test, feature);
 }
