@@ -93,7 +93,7 @@ impl Barrier {
     }
 
     fn wake_all(&self) {
-        // A thread that is about to sleep holds the lock from its last look until it sleeps.
+        // A thread that is about to sleep holds the lock from its last check until it sleeps.
         drop(self.guard());
         self.wake_up.notify_all();
     }

@@ -1,12 +1,14 @@
 //! The window engine: exact packet-level simulation without a global event queue.
 //!
 //! - **One event per packet-hop.** A FIFO port computes the departure of a packet when the packet
-//!   is enqueued ([`port`]), so there is no service event.
+//!   is enqueued ([`port`]). Only queues that decide at dequeue have service events ([`served`]).
 //! - **Lookahead windows.** The lookahead is the smallest sum of a link's propagation delay and the
 //!   serialisation time of the smallest packet. No packet reaches another node sooner. Events at
 //!   different nodes within one window of at most this length are independent, so each node sorts
 //!   only its own events ([`partition`]). Arrivals at the same picosecond over different links are
 //!   ordered by a hash of seed, time and link ([`hash`]), so that no link is favoured.
+//! - **Admission** ([`admission`]) accepts, marks or drops a packet, by limit and threshold and by the
+//!   kind of the [`queue`].
 //! - **A calendar of windows** ([`calendar`]) skips windows without events.
 //! - **Threads** ([`threads`]) process a range of nodes each and exchange packets at the end of a
 //!   window. If they wait too long for each other, one thread processes all nodes

@@ -42,7 +42,7 @@ impl ServedPort {
 
 /// The effects of a change of a link on the receiving ring.
 #[derive(Default)]
-pub struct ServedChange {
+pub struct ChangeEffects {
     /// The packet whose transmission begins at the time of the change, before the change.
     pub begun: Option<Packet>,
     /// Packets that waited and are lost.
@@ -165,14 +165,14 @@ impl PartitionNetwork {
         served: usize,
         now: u64,
         change: LinkChange,
-    ) -> ServedChange {
+    ) -> ChangeEffects {
         let begun = self.end_service(port, now);
         let state = &mut self.served[served];
         let (output, admission) = (&mut self.ports[port], &mut self.admissions.ports[port]);
         let is_sending = state.service_end > now;
-        let mut effects = ServedChange {
+        let mut effects = ChangeEffects {
             begun,
-            ..ServedChange::default()
+            ..ChangeEffects::default()
         };
         match change {
             LinkChange::Down => {

@@ -78,7 +78,7 @@ struct Windows {
     last: Option<u64>,
 }
 
-/// Number of windows after which a phase looks at the clock, unless a thread had to sleep.
+/// Number of windows after which a phase reads the clock, unless a thread had to sleep.
 const CLOCK_INTERVAL: u64 = 64;
 
 /// Processes all windows that begin before `end`, the last one up to `end`. Returns the number of

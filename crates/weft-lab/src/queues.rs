@@ -1,4 +1,4 @@
-//! Kinds of queues: what a spec says about the network and about its layers, applied to the links.
+//! Kinds of queues: those of a spec's network and layers are set at the links of the fabric.
 
 use std::collections::HashMap;
 

@@ -21,7 +21,7 @@ pub struct CounterSnapshot {
     pub bytes: HashMap<u32, u64>,
 }
 
-/// The result: what links and queues did within the window, at or after `from` and before `to`.
+/// Records of links and queues within the window: events at or after `from` and before `to`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MeasuredWindow {
     /// Start of the window.
@@ -144,7 +144,8 @@ impl LinkRecord {
     /// Returns the increase since an earlier record of the link. `in_flight` is not a count and stays.
     fn since(&self, before: &Self) -> Self {
         Self {
-            // These can decrease: a link that fails drops packets that it had accepted.
+            // These can decrease: a link that fails, or RED at dequeue, drops packets that the queue
+            // had accepted.
             packets: self.packets.saturating_sub(before.packets),
             bytes: self.bytes.saturating_sub(before.bytes),
             delivered: self.delivered - before.delivered,

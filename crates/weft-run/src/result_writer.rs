@@ -62,8 +62,8 @@ impl ResultWriter {
         self.finish_unchecked(outcome)
     }
 
-    /// Does the same as [`finish`](Self::finish) without a check of conservation. A kernel's counters
-    /// are read one after the other while packets move, so they need not agree.
+    /// Builds and appends all tables like [`finish`](Self::finish), without a check of conservation. A
+    /// kernel's counters are read one after the other while packets move, so they need not agree.
     ///
     /// # Errors
     /// Returns [`Error::Internal`] if the outcome does not match the plan, and [`Error::Output`] if

@@ -1,5 +1,5 @@
-//! Kinds of queues: how a port decides about the packets that arrive. Each kind is a file, a variant
-//! of [`Discipline`] and a line in its methods.
+//! Kinds of queues: how a port decides about packets when they arrive or when their transmission begins.
+//! Each kind is a file, a variant of [`Discipline`] and a line in its methods.
 //!
 //! A port with a plain FIFO never calls these methods for a packet that finds a short queue.
 
