@@ -31,7 +31,7 @@ enum Observation {
 #[derive(Clone)]
 struct Hasher {
     routes: Arc<[Route]>,
-    /// As in [`RandomNetwork`].
+    /// The value of [`RandomNetwork::uniform`].
     uniform: bool,
     /// About the length of a window in picoseconds.
     pace: u64,
@@ -289,7 +289,7 @@ fn compare(case: &RandomNetwork, threads: usize, phase: u64) -> Result<[u64; 2],
         let delivered = reference.wires.iter().map(|wire| wire.delivered);
         prop_assert!(
             delivered.eq(captured.iter().copied()),
-            "all that arrives is on record"
+            "every arrival is recorded"
         );
         prop_assert_eq!(engine.events(), reference.events_so_far);
         let mut trace = 0;

@@ -138,10 +138,10 @@ pub struct EngineConfig {
 /// The engine, with an endpoint at every host.
 pub struct Engine<E> {
     partitions: Vec<Partition<E>>,
-    /// For each link of the fabric: (partition, port) at its sender and (partition, ring) at its
+    /// Ends of each link of the fabric: (partition, port) at its sender and (partition, ring) at its
     /// receiver.
     links: Vec<[(u32, u32); 2]>,
-    /// For each host of the fabric: (partition, endpoint).
+    /// Index of each host of the fabric: (partition, endpoint).
     hosts: Vec<(u32, u32)>,
     now: u64,
     windows: u64,

@@ -107,15 +107,16 @@ impl<'a> PartitionMap<'a> {
         (self.links_from(&(first..node)).len()) as u32
     }
 
-    /// For each ring of a partition: its receiving node, numbered in the partition, and the hash of
-    /// its link.
+    /// Returns for each ring of a partition its receiving node, numbered in the partition, and the hash
+    /// of its link.
     pub fn rings(&self, nodes: &Range<NodeId>, seed: u64) -> impl Iterator<Item = (u32, u64)> {
         let links = &self.link_of[self.rings_to(nodes)];
         let ring = move |&l: &u32| (self.fabric.links[l as usize].to - nodes.start, link_hash(seed, l));
         links.iter().map(ring)
     }
 
-    /// For each link: (partition, port) at its sender and (partition, ring) at its receiver.
+    /// Returns the ends of each link: (partition, port) at its sender and (partition, ring) at its
+    /// receiver.
     pub fn link_ends(&self) -> Vec<[(u32, u32); 2]> {
         let first = |p: u32| self.bounds[p as usize]..self.bounds[p as usize + 1];
         let starts: Vec<(usize, usize)> = (0..self.bounds.len() as u32 - 1)

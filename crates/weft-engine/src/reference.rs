@@ -112,7 +112,7 @@ pub struct Reference<'a, T> {
     pub drops: HashMap<(u32, u32), u64>,
     /// Number of packets that reached a node, and of timers that fired.
     pub events_so_far: (u64, u64),
-    /// For each node: time of its last packet, and the link over which the packet came.
+    /// Time of the last packet of each node, and the link over which the packet came.
     last: Vec<(u64, u32)>,
     /// Number of packets that reached a node together with the packet before them, if that came
     /// over a link with a lower number, and with a higher number.

@@ -1,6 +1,6 @@
 //! Timers after the current window.
 //!
-//! Timers of the near future, such as those of a NIC, are in a timer wheel by their windows,
+//! Timers of the near future, such as those of a NIC, are in a timer wheel by their windows. They are
 //! unsorted: the few of a window are sorted when the window is processed. Later timers, such as
 //! retransmission timeouts, are in a heap.
 
