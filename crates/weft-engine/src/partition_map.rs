@@ -177,11 +177,7 @@ impl<'a> PartitionMap<'a> {
                     pools.push(Pool::new(shared.buffer.0));
                 }
                 let pool = pools.len() - 1;
-                SharedPort {
-                    pool: pool as u32,
-                    port: pools[pool].add_port(shared.reserve.0),
-                    alpha: shared.alpha,
-                }
+                SharedPort::new(pools, pool, shared)
             };
             let serve = |queue| {
                 served.push(ServedPort::new(link.from, link.to, queue));

@@ -78,11 +78,7 @@ pub fn alone(queue: QueueConfig, kind: QueueKind, probed: bool) -> Admissions {
     let mut admissions = Admissions::default();
     let pool = |shared: Shared| {
         admissions.pools.push(Pool::new(shared.buffer.0));
-        SharedPort {
-            pool: 0,
-            port: admissions.pools[0].add_port(shared.reserve.0),
-            alpha: shared.alpha,
-        }
+        SharedPort::new(&mut admissions.pools, 0, shared)
     };
     let stream = queue_stream(SOURCE.seed, SOURCE.link);
     let discipline = Discipline::new(kind, stream, 1500, pool, |_| 0);

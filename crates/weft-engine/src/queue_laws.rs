@@ -28,12 +28,7 @@ impl Switch {
             ..Admissions::default()
         };
         for _ in 0..ports {
-            let port = admissions.pools[0].add_port(shared.reserve.0);
-            let of_switch = |shared: Shared| SharedPort {
-                pool: 0,
-                port,
-                alpha: shared.alpha,
-            };
+            let of_switch = |shared| SharedPort::new(&mut admissions.pools, 0, shared);
             let discipline = Discipline::new(shared.into(), 0, PACKET.into(), of_switch, |_| 0);
             let admission = Admission::new(UNLIMITED, discipline, PACKET.into(), false);
             admissions.ports.push(admission);

@@ -33,7 +33,7 @@ impl Pool {
     }
 
     /// Adds a port. Returns its number in the pool.
-    pub fn add_port(&mut self, reserve: u64) -> u32 {
+    fn add_port(&mut self, reserve: u64) -> u32 {
         self.size = self.size.saturating_sub(reserve);
         self.ports.push((0, reserve));
         self.ports.len() as u32 - 1
@@ -67,14 +67,23 @@ impl Pool {
 #[derive(Clone, Copy)]
 pub struct SharedPort {
     /// The pool in the partition.
-    pub pool: u32,
+    pool: u32,
     /// The port's number in the pool.
-    pub port: u32,
+    port: u32,
     /// Factor of the free space.
-    pub alpha: f64,
+    alpha: f64,
 }
 
 impl SharedPort {
+    /// Adds a port to the pool with the index `pool`.
+    pub fn new(pools: &mut [Pool], pool: usize, config: weft_fabric::Shared) -> Self {
+        Self {
+            pool: pool as u32,
+            port: pools[pool].add_port(config.reserve.0),
+            alpha: config.alpha,
+        }
+    }
+
     /// See [`Discipline::decide`](super::Discipline::decide).
     pub fn decide(self, pools: &mut [Pool], port: &Port, now: u64, size: u16) -> Decision {
         let pool = &mut pools[self.pool as usize];
