@@ -69,20 +69,24 @@ impl Admission {
         }
     }
 
-    /// Returns true if a packet of `size` bytes is over the limit of a queue with this much waiting.
-    pub fn is_full(&self, packets: usize, bytes: u64, size: u16) -> bool {
-        match self.limit {
-            QueueSize::Packets(limit) => packets >= limit as usize,
-            QueueSize::Bytes(limit) => bytes + u64::from(size) > limit,
-        }
+    /// Returns true if a packet of `size` bytes is over the limit. `waiting` returns how much waits, in
+    /// the unit of its argument.
+    pub fn is_full(&self, waiting: impl FnOnce(QueueSize) -> u64, size: u16) -> bool {
+        exceeds(self.limit, waiting(self.limit), size.into())
     }
 
-    /// Returns true if a queue with this much waiting has reached the marking threshold.
-    pub fn is_marking(&self, packets: usize, bytes: u64) -> bool {
-        match self.mark {
-            None => false,
-            Some(QueueSize::Packets(mark)) => packets >= mark as usize,
-            Some(QueueSize::Bytes(mark)) => bytes >= mark,
+    /// Returns true if the queue has reached the marking threshold. `waiting` returns how much waits, in
+    /// the unit of its argument.
+    pub fn is_marking(&self, waiting: impl FnOnce(QueueSize) -> u64) -> bool {
+        // A threshold in bytes is reached once that many bytes wait, hence the 1.
+        self.mark.is_some_and(|mark| exceeds(mark, waiting(mark), 1))
+    }
+
+    /// Marks a packet with these flags if it is ECN-capable.
+    pub fn mark(&mut self, flags: &mut u16) {
+        if *flags & ECT != 0 {
+            *flags |= CE;
+            self.marks += 1;
         }
     }
 
@@ -94,6 +98,15 @@ impl Admission {
     }
 }
 
+/// Returns true if `amount` packets wait, or if the waiting bytes and `arriving` exceed `amount` bytes.
+/// `waiting` is in the unit of `amount`.
+fn exceeds(amount: QueueSize, waiting: u64, arriving: u64) -> bool {
+    match amount {
+        QueueSize::Packets(n) => waiting >= n.into(),
+        QueueSize::Bytes(b) => waiting + arriving > b,
+    }
+}
+
 impl Admissions {
     /// Decides about a packet of `size` bytes that arrives at `port`, the port `index`, at `now`. The
     /// port holds only packets that have not left. Returns false if the packet is dropped.
@@ -101,16 +114,13 @@ impl Admissions {
         let admission = &mut self.ports[index];
         if *flags & PROTECTED == 0 {
             let decision = admission.discipline.decide(&mut self.pools, port, now, size);
-            let over_limit = port.exceeds(admission.limit, size.into());
-            if over_limit || decision == Decision::Drop {
+            let waiting = |unit| port.waiting_in(unit);
+            if admission.is_full(waiting, size) || decision == Decision::Drop {
                 admission.drops += 1;
                 return false;
             }
-            // A threshold in bytes is reached once that many bytes wait, hence the 1.
-            let marked = decision == Decision::Mark || admission.mark.is_some_and(|k| port.exceeds(k, 1));
-            if marked && *flags & ECT != 0 {
-                *flags |= CE;
-                admission.marks += 1;
+            if decision == Decision::Mark || admission.is_marking(waiting) {
+                admission.mark(flags);
             }
         }
         admission.discipline.accepted(&mut self.pools, port, now, size);

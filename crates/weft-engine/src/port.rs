@@ -169,15 +169,6 @@ impl Port {
         admissions.decide(self, index, now, size, flags)
     }
 
-    /// Returns true if `amount` packets wait, or if the waiting bytes and `arriving` exceed `amount`
-    /// bytes. The port holds only packets that have not left.
-    pub fn exceeds(&self, amount: QueueSize, arriving: u64) -> bool {
-        match amount {
-            QueueSize::Packets(n) => waiting(self.len) >= n,
-            QueueSize::Bytes(b) => self.waiting_bytes() + arriving > b,
-        }
-    }
-
     /// Returns how much waits, in the unit of `unit`. The port holds only packets that have not left.
     pub fn waiting_in(&self, unit: QueueSize) -> u64 {
         match unit {

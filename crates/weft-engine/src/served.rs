@@ -10,7 +10,7 @@ use std::cmp::Reverse;
 use weft_fabric::LinkChange;
 
 use crate::network::PartitionNetwork;
-use crate::packet::{CE, ECT, PROTECTED, Packet};
+use crate::packet::{PROTECTED, Packet};
 use crate::queue::{Decision, DequeueRed};
 use crate::timers::Timer;
 
@@ -58,18 +58,17 @@ impl PartitionNetwork {
     /// idle.
     pub fn enqueue_served(&mut self, port: usize, served: usize, now: u64, ready: u64, packet: Packet) {
         let (state, admission) = (&mut self.served[served], &mut self.admissions.ports[port]);
-        let (waiting, bytes) = (state.queue.packets().len(), state.queue.bytes());
-        admission.add_time(waiting, now);
+        admission.add_time(state.queue.packets().len(), now);
         let mut packet = packet;
         if packet.flags & PROTECTED == 0 {
-            if admission.is_full(waiting, bytes, packet.size) {
+            let waiting = |unit| state.queue.waiting_in(unit);
+            if admission.is_full(waiting, packet.size) {
                 admission.drops += 1;
                 self.count_drop(&packet);
                 return;
             }
-            if packet.flags & ECT != 0 && admission.is_marking(waiting, bytes) {
-                packet.flags |= CE;
-                admission.marks += 1;
+            if admission.is_marking(waiting) {
+                admission.mark(&mut packet.flags);
             }
         }
         let output = &mut self.ports[port];
@@ -103,9 +102,8 @@ impl PartitionNetwork {
                 self.count_drop(&packet);
                 continue;
             }
-            if decision == Decision::Mark && packet.flags & ECT != 0 {
-                packet.flags |= CE;
-                admission.marks += 1;
+            if decision == Decision::Mark {
+                admission.mark(&mut packet.flags);
             }
             state.service_end = begin + duration;
             packet.time = state.service_end + output.delay();

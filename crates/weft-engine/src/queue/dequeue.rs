@@ -3,6 +3,8 @@
 
 use std::collections::VecDeque;
 
+use weft_spec::QueueSize;
+
 use super::{Decision, Red};
 use crate::packet::{PROTECTED, Packet};
 
@@ -28,9 +30,12 @@ impl DequeueRed {
         &self.packets
     }
 
-    /// Number of bytes that wait.
-    pub fn bytes(&self) -> u64 {
-        self.bytes
+    /// Returns how much waits, in the unit of `unit`.
+    pub fn waiting_in(&self, unit: QueueSize) -> u64 {
+        match unit {
+            QueueSize::Packets(_) => self.packets.len() as u64,
+            QueueSize::Bytes(_) => self.bytes,
+        }
     }
 
     /// Appends a packet.
@@ -46,7 +51,7 @@ impl DequeueRed {
         if packet.flags & PROTECTED != 0 {
             return Some((packet, Decision::Accept));
         }
-        let length = self.red.length(self.packets.len() as u64, self.bytes);
+        let length = self.waiting_in(self.red.unit());
         Some((packet, self.red.decide(length, 0)))
     }
 

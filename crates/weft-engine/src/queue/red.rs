@@ -55,17 +55,14 @@ impl Red {
         }
     }
 
-    /// Returns the length in the unit of the ramp, of a queue with this much waiting.
-    pub fn length(&self, packets: u64, bytes: u64) -> f64 {
-        match self.config.min {
-            QueueSize::Packets(_) => packets as f64,
-            QueueSize::Bytes(_) => bytes as f64,
-        }
+    /// Returns an amount in the unit of the ramp.
+    pub fn unit(&self) -> QueueSize {
+        self.config.min
     }
 
     /// Decides about a packet that arrives at `port` at `now`.
     pub fn decide_at_enqueue(&mut self, port: &Port, now: u64) -> Decision {
-        let length = port.waiting_in(self.config.min) as f64;
+        let length = port.waiting_in(self.unit());
         let idle = self.average.as_ref().map_or(0, |average| {
             let idle = now.saturating_sub(port.busy_until);
             idle / port.serialisation(average.typical_size).max(1)
@@ -73,9 +70,10 @@ impl Red {
         self.decide(length, idle)
     }
 
-    /// Decides about a packet, with this length. `idle` is the number of packets that the port could have
-    /// sent while it was idle.
-    pub fn decide(&mut self, length: f64, idle: u64) -> Decision {
+    /// Decides about a packet, with this length in the unit of the ramp. `idle` is the number of packets
+    /// that the port could have sent while it was idle.
+    pub fn decide(&mut self, length: u64, idle: u64) -> Decision {
+        let length = length as f64;
         let chosen = match &mut self.average {
             None => {
                 let probability = self.config.probability_at(length);
