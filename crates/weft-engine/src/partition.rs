@@ -54,7 +54,7 @@ impl Context<'_> {
     }
 
     /// Returns when the first port of `route` will hold at most `bytes`, the packet being sent
-    /// included. May be in the past.
+    /// included. May be in the past. The port must not be a [served](crate::served) one.
     pub fn drain_time(&self, route: Route, bytes: u32) -> u64 {
         let port = &self.network.ports[(self.first_port + self.port_of(route)) as usize];
         port.busy_until.saturating_sub(port.serialisation(bytes))

@@ -1,4 +1,7 @@
 //! An output port: a FIFO that computes the departure of a packet when the packet is enqueued.
+//!
+//! The packets of a [served](crate::served) port wait elsewhere; its [`Port`] has the rate, the delay
+//! and the counters.
 
 use weft_spec::{QueueSize, Rate, Time};
 
@@ -15,7 +18,8 @@ const FRACTION: u32 = 16;
 /// it exact, but only once `len` reaches `check_at`, so that a threshold could matter.
 #[derive(Clone)]
 pub struct Port {
-    /// Departure of the last accepted packet in picoseconds.
+    /// Departure of the last accepted packet in picoseconds; of a served port, that of the packet being
+    /// sent.
     pub busy_until: u64,
     /// Serialisation time of a byte in 2^-16 ps.
     ps_per_byte: u64,
@@ -26,7 +30,7 @@ pub struct Port {
     head: u32,
     len: u32,
     /// The value of `len` from which [`admit`](Self::admit) decides. 0, that is always, if the
-    /// queue is probed or marks every packet, or if the link is down.
+    /// queue is probed or marks every packet, if the link is down, or if the port is served.
     check_at: u32,
     /// The receiving ring, numbered over all partitions.
     pub ring: u32,
@@ -80,11 +84,9 @@ impl Port {
         }
     }
 
-    /// Changes the rate of a served port. `service_end` is the departure of the packet being sent, and
-    /// `sizes` are those of the waiting packets.
-    pub fn set_served_rate(&mut self, rate: Rate, service_end: u64, sizes: impl Iterator<Item = u16>) {
+    /// Changes the rate of a served port. The packet being sent leaves as before.
+    pub fn set_served_rate(&mut self, rate: Rate) {
         self.ps_per_byte = ps_per_byte(rate);
-        self.busy_until = sizes.fold(service_end, |end, size| end + self.serialisation(size.into()));
     }
 
     /// Changes the propagation delay of a served port.
@@ -111,7 +113,7 @@ impl Port {
     /// Enqueues a packet of `size` bytes at `now`, and may mark it. Its serialisation begins at
     /// `ready`, or later when the packets before it have left. `ready` is after `now` only if the
     /// port [is idle](Self::is_idle). Returns the time of arrival at the far end, or `None` if the
-    /// packet is dropped.
+    /// packet is dropped or the port is served.
     #[inline(always)]
     pub fn enqueue(
         &mut self,
@@ -143,7 +145,8 @@ impl Port {
         Some(departure + self.delay)
     }
 
-    /// Decides with the exact length at `now`. Returns false if the packet is dropped.
+    /// Decides with the exact length at `now`. Returns false if the packet is dropped or the port is
+    /// served.
     #[cold]
     #[inline(never)]
     fn admit(

@@ -21,8 +21,6 @@ pub struct ServedPort {
     pub to: u32,
     /// The packets that wait, and the choice among them.
     pub queue: DequeueRed,
-    /// Time at which the last packet that was chosen has left.
-    service_end: u64,
     /// Time of the pending service event.
     event: Option<u64>,
 }
@@ -34,7 +32,6 @@ impl ServedPort {
             from,
             to,
             queue,
-            service_end: 0,
             event: None,
         }
     }
@@ -75,11 +72,9 @@ impl PartitionNetwork {
         output.packets += 1;
         output.bytes += u64::from(packet.size);
         state.queue.push(packet);
-        if state.service_end > now {
-            output.busy_until += output.serialisation(packet.size.into());
+        if !output.is_idle(now) {
             self.schedule_service(port, served);
         } else if let Some(packet) = self.begin_service(port, served, ready) {
-            self.ports[port].busy_until = self.served[served].service_end;
             self.deliver(port, &packet, packet.time, packet.route, packet.flags);
         }
     }
@@ -89,24 +84,20 @@ impl PartitionNetwork {
     #[must_use]
     fn begin_service(&mut self, port: usize, served: usize, begin: u64) -> Option<Packet> {
         loop {
-            let state = &mut self.served[served];
-            let (mut packet, decision) = state.queue.pop()?;
+            let (mut packet, decision) = self.served[served].queue.pop()?;
             let (output, admission) = (&mut self.ports[port], &mut self.admissions.ports[port]);
-            let duration = output.serialisation(packet.size.into());
             if decision == Decision::Drop {
                 admission.drops += 1;
                 output.packets -= 1;
                 output.bytes -= u64::from(packet.size);
-                // The time of a packet that found the port idle was not added.
-                output.busy_until = output.busy_until.saturating_sub(duration).max(state.service_end);
                 self.count_drop(&packet);
                 continue;
             }
             if decision == Decision::Mark {
                 admission.mark(&mut packet.flags);
             }
-            state.service_end = begin + duration;
-            packet.time = state.service_end + output.delay();
+            output.busy_until = begin + output.serialisation(packet.size.into());
+            packet.time = output.busy_until + output.delay();
             self.schedule_service(port, served);
             return Some(packet);
         }
@@ -114,17 +105,17 @@ impl PartitionNetwork {
 
     /// Schedules the end of the transmission if a packet waits for it.
     fn schedule_service(&mut self, port: usize, served: usize) {
-        let state = &mut self.served[served];
-        if state.queue.packets().is_empty() || state.event == Some(state.service_end) {
+        let (state, time) = (&mut self.served[served], self.ports[port].busy_until);
+        if state.queue.packets().is_empty() || state.event == Some(time) {
             return;
         }
-        state.event = Some(state.service_end);
+        state.event = Some(time);
         let timer = Timer {
-            time: state.service_end,
+            time,
             node: state.from,
             key: port as u64,
         };
-        if timer.time < self.end {
+        if time < self.end {
             self.services_due.push(Reverse(timer));
         } else {
             self.services.push(timer);
@@ -148,7 +139,7 @@ impl PartitionNetwork {
         let served = self.admissions.ports[port].served()?;
         let state = &mut self.served[served];
         // After a failure, events of earlier packets are obsolete.
-        if state.event != Some(now) || state.service_end != now {
+        if state.event != Some(now) || self.ports[port].busy_until != now {
             return None;
         }
         state.event = None;
@@ -167,7 +158,7 @@ impl PartitionNetwork {
         let begun = self.end_service(port, now);
         let state = &mut self.served[served];
         let (output, admission) = (&mut self.ports[port], &mut self.admissions.ports[port]);
-        let is_sending = state.service_end > now;
+        let is_sending = !output.is_idle(now);
         let mut effects = ChangeEffects {
             begun,
             ..ChangeEffects::default()
@@ -177,18 +168,14 @@ impl PartitionNetwork {
                 admission.add_time(state.queue.packets().len(), now);
                 effects.lost = state.queue.clear();
                 effects.loses_last = is_sending;
-                state.service_end = state.service_end.min(now);
                 output.busy_until = output.busy_until.min(now);
                 admission.down = true;
             }
             LinkChange::Up => admission.down = false,
-            LinkChange::Rate(rate) => {
-                let sizes = state.queue.packets().iter().map(|packet| packet.size);
-                output.set_served_rate(rate, state.service_end, sizes);
-            }
+            LinkChange::Rate(rate) => output.set_served_rate(rate),
             LinkChange::Delay(delay) => {
                 output.set_served_delay(delay);
-                effects.last_arrival = is_sending.then(|| state.service_end + delay.0);
+                effects.last_arrival = is_sending.then(|| output.busy_until + delay.0);
             }
         }
         effects
