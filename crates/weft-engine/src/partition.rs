@@ -224,14 +224,33 @@ impl<E: Endpoint> Partition<E> {
         }
     }
 
+    /// Moves calendar and timers to `window`, and lists the timers that are due before `end`. Returns the
+    /// start of the window.
     #[inline(always)]
-    fn process_window<const TRACE: bool, const PREFETCH: bool>(&mut self, window: u64, end: u64) {
-        let start = window * self.network.lookahead;
+    fn begin_window(&mut self, window: u64, end: u64) -> u64 {
         self.network.end = end;
         self.network.calendar.advance(window);
         self.due.clear();
         self.network.timers.take(window, end, &mut self.due);
         self.due.sort_unstable_by_key(|t| (t.node, t.time, t.key));
+        window * self.network.lookahead
+    }
+
+    /// Adds the packets of `ring` that arrive before `end` to the batch, as those of its ring number
+    /// `ring_count`.
+    #[inline(always)]
+    fn drain_ring(&mut self, ring: usize, ring_count: usize, end: u64) {
+        self.ring_starts[ring_count] = (self.batch.len() as u32, ring as u32);
+        if let Some(next) = self.network.rings[ring].drain_before(end, &mut self.batch) {
+            self.network
+                .calendar
+                .schedule(next / self.network.lookahead, ring as u32);
+        }
+    }
+
+    #[inline(always)]
+    fn process_window<const TRACE: bool, const PREFETCH: bool>(&mut self, window: u64, end: u64) {
+        let start = self.begin_window(window, end);
         let mut due = 0;
         if self.network.calendar.take_occupied() {
             // The node whose packets are in the batch.
@@ -252,13 +271,8 @@ impl<E: Endpoint> Partition<E> {
                         node = self.ring_node[ring];
                         ring_count = 0;
                     }
-                    self.ring_starts[ring_count] = (self.batch.len() as u32, ring as u32);
+                    self.drain_ring(ring, ring_count, end);
                     ring_count += 1;
-                    if let Some(next) = self.network.rings[ring].drain_before(end, &mut self.batch) {
-                        self.network
-                            .calendar
-                            .schedule(next / self.network.lookahead, ring as u32);
-                    }
                 }
             }
             self.process_node::<TRACE, PREFETCH>(node, start, ring_count, &mut due);
@@ -420,27 +434,40 @@ impl<E: Endpoint> Partition<E> {
                 }
                 self.fire_timer::<TRACE>(node, slots);
             }
-            if TRACE {
-                trace_packet(&mut self.trace[node as usize], &packet);
-                self.captures
-                    .record(&self.ring_starts[..ring_count], index as u32, &packet);
-            }
-            if packet.route.is_at_destination() {
-                let mut cx = Context {
-                    network: &mut self.network,
-                    node: self.first_node + node,
-                    first_port: slots.first_port,
-                    now: packet.time,
-                };
-                self.endpoints[slots.endpoint as usize].on_packet(&packet, &mut cx);
-            } else {
-                let (hop, rest) = packet.route.next(self.network.hops);
-                self.network
-                    .forward((slots.first_port + hop) as usize, packet.time, &packet, rest);
-            }
+            self.process_arrival::<TRACE>(node, slots, ring_count, index as u32, &packet);
         }
         while !self.network.due.is_empty() {
             self.fire_timer::<TRACE>(node, slots);
+        }
+    }
+
+    /// Processes packet `index` of the batch at `node`: hands it to the endpoint, or forwards it.
+    #[inline(always)]
+    fn process_arrival<const TRACE: bool>(
+        &mut self,
+        node: u32,
+        slots: NodeSlots,
+        ring_count: usize,
+        index: u32,
+        packet: &Packet,
+    ) {
+        if TRACE {
+            trace_packet(&mut self.trace[node as usize], packet);
+            self.captures
+                .record(&self.ring_starts[..ring_count], index, packet);
+        }
+        if packet.route.is_at_destination() {
+            let mut cx = Context {
+                network: &mut self.network,
+                node: self.first_node + node,
+                first_port: slots.first_port,
+                now: packet.time,
+            };
+            self.endpoints[slots.endpoint as usize].on_packet(packet, &mut cx);
+        } else {
+            let (hop, rest) = packet.route.next(self.network.hops);
+            self.network
+                .forward((slots.first_port + hop) as usize, packet.time, packet, rest);
         }
     }
 

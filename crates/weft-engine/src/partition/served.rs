@@ -3,8 +3,7 @@
 
 use std::cmp::Reverse;
 
-use super::{Endpoint, INDEX_BITS, Partition, trace_packet};
-use crate::partition::Context;
+use super::{Endpoint, INDEX_BITS, Partition};
 
 impl<E: Endpoint> Partition<E> {
     /// Processes all events of `window` before `end`, as [`process`](Self::process) does. At equal
@@ -12,12 +11,7 @@ impl<E: Endpoint> Partition<E> {
     #[cold]
     #[inline(never)]
     pub(super) fn process_served<const TRACE: bool>(&mut self, window: u64, end: u64) {
-        let start = window * self.network.lookahead;
-        self.network.end = end;
-        self.network.calendar.advance(window);
-        self.due.clear();
-        self.network.timers.take(window, end, &mut self.due);
-        self.due.sort_unstable_by_key(|t| (t.node, t.time, t.key));
+        let start = self.begin_window(window, end);
         let mut services = std::mem::take(&mut self.services);
         services.clear();
         self.network.services.take(window, end, &mut services);
@@ -53,14 +47,9 @@ impl<E: Endpoint> Partition<E> {
             }
             let mut ring_count = 0;
             while let Some(&next) = rings.get(ring).filter(|&&r| self.ring_node[r as usize] == node) {
-                self.ring_starts[ring_count] = (self.batch.len() as u32, next);
+                self.drain_ring(next as usize, ring_count, end);
                 ring_count += 1;
                 ring += 1;
-                if let Some(later) = self.network.rings[next as usize].drain_before(end, &mut self.batch) {
-                    self.network
-                        .calendar
-                        .schedule(later / self.network.lookahead, next);
-                }
             }
             self.process_served_node::<TRACE>(node, start, ring_count);
             self.batch.clear();
@@ -88,24 +77,7 @@ impl<E: Endpoint> Partition<E> {
                 self.network.serve();
             } else if let Some((packet, index)) = packet.zip(index).filter(|_| arrival <= timer) {
                 next += 1;
-                if TRACE {
-                    trace_packet(&mut self.trace[node as usize], &packet);
-                    self.captures
-                        .record(&self.ring_starts[..ring_count], index as u32, &packet);
-                }
-                if packet.route.is_at_destination() {
-                    let mut cx = Context {
-                        network: &mut self.network,
-                        node: self.first_node + node,
-                        first_port: slots.first_port,
-                        now: packet.time,
-                    };
-                    self.endpoints[slots.endpoint as usize].on_packet(&packet, &mut cx);
-                } else {
-                    let (hop, rest) = packet.route.next(self.network.hops);
-                    self.network
-                        .forward((slots.first_port + hop) as usize, packet.time, &packet, rest);
-                }
+                self.process_arrival::<TRACE>(node, slots, ring_count, index as u32, &packet);
             } else if timer < u64::MAX {
                 self.fire_timer::<TRACE>(node, slots);
             } else {
