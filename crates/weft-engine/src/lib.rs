@@ -65,6 +65,7 @@ use timers::Timer;
 /// link, their indices, and its bits in the calendar. While the engine is created, the link of each
 /// ring and the ring of each link are listed.
 pub const LINK_BYTES: usize = size_of::<port::Port>()
+    + port::HEAP_BYTES
     + size_of::<admission::Admission>()
     + size_of::<ring::Ring>()
     + size_of::<u64>()

@@ -54,6 +54,12 @@ pub fn min_packets(size: QueueSize, max_packet: u32) -> u32 {
     }
 }
 
+/// Initial capacity of a port's list of sizes.
+const MIN_SIZES: u32 = 32;
+
+/// Bytes of heap of a port until its list of sizes grows, with the allocator's overhead.
+pub const HEAP_BYTES: usize = MIN_SIZES as usize * size_of::<u16>() + 16;
+
 /// Returns the serialisation time of a byte in 2^-16 ps.
 fn ps_per_byte(rate: Rate) -> u64 {
     ((8_000_000_000_000_u128 << FRACTION) / u128::from(rate.0)) as u64
@@ -67,7 +73,6 @@ fn waiting(present: u32) -> u32 {
 impl Port {
     /// Creates an idle port that sends into ring `ring` of partition `partition`.
     pub fn new(rate: Rate, delay: Time, admission: &Admission, ring: u32, partition: u32) -> Self {
-        const RING: u32 = 32;
         Self {
             busy_until: 0,
             head_departure: 0,
@@ -75,12 +80,12 @@ impl Port {
             delay: delay.0,
             head: 0,
             len: 0,
-            check_at: admission.decide_at.min(RING),
+            check_at: admission.decide_at.min(MIN_SIZES),
             ring,
             partition,
             packets: 0,
             bytes: 0,
-            sizes: vec![0; RING as usize].into_boxed_slice(),
+            sizes: vec![0; MIN_SIZES as usize].into_boxed_slice(),
         }
     }
 

@@ -6,7 +6,7 @@ use weft_cc::{Algorithm, CongestionControl, Echo};
 use weft_fabric::{Link, NetworkSize, Node};
 use weft_paths::{Granularity, PathPolicy};
 use weft_run::{
-    ActiveRun, Backend, Error, FlowRecord, LinkRecord, Omissions, Options, Plan, SubflowRecord,
+    ActiveRun, Backend, Error, FlowRecord, LINK_RESULT_BYTES, Omissions, Options, Plan, SubflowRecord,
     TransportConfig,
 };
 use weft_spec::{Hosts, RateSharing, SpecError, Traffic};
@@ -172,7 +172,7 @@ impl Backend for FlowBackend {
     fn network_bytes(&self, size: NetworkSize) -> u64 {
         /// Bytes of heap that the allocator and the name of a node take.
         const NAME: usize = 32;
-        let link = size_of::<Link>() + 2 * size_of::<LinkRecord>() + 96;
+        let link = size_of::<Link>() + LINK_RESULT_BYTES;
         size.nodes * (size_of::<Node>() + NAME) as u64 + size.links * link as u64
     }
 

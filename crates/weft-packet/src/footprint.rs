@@ -10,7 +10,7 @@ use std::collections::BinaryHeap;
 use std::mem::size_of;
 
 use weft_fabric::{Fabric, NetworkSize};
-use weft_run::{FlowRecord, SubflowRecord, TransportConfig};
+use weft_run::{FlowRecord, LINK_RESULT_BYTES, SubflowRecord, TransportConfig};
 use weft_spec::Time;
 use weft_traffic::{Flow, FlowGenerator};
 
@@ -20,12 +20,12 @@ use crate::transport::{Host, TRANSPORTS};
 /// Bytes of a host and of its index in the engine.
 const HOST_BYTES: usize = size_of::<Host>() + size_of::<(u32, u32)>();
 
-/// Returns the bytes of a network of this size, with idle hosts.
+/// Returns the bytes of a network of this size, with idle hosts, and of the results of its links.
 pub fn network_bytes(size: NetworkSize) -> u64 {
     size.fabric_bytes()
         + size.nodes * engine::NODE_BYTES as u64
         + size.hosts * HOST_BYTES as u64
-        + size.links * engine::LINK_BYTES as u64
+        + size.links * (engine::LINK_BYTES + LINK_RESULT_BYTES) as u64
 }
 
 /// Bytes of a flow in the list of flows, of its copy for the tables, and of its timer.

@@ -105,6 +105,9 @@ pub struct SuppressionRecord {
     pub end: Option<Time>,
 }
 
+/// Bytes of a link's records, at the start and the end of the window, and of its row.
+pub const LINK_RESULT_BYTES: usize = 2 * size_of::<LinkRecord>() + 96;
+
 /// The record of a link.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LinkRecord {
