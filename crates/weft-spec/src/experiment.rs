@@ -472,12 +472,7 @@ pub fn check_queue(limit: QueueSize, mark: Mark) -> Result<(), SpecError> {
             "packets or bytes above 0",
         ));
     }
-    let above = match (mark, limit) {
-        (Mark::At(QueueSize::Packets(mark)), QueueSize::Packets(limit)) => mark > limit,
-        (Mark::At(QueueSize::Bytes(mark)), QueueSize::Bytes(limit)) => mark > limit,
-        _ => false,
-    };
-    if above {
+    if matches!(mark, Mark::At(mark) if mark > limit) {
         return Err(SpecError::new(
             "mark",
             format!("{mark} is above the limit of {limit}"),

@@ -1,6 +1,7 @@
 //! Quantities with units. In a spec they are strings with a unit ("10Gbps", "2us", "128KB", "100
 //! packets").
 
+use std::cmp::Ordering;
 use std::{fmt, str::FromStr};
 
 use crate::SpecError;
@@ -42,7 +43,7 @@ pub struct Rate(pub u64);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Size(pub u64);
 
-/// A queue threshold in packets or bytes.
+/// A queue threshold in packets or bytes. Packets and bytes cannot be compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QueueSize {
     /// Number of packets of any size.
@@ -137,6 +138,16 @@ const QUEUE_SIZE: Dimension = Dimension {
     max: u64::MAX,
     examples: &["100 packets", "150KB"],
 };
+
+impl PartialOrd for QueueSize {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        match (self, other) {
+            (Self::Packets(one), Self::Packets(other)) => Some(one.cmp(other)),
+            (Self::Bytes(one), Self::Bytes(other)) => Some(one.cmp(other)),
+            _ => None,
+        }
+    }
+}
 
 impl FromStr for Time {
     type Err = SpecError;

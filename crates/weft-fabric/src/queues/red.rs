@@ -82,14 +82,14 @@ fn amount(size: QueueSize) -> f64 {
 
 impl QueueParameters for Red {
     fn check(&self) -> Result<(), SpecError> {
-        if matches!(self.min, QueueSize::Packets(_)) != matches!(self.max, QueueSize::Packets(_)) {
+        if self.min.partial_cmp(&self.max).is_none() {
             return Err(SpecError::conflict(
                 "max",
                 format!("{} and min = \"{}\" have different units", self.max, self.min),
                 "use packets or bytes for both",
             ));
         }
-        if amount(self.min) > amount(self.max) {
+        if self.min > self.max {
             let given = format!("{} is above max = \"{}\"", self.min, self.max);
             return Err(SpecError::new("min", given, format!("at most {}", self.max)));
         }
@@ -115,12 +115,7 @@ impl QueueParameters for Red {
     }
 
     fn check_port(&self, limit: QueueSize) -> Result<(), SpecError> {
-        let above = match (self.min, limit) {
-            (QueueSize::Packets(min), QueueSize::Packets(limit)) => min > limit,
-            (QueueSize::Bytes(min), QueueSize::Bytes(limit)) => min > limit,
-            _ => false,
-        };
-        if above {
+        if self.min > limit {
             let given = format!("{} is above the limit of {limit}", self.min);
             return Err(SpecError::new("min", given, format!("at most {limit}")));
         }
