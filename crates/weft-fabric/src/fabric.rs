@@ -1,6 +1,6 @@
 //! A built network: nodes, directed links with a queue at their head, and the paths between hosts.
 
-use weft_spec::{Mark, QueueSize, Rate, Time};
+use weft_spec::{Mark, QueueSize, Rate, SpecError, Time, check_queue};
 
 use crate::QueueKind;
 
@@ -26,6 +26,21 @@ impl QueueConfig {
             Mark::At(amount) => Some(amount),
         };
         Self { limit, mark }
+    }
+
+    /// Returns the configuration with the given values of a spec, and its own for those that are `None`.
+    ///
+    /// # Errors
+    /// Returns an error with the path of the field if a value is given and the threshold is above the
+    /// limit, or the limit is 0.
+    pub fn with(self, limit: Option<QueueSize>, mark: Option<Mark>) -> Result<Self, SpecError> {
+        if limit.is_none() && mark.is_none() {
+            return Ok(self);
+        }
+        let limit = limit.unwrap_or(self.limit);
+        let mark = mark.unwrap_or_else(|| self.mark.map_or(Mark::Off, Mark::At));
+        check_queue(limit, mark)?;
+        Ok(Self::new(limit, mark))
     }
 }
 

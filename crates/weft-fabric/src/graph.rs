@@ -13,10 +13,10 @@ use std::path::Path;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use weft_spec::{Mark, QueueSize, Rate, SpecError, Time, check_queue};
+use weft_spec::{Mark, QueueSize, Rate, SpecError, Time};
 
 use crate::builder::FabricBuilder;
-use crate::{Fabric, Link, NodeId, PortQueues, QueueConfig, QueueKind, Topology};
+use crate::{Fabric, Link, NodeId, PortQueues, QueueKind, Topology};
 use listed_paths::ListedPaths;
 use shortest_paths::ShortestPaths;
 
@@ -76,21 +76,6 @@ pub struct Cable {
     /// If true, the cable has only the link from `a` to `b`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub one_way: bool,
-}
-
-impl Cable {
-    /// Returns the queue of a port, of which the cable may replace parts.
-    fn queue(&self, default: QueueConfig) -> Result<QueueConfig, SpecError> {
-        if self.limit.is_none() && self.mark.is_none() {
-            return Ok(default);
-        }
-        let limit = self.limit.unwrap_or(default.limit);
-        let mark = self
-            .mark
-            .unwrap_or_else(|| default.mark.map_or(Mark::Off, Mark::At));
-        check_queue(limit, mark)?;
-        Ok(QueueConfig::new(limit, mark))
-    }
 }
 
 /// The content of a list or a file.
@@ -184,7 +169,9 @@ impl Topology for Graph {
             for (from, to, from_host, layer) in directions.into_iter().take(2 - usize::from(cable.one_way)) {
                 let mut queue = net.default_queue(from);
                 if !(from_host && queues.has_nic()) {
-                    queue = cable.queue(queue).map_err(|error| error.within(path))?;
+                    queue = queue
+                        .with(cable.limit, cable.mark)
+                        .map_err(|error| error.within(path))?;
                 }
                 net.link(Link {
                     from,

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use weft_fabric::{Fabric, Link, QueueConfig};
-use weft_spec::{Layer, Mark, SpecError, check_queue};
+use weft_fabric::{Fabric, Link};
+use weft_spec::{Layer, SpecError};
 
 /// Sets the rates and queues of the links of each layer that the spec names. `has_nic` is true if
 /// the hosts' own ports belong to a NIC with back pressure, whose queues neither drop nor mark.
@@ -42,20 +42,23 @@ fn apply_to_link(link: &mut Link, layer: &Layer, without_queue: bool) -> Result<
         return Ok(());
     }
     if without_queue {
-        let field = if layer.limit.is_some() { "limit" } else { "mark" };
-        return Err(SpecError::conflict(
-            field,
-            "the ports of hosts have no queue with this hosts.qdisc",
-            "remove this field or set hosts.qdisc = \"switch\"",
-        ));
+        return Err(without_host_queue(if layer.limit.is_some() {
+            "limit"
+        } else {
+            "mark"
+        }));
     }
-    let limit = layer.limit.unwrap_or(link.queue.limit);
-    let mark = layer
-        .mark
-        .unwrap_or_else(|| link.queue.mark.map_or(Mark::Off, Mark::At));
-    check_queue(limit, mark)?;
-    link.queue = QueueConfig::new(limit, mark);
+    link.queue = link.queue.with(layer.limit, layer.mark)?;
     Ok(())
+}
+
+/// Returns the error for a field about queues that hosts with a NIC do not have.
+pub(crate) fn without_host_queue(field: impl Into<String>) -> SpecError {
+    SpecError::conflict(
+        field,
+        "the ports of hosts have no queue with this hosts.qdisc",
+        "remove this field or set hosts.qdisc = \"switch\"",
+    )
 }
 
 /// Returns the error for a layer that the fabric does not have.

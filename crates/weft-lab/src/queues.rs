@@ -6,6 +6,7 @@ use weft_fabric::{Fabric, NodeId, QUEUES, QueueKind, QueueParameters};
 use weft_run::Backend;
 use weft_spec::{Layer, Mark, QueueKindSpec, Size, Spec, SpecError, find};
 
+use crate::layers::without_host_queue;
 use crate::resolve::UNSUPPORTED;
 
 /// Sets the kind of the queues of all links, and fills in the parameters of the kinds in `spec`.
@@ -43,20 +44,15 @@ pub(crate) fn apply(
     let Fabric { nodes, links, .. } = &mut *fabric;
     for link in links.iter_mut() {
         let layer = own.get(link.layer);
-        let path = path_of(spec, link.layer);
         if has_nic && nodes[link.from as usize].is_host {
             if layer.is_some() {
-                return Err(SpecError::conflict(
-                    path,
-                    "the ports of hosts have no queue with this hosts.qdisc",
-                    "remove this field or set hosts.qdisc = \"switch\"",
-                ));
+                return Err(without_host_queue(path_of(spec, link.layer)));
             }
             continue;
         }
         let kind = *layer.unwrap_or(&whole);
         kind.check_port(link.queue.limit)
-            .map_err(|error| error.within(&path))?;
+            .map_err(|error| error.within(&path_of(spec, link.layer)))?;
         if kind.marks() {
             link.queue.mark = None;
         }
