@@ -168,7 +168,7 @@ impl Topology for Graph {
             let directions = [(a, b, a_host, layers[0]), (b, a, b_host, layers[1])];
             for (from, to, from_host, layer) in directions.into_iter().take(2 - usize::from(cable.one_way)) {
                 let mut queue = net.default_queue(from);
-                if !(from_host && queues.has_nic()) {
+                if !(from_host && queues.nic) {
                     queue = queue
                         .with(cable.limit, cable.mark)
                         .map_err(|error| error.within(path))?;

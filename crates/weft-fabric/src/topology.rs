@@ -99,10 +99,12 @@ pub struct PortQueues {
     pub switch: QueueConfig,
     /// Queues of hosts' ports.
     pub host: QueueConfig,
+    /// True if hosts have a NIC with back pressure, whose queues no field of a topology changes.
+    pub nic: bool,
 }
 
 impl PortQueues {
-    /// Returns queues whose hosts have a NIC with back pressure: sockets wait for room in it, so it
+    /// Returns queues whose hosts have a NIC with back pressure: sockets wait for space in it, so it
     /// neither drops nor marks.
     #[must_use]
     pub fn with_nic(self) -> Self {
@@ -110,12 +112,11 @@ impl PortQueues {
             limit: QueueSize::Packets(u32::MAX),
             mark: None,
         };
-        Self { host, ..self }
-    }
-
-    /// Returns true if hosts have a NIC with back pressure.
-    pub(crate) fn has_nic(&self) -> bool {
-        self.host.limit == QueueSize::Packets(u32::MAX)
+        Self {
+            host,
+            nic: true,
+            ..self
+        }
     }
 }
 
@@ -125,6 +126,7 @@ impl From<&Queues> for PortQueues {
         Self {
             switch: QueueConfig::new(queues.limit, queues.mark),
             host: QueueConfig::new(host_limit, host_mark),
+            nic: false,
         }
     }
 }

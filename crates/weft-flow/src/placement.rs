@@ -174,6 +174,7 @@ pub(crate) mod tests {
         let queues = PortQueues {
             switch: queue,
             host: queue,
+            nic: false,
         };
         tree.build(&queues).unwrap()
     }

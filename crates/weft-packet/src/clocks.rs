@@ -59,6 +59,7 @@ mod tests {
             .build(&PortQueues {
                 switch: queue,
                 host: queue,
+                nic: false,
             })
             .unwrap()
     }

@@ -135,6 +135,7 @@ mod tests {
             .build(&PortQueues {
                 switch: queue,
                 host: queue,
+                nic: false,
             })
             .unwrap()
     }

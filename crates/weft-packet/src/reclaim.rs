@@ -181,6 +181,7 @@ mod tests {
         let queues = PortQueues {
             switch: queue,
             host: queue,
+            nic: false,
         };
         let topology = ManyToOne {
             senders: 8,

@@ -126,6 +126,7 @@ pub(crate) mod samples {
         .build(&PortQueues {
             switch: queue,
             host: queue,
+            nic: false,
         })
         .unwrap()
     }

@@ -250,6 +250,7 @@ fn run(kinds: [&'static str; 2], limit: u32, threads: usize) -> (Outcome, u64) {
             .build(&PortQueues {
                 switch: queue,
                 host: queue,
+                nic: false,
             })
             .unwrap(),
         kinds: KINDS,

@@ -28,6 +28,7 @@ pub fn everywhere(queue: QueueConfig) -> PortQueues {
     PortQueues {
         switch: queue,
         host: queue,
+        nic: false,
     }
 }
 

@@ -43,6 +43,7 @@ impl Network {
         let queues = PortQueues {
             switch: self.switch,
             host: self.host,
+            nic: false,
         };
         let mut fabric = topology.value.build(&queues).unwrap();
         for link in &mut fabric.links {

@@ -1,7 +1,7 @@
 //! Identical flows over equal links share alike, and no sender is ahead because of its number. Nothing is kinder than a user's
 //! experiment: hosts send as fast as the bottleneck, with the profile `linux`, its jitter and its card.
 
-use crate::experiment::{self, GBPS, assert_within, cc, config, flow, queue, transport};
+use crate::experiment::{self, GBPS, assert_within, cc, config, everywhere, flow, queue, transport};
 use weft_fabric::{Fabric, ManyToOne, PortQueues, QueueConfig, Topology};
 use weft_packet::{Jitter, NicConfig, Outcome, PacketSimulation, SimulationConfig};
 use weft_spec::{PROFILES, Profile, Rate, Time};
@@ -15,10 +15,7 @@ type Scene = fn(u32, Rate, QueueConfig) -> (Fabric, Vec<Flow>);
 
 /// Switches have this queue; hosts' cards push back instead.
 fn pushing_back(switch: QueueConfig) -> PortQueues {
-    PortQueues {
-        switch,
-        host: queue(u32::MAX, None),
-    }
+    everywhere(switch).with_nic()
 }
 
 /// Hosts around a switch.
