@@ -133,8 +133,7 @@ impl Routing for ListedPaths {
         }
     }
 
-    /// The links do not begin equally many paths, so all paths count as one branch.
     fn first_branches(&self, from: NodeId, to: NodeId) -> u64 {
-        u64::from(from != to)
+        self.shortest.first_branches(from, to)
     }
 }
