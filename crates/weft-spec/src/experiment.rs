@@ -5,11 +5,14 @@ use std::fmt;
 use std::str::FromStr;
 
 use schemars::JsonSchema;
-use serde::de::{MapAccess, Visitor};
+use serde::de::Visitor;
 use serde::{Deserialize, Deserializer, Serialize};
 use toml::Table;
 
-use crate::{Hosts, Layer, ProfilePatch, QueueKindSpec, QueueSize, Rate, Size, SpecError, Time, from_table};
+use crate::{
+    Cc, Hosts, Layer, PathPolicySpec, ProfilePatch, QueueKindSpec, QueueSize, Rate, Size, SpecError, Time,
+    from_table,
+};
 
 /// An experiment: a network, transports, and traffic.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -297,28 +300,6 @@ pub struct TransportSpec {
     pub tcp: ProfilePatch,
 }
 
-/// Congestion control by name, with the parameters that differ from their defaults.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
-pub struct Cc {
-    /// Name of the algorithm.
-    pub name: String,
-    /// Its parameters by name.
-    #[serde(flatten)]
-    pub parameters: BTreeMap<String, f64>,
-}
-
-/// A path policy by name, with the parameters that differ from their defaults.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
-#[schemars(rename = "PathPolicy")]
-pub struct PathPolicySpec {
-    /// Name of the policy.
-    pub name: String,
-    /// Its parameters.
-    #[serde(flatten)]
-    #[schemars(with = "BTreeMap<String, serde_json::Value>")]
-    pub params: Table,
-}
-
 /// A traffic entry: its kind, its transport and the fields of that kind.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Traffic {
@@ -537,58 +518,5 @@ impl JsonSchema for Mark {
         let amount = QueueSize::json_schema(generator);
         let pattern = amount.get("pattern").and_then(|p| p.as_str()).unwrap_or_default();
         schemars::json_schema!({ "type": "string", "pattern": format!("^off$|{pattern}"), "examples": ["10 packets", "off"] })
-    }
-}
-
-impl<'de> Deserialize<'de> for Cc {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        let (name, parameters) = from.deserialize_any(Named {
-            expecting: "the name of an algorithm, or a table with name and parameters",
-            parameters: BTreeMap::new(),
-        })?;
-        Ok(Self { name, parameters })
-    }
-}
-
-impl<'de> Deserialize<'de> for PathPolicySpec {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        let (name, params) = from.deserialize_any(Named {
-            expecting: "the name of a path policy, or a table with name and parameters",
-            parameters: Table::new(),
-        })?;
-        Ok(Self { name, params })
-    }
-}
-
-/// A visitor that reads a name, or a table with the name and parameters.
-pub(crate) struct Named<P> {
-    pub expecting: &'static str,
-    pub parameters: P,
-}
-
-impl<'de, V: Deserialize<'de>, P: Extend<(String, V)> + IntoIterator<Item = (String, V)>> Visitor<'de>
-    for Named<P>
-{
-    type Value = (String, P);
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.expecting)
-    }
-
-    fn visit_str<E: serde::de::Error>(self, name: &str) -> Result<Self::Value, E> {
-        Ok((name.to_owned(), self.parameters))
-    }
-
-    fn visit_map<A: MapAccess<'de>>(mut self, mut map: A) -> Result<Self::Value, A::Error> {
-        let mut name = None;
-        while let Some(key) = map.next_key::<String>()? {
-            if key == "name" {
-                name = Some(map.next_value()?);
-            } else {
-                self.parameters.extend([(key, map.next_value()?)]);
-            }
-        }
-        let name = name.ok_or_else(|| serde::de::Error::missing_field("name"))?;
-        Ok((name, self.parameters))
     }
 }

@@ -11,10 +11,10 @@ mod experiment;
 mod file;
 mod hosts;
 mod layer;
+mod named;
 mod overrides;
 mod profile;
 mod quantity;
-mod queue_kind;
 mod renames;
 mod tree;
 mod units;
@@ -23,15 +23,15 @@ mod unmodelled;
 pub use entry::{Entry, Parsed, find};
 pub use error::SpecError;
 pub use experiment::{
-    Cc, HostQueues, KindSpec, LinkEventSpec, LinkState, MAX_SUBFLOWS, Mark, Measure, PathPolicySpec, Queues,
-    RateSharing, SizeClass, Spec, Stop, Sweep, Traffic, TransportSpec, check_queue,
+    HostQueues, KindSpec, LinkEventSpec, LinkState, MAX_SUBFLOWS, Mark, Measure, Queues, RateSharing,
+    SizeClass, Spec, Stop, Sweep, Traffic, TransportSpec, check_queue,
 };
 pub use file::read_text;
 pub use hosts::{HostJitter, Hosts, Qdisc};
 pub use layer::Layer;
+pub use named::{Cc, PathPolicySpec, QueueKindSpec};
 pub use overrides::apply_override;
 pub use profile::{FctFrom, NamedProfile, PROFILES, Profile, ProfilePatch, Recovery, RoundEnd};
-pub use queue_kind::QueueKindSpec;
 pub use renames::{Both, replace_old_names};
 pub use tree::{from_table, read_table, to_table};
 pub use units::{QueueSize, Rate, Size, Time};
