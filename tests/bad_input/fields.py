@@ -202,7 +202,7 @@ FIELDS = [
     red("min = '1KB', max = '2KB', probability = 0.1, at = 'egress'", "queues.kind.at: "),
     red(
         "min = '1KB', max = '2KB', probability = 0.1, at = 'dequeue', weight = 0.5",
-        "queues.kind.weight: the average is one of lengths at enqueue; remove it or set at = ",
+        "queues.kind.weight: the average is updated only at enqueue; remove it or set at = ",
     ),
     red("min = '1KB', max = '2KB', probability = 0.1, alpha = 1", "queues.kind.alpha: unknown field"),
     field(

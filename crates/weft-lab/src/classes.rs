@@ -165,7 +165,7 @@ impl ClassNames {
         };
         if depends_on_seed {
             return Ok(vec![format!(
-                "stop.flows: {wanted}, but {has} with this seed; the run lasts until its duration"
+                "stop.flows: {wanted}, but {has} with this seed; the run lasts for its whole duration"
             )]);
         }
         let given = format!("{wanted}, but {has} before the end of the experiment");

@@ -104,7 +104,7 @@ impl QueueParameters for Red {
             return Err(SpecError::new("weight", weight.to_string(), "above 0, up to 1"));
         }
         if self.at == RedAt::Dequeue && self.weight.is_some() {
-            let problem = "the average is one of lengths at enqueue";
+            let problem = "the average is updated only at enqueue";
             return Err(SpecError::conflict(
                 "weight",
                 problem,

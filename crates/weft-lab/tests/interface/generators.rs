@@ -193,7 +193,7 @@ fn a_stop_that_this_seed_cannot_meet_is_a_warning() {
     let flows = table(&run, "flows").num_rows();
     assert!(flows > 10 && flows < 200, "{flows}");
     let expected = format!(
-        "stop.flows: 5000, but class \"poisson\" has {flows} flows with this seed; the run lasts until its duration"
+        "stop.flows: 5000, but class \"poisson\" has {flows} flows with this seed; the run lasts for its whole duration"
     );
     assert_eq!(run.manifest["warnings"], serde_json::json!([expected]));
 }
@@ -238,7 +238,7 @@ fn a_stop_that_jitter_may_prevent_is_a_warning() {
     let flows = opened.iter().flatten().filter(|&&start| start < 0.03).count();
     assert!((1..16).contains(&flows), "{flows}");
     let expected = format!(
-        "stop.flows: 16, but class \"stride\" has {flows} flows with this seed; the run lasts until its duration"
+        "stop.flows: 16, but class \"stride\" has {flows} flows with this seed; the run lasts for its whole duration"
     );
     assert_eq!(run.manifest["warnings"], serde_json::json!([expected]));
 }
