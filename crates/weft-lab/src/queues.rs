@@ -99,13 +99,13 @@ fn check_buffers(spec: &Spec, fabric: &Fabric) -> Result<(), SpecError> {
         let QueueKind::Shared(shared) = link.kind else {
             continue;
         };
-        let path = path_of(spec, link.layer);
+        let path = |field| format!("{}.{field}", path_of(spec, link.layer));
         let node = &fabric.nodes[link.from as usize].name;
         let (buffer, reserved, ports) = buffers.entry(link.from).or_insert((shared.buffer, 0, 0));
         if *buffer != shared.buffer {
             let problem = format!("{} contradicts {buffer} of other ports of {node}", shared.buffer);
             let remedy = "use one size for all ports of a switch";
-            return Err(SpecError::conflict(format!("{path}.buffer"), problem, remedy));
+            return Err(SpecError::conflict(path("buffer"), problem, remedy));
         }
         *reserved += shared.reserve.0;
         *ports += 1;
@@ -115,7 +115,7 @@ fn check_buffers(spec: &Spec, fabric: &Fabric) -> Result<(), SpecError> {
                 shared.reserve
             );
             let allowed = format!("reserves of at most {buffer} in all");
-            return Err(SpecError::new(format!("{path}.reserve"), given, allowed));
+            return Err(SpecError::new(path("reserve"), given, allowed));
         }
     }
     Ok(())

@@ -246,31 +246,30 @@ fn check_queue_fits_packet(
         .profile
         .wire_size()
         .max(transport.profile.ack_wire_size());
-    let (host_limit, _) = spec.queues.host();
-    let of_all = [
-        ("queues.limit".to_owned(), spec.queues.limit),
-        ("queues.host.limit".to_owned(), host_limit),
-    ];
-    let of_layers = spec.layers.iter();
-    let of_layers =
-        of_layers.filter_map(|(name, layer)| Some((format!("layers.{name}.limit"), layer.limit?)));
-    // Limits of single cables, which `topology` may have.
-    let of_links = fabric
-        .links
-        .iter()
-        .map(|link| ("topology".to_owned(), link.queue.limit));
-    let of_buffers = fabric.links.iter().filter_map(|link| match link.kind {
-        QueueKind::Shared(shared) => {
-            let field = queues::path_of(spec, link.layer) + ".buffer";
-            Some((field, QueueSize::Bytes(shared.buffer.0)))
-        }
-        _ => None,
-    });
-    let of_links = of_links.chain(of_buffers);
-    for (field, limit) in of_all.into_iter().chain(of_layers).chain(of_links) {
-        if matches!(limit, QueueSize::Bytes(bytes) if bytes < packet.into()) {
+    // Packets and bytes cannot be compared, so a limit in packets passes.
+    let check = |limit: QueueSize, field: &dyn Fn() -> String| {
+        if limit < QueueSize::Bytes(packet.into()) {
             let given = format!("{limit} is less than a packet of {path} ({packet}B on the wire)");
-            return Err(SpecError::new(field, given, format!("at least {packet}B")));
+            return Err(SpecError::new(field(), given, format!("at least {packet}B")));
+        }
+        Ok(())
+    };
+    let (host_limit, _) = spec.queues.host();
+    check(spec.queues.limit, &|| "queues.limit".to_owned())?;
+    check(host_limit, &|| "queues.host.limit".to_owned())?;
+    for (name, layer) in &spec.layers {
+        if let Some(limit) = layer.limit {
+            check(limit, &|| format!("layers.{name}.limit"))?;
+        }
+    }
+    for link in &fabric.links {
+        // The limit of a single cable, which `topology` may have.
+        check(link.queue.limit, &|| "topology".to_owned())?;
+    }
+    for link in &fabric.links {
+        if let QueueKind::Shared(shared) = link.kind {
+            let field = || queues::path_of(spec, link.layer) + ".buffer";
+            check(QueueSize::Bytes(shared.buffer.0), &field)?;
         }
     }
     Ok(())
