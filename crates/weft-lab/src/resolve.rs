@@ -97,15 +97,15 @@ pub(crate) fn resolve(
         .min()
         .unwrap_or(0);
     let fit = |flows: u64| memory.check(flows.saturating_mul(open));
-    let (flows, generators, of_entries) = flows(&mut resolved, &fabric, fit)?;
-    let warnings = classes.check_stop(stop, &flows, &of_entries, spec.duration)?;
-    check_write_rates(backend, &flows, &generators)?;
+    let traffic = traffic_flows(&mut resolved, &fabric, fit)?;
+    let warnings = classes.check_stop(stop, &traffic.flows, &traffic.entries, spec.duration)?;
+    check_write_rates(backend, &traffic.flows, &traffic.generators)?;
     let names: Vec<String> = resolved
         .traffic
         .iter()
         .filter_map(|traffic| traffic.name.clone())
         .collect();
-    let context = probes::ProbeContext::new(&fabric, &flows, &generators, &names);
+    let context = probes::ProbeContext::new(&fabric, &traffic.flows, &traffic.generators, &names);
     let subflows = |flow: &Flow| transports[flow.transport as usize].subflows;
     let (entries, probes) = probes::resolve(&spec.probes, &context, spec.duration, subflows)?;
     resolved.probes = entries;
@@ -125,8 +125,8 @@ pub(crate) fn resolve(
         spec: resolved,
         fabric,
         transports,
-        flows,
-        generators,
+        flows: traffic.flows,
+        generators: traffic.generators,
         measure,
         probes,
         events,
@@ -314,15 +314,22 @@ pub(crate) const UNSUPPORTED: &str = "remove this field or use another level";
 /// Fields of every traffic entry of any kind.
 const COMMON_FIELDS: &[&str] = &["kind", "transport", "name", "classes"];
 
-/// Returns the flows and generators of all traffic entries, with the origin of each entry's flows,
-/// and replaces the entries' fields by resolved ones. `fit` checks whether this many open flows fit
-/// into memory.
-#[allow(clippy::type_complexity)] // three lists
-fn flows(
+/// The flows of all traffic entries.
+struct TrafficFlows {
+    /// Flows that are known before the run.
+    flows: Vec<Flow>,
+    generators: Vec<Arc<dyn FlowGenerator>>,
+    /// Origin of the flows of each entry.
+    entries: Vec<EntryFlows>,
+}
+
+/// Returns the flows of all traffic entries, and replaces the entries' fields by resolved ones. `fit`
+/// checks whether this many open flows fit into memory.
+fn traffic_flows(
     spec: &mut Spec,
     fabric: &Fabric,
     fit: impl Fn(u64) -> Result<(), InsufficientMemory>,
-) -> Result<(Vec<Flow>, Vec<Arc<dyn FlowGenerator>>, Vec<EntryFlows>), SpecError> {
+) -> Result<TrafficFlows, SpecError> {
     if spec.traffic.is_empty() {
         return Err(SpecError::new("traffic", "an empty list", "at least one entry"));
     }
@@ -342,7 +349,7 @@ fn flows(
     };
     let capacities = capacities(fabric);
     let (mut all, mut generators, mut first_class) = (Vec::new(), Vec::new(), 0);
-    let mut of_entries = Vec::with_capacity(spec.traffic.len());
+    let mut entries = Vec::with_capacity(spec.traffic.len());
     for (i, entry) in spec.traffic.iter_mut().enumerate() {
         let path = format!("traffic[{i}]");
         let kind = find(TRAFFIC, "kind", &entry.kind).map_err(|error| error.within(&path))?;
@@ -374,7 +381,7 @@ fn flows(
             .value
             .generator(&context)
             .map_err(|error| error.within(&path))?;
-        of_entries.push(match &generator {
+        entries.push(match &generator {
             Some(_) => EntryFlows::Generated,
             None if loaded.value.draws_flows() => EntryFlows::Drawn,
             None if loaded.value.draws_openings(spec.duration) => EntryFlows::Delayed,
@@ -395,7 +402,11 @@ fn flows(
             ));
         }
     }
-    Ok((all, generators, of_entries))
+    Ok(TrafficFlows {
+        flows: all,
+        generators,
+        entries,
+    })
 }
 
 /// Returns the capacity of each host's own links into the network.
