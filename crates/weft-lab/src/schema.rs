@@ -59,11 +59,8 @@ pub fn schema() -> Value {
         &[],
     );
     let cc = congestion_control(&mut kinds);
-    let mut paths = named(&mut generator, &mut kinds, POLICIES, "Paths");
     // Without a policy, the topology decides.
-    if let Some(choices) = paths["anyOf"].as_array_mut() {
-        choices.push(json!({ "type": "null" }));
-    }
+    let mut paths = or_null(named(&mut generator, &mut kinds, POLICIES, "Paths"));
     let queue = named(&mut generator, &mut kinds, QUEUES, "Queue");
 
     let mut root = generator.into_root_schema_for::<Spec>().to_value();
@@ -79,13 +76,9 @@ pub fn schema() -> Value {
         cc,
         "Congestion control: a name, or a table with the name and parameters.",
     );
-    let described_so = transport["paths"]["description"].take();
+    paths["description"] = transport["paths"]["description"].take();
     transport["paths"] = paths;
-    transport["paths"]["description"] = described_so;
-    let mut queue_of_layer = queue.clone();
-    if let Some(choices) = queue_of_layer["anyOf"].as_array_mut() {
-        choices.push(json!({ "type": "null" }));
-    }
+    let queue_of_layer = or_null(queue.clone());
     for (definition, field, mut schema) in [("Queues", "kind", queue), ("Layer", "queue", queue_of_layer)] {
         let property = &mut definitions[definition]["properties"][field];
         schema["description"] = property["description"].take();
@@ -119,6 +112,14 @@ pub fn schema() -> Value {
     root["properties"]["controller"]["description"] = described_so;
     root["title"] = "Experiment".into();
     root
+}
+
+/// Adds null to the choices of a schema.
+fn or_null(mut schema: Value) -> Value {
+    if let Some(choices) = schema["anyOf"].as_array_mut() {
+        choices.push(json!({ "type": "null" }));
+    }
+    schema
 }
 
 fn described(mut schema: Value, description: &str) -> Value {
