@@ -9,22 +9,20 @@ use std::time::SystemTime;
 
 use serde_json::Value;
 
-const BELOW_RUN: &[&str] = &[
-    "weft-spec",
-    "weft-cc",
-    "weft-fabric",
-    "weft-paths",
-    "weft-traffic",
-];
-
-const BELOW_BACKENDS: &[&str] = &[
+/// The crates below `weft-packet`: those below `weft-run`, `weft-run` and the engine.
+const BELOW_PACKET: &[&str] = &[
     "weft-spec",
     "weft-cc",
     "weft-fabric",
     "weft-paths",
     "weft-traffic",
     "weft-run",
+    "weft-engine",
 ];
+
+const BELOW_RUN: &[&str] = BELOW_PACKET.split_at(5).0;
+
+const BELOW_BACKENDS: &[&str] = BELOW_PACKET.split_at(6).0;
 
 /// The crates on which each crate may depend.
 const ARROWS: &[(&str, &[&str])] = &[
@@ -35,18 +33,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("weft-traffic", &["weft-spec"]),
     ("weft-run", BELOW_RUN),
     ("weft-engine", &["weft-spec", "weft-fabric"]),
-    (
-        "weft-packet",
-        &[
-            "weft-spec",
-            "weft-cc",
-            "weft-fabric",
-            "weft-paths",
-            "weft-traffic",
-            "weft-run",
-            "weft-engine",
-        ],
-    ),
+    ("weft-packet", BELOW_PACKET),
     ("weft-flow", BELOW_BACKENDS),
     ("weft-bpf", &["weft-cc"]),
     ("weft-bpf-native", &["weft-cc", "weft-bpf"]),

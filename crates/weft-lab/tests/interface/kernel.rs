@@ -24,14 +24,8 @@ const WARP_SHARE: usize = 0;
 const INCAST: &str = r#"
     name = "kernel"
     duration = "200ms"
-    [topology]
-    kind = "many-to-one"
-    senders = 8
-    rate = "10Gbps"
-    delay = "2us"
-    [queues]
-    limit = "100 packets"
-    mark = "10 packets"
+    topology = { kind = "many-to-one", senders = 8, rate = "10Gbps", delay = "2us" }
+    queues = { limit = "100 packets", mark = "10 packets" }
     [transports.multipath]
     cc = "both"
     subflows = 4
