@@ -1452,7 +1452,7 @@ class RedQueue(Model):
     at: Literal["enqueue", "dequeue"] = "enqueue"
     """
     Whether the length that a packet finds decides, or the length that it leaves behind when its
-    transmission begins. With the latter, marks report the present queue.
+    transmission begins. At dequeue, marks report the present queue.
     """
     max: Annotated[
         str,
@@ -1484,9 +1484,9 @@ class RedQueue(Model):
     """
     weight: Annotated[float | None, Field(ge=0.0, le=1.0)] = None
     """
-    Weight of a new length in the moving average that replaces the length (`QW` of ns-3).
-    Without it, the length itself decides. With it, marks are also spaced evenly, as the paper
-    recommends.
+    Weight, above 0, of a new length in the moving average that replaces the length (`QW` of
+    ns-3). Without it, the length itself decides. With it, marks are also spaced evenly, as the
+    paper recommends.
     """
 
 
@@ -1537,8 +1537,8 @@ class SharedQueue(Model):
     )
     alpha: float = 1.0
     """
-    Factor of the free space, above 0. With n congested ports and no reserve, each port holds
-    alpha B / (1 + alpha n) of a buffer of B bytes. The default is chosen.
+    Factor of the free space, above 0 and at most 1024. With n congested ports and no reserve, each
+    port holds alpha B / (1 + alpha n) of a buffer of B bytes. The default has no source.
     """
     buffer: Annotated[
         str,

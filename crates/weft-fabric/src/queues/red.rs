@@ -23,12 +23,12 @@ pub struct Red {
     #[serde(default)]
     pub action: RedAction,
     /// Whether the length that a packet finds decides, or the length that it leaves behind when its
-    /// transmission begins. With the latter, marks report the present queue.
+    /// transmission begins. At dequeue, marks report the present queue.
     #[serde(default)]
     pub at: RedAt,
-    /// Weight of a new length in the moving average that replaces the length (`QW` of ns-3).
-    /// Without it, the length itself decides. With it, marks are also spaced evenly, as the paper
-    /// recommends.
+    /// Weight, above 0, of a new length in the moving average that replaces the length (`QW` of
+    /// ns-3). Without it, the length itself decides. With it, marks are also spaced evenly, as the
+    /// paper recommends.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0.0, max = 1.0))]
     pub weight: Option<f64>,

@@ -15,8 +15,8 @@ use super::QueueParameters;
 pub struct Shared {
     /// Size of a switch's buffer, including the reserves. Packets being sent do not count.
     pub buffer: Size,
-    /// Factor of the free space, above 0. With n congested ports and no reserve, each port holds
-    /// alpha B / (1 + alpha n) of a buffer of B bytes. The default is chosen.
+    /// Factor of the free space, above 0 and at most 1024. With n congested ports and no reserve, each
+    /// port holds alpha B / (1 + alpha n) of a buffer of B bytes. The default has no source.
     #[serde(default = "default_alpha")]
     pub alpha: f64,
     /// Part of the buffer that only this port may use. The dynamic threshold applies to the rest.
