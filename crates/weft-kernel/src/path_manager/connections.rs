@@ -2,7 +2,7 @@
 //!
 //! Times are nanoseconds of any clock that only goes forward.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap};
 use std::net::{IpAddr, SocketAddr};
 
 mod addresses;
@@ -11,7 +11,9 @@ mod joins;
 mod resync;
 mod suppression;
 
-use super::hysteresis::{Hysteresis, SuppressionHistory};
+pub use connection::Connection;
+
+use super::hysteresis::Hysteresis;
 use super::peers::Peers;
 use super::{Address, Command, Event, Subflow, Token};
 
@@ -47,94 +49,6 @@ pub enum JoinPolicy {
 
 /// Local and remote address and port, which identify a subflow.
 pub type FourTuple = (SocketAddr, SocketAddr);
-
-/// A connection.
-#[expect(clippy::struct_excessive_bools, reason = "independent facts")]
-#[derive(Clone, Debug)]
-pub struct Connection {
-    /// Index of the connection's namespace.
-    pub namespace: usize,
-    /// Whether the connection was accepted by this host.
-    pub server: bool,
-    /// Subflows of the connection, the oldest first.
-    pub subflows: Vec<Subflow>,
-    /// Whether the kernel has been notified to suppress all subflows but one.
-    pub suppressed: bool,
-    /// Whether the connection has carried enough bytes for joins.
-    pub bulk: bool,
-    /// True if the last scan of all sockets did not find the connection.
-    missed_once: bool,
-    /// The reason why the first subflow is Reno, if it is. The connection then stays single-path.
-    pub uncoupled: Option<UncoupledReason>,
-    /// Additional addresses of the peer.
-    announced: Vec<(u8, SocketAddr)>,
-    /// Additional addresses of this host, as announced to the peer.
-    announced_here: Vec<(IpAddr, u8)>,
-    /// Joins that the kernel has not finished.
-    pending: Vec<(IpAddr, SocketAddr)>,
-    /// Subflows that the peer may still reject, and the times at which they were established.
-    on_probation: Vec<(FourTuple, u64)>,
-    /// Subflows of which the programs reported that they are Reno before the kernel reported their join.
-    early_uncoupled: Vec<FourTuple>,
-    /// Subflows that were closed here, until the kernel reports that they have gone.
-    closed: HashSet<FourTuple>,
-    /// Subflows that stay backups whatever the algorithm requests.
-    forced_backups: Vec<FourTuple>,
-    /// Subflows that the algorithm has deactivated one by one.
-    inactive: Vec<FourTuple>,
-    /// Time of a rejected join; the whole connection may be closing.
-    rejected_at: Option<u64>,
-    /// Time of the last requested join.
-    join_requested_at: u64,
-    /// Joins that failed in a row.
-    failures: u32,
-    /// Time before which no join is requested.
-    join_at: Option<u64>,
-    /// True if the connection was opened under another path manager, so that the kernel refuses joins.
-    unmanaged: bool,
-    /// True if BPF programs report the bytes of the connection, so that it need not be polled.
-    pub has_bpf_events: bool,
-    /// The subflow that suppression leaves active.
-    kept_subflow: FourTuple,
-    /// The request of the algorithm.
-    requested: Request,
-    /// Bytes sent and received, as last read.
-    traffic: Option<TrafficSample>,
-    /// Whether the connection receives more than it sends.
-    net_receiver: Since<bool>,
-    /// Subflows that the kernel has refused to destroy; the command is repeated at `destroy_at`.
-    refused_destroys: HashSet<FourTuple>,
-    destroy_at: Option<u64>,
-    destroy_refusals: u32,
-    /// Number of refusals of a flag since the last change; the flag is tried again at `flag_at`.
-    refusals: u32,
-    flag_at: Option<u64>,
-    history: SuppressionHistory,
-}
-
-/// A request of the algorithm.
-#[derive(Clone, Copy, Debug)]
-struct Request {
-    /// True for suppression, false for release.
-    suppress: bool,
-    /// Time of the first such request without another one in between.
-    since: u64,
-}
-
-/// A value and the time from which it holds.
-#[derive(Clone, Copy, Debug)]
-struct Since<T> {
-    value: T,
-    since: u64,
-}
-
-/// Bytes of a connection at a time.
-#[derive(Clone, Copy, Debug, Default)]
-struct TrafficSample {
-    sent: u64,
-    received: u64,
-    at: u64,
-}
 
 /// A suppression or release of which the kernel is notified.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -290,6 +204,7 @@ impl Connections {
                     // Subflows that end with it are not rejected.
                     if let Some(gone) = gone.map(|(_, address)| address.ip()) {
                         connection
+                            .joins
                             .on_probation
                             .retain(|(four_tuple, _)| four_tuple.1.ip().to_canonical() != gone);
                     }
@@ -358,9 +273,9 @@ impl Connections {
             self.learn_peer_limit(token, now);
             self.end_probation(token, now);
             if let Some(connection) = self.all.get_mut(&token)
-                && connection.join_at.is_some_and(|at| at <= now)
+                && connection.joins.retry_at.is_some_and(|at| at <= now)
             {
-                connection.join_at = None;
+                connection.joins.retry_at = None;
                 self.join(token, now, batches);
             }
         }

@@ -38,7 +38,7 @@ impl Daemon {
             .set(sum(&mut all().map(|c| c.subflows.len() as u64)));
         self.metrics
             .suppressed
-            .set(sum(&mut all().map(|c| u64::from(c.suppressed))));
+            .set(sum(&mut all().map(|c| u64::from(c.is_suppressed()))));
         self.next_gauges = next_poll_time(began, SECOND);
     }
 

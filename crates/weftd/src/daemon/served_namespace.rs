@@ -190,7 +190,7 @@ pub(super) fn connection_status(
         role: if connection.server { "server" } else { "client" }.to_owned(),
         algorithm: windows.map(|windows| windows.algorithm.kernel().to_owned()),
         uncoupled: why_uncoupled(connection, windows, seen),
-        suppressed: connection.suppressed,
+        suppressed: connection.is_suppressed(),
         suppressions: windows.map_or(0, |windows| windows.suppressions),
         releases: windows.map_or(0, |windows| windows.releases),
         subflows: connection

@@ -61,7 +61,7 @@ impl Connections {
             .iter()
             .map(Subflow::four_tuple)
             .partition(|four_tuple| is_there(four_tuple.0.ip()));
-        connection.pending.retain(|(local, _)| is_there(*local));
+        connection.joins.pending.retain(|(local, _)| is_there(*local));
         if stay.is_empty() {
             return;
         }

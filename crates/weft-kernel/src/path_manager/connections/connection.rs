@@ -3,11 +3,10 @@
 use std::collections::HashSet;
 use std::net::{IpAddr, SocketAddr};
 
+use super::super::hysteresis::SuppressionHistory;
 use super::super::peers::Peer;
 use super::super::{Address, Command, DiagSubflow, Subflow, Token};
-use super::{
-    CommandBatch, Connection, Decision, FourTuple, JoinConfig, JoinPolicy, Request, Since, SuppressionHistory,
-};
+use super::{CommandBatch, Decision, FourTuple, JoinConfig, JoinPolicy, UncoupledReason};
 
 /// A join by what it was asked for with: its local port is the kernel's choice.
 pub(super) fn requested_pair(subflow: &Subflow) -> (IpAddr, SocketAddr) {
@@ -18,47 +17,166 @@ fn canonical(address: SocketAddr) -> SocketAddr {
     SocketAddr::new(address.ip().to_canonical(), address.port())
 }
 
+/// A connection.
+#[expect(clippy::struct_excessive_bools, reason = "independent facts")]
+#[derive(Clone, Debug)]
+pub struct Connection {
+    /// Index of the connection's namespace.
+    pub namespace: usize,
+    /// Whether the connection was accepted by this host.
+    pub server: bool,
+    /// Subflows of the connection, the oldest first.
+    pub subflows: Vec<Subflow>,
+    /// Whether the connection has carried enough bytes for joins.
+    pub bulk: bool,
+    /// True if BPF programs report the bytes of the connection, so that it need not be polled.
+    pub has_bpf_events: bool,
+    /// True if the last scan of all sockets did not find the connection.
+    pub(super) missed_once: bool,
+    /// The reason why the first subflow is Reno, if it is. The connection then stays single-path.
+    pub uncoupled: Option<UncoupledReason>,
+    /// Additional addresses of the peer.
+    pub(super) announced: Vec<(u8, SocketAddr)>,
+    /// Additional addresses of this host, as announced to the peer.
+    pub(super) announced_here: Vec<(IpAddr, u8)>,
+    pub(super) joins: Joins,
+    pub(super) suppression: Suppression,
+    pub(super) flags: FlagRetry,
+    pub(super) destroys: Destroys,
+    pub(super) traffic: Traffic,
+}
+
+/// Joins of a connection: those on their way, those that may still fail, and the time of the next try.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Joins {
+    /// Joins that the kernel has not finished.
+    pub pending: Vec<(IpAddr, SocketAddr)>,
+    /// Subflows that the peer may still reject, and the times at which they were established.
+    pub on_probation: Vec<(FourTuple, u64)>,
+    /// Subflows of which the programs reported that they are Reno before the kernel reported their join.
+    pub early_uncoupled: Vec<FourTuple>,
+    /// Time of a rejected join; the whole connection may be closing.
+    pub rejected_at: Option<u64>,
+    /// Time of the last requested join.
+    pub requested_at: u64,
+    /// Joins that failed in a row.
+    pub failures: u32,
+    /// Time before which no join is requested.
+    pub retry_at: Option<u64>,
+    /// True if the connection was opened under another path manager, so that the kernel refuses joins.
+    pub unmanaged: bool,
+}
+
+/// The subflows that are out of use, and the requests of the algorithm that lead to it.
+#[derive(Clone, Debug)]
+pub(super) struct Suppression {
+    /// Whether the kernel has been notified to suppress all subflows but one.
+    pub active: bool,
+    /// The subflow that suppression leaves active.
+    pub kept_subflow: FourTuple,
+    /// The request of the algorithm.
+    pub requested: Request,
+    /// Subflows that the algorithm has deactivated one by one.
+    pub inactive: Vec<FourTuple>,
+    /// Subflows that stay backups whatever the algorithm requests.
+    pub forced_backups: Vec<FourTuple>,
+    pub history: SuppressionHistory,
+}
+
+/// A request of the algorithm.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Request {
+    /// True for suppression, false for release.
+    pub suppress: bool,
+    /// Time of the first such request without another one in between.
+    pub since: u64,
+}
+
+/// Commands for flags that the kernel has refused.
+#[derive(Clone, Debug, Default)]
+pub(super) struct FlagRetry {
+    /// Number of refusals since the last change.
+    pub refusals: u32,
+    /// Time of the next try.
+    pub retry_at: Option<u64>,
+}
+
+/// Subflows that are closed here.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Destroys {
+    /// Subflows that were closed, until the kernel reports that they have gone.
+    pub closed: HashSet<FourTuple>,
+    /// Subflows that the kernel has refused to destroy.
+    pub refused: HashSet<FourTuple>,
+    /// Number of refusals in a row.
+    pub refusals: u32,
+    /// Time of the next try.
+    pub retry_at: Option<u64>,
+}
+
+/// The direction in which a connection carries most bytes.
+#[derive(Clone, Debug)]
+pub(super) struct Traffic {
+    /// Bytes sent and received, as last read.
+    pub sample: Option<TrafficSample>,
+    /// Whether the connection receives more than it sends.
+    pub net_receiver: Since<bool>,
+}
+
+/// A value and the time from which it holds.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Since<T> {
+    pub value: T,
+    pub since: u64,
+}
+
+/// Bytes of a connection at a time.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct TrafficSample {
+    pub sent: u64,
+    pub received: u64,
+    pub at: u64,
+}
+
 impl Connection {
     pub(super) fn new(namespace: usize, initial: Subflow, server: bool, now: u64) -> Self {
         Self {
             namespace,
             server,
             subflows: vec![initial],
-            suppressed: false,
             bulk: false,
             has_bpf_events: false,
             missed_once: false,
             uncoupled: None,
             announced: Vec::new(),
             announced_here: Vec::new(),
-            pending: Vec::new(),
-            on_probation: Vec::new(),
-            early_uncoupled: Vec::new(),
-            closed: HashSet::new(),
-            forced_backups: Vec::new(),
-            inactive: Vec::new(),
-            rejected_at: None,
-            join_requested_at: 0,
-            failures: 0,
-            join_at: None,
-            unmanaged: false,
-            kept_subflow: initial.four_tuple(),
-            requested: Request {
-                suppress: false,
-                since: now,
+            joins: Joins::default(),
+            suppression: Suppression {
+                active: false,
+                kept_subflow: initial.four_tuple(),
+                requested: Request {
+                    suppress: false,
+                    since: now,
+                },
+                inactive: Vec::new(),
+                forced_backups: Vec::new(),
+                history: SuppressionHistory::default(),
             },
-            traffic: None,
-            net_receiver: Since {
-                value: false,
-                since: now,
+            flags: FlagRetry::default(),
+            destroys: Destroys::default(),
+            traffic: Traffic {
+                sample: None,
+                net_receiver: Since {
+                    value: false,
+                    since: now,
+                },
             },
-            refused_destroys: HashSet::new(),
-            destroy_at: None,
-            destroy_refusals: 0,
-            refusals: 0,
-            flag_at: None,
-            history: SuppressionHistory::default(),
         }
+    }
+
+    /// Returns true if the kernel has been notified to suppress all subflows but one.
+    pub fn is_suppressed(&self) -> bool {
+        self.suppression.active
     }
 
     /// Records an address that the peer announced, if subflows may go to it. A peer must not choose hosts that this one attacks
@@ -97,31 +215,31 @@ impl Connection {
     }
 
     pub(super) fn may_join(&self) -> bool {
-        !self.server && self.bulk && self.uncoupled.is_none() && !self.unmanaged
+        !self.server && self.bulk && self.uncoupled.is_none() && !self.joins.unmanaged
     }
 
     /// Removes a join that has succeeded or failed. Returns whether it was requested.
     pub(super) fn take_pending(&mut self, pair: (IpAddr, SocketAddr)) -> bool {
-        let found = self.pending.iter().position(|pending| *pending == pair);
+        let found = self.joins.pending.iter().position(|pending| *pending == pair);
         if let Some(i) = found {
-            self.pending.remove(i);
+            self.joins.pending.remove(i);
         }
         found.is_some()
     }
 
     /// Closes a subflow, and drops it before the kernel reports that it has closed.
     pub(super) fn destroy_subflow(&mut self, token: Token, subflow: FourTuple) -> Option<CommandBatch> {
-        self.on_probation.retain(|(other, _)| *other != subflow);
+        self.joins.on_probation.retain(|(other, _)| *other != subflow);
         let known = self
             .subflows
             .iter()
             .position(|other| other.four_tuple() == subflow)?;
         let closed = self.subflows.remove(known);
-        self.closed.insert(subflow);
-        if self.kept_subflow == subflow
+        self.destroys.closed.insert(subflow);
+        if self.suppression.kept_subflow == subflow
             && let Some(oldest) = self.subflows.first()
         {
-            self.kept_subflow = oldest.four_tuple();
+            self.suppression.kept_subflow = oldest.four_tuple();
         }
         Some(CommandBatch {
             namespace: self.namespace,
@@ -136,7 +254,7 @@ impl Connection {
 
     /// Closes a subflow that the connection does not take.
     pub(super) fn reject_subflow(&mut self, token: Token, subflow: &Subflow) -> CommandBatch {
-        self.closed.insert(subflow.four_tuple());
+        self.destroys.closed.insert(subflow.four_tuple());
         CommandBatch {
             namespace: self.namespace,
             commands: vec![Command::DestroySubflow {
@@ -165,8 +283,8 @@ impl Connection {
     pub(super) fn is_still_there(&self, subflow: &DiagSubflow) -> bool {
         let four_tuple = subflow.subflow.four_tuple();
         subflow.established
-            && self.closed.contains(&four_tuple)
-            && !self.refused_destroys.contains(&four_tuple)
+            && self.destroys.closed.contains(&four_tuple)
+            && !self.destroys.refused.contains(&four_tuple)
     }
 
     /// Makes a subflow a backup, independently of the algorithm's requests.
@@ -179,7 +297,7 @@ impl Connection {
             return None;
         }
         known.backup = true;
-        self.forced_backups.push(subflow);
+        self.suppression.forced_backups.push(subflow);
         Some(CommandBatch {
             namespace: self.namespace,
             commands: vec![Command::SetBackup {
@@ -194,21 +312,21 @@ impl Connection {
 
     /// Whether the kernel has been notified of all that follows from the request.
     pub(super) fn kernel_in_sync(&self, suppress: bool) -> bool {
-        if self.suppressed && suppress {
+        if self.suppression.active && suppress {
             return self
                 .subflows
                 .iter()
-                .all(|s| s.backup != (s.four_tuple() == self.kept_subflow));
+                .all(|s| s.backup != (s.four_tuple() == self.suppression.kept_subflow));
         }
-        suppress == self.suppressed || (suppress && self.subflows.len() < 2)
+        suppress == self.suppression.active || (suppress && self.subflows.len() < 2)
     }
 
     /// Flags all subflows but the keeper, which carries on.
     pub(super) fn suppress_commands(&mut self, token: Token, suppress: bool, due: u64) -> CommandBatch {
-        if self.suppressed != suppress {
-            self.refusals = 0;
+        if self.suppression.active != suppress {
+            self.flags.refusals = 0;
         }
-        self.suppressed = suppress;
+        self.suppression.active = suppress;
         CommandBatch {
             namespace: self.namespace,
             commands: self.flag_commands(token),
@@ -220,12 +338,12 @@ impl Connection {
     pub(super) fn flag_commands(&mut self, token: Token) -> Vec<Command> {
         let mut commands = Vec::new();
         // Of what receives more than it sends, a backup would receive nothing.
-        let may_deactivate = !self.net_receiver.value;
+        let may_deactivate = !self.traffic.net_receiver.value;
         for subflow in &mut self.subflows {
             let four_tuple = subflow.four_tuple();
-            let backup = (self.suppressed && four_tuple != self.kept_subflow)
-                || self.forced_backups.contains(&four_tuple)
-                || (may_deactivate && self.inactive.contains(&four_tuple));
+            let backup = (self.suppression.active && four_tuple != self.suppression.kept_subflow)
+                || self.suppression.forced_backups.contains(&four_tuple)
+                || (may_deactivate && self.suppression.inactive.contains(&four_tuple));
             if subflow.backup != backup {
                 subflow.backup = backup;
                 commands.push(Command::SetBackup {
@@ -250,7 +368,7 @@ impl Connection {
         let Some(first) = self.subflows.first() else {
             return Vec::new();
         };
-        let taken = self.subflows.len() + self.pending.len();
+        let taken = self.subflows.len() + self.joins.pending.len();
         let count = joins.subflows.saturating_sub(taken);
         let initial = requested_pair(first);
         match joins.policy {
@@ -274,7 +392,7 @@ impl Connection {
                             .subflows
                             .iter()
                             .any(|subflow| requested_pair(subflow) == *pair);
-                        !there && !self.pending.contains(pair)
+                        !there && !self.joins.pending.contains(pair)
                     })
                     .take(count)
                     .collect()

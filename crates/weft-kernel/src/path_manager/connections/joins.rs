@@ -11,8 +11,8 @@ impl Connections {
     /// The kernel refused a join as such: the connection was opened before its path manager was ours.
     pub fn on_unmanaged(&mut self, token: Token) {
         if let Some(connection) = self.all.get_mut(&token) {
-            connection.unmanaged = true;
-            connection.pending.clear();
+            connection.joins.unmanaged = true;
+            connection.joins.pending.clear();
         }
     }
 
@@ -54,7 +54,9 @@ impl Connections {
                 self.apply_request(token, now, batches);
             }
             Some(_) => self.on_joined_uncoupled(token, subflow, now, batches),
-            None if connection.early_uncoupled.len() < MAX_EARLY => connection.early_uncoupled.push(subflow),
+            None if connection.joins.early_uncoupled.len() < MAX_EARLY => {
+                connection.joins.early_uncoupled.push(subflow);
+            }
             None => {}
         }
     }
@@ -103,12 +105,13 @@ impl Connections {
         connection.take_pending(requested_pair(&subflow));
         if connection.subflows.len() >= limit {
             connection
+                .joins
                 .early_uncoupled
                 .retain(|known| *known != subflow.four_tuple());
             batches.push(connection.reject_subflow(token, &subflow));
             return;
         }
-        connection.closed.remove(&subflow.four_tuple());
+        connection.destroys.closed.remove(&subflow.four_tuple());
         // The backup flag of the event is the peer's, not ours.
         connection.subflows.push(Subflow {
             backup: false,
@@ -117,16 +120,17 @@ impl Connections {
         if is_backup {
             batches.extend(connection.force_backup(token, subflow.four_tuple()));
         }
-        connection.on_probation.push((subflow.four_tuple(), now));
+        connection.joins.on_probation.push((subflow.four_tuple(), now));
         self.deadlines.insert((now + PROBATION, token));
         let uncoupled = connection
+            .joins
             .early_uncoupled
             .iter()
             .position(|four_tuple| *four_tuple == subflow.four_tuple());
         if let Some(i) = uncoupled {
-            connection.early_uncoupled.remove(i);
+            connection.joins.early_uncoupled.remove(i);
             self.on_joined_uncoupled(token, subflow.four_tuple(), now, batches);
-        } else if connection.suppressed {
+        } else if connection.suppression.active {
             batches.push(connection.suppress_commands(token, true, now));
         } else if connection.uncoupled.is_some() {
             self.apply_request(token, now, batches);
@@ -160,13 +164,22 @@ impl Connections {
             return;
         };
         let four_tuple = subflow.four_tuple();
-        connection.early_uncoupled.retain(|other| *other != four_tuple);
-        connection.forced_backups.retain(|other| *other != four_tuple);
-        connection.inactive.retain(|other| *other != four_tuple);
-        connection.refused_destroys.remove(&four_tuple);
-        if connection.closed.remove(&four_tuple) {
+        connection
+            .joins
+            .early_uncoupled
+            .retain(|other| *other != four_tuple);
+        connection
+            .suppression
+            .forced_backups
+            .retain(|other| *other != four_tuple);
+        connection
+            .suppression
+            .inactive
+            .retain(|other| *other != four_tuple);
+        connection.destroys.refused.remove(&four_tuple);
+        if connection.destroys.closed.remove(&four_tuple) {
             // Its end says nothing of joins that are still on their way between the same addresses.
-            connection.destroy_refusals = 0;
+            connection.destroys.refusals = 0;
             return;
         }
         let known = connection.subflows.len();
@@ -174,30 +187,31 @@ impl Connections {
             .subflows
             .retain(|other| other.four_tuple() != four_tuple);
         let on_probation = connection
+            .joins
             .on_probation
             .iter()
             .position(|(other, _)| *other == four_tuple);
         // The kernel does not report a reset that takes one along, but a join that is not answered at all takes longer.
         let (failed, rejected) = if let Some(i) = on_probation {
-            connection.on_probation.remove(i);
+            connection.joins.on_probation.remove(i);
             (true, true)
         } else {
             let pending =
                 connection.subflows.len() == known && connection.take_pending(requested_pair(subflow));
             (
                 pending,
-                pending && now < connection.join_requested_at + JOIN_TIMEOUT,
+                pending && now < connection.joins.requested_at + JOIN_TIMEOUT,
             )
         };
         // The last one takes the connection along.
         let Some(oldest) = connection.subflows.first() else {
             return;
         };
-        if connection.kept_subflow == four_tuple {
-            connection.kept_subflow = oldest.four_tuple();
+        if connection.suppression.kept_subflow == four_tuple {
+            connection.suppression.kept_subflow = oldest.four_tuple();
         }
         if failed && rejected && !connection.server {
-            connection.rejected_at = Some(now);
+            connection.joins.rejected_at = Some(now);
             self.deadlines.insert((now + CLOSE_GRACE, token));
         }
         if failed || connection.subflows.len() < known {
@@ -208,9 +222,12 @@ impl Connections {
     /// A connection that is still there after a join was rejected shows how many subflows its peer takes.
     pub(super) fn learn_peer_limit(&mut self, token: Token, now: u64) {
         if let Some(connection) = self.all.get_mut(&token)
-            && connection.rejected_at.is_some_and(|at| at + CLOSE_GRACE <= now)
+            && connection
+                .joins
+                .rejected_at
+                .is_some_and(|at| at + CLOSE_GRACE <= now)
         {
-            connection.rejected_at = None;
+            connection.joins.rejected_at = None;
             let (peer, subflows) = (connection.peer(), connection.subflows.len());
             self.peers.on_rejected(peer, token, subflows, now);
         }
@@ -221,13 +238,14 @@ impl Connections {
         let Some(connection) = self.all.get_mut(&token) else {
             return;
         };
-        let before = connection.on_probation.len();
+        let before = connection.joins.on_probation.len();
         connection
+            .joins
             .on_probation
             .retain(|(_, since)| since + PROBATION > now);
-        if before > 0 && connection.on_probation.is_empty() && !connection.server {
-            if connection.pending.is_empty() {
-                connection.failures = 0;
+        if before > 0 && connection.joins.on_probation.is_empty() && !connection.server {
+            if connection.joins.pending.is_empty() {
+                connection.joins.failures = 0;
             }
             let (peer, subflows) = (connection.peer(), connection.subflows.len());
             self.peers.on_joins_survived(peer, token, subflows);
@@ -239,7 +257,7 @@ impl Connections {
         let Some(connection) = self.all.get(&token) else {
             return;
         };
-        let early = connection.join_at.is_some_and(|at| at > now);
+        let early = connection.joins.retry_at.is_some_and(|at| at > now);
         if !connection.may_join() || early {
             return;
         }
@@ -252,21 +270,21 @@ impl Connections {
         if pairs.is_empty() {
             return;
         }
-        let has = connection.subflows.len() + connection.pending.len();
+        let has = connection.subflows.len() + connection.joins.pending.len();
         let (allowed, again) = self
             .peers
             .allow(connection.peer(), token, [has, pairs.len()], now);
         if let Some(at) = again {
-            connection.join_at = Some(at);
+            connection.joins.retry_at = Some(at);
             self.deadlines.insert((at, token));
         }
         pairs.truncate(allowed);
         if pairs.is_empty() {
             return;
         }
-        connection.pending.extend(&pairs);
-        connection.join_requested_at = now;
-        let suppressed = connection.suppressed;
+        connection.joins.pending.extend(&pairs);
+        connection.joins.requested_at = now;
+        let suppressed = connection.suppression.active;
         let ids = connection.local_ids(&addresses);
         let is_backup = |ip: IpAddr| addresses.iter().any(|address| address.ip == ip && address.backup);
         let commands = pairs
@@ -294,14 +312,16 @@ impl Connections {
         let Some(connection) = self.all.get_mut(&token) else {
             return;
         };
-        if !connection.closed.contains(&subflow) || connection.destroy_refusals >= MAX_DESTROY_REFUSALS {
+        if !connection.destroys.closed.contains(&subflow)
+            || connection.destroys.refusals >= MAX_DESTROY_REFUSALS
+        {
             return;
         }
-        connection.refused_destroys.insert(subflow);
-        if connection.destroy_at.is_none() {
-            let at = now + (DESTROY_RETRY_DELAY << connection.destroy_refusals);
-            connection.destroy_refusals += 1;
-            connection.destroy_at = Some(at);
+        connection.destroys.refused.insert(subflow);
+        if connection.destroys.retry_at.is_none() {
+            let at = now + (DESTROY_RETRY_DELAY << connection.destroys.refusals);
+            connection.destroys.refusals += 1;
+            connection.destroys.retry_at = Some(at);
             self.deadlines.insert((at, token));
         }
     }
@@ -311,13 +331,13 @@ impl Connections {
         let Some(connection) = self.all.get_mut(&token) else {
             return;
         };
-        if connection.destroy_at.is_none_or(|at| at > now) {
+        if connection.destroys.retry_at.is_none_or(|at| at > now) {
             return;
         }
-        connection.destroy_at = None;
-        let subflows = std::mem::take(&mut connection.refused_destroys);
+        connection.destroys.retry_at = None;
+        let subflows = std::mem::take(&mut connection.destroys.refused);
         if subflows.is_empty() {
-            connection.destroy_refusals = 0;
+            connection.destroys.refusals = 0;
             return;
         }
         let destroy = |(local, remote)| Command::DestroySubflow { token, local, remote };
@@ -333,12 +353,12 @@ impl Connections {
         let Some(connection) = self.all.get_mut(&token) else {
             return;
         };
-        if !connection.may_join() || connection.join_at.is_some_and(|at| at > now) {
+        if !connection.may_join() || connection.joins.retry_at.is_some_and(|at| at > now) {
             return;
         }
-        let at = now + (MIN_RETRY_DELAY << connection.failures).min(MAX_RETRY_DELAY);
-        connection.failures = (connection.failures + 1).min(DOUBLINGS);
-        connection.join_at = Some(at);
+        let at = now + (MIN_RETRY_DELAY << connection.joins.failures).min(MAX_RETRY_DELAY);
+        connection.joins.failures = (connection.joins.failures + 1).min(DOUBLINGS);
+        connection.joins.retry_at = Some(at);
         self.deadlines.insert((at, token));
     }
 }

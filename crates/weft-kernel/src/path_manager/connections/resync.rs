@@ -69,25 +69,31 @@ impl Connections {
         };
         // Each at most once, however often events are lost.
         connection
+            .suppression
             .forced_backups
             .retain(|four_tuple| exists(four_tuple) && !of_backup_address.contains(four_tuple));
-        connection.forced_backups.extend(of_backup_address);
-        connection.early_uncoupled.retain(exists);
-        connection.closed = surplus
+        connection.suppression.forced_backups.extend(of_backup_address);
+        connection.joins.early_uncoupled.retain(exists);
+        connection.destroys.closed = surplus
             .iter()
             .map(|subflow| subflow.subflow.four_tuple())
             .collect();
         connection.subflows = subflows.iter().map(|subflow| subflow.subflow).collect();
-        connection.pending = pending
+        connection.joins.pending = pending
             .iter()
             .map(|subflow| requested_pair(&subflow.subflow))
             .collect();
-        let is_forced = |subflow: &Subflow| connection.forced_backups.contains(&subflow.four_tuple());
+        let is_forced = |subflow: &Subflow| {
+            connection
+                .suppression
+                .forced_backups
+                .contains(&subflow.four_tuple())
+        };
         let suppressed = connection
             .subflows
             .iter()
             .any(|subflow| subflow.backup && !is_forced(subflow));
-        connection.suppressed = suppressed;
+        connection.suppression.active = suppressed;
         if server && connection.announced_here.is_empty() {
             let joined = connection.subflows.iter().filter(|subflow| subflow.local_id != 0);
             let ids = joined.map(|subflow| (requested_pair(subflow).0, subflow.local_id));
@@ -103,7 +109,7 @@ impl Connections {
             connection.uncoupled = Some(UncoupledReason::NoEcn);
         }
         if let Some(kept) = connection.subflows.iter().find(|subflow| !subflow.backup) {
-            connection.kept_subflow = kept.four_tuple();
+            connection.suppression.kept_subflow = kept.four_tuple();
         }
         if !surplus.is_empty() {
             let destroy = |subflow: &DiagSubflow| Command::DestroySubflow {
@@ -148,15 +154,15 @@ impl Connections {
                     .collect();
                 if !left.is_empty() {
                     let left = left.into_iter().map(|seen| seen.subflow.four_tuple());
-                    connection.refused_destroys.extend(left);
-                    connection.destroy_at = Some(now);
+                    connection.destroys.refused.extend(left);
+                    connection.destroys.retry_at = Some(now);
                     overdue.push((now, *token));
                 }
                 let on_its_way = |pending: &(IpAddr, SocketAddr)| {
                     let mut all = found.iter().filter(|seen| !seen.established);
                     all.any(|seen| requested_pair(&seen.subflow) == *pending)
                 };
-                connection.pending.retain(on_its_way);
+                connection.joins.pending.retain(on_its_way);
             }
             let before = std::mem::replace(&mut connection.missed_once, found.is_none());
             !(before && connection.missed_once)

@@ -10,7 +10,8 @@
 //! A command sets or clears the backup flag of a subflow. If the kernel refuses a command, it is sent again later.
 
 use super::super::{FourTuple, Hysteresis, Subflow, Token};
-use super::{CommandBatch, Connection, Connections, Request, Since, TrafficSample};
+use super::connection::{Request, Since, TrafficSample};
+use super::{CommandBatch, Connection, Connections};
 
 /// Age from which a traffic sample no longer says which direction a connection uses more: 100 ms.
 const MAX_SAMPLE_AGE: u64 = 100_000_000;
@@ -31,13 +32,13 @@ impl Connections {
         let Some(connection) = self.all.get_mut(&token) else {
             return;
         };
-        if connection.requested.suppress != suppress {
-            connection.requested = Request { suppress, since: now };
+        if connection.suppression.requested.suppress != suppress {
+            connection.suppression.requested = Request { suppress, since: now };
         }
-        if suppress && connection.kept_subflow == subflow {
+        if suppress && connection.suppression.kept_subflow == subflow {
             let others = connection.subflows.iter().map(Subflow::four_tuple);
             let after = others.skip_while(|other| *other != subflow).nth(1);
-            connection.kept_subflow = after.unwrap_or(subflow);
+            connection.suppression.kept_subflow = after.unwrap_or(subflow);
         }
     }
 
@@ -54,9 +55,9 @@ impl Connections {
         let Some(connection) = self.all.get_mut(&token) else {
             return;
         };
-        connection.inactive.retain(|other| *other != subflow);
-        if !active && connection.inactive.len() < MAX_INACTIVE {
-            connection.inactive.push(subflow);
+        connection.suppression.inactive.retain(|other| *other != subflow);
+        if !active && connection.suppression.inactive.len() < MAX_INACTIVE {
+            connection.suppression.inactive.push(subflow);
         }
         self.send_flags(token, batches);
     }
@@ -70,8 +71,8 @@ impl Connections {
         let Some(connection) = self.all.get_mut(&token) else {
             return;
         };
-        connection.inactive = inactive;
-        connection.suppressed = connection.suppressed && connection.uncoupled.is_some();
+        connection.suppression.inactive = inactive;
+        connection.suppression.active = connection.suppression.active && connection.uncoupled.is_some();
         self.send_flags(token, batches);
     }
 
@@ -96,6 +97,7 @@ impl Connections {
         let is_recent = |connection: &Connection| {
             connection
                 .traffic
+                .sample
                 .is_some_and(|sample| now < sample.at + MAX_SAMPLE_AGE)
         };
         self.all.get(&token).is_none_or(is_recent)
@@ -120,19 +122,19 @@ impl Connections {
             received,
             at: now,
         };
-        let before = connection.traffic.replace(sample).unwrap_or_default();
+        let before = connection.traffic.sample.replace(sample).unwrap_or_default();
         let is_net_receiver = received.saturating_sub(before.received) > sent.saturating_sub(before.sent);
         // Suppression reduces what a net receiver receives, and a sample taken meanwhile would make a sender of it.
-        if connection.net_receiver.value == is_net_receiver
-            || (connection.net_receiver.value && connection.suppressed)
+        if connection.traffic.net_receiver.value == is_net_receiver
+            || (connection.traffic.net_receiver.value && connection.suppression.active)
         {
             return;
         }
-        connection.net_receiver = Since {
+        connection.traffic.net_receiver = Since {
             value: is_net_receiver,
             since: now,
         };
-        let has_inactive = !connection.inactive.is_empty();
+        let has_inactive = !connection.suppression.inactive.is_empty();
         self.apply_request(token, now, batches);
         if has_inactive {
             self.send_flags(token, batches);
@@ -166,9 +168,9 @@ impl Connections {
             return;
         };
         known.backup = !backup;
-        let at = now + (FLAG_RETRY_DELAY << connection.refusals.min(FLAG_DOUBLINGS));
-        connection.refusals += 1;
-        connection.flag_at = Some(at);
+        let at = now + (FLAG_RETRY_DELAY << connection.flags.refusals.min(FLAG_DOUBLINGS));
+        connection.flags.refusals += 1;
+        connection.flags.retry_at = Some(at);
         self.deadlines.insert((at, token));
     }
 
@@ -177,10 +179,10 @@ impl Connections {
         let Some(connection) = self.all.get_mut(&token) else {
             return;
         };
-        if connection.flag_at.is_none_or(|at| at > now) {
+        if connection.flags.retry_at.is_none_or(|at| at > now) {
             return;
         }
-        connection.flag_at = None;
+        connection.flags.retry_at = None;
         self.send_flags(token, batches);
     }
 
@@ -196,10 +198,10 @@ impl Connections {
             }
             Desired::Now { suppress, due } => {
                 // If only the kept subflow of a suppressed connection changes, that is not a new suppression.
-                if suppress && !connection.suppressed {
-                    connection.history.suppressed(now, &self.hysteresis);
+                if suppress && !connection.suppression.active {
+                    connection.suppression.history.suppressed(now, &self.hysteresis);
                 } else if !suppress {
-                    connection.history.released(now);
+                    connection.suppression.history.released(now);
                 }
                 batches.push(connection.suppress_commands(token, suppress, due));
             }
@@ -221,10 +223,13 @@ impl Connection {
     /// Decides what to do now. An uncoupled connection is always suppressed. Another one is never suppressed while it is a net
     /// receiver. An additional condition for suppression belongs here.
     fn desired(&self, now: u64, hysteresis: &Hysteresis) -> Desired {
-        let Request { suppress, since } = self.requested;
+        let Request { suppress, since } = self.suppression.requested;
         let (suppress, since) = match (self.uncoupled.is_some(), suppress) {
             (true, _) => (true, now),
-            (false, true) => (!self.net_receiver.value, since.max(self.net_receiver.since)),
+            (false, true) => (
+                !self.traffic.net_receiver.value,
+                since.max(self.traffic.net_receiver.since),
+            ),
             (false, false) => (false, since),
         };
         if self.kernel_in_sync(suppress) {
@@ -233,7 +238,7 @@ impl Connection {
         let due = if suppress {
             since
         } else {
-            self.history.release_at(since, hysteresis)
+            self.suppression.history.release_at(since, hysteresis)
         };
         if due > now {
             Desired::Later { at: due }

@@ -526,7 +526,7 @@ fn an_algorithm_that_changes_its_mind_every_few_milliseconds_makes_one_cycle_a_b
             starts.push(ms);
         }
         // Suppression takes effect at once.
-        assert!(!suppress || all.get(TOKEN).unwrap().suppressed);
+        assert!(!suppress || all.get(TOKEN).unwrap().is_suppressed());
     }
     let bursts: BTreeSet<_> = starts.iter().map(|ms| ms / 700).collect();
     assert_eq!(bursts.len(), starts.len(), "{starts:?}");

@@ -113,5 +113,5 @@ fn a_subflow_of_a_backup_address_is_a_backup_whatever_the_algorithm_asks_for() {
     commands_of(|t| request(&mut all, false, 2 * SECOND, t));
     commands_of(|t| all.on_deadlines(10 * SECOND, t));
     let connection = all.get(TOKEN).unwrap();
-    assert!(!connection.suppressed && backup(&all));
+    assert!(!connection.is_suppressed() && backup(&all));
 }

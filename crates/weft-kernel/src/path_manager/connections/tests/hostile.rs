@@ -157,7 +157,10 @@ fn no_list_grows_with_lost_events() {
         all.resync(0, &scan, 0, &mut Vec::new());
     }
     let connection = all.get(TOKEN).unwrap();
-    assert_eq!(connection.forced_backups, [subflow(1001).four_tuple()]);
+    assert_eq!(
+        connection.suppression.forced_backups,
+        [subflow(1001).four_tuple()]
+    );
     // A BPF program reports subflows that the kernel never does.
     for port in 0..10_000 {
         let four_tuple = subflow(port).four_tuple();
@@ -165,7 +168,7 @@ fn no_list_grows_with_lost_events() {
         all.on_active_changed(TOKEN, four_tuple, false, &mut Vec::new());
     }
     let connection = all.get(TOKEN).unwrap();
-    assert!(connection.early_uncoupled.len() <= 64 && connection.inactive.len() <= 64);
+    assert!(connection.joins.early_uncoupled.len() <= 64 && connection.suppression.inactive.len() <= 64);
 }
 
 #[test]

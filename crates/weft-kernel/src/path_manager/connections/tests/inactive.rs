@@ -22,7 +22,7 @@ fn subflows_are_deactivated_one_by_one_and_activated_at_once() {
     assert_eq!(set_active(&mut all, 1000, false), [(1000, true)]);
     assert_eq!(set_active(&mut all, 1000, false), [], "it knows");
     assert_eq!(set_active(&mut all, 1002, true), [(1002, false)]);
-    assert!(!all.get(TOKEN).unwrap().suppressed);
+    assert!(!all.get(TOKEN).unwrap().is_suppressed());
     assert!(pass(&mut all, SECOND).is_empty());
 }
 
@@ -63,10 +63,10 @@ fn inactive_subflows_are_taken_over_as_they_are() {
     }
     found[1].subflow.backup = true;
     commands_of(|t| all.resync(0, &found, 0, t));
-    assert!(all.get(TOKEN).unwrap().suppressed);
+    assert!(all.get(TOKEN).unwrap().is_suppressed());
     let commands = commands_of(|t| all.set_inactive(TOKEN, vec![subflow(1001).four_tuple()], t));
     assert!(commands.is_empty(), "{commands:?}");
-    assert!(!all.get(TOKEN).unwrap().suppressed);
+    assert!(!all.get(TOKEN).unwrap().is_suppressed());
     assert_eq!(set_active(&mut all, 1002, false), [(1002, true)]);
 }
 
