@@ -5,8 +5,8 @@ use tracing::{debug, info, warn};
 use super::namespaces::{addresses_of, events_of};
 use super::{ADDRESS_INTERVAL, Daemon, EINVAL, next_poll_time, now};
 use crate::Failure;
-use weft_kernel::events::EventKind;
-use weft_kernel::path_manager::{Command, CommandBatch, Decision, Refusal, UncoupledReason};
+use weft_kernel::events::{Event, EventKind};
+use weft_kernel::path_manager::{Command, CommandBatch, Decision, Refusal, Token, UncoupledReason};
 
 impl Daemon {
     pub(super) fn handle_pm_events(
@@ -83,50 +83,56 @@ impl Daemon {
         let mut decided = Vec::new();
         for event in events {
             debug!(?event, "programs");
-            let suppress = match event.kind {
-                EventKind::Suppress => true,
-                EventKind::Release => false,
-                EventKind::BulkThreshold => {
-                    self.connections.on_bulk(event.token, event.ktime_ns, batches);
-                    continue;
-                }
-                EventKind::Deactivate | EventKind::Activate => {
-                    let four_tuple = (event.local, event.remote);
-                    let active = event.kind == EventKind::Activate;
-                    if !active {
-                        self.read_direction(&event, batches);
-                    }
-                    self.connections
-                        .on_active_changed(event.token, four_tuple, active, batches);
-                    continue;
-                }
-                EventKind::NoEcn | EventKind::NoSlot => {
-                    let four_tuple = (event.local, event.remote);
-                    let why = match event.kind {
-                        EventKind::NoEcn => UncoupledReason::NoEcn,
-                        _ => UncoupledReason::NoSlot,
-                    };
-                    self.connections
-                        .on_uncoupled(event.token, four_tuple, why, event.ktime_ns, batches);
-                    continue;
-                }
-                EventKind::Joined | EventKind::Left => {
-                    self.connections
-                        .set_has_bpf_events(event.token, event.kind == EventKind::Joined);
-                    continue;
-                }
-            };
-            if decided.last() != Some(&event.token) {
-                if suppress {
+            let subflow = (event.local, event.remote);
+            match event.kind {
+                EventKind::Suppress => self.on_request(&event, true, &mut decided, batches),
+                EventKind::Release => self.on_request(&event, false, &mut decided, batches),
+                EventKind::BulkThreshold => self.connections.on_bulk(event.token, event.ktime_ns, batches),
+                EventKind::Deactivate => {
                     self.read_direction(&event, batches);
+                    self.connections
+                        .on_active_changed(event.token, subflow, false, batches);
                 }
-                decided.push(event.token);
+                EventKind::Activate => {
+                    self.connections
+                        .on_active_changed(event.token, subflow, true, batches);
+                }
+                EventKind::NoEcn => self.on_uncoupled(&event, UncoupledReason::NoEcn, batches),
+                EventKind::NoSlot => self.on_uncoupled(&event, UncoupledReason::NoSlot, batches),
+                EventKind::Joined => self.connections.set_has_bpf_events(event.token, true),
+                EventKind::Left => self.connections.set_has_bpf_events(event.token, false),
             }
-            self.connections
-                .on_request(event.token, (event.local, event.remote), suppress, event.ktime_ns);
         }
         self.connections.apply_requests(decided, now(), batches);
         Ok(())
+    }
+
+    /// Records a request of the algorithm. `decided` lists the connections with requests, once for requests in a row.
+    fn on_request(
+        &mut self,
+        event: &Event,
+        suppress: bool,
+        decided: &mut Vec<Token>,
+        batches: &mut Vec<CommandBatch>,
+    ) {
+        if decided.last() != Some(&event.token) {
+            if suppress {
+                self.read_direction(event, batches);
+            }
+            decided.push(event.token);
+        }
+        self.connections
+            .on_request(event.token, (event.local, event.remote), suppress, event.ktime_ns);
+    }
+
+    fn on_uncoupled(&mut self, event: &Event, why: UncoupledReason, batches: &mut Vec<CommandBatch>) {
+        self.connections.on_uncoupled(
+            event.token,
+            (event.local, event.remote),
+            why,
+            event.ktime_ns,
+            batches,
+        );
     }
 
     /// Sends commands, and keeps account of them.
