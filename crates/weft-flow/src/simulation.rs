@@ -6,6 +6,7 @@
 //! round-trip time after it opens, and its last byte arrives half a round-trip time after it was sent.
 
 mod batch;
+mod event_queue;
 mod flows;
 mod rates;
 mod records;
@@ -27,62 +28,42 @@ use crate::backend::{is_max_min, is_single_path_sized, used_transports};
 use crate::placement::PathResolver;
 use crate::{IncrementalMaxMin, Settings};
 use batch::Method;
-use flows::{ActiveFlow, Phase};
-use rates::{Departure, RateModel};
-
-/// An event. Events of one time are handled in the order in which they were scheduled.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Event {
-    /// A link changes.
-    LinkChange(u32),
-    /// Routing learns of a link change.
-    RoutingUpdate(u32),
-    /// A static flow opens.
-    OpenFlow(u32),
-    /// A generator opens a flow or starts a job.
-    GeneratorAction(GeneratorAction),
-    /// The handshake of the flow at this slot is over.
-    StartTransfer(u32),
-    /// The application of the flow at this slot stops.
-    StopFlow(u32),
-    /// The last byte of the flow at this slot arrives.
-    Deliver(u32),
-}
+use event_queue::{Event, EventQueue};
+use flows::{FlowSlots, Phase};
+use rates::{Departure, RateModel, SolverStats};
 
 /// A flow-level run in progress.
 pub struct FlowSimulation {
     plan: Plan,
     settings: Settings,
-    resolver: PathResolver,
-    /// Bit/s of each link, and whether it is up.
-    capacities: Vec<f64>,
-    up: Vec<bool>,
+    network: Network,
     rates: RateModel,
     /// True if rates must be computed before time advances.
     rates_stale: bool,
     generators: GeneratorDriver,
-    events: BinaryHeap<Reverse<(Time, u64, Event)>>,
-    next_seq: u64,
-    flows: Vec<ActiveFlow>,
-    free_slots: Vec<u32>,
+    events: EventQueue,
+    flows: FlowSlots,
     departures: BinaryHeap<Reverse<Departure>>,
     now: Time,
-    /// Bits that each link has carried.
-    link_bits: Vec<f64>,
     finished: Vec<(FlowRecord, Flow)>,
     completions: Vec<Vec<Time>>,
     measurement: Option<MeasurementWindow>,
     /// Events and flows with new rates since the clock was last read.
     work_since_check: usize,
-    solutions: u64,
-    iterations: u64,
-    residual: f64,
-    unconverged: u64,
-    /// Largest number of connections in one solution whose windows are too small for the response function, and of how many.
-    small_windows: (usize, usize),
+    stats: SolverStats,
     /// Indices of the transports with traffic.
     used: Vec<usize>,
     subflows: u64,
+}
+
+/// The links of the fabric as they are now.
+struct Network {
+    resolver: PathResolver,
+    /// Bit/s of each link, and whether it is up.
+    capacities: Vec<f64>,
+    up: Vec<bool>,
+    /// Bits that each link has carried.
+    link_bits: Vec<f64>,
 }
 
 /// Wall-clock time after which a run returns to its caller, so that it can be stopped.
@@ -128,50 +109,45 @@ impl FlowSimulation {
         };
         let mut simulation = Self {
             settings,
-            resolver: PathResolver::new(&plan.fabric),
-            up: vec![true; links],
-            capacities,
+            network: Network {
+                resolver: PathResolver::new(&plan.fabric),
+                capacities,
+                up: vec![true; links],
+                link_bits: vec![0.0; links],
+            },
             rates,
             rates_stale: false,
             generators: GeneratorDriver::new(&plan.generators, plan.flows.len() as u32),
-            events: BinaryHeap::new(),
-            next_seq: 0,
-            flows: Vec::new(),
-            free_slots: Vec::new(),
+            events: EventQueue::default(),
+            flows: FlowSlots::default(),
             departures: BinaryHeap::new(),
             now: Time(0),
-            link_bits: vec![0.0; links],
             finished: Vec::new(),
             completions: Vec::new(),
             measurement: plan.measure.map(|(from, to)| MeasurementWindow::new(from, to)),
             work_since_check: 0,
-            solutions: 0,
-            iterations: 0,
-            residual: 0.0,
-            unconverged: 0,
-            small_windows: (0, 0),
+            stats: SolverStats::default(),
             used,
             subflows: 0,
             plan,
         };
         for (i, notice) in (0..).zip(detection_times(&simulation.plan.events)) {
-            simulation.schedule(simulation.plan.events[i as usize].at, Event::LinkChange(i));
+            simulation
+                .events
+                .schedule(simulation.plan.events[i as usize].at, Event::LinkChange(i));
             if let Some(time) = notice {
-                simulation.schedule(time, Event::RoutingUpdate(i));
+                simulation.events.schedule(time, Event::RoutingUpdate(i));
             }
         }
         for i in 0..simulation.plan.flows.len() {
-            simulation.schedule(simulation.plan.flows[i].start, Event::OpenFlow(i as u32));
+            simulation
+                .events
+                .schedule(simulation.plan.flows[i].start, Event::OpenFlow(i as u32));
         }
         for (time, action) in simulation.generators.timed_actions() {
-            simulation.schedule(time, Event::GeneratorAction(action));
+            simulation.events.schedule(time, Event::GeneratorAction(action));
         }
         Ok(simulation)
-    }
-
-    fn schedule(&mut self, time: Time, event: Event) {
-        self.events.push(Reverse((time, self.next_seq, event)));
-        self.next_seq += 1;
     }
 
     fn handle(&mut self, event: Event) {
@@ -205,9 +181,9 @@ impl FlowSimulation {
         let event = self.plan.events[index as usize];
         let link = event.link as usize;
         match event.change {
-            LinkChange::Down => self.up[link] = false,
-            LinkChange::Up => self.up[link] = true,
-            LinkChange::Rate(rate) => self.capacities[link] = rate.0 as f64,
+            LinkChange::Down => self.network.up[link] = false,
+            LinkChange::Up => self.network.up[link] = true,
+            LinkChange::Rate(rate) => self.network.capacities[link] = rate.0 as f64,
             // Refused before the run.
             LinkChange::Delay(_) => {}
         }
@@ -217,18 +193,18 @@ impl FlowSimulation {
     /// Routing learns that a link is down or up, and all flows choose new paths.
     fn on_routing_update(&mut self, index: u32) {
         let event = self.plan.events[index as usize];
-        self.resolver.set_down(
+        self.network.resolver.set_down(
             event.link,
             event.change == LinkChange::Down,
-            self.capacities.len(),
+            self.network.capacities.len(),
         );
-        for slot in 0..self.flows.len() as u32 {
-            if self.flows[slot as usize].phase == Phase::Transferring {
+        for slot in self.flows.slots() {
+            if self.flows[slot].phase == Phase::Transferring {
                 self.integrate(slot);
             }
-            let active = &self.flows[slot as usize];
+            let active = &self.flows[slot];
             if matches!(active.phase, Phase::Transferring | Phase::Handshake) {
-                self.flows[slot as usize].paths = self.choose_paths(&active.flow);
+                self.flows[slot].paths = self.choose_paths(&active.flow);
             }
         }
         self.recompute_all();
@@ -247,7 +223,7 @@ impl ActiveRun for FlowSimulation {
                 return Ok(self.now);
             }
             self.check_overload()?;
-            let event = self.events.peek().map(|&Reverse((time, ..))| time);
+            let event = self.events.next_time();
             let departure = self.next_departure().map(|(time, _)| time);
             let snapshot = self
                 .measurement
@@ -270,10 +246,7 @@ impl ActiveRun for FlowSimulation {
             while let Some((_, slot)) = self.next_departure().filter(|&(time, _)| time == due) {
                 self.finish_sending(slot);
             }
-            while let Some(&Reverse((time, _, event))) = self.events.peek()
-                && time == due
-            {
-                self.events.pop();
+            while let Some(event) = self.events.pop_at(due) {
                 self.handle(event);
             }
             self.work_since_check += 1;
@@ -312,7 +285,7 @@ impl ActiveRun for FlowSimulation {
 
     fn warnings(&self) -> Vec<String> {
         let mut lines = Vec::new();
-        let (unconverged, solutions) = (self.unconverged, self.solutions);
+        let (unconverged, solutions) = (self.stats.unconverged, self.stats.solutions);
         if unconverged > 0 {
             lines.push(if is_max_min(&self.plan) {
                 format!(
@@ -321,11 +294,11 @@ impl ActiveRun for FlowSimulation {
             } else {
                 format!(
                     "level \"flow\": {unconverged} of {solutions} equilibria were not reached; the worst link was {:.1e} of its capacity away, and rates are means over the search",
-                    self.residual
+                    self.stats.residual
                 )
             });
         }
-        let (small, connections) = self.small_windows;
+        let (small, connections) = self.stats.small_windows;
         if small > 0 {
             let responses = responses(&self.plan, &self.used);
             let mut floors: Vec<f64> = responses.iter().map(|response| response.min_window()).collect();
@@ -350,9 +323,9 @@ impl ActiveRun for FlowSimulation {
             "rates": rates,
             "hosts": self.plan.fabric.hosts.len(),
             "subflows": self.subflows,
-            "solutions": self.solutions,
-            "iterations": self.iterations,
-            "residual": self.residual,
+            "solutions": self.stats.solutions,
+            "iterations": self.stats.iterations,
+            "residual": self.stats.residual,
         });
         vec![("flow".to_owned(), facts)]
     }

@@ -1,10 +1,13 @@
 //! The phases of a flow: it opens on its paths, transfers after a handshake, sends its last byte, and is done when that byte arrives.
 
+use std::ops::{Index, IndexMut, Range};
+
 use weft_paths::{PathPolicy, Paths, SubflowDirection, draw_seed};
 use weft_spec::{Profile, Time};
 use weft_traffic::Flow;
 
-use super::{Event, FlowSimulation, add_seconds};
+use super::event_queue::Event;
+use super::{FlowSimulation, add_seconds};
 
 /// An open flow.
 #[derive(Debug)]
@@ -25,6 +28,56 @@ pub(super) struct ActiveFlow {
     pub phase: Phase,
     /// Key in the incremental max-min rates.
     pub sharing_key: Option<u32>,
+}
+
+/// Flows by slot. The slot of a flow that is done is used again.
+#[derive(Default)]
+pub(super) struct FlowSlots {
+    all: Vec<ActiveFlow>,
+    free: Vec<u32>,
+}
+
+impl FlowSlots {
+    /// Adds a flow, and returns its slot.
+    fn insert(&mut self, mut flow: ActiveFlow) -> u32 {
+        if let Some(slot) = self.free.pop() {
+            // Versions continue, so that no departure of the previous flow is valid for this one.
+            flow.version = self[slot].version + 1;
+            self[slot] = flow;
+            return slot;
+        }
+        self.all.push(flow);
+        self.all.len() as u32 - 1
+    }
+
+    /// Frees the slot of a flow that is done.
+    fn release(&mut self, slot: u32) {
+        self.free.push(slot);
+    }
+
+    /// Returns all slots, also free ones.
+    pub fn slots(&self) -> Range<u32> {
+        0..self.all.len() as u32
+    }
+
+    /// Returns the flows in the order of their slots, also those that are done.
+    pub fn as_slice(&self) -> &[ActiveFlow] {
+        &self.all
+    }
+}
+
+impl Index<u32> for FlowSlots {
+    type Output = ActiveFlow;
+
+    fn index(&self, slot: u32) -> &ActiveFlow {
+        &self.all[slot as usize]
+    }
+}
+
+impl IndexMut<u32> for FlowSlots {
+    fn index_mut(&mut self, slot: u32) -> &mut ActiveFlow {
+        &mut self.all[slot as usize]
+    }
 }
 
 /// Progress of a flow.
@@ -63,7 +116,7 @@ impl FlowSimulation {
         let handshake = if flow.size.is_some() { paths.rtts[0] } else { 0.0 };
         let established = add_seconds(self.now, handshake);
         let stop = flow.stop;
-        let mut active = ActiveFlow {
+        let slot = self.flows.insert(ActiveFlow {
             index,
             remaining_bits: flow.size.map_or(f64::INFINITY, |size| wire_bits(profile, size.0)),
             flow,
@@ -75,19 +128,11 @@ impl FlowSimulation {
             version: 0,
             phase: Phase::Handshake,
             sharing_key: None,
-        };
+        });
         self.subflows += subflows as u64;
-        let slot = self.free_slots.pop().unwrap_or(self.flows.len() as u32);
-        if let Some(free) = self.flows.get_mut(slot as usize) {
-            // Versions continue, so that no departure of the previous flow is valid for this one.
-            active.version = free.version + 1;
-            *free = active;
-        } else {
-            self.flows.push(active);
-        }
-        self.schedule(established, Event::StartTransfer(slot));
+        self.events.schedule(established, Event::StartTransfer(slot));
         if let Some(stop) = stop {
-            self.schedule(stop.max(established), Event::StopFlow(slot));
+            self.events.schedule(stop.max(established), Event::StopFlow(slot));
         }
     }
 
@@ -112,7 +157,7 @@ impl FlowSimulation {
             let seed = draw_seed(self.plan.spec.seed);
             let chosen = transport.paths.path(paths, seed, direction);
             let begin = flow_paths.links.len();
-            let delay = self.resolver.live_path(
+            let delay = self.network.resolver.live_path(
                 fabric,
                 (from, to),
                 chosen,
@@ -133,7 +178,7 @@ impl FlowSimulation {
 
     /// Starts the transfer of a flow after its handshake.
     pub(super) fn start_transfer(&mut self, slot: u32) {
-        let active = &mut self.flows[slot as usize];
+        let active = &mut self.flows[slot];
         active.phase = Phase::Transferring;
         active.updated_at = self.now;
         self.start_sharing(slot);
@@ -141,7 +186,7 @@ impl FlowSimulation {
 
     /// Stops a flow whose application has no more data.
     pub(super) fn stop(&mut self, slot: u32) {
-        if self.flows[slot as usize].phase == Phase::Transferring {
+        if self.flows[slot].phase == Phase::Transferring {
             self.finish_sending(slot);
         }
     }
@@ -149,16 +194,16 @@ impl FlowSimulation {
     /// Ends the transfer of a flow; its last byte is in flight.
     pub(super) fn finish_sending(&mut self, slot: u32) {
         self.stop_sharing(slot);
-        let active = &mut self.flows[slot as usize];
+        let active = &mut self.flows[slot];
         active.phase = Phase::LastByteInFlight;
         let arrival = add_seconds(self.now, active.paths.rtts[0] / 2.0);
-        self.schedule(arrival, Event::Deliver(slot));
+        self.events.schedule(arrival, Event::Deliver(slot));
     }
 
     /// Records a flow whose last byte arrives.
     pub(super) fn on_delivered(&mut self, slot: u32) {
         let (record, flow) = self.record(slot, Some(self.now));
-        let active = &mut self.flows[slot as usize];
+        let active = &mut self.flows[slot];
         active.phase = Phase::Done;
         let (index, class) = (active.index, flow.class as usize);
         if self.completions.len() <= class {
@@ -166,9 +211,9 @@ impl FlowSimulation {
         }
         self.completions[class].push(self.now);
         self.finished.push((record, flow));
-        self.free_slots.push(slot);
+        self.flows.release(slot);
         for (time, action) in self.generators.on_flow_delivered(index, self.now) {
-            self.schedule(time, Event::GeneratorAction(action));
+            self.events.schedule(time, Event::GeneratorAction(action));
         }
     }
 }

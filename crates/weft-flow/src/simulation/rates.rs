@@ -33,6 +33,19 @@ pub(super) enum RateModel {
     },
 }
 
+/// Statistics of the solutions of a run.
+#[derive(Debug, Default)]
+pub(super) struct SolverStats {
+    pub solutions: u64,
+    pub iterations: u64,
+    /// Largest relative distance of a link from its capacity.
+    pub residual: f64,
+    /// Number of solutions that were given up.
+    pub unconverged: u64,
+    /// Largest number of connections in one solution whose windows are too small for the response function, and of how many.
+    pub small_windows: (usize, usize),
+}
+
 /// A departure: time, slot and version in one number, because a heap compares thousands of them for each flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Departure(u128);
@@ -52,7 +65,7 @@ impl FlowSimulation {
     pub(super) fn next_departure(&mut self) -> Option<(Time, u32)> {
         while let Some(&Reverse(departure)) = self.departures.peek() {
             let (time, slot, version) = departure.parts();
-            let flow = &self.flows[slot as usize];
+            let flow = &self.flows[slot];
             if flow.version == version && flow.phase == Phase::Transferring {
                 return Some((time, slot));
             }
@@ -67,8 +80,13 @@ impl FlowSimulation {
             self.rates_stale = true;
             return;
         };
-        let flow = &mut self.flows[slot as usize];
-        if !flow.paths.links.iter().all(|&link| self.up[link as usize]) {
+        let flow = &mut self.flows[slot];
+        if !flow
+            .paths
+            .links
+            .iter()
+            .all(|&link| self.network.up[link as usize])
+        {
             flow.rates[0] = 0.0;
             flow.version += 1;
             return;
@@ -80,14 +98,14 @@ impl FlowSimulation {
         } else {
             slot_of_key[key as usize] = slot;
         }
-        self.solutions += 1;
+        self.stats.solutions += 1;
         self.apply_moved_rates();
     }
 
     /// Removes a flow from the sharing.
     pub(super) fn stop_sharing(&mut self, slot: u32) {
         self.integrate(slot);
-        let flow = &mut self.flows[slot as usize];
+        let flow = &mut self.flows[slot];
         flow.rates.fill(0.0);
         flow.version += 1;
         match &mut self.rates {
@@ -95,7 +113,7 @@ impl FlowSimulation {
             RateModel::Incremental { sharing, .. } => {
                 if let Some(key) = flow.sharing_key.take() {
                     sharing.remove(key);
-                    self.solutions += 1;
+                    self.stats.solutions += 1;
                     self.apply_moved_rates();
                 }
             }
@@ -110,7 +128,7 @@ impl FlowSimulation {
         {
             let (slot, rate) = (slot_of_key[key as usize], sharing.rate(key));
             self.integrate(slot);
-            self.flows[slot as usize].rates[0] = rate;
+            self.flows[slot].rates[0] = rate;
             self.schedule_departure(slot);
             index += 1;
         }
@@ -119,7 +137,7 @@ impl FlowSimulation {
 
     /// Integrates the rates of a flow up to now.
     pub(super) fn integrate(&mut self, slot: u32) {
-        let flow = &mut self.flows[slot as usize];
+        let flow = &mut self.flows[slot];
         if flow.phase != Phase::Transferring {
             return;
         }
@@ -133,20 +151,20 @@ impl FlowSimulation {
             flow.delivered[subflow] += bits;
             flow.remaining_bits -= bits;
             for &link in flow.paths.path(subflow) {
-                self.link_bits[link as usize] += bits;
+                self.network.link_bits[link as usize] += bits;
             }
         }
     }
 
     pub(super) fn integrate_all(&mut self) {
-        for slot in 0..self.flows.len() as u32 {
+        for slot in self.flows.slots() {
             self.integrate(slot);
         }
     }
 
     /// Schedules the departure of a flow at its present rate.
     fn schedule_departure(&mut self, slot: u32) {
-        let flow = &mut self.flows[slot as usize];
+        let flow = &mut self.flows[slot];
         flow.version += 1;
         let rate: f64 = flow.rates.iter().sum();
         if rate > 0.0 && flow.remaining_bits.is_finite() {
@@ -163,14 +181,14 @@ impl FlowSimulation {
             return;
         };
         // Capacities above 0 are checked before the run.
-        if let Ok(empty) = IncrementalMaxMin::new(&self.capacities) {
+        if let Ok(empty) = IncrementalMaxMin::new(&self.network.capacities) {
             *sharing = empty;
         }
         slot_of_key.clear();
-        for slot in 0..self.flows.len() as u32 {
-            if self.flows[slot as usize].phase == Phase::Transferring {
+        for slot in self.flows.slots() {
+            if self.flows[slot].phase == Phase::Transferring {
                 self.integrate(slot);
-                let flow = &mut self.flows[slot as usize];
+                let flow = &mut self.flows[slot];
                 flow.sharing_key = None;
                 self.start_sharing(slot);
             }
@@ -194,10 +212,10 @@ impl FlowSimulation {
         let mut running = if let Some(running) = solver.take() {
             running
         } else {
-            let network = (&self.capacities[..], &self.up[..]);
+            let network = (&self.network.capacities[..], &self.network.up[..]);
             let new = BatchSolver::new(
                 *method,
-                &self.flows,
+                self.flows.as_slice(),
                 (&self.plan, &self.used),
                 network,
                 prices.as_deref(),
@@ -214,24 +232,24 @@ impl FlowSimulation {
             }
         }
         let solution = running.solution(&responses);
-        check_capacities(&self.plan.fabric, &self.capacities, &solution.link_rates)?;
-        if solution.small_windows > self.small_windows.0 {
-            self.small_windows = (solution.small_windows, solution.connections);
+        check_capacities(&self.plan.fabric, &self.network.capacities, &solution.link_rates)?;
+        if solution.small_windows > self.stats.small_windows.0 {
+            self.stats.small_windows = (solution.small_windows, solution.connections);
         }
         *prices = solution.prices;
-        self.solutions += 1;
-        self.iterations += u64::from(solution.iterations);
-        self.residual = self.residual.max(solution.residual);
-        self.unconverged += u64::from(!solution.converged);
+        self.stats.solutions += 1;
+        self.stats.iterations += u64::from(solution.iterations);
+        self.stats.residual = self.stats.residual.max(solution.residual);
+        self.stats.unconverged += u64::from(!solution.converged);
         self.integrate_all();
-        for flow in &mut self.flows {
-            flow.rates.fill(0.0);
+        for slot in self.flows.slots() {
+            self.flows[slot].rates.fill(0.0);
         }
         for (&(slot, subflow), rate) in solution.subflows.iter().zip(&solution.rates) {
-            self.flows[slot as usize].rates[subflow as usize] = *rate;
+            self.flows[slot].rates[subflow as usize] = *rate;
         }
-        for slot in 0..self.flows.len() as u32 {
-            if self.flows[slot as usize].phase == Phase::Transferring {
+        for slot in self.flows.slots() {
+            if self.flows[slot].phase == Phase::Transferring {
                 self.schedule_departure(slot);
             }
         }

@@ -12,7 +12,7 @@ use super::flows::Phase;
 impl FlowSimulation {
     /// Returns the record of a flow; `finish` is the time at which its last byte arrived.
     pub(super) fn record(&self, slot: u32, finish: Option<Time>) -> (FlowRecord, Flow) {
-        let active = &self.flows[slot as usize];
+        let active = &self.flows[slot];
         let profile = &self.plan.transports[active.flow.transport as usize].profile;
         let payload = f64::from(profile.mss) / f64::from(profile.wire_size()) / 8.0;
         let delivered: f64 = active.delivered.iter().sum();
@@ -44,9 +44,8 @@ impl FlowSimulation {
     }
 
     fn open_slots(&self) -> impl Iterator<Item = u32> {
-        let open = self.flows.iter().zip(0..);
-        open.filter(|(flow, _)| flow.phase != Phase::Done)
-            .map(|(_, slot)| slot)
+        let slots = self.flows.slots();
+        slots.filter(|&slot| self.flows[slot].phase != Phase::Done)
     }
 
     pub(super) fn link_records(&self) -> Vec<LinkRecord> {
@@ -55,7 +54,7 @@ impl FlowSimulation {
             delivered_bytes: (bits / 8.0) as u64,
             ..LinkRecord::default()
         };
-        self.link_bits.iter().map(record).collect()
+        self.network.link_bits.iter().map(record).collect()
     }
 
     /// Returns the counters now. All rates must be integrated up to now.
