@@ -12,6 +12,7 @@ import matplotlib as mpl
 import polars as pl
 import pytest
 
+import weft
 from tests.guides import FENCE, Guide
 from tests.papers.snapshots import RENEW
 
@@ -84,3 +85,34 @@ def test_every_block_is_closed_and_known() -> None:
         assert len(fences) % 2 == 0, page
         assert set(fences) <= known, page
     assert any(block["language"] == "text" for block in FENCE.finditer(PAGES[0].read_text()))
+
+
+def test_readme_says_where_its_effect_ends(reader: Path) -> None:
+    """One path is as fast, other numbers of subflows and flows have timeouts, and so does DCTCP over four subflows."""
+    text = (ROOT / "README.md").read_text()
+    block = re.search(r'```toml title="incast.toml"\n(.*?)```', text, re.DOTALL)
+    stated = re.search(r"`subflows = 1`\) takes ([\d.]+) ms", text)
+    assert block is not None
+    assert stated is not None
+    spec = reader / "incast.toml"
+    spec.write_text(block[1])
+
+    def run(*overrides: str) -> weft.Result:
+        return weft.run(weft.load(spec, overrides))
+
+    def timeouts(*overrides: str) -> int:
+        return int(run(*overrides).subflows["timeouts"].sum())
+
+    def mean_fct_s(*overrides: str) -> float:
+        return float(run(*overrides).flows["fct_s"].to_numpy().mean())
+
+    multipath = "transports.multipath."
+    one_path = mean_fct_s(f"{multipath}cc=dctcp", f"{multipath}subflows=1")
+    assert f"{1e3 * one_path:.3g}" == stated[1]
+    assert timeouts() == 0
+    assert timeouts(f"{multipath}subflows=6") > 0
+    assert timeouts("topology.senders=40", "traffic[0].flows=40") > 0
+    assert timeouts(f"{multipath}cc=dctcp") > 0
+    linux = f"{multipath}profile=linux"
+    assert run(linux).suppressions.height == 0
+    assert mean_fct_s(linux, f"{multipath}cc=dcm") < mean_fct_s(linux)
