@@ -227,7 +227,7 @@ def test_screen_readers_get_all(browser: Browser, several: Path) -> None:
 
 def test_text_says_what_is_compared_and_absent(several: Path, sweep: Path, bare: Path, one: Path) -> None:
     words = several.read_text()
-    assert "95% confidence interval" in words
+    assert "95 % confidence interval" in words
     assert "cc = xmp, seed 1" in words
     swept = sweep.read_text()
     assert (

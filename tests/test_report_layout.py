@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator
 from itertools import combinations
 from pathlib import Path
@@ -167,6 +168,52 @@ def test_events_are_marked(browser: Browser, folder: Path) -> None:
         assert [cross["text"] for cross in run["crosses"]] == (["100 us: s0->r0 rate 5Gbps"] if changed else [])
         crosses = page.locator("#fabric .mark-symbol.role-mark path[fill='#d1242f']")
         assert crosses.count() == len(run["crosses"])
+
+
+def test_tables_have_short_labels_and_values_in_full(browser: Browser, folder: Path) -> None:
+    page = visit(browser, folder / "sweep.html")
+    page.locator("summary", has_text="All statistics").click()
+    heads = page.locator("[aria-label=Statistics] tbody th")
+    assert "s0->r0 5Gbps" in heads.all_inner_texts()
+    changed = heads.filter(has_text="s0->r0 5Gbps").first
+    assert changed.get_attribute("title") == EVENT
+    assert page.locator("#answer thead").inner_text().count("(95 % interval)") == 1
+
+
+def test_a_time_without_samples_says_so(browser: Browser, folder: Path) -> None:
+    page = visit(browser, folder / "sweep.html")
+    document = json.loads(page.locator("#data").inner_text())
+    scene = document["runs"][0]["scenes"][0]
+    begins = min(scene["counts"]["rows"]["time_s"]) <= scene["low"]
+    readings = page.locator("#readings")
+    assert (readings.inner_text() == "no sample until this time") != begins
+    page.locator("#now").fill(str(scene["steps"]))
+    assert "flows in progress" in readings.inner_text()
+
+
+def test_parts_of_an_answer_stay_together_on_a_phone(browser: Browser, folder: Path) -> None:
+    page = visit(browser, folder / "sweep.html", 390)
+    for row in page.locator("#answers tr").all():
+        cells = row.locator("td")
+        box = cells.nth(2).bounding_box()
+        assert box is not None
+        assert box["height"] < 30, cells.nth(2).inner_text()
+        words = [cells.nth(n).evaluate("it => getComputedStyle(it, '::before').content") for n in (2, 3)]
+        assert words == ['"next: "', '"how sure: "']
+
+
+def test_rows_of_a_legend_have_equal_lengths(browser: Browser, folder: Path) -> None:
+    over = "transports.dctcp.cc=dctcp,amp,xmp,lia,reno,uncoupled"
+    done = command("sweep", "incast.toml", "--over", over, "--out", "six", "--workers", "1", cwd=folder)
+    assert done.code == 0, done
+    assert command("report", "six", "-o", "six.html", cwd=folder).code == 0
+    page = visit(browser, folder / "six.html")
+    labels = page.locator("#by-size-p99 .role-legend-label text")
+    boxes = [box for label in labels.all() if (box := label.bounding_box()) is not None]
+    rows = Counter(round(box["y"]) for box in boxes)
+    assert len(boxes) == 6
+    assert len(rows) > 1
+    assert set(rows.values()) == {6 // len(rows)}
 
 
 @pytest.mark.parametrize(

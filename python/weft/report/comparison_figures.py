@@ -14,7 +14,7 @@ import polars as pl
 from weft import stats
 from weft.plots import altair_plots
 from weft.report.comparison import CONFIDENCE, Comparison
-from weft.report.factors import ABSENT, arrange
+from weft.report.factors import ABSENT, arrange, factor
 from weft.report.figures import CONFIG
 
 if TYPE_CHECKING:
@@ -33,12 +33,18 @@ DIGITS = 5
 
 
 def table(inputs: ReportInputs, comparison: Comparison) -> dict[str, Any]:
-    """Returns heads and rows: a row for each group and transport, a column for each statistic."""
+    """Returns heads and rows: a row for each group and transport, a column for each statistic.
+
+    Values of fields are pairs of a short label and the value in full.
+    """
     rows = []
     names = list(dict.fromkeys(name for labels in comparison.labels.values() for name in labels))
+    fields = [factor(name, [labels.get(name, ABSENT) for labels in comparison.labels.values()]) for name in names]
+    short = {field.name: dict(zip(field.values, field.labels, strict=True)) for field in fields}
     for (index, transport), labels in list(comparison.labels.items())[:MAX_LISTED]:
         group = inputs.groups[index]
-        heads = [str(labels.get(name, ABSENT)) for name in names] or [group.name]
+        heads = [(short[name][labels.get(name, ABSENT)], str(labels.get(name, ABSENT))) for name in names]
+        heads = heads or [(group.name, group.name)]
         cells = [comparison.cell(index, transport, metric) for metric in comparison.metrics]
         rows.append((heads, [(str(len(group.runs)), ""), *cells]))
     numbers = ["seeds"]

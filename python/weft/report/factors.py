@@ -17,7 +17,7 @@ Value = str | int | float
 ABSENT = "n/a"
 """Value of a field that a group does not have."""
 MAX_LABEL = 18
-"""Maximum characters of a value in a figure; tables have it in full."""
+"""Maximum characters of a value in a figure or table; a tooltip of the table has it in full."""
 MANY_VALUES = 4
 """Number of values from which on a field of numbers becomes an axis."""
 ROLES = ("x", "colour", "line", "columns", "rows")

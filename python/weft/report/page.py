@@ -87,7 +87,7 @@ def write(
         inputs=inputs,
         several=several,
         version=_weft.__version__,
-        confidence=f"{CONFIDENCE:.0%}",
+        confidence=f"{100 * CONFIDENCE:.0f} %",
         figures=figures.by_name,
         comparison=comparison_figures.table(inputs, comparison),
         controls=comparison_figures.controls(comparison, wishes),

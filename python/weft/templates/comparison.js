@@ -78,6 +78,9 @@ function compareGroups(data) {
     const colours = roles.colour ? factors.get(roles.colour).labels : ["all"];
     const lines = roles.line ? factors.get(roles.line).labels : ["all"];
     const turns = Math.max(...rows.map((it) => it.turn));
+    // One seed has no intervals, and a scale of no values is an error.
+    const intervals = rows.some((it) => it.low !== null);
+    spec.spec.layer = spec.spec.layer.filter(({ encoding: { x, y } }) => intervals || ![x, y].some((it) => it?.field === "low"));
     for (const layer of spec.spec.layer) {
       const { encoding } = layer;
       if (encoding.color) {
@@ -105,11 +108,13 @@ function compareGroups(data) {
     at(`${id}-caption`).textContent = options.description + (turns ? " Colours repeat with other marks." : "");
   }
 
-  // A legend of as many columns as the page has room for; none for one value.
+  // A legend of as few rows as the page has room for, of equal length; none for one value.
   function legend(values, title, width) {
     if (values.length < 2) return null;
     const longest = Math.max(...values.map((it) => it.length));
-    const columns = Math.max(1, Math.min(values.length, Math.floor(width / (50 + 7 * longest))));
+    const fit = Math.max(1, Math.min(values.length, Math.floor(width / (50 + 7 * longest))));
+    // No row has one value alone if the others can be spread.
+    const columns = Math.ceil(values.length / Math.ceil(values.length / fit));
     return { title, values, columns, symbolType: "stroke", symbolOpacity: 1, symbolStrokeWidth: 2, titleOrient: "top" };
   }
 

@@ -97,6 +97,15 @@
         words.push(`${head.textContent}: ${said(name, row)}`);
       }
     }
+    if (!readings.length) {
+      const tr = document.createElement("tr");
+      const cell = document.createElement("td");
+      cell.colSpan = 3;
+      cell.className = "faint";
+      cell.textContent = "no sample until this time";
+      tr.append(cell);
+      readings.push(tr);
+    }
     at("readings").replaceChildren(...readings);
     at("time").textContent = seconds(now);
     slider.setAttribute("aria-valuetext", [seconds(now), ...words].join("; "));
