@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 from itertools import combinations
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -19,8 +20,9 @@ from tests.command import INCAST
 from tests.command import weft as command
 from weft.errors import UsageError
 from weft.plots import altair_plots
-from weft.report import comparison_figures
+from weft.report import comparison_figures, run_figures
 from weft.report.comparison import compare
+from weft.report.fabric import picture
 from weft.report.factors import MAX_LABEL, Wishes, arrange, factor
 from weft.report.inputs import read
 from weft.report.link_events import link_events
@@ -168,6 +170,47 @@ def test_events_are_marked(browser: Browser, folder: Path) -> None:
         assert [cross["text"] for cross in run["crosses"]] == (["100 us: s0->r0 rate 5Gbps"] if changed else [])
         crosses = page.locator("#fabric .mark-symbol.role-mark path[fill='#d1242f']")
         assert crosses.count() == len(run["crosses"])
+
+
+def test_each_mark_of_an_event_is_on_one_cable() -> None:
+    names = [(f"spine{spine}", f"leaf{leaf}") for spine in range(4) for leaf in range(4)]
+    names += [(f"leaf{leaf}", f"h{4 * leaf + host}") for leaf in range(4) for host in range(4)]
+    layers = ["spine-leaf" if name.startswith("spine") else "leaf-host" for name, _ in names]
+    links = pl.DataFrame(
+        {
+            "link": range(32),
+            "from": [one for one, _ in names],
+            "to": [other for _, other in names],
+            "layer": layers,
+            "rate_bps": 10**9,
+            "utilisation": 0.5,
+        }
+    )
+    drawn = picture(links, [])
+    events = link_events({"events": [{"at": "1ms", "nodes": ["spine0"], "state": "down"}]}, links)
+    marks = run_figures.crosses(events, drawn)
+    assert len(marks) == 4
+    at = {node["name"]: (node["x"], node["y"]) for node in drawn["nodes"]}
+
+    def distance(cross: dict[str, Any], ends: tuple[str, str]) -> float:
+        (x1, y1), (x2, y2) = (at[end] for end in ends)
+        along = (cross["y"] - y1) / (y2 - y1)
+        return float(abs(x1 + along * (x2 - x1) - cross["x"]))
+
+    for cross in marks:
+        near = [ends for ends in names[:16] if distance(cross, ends) < 0.02]
+        assert len(near) == 1, cross
+        assert near[0][0] == "spine0"
+
+
+def test_names_of_nodes_cover_the_links_behind_them(browser: Browser, folder: Path) -> None:
+    page = visit(browser, folder / "sweep.html")
+    texts = page.locator("#fabric .mark-text.role-mark text")
+    names = texts.all_text_contents()
+    assert names[: len(names) // 2] == names[len(names) // 2 :]
+    halo = texts.first.evaluate("it => getComputedStyle(it).stroke")
+    assert halo == page.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert texts.last.evaluate("it => getComputedStyle(it).stroke") == "none"
 
 
 def test_tables_have_short_labels_and_values_in_full(browser: Browser, folder: Path) -> None:

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from weft.errors import UsageError
 
 INK = "currentColor"
+PAPER = "var(--paper)"
+"""Colour of the page's background."""
 CONFIG: dict[str, Any] = {
     "background": "transparent",
     "font": "system-ui, sans-serif",

@@ -12,7 +12,7 @@ from weft.output import file_name
 from weft.papers.seed_summary import digits
 from weft.plots import altair_plots, data
 from weft.report import fabric, timeline
-from weft.report.figures import INK
+from weft.report.figures import INK, PAPER
 from weft.report.link_events import link_events
 
 if TYPE_CHECKING:
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 EVENT = altair_plots.HEAT[-1]
 """Colour of link events."""
+CROSS = 0.3
+"""Distance of an event's mark from the upper end of its cable, as a share of the cable."""
 
 
 def label(name: str, run: Run) -> str:
@@ -62,7 +64,7 @@ def detail(group: Group, name: str, run: Run, rows: int) -> dict[str, Any]:
     spec = json.dumps(run.manifest["spec"], indent=2, ensure_ascii=False)
     file = f"{_file_name(group, run)}.json"
     mark = run.manifest["spec"].get("queues", {}).get("mark")
-    drawn_events = _crosses(events, picture)
+    drawn_events = crosses(events, picture)
     for node in picture["nodes"]:
         del node["members"]
     return {
@@ -103,13 +105,17 @@ def _moments(events: Sequence[LinkEvent]) -> list[dict[str, Any]]:
     return rows
 
 
-def _crosses(events: Sequence[LinkEvent], picture: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Returns a mark in the middle of each changed cable of a picture."""
+def crosses(events: Sequence[LinkEvent], picture: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Returns a mark on each changed cable of a picture.
+
+    It is nearer to the upper end, because cables of a regular network cross in their middles.
+    """
     at = {name: (node["x"], node["y"]) for node in picture["nodes"] for name in node["members"]}
     texts: dict[tuple[float, float], list[str]] = {}
     for event in events:
         for one, other in sorted(event.links):
-            x, y = ((a + b) / 2 for a, b in zip(at[one], at[other], strict=True))
+            upper, lower = sorted((at[one], at[other]), key=lambda point: (-point[1], point[0]))
+            x, y = (CROSS * below + (1 - CROSS) * above for above, below in zip(upper, lower, strict=True))
             words = f"{data.seconds_name(event.time_s)}: {event.text}"
             if words not in texts.setdefault((round(x, 5), round(y, 5)), []):
                 texts[round(x, 5), round(y, 5)].append(words)
@@ -226,7 +232,10 @@ def _fabric_chart(columns: set[str]) -> alt.LayerChart:
     nodes = base.mark_point(filled=True, size=50, opacity=1, color=INK).encode(
         tooltip=alt.Tooltip("name:N", title="node")
     )
-    names = base.mark_text(dy=14, fontSize=11).encode(text="short:N")
+    text = base.encode(text="short:N")
+    # Links run behind names.
+    halo = text.mark_text(dy=14, fontSize=11, stroke=PAPER, strokeWidth=4, strokeJoin="round", aria=False)
+    names = text.mark_text(dy=14, fontSize=11)
     queued = (
         alt.Chart(alt.NamedData("queued"))
         .mark_point(filled=True, opacity=0.75, color=altair_plots.COLOURS[0])
@@ -242,4 +251,4 @@ def _fabric_chart(columns: set[str]) -> alt.LayerChart:
         .mark_point(shape="cross", angle=45, filled=True, size=130, opacity=1, color=EVENT)
         .encode(x=x, y=y, tooltip=alt.Tooltip("text:N", title="event"))
     )
-    return altair_plots.layered(links, queued, nodes, names, changed)
+    return altair_plots.layered(links, queued, nodes, halo, names, changed)
