@@ -93,7 +93,7 @@ def test_web_search() -> None:
 
 def test_six_transports() -> None:
     planned = plan(EXAMPLES / "six-transports.toml", [], force=False)
-    assert len(planned.runs) == 240
+    assert len(planned.runs) == 480
     assert {axis.field: len(axis.values) for axis in planned.axes} == {
         "traffic[0].transport": 6,
         "traffic[0].load": 2,
