@@ -4,7 +4,7 @@ mod flow_selection;
 mod flows;
 mod packets;
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use schemars::JsonSchema;
@@ -55,7 +55,6 @@ pub(crate) struct ProbeContext<'a> {
     pub flows: &'a [Flow],
     pub generators: &'a [Arc<dyn FlowGenerator>],
     pub traffic: &'a [String],
-    links: HashMap<(&'a str, &'a str), u32>,
 }
 
 impl<'a> ProbeContext<'a> {
@@ -65,20 +64,18 @@ impl<'a> ProbeContext<'a> {
         generators: &'a [Arc<dyn FlowGenerator>],
         traffic: &'a [String],
     ) -> Self {
-        let name = |node: NodeId| fabric.nodes[node as usize].name.as_str();
-        let links = fabric
-            .links
-            .iter()
-            .zip(0..)
-            .map(|(link, i)| ((name(link.from), name(link.to)), i))
-            .collect();
         Self {
             fabric,
             flows,
             generators,
             traffic,
-            links,
         }
+    }
+
+    /// Returns the node with this name.
+    fn node(&self, name: &str) -> Option<NodeId> {
+        let found = self.fabric.nodes.iter().position(|node| node.name == name);
+        found.map(|node| node as NodeId)
     }
 }
 
@@ -181,17 +178,13 @@ impl ProbeKind for QueueProbe {
     }
 }
 
-/// Returns the indices of the link "FROM->TO", or of all links of the layer `name`.
+/// Returns the indices of the links "FROM->TO", one for each cable, or of all links of the layer `name`.
 fn links_named(name: &str, context: &ProbeContext<'_>) -> Result<Vec<u32>, SpecError> {
     let links = &context.fabric.links;
     let refuse = |problem: String, allowed: String| Err(SpecError::new("", problem, allowed));
     if let Some((from, to)) = name.split_once("->") {
         let (from, to) = (from.trim(), to.trim());
-        if let Some(&link) = context.links.get(&(from, to)) {
-            return Ok(vec![link]);
-        }
-        let index = |name: &str| context.fabric.nodes.iter().position(|node| node.name == name);
-        let Some(node) = index(from) else {
+        let Some(node) = context.node(from) else {
             let (first, last) = (
                 &context.fabric.nodes[0].name,
                 &context.fabric.nodes[context.fabric.nodes.len() - 1].name,
@@ -199,11 +192,14 @@ fn links_named(name: &str, context: &ProbeContext<'_>) -> Result<Vec<u32>, SpecE
             let allowed = format!("FROM->TO with names of nodes, from {first:?} to {last:?}");
             return refuse(format!("{name:?}: there is no node {from:?}"), allowed);
         };
-        let mut ends: Vec<_> = links
-            .iter()
-            .filter(|link| link.from as usize == node)
-            .map(|link| link.to)
-            .collect();
+        let leaving = || links.iter().zip(0..).filter(|(link, _)| link.from == node);
+        let to_node = context.node(to);
+        let between = leaving().filter(|(link, _)| Some(link.to) == to_node);
+        let between: Vec<u32> = between.map(|(_, i)| i).collect();
+        if !between.is_empty() {
+            return Ok(between);
+        }
+        let mut ends: Vec<_> = leaving().map(|(link, _)| link.to).collect();
         let total = ends.len();
         ends.truncate(8);
         let names: Vec<_> = ends

@@ -16,6 +16,7 @@ mod kernel;
 mod layers;
 mod measurement;
 mod output;
+mod queue_probes;
 mod queues;
 mod resolution;
 mod runs;
