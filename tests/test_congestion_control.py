@@ -235,6 +235,22 @@ def test_a_pace_alone_is_kept_from_the_first_packet_on() -> None:
     assert 198 * 50e-6 <= fct <= 210 * 50e-6
 
 
+class NotPaced(weft.CongestionControl):
+    """Reno with a pace that no packet can have."""
+
+    rate = 0.0
+
+    def pacing_rate(self, w: Any, s: int) -> float | None:  # noqa: ARG002
+        return self.rate
+
+
+@pytest.mark.parametrize("rate", [0.0, -1.0, float("nan")])
+def test_a_pace_of_zero_is_refused(monkeypatch: pytest.MonkeyPatch, rate: float) -> None:
+    monkeypatch.setattr(NotPaced, "rate", rate)
+    with pytest.raises(ValueError, match="pacing_rate returned .*; return packets per second above 0, or None"):
+        weft.run(scene(NotPaced))
+
+
 def test_model_takes_the_class(spec: Path) -> None:
     experiment = weft.load(spec)
     transport = experiment.transports["dctcp"].model_copy(update={"cc": Plain})

@@ -109,7 +109,7 @@ class CongestionControl:
         """Handles the close of subflow `s`; `w[s].established` is already cleared."""
 
     def pacing_rate(self, w: tuple[Window, ...], s: int) -> float | None:  # noqa: ARG002 - for those who override it
-        """Returns the pacing rate of subflow `s` in packets per second, or None.
+        """Returns the pacing rate of subflow `s` in packets per second, above 0, or None for no pacing of its own.
 
         Called whenever a packet leaves.
 

@@ -388,9 +388,15 @@ impl CongestionControl for PyConnection {
         let rate = Python::attach(|py| {
             object.copy_in(py, w);
             let instance = object.instance.bind(py);
-            instance
+            let rate: Option<f64> = instance
                 .call_method1(intern!(py, "pacing_rate"), (object.tuple.bind(py), s))?
-                .extract()
+                .extract()?;
+            match rate {
+                Some(rate) if rate.is_nan() || rate <= 0.0 => Err(PyValueError::new_err(format!(
+                    "pacing_rate returned {rate}; return packets per second above 0, or None"
+                ))),
+                rate => Ok(rate),
+            }
         });
         rate.unwrap_or_else(|error| {
             self.class.exception.set(error);
