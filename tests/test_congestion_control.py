@@ -247,7 +247,7 @@ class NotPaced(weft.CongestionControl):
 @pytest.mark.parametrize("rate", [0.0, -1.0, float("nan")])
 def test_a_pace_of_zero_is_refused(monkeypatch: pytest.MonkeyPatch, rate: float) -> None:
     monkeypatch.setattr(NotPaced, "rate", rate)
-    with pytest.raises(ValueError, match="pacing_rate returned .*; return packets per second above 0, or None"):
+    with pytest.raises(ValueError, match=r"pacing_rate returned .*; return packets per second above 0, or None"):
         weft.run(scene(NotPaced))
 
 
