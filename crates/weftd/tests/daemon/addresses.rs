@@ -2,10 +2,9 @@
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::process::Command;
-use std::thread::sleep;
 use std::time::Duration;
 
-use crate::scene::{CLIENT_TOO, SERVER, SERVER_TOO, Scene, load, missing, until};
+use crate::scene::{CLIENT_TOO, SERVER, SERVER_TOO, Scene, load, missing, stays, until};
 use crate::scene_or_skip;
 
 fn address(verb: &str, name: &str, address: Ipv4Addr) {
@@ -35,8 +34,10 @@ fn addresses_that_come_are_used_and_those_that_go_are_not() {
     let server = scene.serve_at(Ipv4Addr::UNSPECIFIED.into());
     let to = SocketAddr::from((SERVER, server.address.port()));
     let _load = load(scene.connect(to));
-    sleep(Duration::from_secs(1));
-    assert_eq!(scene.subflows().len(), 1, "one pair of addresses");
+    // There is one pair of addresses.
+    stays("one subflow", Duration::from_secs(1), || {
+        scene.subflows().len() == 1
+    });
 
     address("add", &client, CLIENT_TOO);
     until("a join from the new address", || {
@@ -61,24 +62,33 @@ fn addresses_that_come_are_used_and_those_that_go_are_not() {
     until("it goes on", || server.read() > before + 1_000_000);
 }
 
+const THIRD: Ipv4Addr = Ipv4Addr::new(10, 99, 0, 5);
+
 #[test]
 fn what_an_endpoint_says_of_backup_holds() {
     let scene = scene_or_skip!("what_an_endpoint_says_of_backup_holds");
     let client = scene.client_name();
     address("add", &client, CLIENT_TOO);
-    let too = CLIENT_TOO.to_string();
-    let endpoint = [
-        "-n", &client, "mptcp", "endpoint", "add", &too, "dev", "v0", "subflow", "backup",
-    ];
-    if !Command::new("ip").args(endpoint).status().unwrap().success() {
-        eprintln!("SKIPPED what_an_endpoint_says_of_backup_holds: iproute2 has no `ip mptcp`");
+    // A backup carries no data, so a decision needs two others.
+    address("add", &client, THIRD);
+    let endpoint = |address: Ipv4Addr, flags: &[&str]| {
+        let address = address.to_string();
+        let words = ["-n", &client, "mptcp", "endpoint", "add", &address, "dev", "v0"];
+        let added = Command::new("ip").args(words).args(flags).status();
+        added.unwrap().success()
+    };
+    if !endpoint(CLIENT_TOO, &["subflow", "backup"]) || !endpoint(THIRD, &["subflow"]) {
+        weft_test_support::skip(
+            "what_an_endpoint_says_of_backup_holds",
+            "iproute2 has no `ip mptcp`",
+        );
         return;
     }
     let daemon = scene
         .daemon("subflows.policy = \"fullmesh\"\n[suppression]\nrelease_after = \"0s\"\nmin_cycle = \"0s\"");
     let server = scene.serve();
     let _load = load(scene.connect(server.address));
-    until("a join", || scene.subflows().len() == 2);
+    until("two joins", || scene.subflows().len() == 3);
     let backups = || {
         let subflows = scene.subflows();
         let backups = subflows.iter().filter(|s| s.subflow.backup);
@@ -86,13 +96,21 @@ fn what_an_endpoint_says_of_backup_holds() {
     };
     until("it is a backup", || backups() == [CLIENT_TOO]);
     // The flag stays for every decision of the algorithm, and after a restart.
+    let is_suppressed = || {
+        let status = scene.status();
+        let client = status.connections.iter().find(|c| c.role == "client");
+        client.is_some_and(|c| c.suppressed)
+    };
     scene.mark(true);
-    sleep(Duration::from_millis(500));
+    until("suppression", is_suppressed);
+    assert!(backups().contains(&CLIENT_TOO.into()), "{:?}", backups());
     scene.mark(false);
-    sleep(Duration::from_millis(500));
-    assert_eq!(backups(), [CLIENT_TOO]);
+    until("release", || !is_suppressed());
+    until("only it is a backup", || backups() == [CLIENT_TOO]);
     daemon.stop();
     let _daemon = scene.daemon("subflows.policy = \"fullmesh\"");
-    sleep(Duration::from_millis(500));
-    assert_eq!(backups(), [CLIENT_TOO]);
+    until("it finds both ends", || scene.status().connections.len() == 2);
+    stays("it is a backup", Duration::from_millis(500), || {
+        backups() == [CLIENT_TOO]
+    });
 }

@@ -34,7 +34,11 @@ fn the_slot_of_a_subflow_whose_end_was_not_reported_is_freed() {
     until("three joins", || scene.subflows().len() == 4);
     let token = scene.subflows()[0].token;
     load.pause();
-    sleep(Duration::from_millis(500));
+    until("all that was written arrives", || {
+        let before = server.read();
+        sleep(Duration::from_millis(100));
+        server.read() == before
+    });
 
     let map = MapHandle::from_pinned_path(MAP).unwrap();
     let entry = || {

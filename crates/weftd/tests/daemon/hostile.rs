@@ -15,7 +15,7 @@ use weft_kernel::path_manager::{Command, Namespace, mptcp_subflows, open};
 use weft_test_support::mptcp_event::established as established_event;
 use weftd::daemon::settings;
 
-use crate::scene::{Scene, load, missing, until};
+use crate::scene::{Scene, load, missing, stays, until};
 use crate::scene_or_skip;
 
 fn established(namespace: &Namespace) -> usize {
@@ -59,8 +59,9 @@ fn join_without_end(scene: &Scene, limit: usize) {
         commands.send(&[join; 20]).expect("commands");
     }
     until("the limit", || established(&scene.server) == limit);
-    sleep(Duration::from_secs(1));
-    assert_eq!(established(&scene.server), limit);
+    stays("the limit", Duration::from_secs(1), || {
+        established(&scene.server) == limit
+    });
     let status = scene.status();
     let connection = status.connections.iter().find(|c| c.role == "server").unwrap();
     assert_eq!(connection.subflows.len(), limit);
@@ -110,8 +111,9 @@ fn events_that_a_container_forges_are_ignored() {
     for port in &ports {
         let _ = socket.send_to(b"malformed message", &NetlinkAddr::new(*port, 0), 0);
     }
-    sleep(Duration::from_millis(500));
-    assert_eq!(scene.status().connections.len(), 0);
+    stays("no connection", Duration::from_millis(500), || {
+        scene.status().connections.is_empty()
+    });
     let server = scene.serve();
     let mut stream = scene.connect(server.address);
     stream.write_all(&vec![0; 1_000_000]).unwrap();
@@ -173,7 +175,7 @@ fn a_namespace_whose_settings_fail_is_served_later() {
     fs::create_dir(&obstacle).unwrap();
     assert!(ip("add").success());
     let namespace = Namespace::named(&name);
-    sleep(Duration::from_secs(2));
+    until("the failure", || daemon.has_logged("not served yet"));
     let mode = || settings::read(&namespace, "net.mptcp.pm_type").unwrap_or_default();
     assert_eq!(mode(), "0");
     assert!(

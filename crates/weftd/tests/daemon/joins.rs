@@ -5,7 +5,7 @@ use std::net::{Ipv6Addr, SocketAddr};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use crate::scene::{SERVER, SERVER_TOO, Scene, load, missing, until, wait};
+use crate::scene::{SERVER, SERVER_TOO, Scene, load, missing, stays, until, wait};
 use crate::scene_or_skip;
 
 /// Four subflows, all of them coupled, and both ends echo marks.
@@ -75,8 +75,9 @@ fn a_connection_without_ecn_stays_single_path() {
     let mut stream = scene.connect(server.address);
     stream.write_all(&vec![0; 1_000_000]).unwrap();
     until("its bytes arrive", || server.read() == 1_000_000);
-    sleep(Duration::from_secs(1));
-    assert_eq!(scene.subflows().len(), 1, "{:#?}", scene.subflows());
+    stays("one subflow", Duration::from_secs(1), || {
+        scene.subflows().len() == 1
+    });
 }
 
 /// The kernel goes on sending a SYN for two minutes, so that a join is not lost because it takes long.

@@ -26,7 +26,7 @@ use std::time::Duration;
 
 use weft_kernel::path_manager::mptcp_subflows;
 
-use scene::{SERVER_V6, Scene, load, missing, until, wait};
+use scene::{SERVER_V6, Scene, load, missing, stays, until, wait};
 
 /// A scene, unless the test cannot run here.
 macro_rules! scene_or_skip {
@@ -56,8 +56,9 @@ fn joins_wait_for_their_bytes() {
     let mut stream = scene.connect(server.address);
     stream.write_all(&vec![0; 200_000]).unwrap();
     until("the first bytes arrive", || server.read() == 200_000);
-    sleep(Duration::from_millis(300));
-    assert_eq!(scene.subflows().len(), 1);
+    stays("one subflow", Duration::from_millis(300), || {
+        scene.subflows().len() == 1
+    });
     stream.write_all(&vec![0; 100_000]).unwrap();
     until("three joins", || scene.subflows().len() == 4);
     until("the daemon knows them", || {

@@ -15,7 +15,7 @@ use weft_kernel::path_manager::Namespace;
 use weftd::daemon::settings;
 use weftd::status::Status;
 
-use crate::scene::{Scene, load, missing, until, wait};
+use crate::scene::{Scene, load, missing, stays, until, wait};
 use crate::scene_or_skip;
 
 /// Where the BPF file system is mounted as it is by default, everybody may make a folder.
@@ -94,10 +94,7 @@ fn a_download_is_not_suppressed_for_the_sake_of_an_upload() {
     };
     until("the algorithm asks for suppression", || client().suppressions > 0);
     until("it is not obeyed", || !client().suppressed);
-    for _ in 0..20 {
-        sleep(Duration::from_millis(100));
-        assert!(!client().suppressed);
-    }
+    stays("no suppression", Duration::from_secs(2), || !client().suppressed);
     stream.shutdown(Shutdown::Both).unwrap();
     drop(upload);
     drain.join().unwrap();
@@ -205,14 +202,15 @@ fn a_connection_for_which_there_is_no_room_stays_single_path_and_says_so() {
     let mut stream = scene.connect(server.address);
     stream.write_all(&vec![0; 1_000_000]).unwrap();
     until("its bytes arrive", || server.read() == 1_000_000);
-    sleep(Duration::from_millis(500));
     let local = stream.local_addr().unwrap();
     let own = |status: Status| {
         let mut all = status.connections.into_iter();
         all.find(|c| c.role == "client" && c.subflows[0].local == local)
-            .unwrap()
     };
-    let connection = own(scene.status());
+    until("the daemon knows it", || own(scene.status()).is_some());
+    let is_single = || own(scene.status()).is_some_and(|c| c.subflows.len() == 1);
+    stays("one path", Duration::from_millis(500), is_single);
+    let connection = own(scene.status()).unwrap();
     assert_eq!(
         (
             connection.subflows.len(),

@@ -3,12 +3,12 @@
 use std::io::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::{sleep, spawn};
+use std::thread::spawn;
 use std::time::{Duration, Instant};
 
 use socket2::{Domain, Protocol, Socket, Type};
 
-use crate::scene::{Load, Scene, Server, load, missing, until};
+use crate::scene::{Load, Scene, Server, load, missing, stays, until, wait};
 use crate::scene_or_skip;
 
 /// A loaded connection of four subflows, three of which marks have suppressed. The marks go on.
@@ -35,12 +35,13 @@ fn after_a_kill_new_sockets_get_the_new_program() {
     let mut stream = scene.connect(server.address);
     stream.write_all(&vec![0; 1_000_000]).unwrap();
     until("its bytes arrive", || server.read() == 1_000_000);
-    sleep(Duration::from_millis(500));
     let status = scene.status();
     let client = status.connections.iter().find(|c| c.role == "client").unwrap();
     assert_eq!(client.algorithm.as_deref(), Some("weft_amp"));
     // After the new number of bytes, not the old one.
-    assert_eq!(client.subflows.len(), 1);
+    stays("one subflow", Duration::from_millis(500), || {
+        scene.subflows().len() == 1
+    });
 }
 
 #[test]
@@ -54,8 +55,9 @@ fn a_stop_leaves_suppressed_what_is_suppressed_and_the_next_start_goes_on() {
     let stopped = server.read();
     until("it goes on", || server.read() > stopped + 1_000_000);
     let daemon = scene.daemon("");
-    sleep(Duration::from_millis(700));
-    assert_eq!(backups(&scene), 3);
+    until("it finds both ends", || scene.status().connections.len() == 2);
+    // Longer than `release_after` and `min_cycle` together.
+    stays("suppression", Duration::from_millis(700), || backups(&scene) == 3);
     scene.mark(false);
     until("release", || backups(&scene) == 0);
     daemon.stop();
@@ -68,15 +70,15 @@ fn a_reload_takes_the_configuration_and_leaves_connections_and_names() {
     let server = scene.serve();
     let _load = suppressed(&scene, &server);
     // A configuration that is not understood changes nothing.
-    let process = scene.status().process;
+    let before = scene.status();
     scene.configure("subflow.count = 2");
     daemon.reload();
-    sleep(Duration::from_millis(500));
-    assert!(scene.status().uptime_s > 0.5);
+    until("the refusal", || daemon.has_logged("not reloaded"));
+    assert!(scene.status().uptime_s >= before.uptime_s);
 
     scene.configure("subflows.count = 2");
     scene.reload(&daemon);
-    assert_eq!(scene.status().process, process);
+    assert_eq!(scene.status().process, before.process);
     assert_eq!(backups(&scene), 3);
     let available = scene.setting("net.ipv4.tcp_available_congestion_control");
     assert!(available.contains("weft_amp"), "{available}");
@@ -85,9 +87,10 @@ fn a_reload_takes_the_configuration_and_leaves_connections_and_names() {
     let mut stream = scene.connect(server.address);
     stream.write_all(&vec![0; 1_000_000]).unwrap();
     until("one join", || scene.subflows().len() == 4 + 2);
-    sleep(Duration::from_millis(500));
+    stays("one join", Duration::from_millis(500), || {
+        scene.subflows().len() == 4 + 2
+    });
     let subflows = scene.subflows();
-    assert_eq!(subflows.len(), 4 + 2, "{subflows:#?}");
     assert!(
         subflows.iter().all(|s| s.congestion == "weft_amp"),
         "{subflows:#?}"
@@ -237,15 +240,30 @@ fn a_kill_during_a_reload_kills_both() {
     assert_eq!(scene.status().process, daemon.process());
     // A reload that is requested during another one follows it.
     daemon.reload();
-    sleep(Duration::from_millis(300));
+    until("the successor is on trial", || {
+        scene
+            .try_status()
+            .is_some_and(|status| status.process != daemon.process())
+    });
     scene.configure("subflows.count = 2");
     scene.reload(&daemon);
+    let log = daemon.log();
+    let trials = || log.lock().expect("the log").matches("on trial").count();
+    assert!(
+        wait(30, || trials() == 2),
+        "the reload that was requested last never began"
+    );
+    assert!(
+        wait(30, || scene.try_status().is_some_and(|status| {
+            status.process == daemon.process() && status.trial_s.is_none()
+        })),
+        "it never ended"
+    );
     let server = scene.serve();
     let _load = load(scene.connect(server.address));
     let joined = || scene.subflows().len();
     until("a join", || joined() == 2);
-    sleep(Duration::from_secs(1));
-    assert_eq!(joined(), 2);
+    stays("one join", Duration::from_secs(1), || joined() == 2);
     daemon.stop();
 }
 
@@ -255,9 +273,11 @@ fn a_program_that_does_not_take_the_configuration_changes_nothing() {
     let program = scene.install();
     let daemon = scene.daemon_at(&program, "");
     scene.install_script("#!/bin/sh\necho the programs do not load >&2\nexit 1\n");
-    sleep(Duration::from_millis(500));
+    let before = scene.status();
     daemon.reload();
-    sleep(Duration::from_millis(500));
-    assert!(scene.status().uptime_s > 0.5);
+    until("the refusal", || daemon.has_logged("not reloaded"));
+    let after = scene.status();
+    assert_eq!(after.process, before.process);
+    assert!(after.uptime_s >= before.uptime_s);
     daemon.stop();
 }

@@ -486,6 +486,15 @@ pub fn until(what: &str, holds: impl FnMut() -> bool) {
     assert!(wait(10, holds), "never: {what}");
 }
 
+/// Checks during some time that nothing changes a condition which already holds.
+pub fn stays(what: &str, time: Duration, mut holds: impl FnMut() -> bool) {
+    let began = Instant::now();
+    while began.elapsed() < time {
+        assert!(holds(), "no longer: {what}");
+        thread::sleep(Duration::from_millis(20));
+    }
+}
+
 pub fn weftd(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_weftd"));
     command.args(arguments);

@@ -71,7 +71,10 @@ fn a_rule_by_cgroup_holds_for_a_cgroup_that_comes_later() {
     let scene = scene_or_skip!("a_rule_by_cgroup_holds_for_a_cgroup_that_comes_later");
     let name = format!("weftd-test-{}", std::process::id());
     let Some(root) = cgroups() else {
-        eprintln!("SKIPPED a_rule_by_cgroup_holds_for_a_cgroup_that_comes_later: no cgroups of version 2");
+        weft_test_support::skip(
+            "a_rule_by_cgroup_holds_for_a_cgroup_that_comes_later",
+            "no cgroups of version 2",
+        );
         return;
     };
     let own = fs::read_to_string("/proc/self/cgroup").unwrap();

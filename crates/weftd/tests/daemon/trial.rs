@@ -4,7 +4,6 @@ use std::fs;
 use std::io::Write;
 use std::path::Path;
 use std::process::Command;
-use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use nix::mount::{MsFlags, mount, umount};
@@ -126,12 +125,12 @@ fn a_full_file_system_ends_no_daemon_and_keeps_no_namespace_from_being_served() 
     small.fill();
     assert!(netns("add").success());
     let mode = || settings::read(&Namespace::named(&late), "net.mptcp.pm_type").unwrap_or_default();
-    sleep(Duration::from_millis(2500));
+    until("the failure", || daemon.has_logged("not served yet"));
     assert_eq!(mode(), "0");
 
     // The trial cannot serve the new namespace, and the old program goes on with those that it has.
     daemon.reload();
-    sleep(Duration::from_secs(1));
+    assert!(wait(30, || daemon.has_logged("not reloaded")), "it is reloaded");
     let goes_on = || {
         let status = scene.try_status();
         status.is_some_and(|status| status.process == daemon.process() && status.connections.len() == 2)
