@@ -20,8 +20,9 @@ from tests.command import INCAST, WEFT, Ended, weft
 from weft import cli
 from weft.errors import UsageError
 from weft.exit_codes import run_command
+from weft.tune.command import Checked, Outcome, Tuning
 from weft.tune.objective import Objective
-from weft.tune.space import Choice, Range, parse
+from weft.tune.space import Choice, Range, combinations, parse
 from weft.tune.study import Trial, Trials
 
 FCT = "avg(fct_s) FROM flows"
@@ -113,6 +114,43 @@ def test_values_are_as_set_takes_them() -> None:
     assert third.rounded(0.33333333329) <= 0.3333333333, "within the range"
     assert Range("a", Decimal(1), Decimal(9), whole=True, unit="packets").ends() == ["1 packets", "9 packets"]
     assert Range("a", Decimal(1), Decimal("2.5"), whole=False, unit="us").ends() == ["1.0us", "2.5us"]
+
+
+def test_combinations() -> None:
+    finite = parse(["a=3:9", "b=0.0:1:0.25", "c=x,y"], RESOLVED)
+    assert [parameter.size for parameter in finite] == [7, 5, 2]
+    assert combinations(finite) == 70
+    assert combinations(parse(["a=3:9", "b=0.0:1"], RESOLVED)) is None
+    for parameter in finite:
+        for index in range(parameter.size or 0):
+            value: Any = parameter.at(index)
+            assert parameter.index(value) == index
+    spec = {"a": {"b": ["x", {"c": "10 packets", "d": "1.5us", "e": {"name": "amp"}, "f": 3}]}}
+    for text, shown in (
+        ("a.b[1].c=2 packets:9 packets", 10),
+        ("a.b[1].d=1us:9us", 1.5),
+        ("a.b[1].d=1ms:9ms", "1.5us"),
+        ("a.b[1].f=1:9", 3),
+        ("a.b[1].e=amp,xmp", "amp"),
+        ("a.b[2].f=1:9", "none"),
+    ):
+        assert parse([text], RESOLVED)[0].of_spec(spec) == shown, text
+
+
+@pytest.mark.parametrize("batch", [1, 4, 50])
+def test_no_combination_is_proposed_twice(tmp_path: Path, batch: int) -> None:
+    """Each combination is tried once, also those of trials that failed, and then there are no proposals."""
+    parameters = parse(["a=3:9", "b=0.1:0.5:0.1", "c=x,y"], RESOLVED)
+    trials = Trials(tmp_path, parameters, "minimize")
+    while proposed := trials.propose(len(trials.ended), batch):
+        for values in proposed:
+            distance = abs(values["a"] - 5) + values["b"]
+            trials.append(Trial(len(trials.ended), values, distance if values["c"] == "x" else None, (), ""))
+    tried = {(trial.values["a"], round(trial.values["b"], 9), trial.values["c"]) for trial in trials.ended}
+    assert len(tried) == len(trials.ended) == combinations(parameters) == 70
+    again = Trials(tmp_path, parameters, "minimize")
+    assert again.ended == trials.ended
+    assert again.propose(8, 3) == trials.propose(8, 3)
 
 
 @pytest.fixture(scope="module")
@@ -234,6 +272,57 @@ def test_best_is_found_and_runs_again(spec: Path) -> None:
         assert check[which]["by_seed"][1] == pytest.approx(flows["fct_s"].mean())
     assert check["difference"]["mean"] == pytest.approx(check["best"]["mean"] - check["given"]["mean"])
     assert check["difference"]["mean"] <= 0
+
+
+def test_small_range_is_tried_in_full(spec: Path) -> None:
+    question = ["--over", "traffic[0].flows=2:6", "--minimize", FCT, "--trials", "9", "--seeds", "2", "--workers", "1"]
+    done = tune(*question, cwd=spec.parent)
+    assert done.code == 0, done
+    table = pl.read_parquet(spec.parent / "out" / "trials.parquet")
+    assert sorted(table["flows"]) == [2, 3, 4, 5, 6]
+    assert done.document["trials"] == 5
+    assert done.document["best"]["values"] == {"traffic[0].flows": 2}
+    of_four = table.filter(flows=4)["objective"].item()
+    assert done.document["given"] == {"values": {"traffic[0].flows": 4}, "objective": of_four}
+    shown = weft("tune", spec.name, *QUICK, *question, "--out", "out", cwd=spec.parent)
+    assert shown.code == 0, shown
+    lines = [line.split() for line in shown.out.splitlines()]
+    assert lines[0] == ["The", "best", "of", "5", "trials,", "all", "combinations"]
+    assert ["trial", "traffic[0].flows", "objective"] in lines
+    assert ["as", "given", "4", f"{of_four:.3g}"] in lines
+    assert f"Objective to minimize: {FCT}" in shown.out
+    assert shown.out.endswith("All trials: out/trials.parquet\n")
+
+
+@pytest.mark.parametrize(
+    ("flag", "difference", "words"),
+    [
+        ("--minimize", (-1.0, -1.1, -1.05), None),
+        ("--maximize", (1.0, 1.1, 1.05), None),
+        ("--minimize", (1.0, -1.0, 0.5), "No improvement found: the interval of the difference includes 0."),
+        ("--minimize", (1.0, 1.1, 1.05), "No improvement found: at the unused seeds the best trial is worse"),
+        ("--minimize", (0.0, 0.0, 0.0), "No improvement found: the interval of the difference includes 0."),
+        ("--minimize", (None, None, None), "No improvement found: the best trial or the spec as given has no result"),
+        ("--minimize", (-1.0,), "One seed gives no interval; use --seeds 2 or more"),
+    ],
+)
+def test_finding(flag: str, difference: tuple[float | None, ...], words: str | None) -> None:
+    none = Checked.of(())
+    tuning = Tuning(Path("a.toml"), (), (), Objective(flag, FCT), 3, 8, force=False)
+    trial = Trial(0, {}, 1.0, (), "")
+    outcome = Outcome(tuning, Path("out"), (trial,), trial, {}, None, "", 4, none, none, Checked.of(difference))
+    finding = outcome.finding()
+    assert (finding is None) == (words is None)
+    assert (finding or "").startswith(words or "")
+
+
+def test_tuning_without_an_improvement_says_so(spec: Path) -> None:
+    # The objective does not depend on this field.
+    question = ["--over", "topology.senders=4:6", "--maximize", "count(*) FROM flows", "--seeds", "2"]
+    done = weft("tune", spec.name, *question, "--out", "out", "--workers", "1", cwd=spec.parent)
+    assert done.code == 0, done
+    assert "No improvement found: the interval of the difference includes 0.\n" in done.out
+    assert "To run the best trial nevertheless:" in done.out
 
 
 def test_killed_and_continued_is_as_unbroken(spec: Path) -> None:

@@ -346,21 +346,32 @@ def tune(
 
 
 def _print_tuning(outcome: Tuned) -> None:
-    fields = [parameter.field for parameter in outcome.tuning.parameters]
-    rows = [
+    from weft.tune.space import combinations
+
+    tuning = outcome.tuning
+    fields = [parameter.field for parameter in tuning.parameters]
+    rows: list[tuple[Any, ...]] = [
         (trial.number, *(trial.values[field] for field in fields), trial.objective)
         for trial in outcome.ranked()[:SHOWN]
     ]
+    own = "no result" if outcome.own_objective is None else outcome.own_objective
+    rows.append(("as given", *(outcome.own_values[field] for field in fields), own))
     count, bad = len(outcome.trials), len(outcome.failed())
-    title = f"The best of {count} trials" + (f", {bad} of which failed" if bad else "")
-    terminal.print_table(title, ("trial", *fields, outcome.tuning.objective.direction), rows)
-    first, seeds = outcome.first_checked, outcome.tuning.seeds
+    whole = ", all combinations" if count == combinations(tuning.parameters) else ""
+    title = f"The best of {count} trials{whole}" + (f"; {bad} failed" if bad else "")
+    terminal.print_table(title, ("trial", *fields, "objective"), rows)
+    terminal.print_line(f"Objective to {tuning.objective.direction}: {tuning.objective.query}\n")
+    first, seeds = outcome.first_checked, tuning.seeds
     terminal.print_line(f"Check with {seeds} unused seeds ({first} to {first + seeds - 1}):")
-    for name, checked in (("best", outcome.checked), ("baseline", outcome.given), ("difference", outcome.difference)):
+    for name, checked in (("best", outcome.checked), ("as given", outcome.given), ("difference", outcome.difference)):
         terminal.print_line(f"  {name:10}  {checked}")
+    finding = outcome.finding()
+    if finding is not None:
+        terminal.print_line(finding)
     if outcome.failed():
         terminal.print_line(f"\nFirst failure: trial {outcome.failed()[0].number}: {outcome.failed()[0].reason}")
-    terminal.print_line(f"\nAll trials: {outcome.folder}/trials.parquet. To run the best trial:\n  {outcome.command}")
+    offer = "To run the best trial" if finding is None else "To run the best trial nevertheless"
+    terminal.print_line(f"\n{offer}:\n  {outcome.command}\nAll trials: {outcome.folder}/trials.parquet")
 
 
 @app.command()

@@ -15,6 +15,7 @@ from weft.sweeps.axes import Axis, label_names
 from weft.sweeps.command import check_exclusive
 from weft.sweeps.plan import build, plan_points
 from weft.sweeps.runner import Runner, make_runner
+from weft.tune.space import combinations
 from weft.tune.study import JOURNAL, Trial, Trials, has_trials
 
 if TYPE_CHECKING:
@@ -114,6 +115,10 @@ class Outcome:
     folder: Path
     trials: tuple[Trial, ...]
     best: Trial
+    own_values: Mapping[str, Any]
+    """The values of the unchanged spec by field."""
+    own_objective: float | None
+    """The objective of the unchanged spec at the seeds of the trials; None if it has no result."""
     command: str
     """The command that runs the best trial."""
     first_checked: int
@@ -128,6 +133,19 @@ class Outcome:
     def failed(self) -> list[Trial]:
         """Returns the trials without a result."""
         return [trial for trial in self.trials if trial.objective is None]
+
+    def finding(self) -> str | None:
+        """Returns a sentence if the check does not show that the best trial is better; else None."""
+        difference = self.difference
+        if difference.mean is None:
+            return "No improvement found: the best trial or the spec as given has no result at the unused seeds."
+        if difference.low is None or difference.high is None:
+            return "One seed gives no interval; use --seeds 2 or more to distinguish an improvement from chance."
+        if difference.low <= 0 <= difference.high:
+            return "No improvement found: the interval of the difference includes 0."
+        if (difference.mean > 0) == (self.tuning.objective.direction == "minimize"):
+            return "No improvement found: at the unused seeds the best trial is worse than the spec as given."
+        return None
 
     def ranked(self) -> list[Trial]:
         """Returns the trials with a result, the best first."""
@@ -149,6 +167,7 @@ class Outcome:
                 "spec": str(self.folder / BEST),
                 "command": self.command,
             },
+            "given": {"values": dict(self.own_values), "objective": self.own_objective},
             "check": {
                 "first_seed": self.first_checked,
                 "best": vars(self.checked),
@@ -167,7 +186,7 @@ def run_tuning(
     Args:
         tuning: The settings.
         folder: A new folder, or that of an earlier tuning with equal settings.
-        trials: Total number of trials.
+        trials: Total number of trials; there are at most as many as combinations of values.
         executor: The machines.
         show: Called with the part of the work that is done, 0 to 1, and with the number of trials in words.
 
@@ -176,6 +195,7 @@ def run_tuning(
         RunError: No trial has a result.
         WeftError: The tuning cannot continue.
     """
+    trials = min(trials, combinations(tuning.parameters) or trials)
     given = tuning.plan({}, first=tuning.seeds)
     if check_exclusive(given, executor):
         executor = replace(executor, workers=1)
@@ -183,7 +203,7 @@ def run_tuning(
     with store.opened(folder, "tune"):
         _check_config(folder, tuning)
         journal = Trials(folder, tuning.parameters, tuning.objective.direction)
-        with make_runner(folder, executor, most=max(tuning.batch_size, 2) * tuning.seeds, force=tuning.force) as runner:
+        with make_runner(folder, executor, most=max(tuning.batch_size, 3) * tuning.seeds, force=tuning.force) as runner:
             measure = _Measure(tuning, folder, runner, trials, show)
             try:
                 while len(journal.ended) < trials:
@@ -250,7 +270,7 @@ class _Measure:
         note = f"{min(ended, self._trials)} of {self._trials} trials"
         if ranked := _ranked(self._ended, self._tuning.objective):
             note += f", best {ranked[0].objective:.4g}"
-        self._show(min((ended * seeds + more) / ((self._trials + 2) * seeds), 1.0), note)
+        self._show(min((ended * seeds + more) / ((self._trials + 3) * seeds), 1.0), note)
 
 
 def _run_batch(tuning: Tuning, journal: Trials, trials: int, measure: _Measure) -> None:
@@ -294,7 +314,10 @@ def _conclude(tuning: Tuning, folder: Path, ended: Sequence[Trial], given: Sweep
         raise RunError(f"{folder}: none of {len(ended)} trials has a result; the first: {ended[0].reason}")
     best = ranked[0]
     again = tuning.plan(best.values, first=tuning.seeds)
-    measure.run([*again.runs, *given.runs])
+    as_given = tuning.plan({})
+    measure.run([*again.runs, *given.runs, *as_given.runs])
+    by_seed = [measure.values.get(run.key) for run in as_given.runs]
+    found = [value for value in by_seed if value is not None]
     of_best = [measure.values.get(run.key) for run in again.runs]
     of_given = [measure.values.get(run.key) for run in given.runs]
     pairs = zip(of_best, of_given, strict=True)
@@ -305,6 +328,8 @@ def _conclude(tuning: Tuning, folder: Path, ended: Sequence[Trial], given: Sweep
         folder,
         tuple(ended),
         best,
+        {p.field: p.of_spec(json.loads(as_given.runs[0].spec)) for p in tuning.parameters},
+        sum(found) / len(found) if len(found) == len(by_seed) else None,
         first.command(first.runs[0], force=tuning.force),
         given.runs[0].seed,
         Checked.of(of_best),

@@ -103,6 +103,11 @@ class Objective:
     def _refused(self, reason: str) -> UsageError:
         return UsageError(f"{self._shown()}: {reason}; allowed: one number in SQL over a run's tables, {_EXAMPLE}")
 
+    @property
+    def query(self) -> str:
+        """Returns the query without the word SELECT, on one line."""
+        return " ".join(self.sql.removeprefix("SELECT ").split())
+
     def _shown(self) -> str:
         return f"{self.flag} {self.sql.removeprefix('SELECT ')!r:.200}"
 

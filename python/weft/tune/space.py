@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import re
+from collections import deque
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import cached_property
@@ -13,7 +15,7 @@ from weft.errors import UsageError
 from weft.sweeps.axes import split
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from optuna.distributions import BaseDistribution
 
@@ -56,6 +58,23 @@ class Choice:
         """Returns the value that is tried."""
         return value
 
+    @property
+    def size(self) -> int | None:
+        """Returns the number of values."""
+        return len(self.values)
+
+    def index(self, value: Any) -> int:  # noqa: ANN401 - from Optuna
+        """Returns the position of a value in the list."""
+        return self.values.index(value)
+
+    def at(self, index: int) -> str:
+        """Returns the value at a position."""
+        return self.values[index]
+
+    def neighbours(self, index: int) -> list[int]:
+        """Returns all other positions, because no value is nearer than another."""
+        return [other for other in range(len(self.values)) if other != index]
+
     def text(self, value: Any) -> str:  # noqa: ANN401 - from Optuna
         """Returns the value as text after `=` in `--set`."""
         return str(value)
@@ -63,6 +82,11 @@ class Choice:
     def ends(self) -> list[str]:
         """Returns the values that must be valid for all to be valid."""
         return list(self.values)
+
+    def of_spec(self, spec: Mapping[str, Any]) -> str:
+        """Returns the value of a resolved spec in words."""
+        value = _look_up(spec, self.field)
+        return str(value.get("name", "a table") if isinstance(value, dict) else value)
 
 
 @dataclass(frozen=True)
@@ -99,6 +123,28 @@ class Range:
             return value
         return min(max(float(f"{value:.{DIGITS}g}"), float(self.low)), float(self.high))
 
+    @property
+    def size(self) -> int | None:
+        """Returns the number of values; None if there is no step between them."""
+        step = self._step()
+        return None if step is None else int((self.high - self.low) / step) + 1
+
+    def index(self, value: float) -> int:
+        """Returns the position of a value among the values from `low` on."""
+        return round((value - float(self.low)) / float(self._step() or 1))
+
+    def at(self, index: int) -> float:
+        """Returns the value at a position."""
+        value = self.low + index * (self._step() or 1)
+        return int(value) if self.whole else float(value)
+
+    def neighbours(self, index: int) -> list[int]:
+        """Returns the positions below and above."""
+        return [other for other in (index - 1, index + 1) if 0 <= other < (self.size or 0)]
+
+    def _step(self) -> Decimal | None:
+        return Decimal(1) if self.whole and self.step is None else self.step
+
     def text(self, value: float) -> str:
         """Returns the value as text after `=` in `--set`."""
         number = str(value) if self.whole else format(Decimal(repr(value)), "f")
@@ -109,8 +155,61 @@ class Range:
         ends = (int(self.low), int(self.high)) if self.whole else (float(self.low), float(self.high))
         return [self.text(end) for end in ends]
 
+    def of_spec(self, spec: Mapping[str, Any]) -> Any:  # noqa: ANN401 - a number or text
+        """Returns the value of a resolved spec, as a number if its unit is that of the range."""
+        value = _look_up(spec, self.field)
+        number = str(value).removesuffix(self.unit).strip() if self.unit else ""
+        if re.fullmatch(r"[0-9]+(\.[0-9]+)?", number, re.ASCII):
+            return float(number) if "." in number else int(number)
+        return value if isinstance(value, int | float) else str(value)
+
 
 Parameter = Choice | Range
+
+
+def _look_up(spec: Mapping[str, Any], field: str) -> Any:  # noqa: ANN401 - any JSON
+    """Returns the value of a field such as `traffic[0].flows`; "none" if the spec does not have it."""
+    value: Any = spec
+    for key in re.findall(r"[^.\[\]]+", field):
+        try:
+            value = value[int(key)] if isinstance(value, list) else value[key]
+        except (IndexError, KeyError, TypeError, ValueError):
+            return "none"
+    return value
+
+
+def combinations(parameters: Sequence[Parameter]) -> int | None:
+    """Returns the number of combinations of values; None if there is no limit."""
+    sizes = [parameter.size for parameter in parameters]
+    return None if None in sizes else math.prod(size for size in sizes if size is not None)
+
+
+def untried(
+    parameters: Sequence[Parameter], values: Mapping[str, Any], tried: Collection[tuple[int, ...]]
+) -> tuple[int, ...] | None:
+    """Returns the positions of the values or, if these are tried, of the nearest combination that is not.
+
+    The distance is the number of steps, each to the next value of a range or to any value of a list. None: all are
+    tried.
+    """
+    start = positions(parameters, values)
+    seen, queue = {start}, deque([start])
+    while queue:
+        point = queue.popleft()
+        if point not in tried:
+            return point
+        for n, parameter in enumerate(parameters):
+            for other in parameter.neighbours(point[n]):
+                near = (*point[:n], other, *point[n + 1 :])
+                if near not in seen:
+                    seen.add(near)
+                    queue.append(near)
+    return None
+
+
+def positions(parameters: Sequence[Parameter], values: Mapping[str, Any]) -> tuple[int, ...]:
+    """Returns the position of each value in its range or list."""
+    return tuple(parameter.index(values[parameter.field]) for parameter in parameters)
 
 
 def parse(texts: Sequence[str], spec: Mapping[str, Any]) -> list[Parameter]:

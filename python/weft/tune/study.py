@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from weft.errors import OutputError
+from weft.tune.space import combinations, positions, untried
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -54,19 +55,34 @@ class Trials:
         self.ended = [_read(trial) for trial in self._study.get_trials(deepcopy=False)]
 
     def propose(self, first: int, count: int) -> list[dict[str, Any]]:
-        """Proposes the values of the trials from `first` on; all earlier trials have ended."""
+        """Proposes the values of the trials from `first` on; all earlier trials have ended.
+
+        No combination of values is proposed twice. If all have been tried, there are fewer than `count` proposals.
+        """
         import optuna
 
         study = optuna.create_study(direction=self._direction)
         study.add_trials(self._study.get_trials(deepcopy=False)[:first])
         space = {parameter.field: parameter.distribution for parameter in self._parameters}
+        is_finite = combinations(self._parameters) is not None
+        tried = {positions(self._parameters, trial.values) for trial in self.ended[:first]} if is_finite else set()
         proposed = []
         for number in range(first, first + count):
             study.sampler = optuna.samplers.TPESampler(seed=number)
             asked = study.ask(space).params
-            proposed.append(
-                {parameter.field: parameter.rounded(asked[parameter.field]) for parameter in self._parameters}
-            )
+            values = {parameter.field: parameter.rounded(asked[parameter.field]) for parameter in self._parameters}
+            if is_finite:
+                point = untried(self._parameters, values, tried)
+                if point is None:
+                    break
+                # Optuna's own values stay as they are, to the last digit.
+                if point != positions(self._parameters, values):
+                    values = {
+                        parameter.field: parameter.at(index)
+                        for parameter, index in zip(self._parameters, point, strict=True)
+                    }
+                tried.add(point)
+            proposed.append(values)
         return proposed
 
     def append(self, trial: Trial) -> None:
