@@ -124,7 +124,7 @@ def test_run_picks_a_new_folder(spec: Path) -> None:
         ended = weft("run", str(spec), cwd=spec.parent)
         assert (ended.code, ended.err) == (0, "")
         assert (spec.parent / folder / "flows.parquet").exists()
-        assert folder in ended.out
+        assert ended.out.splitlines()[-1] == f"Results: {folder}"
 
 
 def test_a_class_without_a_flow_is_a_warning(spec: Path) -> None:

@@ -6,6 +6,7 @@ import polars as pl
 
 from weft import demo_incast, demo_permutation
 from weft.demo_permutation import FAILED, WORKS
+from weft.papers.amp.settings import PROFILE
 
 
 def permutation(dctcp: float, amp: float) -> pl.DataFrame:
@@ -37,9 +38,10 @@ def test_permutation_says_who_wins() -> None:
 
 
 def test_incast_says_who_loses_and_how_far_amp_holds() -> None:
-    assert demo_incast.verdict(incast((1.1, 1.2), (3, 4))) == "multipath loses, AMP holds up to k = 20"
-    assert demo_incast.verdict(incast((1.1, 2), (3, 4))) == "multipath loses, AMP holds up to k = 10"
-    assert demo_incast.verdict(incast((2, 1), (0.9, 0.8))) == "multipath does not lose, AMP does not hold"
+    assert demo_incast.verdict(incast((1.1, 1.2), (3, 4))) == "multipath loses; AMP holds up to k = 20"
+    assert demo_incast.verdict(incast((1.1, 2), (3, 4))) == "multipath loses; AMP holds up to k = 10"
+    assert demo_incast.verdict(incast((2, 1), (0.9, 0.8))) == "multipath does not lose; AMP does not hold"
+    assert demo_incast.verdict(incast((1.1, 1.2), (0.9, 4))) == "multipath loses at k = 20; AMP holds up to k = 20"
     assert demo_incast.sentences(incast((1.1, 2), (3, 4), late=5.0)) == [
         "DCTCP over one path has the lowest mean FCT at k = 10, k = 20.",
         "Up to k = 10, AMP has 1.1 to 1.1 times the mean FCT of DCTCP.",
@@ -48,3 +50,25 @@ def test_incast_says_who_loses_and_how_far_amp_holds() -> None:
         "Flows of XMP with a timeout: 5 % at k = 10, 5 % at k = 20.",
         "Flows of DCTCP with a timeout: none.",
     ]
+
+
+def test_timeouts_are_those_of_the_profile() -> None:
+    tcp = {"min_rto": "10ms", "initial_rto": "3s"}
+    assert demo_incast.waits(tcp) == (
+        "An FCT of about 10 ms is that of a flow that waited for the minimum RTO, and one of about 3 s that of a flow "
+        "that waited for the initial RTO."
+    )
+    for case in demo_incast.cases(["amp"]):
+        assert case.experiment.transports["amp"].profile == PROFILE
+    for case in demo_permutation.cases(["amp"]):
+        assert case.experiment.transports["amp"].profile == demo_permutation.PROFILE
+
+
+def test_titles_state_rounds_seeds_sizes_and_profiles() -> None:
+    plain = next(case for case in demo_incast.cases(["amp"]) if not case.labels["probed"])
+    (traffic,) = plain.experiment.model_dump()["traffic"]
+    for words in (f"{traffic['rounds']} rounds, with seed {plain.seed},", "128,000 bytes", "profile amp-2019"):
+        assert words in demo_incast.TITLE
+    assert "3 seeds; profile linux" in demo_permutation.TITLE
+    reported = {case.experiment.name for case in demo_incast.cases(["amp"]) if case.labels["probed"]}
+    assert reported == {"incast-amp-30x128KB-5-rounds"}

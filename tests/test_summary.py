@@ -64,3 +64,12 @@ def test_the_command_prints_the_numbers_of_the_tables(tmp_path: Path) -> None:
     printed = command("run", "incast.toml", "--out", "again", cwd=tmp_path).out
     assert "mean FCT (ms)" in printed
     assert f"{results['totals']['marks']:,} packets marked" in printed
+
+
+def test_what_a_level_lacks_is_named(tmp_path: Path) -> None:
+    (tmp_path / "incast.toml").write_text(INCAST)
+    line = "  Not modelled at level flow: flows with a timeout, suppressions, packets dropped, packets marked"
+    for level, lines in (("flow", [line]), ("packet", [])):
+        done = command("run", "incast.toml", "--set", f"level={level}", "--out", level, cwd=tmp_path)
+        assert done.code == 0, done
+        assert [shown for shown in done.out.splitlines() if "Not modelled" in shown] == lines

@@ -89,7 +89,15 @@ def figure_names() -> list[str]:
 
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
-Out = Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Write the results to this new folder.")]
+Out = Annotated[
+    Path | None,
+    typer.Option(
+        "--out",
+        metavar="DIR",
+        help="Write the results to this folder, which must not exist. [default: weft-NAME, or weft-NAME-2 and so on "
+        "if it exists]",
+    ),
+]
 Threads = Annotated[
     int,
     typer.Option(
@@ -140,7 +148,7 @@ def run(
     spec: Annotated[Path, typer.Argument(metavar="SPEC.toml", help="The experiment.")],
     overrides: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="a.b=c", help="Change a field before the run, for example topology.senders=40."),
+        typer.Option("--set", metavar="a.b=c", help="Change a field before the run, such as 'traffic[0].flows=40'."),
     ] = None,
     seed: Annotated[
         int | None, typer.Option("--seed", parser=whole, metavar="N", help="Use this seed instead of the spec's.")
@@ -177,10 +185,14 @@ def run(
     else:
         terminal.print_table("", *summary.table(result.flows))
         terminal.print_line(f"  {summary.totals_line(result.manifest)}")
+        lacking = summary.lacking(result.manifest, result.flows)
+        if lacking:
+            terminal.print_line(f"  Not modelled at level {result.manifest['level']}: {', '.join(lacking)}")
         files = [(name, rows[name], str(folder / f"{name}.parquet")) for name in api.TABLES if rows.get(name)]
         terminal.print_table("", ("table", "rows", "file"), files)
         for line in _unfinished(result.manifest):
             terminal.print_line(line)
+        terminal.print_line(f"Results: {folder}")
     if result.partial:
         raise StoppedError(f"stopped; the tables so far are in {folder}, marked partial")
 
@@ -379,7 +391,13 @@ def report(
     folders: Annotated[list[Path], typer.Argument(metavar="RUN_OR_SWEEP...", help="Folders of runs or sweeps.")],
     out: Annotated[
         Path | None,
-        typer.Option("--out", "-o", metavar="FILE.html", help="Write to this new file. [default: weft-report.html]"),
+        typer.Option(
+            "--out",
+            "-o",
+            metavar="FILE.html",
+            help="Write to this file, which must not exist. [default: weft-report.html, or weft-report-2.html and so "
+            "on if it exists]",
+        ),
     ] = None,
     rows: Annotated[
         str | None, typer.Option("--rows", metavar="FIELD", help="Draw a row of plots per value of this field.")
@@ -445,7 +463,13 @@ def trace(
         int | None, typer.Option("--seed", parser=whole, metavar="N", help="Use this seed instead of the spec's.")
     ] = None,
     out: Annotated[
-        Path | None, typer.Option("--out", metavar="FILE", help="Write the packets to this new file.")
+        Path | None,
+        typer.Option(
+            "--out",
+            metavar="FILE",
+            help="Write the packets to this file, which must not exist. [default: NAME.pcapng, or NAME-2.pcapng and so "
+            "on if it exists]",
+        ),
     ] = None,
     as_json: Json = False,
 ) -> None:
@@ -652,9 +676,12 @@ def demo(out: Out = None) -> None:
             shown = demonstration.run(bar.show)
         shown.write(unfinished)
     for part in shown.parts:
-        terminal.print_table(f"{part.title}: {part.verdict}", part.columns, part.table().rows())
+        terminal.print_line(f"{part.name.capitalize()}: {part.verdict}\n{part.title}")
+        terminal.print_table("", part.columns, part.table().rows())
+        if part.note:
+            terminal.print_line(f"{part.note}\n")
     terminal.print_line(f"Open {folder / 'index.html'} in a browser; tables and plots are in the same folder.")
-    terminal.print_line(f"{folder / 'report.html'} shows the runs with k = {demonstration.REPORTED} in detail.")
+    terminal.print_line(f"{folder / 'report.html'} shows {demonstration.REPORTED_RUNS} in detail.")
 
 
 @app.command()

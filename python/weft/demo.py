@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
@@ -22,7 +22,10 @@ if TYPE_CHECKING:
     from weft.api import Result
 
 ALGORITHMS = ("amp", "xmp", "dcm", "dctcp")
-REPORTED = demo_incast.REPORTED
+REPORTED_RUNS = (
+    f"runs with k = {demo_incast.REPORTED}, {demo_incast.REPORTED_ROUNDS} rounds and {demo_incast.REPORTED_SEEDS} seeds"
+)
+"""The runs of the report in words."""
 PERMUTATION_SHARE = 0.6
 """The part of the demo's time that the permutation takes, for the progress bar."""
 
@@ -40,6 +43,8 @@ class Part:
     """The table, with the registry's names of the algorithms."""
     verdict: str
     sentences: list[str]
+    note: str = ""
+    """A sentence about the values of the table."""
 
     def table(self) -> pl.DataFrame:
         """Returns the table with the algorithms' labels; `columns` are its headings."""
@@ -121,6 +126,14 @@ def run(on_progress: Callable[[float], None] | None = None) -> Demo:
             times,
             demo_incast.verdict(times),
             demo_incast.sentences(times),
+            demo_incast.waits(_tcp(next(iter(kept.values())))),
         ),
     )
     return Demo(parts, tuple(kept[case.experiment.name, case.seed] for case in cases if case.labels["probed"]))
+
+
+def _tcp(result: Result) -> dict[str, Any]:
+    """Returns the resolved table `tcp` of the first transport of a run."""
+    transports: dict[str, Any] = result.manifest["spec"]["transports"]
+    tcp: dict[str, Any] = next(iter(transports.values()))["tcp"]
+    return tcp

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from weft.papers.amp.incast import FLOWS, GAP_US, INTERVAL_S, ROUNDS, SILENCE_S, summary
-from weft.papers.amp.settings import LIMIT, SHOWN, SUBFLOWS, K, many_to_one, transport
+from weft.papers.amp.settings import LIMIT, PROFILE, SHOWN, SUBFLOWS, K, many_to_one, transport
 from weft.papers.seed_summary import digits
 from weft.sweep import Case
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from weft.spec import Experiment
 
@@ -37,7 +38,12 @@ COLUMNS = (
     "flows with a timeout (%)",
     "most timeouts",
 )
-TITLE = f"{ROUNDS} rounds of k flows of {SIZE_KB} KB to one receiver over 10 Gbps"
+SEED = 1
+"""The seed of the runs of the table."""
+TITLE = (
+    f"{ROUNDS} rounds, with seed {SEED}, of k flows of {SIZE_KB * 1000:,} bytes to one receiver over 10 Gbps; "
+    f"profile {PROFILE}"
+)
 SETTINGS = (
     f"The switch holds {LIMIT} per link and marks from {K} packets on. AMP, XMP and DCM have {SUBFLOWS} subflows per "
     f"connection, DCTCP has one path, and the flows of a round begin {GAP_US} µs apart."
@@ -48,7 +54,7 @@ def cases(algorithms: Sequence[str]) -> list[Case]:
     """Returns the runs: every algorithm and number of flows with one seed, and the runs of the report."""
     duration_s = (ROUNDS - 1) * INTERVAL_S + SILENCE_S
     plain = [
-        _case(algorithm, k, 1, _experiment(algorithm, k, ROUNDS, duration_s), probed=False)
+        _case(algorithm, k, SEED, _experiment(algorithm, k, ROUNDS, duration_s), probed=False)
         for algorithm in algorithms
         for k in FLOWS
     ]
@@ -85,7 +91,7 @@ def _experiment(
     algorithm: str, k: int, rounds: int, duration_s: int, probes: Sequence[dict[str, Any]] = ()
 ) -> Experiment:
     return many_to_one(
-        f"incast-{algorithm}-{k}x{SIZE_KB}KB",
+        f"incast-{algorithm}-{k}x{SIZE_KB}KB-{rounds}-rounds",
         senders=k,
         delay_us=DELAY_US,
         duration=f"{duration_s}s",
@@ -124,11 +130,27 @@ def table(flows: pl.DataFrame) -> pl.DataFrame:
 
 
 def verdict(cells: pl.DataFrame) -> str:
-    """Returns whether multipath loses to one path, and up to which k AMP holds."""
-    lost = len(_lost(cells)) * 2 > len(_ks(cells))
-    held = _held(cells)
+    """Returns at which k multipath loses to one path, and up to which k AMP holds."""
+    lost, held = _lost(cells), _held(cells)
+    if lost == _ks(cells):
+        multipath = "multipath loses"
+    else:
+        multipath = f"multipath loses at {_listed(lost)}" if lost else "multipath does not lose"
     amp = f"AMP holds up to k = {held}" if held else "AMP does not hold"
-    return f"{'multipath loses' if lost else 'multipath does not lose'}, {amp}"
+    return f"{multipath}; {amp}"
+
+
+def waits(tcp: Mapping[str, Any]) -> str:
+    """Returns a sentence about flows that waited for a timeout.
+
+    Args:
+        tcp: The table `tcp` of a resolved transport.
+    """
+    least, initial = (re.sub("(?<=[0-9])(?=[a-z])", " ", tcp[name]) for name in ("min_rto", "initial_rto"))
+    return (
+        f"An FCT of about {least} is that of a flow that waited for the minimum RTO, and one of about {initial} that "
+        "of a flow that waited for the initial RTO."
+    )
 
 
 def sentences(cells: pl.DataFrame) -> list[str]:

@@ -28,7 +28,11 @@ SEEDS = 3
 LINK = "leaf0->spine0"
 WORKS, FAILED = "all links work", "a link fails"
 COLUMNS = ("links", "algorithm", "mean goodput (Gbps)", "slowest flow (Gbps)")
-TITLE = f"{LEAVES * HOSTS_PER_LEAF} hosts send to one other host each over a leaf-spine of {GBPS} Gbps"
+PROFILE = "linux"
+TITLE = (
+    f"{LEAVES * HOSTS_PER_LEAF} hosts send to one other host each over a leaf-spine of {GBPS} Gbps; "
+    f"{SEEDS} seeds; profile {PROFILE}"
+)
 
 
 def cases(algorithms: Sequence[str]) -> list[Case]:
@@ -60,7 +64,14 @@ def _experiment(algorithm: str, links: str) -> Experiment:
                 "delay": "1us",
             },
             "queues": {"limit": "100 packets", "mark": "20 packets"},
-            "transports": {algorithm: {"cc": algorithm, "subflows": subflows, "tcp": {"min_rto": f"{MIN_RTO_MS}ms"}}},
+            "transports": {
+                algorithm: {
+                    "cc": algorithm,
+                    "subflows": subflows,
+                    "profile": PROFILE,
+                    "tcp": {"min_rto": f"{MIN_RTO_MS}ms"},
+                }
+            },
             "traffic": [{"kind": "bulk", "transport": algorithm, "pairs": "permutation"}],
             "events": [event] if links == FAILED else [],
         }

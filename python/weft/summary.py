@@ -53,6 +53,22 @@ def table(flows: pl.DataFrame) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
     return ("transport", *names), rows if names else []
 
 
+def lacking(manifest: Mapping[str, Any], flows: pl.DataFrame) -> list[str]:
+    """Returns the rows of `table` and the totals that the run's level does not have, in words.
+
+    Args:
+        manifest: The manifest of a run.
+        flows: Its table `flows`.
+    """
+    rows = {"timeouts": "flows with a timeout", "suppressions": "suppressions"}
+    counters = manifest.get("counters", {})
+    totals_of = {"drops": "packets dropped", "marks": "packets marked"}
+    return [
+        *(words for column, words in rows.items() if column not in flows.columns),
+        *(words for name, words in totals_of.items() if name not in counters),
+    ]
+
+
 def totals(manifest: Mapping[str, Any]) -> dict[str, int | float]:
     """Returns the packets dropped and marked in the whole network, timeouts, and the wall time in seconds.
 
