@@ -9,51 +9,49 @@ use crate::bottleneck::{additional_subflow, bottleneck, compare};
 use crate::machine::{NO_JOINS, NamespaceThread, in_namespace, load, load_with};
 use crate::peers::Kind;
 
-/// The shares of AMP-FG at the packet level (`many-to-one`, 20 Mbit/s, delays of 20 us, `cwnd_min = 2`). Its cuts are deeper than
-/// DCTCP's, and its subflows are not coupled.
-const AMP_FG_ONE_SUBFLOW: f64 = 0.225;
-const AMP_FG_TWO_SUBFLOWS: f64 = 0.549;
+/// The shares of AMP-FG on 6.18: 14 runs had 0.31 to 0.36 with one subflow, and ten runs 0.78 to 0.89 with two. Its cuts are
+/// deeper than DCTCP's, and its subflows are not coupled. The packet level has 0.23 and 0.55 (`many-to-one`, `cwnd_min = 2`).
+const AMP_FG_ONE_SUBFLOW: f64 = 0.33;
+const AMP_FG_TWO_SUBFLOWS: f64 = 0.84;
 
-/// The share of Warp with two subflows at the packet level (`many-to-one`, delays of 20 us, 7 s, mean of seeds 1 to 3). With one
-/// subflow Warp is DCTCP.
-const WARP_TWO_SUBFLOWS: f64 = 1.0;
+/// The share of Warp with two subflows on 6.18: 13 runs had 0.90 to 1.30. The packet level has 1.0. With one subflow Warp is
+/// DCTCP.
+const WARP_TWO_SUBFLOWS: f64 = 1.1;
 
-/// The share of DCTCP over MPTCP with one subflow, which the packet level does not model (6.18, mean of 52 runs of 3 s and 6 s). Two
-/// subflows of Warp do not lose as much: five runs on an idle machine had 0.92 to 1.23 of a DCTCP flow's bytes.
+/// The share of DCTCP over MPTCP with one subflow, which the packet level does not model (6.18, mean of 52 runs of 3 s and 6 s).
+/// Eight later runs had 0.71 to 1.01.
 const DCTCP_OVER_MPTCP: f64 = 0.72;
 
 #[test]
-fn amp_fg_beside_dctcp_has_the_share_that_the_packet_level_says() {
-    in_namespace(
-        "amp_fg_beside_dctcp_has_the_share_that_the_packet_level_says",
-        || {
-            let options = Options {
-                parameters: vec![(KernelAlgorithm::AmpFg, vec![("cwnd_min".to_owned(), 2.0)])],
-                ..Options::default()
-            };
-            let programs = load_with(&[KernelAlgorithm::AmpFg, KernelAlgorithm::Dctcp], &options);
-            let (router, server) = (NamespaceThread::new(), NamespaceThread::new());
-            bottleneck(&router, &server);
-            compare(
-                &programs,
-                &server,
-                (KernelAlgorithm::AmpFg, Kind::Tcp),
-                AMP_FG_ONE_SUBFLOW,
-                2.0,
-            );
-            if !additional_subflow(&server) {
-                skip("amp_fg_beside_dctcp, two subflows", NO_JOINS);
-                return;
-            }
-            compare(
-                &programs,
-                &server,
-                (KernelAlgorithm::AmpFg, Kind::Mptcp),
-                AMP_FG_TWO_SUBFLOWS,
-                2.0,
-            );
-        },
-    );
+fn amp_fg_competing_with_dctcp_has_the_measured_share() {
+    in_namespace("amp_fg_competing_with_dctcp_has_the_measured_share", || {
+        let options = Options {
+            parameters: vec![(KernelAlgorithm::AmpFg, vec![("cwnd_min".to_owned(), 2.0)])],
+            ..Options::default()
+        };
+        let programs = load_with(&[KernelAlgorithm::AmpFg, KernelAlgorithm::Dctcp], &options);
+        let (router, server) = (NamespaceThread::new(), NamespaceThread::new());
+        bottleneck(&router, &server);
+        compare(
+            &programs,
+            &server,
+            (KernelAlgorithm::AmpFg, Kind::Tcp),
+            AMP_FG_ONE_SUBFLOW,
+            1.25,
+        );
+        if !additional_subflow(&server) {
+            skip("amp_fg_competing_with_dctcp, two subflows", NO_JOINS);
+            return;
+        }
+        compare(
+            &programs,
+            &server,
+            (KernelAlgorithm::AmpFg, Kind::Mptcp),
+            AMP_FG_TWO_SUBFLOWS,
+            // An equal share is outside.
+            1.17,
+        );
+    });
 }
 
 #[test]
@@ -62,7 +60,7 @@ fn warp_takes_what_a_dctcp_flow_takes() {
         let programs = load(&[KernelAlgorithm::Warp, KernelAlgorithm::Dctcp]);
         let (router, server) = (NamespaceThread::new(), NamespaceThread::new());
         bottleneck(&router, &server);
-        compare(&programs, &server, (KernelAlgorithm::Warp, Kind::Tcp), 1.0, 1.5);
+        compare(&programs, &server, (KernelAlgorithm::Warp, Kind::Tcp), 1.0, 1.3);
         compare(
             &programs,
             &server,
@@ -79,7 +77,7 @@ fn warp_takes_what_a_dctcp_flow_takes() {
             &server,
             (KernelAlgorithm::Warp, Kind::Mptcp),
             WARP_TWO_SUBFLOWS,
-            1.5,
+            1.3,
         );
     });
 }
