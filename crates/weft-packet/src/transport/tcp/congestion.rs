@@ -1,6 +1,6 @@
 //! Congestion control of a connection: the algorithm and the windows of its subflows.
 
-use weft_cc::{Algorithm, CongestionControl, Echo, Window};
+use weft_cc::{Ack, Algorithm, CongestionControl, Echo, Window};
 
 use super::suppression_log::SuppressionLog;
 
@@ -68,7 +68,13 @@ impl Congestion {
         self.windows.iter().any(|window| !window.established)
     }
 
-    /// Notifies the algorithm of an event.
+    /// Notifies the algorithm of an acknowledgement on subflow `s`.
+    #[inline(always)]
+    pub fn on_ack(&mut self, s: usize, report: Ack) {
+        self.cc.on_ack(&mut self.windows, s, report);
+    }
+
+    /// Notifies the algorithm of another event.
     #[inline(always)]
     pub fn notify(&mut self, event: impl FnOnce(&mut Algorithm, &mut [Window])) {
         event(&mut self.cc, &mut self.windows);

@@ -1,7 +1,7 @@
 //! The sender of a connection: its parts, the choice of the subflow that gets the next chunk, and the
 //! events of which congestion control is notified.
 
-use weft_cc::{Algorithm, Window};
+use weft_cc::{Ack, Algorithm, CongestionControl, Window};
 use weft_run::Scheduler;
 
 use super::congestion::Congestion;
@@ -124,8 +124,18 @@ impl ConnectionSender {
         self.reinject.extend(s, self.data.una(), sent);
     }
 
-    /// Notifies congestion control of an acknowledgement, a mark or a fast retransmit, at which
-    /// only few algorithms suppress subflows.
+    /// Notifies congestion control of an acknowledgement on subflow `s`.
+    #[inline(always)]
+    pub fn notify_cc_of_ack(&mut self, now: u64, s: usize, report: Ack) {
+        if self.congestion.may_suppress_on_ack() {
+            self.notify_cc_and_check_suppression(now, |cc, windows| cc.on_ack(windows, s, report));
+        } else {
+            self.congestion.on_ack(s, report);
+        }
+    }
+
+    /// Notifies congestion control of a mark or a fast retransmit, at which only few algorithms
+    /// suppress subflows, as at an acknowledgement.
     #[inline(always)]
     pub fn notify_cc(&mut self, now: u64, event: impl FnOnce(&mut Algorithm, &mut [Window])) {
         if self.congestion.may_suppress_on_ack() {

@@ -6,6 +6,7 @@
 //! is the first data packet, except for joins that are confirmed.
 
 mod ack;
+mod ack_event;
 mod ack_timer;
 mod application;
 mod arrivals;
@@ -48,6 +49,7 @@ mod reroute;
 mod rotation;
 mod rounds;
 mod rtt;
+mod rtt_sample;
 #[cfg(test)]
 mod rules;
 mod scatter_phase;

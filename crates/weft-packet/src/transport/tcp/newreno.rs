@@ -4,9 +4,10 @@ use weft_spec::Profile;
 
 use super::subflow::SubflowSender;
 
-/// Handles a duplicate acknowledgement without SACK. The third one starts fast retransmit, unless
-/// the acknowledgement covers only data that was sent before the last recovery began. It may then
-/// answer a retransmission (RFC 6582, section 3.2, step 1).
+/// Handles a duplicate acknowledgement without SACK. The first two may each send a new segment (RFC
+/// 5681, section 3.2, step 1). The third one starts fast retransmit (RFC 5681, section 3.2, step 2),
+/// unless the acknowledgement covers only data that was sent before the last recovery began. It may
+/// then answer a retransmission (RFC 6582, section 3.2, step 2).
 pub fn on_duplicate(subflow: &mut SubflowSender, profile: &Profile) {
     let recover = subflow.state.recover();
     let beyond = recover == 0 || subflow.seq.una() > recover;

@@ -5,19 +5,21 @@ use weft_cc::CongestionControl;
 use weft_spec::{Profile, Recovery};
 
 use crate::engine::Context;
-use crate::packet::{DSACK, Packet};
 
+use super::ack_event::AckEvent;
 use super::connection::ConnectionSender;
 use super::loss_probe::ProbeAck;
+use super::newreno;
 use super::prr::Prr;
 use super::state::Frto;
 use super::subflow::SubflowSender;
 use super::timer::TimerPurpose;
 use super::undo::Undo;
-use super::verdict::{FastVerdict, TimeoutAck, Verdict, judge, judge_fast};
+use super::verdict::{FastVerdict, Verdict, judge, judge_fast};
 
 /// Marks the segments as lost that RACK considers lost, and enters fast recovery at the first loss.
-/// If a segment may still be only late, sets the timer to the end of the reordering window.
+/// If a segment may still be only late, sets the timer to the end of the reordering window (RFC 8985,
+/// section 6.2, step 5).
 pub fn detect_rack_losses(
     connection: &mut ConnectionSender,
     subflow: &mut SubflowSender,
@@ -41,6 +43,22 @@ pub fn detect_rack_losses(
     }
 }
 
+/// Marks the first segment as lost if duplicate acknowledgements without RACK indicate a loss (RFC
+/// 6675, section 5, step 1).
+#[inline(always)]
+pub fn detect_losses_by_duplicates(subflow: &mut SubflowSender, profile: &Profile, event: &AckEvent) {
+    if event.advances() {
+        return;
+    }
+    match profile.recovery {
+        Recovery::NewReno => newreno::on_duplicate(subflow, profile),
+        Recovery::Sack if subflow.state.is_open() && subflow.reordering.indicates_loss() => {
+            subflow.segments.mark_head_lost();
+        }
+        Recovery::Sack | Recovery::Rack => {}
+    }
+}
+
 /// Enters fast recovery if a segment is lost and no recovery is in progress.
 #[inline(always)]
 pub fn enter_if_lost(
@@ -55,6 +73,9 @@ pub fn enter_if_lost(
     }
 }
 
+/// Enters fast recovery, which ends with the data sent so far, and reduces the window once (RFC 6675,
+/// section 5, step 4). With proportional rate reduction, `RecoverFS` is all that is outstanding,
+/// also what was sacked before, as in RFC 6937 (unlike RFC 9937, section 7).
 #[cold]
 fn enter_recovery(
     connection: &mut ConnectionSender,
@@ -81,7 +102,8 @@ fn enter_recovery(
     }
 }
 
-/// Ends a recovery: all data that was outstanding when it began is acknowledged.
+/// Ends a recovery: all data that was outstanding when it began is acknowledged. The window is
+/// `ssthresh` already, because it was never inflated (RFC 5681, section 3.2, step 6).
 fn exit_recovery(connection: &mut ConnectionSender, subflow: &mut SubflowSender) {
     subflow.state.exit_recovery();
     subflow.reordering.on_recovered();
@@ -101,17 +123,30 @@ fn undo_recovery(connection: &mut ConnectionSender, subflow: &mut SubflowSender,
     connection.notify_cc_and_check_suppression(now, |cc, windows| cc.on_undo(windows, s));
 }
 
-/// Handles an acknowledgement of all bytes before `ack` in fast recovery, which has `advanced` or
-/// not.
+/// Handles an acknowledgement in fast recovery or in the recovery from a timeout.
 #[inline(always)]
-pub fn on_ack_in_fast_recovery(
+pub fn on_ack_in_recovery(
     connection: &mut ConnectionSender,
     subflow: &mut SubflowSender,
     profile: &Profile,
-    ack: u64,
-    advanced: bool,
+    event: &AckEvent,
+    now: u64,
 ) {
-    match judge_fast(&subflow.state, profile, ack, advanced) {
+    if subflow.state.is_fast_recovery() {
+        on_ack_in_fast_recovery(connection, subflow, profile, event);
+    } else if subflow.state.is_loss_recovery() {
+        on_ack_after_timeout(connection, subflow, profile, *event, now);
+    }
+}
+
+#[inline(always)]
+fn on_ack_in_fast_recovery(
+    connection: &mut ConnectionSender,
+    subflow: &mut SubflowSender,
+    profile: &Profile,
+    event: &AckEvent,
+) {
+    match judge_fast(&subflow.state, profile, event.ack(), event.advances()) {
         FastVerdict::Complete => exit_recovery(connection, subflow),
         FastVerdict::NextHole => {
             subflow.segments.mark_head_lost();
@@ -121,19 +156,18 @@ pub fn on_ack_in_fast_recovery(
     }
 }
 
-/// Handles an acknowledgement in the recovery from a timeout.
 #[cold]
-pub fn on_ack_after_timeout(
+fn on_ack_after_timeout(
     connection: &mut ConnectionSender,
     subflow: &mut SubflowSender,
     profile: &Profile,
-    timeout_ack: &TimeoutAck<'_>,
+    event: AckEvent,
     now: u64,
 ) {
     if subflow.state.awaits_new_data() {
         subflow.state.set_frto(Frto::Possible);
     }
-    match judge(&subflow.state, profile, subflow.seq.nxt(), timeout_ack) {
+    match judge(&subflow.state, profile, &subflow.seq, &event) {
         Verdict::Spurious => undo_recovery(connection, subflow, now),
         // The window grows first; whether there is new data is checked after that.
         Verdict::TryNewData => subflow.state.await_new_data(subflow.seq.nxt()),
@@ -143,9 +177,24 @@ pub fn on_ack_after_timeout(
     }
 }
 
-/// Handles an acknowledgement of all bytes before `ack` while a loss probe is outstanding. If the
-/// probe repaired a loss, congestion control is notified of one loss (RFC 8985, section 7.4).
+/// Handles what an acknowledgement shows about the outstanding loss probe, if there is one. If the
+/// probe repaired a loss, congestion control is notified of one loss.
+#[inline(always)]
 pub fn on_probe_acknowledged(
+    connection: &mut ConnectionSender,
+    subflow: &mut SubflowSender,
+    event: &AckEvent,
+    now: u64,
+) {
+    if subflow.probe.is_outstanding()
+        && let Some(twice) = event.probe_arrived_twice()
+    {
+        judge_probe(connection, subflow, event.ack(), twice, now);
+    }
+}
+
+/// Judges an outstanding probe. A loss that it repaired reduces the window (RFC 8985, section 7.4.2).
+fn judge_probe(
     connection: &mut ConnectionSender,
     subflow: &mut SubflowSender,
     ack: u64,
@@ -160,10 +209,22 @@ pub fn on_probe_acknowledged(
     }
 }
 
-/// Handles a D-SACK (RFC 2883).
+/// Handles a D-SACK (RFC 2883), if the acknowledgement has one.
+#[inline(always)]
+pub fn on_dsack(
+    connection: &mut ConnectionSender,
+    subflow: &mut SubflowSender,
+    profile: &Profile,
+    event: &AckEvent,
+    now: u64,
+) {
+    if event.reports_duplicate() && profile.recovery == Recovery::Rack {
+        apply_dsack(connection, subflow, now);
+    }
+}
+
 #[cold]
-pub fn on_dsack(connection: &mut ConnectionSender, subflow: &mut SubflowSender, packet: &Packet, now: u64) {
-    debug_assert!(packet.flags & DSACK != 0);
+fn apply_dsack(connection: &mut ConnectionSender, subflow: &mut SubflowSender, now: u64) {
     subflow
         .reordering
         .rack

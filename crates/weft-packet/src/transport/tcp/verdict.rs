@@ -3,30 +3,16 @@
 
 use weft_spec::{Profile, Recovery};
 
-use super::segments::Acked;
+use super::ack_event::AckEvent;
+use super::send_sequence::SendSequence;
 use super::state::{Frto, SubflowState};
 
-/// An acknowledgement of all bytes before `ack` after a timeout.
-#[derive(Clone, Copy)]
-pub struct TimeoutAck<'a> {
-    pub ack: u64,
-    /// True if the acknowledgement advanced.
-    pub advanced: bool,
-    /// True if it echoes the timestamp of a retransmission.
-    pub echoes_retransmission: bool,
-    /// End of the selectively acknowledged range.
-    pub sacked_to: u64,
-    /// Segments covered cumulatively for the first time, and selectively.
-    pub acked: &'a Acked,
-    pub sacked: &'a Acked,
-}
-
-/// The consequence of an acknowledgement in fast recovery.
+/// The consequence of an acknowledgement in fast recovery (RFC 6582, section 3.2, step 3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FastVerdict {
     /// All data that was outstanding when the recovery began is acknowledged.
     Complete,
-    /// A partial acknowledgement reveals the next hole (RFC 6582, section 3.2).
+    /// A partial acknowledgement reveals the next hole.
     NextHole,
     /// The recovery continues.
     Continue,
@@ -49,7 +35,7 @@ pub enum Verdict {
 }
 
 /// Returns what follows from an acknowledgement of all bytes before `ack` in fast recovery, which
-/// has `advanced` or not.
+/// has `advanced` or not (RFC 6582, section 3.2, step 3; RFC 6675, section 5, step A).
 #[inline(always)]
 pub fn judge_fast(state: &SubflowState, profile: &Profile, ack: u64, advanced: bool) -> FastVerdict {
     if ack >= state.recover() {
@@ -61,18 +47,18 @@ pub fn judge_fast(state: &SubflowState, profile: &Profile, ack: u64, advanced: b
     }
 }
 
-/// Returns what follows from an acknowledgement after a timeout. `nxt` is the next byte to send.
-pub fn judge(state: &SubflowState, profile: &Profile, nxt: u64, ack: &TimeoutAck<'_>) -> Verdict {
+/// Returns what follows from an acknowledgement after a timeout.
+pub fn judge(state: &SubflowState, profile: &Profile, seq: &SendSequence, event: &AckEvent) -> Verdict {
     let recover = state.recover();
     let has_frto = state.frto() != Frto::Off;
-    let has_new_data = nxt > recover;
-    if is_spurious(state, profile, ack) {
+    let has_new_data = seq.nxt() > recover;
+    if is_spurious(state, profile, seq, event) {
         Verdict::Spurious
-    } else if has_frto && !has_new_data && ack.advanced && ack.ack < recover {
+    } else if has_frto && !has_new_data && event.advances() && event.ack() < recover {
         Verdict::TryNewData
-    } else if ack.ack >= recover {
+    } else if event.ack() >= recover {
         Verdict::Complete
-    } else if has_frto && has_new_data && !(ack.advanced && ack.sacked.delivered == 0) {
+    } else if has_frto && has_new_data && !(event.advances() && event.sacked().delivered == 0) {
         // A duplicate, or an acknowledgement that reports holes.
         Verdict::LossIsReal
     } else {
@@ -83,23 +69,32 @@ pub fn judge(state: &SubflowState, profile: &Profile, nxt: u64, ack: &TimeoutAck
 /// Returns true if the timeout was spurious. The first acknowledgement after it then echoes an
 /// earlier segment (RFC 3522, section 3.2) or covers data that was never retransmitted (RFC 5682,
 /// section 3.1, step 3b).
-fn is_spurious(state: &SubflowState, profile: &Profile, ack: &TimeoutAck<'_>) -> bool {
+fn is_spurious(state: &SubflowState, profile: &Profile, seq: &SendSequence, event: &AckEvent) -> bool {
     let Some(end) = state.undo.end() else {
         return false;
     };
-    let is_of_first_copy = profile.timestamps && ack.advanced && !ack.echoes_retransmission && ack.ack <= end;
+    let is_of_first_copy =
+        profile.timestamps && event.advances() && !event.echoes_retransmission() && event.ack() <= end;
     let recover = state.recover();
     let original_arrived = state.frto() != Frto::Off
-        && (ack.acked.first != u64::MAX && ack.ack <= recover
-            || ack.sacked.first != u64::MAX && ack.sacked_to <= recover);
+        && (event.acked().first != u64::MAX && event.ack() <= recover
+            || event.sacked().first != u64::MAX && seq.expand(event.sack_end()) <= recover);
     is_of_first_copy || original_arrived
 }
 
 #[cfg(test)]
 mod tests {
+    use crate::transport::tcp::segments::Acked;
     use crate::transport::tcp::undo::Undo;
 
     use super::*;
+
+    /// Positions after this many bytes were sent.
+    fn sent(bytes: u16) -> SendSequence {
+        let mut seq = SendSequence::default();
+        seq.extend(bytes);
+        seq
+    }
 
     /// Segments that were sent once, at time 1.
     fn once(delivered: u32) -> Acked {
@@ -126,23 +121,13 @@ mod tests {
         state
     }
 
-    fn advance(ack: u64) -> TimeoutAck<'static> {
-        const NONE: Acked = Acked {
-            packets: 0,
-            delivered: 0,
-            first: u64::MAX,
-            last: u64::MAX,
+    /// An acknowledgement of retransmissions alone.
+    fn advance(ack: u64) -> AckEvent {
+        let retransmitted = Acked {
             retransmitted: true,
-            head_retransmitted_at: u64::MAX,
+            ..Acked::default()
         };
-        TimeoutAck {
-            ack,
-            advanced: true,
-            echoes_retransmission: true,
-            sacked_to: 0,
-            acked: &NONE,
-            sacked: &NONE,
-        }
+        AckEvent::for_test(ack, true, retransmitted, retransmitted, 0)
     }
 
     #[test]
@@ -166,42 +151,33 @@ mod tests {
     fn frto_sends_new_data_and_judges_by_its_acknowledgements() {
         let profile = Profile::linux();
         let state = timed_out(Frto::Possible);
-        assert_eq!(judge(&state, &profile, 1000, &advance(100)), Verdict::TryNewData);
+        let first = judge(&state, &profile, &sent(1000), &advance(100));
+        assert_eq!(first, Verdict::TryNewData);
         let mut state = timed_out(Frto::Possible);
         state.await_new_data(1000);
-        let hole = once(1);
-        let late = TimeoutAck {
-            sacked: &hole,
-            sacked_to: 1200,
-            ..advance(200)
-        };
-        assert_eq!(judge(&state, &profile, 1200, &late), Verdict::LossIsReal);
-        let original = TimeoutAck {
-            acked: &once(1),
-            ..advance(200)
-        };
-        assert_eq!(judge(&state, &profile, 1200, &original), Verdict::Spurious);
+        let late = AckEvent::for_test(200, true, Acked::default(), once(1), 1200);
+        assert_eq!(judge(&state, &profile, &sent(1200), &late), Verdict::LossIsReal);
+        let original = AckEvent::for_test(200, true, once(1), Acked::default(), 0);
+        assert_eq!(judge(&state, &profile, &sent(1200), &original), Verdict::Spurious);
         let state = timed_out(Frto::Off);
-        assert_eq!(judge(&state, &profile, 1200, &original), Verdict::Continue);
+        assert_eq!(judge(&state, &profile, &sent(1200), &original), Verdict::Continue);
     }
 
     #[test]
     fn an_echo_of_the_first_copy_proves_a_timeout_spurious_with_timestamps() {
         let state = timed_out(Frto::Off);
-        let echo = TimeoutAck {
-            echoes_retransmission: false,
-            ..advance(100)
-        };
+        let echo = AckEvent::for_test(100, false, Acked::default(), Acked::default(), 0);
         let without = Profile {
             timestamps: false,
             ..Profile::linux()
         };
-        assert_eq!(judge(&state, &Profile::linux(), 1000, &echo), Verdict::Spurious);
-        assert_eq!(judge(&state, &without, 1000, &echo), Verdict::Continue);
+        let seq = sent(1000);
+        assert_eq!(judge(&state, &Profile::linux(), &seq, &echo), Verdict::Spurious);
+        assert_eq!(judge(&state, &without, &seq, &echo), Verdict::Continue);
         let mut disarmed = timed_out(Frto::Off);
         disarmed.undo.disarm();
         assert_eq!(
-            judge(&disarmed, &Profile::linux(), 1000, &echo),
+            judge(&disarmed, &Profile::linux(), &seq, &echo),
             Verdict::Continue
         );
     }
