@@ -9,7 +9,7 @@ use super::join_schedule::JoinSchedule;
 use super::lifetime::Lifetime;
 use super::path_monitor::PathMonitor;
 use super::reinject_queue::ReinjectQueue;
-use super::rotation::Rotation;
+use super::rotation::{Candidates, Rotation, Turn};
 use super::send_data::SendData;
 use super::send_queues::SendQueues;
 use super::subflow::SubflowSender;
@@ -72,34 +72,47 @@ impl ConnectionSender {
             && (!subflow.segments.any_to_retransmit() || subflow.state.awaits_new_data())
     }
 
-    /// Returns the subflow that gets the next packet, or `None` if no subflow may send new data.
-    pub fn select_subflow(&mut self, scheduler: Scheduler, subflows: &[SubflowSender]) -> Option<usize> {
-        let n = self.windows().len();
+    /// Returns the candidate that gets the next packet, or `None` if none may send new data.
+    #[inline(always)]
+    pub fn next_subflow(
+        &mut self,
+        scheduler: Scheduler,
+        candidates: Candidates,
+        subflows: &[SubflowSender],
+    ) -> Option<usize> {
+        match candidates {
+            Candidates::One(s) => self.can_send_new(s, &subflows[s]).then_some(s),
+            Candidates::All => self.select_subflow(scheduler, subflows),
+        }
+    }
+
+    fn select_subflow(&mut self, scheduler: Scheduler, subflows: &[SubflowSender]) -> Option<usize> {
+        let n = subflows.len();
         match scheduler {
             Scheduler::RoundRobin => {
-                let start = self.rotation.next_subflow();
-                let joining = |s: usize| self.joins.holds_back() && subflows[s].state.is_syn_sent();
-                let s = (start..n)
-                    .chain(0..start)
-                    .find(|&s| joining(s) || self.can_send_new(s, &subflows[s]))?;
-                if joining(s) {
-                    self.rotation.continue_with(s);
-                    return None;
-                }
-                // Round robin skips subflows that have not been opened.
-                let unopened = |s: usize| self.joins.holds_back() && subflows[s].state.is_closed();
-                if s + 1 < n && unopened(s + 1) {
-                    self.rotation.continue_with(0);
-                } else {
-                    self.rotation.continue_after(s, n);
-                }
-                Some(s)
+                let mut rotation = std::mem::take(&mut self.rotation);
+                let selected = rotation.next(n, |s| self.turn(s, &subflows[s]));
+                self.rotation = rotation;
+                selected
             }
             // Only for a single subflow. With several, these schedulers assign data before windows
             // allow it.
             Scheduler::Linux | Scheduler::LowestRtt => (0..n)
                 .filter(|&s| self.can_send_new(s, &subflows[s]))
                 .min_by(|&a, &b| self.windows()[a].srtt.total_cmp(&self.windows()[b].srtt)),
+        }
+    }
+
+    /// Returns the state of subflow `s` at its turn.
+    fn turn(&self, s: usize, subflow: &SubflowSender) -> Turn {
+        if self.joins.holds_back() && subflow.state.is_syn_sent() {
+            Turn::Awaited
+        } else if self.joins.holds_back() && s > 0 && subflow.state.is_closed() {
+            Turn::Unopened
+        } else if self.can_send_new(s, subflow) {
+            Turn::Ready
+        } else {
+            Turn::Skipped
         }
     }
 

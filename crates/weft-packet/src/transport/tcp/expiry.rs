@@ -5,8 +5,9 @@ use weft_cc::CongestionControl;
 use weft_spec::Recovery;
 
 use super::endpoint::TcpEndpoint;
-use super::output::{send_new, transmit};
+use super::output::Output;
 use super::recovery::detect_rack_losses;
+use super::subflow::SubflowSender;
 use super::timer::TimerPurpose;
 use super::undo::Undo;
 use crate::transport::state::HostContext;
@@ -27,12 +28,13 @@ impl TcpEndpoint {
         }
         match subflow.timer.purpose() {
             TimerPurpose::Retransmit => self.on_timeout(slot, cx),
-            TimerPurpose::LossProbe | TimerPurpose::DelayedAckProbe => self.send_loss_probe(slot, cx),
+            TimerPurpose::LossProbe | TimerPurpose::DelayedAckProbe => self.on_probe_timer(slot, cx),
             TimerPurpose::ReorderTimeout => self.on_reorder_timeout(slot, cx),
         }
     }
 
-    /// Handles the expiry of the retransmission timer (RFC 6298, section 5; RFC 5681, section 3.1).
+    /// Handles the expiry of the retransmission timer (RFC 6298, section 5, rules 5.4 to
+    /// 5.6; RFC 5681, section 3.1).
     fn on_timeout(&mut self, slot: u32, cx: &mut HostContext<'_, '_>) {
         let subflow = &mut self.subflows[slot as usize];
         let index = subflow.connection();
@@ -80,6 +82,22 @@ impl TcpEndpoint {
         self.transmit_pending(index, slot, cx);
     }
 
+    /// Handles the timer of a tail loss probe: sends the probe, or sets the timer again.
+    fn on_probe_timer(&mut self, slot: u32, cx: &mut HostContext<'_, '_>) {
+        let subflow = &mut self.subflows[slot as usize];
+        let connection = &self.connections[subflow.connection() as usize];
+        let profile = &self.shared.transports[connection.transport as usize].profile;
+        match subflow.probe_verdict(profile.min_rto.0, cx.now) {
+            ProbeVerdict::Rearm => subflow.rearm_rto(slot, cx),
+            ProbeVerdict::WaitUntil(due) => subflow.timer.set(due, slot, cx),
+            ProbeVerdict::WaitForDelayedAck(due) => {
+                subflow.timer.set_purpose(TimerPurpose::DelayedAckProbe);
+                subflow.timer.set(due, slot, cx);
+            }
+            ProbeVerdict::Send => self.send_loss_probe(slot, cx),
+        }
+    }
+
     /// Sends a tail loss probe: one segment of new data, whatever the window, or else a
     /// retransmission of the last segment (RFC 8985, section 7.3). The RTO runs from then on.
     fn send_loss_probe(&mut self, slot: u32, cx: &mut HostContext<'_, '_>) {
@@ -87,26 +105,6 @@ impl TcpEndpoint {
         let index = subflow.connection();
         let connection = &mut self.connections[index as usize];
         let profile = &self.shared.transports[connection.transport as usize].profile;
-        if !subflow.state.is_open() || subflow.segments.sacked() > 0 || subflow.probe.is_outstanding() {
-            subflow.rearm_rto(slot, cx);
-            return;
-        }
-        let due = subflow.loss_probe_due();
-        if due > cx.now && subflow.timer.purpose() == TimerPurpose::LossProbe {
-            subflow.timer.set(due, slot, cx);
-            return;
-        }
-        if subflow.timer.purpose() == TimerPurpose::LossProbe && subflow.segments.len() == 1 {
-            // The acknowledgement of a single segment may be delayed: Linux allows the minimum RTO for it.
-            let (rto, srtt) = (subflow.rtt.rto(), subflow.rtt.srtt());
-            let waited = rto.min(subflow.probe.pto(srtt));
-            let longer = rto.min(2 * srtt + profile.min_rto.0);
-            if longer > waited {
-                subflow.timer.set_purpose(TimerPurpose::DelayedAckProbe);
-                subflow.timer.set(cx.now + longer - waited, slot, cx);
-                return;
-            }
-        }
         subflow.timer.set_purpose(TimerPurpose::Retransmit);
         let s = subflow.index();
         let new = if connection.uses_send_queues() {
@@ -117,18 +115,22 @@ impl TcpEndpoint {
             None
         };
         let queued = new.filter(|_| connection.options.traced && connection.uses_send_queues());
-        let mut is_retrans = false;
+        let flow = connection.flow;
+        let mut output = Output {
+            qdisc: &mut self.qdisc,
+            connection,
+            subflow,
+            slot,
+            header: profile.header,
+            cx,
+        };
+        let is_retrans = new.is_none() && output.retransmit_last();
         if let Some(chunk) = new {
-            send_new(connection, subflow, chunk, profile.header, slot, cx);
-        } else if let Some(segment) = subflow.segments.probe(cx.now) {
-            is_retrans = true;
-            subflow.count_retransmission();
-            transmit(connection, subflow, &segment, profile.header, slot, cx);
+            output.send_new(chunk);
         }
         subflow.probe.on_sent(subflow.seq.nxt(), is_retrans);
         subflow.timer.set(cx.now + subflow.rtt.rto(), slot, cx);
         if let Some(chunk) = queued {
-            let flow = connection.flow;
             let now = cx.now;
             cx.host.latencies().record_chunk_sent(flow, chunk, now);
         }
@@ -144,5 +146,56 @@ impl TcpEndpoint {
         subflow.rearm_rto(slot, cx);
         detect_rack_losses(connection, subflow, profile, slot, cx);
         self.transmit_pending(index, slot, cx);
+    }
+}
+
+/// What follows when the timer of a loss probe has expired.
+enum ProbeVerdict {
+    /// No probe: the retransmission timer runs.
+    Rearm,
+    /// The probe is due later, because data was sent since.
+    WaitUntil(u64),
+    /// The acknowledgement of a single segment may be delayed until then.
+    WaitForDelayedAck(u64),
+    /// The probe is sent.
+    Send,
+}
+
+impl SubflowSender {
+    /// Decides on a probe whose timer has expired. RFC 8985, section 7.2, gives a single segment the
+    /// maximum delay of an acknowledgement in addition, which the sender does not know.
+    fn probe_verdict(&self, min_rto: u64, now: u64) -> ProbeVerdict {
+        if !self.state.is_open() || self.segments.sacked() > 0 || self.probe.is_outstanding() {
+            return ProbeVerdict::Rearm;
+        }
+        if self.timer.purpose() != TimerPurpose::LossProbe {
+            return ProbeVerdict::Send;
+        }
+        let due = self.loss_probe_due();
+        if due > now {
+            return ProbeVerdict::WaitUntil(due);
+        }
+        if self.segments.len() == 1 {
+            // Linux allows the minimum RTO for the acknowledgement of a single segment.
+            let (rto, srtt) = (self.rtt.rto(), self.rtt.srtt());
+            let waited = rto.min(self.probe.pto(srtt));
+            let longer = rto.min(2 * srtt + min_rto);
+            if longer > waited {
+                return ProbeVerdict::WaitForDelayedAck(now + longer - waited);
+            }
+        }
+        ProbeVerdict::Send
+    }
+}
+
+impl Output<'_, '_> {
+    /// Retransmits the last segment as a loss probe. Returns false if the receiver holds it.
+    fn retransmit_last(&mut self) -> bool {
+        let Some(segment) = self.subflow.segments.probe(self.cx.now) else {
+            return false;
+        };
+        self.subflow.count_retransmission();
+        self.transmit(&segment);
+        true
     }
 }

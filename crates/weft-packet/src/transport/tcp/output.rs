@@ -2,6 +2,7 @@
 //! allow.
 
 use weft_cc::Echo;
+use weft_run::TransportConfig;
 
 use crate::engine::Context;
 use crate::packet::{CWR, DATA, ECT, LAST, PUSH, Packet, RETRANSMIT};
@@ -10,6 +11,7 @@ use crate::transport::state::HostContext;
 use super::connection::ConnectionSender;
 use super::endpoint::TcpEndpoint;
 use super::nic::HostQdisc;
+use super::rotation::Candidates;
 use super::segments::Segment;
 use super::subflow::SubflowSender;
 use super::timer::TimerPurpose;
@@ -51,158 +53,189 @@ impl TcpEndpoint {
             self.schedule_and_send(index, slot, cx);
             return;
         }
-        if self.subflows[slot as usize].segments.any_to_retransmit() {
-            retransmit_lost(
-                &mut self.qdisc,
-                connection,
-                &mut self.subflows[slot as usize],
-                self.shared.transports[connection.transport as usize]
-                    .profile
-                    .header,
-                slot,
-                cx,
-            );
-        }
         let transport = &self.shared.transports[connection.transport as usize];
-        let profile = &transport.profile;
-        let first = connection.first_subflow as usize;
+        let header = transport.profile.header;
+        let (first, n) = (connection.first_subflow, connection.windows().len());
+        let subflows = &mut self.subflows[first as usize..][..n];
+        let qdisc = &mut self.qdisc;
+        let s = (slot - first) as usize;
+        output(qdisc, connection, subflows, s, header, cx).retransmit_lost();
         if connection.rotation.checks_all() {
-            let n = connection.windows().len();
             connection.rotation.set_checks_all(connection.joins.holds_back());
             for s in 0..n {
-                if self.subflows[first + s].segments.any_to_retransmit() {
-                    retransmit_lost(
-                        &mut self.qdisc,
-                        connection,
-                        &mut self.subflows[first + s],
-                        profile.header,
-                        (first + s) as u32,
-                        cx,
-                    );
-                }
+                output(qdisc, connection, subflows, s, header, cx).retransmit_lost();
             }
-            while connection.has_sendable() {
-                let Some(s) =
-                    connection.select_subflow(transport.scheduler, &self.subflows[first..first + n])
-                else {
-                    break;
-                };
-                let subflow = &mut self.subflows[first + s];
-                if !self.qdisc.admit(connection, subflow, (first + s) as u32, cx) {
-                    continue;
-                }
-                let Some(chunk) = connection.take_chunk(s as u32) else {
-                    break;
-                };
-                send_new(connection, subflow, chunk, profile.header, (first + s) as u32, cx);
-            }
-            return;
-        }
-        let s = slot as usize - first;
-        while connection.has_sendable() && connection.can_send_new(s, &self.subflows[slot as usize]) {
-            let subflow = &mut self.subflows[slot as usize];
-            if !self.qdisc.admit(connection, subflow, slot, cx) {
-                break;
-            }
-            let Some(chunk) = connection.take_chunk(s as u32) else {
-                break;
-            };
-            connection.rotation.continue_after(s, connection.windows().len());
-            send_new(connection, subflow, chunk, profile.header, slot, cx);
+            send_new_data(qdisc, connection, subflows, transport, Candidates::All, cx);
+        } else {
+            send_new_data(qdisc, connection, subflows, transport, Candidates::One(s), cx);
         }
     }
 }
 
-/// Retransmits lost segments as the window allows. The first retransmission of a recovery is sent
-/// immediately (RFC 6675, section 5, step 4.3), and so is the one that a partial acknowledgement
-/// asks for (RFC 6582).
-pub fn retransmit_lost(
+/// Sends new data on the candidates among a connection's subflows, as the scheduler selects them, as
+/// long as windows allow it.
+#[inline(always)]
+fn send_new_data(
     qdisc: &mut HostQdisc,
     connection: &mut ConnectionSender,
-    subflow: &mut SubflowSender,
-    header: u32,
-    slot: u32,
+    subflows: &mut [SubflowSender],
+    transport: &TransportConfig,
+    candidates: Candidates,
     cx: &mut Context<'_>,
 ) {
-    if subflow.state.awaits_new_data() {
-        return;
-    }
-    while subflow.state.forces_retransmission()
-        || subflow.may_send(&connection.windows()[subflow.index() as usize])
-    {
-        if subflow.segments.any_to_retransmit() && !qdisc.admit(connection, subflow, slot, cx) {
-            return;
-        }
-        subflow.state.force_retransmission(false);
-        let Some(segment) = subflow.segments.retransmit(cx.now) else {
+    while connection.has_sendable() {
+        let Some(s) = connection.next_subflow(transport.scheduler, candidates, subflows) else {
             return;
         };
-        subflow.count_retransmission();
-        transmit(connection, subflow, &segment, header, slot, cx);
+        let n = subflows.len();
+        let mut output = output(qdisc, connection, subflows, s, transport.profile.header, cx);
+        if !output.admit() {
+            continue;
+        }
+        let Some(chunk) = output.connection.take_chunk(s as u32) else {
+            return;
+        };
+        output.connection.rotation.on_send(candidates, n);
+        output.send_new(chunk);
     }
 }
 
-/// Sends a chunk for the first time on this subflow.
+/// Returns the output of subflow `s` of a connection.
 #[inline(always)]
-pub fn send_new(
-    connection: &mut ConnectionSender,
-    subflow: &mut SubflowSender,
-    chunk: u32,
+fn output<'a, 'e>(
+    qdisc: &'a mut HostQdisc,
+    connection: &'a mut ConnectionSender,
+    subflows: &'a mut [SubflowSender],
+    s: usize,
     header: u32,
-    slot: u32,
-    cx: &mut Context<'_>,
-) {
-    let len = connection.data.chunk_len(chunk);
-    let seq = subflow.seq.nxt() as u32;
-    let segment = subflow.segments.push(seq, chunk, len, cx.now);
-    subflow.seq.extend(len);
-    transmit(connection, subflow, &segment, header, slot, cx);
+    cx: &'a mut Context<'e>,
+) -> Output<'a, 'e> {
+    Output {
+        qdisc,
+        slot: connection.first_subflow + s as u32,
+        connection,
+        subflow: &mut subflows[s],
+        header,
+        cx,
+    }
 }
 
-/// Transmits a segment.
-#[inline(always)]
-pub fn transmit(
-    connection: &mut ConnectionSender,
-    subflow: &mut SubflowSender,
-    segment: &Segment,
-    header: u32,
-    slot: u32,
-    cx: &mut Context<'_>,
-) {
-    let mut flags = DATA;
-    if connection.congestion.echo() != Echo::Off {
-        flags |= ECT;
-        if subflow.rounds.take_cwr() {
-            flags |= CWR;
+/// The output of a subflow during a callback: all that the transmission of its packets needs.
+pub struct Output<'a, 'e> {
+    pub qdisc: &'a mut HostQdisc,
+    pub connection: &'a mut ConnectionSender,
+    pub subflow: &'a mut SubflowSender,
+    /// Slot of the subflow at this host.
+    pub slot: u32,
+    /// Header bytes of a data packet.
+    pub header: u32,
+    pub cx: &'a mut Context<'e>,
+}
+
+impl Output<'_, '_> {
+    /// Returns true if the host accepts a packet now. Otherwise the subflow waits.
+    #[inline(always)]
+    pub fn admit(&mut self) -> bool {
+        self.qdisc
+            .admit(self.connection, self.subflow, self.slot, self.cx)
+    }
+
+    /// Retransmits lost segments as the window allows.
+    #[inline(always)]
+    pub fn retransmit_lost(&mut self) {
+        if self.subflow.segments.any_to_retransmit() {
+            // The callee gets a bundle of its own, so that this one can stay in registers.
+            let output = Output {
+                qdisc: self.qdisc,
+                connection: self.connection,
+                subflow: self.subflow,
+                slot: self.slot,
+                header: self.header,
+                cx: self.cx,
+            };
+            output.retransmit_segments();
         }
     }
-    if connection.data.is_last(segment.chunk) {
-        flags |= LAST;
-        connection.begin_close(cx);
+
+    /// The first retransmission of a recovery is sent immediately (RFC 6675, section 5, step 4.3),
+    /// and so is the one that a partial acknowledgement asks for (RFC 6582).
+    fn retransmit_segments(mut self) {
+        if self.subflow.state.awaits_new_data() {
+            return;
+        }
+        while self.subflow.state.forces_retransmission()
+            || self
+                .subflow
+                .may_send(&self.connection.windows()[self.subflow.index() as usize])
+        {
+            if self.subflow.segments.any_to_retransmit() && !self.admit() {
+                return;
+            }
+            self.subflow.state.force_retransmission(false);
+            let Some(segment) = self.subflow.segments.retransmit(self.cx.now) else {
+                return;
+            };
+            self.subflow.count_retransmission();
+            self.transmit(&segment);
+        }
     }
-    if connection.options.sets_push
-        && segment.seq.wrapping_add(u32::from(segment.len)) == subflow.seq.nxt() as u32
-        && connection.has_sent_all(subflow.index() as usize)
-    {
-        flags |= PUSH;
+
+    /// Sends a chunk for the first time on this subflow.
+    #[inline(always)]
+    pub fn send_new(&mut self, chunk: u32) {
+        let subflow = &mut *self.subflow;
+        let len = self.connection.data.chunk_len(chunk);
+        let seq = subflow.seq.nxt() as u32;
+        let segment = subflow.segments.push(seq, chunk, len, self.cx.now);
+        subflow.seq.extend(len);
+        self.transmit(&segment);
     }
-    if segment.was_sent_before() {
-        flags |= RETRANSMIT;
-        subflow.state.undo.on_retransmit();
+
+    /// Transmits a segment.
+    #[inline(always)]
+    pub fn transmit(&mut self, segment: &Segment) {
+        let Self {
+            connection,
+            subflow,
+            cx,
+            ..
+        } = self;
+        let mut flags = DATA;
+        if connection.congestion.echo() != Echo::Off {
+            flags |= ECT;
+            if subflow.rounds.take_cwr() {
+                flags |= CWR;
+            }
+        }
+        if connection.data.is_last(segment.chunk) {
+            flags |= LAST;
+            connection.begin_close(cx);
+        }
+        if connection.options.sets_push
+            && segment.seq.wrapping_add(u32::from(segment.len)) == subflow.seq.nxt() as u32
+            && connection.has_sent_all(subflow.index() as usize)
+        {
+            flags |= PUSH;
+        }
+        if segment.was_sent_before() {
+            flags |= RETRANSMIT;
+            subflow.state.undo.on_retransmit();
+        }
+        subflow.count_sent();
+        // The timer runs while data is outstanding (RFC 6298, section 5, rule 5.1).
+        if subflow.timer.is_off() || subflow.timer.purpose() == TimerPurpose::DelayedAckProbe {
+            subflow.arm(self.slot, cx);
+        }
+        cx.send(&Packet {
+            time: 0,
+            route: subflow.path.next_route(cx.now),
+            slot: subflow.peer(),
+            seq: segment.seq,
+            chunk: segment.chunk,
+            lo: connection.flow,
+            hi: subflow.index(),
+            size: (u32::from(segment.len) + self.header) as u16,
+            flags,
+        });
     }
-    subflow.count_sent();
-    if subflow.timer.is_off() || subflow.timer.purpose() == TimerPurpose::DelayedAckProbe {
-        subflow.arm(slot, cx);
-    }
-    cx.send(&Packet {
-        time: 0,
-        route: subflow.path.next_route(cx.now),
-        slot: subflow.peer(),
-        seq: segment.seq,
-        chunk: segment.chunk,
-        lo: connection.flow,
-        hi: subflow.index(),
-        size: (u32::from(segment.len) + header) as u16,
-        flags,
-    });
 }

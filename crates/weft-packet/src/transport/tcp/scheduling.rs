@@ -8,7 +8,7 @@
 use super::connection::ConnectionSender;
 use super::endpoint::TcpEndpoint;
 use super::gate::BlockReasons;
-use super::output::{retransmit_lost, send_new};
+use super::output::Output;
 use super::send_queues::{BURST, SKB_OVERHEAD, STALE_LOSS_COUNT, full_mask, pacing_rate};
 use super::subflow::SubflowSender;
 use crate::transport::state::HostContext;
@@ -192,27 +192,40 @@ impl TcpEndpoint {
         while to_send != 0 {
             let s = to_send.trailing_zeros();
             to_send &= to_send - 1;
-            let (subflow, slot) = (&mut subflows[s as usize], first + s);
-            if subflow.segments.any_to_retransmit() {
-                retransmit_lost(&mut self.qdisc, connection, subflow, header, slot, cx);
-            }
-            if !connection.reinject.is_empty() {
-                connection.take_reinjections(s as usize, subflow);
-            }
-            while connection.can_send_queued(s, subflow) && self.qdisc.admit(connection, subflow, slot, cx) {
-                let Some(chunk) = connection.dequeue(s) else {
-                    break;
-                };
-                send_new(connection, subflow, chunk, header, slot, cx);
-                if connection.options.traced {
-                    sent.push(chunk);
-                }
-            }
+            let mut output = Output {
+                qdisc: &mut self.qdisc,
+                connection,
+                subflow: &mut subflows[s as usize],
+                slot: first + s,
+                header,
+                cx,
+            };
+            output.retransmit_lost();
+            output.send_queued(s, &mut sent);
         }
         let flow = connection.flow;
         for chunk in sent {
             let now = cx.now;
             cx.host.latencies().record_chunk_sent(flow, chunk, now);
+        }
+    }
+}
+
+impl Output<'_, '_> {
+    /// Sends the chunks that are queued on this subflow, subflow `s` of its connection, as its
+    /// window allows. Chunks whose times are recorded are appended to `sent`.
+    fn send_queued(&mut self, s: u32, sent: &mut Vec<u32>) {
+        if !self.connection.reinject.is_empty() {
+            self.connection.take_reinjections(s as usize, self.subflow);
+        }
+        while self.connection.can_send_queued(s, self.subflow) && self.admit() {
+            let Some(chunk) = self.connection.dequeue(s) else {
+                break;
+            };
+            self.send_new(chunk);
+            if self.connection.options.traced {
+                sent.push(chunk);
+            }
         }
     }
 }
