@@ -156,7 +156,7 @@ impl ConnectionSender {
             }
         }
         if let Some(queues) = &mut self.send_queues {
-            queues.invalidate_keys();
+            queues.invalidate_all();
         }
         joins
     }

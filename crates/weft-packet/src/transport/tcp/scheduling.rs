@@ -5,11 +5,12 @@
 //! stays with its subflow. Short flows are therefore spread before suppression can act, and data of
 //! other subflows may wait for a slow one.
 
+use super::best_of::full_mask;
 use super::connection::ConnectionSender;
 use super::endpoint::TcpEndpoint;
 use super::gate::BlockReasons;
 use super::output::Output;
-use super::send_queues::{BURST, SKB_OVERHEAD, STALE_LOSS_COUNT, full_mask, pacing_rate};
+use super::send_queue::{BURST, SKB_OVERHEAD, STALE_LOSS_COUNT, pacing_rate};
 use super::subflow::SubflowSender;
 use crate::transport::state::HostContext;
 
@@ -64,8 +65,7 @@ impl ConnectionSender {
         if queues.reassignable() == 0 && !self.data.has_unsent_written() {
             return None;
         }
-        queues.update_keys(self.congestion.windows(), subflows, mss);
-        let s = queues.best()?;
+        let s = queues.best(self.congestion.windows(), subflows, mss)?;
         queues.fill_buffer(una, nxt, self.data.written());
         let ready = queues.written().saturating_sub(nxt);
         let ready = ready.min(self.data.window_left());
@@ -79,7 +79,7 @@ impl ConnectionSender {
         // A fragment is assigned whole, but at most a buffer of tiny segments.
         let fragment = burst.div_ceil(2).min(queue.sndbuf() / (mss + SKB_OVERHEAD) + 1);
         let rate = pacing_rate(&self.congestion.windows()[s], &subflows[s], mss);
-        queues.update_avg_pacing_rate(s, memory, rate);
+        queues.queue_mut(s).update_avg_pacing_rate(memory, rate);
         let mut left = burst.min(available);
         while left > 0 && queues.queue(s).memory(&subflows[s], mss) < queues.queue(s).sndbuf() {
             let count = fragment.min(left);
@@ -91,7 +91,7 @@ impl ConnectionSender {
                 queues.push(s, chunk);
             }
         }
-        queues.mark_stale(1 << s);
+        queues.invalidate(1 << s);
         Some(s)
     }
 
@@ -104,7 +104,7 @@ impl ConnectionSender {
             return;
         };
         let subflow = &subflows[s as usize];
-        let timeouts = queues.count_timeout(s as usize, repeated);
+        let timeouts = queues.queue_mut(s as usize).count_timeout(repeated);
         let una = self.data.una();
         let oldest = una..una.saturating_add((BURST / mss).max(1).div_ceil(2));
         let sent = subflow.segments.unsacked_chunks();
@@ -156,7 +156,7 @@ impl ConnectionSender {
             while let Some(chunk) = self.next_reinjection(s as u32) {
                 if let Some(queues) = &mut self.send_queues {
                     queues.push(s, chunk);
-                    queues.mark_stale(1 << s);
+                    queues.invalidate(1 << s);
                 }
             }
         }
@@ -179,9 +179,9 @@ impl TcpEndpoint {
             1 << (slot - first)
         };
         if let Some(queues) = &mut connection.send_queues {
-            queues.mark_stale(to_send);
+            queues.invalidate(to_send);
             if connection.congestion.may_suppress_on_ack() {
-                queues.invalidate_keys();
+                queues.invalidate_all();
             }
         }
         connection.rotation.set_checks_all(false);
