@@ -71,7 +71,7 @@ impl Response for Reno {
     }
 }
 
-/// Slow start, then equation (3): one packet per round.
+/// Slow start, then one packet per round (RFC 5681, section 3.1, equation (3), per packet).
 pub(crate) fn grow(w: &mut Window, ack: Ack) {
     grow_by(w, ack, 1.0);
 }
@@ -95,7 +95,7 @@ pub(crate) fn halve(w: &mut Window) {
     halve_to(w, MIN_SSTHRESH);
 }
 
-/// [`halve`] with another floor than that of equation (4).
+/// [`halve`] with another floor than that of RFC 5681, section 3.1, equation (4).
 pub(crate) fn halve_to(w: &mut Window, floor: f64) {
     w.ssthresh = (w.cwnd / 2.0).max(floor);
     w.cwnd = w.ssthresh;
@@ -107,7 +107,7 @@ pub(crate) fn collapse(w: &mut Window, first: bool) {
     collapse_to(w, first, MIN_SSTHRESH);
 }
 
-/// [`collapse`] with another floor than that of equation (4).
+/// [`collapse`] with another floor than that of RFC 5681, section 3.1, equation (4).
 pub(crate) fn collapse_to(w: &mut Window, first: bool, floor: f64) {
     if first {
         w.ssthresh = (w.cwnd / 2.0).max(floor);

@@ -5,7 +5,8 @@ use crate::engine::Context;
 use super::deadline_timer::DeadlineTimer;
 use super::timer_keys::{TcpTimer, timer_key};
 
-/// The timer of a subflow's receiver.
+/// The timer of a subflow's receiver. The maximum delay and the number of segments are settings (RFC
+/// 5681, section 4.2, has 500 ms and two segments).
 pub struct AckTimer {
     timer: DeadlineTimer,
     /// Time of the engine timer after the earliest one; `u64::MAX` if there is none.

@@ -149,7 +149,7 @@ impl TcpEndpoint {
     }
 }
 
-/// What follows when the timer of a loss probe has expired.
+/// The consequence of an expired timer of a loss probe.
 enum ProbeVerdict {
     /// No probe: the retransmission timer runs.
     Rearm,

@@ -69,8 +69,8 @@ impl LossProbe {
         self.tlp_high_seq = 0;
     }
 
-    /// Handles an acknowledgement of all bytes before `ack` while a probe is outstanding (section
-    /// 7.4.2). `is_duplicate` is true if it reports that both copies have arrived.
+    /// Handles an acknowledgement of all bytes before `ack` while a probe is outstanding (RFC
+    /// 8985, section 7.4.2). `is_duplicate` is true if it reports that both copies have arrived.
     pub fn on_ack(&mut self, ack: u64, is_duplicate: bool) -> ProbeAck {
         if ack < self.tlp_high_seq {
             return ProbeAck::Nothing;

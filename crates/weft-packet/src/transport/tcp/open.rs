@@ -30,7 +30,8 @@ use super::slots::insert;
 use super::subflow::SubflowSender;
 
 impl TcpEndpoint {
-    /// Opens the connection of a flow: sends the SYN of subflow 0.
+    /// Opens the connection of a flow: sends the SYN of subflow 0. The initial window is a setting
+    /// (RFC 5681, section 3.1, has two to four segments).
     pub(super) fn open_connection(&mut self, flow: u32, cx: &mut HostContext<'_, '_>) {
         let shared = &self.shared;
         let spec = shared.flow(flow);
@@ -287,7 +288,8 @@ impl TcpEndpoint {
     }
 
     /// Handles the timeout of a SYN, or of the third packet of a join. If the profile says so, the
-    /// first SYNs are retransmitted at equal intervals, as by Linux since 6.5.
+    /// first SYNs are retransmitted at equal intervals, as by Linux since 6.5. The RTO for data is
+    /// then the backed-off one, not 3 seconds (RFC 6298, section 5, rule 5.7).
     pub(super) fn syn_timed_out(&mut self, slot: u32, cx: &mut HostContext<'_, '_>) {
         let subflow = &mut self.subflows[slot as usize];
         if subflow.state.is_pre_established() {

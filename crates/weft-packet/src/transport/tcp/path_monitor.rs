@@ -107,7 +107,7 @@ struct MonitoredSubflow {
 impl MonitoredSubflow {
     /// Returns true if outstanding data has not been acknowledged for too long. A receiver that
     /// acknowledges every other segment need not acknowledge the first one, and may delay the
-    /// acknowledgement of a single one (RFC 8985, section 7.2, allows for the same).
+    /// acknowledgement of a single one (as RFC 8985 allows for it).
     fn is_silent(
         &mut self,
         subflow: &SubflowSender,

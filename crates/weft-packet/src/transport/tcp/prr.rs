@@ -1,4 +1,4 @@
-//! Proportional rate reduction (RFC 6937): limits what a recovery sends, so that the window falls
+//! Proportional rate reduction (RFC 9937, which obsoletes RFC 6937): limits what a recovery sends, so that the window falls
 //! gradually to the target.
 
 /// The state of one recovery, in packets.
@@ -6,7 +6,8 @@
 pub struct Prr {
     /// Window at the end of the recovery (`ssthresh`).
     ssthresh: u32,
-    /// Packets outstanding at the beginning (`RecoverFS`), at least 1.
+    /// Packets outstanding at the beginning (`RecoverFS`), at least 1. RFC 9937 subtracts what was
+    /// sacked before; here it counts, as in RFC 6937.
     recover_fs: u32,
     /// Packets delivered since then (`prr_delivered`).
     delivered: u32,
@@ -40,8 +41,8 @@ impl Prr {
     /// While `pipe > ssthresh`, `sndcnt = CEIL(prr_delivered * ssthresh / RecoverFS) - prr_out`.
     /// Otherwise the window grows in slow start up to `ssthresh`, by as many packets as were
     /// delivered. It grows by one more if the acknowledgement made `progress`, that is, it advanced
-    /// and reported no additional loss. See section 3.1; Linux's rule says when to use its
-    /// slow-start part.
+    /// and reported no additional loss (`SafeACK`). At least one packet is sent on entering recovery.
+    /// See RFC 9937, section 7.
     pub fn on_ack(&mut self, delivered: u32, pipe: u32, progress: bool, sent: u64) {
         if delivered == 0 {
             return;
@@ -58,7 +59,7 @@ impl Prr {
                 .max(u64::from(delivered));
             (owed + u64::from(progress)).min(room)
         };
-        // The first retransmission is sent whatever the window (RFC 6675, section 5, step 4.3).
+        // The first retransmission is sent whatever the window.
         self.cwnd = pipe + (may as u32).max(u32::from(out == 0));
     }
 }

@@ -48,7 +48,7 @@ impl Rack {
         self.min_mult == MAX_REO_WND_MULT
     }
 
-    /// Handles a D-SACK: a segment was retransmitted needlessly. "Grow the reordering window per
+    /// Handles a D-SACK (RFC 8985, section 6.2, step 4): a segment was retransmitted needlessly. "Grow the reordering window per
     /// round that sees DSACK."
     pub fn on_dsack(&mut self, una: u64, nxt: u64) {
         if una >= self.dsack_round {
@@ -58,7 +58,7 @@ impl Rack {
         }
     }
 
-    /// Handles the end of a recovery. "Reset the window after 16 DSACK-free recoveries."
+    /// Handles the end of a recovery (RFC 8985, section 6.2, step 4). "Reset the window after 16 DSACK-free recoveries."
     pub fn on_recovered(&mut self) {
         self.reo_wnd_persist = self.reo_wnd_persist.saturating_sub(1);
         if self.reo_wnd_persist == 0 {
@@ -66,7 +66,7 @@ impl Rack {
         }
     }
 
-    /// Returns the window, in the unit of the RTTs. `certain` is true during a recovery, or if as
+    /// Returns the window (RFC 8985, section 6.2, step 4), in the unit of the RTTs. `certain` is true during a recovery, or if as
     /// many segments are sacked as the duplicate threshold says.
     pub fn window(&self, reordered: bool, certain: bool, min_rtt: u64, srtt: u64) -> u64 {
         if !reordered && certain && !self.is_scattered() {

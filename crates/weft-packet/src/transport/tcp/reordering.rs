@@ -78,7 +78,8 @@ impl Reordering {
         self.reno_sacked = self.threshold - 1;
     }
 
-    /// Counts a segment that has left the network, of those outstanding.
+    /// Counts a segment that has left the network, of those outstanding. They are subtracted from
+    /// the pipe instead of inflating the window (RFC 5681, section 3.2, steps 3 and 4).
     pub fn on_segment_left(&mut self, outstanding: u32) {
         self.reno_sacked = (self.reno_sacked + 1).min(outstanding);
     }

@@ -26,7 +26,8 @@ impl RttEstimator {
         }
     }
 
-    /// Creates an estimator without samples, whose RTO is `initial_rto` (rule 2.1).
+    /// Creates an estimator without samples, whose RTO is `initial_rto` (RFC 6298, section 2, rule
+    /// 2.1, has one second).
     pub fn new(initial_rto: u64, min_rto: u64, max_rto: u64) -> Self {
         Self {
             srtt: 0,
@@ -39,10 +40,10 @@ impl RttEstimator {
         }
     }
 
-    /// Takes a sample (rules 2.2 and 2.3; alpha = 1/8, beta = 1/4, K = 4; the clock's granularity
-    /// is negligible). As in Linux, the lower bound applies only to the variance's part
-    /// (`tcp_rtt_estimator`, `__tcp_set_rto`): without variance the RTO is still longer than the
-    /// RTT.
+    /// Takes a sample (RFC 6298, section 2, rules 2.2 and 2.3; alpha = 1/8, beta = 1/4, K = 4; the
+    /// clock's granularity is negligible). The bounds are settings (RFC 6298, section 2, rules 2.4
+    /// and 2.5). With `min_rto_beyond_srtt`, the lower bound applies only to the variance's part, as
+    /// in Linux (`tcp_rtt_estimator`, `__tcp_set_rto`).
     #[inline(always)]
     pub fn sample(&mut self, rtt: u64) {
         self.update_min(rtt);
@@ -56,14 +57,15 @@ impl RttEstimator {
         self.rto = (self.srtt + (4 * self.rttvar).max(self.min_rto_margin)).clamp(self.min_rto, self.max_rto);
     }
 
-    /// Updates the minimum with an RTT that may be smaller than any sample: that of the last
-    /// segment that an acknowledgement covers.
+    /// Updates the minimum (RFC 8985, section 6.2, step 1) with an RTT that may be smaller than any
+    /// sample: that of the last segment that an acknowledgement covers. It is the minimum of all
+    /// samples, not of a window of time.
     #[inline(always)]
     pub fn update_min(&mut self, rtt: u64) {
         self.min_rtt = self.min_rtt.min(rtt);
     }
 
-    /// Doubles the RTO after a timeout (rule 5.5).
+    /// Doubles the RTO after a timeout (RFC 6298, section 5, rule 5.5).
     pub fn back_off(&mut self) {
         self.rto = (self.rto * 2).min(self.max_rto);
     }

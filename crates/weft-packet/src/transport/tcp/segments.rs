@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 
 use crate::engine::prefetch::prefetch;
 
-/// One outstanding segment.
+/// One outstanding segment (RFC 8985, section 6.1).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Segment {
     /// Time of the last transmission, in picoseconds. Once the segment is sacked: a position up to
@@ -123,7 +123,8 @@ impl Segments {
         self.len == 0
     }
 
-    /// Returns the number of segments believed to be in the network: RFC 6675's pipe, in packets.
+    /// Returns the number of segments believed to be in the network: the pipe of RFC
+    /// 6675, section 4, in packets.
     #[inline(always)]
     pub fn pipe(&self) -> u32 {
         self.len - self.counts.sacked - self.counts.lost + self.counts.retransmitted
@@ -399,7 +400,8 @@ impl Segments {
         Some(*segment)
     }
 
-    /// Returns the next segment to retransmit, which counts as sent at `now`.
+    /// Returns the next segment to retransmit, which counts as sent at `now` (RFC 6675, section 4,
+    /// `NextSeg`, rule 1).
     pub fn retransmit(&mut self, now: u64) -> Option<Segment> {
         let mut position = self.next_lost.max(self.base);
         while position != self.end() {

@@ -77,9 +77,9 @@ impl SendBuffers {
         }
     }
 
-    /// Returns the size to which the buffer of a subflow grows. It grows to two windows if the
-    /// buffer, and not the window, holds data back (`is_short`; `tcp_should_expand_sndbuf`,
-    /// `tcp_sndbuf_expand`), or to more whole windows if they are needed for the extra segments.
+    /// Returns the size to which the buffer of a subflow grows (`tcp_should_expand_sndbuf`,
+    /// `tcp_sndbuf_expand`). With `is_short`, the buffer holds data back, and not the window. It then
+    /// grows to two windows, or to more whole windows if the extra segments need them.
     #[inline(always)]
     pub fn expanded(&self, buffer: SubflowBuffer, window: &Window, is_short: bool, mss: u32) -> u32 {
         if buffer.size != 0 && !is_short {

@@ -1,6 +1,6 @@
 //! Chunks that Linux's MPTCP packet scheduler has assigned to subflows, in send queues bounded by
-//! their buffers, and the choice of the subflow that gets the next burst
-//! (`mptcp_subflow_get_send` in net/mptcp/protocol.c, kernel 6.x).
+//! their buffers. Keys determine the subflow that gets the next burst (`mptcp_subflow_get_send` in
+//! net/mptcp/protocol.c, kernel 6.x).
 
 use std::collections::VecDeque;
 

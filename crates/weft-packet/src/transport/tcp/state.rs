@@ -183,8 +183,8 @@ impl SubflowState {
         self.phase = Phase::FastRecovery(Some(prr));
     }
 
-    /// Enters the recovery from a timeout, which ends when `nxt` is acknowledged; `una` is the first
-    /// byte that is not. Without `undo`, what could be undone before stays.
+    /// Enters the recovery from a timeout, which ends when `nxt` is acknowledged (RFC 6582, section
+    /// 3.2, step 4); `una` is the first byte that is not. Without `undo`, what could be undone before stays.
     pub fn enter_loss_recovery(&mut self, una: u64, nxt: u64, has_frto: bool, undo: Option<Undo>) {
         self.undo = undo.unwrap_or(self.undo);
         let frto = if has_frto { Frto::Possible } else { Frto::Off };

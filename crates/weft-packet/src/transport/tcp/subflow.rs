@@ -102,7 +102,8 @@ impl SubflowSender {
         self.segments.pipe().saturating_sub(self.reordering.reno_sacked())
     }
 
-    /// Returns true if the window allows another packet.
+    /// Returns true if the window allows another packet. In a recovery with proportional rate
+    /// reduction its window counts; after it, the target is the window (RFC 9937, section 7).
     #[inline(always)]
     pub fn may_send(&self, window: &Window) -> bool {
         if let Some(prr) = self.state.prr() {

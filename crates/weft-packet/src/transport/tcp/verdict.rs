@@ -35,7 +35,7 @@ pub enum Verdict {
 }
 
 /// Returns what follows from an acknowledgement of all bytes before `ack` in fast recovery, which
-/// has `advanced` or not (RFC 6582, section 3.2, step 3; RFC 6675, section 5, step A).
+/// has `advanced` or not. See RFC 6582, section 3.2, step 3, and RFC 6675, section 5, step A.
 #[inline(always)]
 pub fn judge_fast(state: &SubflowState, profile: &Profile, ack: u64, advanced: bool) -> FastVerdict {
     if ack >= state.recover() {

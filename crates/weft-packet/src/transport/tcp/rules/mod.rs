@@ -4,6 +4,7 @@
 //! Two hosts have a middlebox on each of the paths between them, to which the test gives its rule.
 
 mod acknowledgements;
+mod citations;
 mod connections;
 mod contract;
 mod marks;

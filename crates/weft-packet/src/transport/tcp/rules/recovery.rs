@@ -133,7 +133,7 @@ fn limited_transmit_sends_new_data_on_the_first_two_duplicates() {
     }
 }
 
-/// In `NewReno`'s recovery each additional duplicate allows one new segment (RFC 6582, section 3.2,
+/// In `NewReno`'s recovery each additional duplicate allows one new segment (RFC 5681, section 3.2,
 /// step 4) and no more: the data in the network never exceeds the window.
 #[test]
 fn recovery_keeps_to_the_window() {
@@ -320,7 +320,7 @@ fn nothing_is_sampled_across_a_repair() {
     }
 }
 
-/// RFC 6582, section 3.2, step 1: duplicates that answer retransmissions of go-back-N start no fast
+/// RFC 6582, section 3.2, step 2: duplicates that answer retransmissions of go-back-N start no fast
 /// retransmit.
 #[test]
 fn duplicates_after_a_timeout_start_nothing() {

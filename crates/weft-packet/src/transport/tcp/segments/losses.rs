@@ -64,7 +64,7 @@ impl Segments {
     }
 
     /// Marks every segment as lost that `threshold` sacked segments have overtaken (RFC 6675,
-    /// `IsLost`).
+    /// section 4, `IsLost`). They are counted as segments, not as discontiguous sequences.
     pub fn mark_lost_by_dupthresh(&mut self, threshold: u32) {
         let mut bound = self.sacked_end.max(self.base);
         let mut above = 0;
@@ -101,7 +101,8 @@ impl Segments {
     }
 
     /// Marks segments as lost after a timeout, including retransmitted ones, unless they are
-    /// sacked: the first segment, and all that were sent until `since`.
+    /// sacked: the first segment, and all that were sent until `since`. As in Linux, a timeout keeps
+    /// what is known to be held (unlike RFC 6675, section 5.1, with RFC 2018).
     pub fn mark_all_lost(&mut self, since: u64) {
         self.scanned_to = self.end();
         let mut position = self.base;
