@@ -89,19 +89,23 @@ def test_unknown_field_is_refused() -> None:
 @pytest.mark.parametrize(
     ("make", "line"),
     [
-        (lambda: spec.AmpCc(gamm=3), "gamm: unknown field; allowed: beta, cwnd_min, dctcp_cut, gamma, name, ssr, tau"),
+        (
+            lambda: spec.AmpCc(gamm=3),
+            'gamm: unknown field; did you mean "gamma"? allowed: beta, cwnd_min, dctcp_cut, gamma, name, ssr, tau',
+        ),
         (
             lambda: spec.Transport.model_validate({"cc": {"name": "amp", "gamm": 3}}),
-            "cc.gamm: unknown field; allowed: beta, cwnd_min, dctcp_cut, gamma, name, ssr, tau",
+            'cc.gamm: unknown field; did you mean "gamma"? allowed: beta, cwnd_min, dctcp_cut, gamma, name, ssr, tau',
         ),
         (
             lambda: small(transports={"t": {"cc": {"name": "amp", "gamm": 3}}}),
-            "transports.t.cc.gamm: unknown parameter; allowed: name, gamma, tau, beta, cwnd_min, ssr, dctcp_cut",
+            'transports.t.cc.gamm: unknown parameter; did you mean "gamma"? allowed: name, gamma, tau, beta, cwnd_min, '
+            "ssr, dctcp_cut",
         ),
         (
             lambda: small().model_copy(update={"durration": "1s"}),
-            "durration: unknown field; allowed: name, duration, level, seed, topology, queues, layers, hosts, "
-            "transports, traffic, probes, sharing, events, controller, stop, measure, sweep",
+            'durration: unknown field; did you mean "duration"? allowed: name, duration, level, seed, topology, '
+            "queues, layers, hosts, transports, traffic, probes, sharing, events, controller, stop, measure, sweep",
         ),
         (
             lambda: small().model_copy(update={"duration": 3}),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from difflib import get_close_matches
 from importlib import import_module
 from typing import TYPE_CHECKING, Annotated, Any, Self
 
@@ -120,7 +121,9 @@ def _line(model: type[BaseModel], error: ErrorDetails) -> str:
     match error["type"]:
         case "extra_forbidden":
             names = [field.alias or name for name, field in model.model_fields.items()]
-            return f"{where}unknown field; allowed: {', '.join(names)}"
+            near = get_close_matches(str(error["loc"][-1]), names, n=1, cutoff=0.8)
+            hint = f'did you mean "{near[0]}"? ' if near else ""
+            return f"{where}unknown field; {hint}allowed: {', '.join(names)}"
         case "missing":
             return f"{where}required field is missing; add it"
         case _:

@@ -283,7 +283,7 @@ fn refusals_name_the_field() {
     );
     assert_eq!(
         refusal("many-to-one", &format!("sender = 1{links}")),
-        "sender: unknown field; allowed: senders, rate, delay, sender_rate"
+        "sender: unknown field; did you mean \"senders\"? allowed: senders, rate, delay, sender_rate"
     );
     assert_eq!(
         refusal("many-to-one", "senders = 2\ndelay = \"1us\""),

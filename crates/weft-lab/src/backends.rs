@@ -16,11 +16,7 @@ pub(crate) const BACKENDS: &[&dyn Backend] = &[&PacketBackend, &FlowBackend, &Li
 /// Returns an error that lists all levels if this level does not exist.
 pub(crate) fn backend_by_level(name: &str) -> Result<&'static dyn Backend, SpecError> {
     let found = BACKENDS.iter().find(|backend| backend.name() == name);
-    found.copied().ok_or_else(|| {
-        let names: Vec<_> = BACKENDS
-            .iter()
-            .map(|backend| format!("{:?}", backend.name()))
-            .collect();
-        SpecError::new("level", format!("{name:?} does not exist"), names.join(", "))
-    })
+    found
+        .copied()
+        .ok_or_else(|| SpecError::unknown_name("level", name, BACKENDS.iter().map(|backend| backend.name())))
 }

@@ -31,8 +31,7 @@ pub(crate) fn resolve_classes(
             if transports.is_empty() {
                 return SpecError::conflict(path, "the spec has no transports", "add one to [transports]");
             }
-            let names: Vec<_> = transports.keys().map(|name| format!("{name:?}")).collect();
-            SpecError::new(path, format!("{name:?} does not exist"), names.join(", "))
+            SpecError::unknown_name(path, name, transports.keys().map(String::as_str))
         })
     };
     let default = FlowClass {
@@ -117,12 +116,7 @@ impl ClassNames {
         }
         let found = self.names.iter().position(|name| *name == stop.class);
         let class = found.ok_or_else(|| {
-            let names: Vec<_> = self.names.iter().map(|name| format!("{name:?}")).collect();
-            SpecError::new(
-                "stop.class",
-                format!("{:?} does not exist", stop.class),
-                names.join(", "),
-            )
+            SpecError::unknown_name("stop.class", &stop.class, self.names.iter().map(String::as_str))
         })?;
         Ok((class as u32, stop.flows))
     }

@@ -14,6 +14,7 @@ use weft_spec::{Both, Spec, SpecError, apply_override, read_table, replace_old_n
 
 use crate::classes::ClassNames;
 use crate::files;
+use crate::hints;
 use crate::memory::MemoryBudget;
 use crate::resolve::{Resolved, resolve};
 use crate::run_loop::{RunLoop, Step};
@@ -128,7 +129,9 @@ impl Experiment {
         } else {
             MemoryBudget::Available
         };
-        let spec = resolve(&Spec::from_table(&table)?, options.custom_algorithms, memory)?
+        let spec = Spec::from_table(&table)
+            .and_then(|spec| resolve(&spec, options.custom_algorithms, memory))
+            .map_err(|error| hints::suggest_tables(error, &table))?
             .plan
             .spec;
         let json = serde_json::to_value(&spec)

@@ -66,6 +66,5 @@ pub(crate) fn unknown_layer(fabric: &Fabric, name: &str) -> SpecError {
     let mut layers: Vec<_> = fabric.links.iter().map(|link| link.layer).collect();
     layers.sort_unstable();
     layers.dedup();
-    let layers: Vec<_> = layers.into_iter().map(|layer| format!("{layer:?}")).collect();
-    SpecError::new("", format!("{name:?} does not exist"), layers.join(", "))
+    SpecError::unknown_name("", name, layers)
 }

@@ -30,6 +30,7 @@ mod events;
 mod experiment;
 pub mod external;
 mod files;
+mod hints;
 mod layers;
 mod linux;
 mod max_min;

@@ -13,7 +13,7 @@ use weft_traffic::{Flow, FlowGenerator, MAX_FLOWS, PatternContext, TRAFFIC};
 use crate::backends::backend_by_level;
 use crate::classes::{self, ClassNames, EntryFlows};
 use crate::memory::{InsufficientMemory, MemoryBudget};
-use crate::{events, layers, probes, queues, transports};
+use crate::{events, hints, layers, probes, queues, transports};
 
 /// A resolved spec with its plan.
 pub(crate) struct Resolved {
@@ -352,7 +352,8 @@ fn traffic_flows(
     let mut entries = Vec::with_capacity(spec.traffic.len());
     for (i, entry) in spec.traffic.iter_mut().enumerate() {
         let path = format!("traffic[{i}]");
-        let kind = find(TRAFFIC, "kind", &entry.kind).map_err(|error| error.within(&path))?;
+        let kind = find(TRAFFIC, "kind", &entry.kind)
+            .map_err(|error| hints::related_traffic(&entry.kind).unwrap_or(error).within(&path))?;
         let classes = classes::resolve_classes(entry, &spec.transports, first_class)
             .map_err(|error| error.within(&path))?;
         first_class = classes.default.class + 1;

@@ -47,7 +47,9 @@ pub(crate) fn resolve(
         .iter()
         .map(|kind| kind.name())
         .find(|&name| name == spec.kind)
-        .ok_or_else(|| unknown_name("kind", &spec.kind, TRANSPORTS.iter().map(|kind| kind.name())))?;
+        .ok_or_else(|| {
+            SpecError::unknown_name("kind", &spec.kind, TRANSPORTS.iter().map(|kind| kind.name()))
+        })?;
     let (cc, algorithm) = congestion_control(&spec.cc, custom_algorithms)?;
     if !(1..=MAX_SUBFLOWS).contains(&spec.subflows) {
         return Err(SpecError::new(
@@ -59,12 +61,16 @@ pub(crate) fn resolve(
     let base = PROFILES
         .iter()
         .find(|named| named.name == spec.profile)
-        .ok_or_else(|| unknown_name("profile", &spec.profile, PROFILES.iter().map(|named| named.name)))?;
+        .ok_or_else(|| {
+            SpecError::unknown_name("profile", &spec.profile, PROFILES.iter().map(|named| named.name))
+        })?;
     let scheduler = spec.scheduler.as_deref().unwrap_or(base.scheduler);
     let named = SCHEDULERS
         .iter()
         .find(|named| named.name == scheduler)
-        .ok_or_else(|| unknown_name("scheduler", scheduler, SCHEDULERS.iter().map(|named| named.name)))?;
+        .ok_or_else(|| {
+            SpecError::unknown_name("scheduler", scheduler, SCHEDULERS.iter().map(|named| named.name))
+        })?;
     let profile = spec
         .tcp
         .apply(&(base.build)())
@@ -195,7 +201,7 @@ fn cc_error(error: &weft_cc::Error, custom_algorithms: &[Arc<dyn AlgorithmFactor
     match error {
         Error::Algorithm { name } => {
             let names = algorithms().map(|(name, _)| name);
-            unknown_name(
+            SpecError::unknown_name(
                 "cc",
                 name,
                 names.chain(custom_algorithms.iter().map(|factory| factory.name())),
@@ -214,6 +220,7 @@ fn cc_error(error: &weft_cc::Error, custom_algorithms: &[Arc<dyn AlgorithmFactor
                 return SpecError::conflict(path, problem, "remove it");
             }
             SpecError::new(path, "unknown parameter", format!("name, {}", names.join(", ")))
+                .suggest(name, names)
         }
         Error::Repeated { parameter, .. } => {
             SpecError::conflict(format!("cc.{parameter}"), "given twice", "remove one of the two")
@@ -224,12 +231,6 @@ fn cc_error(error: &weft_cc::Error, custom_algorithms: &[Arc<dyn AlgorithmFactor
             parameter.allowed.to_string(),
         ),
     }
-}
-
-/// Returns the error for a name that the registry does not have.
-fn unknown_name<'a>(path: &str, given: &str, names: impl Iterator<Item = &'a str>) -> SpecError {
-    let names: Vec<_> = names.map(|name| format!("{name:?}")).collect();
-    SpecError::new(path, format!("{given:?} does not exist"), names.join(", "))
 }
 
 #[cfg(test)]

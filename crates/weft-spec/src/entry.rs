@@ -36,9 +36,7 @@ pub fn find<'a, C: ?Sized>(
     name: &str,
 ) -> Result<&'a Entry<C>, SpecError> {
     entries.iter().find(|entry| entry.name == name).ok_or_else(|| {
-        unmodelled(path, name).unwrap_or_else(|| {
-            let names: Vec<_> = entries.iter().map(|entry| format!("{:?}", entry.name)).collect();
-            SpecError::new(path, format!("{name:?} does not exist"), names.join(", "))
-        })
+        unmodelled(path, name)
+            .unwrap_or_else(|| SpecError::unknown_name(path, name, entries.iter().map(|entry| entry.name)))
     })
 }

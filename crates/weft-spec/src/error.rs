@@ -2,9 +2,11 @@
 
 use std::fmt;
 
+use crate::nearest::nearest;
+
 /// An error in a spec. Its message is one line. For a wrong value it has the path, the value that
-/// was given and the allowed values; for fields that contradict each other, the path, the problem
-/// and its remedy.
+/// was given and the allowed values, and perhaps the name that was meant. For fields that contradict
+/// each other it has the path, the problem and its remedy.
 ///
 /// `path` is a dotted field path such as `traffic[0].size`, a position in the text (`line 3, column
 /// 7`) or empty.
@@ -18,6 +20,8 @@ pub struct SpecError {
     pub allowed: String,
     /// True if `allowed` is a remedy.
     pub is_remedy: bool,
+    /// The name that was probably meant, as the message shows it, or an empty string.
+    pub suggestion: String,
 }
 
 impl SpecError {
@@ -28,7 +32,26 @@ impl SpecError {
             given: given.into(),
             allowed: allowed.into(),
             is_remedy: false,
+            suggestion: String::new(),
         }
+    }
+
+    /// Creates an error about a name at `path` that is not among `names`.
+    pub fn unknown_name<'a>(
+        path: impl Into<String>,
+        given: &str,
+        names: impl IntoIterator<Item = &'a str>,
+    ) -> Self {
+        let names: Vec<_> = names.into_iter().collect();
+        let quoted: Vec<_> = names.iter().map(|name| format!("{name:?}")).collect();
+        Self::new(path, format!("{given:?} does not exist"), quoted.join(", ")).suggest(given, names)
+    }
+
+    /// Suggests the only name that is clearly nearest to `given`, if there is one.
+    #[must_use]
+    pub fn suggest<'a>(mut self, given: &str, names: impl IntoIterator<Item = &'a str>) -> Self {
+        self.suggestion = nearest(given, names).map_or_else(String::new, |name| format!("{name:?}"));
+        self
     }
 
     /// Creates an error about the field at `path` that is not about its value alone: a problem,
@@ -54,19 +77,31 @@ impl SpecError {
 }
 
 /// The value of `given` for a field that does not exist.
-pub(crate) const UNKNOWN_FIELD: &str = "unknown field";
+const UNKNOWN_FIELD: &str = "unknown field";
 
 impl SpecError {
     /// Adds sibling fields, which another reader of the table accepts, to the allowed ones.
     #[must_use]
     pub fn with_known_fields(mut self, fields: &[&str]) -> Self {
-        if self.given == UNKNOWN_FIELD && !self.path.contains(['.', '[']) {
+        if self.is_unknown_field() && !self.path.contains(['.', '[']) {
             self.allowed = match self.allowed.as_str() {
                 "" => fields.join(", "),
                 own => format!("{}, {own}", fields.join(", ")),
             };
+            let (path, allowed) = (self.path.clone(), self.allowed.clone());
+            return self.suggest(&path, allowed.split(", "));
         }
         self
+    }
+
+    /// Creates an error about a field that is not among `fields`.
+    pub(crate) fn unknown_field(field: &str, fields: &[&str]) -> Self {
+        Self::new(field, UNKNOWN_FIELD, fields.join(", ")).suggest(field, fields.iter().copied())
+    }
+
+    /// Returns true if the error is that the field at `path` does not exist.
+    pub fn is_unknown_field(&self) -> bool {
+        self.given == UNKNOWN_FIELD
     }
 }
 
@@ -77,6 +112,10 @@ const PATH_MARKER: char = '\u{1}';
 /// The character that separates a problem from its remedy inside the message of another error type.
 const REMEDY_MARKER: &str = "\u{2}";
 
+/// The character that separates a problem from the suggested name inside the message of another error
+/// type.
+const SUGGESTION_MARKER: char = '\u{3}';
+
 impl SpecError {
     /// Converts the error to a deserialiser's error, from which [`from_table`](crate::from_table)
     /// restores the path.
@@ -86,10 +125,11 @@ impl SpecError {
             given,
             allowed,
             is_remedy,
+            suggestion,
         } = self;
-        let separator = if *is_remedy { REMEDY_MARKER } else { "; allowed: " };
+        let separator = if *is_remedy { REMEDY_MARKER } else { ALLOWED };
         E::custom(format_args!(
-            "{PATH_MARKER}{path}{PATH_MARKER}{given}{separator}{allowed}"
+            "{PATH_MARKER}{path}{PATH_MARKER}{given}{SUGGESTION_MARKER}{suggestion}{separator}{allowed}"
         ))
     }
 
@@ -100,12 +140,15 @@ impl SpecError {
             .strip_prefix(PATH_MARKER)
             .and_then(|rest| rest.split_once(PATH_MARKER))
             .unwrap_or(("", message));
-        if let Some((problem, remedy)) = rest.split_once(REMEDY_MARKER) {
-            return SpecError::conflict(path, problem, remedy);
-        }
-        match rest.split_once("; allowed: ") {
-            Some((given, allowed)) => SpecError::new(path, given, allowed),
-            None => SpecError::new(path, rest, "another value"),
+        let (is_remedy, (given, allowed)) = match rest.split_once(REMEDY_MARKER) {
+            Some(parts) => (true, parts),
+            None => (false, rest.split_once(ALLOWED).unwrap_or((rest, "another value"))),
+        };
+        let (given, suggestion) = given.split_once(SUGGESTION_MARKER).unwrap_or((given, ""));
+        SpecError {
+            is_remedy,
+            suggestion: suggestion.to_owned(),
+            ..SpecError::new(path, given, allowed)
         }
     }
 }
@@ -115,11 +158,18 @@ impl fmt::Display for SpecError {
         if !self.path.is_empty() {
             write!(f, "{}: ", one_line(&self.path, MAX_SHOWN_CHARS))?;
         }
-        let separator = if self.is_remedy { "; " } else { "; allowed: " };
-        let given = one_line(&self.given, MAX_SHOWN_CHARS);
-        write!(f, "{given}{separator}{}", one_line(&self.allowed, usize::MAX))
+        write!(f, "{}", one_line(&self.given, MAX_SHOWN_CHARS))?;
+        let separator = match (self.is_remedy, self.suggestion.as_str()) {
+            (true, _) => "; ".to_owned(),
+            (false, "") => ALLOWED.to_owned(),
+            (false, suggestion) => format!("; did you mean {suggestion}? allowed: "),
+        };
+        write!(f, "{separator}{}", one_line(&self.allowed, usize::MAX))
     }
 }
+
+/// The text between a wrong value and the allowed ones.
+const ALLOWED: &str = "; allowed: ";
 
 /// Maximum number of characters of a path or a given value that are shown: text from a spec may
 /// have any length.

@@ -12,6 +12,7 @@ mod file;
 mod hosts;
 mod layer;
 mod named;
+mod nearest;
 mod overrides;
 mod profile;
 mod quantity;

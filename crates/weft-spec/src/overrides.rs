@@ -73,6 +73,11 @@ pub fn apply_override(spec: &mut Table, assignment: &str) -> Result<(), SpecErro
                     }
                 })?;
             }
+            (PathSegment::Key(key), Value::Array(items)) if !items.is_empty() => {
+                let problem = format!("is a list, which has no field {key:?}");
+                let remedy = format!("set {}", entries_with(items, &path, &key));
+                return Err(SpecError::conflict(path, problem, remedy));
+            }
             (PathSegment::Key(key), other) => {
                 let problem = format!("{}, which has no field {key:?}", kind(other));
                 return Err(SpecError::conflict(path, problem, "set a field of a table"));
@@ -88,6 +93,21 @@ pub fn apply_override(spec: &mut Table, assignment: &str) -> Result<(), SpecErro
         }
     }
     Ok(())
+}
+
+/// Returns the paths of the field `key` in those entries of a list that have it, or else in the first entry.
+fn entries_with(items: &[Value], list: &str, key: &str) -> String {
+    const MAX_SHOWN: usize = 3;
+    let has_key = |item: &Value| item.get(key).is_some();
+    let with_key = (0..items.len()).filter(|&i| has_key(&items[i]));
+    let mut paths: Vec<_> = with_key
+        .take(MAX_SHOWN)
+        .map(|i| format!("{list}[{i}].{key}"))
+        .collect();
+    if paths.is_empty() {
+        paths.push(format!("{list}[0].{key}"));
+    }
+    paths.join(" or ")
 }
 
 fn kind(value: &Value) -> String {

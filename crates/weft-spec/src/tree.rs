@@ -7,7 +7,6 @@ use serde::{Deserialize, Deserializer, Serialize, forward_to_deserialize_any};
 use toml::{Table, Value};
 
 use crate::SpecError;
-use crate::error::UNKNOWN_FIELD;
 use crate::unmodelled::unmodelled;
 
 /// Reads the text of a spec: TOML, or JSON if it begins with `{` (which no TOML document does). A
@@ -312,11 +311,13 @@ impl de::Error for SpecError {
         )
     }
     fn unknown_field(field: &str, expected: &'static [&'static str]) -> Self {
-        unmodelled(field, field).unwrap_or_else(|| SpecError::new(field, UNKNOWN_FIELD, expected.join(", ")))
+        unmodelled(field, field).unwrap_or_else(|| SpecError::unknown_field(field, expected))
     }
     fn unknown_variant(variant: &str, expected: &'static [&'static str]) -> Self {
-        unmodelled("", variant)
-            .unwrap_or_else(|| SpecError::new("", format!("{variant:?}"), list_names(expected)))
+        unmodelled("", variant).unwrap_or_else(|| {
+            SpecError::new("", format!("{variant:?}"), list_names(expected))
+                .suggest(variant, expected.iter().copied())
+        })
     }
     /// [`from_table`] fills in the remedy from the schema.
     fn missing_field(field: &'static str) -> Self {

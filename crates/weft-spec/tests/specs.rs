@@ -84,7 +84,7 @@ fn a_spec_written_and_read_again_is_the_same() {
 const COMPLAINTS: &[(&[&str], &str)] = &[
     (
         &["duraton=1s"],
-        "duraton: unknown field; allowed: name, duration, level, seed, topology, queues, layers, hosts, transports, traffic, probes",
+        "duraton: unknown field; did you mean \"duration\"? allowed: name, duration, level, seed, topology, queues, layers, hosts, transports, traffic, probes",
     ),
     (
         &["duration=1"],
@@ -160,7 +160,7 @@ const COMPLAINTS: &[(&[&str], &str)] = &[
     ),
     (
         &["transports.amp.subflow=4"],
-        "transports.amp.subflow: unknown field; allowed: kind, cc, subflows, paths, join_after, scheduler, profile, tcp",
+        "transports.amp.subflow: unknown field; did you mean \"subflows\"? allowed: kind, cc, subflows, paths, join_after, scheduler, profile, tcp",
     ),
     (
         &["transports.new.subflows=4"],
@@ -191,7 +191,25 @@ const COMPLAINTS: &[(&[&str], &str)] = &[
         &["topology[0]=1s"],
         "topology: is a table, which has no entry 0; set an entry of a list",
     ),
-    (&["traffic.x=1s"], "traffic: is a list, which has no field \"x\""),
+    (
+        &["traffic.x=1s"],
+        "traffic: is a list, which has no field \"x\"; set traffic[0].x",
+    ),
+    (
+        &["traffic.kind=bulk"],
+        "traffic: is a list, which has no field \"kind\"; set traffic[0].kind",
+    ),
+    (
+        &["probes=[]", "probes.kind=x"],
+        "probes: is a list, which has no field \"kind\"; set a field of a table",
+    ),
+    (
+        &[
+            "probes=[{kind = \"queue\"}, {kind = \"flow\", flows = [0]}, {kind = \"flow\", flows = [0]}]",
+            "probes.flows=3",
+        ],
+        "probes: is a list, which has no field \"flows\"; set probes[1].flows or probes[2].flows",
+    ),
     (&["duration"], "\"duration\" has no \"=\"; allowed: KEY=VALUE"),
     (&["=1"], "\"=1\" does not begin with a field; allowed: KEY=VALUE"),
     (&["a..b=1"], "\"a..b=1\" does not begin with a field"),

@@ -206,7 +206,7 @@ const REFUSALS: &[(&str, &str, &str)] = &[
     (
         "incast",
         "+round = 2",
-        "round: unknown field; allowed: flows, size, gap, interval, rounds, start, jitter, from, to",
+        "round: unknown field; did you mean \"rounds\"? allowed: flows, size, gap, interval, rounds, start, jitter, from, to",
     ),
     (
         "bulk",

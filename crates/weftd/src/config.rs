@@ -458,7 +458,7 @@ fn check_name(name: &str) -> Result<KernelAlgorithm, SpecError> {
         .find(|known| known.kernel() == name)
         .ok_or_else(|| {
             let known: Vec<_> = KernelAlgorithm::ALL.iter().map(|name| name.kernel()).collect();
-            SpecError::new("", format!("{name:?}"), known.join(", "))
+            SpecError::new("", format!("{name:?}"), known.join(", ")).suggest(name, known)
         })
 }
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -111,8 +113,38 @@ def find_figures(name: str) -> list[Figure]:
             *dict.fromkeys(figure.paper for figure in papers.FIGURES),
             *(figure.name for figure in papers.FIGURES),
         )
-        raise UsageError(f"figure {name!r} does not exist; allowed: {', '.join(allowed)}")
+        near = _nearest(name, allowed)
+        if near:
+            hint = f"did you mean {', '.join(near)}? `weft reproduce --list` lists all figures"
+        else:
+            of_paper = [known for known in allowed if known.startswith(f"{name.partition('/')[0]}/")]
+            hint = f"allowed: {', '.join(of_paper or allowed)}"
+        raise UsageError(f"figure {name!r} does not exist; {hint}")
     return found
+
+
+def _nearest(name: str, allowed: Sequence[str]) -> list[str]:
+    """Returns the papers and figures that were probably meant.
+
+    Case, the characters `-` and `_` and leading zeros of a number do not count. A figure may be given without
+    its paper.
+    """
+
+    def plain(text: str) -> str:
+        return re.sub(r"(?<=[a-z])0+(?=\d)", "", re.sub("[-_]", "", text.lower()))
+
+    papers = {plain(known): known for known in allowed if "/" not in known}
+    figures = {plain(known): known for known in allowed if "/" in known}
+    given = plain(name)
+    equal = papers.get(given) or figures.get(given)
+    if equal is not None:
+        return [equal]
+    paper, slash, figure = given.partition("/")
+    if slash:
+        near = get_close_matches(paper, papers, n=1, cutoff=0.6)
+        return [figures[f"{key}/{figure}"] for key in near if f"{key}/{figure}" in figures]
+    of_any = [known for key, known in figures.items() if key.split("/")[1] == given]
+    return of_any or [papers[key] for key in get_close_matches(given, papers, n=1, cutoff=0.8)]
 
 
 def reproduce_all(

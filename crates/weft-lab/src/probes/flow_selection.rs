@@ -40,8 +40,7 @@ pub(super) fn select_flows(
         Some(name) => {
             let found = context.traffic.iter().position(|traffic| traffic == name);
             Some(found.ok_or_else(|| {
-                let names: Vec<_> = context.traffic.iter().map(|name| format!("{name:?}")).collect();
-                SpecError::new("traffic", format!("{name:?} does not exist"), names.join(", "))
+                SpecError::unknown_name("traffic", name, context.traffic.iter().map(String::as_str))
             })? as u32)
         }
     };

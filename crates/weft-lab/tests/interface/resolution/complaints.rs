@@ -92,7 +92,7 @@ const COMPLAINTS: &[(&[&str], &str)] = &[
     ),
     (
         &["layers.switch-host.delay=1us"],
-        "layers.switch-host.delay: unknown field; allowed: rate, limit, mark, queue",
+        "layers.switch-host.delay: unknown field; did you mean topology.delay? allowed: rate, limit, mark, queue",
     ),
     (
         &["layers.switch-host.rate=0Gbps"],
@@ -242,15 +242,72 @@ const COMPLAINTS: &[(&[&str], &str)] = &[
     ),
     (
         &["hosts.jiter=1us"],
-        "hosts.jiter: unknown field; allowed: jitter, clock_ppm, qdisc, bql_limit, tso, gro_flush_timeout",
+        "hosts.jiter: unknown field; did you mean \"jitter\"? allowed: jitter, clock_ppm, qdisc, bql_limit, tso, gro_flush_timeout",
     ),
     (
         &["transports.amp.cc=amq"],
         "transports.amp.cc: \"amq\" does not exist; allowed: \"a",
     ),
     (
+        &["transports.amp.cc=ampp"],
+        "transports.amp.cc: \"ampp\" does not exist; did you mean \"amp\"? allowed: \"a",
+    ),
+    (
+        &["transports.amp.cc=AMP"],
+        "transports.amp.cc: \"AMP\" does not exist; did you mean \"amp\"? allowed: \"a",
+    ),
+    (
+        &["topology.kind=fattree"],
+        "topology.kind: \"fattree\" does not exist; did you mean \"fat-tree\"? allowed: \"many-to-one\", ",
+    ),
+    (
+        &["traffic[1].kind=Bulk"],
+        "traffic[1].kind: \"Bulk\" does not exist; did you mean \"bulk\"? allowed: \"bulk\", \"incast\"",
+    ),
+    (
+        &["traffic[1].kind=permutation"],
+        "traffic[1].kind: \"permutation\" does not exist; use \"bulk\" with pairs = \"permutation\"",
+    ),
+    (
+        &["hosts.qdisc=FQ"],
+        "hosts.qdisc: \"FQ\"; did you mean \"fq\"? allowed: ",
+    ),
+    (
+        &["level=packets"],
+        "level: \"packets\" does not exist; did you mean \"packet\"? allowed: \"packet\", \"flow\", \"linux\"",
+    ),
+    (
+        &["traffic[0].flow=3"],
+        "traffic[0].flow: unknown field; did you mean \"flows\"? allowed: kind, transport, name, classes, ",
+    ),
+    (
+        &["traffic[0].kinds=bulk"],
+        "traffic[0].kinds: unknown field; did you mean \"kind\"? allowed: kind, ",
+    ),
+    // A field without its table.
+    (
+        &["transports={only = {cc = \"lia\"}}", "traffic=[]", "cc=bbr"],
+        "cc: unknown field; did you mean transports.only.cc? allowed: name, ",
+    ),
+    (
+        &["cc=bbr"],
+        "cc: unknown field; did you mean transports.amp.cc or transports.dctcp.cc? allowed: name, ",
+    ),
+    (
+        &["gamma=2"],
+        "gamma: unknown field; did you mean transports.amp.cc.gamma? allowed: name, ",
+    ),
+    (
+        &["bql_limit=9KB"],
+        "bql_limit: unknown field; did you mean hosts.bql_limit? allowed: name, ",
+    ),
+    (
+        &["topology.rounds=2"],
+        "topology.rounds: unknown field; did you mean traffic[0].rounds? allowed: kind, ",
+    ),
+    (
         &["transports.amp.cc.gama=2"],
-        "transports.amp.cc.gama: unknown parameter; allowed: name, ",
+        "transports.amp.cc.gama: unknown parameter; did you mean \"gamma\"? allowed: name, ",
     ),
     (
         &["transports.dctcp.cc={name = \"fully-coupled\", x = 1}"],
@@ -338,7 +395,7 @@ const COMPLAINTS: &[(&[&str], &str)] = &[
     ),
     (
         &["probes[1].traffic=bulky"],
-        "probes[1].traffic: \"bulky\" does not exist; allowed: \"incast\", \"bulk\"",
+        "probes[1].traffic: \"bulky\" does not exist; did you mean \"bulk\"? allowed: \"incast\", \"bulk\"",
     ),
     (
         &["probes[1].flows=0..9"],
