@@ -104,7 +104,7 @@ class BcubeTopology(Model):
         str,
         Field(
             examples=["2us", "1.5ms", "20s"],
-            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min)$",
+            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min|µs|μs)$",
         ),
     ]
     """
@@ -126,7 +126,7 @@ class BcubeTopology(Model):
         str,
         Field(
             examples=["10Gbps", "100Mbps"],
-            pattern="^[0-9]+(\\.[0-9]+)? *(Tbps|Gbps|Mbps|kbps|bps|Kbps)$",
+            pattern="^[0-9]+(\\.[0-9]+)? *(Tbps|Gbps|Mbps|kbps|bps|Kbps|Tbit/s|Gbit/s|Mbit/s|kbit/s|bit/s)$",
         ),
     ]
     """
@@ -376,7 +376,7 @@ class Cable(Model):
         str | None,
         Field(
             examples=["2us", "1.5ms", "20s"],
-            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min)$",
+            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min|µs|μs)$",
         ),
     ] = None
     """
@@ -411,7 +411,7 @@ class Cable(Model):
         str | None,
         Field(
             examples=["10Gbps", "100Mbps"],
-            pattern="^[0-9]+(\\.[0-9]+)? *(Tbps|Gbps|Mbps|kbps|bps|Kbps)$",
+            pattern="^[0-9]+(\\.[0-9]+)? *(Tbps|Gbps|Mbps|kbps|bps|Kbps|Tbit/s|Gbit/s|Mbit/s|kbit/s|bit/s)$",
         ),
     ] = None
     """
@@ -642,7 +642,7 @@ class Event(Model):
         str,
         Field(
             examples=["2us", "1.5ms", "20s"],
-            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min)$",
+            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min|µs|μs)$",
         ),
     ]
     """
@@ -657,7 +657,7 @@ class Event(Model):
         str | None,
         Field(
             examples=["2us", "1.5ms", "20s"],
-            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min)$",
+            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min|µs|μs)$",
         ),
     ] = None
     """
@@ -668,7 +668,7 @@ class Event(Model):
         str,
         Field(
             examples=["2us", "1.5ms", "20s"],
-            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min)$",
+            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min|µs|μs)$",
         ),
     ] = "0s"
     """
@@ -696,7 +696,7 @@ class Event(Model):
         str | None,
         Field(
             examples=["10Gbps", "100Mbps"],
-            pattern="^[0-9]+(\\.[0-9]+)? *(Tbps|Gbps|Mbps|kbps|bps|Kbps)$",
+            pattern="^[0-9]+(\\.[0-9]+)? *(Tbps|Gbps|Mbps|kbps|bps|Kbps|Tbit/s|Gbit/s|Mbit/s|kbit/s|bit/s)$",
         ),
     ] = None
     """
@@ -747,7 +747,7 @@ class FatTreeTopology(Model):
         str,
         Field(
             examples=["2us", "1.5ms", "20s"],
-            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min)$",
+            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min|µs|μs)$",
         ),
     ]
     """
@@ -757,7 +757,7 @@ class FatTreeTopology(Model):
         str | None,
         Field(
             examples=["10Gbps", "100Mbps"],
-            pattern="^[0-9]+(\\.[0-9]+)? *(Tbps|Gbps|Mbps|kbps|bps|Kbps)$",
+            pattern="^[0-9]+(\\.[0-9]+)? *(Tbps|Gbps|Mbps|kbps|bps|Kbps|Tbit/s|Gbit/s|Mbit/s|kbit/s|bit/s)$",
         ),
     ] = None
     """
@@ -779,7 +779,7 @@ class FatTreeTopology(Model):
         str,
         Field(
             examples=["10Gbps", "100Mbps"],
-            pattern="^[0-9]+(\\.[0-9]+)? *(Tbps|Gbps|Mbps|kbps|bps|Kbps)$",
+            pattern="^[0-9]+(\\.[0-9]+)? *(Tbps|Gbps|Mbps|kbps|bps|Kbps|Tbit/s|Gbit/s|Mbit/s|kbit/s|bit/s)$",
         ),
     ]
     """
@@ -816,7 +816,7 @@ class FirstFitController(Model):
         str,
         Field(
             examples=["2us", "1.5ms", "20s"],
-            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min)$",
+            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min|µs|μs)$",
         ),
     ]
     """
@@ -852,7 +852,7 @@ class FlowProbe(Model):
         str | None,
         Field(
             examples=["2us", "1.5ms", "20s"],
-            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min)$",
+            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min|µs|μs)$",
         ),
     ] = None
     """
@@ -881,7 +881,7 @@ class FlowletPaths(Model):
         str,
         Field(
             examples=["2us", "1.5ms", "20s"],
-            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min)$",
+            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min|µs|μs)$",
         ),
     ] = "500us"
     """
@@ -921,7 +921,7 @@ class GraphTopology(Model):
         str,
         Field(
             examples=["2us", "1.5ms", "20s"],
-            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min)$",
+            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min|µs|μs)$",
         ),
     ]
     """
@@ -958,7 +958,7 @@ class GraphTopology(Model):
         str,
         Field(
             examples=["10Gbps", "100Mbps"],
-            pattern="^[0-9]+(\\.[0-9]+)? *(Tbps|Gbps|Mbps|kbps|bps|Kbps)$",
+            pattern="^[0-9]+(\\.[0-9]+)? *(Tbps|Gbps|Mbps|kbps|bps|Kbps|Tbit/s|Gbit/s|Mbit/s|kbit/s|bit/s)$",
         ),
     ]
     """
@@ -1039,7 +1039,7 @@ class LeafSpineTopology(Model):
         str,
         Field(
             examples=["2us", "1.5ms", "20s"],
-            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min)$",
+            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min|µs|μs)$",
         ),
     ]
     """
@@ -1065,7 +1065,7 @@ class LeafSpineTopology(Model):
         str,
         Field(
             examples=["10Gbps", "100Mbps"],
-            pattern="^[0-9]+(\\.[0-9]+)? *(Tbps|Gbps|Mbps|kbps|bps|Kbps)$",
+            pattern="^[0-9]+(\\.[0-9]+)? *(Tbps|Gbps|Mbps|kbps|bps|Kbps|Tbit/s|Gbit/s|Mbit/s|kbit/s|bit/s)$",
         ),
     ]
     """
@@ -1076,7 +1076,7 @@ class LeafSpineTopology(Model):
         str | None,
         Field(
             examples=["10Gbps", "100Mbps"],
-            pattern="^[0-9]+(\\.[0-9]+)? *(Tbps|Gbps|Mbps|kbps|bps|Kbps)$",
+            pattern="^[0-9]+(\\.[0-9]+)? *(Tbps|Gbps|Mbps|kbps|bps|Kbps|Tbit/s|Gbit/s|Mbit/s|kbit/s|bit/s)$",
         ),
     ] = None
     """
@@ -1102,7 +1102,7 @@ class LeastAllocatedController(Model):
         str,
         Field(
             examples=["2us", "1.5ms", "20s"],
-            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min)$",
+            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min|µs|μs)$",
         ),
     ]
     """
@@ -1159,7 +1159,7 @@ class ManyToOneTopology(Model):
         str,
         Field(
             examples=["2us", "1.5ms", "20s"],
-            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min)$",
+            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min|µs|μs)$",
         ),
     ]
     """
@@ -1173,7 +1173,7 @@ class ManyToOneTopology(Model):
         str,
         Field(
             examples=["10Gbps", "100Mbps"],
-            pattern="^[0-9]+(\\.[0-9]+)? *(Tbps|Gbps|Mbps|kbps|bps|Kbps)$",
+            pattern="^[0-9]+(\\.[0-9]+)? *(Tbps|Gbps|Mbps|kbps|bps|Kbps|Tbit/s|Gbit/s|Mbit/s|kbit/s|bit/s)$",
         ),
     ]
     """
@@ -1183,7 +1183,7 @@ class ManyToOneTopology(Model):
         str | None,
         Field(
             examples=["10Gbps", "100Mbps"],
-            pattern="^[0-9]+(\\.[0-9]+)? *(Tbps|Gbps|Mbps|kbps|bps|Kbps)$",
+            pattern="^[0-9]+(\\.[0-9]+)? *(Tbps|Gbps|Mbps|kbps|bps|Kbps|Tbit/s|Gbit/s|Mbit/s|kbit/s|bit/s)$",
         ),
     ] = None
     """
@@ -1210,7 +1210,7 @@ class Measure(Model):
         str,
         Field(
             examples=["2us", "1.5ms", "20s"],
-            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min)$",
+            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min|µs|μs)$",
         ),
     ] = "0s"
     """
@@ -1220,7 +1220,7 @@ class Measure(Model):
         str | None,
         Field(
             examples=["2us", "1.5ms", "20s"],
-            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min)$",
+            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min|µs|μs)$",
         ),
     ] = None
     """
@@ -1276,7 +1276,7 @@ class MultiHomedFatTreeTopology(Model):
         str,
         Field(
             examples=["2us", "1.5ms", "20s"],
-            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min)$",
+            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min|µs|μs)$",
         ),
     ]
     """
@@ -1298,7 +1298,7 @@ class MultiHomedFatTreeTopology(Model):
         str,
         Field(
             examples=["10Gbps", "100Mbps"],
-            pattern="^[0-9]+(\\.[0-9]+)? *(Tbps|Gbps|Mbps|kbps|bps|Kbps)$",
+            pattern="^[0-9]+(\\.[0-9]+)? *(Tbps|Gbps|Mbps|kbps|bps|Kbps|Tbit/s|Gbit/s|Mbit/s|kbit/s|bit/s)$",
         ),
     ]
     """
@@ -1423,7 +1423,7 @@ class QueueProbe(Model):
         str | None,
         Field(
             examples=["2us", "1.5ms", "20s"],
-            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min)$",
+            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min|µs|μs)$",
         ),
     ] = None
     """
@@ -1657,7 +1657,7 @@ class StrideTraffic(Model):
         str,
         Field(
             examples=["2us", "1.5ms", "20s"],
-            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min)$",
+            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min|µs|μs)$",
         ),
     ] = "0s"
     """
@@ -1685,7 +1685,7 @@ class StrideTraffic(Model):
         str,
         Field(
             examples=["2us", "1.5ms", "20s"],
-            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min)$",
+            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min|µs|μs)$",
         ),
     ] = "0s"
     """
@@ -1735,7 +1735,7 @@ class TwoBottlenecksTopology(Model):
         str,
         Field(
             examples=["2us", "1.5ms", "20s"],
-            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min)$",
+            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min|µs|μs)$",
         ),
     ]
     """
@@ -1745,7 +1745,7 @@ class TwoBottlenecksTopology(Model):
         str | None,
         Field(
             examples=["10Gbps", "100Mbps"],
-            pattern="^[0-9]+(\\.[0-9]+)? *(Tbps|Gbps|Mbps|kbps|bps|Kbps)$",
+            pattern="^[0-9]+(\\.[0-9]+)? *(Tbps|Gbps|Mbps|kbps|bps|Kbps|Tbit/s|Gbit/s|Mbit/s|kbit/s|bit/s)$",
         ),
     ] = None
     """
@@ -1759,7 +1759,7 @@ class TwoBottlenecksTopology(Model):
         str,
         Field(
             examples=["10Gbps", "100Mbps"],
-            pattern="^[0-9]+(\\.[0-9]+)? *(Tbps|Gbps|Mbps|kbps|bps|Kbps)$",
+            pattern="^[0-9]+(\\.[0-9]+)? *(Tbps|Gbps|Mbps|kbps|bps|Kbps|Tbit/s|Gbit/s|Mbit/s|kbit/s|bit/s)$",
         ),
     ]
     """
@@ -1780,7 +1780,7 @@ class TwoPathsTopology(Model):
         str,
         Field(
             examples=["2us", "1.5ms", "20s"],
-            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min)$",
+            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min|µs|μs)$",
         ),
     ]
     """
@@ -1790,7 +1790,7 @@ class TwoPathsTopology(Model):
         str | None,
         Field(
             examples=["10Gbps", "100Mbps"],
-            pattern="^[0-9]+(\\.[0-9]+)? *(Tbps|Gbps|Mbps|kbps|bps|Kbps)$",
+            pattern="^[0-9]+(\\.[0-9]+)? *(Tbps|Gbps|Mbps|kbps|bps|Kbps|Tbit/s|Gbit/s|Mbit/s|kbit/s|bit/s)$",
         ),
     ] = None
     """
@@ -1812,7 +1812,7 @@ class TwoPathsTopology(Model):
         str,
         Field(
             examples=["10Gbps", "100Mbps"],
-            pattern="^[0-9]+(\\.[0-9]+)? *(Tbps|Gbps|Mbps|kbps|bps|Kbps)$",
+            pattern="^[0-9]+(\\.[0-9]+)? *(Tbps|Gbps|Mbps|kbps|bps|Kbps|Tbit/s|Gbit/s|Mbit/s|kbit/s|bit/s)$",
         ),
     ]
     """
@@ -1895,7 +1895,7 @@ class Vl2Topology(Model):
         str,
         Field(
             examples=["2us", "1.5ms", "20s"],
-            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min)$",
+            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min|µs|μs)$",
         ),
     ]
     """
@@ -1917,7 +1917,7 @@ class Vl2Topology(Model):
         str,
         Field(
             examples=["10Gbps", "100Mbps"],
-            pattern="^[0-9]+(\\.[0-9]+)? *(Tbps|Gbps|Mbps|kbps|bps|Kbps)$",
+            pattern="^[0-9]+(\\.[0-9]+)? *(Tbps|Gbps|Mbps|kbps|bps|Kbps|Tbit/s|Gbit/s|Mbit/s|kbit/s|bit/s)$",
         ),
     ]
     """
@@ -1927,7 +1927,7 @@ class Vl2Topology(Model):
         str | None,
         Field(
             examples=["10Gbps", "100Mbps"],
-            pattern="^[0-9]+(\\.[0-9]+)? *(Tbps|Gbps|Mbps|kbps|bps|Kbps)$",
+            pattern="^[0-9]+(\\.[0-9]+)? *(Tbps|Gbps|Mbps|kbps|bps|Kbps|Tbit/s|Gbit/s|Mbit/s|kbit/s|bit/s)$",
         ),
     ] = None
     """
@@ -2027,7 +2027,7 @@ class AllToAllTraffic(Model):
         str,
         Field(
             examples=["2us", "1.5ms", "20s"],
-            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min)$",
+            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min|µs|μs)$",
         ),
     ] = "0s"
     """
@@ -2055,7 +2055,7 @@ class AllToAllTraffic(Model):
         str,
         Field(
             examples=["2us", "1.5ms", "20s"],
-            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min)$",
+            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min|µs|μs)$",
         ),
     ] = "0s"
     """
@@ -2093,7 +2093,7 @@ class BulkTraffic(Model):
         str,
         Field(
             examples=["2us", "1.5ms", "20s"],
-            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min)$",
+            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min|µs|μs)$",
         ),
     ] = "0s"
     """
@@ -2119,7 +2119,7 @@ class BulkTraffic(Model):
         str | None,
         Field(
             examples=["10Gbps", "100Mbps"],
-            pattern="^[0-9]+(\\.[0-9]+)? *(Tbps|Gbps|Mbps|kbps|bps|Kbps)$",
+            pattern="^[0-9]+(\\.[0-9]+)? *(Tbps|Gbps|Mbps|kbps|bps|Kbps|Tbit/s|Gbit/s|Mbit/s|kbit/s|bit/s)$",
         ),
     ] = None
     """
@@ -2140,7 +2140,7 @@ class BulkTraffic(Model):
         str,
         Field(
             examples=["2us", "1.5ms", "20s"],
-            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min)$",
+            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min|µs|μs)$",
         ),
     ] = "0s"
     """
@@ -2150,7 +2150,7 @@ class BulkTraffic(Model):
         str | None,
         Field(
             examples=["2us", "1.5ms", "20s"],
-            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min)$",
+            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min|µs|μs)$",
         ),
     ] = None
     """
@@ -2192,7 +2192,7 @@ class ClosedLoopTraffic(Model):
         str,
         Field(
             examples=["2us", "1.5ms", "20s"],
-            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min)$",
+            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min|µs|μs)$",
         ),
     ] = "0s"
     """
@@ -2215,7 +2215,7 @@ class ClosedLoopTraffic(Model):
         str | None,
         Field(
             examples=["10Gbps", "100Mbps"],
-            pattern="^[0-9]+(\\.[0-9]+)? *(Tbps|Gbps|Mbps|kbps|bps|Kbps)$",
+            pattern="^[0-9]+(\\.[0-9]+)? *(Tbps|Gbps|Mbps|kbps|bps|Kbps|Tbit/s|Gbit/s|Mbit/s|kbit/s|bit/s)$",
         ),
     ] = None
     """
@@ -2232,7 +2232,7 @@ class ClosedLoopTraffic(Model):
         str,
         Field(
             examples=["2us", "1.5ms", "20s"],
-            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min)$",
+            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min|µs|μs)$",
         ),
     ] = "0s"
     """
@@ -2242,7 +2242,7 @@ class ClosedLoopTraffic(Model):
         str | None,
         Field(
             examples=["2us", "1.5ms", "20s"],
-            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min)$",
+            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min|µs|μs)$",
         ),
     ] = None
     """
@@ -2252,7 +2252,7 @@ class ClosedLoopTraffic(Model):
         str,
         Field(
             examples=["2us", "1.5ms", "20s"],
-            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min)$",
+            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min|µs|μs)$",
         ),
     ] = "0s"
     """
@@ -2335,7 +2335,7 @@ class Hosts(Model):
         str | None,
         Field(
             examples=["2us", "1.5ms", "20s"],
-            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min)$",
+            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min|µs|μs)$",
         ),
     ] = None
     """
@@ -2387,7 +2387,7 @@ class HotSpotTraffic(Model):
         str,
         Field(
             examples=["2us", "1.5ms", "20s"],
-            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min)$",
+            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min|µs|μs)$",
         ),
     ] = "0s"
     """
@@ -2426,7 +2426,7 @@ class HotSpotTraffic(Model):
         str,
         Field(
             examples=["2us", "1.5ms", "20s"],
-            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min)$",
+            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min|µs|μs)$",
         ),
     ] = "0s"
     """
@@ -2463,7 +2463,7 @@ class IncastTraffic(Model):
         str,
         Field(
             examples=["2us", "1.5ms", "20s"],
-            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min)$",
+            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min|µs|μs)$",
         ),
     ] = "0s"
     """
@@ -2473,7 +2473,7 @@ class IncastTraffic(Model):
         str | None,
         Field(
             examples=["2us", "1.5ms", "20s"],
-            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min)$",
+            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min|µs|μs)$",
         ),
     ] = None
     """
@@ -2483,7 +2483,7 @@ class IncastTraffic(Model):
         str,
         Field(
             examples=["2us", "1.5ms", "20s"],
-            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min)$",
+            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min|µs|μs)$",
         ),
     ] = "0s"
     """
@@ -2515,7 +2515,7 @@ class IncastTraffic(Model):
         str,
         Field(
             examples=["2us", "1.5ms", "20s"],
-            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min)$",
+            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min|µs|μs)$",
         ),
     ] = "0s"
     """
@@ -2559,7 +2559,7 @@ class JobsTraffic(Model):
         str,
         Field(
             examples=["2us", "1.5ms", "20s"],
-            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min)$",
+            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min|µs|μs)$",
         ),
     ] = "0s"
     """
@@ -2599,7 +2599,7 @@ class JobsTraffic(Model):
         str,
         Field(
             examples=["2us", "1.5ms", "20s"],
-            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min)$",
+            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min|µs|μs)$",
         ),
     ] = "0s"
     """
@@ -2609,7 +2609,7 @@ class JobsTraffic(Model):
         str | None,
         Field(
             examples=["2us", "1.5ms", "20s"],
-            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min)$",
+            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min|µs|μs)$",
         ),
     ] = None
     """
@@ -2661,7 +2661,7 @@ class Layer(Model):
         str | None,
         Field(
             examples=["10Gbps", "100Mbps"],
-            pattern="^[0-9]+(\\.[0-9]+)? *(Tbps|Gbps|Mbps|kbps|bps|Kbps)$",
+            pattern="^[0-9]+(\\.[0-9]+)? *(Tbps|Gbps|Mbps|kbps|bps|Kbps|Tbit/s|Gbit/s|Mbit/s|kbit/s|bit/s)$",
         ),
     ] = None
     """
@@ -2693,7 +2693,7 @@ class OneToManyTraffic(Model):
         str,
         Field(
             examples=["2us", "1.5ms", "20s"],
-            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min)$",
+            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min|µs|μs)$",
         ),
     ] = "0s"
     """
@@ -2725,7 +2725,7 @@ class OneToManyTraffic(Model):
         str,
         Field(
             examples=["2us", "1.5ms", "20s"],
-            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min)$",
+            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min|µs|μs)$",
         ),
     ] = "0s"
     """
@@ -2751,7 +2751,7 @@ class OpnPaths(Model):
         str,
         Field(
             examples=["2us", "1.5ms", "20s"],
-            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min)$",
+            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min|µs|μs)$",
         ),
     ] = "200us"
     """
@@ -2767,7 +2767,7 @@ class OpnPaths(Model):
         str,
         Field(
             examples=["2us", "1.5ms", "20s"],
-            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min)$",
+            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min|µs|μs)$",
         ),
     ] = "200ms"
     """
@@ -2781,7 +2781,7 @@ class OpnPaths(Model):
         str,
         Field(
             examples=["2us", "1.5ms", "20s"],
-            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min)$",
+            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min|µs|μs)$",
         ),
     ] = "10ms"
     """
@@ -2816,7 +2816,7 @@ class PoissonTraffic(Model):
         str | None,
         Field(
             examples=["2us", "1.5ms", "20s"],
-            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min)$",
+            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min|µs|μs)$",
         ),
     ] = None
     """
@@ -2855,7 +2855,7 @@ class PoissonTraffic(Model):
         str,
         Field(
             examples=["2us", "1.5ms", "20s"],
-            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min)$",
+            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min|µs|μs)$",
         ),
     ] = "0s"
     """
@@ -2865,7 +2865,7 @@ class PoissonTraffic(Model):
         str | None,
         Field(
             examples=["2us", "1.5ms", "20s"],
-            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min)$",
+            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min|µs|μs)$",
         ),
     ] = None
     """
@@ -2925,7 +2925,7 @@ class ProfilePatch(Model):
         str | None,
         Field(
             examples=["2us", "1.5ms", "20s"],
-            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min)$",
+            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min|µs|μs)$",
         ),
     ] = None
     """
@@ -2985,7 +2985,7 @@ class ProfilePatch(Model):
         str | None,
         Field(
             examples=["2us", "1.5ms", "20s"],
-            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min)$",
+            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min|µs|μs)$",
         ),
     ] = None
     """
@@ -2999,7 +2999,7 @@ class ProfilePatch(Model):
         str | None,
         Field(
             examples=["2us", "1.5ms", "20s"],
-            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min)$",
+            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min|µs|μs)$",
         ),
     ] = None
     """
@@ -3014,7 +3014,7 @@ class ProfilePatch(Model):
         str | None,
         Field(
             examples=["2us", "1.5ms", "20s"],
-            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min)$",
+            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min|µs|μs)$",
         ),
     ] = None
     """
@@ -3024,7 +3024,7 @@ class ProfilePatch(Model):
         str | None,
         Field(
             examples=["2us", "1.5ms", "20s"],
-            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min)$",
+            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min|µs|μs)$",
         ),
     ] = None
     """
@@ -3126,7 +3126,7 @@ class ProfilePatch(Model):
         str | None,
         Field(
             examples=["2us", "1.5ms", "20s"],
-            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min)$",
+            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min|µs|μs)$",
         ),
     ] = None
     """
@@ -3214,7 +3214,7 @@ class ShuffleTraffic(Model):
         str,
         Field(
             examples=["2us", "1.5ms", "20s"],
-            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min)$",
+            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min|µs|μs)$",
         ),
     ] = "0s"
     """
@@ -3232,7 +3232,7 @@ class ShuffleTraffic(Model):
         str | None,
         Field(
             examples=["10Gbps", "100Mbps"],
-            pattern="^[0-9]+(\\.[0-9]+)? *(Tbps|Gbps|Mbps|kbps|bps|Kbps)$",
+            pattern="^[0-9]+(\\.[0-9]+)? *(Tbps|Gbps|Mbps|kbps|bps|Kbps|Tbit/s|Gbit/s|Mbit/s|kbit/s|bit/s)$",
         ),
     ] = None
     """
@@ -3253,7 +3253,7 @@ class ShuffleTraffic(Model):
         str,
         Field(
             examples=["2us", "1.5ms", "20s"],
-            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min)$",
+            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min|µs|μs)$",
         ),
     ] = "0s"
     """
@@ -3408,7 +3408,7 @@ class Experiment(Model):
         str,
         Field(
             examples=["2us", "1.5ms", "20s"],
-            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min)$",
+            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min|µs|μs)$",
         ),
     ]
     """

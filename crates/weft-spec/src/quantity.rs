@@ -11,6 +11,8 @@ pub(crate) struct Dimension {
     pub units: &'static [(&'static str, u64)],
     /// Number of `units` that Display uses.
     pub display_units: usize,
+    /// Other spellings of units, which are accepted as input only.
+    pub spellings: &'static [(&'static str, u64)],
     /// Minimum in the base unit.
     pub min: u64,
     /// Maximum in the base unit.
@@ -43,7 +45,8 @@ impl Dimension {
         if unit.is_empty() {
             return refuse("is a bare number without a unit");
         }
-        let Some(&(_, worth)) = self.units.iter().find(|(name, _)| *name == unit) else {
+        let mut accepted = self.units.iter().chain(self.spellings);
+        let Some(&(_, worth)) = accepted.find(|(name, _)| *name == unit) else {
             return refuse(&format!("has the unit {unit:?}"));
         };
         if negative {
@@ -86,7 +89,8 @@ impl Dimension {
 
     /// Returns a regular expression (ECMA 262) of the strings that [`Dimension::parse`] accepts.
     pub fn pattern(&self) -> String {
-        let units: Vec<_> = self.units.iter().map(|(name, _)| *name).collect();
+        let accepted = self.units.iter().chain(self.spellings);
+        let units: Vec<_> = accepted.map(|(name, _)| *name).collect();
         format!(r"^[0-9]+(\.[0-9]+)? *({})$", units.join("|"))
     }
 }

@@ -30,6 +30,37 @@ fn the_usual_quantities() {
     assert_eq!("10 packets".parse(), Ok(Mark::At(QueueSize::Packets(10))));
 }
 
+/// Spellings of the field, and the units that Display has instead.
+#[test]
+fn other_spellings_of_units() {
+    for (text, shown) in [
+        ("2\u{b5}s", "2us"),
+        ("2\u{3bc}s", "2us"),
+        ("1.5 \u{b5}s", "1500ns"),
+    ] {
+        assert_eq!(
+            text.parse::<Time>().map(|time| time.to_string()),
+            Ok(shown.to_owned())
+        );
+    }
+    for (text, shown) in [
+        ("1Tbit/s", "1Tbps"),
+        ("10Gbit/s", "10Gbps"),
+        ("2.5 Gbit/s", "2500Mbps"),
+        ("100Mbit/s", "100Mbps"),
+        ("64kbit/s", "64kbps"),
+        ("10000bit/s", "10kbps"),
+    ] {
+        assert_eq!(
+            text.parse::<Rate>().map(|rate| rate.to_string()),
+            Ok(shown.to_owned())
+        );
+    }
+    for text in ["10Gbit", "10 gbit/s", "10GB/s", "10Gbits/s"] {
+        assert!(refusal::<Rate>(text).contains("has the unit"), "{text}");
+    }
+}
+
 #[test]
 fn what_is_refused_says_why_and_what_is_allowed() {
     let rate = "a rate with a unit, such as \"10Gbps\" (units: Tbps, Gbps, Mbps, kbps, bps, Kbps)";

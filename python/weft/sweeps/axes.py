@@ -20,7 +20,7 @@ Each is a folder of files, and all are planned before the first begins.
 """
 
 _NUMBER = r"-?[0-9]{1,18}(?:\.[0-9]{1,18})?"
-_END = rf"({_NUMBER})( ?[A-Za-z]+)?"
+_END = rf"({_NUMBER})( ?[A-Za-zµμ/]+)?"
 _RANGE = re.compile(rf"{_END}:{_END}(?::{_END})?", re.ASCII)
 _ALLOWED = "FIELD=VALUE,VALUE… or FIELD=FIRST:LAST:STEP, such as traffic[0].flows=10:40:10"
 
