@@ -2453,7 +2453,7 @@ class IncastTraffic(Model):
     """
     flows: Annotated[int, Field(ge=1)]
     """
-    Flows per round.
+    Flows per round. If there are more flows than senders, some hosts send several.
     """
     from_: Annotated[str | int | list[str | int] | None, Field(alias="from")] = None
     """

@@ -11,7 +11,7 @@ use crate::{Flow, HostRef, HostSet, MAX_FLOWS, Pattern, PatternContext, random};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Incast {
-    /// Flows per round.
+    /// Flows per round. If there are more flows than senders, some hosts send several.
     #[schemars(range(min = 1))]
     pub flows: u32,
     /// Application bytes of each flow.
