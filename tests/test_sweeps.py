@@ -44,6 +44,8 @@ OVER = ["transports.dctcp.cc=dctcp,reno", "transports.dctcp.subflows=1,2"]
         ("a=1:3,10", ["1", "2", "3", "10"]),
         ('a={ name = "amp", beta = 4 }, "x,y"', ['{ name = "amp", beta = 4 }', '"x,y"']),
         ("a=10 packets,64KB", ["10 packets", "64KB"]),
+        ("a=1µs:3µs:1µs", ["1µs", "2µs", "3µs"]),
+        ("a=1 Gbit/s:2 Gbit/s", ["1 Gbit/s", "2 Gbit/s"]),
         ("a=5 packets:25 packets:10 packets", ["5 packets", "15 packets", "25 packets"]),
         ("a=1us:2us:0.5us", ["1.0us", "1.5us", "2.0us"]),
         ("a=9Gbps:10Gbps", ["9Gbps", "10Gbps"]),

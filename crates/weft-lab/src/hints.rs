@@ -21,10 +21,12 @@ pub(crate) fn related_traffic(name: &str) -> Option<SpecError> {
 }
 
 /// Suggests other tables of the spec that have the field, if the error is about an unknown field and has
-/// no suggestion yet. If very many tables have it, there is no suggestion.
+/// no suggestion yet. A transport that is not a table may be a field of one. If very many tables have the
+/// field, there is no suggestion.
 pub(crate) fn suggest_tables(error: SpecError, spec: &Table) -> SpecError {
     const MAX_SHOWN: usize = 3;
-    if !error.is_unknown_field() || !error.suggestion.is_empty() {
+    let is_no_transport = error.allowed == "a table" && error.path.starts_with("transports.");
+    if !(error.is_unknown_field() || is_no_transport) || !error.suggestion.is_empty() {
         return error;
     }
     let field = error.path.rsplit('.').next().unwrap_or_default();

@@ -282,7 +282,13 @@ def _registered(text: str, field: str, spec: Mapping[str, Any]) -> list[Paramete
         case ["transports", transport, "cc", *rest] if len(rest) < 2 and transport in spec["transports"]:
             name = spec["transports"][transport]["cc"]["name"]
         case _:
-            raise UsageError(f"--over {text!r:.100}: has no range; allowed: {_ALLOWED}")
+            near = [
+                f"transports.{transport}.cc" + ("" if field == "cc" else f".{field}")
+                for transport, given in spec["transports"].items()
+                if field == "cc" or field in _ranges(given["cc"]["name"])
+            ]
+            hint = f"did you mean {' or '.join(near)}? " if near else ""
+            raise UsageError(f"--over {text!r:.100}: has no range; {hint}allowed: {_ALLOWED}")
     known = {
         parameter: range_
         for parameter, range_ in _ranges(name).items()

@@ -294,6 +294,10 @@ const COMPLAINTS: &[(&[&str], &str)] = &[
         "cc: unknown field; did you mean transports.amp.cc or transports.dctcp.cc? allowed: name, ",
     ),
     (
+        &["transports.subflows=2"],
+        "transports.subflows: 2; did you mean transports.amp.subflows or transports.dctcp.subflows? allowed: a table",
+    ),
+    (
         &["gamma=2"],
         "gamma: unknown field; did you mean transports.amp.cc.gamma? allowed: name, ",
     ),
