@@ -213,6 +213,18 @@ def test_names_of_nodes_cover_the_links_behind_them(browser: Browser, folder: Pa
     assert texts.last.evaluate("it => getComputedStyle(it).stroke") == "none"
 
 
+def test_rows_of_the_fabric_have_room_for_their_names(browser: Browser, folder: Path) -> None:
+    page = visit(browser, folder / "sweep.html")
+    whole = page.locator("#fabric svg").bounding_box()
+    assert whole is not None
+    labels = page.locator("#fabric .role-axis-label text").all()
+    boxes = [box for label in labels if (box := label.bounding_box()) is not None and box["width"] > 0]
+    assert len(boxes) == 2
+    assert all(box["x"] >= whole["x"] for box in boxes)
+    # The plot has 320 pixels.
+    assert whole["height"] < 420
+
+
 def test_tables_have_short_labels_and_values_in_full(browser: Browser, folder: Path) -> None:
     page = visit(browser, folder / "sweep.html")
     page.locator("summary", has_text="All statistics").click()

@@ -11,6 +11,8 @@
   async function draw(name, datasets = {}, signals = {}) {
     if (!views[name]) {
       const spec = { ...page.charts[name], datasets: { ...page.charts[name].datasets, ...datasets } };
+      // The room for labels is that of the first labels.
+      if (spec.params) spec.params = spec.params.map((it) => (it.name in signals ? { ...it, value: signals[it.name] } : it));
       const { view } = await vegaEmbed(at(name), spec, { renderer: "svg", actions: false });
       views[name] = view;
     }
