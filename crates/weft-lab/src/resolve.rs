@@ -218,7 +218,7 @@ fn check_policy(spec: &weft_spec::TransportSpec, transport: &TransportConfig) ->
         let given = format!("1 with paths = {name:?}, which moves data between subflows");
         return Err(SpecError::new("subflows", given, "at least 2"));
     }
-    if transport.mode().monitor().is_some() && transport.profile.stall_on_held_data {
+    if transport.mode().monitor().is_some() && transport.profile.connection.stall_on_held_data {
         return Err(SpecError::conflict(
             "tcp.stall_on_held_data",
             format!("excludes paths = {name:?}, which sends data of slow paths on two subflows"),

@@ -49,7 +49,7 @@ impl PacketSimulation {
         match kind {
             PacketKind::Data => {
                 let transport = self.shared.flow(packet.lo).transport;
-                let header = self.shared.transports[transport as usize].profile.header;
+                let header = self.shared.transports[transport as usize].profile.sizes.header;
                 record.bytes = u32::from(packet.size) - header;
                 record.cwr = packet.flags & CWR != 0;
             }

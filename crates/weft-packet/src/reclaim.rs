@@ -189,13 +189,12 @@ mod tests {
             delay: Time::from_us(2),
             sender_rate: None,
         };
-        let profile = Profile {
-            initial_rto: Time::from_us(900),
-            min_rto: Time::from_us(700),
-            delayed_ack_timeout: Time::from_us(300),
-            join_delay: Time::from_us(200),
-            ..Profile::linux()
-        };
+        let profile = Profile::linux().with(|p| {
+            p.rto.initial_rto = Time::from_us(900);
+            p.rto.min_rto = Time::from_us(700);
+            p.acks.delayed_ack_timeout = Time::from_us(300);
+            p.joins.join_delay = Time::from_us(200);
+        });
         let transport = |(name, subflows)| TransportConfig {
             kind: "tcp",
             cc: Algorithm::build(name, &[]).unwrap(),

@@ -90,7 +90,7 @@ impl TableContext {
             transports: spec.transports.keys().cloned().collect(),
             fct_from: transports
                 .iter()
-                .map(|transport| transport.profile.fct_from)
+                .map(|transport| transport.profile.connection.fct_from)
                 .collect(),
             traffic: spec
                 .traffic

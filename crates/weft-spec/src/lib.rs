@@ -32,7 +32,11 @@ pub use hosts::{HostJitter, Hosts, Qdisc};
 pub use layer::Layer;
 pub use named::{Cc, PathPolicySpec, QueueKindSpec};
 pub use overrides::apply_override;
-pub use profile::{FctFrom, NamedProfile, PROFILES, Profile, ProfilePatch, Recovery, RoundEnd};
+pub use profile::{
+    AckSettings, ConnectionSettings, FctFrom, HandshakeSettings, JoinSettings, LossSettings, MarkSettings,
+    NamedProfile, PROFILES, PacketSizes, Profile, ProfilePatch, Recovery, RecoveryOptions, RoundEnd,
+    RtoSettings, WindowSettings,
+};
 pub use renames::{Both, replace_old_names};
 pub use tree::{from_table, read_table, to_table};
 pub use units::{QueueSize, Rate, Size, Time};

@@ -339,11 +339,15 @@ fn profiles_take_patches() {
         .apply(&linux)
         .unwrap();
     assert_eq!(
-        (changed.initial_cwnd, changed.mss, changed.min_rto),
+        (
+            changed.window.initial_cwnd,
+            changed.sizes.mss,
+            changed.rto.min_rto
+        ),
         (2.0, 1000, Time::from_ms(10))
     );
-    assert_eq!(changed.recovery, Recovery::NewReno);
-    assert_eq!(changed.max_rto, linux.max_rto);
+    assert_eq!(changed.loss.recovery, Recovery::NewReno);
+    assert_eq!(changed.rto.max_rto, linux.rto.max_rto);
 }
 
 #[test]

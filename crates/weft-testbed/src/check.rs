@@ -194,29 +194,29 @@ fn transport(transport: &TransportSpec, one_path: bool) -> Result<(), SpecError>
     {
         return refuse("scheduler", format!("{scheduler:?}"), "\"linux\", the kernel's");
     }
-    if profile.header != Profile::linux().header {
+    if profile.sizes.header != Profile::linux().sizes.header {
         return refuse(
             "tcp.header",
-            Size(profile.header.into()),
-            Size(Profile::linux().header.into()),
+            Size(profile.sizes.header.into()),
+            Size(Profile::linux().sizes.header.into()),
         );
     }
-    if profile.mss > MAX_MSS || profile.mss < MIN_MSS {
+    if profile.sizes.mss > MAX_MSS || profile.sizes.mss < MIN_MSS {
         return refuse(
             "tcp.mss",
-            Size(profile.mss.into()),
+            Size(profile.sizes.mss.into()),
             format!("{MIN_MSS}B to {MAX_MSS}B"),
         );
     }
-    if profile.initial_cwnd.fract() != 0.0 || profile.initial_cwnd > 1000.0 {
+    if profile.window.initial_cwnd.fract() != 0.0 || profile.window.initial_cwnd > 1000.0 {
         return refuse(
             "tcp.initial_cwnd",
-            profile.initial_cwnd,
+            profile.window.initial_cwnd,
             "a whole number of packets, at most 1000",
         );
     }
-    if profile.min_rto < Time::from_ms(1) {
-        return refuse("tcp.min_rto", profile.min_rto, "at least 1ms");
+    if profile.rto.min_rto < Time::from_ms(1) {
+        return refuse("tcp.min_rto", profile.rto.min_rto, "at least 1ms");
     }
     Ok(())
 }
@@ -227,8 +227,11 @@ fn one_profile(plan: &Plan) -> Result<(), SpecError> {
     for (name, transport) in &plan.spec.transports {
         let profile = transport.tcp.apply(&Profile::linux())?;
         if let Some((other, theirs)) = &first {
-            let same = (profile.mss, profile.initial_cwnd, profile.min_rto)
-                == (theirs.mss, theirs.initial_cwnd, theirs.min_rto);
+            let same = (
+                profile.sizes.mss,
+                profile.window.initial_cwnd,
+                profile.rto.min_rto,
+            ) == (theirs.sizes.mss, theirs.window.initial_cwnd, theirs.rto.min_rto);
             if !same {
                 return refuse(
                     format!("transports.{name}.tcp"),

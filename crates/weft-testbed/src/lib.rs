@@ -99,8 +99,9 @@ impl Testbed {
                 Ok(SocketOptions {
                     cc: algorithms::in_kernel(&transport.cc)?.to_owned(),
                     multipath: transport.subflows > 1,
-                    receive_buffer: (*profile != Profile::linux()).then_some(profile.receive_buffer as usize),
-                    segment: profile.mss - if transport.subflows > 1 { DSS } else { 0 },
+                    receive_buffer: (*profile != Profile::linux())
+                        .then_some(profile.connection.receive_buffer as usize),
+                    segment: profile.sizes.mss - if transport.subflows > 1 { DSS } else { 0 },
                 })
             })
             .collect::<Result<_, SpecError>>()

@@ -49,10 +49,10 @@ impl Network {
             });
             sockets.push(socket.map_err(failed("a network namespace's settings"))?);
         }
-        let mtu = profile.mss + IP_AND_TCP;
+        let mtu = profile.sizes.mss + IP_AND_TCP;
         let metrics = Metrics {
-            initial_cwnd: profile.initial_cwnd as u32,
-            min_rto_ms: (profile.min_rto.0 / PS_PER_MS) as u32,
+            initial_cwnd: profile.window.initial_cwnd as u32,
+            min_rto_ms: (profile.rto.min_rto.0 / PS_PER_MS) as u32,
         };
         let builder = Builder {
             fabric,

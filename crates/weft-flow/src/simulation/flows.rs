@@ -220,7 +220,7 @@ impl FlowSimulation {
 
 /// Bits on the wire of `bytes` of data: each packet has its headers.
 fn wire_bits(profile: &Profile, bytes: u64) -> f64 {
-    let packets = bytes.div_ceil(u64::from(profile.mss).max(1));
-    let headers = u64::from(profile.wire_size() - profile.mss);
+    let packets = bytes.div_ceil(u64::from(profile.sizes.mss).max(1));
+    let headers = u64::from(profile.wire_size() - profile.sizes.mss);
     8.0 * (bytes + packets * headers) as f64
 }

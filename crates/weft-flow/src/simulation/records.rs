@@ -14,7 +14,7 @@ impl FlowSimulation {
     pub(super) fn record(&self, slot: u32, finish: Option<Time>) -> (FlowRecord, Flow) {
         let active = &self.flows[slot];
         let profile = &self.plan.transports[active.flow.transport as usize].profile;
-        let payload = f64::from(profile.mss) / f64::from(profile.wire_size()) / 8.0;
+        let payload = f64::from(profile.sizes.mss) / f64::from(profile.wire_size()) / 8.0;
         let delivered: f64 = active.delivered.iter().sum();
         let delivered_bytes = match (finish, active.flow.size) {
             (Some(_), Some(size)) => size.0,

@@ -123,7 +123,7 @@ impl HostState {
             route,
             lo: next,
             hi: generator,
-            size: transport.profile.ack_size as u16,
+            size: transport.profile.sizes.ack_size as u16,
             flags: NEXT_JOB,
             ..Packet::default()
         });

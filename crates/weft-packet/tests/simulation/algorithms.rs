@@ -11,10 +11,7 @@ fn every_algorithm_fills_a_bottleneck() {
     for entry in Algorithm::BUILT_IN {
         for subflows in [1, 4] {
             let cc = Algorithm::build(entry.name, &[]).unwrap();
-            let profile = Profile {
-                min_rto: Time::from_ms(1),
-                ..Profile::linux()
-            };
+            let profile = Profile::linux().with(|p| p.rto.min_rto = Time::from_ms(1));
             let delivered = |end| {
                 let fabric = many_to_one(2, Time::from_us(5), queue(100, Some(20)));
                 let transports = vec![transport(cc.clone(), subflows, profile.clone())];

@@ -172,47 +172,48 @@ fn any_profile() -> impl Strategy<Value = Profile> {
                 ],
                 [tail_loss_probe, prr, frto, timestamps, confirmed_joins, pacing],
             ),
-        )| Profile {
-            mss,
-            header,
-            ack_size,
-            initial_cwnd,
-            initial_ssthresh: initial_ssthresh.unwrap_or(f64::INFINITY),
-            sample_handshake_rtt,
-            initial_rto: Time::from_us(initial_us),
-            min_rto: Time::from_us(min_us),
-            // Often longer than the RTO.
-            timer_slack: Time::from_us(min_us / 2),
-            tail_loss_probe,
-            prr,
-            frto,
-            timestamps,
-            syn_linear_timeouts: quick_acks % 3,
-            confirmed_joins,
-            pacing,
-            max_rto: Time::from_ms(10),
-            recovery,
-            dupack_threshold,
-            limited_transmit,
-            ack_every,
-            delayed_ack_timeout: Time::from_us(delayed_ack_us),
-            quick_acks,
-            grow_after_mark,
-            round_end: if round_ends_beyond {
-                RoundEnd::Rfc8257
-            } else {
-                RoundEnd::Linux
-            },
-            react_after_last_data,
-            protect_handshake,
-            full_handshakes,
-            join_delay: Time::from_us(join_us),
-            receive_buffer: buffer.map_or(6 << 20, |segments| segments * u64::from(mss) + 1),
-            reinject,
-            complete_on_data_ack,
-            round_robin_waits_for_join,
-            stall_on_held_data: stall_on_held_data && !reinject,
-            ..Profile::linux()
+        )| {
+            Profile::linux().with(|p| {
+                p.sizes.mss = mss;
+                p.sizes.header = header;
+                p.sizes.ack_size = ack_size;
+                p.window.initial_cwnd = initial_cwnd;
+                p.window.initial_ssthresh = initial_ssthresh.unwrap_or(f64::INFINITY);
+                p.handshake.sample_handshake_rtt = sample_handshake_rtt;
+                p.rto.initial_rto = Time::from_us(initial_us);
+                p.rto.min_rto = Time::from_us(min_us);
+                p.loss.timer_slack = Time::from_us(min_us / 2);
+                p.loss.tail_loss_probe = tail_loss_probe;
+                p.options.prr = prr;
+                p.options.frto = frto;
+                p.options.timestamps = timestamps;
+                p.handshake.syn_linear_timeouts = quick_acks % 3;
+                p.joins.confirmed_joins = confirmed_joins;
+                p.window.pacing = pacing;
+                p.rto.max_rto = Time::from_ms(10);
+                p.loss.recovery = recovery;
+                p.loss.dupack_threshold = dupack_threshold;
+                p.loss.limited_transmit = limited_transmit;
+                p.acks.ack_every = ack_every;
+                p.acks.delayed_ack_timeout = Time::from_us(delayed_ack_us);
+                p.acks.quick_acks = quick_acks;
+                p.marks.grow_after_mark = grow_after_mark;
+                p.marks.round_end = if round_ends_beyond {
+                    RoundEnd::Rfc8257
+                } else {
+                    RoundEnd::Linux
+                };
+                p.marks.react_after_last_data = react_after_last_data;
+                p.handshake.protect_handshake = protect_handshake;
+                p.handshake.full_handshakes = full_handshakes;
+                p.joins.join_delay = Time::from_us(join_us);
+                p.connection.receive_buffer =
+                    buffer.map_or(6 << 20, |segments| segments * u64::from(mss) + 1);
+                p.connection.reinject = reinject;
+                p.connection.complete_on_data_ack = complete_on_data_ack;
+                p.joins.round_robin_waits_for_join = round_robin_waits_for_join;
+                p.connection.stall_on_held_data = stall_on_held_data && !reinject;
+            })
         },
     )
 }
@@ -235,7 +236,7 @@ fn any_transport(
         .prop_map(|(name, subflows, paths, scheduler, mut profile)| {
             let paths = Policy::by_name(paths).unwrap();
             // As specs are checked.
-            profile.stall_on_held_data &= !matches!(paths, Policy::Opn(_));
+            profile.connection.stall_on_held_data &= !matches!(paths, Policy::Opn(_));
             TransportConfig {
                 paths,
                 scheduler,
@@ -284,7 +285,7 @@ impl Sent {
         };
         let transport = self.transport % transports.len() as u32;
         // At most 3,000 segments, lest tiny ones make a run long.
-        let max = 3_000 * u64::from(transports[transport as usize].profile.mss);
+        let max = 3_000 * u64::from(transports[transport as usize].profile.sizes.mss);
         let start = Time::from_us(self.start);
         let rate = self.mbps.map(|mbps| Rate(mbps * 1_000_000));
         match self.bytes {
@@ -444,10 +445,7 @@ fn any_lossless_network() -> impl Strategy<Value = Network> {
 /// Any algorithm by a profile as it is, but that no acknowledgement is delayed: with a window of one packet each would cost 40 ms.
 fn any_transfers() -> impl Strategy<Value = (TransportConfig, Vec<Sent>)> {
     let profiles = prop::sample::select(vec![Profile::linux(), Profile::amp_2019()]);
-    let at_once = profiles.prop_map(|profile| Profile {
-        ack_every: 1,
-        ..profile
-    });
+    let at_once = profiles.prop_map(|profile| profile.with(|p| p.acks.ack_every = 1));
     let transport = any_transport(2..6, at_once);
     let sent = (any::<[u32; 2]>(), 1_u64..400_000, 0_u64..300).prop_map(|([from, to], bytes, start)| Sent {
         from,

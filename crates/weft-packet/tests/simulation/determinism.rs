@@ -13,13 +13,12 @@ const END: Time = Time::from_us(4_000);
 
 /// A stock sender whose timeouts fit into a few milliseconds.
 fn hasty() -> Profile {
-    Profile {
-        initial_rto: Time::from_us(900),
-        min_rto: Time::from_us(700),
-        delayed_ack_timeout: Time::from_us(300),
-        join_delay: Time::from_us(49),
-        ..Profile::linux()
-    }
+    Profile::linux().with(|p| {
+        p.rto.initial_rto = Time::from_us(900);
+        p.rto.min_rto = Time::from_us(700);
+        p.acks.delayed_ack_timeout = Time::from_us(300);
+        p.joins.join_delay = Time::from_us(49);
+    })
 }
 
 /// A fat-tree on which everything happens at once: losses, marks, timeouts, joins, delayed acknowledgements,
@@ -44,11 +43,10 @@ fn mixed(seed: u64) -> SimulationConfig {
         transport(
             cc("amp", &[]),
             4,
-            Profile {
-                initial_rto: Time::from_us(1_500),
-                min_rto: Time::from_us(800),
-                ..Profile::amp_2019()
-            },
+            Profile::amp_2019().with(|p| {
+                p.rto.initial_rto = Time::from_us(1_500);
+                p.rto.min_rto = Time::from_us(800);
+            }),
         ),
         TransportConfig {
             scheduler: Scheduler::LowestRtt,
@@ -108,11 +106,10 @@ fn mixed(seed: u64) -> SimulationConfig {
 /// Thirty hosts answer one, three rounds: suppression, and timeouts of whole windows.
 fn incast(seed: u64) -> SimulationConfig {
     let fabric = crate::experiment::many_to_one(30, Time::from_us(2), queue(100, Some(10)));
-    let profile = Profile {
-        initial_rto: Time::from_us(600),
-        min_rto: Time::from_us(300),
-        ..Profile::amp_2019()
-    };
+    let profile = Profile::amp_2019().with(|p| {
+        p.rto.initial_rto = Time::from_us(600);
+        p.rto.min_rto = Time::from_us(300);
+    });
     let flows = (0..90).map(|i| Flow {
         start: Time::from_us(u64::from(i / 30) * 1_100 + u64::from(i % 30)),
         round: i / 30,

@@ -64,10 +64,7 @@ fn sends(paths: Policy, scheduler: Scheduler) -> TransportConfig {
 
 /// Two subflows, of which Warp uses one where it needs no more.
 fn warp(scheduler: Scheduler) -> TransportConfig {
-    let profile = Profile {
-        ack_every: 1,
-        ..Profile::amp_2019()
-    };
+    let profile = Profile::amp_2019().with(|p| p.acks.ack_every = 1);
     TransportConfig {
         paths: watches(StateScope::Host),
         scheduler,
@@ -142,7 +139,7 @@ fn paths_that_are_slow_in_turns_hold_nothing_back() {
                 host_rate: None,
             };
             let mut transport = sends(watches(StateScope::Host), scheduler);
-            transport.profile.min_rto = Time::from_ms(1);
+            transport.profile.rto.min_rto = Time::from_ms(1);
             let flows = vec![sized(1, 4, 150_000), sized(0, 3, 80_000 + 50 * seed)];
             let config = SimulationConfig {
                 seed,
@@ -270,7 +267,7 @@ fn an_idle_network_is_used_as_without() {
     let with = |paths| {
         let mut transport = sends(paths, Scheduler::RoundRobin);
         // A larger first window would wait at the host and look slow.
-        transport.profile.initial_cwnd = 2.0;
+        transport.profile.window.initial_cwnd = 2.0;
         let config = config(fabric(), vec![transport], vec![sized(0, 4, 30_000)]);
         run(config, Time::from_ms(500))
     };
@@ -304,7 +301,7 @@ fn delayed_acknowledgements_make_no_path_slow() {
         }];
         let config = with_down_spines(sends(policy.into(), scheduler), &[], flows, 1);
         let flow = &run(config, Time::from_ms(2_000)).flows[0];
-        let chunks = 300_000_u64.div_ceil(u64::from(Profile::linux().mss));
+        let chunks = 300_000_u64.div_ceil(u64::from(Profile::linux().sizes.mss));
         assert_eq!(sum(flow, |s| s.packets_sent), chunks, "{scheduler:?}");
     }
 }

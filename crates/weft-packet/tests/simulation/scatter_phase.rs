@@ -28,11 +28,10 @@ fn scatter(threshold: u64) -> Policy {
 }
 
 fn sends(paths: Policy, subflows: u32, recovery: Recovery) -> TransportConfig {
-    let profile = Profile {
-        recovery,
-        initial_cwnd: 40.0,
-        ..Profile::linux()
-    };
+    let profile = Profile::linux().with(|p| {
+        p.loss.recovery = recovery;
+        p.window.initial_cwnd = 40.0;
+    });
     TransportConfig {
         paths,
         ..transport(cc("reno", &[]), subflows, profile)

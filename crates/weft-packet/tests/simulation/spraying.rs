@@ -22,10 +22,7 @@ fn alone(paths: Policy, cwnd: f64) -> (Outcome, Vec<(String, u64)>) {
             format!("{from}->{to}")
         })
         .collect();
-    let profile = Profile {
-        initial_cwnd: cwnd,
-        ..Profile::linux()
-    };
+    let profile = Profile::linux().with(|p| p.window.initial_cwnd = cwnd);
     let transports = vec![TransportConfig {
         paths,
         ..transport(cc("reno", &[]), 1, profile)

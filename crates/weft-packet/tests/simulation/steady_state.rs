@@ -16,12 +16,11 @@ const RATE: u64 = 10 * GBPS;
 
 /// Every packet is acknowledged, and a timeout costs a few milliseconds.
 fn undelayed() -> Profile {
-    Profile {
-        ack_every: 1,
-        initial_rto: Time::from_ms(2),
-        min_rto: Time::from_ms(2),
-        ..Profile::linux()
-    }
+    Profile::linux().with(|p| {
+        p.acks.ack_every = 1;
+        p.rto.initial_rto = Time::from_ms(2);
+        p.rto.min_rto = Time::from_ms(2);
+    })
 }
 
 /// Senders at 40 Gbps, whose own queues hold whatever they send, and a receiver behind the bottleneck's queue.
@@ -94,7 +93,7 @@ fn goodput(outcomes: &[Outcome; 2], flow: usize) -> f64 {
 
 /// The goodput of a link of this rate full of data packets.
 fn full(rate: u64, profile: &Profile) -> f64 {
-    rate as f64 * f64::from(profile.mss) / f64::from(profile.wire_size())
+    rate as f64 * f64::from(profile.sizes.mss) / f64::from(profile.wire_size())
 }
 
 /// Samples from the first outcome's end on.
@@ -145,7 +144,10 @@ fn a_dctcp_queue_oscillates_about_k() {
                 Sample::Queue { time, length, .. } => Some((time, f64::from(length))),
                 Sample::Subflow { .. } => None,
             });
-            let what = format!("links of {us} us, K = {k}, ack_every = {}", profile.ack_every);
+            let what = format!(
+                "links of {us} us, K = {k}, ack_every = {}",
+                profile.acks.ack_every
+            );
             let amplitude = (2.0 * (RATE as f64 * rtt / wire + f64::from(k))).sqrt() / 2.0;
             let (k, mean) = (f64::from(k), mean(&lengths));
             assert_within(
@@ -177,10 +179,7 @@ fn a_dctcp_queue_oscillates_about_k() {
 /// with `ack_every` = 1 it counts drops too. Growth counts packets, so delayed acknowledgements leave the law as it is.
 #[test]
 fn reno_follows_the_square_root_law() {
-    let newreno = Profile {
-        recovery: Recovery::NewReno,
-        ..undelayed()
-    };
+    let newreno = undelayed().with(|p| p.loss.recovery = Recovery::NewReno);
     let points = [
         (undelayed(), 10, 4, 300),
         (undelayed(), 20, 8, 500),
@@ -193,7 +192,7 @@ fn reno_follows_the_square_root_law() {
     for (profile, us, limit, ms) in points {
         let fabric = bottleneck(1, Time::from_us(us), limit, None);
         let base_rtt = 4e-6 * us as f64;
-        let (mss, delayed) = (f64::from(profile.mss), profile.ack_every > 1);
+        let (mss, delayed) = (f64::from(profile.sizes.mss), profile.acks.ack_every > 1);
         let outcomes = settle(
             SimulationConfig {
                 probes: vec![Probe::Flow {
@@ -375,11 +374,10 @@ fn crossing<'a>(links: impl IntoIterator<Item = &'a weft_fabric::Link>, bytes: u
 #[test]
 fn idle_paths_take_what_they_must() {
     const START: u64 = 1_234_567;
-    let profile = Profile {
-        sample_handshake_rtt: false,
-        framing: 24,
-        ..undelayed()
-    };
+    let profile = undelayed().with(|p| {
+        p.handshake.sample_handshake_rtt = false;
+        p.sizes.framing = 24;
+    });
     let check = |fabric: Fabric,
                  from: u32,
                  to: u32,
@@ -395,8 +393,10 @@ fn idle_paths_take_what_they_must() {
         let returns = crossing(&back, profile.ack_wire_size());
         let established = START + crossing(&there, profile.ack_wire_size()) + returns;
         assert_eq!(outcome.flows[0].established, Some(Time(established)));
-        let packets = bytes.div_ceil(u64::from(profile.mss));
-        let last = (bytes - (packets - 1) * u64::from(profile.mss)) as u32 + profile.header + profile.framing;
+        let packets = bytes.div_ceil(u64::from(profile.sizes.mss));
+        let last = (bytes - (packets - 1) * u64::from(profile.sizes.mss)) as u32
+            + profile.sizes.header
+            + profile.sizes.framing;
         if packets == 1 {
             let one_way = crossing(&there, last);
             let rtt = one_way + returns;

@@ -73,7 +73,7 @@ fn routes_must_fit() {
 #[test]
 fn links_must_take_some_time() {
     let instant = refusal(|s| {
-        s.transports[0].profile.ack_size = 1;
+        s.transports[0].profile.sizes.ack_size = 1;
         s.fabric.links[1].rate = Rate(100_000_000_000_000);
         s.fabric.links[1].delay = Time(0);
     });
@@ -103,7 +103,7 @@ fn extreme_links_work() {
     ] {
         let mut config = sound();
         let profile = &mut config.transports[0].profile;
-        (profile.initial_rto, profile.min_rto) = (Time::from_ms(60_000), Time::from_ms(60_000));
+        (profile.rto.initial_rto, profile.rto.min_rto) = (Time::from_ms(60_000), Time::from_ms(60_000));
         for link in &mut config.fabric.links {
             (link.rate, link.delay) = (Rate(rate), Time(delay));
         }

@@ -121,7 +121,7 @@ fn apply_rules(
     detect_losses(connection, subflow, profile, slot, cx);
     count_marks(subflow, event);
     // By some profiles, rounds and marks have no effect once all data was handed to subflows.
-    let reacts = profile.react_after_last_data || connection.data.has_unsent();
+    let reacts = profile.marks.react_after_last_data || connection.data.has_unsent();
     end_round_if_over(connection, subflow, profile, event, reacts, now);
     notify_of_ack(connection, subflow, profile, event, rtt, now);
     if reacts {
@@ -164,7 +164,7 @@ fn detect_losses(
     slot: u32,
     cx: &mut Context<'_>,
 ) {
-    if profile.recovery == Recovery::Rack && subflow.segments.any_out_of_order() {
+    if profile.loss.recovery == Recovery::Rack && subflow.segments.any_out_of_order() {
         detect_rack_losses(connection, subflow, profile, slot, cx);
     }
 }
@@ -187,7 +187,7 @@ fn end_round_if_over(
     reacts: bool,
     now: u64,
 ) {
-    let beyond = profile.round_end == RoundEnd::Rfc8257;
+    let beyond = profile.marks.round_end == RoundEnd::Rfc8257;
     if event.advances() && subflow.rounds.is_ended_by(event.ack(), beyond) {
         end_round(connection, subflow, reacts, now);
     }
@@ -219,7 +219,7 @@ fn notify_of_ack(
     let s = subflow.index() as usize;
     let acked = event.cc_acked(profile);
     let limited = event.was_limited_by(connection.windows()[s].cwnd);
-    let after_cut = profile.grow_after_mark || subflow.rounds.is_after_cut(event.ack());
+    let after_cut = profile.marks.grow_after_mark || subflow.rounds.is_after_cut(event.ack());
     let report = Ack {
         acked,
         marked: event.marked(),

@@ -98,9 +98,9 @@ impl AckEvent {
         // The sacked segment was sent before the last transmission of the first segment, for which
         // the timer therefore runs.
         let samples_rtt =
-            sacked.first < subflow.segments.head_sent_at() && profile.recovery == Recovery::Rack;
+            sacked.first < subflow.segments.head_sent_at() && profile.loss.recovery == Recovery::Rack;
         // Only an acknowledgement with new information counts (RFC 6675, section 2, "DupAck").
-        let counts = profile.recovery == Recovery::NewReno || sacked.delivered > 0;
+        let counts = profile.loss.recovery == Recovery::NewReno || sacked.delivered > 0;
         subflow.reordering.on_duplicate(counts);
         // It reports the mark of one packet, or the number that it counts.
         let max_marked = if echo == Echo::Count { COUNT_MASK.into() } else { 1 };
@@ -226,7 +226,7 @@ impl AckEvent {
     /// segment (RFC 5681, section 3.1, equation (2); RFC 3465, section 2.3).
     #[inline(always)]
     pub fn cc_acked(&self, profile: &Profile) -> u32 {
-        if self.advances() && profile.recovery == Recovery::NewReno && !self.before.was_open {
+        if self.advances() && profile.loss.recovery == Recovery::NewReno && !self.before.was_open {
             1
         } else {
             self.delivered()
@@ -238,7 +238,7 @@ impl AckEvent {
     #[inline(always)]
     pub fn prr_delivered(&self, profile: &Profile) -> u32 {
         match self.kind {
-            _ if profile.recovery != Recovery::NewReno => self.delivered(),
+            _ if profile.loss.recovery != Recovery::NewReno => self.delivered(),
             AckKind::Advance => self.acked.packets.saturating_sub(self.before.reno_sacked).max(1),
             AckKind::Duplicate { .. } => 1,
         }
@@ -285,7 +285,7 @@ fn apply_sack(subflow: &mut SubflowSender, packet: &Packet, profile: &Profile, n
 fn record_sack(subflow: &mut SubflowSender, packet: &Packet, profile: &Profile, now: u64) -> Acked {
     let min_rtt = subflow.rtt.min_rtt_or_zero();
     let sacked = subflow.segments.sack(packet.lo, packet.hi, now, min_rtt);
-    if sacked.delivered > 0 && profile.recovery == Recovery::Sack {
+    if sacked.delivered > 0 && profile.loss.recovery == Recovery::Sack {
         subflow
             .segments
             .mark_lost_by_dupthresh(subflow.reordering.threshold());

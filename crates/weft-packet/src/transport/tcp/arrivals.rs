@@ -16,14 +16,14 @@ impl TcpEndpoint {
         if receiver.needs_ack_before_ce_change(packet) {
             cx.send(&receiver.acknowledge(connection.chunks(), 0, 0, profile));
         }
-        let len = u64::from(packet.size) - u64::from(profile.header);
+        let len = u64::from(packet.size) - u64::from(profile.sizes.header);
         let expected = connection.chunks().next();
         match receiver.on_data(packet, len, cx.now, connection, profile) {
             AckDecision::Now(lo, hi) => {
                 cx.send(&receiver.acknowledge(connection.chunks(), lo, hi, profile));
             }
             AckDecision::Soon => {
-                if receiver.merges(self.shared.offload.gro, profile.mss) {
+                if receiver.merges(self.shared.offload.gro, profile.sizes.mss) {
                     receiver
                         .timer
                         .set(cx.now + self.shared.offload.gro.0, packet.slot, cx);
@@ -35,7 +35,7 @@ impl TcpEndpoint {
                 if receiver.timer.is_off() {
                     receiver
                         .timer
-                        .set(cx.now + profile.delayed_ack_timeout.0, packet.slot, cx);
+                        .set(cx.now + profile.acks.delayed_ack_timeout.0, packet.slot, cx);
                 }
                 if receiver.is_pushed() {
                     connection.set_pushed(packet.hi);
@@ -83,7 +83,7 @@ impl TcpEndpoint {
         let connection = &self.connection_receivers[receiver.connection as usize];
         let profile = &self.shared.transports[connection.transport as usize].profile;
         let since_data = cx.now - connection.last_data_at();
-        if since_data >= profile.delayed_ack_timeout.0 {
+        if since_data >= profile.acks.delayed_ack_timeout.0 {
             self.totals.delayed_ack_stall += since_data;
         }
         cx.send(&receiver.acknowledge(connection.chunks(), 0, 0, profile));

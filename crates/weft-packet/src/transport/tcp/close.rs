@@ -35,7 +35,7 @@ impl TcpEndpoint {
         }
         let profile = &self.shared.transports[connection.transport as usize].profile;
         let outstanding = |s: &SubflowSender| !s.segments.is_empty();
-        if !profile.complete_on_data_ack && self.subflows_of(connection).iter().any(outstanding) {
+        if !profile.connection.complete_on_data_ack && self.subflows_of(connection).iter().any(outstanding) {
             return false;
         }
         let connection = &mut self.connections[index as usize];

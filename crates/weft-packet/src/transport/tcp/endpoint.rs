@@ -70,7 +70,7 @@ impl TcpEndpoint {
                 shared
                     .transports
                     .iter()
-                    .any(|transport| may_pace(transport.profile.pacing, &transport.cc)),
+                    .any(|transport| may_pace(transport.profile.window.pacing, &transport.cc)),
             ),
             shared,
             index,

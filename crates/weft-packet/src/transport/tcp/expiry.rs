@@ -45,17 +45,18 @@ impl TcpEndpoint {
         let repeated = subflow.state.timed_out_at(subflow.seq.una());
         // "the value of ssthresh is held constant" if the segment timed out before (RFC 5681,
         // section 3.1). Linux also holds it if this window has been reduced for a loss already.
-        let reduced = subflow.state.is_fast_recovery() && profile.recovery != Recovery::NewReno;
+        let reduced = subflow.state.is_fast_recovery() && profile.loss.recovery != Recovery::NewReno;
         let is_new_episode = !repeated && !reduced;
         let undo = is_new_episode.then(|| {
             let head_sent_at = subflow.segments.head_sent_once();
             connection.congestion.save_prior(s as usize);
             Undo::arm(subflow.seq.nxt(), head_sent_at)
         });
-        let has_frto =
-            profile.frto && profile.recovery != Recovery::NewReno && (repeated || subflow.state.is_open());
+        let has_frto = profile.options.frto
+            && profile.loss.recovery != Recovery::NewReno
+            && (repeated || subflow.state.is_open());
         // With RACK, segments sent just before may still arrive (RFC 8985, section 6.3).
-        let recent = match profile.recovery {
+        let recent = match profile.loss.recovery {
             Recovery::Rack => subflow.rtt.srtt(),
             Recovery::NewReno | Recovery::Sack => 0,
         };
@@ -71,11 +72,11 @@ impl TcpEndpoint {
         connection.notify_cc_and_check_suppression(cx.now, |cc, windows| {
             cc.on_timeout(windows, s as usize, is_new_episode);
         });
-        if profile.reinject && connection.uses_send_queues() {
+        if profile.connection.reinject && connection.uses_send_queues() {
             let first = connection.first_subflow as usize;
             let subflows = &self.subflows[first..][..connection.windows().len()];
-            connection.reinject_on_timeout(s, subflows, repeated, profile.mss);
-        } else if profile.reinject && connection.windows().len() > 1 {
+            connection.reinject_on_timeout(s, subflows, repeated, profile.sizes.mss);
+        } else if profile.connection.reinject && connection.windows().len() > 1 {
             connection.queue_reinjection(s, subflow.segments.unsacked_chunks());
         }
         connection.rotation.set_checks_all(true);
@@ -87,7 +88,7 @@ impl TcpEndpoint {
         let subflow = &mut self.subflows[slot as usize];
         let connection = &self.connections[subflow.connection() as usize];
         let profile = &self.shared.transports[connection.transport as usize].profile;
-        match subflow.probe_verdict(profile.min_rto.0, cx.now) {
+        match subflow.probe_verdict(profile.rto.min_rto.0, cx.now) {
             ProbeVerdict::Rearm => subflow.rearm_rto(slot, cx),
             ProbeVerdict::WaitUntil(due) => subflow.timer.set(due, slot, cx),
             ProbeVerdict::WaitForDelayedAck(due) => {
@@ -121,7 +122,7 @@ impl TcpEndpoint {
             connection,
             subflow,
             slot,
-            header: profile.header,
+            header: profile.sizes.header,
             cx,
         };
         let is_retrans = new.is_none() && output.retransmit_last();

@@ -43,7 +43,7 @@ impl TcpEndpoint {
             let transport = &self.shared.transports[connection.transport as usize];
             connection
                 .lifetime
-                .close_until(cx.now + transport.profile.join_delay.0);
+                .close_until(cx.now + transport.profile.joins.join_delay.0);
         }
         if subflow.stats().established.is_some() {
             self.send_control(flow, index, FIN, cx);
@@ -84,12 +84,16 @@ impl TcpEndpoint {
             .route(spec.transport, direction, here, there)
             .unwrap_or_default();
         let profile = &transport.profile;
-        let protected = if profile.protect_handshake { PROTECTED } else { 0 };
+        let protected = if profile.handshake.protect_handshake {
+            PROTECTED
+        } else {
+            0
+        };
         cx.send(&Packet {
             route,
             lo: flow,
             hi: subflow,
-            size: profile.ack_size as u16,
+            size: profile.sizes.ack_size as u16,
             flags: kind | protected,
             ..Packet::default()
         });

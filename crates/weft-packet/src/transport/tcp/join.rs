@@ -68,8 +68,13 @@ impl TcpEndpoint {
             slot: subflow.peer(),
             lo: connection.flow,
             hi: subflow.index(),
-            size: profile.ack_size as u16,
-            flags: JOIN_ACK | if profile.protect_handshake { PROTECTED } else { 0 },
+            size: profile.sizes.ack_size as u16,
+            flags: JOIN_ACK
+                | if profile.handshake.protect_handshake {
+                    PROTECTED
+                } else {
+                    0
+                },
             ..Packet::default()
         });
     }
@@ -86,7 +91,7 @@ impl TcpEndpoint {
             slot: receiver.peer,
             lo: packet.lo,
             hi: packet.hi,
-            size: profile.ack_size as u16,
+            size: profile.sizes.ack_size as u16,
             flags: packet.flags | ACK,
             ..Packet::default()
         });
@@ -107,7 +112,7 @@ impl TcpEndpoint {
             return;
         }
         let profile = &self.shared.transports[connection.transport as usize].profile;
-        if profile.ack_every == 1 {
+        if profile.acks.ack_every == 1 {
             // No acknowledgement is delayed.
             return;
         }
@@ -117,8 +122,13 @@ impl TcpEndpoint {
             chunk: connection.data.total(),
             lo: connection.flow,
             hi: 0,
-            size: profile.ack_size as u16,
-            flags: DATA_FIN | if profile.protect_handshake { PROTECTED } else { 0 },
+            size: profile.sizes.ack_size as u16,
+            flags: DATA_FIN
+                | if profile.handshake.protect_handshake {
+                    PROTECTED
+                } else {
+                    0
+                },
             ..Packet::default()
         });
     }

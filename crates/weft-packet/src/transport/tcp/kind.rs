@@ -63,13 +63,13 @@ impl TransportKind for Tcp {
     fn packet_sizes(&self, transport: &TransportConfig) -> (u32, u32) {
         let profile = &transport.profile;
         (
-            profile.ack_size.min(profile.header + 1),
-            (profile.mss + profile.header).max(profile.ack_size),
+            profile.sizes.ack_size.min(profile.sizes.header + 1),
+            (profile.sizes.mss + profile.sizes.header).max(profile.sizes.ack_size),
         )
     }
 
     fn packets(&self, transport: &TransportConfig, bytes: u64) -> u64 {
-        bytes.div_ceil(u64::from(transport.profile.mss))
+        bytes.div_ceil(u64::from(transport.profile.sizes.mss))
     }
 
     fn open_flow_bytes(&self, transport: &TransportConfig) -> u64 {

@@ -27,8 +27,8 @@ pub enum ProbeAck {
 impl LossProbe {
     /// Creates the state of a subflow with this profile.
     pub fn from_profile(profile: &Profile) -> Self {
-        let slack = if profile.tail_loss_probe && profile.recovery == Recovery::Rack {
-            profile.timer_slack.0.min(u64::MAX / 4)
+        let slack = if profile.loss.tail_loss_probe && profile.loss.recovery == Recovery::Rack {
+            profile.loss.timer_slack.0.min(u64::MAX / 4)
         } else {
             u64::MAX
         };

@@ -15,8 +15,9 @@ pub fn on_duplicate(subflow: &mut SubflowSender, profile: &Profile) {
         subflow.segments.mark_head_lost();
         subflow.reordering.on_head_lost();
     }
-    let has_left =
-        subflow.state.is_fast_recovery() || subflow.segments.any_lost() || profile.limited_transmit && beyond;
+    let has_left = subflow.state.is_fast_recovery()
+        || subflow.segments.any_lost()
+        || profile.loss.limited_transmit && beyond;
     if has_left && !subflow.state.is_loss_recovery() {
         subflow.reordering.on_segment_left(subflow.segments.len());
     }

@@ -46,21 +46,21 @@ impl TcpEndpoint {
             congestion: Congestion::new(
                 transport.cc.clone(),
                 Window {
-                    paced: profile.pacing,
-                    ..Window::new(profile.initial_cwnd, profile.initial_ssthresh)
+                    paced: profile.window.pacing,
+                    ..Window::new(profile.window.initial_cwnd, profile.window.initial_ssthresh)
                 },
                 transport.subflows,
             ),
             data: SendData::new(
                 spec.size.map(|size| size.0),
-                profile.mss,
-                profile.receive_buffer,
+                profile.sizes.mss,
+                profile.connection.receive_buffer,
                 spec.rate.is_none(),
             ),
             joins: JoinSchedule::new(join_at(
                 join_after(transport).0,
-                profile.mss,
-                profile.confirmed_joins,
+                profile.sizes.mss,
+                profile.joins.confirmed_joins,
             )),
             reinject: ReinjectQueue::default(),
             send_queues: transport
@@ -69,16 +69,16 @@ impl TcpEndpoint {
                     SendQueues::new(
                         transport.subflows,
                         transport.cc.extra_sndbuf_bursts(),
-                        profile.mss,
+                        profile.sizes.mss,
                     )
                 })
                 .map(Box::new),
             path_monitor: None,
             rotation: Rotation::default(),
-            lifetime: Lifetime::new(cx.now, profile.full_handshakes),
+            lifetime: Lifetime::new(cx.now, profile.handshake.full_handshakes),
             options: SendOptions {
-                paced: profile.pacing,
-                sets_push: profile.ack_pushed,
+                paced: profile.window.pacing,
+                sets_push: profile.acks.ack_pushed,
                 traced: false,
             },
         };
@@ -154,8 +154,13 @@ impl TcpEndpoint {
             chunk: subflow.stats().syn_timeouts as u32,
             lo: connection.flow,
             hi: subflow.index(),
-            size: profile.ack_size as u16,
-            flags: SYN | if profile.protect_handshake { PROTECTED } else { 0 },
+            size: profile.sizes.ack_size as u16,
+            flags: SYN
+                | if profile.handshake.protect_handshake {
+                    PROTECTED
+                } else {
+                    0
+                },
             ..Packet::default()
         });
     }
@@ -217,8 +222,14 @@ impl TcpEndpoint {
             chunk: packet.chunk,
             lo: flow,
             hi: index,
-            size: profile.ack_size as u16,
-            flags: SYN | ACK | if profile.protect_handshake { PROTECTED } else { 0 },
+            size: profile.sizes.ack_size as u16,
+            flags: SYN
+                | ACK
+                | if profile.handshake.protect_handshake {
+                    PROTECTED
+                } else {
+                    0
+                },
             ..Packet::default()
         });
     }
@@ -238,17 +249,17 @@ impl TcpEndpoint {
         let s = subflow.index() as usize;
         subflow.set_peer(packet.seq);
         let timeouts = subflow.stats().syn_timeouts;
-        if profile.sample_handshake_rtt && (profile.timestamps || timeouts == 0) {
+        if profile.handshake.sample_handshake_rtt && (profile.options.timestamps || timeouts == 0) {
             subflow
                 .rtt
                 .sample(cx.now - syn_sent_at(subflow, packet.chunk.into(), profile));
             let rtt = subflow.rtt.srtt() as f64 * 1e-12;
             connection.congestion.set_rtt(s, rtt, rtt);
         }
-        if timeouts > 1 && !(profile.timestamps && packet.chunk == 0) {
+        if timeouts > 1 && !(profile.options.timestamps && packet.chunk == 0) {
             connection.congestion.limit_to_one_packet(s);
         }
-        if s > 0 && profile.confirmed_joins {
+        if s > 0 && profile.joins.confirmed_joins {
             self.send_join_ack(packet.slot, cx);
         } else {
             self.establish(packet.slot, cx);
@@ -261,7 +272,7 @@ impl TcpEndpoint {
         let index = subflow.connection();
         let connection = &mut self.connections[index as usize];
         let profile = &self.shared.transports[connection.transport as usize].profile;
-        let full_handshakes = profile.full_handshakes;
+        let full_handshakes = profile.handshake.full_handshakes;
         let s = subflow.index() as usize;
         subflow.timer.stop();
         subflow.on_established(cx.now);
@@ -271,7 +282,7 @@ impl TcpEndpoint {
         let is_joining = connection.congestion.any_joining();
         connection
             .joins
-            .set_holds_back(profile.round_robin_waits_for_join && is_joining);
+            .set_holds_back(profile.joins.round_robin_waits_for_join && is_joining);
         if s == 0 {
             connection.lifetime.on_established(cx.now);
             if connection.joins.starts_at(0) {
@@ -300,7 +311,7 @@ impl TcpEndpoint {
         let connection = &self.connections[subflow.connection() as usize];
         let profile = &self.shared.transports[connection.transport as usize].profile;
         subflow.count_syn_timeout();
-        if subflow.stats().syn_timeouts > profile.syn_linear_timeouts.into() {
+        if subflow.stats().syn_timeouts > profile.handshake.syn_linear_timeouts.into() {
             subflow.rtt.back_off();
         }
         self.send_syn(slot, cx);
@@ -312,7 +323,7 @@ impl TcpEndpoint {
         let profile = &self.shared.transports[spec.transport as usize].profile;
         let which = spec.id.rotate_left(32) ^ u64::from(subflow);
         let hash = draw(&[self.shared.seed, which, purpose]);
-        let range = u128::from(profile.join_delay.0) + 1;
+        let range = u128::from(profile.joins.join_delay.0) + 1;
         ((u128::from(hash) * range) >> 64) as u64
     }
 }
@@ -324,7 +335,7 @@ fn syn_sent_at(subflow: &SubflowSender, nth: u64, profile: &Profile) -> u64 {
     let mut sent = subflow.stats().first_syn_at;
     for timeouts in 1..=nth {
         sent += rtt.rto();
-        if timeouts > profile.syn_linear_timeouts.into() {
+        if timeouts > profile.handshake.syn_linear_timeouts.into() {
             rtt.back_off();
         }
     }

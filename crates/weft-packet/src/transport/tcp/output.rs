@@ -54,7 +54,7 @@ impl TcpEndpoint {
             return;
         }
         let transport = &self.shared.transports[connection.transport as usize];
-        let header = transport.profile.header;
+        let header = transport.profile.sizes.header;
         let (first, n) = (connection.first_subflow, connection.windows().len());
         let subflows = &mut self.subflows[first as usize..][..n];
         let qdisc = &mut self.qdisc;
@@ -88,7 +88,7 @@ fn send_new_data(
             return;
         };
         let n = subflows.len();
-        let mut output = output(qdisc, connection, subflows, s, transport.profile.header, cx);
+        let mut output = output(qdisc, connection, subflows, s, transport.profile.sizes.header, cx);
         if !output.admit() {
             continue;
         }

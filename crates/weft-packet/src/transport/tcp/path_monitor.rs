@@ -124,8 +124,8 @@ impl MonitoredSubflow {
         if subflow.segments.is_empty() || subflow.state.is_closed() {
             return false;
         }
-        let delayed = || subflow.segments.head_sent_at() + profile.delayed_ack_timeout.0;
-        let owed = subflow.segments.first_sent_at(profile.ack_every);
+        let delayed = || subflow.segments.head_sent_at() + profile.acks.delayed_ack_timeout.0;
+        let owed = subflow.segments.first_sent_at(profile.acks.ack_every);
         let since = self.last_ack_at.max(owed.unwrap_or_else(delayed));
         let rtts = (config.timeout_rtts * subflow.rtt.srtt() as f64) as u64;
         now >= since.saturating_add(config.timeout.0.max(rtts))

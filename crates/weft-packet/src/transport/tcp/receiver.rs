@@ -185,7 +185,7 @@ impl SubflowReceiver {
             out_of_order: RangeSet::default(),
             merged_at_chunk: 0,
             pending: PendingAck {
-                quick_acks_left: profile.quick_acks,
+                quick_acks_left: profile.acks.quick_acks,
                 ..PendingAck::default()
             },
             echo: EcnEcho::new(echo),
@@ -245,15 +245,15 @@ impl SubflowReceiver {
         self.packets += 1;
         // After a pause the sender's window may be small. A pause may also end with a
         // retransmission by the timer.
-        if now - self.last_packet_at > profile.min_rto.0 {
-            self.pending.quick_acks_left = profile.quick_acks;
+        if now - self.last_packet_at > profile.rto.min_rto.0 {
+            self.pending.quick_acks_left = profile.acks.quick_acks;
         }
         self.last_packet_at = now;
         let effect = self
             .echo
             .on_segment(packet.flags & CE != 0, packet.flags & CWR != 0);
         if effect.latched {
-            let quick_acks = profile.quick_acks.min(2);
+            let quick_acks = profile.acks.quick_acks.min(2);
             self.pending.quick_acks_left = self.pending.quick_acks_left.max(quick_acks);
         }
         let mut at_once = effect.immediate;
@@ -287,14 +287,14 @@ impl SubflowReceiver {
                 if at_once {
                     return AckDecision::Now(0, 0);
                 }
-                return if self.pending.segments >= profile.ack_every {
+                return if self.pending.segments >= profile.acks.ack_every {
                     AckDecision::Soon
                 } else {
                     AckDecision::Delay
                 };
             }
         }
-        if profile.stall_on_held_data {
+        if profile.connection.stall_on_held_data {
             self.advance_with_connection(packet, len, (expected, connection.chunks.next()));
             return AckDecision::Now(0, 0);
         }
@@ -303,7 +303,7 @@ impl SubflowReceiver {
         let start = self.next.wrapping_add_signed(i64::from(ahead));
         if ahead < 0 && start + len <= self.next {
             self.pending.flags |= packet.flags & RETRANSMIT | DSACK;
-            self.pending.quick_acks_left = profile.quick_acks;
+            self.pending.quick_acks_left = profile.acks.quick_acks;
             return AckDecision::Now(0, 0);
         }
         if self.out_of_order.contains(start, start + len) {
@@ -311,7 +311,7 @@ impl SubflowReceiver {
         }
         let (lo, hi) = self.out_of_order.insert(start.max(self.next), start + len);
         self.next = self.out_of_order.advance(self.next);
-        if lo < self.next || profile.recovery == Recovery::NewReno {
+        if lo < self.next || profile.loss.recovery == Recovery::NewReno {
             AckDecision::Now(0, 0)
         } else {
             AckDecision::Now(lo, hi)
@@ -358,7 +358,7 @@ impl SubflowReceiver {
             chunk: chunks.next(),
             lo: lo as u32,
             hi: hi as u32,
-            size: profile.ack_size as u16,
+            size: profile.sizes.ack_size as u16,
             flags: ACK | echoed | ack_flags,
             time: 0,
         }

@@ -39,7 +39,7 @@ impl TcpEndpoint {
                 || connection
                     .joins
                     .started()
-                    .is_none_or(|started| now > started + profile.join_delay.0))
+                    .is_none_or(|started| now > started + profile.joins.join_delay.0))
     }
 
     /// Returns the slots of the receivers of a flow's subflows, or `None` if one of them still has

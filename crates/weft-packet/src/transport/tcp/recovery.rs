@@ -38,7 +38,7 @@ pub fn detect_rack_losses(
     enter_if_lost(connection, subflow, profile, slot, cx);
     if due != u64::MAX {
         subflow.timer.set_purpose(TimerPurpose::ReorderTimeout);
-        let deadline = due.saturating_add(profile.timer_slack.0).max(cx.now + 1);
+        let deadline = due.saturating_add(profile.loss.timer_slack.0).max(cx.now + 1);
         subflow.timer.set(deadline, slot, cx);
     }
 }
@@ -50,7 +50,7 @@ pub fn detect_losses_by_duplicates(subflow: &mut SubflowSender, profile: &Profil
     if event.advances() {
         return;
     }
-    match profile.recovery {
+    match profile.loss.recovery {
         Recovery::NewReno => newreno::on_duplicate(subflow, profile),
         Recovery::Sack if subflow.state.is_open() && subflow.reordering.indicates_loss() => {
             subflow.segments.mark_head_lost();
@@ -90,12 +90,12 @@ fn enter_recovery(
     subflow.state.enter_fast_recovery(subflow.seq.nxt(), undo);
     subflow.probe.cancel();
     subflow.count_fast_retransmit();
-    if profile.recovery == Recovery::Rack {
+    if profile.loss.recovery == Recovery::Rack {
         subflow.arm(slot, cx);
     }
     connection.congestion.set_in_recovery(s, true);
     connection.notify_cc(cx.now, |cc, windows| cc.on_fast_retransmit(windows, s));
-    if profile.prr {
+    if profile.options.prr {
         let target = connection.windows()[s].cwnd;
         let prr = Prr::new(target, subflow.segments.len(), subflow.stats().packets_sent);
         subflow.state.reduce_rate(prr);
@@ -218,7 +218,7 @@ pub fn on_dsack(
     event: &AckEvent,
     now: u64,
 ) {
-    if event.reports_duplicate() && profile.recovery == Recovery::Rack {
+    if event.reports_duplicate() && profile.loss.recovery == Recovery::Rack {
         apply_dsack(connection, subflow, now);
     }
 }

@@ -23,7 +23,7 @@ impl Reordering {
     pub fn from_profile(profile: &Profile) -> Self {
         Self {
             dupacks: 0,
-            threshold: profile.dupack_threshold,
+            threshold: profile.loss.dupack_threshold,
             reno_sacked: 0,
             rack: Rack::default(),
         }

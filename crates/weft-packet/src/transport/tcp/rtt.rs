@@ -19,9 +19,9 @@ pub struct RttEstimator {
 impl RttEstimator {
     /// Creates the estimator of a profile.
     pub fn from_profile(profile: &Profile) -> Self {
-        let [initial, min, max] = [profile.initial_rto, profile.min_rto, profile.max_rto];
+        let [initial, min, max] = [profile.rto.initial_rto, profile.rto.min_rto, profile.rto.max_rto];
         Self {
-            min_rto_margin: if profile.min_rto_beyond_srtt { min.0 } else { 0 },
+            min_rto_margin: if profile.rto.min_rto_beyond_srtt { min.0 } else { 0 },
             ..Self::new(initial.0, min.0, max.0)
         }
     }

@@ -26,7 +26,7 @@ pub fn sample_rtt(
         (acked.first, acked.last)
     } else if sacked.first != u64::MAX && !sacked.retransmitted {
         (sacked.first, sacked.last)
-    } else if profile.timestamps && acked.retransmitted {
+    } else if profile.options.timestamps && acked.retransmitted {
         let echoes_retransmission = event.echoes_retransmission();
         let head = acked.head_retransmitted_at;
         let Some(sent) = sent_by_timestamps(subflow, echoes_retransmission, head, now) else {

@@ -27,7 +27,7 @@ pub fn raise_dupack_threshold(
     paths: Paths,
     direction: SubflowDirection,
 ) {
-    let usual = transport.profile.dupack_threshold;
+    let usual = transport.profile.loss.dupack_threshold;
     let scatter = transport.mode().scatter();
     if let Some(duplicates) =
         scatter.and_then(|scatter| scatter.dupack_threshold(paths, direction.subflow, usual))

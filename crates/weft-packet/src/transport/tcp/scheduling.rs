@@ -170,7 +170,7 @@ impl TcpEndpoint {
     pub(super) fn schedule_and_send(&mut self, index: u32, slot: u32, cx: &mut HostContext<'_, '_>) {
         let connection = &mut self.connections[index as usize];
         let profile = &self.shared.transports[connection.transport as usize].profile;
-        let (mss, header) = (profile.mss, profile.header);
+        let (mss, header) = (profile.sizes.mss, profile.sizes.header);
         let (first, n) = (connection.first_subflow, connection.windows().len());
         let subflows = &mut self.subflows[first as usize..][..n];
         let mut to_send = if connection.rotation.checks_all() {

@@ -40,7 +40,7 @@ pub enum Verdict {
 pub fn judge_fast(state: &SubflowState, profile: &Profile, ack: u64, advanced: bool) -> FastVerdict {
     if ack >= state.recover() {
         FastVerdict::Complete
-    } else if advanced && profile.recovery == Recovery::NewReno {
+    } else if advanced && profile.loss.recovery == Recovery::NewReno {
         FastVerdict::NextHole
     } else {
         FastVerdict::Continue
@@ -73,8 +73,10 @@ fn is_spurious(state: &SubflowState, profile: &Profile, seq: &SendSequence, even
     let Some(end) = state.undo.end() else {
         return false;
     };
-    let is_of_first_copy =
-        profile.timestamps && event.advances() && !event.echoes_retransmission() && event.ack() <= end;
+    let is_of_first_copy = profile.options.timestamps
+        && event.advances()
+        && !event.echoes_retransmission()
+        && event.ack() <= end;
     let recover = state.recover();
     let original_arrived = state.frto() != Frto::Off
         && (event.acked().first != u64::MAX && event.ack() <= recover
@@ -137,10 +139,7 @@ mod tests {
             (Recovery::Sack, FastVerdict::Continue),
             (Recovery::Rack, FastVerdict::Continue),
         ] {
-            let profile = Profile {
-                recovery,
-                ..Profile::linux()
-            };
+            let profile = Profile::linux().with(|p| p.loss.recovery = recovery);
             assert_eq!(judge_fast(&fast(), &profile, 999, true), partial);
             assert_eq!(judge_fast(&fast(), &profile, 1000, true), FastVerdict::Complete);
             assert_eq!(judge_fast(&fast(), &profile, 500, false), FastVerdict::Continue);
@@ -167,10 +166,7 @@ mod tests {
     fn an_echo_of_the_first_copy_proves_a_timeout_spurious_with_timestamps() {
         let state = timed_out(Frto::Off);
         let echo = AckEvent::for_test(100, false, Acked::default(), Acked::default(), 0);
-        let without = Profile {
-            timestamps: false,
-            ..Profile::linux()
-        };
+        let without = Profile::linux().with(|p| p.options.timestamps = false);
         let seq = sent(1000);
         assert_eq!(judge(&state, &Profile::linux(), &seq, &echo), Verdict::Spurious);
         assert_eq!(judge(&state, &without, &seq, &echo), Verdict::Continue);

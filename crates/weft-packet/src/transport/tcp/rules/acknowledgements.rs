@@ -24,8 +24,8 @@ fn every_nth_segment_is_acknowledged() {
     ];
     for (ack_every, quick_acks, segments, expected) in table {
         let mut test = TestConnection::with_window(20.0, segments);
-        test.profile.ack_every = ack_every;
-        test.profile.quick_acks = quick_acks;
+        test.profile.acks.ack_every = ack_every;
+        test.profile.acks.quick_acks = quick_acks;
         let run = test.run(100 * MS, pass);
         assert_eq!(
             acknowledged(&run),
@@ -44,8 +44,8 @@ fn every_nth_segment_is_acknowledged() {
 fn a_delayed_acknowledgement_is_sent_by_its_timer() {
     for timeout in [40 * MS, 3 * MS] {
         let mut test = TestConnection::with_window(1.0, 5);
-        test.profile.ack_every = 2;
-        test.profile.delayed_ack_timeout = Time(timeout);
+        test.profile.acks.ack_every = 2;
+        test.profile.acks.delayed_ack_timeout = Time(timeout);
         let run = test.run(1_000 * MS, pass);
         let between = 2 * DELAY + serialisation(1514) + serialisation(66);
         for (data, ack) in run.data().iter().zip(run.acks()).take(4) {
@@ -61,7 +61,7 @@ fn a_delayed_acknowledgement_is_sent_by_its_timer() {
 #[test]
 fn the_timer_runs_from_the_first_unacknowledged_segment() {
     let mut test = TestConnection::with_window(3.0, 300);
-    test.profile.ack_every = 2;
+    test.profile.acks.ack_every = 2;
     let run = test.run(10_000 * MS, pass);
     let between = 2 * DELAY + serialisation(1514) + serialisation(66);
     // Of three segments, two are acknowledged together. The third waits for the two that this
@@ -88,8 +88,8 @@ fn the_timer_runs_from_the_first_unacknowledged_segment() {
 fn segments_out_of_order_are_acknowledged_at_once() {
     for recovery in [Recovery::NewReno, Recovery::Sack, Recovery::Rack] {
         let mut test = TestConnection::with_window(8.0, 8).recovering_by(recovery);
-        test.profile.ack_every = 3;
-        test.profile.dupack_threshold = 4;
+        test.profile.acks.ack_every = 3;
+        test.profile.loss.dupack_threshold = 4;
         let run = test.run(1_000 * MS, |seen| {
             match (seen.kind, seen.packet.chunk, seen.again) {
                 (Kind::Data, 1 | 4, 0) => Fate::Drop,
@@ -117,7 +117,7 @@ fn segments_out_of_order_are_acknowledged_at_once() {
 #[test]
 fn duplicates_are_acknowledged_at_once() {
     let mut test = TestConnection::with_window(4.0, 4);
-    test.profile.ack_every = 2;
+    test.profile.acks.ack_every = 2;
     let run = test.run(1_000 * MS, |seen| match seen.kind {
         Kind::Ack if seen.nth < 2 => Fate::Drop,
         _ => Fate::Pass,
@@ -176,10 +176,10 @@ proptest! {
             delays: delays.clone(),
             ..TestConnection::with_window(f64::from(cwnd), segments)
         };
-        let Profile { ack_every: every, quick_acks: quick, .. } = &mut test.profile;
-        (*every, *quick) = (ack_every, quick_acks);
-        test.profile.confirmed_joins = confirmed_joins;
-        test.profile.tail_loss_probe = true;
+        test.profile.acks.ack_every = ack_every;
+        test.profile.acks.quick_acks = quick_acks;
+        test.profile.joins.confirmed_joins = confirmed_joins;
+        test.profile.loss.tail_loss_probe = true;
         test.scheduler = scheduler;
         if let Some(stop) = stop {
             test.bytes = None;
@@ -205,9 +205,9 @@ proptest! {
 fn acknowledgements_are_quick_after_a_pause() {
     for (quick_acks, delayed) in [(4, false), (0, true)] {
         let mut test = TestConnection::with_window(4.0, 40);
-        test.profile.ack_every = 2;
-        test.profile.quick_acks = quick_acks;
-        test.profile.recovery = Recovery::Sack;
+        test.profile.acks.ack_every = 2;
+        test.profile.acks.quick_acks = quick_acks;
+        test.profile.loss.recovery = Recovery::Sack;
         // A whole window is lost.
         let run = test.run(3_000 * MS, |seen| {
             match (seen.kind, seen.packet.chunk, seen.again) {
@@ -231,11 +231,11 @@ fn acknowledgements_are_quick_after_a_pause() {
 fn the_last_segment_to_send_is_acknowledged_when_it_has_been_read() {
     for (ack_pushed, wait) in [(true, 0), (false, 3 * MS)] {
         let mut test = TestConnection::with_window(10.0, 6);
-        test.profile.ack_every = 2;
-        test.profile.ack_pushed = ack_pushed;
-        test.profile.delayed_ack_timeout = Time(3 * MS);
+        test.profile.acks.ack_every = 2;
+        test.profile.acks.ack_pushed = ack_pushed;
+        test.profile.acks.delayed_ack_timeout = Time(3 * MS);
         // The application writes a segment every 5 ms.
-        test.rate = Some(Rate(u64::from(test.profile.mss) * 8 * 200));
+        test.rate = Some(Rate(u64::from(test.profile.sizes.mss) * 8 * 200));
         let run = test.run(100 * MS, pass);
         let between = 2 * DELAY + serialisation(1514) + serialisation(66);
         let (data, acks) = (run.data(), run.acks());
@@ -254,10 +254,10 @@ fn a_pushed_segment_waits_for_missing_data_of_other_subflows() {
     let mut test = TestConnection::with_window(10.0, 20);
     test.subflows = 2;
     test.delays = vec![4 * MS, DELAY];
-    test.profile.ack_every = 100;
-    test.profile.delayed_ack_timeout = Time(1_000 * MS);
+    test.profile.acks.ack_every = 100;
+    test.profile.acks.delayed_ack_timeout = Time(1_000 * MS);
     // A segment every 5 ms, alternating between the slow and the fast path.
-    test.rate = Some(Rate(u64::from(test.profile.mss) * 8 * 200));
+    test.rate = Some(Rate(u64::from(test.profile.sizes.mss) * 8 * 200));
     let run = test.run(200 * MS, pass);
     let data = run.data();
     let on_fast_path = data

@@ -29,7 +29,7 @@ fn joins_follow_subflow_0_within_their_delay() {
     let mut joined = Vec::new();
     for seed in 1..=5 {
         let mut test = on_paths(&delays, Script::steady(4.0).algorithm());
-        test.profile.join_delay = Time(49 * US);
+        test.profile.joins.join_delay = Time(49 * US);
         test.seed = seed;
         let run = test.run(3 * MS, pass);
         for s in 0..5 {
@@ -71,8 +71,8 @@ fn joins_follow_subflow_0_within_their_delay() {
 #[test]
 fn confirmed_joins_take_two_round_trips_more() {
     let mut test = on_paths(&[DELAY; 3], Script::steady(1.0).algorithm());
-    test.profile.confirmed_joins = true;
-    test.profile.min_rto = Time(500 * US);
+    test.profile.joins.confirmed_joins = true;
+    test.profile.rto.min_rto = Time(500 * US);
     let (syn, full) = (round_trip(66, &test.profile), round_trip(1514, &test.profile));
     let run = test.run(3 * MS, |seen| match (seen.kind, seen.subflow, seen.nth) {
         (Kind::Confirm | Kind::Confirmed, 2, 0) => Fate::Drop,
@@ -282,7 +282,7 @@ fn linux_gives_up_a_subflow_that_does_not_answer() {
 fn data_of_a_dead_subflow_is_reinjected() {
     for reinject in [true, false] {
         let mut test = on_paths(&[DELAY; 2], Script::steady(5.0).algorithm());
-        test.profile.reinject = reinject;
+        test.profile.connection.reinject = reinject;
         test.bytes = Some(100 * 1448);
         let run = test.run(900 * MS, |seen| {
             let dead = seen.subflow == 1 && seen.kind == Kind::Data && seen.nth >= 10;
@@ -331,7 +331,7 @@ fn the_receive_buffer_bounds_data_in_flight() {
     for (buffer, segments) in [(5 * 1448, 5), (5 * 1448 + 700, 5), (30 * 1448, 30)] {
         // The second path is much longer, so that data waits until holes are filled.
         let mut test = on_paths(&[DELAY, 20 * DELAY], Script::steady(20.0).algorithm());
-        test.profile.receive_buffer = buffer;
+        test.profile.connection.receive_buffer = buffer;
         test.bytes = Some(2_000 * 1448);
         let run = test.run(2_000 * MS, pass);
         assert!(run.finished());

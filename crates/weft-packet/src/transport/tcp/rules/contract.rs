@@ -57,7 +57,7 @@ fn an_acknowledgement_brings_its_time_and_its_sample() {
     let mut test = TestConnection::with_window(1.0, 3);
     test.cc = script.algorithm();
     let (syn, full) = (
-        round_trip(test.profile.ack_size, &test.profile),
+        round_trip(test.profile.sizes.ack_size, &test.profile),
         round_trip(test.profile.wire_size(), &test.profile),
     );
     test.run(100 * MS, pass);

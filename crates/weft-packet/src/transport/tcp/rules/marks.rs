@@ -28,7 +28,7 @@ fn echoing(echo: Echo, cwnd: f64, segments: u64) -> (TestConnection, Script) {
     let script = Script::steady(cwnd).echoing(echo);
     let mut test = TestConnection::with_window(cwnd, segments);
     test.cc = script.algorithm();
-    test.profile.grow_after_mark = true;
+    test.profile.marks.grow_after_mark = true;
     (test, script)
 }
 
@@ -53,7 +53,7 @@ fn echoes(run: &Run) -> Vec<(u32, bool)> {
 #[test]
 fn dctcp_acknowledges_at_once_where_marks_begin_and_end() {
     let (mut test, _) = echoing(Echo::Dctcp, 12.0, 12);
-    test.profile.ack_every = 4;
+    test.profile.acks.ack_every = 4;
     let run = test.run(100 * MS, mark(|chunk| matches!(chunk, 2..=7)));
     let expected = [
         (2, false),
@@ -74,7 +74,7 @@ proptest! {
     #[test]
     fn dctcp_tells_exactly_which_segments_were_marked(pattern in prop::collection::vec(any::<bool>(), 1..60), ack_every in 1_u32..5) {
         let (mut test, script) = echoing(Echo::Dctcp, 60.0, pattern.len() as u64 + MORE);
-        test.profile.ack_every = ack_every;
+        test.profile.acks.ack_every = ack_every;
         let marked = pattern.clone();
         test.run(100 * MS, mark(move |chunk| marked.get(chunk as usize) == Some(&true)));
         let mut reported = Vec::new();
@@ -89,7 +89,7 @@ proptest! {
     #[test]
     fn xmp_counts_every_mark(pattern in prop::collection::vec(any::<bool>(), 1..60), ack_every in 1_u32..7) {
         let (mut test, script) = echoing(Echo::Count, 60.0, pattern.len() as u64 + MORE);
-        test.profile.ack_every = ack_every;
+        test.profile.acks.ack_every = ack_every;
         let marked = pattern.clone();
         let run = test.run(100 * MS, mark(move |chunk| marked.get(chunk as usize) == Some(&true)));
         let (mut at, mut waiting, mut reported) = (0, 0, 0);
@@ -172,7 +172,7 @@ fn a_window_is_cut_once() {
 fn growth_after_a_mark_is_the_profiles_choice() {
     let [growing, waiting] = [true, false].map(|grow_after_mark| {
         let (mut test, script) = echoing(Echo::Dctcp, 10.0, 60);
-        test.profile.grow_after_mark = grow_after_mark;
+        test.profile.marks.grow_after_mark = grow_after_mark;
         test.run(100 * MS, mark(|chunk| chunk == 20));
         assert_eq!(script.count(|event| *event == Event::Mark(0)), 1);
         // The fraction of marks is reported in full either way.
@@ -202,7 +202,7 @@ fn a_mark_that_is_not_heeded_changes_nothing_but_the_count() {
             script
         };
         test.cc = script.algorithm();
-        test.profile.grow_after_mark = false;
+        test.profile.marks.grow_after_mark = false;
         test.run(100 * MS, mark(move |chunk| marked > 0 && chunk == 20));
         assert_eq!(acks(&script).iter().map(|ack| ack.marked).sum::<u32>(), marked);
         let grown = acks(&script).into_iter().filter(|ack| ack.may_grow);
@@ -219,7 +219,7 @@ fn a_mark_that_is_not_heeded_changes_nothing_but_the_count() {
 fn a_round_ends_where_the_profile_says() {
     for (round_end, expected) in [(RoundEnd::Rfc8257, 10), (RoundEnd::Linux, 9)] {
         let (mut test, script) = echoing(Echo::Dctcp, 10.0, 200);
-        test.profile.round_end = round_end;
+        test.profile.marks.round_end = round_end;
         test.run(100 * MS, mark(|_| false));
         let rounds = script.events().into_iter().filter_map(|event| match event {
             Event::Round(_, round) => Some(round.acked),
@@ -239,7 +239,7 @@ fn a_round_ends_where_the_profile_says() {
 fn the_last_window_reacts_if_the_profile_says_so() {
     for (react_after_last_data, expected) in [(true, 1), (false, 0)] {
         let (mut test, script) = echoing(Echo::Dctcp, 10.0, 60);
-        test.profile.react_after_last_data = react_after_last_data;
+        test.profile.marks.react_after_last_data = react_after_last_data;
         test.run(100 * MS, mark(|chunk| chunk == 55));
         assert_eq!(script.count(|event| *event == Event::Mark(0)), expected);
         let marked_rounds = script.count(|event| matches!(event, Event::Round(_, round) if round.marked > 0));
@@ -346,7 +346,7 @@ fn data_is_ecn_capable_where_congestion_control_asks_for_marks() {
 fn a_protected_handshake_is_only_the_handshake() {
     for protect_handshake in [true, false] {
         let (mut test, _) = echoing(Echo::Dctcp, 4.0, 10);
-        test.profile.protect_handshake = protect_handshake;
+        test.profile.handshake.protect_handshake = protect_handshake;
         let run = test.run(100 * MS, pass);
         for seen in run.all() {
             let handshake = matches!(seen.kind, Kind::Syn | Kind::SynAck);

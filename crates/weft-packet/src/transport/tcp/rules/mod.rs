@@ -167,17 +167,16 @@ impl TestConnection {
     /// a test of such a feature switches it on.
     fn new() -> Self {
         Self {
-            profile: Profile {
-                ack_every: 1,
-                quick_acks: 0,
-                tail_loss_probe: false,
-                prr: false,
-                frto: false,
-                timestamps: false,
-                syn_linear_timeouts: 0,
-                confirmed_joins: false,
-                ..Profile::linux()
-            },
+            profile: Profile::linux().with(|p| {
+                p.acks.ack_every = 1;
+                p.acks.quick_acks = 0;
+                p.loss.tail_loss_probe = false;
+                p.options.prr = false;
+                p.options.frto = false;
+                p.options.timestamps = false;
+                p.handshake.syn_linear_timeouts = 0;
+                p.joins.confirmed_joins = false;
+            }),
             cc: Script::steady(10.0).algorithm(),
             subflows: 1,
             join_after: 0,
@@ -195,14 +194,14 @@ impl TestConnection {
     fn with_window(cwnd: f64, segments: u64) -> Self {
         let test = Self::new();
         Self {
-            bytes: Some(segments * u64::from(test.profile.mss)),
+            bytes: Some(segments * u64::from(test.profile.sizes.mss)),
             cc: Script::steady(cwnd).algorithm(),
             ..test
         }
     }
 
     fn recovering_by(mut self, recovery: Recovery) -> Self {
-        self.profile.recovery = recovery;
+        self.profile.loss.recovery = recovery;
         self
     }
 
@@ -217,7 +216,7 @@ impl TestConnection {
         let profile = self.profile.clone();
         let fabric = parallel(&self.delays);
         let config = EngineConfig {
-            min_packet: profile.ack_size,
+            min_packet: profile.sizes.ack_size,
             max_packet: profile.wire_size(),
             seed: self.seed,
             arrivals: MAX_ARRIVALS,
@@ -372,13 +371,13 @@ fn serialisation(bytes: u32) -> u64 {
 /// Returns the round-trip time of a packet of `bytes` and its acknowledgement on idle links with
 /// delay [`DELAY`].
 fn round_trip(bytes: u32, profile: &Profile) -> u64 {
-    4 * DELAY + 2 * serialisation(bytes) + 2 * serialisation(profile.ack_size)
+    4 * DELAY + 2 * serialisation(bytes) + 2 * serialisation(profile.sizes.ack_size)
 }
 
 /// Returns Reno, which starts with a window of `cwnd` packets in congestion avoidance.
 fn reno(profile: &mut Profile, cwnd: f64) -> Algorithm {
-    profile.initial_cwnd = cwnd;
-    profile.initial_ssthresh = cwnd;
+    profile.window.initial_cwnd = cwnd;
+    profile.window.initial_ssthresh = cwnd;
     Algorithm::build("reno", &[]).unwrap()
 }
 

@@ -22,7 +22,7 @@ fn segments_in_a_row_are_acknowledged_once() {
     ];
     for (gro, ack_every, segments, expected) in table {
         let mut test = TestConnection::with_window(100.0, segments);
-        test.profile.ack_every = ack_every;
+        test.profile.acks.ack_every = ack_every;
         test.offload.gro = Time(gro);
         let run = test.run(100 * MS, pass);
         assert_eq!(acknowledged(&run), expected, "{gro} ps, every {ack_every}");
@@ -36,7 +36,7 @@ fn segments_in_a_row_are_acknowledged_once() {
 fn a_gap_ends_the_row() {
     let gro = 3 * US;
     let mut test = TestConnection::with_window(100.0, 14);
-    test.profile.ack_every = 2;
+    test.profile.acks.ack_every = 2;
     test.offload.gro = Time(gro);
     let run = test.run(100 * MS, |seen| match (seen.kind, seen.nth) {
         (Kind::Data, 8..=12) => Fate::Late(50 * US),
@@ -48,7 +48,7 @@ fn a_gap_ends_the_row() {
     let way = 2 * DELAY + serialisation(1514) + serialisation(66);
     assert_eq!(acks[0].time - data[7].time, way + gro);
     let mut test = TestConnection::with_window(1.0, 3);
-    test.profile.ack_every = 2;
+    test.profile.acks.ack_every = 2;
     test.offload.gro = Time(gro);
     let run = test.run(1_000 * MS, pass);
     assert_eq!(run.acks()[0].time - run.data()[0].time, way + 40 * MS);
@@ -59,7 +59,7 @@ fn a_gap_ends_the_row() {
 fn a_mark_ends_the_row() {
     let mut test = TestConnection::with_window(100.0, 20);
     test.cc = Script::steady(100.0).echoing(Echo::Dctcp).algorithm();
-    test.profile.ack_every = 2;
+    test.profile.acks.ack_every = 2;
     test.offload.gro = Time(3 * US);
     let run = test.run(100 * MS, |seen| {
         if seen.kind == Kind::Data && seen.nth == 9 {
@@ -105,7 +105,7 @@ fn data_leaves_in_bursts_of_a_third_of_the_window() {
 fn what_is_lost_is_repaired() {
     for gro in [0, 5 * US] {
         let mut test = TestConnection::with_window(20.0, 300);
-        test.profile.ack_every = 2;
+        test.profile.acks.ack_every = 2;
         test.offload = Offload {
             tso: true,
             gro: Time(gro),

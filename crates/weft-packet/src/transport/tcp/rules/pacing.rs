@@ -15,8 +15,8 @@ fn gaps(run: &Run) -> Vec<u64> {
 fn packets_leave_at_two_windows_a_round_trip_and_then_at_one_fifth_more_than_one() {
     for (ssthresh, gain) in [(f64::INFINITY, 2.0), (10.0, 1.2)] {
         let mut test = TestConnection::with_window(10.0, 200);
-        test.profile.pacing = true;
-        test.profile.initial_ssthresh = ssthresh;
+        test.profile.window.pacing = true;
+        test.profile.window.initial_ssthresh = ssthresh;
         let run = test.run(100 * MS, pass);
         assert!(run.finished() && run.delivered() == 200 * 1448);
         let gaps = gaps(&run);
@@ -40,7 +40,7 @@ fn a_rate_that_is_asked_for_is_kept() {
     for pacing in [false, true] {
         let mut test = TestConnection::with_window(20.0, 200);
         test.cc = Script::steady(20.0).paced(100_000.0).algorithm();
-        test.profile.pacing = pacing;
+        test.profile.window.pacing = pacing;
         let run = test.run(100 * MS, pass);
         assert!(run.finished());
         // Ten packets are sent back to back, the others 10 us apart; 20 packets per round trip of

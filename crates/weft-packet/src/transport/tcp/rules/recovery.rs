@@ -34,7 +34,7 @@ fn fast_retransmit_takes_exactly_the_threshold_of_duplicates() {
             for after in [threshold - 1, threshold, threshold + 2] {
                 let mut test =
                     TestConnection::with_window(20.0, u64::from(4 + after)).recovering_by(recovery);
-                test.profile.dupack_threshold = threshold;
+                test.profile.loss.dupack_threshold = threshold;
                 let run = test.run(1_000 * MS, lose(&[3]));
                 let what =
                     format!("{recovery:?}, threshold {threshold}, {after} segments after the lost one");
@@ -116,7 +116,7 @@ fn limited_transmit_sends_new_data_on_the_first_two_duplicates() {
         let off = if recovery == Recovery::NewReno { 0 } else { 2 };
         for (limited_transmit, expected) in [(true, 2), (false, off)] {
             let mut test = TestConnection::with_window(8.0, 100).recovering_by(recovery);
-            test.profile.limited_transmit = limited_transmit;
+            test.profile.loss.limited_transmit = limited_transmit;
             let run = test.run(1_000 * MS, lose(&[20]));
             // New data between the last acknowledgement before the hole and the retransmission.
             let data = run.data();
@@ -241,7 +241,7 @@ fn periodic_losses_give_the_square_root_law() {
         for ack_every in [1, 2] {
             for n in [100, 400, 1600] {
                 let mut test = TestConnection::new().recovering_by(recovery);
-                test.profile.ack_every = ack_every;
+                test.profile.acks.ack_every = ack_every;
                 let law = (1.5 * f64::from(n)).sqrt();
                 test.cc = reno(&mut test.profile, law.floor());
                 // More than any window, so that no queue makes the RTT longer.
@@ -275,7 +275,7 @@ fn one_acknowledgement_after_a_timeout_does_not_restore_the_window() {
     for recovery in ALL {
         let mut test = TestConnection::with_window(20.0, 60).recovering_by(recovery);
         test.cc = reno(&mut test.profile, 20.0);
-        test.profile.initial_ssthresh = f64::INFINITY;
+        test.profile.window.initial_ssthresh = f64::INFINITY;
         // The retransmission is also lost, so that the receiver holds the rest of the window when
         // the timer expires.
         let mut run = test.start(|seen| match (seen.kind, seen.packet.chunk, seen.again) {
@@ -379,7 +379,7 @@ fn the_window_is_reduced_bit_by_bit() {
         });
         let mut test = TestConnection::with_window(20.0, 200);
         test.cc = script.algorithm();
-        test.profile.prr = proportional;
+        test.profile.options.prr = proportional;
         let run = test.run(1_000 * MS, lose(&[60]));
         let stats = run.subflow(0).stats();
         assert_eq!((stats.timeouts, stats.retransmitted), (0, 1));

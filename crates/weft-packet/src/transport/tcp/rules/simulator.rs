@@ -9,7 +9,7 @@ use super::*;
 fn two_subflows(chunks: u64) -> TestConnection {
     let profile = Profile::amp_2019();
     TestConnection {
-        bytes: Some(chunks * u64::from(profile.mss)),
+        bytes: Some(chunks * u64::from(profile.sizes.mss)),
         profile,
         cc: open_together(2, 2.0),
         subflows: 2,
@@ -25,7 +25,7 @@ fn two_subflows(chunks: u64) -> TestConnection {
 fn handshakes_may_be_whole() {
     for full_handshakes in [true, false] {
         let mut test = two_subflows(4);
-        test.profile.full_handshakes = full_handshakes;
+        test.profile.handshake.full_handshakes = full_handshakes;
         let run = test.run(10 * MS, pass);
         assert!(run.finished());
         for subflow in 0..2 {
@@ -59,8 +59,8 @@ fn the_turn_may_wait_for_a_join() {
         let mut test = two_subflows(100);
         test.cc = Script::steady(2.0).algorithm();
         test.delays = vec![DELAY, 20 * DELAY];
-        test.profile.join_delay = Time(0);
-        test.profile.round_robin_waits_for_join = round_robin_waits_for_join;
+        test.profile.joins.join_delay = Time(0);
+        test.profile.joins.round_robin_waits_for_join = round_robin_waits_for_join;
         let run = test.run(10 * MS, pass);
         let joined = run.subflow(1).stats().established.unwrap();
         let before = run.data().into_iter().filter(|seen| seen.time < joined).count();
@@ -96,7 +96,7 @@ fn joins_are_numbered_as_they_start() {
 fn the_end_may_need_every_subflows_acknowledgements() {
     for complete_on_data_ack in [true, false] {
         let mut test = two_subflows(4);
-        test.profile.complete_on_data_ack = complete_on_data_ack;
+        test.profile.connection.complete_on_data_ack = complete_on_data_ack;
         test.delays[0] = 2 * DELAY;
         let run = test.run(4_000 * MS, |seen| {
             let lost = seen.kind == Kind::Ack && seen.subflow == 1 && seen.time < 100 * MS;
@@ -116,7 +116,7 @@ fn the_end_may_need_every_subflows_acknowledgements() {
 fn what_the_connection_holds_may_stall_its_subflow() {
     for stall_on_held_data in [true, false] {
         let mut test = two_subflows(4);
-        test.profile.stall_on_held_data = stall_on_held_data;
+        test.profile.connection.stall_on_held_data = stall_on_held_data;
         let run = test.run(10_000 * MS, |seen| {
             let lost = seen.kind == Kind::Data && seen.packet.chunk < 2;
             let lost = lost && seen.again < 2 - seen.packet.chunk;

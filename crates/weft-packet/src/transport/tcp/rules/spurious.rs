@@ -33,8 +33,8 @@ fn a_spurious_timeout_is_undone() {
         let script = halving();
         let mut test = TestConnection::with_window(10.0, 300).recovering_by(recovery);
         test.cc = script.algorithm();
-        test.profile.timestamps = timestamps;
-        test.profile.frto = frto;
+        test.profile.options.timestamps = timestamps;
+        test.profile.options.frto = frto;
         let run = test.run(3_000 * MS, stalled(300 * US, 250 * MS));
         let stats = run.subflow(0).stats();
         assert_eq!(stats.timeouts, 1, "{what}");
@@ -58,8 +58,8 @@ fn a_real_loss_is_not_undone() {
         let script = halving();
         let mut test = TestConnection::with_window(10.0, 300);
         test.cc = script.algorithm();
-        test.profile.timestamps = timestamps;
-        test.profile.frto = frto;
+        test.profile.options.timestamps = timestamps;
+        test.profile.options.frto = frto;
         let run = test.run(3_000 * MS, |seen| {
             match (seen.kind, seen.packet.chunk, seen.again) {
                 (Kind::Data, 30..40, 0) => Fate::Drop,
@@ -81,7 +81,7 @@ fn a_real_loss_is_not_undone() {
 #[test]
 fn without_new_data_retransmission_goes_on() {
     let mut test = TestConnection::with_window(10.0, 40);
-    test.profile.frto = true;
+    test.profile.options.frto = true;
     let run = test.run(3_000 * MS, |seen| {
         match (seen.kind, seen.packet.chunk, seen.again) {
             (Kind::Data, 30..40, 0) => Fate::Drop,
@@ -119,7 +119,7 @@ fn a_fast_retransmit_in_vain_is_undone() {
 fn timestamps_end_a_backoff() {
     for (timestamps, second) in [(true, 200), (false, 800)] {
         let mut test = TestConnection::with_window(1.0, 4);
-        test.profile.timestamps = timestamps;
+        test.profile.options.timestamps = timestamps;
         // Chunk 1 is lost twice, chunk 2 once.
         let run = test.run(20_000 * MS, |seen| {
             match (seen.kind, seen.packet.chunk, seen.again) {

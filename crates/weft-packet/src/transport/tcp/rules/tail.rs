@@ -8,7 +8,7 @@ const SLACK: u64 = 2 * MS;
 /// Creates a test connection with loss probes.
 fn probing(cwnd: f64, segments: u64) -> TestConnection {
     let mut test = TestConnection::with_window(cwnd, segments);
-    test.profile.tail_loss_probe = true;
+    test.profile.loss.tail_loss_probe = true;
     test
 }
 
@@ -76,7 +76,7 @@ fn a_loss_repaired_by_its_probe_is_told() {
     let script = Script::steady(4.0);
     let mut test = probing(4.0, 200);
     test.cc = script.algorithm();
-    test.profile.receive_buffer = 4 * 1448;
+    test.profile.connection.receive_buffer = 4 * 1448;
     // The receive window keeps new data back, so that the last segment is retransmitted; then it
     // opens.
     let run = test.run(2_000 * MS, lose(23..24));
@@ -91,7 +91,7 @@ fn a_probe_in_vain_is_no_loss() {
     let script = Script::steady(4.0);
     let mut test = probing(4.0, 200);
     test.cc = script.algorithm();
-    test.profile.receive_buffer = 4 * 1448;
+    test.profile.connection.receive_buffer = 4 * 1448;
     let run = test.run(2_000 * MS, stalled(300 * US, 10 * MS));
     assert_eq!(run.subflow(0).stats().retransmitted, 1);
     assert_eq!(script.count(|event| *event == Event::FastRetransmit(0)), 0);
@@ -151,7 +151,7 @@ fn reordering_seen_once_is_not_taken_for_loss() {
 /// apart.
 fn written_every(interval: u64, segments: u64) -> TestConnection {
     let mut test = probing(10.0, segments);
-    let bits = u64::from(test.profile.mss) * 8;
+    let bits = u64::from(test.profile.sizes.mss) * 8;
     test.rate = Some(Rate(bits * 1_000_000_000_000 / interval));
     test
 }
@@ -161,7 +161,7 @@ fn written_every(interval: u64, segments: u64) -> TestConnection {
 #[test]
 fn new_data_puts_the_probe_off() {
     let mut test = written_every(15 * MS, 200);
-    test.profile.ack_every = 2;
+    test.profile.acks.ack_every = 2;
     test.delays = vec![2_500 * US];
     let run = test.run(4_000 * MS, pass);
     assert_eq!(run.subflow(0).stats().retransmitted, 0);
@@ -185,7 +185,7 @@ fn a_probe_in_vain_is_no_loss_when_all_is_acknowledged() {
     let script = Script::steady(10.0);
     let mut test = written_every(15 * MS, 20);
     test.cc = script.algorithm();
-    test.profile.min_rto = Time(5 * MS);
+    test.profile.rto.min_rto = Time(5 * MS);
     // The tenth segment, alone, and its probe 5 ms later, arrive 8 ms late.
     let run = test.run(1_000 * MS, stalled(9 * 15 * MS - MS, 9 * MS));
     let stats = run.subflow(0).stats();

@@ -26,8 +26,8 @@ fn the_first_rto_is_that_of_the_handshake_or_the_initial_one() {
         (false, US, 1_000 * MS),
     ] {
         let mut test = TestConnection::with_window(1.0, 1);
-        test.profile.sample_handshake_rtt = sampled;
-        test.profile.min_rto = Time(min_rto);
+        test.profile.handshake.sample_handshake_rtt = sampled;
+        test.profile.rto.min_rto = Time(min_rto);
         let mut run = test.start(lose_first_data(1));
         run.until(handshake + 1);
         let subflow = run.subflow(0);
@@ -51,7 +51,7 @@ fn the_first_rto_is_that_of_the_handshake_or_the_initial_one() {
 fn syns_are_sent_again_at_doubling_intervals() {
     for lost in [Kind::Syn, Kind::SynAck] {
         let mut test = TestConnection::with_window(1.0, 1);
-        test.profile.max_rto = Time(3_000 * MS);
+        test.profile.rto.max_rto = Time(3_000 * MS);
         let run = test.run(20_000 * MS, move |seen| match seen.kind {
             kind if kind == lost && seen.nth < 4 => Fate::Drop,
             _ => Fate::Pass,
@@ -74,7 +74,7 @@ fn syns_are_sent_again_at_doubling_intervals() {
 #[test]
 fn timeouts_back_off_until_a_sample() {
     let mut test = TestConnection::with_window(1.0, 4);
-    test.profile.max_rto = Time(900 * MS);
+    test.profile.rto.max_rto = Time(900 * MS);
     // Chunk 0 is lost three times, 1 once, 2 never, 3 once.
     let losses = [3, 1, 0, 1];
     let run = test.run(20_000 * MS, move |seen| {
@@ -184,8 +184,8 @@ fn samples_are_those_of_segments_sent_once() {
 #[test]
 fn the_first_syns_are_sent_again_at_equal_intervals() {
     let mut test = TestConnection::with_window(1.0, 1);
-    test.profile.syn_linear_timeouts = 4;
-    test.profile.timestamps = true;
+    test.profile.handshake.syn_linear_timeouts = 4;
+    test.profile.options.timestamps = true;
     let mut run = test.start(|seen| match seen.kind {
         Kind::Syn if seen.nth < 6 => Fate::Drop,
         _ => Fate::Pass,
@@ -204,7 +204,7 @@ fn the_first_syns_are_sent_again_at_equal_intervals() {
 #[test]
 fn the_late_answer_to_a_syn_is_a_sample() {
     let mut test = TestConnection::with_window(10.0, 10);
-    test.profile.timestamps = true;
+    test.profile.options.timestamps = true;
     test.delays = vec![300 * MS];
     let run = test.run(10_000 * MS, pass);
     let stats = run.subflow(0).stats();
@@ -220,7 +220,7 @@ fn lost_syns_shrink_the_initial_window() {
     for (lost, delay, expected) in [(0, DELAY, 10), (1, DELAY, 10), (2, DELAY, 1), (0, 600 * MS, 10)] {
         let mut test = TestConnection::with_window(10.0, 20);
         test.cc = reno(&mut test.profile, 10.0);
-        test.profile.timestamps = true;
+        test.profile.options.timestamps = true;
         test.delays = vec![delay];
         let run = test.run(20_000 * MS, move |seen| match seen.kind {
             Kind::Syn if seen.nth < lost => Fate::Drop,
@@ -242,7 +242,7 @@ fn the_minimum_rto_may_come_on_top_of_the_round_trip() {
         (true, 400 * MS, 600),
     ] {
         let mut test = TestConnection::with_window(1.0, 100);
-        test.profile.min_rto_beyond_srtt = beyond;
+        test.profile.rto.min_rto_beyond_srtt = beyond;
         test.delays = vec![rtt / 4];
         let run = test.run(60_000 * MS, pass);
         assert!(run.finished());
