@@ -76,6 +76,9 @@ EXAMPLES = {
     "Queues": '[queues]\nlimit = "100 packets"\nmark = "10 packets"',
     "HostQueues": '[queues]\nlimit = "100 packets"\nhost = { limit = "1000 packets" }',
     "FifoQueue": '[queues]\nkind = "fifo"\nlimit = "100 packets"\nmark = "10 packets"',
+    "PriorityQueue": '[queues]\nlimit = "200KB"\n'
+    'kind = { name = "priority", classes = [{ limit = "50KB" }, { weight = 3, mark = "30KB" }, { weight = 1 }] }\n\n'
+    '[transports.shuffle]\ncc = "dctcp"\nclass = 1\n\n[transports.backup]\ncc = "cubic"\nclass = 2\nack_class = 0',
     "RedQueue": '[queues]\nlimit = "1MB"\nkind = { name = "red", min = "100KB", max = "400KB", probability = 0.2 }',
     "SharedQueue": '[queues]\nlimit = "1MB"\nmark = "100KB"\n'
     'kind = { name = "shared", buffer = "1MB", alpha = 1.0, reserve = "4KB" }',
@@ -110,6 +113,7 @@ LEVELS = {
     "Layer.queue": ("packet",),
     "Queues.kind": ("packet",),
     "Queues.limit": ("packet", "linux"),
+    "PriorityQueue": ("packet",),
     "RedQueue": ("packet",),
     "SharedQueue": ("packet",),
     "HostQueues.limit": ("packet", "linux"),
@@ -121,6 +125,8 @@ LEVELS = {
     "FlowProbe": ("packet", "linux"),
     "LatencyProbe": ("packet", "linux"),
     "PacketsProbe": ("packet",),
+    "Transport.class": ("packet",),
+    "Transport.ack_class": ("packet",),
     "Transport.join_after": ("packet", "linux"),
     "Transport.scheduler": ("packet", "linux"),
     "ProfilePatch.*": ("packet",),

@@ -16,7 +16,18 @@ import pytest
 import weft as package
 from tests.command import WEFT, wait_for_work, weft
 
-TABLES = ["flows", "subflows", "queues", "links", "traces", "jobs", "suppressions", "latencies", "packets"]
+TABLES = [
+    "flows",
+    "subflows",
+    "queues",
+    "links",
+    "traces",
+    "jobs",
+    "suppressions",
+    "latencies",
+    "packets",
+    "traffic_classes",
+]
 
 
 def test_version(tmp_path: Path) -> None:

@@ -23,7 +23,18 @@ if TYPE_CHECKING:
     from weft.spec import Experiment
 
 
-TABLES = ("flows", "subflows", "queues", "links", "traces", "jobs", "suppressions", "latencies", "packets")
+TABLES = (
+    "flows",
+    "subflows",
+    "queues",
+    "links",
+    "traces",
+    "jobs",
+    "suppressions",
+    "latencies",
+    "packets",
+    "traffic_classes",
+)
 """Names of a run's tables, in the order in which they are shown."""
 
 
@@ -262,6 +273,11 @@ class Result:
     def packets(self) -> pl.DataFrame:
         """One row per packet that arrived over a link with the probe `packets`."""
         return self._table("packets")
+
+    @property
+    def traffic_classes(self) -> pl.DataFrame:
+        """One row per traffic class of each queue that has classes."""
+        return self._table("traffic_classes")
 
     def to_pandas(self, table: str) -> Any:  # noqa: ANN401 - pandas is not required
         """Returns a table as a pandas frame.

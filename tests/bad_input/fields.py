@@ -29,6 +29,12 @@ def shared(parameters: str, *words: str) -> Row:
     return field(f"queues={{limit = '100 packets', kind = {{name = 'shared', {parameters}}}}}", *words)
 
 
+def classes(listed: str, *words: str, also: str = "") -> Row:
+    change = f"queues={{limit = '100 packets', kind = {{name = 'priority', classes = [{listed}]}}}}"
+    more = ("--set", also) if also else ()
+    return Row(("run", "incast.toml", "--set", change, *more, "--out", "out"), words)
+
+
 FLOW = "level=flow"
 RED = "{name = 'red', min = '1KB', max = '2KB', probability = 0.1}"
 
@@ -102,10 +108,6 @@ UNMODELLED = [
     unmodelled("hosts.lossless=true", "priority flow control (PFC)"),
     unmodelled("topology.pfc=true", "priority flow control (PFC)"),
     unmodelled("queues.host.pause=true", "priority flow control (PFC)"),
-    unmodelled("queues.priorities=8", "priorities"),
-    unmodelled("traffic[0].priority=1", "priorities"),
-    unmodelled("transports.dctcp.priority=1", "priorities"),
-    unmodelled("hosts.qdisc=priority", "priorities"),
     unmodelled("queues.trimming=true", "packet trimming"),
     unmodelled("transports.dctcp.tcp.trimming=true", "packet trimming"),
     unmodelled("hosts.qdisc=fq_codel", "controlled queueing delay"),
@@ -186,7 +188,9 @@ FIELDS = [
     field("queues.host.limit=0B"),
     field("queues.host=3"),
     field("queues.red=true", "queues.red: unknown field"),
-    field("queues.kind=wfq", "incast.toml: queues.kind: ", '"wfq" does not exist', '"fifo", "red", "shared"'),
+    field(
+        "queues.kind=wfq", "incast.toml: queues.kind: ", '"wfq" does not exist', '"fifo", "priority", "red", "shared"'
+    ),
     field("queues.kind=3"),
     field("queues.kind={min = '1KB'}", "queues.kind.name: required field is missing"),
     field("queues.kind=red", "queues.kind.min: required field is missing"),
@@ -217,6 +221,37 @@ FIELDS = [
     shared("buffer = '100KB', reserve = '101KB'", "queues.kind.reserve: 101KB is above the buffer of 100KB"),
     shared("buffer = '100KB', reserve = '21KB'", "queues.kind.reserve: 21KB for each port of", "at most 100KB in all"),
     shared("buffer = '100KB', min = '1KB'", "queues.kind.min: unknown field"),
+    field("queues.priorities=8", "queues.priorities: unknown field"),
+    field("queues.kind=priority", "queues.kind.classes: required field is missing"),
+    classes("", "queues.kind.classes: 0 classes", "1 to 8"),
+    classes(", ".join(["{}"] * 9), "queues.kind.classes: 9 classes", "1 to 8"),
+    classes("3", "queues.kind.classes[0]: "),
+    classes("{limit = '0 packets'}", "queues.kind.classes[0].limit: 0 packets drops every packet"),
+    classes("{limit = '100B'}", "queues.kind.classes[0].limit: 100B is less than a packet of transports.dctcp"),
+    classes("{mark = '101 packets'}", "queues.kind.classes[0].mark: 101 packets is above the limit of 100 packets"),
+    classes("{limit = '10 packets', mark = '11 packets'}", "queues.kind.classes[0].mark: 11 packets", "at most 10"),
+    classes("{weight = 0}", "queues.kind.classes[0].weight: 0", "1 to 1000"),
+    classes("{weight = 1001}", "queues.kind.classes[0].weight: 1001", "1 to 1000"),
+    classes("{weight = -1}", "queues.kind.classes[0].weight: "),
+    classes("{weight = 1.5}", "queues.kind.classes[0].weight: "),
+    classes("{weight = 1}, {}", "queues.kind.classes[1].weight: missing after the weight of class 0; set a weight"),
+    classes("{min = '1KB'}", "queues.kind.classes[0].min: unknown field"),
+    classes("{}, {}", "queues.kind.classes[1]: no transport has this class; remove it or set class = 1 in a transport"),
+    classes(
+        "{}, {}",
+        "transports.dctcp.class: 2 is above the last class of queues.kind, 1",
+        "0 to 1",
+        also="transports.dctcp.class=2",
+    ),
+    classes(
+        "{}, {}",
+        "transports.dctcp.ack_class: 2 is above the last class of queues.kind, 1",
+        also="transports.dctcp.ack_class=2",
+    ),
+    field("transports.dctcp.class=1", "transports.dctcp.class: 1 is not used, because no queue has classes"),
+    field("transports.dctcp.ack_class=0", "transports.dctcp.ack_class: 0 is not used"),
+    field("transports.dctcp.class=8", "transports.dctcp.class: 8", "0 to 7"),
+    field("transports.dctcp.ack_class=256", "transports.dctcp.ack_class: "),
     field("layers.switch-host.queue=wfq", "layers.switch-host.queue: ", "does not exist"),
     field(
         "layers.switch-host.queue={name = 'shared', buffer = '100KB', alpha = 0}", "layers.switch-host.queue.alpha: 0"
@@ -228,6 +263,19 @@ FIELDS = [
     Row(
         ("run", "incast.toml", "--set", FLOW, "--set", f"queues.kind={RED}", "--out", "out"),
         ('queues.kind: "red" is not supported at level "flow"',),
+    ),
+    Row(
+        (
+            "run",
+            "incast.toml",
+            "--set",
+            FLOW,
+            "--set",
+            "queues.kind={name = 'priority', classes = [{}]}",
+            "--out",
+            "out",
+        ),
+        ('queues.kind: "priority" is not supported at level "flow"',),
     ),
     Row(
         ("run", "incast.toml", "--set", "level=linux", "--set", f"queues.kind={RED}", "--out", "out"),

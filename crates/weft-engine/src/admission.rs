@@ -100,7 +100,7 @@ impl Admission {
 
 /// Returns true if `amount` packets wait, or if the waiting bytes and `arriving` exceed `amount` bytes.
 /// `waiting` is in the unit of `amount`.
-fn exceeds(amount: QueueSize, waiting: u64, arriving: u64) -> bool {
+pub fn exceeds(amount: QueueSize, waiting: u64, arriving: u64) -> bool {
     match amount {
         QueueSize::Packets(n) => waiting >= n.into(),
         QueueSize::Bytes(b) => waiting + arriving > b,

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use weft_fabric::{Fabric, Link, Node, QueueConfig, QueueKind};
 use weft_spec::{QueueSize, Rate, Time};
 
-use crate::packet::{DATA, ECT, PROTECTED, Packet};
+use crate::packet::{DATA, ECT, PROTECTED, Packet, class_flags};
 use crate::random_networks::{NoRouting, RandomNetwork, any_network};
 use crate::reference::{Reference, TestAction, TestEndpoint, serialisation};
 use crate::route::{HopBits, Route};
@@ -61,6 +61,7 @@ impl Hasher {
                 flags |= flag;
             }
         }
+        flags |= class_flags(self.draw(8) as u8);
         actions.push(TestAction::Send(Packet {
             route: self.routes[route],
             slot: self.state as u32,
@@ -182,6 +183,8 @@ fn compare_links(engine: &Engine<Hasher>, reference: &Reference<'_, Hasher>) -> 
             "packets, bytes, delivered, in flight, drops, marks of link {}",
             l
         );
+        let expected = f.classes.as_ref().map_or(&[][..], |classes| &classes.counters);
+        prop_assert_eq!(engine.class_counters(l as u32), expected, "classes of link {}", l);
     }
     Ok(())
 }

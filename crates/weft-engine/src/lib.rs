@@ -22,6 +22,8 @@ mod barrier;
 mod calendar;
 mod captures;
 #[cfg(test)]
+mod class_laws;
+#[cfg(test)]
 mod exactness;
 mod hash;
 mod network;
@@ -41,6 +43,8 @@ mod random_networks;
 #[cfg(test)]
 mod reference;
 #[cfg(test)]
+mod reference_classes;
+#[cfg(test)]
 mod reference_queue;
 mod ring;
 pub mod route;
@@ -58,6 +62,7 @@ pub use partition::{Context, Endpoint, QueueSample};
 use partition::{NodeSlots, Partition};
 pub use partition_map::MAX_ARRIVALS;
 use partition_map::PartitionMap;
+pub use served::ClassCounters;
 use thread_choice::ThreadChoice;
 use timers::Timer;
 
@@ -358,6 +363,14 @@ impl<E: Endpoint> Engine<E> {
         self.links.iter().map(counters).collect()
     }
 
+    /// Counters of each class of the queue that feeds `link`; none if it has no classes.
+    pub fn class_counters(&self, link: u32) -> &[ClassCounters] {
+        let (partition, port) = self.links[link as usize][0];
+        let network = &self.partitions[partition as usize].network;
+        let served = network.admissions.ports[port as usize].served();
+        served.map_or(&[], |served| &network.served[served].classes)
+    }
+
     /// Time in picoseconds spent at each queue length of a probed link.
     pub fn distribution(&self, link: u32) -> Option<Vec<u64>> {
         let (partition, port) = self.links[link as usize][0];
@@ -402,8 +415,7 @@ impl<E: Endpoint> Engine<E> {
             let on_links = rings
                 .flat_map(move |(node, ring)| ring.iter().map(move |packet| (p.first_node + node, packet)));
             let waiting = p.network.served.iter();
-            let waiting =
-                waiting.flat_map(|port| port.queue.packets().iter().map(move |packet| (port.to, packet)));
+            let waiting = waiting.flat_map(|port| port.queue.packets().map(move |packet| (port.to, packet)));
             on_links.chain(waiting)
         })
     }

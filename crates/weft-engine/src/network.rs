@@ -97,7 +97,12 @@ impl PartitionNetwork {
             Some(served) if !admission.down => {
                 self.enqueue_served(port, served, now, ready, Packet { route, ..*packet });
             }
-            _ => self.count_drop(packet),
+            served => {
+                if let Some(served) = served {
+                    self.served[served].count(packet, |class| class.drops += 1);
+                }
+                self.count_drop(packet);
+            }
         }
     }
 

@@ -3,7 +3,7 @@
 use crate::route::Route;
 
 /// A packet in flight. The engine reads `time`, `route`, `size` and the flags [`ECT`], [`CE`],
-/// [`PROTECTED`] and [`DATA`]. The other fields and flags belong to the transport.
+/// [`PROTECTED`], [`DATA`], [`TRIMMED`] and [`CLASS`]. The other fields and flags belong to the transport.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Packet {
     /// Time of arrival at the next node in picoseconds.
@@ -36,3 +36,28 @@ pub const ECT: u16 = 1 << 3;
 pub const CE: u16 = 1 << 4;
 /// The packet is neither dropped nor marked.
 pub const PROTECTED: u16 = 1 << 8;
+/// A queue has cut the packet to its header. The packet keeps all other fields and flags.
+pub const TRIMMED: u16 = 1 << 11;
+/// Position of the traffic class in the flags.
+const CLASS_SHIFT: u32 = 12;
+/// The traffic class, for queues that have classes.
+pub const CLASS: u16 = 7 << CLASS_SHIFT;
+
+/// Returns the flags of packets of traffic class `class`, which is below 8.
+pub const fn class_flags(class: u8) -> u16 {
+    (class as u16) << CLASS_SHIFT
+}
+
+impl Packet {
+    /// Returns the traffic class.
+    pub fn class(&self) -> usize {
+        usize::from((self.flags & CLASS) >> CLASS_SHIFT)
+    }
+
+    /// Returns true if the packet is a header without its payload.
+    pub fn is_trimmed(&self) -> bool {
+        self.flags & TRIMMED != 0
+    }
+}
+
+const _: () = assert!(size_of::<Packet>() == 40);

@@ -186,7 +186,7 @@ impl<'a> PartitionMap<'a> {
             let stream = queue_stream(config.seed, l as u32);
             let admission = Admission::new(
                 link.queue,
-                Discipline::new(link.kind, stream, config.max_packet, pool, serve),
+                Discipline::new(&link.kind, link.queue, stream, config.max_packet, pool, serve),
                 config.max_packet,
                 config.distributions.contains(&(l as u32)),
             );

@@ -74,14 +74,14 @@ fn any_arrival() -> impl Strategy<Value = Arrival> {
 const SOURCE: Source = Source { seed: 7, link: 3 };
 
 /// The admission of a port without other ports.
-pub fn alone(queue: QueueConfig, kind: QueueKind, probed: bool) -> Admissions {
+pub fn alone(queue: QueueConfig, kind: &QueueKind, probed: bool) -> Admissions {
     let mut admissions = Admissions::default();
     let pool = |shared: Shared| {
         admissions.pools.push(Pool::new(shared.buffer.0));
         SharedPort::new(&mut admissions.pools, 0, shared)
     };
     let stream = queue_stream(SOURCE.seed, SOURCE.link);
-    let discipline = Discipline::new(kind, stream, 1500, pool, |_| 0);
+    let discipline = Discipline::new(kind, queue, stream, 1500, pool, |_| 0);
     admissions
         .ports
         .push(Admission::new(queue, discipline, 1500, probed));
@@ -104,13 +104,13 @@ struct Ports {
 
 impl Ports {
     fn new(queue: QueueConfig, kind: QueueKind, rate: Rate, delay: Time, probed: bool) -> Self {
-        let admissions = alone(queue, kind, probed);
+        let admissions = alone(queue, &kind, probed);
         Self {
             rate,
             delay,
             port: Port::new(rate, delay, &admissions.ports[0], 0, 0),
             admissions,
-            fifo: Fifo::new(queue, kind, SOURCE),
+            fifo: Fifo::new(queue, kind, 1500, SOURCE),
             served: None,
             predicted: Vec::new(),
             observed: Vec::new(),
@@ -213,7 +213,7 @@ fn bytes_are_counted_not_derived_from_times() {
         limit: QueueSize::Bytes(41 * 300 + 40),
         mark: Some(QueueSize::Bytes(41 * 250 + 1)),
     };
-    let mut admissions = alone(queue, QueueKind::default(), false);
+    let mut admissions = alone(queue, &QueueKind::default(), false);
     let mut port = Port::new(Rate(3_200_000_000_000), Time(0), &admissions.ports[0], 0, 0);
     let mut enqueue = || {
         let mut flags = ECT;
@@ -236,7 +236,7 @@ fn serialisation_is_exact_at_usual_rates_and_a_picosecond_off_at_most() {
         limit: QueueSize::Packets(1),
         mark: None,
     };
-    let admissions = alone(queue, QueueKind::default(), false);
+    let admissions = alone(queue, &QueueKind::default(), false);
     let mbps = [
         1, 10, 100, 1_000, 2_500, 5_000, 10_000, 25_000, 40_000, 50_000, 100_000, 200_000, 400_000,
     ];
@@ -264,7 +264,7 @@ fn a_packet_whose_last_bit_leaves_as_its_link_changes_has_left() {
     let (rate, delay) = (Rate(10_000_000_000), Time(1_000_000));
     // 40 bytes take 32 ns.
     for (now, stay) in [(31_999, 1), (32_000, 0)] {
-        let mut admissions = alone(queue, QueueKind::default(), false);
+        let mut admissions = alone(queue, &QueueKind::default(), false);
         let mut port = Port::new(rate, delay, &admissions.ports[0], 0, 0);
         assert_eq!(
             port.enqueue(&mut admissions, 0, 0, 0, 40, &mut 0),

@@ -29,7 +29,7 @@ impl Switch {
         };
         for _ in 0..ports {
             let of_switch = |shared| SharedPort::new(&mut admissions.pools, 0, shared);
-            let discipline = Discipline::new(shared.into(), 0, PACKET.into(), of_switch, |_| 0);
+            let discipline = Discipline::new(&shared.into(), UNLIMITED, 0, PACKET.into(), of_switch, |_| 0);
             let admission = Admission::new(UNLIMITED, discipline, PACKET.into(), false);
             admissions.ports.push(admission);
         }
@@ -116,7 +116,7 @@ fn a_reserve_is_free_for_its_port_alone() {
 /// Holds a queue at `length` bytes by replacing each packet that leaves, and returns the fraction of
 /// the packets that were marked.
 fn marked_fraction(red: Red, length: u64, packets: u64) -> f64 {
-    let mut admissions = alone(UNLIMITED, QueueKind::from(red), false);
+    let mut admissions = alone(UNLIMITED, &QueueKind::from(red), false);
     let mut port = Port::new(Rate(100_000_000_000), Time(0), &admissions.ports[0], 0, 0);
     let gap = port.serialisation(PACKET.into());
     // One packet is being sent, and one leaves as each packet arrives.

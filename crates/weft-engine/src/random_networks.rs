@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use weft_fabric::{
-    Fabric, Link, Node, NodeId, QueueConfig, QueueKind, Red, RedAction, RedAt, Routing, Shared,
+    Fabric, Link, Node, NodeId, Priority, PriorityClass, QueueConfig, QueueKind, Red, RedAction, RedAt,
+    Routing, Shared,
 };
-use weft_spec::{QueueSize, Rate, Size, Time};
+use weft_spec::{Mark, QueueSize, Rate, Size, Time};
 
 use crate::route::{HopBits, Route};
 use crate::{Jitter, LinkChange, MAX_ARRIVALS, mix};
@@ -161,6 +162,31 @@ fn any_shared() -> impl Strategy<Value = Shared> {
     })
 }
 
+/// Strict and weighted classes, most of them with limits of their own.
+fn any_priority() -> impl Strategy<Value = Priority> {
+    let mark = prop_oneof![
+        Just(None),
+        Just(Some(Mark::Off)),
+        any_amount(4).prop_map(|amount| Some(Mark::At(amount))),
+    ];
+    let limit = prop_oneof![
+        (1_u32..6).prop_map(QueueSize::Packets),
+        (1500_u64..6_000).prop_map(QueueSize::Bytes),
+    ];
+    let weight = prop::sample::select(vec![1, 2, 3, 7, 100]);
+    let class = (prop::option::of(limit), mark, weight);
+    (prop::collection::vec(class, 1..=8), 0_usize..8).prop_map(|(classes, strict)| {
+        let class = |(i, (limit, mark, weight))| PriorityClass {
+            limit,
+            mark,
+            weight: (i >= strict).then_some(weight),
+        };
+        Priority {
+            classes: classes.into_iter().enumerate().map(class).collect(),
+        }
+    })
+}
+
 /// A queue that decides when packets arrive.
 pub fn any_kind_at_enqueue() -> impl Strategy<Value = QueueKind> {
     prop_oneof![
@@ -173,8 +199,9 @@ pub fn any_kind_at_enqueue() -> impl Strategy<Value = QueueKind> {
 /// A queue of any kind.
 fn any_kind() -> impl Strategy<Value = QueueKind> {
     prop_oneof![
-        2 => any_kind_at_enqueue(),
+        3 => any_kind_at_enqueue(),
         1 => any_dequeue_red().prop_map(QueueKind::from),
+        2 => any_priority().prop_map(QueueKind::from),
     ]
 }
 

@@ -126,7 +126,8 @@ impl<'a, T: TestEndpoint> Reference<'a, T> {
         let wire = |(number, link): (u32, &Link)| Wire {
             fifo: Fifo::new(
                 link.queue,
-                link.kind,
+                link.kind.clone(),
+                config.max_packet as u16,
                 Source {
                     seed: config.seed,
                     link: number,
@@ -313,7 +314,7 @@ impl<'a, T: TestEndpoint> Reference<'a, T> {
         let offered = if wire.up {
             wire.fifo.offer(packet, &surroundings)
         } else {
-            wire.fifo.drops += 1;
+            wire.fifo.refuse(&packet);
             Err(packet)
         };
         match offered {

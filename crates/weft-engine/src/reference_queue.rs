@@ -5,8 +5,10 @@ use std::collections::VecDeque;
 use weft_fabric::{QueueConfig, QueueKind, Red, RedAction, RedAt, Shared};
 use weft_spec::QueueSize;
 
+use crate::ClassCounters;
 use crate::packet::{CE, ECT, PROTECTED, Packet};
 use crate::reference::random;
+use crate::reference_classes::Classes;
 
 /// Distinguishes the random numbers of a queue from others of its link.
 const STREAM: u64 = 0x7175_6575;
@@ -32,6 +34,7 @@ pub struct Surroundings {
 pub struct Fifo {
     queue: QueueConfig,
     kind: QueueKind,
+    pub classes: Option<Classes>,
     source: Source,
     /// How many random numbers were drawn.
     drawn: u64,
@@ -56,10 +59,15 @@ pub struct Fifo {
 }
 
 impl Fifo {
-    pub fn new(queue: QueueConfig, kind: QueueKind, source: Source) -> Self {
+    pub fn new(queue: QueueConfig, kind: QueueKind, max_packet: u16, source: Source) -> Self {
+        let classes = match &kind {
+            QueueKind::Priority(priority) => Some(Classes::new(priority, queue, max_packet)),
+            _ => None,
+        };
         Self {
             queue,
             kind,
+            classes,
             source,
             drawn: 0,
             average: 0.0,
@@ -95,39 +103,81 @@ impl Fifo {
     pub fn offer(&mut self, mut packet: Packet, around: &Surroundings) -> Result<(u16, bool), Packet> {
         self.add_time(around.now);
         if packet.flags & PROTECTED == 0 {
-            let bytes = self.bytes_waiting();
             let [chosen_to_drop, chosen_to_mark] = self.choose(around);
-            let full = match self.queue.limit {
-                QueueSize::Packets(limit) => self.waiting.len() >= limit as usize,
-                QueueSize::Bytes(limit) => bytes + u64::from(packet.size) > limit,
-            };
+            let [full, long] = self.full_and_long(&packet);
             if full || chosen_to_drop || !self.buffer_accepts(packet.size, around.free) {
-                self.drops += 1;
+                self.refuse(&packet);
                 return Err(packet);
             }
-            let long = match self.queue.mark {
-                None => false,
-                Some(QueueSize::Packets(k)) => self.waiting.len() >= k as usize,
-                Some(QueueSize::Bytes(k)) => bytes >= k,
-            };
             if (long || chosen_to_mark) && packet.flags & ECT != 0 {
                 packet.flags |= CE;
                 self.marks += 1;
+                self.count(&packet, |class| class.marks += 1);
             }
         }
         self.packets += 1;
         self.bytes += u64::from(packet.size);
+        self.count(&packet, |class| {
+            class.packets += 1;
+            class.bytes += u64::from(packet.size);
+        });
         let idle = self.serving.is_none();
         self.waiting.push_back(packet);
+        if let Some(classes) = &mut self.classes {
+            classes.arrived(&packet);
+        }
         if idle {
             self.begin();
         }
         Ok((packet.flags, idle && self.serving.is_some()))
     }
 
+    /// Returns whether there is no room for a packet, and whether the queue is long.
+    fn full_and_long(&self, packet: &Packet) -> [bool; 2] {
+        if let Some(classes) = &self.classes {
+            return classes.full_and_long(packet, &self.waiting);
+        }
+        let bytes = self.bytes_waiting();
+        let full = match self.queue.limit {
+            QueueSize::Packets(limit) => self.waiting.len() >= limit as usize,
+            QueueSize::Bytes(limit) => bytes + u64::from(packet.size) > limit,
+        };
+        let long = match self.queue.mark {
+            None => false,
+            Some(QueueSize::Packets(k)) => self.waiting.len() >= k as usize,
+            Some(QueueSize::Bytes(k)) => bytes >= k,
+        };
+        [full, long]
+    }
+
+    /// Counts a packet as dropped.
+    pub fn refuse(&mut self, packet: &Packet) {
+        self.drops += 1;
+        self.count(packet, |class| class.drops += 1);
+    }
+
+    /// Changes the counters of the class of a packet, if there are classes.
+    fn count(&mut self, packet: &Packet, change: impl FnOnce(&mut ClassCounters)) {
+        if let Some(classes) = &mut self.classes {
+            let class = classes.class_of(packet);
+            change(&mut classes.counters[class]);
+        }
+    }
+
+    /// Removes the packet that is sent next.
+    fn next(&mut self) -> Option<Packet> {
+        match &mut self.classes {
+            None => self.waiting.pop_front(),
+            Some(classes) => {
+                let position = classes.next(&self.waiting)?;
+                self.waiting.remove(position)
+            }
+        }
+    }
+
     /// Begins the service of the next packet. RED at dequeue marks or drops it.
     fn begin(&mut self) {
-        while let Some(mut packet) = self.waiting.pop_front() {
+        while let Some(mut packet) = self.next() {
             if let QueueKind::Red(red) = self.kind
                 && red.at == RedAt::Dequeue
                 && packet.flags & PROTECTED == 0
@@ -261,7 +311,16 @@ impl Fifo {
             .collect();
         self.packets -= lost.len() as u64;
         self.bytes -= lost.iter().map(|packet| u64::from(packet.size)).sum::<u64>();
-        self.drops += lost.len() as u64;
+        for packet in &lost {
+            self.refuse(packet);
+            self.count(packet, |class| {
+                class.packets -= 1;
+                class.bytes -= u64::from(packet.size);
+            });
+        }
+        if let Some(classes) = &mut self.classes {
+            classes.clear();
+        }
         lost
     }
 

@@ -10,8 +10,8 @@ use std::cmp::Reverse;
 use weft_fabric::LinkChange;
 
 use crate::network::PartitionNetwork;
-use crate::packet::{PROTECTED, Packet};
-use crate::queue::{Decision, DequeueRed};
+use crate::packet::Packet;
+use crate::queue::{Arrival, Decision, ServedQueue};
 use crate::timers::Timer;
 
 /// A served port.
@@ -20,19 +20,43 @@ pub struct ServedPort {
     pub from: u32,
     pub to: u32,
     /// The packets that wait, and the choice among them.
-    pub queue: DequeueRed,
+    pub queue: ServedQueue,
+    /// Counters of each class of the queue, if it has classes.
+    pub classes: Vec<ClassCounters>,
     /// Time of the pending service event.
     event: Option<u64>,
 }
 
+/// Counters of a class of a queue.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ClassCounters {
+    /// Packets accepted by the queue, without those that it lost when the link failed: these count
+    /// as dropped.
+    pub packets: u64,
+    /// Bytes of these packets on the wire.
+    pub bytes: u64,
+    /// Packets dropped.
+    pub drops: u64,
+    /// Packets marked.
+    pub marks: u64,
+}
+
 impl ServedPort {
     /// Creates an idle port.
-    pub fn new(from: u32, to: u32, queue: DequeueRed) -> Self {
+    pub fn new(from: u32, to: u32, queue: ServedQueue) -> Self {
         Self {
             from,
             to,
+            classes: vec![ClassCounters::default(); queue.classes()],
             queue,
             event: None,
+        }
+    }
+
+    /// Applies a change to the counters of the class of a packet.
+    pub fn count(&mut self, packet: &Packet, change: impl FnOnce(&mut ClassCounters)) {
+        if let Some(class) = self.queue.class_of(packet) {
+            change(&mut self.classes[class]);
         }
     }
 }
@@ -55,23 +79,24 @@ impl PartitionNetwork {
     /// idle.
     pub fn enqueue_served(&mut self, port: usize, served: usize, now: u64, ready: u64, packet: Packet) {
         let (state, admission) = (&mut self.served[served], &mut self.admissions.ports[port]);
-        admission.add_time(state.queue.packets().len(), now);
-        let mut packet = packet;
-        if packet.flags & PROTECTED == 0 {
-            let waiting = |unit| state.queue.waiting_in(unit);
-            if admission.is_full(waiting, packet.size) {
-                admission.drops += 1;
-                self.count_drop(&packet);
-                return;
-            }
-            if admission.is_marking(waiting) {
-                admission.mark(&mut packet.flags);
-            }
+        admission.add_time(state.queue.len(), now);
+        let arrival = state.queue.offer(packet, admission);
+        if arrival == Arrival::Dropped {
+            admission.drops += 1;
+            state.count(&packet, |class| class.drops += 1);
+            self.count_drop(&packet);
+            return;
         }
+        let marks = u64::from(arrival == Arrival::Marked);
+        admission.marks += marks;
+        state.count(&packet, |class| {
+            class.packets += 1;
+            class.bytes += u64::from(packet.size);
+            class.marks += marks;
+        });
         let output = &mut self.ports[port];
         output.packets += 1;
         output.bytes += u64::from(packet.size);
-        state.queue.push(packet);
         if !output.is_idle(now) {
             self.schedule_service(port, served);
         } else if let Some(packet) = self.begin_service(port, served, ready) {
@@ -106,7 +131,7 @@ impl PartitionNetwork {
     /// Schedules the end of the transmission if a packet waits for it.
     fn schedule_service(&mut self, port: usize, served: usize) {
         let (state, time) = (&mut self.served[served], self.ports[port].busy_until);
-        if state.queue.packets().is_empty() || state.event == Some(time) {
+        if state.queue.is_empty() || state.event == Some(time) {
             return;
         }
         state.event = Some(time);
@@ -143,7 +168,7 @@ impl PartitionNetwork {
             return None;
         }
         state.event = None;
-        self.admissions.ports[port].add_time(state.queue.packets().len(), now);
+        self.admissions.ports[port].add_time(state.queue.len(), now);
         self.begin_service(port, served, now)
     }
 
@@ -165,7 +190,7 @@ impl PartitionNetwork {
         };
         match change {
             LinkChange::Down => {
-                admission.add_time(state.queue.packets().len(), now);
+                admission.add_time(state.queue.len(), now);
                 effects.lost = state.queue.clear();
                 effects.loses_last = is_sending;
                 output.busy_until = output.busy_until.min(now);
@@ -187,6 +212,13 @@ impl PartitionNetwork {
         self.ports[port].bytes -= lost.iter().map(|packet| u64::from(packet.size)).sum::<u64>();
         self.admissions.ports[port].drops += lost.len() as u64;
         for packet in lost {
+            if let Some(served) = self.admissions.ports[port].served() {
+                self.served[served].count(packet, |class| {
+                    class.packets -= 1;
+                    class.bytes -= u64::from(packet.size);
+                    class.drops += 1;
+                });
+            }
             self.count_drop(packet);
         }
     }
@@ -194,7 +226,7 @@ impl PartitionNetwork {
     /// Returns how many packets wait at `port` at `now`, which is not before the last event.
     pub fn queue_length(&self, port: usize, now: u64) -> u32 {
         match self.admissions.ports[port].served() {
-            Some(served) => self.served[served].queue.packets().len() as u32,
+            Some(served) => self.served[served].queue.len() as u32,
             None => self.ports[port].length(now),
         }
     }

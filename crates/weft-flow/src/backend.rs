@@ -40,7 +40,14 @@ impl Backend for FlowBackend {
 
     fn omissions(&self) -> Omissions {
         Omissions {
-            tables: &["queues", "traces", "suppressions", "latencies", "packets"],
+            tables: &[
+                "queues",
+                "traces",
+                "suppressions",
+                "latencies",
+                "packets",
+                "traffic_classes",
+            ],
             columns: &[
                 (
                     "flows",

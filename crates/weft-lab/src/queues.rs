@@ -1,9 +1,9 @@
 //! Kinds of queues: those of a spec's network and layers are set at the links of the fabric.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use weft_fabric::{Fabric, NodeId, QUEUES, QueueKind, QueueParameters};
-use weft_run::Backend;
+use weft_run::{Backend, TransportConfig};
 use weft_spec::{Layer, Mark, QueueKindSpec, Size, Spec, SpecError, find};
 
 use crate::layers::without_host_queue;
@@ -30,11 +30,11 @@ pub(crate) fn apply(
     let mut own = HashMap::new();
     for (name, layer) in &mut spec.layers {
         let mut called = spec.queues.kind.name.clone();
-        let mut kind = whole;
+        let mut kind = whole.clone();
         if let Some(given) = &mut layer.queue {
             kind = resolve(given, backend).map_err(|error| error.within(&format!("layers.{name}.queue")))?;
             called.clone_from(&given.name);
-            own.insert(name.clone(), kind);
+            own.insert(name.clone(), kind.clone());
         }
         if kind.marks() {
             check_mark(&called, layer.mark.unwrap_or_default())
@@ -50,8 +50,8 @@ pub(crate) fn apply(
             }
             continue;
         }
-        let kind = *layer.unwrap_or(&whole);
-        kind.check_port(link.queue.limit)
+        let kind = layer.unwrap_or(&whole).clone();
+        kind.check_port(link.queue)
             .map_err(|error| error.within(&path_of(spec, link.layer)))?;
         if kind.marks() {
             link.queue.mark = None;
@@ -66,6 +66,74 @@ pub(crate) fn path_of(spec: &Spec, layer: &str) -> String {
     match spec.layers.get(layer) {
         Some(Layer { queue: Some(_), .. }) => format!("layers.{layer}.queue"),
         _ => "queues.kind".to_owned(),
+    }
+}
+
+/// Returns the kinds of queues by layer. The ports of hosts with a NIC, which have no queues, are left out
+/// where a layer has other ports.
+pub(crate) fn kinds_by_layer(fabric: &Fabric) -> BTreeMap<&'static str, &QueueKind> {
+    let mut kinds: BTreeMap<&str, &QueueKind> = BTreeMap::new();
+    for link in &fabric.links {
+        let kind = kinds.entry(link.layer).or_insert(&link.kind);
+        if **kind == QueueKind::default() {
+            *kind = &link.kind;
+        }
+    }
+    kinds
+}
+
+/// Checks that queues with traffic classes have those of all transports, and that each class is that of a
+/// transport.
+///
+/// # Errors
+/// Returns the first error, with its path in the spec.
+pub(crate) fn check_classes(
+    spec: &Spec,
+    transports: &[TransportConfig],
+    fabric: &Fabric,
+) -> Result<(), SpecError> {
+    let chosen = spec
+        .transports
+        .iter()
+        .zip(transports)
+        .flat_map(|((name, stated), transport)| {
+            let ack = stated
+                .ack_class
+                .map(|class| (format!("transports.{name}.ack_class"), class));
+            [Some((format!("transports.{name}.class"), transport.class)), ack]
+        });
+    let chosen: Vec<(String, u8)> = chosen.flatten().collect();
+    let mut exist = false;
+    for (layer, kind) in kinds_by_layer(fabric) {
+        let Some(classes) = kind.classes() else {
+            continue;
+        };
+        exist = true;
+        let path = path_of(spec, layer);
+        if let Some((field, class)) = chosen.iter().find(|(_, class)| usize::from(*class) >= classes) {
+            let last = classes - 1;
+            let given = format!("{class} is above the last class of {path}, {last}");
+            return Err(SpecError::new(field, given, format!("0 to {last}")));
+        }
+        let is_used = |class: &usize| chosen.iter().any(|(_, used)| usize::from(*used) == *class);
+        if let Some(unused) = (0..classes).find(|class| !is_used(class)) {
+            let remedy = format!("remove it or set class = {unused} in a transport");
+            let problem = "no transport has this class";
+            return Err(SpecError::conflict(
+                format!("{path}.classes[{unused}]"),
+                problem,
+                remedy,
+            ));
+        }
+    }
+    let is_stated = |(field, class): &&(String, u8)| *class > 0 || field.ends_with("ack_class");
+    match chosen.iter().find(is_stated).filter(|_| !exist) {
+        None => Ok(()),
+        Some((field, class)) => {
+            let problem = format!("{class} is not used, because no queue has classes");
+            let remedy = "remove this field or use queues of kind \"priority\"";
+            Err(SpecError::conflict(field, problem, remedy))
+        }
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use weft_cc::AlgorithmFactory;
-use weft_fabric::{Fabric, PortQueues, QueueKind, TOPOLOGIES};
+use weft_fabric::{Fabric, PortQueues, QueueParameters, TOPOLOGIES};
 use weft_paths::{CONTROLLERS, Controller, Granularity, PathPolicy};
 use weft_run::{Backend, Plan, TcpMode, TransportConfig};
 use weft_spec::{KindSpec, Qdisc, QueueSize, Rate, Size, Spec, SpecError, Time, Traffic, find};
@@ -83,6 +83,8 @@ pub(crate) fn resolve(
         *transport = with_defaults;
         transports.push(built);
     }
+
+    queues::check_classes(spec, &transports, &fabric)?;
 
     name_traffic(&mut resolved.traffic)?;
     let classes = ClassNames::new(&resolved)?;
@@ -266,10 +268,9 @@ fn check_queue_fits_packet(
         // The limit of a single cable, which `topology` may have.
         check(link.queue.limit, &|| "topology".to_owned())?;
     }
-    for link in &fabric.links {
-        if let QueueKind::Shared(shared) = link.kind {
-            let field = || queues::path_of(spec, link.layer) + ".buffer";
-            check(QueueSize::Bytes(shared.buffer.0), &field)?;
+    for (layer, kind) in queues::kinds_by_layer(fabric) {
+        for (field, limit) in kind.limits() {
+            check(limit, &|| format!("{}.{field}", queues::path_of(spec, layer)))?;
         }
     }
     Ok(())

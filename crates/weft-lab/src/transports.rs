@@ -7,7 +7,9 @@ use weft_cc::{Algorithm, AlgorithmFactory};
 use weft_packet::TRANSPORTS;
 use weft_paths::{POLICIES, Policy};
 use weft_run::{Backend, Scheduler};
-use weft_spec::{Cc, MAX_SUBFLOWS, PROFILES, PathPolicySpec, ProfilePatch, SpecError, find, to_table};
+use weft_spec::{
+    Cc, MAX_CLASS, MAX_SUBFLOWS, PROFILES, PathPolicySpec, ProfilePatch, SpecError, find, to_table,
+};
 
 /// A packet scheduler with its name.
 pub(crate) struct NamedScheduler {
@@ -58,6 +60,12 @@ pub(crate) fn resolve(
             format!("1 to {MAX_SUBFLOWS}"),
         ));
     }
+    for (field, class) in [("class", Some(spec.class)), ("ack_class", spec.ack_class)] {
+        if let Some(class) = class.filter(|&class| class > MAX_CLASS) {
+            let allowed = format!("0 to {MAX_CLASS}");
+            return Err(SpecError::new(field, class.to_string(), allowed));
+        }
+    }
     let base = PROFILES
         .iter()
         .find(|named| named.name == spec.profile)
@@ -90,6 +98,8 @@ pub(crate) fn resolve(
         paths: policy,
         join_after: spec.join_after,
         scheduler: named.scheduler,
+        class: spec.class,
+        ack_class: spec.ack_class.unwrap_or(spec.class),
         profile,
     };
     Ok((resolved, transport))

@@ -5,7 +5,9 @@ use std::collections::HashMap;
 use weft_run::{PacketKind, PacketRecord};
 use weft_spec::Time;
 
-use crate::packet::{ACK, CE, CONTROL_ONLY, CWR, DATA, ECE, ECT, LAST, PROTECTED, Packet, RETRANSMIT, SYN};
+use crate::packet::{
+    ACK, CE, CLASS, CONTROL_ONLY, CWR, DATA, ECE, ECT, LAST, PROTECTED, Packet, RETRANSMIT, SYN,
+};
 use crate::simulation::PacketSimulation;
 use crate::transport::{DATA_FIN, JOIN_ACK, NEXT_JOB, OTHER};
 
@@ -29,7 +31,7 @@ impl PacketSimulation {
     /// or if the receiving host has reclaimed the slot of an ACK. `hosts` has the index of each
     /// node that is a host.
     fn packet_record(&self, link: u32, packet: &Packet, hosts: &HashMap<u32, u32>) -> Option<PacketRecord> {
-        let kind = packet_kind(packet.flags)?;
+        let kind = packet_kind(packet.flags & !CLASS)?;
         let mut record = PacketRecord {
             time: Time(packet.time),
             link,

@@ -10,7 +10,7 @@ use weft_run::{FlowRecord, PacketRecord, SuppressionRecord};
 use weft_spec::Time;
 
 use crate::engine::route::Route;
-use crate::packet::{ACK, CONTROL_ONLY, DATA, SYN};
+use crate::packet::{ACK, CLASS, DATA, SYN, is_control_only};
 use crate::simulation::PacketSimulation;
 use crate::transport::{NEXT_JOB, OTHER};
 
@@ -87,7 +87,9 @@ impl PacketSimulation {
         let mut targets = InFlightTargets::default();
         for (node, packet) in self.engine.in_flight() {
             match packet.flags & (DATA | SYN | ACK) {
-                _ if packet.flags == NEXT_JOB || packet.flags & (CONTROL_ONLY | OTHER) != 0 => {}
+                _ if packet.flags & !CLASS == NEXT_JOB
+                    || packet.flags & OTHER != 0
+                    || is_control_only(packet) => {}
                 SYN => {
                     targets.opening.insert(packet.lo);
                 }
@@ -202,6 +204,8 @@ mod tests {
             paths: Ecmp {}.into(),
             join_after: Size(0),
             scheduler: Scheduler::RoundRobin,
+            class: 0,
+            ack_class: 0,
             profile: profile.clone(),
         };
         let flow = |i: u32| Flow {

@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use weft_run::{FlowRecord, JobRecord, LatencyRecord, LinkRecord, MeasurementWindow, Outcome, Sample};
+use weft_run::{
+    ClassRecord, FlowRecord, JobRecord, LatencyRecord, LinkRecord, MeasurementWindow, Outcome, Sample,
+};
 use weft_spec::Time;
 use weft_traffic::Flow;
 
@@ -36,6 +38,23 @@ impl PacketSimulation {
             marks: counters.marks,
         };
         self.engine.link_counters().into_iter().map(record).collect()
+    }
+
+    /// Returns the counters of every traffic class, by link.
+    pub(crate) fn class_records(&self) -> Vec<ClassRecord> {
+        let links = 0..self.shared.fabric.links.len() as u32;
+        let of_link = |link| {
+            let classes = self.engine.class_counters(link).iter().zip(0..);
+            classes.map(move |(counters, class)| ClassRecord {
+                link,
+                class,
+                packets: counters.packets,
+                bytes: counters.bytes,
+                drops: counters.drops,
+                marks: counters.marks,
+            })
+        };
+        links.flat_map(of_link).collect()
     }
 
     /// Returns the number of rows that [`take_finished`](Self::take_finished) would return, without
@@ -106,6 +125,7 @@ impl PacketSimulation {
             jobs,
             suppressions,
             links: self.link_records(),
+            classes: self.class_records(),
             queues: self.queues(),
             measured: measured.map(|window| window.finish(end, &self.snapshot())),
             samples: self.sorted_samples(),

@@ -194,6 +194,7 @@ impl PacketSimulation {
     pub(crate) fn snapshot(&self) -> CounterSnapshot {
         CounterSnapshot {
             links: self.link_records(),
+            classes: self.class_records(),
             queues: self.queues(),
             bytes: self.hosts().flat_map(Host::received_bytes).collect(),
         }

@@ -1,7 +1,7 @@
 //! Conservation: sent = delivered + dropped + in flight, per link and per subflow, on every run.
 
 use crate::tables::TableContext;
-use crate::{Error, LinkRecord, Outcome, SubflowRecord};
+use crate::{ClassRecord, Error, LinkRecord, Outcome, SubflowRecord};
 
 /// Checks every link and every subflow.
 ///
@@ -28,12 +28,34 @@ fn check_links(context: &TableContext, outcome: &Outcome) -> Result<(), Error> {
             )));
         }
     }
+    check_classes(context, outcome)?;
     let dropped: u64 = outcome.links.iter().map(|record| record.drops).sum();
     if dropped != outcome.counters.drops {
         let counted = outcome.counters.drops;
         return Err(Error::Internal(format!(
             "links dropped {dropped} packets, but {counted} were counted"
         )));
+    }
+    Ok(())
+}
+
+/// Checks that the traffic classes of each link sum up to the counts of the link.
+fn check_classes(context: &TableContext, outcome: &Outcome) -> Result<(), Error> {
+    for classes in outcome.classes.chunk_by(|one, next| one.link == next.link) {
+        let link = classes[0].link;
+        let record = &outcome.links[link as usize];
+        let sum = |count: fn(&ClassRecord) -> u64| classes.iter().map(count).sum::<u64>();
+        let counts = [
+            ("accepted", sum(|class| class.packets), record.packets),
+            ("dropped", sum(|class| class.drops), record.drops),
+            ("marked", sum(|class| class.marks), record.marks),
+        ];
+        if let Some((verb, of_classes, of_link)) = counts.iter().find(|(_, one, other)| one != other) {
+            let (from, to) = context.ends(link);
+            return Err(Error::Internal(format!(
+                "the traffic classes of {from}->{to} {verb} {of_classes} packets, but the link {verb} {of_link}"
+            )));
+        }
     }
     Ok(())
 }
@@ -138,6 +160,21 @@ mod tests {
             .err()
             .map(|error| error.to_string())
             .unwrap_or_default()
+    }
+
+    #[test]
+    fn classes_sum_up_to_their_link() {
+        let class = |class, packets, drops| ClassRecord {
+            class,
+            packets,
+            drops,
+            ..ClassRecord::default()
+        };
+        let with = |classes: Vec<ClassRecord>| problem(|outcome| outcome.classes = classes);
+        assert_eq!(with(vec![class(0, 5, 1), class(1, 2, 2)]), "");
+        let lost = with(vec![class(0, 5, 1), class(1, 1, 2)]);
+        let line = "the traffic classes of h0->s0 accepted 6 packets, but the link accepted 7";
+        assert!(lost.ends_with(line), "{lost}");
     }
 
     #[test]

@@ -27,8 +27,8 @@ pub use generators::{GeneratorAction, GeneratorDriver};
 pub use manifest::{Rows, RunSummary, manifest};
 pub use measurement::{CounterSnapshot, MeasuredWindow, MeasurementWindow};
 pub use outcome::{
-    Counters, FlowRecord, JobRecord, LINK_RESULT_BYTES, LatencyRecord, LinkRecord, Outcome, PacketKind,
-    PacketRecord, QueueRecord, Sample, SubflowRecord, SuppressionRecord,
+    ClassRecord, Counters, FlowRecord, JobRecord, LINK_RESULT_BYTES, LatencyRecord, LinkRecord, Outcome,
+    PacketKind, PacketRecord, QueueRecord, Sample, SubflowRecord, SuppressionRecord,
 };
 pub use plan::{LinkEvent, Plan, Probe, Scheduler, TransportConfig, detection_times};
 pub use result_writer::ResultWriter;

@@ -8,13 +8,15 @@ use std::collections::HashMap;
 
 use weft_spec::Time;
 
-use crate::outcome::{LinkRecord, QueueRecord};
+use crate::outcome::{ClassRecord, LinkRecord, QueueRecord};
 
 /// All counters at one time.
 #[derive(Clone, Debug, Default)]
 pub struct CounterSnapshot {
     /// Counters of each link.
     pub links: Vec<LinkRecord>,
+    /// Counters of each traffic class.
+    pub classes: Vec<ClassRecord>,
     /// Counters of each probed queue.
     pub queues: Vec<QueueRecord>,
     /// Application bytes that have been delivered to the receiver, by flow.
@@ -30,6 +32,8 @@ pub struct MeasuredWindow {
     pub to: Time,
     /// A record per link.
     pub links: Vec<LinkRecord>,
+    /// A record per traffic class of a queue.
+    pub classes: Vec<ClassRecord>,
     /// A record per probed queue.
     pub queues: Vec<QueueRecord>,
 }
@@ -100,6 +104,7 @@ impl MeasurementWindow {
             from,
             to,
             links: Vec::new(),
+            classes: Vec::new(),
             queues: Vec::new(),
         }
     }
@@ -108,12 +113,17 @@ impl MeasurementWindow {
     /// if it is still open.
     pub fn finish(&self, end: Time, now: &CounterSnapshot) -> MeasuredWindow {
         let (from, to) = (self.from, self.to.min(end).max(self.from));
-        let (links, queues) = match &self.phase {
+        let CounterSnapshot {
+            links,
+            classes,
+            queues,
+            ..
+        } = match &self.phase {
             // The run ended before the window started: all counts are 0.
-            Phase::Before => (
-                vec![LinkRecord::default(); now.links.len()],
-                now.queues.iter().map(|queue| queue.since(Some(queue))).collect(),
-            ),
+            Phase::Before => CounterSnapshot {
+                links: vec![LinkRecord::default(); now.links.len()],
+                ..now.since(now)
+            },
             Phase::During(at_start) => now.since(at_start),
             Phase::After(at_start, at_end) => at_end.since(at_start),
         };
@@ -121,22 +131,40 @@ impl MeasurementWindow {
             from,
             to,
             links,
+            classes,
             queues,
         }
     }
 }
 
 impl CounterSnapshot {
-    /// Returns the increase of all links and queues since an earlier snapshot.
-    fn since(&self, before: &Self) -> (Vec<LinkRecord>, Vec<QueueRecord>) {
+    /// Returns the increase of all links, classes and queues since an earlier snapshot.
+    fn since(&self, before: &Self) -> Self {
         let links = self.links.iter().zip(&before.links);
+        let classes = self.classes.iter().zip(&before.classes);
         let queues = self.queues.iter().zip(0..);
-        (
-            links.map(|(link, before)| link.since(before)).collect(),
-            queues
+        Self {
+            links: links.map(|(link, before)| link.since(before)).collect(),
+            classes: classes.map(|(class, before)| class.since(before)).collect(),
+            queues: queues
                 .map(|(queue, i)| queue.since(before.queues.get(i)))
                 .collect(),
-        )
+            bytes: HashMap::new(),
+        }
+    }
+}
+
+impl ClassRecord {
+    /// Returns the increase since an earlier record of the class.
+    fn since(&self, before: &Self) -> Self {
+        Self {
+            // These can decrease: a link that fails drops packets that it had accepted.
+            packets: self.packets.saturating_sub(before.packets),
+            bytes: self.bytes.saturating_sub(before.bytes),
+            drops: self.drops - before.drops,
+            marks: self.marks - before.marks,
+            ..*self
+        }
     }
 }
 

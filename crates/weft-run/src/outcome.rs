@@ -128,6 +128,24 @@ pub struct LinkRecord {
     pub marks: u64,
 }
 
+/// The record of a traffic class of a queue that has classes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ClassRecord {
+    /// Index of the link.
+    pub link: u32,
+    /// Number of the class; class 0 is served first.
+    pub class: u32,
+    /// Packets accepted by the queue, without those that it lost when the link failed: these count
+    /// as dropped.
+    pub packets: u64,
+    /// Bytes of these packets on the wire.
+    pub bytes: u64,
+    /// Packets dropped.
+    pub drops: u64,
+    /// Packets marked.
+    pub marks: u64,
+}
+
 /// The record of a probed queue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QueueRecord {
@@ -296,6 +314,8 @@ pub struct Outcome {
     pub suppressions: Vec<SuppressionRecord>,
     /// One record per link.
     pub links: Vec<LinkRecord>,
+    /// One record per class of the queues that have traffic classes, by link and class.
+    pub classes: Vec<ClassRecord>,
     /// One record per probed queue.
     pub queues: Vec<QueueRecord>,
     /// Links and queues within the measurement window; `None` if the whole run is measured.
@@ -324,6 +344,13 @@ impl Outcome {
         self.measured
             .as_ref()
             .map_or(&self.links, |measured| &measured.links)
+    }
+
+    /// Returns the records of traffic classes within the measurement window.
+    pub fn measured_classes(&self) -> &[ClassRecord] {
+        self.measured
+            .as_ref()
+            .map_or(&self.classes, |measured| &measured.classes)
     }
 
     /// Returns the records of probed queues within the measurement window.

@@ -62,6 +62,10 @@ pub struct TransportConfig {
     pub join_after: Size,
     /// Packet scheduler.
     pub scheduler: Scheduler,
+    /// Traffic class of the packets that the senders of flows send, below 8.
+    pub class: u8,
+    /// Traffic class of the packets that the receivers of flows send, below 8.
+    pub ack_class: u8,
     /// All other settings of sender and receiver.
     pub profile: Profile,
 }

@@ -30,6 +30,7 @@ pub const TABLES: &[&str] = &[
     "suppressions",
     "latencies",
     "packets",
+    "traffic_classes",
 ];
 
 /// Tables and columns that a level does not provide, because it does not model their content.
@@ -216,6 +217,9 @@ impl<'a> TableBuilder<'a> {
             .into_iter()
             .filter(|(name, _)| !self.context.omissions.omits_table(name));
         tables.splice(2..2, kept);
+        if !self.context.omissions.omits_table("traffic_classes") {
+            tables.push(("traffic_classes", links::classes(self.context, self.outcome)?));
+        }
         Ok(tables)
     }
 }

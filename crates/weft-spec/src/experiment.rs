@@ -265,6 +265,9 @@ pub enum Mark {
 /// the simulator stores the number in few bits.
 pub const MAX_SUBFLOWS: u32 = 64;
 
+/// The last traffic class: IEEE 802.1Q has eight.
+pub const MAX_CLASS: u8 = 7;
+
 /// A transport: congestion control, subflows, paths and a profile.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -292,6 +295,16 @@ pub struct TransportSpec {
     /// profile's: "linux" in "linux", "round-robin" in "amp-2019".
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scheduler: Option<String>,
+    /// Traffic class of all packets that the senders of flows send, for queues that have classes. Class 0
+    /// is served first.
+    #[serde(default, skip_serializing_if = "is_first")]
+    #[schemars(range(max = MAX_CLASS))]
+    pub class: u8,
+    /// Traffic class of all packets that the receivers of flows send, such as acknowledgements. The
+    /// default is `class`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(max = MAX_CLASS))]
+    pub ack_class: Option<u8>,
     /// Profile, that is, named settings of sender and receiver.
     #[serde(default = "default_profile")]
     pub profile: String,
@@ -332,6 +345,11 @@ pub struct SizeClass {
     pub below: Size,
     /// Name of the transport of these flows.
     pub transport: String,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_first(class: &u8) -> bool {
+    *class == 0
 }
 
 fn default_seed() -> u64 {

@@ -24,8 +24,8 @@ mod unmodelled;
 pub use entry::{Entry, Parsed, find};
 pub use error::SpecError;
 pub use experiment::{
-    HostQueues, KindSpec, LinkEventSpec, LinkState, MAX_SUBFLOWS, Mark, Measure, Queues, RateSharing,
-    SizeClass, Spec, Stop, Sweep, Traffic, TransportSpec, check_queue,
+    HostQueues, KindSpec, LinkEventSpec, LinkState, MAX_CLASS, MAX_SUBFLOWS, Mark, Measure, Queues,
+    RateSharing, SizeClass, Spec, Stop, Sweep, Traffic, TransportSpec, check_queue,
 };
 pub use file::read_text;
 pub use hosts::{HostJitter, Hosts, Qdisc};

@@ -16,10 +16,6 @@ const FEATURES: &[Feature] = &[
         words: &["pfc", "pause", "xoff", "xon", "headroom", "lossless"],
     },
     Feature {
-        name: "priorities",
-        words: &["priority", "priorities", "prio", "qos", "dscp", "traffic_class"],
-    },
-    Feature {
         name: "packet trimming",
         words: &["trim", "trimming", "trimmed"],
     },

@@ -160,7 +160,7 @@ const COMPLAINTS: &[(&[&str], &str)] = &[
     ),
     (
         &["transports.amp.subflow=4"],
-        "transports.amp.subflow: unknown field; did you mean \"subflows\"? allowed: kind, cc, subflows, paths, join_after, scheduler, profile, tcp",
+        "transports.amp.subflow: unknown field; did you mean \"subflows\"? allowed: kind, cc, subflows, paths, join_after, scheduler, class, ack_class, profile, tcp",
     ),
     (
         &["transports.new.subflows=4"],

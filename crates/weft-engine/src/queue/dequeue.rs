@@ -5,7 +5,8 @@ use std::collections::VecDeque;
 
 use weft_spec::QueueSize;
 
-use super::{Decision, Red};
+use super::{Arrival, Decision, Red};
+use crate::admission::Admission;
 use crate::packet::{PROTECTED, Packet};
 
 /// A FIFO with RED at dequeue.
@@ -31,17 +32,24 @@ impl DequeueRed {
     }
 
     /// Returns how much waits, in the unit of `unit`.
-    pub fn waiting_in(&self, unit: QueueSize) -> u64 {
+    fn waiting_in(&self, unit: QueueSize) -> u64 {
         match unit {
             QueueSize::Packets(_) => self.packets.len() as u64,
             QueueSize::Bytes(_) => self.bytes,
         }
     }
 
-    /// Appends a packet.
-    pub fn push(&mut self, packet: Packet) {
-        self.bytes += u64::from(packet.size);
-        self.packets.push_back(packet);
+    /// Handles the arrival of a packet at a port with this limit and threshold.
+    pub fn offer(&mut self, mut packet: Packet, port: &Admission) -> Arrival {
+        let waiting = |unit| self.waiting_in(unit);
+        let arrival = Arrival::decide(&mut packet, |size| {
+            [port.is_full(waiting, size), port.is_marking(waiting)]
+        });
+        if arrival != Arrival::Dropped {
+            self.bytes += u64::from(packet.size);
+            self.packets.push_back(packet);
+        }
+        arrival
     }
 
     /// Removes the first packet. Also returns what happens to it.

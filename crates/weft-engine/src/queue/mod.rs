@@ -4,14 +4,18 @@
 //! A port with a plain FIFO never calls these methods for a packet that finds a short queue.
 
 mod dequeue;
+mod priority;
 mod red;
+mod served;
 mod shared;
 
-use weft_fabric::{QueueKind, RedAt};
+use weft_fabric::{QueueConfig, QueueKind, RedAt};
 
 use crate::port::Port;
-pub use dequeue::DequeueRed;
+use dequeue::DequeueRed;
+pub use priority::PriorityQueue;
 pub use red::Red;
+pub use served::{Arrival, ServedQueue};
 pub use shared::{Pool, SharedPort};
 
 /// The decision about a packet.
@@ -36,23 +40,28 @@ pub enum Discipline {
 }
 
 impl Discipline {
-    /// Creates the state of a port. `stream` is the port's stream of random numbers, and `max_packet`
-    /// the size of the largest packet on the wire in bytes. `pool` adds the port to its node's buffer,
-    /// and `serve` to the served ports.
+    /// Creates the state of a port with the limit and threshold `port`. `stream` is the port's stream of
+    /// random numbers, and `max_packet` the size of the largest packet on the wire in bytes. `pool` adds
+    /// the port to its node's buffer, and `serve` to the served ports.
     pub fn new(
-        kind: QueueKind,
+        kind: &QueueKind,
+        port: QueueConfig,
         stream: u64,
         max_packet: u32,
         pool: impl FnOnce(weft_fabric::Shared) -> SharedPort,
-        serve: impl FnOnce(DequeueRed) -> u32,
+        serve: impl FnOnce(ServedQueue) -> u32,
     ) -> Self {
-        match kind {
+        match *kind {
             QueueKind::Fifo(_) => Self::Fifo,
+            QueueKind::Priority(ref priority) => {
+                let queue = PriorityQueue::new(priority, port, max_packet);
+                Self::Served(serve(ServedQueue::Priority(queue)))
+            }
             QueueKind::Red(red) => {
                 let state = Red::new(red, stream, max_packet);
                 match red.at {
                     RedAt::Enqueue => Self::Red(Box::new(state)),
-                    RedAt::Dequeue => Self::Served(serve(DequeueRed::new(state))),
+                    RedAt::Dequeue => Self::Served(serve(ServedQueue::Red(DequeueRed::new(state)))),
                 }
             }
             QueueKind::Shared(shared) => Self::Shared(pool(shared)),

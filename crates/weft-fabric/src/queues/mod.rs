@@ -2,6 +2,7 @@
 //! The engine has the behaviour of each kind.
 
 mod fifo;
+mod priority;
 mod red;
 mod shared;
 
@@ -10,7 +11,10 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use weft_spec::{Entry, Parsed, QueueSize, SpecError, from_table, to_table};
 
+use crate::QueueConfig;
+
 pub use fifo::Fifo;
+pub use priority::{Priority, PriorityClass};
 pub use red::{Red, RedAction, RedAt};
 pub use shared::Shared;
 
@@ -18,7 +22,7 @@ pub use shared::Shared;
 macro_rules! kinds {
     ($($name:literal => $type:ident,)+) => {
         /// A kind of queue with its parameters set.
-        #[derive(Clone, Copy, Debug, PartialEq)]
+        #[derive(Clone, Debug, PartialEq)]
         pub enum QueueKind {
             $(
                 #[doc = concat!("`", $name, "`, see [`", stringify!($type), "`].")]
@@ -44,9 +48,21 @@ macro_rules! kinds {
                 }
             }
 
-            fn check_port(&self, limit: QueueSize) -> Result<(), SpecError> {
+            fn check_port(&self, port: QueueConfig) -> Result<(), SpecError> {
                 match self {
-                    $(Self::$type(kind) => kind.check_port(limit),)+
+                    $(Self::$type(kind) => kind.check_port(port),)+
+                }
+            }
+
+            fn limits(&self) -> Vec<(String, QueueSize)> {
+                match self {
+                    $(Self::$type(kind) => kind.limits(),)+
+                }
+            }
+
+            fn classes(&self) -> Option<usize> {
+                match self {
+                    $(Self::$type(kind) => kind.classes(),)+
                 }
             }
 
@@ -61,6 +77,7 @@ macro_rules! kinds {
 
 kinds! {
     "fifo" => Fifo,
+    "priority" => Priority,
     "red" => Red,
     "shared" => Shared,
 }
@@ -75,13 +92,25 @@ pub trait QueueParameters {
         Ok(())
     }
 
-    /// Checks the parameters against the limit of a port's queue.
+    /// Checks the parameters against the limit and the threshold of a port's queue.
     ///
     /// # Errors
-    /// Returns an error if they contradict the limit; its path is relative to the kind.
-    fn check_port(&self, limit: QueueSize) -> Result<(), SpecError> {
-        let _ = limit;
+    /// Returns an error if they contradict these; its path is relative to the kind.
+    fn check_port(&self, port: QueueConfig) -> Result<(), SpecError> {
+        let _ = port;
         Ok(())
+    }
+
+    /// Returns the limits that the kind has itself, each of which must exceed a packet, with their paths
+    /// relative to the kind.
+    fn limits(&self) -> Vec<(String, QueueSize)> {
+        Vec::new()
+    }
+
+    /// Returns the number of traffic classes that transports choose from; `None` if the kind treats all
+    /// packets alike.
+    fn classes(&self) -> Option<usize> {
+        None
     }
 
     /// Returns true if the kind decides by itself which packets are marked, so that a marking

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use weft_spec::{QueueSize, SpecError};
 
 use super::QueueParameters;
+use crate::QueueConfig;
 
 /// A FIFO that marks or drops packets at random. The probability rises with the length of the queue:
 /// 0 up to `min`, `probability` just below `max`, and 1 from `max` on.
@@ -114,7 +115,8 @@ impl QueueParameters for Red {
         Ok(())
     }
 
-    fn check_port(&self, limit: QueueSize) -> Result<(), SpecError> {
+    fn check_port(&self, port: QueueConfig) -> Result<(), SpecError> {
+        let limit = port.limit;
         if self.min > limit {
             let given = format!("{} is above the limit of {limit}", self.min);
             return Err(SpecError::new("min", given, format!("at most {limit}")));

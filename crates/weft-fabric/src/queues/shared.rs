@@ -3,7 +3,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use weft_spec::{Size, SpecError};
+use weft_spec::{QueueSize, Size, SpecError};
 
 use super::QueueParameters;
 
@@ -63,5 +63,9 @@ impl QueueParameters for Shared {
             ));
         }
         Ok(())
+    }
+
+    fn limits(&self) -> Vec<(String, QueueSize)> {
+        vec![("buffer".to_owned(), QueueSize::Bytes(self.buffer.0))]
     }
 }

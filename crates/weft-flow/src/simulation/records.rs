@@ -65,6 +65,7 @@ impl FlowSimulation {
         });
         CounterSnapshot {
             links: self.link_records(),
+            classes: Vec::new(),
             queues: Vec::new(),
             bytes: bytes.collect(),
         }

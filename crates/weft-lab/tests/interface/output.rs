@@ -48,6 +48,7 @@ fn tables_and_manifest_are_read_back() {
         "subflows.parquet",
         "suppressions.parquet",
         "traces.parquet",
+        "traffic_classes.parquet",
     ];
     assert_eq!(names(&out), expected);
     assert_eq!(

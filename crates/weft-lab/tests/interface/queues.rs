@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use weft_lab::RunResult;
 
-use crate::experiment::{counts, resolved, run_on, table, texts};
+use crate::experiment::{counts, indices, resolved, run_on, table, texts};
 
 /// Six hosts of a leaf send to one host of the other leaf.
 const SPEC: &str = r#"
@@ -107,4 +107,139 @@ fn a_shared_buffer_drops_only_if_it_is_small() {
             small.manifest["trace_hash"]
         );
     }
+}
+
+/// A transport of the first class, and another of the second.
+const TWO_CLASSES: &str = r#"
+    name = "classes"
+    duration = "20ms"
+    topology = { kind = "many-to-one", senders = 2, rate = "1Gbps", delay = "5us" }
+    queues = { limit = "200KB", kind = { name = "priority", classes = [{}, {}] } }
+    hosts = { qdisc = "switch" }
+    transports.first = { cc = "cubic" }
+    transports.second = { cc = "cubic", class = 1 }
+    traffic = [
+        { kind = "bulk", transport = "first", from = "h0", to = "r0", name = "a" },
+        { kind = "bulk", transport = "second", from = "h1", to = "r0", name = "b" },
+    ]
+"#;
+
+fn classes(overrides: &[&str], threads: usize) -> RunResult {
+    run_on(&resolved(TWO_CLASSES, overrides), threads)
+}
+
+/// Returns the delivered bytes of each flow.
+fn delivered(run: &RunResult) -> Vec<f64> {
+    let bytes = counts(table(run, "flows"), "delivered_bytes");
+    bytes.iter().map(|&bytes| bytes as f64).collect()
+}
+
+/// Returns a count of the table `traffic_classes` by class.
+fn by_class(run: &RunResult, column: &str) -> Vec<u64> {
+    let classes = table(run, "traffic_classes");
+    let mut found = vec![0; 8];
+    for (class, count) in indices(classes, "traffic_class")
+        .iter()
+        .zip(counts(classes, column))
+    {
+        found[*class as usize] += count;
+    }
+    found
+}
+
+/// A single class equals a FIFO to the last event, although its packets wait in the port.
+#[test]
+fn a_single_class_equals_a_fifo() {
+    let hash = |overrides: &[&str]| run(overrides, 1).manifest["trace_hash"].clone();
+    let single = "queues.kind={name = \"priority\", classes = [{}]}";
+    for limits in [
+        ["queues.limit=100 packets", "queues.mark=20 packets"],
+        ["queues.limit=90KB", "queues.mark=30KB"],
+    ] {
+        let [limit, mark] = limits;
+        assert_eq!(hash(&[single, limit, mark]), hash(&[limit, mark]));
+    }
+}
+
+/// The first class takes nearly all of the link. With weights, each class has the share of its weight.
+#[test]
+fn classes_share_a_link_by_priority_or_weight() {
+    let strict = classes(&[], 1);
+    let [first, second] = delivered(&strict)[..] else {
+        panic!("two flows")
+    };
+    assert!(first > 10.0 * second, "{first} and {second}");
+    for (weights, share) in [([1, 1], 0.5), ([3, 1], 0.75), ([1, 9], 0.1)] {
+        let [one, other] = weights;
+        let kind = format!("queues.kind.classes=[{{weight = {one}}}, {{weight = {other}}}]");
+        let run = classes(&[&kind, "duration=100ms"], 1);
+        let bytes = delivered(&run);
+        let found = bytes[0] / (bytes[0] + bytes[1]);
+        assert!((found / share - 1.0).abs() < 0.03, "{found} instead of {share}");
+    }
+}
+
+/// Each class has its own limit and threshold, and the table counts each class. The number of threads and
+/// a measurement window change nothing else.
+#[test]
+fn the_table_counts_each_class() {
+    let limited = "queues.kind.classes=[{weight = 1}, {weight = 1, limit = \"20 packets\"}]";
+    let one = classes(&[limited], 1);
+    assert!(by_class(&one, "drops")[1] > 0);
+    assert_eq!(by_class(&one, "drops")[2..], [0; 6]);
+    let links = table(&one, "links");
+    for column in ["packets", "bytes", "drops", "marks"] {
+        let sum: u64 = counts(links, column).iter().sum();
+        assert_eq!(by_class(&one, column).iter().sum::<u64>(), sum, "{column}");
+    }
+    for threads in [2, 3, 4] {
+        let other = classes(&[limited], threads);
+        assert_eq!(other.manifest["trace_hash"], one.manifest["trace_hash"]);
+    }
+    let window = "measure={start = \"10ms\", stop = \"15ms\"}";
+    let measured = classes(&[limited, window], 1);
+    assert_eq!(measured.manifest["trace_hash"], one.manifest["trace_hash"]);
+    let packets = [&one, &measured].map(|run| by_class(run, "packets")[0]);
+    assert!(packets[1] > 0 && packets[1] < packets[0], "{packets:?}");
+    let marked = classes(
+        &[
+            "transports.second.cc=dctcp",
+            "queues.kind.classes=[{weight = 1}, {weight = 1, mark = \"5 packets\"}]",
+        ],
+        1,
+    );
+    let marks = by_class(&marked, "marks");
+    assert!(marks[0] == 0 && marks[1] > 0, "{marks:?}");
+}
+
+/// Acknowledgements have the class of the transport, or one of their own.
+#[test]
+fn acknowledgements_have_a_class_of_their_own() {
+    let reverse = [
+        "traffic[1].from=r0",
+        "traffic[1].to=h1",
+        "transports.first.class=1",
+        "transports.second.class=1",
+    ];
+    let classes_of = |overrides: &[&str]| {
+        let run = classes(&[&reverse[..], overrides].concat(), 1);
+        (by_class(&run, "packets"), delivered(&run))
+    };
+    let (own, _) = classes_of(&["transports.first.ack_class=0", "transports.second.ack_class=0"]);
+    assert!(own[0] > 0 && own[1] > own[0], "{own:?}");
+    let ends = classes(&["transports.first.ack_class=1"], 1);
+    assert!(by_class(&ends, "packets")[1] > by_class(&classes(&[], 1), "packets")[1]);
+}
+
+/// A link that fails loses the packets of all its classes, and nothing else.
+#[test]
+fn failures_lose_the_packets_of_all_classes() {
+    let down = "events=[{at = \"5ms\", links = [\"s0->r0\"], state = \"down\"}, {at = \"6ms\", links = [\"s0->r0\"], state = \"up\"}]";
+    let run = classes(&[down], 1);
+    let drops = by_class(&run, "drops");
+    assert!(drops[0] > 0 && drops[1] > 0, "{drops:?}");
+    assert_eq!(
+        classes(&[down], 3).manifest["trace_hash"],
+        run.manifest["trace_hash"]
+    );
 }

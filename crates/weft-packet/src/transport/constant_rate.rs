@@ -230,6 +230,8 @@ fn run(kinds: [&'static str; 2], limit: u32, threads: usize) -> (Outcome, u64) {
         paths: Ecmp {}.into(),
         join_after: Size(0),
         scheduler: Scheduler::RoundRobin,
+        class: 0,
+        ack_class: 0,
         profile: Profile::linux(),
     };
     let flow = |n: u32| Flow {
@@ -323,6 +325,8 @@ fn an_unknown_kind_is_refused() {
         paths: Ecmp {}.into(),
         join_after: Size(0),
         scheduler: Scheduler::RoundRobin,
+        class: 0,
+        ack_class: 0,
         profile: Profile::linux(),
     }];
     let error = crate::simulation::kind_numbers(&transports, KINDS).unwrap_err();

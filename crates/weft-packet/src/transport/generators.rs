@@ -6,7 +6,7 @@ use weft_spec::Time;
 use weft_traffic::OnDelivered;
 
 use crate::engine::Context;
-use crate::packet::{LAST, PROTECTED, Packet, SYN};
+use crate::packet::{LAST, PROTECTED, Packet, SYN, class_flags};
 
 use super::state::{HostState, RunningJob};
 
@@ -124,7 +124,7 @@ impl HostState {
             lo: next,
             hi: generator,
             size: transport.profile.sizes.ack_size as u16,
-            flags: NEXT_JOB,
+            flags: NEXT_JOB | class_flags(transport.class),
             ..Packet::default()
         });
     }

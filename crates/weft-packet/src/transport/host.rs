@@ -7,7 +7,7 @@ use weft_run::{JobRecord, LatencyRecord, Sample};
 
 use crate::engine::route::Route;
 use crate::engine::{Context, Endpoint};
-use crate::packet::{DATA, Packet, SYN};
+use crate::packet::{CLASS, DATA, Packet, SYN};
 
 use super::contract::{OTHER, ReceivedFlow, SentFlow, Transport, TransportKind};
 use super::generators::NEXT_JOB;
@@ -147,7 +147,7 @@ impl Host {
         if packet.flags & OTHER != 0 {
             let (transport, mut host) = self.transport_of(packet.lo, cx);
             transport.on_packet(packet, &mut host);
-        } else if packet.flags == NEXT_JOB {
+        } else if packet.flags & !CLASS == NEXT_JOB {
             self.state.on_next_job(packet, cx);
         } else {
             let mut host = HostContext::new(&mut self.state, cx);

@@ -75,6 +75,8 @@ pub fn transport(cc: Algorithm, subflows: u32, profile: Profile) -> TransportCon
         paths: Ecmp {}.into(),
         join_after: Size(0),
         scheduler: Scheduler::RoundRobin,
+        class: 0,
+        ack_class: 0,
         profile,
     }
 }

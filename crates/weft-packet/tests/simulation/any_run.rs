@@ -6,7 +6,8 @@ use crate::experiment::{cc, config, flow, queue, run, sized, sum, transport};
 use proptest::prelude::*;
 use weft_cc::Algorithm;
 use weft_fabric::{
-    Fabric, PortQueues, QueueConfig, QueueKind, Red, RedAction, RedAt, SAMPLES, Shared, TOPOLOGIES,
+    Fabric, PortQueues, Priority, PriorityClass, QueueConfig, QueueKind, Red, RedAction, RedAt, SAMPLES,
+    Shared, TOPOLOGIES,
 };
 use weft_packet::{
     Jitter, LinkChange, LinkEvent, NicConfig, Offload, Probe, Scheduler, SimulationConfig, TransportConfig,
@@ -47,7 +48,7 @@ impl Network {
         };
         let mut fabric = topology.value.build(&queues).unwrap();
         for link in &mut fabric.links {
-            link.kind = self.kind;
+            link.kind = self.kind.clone();
         }
         fabric
     }
@@ -100,8 +101,20 @@ fn any_kind() -> impl Strategy<Value = QueueKind> {
     ]);
     let red = (0_u32..20, 1_u32..20, 0.0_f64..1.0, action, average);
     let shared = (MAX_PACKET_BYTES..200_000, 0.25_f64..8.0, 0_u64..500);
+    let weights = prop::collection::vec(1_u32..9, 1..=8);
+    let priority = (weights, 0_usize..8, prop::option::of(1_u32..20));
     prop_oneof![
         2 => Just(QueueKind::default()),
+        1 => priority.prop_map(|(weights, strict, limit)| QueueKind::Priority(Priority {
+            classes: (0..)
+                .zip(weights)
+                .map(|(i, weight)| PriorityClass {
+                    limit: limit.map(QueueSize::Packets),
+                    mark: None,
+                    weight: (i >= strict).then_some(weight),
+                })
+                .collect(),
+        })),
         1 => red.prop_map(|(min, width, probability, action, (at, weight))| QueueKind::Red(Red {
             min: QueueSize::Packets(min),
             max: QueueSize::Packets(min + width),
@@ -232,17 +245,22 @@ fn any_transport(
         prop::sample::select(paths),
         prop::sample::select(schedulers),
         profile,
+        [0_u8..8, 0_u8..8],
     )
-        .prop_map(|(name, subflows, paths, scheduler, mut profile)| {
-            let paths = Policy::by_name(paths).unwrap();
-            // As specs are checked.
-            profile.connection.stall_on_held_data &= !matches!(paths, Policy::Opn(_));
-            TransportConfig {
-                paths,
-                scheduler,
-                ..transport(cc(name, &[]), subflows, profile)
-            }
-        })
+        .prop_map(
+            |(name, subflows, paths, scheduler, mut profile, [class, ack_class])| {
+                let paths = Policy::by_name(paths).unwrap();
+                // As specs are checked.
+                profile.connection.stall_on_held_data &= !matches!(paths, Policy::Opn(_));
+                TransportConfig {
+                    paths,
+                    scheduler,
+                    class,
+                    ack_class,
+                    ..transport(cc(name, &[]), subflows, profile)
+                }
+            },
+        )
 }
 
 /// Hosts and transports by any number, taken modulo how many there are; segments; start and how long a bulk flow lasts in

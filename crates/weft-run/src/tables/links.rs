@@ -1,4 +1,4 @@
-//! The tables `links` and `queues`.
+//! The tables `links`, `queues` and `traffic_classes`.
 
 use arrow_array::RecordBatch;
 use weft_fabric::Link;
@@ -6,7 +6,7 @@ use weft_spec::Time;
 
 use super::TableContext;
 use super::columns::Columns;
-use crate::{Error, LinkRecord, Outcome, QueueRecord};
+use crate::{ClassRecord, Error, LinkRecord, Outcome, QueueRecord};
 
 pub(super) fn links(context: &TableContext, outcome: &Outcome) -> Result<RecordBatch, Error> {
     let (links, records) = (&context.links, outcome.measured_links());
@@ -74,6 +74,22 @@ pub(super) fn queues(context: &TableContext, outcome: &Outcome) -> Result<Record
                 .iter()
                 .map(|queue| queue.time_at_length.iter().map(|time| time.seconds()).collect()),
         )
+        .finish()
+}
+
+pub(super) fn classes(context: &TableContext, outcome: &Outcome) -> Result<RecordBatch, Error> {
+    let classes = outcome.measured_classes();
+    let of = |class: &ClassRecord| &context.links[class.link as usize];
+    Columns::new("traffic_classes", context.omissions, classes.len())
+        .index("link", classes.iter().map(|class| class.link))
+        .text("from", classes.iter().map(|class| context.ends(class.link).0))
+        .text("to", classes.iter().map(|class| context.ends(class.link).1))
+        .text("layer", classes.iter().map(|class| of(class).layer))
+        .index("traffic_class", classes.iter().map(|class| class.class))
+        .count("packets", classes.iter().map(|class| class.packets))
+        .count("bytes", classes.iter().map(|class| class.bytes))
+        .count("drops", classes.iter().map(|class| class.drops))
+        .count("marks", classes.iter().map(|class| class.marks))
         .finish()
 }
 

@@ -164,8 +164,8 @@ const COMPLAINTS: &[(&[&str], &str)] = &[
         "queues.pfc: Weft does not model priority flow control (PFC); remove it (docs/reference/limitations.md ",
     ),
     (
-        &["hosts.qdisc=priority"],
-        "hosts.qdisc: Weft does not model priorities; remove it (docs/",
+        &["hosts.qdisc=fq_codel"],
+        "hosts.qdisc: Weft does not model controlled queueing delay (CoDel, PIE); remove it (docs/",
     ),
     (
         &["transports.amp.paths=letflow"],

@@ -46,6 +46,8 @@ pub struct ConnectionSender {
 
 /// How a connection sends and records its packets.
 pub struct SendOptions {
+    /// Flags of all data: [`DATA`](crate::packet::DATA) and the traffic class.
+    pub data_flags: u16,
     /// True if packets are paced even if congestion control asks for no rate.
     pub paced: bool,
     /// True if the last segment that a subflow has to send carries PSH.

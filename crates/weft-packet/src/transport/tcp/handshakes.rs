@@ -3,9 +3,10 @@
 //! connection.
 
 use weft_paths::SubflowDirection;
+use weft_spec::Profile;
 
 use crate::engine::Context;
-use crate::packet::{ACK, CONTROL_ONLY, LAST, PROTECTED, Packet, SYN};
+use crate::packet::{ACK, CLASS, CONTROL_ONLY, LAST, PROTECTED, Packet, SYN, class_flags};
 use crate::transport::state::HostContext;
 
 use super::connection::ConnectionSender;
@@ -14,6 +15,11 @@ use super::timer_keys::{TcpTimer, timer_key};
 
 /// Flags of the last acknowledgement of a handshake, or of a close.
 pub const HANDSHAKE_DONE: u16 = SYN | CONTROL_ONLY;
+/// Returns the flag of control packets that queues neither drop nor mark, if the profile sets it.
+pub fn protection(profile: &Profile) -> u16 {
+    if profile.handshake.protect_handshake { PROTECTED } else { 0 }
+}
+
 /// Flags of a FIN.
 const FIN: u16 = HANDSHAKE_DONE | LAST;
 /// Flags of the answer to a FIN.
@@ -59,7 +65,7 @@ impl TcpEndpoint {
 
     /// Answers a control packet that needs an answer.
     pub(super) fn on_control(&self, packet: &Packet, cx: &mut HostContext<'_, '_>) {
-        match packet.flags & !PROTECTED {
+        match packet.flags & !(PROTECTED | CLASS) {
             FIN => self.send_control(packet.lo, packet.hi, FIN_ACK, cx),
             FIN_ACK => self.send_control(packet.lo, packet.hi, HANDSHAKE_DONE, cx),
             _ => {}
@@ -84,17 +90,17 @@ impl TcpEndpoint {
             .route(spec.transport, direction, here, there)
             .unwrap_or_default();
         let profile = &transport.profile;
-        let protected = if profile.handshake.protect_handshake {
-            PROTECTED
+        let class = if direction.reverse {
+            transport.ack_class
         } else {
-            0
+            transport.class
         };
         cx.send(&Packet {
             route,
             lo: flow,
             hi: subflow,
             size: profile.sizes.ack_size as u16,
-            flags: kind | protected,
+            flags: kind | class_flags(class) | protection(profile),
             ..Packet::default()
         });
     }

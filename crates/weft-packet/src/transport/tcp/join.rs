@@ -3,11 +3,12 @@
 
 use std::sync::Arc;
 
-use crate::packet::{ACK, CWR, ECE, PROTECTED, Packet, SYN};
+use crate::packet::{ACK, CLASS, CWR, ECE, Packet, SYN, class_flags};
 use crate::transport::state::HostContext;
 
 use super::endpoint::TcpEndpoint;
 use super::gate::BlockReasons;
+use super::handshakes::protection;
 use super::timer_keys::{TcpTimer, timer_key};
 
 /// Flags of the third packet of a join's handshake. The fourth packet, its acknowledgement, also
@@ -60,7 +61,8 @@ impl TcpEndpoint {
     pub(super) fn send_join_ack(&mut self, slot: u32, cx: &mut HostContext<'_, '_>) {
         let subflow = &mut self.subflows[slot as usize];
         let connection = &self.connections[subflow.connection() as usize];
-        let profile = &self.shared.transports[connection.transport as usize].profile;
+        let transport = &self.shared.transports[connection.transport as usize];
+        let profile = &transport.profile;
         subflow.state.on_join_ack_sent();
         subflow.arm(slot, cx);
         cx.send(&Packet {
@@ -69,12 +71,7 @@ impl TcpEndpoint {
             lo: connection.flow,
             hi: subflow.index(),
             size: profile.sizes.ack_size as u16,
-            flags: JOIN_ACK
-                | if profile.handshake.protect_handshake {
-                    PROTECTED
-                } else {
-                    0
-                },
+            flags: JOIN_ACK | class_flags(transport.class) | protection(profile),
             ..Packet::default()
         });
     }
@@ -85,14 +82,14 @@ impl TcpEndpoint {
             return;
         };
         let connection = &self.connection_receivers[receiver.connection as usize];
-        let profile = &self.shared.transports[connection.transport as usize].profile;
+        let transport = &self.shared.transports[connection.transport as usize];
         cx.send(&Packet {
             route: receiver.path.route(),
             slot: receiver.peer,
             lo: packet.lo,
             hi: packet.hi,
-            size: profile.sizes.ack_size as u16,
-            flags: packet.flags | ACK,
+            size: transport.profile.sizes.ack_size as u16,
+            flags: packet.flags & !CLASS | ACK | class_flags(transport.ack_class),
             ..Packet::default()
         });
     }
@@ -111,7 +108,8 @@ impl TcpEndpoint {
         if connection.data.is_acknowledged() || subflow.peer() == u32::MAX {
             return;
         }
-        let profile = &self.shared.transports[connection.transport as usize].profile;
+        let transport = &self.shared.transports[connection.transport as usize];
+        let profile = &transport.profile;
         if profile.acks.ack_every == 1 {
             // No acknowledgement is delayed.
             return;
@@ -123,12 +121,7 @@ impl TcpEndpoint {
             lo: connection.flow,
             hi: 0,
             size: profile.sizes.ack_size as u16,
-            flags: DATA_FIN
-                | if profile.handshake.protect_handshake {
-                    PROTECTED
-                } else {
-                    0
-                },
+            flags: DATA_FIN | class_flags(transport.class) | protection(profile),
             ..Packet::default()
         });
     }

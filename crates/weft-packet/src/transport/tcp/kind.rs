@@ -7,7 +7,7 @@ use weft_run::{FlowRecord, SubflowRecord, TransportConfig};
 use weft_spec::Time;
 
 use crate::engine::route::Route;
-use crate::packet::{CONTROL_ONLY, CWR, DATA, PROTECTED, Packet, SYN};
+use crate::packet::{CLASS, CONTROL_ONLY, CWR, DATA, PROTECTED, Packet, SYN};
 use crate::transport::contract::{ReceivedFlow, SentFlow, Transport, TransportKind};
 use crate::transport::shared::Shared;
 use crate::transport::state::HostContext;
@@ -180,7 +180,7 @@ impl TcpEndpoint {
             self.on_control(packet, cx);
             return;
         }
-        match packet.flags & !PROTECTED {
+        match packet.flags & !(PROTECTED | CLASS) {
             SYN => self.on_syn(packet, cx),
             JOIN_ACK => self.on_join_ack(packet, cx),
             DATA_FIN => self.on_data_fin(packet, cx),

@@ -7,13 +7,13 @@ use weft_cc::{CongestionControl, Window};
 use weft_paths::{Opn, SubflowDirection, draw};
 use weft_spec::Profile;
 
-use crate::packet::{ACK, PROTECTED, Packet, SYN};
+use crate::packet::{ACK, DATA, Packet, SYN, class_flags};
 use crate::transport::state::HostContext;
 
 use super::congestion::Congestion;
 use super::connection::{ConnectionSender, SendOptions};
 use super::endpoint::TcpEndpoint;
-use super::handshakes::HANDSHAKE_DONE;
+use super::handshakes::{HANDSHAKE_DONE, protection};
 use super::join::join_at;
 use super::join_schedule::JoinSchedule;
 use super::lifetime::Lifetime;
@@ -77,6 +77,7 @@ impl TcpEndpoint {
             rotation: Rotation::default(),
             lifetime: Lifetime::new(cx.now, profile.handshake.full_handshakes),
             options: SendOptions {
+                data_flags: DATA | class_flags(transport.class),
                 paced: profile.window.pacing,
                 sets_push: profile.acks.ack_pushed,
                 traced: false,
@@ -144,7 +145,8 @@ impl TcpEndpoint {
         if connection.lifetime.is_finished() {
             return;
         }
-        let profile = &self.shared.transports[connection.transport as usize].profile;
+        let transport = &self.shared.transports[connection.transport as usize];
+        let profile = &transport.profile;
         subflow.on_syn_sent(cx.now);
         subflow.arm(slot, cx);
         cx.send(&Packet {
@@ -155,12 +157,7 @@ impl TcpEndpoint {
             lo: connection.flow,
             hi: subflow.index(),
             size: profile.sizes.ack_size as u16,
-            flags: SYN
-                | if profile.handshake.protect_handshake {
-                    PROTECTED
-                } else {
-                    0
-                },
+            flags: SYN | class_flags(transport.class) | protection(profile),
             ..Packet::default()
         });
     }
@@ -209,7 +206,8 @@ impl TcpEndpoint {
                     PathSelector::new(&shared, spec.transport, direction, here, there),
                 );
                 let echo = transport.cc.echo();
-                let mut new = SubflowReceiver::new(connection, packet.slot, path, echo, profile);
+                let mut new =
+                    SubflowReceiver::new(connection, packet.slot, path, echo, transport.ack_class, profile);
                 if packet.seq != 0 {
                     new.path.switch_to(packet.seq.into());
                 }
@@ -223,13 +221,7 @@ impl TcpEndpoint {
             lo: flow,
             hi: index,
             size: profile.sizes.ack_size as u16,
-            flags: SYN
-                | ACK
-                | if profile.handshake.protect_handshake {
-                    PROTECTED
-                } else {
-                    0
-                },
+            flags: SYN | ACK | class_flags(transport.ack_class) | protection(profile),
             ..Packet::default()
         });
     }

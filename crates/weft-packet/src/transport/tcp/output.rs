@@ -5,7 +5,7 @@ use weft_cc::Echo;
 use weft_run::TransportConfig;
 
 use crate::engine::Context;
-use crate::packet::{CWR, DATA, ECT, LAST, PUSH, Packet, RETRANSMIT};
+use crate::packet::{CWR, ECT, LAST, PUSH, Packet, RETRANSMIT};
 use crate::transport::state::HostContext;
 
 use super::connection::ConnectionSender;
@@ -200,7 +200,7 @@ impl Output<'_, '_> {
             cx,
             ..
         } = self;
-        let mut flags = DATA;
+        let mut flags = connection.options.data_flags;
         if connection.congestion.echo() != Echo::Off {
             flags |= ECT;
             if subflow.rounds.take_cwr() {

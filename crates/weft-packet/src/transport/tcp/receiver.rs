@@ -5,7 +5,7 @@
 use weft_cc::Echo;
 use weft_spec::{Profile, Recovery};
 
-use crate::packet::{ACK, CE, CWR, DSACK, LAST, PUSH, Packet, RETRANSMIT};
+use crate::packet::{ACK, CE, CWR, DSACK, LAST, PUSH, Packet, RETRANSMIT, class_flags};
 
 use super::ack_timer::AckTimer;
 use super::ecn_echo::EcnEcho;
@@ -128,6 +128,8 @@ pub struct SubflowReceiver {
     pub connection: u32,
     /// Slot of the subflow's sender at the other host.
     pub peer: u32,
+    /// Flags of all acknowledgements: [`ACK`] and the traffic class.
+    ack_flags: u16,
     /// Path to the other host.
     pub path: SubflowPath,
     /// The timer of delayed acknowledgements.
@@ -175,10 +177,18 @@ pub enum AckDecision {
 impl SubflowReceiver {
     /// Creates the receiver of a subflow that opens. `connection` is the slot of the connection's
     /// receiver, `peer` that of the subflow's sender at the other host.
-    pub fn new(connection: u32, peer: u32, path: SubflowPath, echo: Echo, profile: &Profile) -> Self {
+    pub fn new(
+        connection: u32,
+        peer: u32,
+        path: SubflowPath,
+        echo: Echo,
+        ack_class: u8,
+        profile: &Profile,
+    ) -> Self {
         Self {
             connection,
             peer,
+            ack_flags: ACK | class_flags(ack_class),
             path,
             timer: AckTimer::new(),
             next: 0,
@@ -349,7 +359,7 @@ impl SubflowReceiver {
         self.pending.pushed = false;
         self.timer.stop();
         let echoed = self.echo.take_flags();
-        let ack_flags = self.pending.flags;
+        let pending_flags = self.pending.flags;
         self.pending.flags &= RETRANSMIT;
         Packet {
             route: self.path.next_route(self.last_packet_at),
@@ -359,7 +369,7 @@ impl SubflowReceiver {
             lo: lo as u32,
             hi: hi as u32,
             size: profile.sizes.ack_size as u16,
-            flags: ACK | echoed | ack_flags,
+            flags: self.ack_flags | echoed | pending_flags,
             time: 0,
         }
     }

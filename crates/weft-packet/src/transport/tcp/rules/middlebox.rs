@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use crate::engine::Context;
 use crate::engine::route::{HopBits, Route};
-use crate::packet::{ACK, CONTROL_ONLY, DATA, Packet, SYN};
+use crate::packet::{ACK, DATA, Packet, SYN, is_control_only};
 use crate::transport::tcp::join::{DATA_FIN, JOIN_ACK};
 
 /// The kind of a packet.
@@ -97,7 +97,7 @@ impl Middlebox {
 
     pub fn see(&mut self, packet: &Packet) -> Fate {
         let (kind, subflow) = match packet.flags & (SYN | ACK | DATA) {
-            _ if packet.flags & CONTROL_ONLY != 0 => (Kind::Bare, packet.hi),
+            _ if is_control_only(packet) => (Kind::Bare, packet.hi),
             DATA => (Kind::Data, packet.hi),
             _ if packet.flags & !ACK == JOIN_ACK && packet.flags & ACK == 0 => (Kind::Confirm, packet.hi),
             _ if packet.flags & !ACK == JOIN_ACK => (Kind::Confirmed, packet.hi),

@@ -241,6 +241,8 @@ impl TestConnection {
                 paths: ByInterface {}.into(),
                 join_after: Size(self.join_after),
                 scheduler: self.scheduler,
+                class: 0,
+                ack_class: 0,
                 profile: self.profile,
             }],
             flows: vec![Flow {

@@ -1,0 +1,145 @@
+//! Traffic classes: strict ones are served first, in order, and deficit round robin serves the others:
+//! Shreedhar and Varghese, "Efficient Fair Queuing using Deficit Round Robin" (SIGCOMM 1995).
+
+use std::collections::VecDeque;
+
+use weft_fabric::{Priority, QueueConfig};
+use weft_spec::QueueSize;
+
+use super::Arrival;
+use crate::admission::exceeds;
+use crate::packet::Packet;
+
+/// A FIFO per class.
+pub struct PriorityQueue {
+    classes: Vec<Class>,
+    /// Classes with weights and packets, in the order of their turns (`ActiveList` of the paper).
+    turns: VecDeque<usize>,
+    /// True if the first of these classes has got the quantum of its turn.
+    is_turn_begun: bool,
+}
+
+/// A traffic class.
+struct Class {
+    packets: VecDeque<Packet>,
+    bytes: u64,
+    limit: QueueSize,
+    mark: Option<QueueSize>,
+    /// Bytes that the class may send in a turn; 0 if it is strict.
+    quantum: u64,
+    /// Bytes that the class may still send in this turn (`DC` of the paper).
+    deficit: u64,
+}
+
+impl PriorityQueue {
+    /// Creates empty classes for a port with this limit and threshold.
+    pub fn new(priority: &Priority, port: QueueConfig, max_packet: u32) -> Self {
+        let quanta = priority.quanta(max_packet);
+        let class = |(queue, quantum): (QueueConfig, u64)| Class {
+            packets: VecDeque::new(),
+            bytes: 0,
+            limit: queue.limit,
+            mark: queue.mark,
+            quantum,
+            deficit: 0,
+        };
+        Self {
+            classes: priority.queues(port).into_iter().zip(quanta).map(class).collect(),
+            turns: VecDeque::new(),
+            is_turn_begun: false,
+        }
+    }
+
+    /// Number of classes.
+    pub fn classes(&self) -> usize {
+        self.classes.len()
+    }
+
+    /// Returns the class of a packet.
+    pub fn class_of(&self, packet: &Packet) -> usize {
+        packet.class().min(self.classes.len() - 1)
+    }
+
+    /// Returns the number of packets that wait.
+    pub fn len(&self) -> usize {
+        self.classes.iter().map(|class| class.packets.len()).sum()
+    }
+
+    /// The packets that wait.
+    pub fn packets(&self) -> impl Iterator<Item = &Packet> {
+        self.classes.iter().flat_map(|class| &class.packets)
+    }
+
+    /// Handles an arriving packet.
+    pub fn offer(&mut self, mut packet: Packet) -> Arrival {
+        let number = self.class_of(&packet);
+        let class = &mut self.classes[number];
+        let waiting = |unit| match unit {
+            QueueSize::Packets(_) => class.packets.len() as u64,
+            QueueSize::Bytes(_) => class.bytes,
+        };
+        let limits = |size: u16| {
+            [
+                exceeds(class.limit, waiting(class.limit), size.into()),
+                // A threshold in bytes is reached once that many bytes wait, hence the 1.
+                class.mark.is_some_and(|mark| exceeds(mark, waiting(mark), 1)),
+            ]
+        };
+        let arrival = Arrival::decide(&mut packet, limits);
+        if arrival != Arrival::Dropped {
+            if class.quantum > 0 && class.packets.is_empty() {
+                self.turns.push_back(number);
+            }
+            class.bytes += u64::from(packet.size);
+            class.packets.push_back(packet);
+        }
+        arrival
+    }
+
+    /// Removes the packet that is sent next.
+    pub fn pop(&mut self) -> Option<Packet> {
+        let mut strict = self.classes.iter_mut().filter(|class| class.quantum == 0);
+        if let Some(packet) = strict.find_map(Class::pop) {
+            return Some(packet);
+        }
+        loop {
+            let class = &mut self.classes[*self.turns.front()?];
+            if !self.is_turn_begun {
+                class.deficit += class.quantum;
+                self.is_turn_begun = true;
+            }
+            let size = u64::from(class.packets.front()?.size);
+            if size <= class.deficit {
+                class.deficit -= size;
+                let packet = class.pop();
+                if class.packets.is_empty() {
+                    class.deficit = 0;
+                    self.turns.pop_front();
+                    self.is_turn_begun = false;
+                }
+                return packet;
+            }
+            self.turns.rotate_left(1);
+            self.is_turn_begun = false;
+        }
+    }
+
+    /// Removes and returns all packets.
+    pub fn clear(&mut self) -> Vec<Packet> {
+        self.turns.clear();
+        self.is_turn_begun = false;
+        let clear = |class: &mut Class| {
+            (class.bytes, class.deficit) = (0, 0);
+            std::mem::take(&mut class.packets)
+        };
+        self.classes.iter_mut().flat_map(clear).collect()
+    }
+}
+
+impl Class {
+    fn pop(&mut self) -> Option<Packet> {
+        let packet = self.packets.pop_front()?;
+        self.bytes -= u64::from(packet.size);
+        Some(packet)
+    }
+}

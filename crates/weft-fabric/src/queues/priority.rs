@@ -1,0 +1,119 @@
+//! Up to eight traffic classes per port, strict or weighted: IEEE 802.1Q has eight, with strict priority
+//! and enhanced transmission selection.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use weft_spec::{MAX_CLASS, Mark, QueueSize, SpecError};
+
+use super::QueueParameters;
+use crate::QueueConfig;
+
+/// Maximum number of traffic classes.
+const MAX_CLASSES: usize = MAX_CLASS as usize + 1;
+
+/// Maximum weight: chosen; the range of ETS is 1 to 100.
+const MAX_WEIGHT: u32 = 1000;
+
+/// A FIFO per traffic class. A class without a weight is served before all later classes. Classes with
+/// weights share the remaining rate in proportion to them. A transmission is never interrupted.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Priority {
+    /// The traffic classes, up to eight. Class 0 comes first and is served first. Transports choose
+    /// theirs with `class` and `ack_class`.
+    #[schemars(length(min = 1, max = MAX_CLASSES))]
+    pub classes: Vec<PriorityClass>,
+}
+
+/// A traffic class of a port.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(inline)]
+pub struct PriorityClass {
+    /// Capacity of the class, by default the `limit` of the port.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<QueueSize>,
+    /// Marking threshold of the class, by default the `mark` of the port. Only packets of the class count.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mark: Option<Mark>,
+    /// Weight of the class, 1 to 1000. Classes with weights come after those without, and deficit round
+    /// robin (Shreedhar and Varghese, SIGCOMM 1995) serves them. Without it, the class is strict.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = MAX_WEIGHT))]
+    pub weight: Option<u32>,
+}
+
+impl Priority {
+    pub(crate) const ABOUT: &str =
+        "up to eight traffic classes per port, strict or weighted by deficit round robin (IEEE 802.1Q)";
+
+    /// Returns the limit and the threshold of each class of a port.
+    pub fn queues(&self, port: QueueConfig) -> Vec<QueueConfig> {
+        let queue = |class: &PriorityClass| QueueConfig {
+            limit: class.limit.unwrap_or(port.limit),
+            mark: match class.mark {
+                None => port.mark,
+                Some(Mark::Off) => None,
+                Some(Mark::At(mark)) => Some(mark),
+            },
+        };
+        self.classes.iter().map(queue).collect()
+    }
+
+    /// Returns the bytes that each class may send in a turn of deficit round robin; 0 for a strict class.
+    /// `max_packet` is the size of the largest packet in bytes. The class of the smallest weight may send
+    /// one such packet, so that no turn passes without a packet.
+    pub fn quanta(&self, max_packet: u32) -> Vec<u64> {
+        let weights = self.classes.iter().filter_map(|class| class.weight);
+        let least = u64::from(weights.min().unwrap_or(1).max(1));
+        let quantum = |weight: u32| (u64::from(max_packet) * u64::from(weight)).div_ceil(least);
+        let quanta = self.classes.iter().map(|class| class.weight.map_or(0, quantum));
+        quanta.collect()
+    }
+}
+
+impl QueueParameters for Priority {
+    fn check(&self) -> Result<(), SpecError> {
+        if !(1..=MAX_CLASSES).contains(&self.classes.len()) {
+            let given = format!("{} classes", self.classes.len());
+            return Err(SpecError::new("classes", given, format!("1 to {MAX_CLASSES}")));
+        }
+        let mut first_weighted = None;
+        for (i, class) in self.classes.iter().enumerate() {
+            let path = |field| format!("classes[{i}].{field}");
+            match class.weight {
+                Some(weight) if !(1..=MAX_WEIGHT).contains(&weight) => {
+                    let allowed = format!("1 to {MAX_WEIGHT}");
+                    return Err(SpecError::new(path("weight"), weight.to_string(), allowed));
+                }
+                Some(_) => first_weighted = first_weighted.or(Some(i)),
+                None => {
+                    if let Some(weighted) = first_weighted {
+                        let problem = format!("missing after the weight of class {weighted}");
+                        let remedy = "set a weight or list strict classes first";
+                        return Err(SpecError::conflict(path("weight"), problem, remedy));
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn check_port(&self, port: QueueConfig) -> Result<(), SpecError> {
+        for (i, class) in self.classes.iter().enumerate() {
+            port.with(class.limit, class.mark)
+                .map_err(|error| error.within(&format!("classes[{i}]")))?;
+        }
+        Ok(())
+    }
+
+    fn classes(&self) -> Option<usize> {
+        Some(self.classes.len())
+    }
+
+    fn limits(&self) -> Vec<(String, QueueSize)> {
+        let limits = self.classes.iter().enumerate();
+        let limits = limits.filter_map(|(i, class)| Some((format!("classes[{i}].limit"), class.limit?)));
+        limits.collect()
+    }
+}
