@@ -189,6 +189,7 @@ ENDS = {
     "Cable": "topologies",
     "Traffic": "traffic",
     "Size": "traffic",
+    "QueueClass": "queues",
     "SizeClass": "traffic",
     "Staggered": "traffic",
     "Transport": "transports",

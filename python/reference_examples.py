@@ -114,6 +114,7 @@ LEVELS = {
     "Queues.kind": ("packet",),
     "Queues.limit": ("packet", "linux"),
     "PriorityQueue": ("packet",),
+    "QueueClass": ("packet",),
     "RedQueue": ("packet",),
     "SharedQueue": ("packet",),
     "HostQueues.limit": ("packet", "linux"),

@@ -1405,6 +1405,42 @@ class PinnedPaths(Model):
     """
 
 
+class QueueClass(Model):
+    """
+    A traffic class of a port.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+    )
+    limit: Annotated[
+        str | None,
+        Field(
+            examples=["100 packets", "150KB"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(packets|packet|B|KB|MB|GB|TB|kB|KiB|MiB|GiB|TiB)$",
+        ),
+    ] = None
+    """
+    Capacity of the class, by default the `limit` of the port.
+    """
+    mark: Annotated[
+        str | None,
+        Field(
+            examples=["10 packets", "off"],
+            pattern="^off$|^[0-9]+(\\.[0-9]+)? *(packets|packet|B|KB|MB|GB|TB|kB|KiB|MiB|GiB|TiB)$",
+        ),
+    ] = None
+    """
+    Marking threshold of the class, by default the `mark` of the port. Only packets of the class count.
+    """
+    weight: Annotated[int | None, Field(ge=1, le=1000)] = None
+    """
+    Weight of the class, 1 to 1000. Classes with weights come after those without, and deficit round
+    robin (Shreedhar and Varghese, SIGCOMM 1995) serves them. Without it, the class is strict.
+    """
+
+
 class QueueProbe(Model):
     """
     Lengths of queues.
@@ -2621,54 +2657,6 @@ class JobsTraffic(Model):
     """
 
 
-class Layer(Model):
-    """
-    Settings of the links of one layer in one direction. A missing field has the value of the
-    topology or of `queues`.
-    """
-
-    model_config = ConfigDict(
-        extra="forbid",
-        populate_by_name=True,
-    )
-    limit: Annotated[
-        str | None,
-        Field(
-            examples=["100 packets", "150KB"],
-            pattern="^[0-9]+(\\.[0-9]+)? *(packets|packet|B|KB|MB|GB|TB|kB|KiB|MiB|GiB|TiB)$",
-        ),
-    ] = None
-    """
-    Capacity of the queues that feed the links, as in `queues`.
-    """
-    mark: Annotated[
-        str | None,
-        Field(
-            examples=["10 packets", "off"],
-            pattern="^off$|^[0-9]+(\\.[0-9]+)? *(packets|packet|B|KB|MB|GB|TB|kB|KiB|MiB|GiB|TiB)$",
-        ),
-    ] = None
-    """
-    Marking threshold K of these queues, as in `queues`.
-    """
-    queue: (
-        Literal["fifo", "red", "shared"] | FifoQueue | RedQueue | SharedQueue | None
-    ) = None
-    """
-    Kind of these queues, as `kind` in `queues`.
-    """
-    rate: Annotated[
-        str | None,
-        Field(
-            examples=["10Gbps", "100Mbps"],
-            pattern="^[0-9]+(\\.[0-9]+)? *(Tbps|Gbps|Mbps|kbps|bps|Kbps|Tbit/s|Gbit/s|Mbit/s|kbit/s|bit/s)$",
-        ),
-    ] = None
-    """
-    Rate of each link.
-    """
-
-
 class OneToManyTraffic(Model):
     """
     Flows from each sender to several receivers, which are drawn for it.
@@ -2878,6 +2866,27 @@ class PoissonTraffic(Model):
     transport: str
     """
     Name of the transport.
+    """
+
+
+class PriorityQueue(Model):
+    """
+    A FIFO per traffic class. A class without a weight is served before all later classes. Classes with
+    weights share the remaining rate in proportion to them. A transmission is never interrupted.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+    )
+    classes: Annotated[list[QueueClass], Field(max_length=8, min_length=1)]
+    """
+    The traffic classes, up to eight. Class 0 comes first and is served first. Transports choose
+    theirs with `class` and `ack_class`.
+    """
+    name: Literal["priority"] = "priority"
+    """
+    up to eight traffic classes per port, strict or weighted by deficit round robin (IEEE 802.1Q)
     """
 
 
@@ -3155,7 +3164,11 @@ class Queues(Model):
     Queues of the hosts' own ports, if they differ.
     """
     kind: Annotated[
-        Literal["fifo", "red", "shared"] | FifoQueue | RedQueue | SharedQueue,
+        Literal["fifo", "priority", "red", "shared"]
+        | FifoQueue
+        | PriorityQueue
+        | RedQueue
+        | SharedQueue,
         Field(validate_default=True),
     ] = "fifo"
     """
@@ -3275,6 +3288,11 @@ class Transport(Model):
         populate_by_name=True,
         arbitrary_types_allowed=True,
     )
+    ack_class: Annotated[int | None, Field(ge=0, le=7)] = None
+    """
+    Traffic class of all packets that the receivers of flows send, such as acknowledgements. The
+    default is `class`.
+    """
     cc: (
         Literal[
             "amp",
@@ -3322,6 +3340,11 @@ class Transport(Model):
     )
     """
     Congestion control: a name, or a table with the name and parameters.
+    """
+    class_: Annotated[int | None, Field(alias="class", ge=0, le=7)] = None
+    """
+    Traffic class of all packets that the senders of flows send, for queues that have classes. Class 0
+    is served first.
     """
     join_after: Annotated[
         str,
@@ -3384,6 +3407,59 @@ class Transport(Model):
     tcp: ProfilePatch | None = None
     """
     Settings that differ from those of the profile.
+    """
+
+
+class Layer(Model):
+    """
+    Settings of the links of one layer in one direction. A missing field has the value of the
+    topology or of `queues`.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+    )
+    limit: Annotated[
+        str | None,
+        Field(
+            examples=["100 packets", "150KB"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(packets|packet|B|KB|MB|GB|TB|kB|KiB|MiB|GiB|TiB)$",
+        ),
+    ] = None
+    """
+    Capacity of the queues that feed the links, as in `queues`.
+    """
+    mark: Annotated[
+        str | None,
+        Field(
+            examples=["10 packets", "off"],
+            pattern="^off$|^[0-9]+(\\.[0-9]+)? *(packets|packet|B|KB|MB|GB|TB|kB|KiB|MiB|GiB|TiB)$",
+        ),
+    ] = None
+    """
+    Marking threshold K of these queues, as in `queues`.
+    """
+    queue: (
+        Literal["fifo", "priority", "red", "shared"]
+        | FifoQueue
+        | PriorityQueue
+        | RedQueue
+        | SharedQueue
+        | None
+    ) = None
+    """
+    Kind of these queues, as `kind` in `queues`.
+    """
+    rate: Annotated[
+        str | None,
+        Field(
+            examples=["10Gbps", "100Mbps"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(Tbps|Gbps|Mbps|kbps|bps|Kbps|Tbit/s|Gbit/s|Mbit/s|kbit/s|bit/s)$",
+        ),
+    ] = None
+    """
+    Rate of each link.
     """
 
 

@@ -28,7 +28,7 @@ pub struct Priority {
 /// A traffic class of a port.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-#[schemars(inline)]
+#[schemars(rename = "QueueClass")]
 pub struct PriorityClass {
     /// Capacity of the class, by default the `limit` of the port.
     #[serde(default, skip_serializing_if = "Option::is_none")]
