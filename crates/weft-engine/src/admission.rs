@@ -72,14 +72,14 @@ impl Admission {
     /// Returns true if a packet of `size` bytes is over the limit. `waiting` returns how much waits, in
     /// the unit of its argument.
     pub fn is_full(&self, waiting: impl FnOnce(QueueSize) -> u64, size: u16) -> bool {
-        exceeds(self.limit, waiting(self.limit), size.into())
+        exceeds(self.limit, waiting, size.into())
     }
 
     /// Returns true if the queue has reached the marking threshold. `waiting` returns how much waits, in
     /// the unit of its argument.
     pub fn is_marking(&self, waiting: impl FnOnce(QueueSize) -> u64) -> bool {
         // A threshold in bytes is reached once that many bytes wait, hence the 1.
-        self.mark.is_some_and(|mark| exceeds(mark, waiting(mark), 1))
+        self.mark.is_some_and(|mark| exceeds(mark, waiting, 1))
     }
 
     /// Marks a packet with these flags if it is ECN-capable.
@@ -99,11 +99,12 @@ impl Admission {
 }
 
 /// Returns true if `amount` packets wait, or if the waiting bytes and `arriving` exceed `amount` bytes.
-/// `waiting` is in the unit of `amount`.
-pub fn exceeds(amount: QueueSize, waiting: u64, arriving: u64) -> bool {
+/// `waiting` returns how much waits, in the unit of its argument.
+pub fn exceeds(amount: QueueSize, waiting: impl FnOnce(QueueSize) -> u64, arriving: u64) -> bool {
+    // Each arm calls `waiting` with a unit that is known, so that the unit is matched once.
     match amount {
-        QueueSize::Packets(n) => waiting >= n.into(),
-        QueueSize::Bytes(b) => waiting + arriving > b,
+        QueueSize::Packets(n) => waiting(amount) >= n.into(),
+        QueueSize::Bytes(b) => waiting(amount) + arriving > b,
     }
 }
 

@@ -80,9 +80,9 @@ impl PriorityQueue {
         };
         let limits = |size: u16| {
             [
-                exceeds(class.limit, waiting(class.limit), size.into()),
+                exceeds(class.limit, waiting, size.into()),
                 // A threshold in bytes is reached once that many bytes wait, hence the 1.
-                class.mark.is_some_and(|mark| exceeds(mark, waiting(mark), 1)),
+                class.mark.is_some_and(|mark| exceeds(mark, waiting, 1)),
             ]
         };
         let arrival = Arrival::decide(&mut packet, limits);
