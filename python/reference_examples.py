@@ -79,6 +79,7 @@ EXAMPLES = {
     "PriorityQueue": '[queues]\nlimit = "200KB"\n'
     'kind = { name = "priority", classes = [{ limit = "50KB" }, { weight = 3, mark = "30KB" }, { weight = 1 }] }\n\n'
     '[transports.shuffle]\ncc = "dctcp"\nclass = 1\n\n[transports.backup]\ncc = "cubic"\nclass = 2\nack_class = 0',
+    "LossyQueue": '[queues]\nlimit = "100 packets"\nkind = { name = "lossy", loss = 0.001 }',
     "RedQueue": '[queues]\nlimit = "1MB"\nkind = { name = "red", min = "100KB", max = "400KB", probability = 0.2 }',
     "SharedQueue": '[queues]\nlimit = "1MB"\nmark = "100KB"\n'
     'kind = { name = "shared", buffer = "1MB", alpha = 1.0, reserve = "4KB" }',
@@ -115,6 +116,7 @@ LEVELS = {
     "Queues.limit": ("packet", "linux"),
     "PriorityQueue": ("packet",),
     "QueueClass": ("packet",),
+    "LossyQueue": ("packet",),
     "RedQueue": ("packet",),
     "SharedQueue": ("packet",),
     "HostQueues.limit": ("packet", "linux"),

@@ -267,6 +267,8 @@ def test_tables_of_a_run(tmp_path: Path) -> None:
 def test_loss_of_links_and_of_subflows() -> None:
     links = pl.DataFrame({"layer": ["up", "down", "down"], "packets": [90, 0, 0], "drops": [10, 0, 0]})
     assert stats.loss(links, by="layer").rows() == [("down", 0, 0, None), ("up", 100, 10, 0.1)]
+    lost = links.with_columns(losses=pl.Series([15, 0, 0]))
+    assert stats.loss(lost, by="layer").rows() == [("down", 0, 0, None), ("up", 100, 25, 0.25)]
     subflows = pl.DataFrame({"flow": [0, 0], "subflow": [0, 1], "packets_sent": [10, 30], "packets_dropped": [0, 3]})
     assert stats.loss(subflows).rows() == [(40, 3, 0.075)]
     assert stats.loss(subflows, by=("flow", "subflow"))["loss"].to_list() == [0.0, 0.1]

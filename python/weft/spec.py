@@ -1146,6 +1146,31 @@ class LiaCc(Model):
     """
 
 
+class LossyQueue(Model):
+    """
+    A FIFO that drops above `limit` and marks from `mark` on, and whose link loses packets of all sorts.
+    A lost packet has waited and has taken its time on the link. Packets that a profile exempts from drops
+    are never lost. Set `loss` or `every`.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+    )
+    every: Annotated[int | None, Field(ge=1)] = None
+    """
+    Distance between two lost packets: the link loses each packet whose number is a multiple of it.
+    """
+    loss: Annotated[float | None, Field(ge=0.0, le=1.0)] = None
+    """
+    Probability that a packet is lost, independently of other packets.
+    """
+    name: Literal["lossy"] = "lossy"
+    """
+    a FIFO per port whose link loses packets at random, or every n-th packet
+    """
+
+
 class ManyToOneTopology(Model):
     """
     Hosts h0 to h(n-1) send to host r0, the last host, through switch s0.
@@ -3164,8 +3189,9 @@ class Queues(Model):
     Queues of the hosts' own ports, if they differ.
     """
     kind: Annotated[
-        Literal["fifo", "priority", "red", "shared"]
+        Literal["fifo", "lossy", "priority", "red", "shared"]
         | FifoQueue
+        | LossyQueue
         | PriorityQueue
         | RedQueue
         | SharedQueue,
@@ -3441,8 +3467,9 @@ class Layer(Model):
     Marking threshold K of these queues, as in `queues`.
     """
     queue: (
-        Literal["fifo", "priority", "red", "shared"]
+        Literal["fifo", "lossy", "priority", "red", "shared"]
         | FifoQueue
+        | LossyQueue
         | PriorityQueue
         | RedQueue
         | SharedQueue

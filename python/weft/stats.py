@@ -243,11 +243,11 @@ def utilisation(links: pl.DataFrame, *, by: str | Iterable[str] = ()) -> pl.Data
 
 
 def loss(rows: pl.DataFrame, *, by: str | Iterable[str] = ()) -> pl.DataFrame:
-    """Share of packets dropped: the columns of `by`, then `packets` (dropped ones included), `drops` and `loss`.
+    """Share of packets dropped or lost: the columns of `by`, then `packets` (these included), `drops` and `loss`.
 
     For the table `links`, they are packets that came to a queue, for instance with `by="layer"`. For the table
     `subflows`, they are packets that a sender sent, for instance by `("flow", "subflow")`, each of which has its own
-    path under ECMP. `loss` is null if there were none.
+    path under ECMP. `drops` includes packets that links lost. `loss` is null if there were no packets.
 
     Args:
         rows: The table `links` or `subflows`.
@@ -256,6 +256,8 @@ def loss(rows: pl.DataFrame, *, by: str | Iterable[str] = ()) -> pl.DataFrame:
     of_links = "drops" in rows.columns
     dropped = pl.col("drops" if of_links else "packets_dropped")
     came = pl.col("packets") + dropped if of_links else pl.col("packets_sent")
+    if "losses" in rows.columns:
+        dropped += pl.col("losses")  # The queue had accepted these.
     counts = {"packets": came.sum(), "drops": dropped.sum()}
     share = pl.when(pl.col("packets") > 0).then(pl.col("drops") / pl.col("packets"))
     return _aggregate(rows, by, counts).with_columns(loss=share)

@@ -70,13 +70,15 @@ def lacking(manifest: Mapping[str, Any], flows: pl.DataFrame) -> list[str]:
 
 
 def totals(manifest: Mapping[str, Any]) -> dict[str, int | float]:
-    """Returns the packets dropped and marked in the whole network, timeouts, and the wall time in seconds.
+    """Returns the packets dropped, lost and marked in the whole network, timeouts, and the wall time in seconds.
 
     Args:
-        manifest: The manifest of a run. Counters that its level does not have are absent.
+        manifest: The manifest of a run. Counters that its level does not have are absent, and so are losses of links
+            if there are none.
     """
     counters = manifest.get("counters", {})
-    counted = {name: counters[name] for name in ("drops", "marks", "timeouts") if name in counters}
+    names = ("drops", "losses", "marks", "timeouts") if counters.get("losses") else ("drops", "marks", "timeouts")
+    counted = {name: counters[name] for name in names if name in counters}
     return {**counted, "wall_seconds": manifest["wall_seconds"]}
 
 
@@ -88,6 +90,6 @@ def as_json(result: Result) -> dict[str, Any]:
 def totals_line(manifest: Mapping[str, Any]) -> str:
     """Returns the totals of a run in one line."""
     values = totals(manifest)
-    words = {"drops": "packets dropped", "marks": "packets marked", "timeouts": "timeouts"}
+    words = {"drops": "packets dropped", "losses": "packets lost", "marks": "packets marked", "timeouts": "timeouts"}
     counted = [f"{values[name]:,} {word}" for name, word in words.items() if name in values]
     return ", ".join([*counted, f"{values['wall_seconds']:.2f} s of wall time"])

@@ -35,6 +35,10 @@ def classes(listed: str, *words: str, also: str = "") -> Row:
     return Row(("run", "incast.toml", "--set", change, *more, "--out", "out"), words)
 
 
+def lossy(parameters: str, *words: str) -> Row:
+    return field(f"queues={{limit = '100 packets', kind = {{name = 'lossy'{parameters}}}}}", *words)
+
+
 FLOW = "level=flow"
 RED = "{name = 'red', min = '1KB', max = '2KB', probability = 0.1}"
 
@@ -189,7 +193,7 @@ FIELDS = [
     field("queues.host=3"),
     field("queues.red=true", "queues.red: unknown field"),
     field(
-        "queues.kind=wfq", "incast.toml: queues.kind: ", '"wfq" does not exist', '"fifo", "priority", "red", "shared"'
+        "queues.kind=wfq", "incast.toml: queues.kind: ", '"wfq" does not exist', '"fifo", "lossy", "priority", "red"'
     ),
     field("queues.kind=3"),
     field("queues.kind={min = '1KB'}", "queues.kind.name: required field is missing"),
@@ -212,6 +216,17 @@ FIELDS = [
     field(
         "queues={limit = '1MB', mark = '1KB', kind = {name = 'red', min = '1KB', max = '2KB', probability = 1}}",
         "queues.mark: 1KB is not used with queues of kind",
+    ),
+    lossy("", "queues.kind: the rule of the losses is missing; set loss or every"),
+    lossy(", loss = 0.1, every = 3", "queues.kind.every: loss is given too; remove one of the two"),
+    lossy(", loss = 1.1", "queues.kind.loss: 1.1; allowed: 0 to 1"),
+    lossy(", loss = -0.1", "queues.kind.loss: -0.1"),
+    lossy(", loss = nan", "queues.kind.loss: "),
+    lossy(", every = 0", "queues.kind.every: 0; allowed: 1 or more"),
+    lossy(", rate = 0.1", "queues.kind.rate: unknown field"),
+    Row(
+        ("run", "incast.toml", "--set", FLOW, "--set", "queues.kind={name = 'lossy', loss = 0.1}", "--out", "out"),
+        ('queues.kind: "lossy" is not supported at level "flow"',),
     ),
     shared("buffer = '0B'", "queues.kind.buffer: 0B"),
     shared("buffer = '1KB'", "queues.kind.buffer: 1KB is less than a packet of transports.dctcp"),

@@ -166,6 +166,7 @@ fn compare_links(engine: &Engine<Hasher>, reference: &Reference<'_, Hasher>) -> 
             found.delivered,
             found.in_flight,
             found.drops,
+            found.lost,
             found.marks,
         ];
         let f = &wire.fifo;
@@ -175,12 +176,13 @@ fn compare_links(engine: &Engine<Hasher>, reference: &Reference<'_, Hasher>) -> 
             wire.delivered,
             wire.in_flight(),
             f.drops,
+            wire.lost,
             f.marks,
         ];
         prop_assert_eq!(
             found,
             expected,
-            "packets, bytes, delivered, in flight, drops, marks of link {}",
+            "packets, bytes, delivered, in flight, drops, lost, marks of link {}",
             l
         );
         let expected = f.classes.as_ref().map_or(&[][..], |classes| &classes.counters);

@@ -38,6 +38,13 @@ pub fn queue_stream(seed: u64, link: u32) -> u64 {
     hash
 }
 
+/// The stream of random numbers of the losses of `link`.
+pub fn loss_stream(seed: u64, link: u32) -> u64 {
+    let mut hash = seed;
+    mix(&mut hash, u64::from(link) << 32 | 0x6C6F_7373);
+    hash
+}
+
 /// The `n`-th number of a stream, uniform from 0 up to, but excluding, 1.
 pub fn uniform(stream: u64, n: u64) -> f64 {
     let mut hash = stream;

@@ -8,7 +8,7 @@
 //!   only its own events ([`partition`]). Arrivals at the same picosecond over different links are
 //!   ordered by a hash of seed, time and link ([`hash`]), so that no link is favoured.
 //! - **Admission** ([`admission`]) accepts, marks or drops a packet, by limit and threshold and by the
-//!   kind of the [`queue`].
+//!   kind of the [`queue`]. [`losses`] are those of links.
 //! - **A calendar of windows** ([`calendar`]) skips windows without events.
 //! - **Threads** ([`threads`]) process a range of nodes each and exchange packets at the end of a
 //!   window. If they wait too long for each other, one thread processes all nodes
@@ -26,6 +26,7 @@ mod class_laws;
 #[cfg(test)]
 mod exactness;
 mod hash;
+mod losses;
 mod network;
 mod order;
 pub mod packet;
@@ -106,8 +107,10 @@ pub struct LinkCounters {
     pub delivered_bytes: u64,
     /// Packets queued or on the wire.
     pub in_flight: u64,
-    /// Packets dropped.
+    /// Packets dropped by the queue.
     pub drops: u64,
+    /// Packets lost on the link.
+    pub lost: u64,
     /// Packets marked.
     pub marks: u64,
 }
@@ -330,7 +333,12 @@ impl<E: Endpoint> Engine<E> {
             .fold((0, 0), |(a, t), p| (a + p.arrivals, t + p.timers_fired))
     }
 
-    /// Number of packets dropped, and of packets marked.
+    /// Number of packets that links have lost.
+    pub fn lost(&self) -> u64 {
+        self.partitions.iter().map(|p| p.network.losses.total()).sum()
+    }
+
+    /// Number of packets dropped by queues, and of packets marked.
     pub fn drops_and_marks(&self) -> (u64, u64) {
         let admission = self.partitions.iter().flat_map(|p| &p.network.admissions.ports);
         admission.fold((0, 0), |(d, m), r| (d + r.drops, m + r.marks))
@@ -340,7 +348,9 @@ impl<E: Endpoint> Engine<E> {
     pub fn link_counters(&self) -> Vec<LinkCounters> {
         let counters = |&[(from, port), (to, ring)]: &[(u32, u32); 2]| {
             let sender = &self.partitions[from as usize].network;
-            let ring = &self.partitions[to as usize].network.rings[ring as usize];
+            let receiver = &self.partitions[to as usize].network;
+            let (lost, lost_bytes) = receiver.losses.lost(ring as usize);
+            let ring = &receiver.rings[ring as usize];
             let waiting = sender.waiting(port as usize);
             let (packets_waiting, bytes_waiting) = waiting.fold((0, 0), |(n, bytes), packet| {
                 (n + 1, bytes + u64::from(packet.size))
@@ -353,10 +363,11 @@ impl<E: Endpoint> Engine<E> {
             LinkCounters {
                 packets: port.packets,
                 bytes: port.bytes,
-                delivered: ring.delivered(),
-                delivered_bytes: port.bytes - bytes_on_ring - bytes_waiting,
+                delivered: ring.delivered() - lost,
+                delivered_bytes: port.bytes - bytes_on_ring - bytes_waiting - lost_bytes,
                 in_flight: ring.iter().count() as u64 + packets_waiting,
                 drops: admission.drops,
+                lost,
                 marks: admission.marks,
             }
         };

@@ -7,6 +7,7 @@ use crate::Jitter;
 use crate::admission::Admissions;
 use crate::calendar::Calendar;
 use crate::hash::processing_time;
+use crate::losses::Losses;
 use crate::packet::{DATA, Packet};
 use crate::port::Port;
 use crate::prefetch::prefetch;
@@ -25,6 +26,8 @@ pub struct PartitionNetwork {
     pub rings: Vec<Ring>,
     /// The number of `rings[0]` among the rings of all partitions.
     pub first_ring: u32,
+    /// Losses of the links of these rings.
+    pub losses: Losses,
     /// Windows in which rings have arrivals.
     pub calendar: Calendar,
     /// Ports whose packets wait in the port.
@@ -50,7 +53,7 @@ pub struct PartitionNetwork {
     pub jitter: Jitter,
     /// Encoding of routes.
     pub hops: HopBits,
-    /// Number of data packets dropped, by (flow, subflow).
+    /// Number of data packets dropped or lost, by (flow, subflow).
     pub drops: HashMap<(u32, u32), u64>,
 }
 

@@ -34,7 +34,7 @@ pub const DATA: u16 = 1;
 pub const ECT: u16 = 1 << 3;
 /// Congestion experienced (RFC 3168): a CE mark.
 pub const CE: u16 = 1 << 4;
-/// The packet is neither dropped nor marked.
+/// The packet is neither dropped nor marked nor lost.
 pub const PROTECTED: u16 = 1 << 8;
 /// A queue has cut the packet to its header. The packet keeps all other fields and flags.
 pub const TRIMMED: u16 = 1 << 11;

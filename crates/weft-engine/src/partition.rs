@@ -163,6 +163,8 @@ pub struct Partition<E> {
     rings_due: Vec<u32>,
     services: Vec<Timer>,
     prefetches: bool,
+    /// Whether events are processed one by one, because of served ports or links that lose packets.
+    merges_events: bool,
 }
 
 impl<E: Endpoint> Partition<E> {
@@ -180,6 +182,7 @@ impl<E: Endpoint> Partition<E> {
         let ring_starts = vec![(0, 0); max_rings.unwrap_or(0)].into();
         let trace = vec![0; node_slots.len()];
         let prefetches = network.rings.len() >= MIN_PREFETCH_LINKS;
+        let merges_events = !network.served.is_empty() || !network.losses.is_empty();
         let key_bits = INDEX_BITS + u64::BITS - network.lookahead.leading_zeros();
         Self {
             first_node,
@@ -203,6 +206,7 @@ impl<E: Endpoint> Partition<E> {
             rings_due: Vec::new(),
             services: Vec::new(),
             prefetches,
+            merges_events,
         }
     }
 
@@ -215,7 +219,7 @@ impl<E: Endpoint> Partition<E> {
     /// their order is free. The events of a node are ordered by time, by the link's rank at this
     /// time, and by the order on the link. At equal times, packets come before timers.
     pub fn process<const TRACE: bool>(&mut self, window: u64, end: u64) {
-        if !self.network.served.is_empty() {
+        if self.merges_events {
             self.process_served::<TRACE>(window, end);
         } else if self.prefetches {
             self.process_window::<TRACE, true>(window, end);

@@ -9,6 +9,7 @@ use weft_fabric::{Fabric, Link, NodeId};
 use crate::admission::{Admission, Admissions};
 use crate::calendar::Calendar;
 use crate::hash::{link_hash, queue_stream};
+use crate::losses::Losses;
 use crate::network::PartitionNetwork;
 use crate::partition::{INDEX_BITS, QueueProbe, SAMPLE};
 use crate::port::Port;
@@ -200,6 +201,9 @@ impl<'a> PartitionMap<'a> {
             admissions.ports.push(admission);
         }
         let rings = self.rings_to(nodes);
+        let ring_links = self.link_of[rings.clone()].iter();
+        let ring_links = ring_links.map(|&l| (l, &self.fabric.links[l as usize]));
+        let losses = Losses::new(config.seed, ring_links);
         let mut timers = Timers::new(self.window);
         for timer in first {
             timers.push(timer);
@@ -209,6 +213,7 @@ impl<'a> PartitionMap<'a> {
             admissions,
             rings: rings.clone().map(|_| Ring::new()).collect(),
             first_ring: rings.start as u32,
+            losses,
             calendar: Calendar::new(rings.len()),
             served,
             services: Timers::new(self.window),

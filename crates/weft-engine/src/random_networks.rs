@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use weft_fabric::{
-    Fabric, Link, Node, NodeId, Priority, PriorityClass, QueueConfig, QueueKind, Red, RedAction, RedAt,
-    Routing, Shared,
+    Fabric, Link, Lossy, Node, NodeId, Priority, PriorityClass, QueueConfig, QueueKind, Red, RedAction,
+    RedAt, Routing, Shared,
 };
 use weft_spec::{Mark, QueueSize, Rate, Size, Time};
 
@@ -187,6 +187,16 @@ fn any_priority() -> impl Strategy<Value = Priority> {
     })
 }
 
+/// A queue whose link loses packets.
+fn any_lossy() -> impl Strategy<Value = Lossy> {
+    let loss = prop::sample::select(vec![0.0, 0.01, 0.3, 1.0]);
+    prop_oneof![
+        loss.prop_map(|loss| (Some(loss), None)),
+        (1_u32..20).prop_map(|every| (None, Some(every))),
+    ]
+    .prop_map(|(loss, every)| Lossy { loss, every })
+}
+
 /// A queue that decides when packets arrive.
 pub fn any_kind_at_enqueue() -> impl Strategy<Value = QueueKind> {
     prop_oneof![
@@ -202,6 +212,7 @@ fn any_kind() -> impl Strategy<Value = QueueKind> {
         3 => any_kind_at_enqueue(),
         1 => any_dequeue_red().prop_map(QueueKind::from),
         2 => any_priority().prop_map(QueueKind::from),
+        1 => any_lossy().prop_map(QueueKind::from),
     ]
 }
 

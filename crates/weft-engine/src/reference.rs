@@ -5,10 +5,10 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, VecDeque};
 
-use weft_fabric::{Fabric, Link};
+use weft_fabric::{Fabric, Link, QueueKind};
 use weft_spec::Rate;
 
-use crate::packet::{DATA, Packet};
+use crate::packet::{DATA, PROTECTED, Packet};
 use crate::partition::trace_packet;
 use crate::reference_queue::{Fifo, Source, Surroundings};
 use crate::route::HopBits;
@@ -82,11 +82,34 @@ pub struct Wire {
     /// Propagating packets in order of arrival.
     flying: VecDeque<Packet>,
     pub delivered: u64,
+    /// Packets that were or could have been lost on the wire, and those that were.
+    exposed: u64,
+    pub lost: u64,
 }
 
 impl Wire {
     pub fn in_flight(&self) -> u64 {
         self.fifo.held() + self.flying.len() as u64
+    }
+
+    /// Returns true if a packet that crosses the link is lost.
+    fn is_lost(&mut self, link: u32, kind: &QueueKind, seed: u64, packet: &Packet) -> bool {
+        let QueueKind::Lossy(rule) = kind else {
+            return false;
+        };
+        if packet.flags & PROTECTED != 0 {
+            return false;
+        }
+        self.exposed += 1;
+        let is_lost = if let Some(probability) = rule.loss {
+            let tag = u64::from(u32::from_be_bytes(*b"loss"));
+            let drawn = random(seed, [(u64::from(link) << 32) + tag, self.exposed]) >> 11;
+            (drawn as f64) < probability * (1_u64 << 53) as f64
+        } else {
+            rule.every.is_some_and(|n| self.exposed.is_multiple_of(n.into()))
+        };
+        self.lost += u64::from(is_lost);
+        is_lost
     }
 }
 
@@ -138,6 +161,8 @@ impl<'a, T: TestEndpoint> Reference<'a, T> {
             up: true,
             flying: VecDeque::new(),
             delivered: 0,
+            exposed: 0,
+            lost: 0,
         };
         let first = |node| fabric.links.iter().take_while(|l| l.from < node).count() as u32;
         Self {
@@ -178,14 +203,19 @@ impl<'a, T: TestEndpoint> Reference<'a, T> {
             match event {
                 Event::Served { link } => self.leave(link, now),
                 Event::Arrival { link, .. } => {
-                    let node = self.fabric.links[link as usize].to;
+                    let Link { to: node, kind, .. } = &self.fabric.links[link as usize];
+                    let node = *node;
+                    let wire = &mut self.wires[link as usize];
+                    let packet = wire.flying.pop_front().expect("a packet on its way");
+                    if wire.is_lost(link, kind, self.seed, &packet) {
+                        self.count_drops(&[packet]);
+                        continue;
+                    }
+                    wire.delivered += 1;
                     let (time, last) = std::mem::replace(&mut self.last[node as usize], (now, link));
                     if time == now {
                         self.ties[usize::from(last > link)] += 1;
                     }
-                    let wire = &mut self.wires[link as usize];
-                    let packet = wire.flying.pop_front().expect("a packet on its way");
-                    wire.delivered += 1;
                     self.arrive(node, Packet { time: now, ..packet });
                 }
                 Event::Timer { node, key } => {

@@ -25,7 +25,7 @@ pub use leaf_spine::LeafSpine;
 pub use many_to_one::ManyToOne;
 pub use multi_homed_fat_tree::MultiHomedFatTree;
 pub use queues::{
-    Fifo, Priority, PriorityClass, QUEUES, QueueKind, QueueParameters, Red, RedAction, RedAt, Shared,
+    Fifo, Lossy, Priority, PriorityClass, QUEUES, QueueKind, QueueParameters, Red, RedAction, RedAt, Shared,
 };
 pub use samples::SAMPLES;
 pub use topology::{NetworkSize, PortQueues, TOPOLOGIES, Topology};

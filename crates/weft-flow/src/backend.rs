@@ -84,7 +84,15 @@ impl Backend for FlowBackend {
                 ),
                 (
                     "counters",
-                    &["packet_hops", "timers", "windows", "drops", "marks", "timeouts"],
+                    &[
+                        "packet_hops",
+                        "timers",
+                        "windows",
+                        "drops",
+                        "losses",
+                        "marks",
+                        "timeouts",
+                    ],
                 ),
                 (
                     "links",
@@ -93,6 +101,7 @@ impl Backend for FlowBackend {
                         "delivered_packets",
                         "in_flight",
                         "drops",
+                        "losses",
                         "marks",
                         "loss",
                     ],

@@ -35,6 +35,7 @@ impl PacketSimulation {
             delivered_bytes: counters.delivered_bytes,
             in_flight: counters.in_flight,
             drops: counters.drops,
+            losses: counters.lost,
             marks: counters.marks,
         };
         self.engine.link_counters().into_iter().map(record).collect()

@@ -222,6 +222,7 @@ impl PacketSimulation {
             timers,
             windows: self.engine.windows(),
             drops,
+            losses: self.engine.lost(),
             marks,
             timeouts,
         }

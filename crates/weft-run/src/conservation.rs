@@ -1,4 +1,4 @@
-//! Conservation: sent = delivered + dropped + in flight, per link and per subflow, on every run.
+//! Conservation: sent = delivered + dropped + lost + in flight, per link and per subflow, on every run.
 
 use crate::tables::TableContext;
 use crate::{ClassRecord, Error, LinkRecord, Outcome, SubflowRecord};
@@ -18,13 +18,14 @@ fn check_links(context: &TableContext, outcome: &Outcome) -> Result<(), Error> {
         let LinkRecord {
             packets,
             delivered,
+            losses,
             in_flight,
             ..
         } = record;
-        if *packets != delivered + in_flight {
+        if *packets != delivered + losses + in_flight {
             let (from, to) = context.ends(link);
             return Err(Error::Internal(format!(
-                "link {from}->{to} accepted {packets} packets, but delivered {delivered} and has {in_flight} in flight"
+                "link {from}->{to} accepted {packets} packets, but delivered {delivered}, lost {losses} and has {in_flight} in flight"
             )));
         }
     }
@@ -34,6 +35,13 @@ fn check_links(context: &TableContext, outcome: &Outcome) -> Result<(), Error> {
         let counted = outcome.counters.drops;
         return Err(Error::Internal(format!(
             "links dropped {dropped} packets, but {counted} were counted"
+        )));
+    }
+    let lost: u64 = outcome.links.iter().map(|record| record.losses).sum();
+    if lost != outcome.counters.losses {
+        let counted = outcome.counters.losses;
+        return Err(Error::Internal(format!(
+            "links lost {lost} packets, but {counted} were counted"
         )));
     }
     Ok(())
@@ -182,7 +190,7 @@ mod tests {
         assert_eq!(problem(|_| ()), "");
         let lost = problem(|outcome| outcome.links[0].delivered = 5);
         assert!(
-            lost.ends_with("link h0->s0 accepted 7 packets, but delivered 5 and has 1 in flight"),
+            lost.ends_with("link h0->s0 accepted 7 packets, but delivered 5, lost 0 and has 1 in flight"),
             "{lost}"
         );
         let made = problem(|outcome| outcome.flows[0].subflows[0].packets_received = 7);
@@ -194,6 +202,22 @@ mod tests {
         assert!(
             dropped.contains("links dropped 2 packets, but 3 were counted"),
             "{dropped}"
+        );
+        let on_link = |outcome: &mut Outcome| {
+            outcome.links[0].delivered = 4;
+            outcome.links[0].losses = 2;
+        };
+        let lost = problem(on_link);
+        assert!(
+            lost.contains("links lost 2 packets, but 0 were counted"),
+            "{lost}"
+        );
+        assert_eq!(
+            problem(|outcome| {
+                on_link(outcome);
+                outcome.counters.losses = 2;
+            }),
+            ""
         );
     }
 }

@@ -180,6 +180,7 @@ impl LinkRecord {
             delivered_bytes: self.delivered_bytes - before.delivered_bytes,
             in_flight: self.in_flight,
             drops: self.drops - before.drops,
+            losses: self.losses - before.losses,
             marks: self.marks - before.marks,
         }
     }

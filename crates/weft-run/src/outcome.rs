@@ -60,7 +60,7 @@ pub struct SubflowRecord {
     pub retransmitted: u64,
     /// Data packets that reached the receiver, including duplicates.
     pub packets_received: u64,
-    /// Data packets dropped in the network.
+    /// Data packets dropped or lost in the network.
     pub packets_dropped: u64,
     /// Data packets still in the network when the run ended.
     pub packets_in_flight: u64,
@@ -122,8 +122,10 @@ pub struct LinkRecord {
     pub delivered_bytes: u64,
     /// Packets queued or on the wire when the run ended.
     pub in_flight: u64,
-    /// Packets dropped.
+    /// Packets dropped by the queue.
     pub drops: u64,
+    /// Packets that the link lost.
+    pub losses: u64,
     /// Packets marked.
     pub marks: u64,
 }
@@ -290,8 +292,10 @@ pub struct Counters {
     pub timers: u64,
     /// Number of lookahead windows that the engine processed.
     pub windows: u64,
-    /// Number of packets dropped.
+    /// Number of packets dropped by queues.
     pub drops: u64,
+    /// Number of packets that links lost.
+    pub losses: u64,
     /// Number of packets marked.
     pub marks: u64,
     /// Number of retransmission timeouts, including those of SYNs.

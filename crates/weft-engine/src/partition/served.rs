@@ -1,5 +1,5 @@
-//! The loop over events of a partition with served ports: at each node, arrivals, service events and
-//! timers are merged by time.
+//! The loop over events of a partition with served ports or links that lose packets: at each node,
+//! arrivals, service events and timers are merged by time.
 
 use std::cmp::Reverse;
 
@@ -48,6 +48,7 @@ impl<E: Endpoint> Partition<E> {
             let mut ring_count = 0;
             while let Some(&next) = rings.get(ring).filter(|&&r| self.ring_node[r as usize] == node) {
                 self.drain_ring(next as usize, ring_count, end);
+                self.remove_lost(next as usize, ring_count);
                 ring_count += 1;
                 ring += 1;
             }
@@ -56,6 +57,16 @@ impl<E: Endpoint> Partition<E> {
         }
         self.services = services;
         self.rings_due = rings;
+    }
+
+    /// Removes the packets that the link of `ring` loses from the batch, at whose end they are.
+    fn remove_lost(&mut self, ring: usize, ring_count: usize) {
+        let (first, _) = self.ring_starts[ring_count];
+        let network = &mut self.network;
+        let lost = network.losses.remove_lost(ring, &mut self.batch, first as usize);
+        for packet in &lost {
+            network.count_drop(packet);
+        }
     }
 
     /// Processes the batch at `node`, its timers and its service events.

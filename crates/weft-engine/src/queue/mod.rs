@@ -52,7 +52,7 @@ impl Discipline {
         serve: impl FnOnce(ServedQueue) -> u32,
     ) -> Self {
         match *kind {
-            QueueKind::Fifo(_) => Self::Fifo,
+            QueueKind::Fifo(_) | QueueKind::Lossy(_) => Self::Fifo,
             QueueKind::Priority(ref priority) => {
                 let queue = PriorityQueue::new(priority, port, max_packet);
                 Self::Served(serve(ServedQueue::Priority(queue)))

@@ -2,6 +2,7 @@
 //! The engine has the behaviour of each kind.
 
 mod fifo;
+mod lossy;
 mod priority;
 mod red;
 mod shared;
@@ -14,6 +15,7 @@ use weft_spec::{Entry, Parsed, QueueSize, SpecError, from_table, to_table};
 use crate::QueueConfig;
 
 pub use fifo::Fifo;
+pub use lossy::Lossy;
 pub use priority::{Priority, PriorityClass};
 pub use red::{Red, RedAction, RedAt};
 pub use shared::Shared;
@@ -77,6 +79,7 @@ macro_rules! kinds {
 
 kinds! {
     "fifo" => Fifo,
+    "lossy" => Lossy,
     "priority" => Priority,
     "red" => Red,
     "shared" => Shared,

@@ -243,3 +243,60 @@ fn failures_lose_the_packets_of_all_classes() {
         run.manifest["trace_hash"]
     );
 }
+
+/// A link that never loses a packet equals a FIFO. Losses do not depend on the number of threads.
+#[test]
+fn losses_of_links_are_counted_and_equal_on_any_number_of_threads() {
+    let lossy = |rule: &str| format!("queues.kind={{name = \"lossy\", {rule}}}");
+    let hash = |overrides: &[&str]| run(overrides, 1).manifest["trace_hash"].clone();
+    assert_eq!(hash(&[&lossy("loss = 0")]), hash(&[]));
+    let random = lossy("loss = 0.01");
+    let one = run(&[&random], 1);
+    assert_ne!(one.manifest["trace_hash"], hash(&[&random, "seed=9"]));
+    for threads in [2, 3, 4] {
+        assert_eq!(
+            run(&[&random], threads).manifest["trace_hash"],
+            one.manifest["trace_hash"]
+        );
+    }
+    let lost = by_layer(&one, "losses");
+    // The ports of the hosts belong to network cards, which have no queues.
+    let layers: Vec<_> = lost.keys().map(String::as_str).collect();
+    assert_eq!(layers, ["leaf-host", "leaf-spine", "spine-leaf"]);
+    assert_eq!(one.manifest["counters"]["losses"], lost.values().sum::<u64>());
+    let half = run(&[&random, "measure={start = \"10ms\", stop = \"20ms\"}"], 1);
+    assert!(by_layer(&half, "losses")["leaf-host"] < lost["leaf-host"]);
+}
+
+/// Of each hundred packets of a link, one is lost. A failure loses further packets.
+#[test]
+fn every_hundredth_packet_is_lost() {
+    let layer = "layers.leaf-host.queue={name = \"lossy\", every = 100}";
+    let event = "events=[{ at = \"5ms\", links = [\"leaf1->h6\"], state = \"down\" }, \
+                 { at = \"6ms\", links = [\"leaf1->h6\"], state = \"up\" }]";
+    for overrides in [
+        &[layer][..],
+        &[layer, event],
+        &[layer, "layers.leaf-host.limit=20 packets"],
+    ] {
+        let run = run(overrides, 2);
+        let links = table(&run, "links");
+        let columns = ["losses", "delivered_packets"].map(|column| counts(links, column));
+        for ((layer, lost), delivered) in texts(links, "layer").iter().zip(columns[0]).zip(columns[1]) {
+            let expected = if layer == "leaf-host" {
+                (lost + delivered) / 100
+            } else {
+                0
+            };
+            assert_eq!(*lost, expected, "{layer}");
+        }
+        let flows = table(&run, "flows");
+        let dropped: u64 = counts(flows, "packets_dropped").iter().sum();
+        let [drops, losses] =
+            ["drops", "losses"].map(|name| run.manifest["counters"][name].as_u64().unwrap());
+        assert!(
+            losses > 10 && dropped <= drops + losses,
+            "{dropped}, {drops}, {losses}"
+        );
+    }
+}

@@ -132,6 +132,7 @@ fn subflows_links_and_counters_agree() {
     let counters = &run.manifest["counters"];
     assert_eq!(counters["packet_hops"], hops);
     assert_eq!(counters["drops"], counts(links, "drops").iter().sum::<u64>());
+    assert_eq!(counters["losses"], 0);
     assert_eq!(counters["marks"], counts(links, "marks").iter().sum::<u64>());
     assert!(
         counters["marks"].as_u64().unwrap() > 0,

@@ -25,6 +25,7 @@ pub(super) fn links(context: &TableContext, outcome: &Outcome) -> Result<RecordB
         .count("delivered_packets", records.iter().map(|record| record.delivered))
         .count("in_flight", records.iter().map(|record| record.in_flight))
         .count("drops", records.iter().map(|record| record.drops))
+        .count("losses", records.iter().map(|record| record.losses))
         .count("marks", records.iter().map(|record| record.marks))
         .number_or_null("utilisation", links.iter().zip(records).map(use_of))
         .number_or_null("loss", records.iter().map(loss))
@@ -37,10 +38,10 @@ fn utilisation(link: &Link, record: &LinkRecord, time: Time) -> Option<f64> {
     (could > 0.0).then(|| 8.0 * record.delivered_bytes as f64 / could)
 }
 
-/// Returns the share of the packets that came to the queue which were dropped.
+/// Returns the share of the packets that came to the queue which were dropped or lost.
 fn loss(record: &LinkRecord) -> Option<f64> {
     let came = record.packets + record.drops;
-    (came > 0).then(|| record.drops as f64 / came as f64)
+    (came > 0).then(|| (record.drops + record.losses) as f64 / came as f64)
 }
 
 pub(super) fn queues(context: &TableContext, outcome: &Outcome) -> Result<RecordBatch, Error> {

@@ -17,7 +17,11 @@ use super::timer_keys::{TcpTimer, timer_key};
 pub const HANDSHAKE_DONE: u16 = SYN | CONTROL_ONLY;
 /// Returns the flag of control packets that queues neither drop nor mark, if the profile sets it.
 pub fn protection(profile: &Profile) -> u16 {
-    if profile.handshake.protect_handshake { PROTECTED } else { 0 }
+    if profile.handshake.protect_handshake {
+        PROTECTED
+    } else {
+        0
+    }
 }
 
 /// Flags of a FIN.
