@@ -42,7 +42,7 @@ impl Prr {
     /// Otherwise the window grows in slow start up to `ssthresh`, by as many packets as were
     /// delivered. It grows by one more if the acknowledgement made `progress`, that is, it advanced
     /// and reported no additional loss (`SafeACK`). At least one packet is sent on entering recovery.
-    /// See RFC 9937, section 7.
+    /// See RFC 9937, section 6.
     pub fn on_ack(&mut self, delivered: u32, pipe: u32, progress: bool, sent: u64) {
         if delivered == 0 {
             return;

@@ -75,7 +75,7 @@ pub fn enter_if_lost(
 
 /// Enters fast recovery, which ends with the data sent so far, and reduces the window once (RFC 6675,
 /// section 5, step 4). With proportional rate reduction, `RecoverFS` is all that is outstanding,
-/// also what was sacked before, as in RFC 6937 (unlike RFC 9937, section 7).
+/// also what was sacked before, as in RFC 6937 (unlike RFC 9937, section 6).
 #[cold]
 fn enter_recovery(
     connection: &mut ConnectionSender,

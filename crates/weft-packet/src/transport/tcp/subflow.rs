@@ -103,7 +103,7 @@ impl SubflowSender {
     }
 
     /// Returns true if the window allows another packet. In a recovery with proportional rate
-    /// reduction its window counts; after it, the target is the window (RFC 9937, section 7).
+    /// reduction its window counts; after it, the target is the window (RFC 9937, section 6).
     #[inline(always)]
     pub fn may_send(&self, window: &Window) -> bool {
         if let Some(prr) = self.state.prr() {
