@@ -83,7 +83,7 @@ impl Classes {
         let lowest = (0..self.counters.len()).filter_map(weight).min();
         let exact = self.max_packet * weight(class).unwrap_or(0);
         let lowest = lowest.unwrap_or(1);
-        exact / lowest + u64::from(exact % lowest > 0)
+        exact.div_ceil(lowest)
     }
 
     /// Returns the position of the packet that is sent next.
