@@ -25,6 +25,7 @@ CHECKED = {
     "permutation",
     "six-transports",
     "spraying",
+    "unresponsive",
     "web-search",
 }
 
@@ -51,6 +52,15 @@ def test_every_example_is_checked_and_says_what_to_look_for() -> None:
         assert comment is not None, name
         assert "Look for" in comment[0], name
         assert weft.load(EXAMPLES / f"{name}.toml").name == name
+
+
+def test_unresponsive() -> None:
+    flows = run("unresponsive").flows
+    source, left = (value(flows.filter(traffic=name), pl.col("goodput_bps").sum()) for name in ("source", "flows"))
+    assert source == pytest.approx(1.6e9 * 1448 / 1514, rel=0.01)
+    assert 0.9 < left / (8.4e9 * 1448 / 1514) < 1.01
+    crowded = run("unresponsive", "transports.source.rate=11Gbps").flows
+    assert value(crowded.filter(traffic="flows"), pl.col("goodput_bps").sum()) < left
 
 
 def test_incast_amp() -> None:

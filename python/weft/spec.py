@@ -3363,9 +3363,10 @@ class Transport(Model):
         | BpfWarpCc
         | BpfXmpCc
         | OwnCc
-    )
+        | None
+    ) = None
     """
-    Congestion control: a name, or a table with the name and parameters.
+    Congestion control: a name, or a table with the name and parameters. Required if the kind is "tcp".
     """
     class_: Annotated[int | None, Field(alias="class", ge=0, le=7)] = None
     """
@@ -3383,9 +3384,40 @@ class Transport(Model):
     Application bytes that must be acknowledged before the additional subflows join. The default
     of `weftd` is 256KB.
     """
-    kind: Literal["tcp"] = "tcp"
+    kind: Literal["tcp", "constant-rate"] = "tcp"
     """
     Kind of transport, that is, the protocol. "tcp" is MPTCP if there are several subflows.
+    """
+    off: Annotated[
+        str | None,
+        Field(
+            examples=["2us", "1.5ms", "20s"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min)$",
+        ),
+    ] = None
+    """
+    Kind "constant-rate": time for which a flow pauses after each time `on`.
+    """
+    on: Annotated[
+        str | None,
+        Field(
+            examples=["2us", "1.5ms", "20s"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min)$",
+        ),
+    ] = None
+    """
+    Kind "constant-rate": time for which a flow sends, in turn with `off`. Without it, a flow always
+    sends.
+    """
+    packet_size: Annotated[
+        str | None,
+        Field(
+            examples=["128KB", "64KiB", "1448B"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(TiB|TB|GiB|GB|MiB|MB|KiB|KB|B|kB)$",
+        ),
+    ] = None
+    """
+    Kind "constant-rate": size of a full packet with its header, by default that of the profile.
     """
     paths: (
         Literal[
@@ -3420,6 +3452,20 @@ class Transport(Model):
     profile: Literal["linux", "amp-2019"] = "linux"
     """
     Profile, that is, named settings of sender and receiver.
+    """
+    random: bool | None = None
+    """
+    Kind "constant-rate": whether the times `on` and `off` are means of exponential distributions.
+    """
+    rate: Annotated[
+        str | None,
+        Field(
+            examples=["10Gbps", "100Mbps"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(Tbps|Gbps|Mbps|kbps|bps|Kbps)$",
+        ),
+    ] = None
+    """
+    Kind "constant-rate": the rate on the wire, headers included, while a flow sends.
     """
     scheduler: Literal["round-robin", "lowest-rtt", "linux"] | None = None
     """

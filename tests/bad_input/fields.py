@@ -35,11 +35,16 @@ def classes(listed: str, *words: str, also: str = "") -> Row:
     return Row(("run", "incast.toml", "--set", change, *more, "--out", "out"), words)
 
 
+def source(parameters: str, *words: str) -> Row:
+    return field(f"transports.udp={{kind = 'constant-rate'{parameters}}}", *words)
+
+
 def lossy(parameters: str, *words: str) -> Row:
     return field(f"queues={{limit = '100 packets', kind = {{name = 'lossy'{parameters}}}}}", *words)
 
 
 FLOW = "level=flow"
+SOURCE = "transports.udp={kind = 'constant-rate', rate = '1Gbps'}"
 RED = "{name = 'red', min = '1KB', max = '2KB', probability = 0.1}"
 
 
@@ -216,6 +221,31 @@ FIELDS = [
     field(
         "queues={limit = '1MB', mark = '1KB', kind = {name = 'red', min = '1KB', max = '2KB', probability = 1}}",
         "queues.mark: 1KB is not used with queues of kind",
+    ),
+    source("", "transports.udp.rate: required field is missing; add the rate on the wire"),
+    source(", rate = '0bps'", "transports.udp.rate: "),
+    source(", rate = '1Gbps', cc = 'reno'", "transports.udp.cc: not used with kind = ", "remove it"),
+    source(", rate = '1Gbps', subflows = 2", "transports.udp.subflows: not used with kind = "),
+    source(", rate = '1Gbps', join_after = '1KB'", "transports.udp.join_after: not used with kind = "),
+    source(", rate = '1Gbps', scheduler = 'linux'", "transports.udp.scheduler: not used with kind = "),
+    source(", rate = '1Gbps', paths = 'rps'", 'transports.udp.paths: "rps" chooses paths for packets of TCP'),
+    source(", rate = '1Gbps', paths = 'opn'", 'transports.udp.paths: "opn" chooses paths for packets of TCP'),
+    source(
+        ", rate = '1Gbps', packet_size = '66B'", "transports.udp.packet_size: 66B; allowed: above the header of 66B"
+    ),
+    source(", rate = '1Gbps', packet_size = '66KB'", "transports.udp.packet_size: 66KB"),
+    source(", rate = '1Gbps', on = '1ms'", "transports.udp.off: required with `on`"),
+    source(", rate = '1Gbps', off = '1ms'", "transports.udp.off: given without `on`"),
+    source(", rate = '1Gbps', on = '0ms', off = '1ms'", "transports.udp.on: 0s; allowed: a time above 0"),
+    source(", rate = '1Gbps', random = true", "transports.udp.random: given without `on`"),
+    field("transports.dctcp.rate=1Gbps", 'transports.dctcp.rate: not used with kind = "tcp"', "constant-rate"),
+    field("transports.dctcp.random=true", 'transports.dctcp.random: not used with kind = "tcp"'),
+    *(
+        Row(
+            ("run", "incast.toml", "--set", level, "--set", SOURCE, "--out", "out"),
+            ('transports.udp.kind: "constant-rate" is not supported at level ', 'use "tcp" or another level'),
+        )
+        for level in ("level=flow", "level=linux")
     ),
     lossy("", "queues.kind: the rule of the losses is missing; set loss or every"),
     lossy(", loss = 0.1, every = 3", "queues.kind.every: loss is given too; remove one of the two"),

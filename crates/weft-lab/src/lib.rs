@@ -25,6 +25,7 @@
 
 mod backends;
 mod classes;
+mod constant_rate;
 mod equilibrium;
 mod events;
 mod experiment;

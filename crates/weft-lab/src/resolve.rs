@@ -102,6 +102,8 @@ pub(crate) fn resolve(
     let traffic = traffic_flows(&mut resolved, &fabric, fit)?;
     let warnings = classes.check_stop(stop, &traffic.flows, &traffic.entries, spec.duration)?;
     check_write_rates(backend, &traffic.flows, &traffic.generators)?;
+    let sources = |flow: &Flow| transports[flow.transport as usize].constant_rate.is_some();
+    check_sources_write_alone(&traffic.flows, &traffic.generators, sources)?;
     let names: Vec<String> = resolved
         .traffic
         .iter()
@@ -440,6 +442,28 @@ fn check_write_rates(
             ))
         }
         _ => Ok(()),
+    }
+}
+
+/// Refuses rates of applications whose transport has a rate itself.
+fn check_sources_write_alone(
+    flows: &[Flow],
+    generators: &[Arc<dyn FlowGenerator>],
+    is_source: impl Fn(&Flow) -> bool,
+) -> Result<(), SpecError> {
+    let firsts = generators.iter().map(|generator| generator.flow(0));
+    let mut all = flows.iter().cloned().chain(firsts);
+    match all.find(|flow| flow.rate.is_some() && is_source(flow)) {
+        Some(flow) => {
+            let problem = "not used with transports of kind \"constant-rate\"";
+            let remedy = "set the rate of the transport instead";
+            Err(SpecError::conflict(
+                format!("traffic[{}].rate", flow.traffic),
+                problem,
+                remedy,
+            ))
+        }
+        None => Ok(()),
     }
 }
 

@@ -74,7 +74,7 @@ pub fn schema() -> Value {
     transport["kind"]["enum"] = TRANSPORTS.iter().map(|kind| kind.name()).collect();
     transport["cc"] = described(
         cc,
-        "Congestion control: a name, or a table with the name and parameters.",
+        "Congestion control: a name, or a table with the name and parameters. Required if the kind is \"tcp\".",
     );
     paths["description"] = transport["paths"]["description"].take();
     transport["paths"] = paths;

@@ -11,6 +11,8 @@ use weft_spec::{
     Cc, MAX_CLASS, MAX_SUBFLOWS, PROFILES, PathPolicySpec, ProfilePatch, SpecError, find, to_table,
 };
 
+use crate::constant_rate;
+
 /// A packet scheduler with its name.
 pub(crate) struct NamedScheduler {
     pub name: &'static str,
@@ -52,7 +54,19 @@ pub(crate) fn resolve(
         .ok_or_else(|| {
             SpecError::unknown_name("kind", &spec.kind, TRANSPORTS.iter().map(|kind| kind.name()))
         })?;
-    let (cc, algorithm) = congestion_control(&spec.cc, custom_algorithms)?;
+    let is_tcp = kind == TRANSPORTS[0].name();
+    if is_tcp {
+        constant_rate::check_absent(spec)?;
+    } else {
+        constant_rate::check_tcp_absent(spec)?;
+    }
+    let (cc, algorithm) = if is_tcp {
+        congestion_control(&spec.cc, custom_algorithms)?
+    } else {
+        // Nothing reads the algorithm of other kinds.
+        let algorithm = Algorithm::build("reno", &[]).map_err(|error| cc_error(&error, &[]))?;
+        (Cc::default(), algorithm)
+    };
     if !(1..=MAX_SUBFLOWS).contains(&spec.subflows) {
         return Err(SpecError::new(
             "subflows",
@@ -79,15 +93,21 @@ pub(crate) fn resolve(
         .ok_or_else(|| {
             SpecError::unknown_name("scheduler", scheduler, SCHEDULERS.iter().map(|named| named.name))
         })?;
-    let profile = spec
+    let mut profile = spec
         .tcp
         .apply(&(base.build)())
         .map_err(|error| error.within("tcp"))?;
     let (paths, policy) = path_policy(spec.paths.as_ref(), policy)?;
+    let constant_rate = if is_tcp {
+        None
+    } else {
+        constant_rate::check_policy(&paths, &policy)?;
+        Some(constant_rate::resolve(spec, &mut profile)?)
+    };
     let resolved = weft_spec::TransportSpec {
         cc,
         paths: Some(paths),
-        scheduler: Some(named.name.to_owned()),
+        scheduler: is_tcp.then(|| named.name.to_owned()),
         tcp: ProfilePatch(to_table(&profile)),
         ..spec.clone()
     };
@@ -101,6 +121,7 @@ pub(crate) fn resolve(
         class: spec.class,
         ack_class: spec.ack_class.unwrap_or(spec.class),
         profile,
+        constant_rate,
     };
     Ok((resolved, transport))
 }
@@ -163,6 +184,10 @@ fn congestion_control(
     spec: &Cc,
     custom_algorithms: &[Arc<dyn AlgorithmFactory>],
 ) -> Result<(Cc, Algorithm), SpecError> {
+    if spec.is_absent() {
+        let remedy = "add the name of a congestion control";
+        return Err(SpecError::conflict("cc", "required field is missing", remedy));
+    }
     if let Some(factory) = custom_algorithms
         .iter()
         .find(|factory| factory.name() == spec.name)

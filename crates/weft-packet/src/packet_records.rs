@@ -89,7 +89,7 @@ fn packet_kind(flags: u16) -> Option<PacketKind> {
     const SYN_ACK: u16 = SYN | ACK;
     const CONFIRMED: u16 = JOIN_ACK | ACK;
     if flags & OTHER != 0 {
-        return None;
+        return (flags & DATA != 0).then_some(PacketKind::Data);
     }
     if flags & DATA != 0 {
         return Some(PacketKind::Data);

@@ -199,6 +199,7 @@ mod tests {
         });
         let transport = |(name, subflows)| TransportConfig {
             kind: "tcp",
+            constant_rate: None,
             cc: Algorithm::build(name, &[]).unwrap(),
             subflows,
             paths: Ecmp {}.into(),

@@ -30,7 +30,7 @@ pub use outcome::{
     ClassRecord, Counters, FlowRecord, JobRecord, LINK_RESULT_BYTES, LatencyRecord, LinkRecord, Outcome,
     PacketKind, PacketRecord, QueueRecord, Sample, SubflowRecord, SuppressionRecord,
 };
-pub use plan::{LinkEvent, Plan, Probe, Scheduler, TransportConfig, detection_times};
+pub use plan::{ConstantRateConfig, LinkEvent, Plan, Probe, Scheduler, TransportConfig, detection_times};
 pub use result_writer::ResultWriter;
 pub use run::{RunResult, UnsavedRun};
 pub use tables::{Omissions, TABLES, TableContext, Tables, Unfinished};

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use weft_cc::Algorithm;
 use weft_fabric::{Fabric, LinkChange};
 use weft_paths::{Controller, Policy};
-use weft_spec::{Profile, Size, Spec, Time};
+use weft_spec::{Profile, Rate, Size, Spec, Time};
 use weft_traffic::{Flow, FlowGenerator};
 
 use crate::tcp_mode::TcpMode;
@@ -68,6 +68,21 @@ pub struct TransportConfig {
     pub ack_class: u8,
     /// All other settings of sender and receiver.
     pub profile: Profile,
+    /// The schedule of sources of kind `constant-rate`; `None` for other kinds.
+    pub constant_rate: Option<ConstantRateConfig>,
+}
+
+/// The schedule of a source without congestion control.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ConstantRateConfig {
+    /// Rate on the wire while the source is on.
+    pub rate: Rate,
+    /// Time for which the source is on; `None`: always.
+    pub on: Option<Time>,
+    /// Time for which it is off afterwards.
+    pub off: Time,
+    /// Whether these times are means of exponential distributions.
+    pub random: bool,
 }
 
 impl TransportConfig {

@@ -276,7 +276,9 @@ pub struct TransportSpec {
     /// Kind of transport, that is, the protocol. "tcp" is MPTCP if there are several subflows.
     #[serde(default = "default_transport_kind")]
     pub kind: String,
-    /// Congestion control: a name, or a table with the name and parameters.
+    /// Congestion control: a name, or a table with the name and parameters. Required if the kind is
+    /// "tcp".
+    #[serde(default, skip_serializing_if = "Cc::is_absent")]
     pub cc: Cc,
     /// Subflows per connection; 1 is single path.
     #[serde(default = "default_subflows")]
@@ -311,6 +313,22 @@ pub struct TransportSpec {
     /// Settings that differ from those of the profile.
     #[serde(default)]
     pub tcp: ProfilePatch,
+    /// Kind "constant-rate": the rate on the wire, headers included, while a flow sends.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate: Option<Rate>,
+    /// Kind "constant-rate": size of a full packet with its header, by default that of the profile.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub packet_size: Option<Size>,
+    /// Kind "constant-rate": time for which a flow sends, in turn with `off`. Without it, a flow always
+    /// sends.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub on: Option<Time>,
+    /// Kind "constant-rate": time for which a flow pauses after each time `on`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub off: Option<Time>,
+    /// Kind "constant-rate": whether the times `on` and `off` are means of exponential distributions.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub random: bool,
 }
 
 /// A traffic entry: its kind, its transport and the fields of that kind.

@@ -13,7 +13,7 @@ use toml::Table;
 const DEFAULT_QUEUE_KIND: &str = "fifo";
 
 /// Congestion control by name, with the parameters that differ from their defaults.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Cc {
     /// Name of the algorithm.
     pub name: String,
@@ -63,6 +63,13 @@ named!(
     "QueueKind",
     "the name of a kind of queue"
 );
+
+impl Cc {
+    /// Returns true if no congestion control is given.
+    pub fn is_absent(&self) -> bool {
+        self.name.is_empty() && self.parameters.is_empty()
+    }
+}
 
 impl QueueKindSpec {
     /// Returns true if this is the default kind.

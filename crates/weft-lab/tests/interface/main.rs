@@ -5,6 +5,7 @@ mod experiment;
 
 mod architecture;
 mod combinations;
+mod constant_rate;
 mod defaults;
 mod events;
 mod files;

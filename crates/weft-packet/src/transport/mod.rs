@@ -1,7 +1,6 @@
 //! Transports: what hosts run. A host has what all transports share; each kind of transport is a
 //! module behind the contract.
 
-#[cfg(test)]
 mod constant_rate;
 mod contract;
 mod generators;
@@ -25,4 +24,4 @@ pub use tcp::{DATA_FIN, JOIN_ACK};
 pub use timer_keys::{HostTimer, host_timer, other_timer};
 
 /// All kinds of transport, the default first. TCP must be the first one.
-pub const TRANSPORTS: &[&dyn TransportKind] = &[&tcp::Tcp];
+pub const TRANSPORTS: &[&dyn TransportKind] = &[&tcp::Tcp, &constant_rate::ConstantRate];

@@ -70,6 +70,7 @@ pub fn cc(name: &str, parameters: &[(&str, f64)]) -> Algorithm {
 pub fn transport(cc: Algorithm, subflows: u32, profile: Profile) -> TransportConfig {
     TransportConfig {
         kind: "tcp",
+        constant_rate: None,
         cc,
         subflows,
         paths: Ecmp {}.into(),

@@ -202,7 +202,11 @@ pub(super) fn subflows(context: &TableContext, outcome: &Outcome) -> Result<Reco
         .count("timeouts", each(|subflow| subflow.timeouts))
         .count("syn_timeouts", each(|subflow| subflow.syn_timeouts))
         .count("acked_bytes", each(|subflow| subflow.acked_bytes))
-        .number("cwnd_packets", rows.iter().map(|(.., subflow)| subflow.cwnd))
+        .number_or_null(
+            "cwnd_packets",
+            rows.iter()
+                .map(|(.., subflow)| Some(subflow.cwnd).filter(|&cwnd| cwnd > 0.0)),
+        )
         .number_or_null(
             "srtt_s",
             rows.iter()

@@ -236,6 +236,7 @@ impl TestConnection {
             kinds: vec![0],
             transports: vec![TransportConfig {
                 kind: "tcp",
+                constant_rate: None,
                 cc: self.cc,
                 subflows: self.subflows,
                 paths: ByInterface {}.into(),

@@ -1,0 +1,55 @@
+//! A source without congestion control: it sends packets of one size at a constant rate, while it is on,
+//! and repeats nothing. A single packet of the receiver says that all data has arrived.
+
+mod part;
+mod schedule;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use weft_run::TransportConfig;
+
+use super::contract::{Transport, TransportKind};
+use super::shared::Shared;
+use part::{Part, Receiver, Sender};
+
+/// Sources at a constant rate.
+pub struct ConstantRate;
+
+/// Bytes of a hash-table entry: key and value, a control byte, and a share of the quarter of slots
+/// that is empty.
+const ENTRY_BYTES: usize = 16;
+
+/// Returns the payload of a full packet in bytes.
+fn payload(transport: &TransportConfig) -> u32 {
+    transport.profile.sizes.mss
+}
+
+impl TransportKind for ConstantRate {
+    fn name(&self) -> &'static str {
+        "constant-rate"
+    }
+
+    fn about(&self) -> &'static str {
+        "packets at a constant rate, on and off, without congestion control or retransmissions"
+    }
+
+    /// The last packet of a flow may have a single byte. The receiver's packet has none.
+    fn packet_sizes(&self, transport: &TransportConfig) -> (u32, u32) {
+        let header = transport.profile.sizes.header;
+        (header, payload(transport) + header)
+    }
+
+    fn packets(&self, transport: &TransportConfig, bytes: u64) -> u64 {
+        bytes.div_ceil(u64::from(payload(transport)))
+    }
+
+    fn open_flow_bytes(&self, _: &TransportConfig) -> u64 {
+        (size_of::<Sender>() + size_of::<Receiver>() + 2 * ENTRY_BYTES) as u64
+    }
+
+    fn create(&self, shared: &Arc<Shared>, host: u32, kind: usize) -> Box<dyn Transport> {
+        Box::new(Part::new(Arc::clone(shared), host, kind))
+    }
+}

@@ -1,0 +1,301 @@
+//! The part of a host: its senders and receivers.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use weft_paths::SubflowDirection;
+use weft_run::{FlowRecord, SubflowRecord};
+use weft_spec::Time;
+
+use crate::engine::route::Route;
+use crate::packet::{DATA, PROTECTED, Packet, class_flags};
+use crate::transport::contract::{OTHER, ReceivedFlow, SentFlow, Transport};
+use crate::transport::shared::Shared;
+use crate::transport::state::HostContext;
+use crate::transport::timer_keys::other_timer;
+
+use super::payload;
+use super::schedule::Schedule;
+
+/// Bytes that wait at the port of a host with a network card before a source waits: the default
+/// `wmem_default` of Linux, which blocks a socket.
+const SOCKET_BUFFER: u32 = 212_992;
+
+/// The sender of a flow.
+pub struct Sender {
+    flow: u32,
+    route: Route,
+    opened: u64,
+    schedule: Schedule,
+    /// Number of packets sent, and of all packets of the flow, if it has a size.
+    sent: u64,
+    total: Option<u64>,
+    /// Size of a full packet on the wire, and of the last one.
+    packet: u16,
+    last_packet: u16,
+    /// Flags of the traffic class.
+    class: u16,
+    /// Whether the times at which packets are sent are recorded.
+    traced: bool,
+    stopped: bool,
+    acked: Option<Time>,
+}
+
+/// The receiver of a flow.
+pub struct Receiver {
+    packets: u64,
+    bytes: u64,
+    /// All packets before this one have arrived.
+    next: u64,
+    /// Number of all packets of the flow; `None` if it has no size.
+    total: Option<u64>,
+    header: u32,
+    /// Flags of the traffic class.
+    class: u16,
+    last: u64,
+    notify_at: u64,
+}
+
+/// The senders and receivers of a host.
+pub struct Part {
+    shared: Arc<Shared>,
+    host: u32,
+    kind: usize,
+    senders: Vec<Sender>,
+    /// The sender of each flow.
+    sender_of: HashMap<u32, u32>,
+    receivers: HashMap<u32, Receiver>,
+}
+
+impl Part {
+    /// Creates an idle part of a host.
+    pub fn new(shared: Arc<Shared>, host: u32, kind: usize) -> Self {
+        Self {
+            shared,
+            host,
+            kind,
+            senders: Vec::new(),
+            sender_of: HashMap::new(),
+            receivers: HashMap::new(),
+        }
+    }
+
+    fn route(&self, flow: u32, reverse: bool) -> Route {
+        let spec = self.shared.flow(flow);
+        let direction = SubflowDirection {
+            flow: spec.id,
+            subflow: 0,
+            subflows: 1,
+            reverse,
+        };
+        let there = if reverse { spec.from } else { spec.to };
+        let [from, to] = [self.host, there].map(|host| self.shared.fabric.hosts[host as usize]);
+        // Whether routes fit was checked when the run was set up.
+        let route = self.shared.route(spec.transport, direction, from, to);
+        route.unwrap_or_default()
+    }
+
+    fn sender(&mut self, flow: u32) -> Option<&mut Sender> {
+        let index = *self.sender_of.get(&flow)?;
+        self.senders.get_mut(index as usize)
+    }
+
+    fn new_receiver(&self, flow: u32, cx: &mut HostContext<'_, '_>) -> Receiver {
+        let spec = self.shared.flow(flow);
+        let transport = &self.shared.transports[spec.transport as usize];
+        let notify_at = self.shared.notify_at(flow, &spec);
+        let payload = u64::from(payload(transport));
+        Receiver {
+            packets: 0,
+            bytes: 0,
+            next: 0,
+            total: spec.size.map(|size| size.0.div_ceil(payload)),
+            header: transport.profile.sizes.header,
+            class: class_flags(transport.ack_class),
+            last: 0,
+            notify_at: cx.host.track_receiver(flow, notify_at),
+        }
+    }
+
+    /// Handles a packet with data.
+    fn on_data(&mut self, packet: &Packet, cx: &mut HostContext<'_, '_>) {
+        let flow = packet.lo;
+        if !self.receivers.contains_key(&flow) {
+            let receiver = self.new_receiver(flow, cx);
+            self.receivers.insert(flow, receiver);
+        }
+        let Some(receiver) = self.receivers.get_mut(&flow) else {
+            return;
+        };
+        receiver.packets += 1;
+        receiver.bytes += u64::from(u32::from(packet.size) - receiver.header);
+        receiver.last = packet.time;
+        if packet.chunk == receiver.next as u32 {
+            receiver.next += 1;
+        }
+        if receiver.bytes >= receiver.notify_at {
+            let next = receiver.next as u32;
+            cx.on_delivered_data(flow, next, receiver.bytes, &mut receiver.notify_at);
+        }
+        if receiver.total == Some(receiver.packets) {
+            let (header, receiver_class) = (receiver.header, receiver.class);
+            cx.send(&Packet {
+                route: self.route(flow, true),
+                lo: flow,
+                size: header as u16,
+                flags: OTHER | PROTECTED | receiver_class,
+                ..Packet::default()
+            });
+        }
+    }
+}
+
+impl Sender {
+    /// Sets the timer of the next packet, if there is one.
+    fn schedule_next(&mut self, index: u32, kind: usize, waits: bool, cx: &mut HostContext<'_, '_>) {
+        if self.stopped || self.total == Some(self.sent) {
+            return;
+        }
+        let mut time = self.schedule.next_time();
+        if waits {
+            time = time.max(cx.drain_time(self.route, SOCKET_BUFFER));
+        }
+        cx.set_timer(time, other_timer(kind, index));
+    }
+}
+
+impl Transport for Part {
+    fn open(&mut self, flow: u32, cx: &mut HostContext<'_, '_>) {
+        let now = cx.now;
+        let spec = self.shared.flow(flow);
+        let transport = &self.shared.transports[spec.transport as usize];
+        let Some(config) = transport.constant_rate else {
+            return;
+        };
+        let (payload, header) = (payload(transport), transport.profile.sizes.header);
+        let total = spec.size.map(|size| size.0.div_ceil(payload.into()));
+        let last = spec.size.map_or(payload, |size| {
+            (size.0 - (size.0.div_ceil(payload.into()) - 1) * u64::from(payload)) as u32
+        });
+        let traced = cx.attach_probes(flow, &[]);
+        let mut sender = Sender {
+            flow,
+            route: self.route(flow, false),
+            opened: now,
+            schedule: Schedule::new(config, self.shared.seed, spec.id, now, payload + header),
+            sent: 0,
+            total,
+            packet: (payload + header) as u16,
+            last_packet: (last + header) as u16,
+            class: class_flags(transport.class),
+            traced,
+            stopped: false,
+            acked: None,
+        };
+        let index = self.senders.len() as u32;
+        sender.schedule_next(index, self.kind, self.shared.nic.is_some(), cx);
+        self.senders.push(sender);
+        self.sender_of.insert(flow, index);
+    }
+
+    fn stop(&mut self, flow: u32, _: &mut HostContext<'_, '_>) {
+        if let Some(sender) = self.sender(flow) {
+            sender.stopped = true;
+        }
+    }
+
+    fn on_packet(&mut self, packet: &Packet, cx: &mut HostContext<'_, '_>) {
+        if packet.flags & DATA != 0 {
+            self.on_data(packet, cx);
+            return;
+        }
+        let now = cx.now;
+        if let Some(sender) = self.sender(packet.lo) {
+            sender.acked = Some(Time(now));
+        }
+        cx.on_acked(packet.lo);
+    }
+
+    fn on_timer(&mut self, key: u64, cx: &mut HostContext<'_, '_>) {
+        let index = key as u32;
+        let Some(sender) = self.senders.get_mut(index as usize) else {
+            return;
+        };
+        if sender.stopped {
+            return;
+        }
+        let chunk = sender.sent as u32;
+        sender.sent += 1;
+        let size = if sender.total == Some(sender.sent) {
+            sender.last_packet
+        } else {
+            sender.packet
+        };
+        if sender.traced {
+            let now = cx.now;
+            cx.host.latencies().record_chunk_sent(sender.flow, chunk, now);
+        }
+        cx.send(&Packet {
+            route: sender.route,
+            chunk,
+            lo: sender.flow,
+            size,
+            flags: DATA | OTHER | sender.class,
+            ..Packet::default()
+        });
+        sender.schedule_next(index, self.kind, self.shared.nic.is_some(), cx);
+    }
+
+    fn reroute(&mut self) {
+        for index in 0..self.senders.len() {
+            let Sender {
+                flow,
+                total,
+                sent,
+                stopped,
+                ..
+            } = self.senders[index];
+            if !stopped && total != Some(sent) {
+                self.senders[index].route = self.route(flow, false);
+            }
+        }
+    }
+
+    fn sent_flows(&self) -> Vec<SentFlow> {
+        let record = |sender: &Sender| SentFlow {
+            record: FlowRecord {
+                acked: sender.acked,
+                established: Some(Time(sender.opened)),
+                subflows: vec![SubflowRecord {
+                    established: Some(Time(sender.opened)),
+                    packets_sent: sender.sent,
+                    ..SubflowRecord::default()
+                }],
+                ..FlowRecord::unopened(sender.flow)
+            },
+            opened: Time(sender.opened),
+            // A flow that has no size and was not stopped does not end.
+            chunks: match sender.total {
+                _ if sender.stopped => sender.sent as u32,
+                Some(total) => total as u32,
+                None => u32::MAX,
+            },
+            suppressions: Vec::new(),
+        };
+        self.senders.iter().map(record).collect()
+    }
+
+    fn received_flow(&self, flow: u32, chunks: u32) -> Option<ReceivedFlow> {
+        let receiver = self.receivers.get(&flow)?;
+        Some(ReceivedFlow {
+            bytes: receiver.bytes,
+            finish: (receiver.packets == u64::from(chunks)).then_some(Time(receiver.last)),
+            packets: vec![receiver.packets],
+        })
+    }
+
+    fn received_bytes(&self) -> Vec<(u32, u64)> {
+        let bytes = |(&flow, receiver): (&u32, &Receiver)| (flow, receiver.bytes);
+        self.receivers.iter().map(bytes).collect()
+    }
+}

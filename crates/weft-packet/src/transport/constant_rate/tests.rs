@@ -1,0 +1,150 @@
+//! Sources competing with TCP and with each other in one network.
+
+use weft_cc::Algorithm;
+use weft_fabric::{ManyToOne, PortQueues, QueueConfig, Topology};
+use weft_paths::Ecmp;
+use weft_run::{ConstantRateConfig, Outcome, Scheduler, TransportConfig};
+use weft_spec::{Profile, QueueSize, Rate, Size, Time};
+use weft_traffic::Flow;
+
+use crate::transport::TRANSPORTS;
+use crate::{Jitter, Offload, PacketSimulation, Probe, SimulationConfig};
+
+/// Time between two packets of 1040 bytes: 10 us.
+const INTERVAL: u64 = 10_000_000;
+const RATE: Rate = Rate(832_000_000);
+
+fn transport(kind: &'static str) -> TransportConfig {
+    let is_constant = kind == "constant-rate";
+    TransportConfig {
+        kind,
+        class: 0,
+        ack_class: 0,
+        constant_rate: is_constant.then_some(ConstantRateConfig {
+            rate: RATE,
+            on: None,
+            off: Time(0),
+            random: false,
+        }),
+        cc: Algorithm::build("reno", &[]).unwrap(),
+        subflows: 1,
+        paths: Ecmp {}.into(),
+        join_after: Size(0),
+        scheduler: Scheduler::RoundRobin,
+        profile: if is_constant {
+            let mut profile = Profile::linux();
+            (profile.sizes.mss, profile.sizes.header) = (1_000, 40);
+            profile
+        } else {
+            Profile::linux()
+        },
+    }
+}
+
+/// Runs two flows of these kinds, of 100 packets or so, to one receiver behind a port of this many
+/// packets. Returns the number of completed flows, too.
+fn run(kinds: [&'static str; 2], limit: u32, threads: usize) -> (Outcome, u64) {
+    let queue = QueueConfig {
+        limit: QueueSize::Packets(limit),
+        mark: None,
+    };
+    let topology = ManyToOne {
+        senders: 2,
+        rate: Rate(1_000_000_000),
+        delay: Time::from_us(2),
+        sender_rate: None,
+    };
+    let flow = |n: u32| Flow {
+        id: n.into(),
+        from: n,
+        to: 2,
+        size: Some(Size(100_000)),
+        start: Time(0),
+        stop: None,
+        transport: n,
+        traffic: 0,
+        class: n,
+        round: 0,
+        rate: None,
+    };
+    let config = SimulationConfig {
+        fabric: topology
+            .build(&PortQueues {
+                switch: queue,
+                host: queue,
+                nic: false,
+            })
+            .unwrap(),
+        kinds: TRANSPORTS,
+        transports: kinds.map(transport).to_vec(),
+        flows: vec![flow(0), flow(1)],
+        generators: Vec::new(),
+        probes: vec![Probe::Latency { flow: 1 }],
+        jitter: Jitter::default(),
+        clock_ppm: 0,
+        nic: None,
+        offload: Offload::default(),
+        events: Vec::new(),
+        controller: None,
+        seed: 1,
+        threads,
+        trace_hash: true,
+    };
+    let mut simulation = PacketSimulation::new(config).unwrap();
+    simulation.run_until(Time::from_ms(5));
+    let completed = (0..2).map(|class| simulation.completed_flows(class)).sum();
+    (simulation.into_outcome(), completed)
+}
+
+#[test]
+fn both_kinds_finish_in_one_network() {
+    let (outcome, completed) = run(["tcp", "constant-rate"], 1_000, 1);
+    assert_eq!(completed, 2);
+    let [tcp, constant] = &outcome.flows[..] else {
+        panic!("two flows: {:?}", outcome.flows);
+    };
+    assert_eq!(
+        (tcp.delivered_bytes, constant.delivered_bytes),
+        (100_000, 100_000)
+    );
+    // The last packet leaves after 99 intervals, and takes at least 2 hops of 8.32 us and 2 us. All
+    // 70 packets of the other flow, of 12.3 us each, may be served before it.
+    let least = 99 * INTERVAL + 2 * (8_320_000 + 2_000_000);
+    let finish = constant.finish.unwrap().0;
+    assert!(finish >= least && finish < least + 900_000_000, "{finish}");
+    assert!(constant.acked.unwrap().0 > finish && tcp.finish.is_some());
+    let subflow = &constant.subflows[0];
+    assert_eq!((subflow.packets_sent, subflow.packets_received), (100, 100));
+}
+
+/// Two flows of 0.83 Gbps share a link of 1 Gbps. It serves at most 124 of their 200 packets while
+/// they send, and its queue holds two.
+#[test]
+fn lost_packets_are_counted_and_threads_change_nothing() {
+    let (outcome, completed) = run(["constant-rate"; 2], 2, 1);
+    let subflows = outcome.flows.iter().map(|flow| &flow.subflows[0]);
+    let dropped: u64 = subflows.clone().map(|subflow| subflow.packets_dropped).sum();
+    assert!(dropped >= 70 && completed < 2, "{dropped}, {completed}");
+    for subflow in subflows {
+        let elsewhere = subflow.packets_dropped + subflow.packets_in_flight;
+        assert_eq!(subflow.packets_sent, subflow.packets_received + elsewhere);
+    }
+    let (other, _) = run(["constant-rate"; 2], 2, 3);
+    assert_eq!(
+        (outcome.trace_hash, outcome.flows),
+        (other.trace_hash, other.flows)
+    );
+}
+
+#[test]
+fn an_unknown_kind_is_refused() {
+    let transports = [TransportConfig {
+        kind: "carrier-pigeon",
+        ..transport("tcp")
+    }];
+    let error = crate::simulation::kind_numbers(&transports, TRANSPORTS).unwrap_err();
+    assert_eq!(
+        error,
+        "transport of kind carrier-pigeon; allowed: tcp, constant-rate"
+    );
+}
