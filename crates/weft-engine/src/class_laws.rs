@@ -1,10 +1,12 @@
 //! Laws of traffic classes: the waiting times of priorities, and the shares of weights.
 
-use weft_fabric::{Fabric, Link, Node, Priority, PriorityClass, QueueConfig};
-use weft_spec::{QueueSize, Rate, Time};
+use weft_fabric::{
+    Fabric, Link, Node, Priority, PriorityClass, QueueConfig, QueueKind, TrimTo, Trimming, Victim,
+};
+use weft_spec::{QueueSize, Rate, Size, Time};
 
 use crate::hash::uniform;
-use crate::packet::{Packet, class_flags};
+use crate::packet::{DATA, Packet, class_flags};
 use crate::random_networks::NoRouting;
 use crate::reference::serialisation;
 use crate::route::{HopBits, Route};
@@ -40,6 +42,7 @@ struct Received {
     packets: u64,
     bytes: u64,
     waited: u64,
+    trimmed: u64,
 }
 
 /// A host that sends the traffic of each class, or the host that receives it.
@@ -62,6 +65,10 @@ impl Endpoint for Station {
     fn on_packet(&mut self, packet: &Packet, _: &mut Context<'_>) {
         let sent = u64::from(packet.hi) << 32 | u64::from(packet.lo);
         let received = &mut self.received[packet.class()];
+        if packet.is_trimmed() {
+            received.trimmed += 1;
+            return;
+        }
         received.packets += 1;
         received.bytes += u64::from(packet.size);
         received.waited += packet.time - DELAY - serialisation(RATE, packet.size) - sent;
@@ -75,7 +82,7 @@ impl Endpoint for Station {
             lo: cx.now as u32,
             hi: (cx.now >> 32) as u32,
             size: traffic.sizes[size],
-            flags: class_flags(class as u8),
+            flags: DATA | class_flags(class as u8),
             ..Packet::default()
         });
         let gap = -(1.0 - self.draw()).ln() / traffic.rate();
@@ -92,6 +99,11 @@ fn run(traffic: &[Traffic], weights: &[Option<u32>], limit: u32, end: Time) -> [
     let priority = Priority {
         classes: weights.iter().map(class).collect(),
     };
+    run_through(&priority.into(), traffic, limit, end)
+}
+
+/// Sends this traffic over a link with queues of this kind. Returns what arrived until `end`.
+fn run_through(kind: &QueueKind, traffic: &[Traffic], limit: u32, end: Time) -> [Received; 8] {
     let link = |from, to| Link {
         from,
         to,
@@ -101,7 +113,7 @@ fn run(traffic: &[Traffic], weights: &[Option<u32>], limit: u32, end: Time) -> [
             limit: QueueSize::Packets(limit),
             mark: None,
         },
-        kind: priority.clone().into(),
+        kind: kind.clone(),
         layer: "any",
     };
     let node = |name: &str| Node {
@@ -125,6 +137,7 @@ fn run(traffic: &[Traffic], weights: &[Option<u32>], limit: u32, end: Time) -> [
         distributions: Vec::new(),
         samples: Vec::new(),
         captures: Vec::new(),
+        return_routes: None,
         changes: Vec::new(),
     };
     let route = Route::from_ports(&[0], HopBits::new(&fabric)).unwrap();
@@ -205,6 +218,38 @@ fn shares_are_those_of_the_weights_within_1_percent() {
                 (bytes / expected - 1.0).abs() < 0.01,
                 "{bytes} instead of {expected} with weight {weight}"
             );
+        }
+    }
+}
+
+/// With strict service, the headers of what does not fit take the capacity that they need, and data the
+/// rest. At `load` times the capacity in packets of S bytes and headers of H bytes, the share of data is
+/// (1 - load H / S) / (1 - H / S).
+#[test]
+fn headers_take_the_capacity_that_they_need_within_1_percent() {
+    for (load, size) in [(2.0, &[4150_u16]), (8.0, &[4150]), (3.0, &[1000])] {
+        for victim in [Victim::Random, Victim::Arriving] {
+            let trimming = Trimming {
+                size: Size(64),
+                headers: None,
+                ratio: None,
+                victim,
+                to: TrimTo::Receiver,
+                mark_min: None,
+                mark_max: None,
+            };
+            let (end, traffic) = (Time::from_ms(100), Traffic { load, sizes: size });
+            let [received, ..] = run_through(&trimming.into(), &[traffic], 43, end);
+            let ratio = 64.0 / f64::from(size[0]);
+            let expected = (1.0 - load * ratio) / (1.0 - ratio);
+            let found = received.bytes as f64 * 8.0 / RATE.0 as f64 / end.seconds();
+            assert!(
+                (found / expected - 1.0).abs() < 0.01,
+                "{found} instead of {expected}"
+            );
+            let arrived = (received.packets + received.trimmed) as f64;
+            let sent = load * end.seconds() * RATE.0 as f64 / 8.0 / f64::from(size[0]);
+            assert!((arrived / sent - 1.0).abs() < 0.01, "{arrived} of {sent}");
         }
     }
 }

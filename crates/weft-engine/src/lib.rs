@@ -47,12 +47,16 @@ mod reference;
 mod reference_classes;
 #[cfg(test)]
 mod reference_queue;
+#[cfg(test)]
+mod reference_trims;
 mod ring;
 pub mod route;
 mod served;
 mod thread_choice;
 mod threads;
 mod timers;
+
+use std::sync::Arc;
 
 use weft_fabric::{Fabric, LinkChange};
 
@@ -63,7 +67,7 @@ pub use partition::{Context, Endpoint, QueueSample};
 use partition::{NodeSlots, Partition};
 pub use partition_map::MAX_ARRIVALS;
 use partition_map::PartitionMap;
-pub use served::ClassCounters;
+pub use served::{ClassCounters, ReturnRoutes};
 use thread_choice::ThreadChoice;
 use timers::Timer;
 
@@ -139,6 +143,8 @@ pub struct EngineConfig {
     pub samples: Vec<(u32, u64)>,
     /// Links whose packets are captured.
     pub captures: Vec<u32>,
+    /// Routes of headers that go back to senders, if queues send them back.
+    pub return_routes: Option<Arc<dyn ReturnRoutes>>,
     /// All changes that links will undergo. The highest rate and the shortest delay of each link
     /// bound the window.
     pub changes: Vec<(u32, LinkChange)>,

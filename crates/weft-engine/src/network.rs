@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
+use std::sync::Arc;
 
 use crate::Jitter;
 use crate::admission::Admissions;
@@ -13,7 +14,7 @@ use crate::port::Port;
 use crate::prefetch::prefetch;
 use crate::ring::Ring;
 use crate::route::{HopBits, Route};
-use crate::served::ServedPort;
+use crate::served::{ReturnRoutes, ServedPort};
 use crate::timers::{Timer, Timers};
 
 /// The state of a partition without its endpoints.
@@ -51,6 +52,8 @@ pub struct PartitionNetwork {
     pub seed: u64,
     /// Maximum processing time at a host.
     pub jitter: Jitter,
+    /// Routes of headers that go back to senders.
+    pub return_routes: Option<Arc<dyn ReturnRoutes>>,
     /// Encoding of routes.
     pub hops: HopBits,
     /// Number of data packets dropped or lost, by (flow, subflow).

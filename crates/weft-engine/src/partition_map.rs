@@ -181,13 +181,26 @@ impl<'a> PartitionMap<'a> {
                 SharedPort::new(pools, pool, shared)
             };
             let serve = |queue| {
-                served.push(ServedPort::new(link.from, link.to, queue));
+                served.push(ServedPort::new(
+                    link.from,
+                    link.to,
+                    self.first_port(link.from),
+                    queue,
+                ));
                 served.len() as u32 - 1
             };
             let stream = queue_stream(config.seed, l as u32);
             let admission = Admission::new(
                 link.queue,
-                Discipline::new(&link.kind, link.queue, stream, config.max_packet, pool, serve),
+                Discipline::new(
+                    &link.kind,
+                    link.queue,
+                    stream,
+                    config.max_packet,
+                    self.host(link.from).is_none(),
+                    pool,
+                    serve,
+                ),
                 config.max_packet,
                 config.distributions.contains(&(l as u32)),
             );
@@ -225,6 +238,7 @@ impl<'a> PartitionMap<'a> {
             seed: config.seed,
             jitter: config.jitter,
             end: 0,
+            return_routes: config.return_routes.clone(),
             hops: HopBits::new(self.fabric),
             drops: HashMap::new(),
         }

@@ -81,7 +81,7 @@ pub fn alone(queue: QueueConfig, kind: &QueueKind, probed: bool) -> Admissions {
         SharedPort::new(&mut admissions.pools, 0, shared)
     };
     let stream = queue_stream(SOURCE.seed, SOURCE.link);
-    let discipline = Discipline::new(kind, queue, stream, 1500, pool, |_| 0);
+    let discipline = Discipline::new(kind, queue, stream, 1500, false, pool, |_| 0);
     admissions
         .ports
         .push(Admission::new(queue, discipline, 1500, probed));
@@ -110,7 +110,7 @@ impl Ports {
             delay,
             port: Port::new(rate, delay, &admissions.ports[0], 0, 0),
             admissions,
-            fifo: Fifo::new(queue, kind, 1500, SOURCE),
+            fifo: Fifo::new(queue, kind, 1500, false, SOURCE),
             served: None,
             predicted: Vec::new(),
             observed: Vec::new(),

@@ -29,7 +29,15 @@ impl Switch {
         };
         for _ in 0..ports {
             let of_switch = |shared| SharedPort::new(&mut admissions.pools, 0, shared);
-            let discipline = Discipline::new(&shared.into(), UNLIMITED, 0, PACKET.into(), of_switch, |_| 0);
+            let discipline = Discipline::new(
+                &shared.into(),
+                UNLIMITED,
+                0,
+                PACKET.into(),
+                true,
+                of_switch,
+                |_| 0,
+            );
             let admission = Admission::new(UNLIMITED, discipline, PACKET.into(), false);
             admissions.ports.push(admission);
         }

@@ -5,12 +5,13 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use weft_fabric::{
     Fabric, Link, Lossy, Node, NodeId, Priority, PriorityClass, QueueConfig, QueueKind, Red, RedAction,
-    RedAt, Routing, Shared,
+    RedAt, Routing, Shared, TrimTo, Trimming, Victim,
 };
 use weft_spec::{Mark, QueueSize, Rate, Size, Time};
 
+use crate::packet::Packet;
 use crate::route::{HopBits, Route};
-use crate::{Jitter, LinkChange, MAX_ARRIVALS, mix};
+use crate::{Jitter, LinkChange, MAX_ARRIVALS, ReturnRoutes, mix};
 
 /// Common divisor in picoseconds of all times in a uniform network: 40 bytes at 10 Gbps take 32 ns,
 /// and delays are 1, 5 or 40 us.
@@ -42,6 +43,16 @@ pub struct RandomNetwork {
     pub seed: u64,
 }
 
+/// Random routes from every node, for headers that go back.
+pub struct RandomReturns(Vec<Arc<[Route]>>);
+
+impl ReturnRoutes for RandomReturns {
+    fn route_back(&self, node: NodeId, header: &Packet) -> Option<Route> {
+        let routes = &self.0[node as usize];
+        routes.get(header.slot as usize % (routes.len() + 1)).copied()
+    }
+}
+
 pub struct NoRouting;
 
 impl Routing for NoRouting {
@@ -63,6 +74,11 @@ impl RandomNetwork {
             hosts: self.hosts.clone(),
             routing: Box::new(NoRouting),
         }
+    }
+
+    /// Returns random routes for headers that go back. Some go to other hosts than the sender.
+    pub fn return_routes(&self, hops: HopBits) -> RandomReturns {
+        RandomReturns((0..self.nodes).map(|node| self.routes(node, hops)).collect())
     }
 
     /// Lengths of slices in picoseconds: short ones with a few events each, and two long ones.
@@ -197,6 +213,29 @@ fn any_lossy() -> impl Strategy<Value = Lossy> {
     .prop_map(|(loss, every)| Lossy { loss, every })
 }
 
+/// A queue that trims, with little room for headers, so that some are dropped.
+fn any_trimming() -> impl Strategy<Value = Trimming> {
+    let headers = prop_oneof![
+        (1_u32..6).prop_map(QueueSize::Packets),
+        (64_u64..800).prop_map(QueueSize::Bytes),
+    ];
+    let ratio = prop::option::of(prop::sample::select(vec![1, 2, 10]));
+    let victim = prop::sample::select(vec![Victim::Random, Victim::Random, Victim::Arriving]);
+    let to = prop::sample::select(vec![TrimTo::Receiver, TrimTo::Sender]);
+    let size = prop::sample::select(vec![64, 64, 65, 700]);
+    let ramp = prop::option::of((0_u64..2_000, 0_u64..4_000));
+    let values = (size, prop::option::of(headers), ratio, victim, to, ramp);
+    values.prop_map(|(size, headers, ratio, victim, to, ramp)| Trimming {
+        size: Size(size),
+        headers,
+        ratio,
+        victim,
+        to,
+        mark_min: ramp.map(|(min, _)| QueueSize::Bytes(min)),
+        mark_max: ramp.map(|(min, width)| QueueSize::Bytes(min + width)),
+    })
+}
+
 /// A queue that decides when packets arrive.
 pub fn any_kind_at_enqueue() -> impl Strategy<Value = QueueKind> {
     prop_oneof![
@@ -213,6 +252,7 @@ fn any_kind() -> impl Strategy<Value = QueueKind> {
         1 => any_dequeue_red().prop_map(QueueKind::from),
         2 => any_priority().prop_map(QueueKind::from),
         1 => any_lossy().prop_map(QueueKind::from),
+        2 => any_trimming().prop_map(QueueKind::from),
     ]
 }
 

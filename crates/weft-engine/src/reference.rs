@@ -4,6 +4,7 @@
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, VecDeque};
+use std::sync::Arc;
 
 use weft_fabric::{Fabric, Link, QueueKind};
 use weft_spec::Rate;
@@ -12,7 +13,7 @@ use crate::packet::{DATA, PROTECTED, Packet};
 use crate::partition::trace_packet;
 use crate::reference_queue::{Fifo, Source, Surroundings};
 use crate::route::HopBits;
-use crate::{EngineConfig, Jitter, LinkChange, mix};
+use crate::{EngineConfig, Jitter, LinkChange, ReturnRoutes, mix};
 
 /// An action of an endpoint at an event. Actions are performed in order.
 pub enum TestAction {
@@ -122,6 +123,7 @@ pub struct Reference<'a, T> {
     jitter: Jitter,
     /// Size of the largest packet in bytes.
     max_packet: u16,
+    return_routes: Option<Arc<dyn ReturnRoutes>>,
     events: BinaryHeap<Reverse<(u64, Event)>>,
     /// The first link of each node.
     first: Vec<u32>,
@@ -151,6 +153,7 @@ impl<'a, T: TestEndpoint> Reference<'a, T> {
                 link.queue,
                 link.kind.clone(),
                 config.max_packet as u16,
+                !fabric.hosts.contains(&link.from),
                 Source {
                     seed: config.seed,
                     link: number,
@@ -171,6 +174,7 @@ impl<'a, T: TestEndpoint> Reference<'a, T> {
             seed: config.seed,
             jitter: config.jitter,
             max_packet: config.max_packet as u16,
+            return_routes: config.return_routes.clone(),
             events: (0..)
                 .zip(&config.samples)
                 .map(|(probe, &(_, interval))| Reverse((interval, Event::Sample { probe })))
@@ -353,13 +357,20 @@ impl<'a, T: TestEndpoint> Reference<'a, T> {
                     jitter.time.max(serialisation(wire.rate, jitter.packet))
                 });
                 let begins = now + processing(self.seed, node, n, max);
-                let served = begins + serialisation(wire.rate, packet.size);
+                let served = begins + serialisation(wire.rate, wire.fifo.serving_size());
                 self.events.push(Reverse((served, Event::Served { link })));
             }
             Err(packet) => self.count_drops(&[packet]),
-            Ok((_, false)) => {
-                let lost = std::mem::take(&mut wire.fifo.lost);
-                self.count_drops(&lost);
+            Ok((_, false)) => {}
+        }
+        let fifo = &mut self.wires[link as usize].fifo;
+        let (lost, returned) = (std::mem::take(&mut fifo.lost), std::mem::take(&mut fifo.returned));
+        self.count_drops(&lost);
+        for header in returned {
+            let routes = self.return_routes.clone();
+            match routes.and_then(|routes| routes.route_back(node, &header)) {
+                Some(route) => self.send(node, Packet { route, ..header }, now, None),
+                None => self.count_drops(&[header]),
             }
         }
     }

@@ -6,7 +6,6 @@ use std::collections::VecDeque;
 use weft_fabric::{Priority, QueueConfig};
 use weft_spec::{Mark, QueueSize};
 
-use crate::ClassCounters;
 use crate::packet::Packet;
 
 /// Strict and weighted classes.
@@ -19,7 +18,6 @@ pub struct Classes {
     /// Bytes that each class may send, and the class whose credit of this turn has been granted.
     credit: [u64; 8],
     granted: Option<usize>,
-    pub counters: Vec<ClassCounters>,
 }
 
 impl Classes {
@@ -31,7 +29,6 @@ impl Classes {
             round: Vec::new(),
             credit: [0; 8],
             granted: None,
-            counters: vec![ClassCounters::default(); priority.classes.len()],
         }
     }
 
@@ -80,7 +77,7 @@ impl Classes {
     /// Bytes per turn: in proportion to the weight, and the largest packet for the smallest weight.
     fn quantum(&self, class: usize) -> u64 {
         let weight = |class: usize| self.priority.classes[class].weight.map(u64::from);
-        let lowest = (0..self.counters.len()).filter_map(weight).min();
+        let lowest = (0..self.priority.classes.len()).filter_map(weight).min();
         let exact = self.max_packet * weight(class).unwrap_or(0);
         let lowest = lowest.unwrap_or(1);
         exact.div_ceil(lowest)
@@ -90,7 +87,9 @@ impl Classes {
     pub fn next(&mut self, waiting: &VecDeque<Packet>) -> Option<usize> {
         let position = |class| waiting.iter().position(|packet| self.class_of(packet) == class);
         let is_strict = |class: &usize| self.priority.classes[*class].weight.is_none();
-        let strict = (0..self.counters.len()).filter(is_strict).find_map(position);
+        let strict = (0..self.priority.classes.len())
+            .filter(is_strict)
+            .find_map(position);
         if strict.is_some() {
             return strict;
         }

@@ -9,9 +9,10 @@ use crate::ClassCounters;
 use crate::packet::{CE, ECT, PROTECTED, Packet};
 use crate::reference::random;
 use crate::reference_classes::Classes;
+use crate::reference_trims::{Rest, Trims};
 
 /// Distinguishes the random numbers of a queue from others of its link.
-const STREAM: u64 = 0x7175_6575;
+pub const STREAM: u64 = 0x7175_6575;
 
 /// The source of a queue's random numbers.
 #[derive(Clone, Copy)]
@@ -34,7 +35,10 @@ pub struct Surroundings {
 pub struct Fifo {
     queue: QueueConfig,
     kind: QueueKind,
-    pub classes: Option<Classes>,
+    classes: Option<Classes>,
+    trims: Option<Trims>,
+    /// Counters of each class.
+    pub counters: Vec<ClassCounters>,
     source: Source,
     /// How many random numbers were drawn.
     drawn: u64,
@@ -48,6 +52,8 @@ pub struct Fifo {
     waiting: VecDeque<Packet>,
     /// Packets that were dropped when their service would have begun, for the owner to take.
     pub lost: Vec<Packet>,
+    /// Headers that go back to their senders, for the owner to take.
+    pub returned: Vec<Packet>,
     /// Time up to which `time_at` is filled in.
     since: u64,
     /// `time_at[n]`: time in picoseconds during which `n` packets waited.
@@ -59,15 +65,31 @@ pub struct Fifo {
 }
 
 impl Fifo {
-    pub fn new(queue: QueueConfig, kind: QueueKind, max_packet: u16, source: Source) -> Self {
-        let classes = match &kind {
-            QueueKind::Priority(priority) => Some(Classes::new(priority, queue, max_packet)),
-            _ => None,
-        };
+    pub fn new(
+        queue: QueueConfig,
+        kind: QueueKind,
+        max_packet: u16,
+        at_switch: bool,
+        source: Source,
+    ) -> Self {
+        let (mut classes, mut trims, mut counters) = (None, None, Vec::new());
+        match &kind {
+            QueueKind::Priority(priority) => {
+                classes = Some(Classes::new(priority, queue, max_packet));
+                counters.resize(priority.classes.len(), ClassCounters::default());
+            }
+            QueueKind::Trimming(stated) => {
+                trims = Some(Trims::new(stated, queue, source, at_switch));
+                counters.resize(2, ClassCounters::default());
+            }
+            _ => {}
+        }
         Self {
             queue,
             kind,
             classes,
+            trims,
+            counters,
             source,
             drawn: 0,
             average: 0.0,
@@ -76,6 +98,7 @@ impl Fifo {
             serving: None,
             waiting: VecDeque::new(),
             lost: Vec::new(),
+            returned: Vec::new(),
             since: 0,
             time_at: Vec::new(),
             packets: 0,
@@ -102,6 +125,9 @@ impl Fifo {
     /// whether its service begins.
     pub fn offer(&mut self, mut packet: Packet, around: &Surroundings) -> Result<(u16, bool), Packet> {
         self.add_time(around.now);
+        if self.trims.is_some() {
+            return self.offer_or_cut(packet);
+        }
         if packet.flags & PROTECTED == 0 {
             let [chosen_to_drop, chosen_to_mark] = self.choose(around);
             let [full, long] = self.full_and_long(&packet);
@@ -115,21 +141,100 @@ impl Fifo {
                 self.count(&packet, |class| class.marks += 1);
             }
         }
+        self.add(packet);
+        Ok((packet.flags, self.begin_if_idle()))
+    }
+
+    /// Adds an accepted packet to those that wait.
+    fn add(&mut self, packet: Packet) {
         self.packets += 1;
         self.bytes += u64::from(packet.size);
         self.count(&packet, |class| {
             class.packets += 1;
             class.bytes += u64::from(packet.size);
         });
-        let idle = self.serving.is_none();
         self.waiting.push_back(packet);
         if let Some(classes) = &mut self.classes {
             classes.arrived(&packet);
         }
+    }
+
+    /// Begins a service if there is none. Returns whether one begins.
+    fn begin_if_idle(&mut self) -> bool {
+        let idle = self.serving.is_none();
         if idle {
             self.begin();
         }
-        Ok((packet.flags, idle && self.serving.is_some()))
+        idle && self.serving.is_some()
+    }
+
+    /// Offers a packet to a queue that trims.
+    fn offer_or_cut(&mut self, mut packet: Packet) -> Result<(u16, bool), Packet> {
+        let mut trims = self.trims.take().expect("a queue that trims");
+        let is_protected = packet.flags & PROTECTED != 0;
+        let is_data = !trims.is_header(&packet);
+        let is_full = !is_protected && trims.is_full(&packet, &self.waiting);
+        let mut victim = None;
+        if is_full && is_data {
+            let last = trims.toss(&self.waiting);
+            victim = last.and_then(|at| self.waiting.remove(at));
+        }
+        let is_long = is_data && !is_protected && trims.is_long(&self.waiting);
+        self.trims = Some(trims);
+        match victim {
+            Some(last) => {
+                self.uncount(&last);
+                self.cut(last);
+            }
+            None if is_full && is_data => {
+                self.cut(packet);
+                return Ok((packet.flags, self.begin_if_idle()));
+            }
+            None if is_full => {
+                self.refuse(&packet);
+                return Err(packet);
+            }
+            None => {}
+        }
+        if is_long && packet.flags & ECT != 0 {
+            packet.flags |= CE;
+            self.marks += 1;
+            self.count(&packet, |class| class.marks += 1);
+        }
+        self.add(packet);
+        Ok((packet.flags, self.begin_if_idle()))
+    }
+
+    /// Cuts a packet that does not wait.
+    fn cut(&mut self, packet: Packet) {
+        let trims = self.trims.as_ref().expect("a queue that trims");
+        let rest = trims.cut(packet, &self.waiting);
+        if !matches!(rest, Rest::Lost(_)) {
+            self.count(&packet, |class| class.trims += 1);
+        }
+        match rest {
+            Rest::Waits(header) => self.add(header),
+            Rest::GoesBack(header) => self.returned.push(header),
+            Rest::Lost(header) => {
+                self.refuse(&header);
+                self.lost.push(header);
+            }
+        }
+    }
+
+    /// Takes back that a packet was accepted.
+    fn uncount(&mut self, packet: &Packet) {
+        self.packets -= 1;
+        self.bytes -= u64::from(packet.size);
+        self.count(packet, |class| {
+            class.packets -= 1;
+            class.bytes -= u64::from(packet.size);
+        });
+    }
+
+    /// Size of the packet in service.
+    pub fn serving_size(&self) -> u16 {
+        self.serving.map_or(0, |packet| packet.size)
     }
 
     /// Returns whether there is no room for a packet, and whether the queue is long.
@@ -158,21 +263,22 @@ impl Fifo {
 
     /// Changes the counters of the class of a packet, if there are classes.
     fn count(&mut self, packet: &Packet, change: impl FnOnce(&mut ClassCounters)) {
-        if let Some(classes) = &mut self.classes {
-            let class = classes.class_of(packet);
-            change(&mut classes.counters[class]);
-        }
+        let class = match (&self.classes, &self.trims) {
+            (Some(classes), _) => classes.class_of(packet),
+            (_, Some(trims)) => usize::from(!trims.is_header(packet)),
+            _ => return,
+        };
+        change(&mut self.counters[class]);
     }
 
     /// Removes the packet that is sent next.
     fn next(&mut self) -> Option<Packet> {
-        match &mut self.classes {
-            None => self.waiting.pop_front(),
-            Some(classes) => {
-                let position = classes.next(&self.waiting)?;
-                self.waiting.remove(position)
-            }
-        }
+        let position = match (&mut self.classes, &mut self.trims) {
+            (Some(classes), _) => classes.next(&self.waiting)?,
+            (_, Some(trims)) => trims.next(&self.waiting)?,
+            _ => 0,
+        };
+        self.waiting.remove(position)
     }
 
     /// Begins the service of the next packet. RED at dequeue marks or drops it.
@@ -196,8 +302,37 @@ impl Fifo {
                     self.marks += 1;
                 }
             }
+            self.mark_by_ramp(&mut packet);
             self.serving = Some(packet);
             return;
+        }
+    }
+
+    /// Marks a data packet whose service begins, by the ramp of a queue that trims.
+    fn mark_by_ramp(&mut self, packet: &mut Packet) {
+        let Some(trims) = &self.trims else { return };
+        let QueueKind::Trimming(stated) = &self.kind else {
+            return;
+        };
+        let Some((min, max)) = stated.mark_min.zip(stated.mark_max) else {
+            return;
+        };
+        if packet.flags & PROTECTED != 0 || trims.is_header(packet) {
+            return;
+        }
+        let left = trims.data_waiting(min, &self.waiting);
+        let ramp = Red {
+            min,
+            max,
+            probability: 1.0,
+            action: RedAction::Mark,
+            at: RedAt::Dequeue,
+            weight: None,
+        };
+        if self.is_chosen(ramp, left) && packet.flags & ECT != 0 {
+            packet.flags |= CE;
+            self.marks += 1;
+            self.count(packet, |class| class.marks += 1);
         }
     }
 
@@ -309,14 +444,9 @@ impl Fifo {
             .into_iter()
             .chain(self.waiting.drain(..))
             .collect();
-        self.packets -= lost.len() as u64;
-        self.bytes -= lost.iter().map(|packet| u64::from(packet.size)).sum::<u64>();
         for packet in &lost {
             self.refuse(packet);
-            self.count(packet, |class| {
-                class.packets -= 1;
-                class.bytes -= u64::from(packet.size);
-            });
+            self.uncount(packet);
         }
         if let Some(classes) = &mut self.classes {
             classes.clear();

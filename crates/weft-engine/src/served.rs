@@ -10,8 +10,9 @@ use std::cmp::Reverse;
 use weft_fabric::LinkChange;
 
 use crate::network::PartitionNetwork;
-use crate::packet::Packet;
-use crate::queue::{Arrival, Decision, ServedQueue};
+use crate::packet::{ECT, Packet};
+use crate::queue::{Decision, Fate, ServedQueue};
+use crate::route::Route;
 use crate::timers::Timer;
 
 /// A served port.
@@ -19,6 +20,8 @@ pub struct ServedPort {
     /// Sending and receiving node, numbered over all partitions.
     pub from: u32,
     pub to: u32,
+    /// First port of the sending node in the partition.
+    first_port: u32,
     /// The packets that wait, and the choice among them.
     pub queue: ServedQueue,
     /// Counters of each class of the queue, if it has classes.
@@ -39,14 +42,24 @@ pub struct ClassCounters {
     pub drops: u64,
     /// Packets marked.
     pub marks: u64,
+    /// Packets of the class that were cut to headers, without those whose headers were dropped at once.
+    pub trims: u64,
+}
+
+/// Routes of the headers that switches send back to the senders of packets.
+pub trait ReturnRoutes: Send + Sync {
+    /// Returns a route from `node`, a switch, to the sender of `header`; `None` if there is none, and the
+    /// header is dropped.
+    fn route_back(&self, node: u32, header: &Packet) -> Option<Route>;
 }
 
 impl ServedPort {
     /// Creates an idle port.
-    pub fn new(from: u32, to: u32, queue: ServedQueue) -> Self {
+    pub fn new(from: u32, to: u32, first_port: u32, queue: ServedQueue) -> Self {
         Self {
             from,
             to,
+            first_port,
             classes: vec![ClassCounters::default(); queue.classes()],
             queue,
             event: None,
@@ -81,27 +94,70 @@ impl PartitionNetwork {
         let (state, admission) = (&mut self.served[served], &mut self.admissions.ports[port]);
         admission.add_time(state.queue.len(), now);
         let arrival = state.queue.offer(packet, admission);
-        if arrival == Arrival::Dropped {
-            admission.drops += 1;
-            state.count(&packet, |class| class.drops += 1);
-            self.count_drop(&packet);
-            return;
+        if arrival.accepted {
+            admission.marks += u64::from(arrival.marked);
+            state.count(&packet, |class| class.marks += u64::from(arrival.marked));
+            self.count_in(port, served, &packet);
         }
-        let marks = u64::from(arrival == Arrival::Marked);
-        admission.marks += marks;
-        state.count(&packet, |class| {
-            class.packets += 1;
-            class.bytes += u64::from(packet.size);
-            class.marks += marks;
-        });
-        let output = &mut self.ports[port];
-        output.packets += 1;
-        output.bytes += u64::from(packet.size);
-        if !output.is_idle(now) {
+        let mut sent_back = None;
+        if let Some((victim, left, fate)) = arrival.victim {
+            if arrival.accepted {
+                self.count_out(port, served, &victim);
+            }
+            let trims = u64::from(fate != Fate::Dropped);
+            self.served[served].count(&victim, |class| class.trims += trims);
+            match fate {
+                Fate::Queued => self.count_in(port, served, &left),
+                Fate::SentBack => sent_back = Some(left),
+                Fate::Dropped => {
+                    self.admissions.ports[port].drops += 1;
+                    self.served[served].count(&left, |class| class.drops += 1);
+                    self.count_drop(&left);
+                }
+            }
+        }
+        if !self.ports[port].is_idle(now) {
             self.schedule_service(port, served);
         } else if let Some(packet) = self.begin_service(port, served, ready) {
             self.deliver(port, &packet, packet.time, packet.route, packet.flags);
         }
+        if let Some(header) = sent_back {
+            self.send_back(served, now, &header);
+        }
+    }
+
+    /// Counts a packet that joins the queue of a served port.
+    fn count_in(&mut self, port: usize, served: usize, packet: &Packet) {
+        let (output, bytes) = (&mut self.ports[port], u64::from(packet.size));
+        output.packets += 1;
+        output.bytes += bytes;
+        self.served[served].count(packet, |class| {
+            class.packets += 1;
+            class.bytes += bytes;
+        });
+    }
+
+    /// Counts a packet that leaves the queue of a served port without being sent.
+    fn count_out(&mut self, port: usize, served: usize, packet: &Packet) {
+        let (output, bytes) = (&mut self.ports[port], u64::from(packet.size));
+        output.packets -= 1;
+        output.bytes -= bytes;
+        self.served[served].count(packet, |class| {
+            class.packets -= 1;
+            class.bytes -= bytes;
+        });
+    }
+
+    /// Sends a header from the node of a served port to the packet's sender.
+    fn send_back(&mut self, served: usize, now: u64, header: &Packet) {
+        let ServedPort { from, first_port, .. } = self.served[served];
+        let routes = self.return_routes.as_ref();
+        let Some(route) = routes.and_then(|routes| routes.route_back(from, header)) else {
+            self.count_drop(header);
+            return;
+        };
+        let (hop, rest) = route.next(self.hops);
+        self.forward((first_port + hop) as usize, now, header, rest);
     }
 
     /// Chooses the next packet, whose transmission begins at `begin`. Returns the packet with its time
@@ -110,17 +166,18 @@ impl PartitionNetwork {
     fn begin_service(&mut self, port: usize, served: usize, begin: u64) -> Option<Packet> {
         loop {
             let (mut packet, decision) = self.served[served].queue.pop()?;
-            let (output, admission) = (&mut self.ports[port], &mut self.admissions.ports[port]);
+            let admission = &mut self.admissions.ports[port];
             if decision == Decision::Drop {
                 admission.drops += 1;
-                output.packets -= 1;
-                output.bytes -= u64::from(packet.size);
+                self.count_out(port, served, &packet);
                 self.count_drop(&packet);
                 continue;
             }
-            if decision == Decision::Mark {
+            if decision == Decision::Mark && packet.flags & ECT != 0 {
                 admission.mark(&mut packet.flags);
+                self.served[served].count(&packet, |class| class.marks += 1);
             }
+            let output = &mut self.ports[port];
             output.busy_until = begin + output.serialisation(packet.size.into());
             packet.time = output.busy_until + output.delay();
             self.schedule_service(port, served);
@@ -208,17 +265,13 @@ impl PartitionNetwork {
 
     /// Counts packets of a served port that a failure has lost.
     pub fn count_lost(&mut self, port: usize, lost: &[Packet]) {
-        self.ports[port].packets -= lost.len() as u64;
-        self.ports[port].bytes -= lost.iter().map(|packet| u64::from(packet.size)).sum::<u64>();
-        self.admissions.ports[port].drops += lost.len() as u64;
+        let Some(served) = self.admissions.ports[port].served() else {
+            return;
+        };
         for packet in lost {
-            if let Some(served) = self.admissions.ports[port].served() {
-                self.served[served].count(packet, |class| {
-                    class.packets -= 1;
-                    class.bytes -= u64::from(packet.size);
-                    class.drops += 1;
-                });
-            }
+            self.admissions.ports[port].drops += 1;
+            self.count_out(port, served, packet);
+            self.served[served].count(packet, |class| class.drops += 1);
             self.count_drop(packet);
         }
     }

@@ -26,6 +26,7 @@ pub use many_to_one::ManyToOne;
 pub use multi_homed_fat_tree::MultiHomedFatTree;
 pub use queues::{
     Fifo, Lossy, Priority, PriorityClass, QUEUES, QueueKind, QueueParameters, Red, RedAction, RedAt, Shared,
+    TrimTo, Trimming, Victim,
 };
 pub use samples::SAMPLES;
 pub use topology::{NetworkSize, PortQueues, TOPOLOGIES, Topology};

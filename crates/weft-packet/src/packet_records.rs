@@ -6,7 +6,7 @@ use weft_run::{PacketKind, PacketRecord};
 use weft_spec::Time;
 
 use crate::packet::{
-    ACK, CE, CLASS, CONTROL_ONLY, CWR, DATA, ECE, ECT, LAST, PROTECTED, Packet, RETRANSMIT, SYN,
+    ACK, CE, CLASS, CONTROL_ONLY, CWR, DATA, ECE, ECT, LAST, PROTECTED, Packet, RETRANSMIT, SYN, TRIMMED,
 };
 use crate::simulation::PacketSimulation;
 use crate::transport::{DATA_FIN, JOIN_ACK, NEXT_JOB, OTHER};
@@ -31,7 +31,7 @@ impl PacketSimulation {
     /// or if the receiving host has reclaimed the slot of an ACK. `hosts` has the index of each
     /// node that is a host.
     fn packet_record(&self, link: u32, packet: &Packet, hosts: &HashMap<u32, u32>) -> Option<PacketRecord> {
-        let kind = packet_kind(packet.flags & !CLASS)?;
+        let kind = packet_kind(packet.flags & !(CLASS | TRIMMED))?;
         let mut record = PacketRecord {
             time: Time(packet.time),
             link,
@@ -52,7 +52,8 @@ impl PacketSimulation {
             PacketKind::Data => {
                 let transport = self.shared.flow(packet.lo).transport;
                 let header = self.shared.transports[transport as usize].profile.sizes.header;
-                record.bytes = u32::from(packet.size) - header;
+                // A trimmed packet has no payload.
+                record.bytes = u32::from(packet.size).saturating_sub(header);
                 record.cwr = packet.flags & CWR != 0;
             }
             PacketKind::Ack => {

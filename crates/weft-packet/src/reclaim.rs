@@ -86,6 +86,10 @@ impl PacketSimulation {
     fn in_flight_targets(&self) -> InFlightTargets {
         let mut targets = InFlightTargets::default();
         for (node, packet) in self.engine.in_flight() {
+            if packet.is_trimmed() {
+                // Counted for its flow wherever it arrives.
+                targets.opening.insert(packet.lo);
+            }
             match packet.flags & (DATA | SYN | ACK) {
                 _ if packet.flags & !CLASS == NEXT_JOB
                     || packet.flags & OTHER != 0

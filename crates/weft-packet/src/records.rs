@@ -53,6 +53,7 @@ impl PacketSimulation {
                 bytes: counters.bytes,
                 drops: counters.drops,
                 marks: counters.marks,
+                trims: counters.trims,
             })
         };
         links.flat_map(of_link).collect()
@@ -221,6 +222,11 @@ impl PacketSimulation {
         for (s, subflow) in (0_u32..).zip(&mut record.subflows) {
             let packets = received.as_ref().and_then(|part| part.packets.get(s as usize));
             subflow.packets_received = packets.copied().unwrap_or(0);
+            let ends = [self.shared.flow(flow).from, self.shared.flow(flow).to];
+            subflow.packets_trimmed = ends
+                .map(|host| self.engine.endpoint(host).trimmed_packets(flow, s))
+                .iter()
+                .sum();
             subflow.packets_dropped = self.engine.drops_of((flow, s));
             subflow.packets_in_flight = in_flight.get(&(flow, s)).copied().unwrap_or(0);
         }

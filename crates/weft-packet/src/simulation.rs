@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use weft_fabric::QueueParameters;
 use weft_run::{CounterSnapshot, Counters, MeasurementWindow, Probe, QueueRecord, TransportConfig};
 use weft_spec::Time;
 use weft_traffic::Flow;
@@ -14,7 +15,7 @@ use crate::engine::route::HopBits;
 use crate::engine::{Engine, EngineConfig, MAX_ARRIVALS};
 use crate::events::LinkSchedule;
 use crate::reclaim::{FinishedRecords, ReclaimSchedule};
-use crate::transport::{FlowProbes, Host, HostTimer, Shared, TransportKind, host_timer};
+use crate::transport::{FlowProbes, Host, HostTimer, Shared, ShortestReturns, TransportKind, host_timer};
 use crate::validate::{check, check_events, check_links, max_burst_after_delay_cut};
 
 /// A packet-level run in progress.
@@ -71,8 +72,14 @@ impl PacketSimulation {
         let sizes: Vec<(u32, u32)> = sizes
             .map(|(transport, &kind)| kinds[usize::from(kind)].packet_sizes(transport))
             .collect();
+        let trimmed = fabric.links.iter().filter_map(|link| link.kind.trims_to());
         let mut engine_config = EngineConfig {
-            min_packet: sizes.iter().map(|&(min, _)| min).min().unwrap_or(1),
+            min_packet: sizes
+                .iter()
+                .map(|&(min, _)| min)
+                .chain(trimmed)
+                .min()
+                .unwrap_or(1),
             max_packet: sizes.iter().map(|&(_, max)| max).max().unwrap_or(1),
             seed,
             arrivals: MAX_ARRIVALS,
@@ -82,6 +89,7 @@ impl PacketSimulation {
             distributions: Vec::new(),
             samples: Vec::new(),
             captures: Vec::new(),
+            return_routes: None,
             changes: events.iter().map(|event| (event.link, event.change)).collect(),
         };
         let shared = Arc::new(Shared {
@@ -117,6 +125,7 @@ impl PacketSimulation {
                 | Probe::GeneratorLatency { .. } => {}
             }
         }
+        engine_config.return_routes = Some(Arc::new(ShortestReturns::new(Arc::clone(&shared))));
         let mut engine = Engine::new(&shared.fabric, &engine_config, |host| {
             Host::new(&shared, host, kinds)
         });

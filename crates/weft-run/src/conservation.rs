@@ -79,14 +79,15 @@ pub(crate) fn check_flows(outcome: &Outcome) -> Result<(), Error> {
             let SubflowRecord {
                 packets_sent,
                 packets_received,
+                packets_trimmed,
                 packets_dropped,
                 packets_in_flight,
                 ..
             } = subflow;
-            if *packets_sent != packets_received + packets_dropped + packets_in_flight {
+            if *packets_sent != packets_received + packets_trimmed + packets_dropped + packets_in_flight {
                 return Err(Error::Internal(format!(
                     "subflow {i} of flow {flow} sent {packets_sent} packets, but {packets_received} were received, \
-                     {packets_dropped} dropped and {packets_in_flight} are in flight"
+                     {packets_trimmed} trimmed, {packets_dropped} dropped and {packets_in_flight} are in flight"
                 )));
             }
         }
@@ -195,7 +196,9 @@ mod tests {
         );
         let made = problem(|outcome| outcome.flows[0].subflows[0].packets_received = 7);
         assert!(
-            made.contains("subflow 0 of flow 0 sent 10 packets, but 7 were received, 3 dropped and 1"),
+            made.contains(
+                "subflow 0 of flow 0 sent 10 packets, but 7 were received, 0 trimmed, 3 dropped and 1"
+            ),
             "{made}"
         );
         let dropped = problem(|outcome| outcome.links[0].drops = 2);

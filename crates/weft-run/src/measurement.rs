@@ -163,6 +163,7 @@ impl ClassRecord {
             bytes: self.bytes.saturating_sub(before.bytes),
             drops: self.drops - before.drops,
             marks: self.marks - before.marks,
+            trims: self.trims - before.trims,
             ..*self
         }
     }

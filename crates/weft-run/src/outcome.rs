@@ -62,6 +62,8 @@ pub struct SubflowRecord {
     pub packets_received: u64,
     /// Data packets dropped or lost in the network.
     pub packets_dropped: u64,
+    /// Data packets of which only headers arrived, at the receiver or back at the sender.
+    pub packets_trimmed: u64,
     /// Data packets still in the network when the run ended.
     pub packets_in_flight: u64,
     /// Packets acknowledged that carried a mark.
@@ -146,6 +148,8 @@ pub struct ClassRecord {
     pub drops: u64,
     /// Packets marked.
     pub marks: u64,
+    /// Packets cut to headers, without those whose headers were dropped at once.
+    pub trims: u64,
 }
 
 /// The record of a probed queue.

@@ -45,7 +45,7 @@ impl DequeueRed {
         let arrival = Arrival::decide(&mut packet, |size| {
             [port.is_full(waiting, size), port.is_marking(waiting)]
         });
-        if arrival != Arrival::Dropped {
+        if arrival.accepted {
             self.bytes += u64::from(packet.size);
             self.packets.push_back(packet);
         }

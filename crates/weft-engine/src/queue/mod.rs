@@ -8,6 +8,7 @@ mod priority;
 mod red;
 mod served;
 mod shared;
+mod trims;
 
 use weft_fabric::{QueueConfig, QueueKind, RedAt};
 
@@ -15,8 +16,9 @@ use crate::port::Port;
 use dequeue::DequeueRed;
 pub use priority::PriorityQueue;
 pub use red::Red;
-pub use served::{Arrival, ServedQueue};
+pub use served::{Arrival, Fate, ServedQueue};
 pub use shared::{Pool, SharedPort};
+pub use trims::TrimmingQueue;
 
 /// The decision about a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,13 +43,15 @@ pub enum Discipline {
 
 impl Discipline {
     /// Creates the state of a port with the limit and threshold `port`. `stream` is the port's stream of
-    /// random numbers, and `max_packet` the size of the largest packet on the wire in bytes. `pool` adds
-    /// the port to its node's buffer, and `serve` to the served ports.
+    /// random numbers, and `max_packet` the size of the largest packet on the wire in bytes. The port
+    /// is that of a switch if `is_switch`. `pool` adds the port to its node's buffer, and `serve` to the
+    /// served ports.
     pub fn new(
         kind: &QueueKind,
         port: QueueConfig,
         stream: u64,
         max_packet: u32,
+        is_switch: bool,
         pool: impl FnOnce(weft_fabric::Shared) -> SharedPort,
         serve: impl FnOnce(ServedQueue) -> u32,
     ) -> Self {
@@ -65,6 +69,10 @@ impl Discipline {
                 }
             }
             QueueKind::Shared(shared) => Self::Shared(pool(shared)),
+            QueueKind::Trimming(ref trimming) => {
+                let queue = TrimmingQueue::new(trimming, port, stream, max_packet, is_switch);
+                Self::Served(serve(ServedQueue::Trimming(queue)))
+            }
         }
     }
 

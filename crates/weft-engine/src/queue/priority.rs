@@ -86,7 +86,7 @@ impl PriorityQueue {
             ]
         };
         let arrival = Arrival::decide(&mut packet, limits);
-        if arrival != Arrival::Dropped {
+        if arrival.accepted {
             if class.quantum > 0 && class.packets.is_empty() {
                 self.turns.push_back(number);
             }

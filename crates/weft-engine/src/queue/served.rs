@@ -1,7 +1,7 @@
 //! The queue of a [served](crate::served) port: the packets that wait, and the choice among them.
 
 use super::dequeue::DequeueRed;
-use super::{Decision, PriorityQueue};
+use super::{Decision, PriorityQueue, TrimmingQueue};
 use crate::admission::Admission;
 use crate::packet::{CE, ECT, PROTECTED, Packet};
 
@@ -9,33 +9,64 @@ use crate::packet::{CE, ECT, PROTECTED, Packet};
 pub enum ServedQueue {
     Red(DequeueRed),
     Priority(PriorityQueue),
+    Trimming(TrimmingQueue),
 }
 
 /// The effects of an arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Arrival {
-    /// The packet is in the queue.
-    Accepted,
-    /// The packet is in the queue, with a mark.
-    Marked,
+pub struct Arrival {
+    /// True if the arriving packet is in the queue as it arrived, apart from a mark.
+    pub accepted: bool,
+    /// True if the arriving packet was marked.
+    pub marked: bool,
+    /// The packet that the queue had no room for: the arriving packet unless it is accepted, otherwise one
+    /// that waited. First as it was, then with what the queue left of it.
+    pub victim: Option<(Packet, Packet, Fate)>,
+}
+
+/// The fate of a packet for which a queue had no room.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
     /// The packet is dropped.
     Dropped,
+    /// Its header is in the queue.
+    Queued,
+    /// Its header goes back to the sender.
+    SentBack,
 }
 
 impl Arrival {
+    /// The packet is in the queue.
+    pub fn accepted(marked: bool) -> Self {
+        Self {
+            accepted: true,
+            marked,
+            victim: None,
+        }
+    }
+
+    /// The packet is dropped.
+    pub fn dropped(packet: Packet) -> Self {
+        Self {
+            accepted: false,
+            marked: false,
+            victim: Some((packet, packet, Fate::Dropped)),
+        }
+    }
+
     /// Decides about a packet. `limits` returns whether the queue is full, and whether it marks. A mark is
     /// set only if the packet is ECN-capable.
     pub fn decide(packet: &mut Packet, limits: impl FnOnce(u16) -> [bool; 2]) -> Self {
         if packet.flags & PROTECTED != 0 {
-            return Self::Accepted;
+            return Self::accepted(false);
         }
         match limits(packet.size) {
-            [true, _] => Self::Dropped,
+            [true, _] => Self::dropped(*packet),
             [false, true] if packet.flags & ECT != 0 => {
                 packet.flags |= CE;
-                Self::Marked
+                Self::accepted(true)
             }
-            _ => Self::Accepted,
+            _ => Self::accepted(false),
         }
     }
 }
@@ -46,6 +77,7 @@ impl ServedQueue {
         match self {
             Self::Red(_) => 0,
             Self::Priority(queue) => queue.classes(),
+            Self::Trimming(_) => 2,
         }
     }
 
@@ -54,6 +86,7 @@ impl ServedQueue {
         match self {
             Self::Red(_) => None,
             Self::Priority(queue) => Some(queue.class_of(packet)),
+            Self::Trimming(queue) => Some(queue.class_of(packet)),
         }
     }
 
@@ -62,6 +95,7 @@ impl ServedQueue {
         match self {
             Self::Red(queue) => queue.offer(packet, port),
             Self::Priority(queue) => queue.offer(packet),
+            Self::Trimming(queue) => queue.offer(packet),
         }
     }
 
@@ -70,6 +104,7 @@ impl ServedQueue {
         match self {
             Self::Red(queue) => queue.pop(),
             Self::Priority(queue) => Some((queue.pop()?, Decision::Accept)),
+            Self::Trimming(queue) => queue.pop(),
         }
     }
 
@@ -78,6 +113,7 @@ impl ServedQueue {
         match self {
             Self::Red(queue) => queue.packets().len(),
             Self::Priority(queue) => queue.len(),
+            Self::Trimming(queue) => queue.len(),
         }
     }
 
@@ -87,12 +123,12 @@ impl ServedQueue {
     }
 
     /// Returns the packets that wait, in any order.
-    pub fn packets(&self) -> impl Iterator<Item = &Packet> {
-        let (red, priority) = match self {
-            Self::Red(queue) => (Some(queue.packets().iter()), None),
-            Self::Priority(queue) => (None, Some(queue.packets())),
-        };
-        red.into_iter().flatten().chain(priority.into_iter().flatten())
+    pub fn packets(&self) -> Box<dyn Iterator<Item = &Packet> + '_> {
+        match self {
+            Self::Red(queue) => Box::new(queue.packets().iter()),
+            Self::Priority(queue) => Box::new(queue.packets()),
+            Self::Trimming(queue) => Box::new(queue.packets()),
+        }
     }
 
     /// Removes and returns all packets.
@@ -100,6 +136,7 @@ impl ServedQueue {
         match self {
             Self::Red(queue) => queue.clear(),
             Self::Priority(queue) => queue.clear(),
+            Self::Trimming(queue) => queue.clear(),
         }
     }
 }

@@ -1,4 +1,5 @@
-//! The registry of kinds of queues. Each kind is a file with its parameters and a line of [`QUEUES`].
+//! The registry of kinds of queues. Each kind is a file with its parameters, a line of [`QueueKind`] and one
+//! of [`QUEUES`].
 //! The engine has the behaviour of each kind.
 
 mod fifo;
@@ -6,6 +7,7 @@ mod lossy;
 mod priority;
 mod red;
 mod shared;
+mod trims;
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -19,8 +21,9 @@ pub use lossy::Lossy;
 pub use priority::{Priority, PriorityClass};
 pub use red::{Red, RedAction, RedAt};
 pub use shared::Shared;
+pub use trims::{TrimTo, Trimming, Victim};
 
-/// Declares [`QueueKind`] and [`QUEUES`], from one line per kind.
+/// Declares [`QueueKind`], from one line per kind.
 macro_rules! kinds {
     ($($name:literal => $type:ident,)+) => {
         /// A kind of queue with its parameters set.
@@ -31,9 +34,6 @@ macro_rules! kinds {
                 $type($type),
             )+
         }
-
-        /// All kinds of queues, the default first.
-        pub const QUEUES: &[Entry<QueueKind>] = &[$(entry::<$type>($name, $type::ABOUT),)+];
 
         $(
             impl From<$type> for QueueKind {
@@ -62,6 +62,12 @@ macro_rules! kinds {
                 }
             }
 
+            fn trims_to(&self) -> Option<u32> {
+                match self {
+                    $(Self::$type(kind) => kind.trims_to(),)+
+                }
+            }
+
             fn classes(&self) -> Option<usize> {
                 match self {
                     $(Self::$type(kind) => kind.classes(),)+
@@ -83,7 +89,18 @@ kinds! {
     "priority" => Priority,
     "red" => Red,
     "shared" => Shared,
+    "trimming" => Trimming,
 }
+
+/// All kinds of queues that specs may name, the default first. Trimming is not among them as long as no
+/// transport uses headers.
+pub const QUEUES: &[Entry<QueueKind>] = &[
+    entry::<Fifo>("fifo", Fifo::ABOUT),
+    entry::<Lossy>("lossy", Lossy::ABOUT),
+    entry::<Priority>("priority", Priority::ABOUT),
+    entry::<Red>("red", Red::ABOUT),
+    entry::<Shared>("shared", Shared::ABOUT),
+];
 
 /// The parameters of a kind of queue.
 pub trait QueueParameters {
@@ -108,6 +125,11 @@ pub trait QueueParameters {
     /// relative to the kind.
     fn limits(&self) -> Vec<(String, QueueSize)> {
         Vec::new()
+    }
+
+    /// Returns the size in bytes to which the kind cuts packets; `None` if it cuts none.
+    fn trims_to(&self) -> Option<u32> {
+        None
     }
 
     /// Returns the number of traffic classes that transports choose from; `None` if the kind treats all

@@ -48,7 +48,8 @@ pub trait Transport: Send {
     /// Stops a flow that this host sends: its application has no more data.
     fn stop(&mut self, flow: u32, cx: &mut HostContext<'_, '_>);
 
-    /// Handles a packet that arrived for this host.
+    /// Handles a packet that arrived for this host. A [trimmed](Packet::is_trimmed) one has all fields of the
+    /// packet except its size. It arrives at the receiver, or at the sender if switches send it back.
     fn on_packet(&mut self, packet: &Packet, cx: &mut HostContext<'_, '_>);
 
     /// Handles a timer that is due. The transport set it, and `key` is from

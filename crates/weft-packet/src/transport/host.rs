@@ -7,7 +7,7 @@ use weft_run::{JobRecord, LatencyRecord, Sample};
 
 use crate::engine::route::Route;
 use crate::engine::{Context, Endpoint};
-use crate::packet::{CLASS, DATA, Packet, SYN};
+use crate::packet::{CLASS, DATA, Packet, SYN, TRIMMED};
 
 use super::contract::{OTHER, ReceivedFlow, SentFlow, Transport, TransportKind};
 use super::generators::NEXT_JOB;
@@ -33,9 +33,9 @@ impl Endpoint for Host {
     #[inline(always)]
     fn on_packet(&mut self, packet: &Packet, cx: &mut Context<'_>) {
         let mut host = HostContext::new(&mut self.state, cx);
-        if packet.flags & (DATA | OTHER) == DATA {
+        if packet.flags & (DATA | OTHER | TRIMMED) == DATA {
             self.tcp.on_data(packet, &mut host);
-        } else if packet.flags & (SYN | OTHER) == 0 {
+        } else if packet.flags & (SYN | OTHER | TRIMMED) == 0 {
             self.tcp.on_ack(packet, &mut host);
         } else {
             self.on_other_packet(packet, cx);
@@ -144,9 +144,14 @@ impl Host {
 
     #[inline(never)]
     fn on_other_packet(&mut self, packet: &Packet, cx: &mut Context<'_>) {
+        if packet.is_trimmed() {
+            *self.state.trimmed.entry((packet.lo, packet.hi)).or_default() += 1;
+        }
         if packet.flags & OTHER != 0 {
             let (transport, mut host) = self.transport_of(packet.lo, cx);
             transport.on_packet(packet, &mut host);
+        } else if packet.is_trimmed() {
+            // TCP's checksum does not match, so a TCP host discards the packet.
         } else if packet.flags & !CLASS == NEXT_JOB {
             self.state.on_next_job(packet, cx);
         } else {
@@ -214,6 +219,11 @@ impl Host {
     pub fn received_flow(&self, flow: u32, chunks: u32) -> Option<ReceivedFlow> {
         self.transports()
             .find_map(|transport| transport.received_flow(flow, chunks))
+    }
+
+    /// Returns the number of trimmed packets of a flow's subflow that arrived at this host.
+    pub fn trimmed_packets(&self, flow: u32, subflow: u32) -> u64 {
+        self.state.trimmed.get(&(flow, subflow)).copied().unwrap_or(0)
     }
 
     /// Returns the payload bytes that have arrived, by flow, in any order.

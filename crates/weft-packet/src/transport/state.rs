@@ -38,6 +38,8 @@ pub struct HostState {
     pub(super) completions: Vec<Vec<u64>>,
     /// Finished jobs whose client this host is.
     pub(super) jobs: Vec<JobRecord>,
+    /// Number of trimmed packets that arrived, by flow and subflow.
+    pub(super) trimmed: HashMap<(u32, u32), u64>,
     /// Running jobs whose client this host is, by (generator, job).
     pub(super) running_jobs: HashMap<(u32, u32), RunningJob>,
 }
@@ -130,6 +132,7 @@ impl HostState {
             latencies: Latencies::default(),
             completions: Vec::new(),
             jobs: Vec::new(),
+            trimmed: HashMap::new(),
             running_jobs: HashMap::new(),
         }
     }

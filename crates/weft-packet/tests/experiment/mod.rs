@@ -151,7 +151,7 @@ pub fn assert_conserved(outcome: &Outcome) {
         );
     }
     for (i, s) in outcome.flows.iter().flat_map(|f| &f.subflows).enumerate() {
-        let found = s.packets_received + s.packets_dropped + s.packets_in_flight;
+        let found = s.packets_received + s.packets_trimmed + s.packets_dropped + s.packets_in_flight;
         assert_eq!(s.packets_sent, found, "subflow {i} of all: {s:?}");
     }
     let drops: u64 = outcome.links.iter().map(|link| link.drops).sum();

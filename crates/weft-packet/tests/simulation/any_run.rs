@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use weft_cc::Algorithm;
 use weft_fabric::{
     Fabric, PortQueues, Priority, PriorityClass, QueueConfig, QueueKind, Red, RedAction, RedAt, SAMPLES,
-    Shared, TOPOLOGIES,
+    Shared, TOPOLOGIES, TrimTo, Trimming, Victim,
 };
 use weft_packet::{
     Jitter, LinkChange, LinkEvent, NicConfig, Offload, Probe, Scheduler, SimulationConfig, TransportConfig,
@@ -102,9 +102,24 @@ fn any_kind() -> impl Strategy<Value = QueueKind> {
     let red = (0_u32..20, 1_u32..20, 0.0_f64..1.0, action, average);
     let shared = (MAX_PACKET_BYTES..200_000, 0.25_f64..8.0, 0_u64..500);
     let weights = prop::collection::vec(1_u32..9, 1..=8);
+    let trimming = (
+        64_u64..200,
+        1_u32..60,
+        prop::option::of(1_u32..11),
+        any::<[bool; 2]>(),
+    );
     let priority = (weights, 0_usize..8, prop::option::of(1_u32..20));
     prop_oneof![
         2 => Just(QueueKind::default()),
+        1 => trimming.prop_map(|(size, headers, ratio, [at_random, back])| QueueKind::Trimming(Trimming {
+            size: Size(size),
+            headers: Some(QueueSize::Packets(headers)),
+            ratio,
+            victim: if at_random { Victim::Random } else { Victim::Arriving },
+            to: if back { TrimTo::Sender } else { TrimTo::Receiver },
+            mark_min: None,
+            mark_max: None,
+        })),
         1 => priority.prop_map(|(weights, strict, limit)| QueueKind::Priority(Priority {
             classes: (0..)
                 .zip(weights)

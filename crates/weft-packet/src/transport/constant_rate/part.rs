@@ -205,6 +205,10 @@ impl Transport for Part {
     }
 
     fn on_packet(&mut self, packet: &Packet, cx: &mut HostContext<'_, '_>) {
+        if packet.is_trimmed() {
+            // Nothing is repeated, so a header is of no use.
+            return;
+        }
         if packet.flags & DATA != 0 {
             self.on_data(packet, cx);
             return;

@@ -198,6 +198,7 @@ impl TcpEndpoint {
             retransmitted: subflow.stats().retransmitted,
             packets_received: 0,
             packets_dropped: 0,
+            packets_trimmed: 0,
             packets_in_flight: 0,
             marked: subflow.stats().marked,
             fast_retransmits: subflow.stats().fast_retransmits,

@@ -226,6 +226,7 @@ impl TestConnection {
             distributions: Vec::new(),
             samples: Vec::new(),
             captures: Vec::new(),
+            return_routes: None,
             changes: Vec::new(),
         };
         let shared = Arc::new(Shared {

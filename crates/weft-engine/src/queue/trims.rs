@@ -1,0 +1,216 @@
+//! Packet trimming: data that does not fit is cut to its header. Handley et al., "Re-architecting
+//! datacenter networks and stacks for low latency and high performance" (NDP, SIGCOMM 2017).
+
+use std::collections::VecDeque;
+
+use weft_fabric::{QueueConfig, Victim};
+use weft_spec::QueueSize;
+
+use super::served::{Arrival, Fate};
+use super::{Decision, Red};
+use crate::admission::exceeds;
+use crate::hash::uniform;
+use crate::packet::{CE, DATA, ECT, PROTECTED, Packet, TRIMMED};
+
+/// Bit of the numbers of a port's draws of victims. Other draws leave it clear.
+const VICTIMS: u64 = 1 << 63;
+
+/// A FIFO of headers and packets without payload, which is class 0, and a FIFO of data, which is class 1.
+pub struct TrimmingQueue {
+    headers: Fifo,
+    data: Fifo,
+    mark: Option<QueueSize>,
+    ramp: Option<Red>,
+    /// Bytes of a header.
+    size: u16,
+    /// Number of headers that are sent per data packet while both wait; `None` if headers are always first.
+    ratio: Option<u32>,
+    /// Position in a turn of `ratio` headers and a data packet.
+    turn: u32,
+    cuts_random: bool,
+    /// True if headers go back to the sender instead of into the queue.
+    sends_back: bool,
+    /// The port's stream of random numbers, and how many were drawn for victims.
+    stream: u64,
+    draws: u64,
+}
+
+/// Waiting packets with their limit.
+struct Fifo {
+    packets: VecDeque<Packet>,
+    bytes: u64,
+    limit: QueueSize,
+}
+
+impl TrimmingQueue {
+    /// Creates empty queues for a port with this limit and threshold. Headers go back to the sender only if
+    /// `is_switch`.
+    pub fn new(
+        trimming: &weft_fabric::Trimming,
+        port: QueueConfig,
+        stream: u64,
+        max_packet: u32,
+        is_switch: bool,
+    ) -> Self {
+        let fifo = |limit| Fifo {
+            packets: VecDeque::new(),
+            bytes: 0,
+            limit,
+        };
+        Self {
+            headers: fifo(trimming.header_limit(port)),
+            data: fifo(port.limit),
+            mark: port.mark,
+            ramp: trimming.ramp().map(|ramp| Red::new(ramp, stream, max_packet)),
+            size: trimming.size.0 as u16,
+            ratio: trimming.ratio,
+            turn: 0,
+            cuts_random: trimming.victim == Victim::Random,
+            sends_back: is_switch && trimming.to == weft_fabric::TrimTo::Sender,
+            stream,
+            draws: 0,
+        }
+    }
+
+    /// Returns the class of a packet: 0 for headers, 1 for data.
+    pub fn class_of(&self, packet: &Packet) -> usize {
+        let is_whole = packet.flags & (DATA | TRIMMED) == DATA;
+        usize::from(is_whole && packet.size > self.size)
+    }
+
+    /// Returns the number of packets that wait.
+    pub fn len(&self) -> usize {
+        self.headers.packets.len() + self.data.packets.len()
+    }
+
+    /// The packets that wait.
+    pub fn packets(&self) -> impl Iterator<Item = &Packet> {
+        self.headers.packets.iter().chain(&self.data.packets)
+    }
+
+    /// Handles an arriving packet.
+    pub fn offer(&mut self, mut packet: Packet) -> Arrival {
+        if self.class_of(&packet) == 0 {
+            if packet.flags & PROTECTED == 0 && self.headers.is_full(packet.size) {
+                return Arrival::dropped(packet);
+            }
+            self.headers.push(packet);
+            return Arrival::accepted(false);
+        }
+        let (mut victim, mut marked) = (None, false);
+        if packet.flags & PROTECTED == 0 {
+            if self.data.is_full(packet.size) {
+                let Some(last) = self.displaced() else {
+                    return self.cut(packet, false);
+                };
+                victim = Some(last);
+            }
+            let waiting = |unit| self.data.waiting_in(unit);
+            // A threshold in bytes is reached once that many bytes wait, hence the 1.
+            marked = packet.flags & ECT != 0 && self.mark.is_some_and(|mark| exceeds(mark, waiting, 1));
+            if marked {
+                packet.flags |= CE;
+            }
+        }
+        let arrival = match victim {
+            None => Arrival::accepted(marked),
+            Some(victim) => self.cut(victim, true),
+        };
+        self.data.push(packet);
+        Arrival { marked, ..arrival }
+    }
+
+    /// Removes the last data packet to make room, unless the arriving packet has to be cut.
+    fn displaced(&mut self) -> Option<Packet> {
+        if !self.cuts_random {
+            return None;
+        }
+        self.draws += 1;
+        let last = self.data.packets.back()?;
+        if uniform(self.stream, VICTIMS | self.draws) >= 0.5 || last.flags & PROTECTED != 0 {
+            return None;
+        }
+        let last = self.data.packets.pop_back()?;
+        self.data.bytes -= u64::from(last.size);
+        Some(last)
+    }
+
+    /// Cuts a packet that is in none of the queues. `makes_room` is true if another packet arrived.
+    fn cut(&mut self, packet: Packet, makes_room: bool) -> Arrival {
+        let header = Packet {
+            size: self.size,
+            flags: packet.flags | TRIMMED,
+            ..packet
+        };
+        let fate = if self.sends_back {
+            Fate::SentBack
+        } else if self.headers.is_full(header.size) {
+            Fate::Dropped
+        } else {
+            self.headers.push(header);
+            Fate::Queued
+        };
+        Arrival {
+            accepted: makes_room,
+            marked: false,
+            victim: Some((packet, header, fate)),
+        }
+    }
+
+    /// Removes the packet that is sent next. Also returns whether it is marked.
+    pub fn pop(&mut self) -> Option<(Packet, Decision)> {
+        let mut data_first = self.headers.packets.is_empty();
+        if let Some(ratio) = self
+            .ratio
+            .filter(|_| !data_first && !self.data.packets.is_empty())
+        {
+            self.turn += 1;
+            data_first = self.turn > ratio;
+            if data_first {
+                self.turn = 0;
+            }
+        }
+        if !data_first {
+            return Some((self.headers.pop()?, Decision::Accept));
+        }
+        let packet = self.data.pop()?;
+        let waiting = |unit| self.data.waiting_in(unit);
+        let decision = match &mut self.ramp {
+            Some(ramp) if packet.flags & PROTECTED == 0 => ramp.decide(waiting(ramp.unit()), 0),
+            _ => Decision::Accept,
+        };
+        Some((packet, decision))
+    }
+
+    /// Removes and returns all packets.
+    pub fn clear(&mut self) -> Vec<Packet> {
+        (self.headers.bytes, self.data.bytes) = (0, 0);
+        let headers = self.headers.packets.drain(..);
+        headers.chain(self.data.packets.drain(..)).collect()
+    }
+}
+
+impl Fifo {
+    fn push(&mut self, packet: Packet) {
+        self.bytes += u64::from(packet.size);
+        self.packets.push_back(packet);
+    }
+
+    fn pop(&mut self) -> Option<Packet> {
+        let packet = self.packets.pop_front()?;
+        self.bytes -= u64::from(packet.size);
+        Some(packet)
+    }
+
+    /// Returns how much waits, in the unit of `unit`.
+    fn waiting_in(&self, unit: QueueSize) -> u64 {
+        match unit {
+            QueueSize::Packets(_) => self.packets.len() as u64,
+            QueueSize::Bytes(_) => self.bytes,
+        }
+    }
+
+    fn is_full(&self, size: u16) -> bool {
+        exceeds(self.limit, |unit| self.waiting_in(unit), size.into())
+    }
+}
