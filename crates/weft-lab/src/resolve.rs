@@ -101,9 +101,7 @@ pub(crate) fn resolve(
     let fit = |flows: u64| memory.check(flows.saturating_mul(open));
     let traffic = traffic_flows(&mut resolved, &fabric, fit)?;
     let warnings = classes.check_stop(stop, &traffic.flows, &traffic.entries, spec.duration)?;
-    check_write_rates(backend, &traffic.flows, &traffic.generators)?;
-    let sources = |flow: &Flow| transports[flow.transport as usize].constant_rate.is_some();
-    check_sources_write_alone(&traffic.flows, &traffic.generators, sources)?;
+    check_write_rates(backend, &traffic.flows, &traffic.generators, &transports)?;
     let names: Vec<String> = resolved
         .traffic
         .iter()
@@ -429,6 +427,7 @@ fn check_write_rates(
     backend: &dyn Backend,
     flows: &[Flow],
     generators: &[Arc<dyn FlowGenerator>],
+    transports: &[TransportConfig],
 ) -> Result<(), SpecError> {
     let firsts = generators.iter().map(|generator| generator.flow(0));
     let mut all = flows.iter().cloned().chain(firsts);
@@ -441,7 +440,7 @@ fn check_write_rates(
                 UNSUPPORTED,
             ))
         }
-        _ => Ok(()),
+        _ => check_sources_write_alone(flows, generators, transports),
     }
 }
 
@@ -449,8 +448,9 @@ fn check_write_rates(
 fn check_sources_write_alone(
     flows: &[Flow],
     generators: &[Arc<dyn FlowGenerator>],
-    is_source: impl Fn(&Flow) -> bool,
+    transports: &[TransportConfig],
 ) -> Result<(), SpecError> {
+    let is_source = |flow: &Flow| transports[flow.transport as usize].constant_rate.is_some();
     let firsts = generators.iter().map(|generator| generator.flow(0));
     let mut all = flows.iter().cloned().chain(firsts);
     match all.find(|flow| flow.rate.is_some() && is_source(flow)) {
