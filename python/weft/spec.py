@@ -3392,7 +3392,7 @@ class Transport(Model):
         str | None,
         Field(
             examples=["2us", "1.5ms", "20s"],
-            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min)$",
+            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min|µs|μs)$",
         ),
     ] = None
     """
@@ -3402,7 +3402,7 @@ class Transport(Model):
         str | None,
         Field(
             examples=["2us", "1.5ms", "20s"],
-            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min)$",
+            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min|µs|μs)$",
         ),
     ] = None
     """
@@ -3461,7 +3461,7 @@ class Transport(Model):
         str | None,
         Field(
             examples=["10Gbps", "100Mbps"],
-            pattern="^[0-9]+(\\.[0-9]+)? *(Tbps|Gbps|Mbps|kbps|bps|Kbps)$",
+            pattern="^[0-9]+(\\.[0-9]+)? *(Tbps|Gbps|Mbps|kbps|bps|Kbps|Tbit/s|Gbit/s|Mbit/s|kbit/s|bit/s)$",
         ),
     ] = None
     """
