@@ -115,7 +115,7 @@ impl Trims {
                 return Some(header);
             };
             self.choices += 1;
-            return Some(if self.choices % (u64::from(ratio) + 1) == 0 {
+            return Some(if self.choices.is_multiple_of(u64::from(ratio) + 1) {
                 data
             } else {
                 header
