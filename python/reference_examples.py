@@ -79,6 +79,9 @@ EXAMPLES = {
     "PriorityQueue": '[queues]\nlimit = "200KB"\n'
     'kind = { name = "priority", classes = [{ limit = "50KB" }, { weight = 3, mark = "30KB" }, { weight = 1 }] }\n\n'
     '[transports.shuffle]\ncc = "dctcp"\nclass = 1\n\n[transports.backup]\ncc = "cubic"\nclass = 2\nack_class = 0',
+    "QueueClass": '[queues]\nlimit = "200KB"\n'
+    'kind = { name = "priority", classes = [{ limit = "50KB", mark = "30KB" }, { weight = 1 }] }\n\n'
+    '[transports.shuffle]\ncc = "dctcp"\nclass = 1',
     "LossyQueue": '[queues]\nlimit = "100 packets"\nkind = { name = "lossy", loss = 0.001 }',
     "RedQueue": '[queues]\nlimit = "1MB"\nkind = { name = "red", min = "100KB", max = "400KB", probability = 0.2 }',
     "SharedQueue": '[queues]\nlimit = "1MB"\nmark = "100KB"\n'

@@ -149,6 +149,7 @@ FIELDS = [
     field("seed=true"),
     field("topology=3"),
     field("topology={}", "topology.kind: required field is missing"),
+    field("transports.new.subflows=4", "transports.new.cc: required field is missing; add the name of a congestion"),
     field("topology.kind=star", "topology.kind", "many-to-one", "star"),
     field("topology.kind=Fat-Tree", "topology.kind", "fat-tree"),
     field("topology.senders=0", "incast.toml: topology.senders: ", "0"),

@@ -165,10 +165,19 @@ def queue(rng: Random, kind: str, limit: int) -> Spec:
         "fifo": {},
         "red": {"mark": "off", "kind": {"name": kind, **ramp, "action": rng.choice(["mark", "drop"])}},
         "shared": {"kind": {"name": kind, **sizes, "reserve": rng.choice(["0B", "1500B"])}},
+        "priority": {"kind": {"name": kind, "classes": [{}, rng.choice([{}, {"weight": 1}])]}},
+        "lossy": {"kind": {"name": kind, **rng.choice([{"loss": 0.01}, {"every": 50}])}},
     }
     if kind == "red" and rng.random() < 0.7:
         fields[kind]["kind"] |= average
     return {"kind": kind} | fields[kind]
+
+
+def of_kind(rng: Random, tcp: Spec, *, priority: bool) -> Spec:
+    """The transport `tcp`, or one of another kind in its place; acknowledgements have a class of their own."""
+    kind = rng.choice(names("transports"))
+    fields = {"rate": rng.choice(["10Mbps", "100Mbps"])} if kind == "constant-rate" else tcp
+    return {"kind": kind} | fields | ({"ack_class": 1} if priority else {})
 
 
 def random_spec(seed: int) -> Spec:
@@ -207,7 +216,7 @@ def random_spec(seed: int) -> Spec:
             "tso": rng.random() < 0.3,
             "qdisc": rng.choice(["switch", "fq", "fifo"]),
         }
-    spec["queues"] |= queue(rng, rng.choice(names("queues")), limit)
-    for value in transports.values():
-        value["kind"] = rng.choice(names("transports"))
+    kind = rng.choice(names("queues"))
+    spec["queues"] |= queue(rng, kind, limit)
+    spec["transports"] = {name: of_kind(rng, value, priority=kind == "priority") for name, value in transports.items()}
     return spec

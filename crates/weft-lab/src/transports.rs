@@ -280,12 +280,15 @@ mod tests {
             check_kind(backend, "tcp").unwrap();
             let error = check_kind(backend, "carrier-pigeon").unwrap_err();
             let level = backend.name();
-            assert_eq!(
-                error.to_string(),
-                format!(
-                    "kind: \"carrier-pigeon\" is not supported at level {level:?}; use \"tcp\" or another level"
-                )
+            let kinds = if level == "packet" {
+                "\"tcp\", \"constant-rate\""
+            } else {
+                "\"tcp\""
+            };
+            let expected = format!(
+                "kind: \"carrier-pigeon\" is not supported at level {level:?}; use {kinds} or another level"
             );
+            assert_eq!(error.to_string(), expected);
         }
     }
 }

@@ -163,10 +163,6 @@ const COMPLAINTS: &[(&[&str], &str)] = &[
         "transports.amp.subflow: unknown field; did you mean \"subflows\"? allowed: kind, cc, subflows, paths, join_after, scheduler, class, ack_class, profile, tcp",
     ),
     (
-        &["transports.new.subflows=4"],
-        "transports.new.cc: required field is missing; add it: Congestion control",
-    ),
-    (
         &["traffic[0].transport=1"],
         "traffic[0].transport: 1; allowed: text",
     ),
