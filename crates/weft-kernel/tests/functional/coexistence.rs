@@ -37,7 +37,7 @@ fn amp_fg_competing_with_dctcp_has_the_measured_share() {
             &server,
             (KernelAlgorithm::AmpFg, Kind::Tcp),
             AMP_FG_ONE_SUBFLOW,
-            1.25,
+            1.4,
         );
         if !additional_subflow(&server) {
             skip("amp_fg_competing_with_dctcp, two subflows", NO_JOINS);
@@ -60,7 +60,7 @@ fn warp_takes_what_a_dctcp_flow_takes() {
         let programs = load(&[KernelAlgorithm::Warp, KernelAlgorithm::Dctcp]);
         let (router, server) = (NamespaceThread::new(), NamespaceThread::new());
         bottleneck(&router, &server);
-        compare(&programs, &server, (KernelAlgorithm::Warp, Kind::Tcp), 1.0, 1.3);
+        compare(&programs, &server, (KernelAlgorithm::Warp, Kind::Tcp), 1.0, 1.4);
         compare(
             &programs,
             &server,
@@ -77,7 +77,7 @@ fn warp_takes_what_a_dctcp_flow_takes() {
             &server,
             (KernelAlgorithm::Warp, Kind::Mptcp),
             WARP_TWO_SUBFLOWS,
-            1.3,
+            1.4,
         );
     });
 }
