@@ -29,7 +29,12 @@ FCT = "avg(fct_s) FROM flows"
 QUICK = ["--trials", "10", "--batch-size", "4", "--seeds", "2"]
 
 RESOLVED: dict[str, Any] = {
-    "transports": {"a": {"cc": {"name": "amp"}}, "d": {"cc": {"name": "dctcp"}}, "r": {"cc": {"name": "fully-coupled"}}}
+    "transports": {
+        "a": {"cc": {"name": "amp"}},
+        "d": {"cc": {"name": "dctcp"}},
+        "r": {"cc": {"name": "fully-coupled"}},
+        "s": {"kind": "constant-rate"},
+    }
 }
 
 
@@ -95,6 +100,7 @@ def test_ranges_of_the_registry() -> None:
         (["seed=1:9"], "cannot be tuned"),
         (["sweep.seeds=1:9"], "cannot be tuned"),
         (["transports.x.cc"], "has no range; allowed: "),
+        (["transports.s.cc"], "has no range; allowed: "),
         (["cc"], "did you mean transports.a.cc or transports.d.cc or transports.r.cc? allowed: "),
         (["gamma"], "has no range; did you mean transports.a.cc.gamma? allowed: "),
         (["transports.a.subflows"], "has no range"),

@@ -279,13 +279,13 @@ def _given(text: str, field: str, values: str) -> Parameter:
 def _registered(text: str, field: str, spec: Mapping[str, Any]) -> list[Parameter]:
     """Returns the range of a parameter, or those of all parameters of an algorithm."""
     match field.split("."):
-        case ["transports", transport, "cc", *rest] if len(rest) < 2 and transport in spec["transports"]:
+        case ["transports", transport, "cc", *rest] if len(rest) < 2 and "cc" in spec["transports"].get(transport, {}):
             name = spec["transports"][transport]["cc"]["name"]
         case _:
             near = [
                 f"transports.{transport}.cc" + ("" if field == "cc" else f".{field}")
                 for transport, given in spec["transports"].items()
-                if field == "cc" or field in _ranges(given["cc"]["name"])
+                if "cc" in given and (field == "cc" or field in _ranges(given["cc"]["name"]))
             ]
             hint = f"did you mean {' or '.join(near)}? " if near else ""
             raise UsageError(f"--over {text!r:.100}: has no range; {hint}allowed: {_ALLOWED}")
