@@ -51,7 +51,7 @@ def _of(run: Run) -> list[str]:
         lines.append(f"what came after {manifest['end_s']:g} s: the run was stopped before its end, {spec['duration']}")
     unknown = [name for name in TABLES if name not in rows]
     if unknown:
-        lines.append(f"the tables {', '.join(unknown)}: level {level} knows nothing of them")
+        lines.append(f"the tables {', '.join(unknown)}: level {level} does not provide them")
     lines += [line for name, line in _PROBES.items() if rows.get(name) == 0]
     probes = spec.get("probes", [])
     if rows.get("traces"):
