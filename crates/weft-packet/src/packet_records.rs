@@ -52,8 +52,8 @@ impl PacketSimulation {
             PacketKind::Data => {
                 let transport = self.shared.flow(packet.lo).transport;
                 let header = self.shared.transports[transport as usize].profile.sizes.header;
-                // A trimmed packet has no payload.
-                record.bytes = u32::from(packet.size).saturating_sub(header);
+                let payload = u32::from(packet.size).saturating_sub(header);
+                record.bytes = if packet.is_trimmed() { 0 } else { payload };
                 record.cwr = packet.flags & CWR != 0;
             }
             PacketKind::Ack => {
