@@ -9,7 +9,7 @@ use super::join_schedule::JoinSchedule;
 use super::lifetime::Lifetime;
 use super::path_monitor::PathMonitor;
 use super::reinject_queue::ReinjectQueue;
-use super::rotation::{Candidates, Rotation, Turn};
+use super::rotation::{Candidates, Readiness, Rotation};
 use super::send_data::SendData;
 use super::send_queues::SendQueues;
 use super::subflow::SubflowSender;
@@ -93,7 +93,7 @@ impl ConnectionSender {
         match scheduler {
             Scheduler::RoundRobin => {
                 let mut rotation = std::mem::take(&mut self.rotation);
-                let selected = rotation.next(n, |s| self.turn(s, &subflows[s]));
+                let selected = rotation.next(n, |s| self.readiness(s, &subflows[s]));
                 self.rotation = rotation;
                 selected
             }
@@ -105,16 +105,16 @@ impl ConnectionSender {
         }
     }
 
-    /// Returns the state of subflow `s` at its turn.
-    fn turn(&self, s: usize, subflow: &SubflowSender) -> Turn {
+    /// Returns whether subflow `s` can send new data, for round robin.
+    fn readiness(&self, s: usize, subflow: &SubflowSender) -> Readiness {
         if self.joins.holds_back() && subflow.state.is_syn_sent() {
-            Turn::Awaited
-        } else if self.joins.holds_back() && s > 0 && subflow.state.is_closed() {
-            Turn::Unopened
+            Readiness::Awaited
+        } else if self.joins.holds_back() && subflow.state.is_closed() {
+            Readiness::Unopened
         } else if self.can_send_new(s, subflow) {
-            Turn::Ready
+            Readiness::Ready
         } else {
-            Turn::Skipped
+            Readiness::Skipped
         }
     }
 

@@ -9,16 +9,16 @@ pub enum Candidates {
     All,
 }
 
-/// The state of a subflow at its turn.
+/// Whether a subflow can send new data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Turn {
-    /// It can send new data.
+pub enum Readiness {
+    /// The subflow can send new data.
     Ready,
-    /// It cannot, and the next one has its turn.
+    /// The subflow cannot send, and round robin continues with the next one.
     Skipped,
-    /// It cannot yet, and new data waits for it: its SYN/ACK has not arrived.
+    /// The SYN/ACK of the subflow has not arrived, and new data waits for it.
     Awaited,
-    /// It and all after it have not been opened.
+    /// The subflow is closed or not opened, and round robin restarts at subflow 0.
     Unopened,
 }
 
@@ -32,35 +32,35 @@ pub struct Rotation {
 }
 
 impl Rotation {
-    /// Selects the first of `n` subflows that can send, from the one whose turn it is, and passes the
-    /// turn to the subflow after it. Returns `None` if no subflow can send, or if one before it is
-    /// awaited, whose turn it stays. Unopened subflows have no turn.
-    pub fn next(&mut self, n: usize, turn_of: impl Fn(usize) -> Turn) -> Option<usize> {
+    /// Selects the first of `n` subflows that can send, from `next_subflow` on, and continues after it
+    /// the next time. Returns `None` if no subflow can send, or if a subflow before it is awaited; the
+    /// next selection then starts there.
+    pub fn next(&mut self, n: usize, readiness: impl Fn(usize) -> Readiness) -> Option<usize> {
         let start = self.next_subflow as usize;
-        let selectable = |s: &usize| matches!(turn_of(*s), Turn::Ready | Turn::Awaited);
+        let selectable = |s: &usize| matches!(readiness(*s), Readiness::Ready | Readiness::Awaited);
         let s = (start..n).chain(0..start).find(selectable)?;
-        if turn_of(s) == Turn::Awaited {
+        if readiness(s) == Readiness::Awaited {
             self.next_subflow = s as u32;
             return None;
         }
-        self.pass_turn(s, n);
-        if turn_of(self.next_subflow as usize) == Turn::Unopened {
+        self.continue_after(s, n);
+        if readiness(self.next_subflow as usize) == Readiness::Unopened {
             self.next_subflow = 0;
         }
         Some(s)
     }
 
-    /// Passes the turn when one of `n` subflows sends that was the only candidate. Among all
-    /// candidates, the turn has passed at the selection, even if the host then refuses the packet.
+    /// Continues after the subflow, of `n`, that sends as the only candidate. Among all candidates, the
+    /// selection has done so, even if the host then refuses the packet.
     #[inline(always)]
     pub fn on_send(&mut self, candidates: Candidates, n: usize) {
         if let Candidates::One(s) = candidates {
-            self.pass_turn(s, n);
+            self.continue_after(s, n);
         }
     }
 
     #[inline(always)]
-    fn pass_turn(&mut self, s: usize, n: usize) {
+    fn continue_after(&mut self, s: usize, n: usize) {
         self.next_subflow = if s + 1 == n { 0 } else { s as u32 + 1 };
     }
 
@@ -90,7 +90,13 @@ mod tests {
     #[test]
     fn the_turn_passes_to_the_subflow_after_the_one_that_sends() {
         let mut rotation = Rotation::default();
-        let ready = |s: usize| if s == 1 { Turn::Skipped } else { Turn::Ready };
+        let ready = |s: usize| {
+            if s == 1 {
+                Readiness::Skipped
+            } else {
+                Readiness::Ready
+            }
+        };
         let served: Vec<_> = (0..5).map(|_| rotation.next(3, ready)).collect();
         assert_eq!(served, [0, 2, 0, 2, 0].map(Some));
         rotation.on_send(Candidates::All, 3);
@@ -102,15 +108,15 @@ mod tests {
     #[test]
     fn new_data_waits_for_a_subflow_that_joins_and_not_for_an_unopened_one() {
         let mut rotation = Rotation::default();
-        let turns = |turns: [Turn; 3]| move |s: usize| turns[s];
-        let joining = turns([Turn::Ready, Turn::Awaited, Turn::Ready]);
+        let turns = |turns: [Readiness; 3]| move |s: usize| turns[s];
+        let joining = turns([Readiness::Ready, Readiness::Awaited, Readiness::Ready]);
         assert_eq!(rotation.next(3, joining), Some(0));
         assert_eq!(rotation.next(3, joining), None);
-        assert_eq!(rotation.next(3, turns([Turn::Ready; 3])), Some(1));
+        assert_eq!(rotation.next(3, turns([Readiness::Ready; 3])), Some(1));
         let mut rotation = Rotation::default();
-        let unopened = turns([Turn::Ready, Turn::Unopened, Turn::Unopened]);
+        let unopened = turns([Readiness::Ready, Readiness::Unopened, Readiness::Unopened]);
         assert_eq!(rotation.next(3, unopened), Some(0));
         assert_eq!(rotation.next(3, unopened), Some(0));
-        assert_eq!(rotation.next(3, turns([Turn::Skipped; 3])), None);
+        assert_eq!(rotation.next(3, turns([Readiness::Skipped; 3])), None);
     }
 }
