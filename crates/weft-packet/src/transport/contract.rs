@@ -16,6 +16,10 @@ use super::state::HostContext;
 /// from which hosts see whose it is; all other fields that the engine does not read are free.
 pub const OTHER: u16 = 1 << 15;
 
+/// Bytes of an entry of a hash table of flows: key and value, a control byte, and a share of the
+/// quarter of slots that is empty.
+pub const ENTRY_BYTES: usize = 16;
+
 /// A kind of transport: what is known before a run, and the constructor of its part of a host.
 pub trait TransportKind: Sync {
     /// Returns the name in specs, `transports.NAME.kind`.

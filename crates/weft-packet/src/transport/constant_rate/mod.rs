@@ -1,5 +1,5 @@
-//! A source without congestion control: it sends packets of one size at a constant rate, while it is on,
-//! and repeats nothing. A single packet of the receiver says that all data has arrived.
+//! A source without congestion control. While it is on, it sends packets of one size at a constant
+//! rate, and it retransmits nothing. The receiver sends one packet once all data has arrived.
 
 mod part;
 mod schedule;
@@ -10,16 +10,12 @@ use std::sync::Arc;
 
 use weft_run::TransportConfig;
 
-use super::contract::{Transport, TransportKind};
+use super::contract::{ENTRY_BYTES, Transport, TransportKind};
 use super::shared::Shared;
 use part::{Part, Receiver, Sender};
 
 /// Sources at a constant rate.
 pub struct ConstantRate;
-
-/// Bytes of a hash-table entry: key and value, a control byte, and a share of the quarter of slots
-/// that is empty.
-const ENTRY_BYTES: usize = 16;
 
 /// Returns the payload of a full packet in bytes.
 fn payload(transport: &TransportConfig) -> u32 {

@@ -8,7 +8,7 @@ use weft_spec::Time;
 
 use crate::engine::route::Route;
 use crate::packet::{CLASS, CONTROL_ONLY, CWR, DATA, PROTECTED, Packet, SYN};
-use crate::transport::contract::{ReceivedFlow, SentFlow, Transport, TransportKind};
+use crate::transport::contract::{ENTRY_BYTES, ReceivedFlow, SentFlow, Transport, TransportKind};
 use crate::transport::shared::Shared;
 use crate::transport::state::HostContext;
 
@@ -32,10 +32,6 @@ pub struct Tcp;
 
 /// Index of TCP among the kinds of transport.
 pub const INDEX: usize = 0;
-
-/// Bytes of a hash-table entry: key and value, a control byte, and a share of the quarter of slots
-/// that is empty.
-const ENTRY_BYTES: usize = 16;
 
 /// Bytes of a connection at both of its hosts, without its congestion control and its subflows.
 const CONNECTION_BYTES: usize =
