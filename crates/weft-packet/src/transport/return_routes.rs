@@ -1,4 +1,5 @@
-//! Routes of headers that switches send back to the senders of packets.
+//! Routes on which switches return the headers of trimmed packets to their senders (Handley et al.,
+//! NDP, SIGCOMM 2017). They ignore failures of links.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,8 +13,8 @@ use crate::packet::Packet;
 
 use super::shared::Shared;
 
-/// Shortest paths from any node to the sender of a packet. Of equally short ones, a hash of the flow chooses
-/// at each node.
+/// Shortest paths from any node to the sender of a packet. At each node, a hash of the flow chooses
+/// among equally short paths.
 pub struct ShortestReturns {
     shared: Arc<Shared>,
     /// The distances of all nodes to senders whose packets were trimmed, in links.

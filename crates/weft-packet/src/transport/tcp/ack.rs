@@ -120,7 +120,7 @@ fn apply_rules(
     let drained = event.samples_rtt() && restart_timer(connection, subflow, slot, cx);
     detect_losses(connection, subflow, profile, slot, cx);
     count_marks(subflow, event);
-    // By some profiles, rounds and marks have no effect once all data was handed to subflows.
+    // In some profiles, rounds and marks have no effect once subflows have all data.
     let reacts = profile.marks.react_after_last_data || connection.data.has_unsent();
     end_round_if_over(connection, subflow, profile, event, reacts, now);
     notify_of_ack(connection, subflow, profile, event, rtt, now);
@@ -136,9 +136,9 @@ fn apply_rules(
 }
 
 /// Restarts the timer, or stops it if nothing is outstanding (RFC 6298, section 5, rules 5.2 and
-/// 5.3). Each partial acknowledgement restarts it, not only the first one (RFC 6582, section 3.2,
-/// step 3): the slow but steady variant. Returns true if the subflow is to be
-/// closed because other subflows have replaced it and all that it has sent is acknowledged.
+/// 5.3). Every partial acknowledgement restarts it, not only the first one (RFC 6582, section 3.2,
+/// step 3), which is the slow-but-steady variant. Returns true if the subflow must close: other
+/// subflows have replaced it, and nothing is outstanding or queued.
 #[inline(always)]
 fn restart_timer(
     connection: &ConnectionSender,
@@ -205,8 +205,8 @@ fn end_round(connection: &mut ConnectionSender, subflow: &mut SubflowSender, rea
     connection.rotation.set_checks_all(true);
 }
 
-/// Notifies congestion control of the acknowledgement. A duplicate brings no RTT sample and lets no
-/// window grow.
+/// Notifies congestion control of the acknowledgement. It gets no RTT sample from a duplicate, and
+/// no window grows at one.
 #[inline(always)]
 fn notify_of_ack(
     connection: &mut ConnectionSender,

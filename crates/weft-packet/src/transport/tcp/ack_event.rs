@@ -30,13 +30,14 @@ pub struct AckEvent {
 /// Whether an acknowledgement covers more bytes than the one before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum AckKind {
-    /// It does.
+    /// The acknowledgement covers more bytes.
     Advance,
-    /// It does not. With `samples_rtt`, it still gives an RTT sample.
+    /// The acknowledgement covers no more bytes. With `samples_rtt`, it still gives an RTT sample and
+    /// restarts the timer.
     Duplicate { samples_rtt: bool },
 }
 
-/// The state of a subflow before an acknowledgement that advances; of a duplicate, it is not read.
+/// The state of a subflow before an acknowledgement that advances. It is not read for a duplicate.
 #[derive(Clone, Copy, Default)]
 struct StateBefore {
     /// Packets in the network.

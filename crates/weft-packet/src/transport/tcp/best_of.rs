@@ -1,8 +1,8 @@
-//! The subflow with the lowest key, of keys that are kept and recomputed only if they may have
-//! changed.
+//! Selects the subflow with the lowest key, as Linux's `mptcp_subflow_get_send` does with
+//! `linger_time`. Keys are stored, and recomputed only if they may have changed.
 
 /// The rank of a subflow for the next burst; the lowest key gets it. A key is the time after which
-/// the subflow would have sent all that it holds. It is larger for backup subflows than for others,
+/// the subflow would have sent all its queued data (`linger_time`). It is larger for backup subflows than for others,
 /// and largest for subflows to which no data may be assigned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Key(u64);

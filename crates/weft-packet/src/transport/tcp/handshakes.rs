@@ -15,6 +15,11 @@ use super::timer_keys::{TcpTimer, timer_key};
 
 /// Flags of the last acknowledgement of a handshake, or of a close.
 pub const HANDSHAKE_DONE: u16 = SYN | CONTROL_ONLY;
+/// Flags of a FIN.
+const FIN: u16 = HANDSHAKE_DONE | LAST;
+/// Flags of the answer to a FIN.
+const FIN_ACK: u16 = FIN | ACK;
+
 /// Returns the flag of control packets that queues neither drop nor mark, if the profile sets it.
 pub fn protection(profile: &Profile) -> u16 {
     if profile.handshake.protect_handshake {
@@ -23,11 +28,6 @@ pub fn protection(profile: &Profile) -> u16 {
         0
     }
 }
-
-/// Flags of a FIN.
-const FIN: u16 = HANDSHAKE_DONE | LAST;
-/// Flags of the answer to a FIN.
-const FIN_ACK: u16 = FIN | ACK;
 
 impl ConnectionSender {
     /// Begins to close the subflows when no new data is left, if the profile closes them and this

@@ -56,8 +56,8 @@ fn sent_by_timestamps(
     now: u64,
 ) -> Option<u64> {
     if echoes_retransmission {
-        // Of several retransmissions, an earlier one may have arrived; if the time since the last
-        // one is shorter than any RTT, the last one cannot have.
+        // If there were several retransmissions, an earlier one may have arrived. The last one has
+        // not if less time than any RTT has passed since it was sent.
         let last = head_retransmitted_at;
         (last != u64::MAX && now - last >= subflow.rtt.min_rtt_or_zero()).then_some(last)
     } else {

@@ -7,10 +7,11 @@ use weft_cc::Window;
 /// Smallest window, in packets, for which autotuning provides a buffer (`TCP_INIT_CWND`).
 const MIN_SNDBUF_CWND: f64 = 10.0;
 
-/// Largest send buffer (`tcp_wmem`, third value), and the connection's own buffer, in addition to
-/// those of its subflows (the first value).
+/// Largest send buffer of a subflow in bytes (`tcp_wmem`, third value).
 const MAX_SNDBUF: f64 = 4_194_304.0;
-const MIN_SNDBUF: u32 = 4096;
+/// Send buffer of the connection itself in bytes, without those of its subflows (`tcp_wmem`, first
+/// value).
+const CONNECTION_SNDBUF: u32 = 4096;
 
 /// The send buffer of a subflow, in bytes of memory.
 #[derive(Clone, Copy, Default)]
@@ -53,7 +54,7 @@ impl SendBuffers {
     pub fn new(extra_segments: u32) -> Self {
         Self {
             written: 0,
-            total: MIN_SNDBUF,
+            total: CONNECTION_SNDBUF,
             chunks: 0,
             extra_segments: f64::from(extra_segments),
         }

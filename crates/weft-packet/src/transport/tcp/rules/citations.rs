@@ -19,7 +19,7 @@ struct Entry {
 
 impl Entry {
     /// Returns the file and the item of the rule.
-    fn place(&self) -> Option<(PathBuf, &str)> {
+    fn location(&self) -> Option<(PathBuf, &str)> {
         let (file, item) = self.at.as_deref()?.split_once("::").unwrap();
         let tcp = if file.starts_with("crates/") {
             "../.."
@@ -94,7 +94,7 @@ fn citations(text: &str) -> BTreeSet<(u16, String)> {
 }
 
 #[test]
-fn every_rule_of_the_table_is_cited_at_its_place() {
+fn every_rule_of_the_table_is_cited_at_its_location() {
     for entry in entries() {
         let citation = format!("RFC {}, section {}", entry.rfc, entry.section);
         let needs_reason = match &*entry.state {
@@ -104,7 +104,7 @@ fn every_rule_of_the_table_is_cited_at_its_place() {
         };
         assert_eq!(needs_reason, entry.reason.is_some(), "{citation}: {}", entry.rule);
         assert!(RFCS.contains(&entry.rfc), "{citation}");
-        let Some((file, item)) = entry.place() else {
+        let Some((file, item)) = entry.location() else {
             assert_eq!(entry.state, "not modelled", "{citation}: {}", entry.rule);
             continue;
         };
@@ -140,7 +140,7 @@ fn the_table_has_every_section_that_a_file_cites() {
         for (rfc, section) in citations(&on_one_line(&lines)) {
             let has = |entry: &&Entry| {
                 let number = entry.section.split(',').next();
-                entry.rfc == rfc && number == Some(&section) && entry.place().is_some_and(|p| p.0 == file)
+                entry.rfc == rfc && number == Some(&section) && entry.location().is_some_and(|p| p.0 == file)
             };
             checked += 1;
             assert!(

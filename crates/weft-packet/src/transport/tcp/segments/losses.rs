@@ -102,7 +102,7 @@ impl Segments {
 
     /// Marks segments as lost after a timeout, including retransmitted ones, unless they are
     /// sacked: the first segment, and all that were sent until `since`. As in Linux, a timeout keeps
-    /// what is known to be held (unlike RFC 6675, section 5.1, with RFC 2018).
+    /// the information about sacked segments, unlike RFC 6675, section 5.1, with RFC 2018.
     pub fn mark_all_lost(&mut self, since: u64) {
         self.scanned_to = self.end();
         let mut position = self.base;
