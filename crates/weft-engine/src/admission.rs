@@ -78,8 +78,7 @@ impl Admission {
     /// Returns true if the queue has reached the marking threshold. `waiting` returns how much waits, in
     /// the unit of its argument.
     pub fn is_marking(&self, waiting: impl FnOnce(QueueSize) -> u64) -> bool {
-        // A threshold in bytes is reached once that many bytes wait, hence the 1.
-        self.mark.is_some_and(|mark| exceeds(mark, waiting, 1))
+        has_reached(self.mark, waiting)
     }
 
     /// Marks a packet with these flags if it is ECN-capable.
@@ -106,6 +105,13 @@ pub fn exceeds(amount: QueueSize, waiting: impl FnOnce(QueueSize) -> u64, arrivi
         QueueSize::Packets(n) => waiting(amount) >= n.into(),
         QueueSize::Bytes(b) => waiting(amount) + arriving > b,
     }
+}
+
+/// Returns true if a queue has reached the threshold `mark`, if there is one. `waiting` is that of
+/// [`exceeds`].
+pub fn has_reached(mark: Option<QueueSize>, waiting: impl FnOnce(QueueSize) -> u64) -> bool {
+    // A threshold in bytes is reached once that many bytes wait, hence the 1.
+    mark.is_some_and(|mark| exceeds(mark, waiting, 1))
 }
 
 impl Admissions {

@@ -1,5 +1,7 @@
 //! Kinds of queues: how a port decides about packets when they arrive or when their transmission begins.
-//! Each kind is a file, a variant of [`Discipline`] and a line in its methods.
+//! A kind that decides at arrival is a file and a variant of [`Discipline`]. A kind whose packets wait
+//! in the port is a file and a variant of [`ServedQueue`]. Each has a line in the methods of its enum.
+//! The losses of links are in [`losses`](crate::losses).
 //!
 //! A port with a plain FIFO never calls these methods for a packet that finds a short queue.
 

@@ -7,7 +7,7 @@ use weft_fabric::{Priority, QueueConfig};
 use weft_spec::QueueSize;
 
 use super::Arrival;
-use crate::admission::exceeds;
+use crate::admission::{exceeds, has_reached};
 use crate::packet::Packet;
 
 /// A FIFO per class.
@@ -81,8 +81,7 @@ impl PriorityQueue {
         let limits = |size: u16| {
             [
                 exceeds(class.limit, waiting, size.into()),
-                // A threshold in bytes is reached once that many bytes wait, hence the 1.
-                class.mark.is_some_and(|mark| exceeds(mark, waiting, 1)),
+                has_reached(class.mark, waiting),
             ]
         };
         let arrival = Arrival::decide(&mut packet, limits);

@@ -20,7 +20,7 @@ pub struct Arrival {
     /// True if the arriving packet was marked.
     pub marked: bool,
     /// The packet that the queue had no room for: the arriving packet unless it is accepted, otherwise one
-    /// that waited. First as it was, then with what the queue left of it.
+    /// that waited. The packet as it was comes first, then what the queue left of it.
     pub victim: Option<(Packet, Packet, Fate)>,
 }
 
@@ -29,14 +29,14 @@ pub struct Arrival {
 pub enum Fate {
     /// The packet is dropped.
     Dropped,
-    /// Its header is in the queue.
+    /// The header of the packet is in the queue.
     Queued,
-    /// Its header goes back to the sender.
+    /// The header of the packet goes back to the sender.
     SentBack,
 }
 
 impl Arrival {
-    /// The packet is in the queue.
+    /// Creates the arrival of a packet that is accepted.
     pub fn accepted(marked: bool) -> Self {
         Self {
             accepted: true,
@@ -45,7 +45,7 @@ impl Arrival {
         }
     }
 
-    /// The packet is dropped.
+    /// Creates the arrival of a packet that is dropped.
     pub fn dropped(packet: Packet) -> Self {
         Self {
             accepted: false,

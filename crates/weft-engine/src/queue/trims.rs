@@ -8,7 +8,7 @@ use weft_spec::QueueSize;
 
 use super::served::{Arrival, Fate};
 use super::{Decision, Red};
-use crate::admission::exceeds;
+use crate::admission::{exceeds, has_reached};
 use crate::hash::uniform;
 use crate::packet::{CE, DATA, ECT, PROTECTED, Packet, TRIMMED};
 
@@ -106,8 +106,7 @@ impl TrimmingQueue {
                 victim = Some(last);
             }
             let waiting = |unit| self.data.waiting_in(unit);
-            // A threshold in bytes is reached once that many bytes wait, hence the 1.
-            marked = packet.flags & ECT != 0 && self.mark.is_some_and(|mark| exceeds(mark, waiting, 1));
+            marked = packet.flags & ECT != 0 && has_reached(self.mark, waiting);
             if marked {
                 packet.flags |= CE;
             }
