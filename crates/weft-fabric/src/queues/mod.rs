@@ -121,7 +121,7 @@ pub trait QueueParameters {
         Ok(())
     }
 
-    /// Returns the limits that the kind has itself, each of which must exceed a packet, with their paths
+    /// Returns the limits that the kind has itself, each of which must hold a packet of the largest size, with their paths
     /// relative to the kind.
     fn limits(&self) -> Vec<(String, QueueSize)> {
         Vec::new()

@@ -107,11 +107,11 @@ impl QueueParameters for Trimming {
             let given = format!("{limit} drops every header");
             return Err(SpecError::new("headers", given, "packets or bytes above 0"));
         }
-        if self
+        if let Some(limit) = self
             .headers
-            .is_some_and(|limit| limit < QueueSize::Bytes(self.size.0))
+            .filter(|&limit| limit < QueueSize::Bytes(self.size.0))
         {
-            let given = "less than a header of ".to_owned() + &self.size.to_string();
+            let given = format!("{limit} is less than a header of {}", self.size);
             return Err(SpecError::new(
                 "headers",
                 given,
@@ -162,11 +162,6 @@ impl QueueParameters for Trimming {
             }
             _ => Ok(()),
         }
-    }
-
-    fn limits(&self) -> Vec<(String, QueueSize)> {
-        let own = self.headers.map(|limit| ("headers".to_owned(), limit));
-        own.into_iter().collect()
     }
 
     fn marks(&self) -> bool {
