@@ -421,50 +421,42 @@ fn capacities(fabric: &Fabric) -> Vec<Rate> {
     fabric.hosts.iter().map(of_host).collect()
 }
 
-/// Checks that the level supports applications that write at a rate. The flows of a generator
-/// either all have a rate or none has.
+/// Returns the traffic entry of the first flow that writes at a rate and fulfils `condition`. The
+/// flows of a generator either all have a rate or none has.
+fn find_write_rate(
+    flows: &[Flow],
+    generators: &[Arc<dyn FlowGenerator>],
+    condition: impl Fn(&Flow) -> bool,
+) -> Option<u32> {
+    let writes = |flow: &Flow| flow.rate.is_some() && condition(flow);
+    let of_flows = flows.iter().find(|flow| writes(flow)).map(|flow| flow.traffic);
+    of_flows.or_else(|| {
+        let mut firsts = generators.iter().map(|generator| generator.flow(0));
+        firsts.find(writes).map(|flow| flow.traffic)
+    })
+}
+
+/// Checks that the level supports applications that write at a rate, and that no such application has a
+/// transport with a rate of its own.
 fn check_write_rates(
     backend: &dyn Backend,
     flows: &[Flow],
     generators: &[Arc<dyn FlowGenerator>],
     transports: &[TransportConfig],
 ) -> Result<(), SpecError> {
-    let firsts = generators.iter().map(|generator| generator.flow(0));
-    let mut all = flows.iter().cloned().chain(firsts);
-    match all.find(|flow| flow.rate.is_some()) {
-        Some(flow) if !backend.supports_write_rates() => {
-            let problem = format!("not supported at level {:?}", backend.name());
-            Err(SpecError::conflict(
-                format!("traffic[{}].rate", flow.traffic),
-                problem,
-                UNSUPPORTED,
-            ))
-        }
-        _ => check_sources_write_alone(flows, generators, transports),
+    let field = |traffic: u32| format!("traffic[{traffic}].rate");
+    let any = find_write_rate(flows, generators, |_| true);
+    if let Some(traffic) = any.filter(|_| !backend.supports_write_rates()) {
+        let problem = format!("not supported at level {:?}", backend.name());
+        return Err(SpecError::conflict(field(traffic), problem, UNSUPPORTED));
     }
-}
-
-/// Refuses rates of applications whose transport has a rate itself.
-fn check_sources_write_alone(
-    flows: &[Flow],
-    generators: &[Arc<dyn FlowGenerator>],
-    transports: &[TransportConfig],
-) -> Result<(), SpecError> {
     let is_source = |flow: &Flow| transports[flow.transport as usize].constant_rate.is_some();
-    let firsts = generators.iter().map(|generator| generator.flow(0));
-    let mut all = flows.iter().cloned().chain(firsts);
-    match all.find(|flow| flow.rate.is_some() && is_source(flow)) {
-        Some(flow) => {
-            let problem = "not used with transports of kind \"constant-rate\"";
-            let remedy = "set the rate of the transport instead";
-            Err(SpecError::conflict(
-                format!("traffic[{}].rate", flow.traffic),
-                problem,
-                remedy,
-            ))
-        }
-        None => Ok(()),
+    if let Some(traffic) = find_write_rate(flows, generators, is_source) {
+        let problem = "not used with transports of kind \"constant-rate\"";
+        let remedy = "set the rate of the transport instead";
+        return Err(SpecError::conflict(field(traffic), problem, remedy));
     }
+    Ok(())
 }
 
 /// Checks that a path leads between every pair of hosts between which flows may open. If there are

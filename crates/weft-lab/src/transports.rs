@@ -54,7 +54,7 @@ pub(crate) fn resolve(
         .ok_or_else(|| {
             SpecError::unknown_name("kind", &spec.kind, TRANSPORTS.iter().map(|kind| kind.name()))
         })?;
-    let is_tcp = kind == TRANSPORTS[0].name();
+    let is_tcp = kind == "tcp";
     if is_tcp {
         constant_rate::check_absent(spec)?;
     } else {
