@@ -2906,8 +2906,8 @@ class PriorityQueue(Model):
     )
     classes: Annotated[list[QueueClass], Field(max_length=8, min_length=1)]
     """
-    The traffic classes, up to eight. Class 0 comes first and is served first. Transports choose
-    theirs with `class` and `ack_class`.
+    The traffic classes, up to eight, numbered from 0. Transports choose theirs with `class` and
+    `ack_class`.
     """
     name: Literal["priority"] = "priority"
     """
@@ -3370,8 +3370,8 @@ class Transport(Model):
     """
     class_: Annotated[int | None, Field(alias="class", ge=0, le=7)] = None
     """
-    Traffic class of all packets that the senders of flows send, for queues that have classes. Class 0
-    is served first.
+    Traffic class of all packets that the senders of flows send, for queues that have classes.
+    Strict classes are served in the order of their numbers.
     """
     join_after: Annotated[
         str,

@@ -137,7 +137,7 @@ pub struct LinkRecord {
 pub struct ClassRecord {
     /// Index of the link.
     pub link: u32,
-    /// Number of the class; class 0 is served first.
+    /// Number of the class, from 0.
     pub class: u32,
     /// Packets accepted by the queue, without those that it lost when the link failed: these count
     /// as dropped.

@@ -297,8 +297,8 @@ pub struct TransportSpec {
     /// profile's: "linux" in "linux", "round-robin" in "amp-2019".
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scheduler: Option<String>,
-    /// Traffic class of all packets that the senders of flows send, for queues that have classes. Class 0
-    /// is served first.
+    /// Traffic class of all packets that the senders of flows send, for queues that have classes.
+    /// Strict classes are served in the order of their numbers.
     #[serde(default, skip_serializing_if = "is_first")]
     #[schemars(range(max = MAX_CLASS))]
     pub class: u8,

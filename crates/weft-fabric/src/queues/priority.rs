@@ -19,8 +19,8 @@ const MAX_WEIGHT: u32 = 1000;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Priority {
-    /// The traffic classes, up to eight. Class 0 comes first and is served first. Transports choose
-    /// theirs with `class` and `ack_class`.
+    /// The traffic classes, up to eight, numbered from 0. Transports choose theirs with `class` and
+    /// `ack_class`.
     #[schemars(length(min = 1, max = MAX_CLASSES))]
     pub classes: Vec<PriorityClass>,
 }
