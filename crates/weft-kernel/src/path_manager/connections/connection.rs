@@ -337,7 +337,7 @@ impl Connection {
     /// Flags what has another flag than it should have.
     pub(super) fn flag_commands(&mut self, token: Token) -> Vec<Command> {
         let mut commands = Vec::new();
-        // Of what receives more than it sends, a backup would receive nothing.
+        // A backup subflow receives nothing, so a net receiver keeps its subflows active.
         let may_deactivate = !self.traffic.net_receiver.value;
         for subflow in &mut self.subflows {
             let four_tuple = subflow.four_tuple();
