@@ -20,7 +20,9 @@ Each is a folder of files, and all are planned before the first begins.
 """
 
 _NUMBER = r"-?[0-9]{1,18}(?:\.[0-9]{1,18})?"
-_END = rf"({_NUMBER})( ?[A-Za-zµμ/]+)?"
+UNIT_LETTERS = "A-Za-z\u00b5\u03bc"
+"""Letters of units; the micro sign and the Greek letter mu look alike."""
+_END = rf"({_NUMBER})( ?[{UNIT_LETTERS}/]+)?"
 _RANGE = re.compile(rf"{_END}:{_END}(?::{_END})?", re.ASCII)
 _ALLOWED = "FIELD=VALUE,VALUE… or FIELD=FIRST:LAST:STEP, such as traffic[0].flows=10:40:10"
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from weft import api
 from weft.errors import UsageError
-from weft.sweeps.axes import split
+from weft.sweeps.axes import UNIT_LETTERS, split
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -28,7 +28,7 @@ DECADES = 1000
 DIGITS = 6
 """Significant digits of a tried value: more would only make its command longer."""
 
-_END = r"(-?[0-9]{1,15}(?:\.[0-9]{1,15})?) ?([A-Za-zµμ][A-Za-z/ ]{0,19})?"
+_END = rf"(-?[0-9]{{1,15}}(?:\.[0-9]{{1,15}})?) ?([{UNIT_LETTERS}][A-Za-z/ ]{{0,19}})?"
 _RANGE = re.compile(rf"{_END}:{_END}(?::(log|{_END}))?", re.ASCII)
 _ALLOWED = (
     "FIELD=LOW:HIGH, FIELD=LOW:HIGH:STEP, FIELD=LOW:HIGH:log, FIELD=VALUE,VALUE…, "
