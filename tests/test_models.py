@@ -47,11 +47,16 @@ def test_example_of_the_reference(name: str, tmp_path: Path) -> None:
                 _weft.Experiment.parse(text, [], tmp_path)
 
 
-@pytest.mark.parametrize("name", [name for name in DEFINITIONS if name.endswith("Traffic")])
+WRITE_RATES = [
+    name
+    for name in DEFINITIONS
+    if name.endswith("Traffic") and "Rate" in json.dumps(DEFINITIONS[name]["properties"].get("rate"))
+]
+
+
+@pytest.mark.parametrize("name", WRITE_RATES)
 def test_levels_of_write_rates(name: str) -> None:
-    properties = DEFINITIONS[name]["properties"]
-    if "Rate" not in json.dumps(properties.get("rate")):
-        return
+    assert {"BulkTraffic", "ClosedLoopTraffic", "ShuffleTraffic"} <= set(WRITE_RATES)
     document = reference_examples.whole(reference_examples.example(name, DEFINITIONS[name]))
     for entry in document["traffic"]:
         entry["rate"] = "1Gbps"

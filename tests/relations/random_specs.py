@@ -173,9 +173,9 @@ def queue(rng: Random, kind: str, limit: int) -> Spec:
     return {"kind": kind} | fields[kind]
 
 
-def of_kind(rng: Random, tcp: Spec, *, priority: bool) -> Spec:
-    """The transport `tcp`, or one of another kind in its place; acknowledgements have a class of their own."""
-    kind = rng.choice(names("transports"))
+def with_kind(rng: Random, tcp: Spec, *, priority: bool) -> Spec:
+    """The transport `tcp`, or sometimes one of another kind; with `priority`, ACKs have a class of their own."""
+    kind = "tcp" if rng.random() < 0.8 else rng.choice(names("transports"))
     fields = {"rate": rng.choice(["10Mbps", "100Mbps"])} if kind == "constant-rate" else tcp
     return {"kind": kind} | fields | ({"ack_class": 1} if priority else {})
 
@@ -218,5 +218,7 @@ def random_spec(seed: int) -> Spec:
         }
     kind = rng.choice(names("queues"))
     spec["queues"] |= queue(rng, kind, limit)
-    spec["transports"] = {name: of_kind(rng, value, priority=kind == "priority") for name, value in transports.items()}
+    spec["transports"] = {
+        name: with_kind(rng, value, priority=kind == "priority") for name, value in transports.items()
+    }
     return spec

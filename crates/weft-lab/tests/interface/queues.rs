@@ -268,7 +268,7 @@ fn losses_of_links_are_counted_and_equal_on_any_number_of_threads() {
     assert!(by_layer(&half, "losses")["leaf-host"] < lost["leaf-host"]);
 }
 
-/// Of each hundred packets of a link, one is lost. A failure loses further packets.
+/// A link loses one of every hundred packets. A failure loses additional packets.
 #[test]
 fn every_hundredth_packet_is_lost() {
     let layer = "layers.leaf-host.queue={name = \"lossy\", every = 100}";

@@ -49,7 +49,7 @@ fn events_may_come_in_any_order_and_bring_up_more_links_than_are_down() {
     let events = [
         // The entries are not in the order of time.
         r#"{at = "2ms", nodes = ["h0"], state = "up"}, {at = "1ms", nodes = ["h0"], state = "down"}"#,
-        // Of the links of the switch, only those of one host are down.
+        // Only the links of one host are down, not all links of the switch.
         r#"{at = "1ms", nodes = ["h0"], state = "down"}, {at = "2ms", nodes = ["s0"], state = "up", rate = "1Gbps"}"#,
         // Entries at the same time take effect in their order.
         r#"{at = "1ms", nodes = ["h0"], state = "down"}, {at = "1ms", nodes = ["h0"], state = "up"}"#,
