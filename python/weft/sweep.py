@@ -99,9 +99,12 @@ def run_cases(
     rows: dict[int, pl.DataFrame] = {}
     for chosen, width in zip(indices, (workers or os.cpu_count(), 1), strict=True):
         with ThreadPoolExecutor(width) as pool:
-            futures = {index: pool.submit(run, index) for index in chosen}
-            pending: set[Future[pl.DataFrame]] = set(futures.values())
+            futures: dict[int, Future[pl.DataFrame]] = {}
             try:
+                # Ctrl-C may come while threads start: runs that began before it must stop, too.
+                for index in chosen:
+                    futures[index] = pool.submit(run, index)
+                pending = set(futures.values())
                 while pending:
                     finished, pending = wait(pending, timeout=0.2, return_when=FIRST_COMPLETED)
                     if on_progress is not None:
