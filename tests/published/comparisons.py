@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import sys
 
-from tests.published import data_centre, multipath, single_path
+from tests.published import data_centre, multipath, scenarios, single_path, unresponsive
 from tests.published.comparison import Measure
 
-COMPARISONS = [*multipath.COMPARISONS, *single_path.COMPARISONS, *data_centre.COMPARISONS]
+COMPARISONS = [
+    *multipath.COMPARISONS,
+    *scenarios.COMPARISONS,
+    *single_path.COMPARISONS,
+    *unresponsive.COMPARISONS,
+    *data_centre.COMPARISONS,
+]
 
 
 def column(measure: Measure | None, published: float) -> tuple[str, bool]:

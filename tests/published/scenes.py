@@ -17,6 +17,12 @@ RTT = 0.1
 WIRE, PAYLOAD = 1514, 1448
 """Bytes of a full packet on the wire, and of its payload."""
 
+RANDOM_DROPS = {
+    "limit": "400 packets",
+    "kind": {"name": "red", "min": "10 packets", "max": "190 packets", "probability": 0.1, "action": "drop"},
+}
+"""Queues of five copies that drop packets at random, as equations have losses, instead of in bursts."""
+
 Links = list[dict[str, Any]]
 
 
@@ -80,10 +86,12 @@ def bottlenecks(mbps: list[float], connections: list[list[int]], cc: str, copies
     return experiment(hosts, switches, links, traffic, transports=transports, queues=queues)
 
 
-def listed_paths(mbps: list[float], connections: list[list[list[int]]], cc: str, copies: int) -> dict[str, Any]:
+def listed_paths(
+    mbps: list[float], connections: list[list[list[int]]], cc: str, copies: int, queues: dict[str, Any] | None = None
+) -> dict[str, Any]:
     """Connections whose paths lead over several bottlenecks, `copies` of each connection, all with one round-trip time.
 
-    `mbps` are the rates of the bottlenecks per copy. Queues hold 20 packets per copy.
+    `mbps` are the rates of the bottlenecks per copy. Queues hold 20 packets per copy, unless they are given.
     """
     bottleneck = {(f"x{j}", f"y{j}"): f"{1e3 * rate * copies:.0f}kbps" for j, rate in enumerate(mbps)}
     links: Links = [{"a": a, "b": b, "rate": rate} for (a, b), rate in bottleneck.items()]
@@ -103,7 +111,7 @@ def listed_paths(mbps: list[float], connections: list[list[list[int]]], cc: str,
                 listed.append([sender, *(node for j in path for node in (f"x{j}", f"y{j}")), receiver])
             traffic.append({"transport": f"over {len(paths)}", "from": sender, "to": receiver, "name": f"{c}.{copy}"})
     transports = {f"over {n}": transport(cc, subflows=n) for n in sorted(set(map(len, connections)))}
-    queues = {"limit": f"{20 * copies} packets"}
+    queues = queues or {"limit": f"{20 * copies} packets"}
     switches = [node for pair in bottleneck for node in pair]
     spec = experiment(hosts, switches, links, traffic, transports=transports, queues=queues)
     return spec | {"topology": spec["topology"] | {"paths": listed}}
@@ -122,6 +130,26 @@ def one_bottleneck(mbps: float, senders: int, cc: str | dict[str, Any], **fields
     probes = [{"kind": "queue", "at": ["a->b"]}]
     transports = {"all": transport(cc)}
     return experiment([*names, "d"], ["a", "b"], links, traffic, transports=transports, probes=probes) | fields
+
+
+def lossy_link(loss: float, senders: int, cc: str | dict[str, Any], **fields: Any) -> dict[str, Any]:
+    """Senders over a link that loses data at random, and that is never full. Acknowledgements are not lost."""
+    spec = one_bottleneck(1000, senders, cc, queues={"limit": "10000 packets"}, **fields)
+    links: Links = spec["topology"]["links"]
+    cable = next(link for link in links if (link["a"], link["b"]) == ("a", "b"))
+    links.append(cable | {"a": "b", "b": "a", "one_way": True})
+    cable |= {"one_way": True, "queue": {"name": "lossy", "loss": loss}}
+    return spec
+
+
+def next_to_source(mbps: float, senders: int, cc: str, source_mbps: float) -> dict[str, Any]:
+    """Senders that share the link a->b with a source of constant rate. The queue holds a bandwidth-delay product."""
+    spec = one_bottleneck(mbps, senders + 1, cc, queues={"limit": f"{packets_per_rtt(mbps):.0f} packets"})
+    *responsive, last = spec["traffic"][0]["from"]
+    source = {"kind": "constant-rate", "rate": f"{1e6 * source_mbps:.0f}bps", "paths": "by-interface"}
+    flows = spec["traffic"][0] | {"name": "flows", "from": responsive}
+    traffic = [flows, flows | {"name": "source", "from": last, "transport": "source"}]
+    return spec | {"transports": spec["transports"] | {"source": source}, "traffic": traffic}
 
 
 def run(spec: dict[str, Any], level: str, seed: int = 1) -> weft.Result:
