@@ -82,6 +82,8 @@ EXAMPLES = {
     "QueueClass": '[queues]\nlimit = "200KB"\n'
     'kind = { name = "priority", classes = [{ limit = "50KB", mark = "30KB" }, { weight = 1 }] }\n\n'
     '[transports.shuffle]\ncc = "dctcp"\nclass = 1',
+    "TrimmingQueue": '[queues]\nlimit = "42 packets"\n'
+    'kind = { name = "trimming", mark_min = "9 packets", mark_max = "35 packets" }',
     "LossyQueue": '[queues]\nlimit = "100 packets"\nkind = { name = "lossy", loss = 0.001 }',
     "RedQueue": '[queues]\nlimit = "1MB"\nkind = { name = "red", min = "100KB", max = "400KB", probability = 0.2 }',
     "SharedQueue": '[queues]\nlimit = "1MB"\nmark = "100KB"\n'
@@ -122,6 +124,7 @@ LEVELS = {
     "LossyQueue": ("packet",),
     "RedQueue": ("packet",),
     "SharedQueue": ("packet",),
+    "TrimmingQueue": ("packet",),
     "HostQueues.limit": ("packet", "linux"),
     "Stop": ("packet", "flow"),
     "Transport.rate": ("packet",),

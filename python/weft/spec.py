@@ -3175,56 +3175,6 @@ class ProfilePatch(Model):
     """
 
 
-class Queues(Model):
-    """
-    The queues that feed the links.
-    """
-
-    model_config = ConfigDict(
-        extra="forbid",
-        populate_by_name=True,
-    )
-    host: HostQueues | None = None
-    """
-    Queues of the hosts' own ports, if they differ.
-    """
-    kind: Annotated[
-        Literal["fifo", "lossy", "priority", "red", "shared"]
-        | FifoQueue
-        | LossyQueue
-        | PriorityQueue
-        | RedQueue
-        | SharedQueue,
-        Field(validate_default=True),
-    ] = "fifo"
-    """
-    Kind of the queues: a name, or a table with the name and parameters. Other kinds than "fifo"
-    exist at level "packet" only.
-    """
-    limit: Annotated[
-        str,
-        Field(
-            examples=["100 packets", "150KB"],
-            pattern="^[0-9]+(\\.[0-9]+)? *(packets|packet|B|KB|MB|GB|TB|kB|KiB|MiB|GiB|TiB)$",
-        ),
-    ]
-    """
-    Capacity of the queue, not counting the packet in transmission. A packet is dropped if it
-    finds this many packets waiting, or if it would exceed this many bytes.
-    """
-    mark: Annotated[
-        str,
-        Field(
-            examples=["10 packets", "off"],
-            pattern="^off$|^[0-9]+(\\.[0-9]+)? *(packets|packet|B|KB|MB|GB|TB|kB|KiB|MiB|GiB|TiB)$",
-        ),
-    ] = "off"
-    """
-    Marking threshold K: an ECN-capable packet is marked if it finds at least this much waiting.
-    "off" marks no packet.
-    """
-
-
 class ShuffleTraffic(Model):
     """
     Transfers from each host to each other host, in an order drawn for the sender. When a transfer is
@@ -3482,6 +3432,80 @@ class Transport(Model):
     """
 
 
+class TrimmingQueue(Model):
+    """
+    A FIFO of data and a FIFO of headers per port. Data that does not fit is cut to its header, which
+    informs the receiver or the sender of the loss. Packets without payload join the headers. `limit` is the
+    capacity for data; an Ultra Ethernet network has that of one bandwidth-delay product. TCP discards headers,
+    so that packets which are cut count as lost.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+    )
+    headers: Annotated[
+        str | None,
+        Field(
+            examples=["100 packets", "150KB"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(packets|packet|B|KB|MB|GB|TB|kB|KiB|MiB|GiB|TiB)$",
+        ),
+    ] = None
+    """
+    Capacity for headers. The default of the UEC's simulator: twice the `limit` of the port.
+    """
+    mark_max: Annotated[
+        str | None,
+        Field(
+            examples=["100 packets", "150KB"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(packets|packet|B|KB|MB|GB|TB|kB|KiB|MiB|GiB|TiB)$",
+        ),
+    ] = None
+    """
+    Data left behind, from which every data packet is marked, in the unit of `mark_min`. The UEC's
+    simulator has four fifths of the limit.
+    """
+    mark_min: Annotated[
+        str | None,
+        Field(
+            examples=["100 packets", "150KB"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(packets|packet|B|KB|MB|GB|TB|kB|KiB|MiB|GiB|TiB)$",
+        ),
+    ] = None
+    """
+    Data left behind, up to which no data packet is marked when its transmission begins. From there to
+    `mark_max`, the probability rises from 0 to 1. The UEC's simulator has a fifth of the limit.
+    """
+    name: Literal["trimming"] = "trimming"
+    """
+    a FIFO of data per port that cuts packets to headers, which a second FIFO sends before data
+    """
+    ratio: Annotated[int | None, Field(ge=1)] = None
+    """
+    Number of headers that are sent per data packet while both wait; NDP has 10. By default, headers
+    are always sent first. The UEC's simulator has 100,000, which is as good as always.
+    """
+    size: Annotated[
+        str,
+        Field(
+            examples=["128KB", "64KiB", "1448B"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(TiB|TB|GiB|GB|MiB|MB|KiB|KB|B|kB)$",
+        ),
+    ] = "64B"
+    """
+    Size of a header that is left of a packet. Packets up to this size join the headers as they are.
+    The default is that of NDP and of the UEC's simulator.
+    """
+    to: Literal["receiver", "sender"] = "receiver"
+    """
+    The destination of headers. The default is that of NDP and of Ultra Ethernet.
+    """
+    victim: Literal["random", "arriving"] = "random"
+    """
+    The packet that is cut. The default is that of NDP and of the UEC's simulator.
+    """
+
+
 class Layer(Model):
     """
     Settings of the links of one layer in one direction. A missing field has the value of the
@@ -3513,12 +3537,13 @@ class Layer(Model):
     Marking threshold K of these queues, as in `queues`.
     """
     queue: (
-        Literal["fifo", "lossy", "priority", "red", "shared"]
+        Literal["fifo", "lossy", "priority", "red", "shared", "trimming"]
         | FifoQueue
         | LossyQueue
         | PriorityQueue
         | RedQueue
         | SharedQueue
+        | TrimmingQueue
         | None
     ) = None
     """
@@ -3533,6 +3558,57 @@ class Layer(Model):
     ] = None
     """
     Rate of each link.
+    """
+
+
+class Queues(Model):
+    """
+    The queues that feed the links.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+    )
+    host: HostQueues | None = None
+    """
+    Queues of the hosts' own ports, if they differ.
+    """
+    kind: Annotated[
+        Literal["fifo", "lossy", "priority", "red", "shared", "trimming"]
+        | FifoQueue
+        | LossyQueue
+        | PriorityQueue
+        | RedQueue
+        | SharedQueue
+        | TrimmingQueue,
+        Field(validate_default=True),
+    ] = "fifo"
+    """
+    Kind of the queues: a name, or a table with the name and parameters. Other kinds than "fifo"
+    exist at level "packet" only.
+    """
+    limit: Annotated[
+        str,
+        Field(
+            examples=["100 packets", "150KB"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(packets|packet|B|KB|MB|GB|TB|kB|KiB|MiB|GiB|TiB)$",
+        ),
+    ]
+    """
+    Capacity of the queue, not counting the packet in transmission. A packet is dropped if it
+    finds this many packets waiting, or if it would exceed this many bytes.
+    """
+    mark: Annotated[
+        str,
+        Field(
+            examples=["10 packets", "off"],
+            pattern="^off$|^[0-9]+(\\.[0-9]+)? *(packets|packet|B|KB|MB|GB|TB|kB|KiB|MiB|GiB|TiB)$",
+        ),
+    ] = "off"
+    """
+    Marking threshold K: an ECN-capable packet is marked if it finds at least this much waiting.
+    "off" marks no packet.
     """
 
 

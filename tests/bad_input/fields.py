@@ -43,6 +43,10 @@ def lossy(parameters: str, *words: str) -> Row:
     return field(f"queues={{limit = '100 packets', kind = {{name = 'lossy'{parameters}}}}}", *words)
 
 
+def trimming(parameters: str, *words: str) -> Row:
+    return field(f"queues={{limit = '100 packets', kind = {{name = 'trimming'{parameters}}}}}", *words)
+
+
 FLOW = "level=flow"
 SOURCE = "transports.udp={kind = 'constant-rate', rate = '1Gbps'}"
 RED = "{name = 'red', min = '1KB', max = '2KB', probability = 0.1}"
@@ -117,8 +121,6 @@ UNMODELLED = [
     unmodelled("hosts.lossless=true", "priority flow control (PFC)"),
     unmodelled("topology.pfc=true", "priority flow control (PFC)"),
     unmodelled("queues.host.pause=true", "priority flow control (PFC)"),
-    unmodelled("queues.trimming=true", "packet trimming"),
-    unmodelled("transports.dctcp.tcp.trimming=true", "packet trimming"),
     unmodelled("hosts.qdisc=fq_codel", "controlled queueing delay"),
     unmodelled("queues.kind=codel", "controlled queueing delay"),
     unmodelled("topology.error_rate=0.01", "corrupted packets"),
@@ -258,6 +260,31 @@ FIELDS = [
     Row(
         ("run", "incast.toml", "--set", FLOW, "--set", "queues.kind={name = 'lossy', loss = 0.1}", "--out", "out"),
         ('queues.kind: "lossy" is not supported at level "flow"',),
+    ),
+    trimming(", size = '63B'", "queues.kind.size: 63B; allowed: 64B to 65535B"),
+    trimming(", size = '64KiB'", "queues.kind.size: 64KiB"),
+    trimming(", headers = '0 packets'", "queues.kind.headers: 0 packets drops every header"),
+    trimming(", headers = '63B'", "queues.kind.headers: 63B is less than a header of 64B; allowed: at least 64B"),
+    trimming(", ratio = 0", "queues.kind.ratio: 0; allowed: at least 1"),
+    trimming(", mark_min = '1KB'", "queues.kind.mark_max: missing next to mark_min; set mark_max or remove mark_min"),
+    trimming(", mark_max = '1KB'", "queues.kind.mark_min: missing next to mark_max"),
+    trimming(", mark_min = '2 packets', mark_max = '1KB'", "queues.kind.mark_max: 1KB", "different units"),
+    trimming(", mark_min = '2KB', mark_max = '1KB'", "queues.kind.mark_min: 2KB is above mark_max", "at most 1KB"),
+    trimming(
+        ", mark_min = '101 packets', mark_max = '102 packets'",
+        "queues.kind.mark_min: ",
+        "above the limit of 100 packets",
+    ),
+    trimming(", victim = 'first'", "queues.kind.victim: "),
+    trimming(", to = 'switch'", "queues.kind.to: "),
+    trimming(", min = '1KB'", "queues.kind.min: unknown field"),
+    field(
+        "queues={limit = '1MB', mark = '1KB', kind = {name = 'trimming', mark_min = '1KB', mark_max = '2KB'}}",
+        'queues.mark: 1KB is not used with queues of kind "trimming", which has a ramp',
+    ),
+    Row(
+        ("run", "incast.toml", "--set", FLOW, "--set", "queues.kind=trimming", "--out", "out"),
+        ('queues.kind: "trimming" is not supported at level "flow"',),
     ),
     shared("buffer = '0B'", "queues.kind.buffer: 0B"),
     shared("buffer = '1KB'", "queues.kind.buffer: 1KB is less than a packet of transports.dctcp"),

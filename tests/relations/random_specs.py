@@ -168,6 +168,11 @@ def queue(rng: Random, kind: str, limit: int) -> Spec:
         "priority": {"kind": {"name": kind, "classes": [{}, rng.choice([{}, {"weight": 1}])]}},
         "lossy": {"kind": {"name": kind, **rng.choice([{"loss": 0.01}, {"every": 50}])}},
     }
+    if kind == "trimming":
+        fields[kind] = {"kind": {"name": kind, "victim": rng.choice(["random", "arriving"])}}
+        if rng.random() < 0.5:
+            marks = {"mark_min": ramp["min"], "mark_max": ramp["max"]}
+            fields[kind] = {"mark": "off", "kind": fields[kind]["kind"] | marks}
     if kind == "red" and rng.random() < 0.7:
         fields[kind]["kind"] |= average
     return {"kind": kind} | fields[kind]

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use weft_fabric::{Fabric, NodeId, QUEUES, QueueKind, QueueParameters};
+use weft_packet::TRANSPORTS;
 use weft_run::{Backend, TransportConfig};
 use weft_spec::{Layer, Mark, QueueKindSpec, Size, Spec, SpecError, find};
 
@@ -82,16 +83,23 @@ pub(crate) fn kinds_by_layer(fabric: &Fabric) -> BTreeMap<&'static str, &QueueKi
     kinds
 }
 
-/// Checks that queues with traffic classes have those of all transports, and that each class is that of a
-/// transport.
+/// Checks the transports against the queues. Returns a warning if queues trim packets of transports that
+/// discard headers.
 ///
 /// # Errors
 /// Returns the first error, with its path in the spec.
-pub(crate) fn check_classes(
+pub(crate) fn check_transports(
     spec: &Spec,
     transports: &[TransportConfig],
     fabric: &Fabric,
-) -> Result<(), SpecError> {
+) -> Result<Option<String>, SpecError> {
+    check_classes(spec, transports, fabric)?;
+    Ok(warn_of_headers(spec, transports, fabric))
+}
+
+/// Checks that queues with traffic classes have those of all transports, and that each class is that of a
+/// transport.
+fn check_classes(spec: &Spec, transports: &[TransportConfig], fabric: &Fabric) -> Result<(), SpecError> {
     let chosen = spec
         .transports
         .iter()
@@ -135,6 +143,29 @@ pub(crate) fn check_classes(
             Err(SpecError::conflict(field, problem, remedy))
         }
     }
+}
+
+/// Returns a warning if queues trim packets of transports that discard headers.
+fn warn_of_headers(spec: &Spec, transports: &[TransportConfig], fabric: &Fabric) -> Option<String> {
+    let kinds = kinds_by_layer(fabric);
+    let (layer, _) = kinds.iter().find(|(_, kind)| kind.trims_to().is_some())?;
+    let uses_headers = |kind: &str| {
+        let kinds = TRANSPORTS.iter().find(|known| known.name() == kind);
+        kinds.is_some_and(|kind| kind.uses_headers())
+    };
+    let names = spec.transports.keys().zip(transports);
+    let discard = names.filter(|(_, transport)| !uses_headers(transport.kind));
+    let names: Vec<String> = discard
+        .map(|(name, transport)| format!("transports.{name} (kind {:?})", transport.kind))
+        .collect();
+    let path = path_of(spec, layer);
+    (!names.is_empty()).then(|| {
+        format!(
+            "{path}: {} discards headers, so that packets which queues trim count as lost; compare with queues of \
+             another kind",
+            names.join(", ")
+        )
+    })
 }
 
 /// Returns the kind, and fills in its parameters.

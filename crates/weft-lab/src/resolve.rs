@@ -84,7 +84,7 @@ pub(crate) fn resolve(
         transports.push(built);
     }
 
-    queues::check_classes(spec, &transports, &fabric)?;
+    let of_queues = queues::check_transports(spec, &transports, &fabric)?;
 
     name_traffic(&mut resolved.traffic)?;
     let classes = ClassNames::new(&resolved)?;
@@ -140,7 +140,7 @@ pub(crate) fn resolve(
         plan,
         classes,
         stop,
-        warnings,
+        warnings: warnings.into_iter().chain(of_queues).collect(),
     })
 }
 

@@ -16,10 +16,6 @@ const FEATURES: &[Feature] = &[
         words: &["pfc", "pause", "xoff", "xon", "headroom", "lossless"],
     },
     Feature {
-        name: "packet trimming",
-        words: &["trim", "trimming", "trimmed"],
-    },
-    Feature {
         name: "controlled queueing delay (CoDel, PIE)",
         words: &["codel", "fq_codel", "pie"],
     },

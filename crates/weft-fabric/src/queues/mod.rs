@@ -92,14 +92,14 @@ kinds! {
     "trimming" => Trimming,
 }
 
-/// All kinds of queues that specs may name, the default first. Trimming is not among them as long as no
-/// transport uses headers.
+/// All kinds of queues that specs may name, the default first.
 pub const QUEUES: &[Entry<QueueKind>] = &[
     entry::<Fifo>("fifo", Fifo::ABOUT),
     entry::<Lossy>("lossy", Lossy::ABOUT),
     entry::<Priority>("priority", Priority::ABOUT),
     entry::<Red>("red", Red::ABOUT),
     entry::<Shared>("shared", Shared::ABOUT),
+    entry::<Trimming>("trimming", Trimming::ABOUT),
 ];
 
 /// The parameters of a kind of queue.

@@ -10,8 +10,9 @@ use super::{QueueParameters, Red, RedAction, RedAt};
 use crate::QueueConfig;
 
 /// A FIFO of data and a FIFO of headers per port. Data that does not fit is cut to its header, which
-/// tells the receiver or the sender of the loss. Packets without payload join the headers. `limit` is the
-/// capacity for data; an Ultra Ethernet network has that of one bandwidth-delay product.
+/// informs the receiver or the sender of the loss. Packets without payload join the headers. `limit` is the
+/// capacity for data; an Ultra Ethernet network has that of one bandwidth-delay product. TCP discards headers,
+/// so that packets which are cut count as lost.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Trimming {
@@ -75,6 +76,9 @@ const fn default_size() -> Size {
 const MIN_SIZE: u64 = 64;
 
 impl Trimming {
+    pub(crate) const ABOUT: &str =
+        "a FIFO of data per port that cuts packets to headers, which a second FIFO sends before data";
+
     /// Returns the capacity for headers of a port.
     pub fn header_limit(&self, port: QueueConfig) -> QueueSize {
         self.headers.unwrap_or(match port.limit {

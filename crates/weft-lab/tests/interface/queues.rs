@@ -244,6 +244,41 @@ fn failures_lose_the_packets_of_all_classes() {
     );
 }
 
+/// Queues that trim lose no data packet without a header. TCP repeats what is trimmed, and the run warns.
+#[test]
+fn trimmed_packets_are_counted_and_repeated() {
+    let small = "queues.limit=20 packets";
+    let trimming = "queues.kind=trimming";
+    let one = run(&[small, trimming, "queues.mark=off"], 1);
+    let flows = table(&one, "flows");
+    let sum = |column: &str| counts(flows, column).iter().sum::<u64>();
+    assert!(sum("packets_trimmed") > 100, "{}", sum("packets_trimmed"));
+    assert_eq!(sum("packets_dropped"), 0);
+    let missing = sum("packets_trimmed").saturating_sub(sum("retransmitted"));
+    assert!(
+        missing < 40,
+        "{missing} at the end of a run in which flows do not end"
+    );
+    // Class 0 has headers and acknowledgements, class 1 the data, some of which was cut.
+    let trims = by_class(&one, "trims");
+    let on_their_way = trims[1] - sum("packets_trimmed");
+    assert!(on_their_way < 40, "{on_their_way}");
+    assert_eq!(trims.iter().sum::<u64>(), trims[1]);
+    assert!(by_class(&one, "packets")[0] > trims[1]);
+    let warnings = one.manifest["warnings"].as_array().unwrap();
+    let warning = "queues.kind: transports.dctcp (kind \"tcp\") discards headers";
+    assert!(warnings[0].as_str().unwrap().starts_with(warning), "{warnings:?}");
+    for threads in [2, 4] {
+        let other = run(&[small, trimming, "queues.mark=off"], threads);
+        assert_eq!(other.manifest["trace_hash"], one.manifest["trace_hash"]);
+    }
+    let ramp = "queues.kind={name = \"trimming\", mark_min = \"2 packets\", mark_max = \"10 packets\"}";
+    let marked = run(&[small, ramp, "queues.mark=off"], 1);
+    let marks = by_class(&marked, "marks");
+    assert!(marks[0] == 0 && marks[1] > 0, "{marks:?}");
+    assert!(by_class(&marked, "trims")[1] < trims[1]);
+}
+
 /// A link that never loses a packet equals a FIFO. Losses do not depend on the number of threads.
 #[test]
 fn losses_of_links_are_counted_and_equal_on_any_number_of_threads() {

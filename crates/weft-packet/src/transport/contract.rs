@@ -39,6 +39,12 @@ pub trait TransportKind: Sync {
     /// Returns the bytes of an open flow, at both ends.
     fn open_flow_bytes(&self, transport: &TransportConfig) -> u64;
 
+    /// Returns true if the transport repeats what headers of trimmed packets report as lost. Otherwise it
+    /// discards headers.
+    fn uses_headers(&self) -> bool {
+        false
+    }
+
     /// Creates the transport's part of the host with this index. The transport's own index among
     /// the kinds is `kind`, which keys its timers.
     fn create(&self, shared: &Arc<Shared>, host: u32, kind: usize) -> Box<dyn Transport>;

@@ -112,6 +112,7 @@ pub(super) fn flows(
             "unfinished_s",
             both().map(|(flow, record)| unfinished(context, flow, record, outcome.end)),
         )
+        .count("packets_trimmed", sum(|subflow| subflow.packets_trimmed))
         .finish()
 }
 
@@ -212,5 +213,6 @@ pub(super) fn subflows(context: &TableContext, outcome: &Outcome) -> Result<Reco
             rows.iter()
                 .map(|(.., subflow)| Some(subflow.srtt).filter(|&srtt| srtt > 0.0)),
         )
+        .count("packets_trimmed", each(|subflow| subflow.packets_trimmed))
         .finish()
 }

@@ -91,6 +91,7 @@ pub(super) fn classes(context: &TableContext, outcome: &Outcome) -> Result<Recor
         .count("bytes", classes.iter().map(|class| class.bytes))
         .count("drops", classes.iter().map(|class| class.drops))
         .count("marks", classes.iter().map(|class| class.marks))
+        .count("trims", classes.iter().map(|class| class.trims))
         .finish()
 }
 
