@@ -96,11 +96,14 @@ impl RandomNetwork {
     }
 
     /// Returns random walks of one to five links from `node` that end at a host. Other hosts on the
-    /// path forward.
+    /// path forward. There are none if all hosts are farther away.
     pub fn routes(&self, node: NodeId, hops: HopBits) -> Arc<[Route]> {
         let mut hash = self.seed;
         let mut routes = Vec::new();
-        while routes.len() < 5 {
+        for _ in 0..1_000 {
+            if routes.len() >= 5 {
+                break;
+            }
             let (mut position, mut walked, mut best) = (node, Vec::new(), None);
             for hop in 0..5 {
                 mix(&mut hash, u64::from(position) << 8 | hop);
