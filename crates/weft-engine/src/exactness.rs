@@ -11,9 +11,10 @@ use weft_spec::{QueueSize, Rate, Time};
 use crate::packet::{DATA, ECT, PROTECTED, Packet, class_flags};
 use crate::random_networks::{NoRouting, RandomNetwork, any_network};
 use crate::reference::{Reference, TestAction, TestEndpoint, serialisation};
+use crate::reference_pauses::Totals;
 use crate::route::{HopBits, Route};
 use crate::thread_choice::ThreadChoice;
-use crate::{Context, Endpoint, Engine, EngineConfig, Jitter, MAX_ARRIVALS, mix};
+use crate::{Blocked, Context, Endpoint, Engine, EngineConfig, Jitter, MAX_ARRIVALS, mix};
 
 pub const SIZES: [u16; 5] = [40, 41, 64, 700, 1500];
 
@@ -191,7 +192,17 @@ fn compare_links(engine: &Engine<Hasher>, reference: &Reference<'_, Hasher>) -> 
             "classes of link {}",
             l
         );
+        let pauses = engine.pause_counters(l as u32);
+        prop_assert_eq!(pauses.is_some(), reference.is_lossless(l as u32));
+        if let Some(found) = pauses {
+            let found = [found.frames, found.time, found.expired];
+            let expected = reference.stopped(l as u32, engine.now());
+            prop_assert_eq!(found, expected, "pause frames, time, expired of link {}", l);
+        }
     }
+    let blocked = |(key, blocked): (_, Blocked)| (key, (blocked.packets, blocked.time));
+    let found: HashMap<_, _> = engine.victims().into_iter().map(blocked).collect();
+    prop_assert_eq!(&found, &reference.stops.blocked, "blocked packets");
     Ok(())
 }
 
@@ -219,8 +230,8 @@ fn compare_queues(
 }
 
 /// Runs both simulators and compares all their results. After every `phase` windows, the engine
-/// changes between `threads` threads and one. Returns the number of ties in the reference.
-fn compare(case: &RandomNetwork, threads: usize, phase: u64) -> Result<[u64; 2], TestCaseError> {
+/// changes between `threads` threads and one.
+pub fn compare(case: &RandomNetwork, threads: usize, phase: u64) -> Result<Totals, TestCaseError> {
     let fabric = case.fabric();
     let hops = HopBits::new(&fabric);
     let lookahead = case
@@ -312,7 +323,7 @@ fn compare(case: &RandomNetwork, threads: usize, phase: u64) -> Result<[u64; 2],
         prop_assert_eq!(&dropped, &reference.drops);
         compare_queues(case, &engine, &mut reference, end)?;
     }
-    Ok(reference.ties)
+    Ok(reference.totals(end))
 }
 
 proptest! {
@@ -385,7 +396,7 @@ fn ties_are_many_and_favour_nobody() {
         changes: Vec::new(),
         seed,
     };
-    let ties = (0..10).map(|seed| compare(&case(seed), 1, u64::MAX).unwrap());
+    let ties = (0..10).map(|seed| compare(&case(seed), 1, u64::MAX).unwrap().ties);
     let [upward, downward] = ties.fold([0, 0], |[a, b], [c, d]| [a + c, b + d]);
     let all = upward + downward;
     assert!(all > 3000, "{all} ties");

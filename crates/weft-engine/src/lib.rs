@@ -23,15 +23,20 @@ mod calendar;
 mod captures;
 #[cfg(test)]
 mod class_laws;
+mod deadlock;
 #[cfg(test)]
 mod exactness;
 mod hash;
+mod ingress;
 mod losses;
 mod network;
 mod order;
 pub mod packet;
 mod partition;
 mod partition_map;
+#[cfg(test)]
+mod pause_laws;
+mod pauses;
 mod port;
 #[cfg(test)]
 mod port_exactness;
@@ -45,6 +50,8 @@ mod random_networks;
 mod reference;
 #[cfg(test)]
 mod reference_classes;
+#[cfg(test)]
+mod reference_pauses;
 #[cfg(test)]
 mod reference_queue;
 #[cfg(test)]
@@ -67,6 +74,7 @@ pub use partition::{Context, Endpoint, QueueSample};
 use partition::{NodeSlots, Partition};
 pub use partition_map::MAX_ARRIVALS;
 use partition_map::PartitionMap;
+pub use pauses::{Blocked, PauseCounters};
 pub use served::{ClassCounters, ReturnRoutes};
 use thread_choice::ThreadChoice;
 use timers::Timer;
@@ -286,6 +294,7 @@ impl<E: Endpoint> Engine<E> {
             }
         }
         self.partitions[from].network.count_lost(port, &lost);
+        self.exchange_pauses(from);
     }
 
     /// Processes all events before `end`, in picoseconds.

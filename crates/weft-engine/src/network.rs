@@ -10,6 +10,7 @@ use crate::calendar::Calendar;
 use crate::hash::processing_time;
 use crate::losses::Losses;
 use crate::packet::{DATA, Packet};
+use crate::pauses::Pauses;
 use crate::port::Port;
 use crate::prefetch::prefetch;
 use crate::ring::Ring;
@@ -33,6 +34,8 @@ pub struct PartitionNetwork {
     pub calendar: Calendar,
     /// Ports whose packets wait in the port.
     pub served: Vec<ServedPort>,
+    /// Pauses of links, if the network has lossless queues.
+    pub pauses: Option<Box<Pauses>>,
     /// Service events after the current window.
     pub services: Timers,
     /// Service events of the current node in the current window.
@@ -174,6 +177,9 @@ impl PartitionNetwork {
     pub fn next_window(&self) -> u64 {
         let timer = self.timers.next().unwrap_or(u64::MAX);
         let service = self.services.next().unwrap_or(u64::MAX);
-        self.calendar.next().unwrap_or(u64::MAX).min(timer).min(service)
+        let pause = self.pauses.as_ref().and_then(|pauses| pauses.next_time());
+        let pause = pause.map_or(u64::MAX, |time| time / self.lookahead);
+        let next = self.calendar.next().unwrap_or(u64::MAX);
+        next.min(timer).min(service).min(pause)
     }
 }

@@ -9,6 +9,7 @@ use crate::hash::{mix, tie_rank};
 use crate::network::PartitionNetwork;
 use crate::order::{Scratch, sort_uniform_keys};
 use crate::packet::Packet;
+use crate::pauses::PauseEvent;
 use crate::route::Route;
 use crate::timers::Timer;
 
@@ -159,9 +160,10 @@ pub struct Partition<E> {
     /// Number of bits of a key that may be set.
     key_bits: u32,
     due: Vec<Timer>,
-    /// Rings with arrivals, and service events, of a window with served ports.
+    /// Rings with arrivals, service events, and pause events, of a window with served ports.
     rings_due: Vec<u32>,
     services: Vec<Timer>,
+    pause_events: Vec<PauseEvent>,
     prefetches: bool,
     /// Whether events are processed one by one, because of served ports or links that lose packets.
     merges_events: bool,
@@ -182,7 +184,8 @@ impl<E: Endpoint> Partition<E> {
         let ring_starts = vec![(0, 0); max_rings.unwrap_or(0)].into();
         let trace = vec![0; node_slots.len()];
         let prefetches = network.rings.len() >= MIN_PREFETCH_LINKS;
-        let merges_events = !network.served.is_empty() || !network.losses.is_empty();
+        let merges_events =
+            !network.served.is_empty() || !network.losses.is_empty() || network.pauses.is_some();
         let key_bits = INDEX_BITS + u64::BITS - network.lookahead.leading_zeros();
         Self {
             first_node,
@@ -205,6 +208,7 @@ impl<E: Endpoint> Partition<E> {
             due: Vec::new(),
             rings_due: Vec::new(),
             services: Vec::new(),
+            pause_events: Vec::new(),
             prefetches,
             merges_events,
         }

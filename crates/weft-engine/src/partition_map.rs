@@ -4,14 +4,16 @@ use std::borrow::Cow;
 use std::collections::{BinaryHeap, HashMap};
 use std::ops::Range;
 
-use weft_fabric::{Fabric, Link, NodeId};
+use weft_fabric::{Fabric, Link, NodeId, PAUSE_FRAME, QueueKind};
 
 use crate::admission::{Admission, Admissions};
 use crate::calendar::Calendar;
 use crate::hash::{link_hash, queue_stream};
+use crate::ingress::Incoming;
 use crate::losses::Losses;
 use crate::network::PartitionNetwork;
 use crate::partition::{INDEX_BITS, QueueProbe, SAMPLE};
+use crate::pauses::Pauses;
 use crate::port::Port;
 use crate::queue::{Discipline, Pool, SharedPort};
 use crate::ring::Ring;
@@ -36,6 +38,8 @@ pub struct PartitionMap<'a> {
     /// The host at each node; `u32::MAX` at a switch.
     host_at: Vec<u32>,
     window: u64,
+    /// The other direction of each link's cable, if the network has lossless queues.
+    reverse: Option<Vec<Option<u32>>>,
 }
 
 impl<'a> PartitionMap<'a> {
@@ -51,6 +55,15 @@ impl<'a> PartitionMap<'a> {
         for (host, &node) in (0..).zip(&fabric.hosts) {
             host_at[node as usize] = host;
         }
+        let reverse = fabric
+            .links
+            .iter()
+            .any(is_lossless)
+            .then(|| fabric.reverse_links());
+        let min_packet = match reverse {
+            Some(_) => config.min_packet.min(PAUSE_FRAME),
+            None => config.min_packet,
+        };
         let lookahead_of = |l: &Link| {
             let port = Port::new(
                 l.rate,
@@ -59,7 +72,7 @@ impl<'a> PartitionMap<'a> {
                 0,
                 0,
             );
-            port.delay() + port.serialisation(config.min_packet)
+            port.delay() + port.serialisation(min_packet)
         };
         let links = best_case_links(fabric, config);
         let lookahead = links.iter().map(lookahead_of).min().unwrap_or(1).max(1);
@@ -71,6 +84,7 @@ impl<'a> PartitionMap<'a> {
             ring_of,
             host_at,
             window,
+            reverse,
         }
     }
 
@@ -229,6 +243,7 @@ impl<'a> PartitionMap<'a> {
             losses,
             calendar: Calendar::new(rings.len()),
             served,
+            pauses: self.pauses(nodes, config).map(Box::new),
             services: Timers::new(self.window),
             services_due: BinaryHeap::new(),
             timers,
@@ -243,6 +258,40 @@ impl<'a> PartitionMap<'a> {
             drops: HashMap::new(),
         }
     }
+
+    /// The pauses of a partition, if the network has lossless queues.
+    fn pauses(&self, nodes: &Range<NodeId>, config: &EngineConfig) -> Option<Pauses> {
+        let reverse = self.reverse.as_ref()?;
+        let links = &self.fabric.links;
+        let port_of = |link: u32| {
+            let first = self.bounds[self.partition_of(links[link as usize].from) as usize];
+            link - self.links_from(&(0..first)).len() as u32
+        };
+        let incoming = |&number: &u32| {
+            let back = reverse[number as usize]?;
+            let (link, reverse) = (&links[number as usize], &links[back as usize]);
+            let QueueKind::Lossless(lossless) = reverse.kind else {
+                return None;
+            };
+            Some(Incoming::new(
+                [link.from, self.partition_of(link.from), port_of(number)],
+                [back, port_of(back)],
+                lossless.thresholds(link, reverse, config.max_packet),
+                lossless.reaction.0,
+                lossless.classes,
+                self.links_from(&(link.to..link.to + 1)).len(),
+            ))
+        };
+        let incoming = self.link_of[self.rings_to(nodes)].iter().map(incoming).collect();
+        let partition = self.partition_of(nodes.start);
+        let partitions = self.bounds.len() - 1;
+        Some(Pauses::new(partition, partitions, config.max_packet, incoming))
+    }
+}
+
+/// Returns true if the port of a link can be paused, and pauses the other direction of its cable.
+fn is_lossless(link: &Link) -> bool {
+    matches!(link.kind, QueueKind::Lossless(_))
 }
 
 /// Returns the longest window in picoseconds in which no node gets more than `config.arrivals`

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use weft_fabric::{
-    Fabric, Link, Lossy, Node, NodeId, Priority, PriorityClass, QueueConfig, QueueKind, Red, RedAction,
-    RedAt, Routing, Shared, TrimTo, Trimming, Victim,
+    Fabric, Link, Lossless, Lossy, Node, NodeId, Priority, PriorityClass, QueueConfig, QueueKind, Red,
+    RedAction, RedAt, Routing, Shared, TrimTo, Trimming, Victim,
 };
 use weft_spec::{Mark, QueueSize, Rate, Size, Time};
 
@@ -239,6 +239,24 @@ fn any_trimming() -> impl Strategy<Value = Trimming> {
     })
 }
 
+/// A queue that pauses its neighbours. Some have so little headroom that they drop packets.
+fn any_lossless() -> impl Strategy<Value = Lossless> {
+    let size = |max: u64| prop::option::of((0..max).prop_map(Size));
+    let reaction = prop::sample::select(vec![0, 0, 1, 600_000, 30_000_000]);
+    let watchdog = prop::sample::select(vec![1, 2_000_000, 50_000_000, 2_000_000_000]);
+    let classes = prop::sample::select(vec![1, 1, 2, 8]);
+    let watchdog = prop::option::weighted(0.3, watchdog);
+    let values = (size(6_000), size(9_000), size(9_000), reaction, watchdog, classes);
+    values.prop_map(|(headroom, xoff, xon, reaction, watchdog, classes)| Lossless {
+        headroom,
+        xoff,
+        xon,
+        reaction: Time(reaction),
+        watchdog: watchdog.map(Time),
+        classes,
+    })
+}
+
 /// A queue that decides when packets arrive.
 pub fn any_kind_at_enqueue() -> impl Strategy<Value = QueueKind> {
     prop_oneof![
@@ -256,6 +274,7 @@ fn any_kind() -> impl Strategy<Value = QueueKind> {
         2 => any_priority().prop_map(QueueKind::from),
         1 => any_lossy().prop_map(QueueKind::from),
         2 => any_trimming().prop_map(QueueKind::from),
+        3 => any_lossless().prop_map(QueueKind::from),
     ]
 }
 
@@ -276,7 +295,8 @@ fn any_link(from: impl Strategy<Value = u32>, to: impl Strategy<Value = u32>) ->
 }
 
 /// A tree of cables, so that all nodes are connected, and additional links, some of them parallel. In
-/// half of the cases all queues are plain FIFOs, and otherwise all shared buffers have one size.
+/// half of the cases all queues are plain FIFOs. In an eighth, all queues are lossless with the same
+/// thresholds. Otherwise, all shared buffers have one size.
 /// In half of the cases all links are equally long, so that windows are long compared with the
 /// packets and hold many of them. In a `uniform` network the links are also equally fast.
 fn any_links(nodes: u32, uniform: bool) -> impl Strategy<Value = Vec<Link>> {
@@ -292,8 +312,9 @@ fn any_links(nodes: u32, uniform: bool) -> impl Strategy<Value = Vec<Link>> {
         prop::sample::select(vec![1_000_000, 5_000_000, 40_000_000]),
     );
     let kinds = prop::option::of(3_000_u64..20_000);
-    let links = (tree, prop::collection::vec(more, 0..6), length, kinds);
-    links.prop_map(move |(tree, more, (equally_long, length), kinds)| {
+    let lossless = prop::option::weighted(0.25, any_lossless());
+    let links = (tree, prop::collection::vec(more, 0..6), length, (kinds, lossless));
+    links.prop_map(move |(tree, more, (equally_long, length), (kinds, lossless))| {
         let mut links = more;
         for (forward, mut reverse) in tree {
             (reverse.from, reverse.to) = (forward.to, forward.from);
@@ -306,10 +327,11 @@ fn any_links(nodes: u32, uniform: bool) -> impl Strategy<Value = Vec<Link>> {
             if uniform {
                 link.rate = Rate(10_000_000_000);
             }
-            match (kinds, &mut link.kind) {
-                (None, kind) => *kind = QueueKind::default(),
-                (Some(buffer), QueueKind::Shared(shared)) => shared.buffer = Size(buffer),
-                (Some(_), _) => {}
+            match (kinds, lossless, &mut link.kind) {
+                (None, _, kind) => *kind = QueueKind::default(),
+                (Some(_), Some(lossless), kind) => *kind = lossless.into(),
+                (Some(buffer), None, QueueKind::Shared(shared)) => shared.buffer = Size(buffer),
+                (Some(_), None, _) => {}
             }
         }
         links.sort_by_key(|l| l.from);

@@ -11,6 +11,7 @@ use weft_spec::Rate;
 
 use crate::packet::{DATA, PROTECTED, Packet};
 use crate::partition::trace_packet;
+use crate::reference_pauses::Stops;
 use crate::reference_queue::{Fifo, Source, Surroundings};
 use crate::route::HopBits;
 use crate::{EngineConfig, Jitter, LinkChange, ReturnRoutes, mix};
@@ -38,11 +39,13 @@ pub fn serialisation(rate: Rate, bytes: u16) -> u64 {
     ((u128::from(bytes) * byte) >> 16) as u64
 }
 
-/// An event. Simultaneous events are processed in the order of the variants: a departure makes
-/// space for an arrival, and packets come before timers. Arrivals are ordered by rank and only then
+/// An event. Simultaneous events are processed in the order of the variants: a pause comes before
+/// departures, a departure makes space for an arrival, and packets come before timers. Arrivals are ordered by rank and only then
 /// by link, timers by key. A sample sees all earlier events.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Event {
+pub enum Event {
+    Frame { link: u32, number: u32 },
+    Watchdog { link: u32, class: usize, stop: usize },
     Served { link: u32 },
     Arrival { rank: u64, link: u32 },
     Timer { node: u32, key: u64 },
@@ -77,11 +80,11 @@ pub fn random(seed: u64, words: [u64; 2]) -> u64 {
 /// One direction of a cable.
 pub struct Wire {
     pub fifo: Fifo,
-    rate: Rate,
-    delay: u64,
-    up: bool,
+    pub rate: Rate,
+    pub delay: u64,
+    pub up: bool,
     /// Propagating packets in order of arrival.
-    flying: VecDeque<Packet>,
+    pub flying: VecDeque<Packet>,
     pub delivered: u64,
     /// Packets that were or could have been lost on the wire, and those that were.
     exposed: u64,
@@ -116,17 +119,18 @@ impl Wire {
 
 /// The network with a test endpoint at every host.
 pub struct Reference<'a, T> {
-    fabric: &'a Fabric,
-    hops: HopBits,
-    seed: u64,
+    pub fabric: &'a Fabric,
+    pub hops: HopBits,
+    pub seed: u64,
     /// Maximum processing time at a host.
     jitter: Jitter,
     /// Size of the largest packet in bytes.
-    max_packet: u16,
+    pub max_packet: u16,
     return_routes: Option<Arc<dyn ReturnRoutes>>,
-    events: BinaryHeap<Reverse<(u64, Event)>>,
+    pub events: BinaryHeap<Reverse<(u64, Event)>>,
     /// The first link of each node.
-    first: Vec<u32>,
+    pub first: Vec<u32>,
+    pub stops: Stops,
     pub wires: Vec<Wire>,
     pub endpoints: Vec<T>,
     /// Sampled queues: (link, interval).
@@ -180,6 +184,7 @@ impl<'a, T: TestEndpoint> Reference<'a, T> {
                 .map(|(probe, &(_, interval))| Reverse((interval, Event::Sample { probe })))
                 .collect(),
             first: (0..fabric.nodes.len() as u32).map(first).collect(),
+            stops: Stops::new(fabric),
             wires: (0..).zip(&fabric.links).map(wire).collect(),
             endpoints,
             samples: config.samples.clone(),
@@ -205,6 +210,8 @@ impl<'a, T: TestEndpoint> Reference<'a, T> {
             }
             self.events.pop();
             match event {
+                Event::Frame { link, number } => self.apply(link, number, now),
+                Event::Watchdog { link, class, stop } => self.watch(link, class, stop, now),
                 Event::Served { link } => self.leave(link, now),
                 Event::Arrival { link, .. } => {
                     let Link { to: node, kind, .. } = &self.fabric.links[link as usize];
@@ -220,7 +227,7 @@ impl<'a, T: TestEndpoint> Reference<'a, T> {
                     if time == now {
                         self.ties[usize::from(last > link)] += 1;
                     }
-                    self.arrive(node, Packet { time: now, ..packet });
+                    self.arrive(node, Packet { time: now, ..packet }, link);
                 }
                 Event::Timer { node, key } => {
                     self.events_so_far.1 += 1;
@@ -244,14 +251,14 @@ impl<'a, T: TestEndpoint> Reference<'a, T> {
 
     /// Ends the transmission of a packet over `link`.
     fn leave(&mut self, link: u32, now: u64) {
+        if self.is_lossless(link) {
+            return self.leave_lossless(link, now);
+        }
         let wire = &mut self.wires[link as usize];
         let (packet, next) = wire.fifo.served(now);
         let lost = std::mem::take(&mut wire.fifo.lost);
-        wire.flying.push_back(packet);
-        let arrival = now + wire.delay;
-        let rank = tie_rank(self.seed, link, arrival);
-        self.events
-            .push(Reverse((arrival, Event::Arrival { rank, link })));
+        self.fly(link, packet, now);
+        let wire = &mut self.wires[link as usize];
         if let Some(size) = next {
             let served = now + serialisation(wire.rate, size);
             self.events.push(Reverse((served, Event::Served { link })));
@@ -259,8 +266,18 @@ impl<'a, T: TestEndpoint> Reference<'a, T> {
         self.count_drops(&lost);
     }
 
+    /// Puts a packet on the link.
+    pub fn fly(&mut self, link: u32, packet: Packet, now: u64) {
+        let wire = &mut self.wires[link as usize];
+        wire.flying.push_back(packet);
+        let arrival = now + wire.delay;
+        let rank = tie_rank(self.seed, link, arrival);
+        self.events
+            .push(Reverse((arrival, Event::Arrival { rank, link })));
+    }
+
     /// Counts the data packets among those that were dropped.
-    fn count_drops(&mut self, lost: &[Packet]) {
+    pub fn count_drops(&mut self, lost: &[Packet]) {
         for packet in lost.iter().filter(|packet| packet.flags & DATA != 0) {
             *self.drops.entry((packet.lo, packet.hi)).or_default() += 1;
         }
@@ -278,6 +295,7 @@ impl<'a, T: TestEndpoint> Reference<'a, T> {
         match change {
             LinkChange::Down => {
                 wire.up = false;
+                let waiting = wire.fifo.waiting.iter().copied().collect();
                 for packet in wire.fifo.clear(now) {
                     if packet.flags & DATA != 0 {
                         *self.drops.entry((packet.lo, packet.hi)).or_default() += 1;
@@ -285,8 +303,12 @@ impl<'a, T: TestEndpoint> Reference<'a, T> {
                 }
                 self.events
                     .retain(|&Reverse((_, event))| event != Event::Served { link });
+                self.forget(link, now, waiting);
             }
-            LinkChange::Up => wire.up = true,
+            LinkChange::Up => {
+                wire.up = true;
+                self.repeat_frames(link, now);
+            }
             LinkChange::Rate(rate) => wire.rate = rate,
             LinkChange::Delay(delay) => {
                 wire.delay = delay.0;
@@ -312,32 +334,40 @@ impl<'a, T: TestEndpoint> Reference<'a, T> {
         &mut self.endpoints[host.expect("a host")]
     }
 
-    fn arrive(&mut self, node: u32, packet: Packet) {
+    fn arrive(&mut self, node: u32, packet: Packet, over: u32) {
         self.events_so_far.0 += 1;
         trace_packet(&mut self.trace[node as usize], &packet);
         if packet.route.is_at_destination() {
             let actions = self.endpoint(node).packet(&packet, packet.time);
             self.perform(node, actions, packet.time);
         } else {
-            self.send(node, packet, packet.time, None);
+            self.send(node, packet, packet.time, None, Some(over));
         }
     }
 
     fn perform(&mut self, node: u32, actions: Vec<TestAction>, now: u64) {
         for action in actions {
             match action {
-                TestAction::Send(packet) => self.send(node, packet, now, Some(self.jitter)),
+                TestAction::Send(packet) => self.send(node, packet, now, Some(self.jitter), None),
                 TestAction::Timer(time, key) => self.set_timer(node, time.max(now), key),
             }
         }
     }
 
     /// Sends a packet over the next port of its route. If the port is idle, processing first takes
-    /// up to `jitter`.
-    fn send(&mut self, node: u32, mut packet: Packet, now: u64, jitter: Option<Jitter>) {
+    /// up to `jitter`. The packet came over the link `over`, unless the node itself sends it.
+    fn send(&mut self, node: u32, mut packet: Packet, now: u64, jitter: Option<Jitter>, over: Option<u32>) {
         let (port, rest) = packet.route.next(self.hops);
         packet.route = rest;
         let link = self.first[node as usize] + port;
+        if self.is_lossless(link) {
+            let wire = &self.wires[link as usize];
+            let max = jitter.map_or(0, |jitter| {
+                jitter.time.max(serialisation(wire.rate, jitter.packet))
+            });
+            let begins = now + processing(self.seed, node, wire.fifo.packets, max);
+            return self.send_lossless(link, packet, now, begins, over);
+        }
         let surroundings = Surroundings {
             now,
             full_packet: serialisation(self.wires[link as usize].rate, self.max_packet),
@@ -369,7 +399,7 @@ impl<'a, T: TestEndpoint> Reference<'a, T> {
         for header in returned {
             let routes = self.return_routes.clone();
             match routes.and_then(|routes| routes.route_back(node, &header)) {
-                Some(route) => self.send(node, Packet { route, ..header }, now, None),
+                Some(route) => self.send(node, Packet { route, ..header }, now, None, over),
                 None => self.count_drops(&[header]),
             }
         }

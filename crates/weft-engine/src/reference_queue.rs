@@ -48,8 +48,8 @@ pub struct Fifo {
     count: i64,
     /// Time at which the server became idle.
     idle_since: u64,
-    serving: Option<Packet>,
-    waiting: VecDeque<Packet>,
+    pub serving: Option<Packet>,
+    pub waiting: VecDeque<Packet>,
     /// Packets that were dropped when their service would have begun, for the owner to take.
     pub lost: Vec<Packet>,
     /// Headers that go back to their senders, for the owner to take.
@@ -81,6 +81,9 @@ impl Fifo {
             QueueKind::Trimming(stated) => {
                 trims = Some(Trims::new(stated, queue, source, at_switch));
                 counters.resize(2, ClassCounters::default());
+            }
+            QueueKind::Lossless(stated) if stated.classes > 1 => {
+                counters.resize(stated.classes.into(), ClassCounters::default());
             }
             _ => {}
         }
@@ -146,7 +149,7 @@ impl Fifo {
     }
 
     /// Adds an accepted packet to those that wait.
-    fn add(&mut self, packet: Packet) {
+    pub fn add(&mut self, packet: Packet) {
         self.packets += 1;
         self.bytes += u64::from(packet.size);
         self.count(&packet, |class| {
@@ -223,7 +226,7 @@ impl Fifo {
     }
 
     /// Takes back that a packet was accepted.
-    fn uncount(&mut self, packet: &Packet) {
+    pub fn uncount(&mut self, packet: &Packet) {
         self.packets -= 1;
         self.bytes -= u64::from(packet.size);
         self.count(packet, |class| {
@@ -262,11 +265,12 @@ impl Fifo {
     }
 
     /// Changes the counters of the class of a packet, if there are classes.
-    fn count(&mut self, packet: &Packet, change: impl FnOnce(&mut ClassCounters)) {
+    pub fn count(&mut self, packet: &Packet, change: impl FnOnce(&mut ClassCounters)) {
         let class = match (&self.classes, &self.trims) {
             (Some(classes), _) => classes.class_of(packet),
             (_, Some(trims)) => usize::from(!trims.is_header(packet)),
-            _ => return,
+            _ if self.counters.is_empty() => return,
+            _ => packet.class().min(self.counters.len() - 1),
         };
         change(&mut self.counters[class]);
     }
@@ -454,7 +458,7 @@ impl Fifo {
         lost
     }
 
-    fn add_time(&mut self, now: u64) {
+    pub fn add_time(&mut self, now: u64) {
         let n = self.waiting.len();
         if self.time_at.len() <= n {
             self.time_at.resize(n + 1, 0);

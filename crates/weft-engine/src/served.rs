@@ -26,6 +26,10 @@ pub struct ServedPort {
     pub queue: ServedQueue,
     /// Counters of each class of the queue, if it has classes.
     pub classes: Vec<ClassCounters>,
+    /// End of the last pause frame, which is sent before packets that wait.
+    pub frames_until: u64,
+    /// Whether a pause frame waits for the end of a transmission.
+    pub wants_frame: bool,
     /// Time of the pending service event.
     event: Option<u64>,
 }
@@ -62,8 +66,15 @@ impl ServedPort {
             first_port,
             classes: vec![ClassCounters::default(); queue.classes()],
             queue,
+            frames_until: 0,
+            wants_frame: false,
             event: None,
         }
+    }
+
+    /// First port of the sending node in the partition.
+    pub fn first_port(&self) -> usize {
+        self.first_port as usize
     }
 
     /// Applies a change to the counters of the class of a packet.
@@ -92,6 +103,9 @@ impl PartitionNetwork {
     /// idle.
     pub fn enqueue_served(&mut self, port: usize, served: usize, now: u64, ready: u64, packet: Packet) {
         let (state, admission) = (&mut self.served[served], &mut self.admissions.ports[port]);
+        if let ServedQueue::Lossless(_) = state.queue {
+            return self.enqueue_lossless(port, now, ready, packet);
+        }
         admission.add_time(state.queue.len(), now);
         let arrival = state.queue.offer(packet, admission);
         if arrival.accepted {
@@ -127,7 +141,7 @@ impl PartitionNetwork {
     }
 
     /// Counts a packet that joins the queue of a served port.
-    fn count_in(&mut self, port: usize, served: usize, packet: &Packet) {
+    pub fn count_in(&mut self, port: usize, served: usize, packet: &Packet) {
         let (output, bytes) = (&mut self.ports[port], u64::from(packet.size));
         output.packets += 1;
         output.bytes += bytes;
@@ -163,9 +177,17 @@ impl PartitionNetwork {
     /// Chooses the next packet, whose transmission begins at `begin`. Returns the packet with its time
     /// of arrival; `None` if none waits.
     #[must_use]
-    fn begin_service(&mut self, port: usize, served: usize, begin: u64) -> Option<Packet> {
+    pub fn begin_service(&mut self, port: usize, served: usize, begin: u64) -> Option<Packet> {
         loop {
-            let (mut packet, decision) = self.served[served].queue.pop()?;
+            let mut released = None;
+            let (mut packet, decision) = match &mut self.served[served].queue {
+                ServedQueue::Lossless(queue) => {
+                    let waiting = queue.pop()?;
+                    released = Some(waiting);
+                    (waiting.packet, Decision::Accept)
+                }
+                queue => queue.pop()?,
+            };
             let admission = &mut self.admissions.ports[port];
             if decision == Decision::Drop {
                 admission.drops += 1;
@@ -181,14 +203,27 @@ impl PartitionNetwork {
             output.busy_until = begin + output.serialisation(packet.size.into());
             packet.time = output.busy_until + output.delay();
             self.schedule_service(port, served);
+            if let Some(waiting) = released {
+                self.release(port, served, &waiting, begin);
+            }
             return Some(packet);
         }
     }
 
-    /// Schedules the end of the transmission if a packet waits for it.
-    fn schedule_service(&mut self, port: usize, served: usize) {
-        let (state, time) = (&mut self.served[served], self.ports[port].busy_until);
-        if state.queue.is_empty() || state.event == Some(time) {
+    /// Returns when the packet and the pause frames that a served port is sending have left.
+    pub fn free_at(&self, port: usize) -> u64 {
+        let busy_until = self.ports[port].busy_until;
+        let served = self.admissions.ports[port].served();
+        served.map_or(busy_until, |served| {
+            self.served[served].frames_until.max(busy_until)
+        })
+    }
+
+    /// Schedules the end of the transmission if a packet or a pause frame waits for it.
+    pub fn schedule_service(&mut self, port: usize, served: usize) {
+        let (state, busy_until) = (&mut self.served[served], self.ports[port].busy_until);
+        let time = busy_until.max(state.frames_until);
+        if !(state.queue.is_ready() || state.wants_frame) || state.event == Some(time) {
             return;
         }
         state.event = Some(time);
@@ -220,12 +255,29 @@ impl PartitionNetwork {
     pub fn end_service(&mut self, port: usize, now: u64) -> Option<Packet> {
         let served = self.admissions.ports[port].served()?;
         let state = &mut self.served[served];
-        // After a failure, events of earlier packets are obsolete.
-        if state.event != Some(now) || self.ports[port].busy_until != now {
+        if state.event != Some(now) {
+            return None;
+        }
+        // After a failure, events of earlier packets are obsolete. A pause frame comes before packets.
+        let free_at = self.ports[port].busy_until.max(state.frames_until);
+        if free_at != now {
+            if free_at > now {
+                self.schedule_service(port, served);
+            }
             return None;
         }
         state.event = None;
         self.admissions.ports[port].add_time(state.queue.len(), now);
+        self.next_service(port, served, now)
+    }
+
+    /// Sends the pause frame that waits at an idle port, or begins the next transmission and returns its
+    /// packet.
+    #[must_use]
+    pub fn next_service(&mut self, port: usize, served: usize, now: u64) -> Option<Packet> {
+        if self.served[served].wants_frame && self.send_frame(port, now) {
+            return None;
+        }
         self.begin_service(port, served, now)
     }
 
@@ -248,12 +300,20 @@ impl PartitionNetwork {
         match change {
             LinkChange::Down => {
                 admission.add_time(state.queue.len(), now);
-                effects.lost = state.queue.clear();
                 effects.loses_last = is_sending;
                 output.busy_until = output.busy_until.min(now);
+                state.frames_until = state.frames_until.min(now);
+                state.wants_frame = false;
                 admission.down = true;
+                effects.lost = match &mut state.queue {
+                    ServedQueue::Lossless(_) => self.clear_lossless(port, now),
+                    queue => queue.clear(),
+                };
             }
-            LinkChange::Up => admission.down = false,
+            LinkChange::Up => {
+                admission.down = false;
+                self.request_frame(port, now);
+            }
             LinkChange::Rate(rate) => output.set_served_rate(rate),
             LinkChange::Delay(delay) => {
                 output.set_served_delay(delay);

@@ -6,6 +6,7 @@
 //! the next event, wait for the other threads. Mail posted in one round is delivered in the next,
 //! while the mailboxes of the other parity are written. One barrier per window is therefore enough.
 
+use std::cmp::Reverse;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
@@ -13,15 +14,21 @@ use std::time::Instant;
 use crate::barrier::{Barrier, BreakOnPanic};
 use crate::packet::Packet;
 use crate::partition::{Endpoint, Partition};
+use crate::pauses::PauseEvent;
 use crate::thread_choice::{Mode, ThreadChoice};
 
 /// Packets from one partition to another: (ring, packet).
 type Mail = Mutex<Vec<(u32, Packet)>>;
 
+/// Pause frames to the nodes of a partition.
+type Frames = Mutex<Vec<PauseEvent>>;
+
 /// The state that one round leaves for the next.
 struct Exchange {
     /// `mail[from * partitions + to]`.
     mail: Vec<Mail>,
+    /// `frames[to]`. Only networks with pauses use them.
+    frames: Vec<Frames>,
     /// The next window of each partition, including the arrivals in the mail that it posted.
     next: Vec<AtomicU64>,
 }
@@ -30,6 +37,7 @@ impl Exchange {
     fn new(partitions: usize) -> Self {
         Self {
             mail: (0..partitions * partitions).map(|_| Mail::default()).collect(),
+            frames: (0..partitions).map(|_| Frames::default()).collect(),
             next: (0..partitions).map(|_| AtomicU64::new(0)).collect(),
         }
     }
@@ -53,6 +61,11 @@ impl Exchange {
                     .receive(local, &packet, packet.time, packet.route, packet.flags);
             }
         }
+        if let Some(pauses) = &mut partition.network.pauses {
+            pauses
+                .events
+                .extend(lock(&self.frames[me]).drain(..).map(Reverse));
+        }
     }
 
     /// Posts the mail of partition `me` and reports its next window.
@@ -63,6 +76,14 @@ impl Exchange {
             if let Some(first) = outbox.iter().map(|(_, packet)| packet.time).min() {
                 next = next.min(first / network.lookahead);
                 std::mem::swap(outbox, &mut lock(&self.mail[me * self.next.len() + to]));
+            }
+        }
+        if let Some(pauses) = &mut network.pauses {
+            for (to, outbox) in pauses.outboxes.iter_mut().enumerate() {
+                if let Some(first) = outbox.iter().map(|frame| frame.time).min() {
+                    next = next.min(first / network.lookahead);
+                    lock(&self.frames[to]).append(outbox);
+                }
             }
         }
         self.next[me].store(next, Ordering::Release);
@@ -200,7 +221,7 @@ fn run_single<E: Endpoint, const TRACE: bool>(partition: &mut Partition<E>, end:
     }
 }
 
-fn lock(mail: &Mail) -> std::sync::MutexGuard<'_, Vec<(u32, Packet)>> {
+fn lock<T>(mail: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     // A poisoned lock means that the thread of another partition panicked; the scope propagates
     // that panic.
     mail.lock().unwrap_or_else(std::sync::PoisonError::into_inner)

@@ -1,5 +1,7 @@
 //! A built network: nodes, directed links with a queue at their head, and the paths between hosts.
 
+use std::collections::HashMap;
+
 use weft_spec::{Mark, QueueSize, Rate, SpecError, Time, check_queue};
 
 use crate::QueueKind;
@@ -116,4 +118,20 @@ pub struct Fabric {
     pub hosts: Vec<NodeId>,
     /// Paths between hosts.
     pub routing: Box<dyn Routing>,
+}
+
+impl Fabric {
+    /// Returns the other direction of the cable of each link; `None` if there is none. The n-th link from a
+    /// node to another one is paired with the n-th link back.
+    pub fn reverse_links(&self) -> Vec<Option<u32>> {
+        let mut between: HashMap<(NodeId, NodeId), Vec<u32>> = HashMap::new();
+        let mut ranks = Vec::with_capacity(self.links.len());
+        for (number, link) in (0..).zip(&self.links) {
+            let parallel = between.entry((link.from, link.to)).or_default();
+            ranks.push(parallel.len());
+            parallel.push(number);
+        }
+        let reverse = |(link, &rank): (&Link, &usize)| between.get(&(link.to, link.from))?.get(rank).copied();
+        self.links.iter().zip(&ranks).map(reverse).collect()
+    }
 }

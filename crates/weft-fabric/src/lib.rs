@@ -25,8 +25,8 @@ pub use leaf_spine::LeafSpine;
 pub use many_to_one::ManyToOne;
 pub use multi_homed_fat_tree::MultiHomedFatTree;
 pub use queues::{
-    Fifo, Lossy, Priority, PriorityClass, QUEUES, QueueKind, QueueParameters, Red, RedAction, RedAt, Shared,
-    TrimTo, Trimming, Victim,
+    Fifo, Lossless, Lossy, PAUSE_FRAME, Priority, PriorityClass, QUEUES, QueueKind, QueueParameters, Red,
+    RedAction, RedAt, Shared, Thresholds, TrimTo, Trimming, Victim,
 };
 pub use samples::SAMPLES;
 pub use topology::{NetworkSize, PortQueues, TOPOLOGIES, Topology};

@@ -4,10 +4,14 @@
 use std::cmp::Reverse;
 
 use super::{Endpoint, INDEX_BITS, Partition};
+use crate::packet::Packet;
+use crate::pauses::PauseEvent;
+use crate::queue::NO_RING;
 
 impl<E: Endpoint> Partition<E> {
     /// Processes all events of `window` before `end`, as [`process`](Self::process) does. At equal
-    /// times, a node's service events come before packets, and packets before timers.
+    /// times, a node's pause frames come before service events, these before packets, and packets before
+    /// timers.
     #[cold]
     #[inline(never)]
     pub(super) fn process_served<const TRACE: bool>(&mut self, window: u64, end: u64) {
@@ -16,6 +20,8 @@ impl<E: Endpoint> Partition<E> {
         services.clear();
         self.network.services.take(window, end, &mut services);
         services.sort_unstable_by_key(|t| (t.node, t.time, t.key));
+        let mut pauses = std::mem::take(&mut self.pause_events);
+        self.take_pauses(end, &mut pauses);
         let mut rings = std::mem::take(&mut self.rings_due);
         rings.clear();
         if self.network.calendar.take_occupied() {
@@ -27,12 +33,13 @@ impl<E: Endpoint> Partition<E> {
                 }
             }
         }
-        let (mut due, mut service, mut ring) = (0, 0, 0);
+        let (mut due, mut service, mut ring, mut pause) = (0, 0, 0, 0);
         loop {
             let nodes = [
                 self.due.get(due).map(|timer| timer.node - self.first_node),
                 services.get(service).map(|timer| timer.node - self.first_node),
                 rings.get(ring).map(|&ring| self.ring_node[ring as usize]),
+                pauses.get(pause).map(|event| event.node - self.first_node),
             ];
             let Some(node) = nodes.into_iter().flatten().min() else {
                 break;
@@ -44,6 +51,13 @@ impl<E: Endpoint> Partition<E> {
             while let Some(timer) = services.get(service).filter(|t| t.node - self.first_node == node) {
                 self.network.services_due.push(Reverse(*timer));
                 service += 1;
+            }
+            while let Some(event) = pauses.get(pause).filter(|e| e.node - self.first_node == node) {
+                self.network
+                    .pauses
+                    .iter_mut()
+                    .for_each(|p| p.due.push(Reverse(*event)));
+                pause += 1;
             }
             let mut ring_count = 0;
             while let Some(&next) = rings.get(ring).filter(|&&r| self.ring_node[r as usize] == node) {
@@ -57,6 +71,20 @@ impl<E: Endpoint> Partition<E> {
         }
         self.services = services;
         self.rings_due = rings;
+        self.pause_events = pauses;
+    }
+
+    /// Moves the pause events before `end` to `events`, sorted by node.
+    fn take_pauses(&mut self, end: u64, events: &mut Vec<PauseEvent>) {
+        events.clear();
+        let Some(pauses) = &mut self.network.pauses else {
+            return;
+        };
+        while let Some(event) = pauses.events.peek().filter(|event| event.0.time < end) {
+            events.push(event.0);
+            pauses.events.pop();
+        }
+        events.sort_unstable_by_key(|event| event.node);
     }
 
     /// Removes the packets that the link of `ring` loses from the batch, at whose end they are.
@@ -84,16 +112,38 @@ impl<E: Endpoint> Partition<E> {
             let arrival = packet.map_or(u64::MAX, |packet| packet.time);
             let timer = self.network.due.peek().map_or(u64::MAX, |timer| timer.0.time);
             let service = self.network.services_due.peek().map(|timer| timer.0.time);
-            if service.is_some_and(|service| service <= arrival.min(timer)) {
+            let service = service.unwrap_or(u64::MAX);
+            let pauses = self.network.pauses.as_ref();
+            let pause = pauses
+                .and_then(|pauses| pauses.due.peek())
+                .map(|event| event.0.time);
+            if pause.is_some_and(|pause| pause <= service.min(arrival).min(timer)) {
+                self.network.process_pause();
+            } else if service < u64::MAX && service <= arrival.min(timer) {
                 self.network.serve();
             } else if let Some((packet, index)) = packet.zip(index).filter(|_| arrival <= timer) {
                 next += 1;
+                self.set_ring(ring_count, index as u32, &packet);
                 self.process_arrival::<TRACE>(node, slots, ring_count, index as u32, &packet);
             } else if timer < u64::MAX {
+                self.set_ring(0, 0, &Packet::default());
                 self.fire_timer::<TRACE>(node, slots);
             } else {
                 return;
             }
+        }
+    }
+
+    /// Sets the ring over which packet `index` of the batch came, unless the packet is at its destination:
+    /// no incoming link counts what the node itself sends.
+    fn set_ring(&mut self, ring_count: usize, index: u32, packet: &Packet) {
+        if let Some(pauses) = &mut self.network.pauses {
+            let starts = &self.ring_starts[..ring_count];
+            pauses.ring = if packet.route.is_at_destination() {
+                NO_RING
+            } else {
+                starts[starts.partition_point(|&(start, _)| start <= index) - 1].1
+            };
         }
     }
 }

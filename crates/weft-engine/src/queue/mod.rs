@@ -6,6 +6,7 @@
 //! A port with a plain FIFO never calls these methods for a packet that finds a short queue.
 
 mod dequeue;
+mod lossless;
 mod priority;
 mod red;
 mod served;
@@ -16,6 +17,7 @@ use weft_fabric::{QueueConfig, QueueKind, RedAt};
 
 use crate::port::Port;
 use dequeue::DequeueRed;
+pub use lossless::{LosslessQueue, NO_RING, Waiting};
 pub use priority::PriorityQueue;
 pub use red::Red;
 pub use served::{Arrival, Fate, ServedQueue};
@@ -59,6 +61,10 @@ impl Discipline {
     ) -> Self {
         match *kind {
             QueueKind::Fifo(_) | QueueKind::Lossy(_) => Self::Fifo,
+            QueueKind::Lossless(ref lossless) => {
+                let queue = LosslessQueue::new(lossless, port);
+                Self::Served(serve(ServedQueue::Lossless(queue)))
+            }
             QueueKind::Priority(ref priority) => {
                 let queue = PriorityQueue::new(priority, port, max_packet);
                 Self::Served(serve(ServedQueue::Priority(queue)))

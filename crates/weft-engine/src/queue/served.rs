@@ -1,7 +1,7 @@
 //! The queue of a [served](crate::served) port: the packets that wait, and the choice among them.
 
 use super::dequeue::DequeueRed;
-use super::{Decision, PriorityQueue, TrimmingQueue};
+use super::{Decision, LosslessQueue, PriorityQueue, TrimmingQueue};
 use crate::admission::Admission;
 use crate::packet::{CE, ECT, PROTECTED, Packet};
 
@@ -10,6 +10,8 @@ pub enum ServedQueue {
     Red(DequeueRed),
     Priority(PriorityQueue),
     Trimming(TrimmingQueue),
+    /// Its port calls [`LosslessQueue::push`] and [`LosslessQueue::pop`], which know how a packet came.
+    Lossless(LosslessQueue),
 }
 
 /// The effects of an arrival.
@@ -75,18 +77,20 @@ impl ServedQueue {
     /// Returns the number of classes that are counted one by one.
     pub fn classes(&self) -> usize {
         match self {
-            Self::Red(_) => 0,
             Self::Priority(queue) => queue.classes(),
             Self::Trimming(_) => 2,
+            Self::Lossless(queue) if queue.classes() > 1 => queue.classes(),
+            Self::Red(_) | Self::Lossless(_) => 0,
         }
     }
 
     /// Returns the class of a packet; `None` if classes are not counted one by one.
     pub fn class_of(&self, packet: &Packet) -> Option<usize> {
         match self {
-            Self::Red(_) => None,
             Self::Priority(queue) => Some(queue.class_of(packet)),
             Self::Trimming(queue) => Some(queue.class_of(packet)),
+            Self::Lossless(queue) if queue.classes() > 1 => Some(queue.class_of(packet)),
+            Self::Red(_) | Self::Lossless(_) => None,
         }
     }
 
@@ -96,6 +100,7 @@ impl ServedQueue {
             Self::Red(queue) => queue.offer(packet, port),
             Self::Priority(queue) => queue.offer(packet),
             Self::Trimming(queue) => queue.offer(packet),
+            Self::Lossless(_) => Arrival::dropped(packet),
         }
     }
 
@@ -105,6 +110,7 @@ impl ServedQueue {
             Self::Red(queue) => queue.pop(),
             Self::Priority(queue) => Some((queue.pop()?, Decision::Accept)),
             Self::Trimming(queue) => queue.pop(),
+            Self::Lossless(queue) => Some((queue.pop()?.packet, Decision::Accept)),
         }
     }
 
@@ -114,12 +120,16 @@ impl ServedQueue {
             Self::Red(queue) => queue.packets().len(),
             Self::Priority(queue) => queue.len(),
             Self::Trimming(queue) => queue.len(),
+            Self::Lossless(queue) => queue.len(),
         }
     }
 
-    /// Returns true if no packet waits.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
+    /// Returns true if a packet waits that may be sent.
+    pub fn is_ready(&self) -> bool {
+        match self {
+            Self::Lossless(queue) => queue.is_ready(),
+            queue => queue.len() > 0,
+        }
     }
 
     /// Returns the packets that wait, in any order.
@@ -128,6 +138,7 @@ impl ServedQueue {
             Self::Red(queue) => Box::new(queue.packets().iter()),
             Self::Priority(queue) => Box::new(queue.packets()),
             Self::Trimming(queue) => Box::new(queue.packets()),
+            Self::Lossless(queue) => Box::new(queue.packets()),
         }
     }
 
@@ -137,6 +148,7 @@ impl ServedQueue {
             Self::Red(queue) => queue.clear(),
             Self::Priority(queue) => queue.clear(),
             Self::Trimming(queue) => queue.clear(),
+            Self::Lossless(queue) => queue.clear().iter().map(|waiting| waiting.packet).collect(),
         }
     }
 }

@@ -3,6 +3,7 @@
 //! The engine has the behaviour of each kind.
 
 mod fifo;
+mod lossless;
 mod lossy;
 mod priority;
 mod red;
@@ -17,6 +18,7 @@ use weft_spec::{Entry, Parsed, QueueSize, SpecError, from_table, to_table};
 use crate::QueueConfig;
 
 pub use fifo::Fifo;
+pub use lossless::{Lossless, PAUSE_FRAME, Thresholds};
 pub use lossy::Lossy;
 pub use priority::{Priority, PriorityClass};
 pub use red::{Red, RedAction, RedAt};
@@ -85,6 +87,7 @@ macro_rules! kinds {
 
 kinds! {
     "fifo" => Fifo,
+    "lossless" => Lossless,
     "lossy" => Lossy,
     "priority" => Priority,
     "red" => Red,
@@ -92,7 +95,8 @@ kinds! {
     "trimming" => Trimming,
 }
 
-/// All kinds of queues that specs may name, the default first.
+/// All kinds of queues that specs may name, the default first. Lossless queues are not among them as long as
+/// no tables report pauses.
 pub const QUEUES: &[Entry<QueueKind>] = &[
     entry::<Fifo>("fifo", Fifo::ABOUT),
     entry::<Lossy>("lossy", Lossy::ABOUT),

@@ -1,0 +1,121 @@
+//! The buffer of an incoming link that can be paused: what waits at the node, by class and port.
+
+use weft_fabric::Thresholds;
+
+use crate::packet::Packet;
+use crate::pauses::{PauseAction, PauseEvent};
+
+/// The buffer of an incoming link.
+pub struct Incoming {
+    /// The sending node, its partition and its port.
+    pub from: u32,
+    pub partition: u32,
+    pub port: u32,
+    /// Number of the link in the other direction, and its port.
+    pub reverse: u32,
+    pub reverse_port: u32,
+    pub thresholds: Thresholds,
+    /// Time in picoseconds from the arrival of a frame to its effect.
+    pub reaction: u64,
+    pub classes: Vec<IncomingClass>,
+    /// Number of frames so far, and when the last one takes effect.
+    pub frames: u32,
+    pub last_effect: u64,
+    /// Number of pauses so far, per class.
+    pub pauses: u64,
+}
+
+/// The packets of an incoming link in a class.
+#[derive(Clone)]
+pub struct IncomingClass {
+    /// Bytes that wait.
+    pub bytes: u64,
+    /// Bytes that wait at each port of the node.
+    pub at_port: Vec<u64>,
+    /// Whether the class is to be paused, and whether the last frame said so.
+    pub is_over: bool,
+    is_announced: bool,
+}
+
+impl Incoming {
+    /// Creates an empty buffer with `classes` classes at a node with `ports` ports.
+    pub fn new(
+        [from, partition, port]: [u32; 3],
+        [reverse, reverse_port]: [u32; 2],
+        thresholds: Thresholds,
+        reaction: u64,
+        classes: u8,
+        ports: usize,
+    ) -> Self {
+        let class = IncomingClass {
+            bytes: 0,
+            at_port: vec![0; ports],
+            is_over: false,
+            is_announced: false,
+        };
+        Self {
+            from,
+            partition,
+            port,
+            reverse,
+            reverse_port,
+            thresholds,
+            reaction,
+            classes: vec![class; classes.into()],
+            frames: 0,
+            last_effect: 0,
+            pauses: 0,
+        }
+    }
+
+    /// Returns the class of a packet.
+    pub fn class_of(&self, packet: &Packet) -> usize {
+        packet.class().min(self.classes.len() - 1)
+    }
+
+    /// Returns true if the last frame is outdated.
+    pub fn has_news(&self) -> bool {
+        self.classes
+            .iter()
+            .any(|class| class.is_over != class.is_announced)
+    }
+
+    /// Returns what the last frame announces, class by class.
+    pub fn take_news(&mut self) -> Vec<PauseEvent> {
+        let mut events = Vec::new();
+        for (number, class) in (0..).zip(&mut self.classes) {
+            if class.is_over == class.is_announced {
+                continue;
+            }
+            class.is_announced = class.is_over;
+            self.pauses += u64::from(class.is_over);
+            let cause = class.fullest_port();
+            events.push(PauseEvent {
+                time: self.last_effect,
+                node: self.from,
+                order: u64::from(self.reverse) << 32 | u64::from(self.frames),
+                port: self.port,
+                class: number,
+                action: if class.is_over {
+                    PauseAction::Pause { cause }
+                } else {
+                    PauseAction::Resume
+                },
+            });
+        }
+        events
+    }
+}
+
+impl IncomingClass {
+    /// The port at which most bytes wait, the first of several.
+    pub fn fullest_port(&self) -> u32 {
+        let mut fullest = 0;
+        for (port, &bytes) in self.at_port.iter().enumerate() {
+            if bytes > self.at_port[fullest] {
+                fullest = port;
+            }
+        }
+        fullest as u32
+    }
+}

@@ -1,0 +1,484 @@
+//! Priority flow control in the [reference](crate::reference): each decision counts the lists of
+//! waiting packets.
+
+use std::cmp::Reverse;
+use std::collections::{HashMap, VecDeque};
+
+use weft_fabric::{Fabric, Lossless, QueueKind};
+use weft_spec::QueueSize;
+
+use crate::packet::{CE, DATA, ECT, PROTECTED, Packet};
+use crate::reference::{Event, Reference, TestEndpoint, serialisation};
+
+/// The state of all links that can be paused.
+pub struct Stops {
+    links: Vec<LinkStops>,
+    /// Frames on their way, by link and number.
+    frames: HashMap<(u32, u32), Frame>,
+    /// Packets that were blocked by others, and for how long, by (`lo`, `hi`).
+    pub blocked: HashMap<(u32, u32), (u64, u64)>,
+}
+
+/// A frame: the paused link, and class and cause of each pause. The cause is `None` if the pause ends.
+type Frame = (u32, Vec<(usize, Option<u32>)>);
+
+/// Sums of a run.
+pub struct Totals {
+    pub ties: [u64; 2],
+    pub drops: u64,
+    /// Pauses of classes of links, pauses that the watchdog ended, and packets that other packets blocked.
+    pub pauses: u64,
+    pub expired: u64,
+    pub blocked: u64,
+}
+
+/// A link.
+#[derive(Clone, Default)]
+struct LinkStops {
+    /// The other direction of the cable.
+    back: Option<u32>,
+    /// The link over which each waiting packet came, and the time.
+    tags: VecDeque<(Option<u32>, u64)>,
+    /// All pauses of each class of the port: begin, end, cause.
+    pauses: [Vec<(u64, Option<u64>, u32)>; 8],
+    gives_up: [bool; 8],
+    /// Whether the receiver wants to pause each class, and whether the last frame said so.
+    wants: [bool; 8],
+    said: [bool; 8],
+    /// End of the last frame over this link, number of frames, and when the last one takes effect.
+    frames_end: u64,
+    /// Whether a frame is to be sent.
+    pending: bool,
+    frames: u32,
+    effect: u64,
+    /// End of the service of the packet in service.
+    served_at: u64,
+    /// Number of frames that paused this link, and of pauses that were too long.
+    frames_back: u64,
+    too_long: u64,
+}
+
+impl Stops {
+    pub fn new(fabric: &Fabric) -> Self {
+        let between = |from, to| {
+            (0..)
+                .zip(&fabric.links)
+                .filter(move |(_, l)| l.from == from && l.to == to)
+        };
+        let back = |(number, link): (u32, &weft_fabric::Link)| {
+            let rank = between(link.from, link.to)
+                .take_while(|(other, _)| *other < number)
+                .count();
+            between(link.to, link.from).nth(rank).map(|(other, _)| other)
+        };
+        let link = |back| LinkStops {
+            back,
+            ..LinkStops::default()
+        };
+        Self {
+            links: (0..).zip(&fabric.links).map(back).map(link).collect(),
+            frames: HashMap::new(),
+            blocked: HashMap::new(),
+        }
+    }
+}
+
+impl LinkStops {
+    fn is_paused(&self, class: usize) -> bool {
+        self.pauses[class].last().is_some_and(|(_, end, _)| end.is_none())
+    }
+}
+
+fn class_in(stated: &Lossless, packet: &Packet) -> usize {
+    usize::from(packet.flags / 4096 % 8).min(usize::from(stated.classes) - 1)
+}
+
+impl<T: TestEndpoint> Reference<'_, T> {
+    fn stated(&self, link: u32) -> Option<Lossless> {
+        match self.fabric.links[link as usize].kind {
+            QueueKind::Lossless(stated) => Some(stated),
+            _ => None,
+        }
+    }
+
+    pub fn is_lossless(&self, link: u32) -> bool {
+        self.stated(link).is_some()
+    }
+
+    /// The rules for what arrives over `link`: those of the port in the other direction.
+    fn rules(&self, link: u32) -> Option<(u32, Lossless)> {
+        let back = self.stops.links[link as usize].back?;
+        Some((back, self.stated(back)?))
+    }
+
+    /// Bytes that came over `over` in a class and wait for `link`.
+    fn held_at(&self, link: u32, over: u32, class: usize, stated: &Lossless) -> u64 {
+        if !self.is_lossless(link) {
+            return 0;
+        }
+        let waiting = self.wires[link as usize].fifo.waiting.iter();
+        waiting
+            .zip(&self.stops.links[link as usize].tags)
+            .filter(|(packet, tag)| tag.0 == Some(over) && class_in(stated, packet) == class)
+            .map(|(packet, _)| u64::from(packet.size))
+            .sum()
+    }
+
+    /// The links out of the node at the end of `over`, with the bytes of a class that came over it.
+    fn held(&self, over: u32, class: usize, stated: &Lossless) -> Vec<(u32, u64)> {
+        let node = self.fabric.links[over as usize].to;
+        (0..self.fabric.links.len() as u32)
+            .filter(|&link| self.fabric.links[link as usize].from == node)
+            .map(|link| (link, self.held_at(link, over, class, stated)))
+            .collect()
+    }
+
+    /// Thresholds of an incoming link: xoff, xon, capacity.
+    fn bounds(&self, over: u32, back: u32, stated: &Lossless) -> [u64; 3] {
+        let links = &self.fabric.links;
+        let thresholds = stated.thresholds(
+            &links[over as usize],
+            &links[back as usize],
+            self.max_packet.into(),
+        );
+        [thresholds.xoff, thresholds.xon, thresholds.capacity]
+    }
+
+    /// Sends a packet over `link`, whose service begins at `begins` if nothing hinders it.
+    pub fn send_lossless(&mut self, link: u32, mut packet: Packet, now: u64, begins: u64, over: Option<u32>) {
+        let Some(stated) = self.stated(link) else { return };
+        let l = link as usize;
+        if !self.wires[l].up {
+            self.wires[l].fifo.refuse(&packet);
+            return self.count_drops(&[packet]);
+        }
+        self.wires[l].fifo.add_time(now);
+        let class = class_in(&stated, &packet);
+        let stops = &self.stops.links[l];
+        let is_free = self.wires[l].fifo.serving.is_none() && stops.frames_end <= now;
+        let begins_now = is_free && !stops.is_paused(class);
+        let is_protected = packet.flags & PROTECTED != 0;
+        if !begins_now && !is_protected && (stops.gives_up[class] || self.is_full_for(link, &packet, over)) {
+            self.wires[l].fifo.refuse(&packet);
+            return self.count_drops(&[packet]);
+        }
+        let fifo = &mut self.wires[l].fifo;
+        let alike = || {
+            fifo.waiting
+                .iter()
+                .filter(|other| class_in(&stated, other) == class)
+        };
+        let is_long = match self.fabric.links[l].queue.mark {
+            None => false,
+            Some(QueueSize::Packets(mark)) => alike().count() >= mark as usize,
+            Some(QueueSize::Bytes(mark)) => alike().map(|other| u64::from(other.size)).sum::<u64>() >= mark,
+        };
+        if is_long && !is_protected && packet.flags & ECT != 0 {
+            packet.flags |= CE;
+            fifo.marks += 1;
+            fifo.count(&packet, |class| class.marks += 1);
+        }
+        fifo.add(packet);
+        if begins_now {
+            self.stops.links[l].tags.push_back((None, now));
+            return self.start(link, now, begins);
+        }
+        self.stops.links[l].tags.push_back((over, now));
+        if let Some((over, (back, rules))) = over.and_then(|over| Some((over, self.rules(over)?))) {
+            let class = class_in(&rules, &packet);
+            let [xoff, ..] = self.bounds(over, back, &rules);
+            let held: u64 = self
+                .held(over, class, &rules)
+                .iter()
+                .map(|(_, bytes)| bytes)
+                .sum();
+            if !self.stops.links[over as usize].wants[class] && held + u64::from(self.max_packet) > xoff {
+                self.stops.links[over as usize].wants[class] = true;
+                self.say(back, now);
+            }
+        }
+        self.wake(link, now);
+    }
+
+    /// Whether there is no room for a packet that came over `over` and has to wait for `link`.
+    fn is_full_for(&self, link: u32, packet: &Packet, over: Option<u32>) -> bool {
+        let Some(over) = over else { return false };
+        if let Some((back, rules)) = self.rules(over) {
+            let held = self.held(over, class_in(&rules, packet), &rules);
+            let [.., capacity] = self.bounds(over, back, &rules);
+            return held.iter().map(|(_, bytes)| bytes).sum::<u64>() + u64::from(packet.size) > capacity;
+        }
+        let fifo = &self.wires[link as usize].fifo;
+        match self.fabric.links[link as usize].queue.limit {
+            QueueSize::Packets(limit) => fifo.waiting.len() >= limit as usize,
+            QueueSize::Bytes(limit) => fifo.bytes_waiting() + u64::from(packet.size) > limit,
+        }
+    }
+
+    /// The position of the packet that is served next.
+    fn first_allowed(&self, link: u32) -> Option<usize> {
+        let stated = self.stated(link)?;
+        let waiting = &self.wires[link as usize].fifo.waiting;
+        let first = |class| {
+            waiting
+                .iter()
+                .position(|packet| class_in(&stated, packet) == class)
+        };
+        let stops = &self.stops.links[link as usize];
+        let classes = 0..usize::from(stated.classes);
+        classes.filter(|&class| !stops.is_paused(class)).find_map(first)
+    }
+
+    /// Begins a service at `begins`.
+    fn start(&mut self, link: u32, now: u64, begins: u64) {
+        let Some(position) = self.first_allowed(link) else {
+            return;
+        };
+        let l = link as usize;
+        let wire = &mut self.wires[l];
+        wire.fifo.add_time(now);
+        let packet = wire.fifo.waiting.remove(position).expect("a packet");
+        let (over, came) = self.stops.links[l].tags.remove(position).expect("its tag");
+        wire.fifo.serving = Some(packet);
+        let served = begins + serialisation(wire.rate, packet.size);
+        self.stops.links[l].served_at = served;
+        self.events.push(Reverse((served, Event::Served { link })));
+        self.count_blocked(link, &packet, came, now);
+        self.freed(&[(over, packet)], now);
+    }
+
+    /// Counts a packet that waited from `came` until `now` because of packets for other links.
+    fn count_blocked(&mut self, link: u32, packet: &Packet, came: u64, now: u64) {
+        let Some(stated) = self.stated(link) else { return };
+        let next_node = self.fabric.links[link as usize].to;
+        let next_link = (!packet.route.is_at_destination())
+            .then(|| self.first[next_node as usize] + packet.route.next(self.hops).0);
+        let pauses = &self.stops.links[link as usize].pauses[class_in(&stated, packet)];
+        let time: u64 = pauses
+            .iter()
+            .filter(|(.., cause)| Some(*cause) != next_link)
+            .map(|&(begin, end, _)| end.unwrap_or(now).min(now).saturating_sub(begin.max(came)))
+            .sum();
+        if time > 0 && packet.flags & DATA != 0 {
+            let blocked = self.stops.blocked.entry((packet.lo, packet.hi)).or_default();
+            blocked.0 += 1;
+            blocked.1 += time;
+        }
+    }
+
+    /// Handles that packets do not wait any more. Each comes with the link over which it came.
+    fn freed(&mut self, packets: &[(Option<u32>, Packet)], now: u64) {
+        let mut over: Vec<(u32, usize)> = packets
+            .iter()
+            .filter_map(|(over, packet)| Some(((*over)?, class_in(&self.rules((*over)?)?.1, packet))))
+            .collect();
+        over.sort_unstable();
+        for (over, class) in over {
+            let Some((back, rules)) = self.rules(over) else {
+                continue;
+            };
+            let [_, xon, _] = self.bounds(over, back, &rules);
+            let held: u64 = self
+                .held(over, class, &rules)
+                .iter()
+                .map(|(_, bytes)| bytes)
+                .sum();
+            if self.stops.links[over as usize].wants[class] && held <= xon {
+                self.stops.links[over as usize].wants[class] = false;
+                self.say(back, now);
+            }
+        }
+    }
+
+    /// Sends a frame over `back` as soon as possible.
+    fn say(&mut self, back: u32, now: u64) {
+        let wire = &self.wires[back as usize];
+        let stops = &mut self.stops.links[back as usize];
+        stops.pending = wire.up;
+        let is_serving = wire.fifo.serving.is_some() && stops.served_at > now;
+        if is_serving {
+            return;
+        }
+        if stops.frames_end > now {
+            self.wake(back, now);
+        } else {
+            self.speak(back, now);
+        }
+    }
+
+    /// Sends a frame over `back`, which is free, if there is something to say. Returns whether there is.
+    fn speak(&mut self, back: u32, now: u64) -> bool {
+        self.stops.links[back as usize].pending = false;
+        let links = 0..self.stops.links.len() as u32;
+        let mut about =
+            links.filter_map(|over| Some((over, self.rules(over).filter(|(to, _)| *to == back)?.1)));
+        let Some((over, rules)) = about.next() else {
+            return false;
+        };
+        drop(about);
+        let paused = &self.stops.links[over as usize];
+        let wire = &self.wires[back as usize];
+        let news: Vec<usize> = (0..8).filter(|&c| paused.wants[c] != paused.said[c]).collect();
+        if news.is_empty() || !wire.up {
+            return false;
+        }
+        let (rate, delay) = (wire.rate, wire.delay);
+        let mut content = Vec::new();
+        for class in news {
+            let wants = paused.wants[class];
+            let held = self.held(over, class, &rules).into_iter().rev();
+            let fullest = held.max_by_key(|(_, bytes)| *bytes).map(|(link, _)| link);
+            content.push((class, fullest.filter(|_| wants)));
+        }
+        for &(class, cause) in &content {
+            let paused = &mut self.stops.links[over as usize];
+            paused.said[class] = paused.wants[class];
+            paused.frames_back += u64::from(cause.is_some());
+        }
+        let stops = &mut self.stops.links[back as usize];
+        stops.frames_end = now + serialisation(rate, 64);
+        stops.effect = stops.effect.max(stops.frames_end + delay + rules.reaction.0);
+        stops.frames += 1;
+        let number = stops.frames;
+        self.events
+            .push(Reverse((stops.effect, Event::Frame { link: back, number })));
+        self.stops.frames.insert((back, number), (over, content));
+        self.wake(back, now);
+        true
+    }
+
+    /// Handles a frame that takes effect.
+    pub fn apply(&mut self, frame_link: u32, number: u32, now: u64) {
+        let Some((link, content)) = self.stops.frames.remove(&(frame_link, number)) else {
+            return;
+        };
+        let Some(stated) = self.stated(link) else { return };
+        for (class, cause) in content {
+            if class < stated.classes.into() {
+                self.apply_to(link, &stated, class, cause, now);
+            }
+        }
+    }
+
+    fn apply_to(&mut self, link: u32, stated: &Lossless, class: usize, cause: Option<u32>, now: u64) {
+        let stops = &mut self.stops.links[link as usize];
+        if let Some(cause) = cause {
+            if !stops.is_paused(class) {
+                stops.pauses[class].push((now, None, cause));
+                let stop = stops.pauses[class].len();
+                if let Some(watchdog) = stated.watchdog {
+                    let event = Event::Watchdog { link, class, stop };
+                    self.events.push(Reverse((now + watchdog.0, event)));
+                }
+            }
+            return;
+        }
+        if let Some((_, end @ None, _)) = stops.pauses[class].last_mut() {
+            *end = Some(now);
+        }
+        stops.gives_up[class] = false;
+        self.end_service(link, now);
+        self.go_on(link, now);
+    }
+
+    /// Ends the service that is over.
+    fn end_service(&mut self, link: u32, now: u64) {
+        let l = link as usize;
+        if self.wires[l].fifo.serving.is_some() && self.stops.links[l].served_at == now {
+            self.wires[l].fifo.add_time(now);
+            let packet = self.wires[l].fifo.serving.take().expect("a packet in service");
+            self.fly(link, packet, now);
+        }
+    }
+
+    /// Begins a service if the port is free.
+    fn go_on(&mut self, link: u32, now: u64) {
+        if self.wires[link as usize].fifo.serving.is_none() {
+            if self.stops.links[link as usize].frames_end > now {
+                self.wake(link, now);
+            } else if !(self.stops.links[link as usize].pending && self.speak(link, now)) {
+                self.start(link, now, now);
+            }
+        }
+    }
+
+    /// Has the port look for a packet after the frames that it is sending.
+    fn wake(&mut self, link: u32, now: u64) {
+        let end = self.stops.links[link as usize].frames_end;
+        let is_serving = self.wires[link as usize].fifo.serving.is_some();
+        let is_pending = self.stops.links[link as usize].pending;
+        if !is_serving && end > now && (is_pending || self.first_allowed(link).is_some()) {
+            self.events.push(Reverse((end, Event::Served { link })));
+        }
+    }
+
+    /// Ends the service of a packet, or the frames before it.
+    pub fn leave_lossless(&mut self, link: u32, now: u64) {
+        self.end_service(link, now);
+        self.go_on(link, now);
+    }
+
+    /// Gives up a pause that is too long: drops what waits.
+    pub fn watch(&mut self, link: u32, class: usize, stop: usize, now: u64) {
+        let Some(stated) = self.stated(link) else { return };
+        let l = link as usize;
+        let stops = &mut self.stops.links[l];
+        if !stops.is_paused(class) || stops.pauses[class].len() != stop {
+            return;
+        }
+        stops.gives_up[class] = true;
+        stops.too_long += 1;
+        self.wires[l].fifo.add_time(now);
+        let is_lost = |packet: &Packet| class_in(&stated, packet) == class && packet.flags & PROTECTED == 0;
+        let mut freed = Vec::new();
+        while let Some(position) = self.wires[l].fifo.waiting.iter().position(is_lost) {
+            let fifo = &mut self.wires[l].fifo;
+            let packet = fifo.waiting.remove(position).expect("a packet");
+            fifo.refuse(&packet);
+            fifo.uncount(&packet);
+            let (over, _) = self.stops.links[l].tags.remove(position).expect("its tag");
+            self.count_drops(&[packet]);
+            freed.push((over, packet));
+        }
+        self.freed(&freed, now);
+    }
+
+    /// Handles that `link` has failed while these packets waited.
+    pub fn forget(&mut self, link: u32, now: u64, lost: Vec<Packet>) {
+        let l = link as usize;
+        let tags = std::mem::take(&mut self.stops.links[l].tags);
+        self.stops.links[l].frames_end = self.stops.links[l].frames_end.min(now);
+        self.stops.links[l].pending = false;
+        let over = tags.into_iter().map(|(over, _)| over);
+        self.freed(&over.zip(lost).collect::<Vec<_>>(), now);
+    }
+
+    /// Sends what was not said while `link` was down.
+    pub fn repeat_frames(&mut self, link: u32, now: u64) {
+        if self.is_lossless(link) {
+            self.say(link, now);
+        }
+    }
+
+    /// Counters of a link: frames that paused it, time for which it was paused, and pauses that were too long.
+    pub fn stopped(&self, link: u32, now: u64) -> [u64; 3] {
+        let stops = &self.stops.links[link as usize];
+        let pauses = stops.pauses.iter().flatten();
+        let time = pauses.map(|&(begin, end, _)| end.unwrap_or(now) - begin).sum();
+        [stops.frames_back, time, stops.too_long]
+    }
+
+    pub fn totals(&self, now: u64) -> Totals {
+        let links = 0..self.wires.len() as u32;
+        let stopped = links.map(|link| self.stopped(link, now));
+        let [pauses, _, expired] =
+            stopped.fold([0; 3], |sum, link| std::array::from_fn(|i| sum[i] + link[i]));
+        Totals {
+            ties: self.ties,
+            drops: self.wires.iter().map(|wire| wire.fifo.drops).sum(),
+            pauses,
+            expired,
+            blocked: self.stops.blocked.values().map(|(packets, _)| packets).sum(),
+        }
+    }
+}

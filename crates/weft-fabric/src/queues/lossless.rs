@@ -1,0 +1,128 @@
+//! Priority flow control: IEEE 802.1Qbb, now clause 36 of IEEE 802.1Q. A switch pauses the neighbour whose
+//! packets fill its buffer.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use weft_spec::{MAX_CLASS, QueueSize, Size, SpecError, Time};
+
+use super::QueueParameters;
+use crate::{Link, QueueConfig};
+
+/// Maximum number of traffic classes.
+const MAX_CLASSES: u8 = MAX_CLASS + 1;
+
+/// Size of a pause frame on the wire: the smallest Ethernet frame (IEEE 802.3, annex 31B).
+pub const PAUSE_FRAME: u32 = 64;
+
+/// A FIFO per traffic class that pauses its neighbours instead of dropping packets. A switch counts the
+/// waiting packets of each incoming link, and pauses the link before its buffer is full. `limit` is the buffer
+/// for the packets of an incoming link in a class. Packets that a host sends itself wait without a limit.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Lossless {
+    /// Part of the buffer for packets that arrive after a pause was sent. The default is the most that can
+    /// arrive: 2 x delay x rate + 2 packets of the largest size + a pause frame + `reaction` x rate.
+    /// (IEEE 802.1Q, annex O; Zhu et al., "Congestion Control for Large-Scale RDMA Deployments", SIGCOMM
+    /// 2015, section 4.)
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub headroom: Option<Size>,
+    /// A pause is sent once a packet of the largest size might exceed this length. The default is `limit`
+    /// without `headroom`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub xoff: Option<Size>,
+    /// Length at which the pause ends. The default is two packets of the largest size below `xoff` (Zhu et
+    /// al., SIGCOMM 2015).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub xon: Option<Size>,
+    /// Time from the arrival of a pause frame to its effect. The default, none, is that of the simulators
+    /// of DCQCN and HPCC. IEEE 802.3 allows 60 quanta of 512 bits at 10 Gbps.
+    #[serde(default = "no_time")]
+    pub reaction: Time,
+    /// Time after which a paused port drops what waits in the class, and what arrives until the pause ends.
+    /// There is none by default. Junos has 200 ms where its watchdog is enabled.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub watchdog: Option<Time>,
+    /// Number of traffic classes, 1 to 8. Each is paused by itself, and served before all later ones.
+    #[serde(default = "one")]
+    #[schemars(range(min = 1, max = MAX_CLASSES))]
+    pub classes: u8,
+}
+
+const fn no_time() -> Time {
+    Time(0)
+}
+
+const fn one() -> u8 {
+    1
+}
+
+/// The thresholds of an incoming link in bytes, per class.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Thresholds {
+    /// A pause is sent once a packet of the largest size might exceed this.
+    pub xoff: u64,
+    /// The pause ends at this.
+    pub xon: u64,
+    /// A packet that would exceed this is dropped.
+    pub capacity: u64,
+}
+
+impl Lossless {
+    /// Returns the bytes that may arrive over `incoming` after a pause frame was sent over `outgoing`, the
+    /// other direction of its cable. `max_packet` is the size of the largest packet in bytes.
+    pub fn headroom_bound(&self, incoming: &Link, outgoing: &Link, max_packet: u32) -> u64 {
+        // The frame waits for a packet that is being sent.
+        let wait = f64::from(max_packet + PAUSE_FRAME) * 8e12 / outgoing.rate.0 as f64;
+        let time = (incoming.delay.0 + outgoing.delay.0 + self.reaction.0) as f64 + wait;
+        // The neighbour first ends the transmission of a packet.
+        (time * incoming.rate.0 as f64 / 8e12).ceil() as u64 + u64::from(max_packet)
+    }
+
+    /// Returns the thresholds for the packets that arrive over `incoming` at a node whose port in the other
+    /// direction is that of `outgoing`.
+    pub fn thresholds(&self, incoming: &Link, outgoing: &Link, max_packet: u32) -> Thresholds {
+        let limit = buffer(outgoing.queue, max_packet);
+        let bound = || self.headroom_bound(incoming, outgoing, max_packet);
+        let headroom = self.headroom.map_or_else(bound, |size| size.0);
+        let xoff = self
+            .xoff
+            .map_or_else(|| limit.saturating_sub(headroom), |size| size.0);
+        let xon = || xoff.saturating_sub(2 * u64::from(max_packet));
+        Thresholds {
+            xoff,
+            xon: self.xon.map_or_else(xon, |size| size.0),
+            capacity: xoff + headroom,
+        }
+    }
+}
+
+/// Returns the bytes of a port's limit.
+fn buffer(queue: QueueConfig, max_packet: u32) -> u64 {
+    match queue.limit {
+        QueueSize::Packets(packets) => u64::from(packets) * u64::from(max_packet),
+        QueueSize::Bytes(bytes) => bytes,
+    }
+}
+
+impl QueueParameters for Lossless {
+    fn check(&self) -> Result<(), SpecError> {
+        if !(1..=MAX_CLASSES).contains(&self.classes) {
+            let allowed = format!("1 to {MAX_CLASSES}");
+            return Err(SpecError::new("classes", self.classes.to_string(), allowed));
+        }
+        if self.watchdog == Some(Time(0)) {
+            return Err(SpecError::new("watchdog", "0s", "a time above 0"));
+        }
+        match (self.xon, self.xoff) {
+            (Some(xon), Some(xoff)) if xon > xoff => {
+                let given = format!("{xon} is above xoff = \"{xoff}\"");
+                Err(SpecError::new("xon", given, format!("at most {xoff}")))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn classes(&self) -> Option<usize> {
+        (self.classes > 1).then_some(self.classes.into())
+    }
+}
