@@ -513,3 +513,15 @@ def test_tables_have_utilisation_in_percent(tmp_path: Path) -> None:
     assert isinstance(largest, float)
     for shown in (max(float(row[4]) for row in stages), float(busiest["rows"][0][1])):
         assert shown == pytest.approx(100 * largest, rel=5e-3)
+
+
+def test_losses_of_links_are_shown_if_there_are_some(tmp_path: Path) -> None:
+    lossy = leave(tmp_path, "lossy", 'queues.kind={name="lossy", every=10}')
+    for run, shown in ((lossy, True), (leave(tmp_path, "run"), False)):
+        read = inputs.read([run])
+        group, result = read.groups[0], weft.Result.read(run)
+        busiest = run_figures.detail(group, "run", group.runs[0], 1000)["busiest"]
+        assert ("losses" in busiest["heads"]) == shown
+        assert ("lost" in fabric.picture(result.links, {"s0", "r0"})["heats"]) == shown
+        (listed,) = page.listed(read, ["run"])
+        assert listed.get("losses") == (f"{result.links['losses'].sum():,}" if shown else None)

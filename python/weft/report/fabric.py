@@ -25,10 +25,11 @@ HEATS = {
     "utilisation": "utilisation",
     "marked": "share of packets marked",
     "dropped": "share of packets dropped",
+    "lost": "share of packets lost on links",
 }
 """Quantities that a link's colour can show, with their names."""
 
-FULL = {"utilisation": 1.0, "marked": 0.1, "dropped": 0.01}
+FULL = {"utilisation": 1.0, "marked": 0.1, "dropped": 0.01, "lost": 0.01}
 """Values from which on a link has the strongest colour; larger values of the run raise them."""
 
 
@@ -137,9 +138,9 @@ def _lines(links: pl.DataFrame, positions: Mapping[str, tuple[int, float, float]
         "least": use.min(),
         "most": use.max(),
     }
-    shares = {"marked": "marks", "dropped": "drops"}
+    shares = {"marked": "marks", "dropped": "drops", "lost": "losses"}
     for name, column in shares.items():
-        if {column, "packets"} <= set(links.columns):
+        if {column, "packets"} <= set(links.columns) and (column != "losses" or links[column].sum()):
             came = pl.col("packets").sum() + (pl.col("drops").sum() if column == "drops" else 0)
             about[name] = pl.when(came > 0).then(pl.col(column).sum() / came)
             about[column] = pl.col(column).sum()

@@ -94,7 +94,7 @@ def write(
         compared=compared,
         sizes=drawn["sizes"] is not None,
         cdf=drawn["cdf"] is not None,
-        listed=_listed(inputs, names),
+        listed=listed(inputs, names),
         unlisted=max(0, len(inputs.runs) - MAX_LISTED),
         warnings=list(dict.fromkeys(line for run in inputs.runs for line in run.manifest["warnings"])),
         absent=[*figures.missing, *unrecorded(inputs.runs), *inputs.absent[:MAX_LISTED]],
@@ -148,14 +148,18 @@ def _names(inputs: ReportInputs, comparison: Comparison) -> list[str]:
     return found
 
 
-def _listed(inputs: ReportInputs, names: Sequence[str]) -> list[dict[str, str]]:
-    listed = []
-    of_groups = [(name, run) for name, group in zip(names, inputs.groups, strict=True) for run in group.runs]
-    for name, run in of_groups[:MAX_LISTED]:
+def listed(inputs: ReportInputs, names: Sequence[str]) -> list[dict[str, str]]:
+    """Returns one row for each run of the page. Losses of links are listed if a run has some."""
+    rows_of = []
+    of_names = [(name, run) for name, group in zip(names, inputs.groups, strict=True) for run in group.runs]
+    listed_runs = of_names[:MAX_LISTED]
+    loses = any(run.manifest["counters"].get("losses") for _, run in listed_runs)
+    counted = ("marks", "drops", "losses", "timeouts") if loses else ("marks", "drops", "timeouts")
+    for name, run in listed_runs:
         manifest = run.manifest
         rows, counters = manifest["rows"], manifest["counters"]
         ended = rows.get("flows", 0) - manifest["unfinished"].get("flows", 0)
-        listed.append(
+        rows_of.append(
             {
                 "run": name,
                 "seed": str(manifest["seed"]),
@@ -163,11 +167,8 @@ def _listed(inputs: ReportInputs, names: Sequence[str]) -> list[dict[str, str]]:
                 "simulated": data.seconds_name(manifest["end_s"]) + (" (partial)" if manifest["partial"] else ""),
                 "flows": f"{rows.get('flows', 0):,}",
                 "not cut off": f"{ended:,}",
-                **{
-                    name: f"{counters[name]:,}" if name in counters else ABSENT
-                    for name in ("marks", "drops", "timeouts")
-                },
+                **{name: f"{counters[name]:,}" if name in counters else ABSENT for name in counted},
                 "weft": manifest["version"],
             }
         )
-    return listed
+    return rows_of

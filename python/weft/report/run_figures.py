@@ -58,7 +58,9 @@ def detail(group: Group, name: str, run: Run, rows: int) -> dict[str, Any]:
     if not result.links["utilisation"].count():
         notes.append("No link has a utilisation, for no time passed.")
     busiest = result.links.drop_nulls("utilisation").sort("utilisation", descending=True, maintain_order=True).head(10)
-    columns = [name for name in ("utilisation", "packets", "marks", "drops") if name in busiest.columns]
+    columns = [name for name in ("utilisation", "packets", "marks", "drops", "losses") if name in busiest.columns]
+    if "losses" in columns and not result.links["losses"].sum():
+        columns.remove("losses")
     name = label(name, run)
     events = link_events(run.manifest["spec"], result.links)
     spec = json.dumps(run.manifest["spec"], indent=2, ensure_ascii=False)
@@ -195,7 +197,7 @@ def _scale(low: float | str, high: float | str, **how: Any) -> alt.Scale:  # noq
 
 
 def _fabric_chart(columns: set[str]) -> alt.LayerChart:
-    formats = {"utilisation": ".2~%", "least": ".2~%", "most": ".2~%", "marks": ",", "drops": ","}
+    formats = {"utilisation": ".2~%", "least": ".2~%", "most": ".2~%", "marks": ",", "drops": ",", "losses": ","}
     x = alt.X("x:Q", axis=None, scale=alt.Scale(domain=[0, 1]))
     rows = alt.Axis(
         title=None,
