@@ -13,8 +13,7 @@ from weft.papers.warp.settings import TURNS, WARP, bottleneck, transport
 
 SEEDS = (1, 2, 3)
 SUBFLOWS = 4
-TRIALS = pytest.mark.xfail(strict=True, reason="trials of inactive subflows take up to 2.1 shares")
-MISSED = {(WARP, 50, 1): "1.40", (TURNS, 50, 1): "1.70"}
+MISSED = {(WARP, 50, 1): "1.40", (TURNS, 50, 1): "1.52"}
 """The ratios outside of the band, by scheme, delay and number of connections."""
 
 
@@ -35,7 +34,7 @@ def test_a_connection_is_worth_a_dctcp_flow_of_many_packets(
     assert 0.75 < sum(found) / len(found) < 1.35, found
 
 
-@pytest.mark.parametrize("scheme", [pytest.param(WARP, marks=TRIALS), TURNS])
+@pytest.mark.parametrize("scheme", [WARP, TURNS])
 @pytest.mark.parametrize(("flows", "single"), [(1, 16), (4, 16)])
 def test_a_connection_is_worth_a_dctcp_flow_of_few_packets(scheme: str, flows: int, single: int) -> None:
     """Connections of four subflows compete with DCTCP flows where all windows are of about two packets."""

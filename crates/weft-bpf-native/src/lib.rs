@@ -185,6 +185,12 @@ impl NativeAlgorithm {
         window.ssthresh = fixed(ssthresh.min(INFINITE_SSTHRESH));
     }
 
+    /// Sets the time in microseconds from a deactivation until Warp may activate a subflow. It is 0
+    /// natively, and `suppression.min_cycle` in the kernel.
+    pub fn set_min_inactive(&mut self, us: u32) {
+        self.parameters.min_inactive = us;
+    }
+
     /// Saves the window as the programs do before a loss or timeout that reduces it
     /// (`weft_save_prior`).
     fn save_prior(&mut self, s: usize) {

@@ -142,7 +142,7 @@ mirrors! {
         trial_rounds_of_first: u32,
         trial_acked: u32,
         trial_marked: u32,
-        reserved: u32,
+        packets_without_room: u32,
     }
     /// `struct amp_fg_row`.
     "amp_fg_row" => Row {

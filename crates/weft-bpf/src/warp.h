@@ -47,8 +47,13 @@
 
 /* A subflow with no acknowledgement for this many round-trip times does not work. */
 #define WARP_MAX_SILENCE_RTTS 2
-/* A trial begins after this many times tau rounds without room, and lasts at most as long. */
+/* A trial begins after at least this many times tau rounds without room, and lasts at most as long. */
 #define WARP_TRIAL_INTERVAL_TAUS 8
+/*
+ * A trial begins after at least this many packets without room: bursts of the scheduler leave
+ * inactive subflows in addition to W (TRIAL_INTERVAL_PACKETS of warp.rs).
+ */
+#define WARP_TRIAL_INTERVAL_PACKETS 2000
 
 /* Scale of fractions: 2^-30. */
 #define WARP_BITS DCTCP_ALPHA_BITS
@@ -454,40 +459,35 @@ static inline __u64 warp_least_marked(const struct weft_connection *c)
 /* Starts a trial of the next inactive subflow without a timeout, in circular order. */
 WARP_FUNCTION warp_start_trial(struct weft_connection *c, __u32 s)
 {
-	__u64 may_try = 0, later, total, share, part, left;
+	__u64 may_try = 0, later, total, tried, share, part, left;
 	__u32 r, next, rival = warp_worst(c, s, WEFT_SUBFLOWS);
 	struct weft_window *w;
 
 	WARP_RARE
 	for (r = 0; r < WEFT_SUBFLOWS; r++)
 		may_try |= (__u64)(c->w[r].established & ~c->w[r].active & (1 - warp_timeouts(&c->w[r], 1)) & 1) << r;
-	if (!may_try || rival >= WEFT_SUBFLOWS)
+	warp_sending_total(c, &total);
+	if (!may_try || rival >= WEFT_SUBFLOWS || !total)
 		return 0;
 	later = may_try & -(2ULL << (c->last_tried % WEFT_SUBFLOWS));
 	next = warp_lowest(later ? later : may_try);
 	w = &c->w[next];
 	c->rounds_without_room = 0;
+	c->packets_without_room = 0;
 	c->last_tried = next;
-	warp_sending_total(c, &total);
-	if (total >= 2 * WARP_MIN_CONNECTION_WINDOW) {
-		/*
-		 * Less than eight packets per subflow, including the tried one, so products fit 64
-		 * bits.
-		 */
-		left = total;
-		WARP_RARE
-		for (r = 0; r < WEFT_SUBFLOWS; r++) {
-			share = warp_share(&c->w[r]);
-			part = (share * (total - WARP_MIN_CONNECTION_WINDOW) + total / 2) / total;
-			warp_move(&c->w[r], share, part);
-			left -= part * warp_is_sending(&c->w[r]);
-		}
-		w->state[WARP_SHARE] = left;
-	} else {
-		w->state[WARP_SHARE] = warp_share(&c->w[rival]);
-		c->w[rival].state[WARP_SHARE] = 0;
-		c->w[rival].active = 0;
+	tried = total / 2 < WARP_MIN_CONNECTION_WINDOW ? total / 2 : WARP_MIN_CONNECTION_WINDOW;
+	/*
+	 * Less than eight packets per subflow, including the tried one, so products fit 64 bits.
+	 */
+	left = total;
+	WARP_RARE
+	for (r = 0; r < WEFT_SUBFLOWS; r++) {
+		share = warp_share(&c->w[r]);
+		part = (share * (total - tried) + total / 2) / total;
+		warp_move(&c->w[r], share, part);
+		left -= part * warp_is_sending(&c->w[r]);
 	}
+	w->state[WARP_SHARE] = left;
 	w->active = 1;
 	w->ssthresh = WARP_SSTHRESH_AFTER_SLOW_START;
 	w->state[WARP_ALPHA] = c->w[rival].state[WARP_ALPHA];
@@ -530,15 +530,7 @@ static inline void warp_continue_trial(struct weft_connection *c, const volatile
 	if (better)
 		w->state[WARP_ALPHA] = fraction;
 	m = warp_sending_total(c, &total);
-	if (!warp_is_sending(other)) {
-		if (better || !warp_is_alive(other) || m != 1)
-			return;
-		other->state[WARP_SHARE] = warp_share(w);
-		w->state[WARP_SHARE] = 0;
-		w->active = 0;
-		other->active = 1;
-		c->subflow[rival].last_ack = c->newest_ack;
-	} else if (total < m * WARP_MIN_MEAN_WINDOW) {
+	if (warp_is_sending(other) && total < m * WARP_MIN_MEAN_WINDOW) {
 		warp_deactivate(c, better ? rival : tried, s);
 		c->deactivated = c->newest_ack;
 	}
@@ -571,8 +563,10 @@ static inline void warp_adjust_active(struct weft_connection *c, const volatile 
 	if (best == WARP_NONE) {
 		c->n_round = 0;
 		c->rounds_without_room = 0;
+		c->packets_without_room = 0;
 	} else if (warp_has_room(m, total)) {
 		c->rounds_without_room = 0;
+		c->packets_without_room = 0;
 		c->n_round++;
 		if (c->left_slow_start && (c->n_round < p->tau || now - c->deactivated < p->min_inactive))
 			return;
@@ -581,7 +575,9 @@ static inline void warp_adjust_active(struct weft_connection *c, const volatile 
 	} else {
 		c->n_round = 0;
 		c->rounds_without_room++;
-		if (c->rounds_without_room >= WARP_TRIAL_INTERVAL_TAUS * p->tau && now - c->deactivated >= p->min_inactive)
+		c->packets_without_room += total >> WEFT_PACKET_BITS;
+		if (c->rounds_without_room >= WARP_TRIAL_INTERVAL_TAUS * p->tau &&
+		    c->packets_without_room >= WARP_TRIAL_INTERVAL_PACKETS && now - c->deactivated >= p->min_inactive)
 			warp_start_trial(c, s);
 	}
 }

@@ -133,7 +133,7 @@ struct weft_connection {
 	__u32 trial_rounds_of_first; /* warp: rounds of the first sender during the trial */
 	__u32 trial_acked;
 	__u32 trial_marked;
-	__u32 reserved;
+	__u32 packets_without_room; /* warp: sum of floor(W) over rounds_without_room */
 };
 
 /* Kinds of events that the programs send to the daemon. */
