@@ -195,7 +195,7 @@ impl Drop for Fabric {
 }
 
 /// Connects two namespaces by a link of the network `prefix`.0/24, whose ends are .1 and .2.
-fn connect(ends: [(&str, &str); 2], prefix: &str, segments: u64) {
+pub fn connect(ends: [(&str, &str); 2], prefix: &str, segments: u64) {
     let [(first, device), (second, peer)] = ends;
     ip(&[
         "-n", first, "link", "add", device, "type", "veth", "peer", "name", peer, "netns", second,
@@ -221,7 +221,7 @@ fn connect(ends: [(&str, &str); 2], prefix: &str, segments: u64) {
 
 /// Limits the rate of a device, and marks packets that find `threshold` full packets in its queue. An HTB class does not split packets
 /// that TSO has combined.
-fn port(name: &str, device: &str, rate: u64, threshold: u32) -> Plan {
+pub fn port(name: &str, device: &str, rate: u64, threshold: u32) -> Plan {
     let rate = format!("{rate}mbit");
     let at = ["dev", device];
     tc(&[

@@ -11,6 +11,7 @@ mod fabric;
 mod hostile;
 mod joins;
 mod others;
+mod paths;
 mod restart;
 mod scene;
 mod scope;

@@ -223,7 +223,7 @@ impl Flows {
 }
 
 /// Returns a missing program that these tests call in addition to `ip` and `tc`.
-fn missing_tool() -> Option<&'static str> {
+pub fn missing_tool() -> Option<&'static str> {
     let tools = ["iperf3", "mptcpize"].into_iter();
     let mut missing = tools.filter(|tool| Command::new(tool).arg("-v").output().is_err());
     missing.next()
@@ -302,7 +302,7 @@ fn share(scene: &Scene, multipath: usize, others: usize, seconds: u64) -> Option
     ))
 }
 
-fn goodput(client: Child) -> f64 {
+pub fn goodput(client: Child) -> f64 {
     let output = client.wait_with_output().expect("its end");
     let report: serde_json::Value = serde_json::from_slice(&output.stdout).expect("iperf3's report");
     let goodput = &report["end"]["sum_received"]["bits_per_second"];
@@ -319,7 +319,7 @@ impl Scene {
     }
 }
 
-fn within(namespace: &str, program: &str, arguments: &[&str]) -> Child {
+pub fn within(namespace: &str, program: &str, arguments: &[&str]) -> Child {
     Command::new("ip")
         .args(["netns", "exec", namespace, program])
         .args(arguments)
