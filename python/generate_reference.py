@@ -179,7 +179,7 @@ PAGES = {
     "transports": ("Transports", "A transport, and the fields of its profile that `tcp` changes."),
     "congestion-control": ("Congestion control", "The algorithms that `cc` chooses, with their parameters."),
     "paths": ("Path policies", "The policies that `paths` chooses."),
-    "queues": ("Queues", "The kinds that `queues.kind` and `layers.NAME.queue` choose."),
+    "queues": ("Queues", "The kinds that `queues.kind`, `layers.NAME.queue` and `queue` of a `graph`'s cable choose."),
     "probes": ("Probes", "The kinds of `[[probes]]`, which record more than the usual tables."),
     "tables": ("Tables of a run", "The tables that a run yields, with their columns."),
 }

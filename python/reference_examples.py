@@ -114,6 +114,7 @@ LEVELS = {
     "Hosts.qdisc": ("packet", "linux"),
     "Cable": ("packet", "flow"),
     "Cable.limit": ("packet",),
+    "Cable.queue": ("packet",),
     "Layer": ("packet", "flow"),
     "Layer.limit": ("packet",),
     "Layer.queue": ("packet",),

@@ -355,70 +355,6 @@ class ByInterfacePaths(Model):
     """
 
 
-class Cable(Model):
-    """
-    A cable between two nodes.
-    """
-
-    model_config = ConfigDict(
-        extra="forbid",
-        populate_by_name=True,
-    )
-    a: str
-    """
-    Name of a node.
-    """
-    b: str
-    """
-    Name of the other node.
-    """
-    delay: Annotated[
-        str | None,
-        Field(
-            examples=["2us", "1.5ms", "20s"],
-            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min|µs|μs)$",
-        ),
-    ] = None
-    """
-    Propagation delay of its links, if it differs.
-    """
-    limit: Annotated[
-        str | None,
-        Field(
-            examples=["100 packets", "150KB"],
-            pattern="^[0-9]+(\\.[0-9]+)? *(packets|packet|B|KB|MB|GB|TB|kB|KiB|MiB|GiB|TiB)$",
-        ),
-    ] = None
-    """
-    Capacity of the queues that feed its links, if it differs, as in `queues`. It has no effect
-    on a host's port that `hosts.qdisc` governs.
-    """
-    mark: Annotated[
-        str | None,
-        Field(
-            examples=["10 packets", "off"],
-            pattern="^off$|^[0-9]+(\\.[0-9]+)? *(packets|packet|B|KB|MB|GB|TB|kB|KiB|MiB|GiB|TiB)$",
-        ),
-    ] = None
-    """
-    Marking threshold K of these queues, if it differs, as in `queues`.
-    """
-    one_way: bool | None = None
-    """
-    If true, the cable has only the link from `a` to `b`.
-    """
-    rate: Annotated[
-        str | None,
-        Field(
-            examples=["10Gbps", "100Mbps"],
-            pattern="^[0-9]+(\\.[0-9]+)? *(Tbps|Gbps|Mbps|kbps|bps|Kbps|Tbit/s|Gbit/s|Mbit/s|kbit/s|bit/s)$",
-        ),
-    ] = None
-    """
-    Rate of its links, if it differs.
-    """
-
-
 class ConsecutivePaths(Model):
     """
     A path drawn for the first subflow; the other subflows take the paths with the next numbers.
@@ -905,68 +841,6 @@ class FullyCoupledCc(Model):
     name: Literal["fully-coupled"] = "fully-coupled"
     """
     fully coupled: the connection as one flow over all paths (NSDI 2011, section 2)
-    """
-
-
-class GraphTopology(Model):
-    """
-    Named nodes, and cables between them.
-    """
-
-    model_config = ConfigDict(
-        extra="forbid",
-        populate_by_name=True,
-    )
-    delay: Annotated[
-        str,
-        Field(
-            examples=["2us", "1.5ms", "20s"],
-            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min|µs|μs)$",
-        ),
-    ]
-    """
-    Propagation delay of links without one of their own.
-    """
-    file: str | None = None
-    """
-    Path of a file that replaces `switches` and `links`, relative to the spec's folder. If its
-    name ends in `.topo`, the format is htsim's with tiers of switches; otherwise it is GraphML.
-    GraphML edges may have data `rate` and `delay`. Hosts are the nodes in `hosts`, or otherwise
-    those whose data `type` is "host", or otherwise those with a single edge.
-    """
-    hosts: list[str] | None = None
-    """
-    Names of the hosts, in order.
-    """
-    kind: Literal["graph"] = "graph"
-    """
-    any network, listed in the spec or read from GraphML or htsim's .topo; shortest or listed paths
-    """
-    links: list[Cable] | None = None
-    """
-    Cables, each with one link in each direction. Several cables may connect two nodes. Hosts
-    may be in separate parts of the network if no traffic connects these.
-    """
-    paths: list[list[str]] | None = None
-    """
-    Paths that replace the shortest ones between two hosts, each as the list of its nodes from
-    the first host to the last. They are numbered in this order. Of several cables between two
-    nodes, a path has the first one. Acknowledgements take the reversed paths, unless paths are
-    listed for their direction or a cable is one-way.
-    """
-    rate: Annotated[
-        str,
-        Field(
-            examples=["10Gbps", "100Mbps"],
-            pattern="^[0-9]+(\\.[0-9]+)? *(Tbps|Gbps|Mbps|kbps|bps|Kbps|Tbit/s|Gbit/s|Mbit/s|kbit/s|bit/s)$",
-        ),
-    ]
-    """
-    Rate of links without a rate of their own.
-    """
-    switches: list[str] | None = None
-    """
-    Names of the switches.
     """
 
 
@@ -3503,6 +3377,146 @@ class TrimmingQueue(Model):
     victim: Literal["random", "arriving"] = "random"
     """
     The packet that is cut. The default is that of NDP and of the UEC's simulator.
+    """
+
+
+class Cable(Model):
+    """
+    A cable between two nodes.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+    )
+    a: str
+    """
+    Name of a node.
+    """
+    b: str
+    """
+    Name of the other node.
+    """
+    delay: Annotated[
+        str | None,
+        Field(
+            examples=["2us", "1.5ms", "20s"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min|µs|μs)$",
+        ),
+    ] = None
+    """
+    Propagation delay of its links, if it differs.
+    """
+    limit: Annotated[
+        str | None,
+        Field(
+            examples=["100 packets", "150KB"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(packets|packet|B|KB|MB|GB|TB|kB|KiB|MiB|GiB|TiB)$",
+        ),
+    ] = None
+    """
+    Capacity of the queues that feed its links, if it differs, as in `queues`. It has no effect
+    on a host's port that `hosts.qdisc` governs.
+    """
+    mark: Annotated[
+        str | None,
+        Field(
+            examples=["10 packets", "off"],
+            pattern="^off$|^[0-9]+(\\.[0-9]+)? *(packets|packet|B|KB|MB|GB|TB|kB|KiB|MiB|GiB|TiB)$",
+        ),
+    ] = None
+    """
+    Marking threshold K of these queues, if it differs, as in `queues`.
+    """
+    one_way: bool | None = None
+    """
+    If true, the cable has only the link from `a` to `b`.
+    """
+    queue: (
+        Literal["fifo", "lossy", "priority", "red", "shared", "trimming"]
+        | FifoQueue
+        | LossyQueue
+        | PriorityQueue
+        | RedQueue
+        | SharedQueue
+        | TrimmingQueue
+        | None
+    ) = None
+    """
+    Kind of these queues, if it differs, as `kind` in `queues`. It has no effect on a host's port
+    that `hosts.qdisc` governs.
+    """
+    rate: Annotated[
+        str | None,
+        Field(
+            examples=["10Gbps", "100Mbps"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(Tbps|Gbps|Mbps|kbps|bps|Kbps|Tbit/s|Gbit/s|Mbit/s|kbit/s|bit/s)$",
+        ),
+    ] = None
+    """
+    Rate of its links, if it differs.
+    """
+
+
+class GraphTopology(Model):
+    """
+    Named nodes, and cables between them.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+    )
+    delay: Annotated[
+        str,
+        Field(
+            examples=["2us", "1.5ms", "20s"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min|µs|μs)$",
+        ),
+    ]
+    """
+    Propagation delay of links without one of their own.
+    """
+    file: str | None = None
+    """
+    Path of a file that replaces `switches` and `links`, relative to the spec's folder. If its
+    name ends in `.topo`, the format is htsim's with tiers of switches; otherwise it is GraphML.
+    GraphML edges may have data `rate` and `delay`. Hosts are the nodes in `hosts`, or otherwise
+    those whose data `type` is "host", or otherwise those with a single edge.
+    """
+    hosts: list[str] | None = None
+    """
+    Names of the hosts, in order.
+    """
+    kind: Literal["graph"] = "graph"
+    """
+    any network, listed in the spec or read from GraphML or htsim's .topo; shortest or listed paths
+    """
+    links: list[Cable] | None = None
+    """
+    Cables, each with one link in each direction. Several cables may connect two nodes. Hosts
+    may be in separate parts of the network if no traffic connects these.
+    """
+    paths: list[list[str]] | None = None
+    """
+    Paths that replace the shortest ones between two hosts, each as the list of its nodes from
+    the first host to the last. They are numbered in this order. Of several cables between two
+    nodes, a path has the first one. Acknowledgements take the reversed paths, unless paths are
+    listed for their direction or a cable is one-way.
+    """
+    rate: Annotated[
+        str,
+        Field(
+            examples=["10Gbps", "100Mbps"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(Tbps|Gbps|Mbps|kbps|bps|Kbps|Tbit/s|Gbit/s|Mbit/s|kbit/s|bit/s)$",
+        ),
+    ]
+    """
+    Rate of links without a rate of their own.
+    """
+    switches: list[str] | None = None
+    """
+    Names of the switches.
     """
 
 

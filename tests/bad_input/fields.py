@@ -187,6 +187,12 @@ FIELDS = [
     graph("links = [{a = 'a', b = 's', limit = '0 packets'}]", "topology.links[0].limit", "0 packets"),
     graph("links = [{a = 'a', b = 's', mark = '101 packets'}]", "topology.links[0].mark", "at most 100 packets"),
     graph("links = [{a = 'a', b = 's', one_way = 'yes'}]", "topology.links[0].one_way"),
+    graph("links = [{a = 'a', b = 's', queue = 'wfq'}]", "topology.links[0].queue", '"wfq" does not exist'),
+    graph(
+        "links = [{a = 'a', b = 's', queue = {name = 'lossy', loss = 2}}]", "topology.links[0].queue.loss: 2", "0 to 1"
+    ),
+    graph("links = [{a = 'a', b = 's', queue = {name = 'lossy'}}]", "topology.links[0].queue: the rule of the losses"),
+    graph(f"links = [{{a = 'a', b = 's', mark = '2KB', queue = {RED}}}]", "topology.links[0].mark", "which has a ramp"),
     field("topology={kind = 'bcube', n = 2, k = 1, rate = '1Gbps', delay = '1us', shortest_only = 1}", "topology"),
     field("queues=3"),
     field("queues.limit=0 packets", "incast.toml: queues.limit: ", "0"),

@@ -114,6 +114,7 @@ fn run_through(kind: &QueueKind, traffic: &[Traffic], limit: u32, end: Time) -> 
             mark: None,
         },
         kind: kind.clone(),
+        cable: None,
         layer: "any",
     };
     let node = |name: &str| Node {

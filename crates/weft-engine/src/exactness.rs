@@ -377,6 +377,7 @@ fn ties_are_many_and_favour_nobody() {
         delay: Time(1_000_000),
         queue,
         kind: QueueKind::default(),
+        cable: None,
         layer: "any",
     };
     let links = (0..6)
@@ -423,6 +424,7 @@ fn windows_are_short_enough_for_what_arrives() {
             delay: Time::from_ms(ms),
             queue,
             kind: QueueKind::default(),
+            cable: None,
             layer: "any",
         };
         let fabric = Fabric {

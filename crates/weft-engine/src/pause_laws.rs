@@ -95,6 +95,7 @@ impl Network {
                     mark: None,
                 },
                 kind: lossless.into(),
+                cable: None,
                 layer: "any",
             });
         }

@@ -290,6 +290,7 @@ fn any_link(from: impl Strategy<Value = u32>, to: impl Strategy<Value = u32>) ->
         delay: Time(delay),
         queue,
         kind,
+        cable: None,
         layer: "any",
     })
 }

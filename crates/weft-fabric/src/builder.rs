@@ -46,6 +46,7 @@ impl<'a> FabricBuilder<'a> {
                 delay,
                 queue: self.default_queue(from),
                 kind: QueueKind::default(),
+                cable: None,
                 layer,
             });
         }

@@ -61,6 +61,8 @@ pub struct Link {
     pub queue: QueueConfig,
     /// Kind of that queue.
     pub kind: QueueKind,
+    /// Index in the spec of the cable that chooses the kind; `None` if its layer or the network does.
+    pub cable: Option<u32>,
     /// Stage of the topology that the link belongs to, such as "host-tor"; for tables.
     pub layer: &'static str,
 }

@@ -13,10 +13,12 @@ use std::path::Path;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use weft_spec::{Mark, QueueSize, Rate, SpecError, Time};
+use weft_spec::{Mark, QueueKindSpec, QueueSize, Rate, SpecError, Time};
 
 use crate::builder::FabricBuilder;
-use crate::{Fabric, Link, NodeId, PortQueues, QueueKind, Topology};
+use crate::{
+    Fabric, Link, NodeId, PortQueues, QueueKind, QueueParameters, Topology, check_mark, resolve_queue_kind,
+};
 use listed_paths::ListedPaths;
 use shortest_paths::ShortestPaths;
 
@@ -73,6 +75,10 @@ pub struct Cable {
     /// Marking threshold K of these queues, if it differs, as in `queues`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mark: Option<Mark>,
+    /// Kind of these queues, if it differs, as `kind` in `queues`. It has no effect on a host's port
+    /// that `hosts.qdisc` governs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub queue: Option<QueueKindSpec>,
     /// If true, the cable has only the link from `a` to `b`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub one_way: bool,
@@ -118,7 +124,30 @@ impl Graph {
     }
 }
 
+impl Cable {
+    /// Returns the kind of its queues, if it has one, and fills in its parameters.
+    fn resolve_queue(&mut self) -> Result<Option<QueueKind>, SpecError> {
+        let Some(queue) = &mut self.queue else {
+            return Ok(None);
+        };
+        let kind = resolve_queue_kind(queue).map_err(|error| error.within("queue"))?;
+        if kind.marks() {
+            check_mark(&queue.name, self.mark.unwrap_or_default()).map_err(|error| error.within("mark"))?;
+        }
+        Ok(Some(kind))
+    }
+}
+
 impl Topology for Graph {
+    fn fill_defaults(&mut self) -> Result<(), SpecError> {
+        for (i, cable) in self.links.iter_mut().enumerate() {
+            cable
+                .resolve_queue()
+                .map_err(|error| error.within(&format!("links[{i}]")))?;
+        }
+        Ok(())
+    }
+
     fn build(&self, queues: &PortQueues) -> Result<Fabric, SpecError> {
         let spec = self.spec()?;
         let mut net = FabricBuilder::new(queues);
@@ -141,7 +170,9 @@ impl Topology for Graph {
             let given = format!("{} hosts", hosts.len());
             return Err(SpecError::new("hosts", given, "at least 2"));
         }
-        for (path, cable) in &spec.cables {
+        for (index, (path, mut cable)) in (0..).zip(spec.cables) {
+            let path = &path;
+            let own_kind = cable.resolve_queue().map_err(|error| error.within(path))?;
             let end = |field: &str, name: &String| {
                 nodes.get(name.as_str()).copied().ok_or_else(|| {
                     let allowed = "the name of a host or of a switch";
@@ -168,10 +199,12 @@ impl Topology for Graph {
             let directions = [(a, b, a_host, layers[0]), (b, a, b_host, layers[1])];
             for (from, to, from_host, layer) in directions.into_iter().take(2 - usize::from(cable.one_way)) {
                 let mut queue = net.default_queue(from);
+                let mut kind = None;
                 if !(from_host && queues.nic) {
                     queue = queue
                         .with(cable.limit, cable.mark)
                         .map_err(|error| error.within(path))?;
+                    kind.clone_from(&own_kind);
                 }
                 net.link(Link {
                     from,
@@ -179,7 +212,8 @@ impl Topology for Graph {
                     rate,
                     delay,
                     queue,
-                    kind: QueueKind::default(),
+                    cable: kind.is_some().then_some(index),
+                    kind: kind.unwrap_or_default(),
                     layer,
                 });
             }

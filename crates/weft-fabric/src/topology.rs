@@ -52,6 +52,14 @@ pub const TOPOLOGIES: &[Entry<dyn Topology>] = &[
 
 /// A topology with its fields set.
 pub trait Topology {
+    /// Checks the nested kinds of its fields, and fills in their parameters.
+    ///
+    /// # Errors
+    /// Returns the first error; its path is relative to the topology.
+    fn fill_defaults(&mut self) -> Result<(), SpecError> {
+        Ok(())
+    }
+
     /// Builds the network.
     ///
     /// # Errors
@@ -140,7 +148,8 @@ where
         about,
         schema: T::json_schema,
         parse: |table| {
-            let topology: T = from_table(table)?;
+            let mut topology: T = from_table(table)?;
+            topology.fill_defaults()?;
             Ok(Parsed {
                 params: to_table(&topology),
                 value: Box::new(topology),

@@ -1,11 +1,12 @@
-//! Kinds of queues: those of a spec's network and layers are set at the links of the fabric.
+//! Kinds of queues: those of a spec's network and layers are set at the links of the fabric, which has
+//! those of single cables.
 
 use std::collections::{BTreeMap, HashMap};
 
-use weft_fabric::{Fabric, NodeId, QUEUES, QueueKind, QueueParameters};
+use weft_fabric::{Fabric, Link, NodeId, QUEUES, QueueKind, QueueParameters, check_mark, resolve_queue_kind};
 use weft_packet::TRANSPORTS;
 use weft_run::{Backend, TransportConfig};
-use weft_spec::{Layer, Mark, QueueKindSpec, Size, Spec, SpecError, find};
+use weft_spec::{Layer, QueueKindSpec, Size, Spec, SpecError};
 
 use crate::layers::without_host_queue;
 use crate::resolve::UNSUPPORTED;
@@ -47,35 +48,52 @@ pub(crate) fn apply(
         let layer = own.get(link.layer);
         if has_nic && nodes[link.from as usize].is_host {
             if layer.is_some() {
-                return Err(without_host_queue(path_of(spec, link.layer)));
+                return Err(without_host_queue(path_of(spec, source_of(link))));
             }
             continue;
         }
-        let kind = layer.unwrap_or(&whole).clone();
-        kind.check_port(link.queue)
-            .map_err(|error| error.within(&path_of(spec, link.layer)))?;
-        if kind.marks() {
+        if let Some(layer) = layer {
+            link.cable = None;
+            link.kind = layer.clone();
+        } else if link.cable.is_none() {
+            link.kind = whole.clone();
+        }
+        let path = || path_of(spec, source_of(link));
+        if link.cable.is_some() && !backend.supports_queue_kinds() && link.kind != QueueKind::default() {
+            return Err(unsupported(path(), link.kind.name(), backend));
+        }
+        link.kind
+            .check_port(link.queue)
+            .map_err(|error| error.within(&path()))?;
+        if link.kind.marks() {
             link.queue.mark = None;
         }
-        link.kind = kind;
     }
     check_buffers(spec, fabric)
 }
 
-/// Returns the path of the kind of a layer's queues: its own, or that of the whole network.
-pub(crate) fn path_of(spec: &Spec, layer: &str) -> String {
-    match spec.layers.get(layer) {
-        Some(Layer { queue: Some(_), .. }) => format!("layers.{layer}.queue"),
+/// Source in a spec of the kind of a link's queue: the layer, and the cable if it chooses the kind.
+pub(crate) type KindSource = (&'static str, Option<u32>);
+
+fn source_of(link: &Link) -> KindSource {
+    (link.layer, link.cable)
+}
+
+/// Returns the path of a kind of queues: that of a cable, of its layer, or of the whole network.
+pub(crate) fn path_of(spec: &Spec, (layer, cable): KindSource) -> String {
+    match (cable, spec.layers.get(layer)) {
+        (Some(cable), _) => format!("topology.links[{cable}].queue"),
+        (None, Some(Layer { queue: Some(_), .. })) => format!("layers.{layer}.queue"),
         _ => "queues.kind".to_owned(),
     }
 }
 
-/// Returns the kinds of queues by layer. The ports of hosts with a NIC, which have no queues, are left out
-/// where a layer has other ports.
-pub(crate) fn kinds_by_layer(fabric: &Fabric) -> BTreeMap<&'static str, &QueueKind> {
-    let mut kinds: BTreeMap<&str, &QueueKind> = BTreeMap::new();
+/// Returns the kinds of queues by their source. The ports of hosts with a NIC, which have no queues, are
+/// left out where a layer has other ports.
+pub(crate) fn kinds_by_source(fabric: &Fabric) -> BTreeMap<KindSource, &QueueKind> {
+    let mut kinds: BTreeMap<KindSource, &QueueKind> = BTreeMap::new();
     for link in &fabric.links {
-        let kind = kinds.entry(link.layer).or_insert(&link.kind);
+        let kind = kinds.entry(source_of(link)).or_insert(&link.kind);
         if **kind == QueueKind::default() {
             *kind = &link.kind;
         }
@@ -112,12 +130,12 @@ fn check_classes(spec: &Spec, transports: &[TransportConfig], fabric: &Fabric) -
         });
     let chosen: Vec<(String, u8)> = chosen.flatten().collect();
     let mut exist = false;
-    for (layer, kind) in kinds_by_layer(fabric) {
+    for (source, kind) in kinds_by_source(fabric) {
         let Some(classes) = kind.classes() else {
             continue;
         };
         exist = true;
-        let path = path_of(spec, layer);
+        let path = path_of(spec, source);
         if let Some((field, class)) = chosen.iter().find(|(_, class)| usize::from(*class) >= classes) {
             let last = classes - 1;
             let given = format!("{class} is above the last class of {path}, {last}");
@@ -147,8 +165,8 @@ fn check_classes(spec: &Spec, transports: &[TransportConfig], fabric: &Fabric) -
 
 /// Returns a warning if queues trim packets of transports that discard headers.
 fn warn_of_headers(spec: &Spec, transports: &[TransportConfig], fabric: &Fabric) -> Option<String> {
-    let kinds = kinds_by_layer(fabric);
-    let (layer, _) = kinds.iter().find(|(_, kind)| kind.trims_to().is_some())?;
+    let kinds = kinds_by_source(fabric);
+    let (source, _) = kinds.iter().find(|(_, kind)| kind.trims_to().is_some())?;
     let uses_headers = |kind: &str| {
         let kinds = TRANSPORTS.iter().find(|known| known.name() == kind);
         kinds.is_some_and(|kind| kind.uses_headers())
@@ -158,7 +176,7 @@ fn warn_of_headers(spec: &Spec, transports: &[TransportConfig], fabric: &Fabric)
     let names: Vec<String> = discard
         .map(|(name, transport)| format!("transports.{name} (kind {:?})", transport.kind))
         .collect();
-    let path = path_of(spec, layer);
+    let path = path_of(spec, *source);
     (!names.is_empty()).then(|| {
         format!(
             "{path}: {} discards headers, so that packets which queues trim count as lost; compare with queues of \
@@ -170,23 +188,17 @@ fn warn_of_headers(spec: &Spec, transports: &[TransportConfig], fabric: &Fabric)
 
 /// Returns the kind, and fills in its parameters.
 fn resolve(given: &mut QueueKindSpec, backend: &dyn Backend) -> Result<QueueKind, SpecError> {
-    let entry = find(QUEUES, "", &given.name)?;
+    let kind = resolve_queue_kind(given)?;
     if given.name != QUEUES[0].name && !backend.supports_queue_kinds() {
-        let problem = format!("{:?} is not supported at level {:?}", given.name, backend.name());
-        return Err(SpecError::conflict("", problem, UNSUPPORTED));
+        return Err(unsupported("", &given.name, backend));
     }
-    let parsed = (entry.parse)(&given.params).map_err(|error| error.with_known_fields(&["name"]))?;
-    given.params = parsed.params;
-    Ok(*parsed.value)
+    Ok(kind)
 }
 
-/// Refuses a marking threshold next to a kind that decides by itself which packets are marked.
-fn check_mark(kind: &str, mark: Mark) -> Result<(), SpecError> {
-    if mark == Mark::Off {
-        return Ok(());
-    }
-    let problem = format!("{mark} is not used with queues of kind {kind:?}, which has a ramp");
-    Err(SpecError::conflict("", problem, "remove this field"))
+/// Returns the error for a kind that the level does not support.
+fn unsupported(path: impl Into<String>, kind: &str, backend: &dyn Backend) -> SpecError {
+    let problem = format!("{kind:?} is not supported at level {:?}", backend.name());
+    SpecError::conflict(path, problem, UNSUPPORTED)
 }
 
 /// Checks that the ports of a switch agree on the size of its buffer, and that their reserves fit into
@@ -198,7 +210,7 @@ fn check_buffers(spec: &Spec, fabric: &Fabric) -> Result<(), SpecError> {
         let QueueKind::Shared(shared) = link.kind else {
             continue;
         };
-        let path = |field| format!("{}.{field}", path_of(spec, link.layer));
+        let path = |field| format!("{}.{field}", path_of(spec, source_of(link)));
         let node = &fabric.nodes[link.from as usize].name;
         let (buffer, reserved, ports) = buffers.entry(link.from).or_insert((shared.buffer, 0, 0));
         if *buffer != shared.buffer {

@@ -268,9 +268,9 @@ fn check_queue_fits_packet(
         // The limit of a single cable, which `topology` may have.
         check(link.queue.limit, &|| "topology".to_owned())?;
     }
-    for (layer, kind) in queues::kinds_by_layer(fabric) {
+    for (source, kind) in queues::kinds_by_source(fabric) {
         for (field, limit) in kind.limits() {
-            check(limit, &|| format!("{}.{field}", queues::path_of(spec, layer)))?;
+            check(limit, &|| format!("{}.{field}", queues::path_of(spec, source)))?;
         }
     }
     Ok(())

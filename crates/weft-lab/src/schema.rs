@@ -78,8 +78,12 @@ pub fn schema() -> Value {
     );
     paths["description"] = transport["paths"]["description"].take();
     transport["paths"] = paths;
-    let queue_of_layer = or_null(queue.clone());
-    for (definition, field, mut schema) in [("Queues", "kind", queue), ("Layer", "queue", queue_of_layer)] {
+    let own = || or_null(queue.clone());
+    for (definition, field, mut schema) in [
+        ("Queues", "kind", queue.clone()),
+        ("Layer", "queue", own()),
+        ("Cable", "queue", own()),
+    ] {
         let property = &mut definitions[definition]["properties"][field];
         schema["description"] = property["description"].take();
         if definition == "Queues" {

@@ -155,6 +155,7 @@ mod tests {
                     mark: None,
                 },
                 kind: weft_fabric::QueueKind::default(),
+                cable: None,
                 layer: "host-switch",
             }],
             transports: Vec::new(),

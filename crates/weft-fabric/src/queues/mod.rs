@@ -13,7 +13,7 @@ mod trims;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use weft_spec::{Entry, Parsed, QueueSize, SpecError, from_table, to_table};
+use weft_spec::{Entry, Mark, Parsed, QueueKindSpec, QueueSize, SpecError, find, from_table, to_table};
 
 use crate::QueueConfig;
 
@@ -44,6 +44,15 @@ macro_rules! kinds {
                 }
             }
         )+
+
+        impl QueueKind {
+            /// Returns the name of the kind in a spec.
+            pub fn name(&self) -> &'static str {
+                match self {
+                    $(Self::$type(_) => $name,)+
+                }
+            }
+        }
 
         impl QueueParameters for QueueKind {
             fn check(&self) -> Result<(), SpecError> {
@@ -105,6 +114,30 @@ pub const QUEUES: &[Entry<QueueKind>] = &[
     entry::<Shared>("shared", Shared::ABOUT),
     entry::<Trimming>("trimming", Trimming::ABOUT),
 ];
+
+/// Returns the kind of queue that a spec names, and fills in its parameters.
+///
+/// # Errors
+/// Returns an error if the kind does not exist or a parameter is out of range; its path is relative to
+/// the kind.
+pub fn resolve_queue_kind(given: &mut QueueKindSpec) -> Result<QueueKind, SpecError> {
+    let entry = find(QUEUES, "", &given.name)?;
+    let parsed = (entry.parse)(&given.params).map_err(|error| error.with_known_fields(&["name"]))?;
+    given.params = parsed.params;
+    Ok(*parsed.value)
+}
+
+/// Refuses a marking threshold next to a kind that decides by itself which packets are marked.
+///
+/// # Errors
+/// Returns an error without a path if the threshold is set.
+pub fn check_mark(kind: &str, mark: Mark) -> Result<(), SpecError> {
+    if mark == Mark::Off {
+        return Ok(());
+    }
+    let problem = format!("{mark} is not used with queues of kind {kind:?}, which has a ramp");
+    Err(SpecError::conflict("", problem, "remove this field"))
+}
 
 /// The parameters of a kind of queue.
 pub trait QueueParameters {

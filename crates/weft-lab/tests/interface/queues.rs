@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use weft_lab::RunResult;
+use weft_lab::{Experiment, RunResult};
 
 use crate::experiment::{counts, indices, resolved, run_on, table, texts};
 
@@ -334,4 +334,87 @@ fn every_hundredth_packet_is_lost() {
             "{dropped}, {drops}, {losses}"
         );
     }
+}
+
+/// Two hosts, with a cable that loses packets between the switches.
+const CABLES: &str = r#"
+    name = "cables"
+    duration = "20ms"
+    topology = { kind = "graph", hosts = ["a", "b"], switches = ["x", "y"], rate = "1Gbps", delay = "5us", links = [
+        { a = "a", b = "x" }, { a = "x", b = "y", queue = { name = "lossy", every = 100 }, one_way = true },
+        { a = "y", b = "x" }, { a = "y", b = "b", queue = "fifo" }] }
+    queues = { limit = "1MB" }
+    transports.cubic.cc = "cubic"
+    traffic = [{ kind = "bulk", transport = "cubic", from = "a", to = "b", count = 2 }]
+"#;
+
+/// Returns the packets that links lost, by the names of their nodes, where there are some.
+fn losses_by_link(overrides: &[&str], threads: usize) -> BTreeMap<String, u64> {
+    let run = run_on(&resolved(CABLES, overrides), threads);
+    let links = table(&run, "links");
+    let ends = texts(links, "from").into_iter().zip(texts(links, "to"));
+    ends.map(|(from, to)| format!("{from}->{to}"))
+        .zip(counts(links, "losses").iter().copied())
+        .filter(|(_, lost)| *lost > 0)
+        .collect()
+}
+
+/// A cable of a graph has its own kind of queue. It takes precedence over that of the network, and that of
+/// its layer over both.
+#[test]
+fn a_cable_has_its_own_kind() {
+    let links = |overrides: &[&str]| losses_by_link(overrides, 1).into_keys().collect::<Vec<_>>();
+    assert_eq!(losses_by_link(&[], 1), losses_by_link(&[], 2));
+    assert_eq!(links(&[]), ["x->y"]);
+    let network = "queues.kind={name = \"lossy\", every = 50}";
+    assert_eq!(links(&[network]), ["x->a", "x->y", "y->x"]);
+    assert_eq!(
+        links(&[network, "hosts.qdisc=switch"]),
+        ["a->x", "x->a", "x->y", "y->x"]
+    );
+    assert_eq!(links(&["layers.switch-switch.queue=fifo"]), [""; 0]);
+}
+
+/// Messages name the cable whose kind of queue is wrong.
+#[test]
+fn messages_name_the_cable() {
+    let message = |overrides: &[&str]| {
+        let changes: Vec<_> = overrides.iter().map(|&change| change.to_owned()).collect();
+        Experiment::parse(CABLES, &changes)
+            .err()
+            .map(|error| error.to_string())
+    };
+    for (queue, expected) in [
+        ("codel2", "topology.links[1].queue: \"codel2\" does not exist"),
+        (
+            "{name = \"lossy\", loss = 2}",
+            "topology.links[1].queue.loss: 2; allowed: 0 to 1",
+        ),
+        (
+            "{name = \"red\", min = \"2MB\", max = \"3MB\", probability = 1}",
+            "topology.links[1].queue.min: ",
+        ),
+        (
+            "{name = \"shared\", buffer = \"1KB\"}",
+            "topology.links[1].queue.buffer: ",
+        ),
+        (
+            "{name = \"priority\", classes = [{}, {}]}",
+            "topology.links[1].queue.classes[1]: no transport has",
+        ),
+    ] {
+        let found = message(&[&format!("topology.links[1].queue={queue}")]).unwrap();
+        assert!(found.starts_with(expected), "{found}");
+    }
+    let red = "topology.links[1].queue={name = \"red\", min = \"1KB\", max = \"2KB\", probability = 1}";
+    let found = message(&[red, "topology.links[1].mark=2KB"]).unwrap();
+    assert!(
+        found.starts_with("topology.links[1].mark: 2KB is not used with queues of kind \"red\""),
+        "{found}"
+    );
+    let found = message(&["level=flow"]).unwrap();
+    assert!(
+        found.starts_with("topology.links[1].queue: \"lossy\" is not supported at level \"flow\""),
+        "{found}"
+    );
 }

@@ -124,6 +124,7 @@ fn parallel(delays: &[u64]) -> Fabric {
             mark: None,
         },
         kind: weft_fabric::QueueKind::default(),
+        cable: None,
         layer: "wire",
     };
     let (to, from): (Vec<_>, Vec<_>) = (2..)
