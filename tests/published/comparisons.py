@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import sys
 
-from tests.published import data_centre, multipath, scenarios, single_path, unresponsive
+from tests.published import data_centre, multipath, random_losses, scenarios, single_path, unresponsive
 from tests.published.comparison import Measure
 
 COMPARISONS = [
     *multipath.COMPARISONS,
     *scenarios.COMPARISONS,
     *single_path.COMPARISONS,
+    *random_losses.COMPARISONS,
     *unresponsive.COMPARISONS,
     *data_centre.COMPARISONS,
 ]
