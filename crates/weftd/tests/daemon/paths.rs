@@ -1,0 +1,423 @@
+//! Measurements with iperf3: several paths, failures, many connections, and other congestion controls. `make measure-linux`.
+
+use std::process::{Child, Command};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use weft_kernel::path_manager::Namespace;
+
+use crate::fabric::{connect, port};
+use crate::scene::{NO_DEFAULT, Plan, Scene, ip, missing, tc, until};
+use crate::share::{goodput, missing_tool, within};
+use crate::{number, scene_or_skip};
+use weft_test_support::skip;
+
+const PORT: u16 = 5201;
+/// Time after the start of flows that is not measured.
+const WARM_UP: Duration = Duration::from_secs(2);
+const ALGORITHMS: [&str; 2] = ["weft_amp", "weft_warp"];
+/// Two subflows per path with two paths, one with four.
+const FULL_MESH: &str = "subflows.policy = \"fullmesh\"\nsubflows.join_after = \"0B\"\n";
+const ONE_PATH: &str = "subflows.join_after = \"0B\"\n";
+
+/// A path from the client to the server.
+#[derive(Clone, Copy)]
+struct Cable {
+    mbps: u64,
+    /// Packets in the queue from which packets are marked. Without marks the queue holds 100 packets.
+    threshold: Option<u32>,
+}
+
+const fn marking(mbps: u64, threshold: u32) -> Cable {
+    let threshold = Some(threshold);
+    Cable { mbps, threshold }
+}
+
+/// Two hosts and the cables between them. The client's address on cable N is 10.77.N.1, those of the server are .2 and .3.
+struct Hosts {
+    names: [String; 2],
+    cables: Vec<Cable>,
+    _marks: Vec<Plan>,
+}
+
+impl Hosts {
+    fn new(cables: &[Cable]) -> Self {
+        let own = std::process::id();
+        let names = ["client", "server"].map(|end| format!("weftd-test-{own}-{end}"));
+        for name in &names {
+            ip(&["netns", "add", name]);
+            ip(&["-n", name, "link", "set", "lo", "up"]);
+        }
+        let [client, server] = &names;
+        let mut marks = Vec::new();
+        for (n, cable) in cables.iter().enumerate() {
+            let (device, table) = (format!("v{n}"), (100 + n).to_string());
+            connect([(client, &device), (server, &device)], &format!("10.77.{n}"), 1);
+            let another = format!("10.77.{n}.3/24");
+            ip(&["-n", server, "address", "add", &another, "dev", &device]);
+            // A subflow from an address of this cable uses this cable, whatever address of the server it goes to.
+            let (from, via) = (format!("10.77.{n}.1"), format!("10.77.{n}.2"));
+            let route = ["default", "via", &via, "dev", &device, "table", &table];
+            ip(&[&["-n", client, "route", "add"][..], &route].concat());
+            ip(&["-n", client, "rule", "add", "from", &from, "table", &table]);
+            let plan = port(client, &device, cable.mbps, cable.threshold.unwrap_or(100_000));
+            if cable.threshold.is_none() {
+                let limit = ["parent", "1:1", "pfifo", "limit", "100"];
+                let change = ["-n", client, "qdisc", "replace", "dev", &device];
+                tc(&[&change[..], &limit].concat());
+            }
+            marks.push(plan);
+        }
+        Self {
+            cables: cables.to_vec(),
+            _marks: marks,
+            names,
+        }
+    }
+
+    fn client(&self) -> &str {
+        &self.names[0]
+    }
+
+    fn server(&self) -> &str {
+        &self.names[1]
+    }
+
+    /// Returns the rate of all cables together, in Mbit/s.
+    fn mbps(&self) -> f64 {
+        self.cables.iter().map(|cable| cable.mbps as f64).sum()
+    }
+
+    /// Sockets of the client to address `end` of the server use this congestion control.
+    fn choose(&self, end: u8, cc: &str) {
+        let to = format!("10.77.0.{end}/32");
+        // The lookup with the source address finds the table of the cable.
+        for table in ["main", "100"] {
+            let route = [
+                "route", "replace", &to, "dev", "v0", "congctl", cc, "table", table,
+            ];
+            ip(&[&["-n", self.client()][..], &route].concat());
+        }
+    }
+
+    /// Lets cable `n` lose all data without a notice, or ends that.
+    fn lose(&self, n: usize, lost: bool) {
+        let device = format!("v{n}");
+        let (limit, change) = (if lost { "0" } else { "1000" }, "replace");
+        let queue = ["dev", &device, "parent", "1:1", "pfifo", "limit", limit];
+        tc(&[&["-n", self.client(), "qdisc", change][..], &queue].concat());
+    }
+
+    /// Returns the bytes that have arrived over each cable.
+    fn arrived(&self) -> Vec<u64> {
+        let shown = Command::new("ip")
+            .args(["-n", self.server(), "-s", "-j", "link", "show"])
+            .output();
+        let shown: serde_json::Value =
+            serde_json::from_slice(&shown.expect("what ip shows").stdout).expect("what ip shows");
+        let links = shown.as_array().expect("links");
+        let bytes = |device: &str| {
+            let link = links.iter().find(|link| link["ifname"] == device);
+            link.and_then(|link| link["stats64"]["rx"]["bytes"].as_u64())
+        };
+        (0..self.cables.len())
+            .map(|n| bytes(&format!("v{n}")).expect("a cable"))
+            .collect()
+    }
+
+    /// Starts iperf3 clients for `seconds` after the warm-up: one multipath program of so many connections, and `others`.
+    fn flows(&self, connections: usize, others: usize, seconds: u64) -> Flows {
+        let ports: Vec<String> = (PORT..).take(1 + others).map(|port| port.to_string()).collect();
+        let servers = ports
+            .iter()
+            .map(|port| {
+                within(
+                    self.server(),
+                    "mptcpize",
+                    &["run", "iperf3", "-s", "-1", "-p", port],
+                )
+            })
+            .collect();
+        let server = Namespace::named(self.server());
+        until("the servers listen", || {
+            weft_kernel::path_manager::listeners(&server)
+                .expect("listeners")
+                .len()
+                == ports.len()
+        });
+        let (time, warm_up) = (seconds.to_string(), WARM_UP.as_secs().to_string());
+        let parallel = connections.to_string();
+        let clients = ports.iter().enumerate().map(|(i, port)| {
+            let common = ["-J", "-t", &time, "-O", &warm_up, "-p", port];
+            if i == 0 {
+                let own = ["run", "iperf3", "-c", "10.77.0.2", "-P", &parallel];
+                within(self.client(), "mptcpize", &[&own[..], &common].concat())
+            } else {
+                let other = ["-c", "10.77.0.3"];
+                within(self.client(), "iperf3", &[&other[..], &common].concat())
+            }
+        });
+        Flows {
+            clients: clients.collect(),
+            servers,
+        }
+    }
+}
+
+impl Drop for Hosts {
+    fn drop(&mut self) {
+        for name in &self.names {
+            let _ = Command::new("ip").args(["netns", "delete", name]).output();
+        }
+    }
+}
+
+/// Programs that run at the same time.
+struct Flows {
+    clients: Vec<Child>,
+    servers: Vec<Child>,
+}
+
+impl Flows {
+    /// Waits for the end, and returns the goodput of each in Mbit/s.
+    fn mbps(mut self) -> Vec<f64> {
+        let clients = std::mem::take(&mut self.clients);
+        clients.into_iter().map(|client| goodput(client) / 1e6).collect()
+    }
+}
+
+impl Drop for Flows {
+    fn drop(&mut self) {
+        for process in self.clients.iter_mut().chain(&mut self.servers) {
+            let _ = process.kill();
+            let _ = process.wait();
+        }
+    }
+}
+
+/// Runs a measurement of each algorithm several times, prints the median, the lowest and the highest value, and returns the medians.
+fn measured<const N: usize>(
+    scene: &Scene,
+    what: &str,
+    cables: &[Cable],
+    settings: &str,
+    names: [&str; N],
+    mut measure: impl FnMut(&Hosts, &str) -> [f64; N],
+) -> Vec<[f64; N]> {
+    let each = ALGORITHMS.map(|cc| {
+        let hosts = Hosts::new(cables);
+        let both = [hosts.client(), hosts.server()];
+        let daemon = scene.daemon_of_these(
+            &both,
+            &format!("{NO_DEFAULT}congestion.default = \"{cc}\"\n{settings}"),
+        );
+        let runs: Vec<_> = (0..number("RUNS", 5)).map(|_| measure(&hosts, cc)).collect();
+        daemon.stop();
+        std::array::from_fn(|i| {
+            let mut values: Vec<f64> = runs.iter().map(|run| run[i]).collect();
+            values.sort_by(f64::total_cmp);
+            let (middle, last) = (values[values.len() / 2], values[values.len() - 1]);
+            let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
+            let load = load.split(' ').next().unwrap_or_default();
+            eprintln!(
+                "{what}, {cc}: {} {middle:.2} ({:.2} to {last:.2}), load {load}",
+                names[i], values[0]
+            );
+            middle
+        })
+    });
+    each.to_vec()
+}
+
+/// Returns true, with a notice, if this test is to be skipped.
+fn is_skipped(test: &str) -> bool {
+    missing_tool().is_some_and(|tool| {
+        skip(test, &format!("no `{tool}` (Debian: {tool})"));
+        true
+    })
+}
+
+fn joined(hosts: &Hosts) -> usize {
+    let seen = weft_kernel::path_manager::mptcp_subflows(&Namespace::named(hosts.client()));
+    seen.expect("subflows")
+        .iter()
+        .filter(|seen| seen.established)
+        .count()
+}
+
+/// One connection that has all paths for itself.
+#[test]
+#[ignore = "a measurement: make measure-linux"]
+fn one_connection_uses_all_paths() {
+    let scene = scene_or_skip!("one_connection_uses_all_paths");
+    if is_skipped("one_connection_uses_all_paths") {
+        return;
+    }
+    let mut failed = Vec::new();
+    for (what, cables) in [
+        ("2 x 100 Mbit/s", vec![marking(100, 20); 2]),
+        ("4 x 50 Mbit/s", vec![marking(50, 20); 4]),
+        ("20 and 200 Mbit/s", vec![marking(20, 20), marking(200, 20)]),
+        ("100 and 1000 Mbit/s", vec![marking(100, 20), marking(1000, 20)]),
+    ] {
+        let medians = measured(
+            &scene,
+            what,
+            &cables,
+            FULL_MESH,
+            ["part of the rates", "subflows"],
+            |hosts, _| {
+                let flows = hosts.flows(1, 0, number("SECONDS", 10));
+                sleep(2 * WARM_UP);
+                // iperf3 has a connection for its control as well, which does not join.
+                let subflows = joined(hosts) as f64;
+                [flows.mbps()[0] / hosts.mbps(), subflows]
+            },
+        );
+        if what == "2 x 100 Mbit/s" {
+            failed.extend(medians.into_iter().filter(|[part, _]| *part < 0.9));
+        }
+    }
+    assert!(failed.is_empty(), "{failed:?}");
+}
+
+/// Single-path flows that have nothing to do with Weft, at a queue that does not mark.
+#[test]
+#[ignore = "a measurement: make measure-linux"]
+fn shares_beside_cubic_and_reno_without_marks() {
+    let scene = scene_or_skip!("shares_beside_cubic_and_reno_without_marks");
+    if is_skipped("shares_beside_cubic_and_reno_without_marks") {
+        return;
+    }
+    let queue = Cable {
+        mbps: 200,
+        threshold: None,
+    };
+    for other in ["cubic", "reno"] {
+        measured(
+            &scene,
+            &format!("4 {other} flows"),
+            &[queue],
+            ONE_PATH,
+            ["share"],
+            |hosts, cc| {
+                hosts.choose(2, cc);
+                hosts.choose(3, other);
+                let goodputs = hosts.flows(1, 4, number("SECONDS", 10)).mbps();
+                [goodputs[0] / (goodputs[1..].iter().sum::<f64>() / 4.0)]
+            },
+        );
+    }
+}
+
+/// Windows of a hundred packets and more: few flows at a queue with a high threshold.
+#[test]
+#[ignore = "a measurement: make measure-linux"]
+fn shares_with_large_windows() {
+    let scene = scene_or_skip!("shares_with_large_windows");
+    if is_skipped("shares_with_large_windows") {
+        return;
+    }
+    for (threshold, others) in [(20, 2), (100, 1), (300, 1), (300, 2), (600, 2)] {
+        measured(
+            &scene,
+            &format!("K = {threshold}, {others} DCTCP flows"),
+            &[marking(200, threshold)],
+            ONE_PATH,
+            ["share"],
+            |hosts, cc| {
+                hosts.choose(2, cc);
+                hosts.choose(3, "weft_dctcp");
+                let goodputs = hosts.flows(1, others, number("SECONDS", 10)).mbps();
+                [goodputs[0] / (goodputs[1..].iter().sum::<f64>() / others as f64)]
+            },
+        );
+    }
+}
+
+/// One of two paths loses everything for five seconds.
+#[test]
+#[ignore = "a measurement: make measure-linux"]
+fn a_failed_path_costs_little_and_is_used_again() {
+    let scene = scene_or_skip!("a_failed_path_costs_little_and_is_used_again");
+    if is_skipped("a_failed_path_costs_little_and_is_used_again") {
+        return;
+    }
+    let medians = measured(
+        &scene,
+        "one of two paths fails",
+        &[marking(100, 20); 2],
+        FULL_MESH,
+        [
+            "s at less than half of the other path",
+            "s until both are used again",
+        ],
+        |hosts, _| {
+            let flows = hosts.flows(1, 0, 30);
+            sleep(WARM_UP + Duration::from_secs(3));
+            hosts.lose(1, true);
+            let (mut slow, step) = (0.0, Duration::from_millis(100));
+            observe(hosts, Duration::from_secs(5), step, |_, mbps| {
+                slow += if mbps[0] < 50.0 { step.as_secs_f64() } else { 0.0 };
+                false
+            });
+            hosts.lose(1, false);
+            let mut again = f64::INFINITY;
+            observe(hosts, Duration::from_secs(15), step, |time, mbps| {
+                let both = mbps.iter().sum::<f64>() >= 0.9 * hosts.mbps();
+                if both {
+                    again = time.as_secs_f64();
+                }
+                both
+            });
+            drop(flows);
+            [slow, again]
+        },
+    );
+    let good = |[slow, again]: [f64; 2]| slow <= 1.0 && again <= 2.0;
+    assert!(medians.iter().all(|&median| good(median)), "{medians:?}");
+}
+
+/// Calls `see` with the rates of the cables in Mbit/s, headers included, until the time is over or it returns true.
+fn observe(hosts: &Hosts, time: Duration, step: Duration, mut see: impl FnMut(Duration, &[f64]) -> bool) {
+    let began = Instant::now();
+    let mut before = (began, hosts.arrived());
+    while began.elapsed() < time {
+        sleep(step);
+        let now = (Instant::now(), hosts.arrived());
+        let seconds = (now.0 - before.0).as_secs_f64();
+        let mbps: Vec<f64> = now
+            .1
+            .iter()
+            .zip(&before.1)
+            .map(|(now, before)| 8e-6 * (now - before) as f64 / seconds)
+            .collect();
+        before = now;
+        if see(began.elapsed(), &mbps) {
+            return;
+        }
+    }
+}
+
+/// Many connections of one program over one path.
+#[test]
+#[ignore = "a measurement: make measure-linux"]
+fn sixty_four_connections_fill_a_path() {
+    let scene = scene_or_skip!("sixty_four_connections_fill_a_path");
+    if is_skipped("sixty_four_connections_fill_a_path") {
+        return;
+    }
+    measured(
+        &scene,
+        "64 connections",
+        &[marking(200, 20)],
+        ONE_PATH,
+        ["part of the rate", "subflows"],
+        |hosts, _| {
+            let flows = hosts.flows(64, 0, number("SECONDS", 10));
+            sleep(2 * WARM_UP);
+            let subflows = joined(hosts) as f64;
+            [flows.mbps()[0] / hosts.mbps(), subflows]
+        },
+    );
+}
