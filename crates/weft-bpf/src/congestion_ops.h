@@ -11,8 +11,7 @@
  *   ALGORITHM_SHARES 1 if its subflows have shares of one window, and are activated and
  *                    deactivated one by one. ALGORITHM_reacts_to_mark decides whether a mark
  *                    reduces windows. ALGORITHM_on_ack_after_cut is called for everything that is
- *                    delivered. The send buffers of MPTCP subflows are larger
- *                    (weft_sndbuf_expand).
+ *                    delivered.
  *   ALGORITHM_ROWS   1 if each subflow has an ALGORITHM_rows, with ALGORITHM_rows_ack and
  *                    ALGORITHM_rows_round.
  *
@@ -422,7 +421,6 @@ __u32 BPF_PROG(weft_undo_cwnd, struct sock *sk)
 	return c->w[s].cwnd >> WEFT_PACKET_BITS;
 }
 
-#if ALGORITHM_SHARES
 /* MPTCP_SEND_BURST_SIZE: how much the scheduler assigns to a subflow ahead of its window. */
 #define WEFT_BURST ((1 << 16) - 108)
 /* Minimum window for which buffers are dimensioned: TCP_INIT_CWND. */
@@ -445,7 +443,6 @@ __u32 BPF_PROG(weft_sndbuf_expand, struct sock *sk)
 	burst = (WEFT_BURST + tp->mss_cache - 1) / tp->mss_cache;
 	return 2 + (burst + window - 1) / window;
 }
-#endif
 
 #if ALGORITHM_ECN
 SEC("struct_ops")
@@ -474,9 +471,7 @@ struct tcp_congestion_ops WEFT_PASTE(weft_, ALGORITHM) = {
 	.set_state = (void *)weft_set_state,
 	.cong_control = (void *)weft_cong_control,
 	.undo_cwnd = (void *)weft_undo_cwnd,
-#if ALGORITHM_SHARES
 	.sndbuf_expand = (void *)weft_sndbuf_expand,
-#endif
 #if ALGORITHM_ECN
 	.cwnd_event = (void *)weft_cwnd_event,
 	.flags = TCP_CONG_NON_RESTRICTED | TCP_CONG_NEEDS_ECN,

@@ -274,9 +274,9 @@ fn one_connection_uses_all_paths() {
                 [flows.mbps()[0] / hosts.mbps(), subflows]
             },
         );
-        if what == "2 x 100 Mbit/s" {
-            failed.extend(medians.into_iter().filter(|[part, _]| *part < 0.9));
-        }
+        // Without room for a burst in send buffers, AMP had 0.34 of 20 and 200 Mbit/s.
+        let least = if what == "2 x 100 Mbit/s" { 0.9 } else { 0.6 };
+        failed.extend(medians.into_iter().filter(|[part, _]| *part < least));
     }
     assert!(failed.is_empty(), "{failed:?}");
 }
