@@ -37,9 +37,9 @@ use crate::Instance;
 /// largest, prices in units of the price of the leaving variable.
 const TINY: f64 = 1e-9;
 
-/// Events between two computations of rates from the basis, which find rounding errors before they
+/// Events between two checks of rates against the constraints, which find rounding errors before they
 /// grow.
-const REFRESH_INTERVAL: u32 = 16;
+const CORRECTION_INTERVAL: u32 = 16;
 
 /// Smallest size of a pivot. A smaller one is a rounding error, because the coefficients of the
 /// constraints are whole numbers, and would make the basis singular.
@@ -147,8 +147,8 @@ impl CoupledFilling {
         match self.basis.exchange(&self.problem, instance, leaving, entering) {
             Exchange::Done => {
                 self.duals.update(&self.problem, leaving, entering);
-                if self.events.is_multiple_of(REFRESH_INTERVAL) {
-                    self.refresh(instance);
+                if self.events.is_multiple_of(CORRECTION_INTERVAL) {
+                    self.correct(instance);
                 }
             }
             Exchange::Inaccurate => self.refactorize(instance),
@@ -167,6 +167,11 @@ impl CoupledFilling {
             events: self.events,
             converged: self.stages.are_over(),
         }
+    }
+
+    /// Computes rates from the basis if they miss a constraint.
+    fn correct(&mut self, instance: &Instance) {
+        self.stuck |= !self.basis.correct(&self.problem, instance, &self.stages);
     }
 
     /// Computes rates from the basis.

@@ -190,6 +190,16 @@ impl Basis {
         self.factors.is_long()
     }
 
+    /// Computes values and slopes from the basis alone if their rounding errors have added up. Returns
+    /// false if the basis gives no values within their bounds.
+    pub fn correct(&mut self, problem: &Problem, instance: &Instance, stages: &Stages) -> bool {
+        self.set_targets(problem, instance, stages);
+        let values = self.largest_error(problem, instance, |variable| variable.value);
+        self.set_slopes_of_targets(problem, instance, stages);
+        let slopes = self.largest_error(problem, instance, |variable| variable.slope);
+        values.max(slopes) <= DRIFT || self.refresh(problem, instance, stages)
+    }
+
     /// Computes values and slopes from the basis alone, so that rounding errors do not add up.
     /// Returns false if the basis gives no values within their bounds.
     pub fn refresh(&mut self, problem: &Problem, instance: &Instance, stages: &Stages) -> bool {
@@ -219,14 +229,9 @@ impl Basis {
 
     /// Computes values and slopes. Returns the largest error of a constraint or a bound.
     fn recompute(&mut self, problem: &Problem, instance: &Instance, stages: &Stages) -> f64 {
-        let targets = || (0..instance.connections()).map(|c| stages.target(c));
-        self.rows.clear();
-        self.rows.extend_from_slice(&problem.capacities);
-        self.rows.extend(targets().map(|(rate, _)| rate));
+        self.set_targets(problem, instance, stages);
         self.factors.solve(&self.rows, &mut self.column);
-        self.rows.clear();
-        self.rows.resize(problem.links(), 0.0);
-        self.rows.extend(targets().map(|(_, slope)| slope));
+        self.set_slopes_of_targets(problem, instance, stages);
         self.factors.solve(&self.rows, &mut self.slopes);
         for variable in &mut self.variables {
             (variable.value, variable.slope) = (0.0, 0.0);
@@ -235,18 +240,9 @@ impl Basis {
             let variable = &mut self.variables[variable as usize];
             (variable.value, variable.slope) = (value, slope);
         }
-        // The slacks are among the variables, so that the rest of each constraint is a rounding error.
-        self.rows.clear();
-        self.rows.extend_from_slice(&problem.capacities);
-        self.rows.extend(targets().map(|(rate, _)| rate));
-        let mut missed = 0.0_f64;
-        for (i, variable) in self.variables.iter_mut().enumerate() {
-            let used = variable.value;
-            if used != 0.0 {
-                for row in problem.column(instance, i) {
-                    self.rows[row as usize] -= used;
-                }
-            }
+        self.set_targets(problem, instance, stages);
+        let mut missed = self.largest_error(problem, instance, |variable| variable.value);
+        for variable in &mut self.variables {
             if variable.role == Role::Basic {
                 missed = missed.max(-variable.value);
             } else {
@@ -255,8 +251,43 @@ impl Basis {
             }
             variable.value = variable.value.max(0.0);
         }
+        missed
+    }
+
+    /// Sets `rows` to the capacities of links and the rates of connections.
+    fn set_targets(&mut self, problem: &Problem, instance: &Instance, stages: &Stages) {
+        self.rows.clear();
+        self.rows.extend_from_slice(&problem.capacities);
+        let connections = 0..instance.connections();
+        self.rows.extend(connections.map(|c| stages.target(c).0));
+    }
+
+    /// Sets `rows` to the changes of capacities and rates for a change of the common rate.
+    fn set_slopes_of_targets(&mut self, problem: &Problem, instance: &Instance, stages: &Stages) {
+        self.rows.clear();
+        self.rows.resize(problem.links(), 0.0);
+        let connections = 0..instance.connections();
+        self.rows.extend(connections.map(|c| stages.target(c).1));
+    }
+
+    /// Returns the largest difference between `rows` and the sums of a number of all variables. The
+    /// slacks are among the variables, so that it is a rounding error.
+    fn largest_error(
+        &mut self,
+        problem: &Problem,
+        instance: &Instance,
+        number: impl Fn(&Variable) -> f64,
+    ) -> f64 {
+        for (i, variable) in self.variables.iter().enumerate() {
+            let number = number(variable);
+            if number != 0.0 {
+                for row in problem.column(instance, i) {
+                    self.rows[row as usize] -= number;
+                }
+            }
+        }
         self.rows
             .iter()
-            .fold(missed, |missed, left| missed.max(left.abs()))
+            .fold(0.0_f64, |missed, left| missed.max(left.abs()))
     }
 }

@@ -3,7 +3,8 @@
 //! The pivot of each step is an entry whose row and column have few other entries. The factors then
 //! stay sparse (Markowitz, "The elimination form of the inverse and its application to
 //! linear programming", 1957). An entry that is small in its row cannot be
-//! a pivot.
+//! a pivot. Once the remaining matrix is dense, it is eliminated as an array, with the largest entry
+//! of each column as the pivot.
 
 /// Smallest size of a pivot relative to the largest entry of its row.
 const STABILITY: f64 = 0.1;
@@ -16,6 +17,9 @@ const ZERO: f64 = 1e-13;
 
 /// Rows and columns to compare before the best pivot so far is taken.
 const MAX_SEARCHED: u32 = 4;
+
+/// Share of entries from which on the remaining matrix is eliminated as an array.
+const DENSE: f64 = 0.3;
 
 const NONE: u32 = u32::MAX;
 
@@ -132,6 +136,8 @@ struct Remainder {
     columns: Vec<Vec<u32>>,
     row_counts: Counts,
     column_counts: Counts,
+    /// Number of entries.
+    entries: usize,
     /// For each column, one more than the index of its entry in the row at hand, or 0.
     entry_of_column: Vec<u32>,
 }
@@ -142,7 +148,11 @@ pub(super) fn eliminate(columns: &SparseLists) -> Option<Elimination> {
     let n = columns.len();
     let mut remainder = Remainder::new(columns);
     let mut steps = Elimination::default();
-    for _ in 0..n {
+    for step in 0..n {
+        if remainder.entries as f64 > DENSE * ((n - step) as f64).powi(2) {
+            eliminate_array(&remainder.rows, &mut steps)?;
+            break;
+        }
         let (row, column) = remainder.choose_pivot()?;
         remainder.eliminate(row, column, &mut steps);
     }
@@ -163,6 +173,7 @@ impl Remainder {
         Self {
             row_counts: Counts::new(rows.iter().map(Vec::len)),
             column_counts: Counts::new(rows_of.iter().map(Vec::len)),
+            entries: rows.iter().map(Vec::len).sum(),
             rows,
             columns: rows_of,
             entry_of_column: vec![0; n],
@@ -210,6 +221,7 @@ impl Remainder {
     /// Makes a step of the elimination.
     fn eliminate(&mut self, pivot_row: u32, pivot_column: u32, steps: &mut Elimination) {
         let entries = std::mem::take(&mut self.rows[pivot_row as usize]);
+        self.entries -= entries.len();
         self.row_counts.remove(pivot_row);
         for &(column, _) in &entries {
             let rows = &mut self.columns[column as usize];
@@ -238,6 +250,7 @@ impl Remainder {
     /// 0. Returns the factor.
     fn subtract(&mut self, row: u32, pivot_column: u32, pivot: f64, entries: &[(u32, f64)]) -> f64 {
         let values = &mut self.rows[row as usize];
+        let before = values.len();
         for (index, &(column, _)) in (1..).zip(values.iter()) {
             self.entry_of_column[column as usize] = index;
         }
@@ -276,9 +289,64 @@ impl Remainder {
                 keep
             });
         }
+        self.entries = self.entries + values.len() - before;
         self.row_counts.set(row, values.len());
         factor
     }
+}
+
+/// Makes the remaining steps of an elimination. `rows` has the rows that have no pivot yet. Returns `None`
+/// if the matrix is singular.
+fn eliminate_array(rows: &[Vec<(u32, f64)>], steps: &mut Elimination) -> Option<()> {
+    let mut is_open = [vec![true; rows.len()], vec![true; rows.len()]];
+    for &(row, column, _) in &steps.pivots {
+        is_open[0][row as usize] = false;
+        is_open[1][column as usize] = false;
+    }
+    let [mut row_numbers, columns] =
+        is_open.map(|is_open| (0..rows.len()).filter(|&i| is_open[i]).collect::<Vec<_>>());
+    let width = columns.len();
+    let mut array = vec![0.0; width * width];
+    for (&row, values) in row_numbers.iter().zip(array.chunks_exact_mut(width)) {
+        for &(column, value) in &rows[row] {
+            values[columns.binary_search(&(column as usize)).ok()?] = value;
+        }
+    }
+    for step in 0..width {
+        let size = |row: &usize| array[row * width + step].abs();
+        let largest = (step..width).max_by(|a, b| size(a).total_cmp(&size(b)))?;
+        if size(&largest) < MIN_PIVOT {
+            return None;
+        }
+        row_numbers.swap(step, largest);
+        let (above, below) = array.split_at_mut((step + 1) * width);
+        let pivot_row = &mut above[step * width..];
+        if largest > step {
+            pivot_row.swap_with_slice(&mut below[(largest - step - 1) * width..][..width]);
+        }
+        let pivot = pivot_row[step];
+        let others = &pivot_row[step + 1..];
+        for (&column, &value) in columns[step + 1..].iter().zip(others) {
+            if value.abs() > ZERO {
+                steps.upper.push(column as u32, value);
+            }
+        }
+        for (&row, values) in row_numbers[step + 1..].iter().zip(below.chunks_exact_mut(width)) {
+            let factor = values[step] / pivot;
+            if values[step].abs() > ZERO {
+                steps.lower.push(row as u32, factor);
+                for (value, other) in values[step + 1..].iter_mut().zip(others) {
+                    *value -= factor * other;
+                }
+            }
+        }
+        steps.upper.end_list();
+        steps.lower.end_list();
+        steps
+            .pivots
+            .push((row_numbers[step] as u32, columns[step] as u32, pivot));
+    }
+    Some(())
 }
 
 fn remove_from(rows: &mut Vec<u32>, row: u32) {
