@@ -84,6 +84,7 @@ EXAMPLES = {
     '[transports.shuffle]\ncc = "dctcp"\nclass = 1',
     "TrimmingQueue": '[queues]\nlimit = "42 packets"\n'
     'kind = { name = "trimming", mark_min = "9 packets", mark_max = "35 packets" }',
+    "Uet": '[transports.ultra]\nkind = "uet"\nuet = { control = "both", load_balancing = "reps", entropies = 128 }',
     "LossyQueue": '[queues]\nlimit = "100 packets"\nkind = { name = "lossy", loss = 0.001 }',
     "RedQueue": '[queues]\nlimit = "1MB"\nkind = { name = "red", min = "100KB", max = "400KB", probability = 0.2 }',
     "SharedQueue": '[queues]\nlimit = "1MB"\nmark = "100KB"\n'
@@ -125,6 +126,8 @@ LEVELS = {
     "LossyQueue": ("packet",),
     "RedQueue": ("packet",),
     "SharedQueue": ("packet",),
+    "Transport.uet": ("packet",),
+    "Uet": ("packet",),
     "TrimmingQueue": ("packet",),
     "HostQueues.limit": ("packet", "linux"),
     "Stop": ("packet", "flow"),

@@ -3128,184 +3128,6 @@ class ShuffleTraffic(Model):
     """
 
 
-class Transport(Model):
-    """
-    A transport: congestion control, subflows, paths and a profile.
-    """
-
-    model_config = ConfigDict(
-        extra="forbid",
-        populate_by_name=True,
-        arbitrary_types_allowed=True,
-    )
-    ack_class: Annotated[int | None, Field(ge=0, le=7)] = None
-    """
-    Traffic class of all packets that the receivers of flows send, such as acknowledgements. The
-    default is `class`.
-    """
-    cc: (
-        Literal[
-            "amp",
-            "amp-fg",
-            "balia",
-            "cubic",
-            "dcm",
-            "dctcp",
-            "fully-coupled",
-            "lia",
-            "olia",
-            "reno",
-            "uncoupled",
-            "warp",
-            "xmp",
-            "bpf:amp",
-            "bpf:amp-fg",
-            "bpf:dcm",
-            "bpf:dctcp",
-            "bpf:lia",
-            "bpf:warp",
-            "bpf:xmp",
-        ]
-        | AmpCc
-        | AmpFgCc
-        | BaliaCc
-        | CubicCc
-        | DcmCc
-        | DctcpCc
-        | FullyCoupledCc
-        | LiaCc
-        | OliaCc
-        | RenoCc
-        | UncoupledCc
-        | WarpCc
-        | XmpCc
-        | BpfAmpCc
-        | BpfAmpFgCc
-        | BpfDcmCc
-        | BpfDctcpCc
-        | BpfLiaCc
-        | BpfWarpCc
-        | BpfXmpCc
-        | OwnCc
-        | None
-    ) = None
-    """
-    Congestion control: a name, or a table with the name and parameters. Required if the kind is "tcp".
-    """
-    class_: Annotated[int | None, Field(alias="class", ge=0, le=7)] = None
-    """
-    Traffic class of all packets that the senders of flows send, for queues that have classes.
-    Strict classes are served in the order of their numbers.
-    """
-    join_after: Annotated[
-        str,
-        Field(
-            examples=["128KB", "64KiB", "1448B"],
-            pattern="^[0-9]+(\\.[0-9]+)? *(TiB|TB|GiB|GB|MiB|MB|KiB|KB|B|kB)$",
-        ),
-    ] = "0B"
-    """
-    Application bytes that must be acknowledged before the additional subflows join. The default
-    of `weftd` is 256KB.
-    """
-    kind: Literal["tcp", "constant-rate"] = "tcp"
-    """
-    Kind of transport, that is, the protocol. "tcp" is MPTCP if there are several subflows.
-    """
-    off: Annotated[
-        str | None,
-        Field(
-            examples=["2us", "1.5ms", "20s"],
-            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min|µs|μs)$",
-        ),
-    ] = None
-    """
-    Kind "constant-rate": time for which a flow pauses after each time `on`.
-    """
-    on: Annotated[
-        str | None,
-        Field(
-            examples=["2us", "1.5ms", "20s"],
-            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min|µs|μs)$",
-        ),
-    ] = None
-    """
-    Kind "constant-rate": time for which a flow sends, in turn with `off`. Without it, a flow always
-    sends.
-    """
-    packet_size: Annotated[
-        str | None,
-        Field(
-            examples=["128KB", "64KiB", "1448B"],
-            pattern="^[0-9]+(\\.[0-9]+)? *(TiB|TB|GiB|GB|MiB|MB|KiB|KB|B|kB)$",
-        ),
-    ] = None
-    """
-    Kind "constant-rate": size of a full packet with its header, by default that of the profile.
-    """
-    paths: (
-        Literal[
-            "ecmp",
-            "vlb",
-            "disjoint",
-            "consecutive",
-            "by-interface",
-            "pinned",
-            "rps",
-            "flowlet",
-            "mmptcp",
-            "opn",
-        ]
-        | EcmpPaths
-        | VlbPaths
-        | DisjointPaths
-        | ConsecutivePaths
-        | ByInterfacePaths
-        | PinnedPaths
-        | RpsPaths
-        | FlowletPaths
-        | MmptcpPaths
-        | OpnPaths
-        | None
-    ) = None
-    """
-    Path policy, which chooses one of the paths between two hosts for each packet: a name, or a
-    table with the name and parameters. The default depends on the topology and is mostly
-    "ecmp".
-    """
-    profile: Literal["linux", "amp-2019"] = "linux"
-    """
-    Profile, that is, named settings of sender and receiver.
-    """
-    random: bool | None = None
-    """
-    Kind "constant-rate": whether the times `on` and `off` are means of exponential distributions.
-    """
-    rate: Annotated[
-        str | None,
-        Field(
-            examples=["10Gbps", "100Mbps"],
-            pattern="^[0-9]+(\\.[0-9]+)? *(Tbps|Gbps|Mbps|kbps|bps|Kbps|Tbit/s|Gbit/s|Mbit/s|kbit/s|bit/s)$",
-        ),
-    ] = None
-    """
-    Kind "constant-rate": the rate on the wire, headers included, while a flow sends.
-    """
-    scheduler: Literal["round-robin", "lowest-rtt", "linux"] | None = None
-    """
-    Packet scheduler, which selects the subflow of the next packet. The default is the
-    profile's: "linux" in "linux", "round-robin" in "amp-2019".
-    """
-    subflows: Annotated[int, Field(ge=1, le=64)] = 1
-    """
-    Subflows per connection; 1 is single path.
-    """
-    tcp: ProfilePatch | None = None
-    """
-    Settings that differ from those of the profile.
-    """
-
-
 class TrimmingQueue(Model):
     """
     A FIFO of data and a FIFO of headers per port. Data that does not fit is cut to its header, which
@@ -3377,6 +3199,97 @@ class TrimmingQueue(Model):
     victim: Literal["random", "arriving"] = "random"
     """
     The packet that is cut. The default is that of NDP and of the UEC's simulator.
+    """
+
+
+class Uet(Model):
+    """
+    Settings of a transport of kind "uet". Defaults are those of the UEC's simulator.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+    )
+    ack_bytes: Annotated[
+        str | None,
+        Field(
+            examples=["128KB", "64KiB", "1448B"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(TiB|TB|GiB|GB|MiB|MB|KiB|KB|B|kB)$",
+        ),
+    ] = None
+    """
+    Bytes on the wire after which a receiver acknowledges. The default, "16384B", is four full packets.
+    """
+    control: Literal["sender", "receiver", "both"] = "sender"
+    """
+    Congestion control: a window of the sender, credit of the receiver, or both.
+    """
+    entropies: Annotated[int | None, Field(ge=1, le=65536)] = None
+    """
+    Number of entropy values of a flow: a power of two up to 65536. With 1, a flow has one path. The default
+    is 64.
+    """
+    initial_window: Annotated[
+        str | None,
+        Field(
+            examples=["128KB", "64KiB", "1448B"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(TiB|TB|GiB|GB|MiB|MB|KiB|KB|B|kB)$",
+        ),
+    ] = None
+    """
+    Initial window. The default is the maximum window, 1.5 bandwidth-delay products of `network_rtt`.
+    """
+    load_balancing: Literal["oblivious", "bitmap", "reps", "mixed"] = "mixed"
+    """
+    Load balancing, which chooses the entropy value of each packet.
+    """
+    mtu: Annotated[
+        str | None,
+        Field(
+            examples=["128KB", "64KiB", "1448B"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(TiB|TB|GiB|GB|MiB|MB|KiB|KB|B|kB)$",
+        ),
+    ] = None
+    """
+    Size of a full packet with its header of 64 bytes. The default is "4150B".
+    """
+    network_rtt: Annotated[
+        str | None,
+        Field(
+            examples=["2us", "1.5ms", "20s"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min|µs|μs)$",
+        ),
+    ] = None
+    """
+    Longest unloaded round-trip time, which all constants derive from. The default is that of a full packet
+    and a header on the longest of the paths between hosts, or between 64 of them if there are more.
+    """
+    rto: Annotated[
+        str | None,
+        Field(
+            examples=["2us", "1.5ms", "20s"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min|µs|μs)$",
+        ),
+    ] = None
+    """
+    Timeout. The default is 15 us and the time that six full queues of a switch take to empty.
+    """
+    simulator_quirks: bool | None = None
+    """
+    Whether three quirks of the UEC's simulator are reproduced. Reports of trimmed packets lower the base
+    round-trip time, entropy value 0 is blamed for timeouts, and requests to send have no minimum distance if
+    only credit limits a flow.
+    """
+    target_delay: Annotated[
+        str | None,
+        Field(
+            examples=["2us", "1.5ms", "20s"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min|µs|μs)$",
+        ),
+    ] = None
+    """
+    Queueing delay that the window aims at. The default is 0.75 `network_rtt`.
     """
 
 
@@ -3623,6 +3536,188 @@ class Queues(Model):
     """
     Marking threshold K: an ECN-capable packet is marked if it finds at least this much waiting.
     "off" marks no packet.
+    """
+
+
+class Transport(Model):
+    """
+    A transport: congestion control, subflows, paths and a profile.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+        arbitrary_types_allowed=True,
+    )
+    ack_class: Annotated[int | None, Field(ge=0, le=7)] = None
+    """
+    Traffic class of all packets that the receivers of flows send, such as acknowledgements. The
+    default is `class`.
+    """
+    cc: (
+        Literal[
+            "amp",
+            "amp-fg",
+            "balia",
+            "cubic",
+            "dcm",
+            "dctcp",
+            "fully-coupled",
+            "lia",
+            "olia",
+            "reno",
+            "uncoupled",
+            "warp",
+            "xmp",
+            "bpf:amp",
+            "bpf:amp-fg",
+            "bpf:dcm",
+            "bpf:dctcp",
+            "bpf:lia",
+            "bpf:warp",
+            "bpf:xmp",
+        ]
+        | AmpCc
+        | AmpFgCc
+        | BaliaCc
+        | CubicCc
+        | DcmCc
+        | DctcpCc
+        | FullyCoupledCc
+        | LiaCc
+        | OliaCc
+        | RenoCc
+        | UncoupledCc
+        | WarpCc
+        | XmpCc
+        | BpfAmpCc
+        | BpfAmpFgCc
+        | BpfDcmCc
+        | BpfDctcpCc
+        | BpfLiaCc
+        | BpfWarpCc
+        | BpfXmpCc
+        | OwnCc
+        | None
+    ) = None
+    """
+    Congestion control: a name, or a table with the name and parameters. Required if the kind is "tcp".
+    """
+    class_: Annotated[int | None, Field(alias="class", ge=0, le=7)] = None
+    """
+    Traffic class of all packets that the senders of flows send, for queues that have classes.
+    Strict classes are served in the order of their numbers.
+    """
+    join_after: Annotated[
+        str,
+        Field(
+            examples=["128KB", "64KiB", "1448B"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(TiB|TB|GiB|GB|MiB|MB|KiB|KB|B|kB)$",
+        ),
+    ] = "0B"
+    """
+    Application bytes that must be acknowledged before the additional subflows join. The default
+    of `weftd` is 256KB.
+    """
+    kind: Literal["tcp", "constant-rate", "uet"] = "tcp"
+    """
+    Kind of transport, that is, the protocol. "tcp" is MPTCP if there are several subflows.
+    """
+    off: Annotated[
+        str | None,
+        Field(
+            examples=["2us", "1.5ms", "20s"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min|µs|μs)$",
+        ),
+    ] = None
+    """
+    Kind "constant-rate": time for which a flow pauses after each time `on`.
+    """
+    on: Annotated[
+        str | None,
+        Field(
+            examples=["2us", "1.5ms", "20s"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min|µs|μs)$",
+        ),
+    ] = None
+    """
+    Kind "constant-rate": time for which a flow sends, in turn with `off`. Without it, a flow always
+    sends.
+    """
+    packet_size: Annotated[
+        str | None,
+        Field(
+            examples=["128KB", "64KiB", "1448B"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(TiB|TB|GiB|GB|MiB|MB|KiB|KB|B|kB)$",
+        ),
+    ] = None
+    """
+    Kind "constant-rate": size of a full packet with its header, by default that of the profile.
+    """
+    paths: (
+        Literal[
+            "ecmp",
+            "vlb",
+            "disjoint",
+            "consecutive",
+            "by-interface",
+            "pinned",
+            "rps",
+            "flowlet",
+            "mmptcp",
+            "opn",
+        ]
+        | EcmpPaths
+        | VlbPaths
+        | DisjointPaths
+        | ConsecutivePaths
+        | ByInterfacePaths
+        | PinnedPaths
+        | RpsPaths
+        | FlowletPaths
+        | MmptcpPaths
+        | OpnPaths
+        | None
+    ) = None
+    """
+    Path policy, which chooses one of the paths between two hosts for each packet: a name, or a
+    table with the name and parameters. The default depends on the topology and is mostly
+    "ecmp".
+    """
+    profile: Literal["linux", "amp-2019"] = "linux"
+    """
+    Profile, that is, named settings of sender and receiver.
+    """
+    random: bool | None = None
+    """
+    Kind "constant-rate": whether the times `on` and `off` are means of exponential distributions.
+    """
+    rate: Annotated[
+        str | None,
+        Field(
+            examples=["10Gbps", "100Mbps"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(Tbps|Gbps|Mbps|kbps|bps|Kbps|Tbit/s|Gbit/s|Mbit/s|kbit/s|bit/s)$",
+        ),
+    ] = None
+    """
+    Kind "constant-rate": the rate on the wire, headers included, while a flow sends.
+    """
+    scheduler: Literal["round-robin", "lowest-rtt", "linux"] | None = None
+    """
+    Packet scheduler, which selects the subflow of the next packet. The default is the
+    profile's: "linux" in "linux", "round-robin" in "amp-2019".
+    """
+    subflows: Annotated[int, Field(ge=1, le=64)] = 1
+    """
+    Subflows per connection; 1 is single path.
+    """
+    tcp: ProfilePatch | None = None
+    """
+    Settings that differ from those of the profile.
+    """
+    uet: Uet | None = None
+    """
+    Kind "uet": settings of the Ultra Ethernet transport.
     """
 
 

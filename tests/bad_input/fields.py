@@ -39,6 +39,10 @@ def source(parameters: str, *words: str) -> Row:
     return field(f"transports.udp={{kind = 'constant-rate'{parameters}}}", *words)
 
 
+def uet(settings: str, *words: str, also: str = "") -> Row:
+    return field(f"transports.ultra={{kind = 'uet', uet = {{{settings}}}{also}}}", *words)
+
+
 def lossy(parameters: str, *words: str) -> Row:
     return field(f"queues={{limit = '100 packets', kind = {{name = 'lossy'{parameters}}}}}", *words)
 
@@ -255,6 +259,27 @@ FIELDS = [
             ('transports.udp.kind: "constant-rate" is not supported at level ', 'use "tcp" or another level'),
         )
         for level in ("level=flow", "level=linux")
+    ),
+    uet("entropies = 48", "transports.ultra.uet.entropies: 48; allowed: a power of two up to 65536"),
+    uet("entropies = 131072", "transports.ultra.uet.entropies: 131072"),
+    uet("entropies = 0", "transports.ultra.uet.entropies: 0"),
+    uet("mtu = '64B'", "transports.ultra.uet.mtu: 64B; allowed: 65B to 65535B"),
+    uet("ack_bytes = '0B'", "transports.ultra.uet.ack_bytes: 0B"),
+    uet("initial_window = '1KB'", "transports.ultra.uet.initial_window: 1KB; allowed: 4150B to "),
+    uet("network_rtt = '0us'", "transports.ultra.uet.network_rtt: 0s; allowed: a time above 0"),
+    uet("target_delay = '0us'", "transports.ultra.uet.target_delay: 0s"),
+    uet("rto = '0us'", "transports.ultra.uet.rto: 0s"),
+    uet("control = 'switch'", "transports.ultra.uet.control: "),
+    uet("load_balancing = 'ecmp'", "transports.ultra.uet.load_balancing: "),
+    uet("window = '1KB'", "transports.ultra.uet.window: unknown field"),
+    uet("", "transports.ultra.cc: not used with kind = ", also=", cc = 'reno'"),
+    uet("", "transports.ultra.paths: not used with kind = ", "`uet` has the settings", also=", paths = 'ecmp'"),
+    uet("", "transports.ultra.tcp: not used with kind = ", also=", tcp = {mss = 1000}"),
+    uet("", "transports.ultra.rate: not used with kind = ", also=", rate = '1Gbps'"),
+    field("transports.dctcp.uet={}", 'transports.dctcp.uet: not used with kind = "tcp"; remove it or set kind = "uet"'),
+    Row(
+        ("run", "incast.toml", "--set", FLOW, "--set", "transports.ultra.kind=uet", "--out", "out"),
+        ('transports.ultra.kind: "uet" is not supported at level "flow"',),
     ),
     lossy("", "queues.kind: the rule of the losses is missing; set loss or every"),
     lossy(", loss = 0.1, every = 3", "queues.kind.every: loss is given too; remove one of the two"),

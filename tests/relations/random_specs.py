@@ -181,7 +181,11 @@ def queue(rng: Random, kind: str, limit: int) -> Spec:
 def with_kind(rng: Random, tcp: Spec, *, priority: bool) -> Spec:
     """The transport `tcp`, or sometimes one of another kind; with `priority`, ACKs have a class of their own."""
     kind = "tcp" if rng.random() < 0.8 else rng.choice(names("transports"))
-    fields = {"rate": rng.choice(["10Mbps", "100Mbps"])} if kind == "constant-rate" else tcp
+    fields = {
+        "tcp": tcp,
+        "constant-rate": {"rate": rng.choice(["10Mbps", "100Mbps"])},
+        "uet": {"uet": {"control": rng.choice(["sender", "receiver", "both"])}},
+    }[kind]
     return {"kind": kind} | fields | ({"ack_class": 1} if priority else {})
 
 

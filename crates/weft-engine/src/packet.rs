@@ -3,7 +3,7 @@
 use crate::route::Route;
 
 /// A packet in flight. The engine reads `time`, `route`, `size` and the flags [`ECT`], [`CE`],
-/// [`PROTECTED`], [`DATA`], [`TRIMMED`] and [`CLASS`]. The other fields and flags belong to the transport.
+/// [`PROTECTED`], [`DATA`], [`TRIMMED`], [`TRIMMED_AT_LAST_HOP`] and [`CLASS`]. The other fields and flags belong to the transport.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Packet {
     /// Time of arrival at the next node in picoseconds.
@@ -38,6 +38,9 @@ pub const CE: u16 = 1 << 4;
 pub const PROTECTED: u16 = 1 << 8;
 /// A queue has cut the packet to its header. The packet keeps all other fields and flags.
 pub const TRIMMED: u16 = 1 << 11;
+/// Next to [`TRIMMED`]: the queue feeds the last link of the route. Otherwise the flag belongs to the
+/// transport.
+pub const TRIMMED_AT_LAST_HOP: u16 = 1 << 10;
 /// Position of the traffic class in the flags.
 const CLASS_SHIFT: u32 = 12;
 /// The traffic class, for queues that have classes.

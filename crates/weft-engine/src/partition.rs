@@ -61,6 +61,12 @@ impl Context<'_> {
         port.busy_until.saturating_sub(port.serialisation(bytes))
     }
 
+    /// Returns the serialisation time of `bytes` at the first port of `route` in picoseconds.
+    pub fn serialisation(&self, route: Route, bytes: u32) -> u64 {
+        let port = self.first_port + self.port_of(route);
+        self.network.ports[port as usize].serialisation(bytes)
+    }
+
     /// Sets a timer: [`Endpoint::on_timer`] is called with `key` at `time`, but not before now.
     pub fn set_timer(&mut self, time: u64, key: u64) {
         self.network.set_timer(Timer {

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use weft_fabric::{QueueConfig, TrimTo, Trimming, Victim};
 use weft_spec::QueueSize;
 
-use crate::packet::{DATA, PROTECTED, Packet, TRIMMED};
+use crate::packet::{DATA, PROTECTED, Packet, TRIMMED, TRIMMED_AT_LAST_HOP};
 use crate::reference::random;
 use crate::reference_queue::{STREAM, Source};
 
@@ -94,8 +94,14 @@ impl Trims {
     pub fn cut(&self, packet: Packet, waiting: &VecDeque<Packet>) -> Rest {
         let header = Packet {
             size: self.stated.size.0 as u16,
-            flags: packet.flags | TRIMMED,
+            flags: (packet.flags | TRIMMED) & !TRIMMED_AT_LAST_HOP,
             ..packet
+        };
+        let is_last = header.route.is_at_destination();
+        let last_hop = if is_last { TRIMMED_AT_LAST_HOP } else { 0 };
+        let header = Packet {
+            flags: header.flags | last_hop,
+            ..header
         };
         if self.at_switch && self.stated.to == TrimTo::Sender {
             Rest::GoesBack(header)

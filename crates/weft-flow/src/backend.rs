@@ -82,6 +82,10 @@ impl Backend for FlowBackend {
                         "syn_timeouts",
                         "cwnd_packets",
                         "srtt_s",
+                        "acks_received",
+                        "nacks_received",
+                        "pulls_received",
+                        "rts_sent",
                     ],
                 ),
                 (

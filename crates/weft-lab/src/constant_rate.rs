@@ -1,10 +1,10 @@
-//! Fields of transports of kind `constant-rate`, and of TCP, which that kind refuses.
+//! Fields of transports of kind `constant-rate`.
 
 use weft_paths::{Granularity, PathPolicy, Policy};
 use weft_run::{ConstantRateConfig, TcpMode};
-use weft_spec::{PathPolicySpec, Profile, Size, SpecError, Time, TransportSpec};
+use weft_spec::{PathPolicySpec, Profile, SpecError, Time, TransportSpec};
 
-const KIND: &str = "constant-rate";
+use crate::refused;
 
 /// Maximum size of a packet on the wire in bytes.
 const MAX_PACKET: u64 = 65_535;
@@ -21,31 +21,7 @@ pub(crate) fn check_absent(spec: &TransportSpec) -> Result<(), SpecError> {
         ("off", spec.off.is_some()),
         ("random", spec.random),
     ];
-    refuse(&fields, &spec.kind, "remove it or set kind = \"constant-rate\"")
-}
-
-/// Refuses the fields of TCP in this kind.
-///
-/// # Errors
-/// Returns an error for the first of these fields.
-pub(crate) fn check_tcp_absent(spec: &TransportSpec) -> Result<(), SpecError> {
-    let fields = [
-        ("cc", !spec.cc.is_absent()),
-        ("subflows", spec.subflows != 1),
-        ("join_after", spec.join_after != Size(0)),
-        ("scheduler", spec.scheduler.is_some()),
-    ];
-    refuse(&fields, KIND, "remove it or set kind = \"tcp\"")
-}
-
-fn refuse(fields: &[(&str, bool)], kind: &str, remedy: &str) -> Result<(), SpecError> {
-    match fields.iter().find(|(_, given)| *given) {
-        Some(&(field, _)) => {
-            let problem = format!("not used with kind = {kind:?}");
-            Err(SpecError::conflict(field, problem, remedy))
-        }
-        None => Ok(()),
-    }
+    refused::fields(&fields, &spec.kind, "remove it or set kind = \"constant-rate\"")
 }
 
 /// Refuses policies that choose a path for each packet, which sources do not support.

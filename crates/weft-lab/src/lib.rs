@@ -38,6 +38,7 @@ mod max_min;
 mod memory;
 mod probes;
 mod queues;
+mod refused;
 mod registry;
 mod resolve;
 mod run_loop;
@@ -45,6 +46,7 @@ mod schema;
 mod slices;
 mod threads;
 mod transports;
+mod uet;
 
 pub use equilibrium::equilibrium;
 pub use experiment::{Experiment, ReadOptions, RunOptions};

@@ -69,20 +69,8 @@ pub(crate) fn resolve(
         params: topology.params,
     };
 
-    let mut transports = Vec::new();
-    for (name, transport) in &mut resolved.transports {
-        let path = format!("transports.{name}");
-        let (with_defaults, built) =
-            transports::resolve(transport, custom_algorithms, topology.value.default_policy())
-                .map_err(|error| error.within(&path))?;
-        check_queue_fits_packet(spec, &fabric, &built, &path)?;
-        transports::check_kind(backend, built.kind)
-            .and_then(|()| check_policy(transport, &built))
-            .and_then(|()| check_multipath(&fabric, &built, transport))
-            .map_err(|error| error.within(&path))?;
-        *transport = with_defaults;
-        transports.push(built);
-    }
+    let policy = topology.value.default_policy();
+    let transports = resolve_transports(&mut resolved, spec, custom_algorithms, policy, backend, &fabric)?;
 
     let of_queues = queues::check_transports(spec, &transports, &fabric)?;
 
@@ -142,6 +130,31 @@ pub(crate) fn resolve(
         stop,
         warnings: warnings.into_iter().chain(of_queues).collect(),
     })
+}
+
+/// Resolves the transports, and replaces them in `resolved`. `policy` is the default of the topology.
+fn resolve_transports(
+    resolved: &mut Spec,
+    spec: &Spec,
+    custom_algorithms: &[Arc<dyn AlgorithmFactory>],
+    policy: &str,
+    backend: &dyn Backend,
+    fabric: &Fabric,
+) -> Result<Vec<TransportConfig>, SpecError> {
+    let mut transports = Vec::new();
+    for (name, transport) in &mut resolved.transports {
+        let path = format!("transports.{name}");
+        let (with_defaults, built) = transports::resolve(transport, custom_algorithms, policy, fabric)
+            .map_err(|error| error.within(&path))?;
+        check_queue_fits_packet(spec, fabric, &built, &path)?;
+        transports::check_kind(backend, built.kind)
+            .and_then(|()| check_policy(transport, &built))
+            .and_then(|()| check_multipath(fabric, &built, transport))
+            .map_err(|error| error.within(&path))?;
+        *transport = with_defaults;
+        transports.push(built);
+    }
+    Ok(transports)
 }
 
 /// Resolves the controller and replaces its fields by the resolved ones. A controller assigns a
@@ -450,11 +463,15 @@ fn check_write_rates(
         let problem = format!("not supported at level {:?}", backend.name());
         return Err(SpecError::conflict(field(traffic), problem, UNSUPPORTED));
     }
-    let is_source = |flow: &Flow| transports[flow.transport as usize].constant_rate.is_some();
-    if let Some(traffic) = find_write_rate(flows, generators, is_source) {
-        let problem = "not used with transports of kind \"constant-rate\"";
-        let remedy = "set the rate of the transport instead";
-        return Err(SpecError::conflict(field(traffic), problem, remedy));
+    for (kind, remedy) in [
+        ("constant-rate", "set the rate of the transport instead"),
+        ("uet", "remove this field"),
+    ] {
+        let is_of_kind = |flow: &Flow| transports[flow.transport as usize].kind == kind;
+        if let Some(traffic) = find_write_rate(flows, generators, is_of_kind) {
+            let problem = format!("not used with transports of kind {kind:?}");
+            return Err(SpecError::conflict(field(traffic), problem, remedy));
+        }
     }
     Ok(())
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use weft_bpf_native::NativeFactory;
 use weft_cc::{Algorithm, AlgorithmFactory};
+use weft_fabric::Fabric;
 use weft_packet::TRANSPORTS;
 use weft_paths::{POLICIES, Policy};
 use weft_run::{Backend, Scheduler};
@@ -11,7 +12,7 @@ use weft_spec::{
     Cc, MAX_CLASS, MAX_SUBFLOWS, PROFILES, PathPolicySpec, ProfilePatch, SpecError, find, to_table,
 };
 
-use crate::constant_rate;
+use crate::{constant_rate, refused, uet};
 
 /// A packet scheduler with its name.
 pub(crate) struct NamedScheduler {
@@ -41,11 +42,12 @@ pub(crate) const SCHEDULERS: &[NamedScheduler] = &[
 
 /// Resolves a transport. Returns it with every default filled in, and its configuration. Paths of
 /// errors are relative to the transport. `custom_algorithms` are user-defined congestion controls,
-/// `policy` is the topology's default.
+/// `policy` is the default of the topology, which is `fabric`.
 pub(crate) fn resolve(
     spec: &weft_spec::TransportSpec,
     custom_algorithms: &[Arc<dyn AlgorithmFactory>],
     policy: &str,
+    fabric: &Fabric,
 ) -> Result<(weft_spec::TransportSpec, weft_run::TransportConfig), SpecError> {
     let kind = TRANSPORTS
         .iter()
@@ -55,11 +57,7 @@ pub(crate) fn resolve(
             SpecError::unknown_name("kind", &spec.kind, TRANSPORTS.iter().map(|kind| kind.name()))
         })?;
     let is_tcp = kind == "tcp";
-    if is_tcp {
-        constant_rate::check_absent(spec)?;
-    } else {
-        constant_rate::check_tcp_absent(spec)?;
-    }
+    check_fields(spec, kind)?;
     let (cc, algorithm) = if is_tcp {
         congestion_control(&spec.cc, custom_algorithms)?
     } else {
@@ -98,19 +96,23 @@ pub(crate) fn resolve(
         .apply(&(base.build)())
         .map_err(|error| error.within("tcp"))?;
     let (paths, policy) = path_policy(spec.paths.as_ref(), policy)?;
-    let constant_rate = if is_tcp {
-        None
-    } else {
-        constant_rate::check_policy(&paths, &policy)?;
-        Some(constant_rate::resolve(spec, &mut profile)?)
-    };
-    let resolved = weft_spec::TransportSpec {
+    let mut resolved = weft_spec::TransportSpec {
         cc,
-        paths: Some(paths),
         scheduler: is_tcp.then(|| named.name.to_owned()),
-        tcp: ProfilePatch(to_table(&profile)),
         ..spec.clone()
     };
+    let (mut constant_rate, mut uet) = (None, None);
+    if kind == "uet" {
+        let (settings, config) = uet::resolve(&spec.uet.clone().unwrap_or_default(), &mut profile, fabric)?;
+        (resolved.uet, uet) = (Some(settings), Some(config));
+    } else {
+        if !is_tcp {
+            constant_rate::check_policy(&paths, &policy)?;
+            constant_rate = Some(constant_rate::resolve(spec, &mut profile)?);
+        }
+        resolved.paths = Some(paths);
+        resolved.tcp = ProfilePatch(to_table(&profile));
+    }
     let transport = weft_run::TransportConfig {
         kind,
         cc: algorithm,
@@ -122,8 +124,23 @@ pub(crate) fn resolve(
         ack_class: spec.ack_class.unwrap_or(spec.class),
         profile,
         constant_rate,
+        uet,
     };
     Ok((resolved, transport))
+}
+
+/// Refuses the fields of other kinds.
+fn check_fields(spec: &weft_spec::TransportSpec, kind: &str) -> Result<(), SpecError> {
+    if kind == "uet" {
+        uet::check_tcp_absent(spec)?;
+    } else {
+        let remedy = "remove it or set kind = \"uet\"";
+        refused::fields(&[("uet", spec.uet.is_some())], kind, remedy)?;
+    }
+    if kind != "constant-rate" {
+        return constant_rate::check_absent(spec);
+    }
+    refused::tcp_fields(spec, kind)
 }
 
 /// Checks that the level has this kind of transport.
@@ -281,7 +298,7 @@ mod tests {
             let error = check_kind(backend, "carrier-pigeon").unwrap_err();
             let level = backend.name();
             let kinds = if level == "packet" {
-                "\"tcp\", \"constant-rate\""
+                "\"tcp\", \"constant-rate\", \"uet\""
             } else {
                 "\"tcp\""
             };

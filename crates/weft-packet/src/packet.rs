@@ -9,7 +9,9 @@
 //!
 //! Some bits of the flags have one meaning in data and another in an ACK or a [`SYN`].
 
-pub use weft_engine::packet::{CE, CLASS, DATA, ECT, PROTECTED, Packet, TRIMMED, class_flags};
+pub use weft_engine::packet::{
+    CE, CLASS, DATA, ECT, PROTECTED, Packet, TRIMMED, TRIMMED_AT_LAST_HOP, class_flags,
+};
 
 /// The packet opens a subflow, or is another control packet.
 pub const SYN: u16 = 1 << 1;

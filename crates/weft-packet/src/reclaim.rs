@@ -204,6 +204,7 @@ mod tests {
         let transport = |(name, subflows)| TransportConfig {
             kind: "tcp",
             constant_rate: None,
+            uet: None,
             cc: Algorithm::build(name, &[]).unwrap(),
             subflows,
             paths: Ecmp {}.into(),

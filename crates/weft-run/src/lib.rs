@@ -18,6 +18,7 @@ mod result_writer;
 mod run;
 mod tables;
 mod tcp_mode;
+mod uet;
 
 pub use arrow_array::RecordBatch;
 pub use backend::{ActiveRun, Backend, MAX_THREADS, Options, Progress, RunOutput};
@@ -27,12 +28,13 @@ pub use generators::{GeneratorAction, GeneratorDriver};
 pub use manifest::{Rows, RunSummary, manifest};
 pub use measurement::{CounterSnapshot, MeasuredWindow, MeasurementWindow};
 pub use outcome::{
-    ClassRecord, Counters, FlowRecord, JobRecord, LINK_RESULT_BYTES, LatencyRecord, LinkRecord, Outcome,
-    PacketKind, PacketRecord, QueueRecord, Sample, SubflowRecord, SuppressionRecord,
+    ClassRecord, ControlCounters, Counters, FlowRecord, JobRecord, LINK_RESULT_BYTES, LatencyRecord,
+    LinkRecord, Outcome, PacketKind, PacketRecord, QueueRecord, Sample, SubflowRecord, SuppressionRecord,
 };
 pub use plan::{ConstantRateConfig, LinkEvent, Plan, Probe, Scheduler, TransportConfig, detection_times};
 pub use result_writer::ResultWriter;
 pub use run::{RunResult, UnsavedRun};
 pub use tables::{Omissions, TABLES, TableContext, Tables, Unfinished};
 pub use tcp_mode::TcpMode;
+pub use uet::{UetConfig, UetControl, UetLoadBalancing};
 pub use weft_fabric::LinkChange;

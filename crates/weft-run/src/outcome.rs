@@ -80,6 +80,21 @@ pub struct SubflowRecord {
     pub cwnd: f64,
     /// Last smoothed RTT in seconds; 0 without a sample.
     pub srtt: f64,
+    /// Packets without payload, of transports that count them.
+    pub control: Option<ControlCounters>,
+}
+
+/// Counts of packets without payload.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ControlCounters {
+    /// Acknowledgements that arrived at the sender.
+    pub acks: u64,
+    /// Reports of trimmed packets that arrived there.
+    pub nacks: u64,
+    /// Grants of credit that arrived there.
+    pub pulls: u64,
+    /// Requests to send that the sender sent.
+    pub rts: u64,
 }
 
 /// The record of a job of a generator.

@@ -11,6 +11,7 @@ use weft_spec::{Profile, Rate, Size, Spec, Time};
 use weft_traffic::{Flow, FlowGenerator};
 
 use crate::tcp_mode::TcpMode;
+use crate::uet::UetConfig;
 
 /// A run, checked and ready for a backend.
 pub struct Plan {
@@ -70,6 +71,8 @@ pub struct TransportConfig {
     pub profile: Profile,
     /// The schedule of sources of kind `constant-rate`; `None` for other kinds.
     pub constant_rate: Option<ConstantRateConfig>,
+    /// The settings of the Ultra Ethernet transport, kind `uet`; `None` for other kinds.
+    pub uet: Option<UetConfig>,
 }
 
 /// The schedule of a source without congestion control.

@@ -11,7 +11,7 @@ use toml::Table;
 
 use crate::{
     Cc, Hosts, Layer, PathPolicySpec, ProfilePatch, QueueKindSpec, QueueSize, Rate, Size, SpecError, Time,
-    from_table,
+    UetSpec, from_table,
 };
 
 /// An experiment: a network, transports, and traffic.
@@ -329,6 +329,9 @@ pub struct TransportSpec {
     /// Kind "constant-rate": whether the times `on` and `off` are means of exponential distributions.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub random: bool,
+    /// Kind "uet": settings of the Ultra Ethernet transport.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub uet: Option<UetSpec>,
 }
 
 /// A traffic entry: its kind, its transport and the fields of that kind.

@@ -18,6 +18,7 @@ mod profile;
 mod quantity;
 mod renames;
 mod tree;
+mod uet;
 mod units;
 mod unmodelled;
 
@@ -39,4 +40,5 @@ pub use profile::{
 };
 pub use renames::{Both, replace_old_names};
 pub use tree::{from_table, read_table, to_table};
+pub use uet::{UetControl, UetLoadBalancing, UetSpec};
 pub use units::{QueueSize, Rate, Size, Time};

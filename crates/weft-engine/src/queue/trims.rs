@@ -10,7 +10,7 @@ use super::served::{Arrival, Fate};
 use super::{Decision, Red};
 use crate::admission::{exceeds, has_reached};
 use crate::hash::uniform;
-use crate::packet::{CE, DATA, ECT, PROTECTED, Packet, TRIMMED};
+use crate::packet::{CE, DATA, ECT, PROTECTED, Packet, TRIMMED, TRIMMED_AT_LAST_HOP};
 
 /// Bit of the numbers of a port's draws of victims. Other draws leave it clear.
 const VICTIMS: u64 = 1 << 63;
@@ -136,9 +136,14 @@ impl TrimmingQueue {
 
     /// Cuts a packet that is in none of the queues. `makes_room` is true if another packet arrived.
     fn cut(&mut self, packet: Packet, makes_room: bool) -> Arrival {
+        let last_hop = if packet.route.is_at_destination() {
+            TRIMMED_AT_LAST_HOP
+        } else {
+            0
+        };
         let header = Packet {
             size: self.size,
-            flags: packet.flags | TRIMMED,
+            flags: packet.flags & !TRIMMED_AT_LAST_HOP | TRIMMED | last_hop,
             ..packet
         };
         let fate = if self.sends_back {

@@ -14,6 +14,7 @@ mod state;
 mod tcp;
 mod timer_keys;
 mod tracer;
+mod uet;
 
 pub use contract::{OTHER, ReceivedFlow, SentFlow, Transport, TransportKind};
 pub use generators::NEXT_JOB;
@@ -26,4 +27,4 @@ pub use tcp::{DATA_FIN, JOIN_ACK};
 pub use timer_keys::{HostTimer, host_timer, other_timer};
 
 /// All kinds of transport, the default first. TCP must be the first one.
-pub const TRANSPORTS: &[&dyn TransportKind] = &[&tcp::Tcp, &constant_rate::ConstantRate];
+pub const TRANSPORTS: &[&dyn TransportKind] = &[&tcp::Tcp, &constant_rate::ConstantRate, &uet::Uet];

@@ -71,6 +71,7 @@ pub fn transport(cc: Algorithm, subflows: u32, profile: Profile) -> TransportCon
     TransportConfig {
         kind: "tcp",
         constant_rate: None,
+        uet: None,
         cc,
         subflows,
         paths: Ecmp {}.into(),

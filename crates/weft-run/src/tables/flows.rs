@@ -9,7 +9,7 @@ use weft_traffic::{Flow, FlowGenerator};
 
 use super::TableContext;
 use super::columns::Columns;
-use crate::{Error, FlowRecord, Outcome, SubflowRecord};
+use crate::{ControlCounters, Error, FlowRecord, Outcome, SubflowRecord};
 
 pub(super) fn flows(
     context: &TableContext,
@@ -185,6 +185,10 @@ pub(super) fn subflows(context: &TableContext, outcome: &Outcome) -> Result<Reco
         })
         .collect();
     let each = |count: fn(&SubflowRecord) -> u64| rows.iter().map(move |(.., subflow)| count(subflow));
+    let control = |count: fn(&ControlCounters) -> u64| {
+        rows.iter()
+            .map(move |(.., subflow)| subflow.control.as_ref().map(count))
+    };
     Columns::new("subflows", context.omissions, rows.len())
         .index("flow", rows.iter().map(|(flow, ..)| *flow))
         .index("subflow", rows.iter().map(|(_, i, _)| *i))
@@ -214,5 +218,9 @@ pub(super) fn subflows(context: &TableContext, outcome: &Outcome) -> Result<Reco
                 .map(|(.., subflow)| Some(subflow.srtt).filter(|&srtt| srtt > 0.0)),
         )
         .count("packets_trimmed", each(|subflow| subflow.packets_trimmed))
+        .count_or_null("acks_received", control(|control| control.acks))
+        .count_or_null("nacks_received", control(|control| control.nacks))
+        .count_or_null("pulls_received", control(|control| control.pulls))
+        .count_or_null("rts_sent", control(|control| control.rts))
         .finish()
 }

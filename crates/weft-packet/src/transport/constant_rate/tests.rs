@@ -26,6 +26,7 @@ fn transport(kind: &'static str) -> TransportConfig {
             off: Time(0),
             random: false,
         }),
+        uet: None,
         cc: Algorithm::build("reno", &[]).unwrap(),
         subflows: 1,
         paths: Ecmp {}.into(),
@@ -145,6 +146,6 @@ fn an_unknown_kind_is_refused() {
     let error = crate::simulation::kind_numbers(&transports, TRANSPORTS).unwrap_err();
     assert_eq!(
         error,
-        "transport of kind carrier-pigeon; allowed: tcp, constant-rate"
+        "transport of kind carrier-pigeon; allowed: tcp, constant-rate, uet"
     );
 }

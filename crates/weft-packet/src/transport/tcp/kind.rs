@@ -195,6 +195,7 @@ impl TcpEndpoint {
             packets_received: 0,
             packets_dropped: 0,
             packets_trimmed: 0,
+            control: None,
             packets_in_flight: 0,
             marked: subflow.stats().marked,
             fast_retransmits: subflow.stats().fast_retransmits,

@@ -239,6 +239,7 @@ impl TestConnection {
             transports: vec![TransportConfig {
                 kind: "tcp",
                 constant_rate: None,
+                uet: None,
                 cc: self.cc,
                 subflows: self.subflows,
                 paths: ByInterface {}.into(),

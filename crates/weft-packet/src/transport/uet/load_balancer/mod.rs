@@ -1,0 +1,145 @@
+//! Load balancing: which entropy value (EV) a packet carries. The EV names its path.
+
+mod bitmap;
+mod mixed;
+mod oblivious;
+mod reps;
+
+use weft_run::UetLoadBalancing;
+
+use bitmap::Bitmap;
+use mixed::Mixed;
+use oblivious::Oblivious;
+use reps::Reps;
+
+/// News of the path of an EV.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Feedback {
+    /// A packet arrived without a mark.
+    Good,
+    /// A packet arrived with a mark.
+    Marked,
+    /// A packet was trimmed before the last hop.
+    Trimmed,
+    /// A packet timed out.
+    TimedOut,
+}
+
+/// A load balancer of a flow.
+pub trait LoadBalancer {
+    /// Returns the EV of the next packet.
+    fn choose(&mut self, random: &mut Random) -> u16;
+
+    /// Learns of the path of an EV at `now`.
+    fn on_feedback(&mut self, ev: u16, feedback: Feedback, now: u64);
+}
+
+/// The load balancer of a flow with its random numbers.
+pub struct Balancer {
+    random: Random,
+    kind: Kind,
+}
+
+enum Kind {
+    Oblivious(Oblivious),
+    Bitmap(Bitmap),
+    Reps(Reps),
+    Mixed(Mixed),
+}
+
+impl Balancer {
+    /// Creates the load balancer of a flow with this many EVs, a power of two.
+    pub fn new(kind: UetLoadBalancing, evs: u32, seed: u64) -> Self {
+        let mut random = Random(seed);
+        let walk = Oblivious::new(evs, &mut random);
+        let kind = match kind {
+            UetLoadBalancing::Oblivious => Kind::Oblivious(walk),
+            UetLoadBalancing::Bitmap => Kind::Bitmap(Bitmap::new(evs, walk)),
+            UetLoadBalancing::Reps => Kind::Reps(Reps::new(evs)),
+            UetLoadBalancing::Mixed => Kind::Mixed(Mixed::new(Bitmap::new(evs, walk))),
+        };
+        Self { random, kind }
+    }
+
+    /// Returns the EV of the next packet.
+    pub fn choose(&mut self) -> u16 {
+        let random = &mut self.random;
+        match &mut self.kind {
+            Kind::Oblivious(balancer) => balancer.choose(random),
+            Kind::Bitmap(balancer) => balancer.choose(random),
+            Kind::Reps(balancer) => balancer.choose(random),
+            Kind::Mixed(balancer) => balancer.choose(random),
+        }
+    }
+
+    /// Learns of the path of an EV at `now`.
+    pub fn on_feedback(&mut self, ev: u16, feedback: Feedback, now: u64) {
+        match &mut self.kind {
+            Kind::Oblivious(balancer) => balancer.on_feedback(ev, feedback, now),
+            Kind::Bitmap(balancer) => balancer.on_feedback(ev, feedback, now),
+            Kind::Reps(balancer) => balancer.on_feedback(ev, feedback, now),
+            Kind::Mixed(balancer) => balancer.on_feedback(ev, feedback, now),
+        }
+    }
+}
+
+/// A stream of random numbers (`SplitMix64`).
+pub struct Random(pub u64);
+
+impl Random {
+    /// Returns a uniform number below `n`, a power of two of at most 65,536.
+    fn below(&mut self, n: u32) -> u16 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut bits = self.0;
+        bits = (bits ^ bits >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        bits = (bits ^ bits >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
+        ((bits >> 32) as u32 & (n - 1)) as u16
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KINDS: [UetLoadBalancing; 4] = [
+        UetLoadBalancing::Oblivious,
+        UetLoadBalancing::Bitmap,
+        UetLoadBalancing::Reps,
+        UetLoadBalancing::Mixed,
+    ];
+
+    #[test]
+    fn every_balancer_uses_all_evs_and_no_other() {
+        for kind in KINDS {
+            for evs in [1, 2, 128] {
+                let mut balancer = Balancer::new(kind, evs, 5);
+                let mut counts = vec![0; evs as usize];
+                for _ in 0..100 * evs {
+                    counts[usize::from(balancer.choose())] += 1;
+                }
+                assert!(counts.iter().all(|&count| count > 40), "{kind:?}: {counts:?}");
+            }
+        }
+    }
+
+    /// Walks visit every EV once per round, in an order that changes.
+    #[test]
+    fn a_walk_visits_each_ev_once() {
+        for kind in [
+            UetLoadBalancing::Oblivious,
+            UetLoadBalancing::Bitmap,
+            UetLoadBalancing::Mixed,
+        ] {
+            let mut balancer = Balancer::new(kind, 64, 5);
+            let mut rounds = Vec::new();
+            for _ in 0..4 {
+                let round: Vec<u16> = (0..64).map(|_| balancer.choose()).collect();
+                let mut sorted = round.clone();
+                sorted.sort_unstable();
+                assert_eq!(sorted, (0..64).collect::<Vec<u16>>(), "{kind:?}");
+                rounds.push(round);
+            }
+            assert!(rounds[1..].iter().any(|round| *round != rounds[0]), "{kind:?}");
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! The Ultra Ethernet transport (UET). Entropy values spray packets over paths, and the receiver reports
+//! trimmed packets. A window of the sender (NSCC), credit of the receiver (RCCC), or both limit a flow. The
+//! laws are those of the public descriptions of Ultra Ethernet and of the UEC's simulator.
+
+mod arrivals;
+mod control;
+mod credit;
+mod load_balancer;
+mod nic;
+mod nscc;
+mod pacer;
+mod params;
+mod part;
+mod paths;
+mod receiver;
+mod records;
+mod sender;
+#[cfg(test)]
+mod tests;
+mod wire;
+
+use std::sync::Arc;
+
+use weft_run::TransportConfig;
+
+use super::contract::{ENTRY_BYTES, Transport, TransportKind};
+use super::shared::Shared;
+use crate::engine::route::Route;
+use part::Part;
+use receiver::Receiver;
+use sender::Sender;
+use wire::HEADER;
+
+/// The Ultra Ethernet transport.
+pub struct Uet;
+
+impl TransportKind for Uet {
+    fn name(&self) -> &'static str {
+        "uet"
+    }
+
+    fn about(&self) -> &'static str {
+        "the Ultra Ethernet transport: sprayed packets, trimming, congestion control of sender or receiver"
+    }
+
+    fn packet_sizes(&self, transport: &TransportConfig) -> (u32, u32) {
+        (HEADER, transport.uet.map_or(HEADER, |uet| uet.mtu))
+    }
+
+    fn packets(&self, transport: &TransportConfig, bytes: u64) -> u64 {
+        let payload = transport.uet.map_or(1, |uet| u64::from(uet.mtu - HEADER));
+        bytes.div_ceil(payload)
+    }
+
+    /// Routes of all entropy values, and a penalty for each.
+    fn open_flow_bytes(&self, transport: &TransportConfig) -> u64 {
+        let evs = transport.uet.map_or(0, |uet| uet.entropies as usize);
+        let routes = evs * (2 * size_of::<Route>() + 1);
+        (size_of::<Sender>() + size_of::<Receiver>() + 2 * ENTRY_BYTES + routes) as u64
+    }
+
+    fn uses_headers(&self) -> bool {
+        true
+    }
+
+    fn create(&self, shared: &Arc<Shared>, host: u32, kind: usize) -> Box<dyn Transport> {
+        Box::new(Part::new(Arc::clone(shared), host, kind))
+    }
+}

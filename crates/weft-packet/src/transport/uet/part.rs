@@ -1,0 +1,443 @@
+//! The part of a host: its senders and receivers, its network card and its pacer.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+use std::sync::Arc;
+
+use weft_paths::draw;
+use weft_run::{FlowRecord, SubflowRecord};
+use weft_spec::Time;
+
+use crate::packet::{DATA, Packet};
+use crate::transport::contract::{ReceivedFlow, SentFlow, Transport};
+use crate::transport::shared::Shared;
+use crate::transport::state::HostContext;
+use crate::transport::timer_keys::other_timer;
+
+use super::credit::QUANTUM;
+use super::load_balancer::Balancer;
+use super::nic::{Next, Nic};
+use super::pacer::Pacer;
+use super::params::Params;
+use super::paths::EvRoutes;
+use super::receiver::{Answer, Receiver};
+use super::sender::Sender;
+use super::wire::{Ack, Content, Data, Nack, pull_packet};
+
+/// Indices of the timers of the network card and of the pacer. Smaller indices are those of senders.
+const NIC: u32 = u32::MAX;
+const PACER: u32 = u32::MAX - 1;
+
+/// Distinguishes the seeds of load balancers from other random numbers.
+const STREAM: u64 = 0x7565_746C;
+
+/// The senders and receivers of a host.
+pub struct Part {
+    shared: Arc<Shared>,
+    host: u32,
+    kind: usize,
+    /// The constants of each transport of this kind.
+    params: Vec<Option<Arc<Params>>>,
+    senders: Vec<Sender>,
+    sender_of: FlowMap,
+    receivers: Vec<Receiver>,
+    receiver_of: FlowMap,
+    nic: Nic,
+    pacer: Pacer,
+}
+
+impl Part {
+    /// Creates an idle part of a host.
+    pub fn new(shared: Arc<Shared>, host: u32, kind: usize) -> Self {
+        Self {
+            params: vec![None; shared.transports.len()],
+            shared,
+            host,
+            kind,
+            senders: Vec::new(),
+            sender_of: FlowMap::default(),
+            receivers: Vec::new(),
+            receiver_of: FlowMap::default(),
+            nic: Nic::default(),
+            pacer: Pacer::default(),
+        }
+    }
+
+    fn params(&mut self, transport: u32) -> Option<Arc<Params>> {
+        let known = &mut self.params[transport as usize];
+        if known.is_none() {
+            let transport = &self.shared.transports[transport as usize];
+            *known = transport
+                .uet
+                .map(|config| Arc::new(Params::new(transport, config)));
+        }
+        known.clone()
+    }
+
+    fn key(&self, index: u32) -> u64 {
+        other_timer(self.kind, index)
+    }
+
+    /// Sends a packet of a flow if it may send one and the card is idle. Otherwise the flow waits for the
+    /// card if it may send.
+    fn request_card(&mut self, index: u32, cx: &mut HostContext<'_, '_>) {
+        let sender = &mut self.senders[index as usize];
+        if sender.waits || !sender.may_send() {
+            return;
+        }
+        if self.nic.is_idle(cx.now) {
+            self.send_data(index, cx);
+        } else {
+            sender.waits = true;
+            let key = self.key(NIC);
+            self.nic.wait(index, key, cx);
+        }
+    }
+
+    /// Sends one packet of a flow that may send. The flow waits for the card if it may send another one.
+    fn send_data(&mut self, index: u32, cx: &mut HostContext<'_, '_>) {
+        let waiting = self.nic.waiting_flows() as u32 + 1;
+        let sender = &mut self.senders[index as usize];
+        let chunk = sender.counters.sent as u32;
+        let Some(packet) = sender.take_packet(cx.now, waiting, &self.shared) else {
+            return;
+        };
+        if sender.counters.sent as u32 != chunk && self.shared.has_latencies(sender.flow) {
+            let (flow, now) = (sender.flow, cx.now);
+            cx.host.latencies().record_chunk_sent(flow, chunk, now);
+        }
+        self.nic.send(&packet, cx);
+        self.set_deadline(index, cx);
+        let sender = &mut self.senders[index as usize];
+        if sender.may_send() {
+            sender.waits = true;
+            let key = self.key(NIC);
+            self.nic.wait(index, key, cx);
+        }
+    }
+
+    /// Sets the timer of timeouts unless it is set.
+    fn set_deadline(&mut self, index: u32, cx: &mut HostContext<'_, '_>) {
+        let key = self.key(index);
+        let sender = &mut self.senders[index as usize];
+        if sender.has_timer || sender.acked.is_some() {
+            return;
+        }
+        if let Some(deadline) = sender.deadline() {
+            sender.has_timer = true;
+            cx.set_timer(deadline, key);
+        }
+    }
+
+    /// Sends the next packet that waits for the card.
+    fn on_card_timer(&mut self, cx: &mut HostContext<'_, '_>) {
+        self.nic.on_timer();
+        let mut is_turn_of_data = false;
+        while let Some(next) = self.nic.next(&mut is_turn_of_data) {
+            match next {
+                Next::Control(packet) => {
+                    self.nic.send(&packet, cx);
+                    break;
+                }
+                Next::Flow(index) => {
+                    let sender = &mut self.senders[index as usize];
+                    sender.waits = false;
+                    if sender.may_send() {
+                        self.send_data(index, cx);
+                        break;
+                    }
+                }
+            }
+        }
+        let key = self.key(NIC);
+        self.nic.arm(key, cx);
+    }
+
+    fn send_control(&mut self, packet: &Packet, cx: &mut HostContext<'_, '_>) {
+        let key = self.key(NIC);
+        self.nic.send_control(packet, key, cx);
+    }
+
+    fn send_request(&mut self, index: u32, cx: &mut HostContext<'_, '_>) {
+        let sender = &mut self.senders[index as usize];
+        if let Some(packet) = sender.take_request(cx.now, &self.shared) {
+            self.send_control(&packet, cx);
+            self.set_deadline(index, cx);
+        }
+    }
+
+    fn on_timeout(&mut self, index: u32, cx: &mut HostContext<'_, '_>) {
+        let sender = &mut self.senders[index as usize];
+        sender.has_timer = false;
+        let expired = sender.on_timer(cx.now);
+        self.set_deadline(index, cx);
+        let Some(expired) = expired else {
+            return;
+        };
+        if expired.had_queue {
+            if self.senders[index as usize].has_credit() {
+                self.send_request(index, cx);
+            }
+            // The timeout may have been the last event of the flow, and it makes room in the window.
+            self.request_card(index, cx);
+            return;
+        }
+        if !expired.is_speculating {
+            self.request_card(index, cx);
+        }
+        if self.senders[index as usize].is_blocked(expired.size) {
+            self.send_request(index, cx);
+        } else {
+            self.request_card(index, cx);
+        }
+    }
+
+    /// Grants credit to the next flow, and sets the timer of the grant after it.
+    fn pace(&mut self, cx: &mut HostContext<'_, '_>) {
+        self.pacer.is_running = false;
+        // Any route has the rate of the card.
+        let Some(route) = self.receivers.first_mut().map(|receiver| {
+            let shared = &self.shared;
+            receiver.routes.route(0, shared)
+        }) else {
+            return;
+        };
+        let quantum = cx.serialisation(route, QUANTUM as u32);
+        let Some((index, time)) = self.pacer.grant(&mut self.receivers, quantum) else {
+            return;
+        };
+        let receiver = &mut self.receivers[index as usize];
+        let params = &receiver.params;
+        receiver.grants.ev = ((u32::from(receiver.grants.ev) + 1) % params.config.entropies) as u16;
+        let pull = pull_packet(receiver.grants.granted as u32, receiver.flow, params.ack_class);
+        let route = receiver.routes.route(receiver.grants.ev, &self.shared);
+        self.send_control(&Packet { route, ..pull }, cx);
+        self.pacer.is_running = true;
+        let key = self.key(PACER);
+        let now = cx.now;
+        cx.set_timer(now + time, key);
+    }
+
+    fn receiver(&mut self, flow: u32, cx: &mut HostContext<'_, '_>) -> Option<u32> {
+        if let Some(&index) = self.receiver_of.get(&flow) {
+            return Some(index);
+        }
+        let spec = self.shared.flow(flow);
+        let params = self.params(spec.transport)?;
+        let notify_at = cx.host.track_receiver(flow, self.shared.notify_at(flow, &spec));
+        let evs = params.config.entropies;
+        let routes = EvRoutes::new(spec.id, true, [self.host, spec.from], evs);
+        let index = self.receivers.len() as u32;
+        self.receivers
+            .push(Receiver::new(flow, params, routes, notify_at));
+        self.receiver_of.insert(flow, index);
+        Some(index)
+    }
+
+    fn on_data(&mut self, packet: &Packet, data: &Data, cx: &mut HostContext<'_, '_>) {
+        let Some(index) = self.receiver(packet.lo, cx) else {
+            return;
+        };
+        let receiver = &mut self.receivers[index as usize];
+        let answer = receiver.on_data(data, packet.size, cx.now);
+        if receiver.bytes >= receiver.notify_at {
+            let (next, bytes) = (receiver.next_chunk(), receiver.bytes);
+            cx.on_delivered_data(packet.lo, next, bytes, &mut receiver.notify_at);
+        }
+        let params = &receiver.params;
+        let has_credit = params.config.control.has_credit();
+        let control = match &answer {
+            Answer::None => None,
+            Answer::Ack(ack) => Some(ack.packet(packet.lo, params.ack_class)),
+            Answer::Nack(nack) => Some(nack.packet(packet.lo, params.ack_class)),
+        };
+        if has_credit {
+            let needs = data.is_rts || matches!(answer, Answer::Nack(_));
+            self.pacer.on_request(index, receiver, data.pull_target, needs);
+        }
+        if let Some(control) = control {
+            let route = receiver.routes.route(data.ev, &self.shared);
+            self.send_control(&Packet { route, ..control }, cx);
+        }
+        if has_credit && !self.pacer.is_running && !self.pacer.is_empty() {
+            self.pace(cx);
+        }
+    }
+
+    fn on_ack(&mut self, flow: u32, ack: &Ack, cx: &mut HostContext<'_, '_>) {
+        let Some(&index) = self.sender_of.get(&flow) else {
+            return;
+        };
+        let sender = &mut self.senders[index as usize];
+        if sender.on_ack(ack, cx.now) {
+            cx.on_acked(flow);
+        } else {
+            self.request_card(index, cx);
+        }
+    }
+
+    fn on_nack(&mut self, flow: u32, nack: Nack, cx: &mut HostContext<'_, '_>) {
+        let Some(&index) = self.sender_of.get(&flow) else {
+            return;
+        };
+        if self.senders[index as usize].on_nack(nack, cx.now) {
+            self.request_card(index, cx);
+            self.senders[index as usize].on_trimmed_path(nack, cx.now);
+            self.request_card(index, cx);
+        }
+    }
+
+    fn on_pull(&mut self, flow: u32, granted: u32, cx: &mut HostContext<'_, '_>) {
+        let Some(&index) = self.sender_of.get(&flow) else {
+            return;
+        };
+        if self.senders[index as usize].on_pull(granted) {
+            self.request_card(index, cx);
+        }
+    }
+}
+
+impl Transport for Part {
+    fn open(&mut self, flow: u32, cx: &mut HostContext<'_, '_>) {
+        let spec = self.shared.flow(flow);
+        let Some(params) = self.params(spec.transport) else {
+            return;
+        };
+        let config = params.config;
+        let seed = draw(&[self.shared.seed, STREAM, spec.id]);
+        let sender = Sender::new(
+            flow,
+            params,
+            EvRoutes::new(spec.id, false, [self.host, spec.to], config.entropies),
+            Balancer::new(config.load_balancing, config.entropies, seed),
+            spec.size.map(|size| size.0),
+            cx.now,
+        );
+        cx.attach_probes(flow, &[]);
+        let index = self.senders.len() as u32;
+        self.senders.push(sender);
+        self.sender_of.insert(flow, index);
+        self.request_card(index, cx);
+    }
+
+    fn stop(&mut self, flow: u32, cx: &mut HostContext<'_, '_>) {
+        let Some(&index) = self.sender_of.get(&flow) else {
+            return;
+        };
+        if self.senders[index as usize].stop(cx.now) {
+            cx.on_acked(flow);
+        }
+    }
+
+    fn on_packet(&mut self, packet: &Packet, cx: &mut HostContext<'_, '_>) {
+        match Content::read(packet) {
+            // A switch that sends headers back to senders: the receiver sends no NACK, so the sender does
+            // what the NACK would cause.
+            Content::Data(data) if data.trimmed && self.is_sender(packet) => {
+                let nack = Nack {
+                    psn: data.psn,
+                    ev: data.ev,
+                    ecn_echo: data.ce,
+                    last_hop: false,
+                };
+                self.on_nack(packet.lo, nack, cx);
+            }
+            Content::Data(data) => self.on_data(packet, &data, cx),
+            Content::Ack(ack) => self.on_ack(packet.lo, &ack, cx),
+            Content::Nack(nack) => self.on_nack(packet.lo, nack, cx),
+            Content::Pull(granted) => self.on_pull(packet.lo, granted, cx),
+        }
+    }
+
+    fn on_timer(&mut self, key: u64, cx: &mut HostContext<'_, '_>) {
+        match key as u32 {
+            NIC => self.on_card_timer(cx),
+            PACER => self.pace(cx),
+            sender => self.on_timeout(sender, cx),
+        }
+    }
+
+    fn reroute(&mut self) {
+        self.senders.iter_mut().for_each(Sender::reroute);
+        self.receivers
+            .iter_mut()
+            .for_each(|receiver| receiver.routes.clear());
+    }
+
+    fn sent_flows(&self) -> Vec<SentFlow> {
+        let record = |sender: &Sender| {
+            let (opened, counters) = (Time(sender.opened), &sender.counters);
+            let window = sender.window_packets();
+            SentFlow {
+                record: FlowRecord {
+                    acked: sender.acked.map(Time),
+                    established: Some(opened),
+                    subflows: vec![SubflowRecord {
+                        established: Some(opened),
+                        packets_sent: counters.sent + counters.retransmitted,
+                        retransmitted: counters.retransmitted,
+                        marked: counters.marked,
+                        timeouts: counters.timeouts,
+                        cwnd: window.unwrap_or(0.0),
+                        control: Some(counters.control),
+                        ..SubflowRecord::default()
+                    }],
+                    ..FlowRecord::unopened(sender.flow)
+                },
+                opened,
+                chunks: sender.total().map_or(u32::MAX, |total| total as u32),
+                suppressions: Vec::new(),
+            }
+        };
+        self.senders.iter().map(record).collect()
+    }
+
+    fn received_flow(&self, flow: u32, chunks: u32) -> Option<ReceivedFlow> {
+        let receiver = &self.receivers[*self.receiver_of.get(&flow)? as usize];
+        Some(ReceivedFlow {
+            bytes: receiver.bytes,
+            finish: (receiver.chunks == u64::from(chunks)).then_some(Time(receiver.last)),
+            packets: vec![receiver.packets],
+        })
+    }
+
+    fn received_bytes(&self) -> Vec<(u32, u64)> {
+        let bytes = |receiver: &Receiver| (receiver.flow, receiver.bytes);
+        self.receivers.iter().map(bytes).collect()
+    }
+
+    fn timeouts(&self) -> u64 {
+        self.senders.iter().map(|sender| sender.counters.timeouts).sum()
+    }
+}
+
+impl Part {
+    /// Returns true if this host sends the flow of a data packet.
+    fn is_sender(&self, packet: &Packet) -> bool {
+        packet.flags & DATA != 0 && self.sender_of.contains_key(&packet.lo)
+    }
+}
+
+/// Indices by flow.
+type FlowMap = HashMap<u32, u32, BuildHasherDefault<FlowHasher>>;
+
+/// A hash of the number of a flow by one multiplication.
+#[derive(Default)]
+struct FlowHasher(u64);
+
+impl Hasher for FlowHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for &byte in bytes {
+            self.write_u32(byte.into());
+        }
+    }
+
+    fn write_u32(&mut self, number: u32) {
+        let mixed = (self.0 ^ u64::from(number)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        self.0 = mixed ^ mixed >> 32;
+    }
+}

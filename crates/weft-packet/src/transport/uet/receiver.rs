@@ -1,0 +1,146 @@
+//! The receiver of a flow: what has arrived, and the packets that it answers with.
+
+use std::sync::Arc;
+
+use super::arrivals::Arrivals;
+use super::params::Params;
+use super::paths::EvRoutes;
+use super::wire::{Ack, Data, HEADER, Nack};
+
+/// The receiver of a flow.
+pub struct Receiver {
+    pub flow: u32,
+    pub params: Arc<Params>,
+    /// Routes of answers.
+    pub routes: EvRoutes,
+    arrivals: Arrivals,
+    /// Bytes since the last acknowledgement, and bytes of all packets without duplicates.
+    unacked: u32,
+    received: u32,
+    has_received: bool,
+    /// True if the sender waits for an acknowledgement of what has not arrived in order.
+    pending: bool,
+    /// PSNs of requests to send.
+    requests: Vec<u32>,
+    /// Number of data packets that arrived, and of different ones.
+    pub packets: u64,
+    pub chunks: u64,
+    /// Their payload bytes, and when the last new one arrived.
+    pub bytes: u64,
+    pub last: u64,
+    pub notify_at: u64,
+    pub grants: Grants,
+}
+
+/// The credit of a flow at its receiver in quanta, from the same 0 at both ends.
+#[derive(Default)]
+pub struct Grants {
+    pub granted: i64,
+    pub requested: i64,
+    /// True if the flow is in the list of flows that need credit.
+    pub is_active: bool,
+    /// Entropy value of the last pull.
+    pub ev: u16,
+}
+
+/// An answer to a packet.
+pub enum Answer {
+    None,
+    Ack(Ack),
+    Nack(Nack),
+}
+
+impl Receiver {
+    /// Creates the receiver of a flow of which nothing has arrived.
+    pub fn new(flow: u32, params: Arc<Params>, routes: EvRoutes, notify_at: u64) -> Self {
+        Self {
+            flow,
+            params,
+            routes,
+            arrivals: Arrivals::default(),
+            unacked: 0,
+            received: 0,
+            has_received: false,
+            pending: false,
+            requests: Vec::new(),
+            packets: 0,
+            chunks: 0,
+            bytes: 0,
+            last: 0,
+            notify_at,
+            grants: Grants::default(),
+        }
+    }
+
+    /// Returns the number of chunks of data before the first missing one.
+    pub fn next_chunk(&self) -> u32 {
+        let next = self.arrivals.next();
+        next - self.requests.iter().filter(|&&psn| psn < next).count() as u32
+    }
+
+    /// Handles a packet of this size. Returns the answer.
+    pub fn on_data(&mut self, data: &Data, size: u16, now: u64) -> Answer {
+        if data.trimmed {
+            return self.on_trimmed(data);
+        }
+        let is_new = !self.arrivals.has(data.psn);
+        if !data.is_rts {
+            self.unacked += u32::from(size);
+            self.packets += 1;
+        }
+        if !is_new {
+            self.unacked = 0;
+            return self.ack(data, data.ce, data.ce || data.ack_at_once);
+        }
+        let mut forced = !self.has_received || data.is_rts;
+        self.has_received = true;
+        if data.is_rts {
+            self.requests.push(data.psn);
+        } else {
+            self.received = self.received.wrapping_add(size.into());
+            self.chunks += 1;
+            self.bytes += u64::from(u32::from(size) - HEADER);
+            self.last = now;
+        }
+        if data.ack_at_once {
+            (forced, self.pending) = (true, true);
+        }
+        let is_next = data.psn == self.arrivals.next();
+        self.arrivals.insert(data.psn);
+        if is_next && self.pending && !self.arrivals.is_out_of_order() {
+            (forced, self.pending) = (true, false);
+        }
+        if forced || data.ce || self.unacked >= self.params.config.ack_bytes {
+            self.unacked = 0;
+            return self.ack(data, data.ce, data.ce || data.ack_at_once);
+        }
+        Answer::None
+    }
+
+    fn on_trimmed(&self, data: &Data) -> Answer {
+        if self.arrivals.has(data.psn) {
+            return self.ack(data, false, false);
+        }
+        Answer::Nack(Nack {
+            psn: data.psn,
+            ev: data.ev,
+            ecn_echo: data.ce,
+            last_hop: data.trimmed_at_last_hop,
+        })
+    }
+
+    fn ack(&self, data: &Data, ecn_echo: bool, from_trigger: bool) -> Answer {
+        let cumulative = self.arrivals.next();
+        let reference = Ack::reference(from_trigger, data.psn, cumulative);
+        Answer::Ack(Ack {
+            cumulative: cumulative as u16,
+            trigger: data.psn as u16,
+            bitmap: self.arrivals.bitmap(reference),
+            from_trigger,
+            received: self.received,
+            ecn_echo,
+            retransmission: data.retransmission,
+            of_rts: data.is_rts,
+        })
+    }
+}

@@ -1,0 +1,427 @@
+//! The sender of a flow.
+
+use std::sync::Arc;
+
+use weft_run::ControlCounters;
+
+use crate::packet::Packet;
+use crate::transport::shared::Shared;
+
+use super::control::{AckSample, CongestionControl, NackSample};
+use super::credit::{Backlog, Credit};
+use super::load_balancer::{Balancer, Feedback};
+use super::nscc::Nscc;
+use super::params::Params;
+use super::paths::EvRoutes;
+use super::records::{Records, State};
+use super::wire::{Ack, Data, HEADER, Nack, expand};
+
+/// Bytes that a flow without a size has to send.
+const ENDLESS: i64 = i64::MAX / 4;
+
+/// The sender of a flow.
+pub struct Sender {
+    pub flow: u32,
+    pub params: Arc<Params>,
+    routes: EvRoutes,
+    balancer: Balancer,
+    /// The window, unless only credit limits the flow, and the credit, unless only the window does.
+    window: Option<Nscc>,
+    credit: Option<Credit>,
+    records: Records,
+    in_flight: i64,
+    /// Bytes that the receiver has reported, modulo 2^32.
+    received: u32,
+    /// Number of all data packets, if known, and the size of the last one.
+    total: Option<u64>,
+    last_size: u16,
+    last_request: Option<u64>,
+    /// True if the flow waits for the network card.
+    pub waits: bool,
+    /// True if the timer of timeouts is set.
+    pub has_timer: bool,
+    pub opened: u64,
+    /// Time at which the acknowledgement of all data arrived.
+    pub acked: Option<u64>,
+    pub counters: SenderCounters,
+}
+
+/// The counters of a sender.
+#[derive(Default)]
+pub struct SenderCounters {
+    /// Number of different data packets sent, of retransmissions, and of timeouts.
+    pub sent: u64,
+    pub retransmitted: u64,
+    pub timeouts: u64,
+    /// Number of acknowledgements that reported a mark.
+    pub marked: u64,
+    pub control: ControlCounters,
+}
+
+/// A packet that has timed out.
+pub struct Expired {
+    /// Its size.
+    pub size: i64,
+    /// True if other packets waited to be sent again before it.
+    pub had_queue: bool,
+    /// True if nothing has been granted, so that the packet does not ask for the network card.
+    pub is_speculating: bool,
+}
+
+impl Sender {
+    /// Creates the sender of a flow of this size.
+    pub fn new(
+        flow: u32,
+        params: Arc<Params>,
+        routes: EvRoutes,
+        balancer: Balancer,
+        size: Option<u64>,
+        now: u64,
+    ) -> Self {
+        let total = size.map(|size| size.div_ceil(params.mss));
+        let last = size
+            .zip(total)
+            .map_or(params.mss, |(size, total)| size - (total.max(1) - 1) * params.mss);
+        let window_packets = params.max_window(params.network_rtt) / params.mtu + 1;
+        Self {
+            flow,
+            routes,
+            balancer,
+            window: params.config.control.has_window().then(|| Nscc::new(&params)),
+            credit: params.config.control.has_credit().then(|| Credit::new(&params)),
+            records: Records::new(4 * window_packets as usize),
+            in_flight: 0,
+            received: 0,
+            total,
+            last_size: (last + u64::from(HEADER)) as u16,
+            last_request: None,
+            waits: false,
+            has_timer: false,
+            opened: now,
+            acked: None,
+            counters: SenderCounters::default(),
+            params,
+        }
+    }
+
+    /// Returns the window in packets; `None` if there is none.
+    pub fn window_packets(&self) -> Option<f64> {
+        let window = self.window.as_ref()?.window();
+        Some(window as f64 / self.params.mtu as f64)
+    }
+
+    /// Returns the number of data packets; `None` if the flow has no end yet.
+    pub fn total(&self) -> Option<u64> {
+        self.total
+    }
+
+    /// Ends the data of the flow. Returns true if all of it has been acknowledged.
+    pub fn stop(&mut self, now: u64) -> bool {
+        let sent = self.counters.sent;
+        if self.acked.is_some() || self.total.is_some_and(|total| sent >= total) {
+            return false;
+        }
+        self.total = Some(sent);
+        let is_acked = self.records.is_empty();
+        if is_acked {
+            self.finish(now);
+        }
+        is_acked
+    }
+
+    fn finish(&mut self, now: u64) {
+        self.acked = Some(now);
+        self.records.clear();
+        self.routes.clear();
+    }
+
+    /// Returns the size of the next new packet.
+    fn new_size(&self) -> Option<u16> {
+        match self.total {
+            Some(total) if self.counters.sent >= total => None,
+            Some(total) if self.counters.sent + 1 == total => Some(self.last_size),
+            _ => Some(self.params.mtu as u16),
+        }
+    }
+
+    /// Returns the bytes of packets that were not sent, headers included.
+    fn backlog(&self) -> i64 {
+        let Some(total) = self.total else {
+            return ENDLESS;
+        };
+        let packets = (total - self.counters.sent).cast_signed();
+        if packets == 0 {
+            0
+        } else {
+            (packets - 1) * self.params.mtu + i64::from(self.last_size)
+        }
+    }
+
+    /// Returns true if window and credit allow a packet, and there is one.
+    pub fn may_send(&mut self) -> bool {
+        if self.acked.is_some() {
+            return false;
+        }
+        let queued = self.records.first_queued().map(|(_, record)| record.size);
+        let Some(size) = queued.or_else(|| self.new_size()) else {
+            return false;
+        };
+        let has_window = self
+            .window
+            .as_ref()
+            .is_none_or(|window| self.in_flight + i64::from(size) <= window.window());
+        has_window && self.credit.as_ref().is_none_or(Credit::allows)
+    }
+
+    /// Returns the next packet, which is sent now. This many flows wait for the network card.
+    pub fn take_packet(&mut self, now: u64, waiting: u32, shared: &Shared) -> Option<Packet> {
+        let ev = self.balancer.choose();
+        let (psn, size, is_rts, retransmission) = if let Some((psn, record)) = self.records.first_queued() {
+            self.records.resend_first(psn, ev, now);
+            self.counters.retransmitted += u64::from(!record.is_rts);
+            (psn, record.size, record.is_rts, true)
+        } else {
+            let size = self.new_size()?;
+            self.counters.sent += 1;
+            (self.records.push(size, false, ev, now), size, false, false)
+        };
+        if !is_rts {
+            self.in_flight += i64::from(size);
+        }
+        if let Some(credit) = &mut self.credit {
+            credit.charge(size);
+        }
+        let ack_at_once = retransmission || self.is_last(size);
+        let data = Data {
+            psn,
+            ev,
+            pull_target: self.ask(waiting),
+            ack_at_once,
+            retransmission,
+            is_rts,
+            ce: false,
+            trimmed: false,
+            trimmed_at_last_hop: false,
+        };
+        Some(Packet {
+            route: self.routes.route(ev, shared),
+            ..data.packet(self.flow, size, self.params.class)
+        })
+    }
+
+    /// Returns true if no packet of this size may follow.
+    fn is_last(&self, size: u16) -> bool {
+        let full = |window: &Nscc| self.in_flight + i64::from(size) >= window.window();
+        self.backlog() == 0
+            || self.credit.as_ref().is_some_and(|credit| !credit.allows())
+            || self.window.as_ref().is_some_and(full)
+    }
+
+    fn ask(&mut self, waiting: u32) -> u32 {
+        let backlog = Backlog {
+            new: self.backlog(),
+            queued: self.records.queued().1,
+            window: self.window.as_ref().map(Nscc::window),
+            waiting,
+        };
+        let mtu = self.params.mtu;
+        self.credit.as_mut().map_or(0, |credit| credit.ask(&backlog, mtu))
+    }
+
+    /// Returns a request to send, unless the last one was sent less than a round-trip time ago.
+    pub fn take_request(&mut self, now: u64, shared: &Shared) -> Option<Packet> {
+        let limited = self.window.is_some() || !self.params.config.simulator_quirks;
+        let rtt = self.params.network_rtt;
+        if limited && self.last_request.is_some_and(|last| now < last + rtt) {
+            return None;
+        }
+        self.last_request = Some(now);
+        self.counters.control.rts += 1;
+        let ev = self.balancer.choose();
+        let psn = self.records.push(HEADER as u16, true, ev, now);
+        let data = Data {
+            psn,
+            ev,
+            pull_target: self.credit.as_ref().map_or(0, Credit::target),
+            ack_at_once: true,
+            retransmission: false,
+            is_rts: true,
+            ce: false,
+            trimmed: false,
+            trimmed_at_last_hop: false,
+        };
+        Some(Packet {
+            route: self.routes.route(ev, shared),
+            ..data.packet(self.flow, HEADER as u16, self.params.class)
+        })
+    }
+
+    /// Handles an acknowledgement. Returns true if all data has been acknowledged now.
+    pub fn on_ack(&mut self, ack: &Ack, now: u64) -> bool {
+        self.counters.control.acks += 1;
+        self.counters.marked += u64::from(ack.ecn_echo);
+        if self.acked.is_some() {
+            return false;
+        }
+        let next = self.records.next();
+        let (cumulative, trigger) = (expand(ack.cumulative, next), expand(ack.trigger, next));
+        let bytes = i64::from(ack.received.wrapping_sub(self.received).cast_signed()).max(0);
+        self.received = self.received.wrapping_add(bytes as u32);
+        self.in_flight -= bytes;
+        let sample = AckSample {
+            now,
+            bytes,
+            rtt: self.rtt(trigger, ack.retransmission, now),
+            marked: ack.ecn_echo,
+            of_rts: ack.of_rts,
+        };
+        let delay = match &mut self.window {
+            Some(window) => window.measure(&sample, &self.params),
+            None => 0,
+        };
+        let reference = Ack::reference(ack.from_trigger, trigger, cumulative);
+        let ev = self.records.ev(trigger);
+        self.in_flight += self.records.acknowledge_all(cumulative, reference, ack.bitmap);
+        if let Some(ev) = ev {
+            let feedback = if ack.ecn_echo {
+                Feedback::Marked
+            } else {
+                Feedback::Good
+            };
+            self.balancer.on_feedback(ev, feedback, now);
+        }
+        if let Some(window) = &mut self.window {
+            window.on_ack(&sample, delay, self.in_flight, &self.params);
+        }
+        self.stop_speculating();
+        let chunks = u64::from(cumulative) - self.counters.control.rts.min(cumulative.into());
+        let is_done = self.total.is_some_and(|total| chunks >= total);
+        if is_done {
+            self.finish(now);
+        }
+        is_done
+    }
+
+    /// Returns the round-trip time of a packet, unless more than one of its transmissions may have caused
+    /// the acknowledgement.
+    fn rtt(&self, psn: u32, of_retransmission: bool, now: u64) -> Option<u64> {
+        let record = self.records.get(psn)?;
+        let is_known = record.state == State::Sent
+            && match record.sends {
+                1 => !of_retransmission,
+                2 => of_retransmission,
+                _ => false,
+            };
+        is_known.then(|| now - record.sent)
+    }
+
+    fn stop_speculating(&mut self) {
+        if let Some(credit) = &mut self.credit {
+            credit.stop_speculating();
+        }
+    }
+
+    /// Handles the report of a trimmed packet: the packet waits to be sent again. Returns false if the report
+    /// is outdated.
+    pub fn on_nack(&mut self, nack: Nack, now: u64) -> bool {
+        self.counters.control.nacks += 1;
+        let record = self.records.get(nack.psn).copied();
+        let Some(record) = record.filter(|record| record.state == State::Sent) else {
+            return false;
+        };
+        let bytes = i64::from(record.size);
+        if let Some(window) = &mut self.window {
+            let sample = NackSample {
+                now,
+                bytes,
+                rtt: self.params.config.simulator_quirks.then(|| now - record.sent),
+                in_flight: self.in_flight,
+                reduces: self.credit.is_none() || !nack.last_hop,
+            };
+            window.on_nack(&sample, &self.params);
+        }
+        self.in_flight -= bytes;
+        self.stop_speculating();
+        self.records.queue(nack.psn);
+        true
+    }
+
+    /// Tells the load balancer of a trimmed packet.
+    pub fn on_trimmed_path(&mut self, nack: Nack, now: u64) {
+        let feedback = match (nack.last_hop, nack.ecn_echo) {
+            (false, _) => Feedback::Trimmed,
+            (true, true) => Feedback::Marked,
+            (true, false) => Feedback::Good,
+        };
+        self.balancer.on_feedback(nack.ev, feedback, now);
+    }
+
+    /// Handles granted credit. Returns true if it is new.
+    pub fn on_pull(&mut self, granted: u32) -> bool {
+        self.counters.control.pulls += 1;
+        self.stop_speculating();
+        let credit = self.credit.as_mut();
+        credit.is_some_and(|credit| credit.on_pull(granted)) && self.acked.is_none()
+    }
+
+    /// Returns the time at which the oldest packet on its way times out.
+    pub fn deadline(&mut self) -> Option<u64> {
+        let (sent, _) = self.records.oldest()?;
+        Some(sent + self.params.config.rto.0)
+    }
+
+    /// Handles the timer. Returns what follows if a packet has timed out.
+    pub fn on_timer(&mut self, now: u64) -> Option<Expired> {
+        if self.acked.is_some() || self.deadline()? > now {
+            return None;
+        }
+        let (_, psn) = self.records.oldest()?;
+        let record = *self.records.get(psn)?;
+        self.counters.timeouts += 1;
+        let ev = if self.params.config.simulator_quirks {
+            Some(0)
+        } else {
+            self.records.ev(psn)
+        };
+        if let Some(ev) = ev {
+            self.balancer.on_feedback(ev, Feedback::TimedOut, now);
+        }
+        let bytes = i64::from(record.size);
+        if let Some(window) = &mut self.window {
+            window.on_timeout(bytes, &self.params);
+            if !record.is_rts {
+                self.in_flight -= bytes;
+            }
+        }
+        let had_queue = self.records.queued().0 > 0;
+        self.records.queue(psn);
+        let is_speculating = self.credit.as_ref().is_some_and(Credit::is_speculating);
+        if had_queue {
+            self.stop_speculating();
+        }
+        Some(Expired {
+            size: bytes,
+            had_queue,
+            is_speculating,
+        })
+    }
+
+    /// Returns true if credit limits the flow.
+    pub fn has_credit(&self) -> bool {
+        self.credit.is_some()
+    }
+
+    /// Returns true if a packet of this size may not be sent.
+    pub fn is_blocked(&self, size: i64) -> bool {
+        let full = self
+            .window
+            .as_ref()
+            .map(|window| window.window() < size + self.in_flight);
+        full.unwrap_or(false) || self.credit.as_ref().is_some_and(|credit| !credit.allows())
+    }
+
+    /// Chooses new routes.
+    pub fn reroute(&mut self) {
+        self.routes.clear();
+    }
+}

@@ -1,0 +1,32 @@
+//! The configuration of the Ultra Ethernet transport.
+
+use weft_spec::{Rate, Time};
+
+pub use weft_spec::{UetControl, UetLoadBalancing};
+
+/// The settings of a transport of kind `uet`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UetConfig {
+    /// Congestion control.
+    pub control: UetControl,
+    /// Load balancing.
+    pub load_balancing: UetLoadBalancing,
+    /// Number of entropy values of a flow, a power of two up to 65,536.
+    pub entropies: u32,
+    /// Bytes of a full packet with its header.
+    pub mtu: u32,
+    /// Bytes on the wire after which a receiver acknowledges.
+    pub ack_bytes: u32,
+    /// Initial window in bytes; `None`: the maximum window.
+    pub initial_window: Option<u64>,
+    /// Longest unloaded round-trip time.
+    pub network_rtt: Time,
+    /// Queueing delay that the window aims at.
+    pub target_delay: Time,
+    /// Timeout.
+    pub rto: Time,
+    /// Rate of the hosts' links.
+    pub rate: Rate,
+    /// Whether quirks of the UEC's simulator are reproduced.
+    pub simulator_quirks: bool,
+}

@@ -1,0 +1,114 @@
+"""The Ultra Ethernet transport, compared with published scenes of the UEC's simulator."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import weft
+from tests.uet.scenes import PAYLOAD, Flow, Scene, flow_list, outcome, spec
+
+MESSAGE = 2_000_000
+
+
+def run(scene: Scene, folder: Path, *, threads: int = 1) -> weft.Result:
+    (folder / "flows.csv").write_text(flow_list(scene))
+    return weft.run(spec(scene, str(folder / "flows.csv")), threads=threads, trace_hash=True)
+
+
+ONE = (Flow(0, 1, MESSAGE),)
+TWO = (Flow(0, 1, MESSAGE), Flow(1, 0, MESSAGE))
+TEN = (Flow(0, 1, 10 * PAYLOAD),)
+HUNDRED = (Flow(0, 1, 100 * PAYLOAD),)
+
+
+@pytest.mark.parametrize(
+    ("flows", "control", "last_us", "acks", "pulls"),
+    [
+        (TEN, "sender", 17.0107, 4, 0),
+        (HUNDRED, "sender", 46.8907, 26, 0),
+        (ONE, "sender", 176.2, 124, 0),
+        (TWO, "sender", 176.804, 248, 0),
+        (TEN, "receiver", 17.0107, 4, 18),
+        (HUNDRED, "receiver", 46.8907, 26, 97),
+        (ONE, "receiver", 177.368, 126, 206),
+        (ONE, "both", 177.368, 126, 206),
+    ],
+)
+def test_scenes_without_random_numbers_are_exact(
+    tmp_path: Path, flows: tuple[Flow, ...], control: str, last_us: float, acks: int, pulls: int
+) -> None:
+    found = outcome(run(Scene(2, flows, control=control), tmp_path))
+    assert float(f"{found.last_us:.6g}") == last_us
+    assert (found.acks, found.pulls) == (acks, pulls)
+    assert (found.new, found.retransmitted, found.rts, found.nacks) == (
+        sum(-(-flow.size_bytes // PAYLOAD) for flow in flows),
+        0,
+        0,
+        0,
+    )
+
+
+INCAST = tuple(Flow(sender, 15, MESSAGE) for sender in range(15))
+
+
+@pytest.mark.parametrize(
+    ("control", "last_us", "retransmitted", "tolerance"),
+    [("sender", 2478.53, 811, 0.01), ("receiver", 2464.44, 762, 0.005), ("both", 2462.92, 758, 0.005)],
+)
+def test_an_incast_is_bound_by_the_last_link(
+    tmp_path: Path, control: str, last_us: float, retransmitted: int, tolerance: float
+) -> None:
+    result = run(Scene(16, INCAST, control=control), tmp_path)
+    found = outcome(result)
+    assert found.last_us == pytest.approx(last_us, rel=tolerance)
+    assert found.retransmitted == pytest.approx(retransmitted, rel=0.1)
+    trimmed = result.subflows["packets_trimmed"].sum()
+    assert trimmed == found.nacks > 0
+    other = run(Scene(16, INCAST, control=control), tmp_path, threads=3)
+    assert other.manifest["trace_hash"] == result.manifest["trace_hash"]
+
+
+@pytest.mark.parametrize("load_balancing", ["oblivious", "bitmap", "reps", "mixed"])
+def test_a_permutation_uses_all_paths(tmp_path: Path, load_balancing: str) -> None:
+    flows = tuple(Flow(host, (host + 5) % 16, MESSAGE) for host in range(16))
+    found = outcome(run(Scene(16, flows, load_balancing=load_balancing, entropies=128), tmp_path))
+    assert 176.2 <= found.last_us < 220
+    one_path = outcome(run(Scene(16, flows, load_balancing=load_balancing, entropies=1), tmp_path))
+    assert one_path.last_us > 1.2 * found.last_us
+
+
+@pytest.mark.parametrize("control", ["sender", "receiver", "both"])
+def test_what_queues_drop_is_sent_again(tmp_path: Path, control: str) -> None:
+    scene = Scene(16, INCAST, control=control, duration_us=100_000)
+    (tmp_path / "flows.csv").write_text(flow_list(scene))
+    dropping = spec(scene, str(tmp_path / "flows.csv"))
+    dropping.pop("layers", None)
+    dropping["queues"] = {"limit": "42 packets"}
+    result = weft.run(dropping, threads=1)
+    assert result.flows["acked_s"].null_count() == 0
+    assert result.flows["packets_dropped"].sum() > 100
+    assert result.flows["timeouts"].sum() > 100
+    assert result.flows["packets_trimmed"].sum() == 0
+
+
+@pytest.mark.parametrize("control", ["sender", "receiver", "both"])
+def test_flows_survive_a_failed_link_and_end_when_stopped(control: str) -> None:
+    result = weft.run(
+        {
+            "name": "failure",
+            "duration": "5ms",
+            "topology": {"kind": "fat-tree", "k": 4, "rate": "100Gbps", "delay": "1us"},
+            "queues": {"limit": "42 packets", "kind": "trimming"},
+            "transports": {"uet": {"kind": "uet", "uet": {"control": control}}},
+            "traffic": [{"kind": "bulk", "transport": "uet", "from": [0, 1], "to": [13, 14], "stop": "2ms"}],
+            "events": [{"at": "500us", "links": ["tor0.0->agg0.0"], "state": "down", "detection_delay": "200us"}],
+        },
+        threads=1,
+    )
+    flows = result.flows
+    assert flows["acked_s"].null_count() == 0
+    assert flows["timeouts"].sum() > 0
+    # One uplink of 100 Gbps is left for two flows.
+    assert flows["delivered_bytes"].sum() * 8 > 100e9 * 1.2e-3
