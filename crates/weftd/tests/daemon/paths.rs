@@ -1,4 +1,4 @@
-//! Measurements with iperf3: several paths, failures, many connections, and other congestion controls. `make measure-linux`.
+//! Measurements with iperf3: several paths, a failure, and many connections. `make measure-linux`.
 
 use std::process::{Child, Command};
 use std::thread::sleep;
@@ -12,7 +12,6 @@ use crate::share::{goodput, missing_tool, within};
 use crate::{number, scene_or_skip};
 use weft_test_support::skip;
 
-const PORT: u16 = 5201;
 /// Time after the start of flows that is not measured.
 const WARM_UP: Duration = Duration::from_secs(2);
 const ALGORITHMS: [&str; 2] = ["weft_amp", "weft_warp"];
@@ -24,16 +23,15 @@ const ONE_PATH: &str = "subflows.join_after = \"0B\"\n";
 #[derive(Clone, Copy)]
 struct Cable {
     mbps: u64,
-    /// Packets in the queue from which packets are marked. Without marks the queue holds 100 packets.
-    threshold: Option<u32>,
+    /// Packets in the queue from which packets are marked.
+    threshold: u32,
 }
 
 const fn marking(mbps: u64, threshold: u32) -> Cable {
-    let threshold = Some(threshold);
     Cable { mbps, threshold }
 }
 
-/// Two hosts and the cables between them. The client's address on cable N is 10.77.N.1, those of the server are .2 and .3.
+/// Two hosts and the cables between them. The addresses on cable N are 10.77.N.1 and 10.77.N.2.
 struct Hosts {
     names: [String; 2],
     cables: Vec<Cable>,
@@ -53,20 +51,12 @@ impl Hosts {
         for (n, cable) in cables.iter().enumerate() {
             let (device, table) = (format!("v{n}"), (100 + n).to_string());
             connect([(client, &device), (server, &device)], &format!("10.77.{n}"), 1);
-            let another = format!("10.77.{n}.3/24");
-            ip(&["-n", server, "address", "add", &another, "dev", &device]);
             // A subflow from an address of this cable uses this cable, whatever address of the server it goes to.
             let (from, via) = (format!("10.77.{n}.1"), format!("10.77.{n}.2"));
             let route = ["default", "via", &via, "dev", &device, "table", &table];
             ip(&[&["-n", client, "route", "add"][..], &route].concat());
             ip(&["-n", client, "rule", "add", "from", &from, "table", &table]);
-            let plan = port(client, &device, cable.mbps, cable.threshold.unwrap_or(100_000));
-            if cable.threshold.is_none() {
-                let limit = ["parent", "1:1", "pfifo", "limit", "100"];
-                let change = ["-n", client, "qdisc", "replace", "dev", &device];
-                tc(&[&change[..], &limit].concat());
-            }
-            marks.push(plan);
+            marks.push(port(client, &device, cable.mbps, cable.threshold));
         }
         Self {
             cables: cables.to_vec(),
@@ -86,18 +76,6 @@ impl Hosts {
     /// Returns the rate of all cables together, in Mbit/s.
     fn mbps(&self) -> f64 {
         self.cables.iter().map(|cable| cable.mbps as f64).sum()
-    }
-
-    /// Sockets of the client to address `end` of the server use this congestion control.
-    fn choose(&self, end: u8, cc: &str) {
-        let to = format!("10.77.0.{end}/32");
-        // The lookup with the source address finds the table of the cable.
-        for table in ["main", "100"] {
-            let route = [
-                "route", "replace", &to, "dev", "v0", "congctl", cc, "table", table,
-            ];
-            ip(&[&["-n", self.client()][..], &route].concat());
-        }
     }
 
     /// Lets cable `n` lose all data without a notice, or ends that.
@@ -125,41 +103,34 @@ impl Hosts {
             .collect()
     }
 
-    /// Starts iperf3 clients for `seconds` after the warm-up: one multipath program of so many connections, and `others`.
-    fn flows(&self, connections: usize, others: usize, seconds: u64) -> Flows {
-        let ports: Vec<String> = (PORT..).take(1 + others).map(|port| port.to_string()).collect();
-        let servers = ports
-            .iter()
-            .map(|port| {
-                within(
-                    self.server(),
-                    "mptcpize",
-                    &["run", "iperf3", "-s", "-1", "-p", port],
-                )
-            })
-            .collect();
-        let server = Namespace::named(self.server());
-        until("the servers listen", || {
-            weft_kernel::path_manager::listeners(&server)
-                .expect("listeners")
-                .len()
-                == ports.len()
+    /// Starts an iperf3 client with so many connections, for `seconds` after the warm-up.
+    fn iperf3(&self, connections: usize, seconds: u64) -> Iperf3 {
+        let port = "5201";
+        let serve = ["run", "iperf3", "-s", "-1", "-p", port];
+        let server = within(self.server(), "mptcpize", &serve);
+        let namespace = Namespace::named(self.server());
+        until("the server listens", || {
+            let listeners = weft_kernel::path_manager::listeners(&namespace);
+            listeners.expect("listeners").len() == 1
         });
         let (time, warm_up) = (seconds.to_string(), WARM_UP.as_secs().to_string());
         let parallel = connections.to_string();
-        let clients = ports.iter().enumerate().map(|(i, port)| {
-            let common = ["-J", "-t", &time, "-O", &warm_up, "-p", port];
-            if i == 0 {
-                let own = ["run", "iperf3", "-c", "10.77.0.2", "-P", &parallel];
-                within(self.client(), "mptcpize", &[&own[..], &common].concat())
-            } else {
-                let other = ["-c", "10.77.0.3"];
-                within(self.client(), "iperf3", &[&other[..], &common].concat())
-            }
-        });
-        Flows {
-            clients: clients.collect(),
-            servers,
+        let times = ["-t", &time, "-O", &warm_up];
+        let load = [
+            "run",
+            "iperf3",
+            "-J",
+            "-c",
+            "10.77.0.2",
+            "-p",
+            port,
+            "-P",
+            &parallel,
+        ];
+        let client = within(self.client(), "mptcpize", &[&load[..], &times].concat());
+        Iperf3 {
+            client: Some(client),
+            server,
         }
     }
 }
@@ -172,23 +143,22 @@ impl Drop for Hosts {
     }
 }
 
-/// Programs that run at the same time.
-struct Flows {
-    clients: Vec<Child>,
-    servers: Vec<Child>,
+/// A client and its server.
+struct Iperf3 {
+    client: Option<Child>,
+    server: Child,
 }
 
-impl Flows {
-    /// Waits for the end, and returns the goodput of each in Mbit/s.
-    fn mbps(mut self) -> Vec<f64> {
-        let clients = std::mem::take(&mut self.clients);
-        clients.into_iter().map(|client| goodput(client) / 1e6).collect()
+impl Iperf3 {
+    /// Waits for the end, and returns the goodput in Mbit/s.
+    fn mbps(mut self) -> f64 {
+        goodput(self.client.take().expect("a client")) / 1e6
     }
 }
 
-impl Drop for Flows {
+impl Drop for Iperf3 {
     fn drop(&mut self) {
-        for process in self.clients.iter_mut().chain(&mut self.servers) {
+        for process in self.client.iter_mut().chain([&mut self.server]) {
             let _ = process.kill();
             let _ = process.wait();
         }
@@ -202,7 +172,7 @@ fn measured<const N: usize>(
     cables: &[Cable],
     settings: &str,
     names: [&str; N],
-    mut measure: impl FnMut(&Hosts, &str) -> [f64; N],
+    measure: impl Fn(&Hosts) -> [f64; N],
 ) -> Vec<[f64; N]> {
     let each = ALGORITHMS.map(|cc| {
         let hosts = Hosts::new(cables);
@@ -211,7 +181,7 @@ fn measured<const N: usize>(
             &both,
             &format!("{NO_DEFAULT}congestion.default = \"{cc}\"\n{settings}"),
         );
-        let runs: Vec<_> = (0..number("RUNS", 5)).map(|_| measure(&hosts, cc)).collect();
+        let runs: Vec<_> = (0..number("RUNS", 5)).map(|_| measure(&hosts)).collect();
         daemon.stop();
         std::array::from_fn(|i| {
             let mut values: Vec<f64> = runs.iter().map(|run| run[i]).collect();
@@ -266,12 +236,12 @@ fn one_connection_uses_all_paths() {
             &cables,
             FULL_MESH,
             ["part of the rates", "subflows"],
-            |hosts, _| {
-                let flows = hosts.flows(1, 0, number("SECONDS", 10));
+            |hosts| {
+                let flows = hosts.iperf3(1, number("SECONDS", 10));
                 sleep(2 * WARM_UP);
                 // iperf3 has a connection for its control as well, which does not join.
                 let subflows = joined(hosts) as f64;
-                [flows.mbps()[0] / hosts.mbps(), subflows]
+                [flows.mbps() / hosts.mbps(), subflows]
             },
         );
         // Without room for a burst in send buffers, AMP had 0.34 of 20 and 200 Mbit/s.
@@ -279,60 +249,6 @@ fn one_connection_uses_all_paths() {
         failed.extend(medians.into_iter().filter(|[part, _]| *part < least));
     }
     assert!(failed.is_empty(), "{failed:?}");
-}
-
-/// Single-path flows that have nothing to do with Weft, at a queue that does not mark.
-#[test]
-#[ignore = "a measurement: make measure-linux"]
-fn shares_beside_cubic_and_reno_without_marks() {
-    let scene = scene_or_skip!("shares_beside_cubic_and_reno_without_marks");
-    if is_skipped("shares_beside_cubic_and_reno_without_marks") {
-        return;
-    }
-    let queue = Cable {
-        mbps: 200,
-        threshold: None,
-    };
-    for other in ["cubic", "reno"] {
-        measured(
-            &scene,
-            &format!("4 {other} flows"),
-            &[queue],
-            ONE_PATH,
-            ["share"],
-            |hosts, cc| {
-                hosts.choose(2, cc);
-                hosts.choose(3, other);
-                let goodputs = hosts.flows(1, 4, number("SECONDS", 10)).mbps();
-                [goodputs[0] / (goodputs[1..].iter().sum::<f64>() / 4.0)]
-            },
-        );
-    }
-}
-
-/// Windows of a hundred packets and more: few flows at a queue with a high threshold.
-#[test]
-#[ignore = "a measurement: make measure-linux"]
-fn shares_with_large_windows() {
-    let scene = scene_or_skip!("shares_with_large_windows");
-    if is_skipped("shares_with_large_windows") {
-        return;
-    }
-    for (threshold, others) in [(20, 2), (100, 1), (300, 1), (300, 2), (600, 2)] {
-        measured(
-            &scene,
-            &format!("K = {threshold}, {others} DCTCP flows"),
-            &[marking(200, threshold)],
-            ONE_PATH,
-            ["share"],
-            |hosts, cc| {
-                hosts.choose(2, cc);
-                hosts.choose(3, "weft_dctcp");
-                let goodputs = hosts.flows(1, others, number("SECONDS", 10)).mbps();
-                [goodputs[0] / (goodputs[1..].iter().sum::<f64>() / others as f64)]
-            },
-        );
-    }
 }
 
 /// One of two paths loses everything for five seconds.
@@ -352,8 +268,8 @@ fn a_failed_path_costs_little_and_is_used_again() {
             "s at less than half of the other path",
             "s until both are used again",
         ],
-        |hosts, _| {
-            let flows = hosts.flows(1, 0, 30);
+        |hosts| {
+            let flows = hosts.iperf3(1, 30);
             sleep(WARM_UP + Duration::from_secs(3));
             hosts.lose(1, true);
             let (mut slow, step) = (0.0, Duration::from_millis(100));
@@ -413,11 +329,11 @@ fn sixty_four_connections_fill_a_path() {
         &[marking(200, 20)],
         ONE_PATH,
         ["part of the rate", "subflows"],
-        |hosts, _| {
-            let flows = hosts.flows(64, 0, number("SECONDS", 10));
+        |hosts| {
+            let flows = hosts.iperf3(64, number("SECONDS", 10));
             sleep(2 * WARM_UP);
             let subflows = joined(hosts) as f64;
-            [flows.mbps()[0] / hosts.mbps(), subflows]
+            [flows.mbps() / hosts.mbps(), subflows]
         },
     );
 }
