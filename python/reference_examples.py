@@ -85,6 +85,7 @@ EXAMPLES = {
     "TrimmingQueue": '[queues]\nlimit = "42 packets"\n'
     'kind = { name = "trimming", mark_min = "9 packets", mark_max = "35 packets" }',
     "Uet": '[transports.ultra]\nkind = "uet"\nuet = { control = "both", load_balancing = "reps", entropies = 128 }',
+    "LosslessQueue": '[queues]\nlimit = "200KB"\nkind = { name = "lossless", reaction = "1us" }',
     "LossyQueue": '[queues]\nlimit = "100 packets"\nkind = { name = "lossy", loss = 0.001 }',
     "RedQueue": '[queues]\nlimit = "1MB"\nkind = { name = "red", min = "100KB", max = "400KB", probability = 0.2 }',
     "SharedQueue": '[queues]\nlimit = "1MB"\nmark = "100KB"\n'
@@ -123,6 +124,7 @@ LEVELS = {
     "Queues.limit": ("packet", "linux"),
     "PriorityQueue": ("packet",),
     "QueueClass": ("packet",),
+    "LosslessQueue": ("packet",),
     "LossyQueue": ("packet",),
     "RedQueue": ("packet",),
     "SharedQueue": ("packet",),

@@ -1020,6 +1020,84 @@ class LiaCc(Model):
     """
 
 
+class LosslessQueue(Model):
+    """
+    A FIFO per traffic class that pauses its neighbours instead of dropping packets. A switch counts the
+    waiting packets of each incoming link, and pauses the link before its buffer is full. `limit` is the buffer
+    for the packets of an incoming link in a class. Packets that a host sends itself wait without a limit.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+    )
+    classes: Annotated[int, Field(ge=1, le=8)] = 1
+    """
+    Number of traffic classes, 1 to 8. Each is paused by itself, and served before all later ones.
+    """
+    headroom: Annotated[
+        str | None,
+        Field(
+            examples=["128KB", "64KiB", "1448B"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(TiB|TB|GiB|GB|MiB|MB|KiB|KB|B|kB)$",
+        ),
+    ] = None
+    """
+    Part of the buffer for packets that arrive after a pause was sent. The default is the most that can
+    arrive: 2 x delay x rate + 2 packets of the largest size + a pause frame + `reaction` x rate.
+    (IEEE 802.1Q, annex O; Zhu et al., "Congestion Control for Large-Scale RDMA Deployments", SIGCOMM
+    2015, section 4.)
+    """
+    name: Literal["lossless"] = "lossless"
+    """
+    a FIFO per class that pauses its neighbours instead of dropping packets (PFC, IEEE 802.1Qbb)
+    """
+    reaction: Annotated[
+        str,
+        Field(
+            examples=["2us", "1.5ms", "20s"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min|µs|μs)$",
+        ),
+    ] = "0s"
+    """
+    Time from the arrival of a pause frame to its effect. The default, none, is that of the simulators
+    of DCQCN and HPCC. IEEE 802.3 allows 60 quanta of 512 bits at 10 Gbps.
+    """
+    watchdog: Annotated[
+        str | None,
+        Field(
+            examples=["2us", "1.5ms", "20s"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min|µs|μs)$",
+        ),
+    ] = None
+    """
+    Time after which a paused port drops what waits in the class, and what arrives until the pause ends.
+    There is none by default. Junos has 200 ms where its watchdog is enabled.
+    """
+    xoff: Annotated[
+        str | None,
+        Field(
+            examples=["128KB", "64KiB", "1448B"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(TiB|TB|GiB|GB|MiB|MB|KiB|KB|B|kB)$",
+        ),
+    ] = None
+    """
+    A pause is sent once a packet of the largest size might exceed this length. The default is `limit`
+    without `headroom`.
+    """
+    xon: Annotated[
+        str | None,
+        Field(
+            examples=["128KB", "64KiB", "1448B"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(TiB|TB|GiB|GB|MiB|MB|KiB|KB|B|kB)$",
+        ),
+    ] = None
+    """
+    Length at which the pause ends. The default is two packets of the largest size below `xoff` (Zhu et
+    al., SIGCOMM 2015).
+    """
+
+
 class LossyQueue(Model):
     """
     A FIFO that drops above `limit` and marks from `mark` on, and whose link loses packets of all sorts.
@@ -3346,8 +3424,9 @@ class Cable(Model):
     If true, the cable has only the link from `a` to `b`.
     """
     queue: (
-        Literal["fifo", "lossy", "priority", "red", "shared", "trimming"]
+        Literal["fifo", "lossless", "lossy", "priority", "red", "shared", "trimming"]
         | FifoQueue
+        | LosslessQueue
         | LossyQueue
         | PriorityQueue
         | RedQueue
@@ -3464,8 +3543,9 @@ class Layer(Model):
     Marking threshold K of these queues, as in `queues`.
     """
     queue: (
-        Literal["fifo", "lossy", "priority", "red", "shared", "trimming"]
+        Literal["fifo", "lossless", "lossy", "priority", "red", "shared", "trimming"]
         | FifoQueue
+        | LosslessQueue
         | LossyQueue
         | PriorityQueue
         | RedQueue
@@ -3502,8 +3582,9 @@ class Queues(Model):
     Queues of the hosts' own ports, if they differ.
     """
     kind: Annotated[
-        Literal["fifo", "lossy", "priority", "red", "shared", "trimming"]
+        Literal["fifo", "lossless", "lossy", "priority", "red", "shared", "trimming"]
         | FifoQueue
+        | LosslessQueue
         | LossyQueue
         | PriorityQueue
         | RedQueue

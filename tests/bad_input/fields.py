@@ -47,6 +47,12 @@ def lossy(parameters: str, *words: str) -> Row:
     return field(f"queues={{limit = '100 packets', kind = {{name = 'lossy'{parameters}}}}}", *words)
 
 
+def lossless(parameters: str, *words: str, limit: str = "100KB", also: str = "") -> Row:
+    change = f"queues={{limit = '{limit}', kind = {{name = 'lossless'{parameters}}}}}"
+    more = ("--set", also) if also else ()
+    return Row(("run", "incast.toml", "--set", change, *more, "--out", "out"), words)
+
+
 def trimming(parameters: str, *words: str) -> Row:
     return field(f"queues={{limit = '100 packets', kind = {{name = 'trimming'{parameters}}}}}", *words)
 
@@ -121,10 +127,6 @@ CONTRADICTIONS = [
 """Specs that contradict themselves."""
 
 UNMODELLED = [
-    unmodelled("queues.pfc=true", "priority flow control (PFC)"),
-    unmodelled("hosts.lossless=true", "priority flow control (PFC)"),
-    unmodelled("topology.pfc=true", "priority flow control (PFC)"),
-    unmodelled("queues.host.pause=true", "priority flow control (PFC)"),
     unmodelled("hosts.qdisc=fq_codel", "controlled queueing delay"),
     unmodelled("queues.kind=codel", "controlled queueing delay"),
     unmodelled("topology.error_rate=0.01", "corrupted packets"),
@@ -211,7 +213,10 @@ FIELDS = [
     field("queues.host=3"),
     field("queues.red=true", "queues.red: unknown field"),
     field(
-        "queues.kind=wfq", "incast.toml: queues.kind: ", '"wfq" does not exist', '"fifo", "lossy", "priority", "red"'
+        "queues.kind=wfq",
+        "incast.toml: queues.kind: ",
+        '"wfq" does not exist',
+        '"fifo", "lossless", "lossy", "priority"',
     ),
     field("queues.kind=3"),
     field("queues.kind={min = '1KB'}", "queues.kind.name: required field is missing"),
@@ -291,6 +296,28 @@ FIELDS = [
     Row(
         ("run", "incast.toml", "--set", FLOW, "--set", "queues.kind={name = 'lossy', loss = 0.1}", "--out", "out"),
         ('queues.kind: "lossy" is not supported at level "flow"',),
+    ),
+    lossless(", classes = 0", "queues.kind.classes: 0; allowed: 1 to 8"),
+    lossless(", classes = 9", "queues.kind.classes: 9; allowed: 1 to 8"),
+    lossless(", classes = 2", "queues.kind.classes[1]: no transport has this class"),
+    lossless("", "transports.dctcp.class: 1 is not used", also="transports.dctcp.class=1"),
+    lossless(", watchdog = '0s'", "queues.kind.watchdog: 0s; allowed: a time above 0"),
+    lossless(", headroom = '101KB'", "queues.kind.headroom: 101KB leaves no packet", "in the buffer of 100KB"),
+    lossless("", "queues.limit: 3KB is less than a packet and the headroom of ", "at least ", limit="3KB"),
+    lossless(", xoff = '90KB', headroom = '20KB'", "queues.kind.xoff: 90KB and a headroom of 20KB", "at most 80KB"),
+    lossless(", xoff = '1KB'", "queues.kind.xoff: 1KB is less than the largest packet"),
+    lossless(", xoff = '50KB', xon = '51KB'", 'queues.kind.xon: 51KB is above xoff = "50KB"; allowed: at most 50KB'),
+    lossless(", xon = '99KB'", "queues.kind.xon: 99KB is above xoff, which is "),
+    lossless(", min = '1KB'", "queues.kind.min: unknown field"),
+    lossless(
+        "",
+        'layers.switch-host.queue: drops packets of layer "switch-host", but queues.kind is lossless',
+        'use "lossless" for all layers or for none',
+        also="layers.switch-host.queue={name = 'lossy', loss = 0.1}",
+    ),
+    Row(
+        ("run", "incast.toml", "--set", FLOW, "--set", "queues.kind=lossless", "--out", "out"),
+        ('queues.kind: "lossless" is not supported at level "flow"',),
     ),
     trimming(", size = '63B'", "queues.kind.size: 63B; allowed: 64B to 65535B"),
     trimming(", size = '64KiB'", "queues.kind.size: 64KiB"),

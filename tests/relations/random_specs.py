@@ -161,11 +161,13 @@ def queue(rng: Random, kind: str, limit: int) -> Spec:
     ramp = {"min": f"{low} packets", "max": f"{rng.randint(low, 2 * limit)} packets", "probability": rng.random()}
     average = {"at": "dequeue"} if rng.random() < 0.5 else {"weight": rng.choice([0.002, 0.1, 1.0])}
     sizes = {"buffer": f"{rng.randint(20, 300)}KB", "alpha": rng.choice([0.25, 1.0, 8.0])}
+    xoff = f"{rng.randint(5, 60)}KB"
     fields: dict[str, Spec] = {
         "fifo": {},
         "red": {"mark": "off", "kind": {"name": kind, **ramp, "action": rng.choice(["mark", "drop"])}},
         "shared": {"kind": {"name": kind, **sizes, "reserve": rng.choice(["0B", "1500B"])}},
         "priority": {"kind": {"name": kind, "classes": [{}, rng.choice([{}, {"weight": 1}])]}},
+        "lossless": {"limit": "700 packets", "kind": {"name": kind, "xoff": xoff, "watchdog": "1ms"}},
         "lossy": {"kind": {"name": kind, **rng.choice([{"loss": 0.01}, {"every": 50}])}},
     }
     if kind == "trimming":

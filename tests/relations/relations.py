@@ -131,8 +131,9 @@ def windows_add_up(spec: Spec, result: weft.Result) -> bool:
 
 
 def unused_limit_is_unused(spec: Spec, result: weft.Result) -> bool:
-    """Queues that have dropped nothing may be longer without any effect."""
-    if result.links["drops"].sum() or spec["queues"]["mark"] == "off":
+    """Queues that have dropped and trimmed nothing may be longer without any effect."""
+    trimmed = result.flows.get_column("packets_trimmed", default=None)
+    if result.links["drops"].sum() or spec["queues"]["mark"] == "off" or (trimmed is not None and trimmed.sum()):
         return False
     limit = int(spec["queues"]["limit"].split()[0])
     other = run(changed(spec, queues=spec["queues"] | {"limit": f"{limit + 50} packets"}))

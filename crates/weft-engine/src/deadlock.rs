@@ -45,16 +45,21 @@ impl<E: Endpoint> Engine<E> {
     /// Victims of head-of-line blocking, by (`lo`, `hi`): the [counted](crate::packet::DATA) packets that
     /// waited at a paused port. Packets for another port of the next node were the cause of the pause.
     /// The cause is the port that held most of the paused link's bytes when the pause was sent.
+    #[cfg(test)]
     pub fn victims(&self) -> HashMap<(u32, u32), Blocked> {
-        let mut victims: HashMap<_, Blocked> = HashMap::new();
-        for pauses in self.partitions.iter().filter_map(|p| p.network.pauses.as_ref()) {
-            for (&key, blocked) in &pauses.victims {
-                let sum = victims.entry(key).or_default();
-                sum.packets += blocked.packets;
-                sum.time += blocked.time;
-            }
-        }
-        victims
+        let pauses = || self.partitions.iter().filter_map(|p| p.network.pauses.as_ref());
+        let keys = pauses().flat_map(|pauses| pauses.victims.keys());
+        keys.map(|&key| (key, self.blocked_of(key))).collect()
+    }
+
+    /// Packets with this (`lo`, `hi`) that are [victims](crate::Blocked) of head-of-line blocking.
+    pub fn blocked_of(&self, key: (u32, u32)) -> Blocked {
+        let pauses = self.partitions.iter().filter_map(|p| p.network.pauses.as_ref());
+        let blocked = pauses.filter_map(|pauses| pauses.victims.get(&key));
+        blocked.fold(Blocked::default(), |sum, blocked| Blocked {
+            packets: sum.packets + blocked.packets,
+            time: sum.time + blocked.time,
+        })
     }
 
     /// Returns a cycle of paused links that can never be resumed, a deadlock, if there is one. Each of them

@@ -55,9 +55,14 @@ impl Context<'_> {
     }
 
     /// Returns when the first port of `route` will hold at most `bytes`, the packet being sent
-    /// included. May be in the past. The port must not be a [served](crate::served) one.
+    /// included. May be in the past. Of a [served](crate::served) port, the time is exact only if the port
+    /// is lossless and is not paused.
     pub fn drain_time(&self, route: Route, bytes: u32) -> u64 {
-        let port = &self.network.ports[(self.first_port + self.port_of(route)) as usize];
+        let index = (self.first_port + self.port_of(route)) as usize;
+        if self.network.pauses.is_some() {
+            return self.network.lossless_drain_time(index, self.now, bytes);
+        }
+        let port = &self.network.ports[index];
         port.busy_until.saturating_sub(port.serialisation(bytes))
     }
 

@@ -173,6 +173,17 @@ impl PartitionNetwork {
         }
     }
 
+    /// Returns when `port` will hold at most `bytes` if it is not paused from `now` on.
+    pub fn lossless_drain_time(&self, port: usize, now: u64, bytes: u32) -> u64 {
+        let output = &self.ports[port];
+        let waiting: u32 = self.waiting(port).map(|packet| u32::from(packet.size)).sum();
+        let end = match waiting {
+            0 => output.busy_until,
+            _ => self.free_at(port).max(now) + output.serialisation(waiting),
+        };
+        end.saturating_sub(output.serialisation(bytes))
+    }
+
     /// Returns true if a packet may wait at `port`.
     fn has_space(&mut self, port: usize, packet: &Packet) -> bool {
         let Some((served, queue)) = self.lossless(port) else {

@@ -34,6 +34,7 @@ mod files;
 mod hints;
 mod layers;
 mod linux;
+mod lossless;
 mod max_min;
 mod memory;
 mod probes;

@@ -9,6 +9,7 @@ use weft_run::{Backend, TransportConfig};
 use weft_spec::{Layer, QueueKindSpec, Size, Spec, SpecError};
 
 use crate::layers::without_host_queue;
+use crate::lossless;
 use crate::resolve::UNSUPPORTED;
 
 /// Sets the kind of the queues of all links, and fills in the parameters of the kinds in `spec`.
@@ -50,6 +51,10 @@ pub(crate) fn apply(
             if layer.is_some() {
                 return Err(without_host_queue(path_of(spec, source_of(link))));
             }
+            // A NIC can be paused, although its queue has no limit.
+            if let QueueKind::Lossless(_) = whole {
+                link.kind = whole.clone();
+            }
             continue;
         }
         if let Some(layer) = layer {
@@ -75,7 +80,7 @@ pub(crate) fn apply(
 /// Source in a spec of the kind of a link's queue: the layer, and the cable if it chooses the kind.
 pub(crate) type KindSource = (&'static str, Option<u32>);
 
-fn source_of(link: &Link) -> KindSource {
+pub(crate) fn source_of(link: &Link) -> KindSource {
     (link.layer, link.cable)
 }
 
@@ -112,6 +117,7 @@ pub(crate) fn check_transports(
     fabric: &Fabric,
 ) -> Result<Option<String>, SpecError> {
     check_classes(spec, transports, fabric)?;
+    lossless::check(spec, transports, fabric)?;
     Ok(warn_of_headers(spec, transports, fabric))
 }
 
@@ -157,7 +163,7 @@ fn check_classes(spec: &Spec, transports: &[TransportConfig], fabric: &Fabric) -
         None => Ok(()),
         Some((field, class)) => {
             let problem = format!("{class} is not used, because no queue has classes");
-            let remedy = "remove this field or use queues of kind \"priority\"";
+            let remedy = "remove this field or use queues with classes, such as those of kind \"priority\"";
             Err(SpecError::conflict(field, problem, remedy))
         }
     }

@@ -224,7 +224,15 @@ impl ActiveRun for PacketSimulation {
                  deactivated all their subflows; keep one subflow of each connection active"
             )
         };
+        let deadlock = self.deadlock().map(|links| {
+            format!(
+                "deadlock: at the end, the links {} are paused and wait for each other; use paths without a cycle, or \
+                 set watchdog in queues.kind",
+                links.join(", ")
+            )
+        });
         let lines = [
+            deadlock,
             (stall > MAX_SILENT_STALL).then(warning),
             (inactive > 0).then(without_subflow),
         ];

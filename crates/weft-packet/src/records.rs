@@ -28,17 +28,28 @@ impl PacketSimulation {
 
     /// Returns the counters of every link, in the order of the fabric.
     pub(crate) fn link_records(&self) -> Vec<LinkRecord> {
-        let record = |counters: LinkCounters| LinkRecord {
-            packets: counters.packets,
-            bytes: counters.bytes,
-            delivered: counters.delivered,
-            delivered_bytes: counters.delivered_bytes,
-            in_flight: counters.in_flight,
-            drops: counters.drops,
-            losses: counters.lost,
-            marks: counters.marks,
+        let record = |(counters, link): (LinkCounters, u32)| {
+            let pauses = self.engine.pause_counters(link).unwrap_or_default();
+            LinkRecord {
+                packets: counters.packets,
+                bytes: counters.bytes,
+                delivered: counters.delivered,
+                delivered_bytes: counters.delivered_bytes,
+                in_flight: counters.in_flight,
+                drops: counters.drops,
+                losses: counters.lost,
+                marks: counters.marks,
+                pauses: pauses.frames,
+                paused: Time(pauses.time),
+                expired_pauses: pauses.expired,
+            }
         };
-        self.engine.link_counters().into_iter().map(record).collect()
+        self.engine
+            .link_counters()
+            .into_iter()
+            .zip(0..)
+            .map(record)
+            .collect()
     }
 
     /// Returns the counters of every traffic class, by link.
@@ -228,6 +239,9 @@ impl PacketSimulation {
                 .iter()
                 .sum();
             subflow.packets_dropped = self.engine.drops_of((flow, s));
+            let blocked = self.engine.blocked_of((flow, s));
+            subflow.packets_blocked = blocked.packets;
+            subflow.blocked = Time(blocked.time);
             subflow.packets_in_flight = in_flight.get(&(flow, s)).copied().unwrap_or(0);
         }
         // A flow that was stopped before it had sent a byte is over at the time at which the sender

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use weft_fabric::QueueParameters;
+use weft_fabric::{Link, PAUSE_FRAME, QueueKind, QueueParameters};
 use weft_run::{CounterSnapshot, Counters, MeasurementWindow, Probe, QueueRecord, TransportConfig};
 use weft_spec::Time;
 use weft_traffic::Flow;
@@ -73,11 +73,14 @@ impl PacketSimulation {
             .map(|(transport, &kind)| kinds[usize::from(kind)].packet_sizes(transport))
             .collect();
         let trimmed = fabric.links.iter().filter_map(|link| link.kind.trims_to());
+        let lossless = fabric.links.iter().filter(|link| is_lossless(link));
+        let frames = lossless.map(|_| PAUSE_FRAME);
         let mut engine_config = EngineConfig {
             min_packet: sizes
                 .iter()
                 .map(|&(min, _)| min)
                 .chain(trimmed)
+                .chain(frames)
                 .min()
                 .unwrap_or(1),
             max_packet: sizes.iter().map(|&(_, max)| max).max().unwrap_or(1),
@@ -252,6 +255,17 @@ impl PacketSimulation {
         self.hosts().map(|host| host.tcp().inactive_connections()).sum()
     }
 
+    /// Returns the names of the links of a deadlock: links that are paused and wait for each other.
+    pub fn deadlock(&self) -> Option<Vec<String>> {
+        let fabric = &self.shared.fabric;
+        let name = |(link, _): &(u32, u8)| {
+            let link = &fabric.links[*link as usize];
+            let [from, to] = [link.from, link.to].map(|node| &fabric.nodes[node as usize].name);
+            format!("{from}->{to}")
+        };
+        Some(self.engine.deadlock()?.iter().map(name).collect())
+    }
+
     /// Returns the number of rows of traces, of latencies of flows and of packets so far.
     pub fn sample_rows(&self) -> usize {
         let of_hosts = self.hosts().map(|host| host.samples().len() + host.latencies());
@@ -283,6 +297,11 @@ impl PacketSimulation {
     pub fn flows(&self) -> &[Flow] {
         &self.shared.flows
     }
+}
+
+/// Returns true if the port of a link can be paused.
+fn is_lossless(link: &Link) -> bool {
+    matches!(link.kind, QueueKind::Lossless(_))
 }
 
 /// Returns the kind of each transport: its index in `kinds`.

@@ -183,6 +183,9 @@ impl LinkRecord {
             drops: self.drops - before.drops,
             losses: self.losses - before.losses,
             marks: self.marks - before.marks,
+            pauses: self.pauses - before.pauses,
+            paused: Time(self.paused.0 - before.paused.0),
+            expired_pauses: self.expired_pauses - before.expired_pauses,
         }
     }
 }

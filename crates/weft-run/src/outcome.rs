@@ -64,6 +64,10 @@ pub struct SubflowRecord {
     pub packets_dropped: u64,
     /// Data packets of which only headers arrived, at the receiver or back at the sender.
     pub packets_trimmed: u64,
+    /// Data packets that waited at a paused port because of packets for other ports, once per port.
+    pub packets_blocked: u64,
+    /// Sum of the times that these packets waited because of such pauses.
+    pub blocked: Time,
     /// Data packets still in the network when the run ended.
     pub packets_in_flight: u64,
     /// Packets acknowledged that carried a mark.
@@ -145,6 +149,12 @@ pub struct LinkRecord {
     pub losses: u64,
     /// Packets marked.
     pub marks: u64,
+    /// Pauses that the receiving node has announced, the sum over the classes.
+    pub pauses: u64,
+    /// Time for which the link was paused, the sum over the classes.
+    pub paused: Time,
+    /// Pauses after which a watchdog dropped packets.
+    pub expired_pauses: u64,
 }
 
 /// The record of a traffic class of a queue that has classes.

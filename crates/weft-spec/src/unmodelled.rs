@@ -12,10 +12,6 @@ struct Feature {
 /// All features. A feature that becomes a field or a kind is removed from this list.
 const FEATURES: &[Feature] = &[
     Feature {
-        name: "priority flow control (PFC)",
-        words: &["pfc", "pause", "xoff", "xon", "headroom", "lossless"],
-    },
-    Feature {
         name: "controlled queueing delay (CoDel, PIE)",
         words: &["codel", "fq_codel", "pie"],
     },

@@ -117,8 +117,8 @@ impl Port {
             delivered_bytes: self.read_u64(BYTES),
             in_flight: 0,
             drops: self.read_u64(DROPS),
-            losses: 0,
             marks: self.read_u64(MARKS),
+            ..LinkRecord::default()
         }
     }
 

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use weft_spec::{MAX_CLASS, QueueSize, Size, SpecError, Time};
 
 use super::QueueParameters;
-use crate::{Link, QueueConfig};
+use crate::Link;
 
 /// Maximum number of traffic classes.
 const MAX_CLASSES: u8 = MAX_CLASS + 1;
@@ -68,6 +68,9 @@ pub struct Thresholds {
 }
 
 impl Lossless {
+    pub(crate) const ABOUT: &str =
+        "a FIFO per class that pauses its neighbours instead of dropping packets (PFC, IEEE 802.1Qbb)";
+
     /// Returns the bytes that may arrive over `incoming` after a pause frame was sent over `outgoing`, the
     /// other direction of its cable. `max_packet` is the size of the largest packet in bytes.
     pub fn headroom_bound(&self, incoming: &Link, outgoing: &Link, max_packet: u32) -> u64 {
@@ -78,10 +81,18 @@ impl Lossless {
         (time * incoming.rate.0 as f64 / 8e12).ceil() as u64 + u64::from(max_packet)
     }
 
+    /// Returns the bytes that the limit of the port of a link stands for.
+    pub fn buffer(&self, link: &Link, max_packet: u32) -> u64 {
+        match link.queue.limit {
+            QueueSize::Packets(packets) => u64::from(packets) * u64::from(max_packet),
+            QueueSize::Bytes(bytes) => bytes,
+        }
+    }
+
     /// Returns the thresholds for the packets that arrive over `incoming` at a node whose port in the other
     /// direction is that of `outgoing`.
     pub fn thresholds(&self, incoming: &Link, outgoing: &Link, max_packet: u32) -> Thresholds {
-        let limit = buffer(outgoing.queue, max_packet);
+        let limit = self.buffer(outgoing, max_packet);
         let bound = || self.headroom_bound(incoming, outgoing, max_packet);
         let headroom = self.headroom.map_or_else(bound, |size| size.0);
         let xoff = self
@@ -93,14 +104,6 @@ impl Lossless {
             xon: self.xon.map_or_else(xon, |size| size.0),
             capacity: xoff + headroom,
         }
-    }
-}
-
-/// Returns the bytes of a port's limit.
-fn buffer(queue: QueueConfig, max_packet: u32) -> u64 {
-    match queue.limit {
-        QueueSize::Packets(packets) => u64::from(packets) * u64::from(max_packet),
-        QueueSize::Bytes(bytes) => bytes,
     }
 }
 

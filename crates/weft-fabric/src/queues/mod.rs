@@ -104,10 +104,10 @@ kinds! {
     "trimming" => Trimming,
 }
 
-/// All kinds of queues that specs may name, the default first. Lossless queues are not among them as long as
-/// no tables report pauses.
+/// All kinds of queues that specs may name, the default first.
 pub const QUEUES: &[Entry<QueueKind>] = &[
     entry::<Fifo>("fifo", Fifo::ABOUT),
+    entry::<Lossless>("lossless", Lossless::ABOUT),
     entry::<Lossy>("lossy", Lossy::ABOUT),
     entry::<Priority>("priority", Priority::ABOUT),
     entry::<Red>("red", Red::ABOUT),

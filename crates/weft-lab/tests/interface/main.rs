@@ -15,6 +15,7 @@ mod generators;
 mod hystart;
 mod kernel;
 mod layers;
+mod lossless;
 mod measurement;
 mod output;
 mod queue_probes;

@@ -113,6 +113,8 @@ pub(super) fn flows(
             both().map(|(flow, record)| unfinished(context, flow, record, outcome.end)),
         )
         .count("packets_trimmed", sum(|subflow| subflow.packets_trimmed))
+        .count("packets_blocked", sum(|subflow| subflow.packets_blocked))
+        .number("blocked_s", sum(|subflow| subflow.blocked.0).map(seconds))
         .finish()
 }
 
@@ -133,6 +135,11 @@ fn suppressed(outcome: &Outcome) -> HashMap<u32, u64> {
         *total.entry(episode.flow).or_default() += end.0.saturating_sub(episode.start.0);
     }
     total
+}
+
+/// Returns a time in picoseconds in seconds.
+fn seconds(time: u64) -> f64 {
+    Time(time).seconds()
 }
 
 /// Returns the start of a flow's completion time.
@@ -222,5 +229,10 @@ pub(super) fn subflows(context: &TableContext, outcome: &Outcome) -> Result<Reco
         .count_or_null("nacks_received", control(|control| control.nacks))
         .count_or_null("pulls_received", control(|control| control.pulls))
         .count_or_null("rts_sent", control(|control| control.rts))
+        .count("packets_blocked", each(|subflow| subflow.packets_blocked))
+        .number(
+            "blocked_s",
+            rows.iter().map(|(.., subflow)| subflow.blocked.seconds()),
+        )
         .finish()
 }

@@ -29,6 +29,12 @@ pub(super) fn links(context: &TableContext, outcome: &Outcome) -> Result<RecordB
         .count("marks", records.iter().map(|record| record.marks))
         .number_or_null("utilisation", links.iter().zip(records).map(use_of))
         .number_or_null("loss", records.iter().map(loss))
+        .count("pauses", records.iter().map(|record| record.pauses))
+        .number("paused_s", records.iter().map(|record| record.paused.seconds()))
+        .count(
+            "expired_pauses",
+            records.iter().map(|record| record.expired_pauses),
+        )
         .finish()
 }
 

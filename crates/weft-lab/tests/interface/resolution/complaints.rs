@@ -160,8 +160,8 @@ const COMPLAINTS: &[(&[&str], &str)] = &[
         "stop.flows: 1000, but class \"incast\" has 8 flows before the end of the experiment; allowed: 1 to 8",
     ),
     (
-        &["queues.pfc=true"],
-        "queues.pfc: Weft does not model priority flow control (PFC); remove it (docs/reference/limitations.md ",
+        &["queues.codel=true"],
+        "queues.codel: Weft does not model controlled queueing delay (CoDel, PIE); remove it (docs/reference/limitations.md ",
     ),
     (
         &["hosts.qdisc=fq_codel"],

@@ -196,6 +196,8 @@ impl TcpEndpoint {
             packets_dropped: 0,
             packets_trimmed: 0,
             control: None,
+            packets_blocked: 0,
+            blocked: Time(0),
             packets_in_flight: 0,
             marked: subflow.stats().marked,
             fast_retransmits: subflow.stats().fast_retransmits,

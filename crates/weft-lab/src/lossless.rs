@@ -1,0 +1,116 @@
+//! Checks of lossless queues: they are everywhere or nowhere, and their thresholds fit into the buffers.
+
+use weft_fabric::{Fabric, Link, Lossless, QueueKind};
+use weft_run::TransportConfig;
+use weft_spec::{Layer, Size, Spec, SpecError};
+
+use crate::queues::{path_of, source_of};
+
+/// Checks the lossless queues of a network.
+///
+/// # Errors
+/// Returns the first error, with its path in the spec.
+pub(crate) fn check(spec: &Spec, transports: &[TransportConfig], fabric: &Fabric) -> Result<(), SpecError> {
+    let found = fabric.links.iter().find_map(|link| match &link.kind {
+        QueueKind::Lossless(lossless) => Some((path_of(spec, source_of(link)), lossless.classes)),
+        _ => None,
+    });
+    let Some((first, classes)) = found else {
+        return Ok(());
+    };
+    for link in &fabric.links {
+        let (path, layer) = (path_of(spec, source_of(link)), link.layer);
+        let QueueKind::Lossless(lossless) = &link.kind else {
+            let problem = format!("drops packets of layer {layer:?}, but {first} is lossless");
+            let remedy = "use \"lossless\" for all layers or for none";
+            return Err(SpecError::conflict(path, problem, remedy));
+        };
+        if lossless.classes != classes {
+            let problem = format!("{} contradicts the {classes} of {first}", lossless.classes);
+            let remedy = "use one number for all layers";
+            return Err(SpecError::conflict(format!("{path}.classes"), problem, remedy));
+        }
+    }
+    let sizes = transports.iter().map(|transport| &transport.profile);
+    let sizes = sizes.map(|profile| profile.wire_size().max(profile.ack_wire_size()));
+    let max_packet = sizes.max().unwrap_or(1);
+    for (incoming, reverse) in fabric.links.iter().zip(fabric.reverse_links()) {
+        // Packets for a host never wait there.
+        if fabric.nodes[incoming.to as usize].is_host {
+            continue;
+        }
+        let Some(outgoing) = reverse.map(|reverse| &fabric.links[reverse as usize]) else {
+            let [from, to] = [incoming.from, incoming.to].map(|node| &fabric.nodes[node as usize].name);
+            let problem = format!("the link {from}->{to} is one way, so that {first} cannot pause it");
+            return Err(SpecError::conflict(
+                "topology",
+                problem,
+                "add a link in the other direction",
+            ));
+        };
+        if let QueueKind::Lossless(lossless) = &outgoing.kind {
+            check_thresholds(spec, lossless, [incoming, outgoing], max_packet)?;
+        }
+    }
+    Ok(())
+}
+
+/// Checks the thresholds of the port that sends over `outgoing` and receives over `incoming`.
+fn check_thresholds(
+    spec: &Spec,
+    lossless: &Lossless,
+    [incoming, outgoing]: [&Link; 2],
+    max_packet: u32,
+) -> Result<(), SpecError> {
+    let path = |field| format!("{}.{field}", path_of(spec, source_of(outgoing)));
+    let limit_path = match spec.layers.get(outgoing.layer) {
+        Some(Layer { limit: Some(_), .. }) => format!("layers.{}.limit", outgoing.layer),
+        _ => "queues.limit".to_owned(),
+    };
+    let thresholds = lossless.thresholds(incoming, outgoing, max_packet);
+    let limit = lossless.buffer(outgoing, max_packet);
+    let headroom = thresholds.capacity - thresholds.xoff;
+    let packet = u64::from(max_packet);
+    let (buffer, room) = (Size(limit), Size(limit.saturating_sub(headroom)));
+    if limit < headroom + packet {
+        if lossless.headroom.is_some() {
+            let given = format!(
+                "{} leaves no packet of {packet}B in the buffer of {buffer} ({limit_path})",
+                Size(headroom)
+            );
+            let allowed = format!("at most {}", Size(limit.saturating_sub(packet)));
+            return Err(SpecError::new(path("headroom"), given, allowed));
+        }
+        let given = format!(
+            "{buffer} is less than a packet and the headroom of {} of layer {:?}",
+            Size(headroom),
+            outgoing.layer
+        );
+        return Err(SpecError::new(
+            limit_path,
+            given,
+            format!("at least {}", Size(headroom + packet)),
+        ));
+    }
+    if thresholds.capacity > limit {
+        let given = format!(
+            "{} and a headroom of {} exceed the buffer of {buffer} ({limit_path})",
+            Size(thresholds.xoff),
+            Size(headroom)
+        );
+        return Err(SpecError::new(path("xoff"), given, format!("at most {room}")));
+    }
+    if thresholds.xoff < packet {
+        let given = format!(
+            "{} is less than the largest packet ({packet}B on the wire)",
+            Size(thresholds.xoff)
+        );
+        return Err(SpecError::new(path("xoff"), given, format!("at least {packet}B")));
+    }
+    if thresholds.xon > thresholds.xoff {
+        let xoff = Size(thresholds.xoff);
+        let given = format!("{} is above xoff, which is {xoff}", Size(thresholds.xon));
+        return Err(SpecError::new(path("xon"), given, format!("at most {xoff}")));
+    }
+    Ok(())
+}
