@@ -55,6 +55,18 @@ struct Search<'a> {
     found: Vec<String>,
 }
 
+/// Returns true if `key` is the table of another kind than that of `table`, such as `uet` in a transport of kind
+/// "tcp".
+fn is_of_another_kind(properties: &Json, table: &Table, key: &str) -> bool {
+    let kind = &properties["kind"];
+    let chosen = table
+        .get("kind")
+        .and_then(Value::as_str)
+        .or(kind["default"].as_str());
+    let mut kinds = kind["enum"].as_array().into_iter().flatten();
+    chosen != Some(key) && kinds.any(|name| name == key)
+}
+
 impl<'a> Search<'a> {
     /// Searches a table of the schema `schema`. Tables that are absent from it are searched as well, except
     /// for those of which there are several kinds.
@@ -75,6 +87,9 @@ impl<'a> Search<'a> {
             return;
         }
         for (key, property) in properties.as_object().into_iter().flatten() {
+            if !table.contains_key(key) && is_of_another_kind(properties, table, key) {
+                continue;
+            }
             let absent = Value::Table(Table::new());
             self.value(property, table.get(key).unwrap_or(&absent), &join(key), depth + 1);
         }
