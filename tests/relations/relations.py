@@ -135,6 +135,11 @@ def unused_limit_is_unused(spec: Spec, result: weft.Result) -> bool:
     trimmed = result.flows.get_column("packets_trimmed", default=None)
     if result.links["drops"].sum() or spec["queues"]["mark"] == "off" or (trimmed is not None and trimmed.sum()):
         return False
+    # Their timeout follows from the limit.
+    if any(
+        transport.get("kind") == "uet" and "rto" not in transport["uet"] for transport in spec["transports"].values()
+    ):
+        return False
     limit = int(spec["queues"]["limit"].split()[0])
     other = run(changed(spec, queues=spec["queues"] | {"limit": f"{limit + 50} packets"}))
     assert other.manifest["trace_hash"] == result.manifest["trace_hash"]
