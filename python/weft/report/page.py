@@ -150,16 +150,15 @@ def _names(inputs: ReportInputs, comparison: Comparison) -> list[str]:
 
 def listed(inputs: ReportInputs, names: Sequence[str]) -> list[dict[str, str]]:
     """Returns one row for each run of the page. Losses of links are listed if a run has some."""
-    rows_of = []
-    of_names = [(name, run) for name, group in zip(names, inputs.groups, strict=True) for run in group.runs]
-    listed_runs = of_names[:MAX_LISTED]
-    loses = any(run.manifest["counters"].get("losses") for _, run in listed_runs)
+    listing = []
+    named = [(name, run) for name, group in zip(names, inputs.groups, strict=True) for run in group.runs][:MAX_LISTED]
+    loses = any(run.manifest["counters"].get("losses") for _, run in named)
     counted = ("marks", "drops", "losses", "timeouts") if loses else ("marks", "drops", "timeouts")
-    for name, run in listed_runs:
+    for name, run in named:
         manifest = run.manifest
         rows, counters = manifest["rows"], manifest["counters"]
         ended = rows.get("flows", 0) - manifest["unfinished"].get("flows", 0)
-        rows_of.append(
+        listing.append(
             {
                 "run": name,
                 "seed": str(manifest["seed"]),
@@ -171,4 +170,4 @@ def listed(inputs: ReportInputs, names: Sequence[str]) -> list[dict[str, str]]:
                 "weft": manifest["version"],
             }
         )
-    return rows_of
+    return listing
