@@ -25,8 +25,8 @@
 //!    the others. A subflow is activated if there is room for twice as much: at once before the
 //!    first mark or loss of the connection, afterwards after `tau` consecutive rounds.
 //! 5. *Trial*: if there is no room, an inactive subflow is tried after `8 tau` rounds and 2,000
-//!    packets. It gets two packets of `W`, or half of it if there are fewer than four. After `tau` of its rounds the
-//!    subflow with more marks is deactivated.
+//!    packets. It gets two packets of `W`, or half of it if there are fewer than four. After `tau`
+//!    of its rounds the subflow with more marks is deactivated.
 //! 6. *Joins*: a subflow that opens is inactive; if there is room, it is activated and takes its
 //!    share from the others.
 //!

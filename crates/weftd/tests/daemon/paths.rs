@@ -8,9 +8,8 @@ use weft_kernel::path_manager::Namespace;
 
 use crate::fabric::{connect, port};
 use crate::scene::{NO_DEFAULT, Plan, Scene, ip, missing, tc, until};
-use crate::share::{goodput, missing_tool, within};
+use crate::share::{goodput, is_skipped, within};
 use crate::{number, scene_or_skip};
-use weft_test_support::skip;
 
 /// Time after the start of flows that is not measured.
 const WARM_UP: Duration = Duration::from_secs(2);
@@ -19,27 +18,18 @@ const ALGORITHMS: [&str; 2] = ["weft_amp", "weft_warp"];
 const FULL_MESH: &str = "subflows.policy = \"fullmesh\"\nsubflows.join_after = \"0B\"\n";
 const ONE_PATH: &str = "subflows.join_after = \"0B\"\n";
 
-/// A path from the client to the server.
-#[derive(Clone, Copy)]
-struct Cable {
-    mbps: u64,
-    /// Packets in the queue from which packets are marked.
-    threshold: u32,
-}
+/// Packets in the queue of a cable from which packets are marked.
+const MARK: u32 = 20;
 
-const fn marking(mbps: u64, threshold: u32) -> Cable {
-    Cable { mbps, threshold }
-}
-
-/// Two hosts and the cables between them. The addresses on cable N are 10.77.N.1 and 10.77.N.2.
+/// Two hosts and the cables between them, of which each has a rate in Mbit/s. The addresses on cable N are 10.77.N.1 and 10.77.N.2.
 struct Hosts {
     names: [String; 2],
-    cables: Vec<Cable>,
+    rates: Vec<u64>,
     _marks: Vec<Plan>,
 }
 
 impl Hosts {
-    fn new(cables: &[Cable]) -> Self {
+    fn new(rates: &[u64]) -> Self {
         let own = std::process::id();
         let names = ["client", "server"].map(|end| format!("weftd-test-{own}-{end}"));
         for name in &names {
@@ -48,7 +38,7 @@ impl Hosts {
         }
         let [client, server] = &names;
         let mut marks = Vec::new();
-        for (n, cable) in cables.iter().enumerate() {
+        for (n, &rate) in rates.iter().enumerate() {
             let (device, table) = (format!("v{n}"), (100 + n).to_string());
             connect([(client, &device), (server, &device)], &format!("10.77.{n}"), 1);
             // A subflow from an address of this cable uses this cable, whatever address of the server it goes to.
@@ -56,10 +46,10 @@ impl Hosts {
             let route = ["default", "via", &via, "dev", &device, "table", &table];
             ip(&[&["-n", client, "route", "add"][..], &route].concat());
             ip(&["-n", client, "rule", "add", "from", &from, "table", &table]);
-            marks.push(port(client, &device, cable.mbps, cable.threshold));
+            marks.push(port(client, &device, rate, MARK));
         }
         Self {
-            cables: cables.to_vec(),
+            rates: rates.to_vec(),
             _marks: marks,
             names,
         }
@@ -75,15 +65,15 @@ impl Hosts {
 
     /// Returns the rate of all cables together, in Mbit/s.
     fn mbps(&self) -> f64 {
-        self.cables.iter().map(|cable| cable.mbps as f64).sum()
+        self.rates.iter().sum::<u64>() as f64
     }
 
     /// Lets cable `n` lose all data without a notice, or ends that.
     fn lose(&self, n: usize, lost: bool) {
         let device = format!("v{n}");
-        let (limit, change) = (if lost { "0" } else { "1000" }, "replace");
+        let limit = if lost { "0" } else { "1000" };
         let queue = ["dev", &device, "parent", "1:1", "pfifo", "limit", limit];
-        tc(&[&["-n", self.client(), "qdisc", change][..], &queue].concat());
+        tc(&[&["-n", self.client(), "qdisc", "replace"][..], &queue].concat());
     }
 
     /// Returns the bytes that have arrived over each cable.
@@ -98,7 +88,7 @@ impl Hosts {
             let link = links.iter().find(|link| link["ifname"] == device);
             link.and_then(|link| link["stats64"]["rx"]["bytes"].as_u64())
         };
-        (0..self.cables.len())
+        (0..self.rates.len())
             .map(|n| bytes(&format!("v{n}")).expect("a cable"))
             .collect()
     }
@@ -169,13 +159,13 @@ impl Drop for Iperf3 {
 fn measured<const N: usize>(
     scene: &Scene,
     what: &str,
-    cables: &[Cable],
+    rates: &[u64],
     settings: &str,
     names: [&str; N],
     measure: impl Fn(&Hosts) -> [f64; N],
 ) -> Vec<[f64; N]> {
     let each = ALGORITHMS.map(|cc| {
-        let hosts = Hosts::new(cables);
+        let hosts = Hosts::new(rates);
         let both = [hosts.client(), hosts.server()];
         let daemon = scene.daemon_of_these(
             &both,
@@ -199,14 +189,7 @@ fn measured<const N: usize>(
     each.to_vec()
 }
 
-/// Returns true, with a notice, if this test is to be skipped.
-fn is_skipped(test: &str) -> bool {
-    missing_tool().is_some_and(|tool| {
-        skip(test, &format!("no `{tool}` (Debian: {tool})"));
-        true
-    })
-}
-
+/// Returns the number of established subflows.
 fn joined(hosts: &Hosts) -> usize {
     let seen = weft_kernel::path_manager::mptcp_subflows(&Namespace::named(hosts.client()));
     seen.expect("subflows")
@@ -224,24 +207,24 @@ fn one_connection_uses_all_paths() {
         return;
     }
     let mut failed = Vec::new();
-    for (what, cables) in [
-        ("2 x 100 Mbit/s", vec![marking(100, 20); 2]),
-        ("4 x 50 Mbit/s", vec![marking(50, 20); 4]),
-        ("20 and 200 Mbit/s", vec![marking(20, 20), marking(200, 20)]),
-        ("100 and 1000 Mbit/s", vec![marking(100, 20), marking(1000, 20)]),
+    for (what, rates) in [
+        ("2 x 100 Mbit/s", &[100, 100][..]),
+        ("4 x 50 Mbit/s", &[50; 4]),
+        ("20 and 200 Mbit/s", &[20, 200]),
+        ("100 and 1000 Mbit/s", &[100, 1000]),
     ] {
         let medians = measured(
             &scene,
             what,
-            &cables,
+            rates,
             FULL_MESH,
             ["part of the rates", "subflows"],
             |hosts| {
-                let flows = hosts.iperf3(1, number("SECONDS", 10));
+                let client = hosts.iperf3(1, number("SECONDS", 10));
                 sleep(2 * WARM_UP);
                 // iperf3 has a connection for its control as well, which does not join.
                 let subflows = joined(hosts) as f64;
-                [flows.mbps() / hosts.mbps(), subflows]
+                [client.mbps() / hosts.mbps(), subflows]
             },
         );
         // Without room for a burst in send buffers, AMP had 0.34 of 20 and 200 Mbit/s.
@@ -262,14 +245,14 @@ fn a_failed_path_costs_little_and_is_used_again() {
     let medians = measured(
         &scene,
         "one of two paths fails",
-        &[marking(100, 20); 2],
+        &[100, 100],
         FULL_MESH,
         [
             "s at less than half of the other path",
             "s until both are used again",
         ],
         |hosts| {
-            let flows = hosts.iperf3(1, 30);
+            let client = hosts.iperf3(1, 30);
             sleep(WARM_UP + Duration::from_secs(3));
             hosts.lose(1, true);
             let (mut slow, step) = (0.0, Duration::from_millis(100));
@@ -286,7 +269,7 @@ fn a_failed_path_costs_little_and_is_used_again() {
                 }
                 both
             });
-            drop(flows);
+            drop(client);
             [slow, again]
         },
     );
@@ -326,14 +309,14 @@ fn sixty_four_connections_fill_a_path() {
     measured(
         &scene,
         "64 connections",
-        &[marking(200, 20)],
+        &[200],
         ONE_PATH,
         ["part of the rate", "subflows"],
         |hosts| {
-            let flows = hosts.iperf3(64, number("SECONDS", 10));
+            let client = hosts.iperf3(64, number("SECONDS", 10));
             sleep(2 * WARM_UP);
             let subflows = joined(hosts) as f64;
-            [flows.mbps() / hosts.mbps(), subflows]
+            [client.mbps() / hosts.mbps(), subflows]
         },
     );
 }

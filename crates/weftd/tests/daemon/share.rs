@@ -21,11 +21,7 @@ const GOODPUT: f64 = 200e6 * 1448.0 / 1514.0;
 #[ignore = "a measurement: make measure-linux"]
 fn amp_takes_the_share_of_a_dctcp_flow() {
     let scene = scene_or_skip!("amp_takes_the_share_of_a_dctcp_flow");
-    if let Some(tool) = missing_tool() {
-        skip(
-            "amp_takes_the_share_of_a_dctcp_flow",
-            &format!("no `{tool}` (Debian: {tool})"),
-        );
+    if is_skipped("amp_takes_the_share_of_a_dctcp_flow") {
         return;
     }
     scene.add_addresses();
@@ -61,11 +57,7 @@ fn amp_takes_the_share_of_a_dctcp_flow() {
 #[ignore = "a measurement: make measure-linux"]
 fn warp_takes_the_share_of_a_dctcp_flow() {
     let scene = scene_or_skip!("warp_takes_the_share_of_a_dctcp_flow");
-    if let Some(tool) = missing_tool() {
-        skip(
-            "warp_takes_the_share_of_a_dctcp_flow",
-            &format!("no `{tool}` (Debian: {tool})"),
-        );
+    if is_skipped("warp_takes_the_share_of_a_dctcp_flow") {
         return;
     }
     scene.add_addresses();
@@ -222,11 +214,14 @@ impl Flows {
     }
 }
 
-/// Returns a missing program that these tests call in addition to `ip` and `tc`.
-pub fn missing_tool() -> Option<&'static str> {
-    let tools = ["iperf3", "mptcpize"].into_iter();
-    let mut missing = tools.filter(|tool| Command::new(tool).arg("-v").output().is_err());
-    missing.next()
+/// Skips a test if a program is missing that these tests call in addition to `ip` and `tc`. Returns true then.
+pub fn is_skipped(test: &str) -> bool {
+    let mut tools = ["iperf3", "mptcpize"].into_iter();
+    let missing = tools.find(|tool| Command::new(tool).arg("-v").output().is_err());
+    if let Some(tool) = missing {
+        skip(test, &format!("no `{tool}` (Debian: {tool})"));
+    }
+    missing.is_some()
 }
 
 /// Returns the run with the median share of this many `multipath` flows that compete with `others` of DCTCP.
