@@ -63,7 +63,7 @@ impl Arrivals {
         }
     }
 
-    /// Returns a word of bits; PSNs of earlier words have all arrived, and are not asked for.
+    /// Returns a word of bits. All PSNs of earlier words have arrived.
     fn word(&self, word: u32) -> u64 {
         let first = self.next / 64;
         if word < first {

@@ -1,4 +1,4 @@
-//! The contract of a congestion control of senders, which limits the bytes in flight by a window.
+//! The interface of congestion control at senders, which limits the bytes in flight by a window.
 
 use super::params::Params;
 

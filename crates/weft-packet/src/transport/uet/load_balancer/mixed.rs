@@ -1,4 +1,4 @@
-//! Good EVs are used again, without a limit; if there is none, the bitmap chooses.
+//! Reuses good EVs, without a limit on their number. If there is none, the bitmap chooses.
 
 use std::collections::VecDeque;
 
@@ -12,7 +12,7 @@ pub struct Mixed {
 }
 
 impl Mixed {
-    /// Creates a load balancer that knows of no good EV.
+    /// Creates a load balancer without good EVs.
     pub fn new(bitmap: Bitmap) -> Self {
         Self {
             good: VecDeque::new(),

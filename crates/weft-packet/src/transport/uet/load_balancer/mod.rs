@@ -12,7 +12,7 @@ use mixed::Mixed;
 use oblivious::Oblivious;
 use reps::Reps;
 
-/// News of the path of an EV.
+/// The fate of a packet with an EV.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Feedback {
     /// A packet arrived without a mark.
@@ -30,7 +30,7 @@ pub trait LoadBalancer {
     /// Returns the EV of the next packet.
     fn choose(&mut self, random: &mut Random) -> u16;
 
-    /// Learns of the path of an EV at `now`.
+    /// Records the fate of a packet with this EV at `now`.
     fn on_feedback(&mut self, ev: u16, feedback: Feedback, now: u64);
 }
 
@@ -72,7 +72,7 @@ impl Balancer {
         }
     }
 
-    /// Learns of the path of an EV at `now`.
+    /// Records the fate of a packet with this EV at `now`.
     pub fn on_feedback(&mut self, ev: u16, feedback: Feedback, now: u64) {
         match &mut self.kind {
             Kind::Oblivious(balancer) => balancer.on_feedback(ev, feedback, now),
@@ -83,7 +83,8 @@ impl Balancer {
     }
 }
 
-/// A stream of random numbers (`SplitMix64`).
+/// A stream of random numbers: `SplitMix64` (OOPSLA 2014) without its last shift, of which bits 32 to 47
+/// are used.
 pub struct Random(pub u64);
 
 impl Random {
