@@ -3297,7 +3297,8 @@ class Uet(Model):
         ),
     ] = None
     """
-    Bytes on the wire after which a receiver acknowledges. The default, "16384B", is four full packets.
+    Bytes on the wire after which a receiver acknowledges. The default is "16384B", which the fourth full packet
+    reaches.
     """
     control: Literal["sender", "receiver", "both"] = "sender"
     """
@@ -3341,7 +3342,7 @@ class Uet(Model):
     ] = None
     """
     Longest unloaded round-trip time, which all constants derive from. The default is that of a full packet
-    and a header on the longest of the paths between hosts, or between 64 of them if there are more.
+    and a header on the longest path. Up to 16 paths per pair are searched, from the first 64 hosts to the last 64.
     """
     rto: Annotated[
         str | None,

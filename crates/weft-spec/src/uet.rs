@@ -24,14 +24,15 @@ pub struct UetSpec {
     /// Size of a full packet with its header of 64 bytes. The default is "4150B".
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mtu: Option<Size>,
-    /// Bytes on the wire after which a receiver acknowledges. The default, "16384B", is four full packets.
+    /// Bytes on the wire after which a receiver acknowledges. The default is "16384B", which the fourth full packet
+    /// reaches.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ack_bytes: Option<Size>,
     /// Initial window. The default is the maximum window, 1.5 bandwidth-delay products of `network_rtt`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub initial_window: Option<Size>,
     /// Longest unloaded round-trip time, which all constants derive from. The default is that of a full packet
-    /// and a header on the longest of the paths between hosts, or between 64 of them if there are more.
+    /// and a header on the longest path. Up to 16 paths per pair are searched, from the first 64 hosts to the last 64.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub network_rtt: Option<Time>,
     /// Queueing delay that the window aims at. The default is 0.75 `network_rtt`.
