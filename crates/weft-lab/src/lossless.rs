@@ -34,9 +34,14 @@ pub(crate) fn check(spec: &Spec, transports: &[TransportConfig], fabric: &Fabric
     let sizes = transports.iter().map(|transport| &transport.profile);
     let sizes = sizes.map(|profile| profile.wire_size().max(profile.ack_wire_size()));
     let max_packet = sizes.max().unwrap_or(1);
+    let mut ports = vec![0; fabric.nodes.len()];
+    for link in &fabric.links {
+        ports[link.from as usize] += 1;
+    }
     for (incoming, reverse) in fabric.links.iter().zip(fabric.reverse_links()) {
-        // Packets for a host never wait there.
-        if fabric.nodes[incoming.to as usize].is_host {
+        // A host with one port does not forward, so packets for it never wait there.
+        let to = incoming.to as usize;
+        if fabric.nodes[to].is_host && ports[to] == 1 {
             continue;
         }
         let Some(outgoing) = reverse.map(|reverse| &fabric.links[reverse as usize]) else {
@@ -49,10 +54,25 @@ pub(crate) fn check(spec: &Spec, transports: &[TransportConfig], fabric: &Fabric
             ));
         };
         if let QueueKind::Lossless(lossless) = &outgoing.kind {
-            check_thresholds(spec, lossless, [incoming, outgoing], max_packet)?;
+            let limit = limit_path(spec, fabric, outgoing);
+            check_thresholds(spec, lossless, [incoming, outgoing], &limit, max_packet)?;
         }
     }
     Ok(())
+}
+
+/// Returns the path of the field that limits the queue of a link.
+fn limit_path(spec: &Spec, fabric: &Fabric, link: &Link) -> String {
+    let limit = link.queue.limit;
+    match spec.layers.get(link.layer) {
+        Some(Layer { limit: Some(_), .. }) => format!("layers.{}.limit", link.layer),
+        _ if fabric.nodes[link.from as usize].is_host && spec.queues.host.limit == Some(limit) => {
+            "queues.host.limit".to_owned()
+        }
+        _ if limit == spec.queues.limit => "queues.limit".to_owned(),
+        // The limit of a single cable.
+        _ => "topology".to_owned(),
+    }
 }
 
 /// Checks the thresholds of the port that sends over `outgoing` and receives over `incoming`.
@@ -60,13 +80,10 @@ fn check_thresholds(
     spec: &Spec,
     lossless: &Lossless,
     [incoming, outgoing]: [&Link; 2],
+    limit_path: &str,
     max_packet: u32,
 ) -> Result<(), SpecError> {
     let path = |field| format!("{}.{field}", path_of(spec, source_of(outgoing)));
-    let limit_path = match spec.layers.get(outgoing.layer) {
-        Some(Layer { limit: Some(_), .. }) => format!("layers.{}.limit", outgoing.layer),
-        _ => "queues.limit".to_owned(),
-    };
     let thresholds = lossless.thresholds(incoming, outgoing, max_packet);
     let limit = lossless.buffer(outgoing, max_packet);
     let headroom = thresholds.capacity - thresholds.xoff;

@@ -1,6 +1,6 @@
 //! Lossless queues: drops, pauses, victims and deadlocks in the tables and warnings of runs.
 
-use weft_lab::RunResult;
+use weft_lab::{Experiment, RunResult};
 
 use crate::experiment::{counts, numbers, resolved, run_on, table, texts};
 
@@ -162,4 +162,27 @@ fn a_class_is_paused_by_itself() {
         total(&run, "traffic_classes", "packets"),
         total(&run, "links", "packets")
     );
+}
+
+/// Hosts of a BCube forward, so packets wait at their ports, and the buffers there need a headroom, too.
+#[test]
+fn buffers_of_hosts_that_forward_hold_the_headroom() {
+    let parse = |host_limit: &str| {
+        let text = format!(
+            r#"
+                name = "bcube"
+                duration = "2ms"
+                topology = {{ kind = "bcube", n = 4, k = 1, rate = "10Gbps", delay = "5us" }}
+                queues = {{ limit = "200 packets", kind = "lossless", host = {{ limit = "{host_limit}" }} }}
+                hosts = {{ qdisc = "switch" }}
+                transports.all.cc = "cubic"
+                traffic = [{{ kind = "bulk", transport = "all", pairs = "permutation" }}]
+            "#
+        );
+        Experiment::parse(&text, &[]).err().map(|error| error.to_string())
+    };
+    let error = parse("10 packets").expect("too small a buffer");
+    assert!(error.starts_with("queues.host.limit: "), "{error}");
+    assert!(error.contains("the headroom of"), "{error}");
+    assert_eq!(parse("200 packets"), None);
 }
