@@ -148,8 +148,14 @@ impl Host {
             *self.state.trimmed.entry((packet.lo, packet.hi)).or_default() += 1;
         }
         if packet.flags & OTHER != 0 {
-            let (transport, mut host) = self.transport_of(packet.lo, cx);
-            transport.on_packet(packet, &mut host);
+            let mut others = self.others.iter_mut().flatten();
+            if let (Some(only), None) = (others.next(), others.next()) {
+                // The flow need not be looked up.
+                only.on_packet(packet, &mut HostContext::new(&mut self.state, cx));
+            } else {
+                let (transport, mut host) = self.transport_of(packet.lo, cx);
+                transport.on_packet(packet, &mut host);
+            }
         } else if packet.is_trimmed() {
             // TCP's checksum does not match, so a TCP host discards the packet.
         } else if packet.flags & !CLASS == NEXT_JOB {

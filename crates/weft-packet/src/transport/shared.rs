@@ -64,7 +64,11 @@ impl Shared {
 
     /// Returns the kind of the transport of a flow: its index in the list of kinds.
     pub fn kind_of(&self, flow: u32) -> usize {
-        self.kinds[self.flow(flow).transport as usize].into()
+        let transport = match self.generator_of(flow) {
+            Some((generator, n)) => self.generators[generator as usize].flow(n).transport,
+            None => self.flows[flow as usize].transport,
+        };
+        self.kinds[transport as usize].into()
     }
 
     /// Returns the key of the timer that makes a host execute an action of a generator.
