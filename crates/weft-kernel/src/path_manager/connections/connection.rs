@@ -1,6 +1,7 @@
 //! The commands for one connection, and between which addresses it lacks subflows.
 
 use std::collections::HashSet;
+use std::iter;
 use std::net::{IpAddr, SocketAddr};
 
 use super::super::hysteresis::SuppressionHistory;
@@ -27,6 +28,10 @@ pub struct Connection {
     pub server: bool,
     /// Subflows of the connection, the oldest first.
     pub subflows: Vec<Subflow>,
+    /// Local address, and remote address and port, of the initial subflow, which may have closed.
+    pub(super) initial_pair: (IpAddr, SocketAddr),
+    /// Time at which the last subflow closed, if none is left.
+    pub(super) lost_at: Option<u64>,
     /// Whether the connection has carried enough bytes for joins.
     pub bulk: bool,
     /// True if BPF programs report the bytes of the connection, so that it need not be polled.
@@ -54,7 +59,7 @@ pub(super) struct Joins {
     /// Subflows that the peer may still reject, and the times at which they were established.
     pub on_probation: Vec<(FourTuple, u64)>,
     /// Subflows of which the programs reported that they are Reno before the kernel reported their join.
-    pub early_uncoupled: Vec<FourTuple>,
+    pub early_uncoupled: Vec<(FourTuple, UncoupledReason)>,
     /// Time of a rejected join; the whole connection may be closing.
     pub rejected_at: Option<u64>,
     /// Time of the last requested join.
@@ -144,6 +149,8 @@ impl Connection {
             namespace,
             server,
             subflows: vec![initial],
+            initial_pair: requested_pair(&initial),
+            lost_at: None,
             bulk: false,
             has_bpf_events: false,
             missed_once: false,
@@ -182,10 +189,7 @@ impl Connection {
     /// Records an address that the peer announced, if subflows may go to it. A peer must not choose hosts that this one attacks
     /// or its own services, so only unicast addresses and, unless `any_port`, only the connection's port are accepted.
     pub(super) fn on_announced(&mut self, id: u8, address: IpAddr, port: u16, any_port: bool) -> bool {
-        let Some(initial) = self.subflows.first() else {
-            return false;
-        };
-        let own = canonical(initial.remote);
+        let (_, own) = self.initial_pair;
         let port = if port == 0 { own.port() } else { port };
         let is_loopback = address.is_loopback() && !own.ip().is_loopback();
         let is_broadcast = matches!(address, IpAddr::V4(ip) if ip.is_broadcast() || ip.is_link_local());
@@ -209,13 +213,42 @@ impl Connection {
 
     /// Who is at the other end.
     pub(super) fn peer(&self) -> Peer {
-        let remote = self.subflows.first().map(|initial| initial.remote.ip());
-        let unknown = IpAddr::from([0; 4]);
-        (self.namespace, remote.unwrap_or(unknown).to_canonical())
+        let (_, remote) = self.initial_pair;
+        (self.namespace, remote.ip())
     }
 
     pub(super) fn may_join(&self) -> bool {
-        !self.server && self.bulk && self.uncoupled.is_none() && !self.joins.unmanaged
+        let wants_more = self.bulk && self.uncoupled.is_none();
+        !self.server && (wants_more || self.lost_at.is_some()) && !self.joins.unmanaged
+    }
+
+    /// Records that the last subflow has closed. Unless the connection itself closes, it waits for a new subflow ("make after
+    /// break", RFC 8684, section 3.4), and everything that belonged to subflows has ended.
+    pub(super) fn lose_all(&mut self, now: u64) {
+        self.lost_at = Some(now);
+        self.joins.on_probation.clear();
+        self.joins.rejected_at = None;
+        self.joins.failures = 0;
+        self.suppression.active = false;
+        self.suppression.requested = Request {
+            suppress: false,
+            since: now,
+        };
+        self.suppression.inactive.clear();
+        self.suppression.forced_backups.clear();
+    }
+
+    /// Records that a subflow has opened, which may be the first after [`lose_all`](Self::lose_all).
+    pub(super) fn add_subflow(&mut self, subflow: Subflow) {
+        if self.lost_at.take().is_some() {
+            self.suppression.kept_subflow = subflow.four_tuple();
+        }
+        self.subflows.push(subflow);
+    }
+
+    /// Returns true if the connection has no subflow, but the kernel keeps it until it has one again.
+    pub(super) fn waits_for_subflow(&self, now: u64) -> bool {
+        self.lost_at.is_some_and(|at| now < at + CLOSE_TIMEOUT)
     }
 
     /// Removes a join that has succeeded or failed. Returns whether it was requested.
@@ -365,12 +398,14 @@ impl Connection {
         joins: &JoinConfig,
         addresses: &[Address],
     ) -> Vec<(IpAddr, SocketAddr)> {
-        let Some(first) = self.subflows.first() else {
-            return Vec::new();
-        };
         let taken = self.subflows.len() + self.joins.pending.len();
-        let count = joins.subflows.saturating_sub(taken);
-        let initial = requested_pair(first);
+        let wanted = if self.bulk && self.uncoupled.is_none() {
+            joins.subflows
+        } else {
+            1
+        };
+        let count = wanted.saturating_sub(taken);
+        let initial = self.initial_pair;
         match joins.policy {
             JoinPolicy::Ndiffports => vec![initial; count],
             JoinPolicy::Fullmesh => {
@@ -405,11 +440,8 @@ impl Connection {
         let known = self.subflows.iter().skip(1).filter(|s| s.local_id != 0);
         let known = known.map(|s| (requested_pair(s).0, s.local_id));
         let mut ids: Vec<(IpAddr, u8)> = known.chain(self.announced_here.iter().copied()).collect();
-        let initial = self.subflows.first().map(|s| requested_pair(s).0);
-        for local in initial
-            .into_iter()
-            .chain(addresses.iter().map(|address| address.ip))
-        {
+        let (initial, _) = self.initial_pair;
+        for local in iter::once(initial).chain(addresses.iter().map(|address| address.ip)) {
             if ids.iter().all(|(known, _)| *known != local) {
                 let free = (1..=u8::MAX).find(|id| ids.iter().all(|(_, taken)| taken != id));
                 ids.push((local, free.unwrap_or(u8::MAX)));
@@ -419,6 +451,8 @@ impl Connection {
     }
 }
 
+/// Time for which the kernel keeps a connection without subflows: the default of `net.mptcp.close_timeout`.
+const CLOSE_TIMEOUT: u64 = 60_000_000_000;
 /// Addresses that a peer may announce; the kernel's own path manager accepts as many.
 const MAX_ANNOUNCED: usize = 8;
 

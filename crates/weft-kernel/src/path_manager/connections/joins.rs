@@ -53,9 +53,9 @@ impl Connections {
                 connection.uncoupled = Some(why);
                 self.apply_request(token, now, batches);
             }
-            Some(_) => self.on_joined_uncoupled(token, subflow, now, batches),
+            Some(_) => self.on_joined_uncoupled(token, subflow, why, now, batches),
             None if connection.joins.early_uncoupled.len() < MAX_EARLY => {
-                connection.joins.early_uncoupled.push(subflow);
+                connection.joins.early_uncoupled.push((subflow, why));
             }
             None => {}
         }
@@ -107,13 +107,13 @@ impl Connections {
             connection
                 .joins
                 .early_uncoupled
-                .retain(|known| *known != subflow.four_tuple());
+                .retain(|(known, _)| *known != subflow.four_tuple());
             batches.push(connection.reject_subflow(token, &subflow));
             return;
         }
         connection.destroys.closed.remove(&subflow.four_tuple());
         // The backup flag of the event is the peer's, not ours.
-        connection.subflows.push(Subflow {
+        connection.add_subflow(Subflow {
             backup: false,
             ..subflow
         });
@@ -126,10 +126,10 @@ impl Connections {
             .joins
             .early_uncoupled
             .iter()
-            .position(|four_tuple| *four_tuple == subflow.four_tuple());
+            .position(|(four_tuple, _)| *four_tuple == subflow.four_tuple());
         if let Some(i) = uncoupled {
-            connection.joins.early_uncoupled.remove(i);
-            self.on_joined_uncoupled(token, subflow.four_tuple(), now, batches);
+            let (four_tuple, why) = connection.joins.early_uncoupled.remove(i);
+            self.on_joined_uncoupled(token, four_tuple, why, now, batches);
         } else if connection.suppression.active {
             batches.push(connection.suppress_commands(token, true, now));
         } else if connection.uncoupled.is_some() {
@@ -145,6 +145,7 @@ impl Connections {
         &mut self,
         token: Token,
         subflow: FourTuple,
+        why: UncoupledReason,
         now: u64,
         batches: &mut Vec<CommandBatch>,
     ) {
@@ -153,6 +154,9 @@ impl Connections {
         };
         if connection.server {
             batches.extend(connection.force_backup(token, subflow));
+        } else if connection.subflows.len() == 1 {
+            // Without it the connection would have none.
+            connection.uncoupled = Some(why);
         } else {
             batches.extend(connection.destroy_subflow(token, subflow));
             self.schedule_join(token, now);
@@ -167,7 +171,7 @@ impl Connections {
         connection
             .joins
             .early_uncoupled
-            .retain(|other| *other != four_tuple);
+            .retain(|(other, _)| *other != four_tuple);
         connection
             .suppression
             .forced_backups
@@ -203,8 +207,16 @@ impl Connections {
                 pending && now < connection.joins.requested_at + JOIN_TIMEOUT,
             )
         };
-        // The last one takes the connection along.
+        // The last one takes the connection along, or the network has reset all of them.
         let Some(oldest) = connection.subflows.first() else {
+            if connection.subflows.len() < known {
+                connection.lose_all(now);
+            }
+            let at = now + CLOSE_GRACE;
+            if connection.may_join() && connection.joins.retry_at.is_none_or(|retry_at| retry_at > at) {
+                connection.joins.retry_at = Some(at);
+                self.deadlines.insert((at, token));
+            }
             return;
         };
         if connection.suppression.kept_subflow == four_tuple {
@@ -353,7 +365,9 @@ impl Connections {
         let Some(connection) = self.all.get_mut(&token) else {
             return;
         };
-        if !connection.may_join() || connection.joins.retry_at.is_some_and(|at| at > now) {
+        let has_ended = connection.lost_at.is_some() && !connection.waits_for_subflow(now);
+        let waits = connection.joins.retry_at.is_some_and(|at| at > now);
+        if !connection.may_join() || has_ended || waits {
             return;
         }
         let at = now + (MIN_RETRY_DELAY << connection.joins.failures).min(MAX_RETRY_DELAY);

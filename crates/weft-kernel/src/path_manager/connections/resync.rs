@@ -21,8 +21,9 @@ impl Connections {
         for subflow in scan {
             by_token.entry(subflow.token).or_default().push(subflow);
         }
-        self.all
-            .retain(|token, c| c.namespace != namespace || by_token.contains_key(token));
+        self.all.retain(|token, c| {
+            c.namespace != namespace || by_token.contains_key(token) || c.waits_for_subflow(now)
+        });
         for (token, subflows) in by_token {
             self.resync_connection(namespace, token, subflows, now, batches);
         }
@@ -73,12 +74,16 @@ impl Connections {
             .forced_backups
             .retain(|four_tuple| exists(four_tuple) && !of_backup_address.contains(four_tuple));
         connection.suppression.forced_backups.extend(of_backup_address);
-        connection.joins.early_uncoupled.retain(exists);
+        connection
+            .joins
+            .early_uncoupled
+            .retain(|(four_tuple, _)| exists(four_tuple));
         connection.destroys.closed = surplus
             .iter()
             .map(|subflow| subflow.subflow.four_tuple())
             .collect();
         connection.subflows = subflows.iter().map(|subflow| subflow.subflow).collect();
+        connection.lost_at = None;
         connection.joins.pending = pending
             .iter()
             .map(|subflow| requested_pair(&subflow.subflow))
@@ -165,7 +170,7 @@ impl Connections {
                 connection.joins.pending.retain(on_its_way);
             }
             let before = std::mem::replace(&mut connection.missed_once, found.is_none());
-            !(before && connection.missed_once)
+            !(before && connection.missed_once) || connection.waits_for_subflow(now)
         });
         self.deadlines.extend(overdue);
         self.peers.forget(now);

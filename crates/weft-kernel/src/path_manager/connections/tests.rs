@@ -4,6 +4,7 @@ use super::*;
 mod addresses;
 mod hostile;
 mod inactive;
+mod lost;
 
 const MS: u64 = 1_000_000;
 const SECOND: u64 = 1000 * MS;

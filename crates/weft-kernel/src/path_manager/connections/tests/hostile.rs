@@ -229,7 +229,9 @@ fn a_connection_without_subflows_survives_everything() {
         all.on_traffic(TOKEN, [1, 2], MS, &mut batches);
         all.on_bulk(TOKEN, MS, &mut batches);
         all.on_deadlines(100 * SECOND, &mut batches);
-        all.resync(0, &[], SECOND, &mut batches);
+        all.resync(0, &[], 59 * SECOND, &mut batches);
+        assert_eq!(all.len(), 1);
+        all.resync(0, &[], 60 * SECOND, &mut batches);
         assert!(all.is_empty());
     }
 }
