@@ -53,6 +53,8 @@ missing() {
       ;;
     emulator)
       has ip || echo iproute2
+      has nft || echo nftables
+      has conntrack || echo conntrack
       has qemu-system-x86_64 || echo qemu-system-x86
       [ -e /bin/busybox ] || echo busybox-static
       ;;

@@ -9,6 +9,7 @@ mod doctor;
 mod entries;
 mod fabric;
 mod hostile;
+mod interfaces;
 mod joins;
 mod others;
 mod paths;
