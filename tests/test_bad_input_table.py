@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from _pytest.mark import ParameterSet
 
-from tests.bad_input import commands, fields, folders, texts
+from tests.bad_input import commands, fields, folders, scenarios, texts
 from tests.bad_input.row import (
     MAX_KB,
     MAX_S,
@@ -40,6 +40,7 @@ GROUPS = {
     "environment": commands.ENVIRONMENT,
     "processes": commands.PROCESSES,
     "folders": folders.FOLDERS,
+    "scenarios": scenarios.SCENARIOS,
 }
 ROWS = [row for rows in GROUPS.values() for row in rows]
 PROCESSES = [row for row in ROWS if row.process]

@@ -129,6 +129,8 @@ def test_wheel_is_for_any_python_from_3_11_on(wheel: Path) -> None:
         "weft/py.typed",
         "weft/templates/report.js",
         "weft/papers/amp/fig02.py",
+        "weft/papers/uet/scenarios.csv",
+        "weft/papers/uet/matrices/incast.csv",
     ):
         assert file in names
     assert any(name.endswith("licenses/LICENSE") for name in names)
@@ -141,7 +143,9 @@ def test_sources_are_complete(sources: Path, tmp_path: Path) -> None:
         archive.extractall(tmp_path, filter="data")
     (top,) = tmp_path.iterdir()
     files = {str(file.relative_to(top)) for file in top.rglob("*") if file.is_file()}
-    python = (file for file in (ROOT / "python").rglob("*.*") if file.suffix in {".py", ".pyi", ".html", ".js", ".1"})
+    python = (
+        file for file in (ROOT / "python").rglob("*.*") if file.suffix in {".py", ".pyi", ".html", ".js", ".1", ".csv"}
+    )
     assert {str(file.relative_to(ROOT)) for file in python if file.parent != ROOT / "python"} <= files
     assert {"Cargo.lock", "LICENSE", "README.md", "PKG-INFO", "pyproject.toml", ".cargo/config.toml"} <= files
     assert not any(file.startswith(("target/", "out/", ".venv/")) or file.endswith(".so") for file in files)

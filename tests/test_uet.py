@@ -1,20 +1,26 @@
-"""The Ultra Ethernet transport, compared with published scenes of the UEC's simulator."""
+"""The Ultra Ethernet transport, compared with published scenarios of the UEC's simulator."""
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import Any
 
 import pytest
 
 import weft
-from tests.uet.scenes import PAYLOAD, Flow, Scene, flow_list, outcome, spec
+from weft.papers.uet.scenario import PAYLOAD, Flow, Scenario, fat_tree, outcome
 
 MESSAGE = 2_000_000
+SEED = 13
 
 
-def run(scene: Scene, folder: Path, *, threads: int = 1) -> weft.Result:
-    (folder / "flows.csv").write_text(flow_list(scene))
-    return weft.run(spec(scene, str(folder / "flows.csv")), threads=threads, trace_hash=True)
+def run(scenario: Scenario, *, threads: int = 1) -> weft.Result:
+    return weft.run(scenario.spec(), seed=SEED, threads=threads, trace_hash=True)
+
+
+def measured(result: weft.Result) -> dict[str, Any]:
+    row = outcome(result).row(0, named=True)
+    assert row["complete"] == row["flows"]
+    return row
 
 
 ONE = (Flow(0, 1, MESSAGE),)
@@ -36,18 +42,14 @@ HUNDRED = (Flow(0, 1, 100 * PAYLOAD),)
         (ONE, "both", 177.368, 126, 206),
     ],
 )
-def test_scenes_without_random_numbers_are_exact(
-    tmp_path: Path, flows: tuple[Flow, ...], control: str, last_us: float, acks: int, pulls: int
+def test_scenarios_without_random_numbers_are_exact(
+    flows: tuple[Flow, ...], control: str, last_us: float, acks: int, pulls: int
 ) -> None:
-    found = outcome(run(Scene(2, flows, control=control), tmp_path))
-    assert float(f"{found.last_us:.6g}") == last_us
-    assert (found.acks, found.pulls) == (acks, pulls)
-    assert (found.new, found.retransmitted, found.rts, found.nacks) == (
-        sum(-(-flow.size_bytes // PAYLOAD) for flow in flows),
-        0,
-        0,
-        0,
-    )
+    found = measured(run(Scenario(flows, fat_tree(2), control=control)))
+    assert float(f"{found['fct_max_us']:.6g}") == last_us
+    assert (found["acks"], found["pulls"]) == (acks, pulls)
+    assert found["new"] == sum(flow.packets for flow in flows)
+    assert (found["rtx"], found["rts"], found["nacks"]) == (0, 0, 0)
 
 
 INCAST = tuple(Flow(sender, 15, MESSAGE) for sender in range(15))
@@ -58,32 +60,32 @@ INCAST = tuple(Flow(sender, 15, MESSAGE) for sender in range(15))
     [("sender", 2478.53, 811, 0.01), ("receiver", 2464.44, 762, 0.005), ("both", 2462.92, 758, 0.005)],
 )
 def test_an_incast_is_bound_by_the_last_link(
-    tmp_path: Path, control: str, last_us: float, retransmitted: int, tolerance: float
+    control: str, last_us: float, retransmitted: int, tolerance: float
 ) -> None:
-    result = run(Scene(16, INCAST, control=control), tmp_path)
-    found = outcome(result)
-    assert found.last_us == pytest.approx(last_us, rel=tolerance)
-    assert found.retransmitted == pytest.approx(retransmitted, rel=0.1)
+    result = run(Scenario(INCAST, fat_tree(4), control=control))
+    found = measured(result)
+    assert found["fct_max_us"] == pytest.approx(last_us, rel=tolerance)
+    assert found["rtx"] == pytest.approx(retransmitted, rel=0.1)
     trimmed = result.subflows["packets_trimmed"].sum()
-    assert trimmed == found.nacks > 0
-    other = run(Scene(16, INCAST, control=control), tmp_path, threads=3)
+    assert trimmed == found["nacks"] > 0
+    other = run(Scenario(INCAST, fat_tree(4), control=control), threads=3)
     assert other.manifest["trace_hash"] == result.manifest["trace_hash"]
 
 
 @pytest.mark.parametrize("load_balancing", ["oblivious", "bitmap", "reps", "mixed"])
-def test_a_permutation_uses_all_paths(tmp_path: Path, load_balancing: str) -> None:
+def test_a_permutation_uses_all_paths(load_balancing: str) -> None:
     flows = tuple(Flow(host, (host + 5) % 16, MESSAGE) for host in range(16))
-    found = outcome(run(Scene(16, flows, load_balancing=load_balancing, entropies=128), tmp_path))
-    assert 176.2 <= found.last_us < 220
-    one_path = outcome(run(Scene(16, flows, load_balancing=load_balancing, entropies=1), tmp_path))
-    assert one_path.last_us > 1.2 * found.last_us
+    last_us = [
+        measured(run(Scenario(flows, fat_tree(4), load_balancing=load_balancing, paths=paths)))["fct_max_us"]
+        for paths in (128, 1)
+    ]
+    assert 176.2 <= last_us[0] < 220
+    assert last_us[1] > 1.2 * last_us[0]
 
 
 @pytest.mark.parametrize("control", ["sender", "receiver", "both"])
-def test_what_queues_drop_is_sent_again(tmp_path: Path, control: str) -> None:
-    scene = Scene(16, INCAST, control=control, duration_us=100_000)
-    (tmp_path / "flows.csv").write_text(flow_list(scene))
-    dropping = spec(scene, str(tmp_path / "flows.csv"))
+def test_what_queues_drop_is_sent_again(control: str) -> None:
+    dropping = Scenario(INCAST, fat_tree(4), control=control, duration_us=100_000).spec()
     dropping.pop("layers", None)
     dropping["queues"] = {"limit": "42 packets"}
     result = weft.run(dropping, threads=1)

@@ -564,6 +564,10 @@ def reproduce(
         int | None,
         typer.Option("--seeds", parser=runs, metavar="N", help="Run this many seeds. [default: 5, or 1 with --quick]"),
     ] = None,
+    scenarios: Annotated[
+        Path | None,
+        typer.Option("--scenarios", metavar="FILE.csv", help="Compare the scenarios of this file. Only for uet."),
+    ] = None,
     out: Out = None,
     as_json: Json = False,
 ) -> None:
@@ -582,10 +586,12 @@ def reproduce(
     if name in OLD_NAMES:
         terminal.warn(f"{name} is now {OLD_NAMES[name]}; the old name goes in 0.3")
         name = OLD_NAMES[name]
-    find_figures(name)
+    figures = find_figures(name)
+    if scenarios is not None and not all(figure.scenarios for figure in figures):
+        raise UsageError(f"--scenarios: {name} does not compare scenarios; remove the option")
     require("weft reproduce", "reproduce")
     folder = choose_folder(out, f"weft-{name}")
-    scale = Scale(seeds=seeds or (1 if quick else Scale.seeds), quick=quick)
+    scale = Scale(seeds=seeds or (1 if quick else Scale.seeds), quick=quick, scenarios=scenarios)
     with new_folder(folder) as unfinished:
         with terminal.ProgressBar(name) as bar:
             result = reproduce_all(name, scale, unfinished, bar.show, terminal.print_error)
@@ -633,6 +639,9 @@ def _print_result(result: PaperResult, folder: Path) -> None:
 
     for figure in result.done if len(result.figures) == 1 else []:
         terminal.print_line(f"{figure['figure']}: {figure['title']}\n{figure['scale']}\n")
+        if result.figures[0].scenarios:
+            _print_scenarios(figure["claims"])
+            continue
         for claim in figure["claims"]:
             parts = {"": claim["claim"], "paper": claim["paper"], "measured": claim["measured"], "note": claim["note"]}
             verdict = {True: "holds", False: "DOES NOT HOLD", None: "measured"}[claim["holds"]]
@@ -658,6 +667,12 @@ def _print_result(result: PaperResult, folder: Path) -> None:
         rest = f"; {count.fail} do not: {causes}" if count.fail else ""
         terminal.print_line(f"Statements of origin {count.origin}: {count.hold} of {count.judged} hold{rest}")
     terminal.print_line(f"Open {folder / 'index.html'} in a browser; plots, tables and claims are in the same folder.")
+
+
+def _print_scenarios(claims: list[dict[str, Any]]) -> None:
+    verdicts = {True: "agrees", False: "DIFFERS", None: ""}
+    rows = [(claim["claim"], claim["measured"], claim["paper"], verdicts[claim["holds"]]) for claim in claims]
+    terminal.print_table("", ("scenario", "measured", "expected", "verdict"), rows)
 
 
 @app.command()

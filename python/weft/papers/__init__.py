@@ -55,4 +55,11 @@ FIGURES = (
     Figure("warp/slow-paths", "A permutation on a leaf-spine with slow spines, and with one lost", 270, 3.4),
     Figure("warp/many-to-many", "Many send to many in a fat-tree of 128 hosts: 1 to 8 subflows of Warp", 185, 12),
     Figure("warp/ablation", "Warp with one part changed at a time, with DCTCP and under incast", 125, 2.4),
+    Figure(
+        "uet/scenarios",
+        "Scenarios of the UEC's simulator: completion times and counters of Ultra Ethernet",
+        900,
+        20,
+        scenarios=True,
+    ),
 )

@@ -10,6 +10,7 @@ from weft.papers.statement import OWN, Statement
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
     import polars as pl
     from matplotlib.figure import Figure as Plot
@@ -31,6 +32,8 @@ class Scale:
     """Number of seeds; every case runs once with each."""
     quick: bool = False
     """Whether to run the smaller version that the figure's `QUICK` describes."""
+    scenarios: Path | None = None
+    """A file of scenarios, which replace those of the figure; only for figures whose `scenarios` is true."""
 
     def __str__(self) -> str:
         size = "quick" if self.quick else "full size"
@@ -134,6 +137,8 @@ class Figure:
 
     The results of a kernel are not a function of the seed and have no snapshot.
     """
+    scenarios: bool = False
+    """Whether each claim is a scenario, and a file of scenarios can replace those of the figure."""
 
     @property
     def paper(self) -> str:
