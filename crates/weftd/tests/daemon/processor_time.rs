@@ -89,15 +89,18 @@ fn processor_time_per_gbit() {
                 chosen,
             ));
             sleep(Duration::from_secs(1));
-            let (busy, read) = (busy_seconds(), to.read());
+            let (busy, own, read) = (busy_seconds(), daemon.cpu_seconds(), to.read());
             sleep(Duration::from_secs(seconds));
-            let (busy, read) = (busy_seconds() - busy, to.read() - read);
+            let (busy, own) = (busy_seconds() - busy, daemon.cpu_seconds() - own);
+            let read = to.read() - read;
             let gbit = 8e-9 * read as f64;
             let protocol = if protocol == Protocol::TCP { "TCP" } else { "MPTCP" };
             eprintln!(
-                "{rate} Mbit/s, {cc} over {protocol}, {subflows} subflows: {:.2} Gbit/s, {:.0} ms of processor time per Gbit",
+                "{rate} Mbit/s, {cc} over {protocol}, {subflows} subflows: {:.2} Gbit/s, {:.0} ms of processor time per Gbit, of which \
+                 weftd takes {:.0}",
                 gbit / seconds as f64,
-                1e3 * busy / gbit
+                1e3 * busy / gbit,
+                1e3 * own / gbit
             );
             assert!(gbit > 0.0, "no data");
             daemon.stop();
