@@ -64,6 +64,8 @@ EXAMPLES = {
     "ParetoSize": f'{FLOWS}\nsize = {{ kind = "pareto", shape = 1.2, mean = "100KB", max = "100MB" }}',
     "EmpiricalSize": f'{FLOWS}\nsize = {{ kind = "empirical", cdf = "web-search" }}',
     "QueueProbe": '[[probes]]\nkind = "queue"\nat = ["tor-agg"]\ninterval = "1ms"',
+    "BufferProbe": '[queues]\nlimit = "1MB"\nkind = { name = "shared", buffer = "2MB" }\n\n'
+    '[[probes]]\nkind = "buffer"\ninterval = "10us"',
     "FlowProbe": '[[probes]]\nkind = "flow"\ntraffic = "bulk"\nflows = "0..1"\ninterval = "1ms"',
     "LatencyProbe": '[[probes]]\nkind = "latency"\ntraffic = "bulk"',
     "PacketsProbe": '[[probes]]\nkind = "packets"\nat = ["h0"]',
@@ -142,6 +144,7 @@ LEVELS = {
     "ClosedLoopTraffic.rate": ("packet",),
     "ShuffleTraffic.rate": ("packet",),
     "QueueProbe": ("packet", "linux"),
+    "BufferProbe": ("packet",),
     "FlowProbe": ("packet", "linux"),
     "LatencyProbe": ("packet", "linux"),
     "PacketsProbe": ("packet",),

@@ -340,6 +340,35 @@ class BpfXmpCc(Model):
     """
 
 
+class BufferProbe(Model):
+    """
+    Bytes that wait in the buffers of switches, whose ports have queues of kind "shared" or "lossless".
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+    )
+    at: Annotated[list[str] | None, Field(examples=[["s0"]], min_length=1)] = None
+    """
+    Names of switches; by default all switches with such ports.
+    """
+    interval: Annotated[
+        str,
+        Field(
+            examples=["2us", "1.5ms", "20s"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min|µs|μs)$",
+        ),
+    ]
+    """
+    Sampling interval.
+    """
+    kind: Literal["buffer"] = "buffer"
+    """
+    bytes that wait in the buffer of a switch, at an interval: queues of kind `shared` or `lossless`
+    """
+
+
 class ByInterfacePaths(Model):
     """
     Subflow s takes path s, in both directions; the first path follows the last.
@@ -3860,7 +3889,7 @@ class Experiment(Model):
     probes: Annotated[
         list[
             Annotated[
-                QueueProbe | FlowProbe | LatencyProbe | PacketsProbe,
+                QueueProbe | BufferProbe | FlowProbe | LatencyProbe | PacketsProbe,
                 Field(discriminator="kind"),
             ]
         ],

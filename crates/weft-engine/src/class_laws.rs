@@ -137,6 +137,7 @@ fn run_through(kind: &QueueKind, traffic: &[Traffic], limit: u32, end: Time) -> 
         trace: false,
         distributions: Vec::new(),
         samples: Vec::new(),
+        buffers: Vec::new(),
         captures: Vec::new(),
         return_routes: None,
         changes: Vec::new(),

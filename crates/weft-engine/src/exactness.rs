@@ -226,6 +226,14 @@ fn compare_queues(
     queues.sort_unstable();
     expected.sort_unstable();
     prop_assert_eq!(queues, expected, "samples");
+    let mut fills: Vec<_> = engine
+        .buffer_samples()
+        .map(|s| (s.time, s.probe, s.bytes))
+        .collect();
+    let mut expected = reference.fills.clone();
+    fills.sort_unstable();
+    expected.sort_unstable();
+    prop_assert_eq!(fills, expected, "samples of buffers");
     Ok(())
 }
 
@@ -250,6 +258,11 @@ pub fn compare(case: &RandomNetwork, threads: usize, phase: u64) -> Result<Total
     };
     let eighths = |&(link, n): &(u32, u64)| (link, n * lookahead / 8 + 1);
     let samples: Vec<_> = case.samples.iter().map(eighths).collect();
+    // The buffers of the nodes that send into the sampled links.
+    let buffers = samples
+        .iter()
+        .map(|&(link, interval)| (case.links[link as usize].from, interval));
+    let buffers = buffers.collect();
     let config = EngineConfig {
         min_packet: u32::from(SIZES[0]),
         max_packet: 1500,
@@ -260,6 +273,7 @@ pub fn compare(case: &RandomNetwork, threads: usize, phase: u64) -> Result<Total
         trace: true,
         distributions: case.probes.clone(),
         samples,
+        buffers,
         return_routes: Some(Arc::new(case.return_routes(hops))),
         captures: (0..case.links.len() as u32).collect(),
         changes: case
@@ -451,6 +465,7 @@ fn windows_are_short_enough_for_what_arrives() {
             trace: false,
             distributions: Vec::new(),
             samples: Vec::new(),
+            buffers: Vec::new(),
             captures: Vec::new(),
             return_routes: None,
             changes: Vec::new(),

@@ -58,6 +58,7 @@ mod reference_queue;
 mod reference_trims;
 mod ring;
 pub mod route;
+mod samples;
 mod served;
 mod thread_choice;
 mod threads;
@@ -70,11 +71,12 @@ use weft_fabric::{Fabric, LinkChange};
 pub use hash::clock_offset;
 use hash::mix;
 use packet::Packet;
-pub use partition::{Context, Endpoint, QueueSample};
+pub use partition::{Context, Endpoint};
 use partition::{NodeSlots, Partition};
 pub use partition_map::MAX_ARRIVALS;
 use partition_map::PartitionMap;
 pub use pauses::{Blocked, PauseCounters};
+pub use samples::{BufferSample, QueueSample};
 pub use served::{ClassCounters, ReturnRoutes};
 use thread_choice::ThreadChoice;
 use timers::Timer;
@@ -149,6 +151,8 @@ pub struct EngineConfig {
     pub distributions: Vec<u32>,
     /// Links whose queue is sampled: (link, interval in picoseconds).
     pub samples: Vec<(u32, u64)>,
+    /// Nodes whose buffer is sampled: (node, interval in picoseconds).
+    pub buffers: Vec<(u32, u64)>,
     /// Links whose packets are captured.
     pub captures: Vec<u32>,
     /// Routes of headers that go back to senders, if queues send them back.
@@ -197,7 +201,7 @@ impl<E: Endpoint> Engine<E> {
                     slots
                 })
                 .collect();
-            let (queue_probes, timers) = map.queue_probes(&range, config);
+            let (samples, timers) = map.samples(&range, config);
             let network = map.network(&range, config, timers);
             partitions.push(Partition::new(
                 range.start,
@@ -205,7 +209,7 @@ impl<E: Endpoint> Engine<E> {
                 endpoints,
                 network,
                 map.rings(&range, config.seed),
-                queue_probes,
+                samples,
             ));
         }
         let links = map.link_ends();
@@ -412,13 +416,18 @@ impl<E: Endpoint> Engine<E> {
 
     /// Samples of all sampled queues, in no particular order.
     pub fn queue_samples(&self) -> impl Iterator<Item = &QueueSample> {
-        self.partitions.iter().flat_map(|p| &p.queue_samples)
+        self.partitions.iter().flat_map(|p| &p.samples.queues)
     }
 
-    /// Discards the samples of queues so far.
-    pub fn drop_queue_samples(&mut self) {
+    /// Samples of all sampled buffers, in no particular order.
+    pub fn buffer_samples(&self) -> impl Iterator<Item = &BufferSample> {
+        self.partitions.iter().flat_map(|p| &p.samples.buffers)
+    }
+
+    /// Discards the samples of queues and of buffers so far.
+    pub fn drop_samples(&mut self) {
         for partition in &mut self.partitions {
-            partition.queue_samples = Vec::new();
+            partition.samples.clear();
         }
     }
 

@@ -11,6 +11,7 @@ use crate::order::{Scratch, sort_uniform_keys};
 use crate::packet::Packet;
 use crate::pauses::PauseEvent;
 use crate::route::Route;
+use crate::samples::{SAMPLE, Samples};
 use crate::timers::Timer;
 
 /// The endpoint at a host: a transport.
@@ -108,35 +109,6 @@ const PUSH_PREFETCH: usize = 6;
 /// Number of packets of a host's batch for which the host prefetches.
 const HOST_PREFETCH: usize = 16;
 
-/// Bit of the keys of engine timers, which sample a queue. Keys of endpoints leave it clear.
-pub const SAMPLE: u64 = 1 << 63;
-
-/// One sample of a queue.
-#[derive(Clone, Copy, Debug)]
-pub struct QueueSample {
-    /// Simulated time in picoseconds.
-    pub time: u64,
-    /// Index of the probe.
-    pub probe: u32,
-    /// Number of packets waiting.
-    pub length: u32,
-    /// Number of packets marked so far.
-    pub marks: u64,
-    /// Number of packets dropped so far.
-    pub drops: u64,
-}
-
-/// A queue that is sampled at an interval.
-#[derive(Clone, Copy)]
-pub struct QueueProbe {
-    /// Port in the partition.
-    pub port: u32,
-    /// Index of the probe in the configuration.
-    pub probe: u32,
-    /// Interval in picoseconds.
-    pub interval: u64,
-}
-
 /// A range of nodes with their endpoints and their part of the network.
 pub struct Partition<E> {
     /// Number of the first node.
@@ -151,10 +123,8 @@ pub struct Partition<E> {
     pub ring_node: Vec<u32>,
     /// [`link_hash`](crate::hash::link_hash) of each ring's link.
     link_hashes: Vec<u64>,
-    /// Queues that are sampled in this partition.
-    pub queue_probes: Vec<QueueProbe>,
-    /// Samples of these queues.
-    pub queue_samples: Vec<QueueSample>,
+    /// Samples of queues and of buffers.
+    pub samples: Samples,
     /// Number of packets that reached a node.
     pub arrivals: u64,
     /// Number of timers that fired.
@@ -188,7 +158,7 @@ impl<E: Endpoint> Partition<E> {
         endpoints: Vec<E>,
         network: PartitionNetwork,
         rings: impl Iterator<Item = (u32, u64)>,
-        queue_probes: Vec<QueueProbe>,
+        samples: Samples,
     ) -> Self {
         let (ring_node, link_hashes): (Vec<u32>, Vec<u64>) = rings.unzip();
         let max_rings = ring_node.chunk_by(|a, b| a == b).map(<[u32]>::len).max();
@@ -205,8 +175,7 @@ impl<E: Endpoint> Partition<E> {
             network,
             ring_node,
             link_hashes,
-            queue_probes,
-            queue_samples: Vec::new(),
+            samples,
             arrivals: 0,
             timers_fired: 0,
             trace,
@@ -511,19 +480,8 @@ impl<E: Endpoint> Partition<E> {
         };
         self.timers_fired += 1;
         if timer.key & SAMPLE != 0 {
-            let probe = self.queue_probes[(timer.key & !SAMPLE) as usize];
-            let port = probe.port as usize;
-            self.queue_samples.push(QueueSample {
-                time: timer.time,
-                probe: probe.probe,
-                length: self.network.queue_length(port, timer.time),
-                marks: self.network.admissions.ports[port].marks,
-                drops: self.network.admissions.ports[port].drops,
-            });
-            self.network.set_timer(Timer {
-                time: timer.time + probe.interval,
-                ..timer
-            });
+            let next = self.samples.take(&self.network, timer);
+            self.network.set_timer(next);
             return;
         }
         if TRACE {

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::{BinaryHeap, HashMap};
 use std::ops::Range;
 
-use weft_fabric::{Fabric, Link, NodeId, PAUSE_FRAME, QueueKind};
+use weft_fabric::{Fabric, Link, NodeId, PAUSE_FRAME, QueueKind, QueueParameters};
 
 use crate::admission::{Admission, Admissions};
 use crate::calendar::Calendar;
@@ -12,12 +12,13 @@ use crate::hash::{link_hash, queue_stream};
 use crate::ingress::Incoming;
 use crate::losses::Losses;
 use crate::network::PartitionNetwork;
-use crate::partition::{INDEX_BITS, QueueProbe, SAMPLE};
+use crate::partition::INDEX_BITS;
 use crate::pauses::Pauses;
 use crate::port::Port;
 use crate::queue::{Discipline, Pool, SharedPort};
 use crate::ring::Ring;
 use crate::route::HopBits;
+use crate::samples::Samples;
 use crate::served::ServedPort;
 use crate::timers::{Timer, Timers};
 use crate::{EngineConfig, LinkChange};
@@ -147,30 +148,26 @@ impl<'a> PartitionMap<'a> {
         self.fabric.links.iter().enumerate().map(ends).collect()
     }
 
-    /// The queue probes of a partition, and their first timers.
-    pub fn queue_probes(
-        &self,
-        nodes: &Range<NodeId>,
-        config: &EngineConfig,
-    ) -> (Vec<QueueProbe>, Vec<Timer>) {
+    /// The samples that a partition takes, and their first timers.
+    pub fn samples(&self, nodes: &Range<NodeId>, config: &EngineConfig) -> (Samples, Vec<Timer>) {
         let links = self.links_from(nodes);
-        let (mut probes, mut timers) = (Vec::new(), Vec::new());
+        let (mut samples, mut timers) = (Samples::default(), Vec::new());
         for (probe, &(l, interval)) in (0..).zip(&config.samples) {
-            if links.contains(&(l as usize)) {
-                let key = SAMPLE | probes.len() as u64;
-                timers.push(Timer {
-                    time: interval,
-                    node: self.fabric.links[l as usize].from,
-                    key,
-                });
-                probes.push(QueueProbe {
-                    port: l - links.start as u32,
-                    probe,
-                    interval,
-                });
+            let l = l as usize;
+            if links.contains(&l) {
+                let node = self.fabric.links[l].from;
+                timers.push(samples.add_queue(node, l - links.start, probe, interval));
             }
         }
-        (probes, timers)
+        for (probe, &(node, interval)) in (0..).zip(&config.buffers) {
+            if nodes.contains(&node) {
+                let own = self.links_from(&(node..node + 1));
+                let own = own.filter(|&l| self.fabric.links[l].kind.uses_buffer());
+                let ports = own.map(|l| l - links.start).collect();
+                timers.push(samples.add_buffer(node, ports, probe, interval));
+            }
+        }
+        (samples, timers)
     }
 
     /// The network of a partition, with the timers `first`.

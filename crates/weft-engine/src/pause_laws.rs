@@ -160,6 +160,7 @@ impl Network {
             trace: false,
             distributions: Vec::new(),
             samples: Vec::new(),
+            buffers: Vec::new(),
             captures: Vec::new(),
             return_routes: None,
             changes: Vec::new(),

@@ -293,11 +293,21 @@ impl Port {
 
     /// Returns how many packets wait at `now`, which is not before the last enqueue.
     pub fn length(&self, now: u64) -> u32 {
+        waiting(self.at(now).len)
+    }
+
+    /// Returns how many bytes wait at `now`, which is not before the last enqueue.
+    pub fn length_in_bytes(&self, now: u64) -> u64 {
+        self.at(now).waiting_bytes()
+    }
+
+    /// Returns the port without the packets that have left by `now`.
+    fn at(&self, now: u64) -> Self {
         let mut port = self.clone();
         while port.len > 0 && port.head_departure <= now {
             port.pop_head();
         }
-        waiting(port.len)
+        port
     }
 
     /// Returns the time in picoseconds spent at each length up to `end`, if the queue is probed.

@@ -50,6 +50,7 @@ pub enum Event {
     Arrival { rank: u64, link: u32 },
     Timer { node: u32, key: u64 },
     Sample { probe: u32 },
+    Fill { probe: u32 },
 }
 
 /// Returns the rank that decides which of several links goes first at `time`.
@@ -137,6 +138,10 @@ pub struct Reference<'a, T> {
     samples: Vec<(u32, u64)>,
     /// Samples of queues: (time, probe, length, marks so far, drops so far).
     pub sampled: Vec<(u64, u32, u32, u64, u64)>,
+    /// Sampled buffers: (node, interval).
+    buffers: Vec<(u32, u64)>,
+    /// Samples of buffers: (time, probe, bytes).
+    pub fills: Vec<(u64, u32, u64)>,
     /// Number of data packets dropped, by (`lo`, `hi`).
     pub drops: HashMap<(u32, u32), u64>,
     /// Number of packets that reached a node, and of timers that fired.
@@ -171,6 +176,10 @@ impl<'a, T: TestEndpoint> Reference<'a, T> {
             exposed: 0,
             lost: 0,
         };
+        let samples = (0..).zip(&config.samples);
+        let samples = samples.map(|(probe, &(_, interval))| Reverse((interval, Event::Sample { probe })));
+        let fills = (0..).zip(&config.buffers);
+        let fills = fills.map(|(probe, &(_, interval))| Reverse((interval, Event::Fill { probe })));
         let first = |node| fabric.links.iter().take_while(|l| l.from < node).count() as u32;
         Self {
             fabric,
@@ -179,16 +188,15 @@ impl<'a, T: TestEndpoint> Reference<'a, T> {
             jitter: config.jitter,
             max_packet: config.max_packet as u16,
             return_routes: config.return_routes.clone(),
-            events: (0..)
-                .zip(&config.samples)
-                .map(|(probe, &(_, interval))| Reverse((interval, Event::Sample { probe })))
-                .collect(),
+            events: samples.chain(fills).collect(),
             first: (0..fabric.nodes.len() as u32).map(first).collect(),
             stops: Stops::new(fabric),
             wires: (0..).zip(&fabric.links).map(wire).collect(),
             endpoints,
             samples: config.samples.clone(),
             sampled: Vec::new(),
+            buffers: config.buffers.clone(),
+            fills: Vec::new(),
             drops: HashMap::new(),
             events_so_far: (0, 0),
             last: vec![(u64::MAX, 0); fabric.nodes.len()],
@@ -244,6 +252,12 @@ impl<'a, T: TestEndpoint> Reference<'a, T> {
                         .push((now, probe, fifo.length(), fifo.marks, fifo.drops));
                     self.events
                         .push(Reverse((now + interval, Event::Sample { probe })));
+                }
+                Event::Fill { probe } => {
+                    self.events_so_far.1 += 1;
+                    let (node, interval) = self.buffers[probe as usize];
+                    self.fills.push((now, probe, self.buffered_bytes(node)));
+                    self.events.push(Reverse((now + interval, Event::Fill { probe })));
                 }
             }
         }
@@ -403,6 +417,14 @@ impl<'a, T: TestEndpoint> Reference<'a, T> {
                 None => self.count_drops(&[header]),
             }
         }
+    }
+
+    /// Returns how many bytes wait in the buffer of a node, over all ports that share or count it.
+    fn buffered_bytes(&self, node: u32) -> u64 {
+        let own = self.fabric.links.iter().zip(&self.wires);
+        let own = own.filter(|(link, _)| link.from == node);
+        let own = own.filter(|(link, _)| matches!(link.kind, QueueKind::Shared(_) | QueueKind::Lossless(_)));
+        own.map(|(_, wire)| wire.fifo.bytes_waiting()).sum()
     }
 
     /// Returns the free bytes of the part of a node's buffer that no port reserves, of a node without a

@@ -344,6 +344,14 @@ impl PartitionNetwork {
         }
     }
 
+    /// Returns how many bytes wait at `port` at `now`, which is not before the last event.
+    pub fn queue_bytes(&self, port: usize, now: u64) -> u64 {
+        match self.admissions.ports[port].served() {
+            Some(_) => self.waiting(port).map(|packet| u64::from(packet.size)).sum(),
+            None => self.ports[port].length_in_bytes(now),
+        }
+    }
+
     /// Returns the packets that wait at a served port.
     pub fn waiting(&self, port: usize) -> impl Iterator<Item = &Packet> {
         let served = self.admissions.ports[port].served();

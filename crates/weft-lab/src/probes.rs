@@ -1,5 +1,6 @@
 //! The registry of probes, which record data in addition to the tables of every run.
 
+mod buffers;
 mod flow_selection;
 mod flows;
 mod packets;
@@ -15,6 +16,7 @@ use weft_run::Probe;
 use weft_spec::{Entry, Parsed, SpecError, Time, from_table, to_table};
 use weft_traffic::{Flow, FlowGenerator};
 
+use buffers::BufferProbe;
 use flows::{FlowProbe, LatencyProbe};
 use packets::PacketProbe;
 
@@ -23,6 +25,10 @@ pub(crate) const PROBES: &[Entry<dyn ProbeKind>] = &[
     entry::<QueueProbe>(
         "queue",
         "a queue's length: time-weighted distribution, with `interval` also samples in time",
+    ),
+    entry::<BufferProbe>(
+        "buffer",
+        "bytes that wait in the buffer of a switch, at an interval: queues of kind `shared` or `lossless`",
     ),
     entry::<FlowProbe>(
         "flow",
@@ -118,7 +124,7 @@ pub(crate) fn resolve(
                 | Probe::Packets { .. } => 0,
                 Probe::Flow { flow, .. } => context.flows.get(*flow as usize).map_or(1, &subflows),
                 // The number and the duration of a generator's flows are known only during the run.
-                Probe::QueueTrace { .. } | Probe::Generator { .. } => 1,
+                Probe::QueueTrace { .. } | Probe::Buffer { .. } | Probe::Generator { .. } => 1,
             };
             let interval = loaded.value.interval().unwrap_or(duration);
             samples += u128::from(wide) * u128::from(duration.0 / interval.0);

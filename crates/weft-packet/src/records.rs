@@ -93,7 +93,7 @@ impl PacketSimulation {
             packets: finished.packets,
             ..Outcome::default()
         };
-        self.engine.drop_queue_samples();
+        self.engine.drop_samples();
         self.drop_latencies();
         for host in 0..self.shared.fabric.hosts.len() as u32 {
             let host = self.engine.endpoint_mut(host);
@@ -184,8 +184,15 @@ impl PacketSimulation {
             marks: s.marks,
             drops: s.drops,
         }));
+        let buffers = self.engine.buffer_samples().filter(|s| covers(Time(s.time)));
+        samples.extend(buffers.map(|s| Sample::Buffer {
+            time: Time(s.time),
+            node: self.sampled_buffers[s.probe as usize],
+            bytes: s.bytes,
+        }));
         samples.sort_by_key(|s| match *s {
             Sample::Queue { time, link, .. } => (time, 0, link, 0),
+            Sample::Buffer { time, node, .. } => (time, 2, node, 0),
             Sample::Subflow {
                 time, flow, subflow, ..
             } => (time, 1, flow, subflow),

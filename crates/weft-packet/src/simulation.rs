@@ -34,6 +34,8 @@ pub struct PacketSimulation {
     distributions: Vec<u32>,
     /// Sampled links, by the engine's number of the probe.
     pub(crate) sampled: Vec<u32>,
+    /// Nodes whose buffers are sampled, by the engine's number of the probe.
+    pub(crate) sampled_buffers: Vec<u32>,
     /// The measurement window; `None` if the whole run is measured.
     pub(crate) measurement: Option<MeasurementWindow>,
 }
@@ -91,6 +93,7 @@ impl PacketSimulation {
             trace: trace_hash,
             distributions: Vec::new(),
             samples: Vec::new(),
+            buffers: Vec::new(),
             captures: Vec::new(),
             return_routes: None,
             changes: events.iter().map(|event| (event.link, event.change)).collect(),
@@ -120,6 +123,7 @@ impl PacketSimulation {
                     link,
                     interval: every,
                 } => engine_config.samples.push((link, every.0.max(1))),
+                Probe::Buffer { node, interval } => engine_config.buffers.push((node, interval.0.max(1))),
                 Probe::Packets { link } => engine_config.captures.push(link),
                 // Probes of flows are attached when the flows open.
                 Probe::Flow { .. }
@@ -134,6 +138,7 @@ impl PacketSimulation {
         });
         set_first_timers(&mut engine, &shared);
         let sampled = engine_config.samples.iter().map(|&(link, _)| link).collect();
+        let sampled_buffers = engine_config.buffers.iter().map(|&(node, _)| node).collect();
         Ok(Self {
             link_schedule: LinkSchedule::new(&events),
             reclaim_schedule: ReclaimSchedule::new(engine.window(), engine.next_window_start()),
@@ -143,6 +148,7 @@ impl PacketSimulation {
             finished: FinishedRecords::default(),
             distributions: engine_config.distributions,
             sampled,
+            sampled_buffers,
             measurement: None,
         })
     }

@@ -202,6 +202,15 @@ pub enum Sample {
         /// Number of packets dropped since the run began.
         drops: u64,
     },
+    /// A sample of the buffer of a node.
+    Buffer {
+        /// Time of the sample.
+        time: Time,
+        /// Index of the node.
+        node: u32,
+        /// Number of bytes waiting.
+        bytes: u64,
+    },
     /// A sample of a subflow.
     Subflow {
         /// Time of the sample.

@@ -115,6 +115,13 @@ pub enum Probe {
         /// Sampling interval.
         interval: Time,
     },
+    /// Samples of the bytes in the buffer of a node.
+    Buffer {
+        /// Index into the fabric's nodes.
+        node: u32,
+        /// Sampling interval.
+        interval: Time,
+    },
     /// cwnd, ssthresh and active of every subflow of a flow, from its opening to its end.
     Flow {
         /// Index of the flow, as in [`Plan::flows`] and beyond.

@@ -493,6 +493,7 @@ impl DriverState<'_, '_> {
             Probe::Queue { .. }
             | Probe::Latency { .. }
             | Probe::GeneratorLatency { .. }
+            | Probe::Buffer { .. }
             | Probe::Packets { .. } => Time::MAX,
         }
     }

@@ -108,6 +108,10 @@ impl Lossless {
 }
 
 impl QueueParameters for Lossless {
+    fn uses_buffer(&self) -> bool {
+        true
+    }
+
     fn check(&self) -> Result<(), SpecError> {
         if !(1..=MAX_CLASSES).contains(&self.classes) {
             let allowed = format!("1 to {MAX_CLASSES}");

@@ -90,6 +90,12 @@ macro_rules! kinds {
                     $(Self::$type(kind) => kind.marks(),)+
                 }
             }
+
+            fn uses_buffer(&self) -> bool {
+                match self {
+                    $(Self::$type(kind) => kind.uses_buffer(),)+
+                }
+            }
         }
     };
 }
@@ -178,6 +184,11 @@ pub trait QueueParameters {
     /// Returns true if the kind decides by itself which packets are marked, so that a marking
     /// threshold has no effect.
     fn marks(&self) -> bool {
+        false
+    }
+
+    /// Returns true if packets wait in a buffer of the node, which counts those of several ports.
+    fn uses_buffer(&self) -> bool {
         false
     }
 }

@@ -65,6 +65,10 @@ impl QueueParameters for Shared {
         Ok(())
     }
 
+    fn uses_buffer(&self) -> bool {
+        true
+    }
+
     fn limits(&self) -> Vec<(String, QueueSize)> {
         vec![("buffer".to_owned(), QueueSize::Bytes(self.buffer.0))]
     }

@@ -4,6 +4,7 @@
 mod experiment;
 
 mod architecture;
+mod buffer_probes;
 mod combinations;
 mod constant_rate;
 mod defaults;

@@ -32,7 +32,10 @@ impl FlowProbes {
                 Probe::GeneratorLatency { generator } => {
                     new.generator_latencies.insert(generator);
                 }
-                Probe::Queue { .. } | Probe::QueueTrace { .. } | Probe::Packets { .. } => {}
+                Probe::Queue { .. }
+                | Probe::QueueTrace { .. }
+                | Probe::Buffer { .. }
+                | Probe::Packets { .. } => {}
             }
         }
         new

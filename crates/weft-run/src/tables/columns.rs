@@ -47,6 +47,10 @@ impl Columns {
         self.add(name, false, || Arc::new(StringArray::from_iter_values(values)))
     }
 
+    pub fn text_or_null<'a>(self, name: &str, values: impl Iterator<Item = Option<&'a str>>) -> Self {
+        self.add(name, true, || Arc::new(values.collect::<StringArray>()))
+    }
+
     pub fn index(self, name: &str, values: impl Iterator<Item = u32>) -> Self {
         self.add(name, false, || Arc::new(UInt32Array::from_iter_values(values)))
     }

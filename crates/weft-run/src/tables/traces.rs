@@ -18,10 +18,10 @@ pub(super) fn traces(context: &TableContext, outcome: &Outcome) -> Result<Record
             drops,
             ..
         } => Some((link, length, marks, drops)),
-        Sample::Subflow { .. } => None,
+        Sample::Buffer { .. } | Sample::Subflow { .. } => None,
     };
     let subflow = |sample: &Sample| match *sample {
-        Sample::Queue { .. } => None,
+        Sample::Queue { .. } | Sample::Buffer { .. } => None,
         Sample::Subflow {
             flow,
             subflow,
@@ -31,8 +31,14 @@ pub(super) fn traces(context: &TableContext, outcome: &Outcome) -> Result<Record
             ..
         } => Some((flow, subflow, cwnd, ssthresh, active)),
     };
+    let buffer = |sample: &Sample| match *sample {
+        Sample::Buffer { node, bytes, .. } => Some((context.nodes[node as usize].as_str(), bytes)),
+        Sample::Queue { .. } | Sample::Subflow { .. } => None,
+    };
     let time = |sample: &Sample| match sample {
-        Sample::Queue { time, .. } | Sample::Subflow { time, .. } => time.seconds(),
+        Sample::Queue { time, .. } | Sample::Buffer { time, .. } | Sample::Subflow { time, .. } => {
+            time.seconds()
+        }
     };
     Columns::new("traces", context.omissions, samples.len())
         .number("time_s", samples.iter().map(time))
@@ -85,6 +91,14 @@ pub(super) fn traces(context: &TableContext, outcome: &Outcome) -> Result<Record
             samples
                 .iter()
                 .map(|sample| subflow(sample).map(|(.., active)| active)),
+        )
+        .text_or_null(
+            "node",
+            samples.iter().map(|sample| buffer(sample).map(|(node, _)| node)),
+        )
+        .count_or_null(
+            "buffer_bytes",
+            samples.iter().map(|sample| buffer(sample).map(|(_, bytes)| bytes)),
         )
         .finish()
 }

@@ -371,7 +371,7 @@ const COMPLAINTS: &[(&[&str], &str)] = &[
     ),
     (
         &["probes[0].kind=rtt"],
-        "probes[0].kind: \"rtt\" does not exist; allowed: \"queue\", \"flow\"",
+        "probes[0].kind: \"rtt\" does not exist; allowed: \"queue\", \"buffer\"",
     ),
     (
         &["probes[0].at=[]"],

@@ -226,6 +226,7 @@ impl TestConnection {
             trace: false,
             distributions: Vec::new(),
             samples: Vec::new(),
+            buffers: Vec::new(),
             captures: Vec::new(),
             return_routes: None,
             changes: Vec::new(),
