@@ -18,8 +18,18 @@ from tests.command import INCAST
 from tests.command import weft as command
 from weft.errors import UsageError
 from weft.plots import altair_plots, data
-from weft.report import comparison, distribution_figures, fabric, inputs, page, run_figures, timeline
+from weft.report import (
+    comparison,
+    distribution_figures,
+    fabric,
+    inputs,
+    page,
+    run_figures,
+    switch_counters,
+    timeline,
+)
 from weft.report.figures import Figures
+from weft.report.unrecorded import unrecorded
 
 PROBES = 'probes=[{kind="flow"}, {kind="queue", at=["s0->r0"], interval="2us"}]'
 AMP = ("transports.dctcp.cc=amp", "transports.dctcp.subflows=4", "topology.senders=20", "traffic[0].flows=20")
@@ -525,3 +535,60 @@ def test_losses_of_links_are_shown_if_there_are_some(tmp_path: Path) -> None:
         assert ("lost" in fabric.picture(result.links, {"s0", "r0"})["heats"]) == shown
         (listed,) = page.listed(read, ["run"])
         assert listed.get("losses") == (f"{result.links['losses'].sum():,}" if shown else None)
+
+
+LOSSLESS = ('queues={limit="20KB", kind="lossless"}', 'probes=[{kind="buffer", interval="2us"}]')
+
+
+def test_pauses_trims_and_buffers_are_shown_if_there_are_some(tmp_path: Path) -> None:
+    lossless = leave(tmp_path, "lossless", *LOSSLESS)
+    trimming = leave(tmp_path, "trimming", 'queues={kind="trimming", limit="20 packets"}', *AMP)
+    plain = leave(tmp_path, "plain")
+    for run, kind in ((lossless, "lossless"), (trimming, "trimming"), (plain, "")):
+        read = inputs.read([run])
+        group, result = read.groups[0], weft.Result.read(run)
+        shown = run_figures.detail(group, "run", group.runs[0], 1000)
+        heads, heats = shown["busiest"]["heads"], shown["drawn"]["fabric"]["heats"]
+        assert ("pauses" in heads, "paused" in heats) == (kind == "lossless", kind == "lossless")
+        assert ("trims" in heads, "trimmed" in heats) == (kind == "trimming", kind == "trimming")
+        (listed,) = page.listed(read, ["run"])
+        pauses, trims = int(result.links["pauses"].sum()), int(result.traffic_classes["trims"].sum())
+        assert (pauses > 0, trims > 0) == (kind == "lossless", kind == "trimming")
+        assert listed.get("pauses") == (f"{pauses:,}" if pauses else None)
+        assert listed.get("trims") == (f"{trims:,}" if trims else None)
+        sampled = [scene["buffers"] for scene in shown["drawn"]["scenes"] if scene["buffers"]]
+        if kind == "lossless":
+            (of_run,) = sampled
+            assert of_run["names"] == ["s0"]
+            assert max(of_run["rows"]["buffer_bytes"]) == result.traces["buffer_bytes"].max()
+            used = result.links.drop_nulls("utilisation").sort("utilisation", descending=True, maintain_order=True)
+            share = 100 * (used.head(10)["paused_s"] / result.manifest["measured_s"][1]).to_numpy().max()
+            column = heads.index("paused (% of time)")
+            assert max(float(row[column]) for row in shown["busiest"]["rows"]) == pytest.approx(share, rel=5e-3)
+        else:
+            assert sampled == []
+
+
+def test_a_buffer_without_a_probe_is_named(tmp_path: Path) -> None:
+    for name, changes, absent in (("probed", LOSSLESS, False), ("bare", LOSSLESS[:1], True), ("fifo", (), False)):
+        runs = inputs.read([leave(tmp_path, name, *changes)]).runs
+        assert any('"buffer"' in line for line in unrecorded(runs)) == absent, name
+
+
+def test_victims_of_pauses_are_stated() -> None:
+    none = pl.DataFrame({"packets_blocked": [0, 0], "blocked_s": [0.0, 0.0]})
+    assert switch_counters.victims(none) == []
+    some = pl.DataFrame({"packets_blocked": [0, 1200, 34], "blocked_s": [0.0, 0.002, 0.0005]})
+    (line,) = switch_counters.victims(some)
+    assert "1,234 data packets of 2 flows" in line
+    assert "2.5 ms in all" in line
+
+
+def test_pauses_and_buffers_in_a_browser(browser: Browser, folder: Path) -> None:
+    run = leave(folder, "paused", *LOSSLESS)
+    assert command("report", str(run), "-o", "paused.html", cwd=folder).code == 0
+    shown = visit(browser, folder / "paused.html")
+    assert shown.locator("#buffers svg").is_visible()
+    assert not shown.locator("#queues-part").is_visible()
+    shown.locator("#heat").select_option("paused")
+    assert "share of time paused" in shown.locator("#heat").inner_text()

@@ -19,6 +19,17 @@ if TYPE_CHECKING:
 
 MS_PER_S = 1e3
 BPS_PER_MBPS = 1e6
+COUNTERS = {
+    "drops": "packets dropped",
+    "losses": "packets lost",
+    "marks": "packets marked",
+    "trims": "packets trimmed",
+    "pauses": "pauses",
+    "timeouts": "timeouts",
+}
+"""Counters of a manifest that are shown, with their names."""
+RARE_COUNTERS = {"losses", "trims", "pauses"}
+"""Counters that are shown only if they are not 0."""
 
 
 def by_transport(flows: pl.DataFrame) -> pl.DataFrame:
@@ -70,15 +81,16 @@ def lacking(manifest: Mapping[str, Any], flows: pl.DataFrame) -> list[str]:
 
 
 def totals(manifest: Mapping[str, Any]) -> dict[str, int | float]:
-    """Returns the packets dropped, lost and marked in the whole network, timeouts, and the wall time in seconds.
+    """Returns the packets dropped, lost, marked and trimmed in the whole network, pauses, timeouts, and the wall time.
 
     Args:
-        manifest: The manifest of a run. Counters that its level does not have are absent, and so are losses of links
-            if there are none.
+        manifest: The manifest of a run. Counters that its level does not have are absent, and so are
+            losses of links, trims and pauses if there are none.
     """
     counters = manifest.get("counters", {})
-    names = ("drops", "losses", "marks", "timeouts") if counters.get("losses") else ("drops", "marks", "timeouts")
-    counted = {name: counters[name] for name in names if name in counters}
+    counted = {
+        name: counters[name] for name in COUNTERS if name in counters and (name not in RARE_COUNTERS or counters[name])
+    }
     return {**counted, "wall_seconds": manifest["wall_seconds"]}
 
 
@@ -90,6 +102,5 @@ def as_json(result: Result) -> dict[str, Any]:
 def totals_line(manifest: Mapping[str, Any]) -> str:
     """Returns the totals of a run in one line."""
     values = totals(manifest)
-    words = {"drops": "packets dropped", "losses": "packets lost", "marks": "packets marked", "timeouts": "timeouts"}
-    counted = [f"{values[name]:,} {word}" for name, word in words.items() if name in values]
+    counted = [f"{values[name]:,} {word}" for name, word in COUNTERS.items() if name in values]
     return ", ".join([*counted, f"{values['wall_seconds']:.2f} s of wall time"])

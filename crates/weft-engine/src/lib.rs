@@ -363,6 +363,16 @@ impl<E: Endpoint> Engine<E> {
         admission.fold((0, 0), |(d, m), r| (d + r.drops, m + r.marks))
     }
 
+    /// Number of packets cut to headers, and of pauses of links, per class.
+    pub fn trims_and_pauses(&self) -> (u64, u64) {
+        let networks = || self.partitions.iter().map(|p| &p.network);
+        let trims = networks().flat_map(|network| &network.served);
+        let trims = trims.flat_map(|port| &port.classes).map(|class| class.trims);
+        let pauses = networks().filter_map(|network| network.pauses.as_ref());
+        let pauses = pauses.flat_map(|pauses| pauses.incoming.iter().flatten());
+        (trims.sum(), pauses.map(|link| link.pauses).sum())
+    }
+
     /// Counters of every link, in the order of the fabric.
     pub fn link_counters(&self) -> Vec<LinkCounters> {
         let counters = |&[(from, port), (to, ring)]: &[(u32, u32); 2]| {

@@ -101,6 +101,8 @@ impl Backend for FlowBackend {
                         "drops",
                         "losses",
                         "marks",
+                        "trims",
+                        "pauses",
                         "timeouts",
                     ],
                 ),

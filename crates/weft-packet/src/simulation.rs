@@ -234,6 +234,7 @@ impl PacketSimulation {
     pub fn counters(&self) -> Counters {
         let (packet_hops, timers) = self.engine.events();
         let (drops, marks) = self.engine.drops_and_marks();
+        let (trims, pauses) = self.engine.trims_and_pauses();
         let timeouts = self.hosts().map(Host::timeouts).sum();
         Counters {
             packet_hops,
@@ -242,6 +243,8 @@ impl PacketSimulation {
             drops,
             losses: self.engine.lost(),
             marks,
+            trims,
+            pauses,
             timeouts,
         }
     }

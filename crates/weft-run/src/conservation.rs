@@ -30,18 +30,18 @@ fn check_links(context: &TableContext, outcome: &Outcome) -> Result<(), Error> {
         }
     }
     check_classes(context, outcome)?;
-    let dropped: u64 = outcome.links.iter().map(|record| record.drops).sum();
-    if dropped != outcome.counters.drops {
-        let counted = outcome.counters.drops;
+    let sum = |count: fn(&LinkRecord) -> u64| outcome.links.iter().map(count).sum::<u64>();
+    let trims: u64 = outcome.classes.iter().map(|class| class.trims).sum();
+    let counters = &outcome.counters;
+    let counts = [
+        ("dropped", "packets", sum(|link| link.drops), counters.drops),
+        ("lost", "packets", sum(|link| link.losses), counters.losses),
+        ("trimmed", "packets", trims, counters.trims),
+        ("had", "pauses", sum(|link| link.pauses), counters.pauses),
+    ];
+    if let Some((verb, noun, of_links, counted)) = counts.iter().find(|(_, _, one, other)| one != other) {
         return Err(Error::Internal(format!(
-            "links dropped {dropped} packets, but {counted} were counted"
-        )));
-    }
-    let lost: u64 = outcome.links.iter().map(|record| record.losses).sum();
-    if lost != outcome.counters.losses {
-        let counted = outcome.counters.losses;
-        return Err(Error::Internal(format!(
-            "links lost {lost} packets, but {counted} were counted"
+            "links {verb} {of_links} {noun}, but {counted} were counted"
         )));
     }
     Ok(())

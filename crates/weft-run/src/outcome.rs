@@ -336,6 +336,10 @@ pub struct Counters {
     pub losses: u64,
     /// Number of packets marked.
     pub marks: u64,
+    /// Number of packets cut to headers, without those whose headers were dropped at once.
+    pub trims: u64,
+    /// Number of pauses of links, per class.
+    pub pauses: u64,
     /// Number of retransmission timeouts, including those of SYNs.
     pub timeouts: u64,
 }

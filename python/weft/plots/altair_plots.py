@@ -160,6 +160,11 @@ def queues(rows: alt.InlineData | alt.NamedData, scales: Scales = PLAIN) -> alt.
     return series(rows, "length_packets", "queue (packets)", "queue", scales)
 
 
+def buffers(rows: alt.InlineData | alt.NamedData, scales: Scales = PLAIN) -> alt.Chart:
+    """Draws what `data.buffers` returns."""
+    return series(rows, "buffer_bytes", "buffer (bytes)", "buffer", scales)
+
+
 def series(rows: alt.InlineData | alt.NamedData, value: str, title: str, by: str, scales: Scales = PLAIN) -> alt.Chart:
     """Values that change in time, as steps, one line each of `by`."""
     chart: alt.Chart = (

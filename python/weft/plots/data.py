@@ -129,6 +129,11 @@ def queues(traces: pl.DataFrame, links: pl.DataFrame) -> pl.DataFrame:
     )
 
 
+def buffers(traces: pl.DataFrame) -> pl.DataFrame:
+    """Returns the bytes in sampled buffers: `time_s`, `buffer` (the name of the switch) and `buffer_bytes`."""
+    return traces.drop_nulls("buffer_bytes").select("time_s", pl.col("node").alias("buffer"), "buffer_bytes")
+
+
 def losses(traces: pl.DataFrame, links: pl.DataFrame) -> pl.DataFrame:
     """Marks and drops of sampled queues: `time_s`, `of` (such as "s0 to r0: marked") and `count`, since the run began.
 

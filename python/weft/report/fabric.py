@@ -21,15 +21,20 @@ MAX_NAMES = 12
 STAGGER = (0.0, 0.3, -0.3, 0.15, -0.15)
 """Heights of nodes in a row where links run within it, so that they do not hide one another."""
 
+RARE = {"losses", "trims", "pauses", "paused", "expired_pauses"}
+"""Columns of links that are shown only if they are not 0 everywhere."""
+
 HEATS = {
     "utilisation": "utilisation",
     "marked": "share of packets marked",
     "dropped": "share of packets dropped",
     "lost": "share of packets lost on links",
+    "trimmed": "share of packets trimmed",
+    "paused": "share of time paused",
 }
 """Quantities that a link's colour can show, with their names."""
 
-FULL = {"utilisation": 1.0, "marked": 0.1, "dropped": 0.01, "lost": 0.01}
+FULL = {"utilisation": 1.0, "marked": 0.1, "dropped": 0.01, "lost": 0.01, "trimmed": 0.01, "paused": 0.1}
 """Values from which on a link has the strongest colour; larger values of the run raise them."""
 
 
@@ -40,7 +45,8 @@ def picture(links: pl.DataFrame, hosts: Iterable[str]) -> dict[str, Any]:
     for all links between two of these: it shows the mean over their capacity, with the smallest and largest value.
 
     Args:
-        links: The table of that name.
+        links: The table of that name. The column `trims` (packets) and the column `paused` (share of the time, over all
+            classes) are optional.
         hosts: Nodes that stand below; where none is known, those with the fewest neighbours do.
 
     Returns:
@@ -138,12 +144,14 @@ def _lines(links: pl.DataFrame, positions: Mapping[str, tuple[int, float, float]
         "least": use.min(),
         "most": use.max(),
     }
-    shares = {"marked": "marks", "dropped": "drops", "lost": "losses"}
+    shares = {"marked": "marks", "dropped": "drops", "lost": "losses", "trimmed": "trims"}
     for name, column in shares.items():
-        if {column, "packets"} <= set(links.columns) and (column != "losses" or links[column].sum()):
+        if {column, "packets"} <= set(links.columns) and (column not in RARE or links[column].sum()):
             came = pl.col("packets").sum() + (pl.col("drops").sum() if column == "drops" else 0)
             about[name] = pl.when(came > 0).then(pl.col(column).sum() / came)
             about[column] = pl.col(column).sum()
+    if "paused" in links.columns:
+        about |= {"paused": pl.col("paused").mean(), "pauses": pl.col("pauses").sum()}
     lines = placed.group_by("point", "x", "y", "point2", "x2", "y2", maintain_order=True).agg(**about)
     # The two directions of a cable lie side by side: each keeps to its right.
     aside = 0.09 / max(8, lines["point"].n_unique() ** 0.5 * 4)
@@ -155,7 +163,11 @@ def _lines(links: pl.DataFrame, positions: Mapping[str, tuple[int, float, float]
         .then(pl.format("{}, and {} more", "name", pl.col("count") - 1))
         .otherwise("name")
         .alias("name"),
-        *(pl.col(name).round(6) for name in ("utilisation", "least", "most", *shares) if name in lines.columns),
+        *(
+            pl.col(name).round(6)
+            for name in ("utilisation", "least", "most", *shares, "paused")
+            if name in lines.columns
+        ),
     ).drop("point", "point2")
 
 

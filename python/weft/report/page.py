@@ -13,6 +13,7 @@ from weft.report.factors import ABSENT, Wishes
 from weft.report.figures import Figures
 from weft.report.run_figures import label
 from weft.report.unrecorded import unrecorded
+from weft.summary import COUNTERS, RARE_COUNTERS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -149,11 +150,11 @@ def _names(inputs: ReportInputs, comparison: Comparison) -> list[str]:
 
 
 def listed(inputs: ReportInputs, names: Sequence[str]) -> list[dict[str, str]]:
-    """Returns one row for each run of the page. Losses of links are listed if a run has some."""
+    """Returns one row for each run of the page. Losses of links, trims and pauses are listed if a run has some."""
     listing = []
     named = [(name, run) for name, group in zip(names, inputs.groups, strict=True) for run in group.runs][:MAX_LISTED]
-    loses = any(run.manifest["counters"].get("losses") for _, run in named)
-    counted = ("marks", "drops", "losses", "timeouts") if loses else ("marks", "drops", "timeouts")
+    occurred = {name for _, run in named for name, count in run.manifest["counters"].items() if count}
+    counted = [name for name in COUNTERS if name not in RARE_COUNTERS or name in occurred]
     for name, run in named:
         manifest = run.manifest
         rows, counters = manifest["rows"], manifest["counters"]

@@ -11,7 +11,7 @@ import polars as pl
 from weft.output import file_name
 from weft.papers.seed_summary import digits
 from weft.plots import altair_plots, data
-from weft.report import fabric, timeline
+from weft.report import fabric, switch_counters, timeline
 from weft.report.figures import INK, PAPER
 from weft.report.link_events import link_events
 
@@ -24,6 +24,12 @@ if TYPE_CHECKING:
 
 EVENT = altair_plots.HEAT[-1]
 """Colour of link events."""
+BUSIEST = ("utilisation", "packets", "marks", "drops", "losses", "trims", "pauses", "paused", "expired_pauses")
+"""Columns of the table of the most used links."""
+HEADS = {"utilisation": "utilisation (%)", "paused": "paused (% of time)", "expired_pauses": "expired pauses"}
+"""Headings of these columns that are not the names of the columns."""
+PERCENT = {"utilisation", "paused"}
+"""Columns that the table shows in percent."""
 CROSS = 0.3
 """Distance of an event's mark from the upper end of its cable, as a share of the cable."""
 
@@ -50,17 +56,18 @@ def detail(group: Group, name: str, run: Run, rows: int) -> dict[str, Any]:
     result = run.result()
     flows = result.flows
     hosts = set(flows["from"].to_list()) | set(flows["to"].to_list())
-    picture = fabric.picture(result.links, hosts)
+    links = switch_counters.links(result)
+    picture = fabric.picture(links, hosts)
     scenes, notes = timeline.scenes(result, rows)
     begins = fabric.ends(result.links, picture)
     names = {f"{row['from']} to {row['to']}": begins[row["link"]] for row in result.links.iter_rows(named=True)}
     sampled = {name for scene in scenes if scene["queues"] for name in scene["queues"]["names"]}
     if not result.links["utilisation"].count():
         notes.append("No link has a utilisation, for no time passed.")
-    busiest = result.links.drop_nulls("utilisation").sort("utilisation", descending=True, maintain_order=True).head(10)
-    columns = [name for name in ("utilisation", "packets", "marks", "drops", "losses") if name in busiest.columns]
-    if "losses" in columns and not result.links["losses"].sum():
-        columns.remove("losses")
+    notes += switch_counters.victims(flows)
+    busiest = links.drop_nulls("utilisation").sort("utilisation", descending=True, maintain_order=True).head(10)
+    columns = [name for name in BUSIEST if name in busiest.columns and (name not in fabric.RARE or links[name].sum())]
+    shares = [name for name in columns if name in PERCENT]
     name = label(name, run)
     events = link_events(run.manifest["spec"], result.links)
     spec = json.dumps(run.manifest["spec"], indent=2, ensure_ascii=False)
@@ -74,10 +81,10 @@ def detail(group: Group, name: str, run: Run, rows: int) -> dict[str, Any]:
         "events": [f"{data.seconds_name(event.time_s)}: {event.text}" for event in events],
         "notes": [note for note in (*notes, picture["note"]) if note],
         "busiest": {
-            "heads": ["link", *("utilisation (%)" if name == "utilisation" else name for name in columns)],
+            "heads": ["link", *(HEADS.get(name, name) for name in columns)],
             "rows": [
                 [f"{row['from']} to {row['to']}", *(_cell(row[name]) for name in columns)]
-                for row in busiest.with_columns(pl.col("utilisation") * 100).iter_rows(named=True)
+                for row in busiest.with_columns(pl.col(shares) * 100).iter_rows(named=True)
             ],
         },
         "spec": spec,
@@ -174,6 +181,12 @@ def add(figures: Figures, details: Sequence[dict[str, Any]]) -> None:
             ),
         ),
         (
+            "buffers",
+            "Buffers of switches",
+            "Bytes that wait at all ports of a switch that use its buffer.",
+            altair_plots.buffers(alt.NamedData("buffers"), scales=scales),
+        ),
+        (
             "losses",
             "Marks and drops",
             "Packets that sampled queues have marked and dropped since the beginning of what is shown.",
@@ -197,7 +210,8 @@ def _scale(low: float | str, high: float | str, **how: Any) -> alt.Scale:  # noq
 
 
 def _fabric_chart(columns: set[str]) -> alt.LayerChart:
-    formats = {"utilisation": ".2~%", "least": ".2~%", "most": ".2~%", "marks": ",", "drops": ",", "losses": ","}
+    shares = dict.fromkeys(("utilisation", "least", "most", "paused"), ".2~%")
+    formats = shares | dict.fromkeys(("marks", "drops", "losses", "trims", "pauses"), ",")
     x = alt.X("x:Q", axis=None, scale=alt.Scale(domain=[0, 1]))
     rows = alt.Axis(
         title=None,

@@ -1,4 +1,4 @@
-"""The data behind the time slider: scenes, each with windows, queues, marks and counts at any time within it."""
+"""The data behind the time slider: scenes, each with values over time such as windows and queues."""
 
 from __future__ import annotations
 
@@ -27,6 +27,7 @@ MIN_STEPS = 40
 SERIES = {
     "windows": ("subflow", "cwnd_packets"),
     "queues": ("queue", "length_packets"),
+    "buffers": ("buffer", "buffer_bytes"),
     "losses": ("of", "count"),
     "counts": ("of", "count"),
 }
@@ -59,8 +60,7 @@ def scenes(result: Result, rows: int) -> tuple[list[dict[str, Any]], list[str]]:
             data.queues(traces, result.links), "queue", "length_packets", "sampled queues that grew longest", notes
         )
         losses = _losses(traces, result.links, notes)
-    counts = _counts(result)
-    parts = {"queues": queues, "losses": losses, "counts": counts}
+    parts = {"queues": queues, "buffers": _buffers(traces, notes), "losses": losses, "counts": _counts(result)}
     share = rows // (len(flows) + 1)
     whole = (0.0, float(result.manifest["end_s"]))
     found = []
@@ -121,6 +121,13 @@ def _most(rows: pl.DataFrame, by: str, value: str, what: str, notes: list[str]) 
     return rows.join(chosen.select(by), on=by, how="semi", maintain_order="left")
 
 
+def _buffers(traces: pl.DataFrame | None, notes: list[str]) -> pl.DataFrame | None:
+    """Bytes in the buffers of switches, if they were sampled."""
+    if traces is None or "buffer_bytes" not in traces.columns or not traces["buffer_bytes"].count():
+        return None
+    return _most(data.buffers(traces), "buffer", "buffer_bytes", "sampled buffers that became fullest", notes)
+
+
 def _losses(traces: pl.DataFrame, links: pl.DataFrame, notes: list[str]) -> pl.DataFrame | None:
     """Marks and drops, if the level counts them."""
     if "marks" not in traces.columns:
@@ -173,7 +180,7 @@ def _scene(about: str, span: tuple[float, float], parts: dict[str, pl.DataFrame 
     decimals = 6 - math.floor(math.log10(max(span[1] - span[0], 1e-12)))
     for name, frame in within.items():
         by, value = SERIES[name]
-        if name in ("queues", "losses") and not frame[value].max():
+        if name in ("queues", "buffers", "losses") and not frame[value].max():
             continue
         kept = data.thinned(frame, value, span, steps, by)
         scene["thinned"] |= kept.height < frame.height

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from weft.api import TABLES
 
@@ -17,6 +17,8 @@ _PROBES = {
     "latencies": 'one-way latencies: no probe of kind "latency"',
     "packets": 'single packets: no probe of kind "packets"',
 }
+BUFFERED = ("shared", "lossless")
+"""Kinds of queues that use a buffer of the switch."""
 ALWAYS = "timeouts over time: no probe records them; their totals are here, by flow"
 
 
@@ -60,9 +62,19 @@ def _of(run: Run) -> list[str]:
             lines.append('windows over time: no probe of kind "flow"')
         if "queue" not in kinds:
             lines.append('queue lengths, marks and drops over time: no probe of kind "queue" with every')
+    if any(kind in BUFFERED for kind in _kinds(spec)) and all(probe["kind"] != "buffer" for probe in probes):
+        lines.append('bytes in the buffers of switches over time: no probe of kind "buffer"')
     missing = [name for name in ("drops", "marks", "timeouts") if name not in manifest["counters"]]
     if missing:
         lines.append(f"{', '.join(missing)}: level {level} does not count them")
     else:
         lines.append(ALWAYS)
     return lines
+
+
+def _kinds(spec: dict[str, Any]) -> set[str]:
+    """Returns the kinds of the queues of a spec: of the network, of layers and of cables."""
+    given = [spec.get("queues", {}).get("kind")]
+    given += [layer.get("queue") for layer in spec.get("layers", {}).values()]
+    given += [cable.get("queue") for cable in spec["topology"].get("links", [])]
+    return {kind["name"] if isinstance(kind, dict) else kind for kind in given if kind}

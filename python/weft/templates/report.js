@@ -4,7 +4,7 @@
   const page = JSON.parse(document.getElementById("data").textContent);
   const at = (id) => document.getElementById(id);
   const views = {};
-  const VALUES = { windows: "cwnd_packets", queues: "length_packets", losses: "count", counts: "count" };
+  const VALUES = { windows: "cwnd_packets", queues: "length_packets", buffers: "buffer_bytes", losses: "count", counts: "count" };
   const SERIES = Object.keys(VALUES);
 
   // Draws a plot, or puts other rows into it. A legend without a value has no height, so rows are there from the start.
@@ -70,7 +70,8 @@
 
   function said(name, row) {
     if (name === "windows") return `${row.cwnd_packets} packets${row.active ? "" : ", suppressed"}`;
-    return name === "queues" ? `${row.length_packets} packets` : `${row.count}`;
+    if (name === "queues") return `${row.length_packets} packets`;
+    return name === "buffers" ? `${row.buffer_bytes} B` : `${row.count}`;
   }
 
   async function showTime() {
@@ -87,7 +88,7 @@
         const tr = document.createElement("tr");
         const head = document.createElement("th");
         head.scope = "row";
-        head.textContent = name === "queues" ? `queue ${series}` : series;
+        head.textContent = { queues: `queue ${series}`, buffers: `buffer of ${series}` }[name] ?? series;
         tr.append(head);
         for (const text of [said(name, row), seconds(row.time_s)]) {
           const cell = document.createElement("td");

@@ -1,0 +1,43 @@
+"""Pauses and trimmed packets of a run: counters of links, and the packets that pauses for other ports blocked."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from weft.plots import data
+
+if TYPE_CHECKING:
+    from weft.api import Result
+
+
+def links(result: Result) -> pl.DataFrame:
+    """Returns the table of links with `trims` and `paused`, each only if it is not 0 everywhere.
+
+    `trims` counts packets. `paused` is the share of the measured time for which the link was paused, the sum over its
+    classes.
+    """
+    found = result.links
+    if result.manifest["rows"].get("traffic_classes"):
+        trims = result.traffic_classes.group_by("link").agg(pl.col("trims").sum())
+        if trims["trims"].sum():
+            found = found.join(trims, on="link", how="left", maintain_order="left").with_columns(
+                pl.col("trims").fill_null(0)
+            )
+    start, end = result.manifest["measured_s"]
+    if end > start and "pauses" in found.columns and found["pauses"].sum():
+        found = found.with_columns(paused=pl.col("paused_s") / (end - start))
+    return found
+
+
+def victims(flows: pl.DataFrame) -> list[str]:
+    """Returns a sentence about packets that waited because of pauses for other ports, if there are some."""
+    if "packets_blocked" not in flows.columns or not flows["packets_blocked"].sum():
+        return []
+    blocked = flows.filter(pl.col("packets_blocked") > 0)
+    packets, time = int(blocked["packets_blocked"].sum()), float(blocked["blocked_s"].sum())
+    return [
+        f"Head-of-line blocking: {packets:,} data packets of {blocked.height:,} flows waited because of pauses for "
+        f"other ports, {data.seconds_name(time)} in all."
+    ]
