@@ -36,7 +36,7 @@ impl<E: Endpoint> Engine<E> {
         let receiver = self.partitions[to as usize].network.pauses.as_ref()?;
         let incoming = receiver.incoming[ring as usize].as_ref();
         Some(PauseCounters {
-            frames: incoming.map_or(0, |link| link.pauses),
+            pauses: incoming.map_or(0, |link| link.pauses),
             time: queue.paused_time(self.now),
             expired: queue.expired,
         })

@@ -195,7 +195,7 @@ fn compare_links(engine: &Engine<Hasher>, reference: &Reference<'_, Hasher>) -> 
         let pauses = engine.pause_counters(l as u32);
         prop_assert_eq!(pauses.is_some(), reference.is_lossless(l as u32));
         if let Some(found) = pauses {
-            let found = [found.frames, found.time, found.expired];
+            let found = [found.pauses, found.time, found.expired];
             let expected = reference.stopped(l as u32, engine.now());
             prop_assert_eq!(found, expected, "pause frames, time, expired of link {}", l);
         }

@@ -74,14 +74,14 @@ impl Incoming {
     }
 
     /// Returns true if the last frame is outdated.
-    pub fn has_news(&self) -> bool {
+    pub fn is_outdated(&self) -> bool {
         self.classes
             .iter()
             .any(|class| class.is_over != class.is_announced)
     }
 
-    /// Returns what the last frame announces, class by class.
-    pub fn take_news(&mut self) -> Vec<PauseEvent> {
+    /// Announces the present state by the last frame. Returns what changes, class by class.
+    pub fn announce(&mut self) -> Vec<PauseEvent> {
         let mut events = Vec::new();
         for (number, class) in (0..).zip(&mut self.classes) {
             if class.is_over == class.is_announced {

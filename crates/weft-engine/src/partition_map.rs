@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::{BinaryHeap, HashMap};
 use std::ops::Range;
 
-use weft_fabric::{Fabric, Link, NodeId, PAUSE_FRAME, QueueKind, QueueParameters};
+use weft_fabric::{Fabric, Link, NodeId, QueueKind, QueueParameters};
 
 use crate::admission::{Admission, Admissions};
 use crate::calendar::Calendar;
@@ -56,15 +56,8 @@ impl<'a> PartitionMap<'a> {
         for (host, &node) in (0..).zip(&fabric.hosts) {
             host_at[node as usize] = host;
         }
-        let reverse = fabric
-            .links
-            .iter()
-            .any(is_lossless)
-            .then(|| fabric.reverse_links());
-        let min_packet = match reverse {
-            Some(_) => config.min_packet.min(PAUSE_FRAME),
-            None => config.min_packet,
-        };
+        let reverse = fabric.pause_frame().map(|_| fabric.reverse_links());
+        let min_packet = config.min_packet.min(fabric.pause_frame().unwrap_or(u32::MAX));
         let lookahead_of = |l: &Link| {
             let port = Port::new(
                 l.rate,
@@ -99,8 +92,7 @@ impl<'a> PartitionMap<'a> {
     }
 
     fn links_from(&self, nodes: &Range<NodeId>) -> Range<usize> {
-        let links = &self.fabric.links;
-        links.partition_point(|l| l.from < nodes.start)..links.partition_point(|l| l.from < nodes.end)
+        self.fabric.first_link(nodes.start)..self.fabric.first_link(nodes.end)
     }
 
     fn rings_to(&self, nodes: &Range<NodeId>) -> Range<usize> {
@@ -284,11 +276,6 @@ impl<'a> PartitionMap<'a> {
         let partitions = self.bounds.len() - 1;
         Some(Pauses::new(partition, partitions, config.max_packet, incoming))
     }
-}
-
-/// Returns true if the port of a link can be paused, and pauses the other direction of its cable.
-fn is_lossless(link: &Link) -> bool {
-    matches!(link.kind, QueueKind::Lossless(_))
 }
 
 /// Returns the longest window in picoseconds in which no node gets more than `config.arrivals`

@@ -10,6 +10,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 
 use weft_fabric::PAUSE_FRAME;
+use weft_spec::QueueSize;
 
 use crate::ingress::Incoming;
 use crate::network::PartitionNetwork;
@@ -51,7 +52,7 @@ pub struct Blocked {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PauseCounters {
     /// Number of pauses that the receiving node has announced, per class.
-    pub frames: u64,
+    pub pauses: u64,
     /// Time in picoseconds for which the link was paused, the sum over its classes.
     pub time: u64,
     /// Number of pauses that the watchdog has ended.
@@ -176,7 +177,11 @@ impl PartitionNetwork {
     /// Returns when `port` will hold at most `bytes` if it is not paused from `now` on.
     pub fn lossless_drain_time(&self, port: usize, now: u64, bytes: u32) -> u64 {
         let output = &self.ports[port];
-        let waiting: u32 = self.waiting(port).map(|packet| u32::from(packet.size)).sum();
+        let served = self.admissions.ports[port].served();
+        let waiting = served.map_or(0, |served| match &self.served[served].queue {
+            ServedQueue::Lossless(queue) => queue.waiting_in(QueueSize::Bytes(0)) as u32,
+            _ => 0,
+        });
         let end = match waiting {
             0 => output.busy_until,
             _ => self.free_at(port).max(now) + output.serialisation(waiting),
@@ -323,7 +328,7 @@ impl PartitionNetwork {
             .copied()
             .unwrap_or(NO_RING);
         let own = pauses.partition;
-        let Some(link) = pauses.link(ring).filter(|link| link.has_news()) else {
+        let Some(link) = pauses.link(ring).filter(|link| link.is_outdated()) else {
             return false;
         };
         if self.admissions.ports[port].down {
@@ -334,7 +339,7 @@ impl PartitionNetwork {
         // After a change of the delay, frames still take effect in order.
         link.last_effect = link.last_effect.max(effect);
         link.frames += 1;
-        let events = link.take_news();
+        let events = link.announce();
         let partition = link.partition;
         if partition == own {
             pauses.events.extend(events.into_iter().map(Reverse));

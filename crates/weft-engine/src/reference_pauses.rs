@@ -38,13 +38,13 @@ struct LinkStops {
     /// The other direction of the cable.
     back: Option<u32>,
     /// The link over which each waiting packet came, and the time.
-    tags: VecDeque<(Option<u32>, u64)>,
+    arrivals: VecDeque<(Option<u32>, u64)>,
     /// All pauses of each class of the port: begin, end, cause.
     pauses: [Vec<(u64, Option<u64>, u32)>; 8],
     gives_up: [bool; 8],
     /// Whether the receiver wants to pause each class, and whether the last frame said so.
-    wants: [bool; 8],
-    said: [bool; 8],
+    is_over: [bool; 8],
+    is_announced: [bool; 8],
     /// End of the last frame over this link, number of frames, and when the last one takes effect.
     frames_end: u64,
     /// Whether a frame is to be sent.
@@ -118,7 +118,7 @@ impl<T: TestEndpoint> Reference<'_, T> {
         }
         let waiting = self.wires[link as usize].fifo.waiting.iter();
         waiting
-            .zip(&self.stops.links[link as usize].tags)
+            .zip(&self.stops.links[link as usize].arrivals)
             .filter(|(packet, tag)| tag.0 == Some(over) && class_in(stated, packet) == class)
             .map(|(packet, _)| u64::from(packet.size))
             .sum()
@@ -180,10 +180,10 @@ impl<T: TestEndpoint> Reference<'_, T> {
         }
         fifo.add(packet);
         if begins_now {
-            self.stops.links[l].tags.push_back((None, now));
+            self.stops.links[l].arrivals.push_back((None, now));
             return self.start(link, now, begins);
         }
-        self.stops.links[l].tags.push_back((over, now));
+        self.stops.links[l].arrivals.push_back((over, now));
         if let Some((over, (back, rules))) = over.and_then(|over| Some((over, self.rules(over)?))) {
             let class = class_in(&rules, &packet);
             let [xoff, ..] = self.bounds(over, back, &rules);
@@ -192,8 +192,8 @@ impl<T: TestEndpoint> Reference<'_, T> {
                 .iter()
                 .map(|(_, bytes)| bytes)
                 .sum();
-            if !self.stops.links[over as usize].wants[class] && held + u64::from(self.max_packet) > xoff {
-                self.stops.links[over as usize].wants[class] = true;
+            if !self.stops.links[over as usize].is_over[class] && held + u64::from(self.max_packet) > xoff {
+                self.stops.links[over as usize].is_over[class] = true;
                 self.say(back, now);
             }
         }
@@ -238,7 +238,10 @@ impl<T: TestEndpoint> Reference<'_, T> {
         let wire = &mut self.wires[l];
         wire.fifo.add_time(now);
         let packet = wire.fifo.waiting.remove(position).expect("a packet");
-        let (over, came) = self.stops.links[l].tags.remove(position).expect("its tag");
+        let (over, came) = self.stops.links[l]
+            .arrivals
+            .remove(position)
+            .expect("its arrival");
         wire.fifo.serving = Some(packet);
         let served = begins + serialisation(wire.rate, packet.size);
         self.stops.links[l].served_at = served;
@@ -283,8 +286,8 @@ impl<T: TestEndpoint> Reference<'_, T> {
                 .iter()
                 .map(|(_, bytes)| bytes)
                 .sum();
-            if self.stops.links[over as usize].wants[class] && held <= xon {
-                self.stops.links[over as usize].wants[class] = false;
+            if self.stops.links[over as usize].is_over[class] && held <= xon {
+                self.stops.links[over as usize].is_over[class] = false;
                 self.say(back, now);
             }
         }
@@ -318,21 +321,23 @@ impl<T: TestEndpoint> Reference<'_, T> {
         drop(about);
         let paused = &self.stops.links[over as usize];
         let wire = &self.wires[back as usize];
-        let news: Vec<usize> = (0..8).filter(|&c| paused.wants[c] != paused.said[c]).collect();
+        let news: Vec<usize> = (0..8)
+            .filter(|&c| paused.is_over[c] != paused.is_announced[c])
+            .collect();
         if news.is_empty() || !wire.up {
             return false;
         }
         let (rate, delay) = (wire.rate, wire.delay);
         let mut content = Vec::new();
         for class in news {
-            let wants = paused.wants[class];
+            let is_over = paused.is_over[class];
             let held = self.held(over, class, &rules).into_iter().rev();
             let fullest = held.max_by_key(|(_, bytes)| *bytes).map(|(link, _)| link);
-            content.push((class, fullest.filter(|_| wants)));
+            content.push((class, fullest.filter(|_| is_over)));
         }
         for &(class, cause) in &content {
             let paused = &mut self.stops.links[over as usize];
-            paused.said[class] = paused.wants[class];
+            paused.is_announced[class] = paused.is_over[class];
             paused.frames_back += u64::from(cause.is_some());
         }
         let stops = &mut self.stops.links[back as usize];
@@ -436,7 +441,10 @@ impl<T: TestEndpoint> Reference<'_, T> {
             let packet = fifo.waiting.remove(position).expect("a packet");
             fifo.refuse(&packet);
             fifo.uncount(&packet);
-            let (over, _) = self.stops.links[l].tags.remove(position).expect("its tag");
+            let (over, _) = self.stops.links[l]
+                .arrivals
+                .remove(position)
+                .expect("its arrival");
             self.count_drops(&[packet]);
             freed.push((over, packet));
         }
@@ -446,10 +454,10 @@ impl<T: TestEndpoint> Reference<'_, T> {
     /// Handles that `link` has failed while these packets waited.
     pub fn forget(&mut self, link: u32, now: u64, lost: Vec<Packet>) {
         let l = link as usize;
-        let tags = std::mem::take(&mut self.stops.links[l].tags);
+        let arrivals = std::mem::take(&mut self.stops.links[l].arrivals);
         self.stops.links[l].frames_end = self.stops.links[l].frames_end.min(now);
         self.stops.links[l].pending = false;
-        let over = tags.into_iter().map(|(over, _)| over);
+        let over = arrivals.into_iter().map(|(over, _)| over);
         self.freed(&over.zip(lost).collect::<Vec<_>>(), now);
     }
 

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use weft_spec::{Mark, QueueSize, Rate, SpecError, Time, check_queue};
 
-use crate::QueueKind;
+use crate::{PAUSE_FRAME, QueueKind};
 
 /// Index of a node (host or switch).
 pub type NodeId = u32;
@@ -123,6 +123,19 @@ pub struct Fabric {
 }
 
 impl Fabric {
+    /// Returns the index of the first link from `node`, its port 0.
+    pub fn first_link(&self, node: NodeId) -> usize {
+        self.links.partition_point(|link| link.from < node)
+    }
+
+    /// Returns the size of the smallest pause frame on the wire; `None` if no link can be paused.
+    pub fn pause_frame(&self) -> Option<u32> {
+        self.links
+            .iter()
+            .any(|link| link.kind.is_lossless())
+            .then_some(PAUSE_FRAME)
+    }
+
     /// Returns the other direction of the cable of each link; `None` if there is none. The n-th link from a
     /// node to another one is paired with the n-th link back.
     pub fn reverse_links(&self) -> Vec<Option<u32>> {

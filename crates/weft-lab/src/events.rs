@@ -97,10 +97,12 @@ fn resolve_event(
         ));
     }
     let mut chosen = named_links(event, fabric)?;
+    let reverse = fabric.reverse_links();
+    let reverse_of = |link: u32| reverse[link as usize].unwrap_or(link);
     if event.bidirectional {
         // A cable is identified by its link with the lower number.
         for link in &mut chosen {
-            *link = (*link).min(reverse_link(fabric, *link));
+            *link = (*link).min(reverse_of(*link));
         }
     }
     chosen.sort_unstable();
@@ -109,12 +111,8 @@ fn resolve_event(
     chosen.sort_by_key(|&link| draw(&[seed, u64::from(link), LINK_DOMAIN]));
     chosen.truncate(number);
     if event.bidirectional {
-        chosen.extend(
-            chosen
-                .iter()
-                .map(|&link| reverse_link(fabric, link))
-                .collect::<Vec<_>>(),
-        );
+        let other: Vec<u32> = chosen.iter().map(|&link| reverse_of(link)).collect();
+        chosen.extend(other);
     }
     chosen.sort_unstable();
     let events = |link| {
@@ -176,22 +174,6 @@ fn named_links(event: &LinkEventSpec, fabric: &Fabric) -> Result<Vec<u32>, SpecE
         ));
     }
     Ok(chosen)
-}
-
-/// Returns the link in the other direction of the cable. If several cables connect two nodes, links
-/// with equal rank belong together.
-fn reverse_link(fabric: &Fabric, link: u32) -> u32 {
-    let links = &fabric.links;
-    let between = |from: u32, to: u32| {
-        let first = links.partition_point(|link| link.from < from);
-        let last = links.partition_point(|link| link.from <= from);
-        (first..last).filter(move |&i| links[i].to == to)
-    };
-    let there = &links[link as usize];
-    let rank = between(there.from, there.to)
-        .take_while(|&i| i < link as usize)
-        .count();
-    between(there.to, there.from).nth(rank).map_or(link, |i| i as u32)
 }
 
 /// Domain tag of the random draws of links.

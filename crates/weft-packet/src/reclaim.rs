@@ -114,11 +114,11 @@ impl PacketSimulation {
 
     /// Returns the node at which a route from `node` ends.
     pub(crate) fn destination(&self, mut node: u32, mut route: Route) -> u32 {
-        let links = &self.shared.fabric.links;
+        let fabric = &self.shared.fabric;
         while !route.is_at_destination() {
-            let first = links.partition_point(|link| link.from < node);
+            let first = fabric.first_link(node);
             let (port, rest) = route.next(self.shared.hops);
-            node = links[first + port as usize].to;
+            node = fabric.links[first + port as usize].to;
             route = rest;
         }
         node

@@ -39,7 +39,7 @@ impl PacketSimulation {
                 drops: counters.drops,
                 losses: counters.lost,
                 marks: counters.marks,
-                pauses: pauses.frames,
+                pauses: pauses.pauses,
                 paused: Time(pauses.time),
                 expired_pauses: pauses.expired,
             }

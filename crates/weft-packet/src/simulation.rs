@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use weft_fabric::{Link, PAUSE_FRAME, QueueKind, QueueParameters};
+use weft_fabric::QueueParameters;
 use weft_run::{CounterSnapshot, Counters, MeasurementWindow, Probe, QueueRecord, TransportConfig};
 use weft_spec::Time;
 use weft_traffic::Flow;
@@ -75,14 +75,12 @@ impl PacketSimulation {
             .map(|(transport, &kind)| kinds[usize::from(kind)].packet_sizes(transport))
             .collect();
         let trimmed = fabric.links.iter().filter_map(|link| link.kind.trims_to());
-        let lossless = fabric.links.iter().filter(|link| is_lossless(link));
-        let frames = lossless.map(|_| PAUSE_FRAME);
         let mut engine_config = EngineConfig {
             min_packet: sizes
                 .iter()
                 .map(|&(min, _)| min)
                 .chain(trimmed)
-                .chain(frames)
+                .chain(fabric.pause_frame())
                 .min()
                 .unwrap_or(1),
             max_packet: sizes.iter().map(|&(_, max)| max).max().unwrap_or(1),
@@ -306,11 +304,6 @@ impl PacketSimulation {
     pub fn flows(&self) -> &[Flow] {
         &self.shared.flows
     }
-}
-
-/// Returns true if the port of a link can be paused.
-fn is_lossless(link: &Link) -> bool {
-    matches!(link.kind, QueueKind::Lossless(_))
 }
 
 /// Returns the kind of each transport: its index in `kinds`.

@@ -168,9 +168,9 @@ mod tests {
         fabric
             .routing
             .append_ports(fabric.hosts[0], fabric.hosts[15], 3, &mut ports);
-        let first = fabric.links.partition_point(|link| link.from < kept.from);
+        let first = fabric.first_link(kept.from);
         let tor = fabric.links[first].to;
-        let up = fabric.links.partition_point(|link| link.from < tor) + usize::from(ports[1]);
+        let up = fabric.first_link(tor) + usize::from(ports[1]);
         let is_down = |link: usize| link == up;
         assert_eq!(controller().assign_paths(&fabric, &is_down, &[kept]), [(0, 0)]);
     }

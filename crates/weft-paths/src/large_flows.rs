@@ -90,11 +90,10 @@ impl PathLinks {
         fabric
             .routing
             .append_ports(subflow.from, subflow.to, path, &mut self.ports);
-        let links = &fabric.links;
         let mut at = subflow.from;
         for &port in &self.ports {
-            let link = links.partition_point(|link| link.from < at) + usize::from(port);
-            at = links[link].to;
+            let link = fabric.first_link(at) + usize::from(port);
+            at = fabric.links[link].to;
             self.links.push(link);
         }
         &self.links

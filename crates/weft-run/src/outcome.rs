@@ -126,8 +126,9 @@ pub struct SuppressionRecord {
     pub end: Option<Time>,
 }
 
-/// Bytes of a link's records, at the start and the end of the window, and of its row.
-pub const LINK_RESULT_BYTES: usize = 2 * size_of::<LinkRecord>() + 96;
+/// Bytes of a link's records, at the start and the end of the window, and of its row: an index, 14 numbers
+/// and three texts of some 7 bytes.
+pub const LINK_RESULT_BYTES: usize = 2 * size_of::<LinkRecord>() + 4 + 14 * 8 + 3 * (4 + 7);
 
 /// The record of a link.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

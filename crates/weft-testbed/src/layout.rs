@@ -123,7 +123,7 @@ pub fn path(fabric: &Fabric, from: NodeId, to: NodeId, number: u32) -> Vec<Inter
     ports
         .iter()
         .map(|&port| {
-            let first = fabric.links.partition_point(|link| link.from < at) as u32;
+            let first = fabric.first_link(at) as u32;
             let link = first + u32::from(port);
             at = fabric.links[link as usize].to;
             link

@@ -7,6 +7,7 @@
 
 mod dequeue;
 mod lossless;
+mod packets;
 mod priority;
 mod red;
 mod served;
@@ -18,6 +19,7 @@ use weft_fabric::{QueueConfig, QueueKind, RedAt};
 use crate::port::Port;
 use dequeue::DequeueRed;
 pub use lossless::{LosslessQueue, NO_RING, Waiting};
+use packets::PacketQueue;
 pub use priority::PriorityQueue;
 pub use red::Red;
 pub use served::{Arrival, Fate, ServedQueue};

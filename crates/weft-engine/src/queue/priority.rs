@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use weft_fabric::{Priority, QueueConfig};
 use weft_spec::QueueSize;
 
-use super::Arrival;
+use super::{Arrival, PacketQueue};
 use crate::admission::{exceeds, has_reached};
 use crate::packet::Packet;
 
@@ -21,8 +21,7 @@ pub struct PriorityQueue {
 
 /// A traffic class.
 struct Class {
-    packets: VecDeque<Packet>,
-    bytes: u64,
+    packets: PacketQueue,
     limit: QueueSize,
     mark: Option<QueueSize>,
     /// Bytes that the class may send in a turn; 0 if it is strict.
@@ -36,8 +35,7 @@ impl PriorityQueue {
     pub fn new(priority: &Priority, port: QueueConfig, max_packet: u32) -> Self {
         let quanta = priority.quanta(max_packet);
         let class = |(queue, quantum): (QueueConfig, u64)| Class {
-            packets: VecDeque::new(),
-            bytes: 0,
+            packets: PacketQueue::default(),
             limit: queue.limit,
             mark: queue.mark,
             quantum,
@@ -67,17 +65,14 @@ impl PriorityQueue {
 
     /// The packets that wait.
     pub fn packets(&self) -> impl Iterator<Item = &Packet> {
-        self.classes.iter().flat_map(|class| &class.packets)
+        self.classes.iter().flat_map(|class| class.packets.iter())
     }
 
     /// Handles an arriving packet.
     pub fn offer(&mut self, mut packet: Packet) -> Arrival {
         let number = self.class_of(&packet);
         let class = &mut self.classes[number];
-        let waiting = |unit| match unit {
-            QueueSize::Packets(_) => class.packets.len() as u64,
-            QueueSize::Bytes(_) => class.bytes,
-        };
+        let waiting = |unit| class.packets.waiting_in(unit);
         let limits = |size: u16| {
             [
                 exceeds(class.limit, waiting, size.into()),
@@ -89,8 +84,7 @@ impl PriorityQueue {
             if class.quantum > 0 && class.packets.is_empty() {
                 self.turns.push_back(number);
             }
-            class.bytes += u64::from(packet.size);
-            class.packets.push_back(packet);
+            class.packets.push(packet);
         }
         arrival
     }
@@ -98,7 +92,7 @@ impl PriorityQueue {
     /// Removes the packet that is sent next.
     pub fn pop(&mut self) -> Option<Packet> {
         let mut strict = self.classes.iter_mut().filter(|class| class.quantum == 0);
-        if let Some(packet) = strict.find_map(Class::pop) {
+        if let Some(packet) = strict.find_map(|class| class.packets.pop()) {
             return Some(packet);
         }
         loop {
@@ -110,7 +104,7 @@ impl PriorityQueue {
             let size = u64::from(class.packets.front()?.size);
             if size <= class.deficit {
                 class.deficit -= size;
-                let packet = class.pop();
+                let packet = class.packets.pop();
                 if class.packets.is_empty() {
                     class.deficit = 0;
                     self.turns.pop_front();
@@ -127,18 +121,11 @@ impl PriorityQueue {
     pub fn clear(&mut self) -> Vec<Packet> {
         self.turns.clear();
         self.is_turn_begun = false;
-        let clear = |class: &mut Class| {
-            (class.bytes, class.deficit) = (0, 0);
-            std::mem::take(&mut class.packets)
-        };
-        self.classes.iter_mut().flat_map(clear).collect()
-    }
-}
-
-impl Class {
-    fn pop(&mut self) -> Option<Packet> {
-        let packet = self.packets.pop_front()?;
-        self.bytes -= u64::from(packet.size);
-        Some(packet)
+        let mut cleared = Vec::new();
+        for class in &mut self.classes {
+            class.deficit = 0;
+            cleared.extend(class.packets.drain());
+        }
+        cleared
     }
 }

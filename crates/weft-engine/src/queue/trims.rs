@@ -1,13 +1,11 @@
 //! Packet trimming: data that does not fit is cut to its header. Handley et al., "Re-architecting
 //! datacenter networks and stacks for low latency and high performance" (NDP, SIGCOMM 2017).
 
-use std::collections::VecDeque;
-
 use weft_fabric::{QueueConfig, Victim};
 use weft_spec::QueueSize;
 
 use super::served::{Arrival, Fate};
-use super::{Decision, Red};
+use super::{Decision, PacketQueue, Red};
 use crate::admission::{exceeds, has_reached};
 use crate::hash::uniform;
 use crate::packet::{CE, DATA, ECT, PROTECTED, Packet, TRIMMED, TRIMMED_AT_LAST_HOP};
@@ -37,8 +35,7 @@ pub struct TrimmingQueue {
 
 /// Waiting packets with their limit.
 struct Fifo {
-    packets: VecDeque<Packet>,
-    bytes: u64,
+    packets: PacketQueue,
     limit: QueueSize,
 }
 
@@ -53,8 +50,7 @@ impl TrimmingQueue {
         is_switch: bool,
     ) -> Self {
         let fifo = |limit| Fifo {
-            packets: VecDeque::new(),
-            bytes: 0,
+            packets: PacketQueue::default(),
             limit,
         };
         Self {
@@ -85,7 +81,7 @@ impl TrimmingQueue {
 
     /// The packets that wait.
     pub fn packets(&self) -> impl Iterator<Item = &Packet> {
-        self.headers.packets.iter().chain(&self.data.packets)
+        self.headers.packets.iter().chain(self.data.packets.iter())
     }
 
     /// Handles an arriving packet.
@@ -94,7 +90,7 @@ impl TrimmingQueue {
             if packet.flags & PROTECTED == 0 && self.headers.is_full(packet.size) {
                 return Arrival::dropped(packet);
             }
-            self.headers.push(packet);
+            self.headers.packets.push(packet);
             return Arrival::accepted(false);
         }
         let (mut victim, mut marked) = (None, false);
@@ -105,7 +101,7 @@ impl TrimmingQueue {
                 };
                 victim = Some(last);
             }
-            let waiting = |unit| self.data.waiting_in(unit);
+            let waiting = |unit| self.data.packets.waiting_in(unit);
             marked = packet.flags & ECT != 0 && has_reached(self.mark, waiting);
             if marked {
                 packet.flags |= CE;
@@ -115,7 +111,7 @@ impl TrimmingQueue {
             None => Arrival::accepted(marked),
             Some(victim) => self.cut(victim, true),
         };
-        self.data.push(packet);
+        self.data.packets.push(packet);
         Arrival { marked, ..arrival }
     }
 
@@ -129,9 +125,7 @@ impl TrimmingQueue {
         if uniform(self.stream, VICTIMS | self.draws) >= 0.5 || last.flags & PROTECTED != 0 {
             return None;
         }
-        let last = self.data.packets.pop_back()?;
-        self.data.bytes -= u64::from(last.size);
-        Some(last)
+        self.data.packets.pop_back()
     }
 
     /// Cuts a packet that is in none of the queues. `makes_room` is true if another packet arrived.
@@ -151,7 +145,7 @@ impl TrimmingQueue {
         } else if self.headers.is_full(header.size) {
             Fate::Dropped
         } else {
-            self.headers.push(header);
+            self.headers.packets.push(header);
             Fate::Queued
         };
         Arrival {
@@ -175,10 +169,10 @@ impl TrimmingQueue {
             }
         }
         if !data_first {
-            return Some((self.headers.pop()?, Decision::Accept));
+            return Some((self.headers.packets.pop()?, Decision::Accept));
         }
-        let packet = self.data.pop()?;
-        let waiting = |unit| self.data.waiting_in(unit);
+        let packet = self.data.packets.pop()?;
+        let waiting = |unit| self.data.packets.waiting_in(unit);
         let decision = match &mut self.ramp {
             Some(ramp) if packet.flags & PROTECTED == 0 => ramp.decide(waiting(ramp.unit()), 0),
             _ => Decision::Accept,
@@ -188,33 +182,13 @@ impl TrimmingQueue {
 
     /// Removes and returns all packets.
     pub fn clear(&mut self) -> Vec<Packet> {
-        (self.headers.bytes, self.data.bytes) = (0, 0);
-        let headers = self.headers.packets.drain(..);
-        headers.chain(self.data.packets.drain(..)).collect()
+        let headers = self.headers.packets.drain();
+        headers.chain(self.data.packets.drain()).collect()
     }
 }
 
 impl Fifo {
-    fn push(&mut self, packet: Packet) {
-        self.bytes += u64::from(packet.size);
-        self.packets.push_back(packet);
-    }
-
-    fn pop(&mut self) -> Option<Packet> {
-        let packet = self.packets.pop_front()?;
-        self.bytes -= u64::from(packet.size);
-        Some(packet)
-    }
-
-    /// Returns how much waits, in the unit of `unit`.
-    fn waiting_in(&self, unit: QueueSize) -> u64 {
-        match unit {
-            QueueSize::Packets(_) => self.packets.len() as u64,
-            QueueSize::Bytes(_) => self.bytes,
-        }
-    }
-
     fn is_full(&self, size: u16) -> bool {
-        exceeds(self.limit, |unit| self.waiting_in(unit), size.into())
+        exceeds(self.limit, |unit| self.packets.waiting_in(unit), size.into())
     }
 }

@@ -37,7 +37,7 @@ struct Distances {
 impl ShortestPaths {
     pub fn new(fabric: &Fabric) -> Self {
         let nodes = 0..=fabric.nodes.len() as u32;
-        let ends = |node| fabric.links.partition_point(|link| link.from < node) as u32;
+        let ends = |node| fabric.first_link(node) as u32;
         let mut into: Vec<(NodeId, NodeId)> = fabric.links.iter().map(|link| (link.to, link.from)).collect();
         into.sort_unstable();
         let ends_into = |node| into.partition_point(|&(to, _)| to < node) as u32;

@@ -110,6 +110,13 @@ kinds! {
     "trimming" => Trimming,
 }
 
+impl QueueKind {
+    /// Returns true if the port can be paused, and pauses the other direction of its cable.
+    pub fn is_lossless(&self) -> bool {
+        matches!(self, Self::Lossless(_))
+    }
+}
+
 /// All kinds of queues that specs may name, the default first.
 pub const QUEUES: &[Entry<QueueKind>] = &[
     entry::<Fifo>("fifo", Fifo::ABOUT),

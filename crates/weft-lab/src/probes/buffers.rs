@@ -43,7 +43,8 @@ impl ProbeKind for BufferProbe {
             for (i, name) in names.iter().enumerate() {
                 let found = context.node(name).filter(|node| buffered.contains(node));
                 let Some(node) = found else {
-                    let given = format!("{name:?} is not a node with queues of kind \"shared\" or \"lossless\"");
+                    let given =
+                        format!("{name:?} is not a node with queues of kind \"shared\" or \"lossless\"");
                     let named = [first, last].map(|node| &fabric.nodes[node.unwrap_or(0) as usize].name);
                     let allowed = format!("a switch with such queues, from {:?} to {:?}", named[0], named[1]);
                     return Err(SpecError::new(format!("at[{i}]"), given, allowed));

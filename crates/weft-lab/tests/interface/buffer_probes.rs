@@ -90,10 +90,7 @@ fn a_lossless_buffer_stays_below_the_limits_of_its_links() {
         "queues={limit = \"50KB\", kind = \"lossless\"}".to_owned(),
         traffic(4),
     ];
-    let (one, three) = (
-        samples(OVERLOAD, &overrides, 1),
-        samples(OVERLOAD, &overrides, 3),
-    );
+    let (one, three) = (samples(OVERLOAD, &overrides, 1), samples(OVERLOAD, &overrides, 3));
     assert_eq!(one, three);
     let largest = one.iter().map(|&(_, bytes)| bytes).max().unwrap_or(0);
     // Each of eight links is paused near `xoff`.

@@ -66,7 +66,7 @@ impl ReturnRoutes for ShortestReturns {
         let distances = self.distances_to(sender);
         let (mut at, mut ports) = (node, Vec::new());
         while at != sender {
-            let first = links.partition_point(|link| link.from < at);
+            let first = shared.fabric.first_link(at);
             let own = links[first..].iter().take_while(|link| link.from == at);
             let nearer = own.zip(0_u16..).filter(|(link, _)| {
                 let distance = distances[link.to as usize];

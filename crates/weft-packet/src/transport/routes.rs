@@ -115,11 +115,11 @@ impl Shared {
 
     /// Returns true if no link of the path from `from` through these ports is known to be down.
     fn is_up(&self, from: NodeId, ports: &[u16]) -> bool {
-        let links = &self.fabric.links;
+        let fabric = &self.fabric;
         let mut at = from;
         ports.iter().all(|&port| {
-            let link = links.partition_point(|link| link.from < at) + usize::from(port);
-            at = links[link].to;
+            let link = fabric.first_link(at) + usize::from(port);
+            at = fabric.links[link].to;
             !self.down_links.has(link)
         })
     }

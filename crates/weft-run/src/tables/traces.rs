@@ -98,7 +98,9 @@ pub(super) fn traces(context: &TableContext, outcome: &Outcome) -> Result<Record
         )
         .count_or_null(
             "buffer_bytes",
-            samples.iter().map(|sample| buffer(sample).map(|(_, bytes)| bytes)),
+            samples
+                .iter()
+                .map(|sample| buffer(sample).map(|(_, bytes)| bytes)),
         )
         .finish()
 }
