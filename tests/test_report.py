@@ -575,6 +575,29 @@ def test_a_buffer_without_a_probe_is_named(tmp_path: Path) -> None:
         assert any('"buffer"' in line for line in unrecorded(runs)) == absent, name
 
 
+def test_buffers_of_any_topology_are_found(tmp_path: Path) -> None:
+    kind = {"name": "shared", "buffer": "60KB"}
+    graph = {"kind": "graph", "hosts": ["a", "b"], "switches": ["s"], "rate": "1Gbps", "delay": "5us"}
+    cables = [{"a": "a", "b": "s", "queue": kind}, {"a": "s", "b": "b"}]
+    leaves = {"kind": "leaf-spine", "leaves": 2, "hosts_per_leaf": 2, "spines": 1, "rate": "1Gbps", "delay": "5us"}
+    for name, topology, queues, absent in (
+        ("graph", graph | {"links": cables}, {}, True),
+        ("leaves", leaves, {"kind": kind}, True),
+        ("plain", leaves, {}, False),
+    ):
+        spec = {
+            "name": name,
+            "duration": "1ms",
+            "topology": topology,
+            "queues": {"limit": "30 packets", **queues},
+            "transports": {"t": {"cc": "dctcp"}},
+            "traffic": [{"kind": "bulk", "transport": "t", "from": 0, "to": 1}],
+        }
+        weft.run(spec, out=tmp_path / name)
+        lines = unrecorded(inputs.read([tmp_path / name]).runs)
+        assert any('"buffer"' in line for line in lines) == absent, name
+
+
 def test_victims_of_pauses_are_stated() -> None:
     none = pl.DataFrame({"packets_blocked": [0, 0], "blocked_s": [0.0, 0.0]})
     assert switch_counters.victims(none) == []

@@ -76,5 +76,6 @@ def _kinds(spec: dict[str, Any]) -> set[str]:
     """Returns the kinds of the queues of a spec: of the network, of layers and of cables."""
     given = [spec.get("queues", {}).get("kind")]
     given += [layer.get("queue") for layer in spec.get("layers", {}).values()]
-    given += [cable.get("queue") for cable in spec["topology"].get("links", [])]
+    if spec["topology"]["kind"] == "graph":
+        given += [cable.get("queue") for cable in spec["topology"]["links"]]
     return {kind["name"] if isinstance(kind, dict) else kind for kind in given if kind}
