@@ -222,8 +222,8 @@ impl Connection {
         !self.server && (wants_more || self.lost_at.is_some()) && !self.joins.unmanaged
     }
 
-    /// Records that the last subflow has closed. Unless the connection itself closes, it waits for a new subflow ("make after
-    /// break", RFC 8684, section 3.4), and everything that belonged to subflows has ended.
+    /// Records that the last subflow has closed. Unless the connection itself closes, it waits for a new subflow ("break
+    /// before make", RFC 8684, section 3.3.3), and everything that belonged to subflows has ended.
     pub(super) fn lose_all(&mut self, now: u64) {
         self.lost_at = Some(now);
         self.joins.on_probation.clear();

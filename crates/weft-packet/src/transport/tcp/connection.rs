@@ -134,12 +134,13 @@ impl ConnectionSender {
     }
 
     /// Queues the chunks `sent` by subflow `s` that are not acknowledged yet for reinjection on
-    /// other subflows.
+    /// other subflows. Subflow `s` sends them again, too (RFC 8684, section 3.3.6).
     pub fn queue_reinjection(&mut self, s: u32, sent: impl Iterator<Item = u32>) {
         self.reinject.extend(s, self.data.una(), sent);
     }
 
-    /// Notifies congestion control of an acknowledgement on subflow `s`.
+    /// Notifies congestion control, which has the windows of all subflows (RFC 8684, section
+    /// 3.3.7), of an acknowledgement on subflow `s`.
     #[inline(always)]
     pub fn notify_cc_of_ack(&mut self, now: u64, s: usize, report: Ack) {
         if self.congestion.may_suppress_on_ack() {
@@ -206,7 +207,8 @@ impl ConnectionSender {
     }
 
     /// Returns the subflows that may be assigned data. Linux's scheduler assigns data to suppressed
-    /// subflows if all subflows are suppressed.
+    /// subflows if all subflows are suppressed. No packet asks the other end for this priority
+    /// (RFC 8684, section 3.3.8).
     pub fn usable_subflows(&self) -> SubflowMask {
         let windows = (0..).zip(self.windows());
         let usable = windows.filter(|(_, w)| w.established && (w.active || self.uses_send_queues()));

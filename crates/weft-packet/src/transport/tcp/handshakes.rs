@@ -40,8 +40,8 @@ impl ConnectionSender {
 }
 
 impl TcpEndpoint {
-    /// Closes a subflow once all data has been sent: subflow 0 immediately, the others within the
-    /// time in which they joined.
+    /// Closes a subflow once all data has been sent, each by a FIN of its own (RFC 8684, section
+    /// 3.3.3). Subflow 0 closes immediately, the others within the time in which they joined.
     pub(super) fn close(&mut self, slot: u32, cx: &mut HostContext<'_, '_>) {
         let subflow = &self.subflows[slot as usize];
         let (index, connection) = (

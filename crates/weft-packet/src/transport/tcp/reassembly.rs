@@ -53,7 +53,8 @@ impl RangeSet {
     }
 }
 
-/// Chunks received beyond the next expected one: one bit each in a growing ring.
+/// Chunks received beyond the next expected one, on any subflow (RFC 8684, section 3.3.4): one bit
+/// each in a growing ring.
 #[derive(Clone, Debug, Default)]
 pub struct Chunks {
     next: u32,

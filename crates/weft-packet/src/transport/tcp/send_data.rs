@@ -5,7 +5,8 @@
 /// Number of chunks of a connection that sends until it is stopped.
 const UNLIMITED: u32 = u32::MAX;
 
-/// The data that a connection sends: what there is, what was sent, and what was acknowledged.
+/// The data that a connection sends: what there is, what was sent, and what was acknowledged. A
+/// segment carries a whole chunk and its number, in place of a mapping (RFC 8684, section 3.3.1).
 pub struct SendData {
     /// Total number of chunks, or [`UNLIMITED`].
     total: u32,
@@ -105,7 +106,9 @@ impl SendData {
         self.has_unsent_written() && self.window_left() > 0
     }
 
-    /// Returns the number of chunks that the receive window still allows.
+    /// Returns the number of chunks that the receive window still allows, which all subflows share
+    /// (RFC 8684, section 3.3.4). The receive buffer is constant, so that the edge of the window
+    /// follows from the last `DATA_ACK` (RFC 8684, section 3.3.5).
     #[inline(always)]
     pub fn window_left(&self) -> u32 {
         self.receive_window.saturating_sub(self.nxt - self.una)
@@ -130,8 +133,8 @@ impl SendData {
         una > self.una
     }
 
-    /// Records that all chunks before `una` are acknowledged. Returns true if the receive window
-    /// was full.
+    /// Records that all chunks before `una` are acknowledged: a `DATA_ACK` is cumulative (RFC 8684,
+    /// section 3.3.2). Returns true if the receive window was full.
     #[inline(always)]
     pub fn advance(&mut self, una: u32) -> bool {
         let was_full = self.window_left() == 0;

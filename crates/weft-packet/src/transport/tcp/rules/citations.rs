@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The RFCs of which the table has all rules that the code cites.
-const RFCS: [u16; 6] = [5681, 6298, 6582, 6675, 8985, 9937];
+const RFCS: [u16; 7] = [5681, 6298, 6582, 6675, 8684, 8985, 9937];
 
 /// A rule of an RFC.
 struct Entry {
