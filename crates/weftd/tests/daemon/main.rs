@@ -6,6 +6,7 @@ mod addresses;
 mod blackholes;
 mod defaults;
 mod doctor;
+mod duplex;
 mod entries;
 mod fabric;
 mod hostile;

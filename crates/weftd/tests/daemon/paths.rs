@@ -15,21 +15,21 @@ use crate::{number, scene_or_skip};
 const WARM_UP: Duration = Duration::from_secs(2);
 const ALGORITHMS: [&str; 2] = ["weft_amp", "weft_warp"];
 /// Two subflows per path with two paths, one with four.
-const FULL_MESH: &str = "subflows.policy = \"fullmesh\"\nsubflows.join_after = \"0B\"\n";
+pub const FULL_MESH: &str = "subflows.policy = \"fullmesh\"\nsubflows.join_after = \"0B\"\n";
 const ONE_PATH: &str = "subflows.join_after = \"0B\"\n";
 
 /// Packets in the queue of a cable from which packets are marked.
-const MARK: u32 = 20;
+pub const MARK: u32 = 20;
 
 /// Two hosts and the cables between them, of which each has a rate in Mbit/s. The addresses on cable N are 10.77.N.1 and 10.77.N.2.
-struct Hosts {
+pub struct Hosts {
     names: [String; 2],
     rates: Vec<u64>,
     _marks: Vec<Plan>,
 }
 
 impl Hosts {
-    fn new(rates: &[u64]) -> Self {
+    pub fn new(rates: &[u64]) -> Self {
         let own = std::process::id();
         let names = ["client", "server"].map(|end| format!("weftd-test-{own}-{end}"));
         for name in &names {
@@ -55,11 +55,11 @@ impl Hosts {
         }
     }
 
-    fn client(&self) -> &str {
+    pub fn client(&self) -> &str {
         &self.names[0]
     }
 
-    fn server(&self) -> &str {
+    pub fn server(&self) -> &str {
         &self.names[1]
     }
 
@@ -190,7 +190,7 @@ fn measured<const N: usize>(
 }
 
 /// Returns the number of established subflows.
-fn joined(hosts: &Hosts) -> usize {
+pub fn joined(hosts: &Hosts) -> usize {
     let seen = weft_kernel::path_manager::mptcp_subflows(&Namespace::named(hosts.client()));
     seen.expect("subflows")
         .iter()

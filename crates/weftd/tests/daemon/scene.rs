@@ -279,12 +279,17 @@ impl Scene {
 
     /// A server that sends to everybody as much as it can, too.
     pub fn serve_both_ways(&self) -> Server {
-        served(listener(&self.server, SERVER.into(), None), true)
+        Self::serve_both_ways_in(&self.server, SERVER.into())
     }
 
     /// The same with a congestion control of its own.
     pub fn serve_with(&self, address: IpAddr, cc: Option<&str>) -> Server {
         served(listener(&self.server, address, cc), false)
+    }
+
+    /// A server in another namespace that sends to everybody as much as it can, too.
+    pub fn serve_both_ways_in(namespace: &Namespace, address: IpAddr) -> Server {
+        served(listener(namespace, address, None), true)
     }
 
     /// A server in another namespace.
