@@ -20,7 +20,7 @@ const UPLOAD: u64 = 5;
 const DOWNLOAD: u64 = 100;
 const ADDRESS: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 2);
 
-/// Where the upload is.
+/// The connection that uploads.
 #[derive(Clone, Copy, PartialEq)]
 enum Upload {
     None,
