@@ -6,10 +6,10 @@ use std::collections::VecDeque;
 use crate::packet::Packet;
 use crate::transport::state::HostContext;
 
-/// Number of decisions between two that serve data, while flows and packets without payload wait.
-const TURN: u32 = 11;
+/// Number of decisions from one that serves data to the next, while flows and packets without payload wait.
+const CYCLE: u32 = 11;
 
-/// The card of a host.
+/// The network card of a host.
 #[derive(Default)]
 pub struct Nic {
     /// Time at which the packet being sent has left.
@@ -20,10 +20,11 @@ pub struct Nic {
     control: VecDeque<Packet>,
     /// Flows that wait, by sender.
     flows: VecDeque<u32>,
-    turn: u32,
+    /// Number of decisions since one served data, while both waited.
+    position: u32,
 }
 
-/// The next packet of the card.
+/// The next packet of the network card.
 pub enum Next {
     /// A flow sends a packet, if it may.
     Flow(u32),
@@ -42,13 +43,13 @@ impl Nic {
         self.flows.len()
     }
 
-    /// Sends a packet, which takes the card until its last bit has left.
+    /// Sends a packet, which occupies it until its last bit has left.
     pub fn send(&mut self, packet: &Packet, cx: &mut HostContext<'_, '_>) {
         self.busy_until = cx.now + cx.serialisation(packet.route, packet.size.into());
         cx.send(packet);
     }
 
-    /// Sends a packet without payload at once, or lets it wait. `key` is that of the card's timer.
+    /// Sends a packet without payload at once, or lets it wait. `key` is that of its timer.
     pub fn send_control(&mut self, packet: &Packet, key: u64, cx: &mut HostContext<'_, '_>) {
         if self.is_idle(cx.now) {
             self.send(packet, cx);
@@ -78,18 +79,18 @@ impl Nic {
         self.armed = false;
     }
 
-    /// Removes what is sent next. Once data has its turn, flows are returned until one of them sends.
-    pub fn next(&mut self, is_turn_of_data: &mut bool) -> Option<Next> {
-        if !*is_turn_of_data {
-            *is_turn_of_data = match (self.flows.is_empty(), self.control.is_empty()) {
+    /// Removes what is sent next. Once data is served, flows are returned until one of them sends.
+    pub fn next(&mut self, serves_data: &mut bool) -> Option<Next> {
+        if !*serves_data {
+            *serves_data = match (self.flows.is_empty(), self.control.is_empty()) {
                 (false, false) => {
-                    self.turn = (self.turn + 1) % TURN;
-                    self.turn == 0
+                    self.position = (self.position + 1) % CYCLE;
+                    self.position == 0
                 }
                 (no_flow, _) => !no_flow,
             };
         }
-        if *is_turn_of_data && let Some(flow) = self.flows.pop_front() {
+        if *serves_data && let Some(flow) = self.flows.pop_front() {
             return Some(Next::Flow(flow));
         }
         self.control.pop_front().map(Next::Control)

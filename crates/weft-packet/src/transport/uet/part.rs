@@ -78,9 +78,9 @@ impl Part {
         other_timer(self.kind, index)
     }
 
-    /// Sends a packet of a flow if it may send one and the card is idle. Otherwise the flow waits for the
-    /// card if it may send.
-    fn request_card(&mut self, index: u32, cx: &mut HostContext<'_, '_>) {
+    /// Sends a packet of a flow if it may send one and the network card is idle. Otherwise the flow
+    /// waits for the card if it may send.
+    fn request_nic(&mut self, index: u32, cx: &mut HostContext<'_, '_>) {
         let sender = &mut self.senders[index as usize];
         if sender.waits || !sender.may_send() {
             return;
@@ -102,7 +102,7 @@ impl Part {
         let Some(packet) = sender.take_packet(cx.now, waiting, &self.shared) else {
             return;
         };
-        if sender.counters.sent as u32 != chunk && self.shared.has_latencies(sender.flow) {
+        if sender.has_latencies && sender.counters.sent as u32 != chunk {
             let (flow, now) = (sender.flow, cx.now);
             cx.host.latencies().record_chunk_sent(flow, chunk, now);
         }
@@ -130,10 +130,10 @@ impl Part {
     }
 
     /// Sends the next packet that waits for the card.
-    fn on_card_timer(&mut self, cx: &mut HostContext<'_, '_>) {
+    fn on_nic_timer(&mut self, cx: &mut HostContext<'_, '_>) {
         self.nic.on_timer();
-        let mut is_turn_of_data = false;
-        while let Some(next) = self.nic.next(&mut is_turn_of_data) {
+        let mut serves_data = false;
+        while let Some(next) = self.nic.next(&mut serves_data) {
             match next {
                 Next::Control(packet) => {
                     self.nic.send(&packet, cx);
@@ -179,16 +179,16 @@ impl Part {
                 self.send_request(index, cx);
             }
             // The timeout may have been the last event of the flow, and it makes room in the window.
-            self.request_card(index, cx);
+            self.request_nic(index, cx);
             return;
         }
         if !expired.is_speculating {
-            self.request_card(index, cx);
+            self.request_nic(index, cx);
         }
         if self.senders[index as usize].is_blocked(expired.size) {
             self.send_request(index, cx);
         } else {
-            self.request_card(index, cx);
+            self.request_nic(index, cx);
         }
     }
 
@@ -272,7 +272,7 @@ impl Part {
         if sender.on_ack(ack, cx.now) {
             cx.on_acked(flow);
         } else {
-            self.request_card(index, cx);
+            self.request_nic(index, cx);
         }
     }
 
@@ -281,9 +281,9 @@ impl Part {
             return;
         };
         if self.senders[index as usize].on_nack(nack, cx.now) {
-            self.request_card(index, cx);
+            self.request_nic(index, cx);
             self.senders[index as usize].on_trimmed_path(nack, cx.now);
-            self.request_card(index, cx);
+            self.request_nic(index, cx);
         }
     }
 
@@ -292,7 +292,7 @@ impl Part {
             return;
         };
         if self.senders[index as usize].on_pull(granted) {
-            self.request_card(index, cx);
+            self.request_nic(index, cx);
         }
     }
 }
@@ -305,7 +305,7 @@ impl Transport for Part {
         };
         let config = params.config;
         let seed = draw(&[self.shared.seed, STREAM, spec.id]);
-        let sender = Sender::new(
+        let mut sender = Sender::new(
             flow,
             params,
             EvRoutes::new(spec.id, false, [self.host, spec.to], config.entropies),
@@ -313,11 +313,12 @@ impl Transport for Part {
             spec.size.map(|size| size.0),
             cx.now,
         );
+        sender.has_latencies = self.shared.has_latencies(flow);
         cx.attach_probes(flow, &[]);
         let index = self.senders.len() as u32;
         self.senders.push(sender);
         self.sender_of.insert(flow, index);
-        self.request_card(index, cx);
+        self.request_nic(index, cx);
     }
 
     fn stop(&mut self, flow: u32, cx: &mut HostContext<'_, '_>) {
@@ -351,7 +352,7 @@ impl Transport for Part {
 
     fn on_timer(&mut self, key: u64, cx: &mut HostContext<'_, '_>) {
         match key as u32 {
-            NIC => self.on_card_timer(cx),
+            NIC => self.on_nic_timer(cx),
             PACER => self.pace(cx),
             sender => self.on_timeout(sender, cx),
         }

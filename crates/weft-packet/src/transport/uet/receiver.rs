@@ -14,10 +14,8 @@ pub struct Receiver {
     /// Routes of answers.
     pub routes: EvRoutes,
     arrivals: Arrivals,
-    /// Bytes since the last acknowledgement, and bytes of all packets without duplicates.
+    /// Bytes since the last acknowledgement.
     unacked: u32,
-    received: u32,
-    has_received: bool,
     /// True if the sender waits for an acknowledgement of what has not arrived in order.
     pending: bool,
     /// PSNs of requests to send.
@@ -59,8 +57,6 @@ impl Receiver {
             routes,
             arrivals: Arrivals::default(),
             unacked: 0,
-            received: 0,
-            has_received: false,
             pending: false,
             requests: Vec::new(),
             packets: 0,
@@ -92,12 +88,11 @@ impl Receiver {
             self.unacked = 0;
             return self.ack(data, data.ce, data.ce || data.ack_at_once);
         }
-        let mut forced = !self.has_received || data.is_rts;
-        self.has_received = true;
+        let is_first = self.chunks == 0 && self.requests.is_empty();
+        let mut forced = is_first || data.is_rts;
         if data.is_rts {
             self.requests.push(data.psn);
         } else {
-            self.received = self.received.wrapping_add(size.into());
             self.chunks += 1;
             self.bytes += u64::from(u32::from(size) - HEADER);
             self.last = now;
@@ -115,6 +110,11 @@ impl Receiver {
             return self.ack(data, data.ce, data.ce || data.ack_at_once);
         }
         Answer::None
+    }
+
+    /// Returns the bytes of all data packets with their headers, without duplicates, modulo 2^32.
+    fn wire_bytes(&self) -> u32 {
+        (self.bytes + self.chunks * u64::from(HEADER)) as u32
     }
 
     fn on_trimmed(&self, data: &Data) -> Answer {
@@ -137,7 +137,7 @@ impl Receiver {
             trigger: data.psn as u16,
             bitmap: self.arrivals.bitmap(reference),
             from_trigger,
-            received: self.received,
+            received: self.wire_bytes(),
             ecn_echo,
             retransmission: data.retransmission,
             of_rts: data.is_rts,

@@ -36,6 +36,8 @@ pub struct Sender {
     total: Option<u64>,
     last_size: u16,
     last_request: Option<u64>,
+    /// True if the latencies of the flow are recorded.
+    pub has_latencies: bool,
     /// True if the flow waits for the network card.
     pub waits: bool,
     /// True if the timer of timeouts is set.
@@ -95,6 +97,7 @@ impl Sender {
             total,
             last_size: (last + u64::from(HEADER)) as u16,
             last_request: None,
+            has_latencies: false,
             waits: false,
             has_timer: false,
             opened: now,
@@ -420,8 +423,10 @@ impl Sender {
         full.unwrap_or(false) || self.credit.as_ref().is_some_and(|credit| !credit.allows())
     }
 
-    /// Chooses new routes.
+    /// Chooses new routes. A finished flow needs none.
     pub fn reroute(&mut self) {
-        self.routes.clear();
+        if self.acked.is_none() {
+            self.routes.clear();
+        }
     }
 }

@@ -1,7 +1,9 @@
 //! A walk that skips EVs with penalties.
 
+use rand_xoshiro::SplitMix64;
+
 use super::oblivious::Oblivious;
-use super::{Feedback, LoadBalancer, Random};
+use super::{Feedback, LoadBalancer};
 
 /// The maximum penalty of an EV.
 const MAX_PENALTY: u8 = 15;
@@ -25,7 +27,7 @@ impl Bitmap {
 impl LoadBalancer for Bitmap {
     /// The first EV with a penalty that a search skips loses one point of it. If all have penalties, the
     /// search ends after a round.
-    fn choose(&mut self, random: &mut Random) -> u16 {
+    fn choose(&mut self, random: &mut SplitMix64) -> u16 {
         let mut ev = self.walk.choose(random);
         for skipped in 0..self.penalties.len() {
             let penalty = &mut self.penalties[usize::from(ev)];
@@ -54,6 +56,8 @@ impl LoadBalancer for Bitmap {
 
 #[cfg(test)]
 mod tests {
+    use rand_xoshiro::rand_core::SeedableRng;
+
     use super::*;
 
     #[test]
@@ -64,7 +68,7 @@ mod tests {
             (Feedback::Trimmed, 4),
             (Feedback::TimedOut, 15),
         ] {
-            let mut random = Random(3);
+            let mut random = SplitMix64::seed_from_u64(3);
             let mut bitmap = Bitmap::new(16, Oblivious::new(16, &mut random));
             bitmap.on_feedback(5, feedback, 0);
             let mut skipped = 0;
@@ -81,7 +85,7 @@ mod tests {
 
     #[test]
     fn with_penalties_everywhere_some_ev_is_chosen() {
-        let mut random = Random(3);
+        let mut random = SplitMix64::seed_from_u64(3);
         let mut bitmap = Bitmap::new(4, Oblivious::new(4, &mut random));
         for ev in 0..4 {
             bitmap.on_feedback(ev, Feedback::Trimmed, 0);

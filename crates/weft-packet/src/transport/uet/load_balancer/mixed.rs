@@ -2,8 +2,10 @@
 
 use std::collections::VecDeque;
 
+use rand_xoshiro::SplitMix64;
+
 use super::bitmap::Bitmap;
-use super::{Feedback, LoadBalancer, Random};
+use super::{Feedback, LoadBalancer};
 
 /// The EVs that were good, and the bitmap.
 pub struct Mixed {
@@ -22,7 +24,7 @@ impl Mixed {
 }
 
 impl LoadBalancer for Mixed {
-    fn choose(&mut self, random: &mut Random) -> u16 {
+    fn choose(&mut self, random: &mut SplitMix64) -> u16 {
         match self.good.pop_front() {
             Some(ev) => ev,
             None => self.bitmap.choose(random),
@@ -39,12 +41,14 @@ impl LoadBalancer for Mixed {
 
 #[cfg(test)]
 mod tests {
+    use rand_xoshiro::rand_core::SeedableRng;
+
     use super::super::oblivious::Oblivious;
     use super::*;
 
     #[test]
     fn good_evs_come_before_the_bitmap() {
-        let mut random = Random(3);
+        let mut random = SplitMix64::seed_from_u64(3);
         let walk = Oblivious::new(64, &mut random);
         let mut mixed = Mixed::new(Bitmap::new(64, walk));
         for ev in [9, 9, 4] {

@@ -5,6 +5,8 @@ mod mixed;
 mod oblivious;
 mod reps;
 
+use rand_xoshiro::SplitMix64;
+use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use weft_run::UetLoadBalancing;
 
 use bitmap::Bitmap;
@@ -28,7 +30,7 @@ pub enum Feedback {
 /// A load balancer of a flow.
 pub trait LoadBalancer {
     /// Returns the EV of the next packet.
-    fn choose(&mut self, random: &mut Random) -> u16;
+    fn choose(&mut self, random: &mut SplitMix64) -> u16;
 
     /// Records the fate of a packet with this EV at `now`.
     fn on_feedback(&mut self, ev: u16, feedback: Feedback, now: u64);
@@ -36,7 +38,7 @@ pub trait LoadBalancer {
 
 /// The load balancer of a flow with its random numbers.
 pub struct Balancer {
-    random: Random,
+    random: SplitMix64,
     kind: Kind,
 }
 
@@ -50,7 +52,7 @@ enum Kind {
 impl Balancer {
     /// Creates the load balancer of a flow with this many EVs, a power of two.
     pub fn new(kind: UetLoadBalancing, evs: u32, seed: u64) -> Self {
-        let mut random = Random(seed);
+        let mut random = SplitMix64::seed_from_u64(seed);
         let walk = Oblivious::new(evs, &mut random);
         let kind = match kind {
             UetLoadBalancing::Oblivious => Kind::Oblivious(walk),
@@ -83,19 +85,9 @@ impl Balancer {
     }
 }
 
-/// A stream of random numbers: `SplitMix64` (OOPSLA 2014) without its last shift, of which bits 32 to 47
-/// are used.
-pub struct Random(pub u64);
-
-impl Random {
-    /// Returns a uniform number below `n`, a power of two of at most 65,536.
-    fn below(&mut self, n: u32) -> u16 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut bits = self.0;
-        bits = (bits ^ bits >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        bits = (bits ^ bits >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
-        ((bits >> 32) as u32 & (n - 1)) as u16
-    }
+/// Returns a uniform number below `n`, a power of two of at most 65,536.
+fn below(n: u32, random: &mut SplitMix64) -> u16 {
+    (random.next_u32() & (n - 1)) as u16
 }
 
 #[cfg(test)]

@@ -1,6 +1,8 @@
 //! A walk over all EVs without feedback.
 
-use super::{Feedback, LoadBalancer, Random};
+use rand_xoshiro::SplitMix64;
+
+use super::{Feedback, LoadBalancer, below};
 
 /// In each round, the XOR of a counter and a new random number visits each EV once.
 pub struct Oblivious {
@@ -11,17 +13,17 @@ pub struct Oblivious {
 
 impl Oblivious {
     /// Creates a walk over this many EVs, a power of two.
-    pub fn new(evs: u32, random: &mut Random) -> Self {
-        let mask = random.below(evs);
+    pub fn new(evs: u32, random: &mut SplitMix64) -> Self {
+        let mask = below(evs, random);
         Self { evs, next: 0, mask }
     }
 }
 
 impl LoadBalancer for Oblivious {
-    fn choose(&mut self, random: &mut Random) -> u16 {
+    fn choose(&mut self, random: &mut SplitMix64) -> u16 {
         if self.next == self.evs {
             self.next = 0;
-            self.mask = random.below(self.evs);
+            self.mask = below(self.evs, random);
         }
         let ev = self.next as u16 ^ self.mask;
         self.next += 1;

@@ -1,6 +1,8 @@
 //! REPS (Bonato et al., 2024): EVs of packets that arrived without a mark are used again.
 
-use super::{Feedback, LoadBalancer, Random};
+use rand_xoshiro::SplitMix64;
+
+use super::{Feedback, LoadBalancer, below};
 
 /// Number of EVs that are kept.
 const RING: usize = 8;
@@ -57,15 +59,15 @@ impl Reps {
 }
 
 impl LoadBalancer for Reps {
-    fn choose(&mut self, random: &mut Random) -> u16 {
+    fn choose(&mut self, random: &mut SplitMix64) -> u16 {
         if self.exploring > 0 {
             self.exploring -= 1;
-            return random.below(self.evs);
+            return below(self.evs, random);
         }
         if self.frozen_until.is_some() {
             let known = self.written.min(RING as u64) as usize;
             if known == 0 {
-                return random.below(self.evs);
+                return below(self.evs, random);
             }
             self.cycle = (self.cycle + 1) % known;
             return self.known[self.cycle];
@@ -75,7 +77,7 @@ impl LoadBalancer for Reps {
                 self.oldest = (self.oldest + 1) % RING;
                 ev
             }
-            None => random.below(self.evs),
+            None => below(self.evs, random),
         }
     }
 
@@ -98,6 +100,8 @@ impl LoadBalancer for Reps {
 
 #[cfg(test)]
 mod tests {
+    use rand_xoshiro::rand_core::SeedableRng;
+
     use super::*;
 
     fn good(reps: &mut Reps, evs: impl IntoIterator<Item = u16>) {
@@ -108,7 +112,7 @@ mod tests {
     /// Each good EV is used once, the oldest first. A ninth replaces the oldest.
     #[test]
     fn good_evs_are_used_once_in_their_order() {
-        let (mut reps, mut random) = (Reps::new(1 << 16), Random(1));
+        let (mut reps, mut random) = (Reps::new(1 << 16), SplitMix64::seed_from_u64(1));
         good(&mut reps, 1..=9);
         reps.on_feedback(77, Feedback::Marked, 0);
         reps.on_feedback(78, Feedback::Trimmed, 0);
@@ -121,7 +125,7 @@ mod tests {
 
     #[test]
     fn a_timeout_freezes_the_ring_for_a_while() {
-        let (mut reps, mut random) = (Reps::new(1 << 16), Random(1));
+        let (mut reps, mut random) = (Reps::new(1 << 16), SplitMix64::seed_from_u64(1));
         good(&mut reps, 1..=3);
         reps.on_feedback(0, Feedback::TimedOut, 5);
         let mut frozen: Vec<u16> = (0..6).map(|_| reps.choose(&mut random)).collect();
