@@ -106,6 +106,7 @@ LEVELS = {
     "Experiment.events": ("packet", "flow"),
     "Experiment.hosts": ("packet", "linux"),
     "Experiment.layers": ("packet", "flow"),
+    "Experiment.links": ("packet", "flow"),
     "Experiment.probes": ("packet", "linux"),
     "Experiment.sharing": ("flow",),
     "Experiment.stop": ("packet", "flow"),

@@ -3544,8 +3544,8 @@ class GraphTopology(Model):
 
 class Layer(Model):
     """
-    Settings of the links of one layer in one direction. A missing field has the value of the
-    topology or of `queues`.
+    Settings of the links of one layer in one direction, or of a single link. A missing field has the
+    value of the topology or of `queues`; that of a single link has the value of its layer, if there is one.
     """
 
     model_config = ConfigDict(
@@ -3876,6 +3876,11 @@ class Experiment(Model):
     level: Literal["packet", "flow", "linux"] = "packet"
     """
     Level, that is, how the experiment runs. "packet": packet-level simulation: every packet, queue and timer (default); "flow": flow-level simulation: equilibrium rates of congestion control, or max-min fair rates for flows with a size; "linux": the kernel of this machine: network namespaces, TCP and MPTCP sockets, a marking switch; needs root and weftd.
+    """
+    links: dict[str, Layer] | None = None
+    """
+    Settings of single links, by the names of their ends, such as "agg0.0->core0.0". Each direction
+    is a link of its own. If several links connect two nodes, all of them are set.
     """
     measure: Measure | None = None
     """

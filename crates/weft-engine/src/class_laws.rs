@@ -1,7 +1,7 @@
 //! Laws of traffic classes: the waiting times of priorities, and the shares of weights.
 
 use weft_fabric::{
-    Fabric, Link, Node, Priority, PriorityClass, QueueConfig, QueueKind, TrimTo, Trimming, Victim,
+    Fabric, KindSource, Link, Node, Priority, PriorityClass, QueueConfig, QueueKind, TrimTo, Trimming, Victim,
 };
 use weft_spec::{QueueSize, Rate, Size, Time};
 
@@ -114,7 +114,7 @@ fn run_through(kind: &QueueKind, traffic: &[Traffic], limit: u32, end: Time) -> 
             mark: None,
         },
         kind: kind.clone(),
-        cable: None,
+        kind_source: KindSource::default(),
         layer: "any",
     };
     let node = |name: &str| Node {

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use proptest::prelude::*;
-use weft_fabric::{Fabric, Link, Node, QueueConfig, QueueKind};
+use weft_fabric::{Fabric, KindSource, Link, Node, QueueConfig, QueueKind};
 use weft_spec::{QueueSize, Rate, Time};
 
 use crate::packet::{DATA, ECT, PROTECTED, Packet, class_flags};
@@ -391,7 +391,7 @@ fn ties_are_many_and_favour_nobody() {
         delay: Time(1_000_000),
         queue,
         kind: QueueKind::default(),
-        cable: None,
+        kind_source: KindSource::default(),
         layer: "any",
     };
     let links = (0..6)
@@ -438,7 +438,7 @@ fn windows_are_short_enough_for_what_arrives() {
             delay: Time::from_ms(ms),
             queue,
             kind: QueueKind::default(),
-            cable: None,
+            kind_source: KindSource::default(),
             layer: "any",
         };
         let fabric = Fabric {

@@ -4,7 +4,7 @@
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
-use weft_fabric::{Fabric, Link, Lossless, Node, QueueConfig};
+use weft_fabric::{Fabric, KindSource, Link, Lossless, Node, QueueConfig};
 use weft_spec::{QueueSize, Rate, Size, Time};
 
 use crate::exactness::compare;
@@ -95,7 +95,7 @@ impl Network {
                     mark: None,
                 },
                 kind: lossless.into(),
-                cable: None,
+                kind_source: KindSource::default(),
                 layer: "any",
             });
         }

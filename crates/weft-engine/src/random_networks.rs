@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use weft_fabric::{
-    Fabric, Link, Lossless, Lossy, Node, NodeId, Priority, PriorityClass, QueueConfig, QueueKind, Red,
-    RedAction, RedAt, Routing, Shared, TrimTo, Trimming, Victim,
+    Fabric, KindSource, Link, Lossless, Lossy, Node, NodeId, Priority, PriorityClass, QueueConfig, QueueKind,
+    Red, RedAction, RedAt, Routing, Shared, TrimTo, Trimming, Victim,
 };
 use weft_spec::{Mark, QueueSize, Rate, Size, Time};
 
@@ -290,7 +290,7 @@ fn any_link(from: impl Strategy<Value = u32>, to: impl Strategy<Value = u32>) ->
         delay: Time(delay),
         queue,
         kind,
-        cable: None,
+        kind_source: KindSource::default(),
         layer: "any",
     })
 }

@@ -2,7 +2,7 @@
 
 use weft_spec::{Rate, Time};
 
-use crate::{Fabric, Link, Node, NodeId, PortQueues, QueueConfig, QueueKind, Routing};
+use crate::{Fabric, KindSource, Link, Node, NodeId, PortQueues, QueueConfig, QueueKind, Routing};
 
 /// The nodes and links added so far. The ports of a node are numbered in the order of its cables.
 pub(crate) struct FabricBuilder<'a> {
@@ -46,7 +46,7 @@ impl<'a> FabricBuilder<'a> {
                 delay,
                 queue: self.default_queue(from),
                 kind: QueueKind::default(),
-                cable: None,
+                kind_source: KindSource::default(),
                 layer,
             });
         }

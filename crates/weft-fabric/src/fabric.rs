@@ -46,6 +46,18 @@ impl QueueConfig {
     }
 }
 
+/// The part of a spec that chooses the kind of a link's queue.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum KindSource {
+    /// The layer, or otherwise the network.
+    #[default]
+    Layer,
+    /// The cable of the topology with this index.
+    Cable(u32),
+    /// The entry of `links` with this index, in the order of their names.
+    Link(u32),
+}
+
 /// A directed link from a port of `from` to `to`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Link {
@@ -61,8 +73,8 @@ pub struct Link {
     pub queue: QueueConfig,
     /// Kind of that queue.
     pub kind: QueueKind,
-    /// Index in the spec of the cable that chooses the kind; `None` if its layer or the network does.
-    pub cable: Option<u32>,
+    /// The part of the spec that chooses the kind.
+    pub kind_source: KindSource,
     /// Stage of the topology that the link belongs to, such as "host-tor"; for tables.
     pub layer: &'static str,
 }

@@ -17,7 +17,8 @@ use weft_spec::{Mark, QueueKindSpec, QueueSize, Rate, SpecError, Time};
 
 use crate::builder::FabricBuilder;
 use crate::{
-    Fabric, Link, NodeId, PortQueues, QueueKind, QueueParameters, Topology, check_mark, resolve_queue_kind,
+    Fabric, KindSource, Link, NodeId, PortQueues, QueueKind, QueueParameters, Topology, check_mark,
+    resolve_queue_kind,
 };
 use listed_paths::ListedPaths;
 use shortest_paths::ShortestPaths;
@@ -212,7 +213,9 @@ impl Topology for Graph {
                     rate,
                     delay,
                     queue,
-                    cable: kind.is_some().then_some(index),
+                    kind_source: kind
+                        .as_ref()
+                        .map_or(KindSource::Layer, |_| KindSource::Cable(index)),
                     kind: kind.unwrap_or_default(),
                     layer,
                 });

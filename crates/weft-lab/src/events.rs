@@ -7,7 +7,7 @@ use weft_paths::draw;
 use weft_run::{LinkChange, LinkEvent};
 use weft_spec::{LinkEventSpec, LinkState, SpecError, Time};
 
-use crate::layers::unknown_layer;
+use crate::layers::{links_by_name, unknown_layer};
 
 /// Resolves the events, in the order of their entries, one for each link.
 ///
@@ -132,18 +132,7 @@ fn named_links(event: &LinkEventSpec, fabric: &Fabric) -> Result<Vec<u32>, SpecE
     let links = || (0_u32..).zip(&fabric.links);
     let mut chosen = Vec::new();
     for (i, given) in event.links.iter().enumerate() {
-        let ends = given.split_once("->");
-        let named = links().filter(|(_, link)| ends == Some((name(link.from), name(link.to))));
-        let before = chosen.len();
-        chosen.extend(named.map(|(link, _)| link));
-        if chosen.len() == before {
-            let allowed = "a link by its ends, such as \"tor0->agg0\"";
-            return Err(SpecError::new(
-                format!("links[{i}]"),
-                format!("{given:?} does not exist"),
-                allowed,
-            ));
-        }
+        chosen.extend(links_by_name(fabric, given, &format!("links[{i}]"))?);
     }
     for (i, given) in event.nodes.iter().enumerate() {
         let at = links().filter(|(_, link)| [link.from, link.to].iter().any(|&node| name(node) == given));

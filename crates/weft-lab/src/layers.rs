@@ -1,21 +1,16 @@
-//! Layers of a fabric, and the settings of a spec for their links.
-
-use std::collections::BTreeMap;
+//! Layers and links of a fabric, and the settings of a spec for them.
 
 use weft_fabric::{Fabric, Link};
-use weft_spec::{Layer, SpecError};
+use weft_spec::{Layer, Spec, SpecError};
 
-/// Sets the rates and queues of the links of each layer that the spec names. `has_nic` is true if
-/// the hosts' own ports belong to a NIC with back pressure, whose queues neither drop nor mark.
+/// Sets the rates and queues of the links of each layer that the spec names, and of each link that it
+/// names. `has_nic` is true if the hosts' own ports belong to a NIC with back pressure, whose queues
+/// neither drop nor mark.
 ///
 /// # Errors
 /// Returns the first error, with its path in the spec.
-pub(crate) fn apply(
-    layers: &BTreeMap<String, Layer>,
-    has_nic: bool,
-    fabric: &mut Fabric,
-) -> Result<(), SpecError> {
-    for (name, layer) in layers {
+pub(crate) fn apply(spec: &Spec, has_nic: bool, fabric: &mut Fabric) -> Result<(), SpecError> {
+    for (name, layer) in &spec.layers {
         if !fabric.links.iter().any(|link| link.layer == name) {
             return Err(unknown_layer(fabric, name).within("layers"));
         }
@@ -26,7 +21,41 @@ pub(crate) fn apply(
                 .map_err(|error| error.within(&format!("layers.{name}")))?;
         }
     }
+    for (name, settings) in &spec.links {
+        for link in links_by_name(fabric, name, "links")? {
+            let without_queue = {
+                let from = fabric.links[link as usize].from;
+                has_nic && fabric.nodes[from as usize].is_host
+            };
+            apply_to_link(&mut fabric.links[link as usize], settings, without_queue)
+                .map_err(|error| error.within(&link_path(name)))?;
+        }
+    }
     Ok(())
+}
+
+/// Returns the path in a spec of the settings of the link with this name.
+pub(crate) fn link_path(name: &str) -> String {
+    format!("links.{name:?}")
+}
+
+/// Returns the links between two nodes, which `name` gives as "FROM->TO".
+///
+/// # Errors
+/// Returns an error at `path` if there are none.
+pub(crate) fn links_by_name(fabric: &Fabric, name: &str, path: &str) -> Result<Vec<u32>, SpecError> {
+    let node = |node: u32| fabric.nodes[node as usize].name.as_str();
+    let ends = name.split_once("->");
+    let named = (0_u32..).zip(&fabric.links);
+    let named: Vec<u32> = named
+        .filter(|(_, link)| ends == Some((node(link.from), node(link.to))))
+        .map(|(link, _)| link)
+        .collect();
+    if named.is_empty() {
+        let allowed = "a link by its ends, such as \"tor0->agg0\"";
+        return Err(SpecError::new(path, format!("{name:?} does not exist"), allowed));
+    }
+    Ok(named)
 }
 
 fn apply_to_link(link: &mut Link, layer: &Layer, without_queue: bool) -> Result<(), SpecError> {

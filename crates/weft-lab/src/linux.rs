@@ -22,6 +22,7 @@ use weft_run::{
 };
 use weft_spec::{Spec, SpecError, Time};
 
+use crate::layers::link_path;
 use crate::transports::algorithms;
 
 /// Environment variable that names the program.
@@ -56,8 +57,9 @@ impl Backend for LinuxBackend {
                 "remove them or use another level",
             ));
         }
-        if let Some(name) = plan.spec.layers.keys().next() {
-            let path = format!("layers.{name}");
+        let layer = plan.spec.layers.keys().map(|name| format!("layers.{name}"));
+        let link = plan.spec.links.keys().map(|name| link_path(name));
+        if let Some(path) = layer.chain(link).next() {
             return Err(SpecError::conflict(
                 path,
                 "not supported at level \"linux\"",

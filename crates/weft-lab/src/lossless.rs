@@ -4,6 +4,7 @@ use weft_fabric::{Fabric, Link, Lossless, QueueKind};
 use weft_run::TransportConfig;
 use weft_spec::{Layer, Size, Spec, SpecError};
 
+use crate::layers::link_path;
 use crate::queues::{path_of, source_of};
 
 /// Checks the lossless queues of a network.
@@ -64,6 +65,11 @@ pub(crate) fn check(spec: &Spec, transports: &[TransportConfig], fabric: &Fabric
 /// Returns the path of the field that limits the queue of a link.
 fn limit_path(spec: &Spec, fabric: &Fabric, link: &Link) -> String {
     let limit = link.queue.limit;
+    let ends = [link.from, link.to].map(|node| &fabric.nodes[node as usize].name);
+    let name = format!("{}->{}", ends[0], ends[1]);
+    if spec.links.get(&name).is_some_and(|own| own.limit.is_some()) {
+        return format!("{}.limit", link_path(&name));
+    }
     match spec.layers.get(link.layer) {
         Some(Layer { limit: Some(_), .. }) => format!("layers.{}.limit", link.layer),
         _ if fabric.nodes[link.from as usize].is_host && spec.queues.host.limit == Some(limit) => {

@@ -3,12 +3,14 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use weft_fabric::{Fabric, Link, NodeId, QUEUES, QueueKind, QueueParameters, check_mark, resolve_queue_kind};
+use weft_fabric::{
+    Fabric, KindSource, Link, NodeId, QUEUES, QueueKind, QueueParameters, check_mark, resolve_queue_kind,
+};
 use weft_packet::TRANSPORTS;
 use weft_run::{Backend, TransportConfig};
 use weft_spec::{Layer, QueueKindSpec, Size, Spec, SpecError};
 
-use crate::layers::without_host_queue;
+use crate::layers::{link_path, links_by_name, without_host_queue};
 use crate::lossless;
 use crate::resolve::UNSUPPORTED;
 
@@ -30,25 +32,37 @@ pub(crate) fn apply(
             check_mark(&spec.queues.kind.name, mark).map_err(|error| error.within(field))?;
         }
     }
+    let whole_name = spec.queues.kind.name.clone();
     let mut own = HashMap::new();
     for (name, layer) in &mut spec.layers {
-        let mut called = spec.queues.kind.name.clone();
-        let mut kind = whole.clone();
-        if let Some(given) = &mut layer.queue {
-            kind = resolve(given, backend).map_err(|error| error.within(&format!("layers.{name}.queue")))?;
-            called.clone_from(&given.name);
-            own.insert(name.clone(), kind.clone());
+        let path = format!("layers.{name}");
+        if let Some(kind) = own_kind(layer, (&whole_name, &whole), backend, &path)? {
+            own.insert(name.clone(), kind);
         }
-        if kind.marks() {
-            check_mark(&called, layer.mark.unwrap_or_default())
-                .map_err(|error| error.within(&format!("layers.{name}.mark")))?;
+    }
+    for (index, (name, link)) in (0..).zip(&mut spec.links) {
+        let numbers = links_by_name(fabric, name, "links")?;
+        let layer = fabric.links[numbers[0] as usize].layer;
+        let of_layer = spec.layers.get(layer).and_then(|layer| layer.queue.as_ref());
+        let general = match (of_layer, own.get(layer)) {
+            (Some(given), Some(kind)) => (given.name.as_str(), kind),
+            _ => (whole_name.as_str(), &whole),
+        };
+        let Some(kind) = own_kind(link, general, backend, &link_path(name))? else {
+            continue;
+        };
+        for number in numbers {
+            let link = &mut fabric.links[number as usize];
+            (link.kind, link.kind_source) = (kind.clone(), KindSource::Link(index));
         }
     }
     let Fabric { nodes, links, .. } = &mut *fabric;
     for link in links.iter_mut() {
-        let layer = own.get(link.layer);
+        let layer = own
+            .get(link.layer)
+            .filter(|_| !matches!(link.kind_source, KindSource::Link(_)));
         if has_nic && nodes[link.from as usize].is_host {
-            if layer.is_some() {
+            if layer.is_some() || matches!(link.kind_source, KindSource::Link(_)) {
                 return Err(without_host_queue(path_of(spec, source_of(link))));
             }
             // A NIC can be paused, although its queue has no limit.
@@ -58,13 +72,16 @@ pub(crate) fn apply(
             continue;
         }
         if let Some(layer) = layer {
-            link.cable = None;
+            link.kind_source = KindSource::Layer;
             link.kind = layer.clone();
-        } else if link.cable.is_none() {
+        } else if link.kind_source == KindSource::Layer {
             link.kind = whole.clone();
         }
         let path = || path_of(spec, source_of(link));
-        if link.cable.is_some() && !backend.supports_queue_kinds() && link.kind != QueueKind::default() {
+        if link.kind_source != KindSource::Layer
+            && !backend.supports_queue_kinds()
+            && link.kind != QueueKind::default()
+        {
             return Err(unsupported(path(), link.kind.name(), backend));
         }
         link.kind
@@ -77,26 +94,50 @@ pub(crate) fn apply(
     check_buffers(spec, fabric)
 }
 
-/// Source in a spec of the kind of a link's queue: the layer, and the cable if it chooses the kind.
-pub(crate) type KindSource = (&'static str, Option<u32>);
-
-pub(crate) fn source_of(link: &Link) -> KindSource {
-    (link.layer, link.cable)
+/// Returns the kind of the queues that settings choose, and fills in its parameters; `None` if they choose
+/// none. `general` is the name and the kind of the queues without these settings.
+fn own_kind(
+    settings: &mut Layer,
+    general: (&str, &QueueKind),
+    backend: &dyn Backend,
+    path: &str,
+) -> Result<Option<QueueKind>, SpecError> {
+    let own = settings.queue.as_mut().map(|given| resolve(given, backend));
+    let own = own
+        .transpose()
+        .map_err(|error| error.within(&format!("{path}.queue")))?;
+    let name = settings.queue.as_ref().map_or(general.0, |given| &given.name);
+    if own.as_ref().unwrap_or(general.1).marks() {
+        check_mark(name, settings.mark.unwrap_or_default())
+            .map_err(|error| error.within(&format!("{path}.mark")))?;
+    }
+    Ok(own)
 }
 
-/// Returns the path of a kind of queues: that of a cable, of its layer, or of the whole network.
-pub(crate) fn path_of(spec: &Spec, (layer, cable): KindSource) -> String {
-    match (cable, spec.layers.get(layer)) {
-        (Some(cable), _) => format!("topology.links[{cable}].queue"),
-        (None, Some(Layer { queue: Some(_), .. })) => format!("layers.{layer}.queue"),
+/// Source in a spec of the kind of a link's queue: the layer, and the part of the spec that chooses it.
+pub(crate) type LinkSource = (&'static str, KindSource);
+
+pub(crate) fn source_of(link: &Link) -> LinkSource {
+    (link.layer, link.kind_source)
+}
+
+/// Returns the path of a kind of queues: that of a link, of a cable, of its layer, or of the whole network.
+pub(crate) fn path_of(spec: &Spec, (layer, source): LinkSource) -> String {
+    match (source, spec.layers.get(layer)) {
+        (KindSource::Link(index), _) => {
+            let name = spec.links.keys().nth(index as usize);
+            format!("{}.queue", link_path(name.map_or("", String::as_str)))
+        }
+        (KindSource::Cable(cable), _) => format!("topology.links[{cable}].queue"),
+        (KindSource::Layer, Some(Layer { queue: Some(_), .. })) => format!("layers.{layer}.queue"),
         _ => "queues.kind".to_owned(),
     }
 }
 
 /// Returns the kinds of queues by their source. The ports of hosts with a NIC, which have no queues, are
 /// left out where a layer has other ports.
-pub(crate) fn kinds_by_source(fabric: &Fabric) -> BTreeMap<KindSource, &QueueKind> {
-    let mut kinds: BTreeMap<KindSource, &QueueKind> = BTreeMap::new();
+pub(crate) fn kinds_by_source(fabric: &Fabric) -> BTreeMap<LinkSource, &QueueKind> {
+    let mut kinds: BTreeMap<LinkSource, &QueueKind> = BTreeMap::new();
     for link in &fabric.links {
         let kind = kinds.entry(source_of(link)).or_insert(&link.kind);
         if **kind == QueueKind::default() {

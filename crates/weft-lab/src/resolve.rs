@@ -62,7 +62,7 @@ pub(crate) fn resolve(
         .value
         .build(&port_queues)
         .map_err(|error| error.within("topology"))?;
-    layers::apply(&spec.layers, has_nic, &mut fabric)?;
+    layers::apply(spec, has_nic, &mut fabric)?;
     queues::apply(&mut resolved, backend, has_nic, &mut fabric)?;
     resolved.topology = KindSpec {
         kind: spec.topology.kind.clone(),
@@ -275,6 +275,11 @@ fn check_queue_fits_packet(
     for (name, layer) in &spec.layers {
         if let Some(limit) = layer.limit {
             check(limit, &|| format!("layers.{name}.limit"))?;
+        }
+    }
+    for (name, link) in &spec.links {
+        if let Some(limit) = link.limit {
+            check(limit, &|| format!("{}.limit", layers::link_path(name)))?;
         }
     }
     for link in &fabric.links {

@@ -155,7 +155,7 @@ mod tests {
                     mark: None,
                 },
                 kind: weft_fabric::QueueKind::default(),
-                cable: None,
+                kind_source: weft_fabric::KindSource::default(),
                 layer: "host-switch",
             }],
             transports: Vec::new(),

@@ -38,6 +38,10 @@ pub struct Spec {
     /// The column `layer` of the table `links` has the names. Each direction is a layer of its own.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub layers: BTreeMap<String, Layer>,
+    /// Settings of single links, by the names of their ends, such as "agg0.0->core0.0". Each direction
+    /// is a link of its own. If several links connect two nodes, all of them are set.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub links: BTreeMap<String, Layer>,
     /// Settings of hosts, which all transports of a host share.
     #[serde(default, skip_serializing_if = "Hosts::is_empty")]
     pub hosts: Hosts,

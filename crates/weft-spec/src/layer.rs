@@ -1,12 +1,12 @@
-//! Settings of layers, the stages of a network.
+//! Settings of layers, the stages of a network, and of single links.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Mark, QueueKindSpec, QueueSize, Rate};
 
-/// Settings of the links of one layer in one direction. A missing field has the value of the
-/// topology or of `queues`.
+/// Settings of the links of one layer in one direction, or of a single link. A missing field has the
+/// value of the topology or of `queues`; that of a single link has the value of its layer, if there is one.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Layer {

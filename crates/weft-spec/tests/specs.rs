@@ -84,7 +84,7 @@ fn a_spec_written_and_read_again_is_the_same() {
 const COMPLAINTS: &[(&[&str], &str)] = &[
     (
         &["duraton=1s"],
-        "duraton: unknown field; did you mean \"duration\"? allowed: name, duration, level, seed, topology, queues, layers, hosts, transports, traffic, probes",
+        "duraton: unknown field; did you mean \"duration\"? allowed: name, duration, level, seed, topology, queues, layers, links, hosts, transports, traffic, probes",
     ),
     (
         &["duration=1"],

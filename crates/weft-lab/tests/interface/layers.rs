@@ -1,4 +1,4 @@
-//! The effects of entries of `layers` on the links of a layer, and on no others.
+//! The effects of entries of `layers` and `links` on their links, and on no others.
 
 use std::collections::BTreeMap;
 
@@ -89,6 +89,37 @@ fn it_is_what_other_fields_say() {
         host,
         hash(&["queues.host.mark=5 packets", "layers.host-leaf.limit=20 packets"])
     );
+}
+
+/// Settings of all links of a layer, one by one, equal those of the layer, to the last event. Those of a
+/// single link precede those of its layer.
+#[test]
+fn settings_of_links_are_those_of_a_layer() {
+    let hash = |overrides: &[&str]| run(overrides).manifest["trace_hash"].clone();
+    let queue = "{name = \"trimming\", mark_min = \"5 packets\", mark_max = \"9 packets\"}";
+    let settings = format!("rate = \"300Mbps\", limit = \"20 packets\", queue = {queue}");
+    let layer = hash(&[&format!("layers.leaf-spine={{{settings}}}")]);
+    assert_ne!(layer, hash(&[]));
+    let names = [(0, 0), (0, 1), (1, 0), (1, 1)].map(|(leaf, spine)| format!("leaf{leaf}->spine{spine}"));
+    let links: Vec<_> = names
+        .iter()
+        .map(|name| format!("\"{name}\" = {{{settings}}}"))
+        .collect();
+    let links = format!("links={{{}}}", links.join(", "));
+    assert_eq!(layer, hash(&[&links]));
+    let other = "layers.leaf-spine={rate = \"200Mbps\", limit = \"9 packets\", queue = \"fifo\"}";
+    assert_eq!(layer, hash(&[&links, other]));
+}
+
+#[test]
+fn only_the_queue_of_the_link_drops() {
+    let limit = "links={\"spine0->leaf0\" = {rate = \"100Mbps\", limit = \"4 packets\"}}";
+    let run = run(&["queues.limit=5000 packets", limit]);
+    let links = table(&run, "links");
+    let ends = texts(links, "from").into_iter().zip(texts(links, "to"));
+    let drops = ends.zip(counts(links, "drops")).filter(|(_, drops)| **drops > 0);
+    let names: Vec<_> = drops.map(|((from, to), _)| format!("{from}->{to}")).collect();
+    assert_eq!(names, ["spine0->leaf0"]);
 }
 
 /// Rates of layers also apply at the flow level.

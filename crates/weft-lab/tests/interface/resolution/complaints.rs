@@ -95,6 +95,36 @@ const COMPLAINTS: &[(&[&str], &str)] = &[
         "layers.switch-host.delay: unknown field; did you mean topology.delay? allowed: rate, limit, mark, queue",
     ),
     (
+        &["links={\"s0->h9\" = {rate = \"1Gbps\"}}"],
+        "links: \"s0->h9\" does not exist; allowed: a link by its ends, such as \"tor0->agg0\"",
+    ),
+    (
+        &["links={\"h0->s0\" = {}}"],
+        "links.\"h0->s0\": changes nothing; set rate, limit, mark or queue",
+    ),
+    (
+        &["links={\"s0->r0\" = {limit = \"5 packets\"}}"],
+        "links.\"s0->r0\".mark: 10 packets is above the limit of 5 packets; allowed: at most 5 packets",
+    ),
+    (
+        &["links={\"s0->r0\" = {limit = \"1KB\", mark = \"off\"}}"],
+        "links.\"s0->r0\".limit: 1KB is less than a packet of transports.amp (1514B on the wire)",
+    ),
+    (
+        &["links={\"h0->s0\" = {mark = \"off\"}}"],
+        "links.\"h0->s0\".mark: the ports of hosts have no queue with this hosts.qdisc; remove this field or set",
+    ),
+    (
+        &["links={\"h0->s0\" = {queue = \"trimming\"}}"],
+        "links.\"h0->s0\".queue: the ports of hosts have no queue with this hosts.qdisc; remove this field or set",
+    ),
+    (
+        &[
+            "links={\"s0->r0\" = {mark = \"5 packets\", queue = {name = \"red\", min = \"5 packets\", max = \"9 packets\", probability = 0.5}}}",
+        ],
+        "links.\"s0->r0\".mark: ",
+    ),
+    (
         &["layers.switch-host.rate=0Gbps"],
         "layers.switch-host.rate: \"0Gbps\"",
     ),

@@ -21,7 +21,7 @@ mod timers;
 use std::sync::{Arc, Mutex};
 
 use weft_cc::{Ack, Algorithm, Echo, Round};
-use weft_fabric::{Fabric, Link, Node, NodeId, QueueConfig, Routing};
+use weft_fabric::{Fabric, KindSource, Link, Node, NodeId, QueueConfig, Routing};
 use weft_paths::ByInterface;
 use weft_run::{Scheduler, TransportConfig};
 use weft_spec::{Profile, QueueSize, Rate, Recovery, Size, Time};
@@ -124,7 +124,7 @@ fn parallel(delays: &[u64]) -> Fabric {
             mark: None,
         },
         kind: weft_fabric::QueueKind::default(),
-        cable: None,
+        kind_source: KindSource::default(),
         layer: "wire",
     };
     let (to, from): (Vec<_>, Vec<_>) = (2..)
