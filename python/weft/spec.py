@@ -3352,6 +3352,17 @@ class Uet(Model):
     """
     Load balancing, which chooses the entropy value of each packet.
     """
+    message_size: Annotated[
+        str | None,
+        Field(
+            examples=["128KB", "64KiB", "1448B"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(TiB|TB|GiB|GB|MiB|MB|KiB|KB|B|kB)$",
+        ),
+    ] = None
+    """
+    Size of the messages that a flow sends one after another. A packet carries data of one message only.
+    By default, all data of a flow is one message.
+    """
     mtu: Annotated[
         str | None,
         Field(

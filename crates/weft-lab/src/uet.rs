@@ -61,6 +61,9 @@ pub(crate) fn resolve(
     check_size("uet.mtu", mtu, u64::from(HEADER) + 1, MAX_PACKET)?;
     let ack_bytes = spec.ack_bytes.unwrap_or(ACK_BYTES);
     check_size("uet.ack_bytes", ack_bytes, 1, MAX_ACK_BYTES)?;
+    if spec.message_size == Some(Size(0)) {
+        return Err(SpecError::new("uet.message_size", "0B", "a size above 0"));
+    }
     if let Some(window) = spec.initial_window {
         check_size("uet.initial_window", window, mtu.0, u64::from(u32::MAX))?;
     }
@@ -95,6 +98,7 @@ pub(crate) fn resolve(
         load_balancing: spec.load_balancing,
         entropies,
         mtu: mtu.0 as u32,
+        message_size: spec.message_size.map(|size| size.0),
         ack_bytes: ack_bytes.0 as u32,
         initial_window: spec.initial_window.map(|window| window.0),
         network_rtt,

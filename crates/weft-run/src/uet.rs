@@ -15,6 +15,8 @@ pub struct UetConfig {
     pub entropies: u32,
     /// Bytes of a full packet with its header.
     pub mtu: u32,
+    /// Bytes of a message; `None` if a flow is one message.
+    pub message_size: Option<u64>,
     /// Bytes on the wire after which a receiver acknowledges.
     pub ack_bytes: u32,
     /// Initial window in bytes; `None`: the maximum window.

@@ -24,6 +24,10 @@ pub struct UetSpec {
     /// Size of a full packet with its header of 64 bytes. The default is "4150B".
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mtu: Option<Size>,
+    /// Size of the messages that a flow sends one after another. A packet carries data of one message only.
+    /// By default, all data of a flow is one message.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message_size: Option<Size>,
     /// Bytes on the wire after which a receiver acknowledges. The default is "16384B", which the fourth full packet
     /// reaches.
     #[serde(default, skip_serializing_if = "Option::is_none")]

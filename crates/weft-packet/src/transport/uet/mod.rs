@@ -14,6 +14,7 @@ mod part;
 mod paths;
 mod receiver;
 mod records;
+mod segments;
 mod sender;
 #[cfg(test)]
 mod tests;
@@ -28,6 +29,7 @@ use super::shared::Shared;
 use crate::engine::route::Route;
 use part::Part;
 use receiver::Receiver;
+use segments::Segments;
 use sender::Sender;
 use wire::HEADER;
 
@@ -48,8 +50,9 @@ impl TransportKind for Uet {
     }
 
     fn packets(&self, transport: &TransportConfig, bytes: u64) -> u64 {
-        let payload = transport.uet.map_or(1, |uet| u64::from(uet.mtu - HEADER));
-        bytes.div_ceil(payload)
+        transport
+            .uet
+            .map_or(bytes, |uet| Segments::new(&uet).count(bytes))
     }
 
     /// Routes of all entropy values, and a penalty for each.

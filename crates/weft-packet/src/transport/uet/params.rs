@@ -4,6 +4,7 @@ use weft_run::{TransportConfig, UetConfig};
 
 use crate::packet::class_flags;
 
+use super::segments::Segments;
 use super::wire::HEADER;
 
 /// The reference network of NSCC: 100 Gbps and 12 us.
@@ -13,9 +14,9 @@ const REFERENCE_RTT_PS: f64 = 12e6;
 /// The constants of a transport. Times are in picoseconds.
 pub struct Params {
     pub config: UetConfig,
-    /// Bytes of a full packet and of its payload.
+    /// Bytes of a full packet, and the division of data into packets.
     pub mtu: i64,
-    pub mss: u64,
+    pub segments: Segments,
     /// Longest unloaded round-trip time of the network.
     pub network_rtt: u64,
     /// Queueing delay that NSCC aims at.
@@ -42,7 +43,7 @@ impl Params {
         let scale = bytes_in(network_rtt, config.rate.0) as f64 / REFERENCE_BYTES;
         Self {
             mtu: config.mtu.into(),
-            mss: (config.mtu - HEADER).into(),
+            segments: Segments::new(&config),
             network_rtt,
             target_delay: config.target_delay.0,
             proportional: 4.0 * mss * scale * (target / REFERENCE_RTT_PS) / target,

@@ -32,9 +32,9 @@ pub struct Sender {
     in_flight: i64,
     /// Bytes that the receiver has reported, modulo 2^32.
     received: u32,
-    /// Number of all data packets, if known, and the size of the last one.
+    /// Bytes of the flow, if it has a size, and the number of all data packets, if known.
+    size: Option<u64>,
     total: Option<u64>,
-    last_size: u16,
     last_request: Option<u64>,
     /// True if the latencies of the flow are recorded.
     pub has_latencies: bool,
@@ -80,10 +80,7 @@ impl Sender {
         size: Option<u64>,
         now: u64,
     ) -> Self {
-        let total = size.map(|size| size.div_ceil(params.mss));
-        let last = size
-            .zip(total)
-            .map_or(params.mss, |(size, total)| size - (total.max(1) - 1) * params.mss);
+        let total = size.map(|size| params.segments.count(size));
         let window_packets = params.max_window(params.network_rtt) / params.mtu + 1;
         Self {
             flow,
@@ -94,8 +91,8 @@ impl Sender {
             records: Records::new(4 * window_packets as usize),
             in_flight: 0,
             received: 0,
+            size,
             total,
-            last_size: (last + u64::from(HEADER)) as u16,
             last_request: None,
             has_latencies: false,
             waits: false,
@@ -140,11 +137,12 @@ impl Sender {
 
     /// Returns the size of the next new packet.
     fn new_size(&self) -> Option<u16> {
-        match self.total {
-            Some(total) if self.counters.sent >= total => None,
-            Some(total) if self.counters.sent + 1 == total => Some(self.last_size),
-            _ => Some(self.params.mtu as u16),
+        let sent = self.counters.sent;
+        if self.total.is_some_and(|total| sent >= total) {
+            return None;
         }
+        let payload = self.params.segments.payload(sent, self.size);
+        Some((payload + u64::from(HEADER)) as u16)
     }
 
     /// Returns the bytes of packets that were not sent, headers included.
@@ -152,12 +150,14 @@ impl Sender {
         let Some(total) = self.total else {
             return ENDLESS;
         };
-        let packets = (total - self.counters.sent).cast_signed();
-        if packets == 0 {
-            0
-        } else {
-            (packets - 1) * self.params.mtu + i64::from(self.last_size)
+        let sent = self.counters.sent;
+        // A flow without a size that was stopped has sent everything.
+        let size = self.size.filter(|_| sent < total).unwrap_or(0);
+        if size == 0 {
+            return 0;
         }
+        let payload = size - self.params.segments.bytes_before(sent);
+        (payload + (total - sent) * u64::from(HEADER)).cast_signed()
     }
 
     /// Returns true if window and credit allow a packet, and there is one.

@@ -34,6 +34,7 @@ fn transport(control: UetControl) -> TransportConfig {
             load_balancing: UetLoadBalancing::Mixed,
             entropies: 64,
             mtu: MTU,
+            message_size: None,
             ack_bytes: 16_384,
             initial_window: None,
             network_rtt: NETWORK_RTT,
