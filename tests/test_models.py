@@ -110,7 +110,8 @@ def test_unknown_field_is_refused() -> None:
         (
             lambda: small().model_copy(update={"durration": "1s"}),
             'durration: unknown field; did you mean "duration"? allowed: name, duration, level, seed, topology, '
-            "queues, layers, links, hosts, transports, traffic, probes, sharing, events, controller, stop, measure, sweep",
+            "queues, layers, links, hosts, transports, traffic, probes, sharing, events, controller, stop, measure, "
+            "sweep",
         ),
         (
             lambda: small().model_copy(update={"duration": 3}),

@@ -59,6 +59,11 @@ SCENARIOS = [
     changed("end=1000", "end=1000 speed=7", "options: 'speed=7'; allowed: end=NUMBER, "),
     changed("end=1000", "end=1 topo=x.topo", "options: topo: 'x.topo'; allowed: leaf_spine_1024_oversub.topo, "),
     changed("end=1000", "end=1 failed=3", "options: failed: 3; allowed: 0 to 2 with this matrix"),
+    scenarios(
+        f"{HEADER}\n{GOOD.replace('end=1000', 'end=1000 conn_reuse')}\n",
+        "bad.csv: line 2: options: conn_reuse: messages differ in size or start; use equal ones",
+        matrix=f"{MATRIX}0,1,5,4086\n",
+    ),
     changed(
         "end=1000", "end=1 failed=1 topo=leaf_spine_1024_oversub.topo", "options: failed: not supported with topo; "
     ),

@@ -30,7 +30,8 @@ DELAY_PS = 1_000_000
 RTO_PS = 15_000_000
 """The part of the timeout that does not depend on queues, in picoseconds."""
 SLOW_RATE = "25Gbps"
-"""Rate of a slow link."""
+SLOW = 4
+"""Rate of a slow link, and the factor by which it is slower than others."""
 
 
 @dataclass(frozen=True)
@@ -60,10 +61,14 @@ class Network:
     """Name of the layer of the links to hosts."""
 
     @property
+    def rtt_ps(self) -> int:
+        """Returns the unloaded round-trip time of the longest path in picoseconds."""
+        return self.links * (2 * DELAY_PS + (MTU + HEADER) * BYTE_PS)
+
+    @property
     def packets(self) -> int:
         """Returns the bandwidth-delay product of the longest path in packets, rounded up."""
-        rtt = self.links * (2 * DELAY_PS + (MTU + HEADER) * BYTE_PS)
-        return -(-rtt // (BYTE_PS * MTU))
+        return -(-self.rtt_ps // (BYTE_PS * MTU))
 
 
 LINK = {"rate": "100Gbps", "delay": "1us"}
@@ -106,6 +111,8 @@ class Scenario:
     load_balancing: str = "mixed"
     paths: int = 64
     """Number of entropy values of a flow."""
+    message_bytes: int | None = None
+    """Size of the messages of which each flow consists; by default a flow is one message."""
     ack_bytes: int = 16384
     queue_packets: int | None = None
     """Capacity of the queues of switches; by default the bandwidth-delay product."""
@@ -117,7 +124,7 @@ class Scenario:
     @property
     def kind(self) -> Kind:
         """Returns the kind."""
-        if len({(flow.sender, flow.receiver) for flow in self.flows}) <= 2:
+        if len(self.flows) <= 2:
             return Kind.FEW_FLOWS
         if self.slow_links:
             return Kind.SLOW_LINKS
@@ -136,9 +143,12 @@ class Scenario:
             "load_balancing": self.load_balancing,
             "entropies": self.paths,
             "ack_bytes": f"{self.ack_bytes}B",
+            "network_rtt": f"{self.network.rtt_ps}ps",
             "rto": f"{RTO_PS + 6 * full * MTU * BYTE_PS}ps",
             "simulator_quirks": True,
         }
+        if self.message_bytes is not None:
+            uet["message_size"] = f"{self.message_bytes}B"
         if self.initial_window_packets is not None:
             uet["initial_window"] = f"{self.initial_window_packets * MTU}B"
         spec: dict[str, Any] = {
@@ -153,8 +163,7 @@ class Scenario:
         if self.control != "sender":
             spec["layers"] = {self.network.to_hosts: {"queue": _trimming(packets, full, marks=False)}}
         if self.slow_links:
-            links = list(self._slow_links())
-            spec["events"] = [{"at": "0s", "links": links, "bidirectional": False, "rate": SLOW_RATE}]
+            spec["links"] = {name: _slow(packets, full) for name in self._slow_links()}
         return spec
 
     def _slow_links(self) -> Iterator[str]:
@@ -168,8 +177,26 @@ class Scenario:
 
 def _trimming(packets: int, full: int, *, marks: bool) -> dict[str, Any]:
     """Returns the kind of a queue of `full` packets in a network whose bandwidth-delay product is `packets`."""
-    ramp = {"mark_min": f"{-(-packets // 5) * MTU}B", "mark_max": f"{-(-4 * packets // 5) * MTU}B"}
+    ramp = {"mark_min": f"{_low(packets)}B", "mark_max": f"{_high(packets)}B"}
     return {"name": "trimming", "headers": f"{2 * full * MTU}B"} | (ramp if marks else {})
+
+
+def _slow(packets: int, full: int) -> dict[str, Any]:
+    """Returns the settings of a slow link: capacity and marking thresholds change with the rate."""
+    capacity = full * MTU // SLOW
+    ramp = {"mark_min": f"{_low(packets) // SLOW}B", "mark_max": f"{_high(packets) // SLOW}B"}
+    queue = {"name": "trimming", "headers": f"{2 * capacity}B"} | ramp
+    return {"rate": SLOW_RATE, "limit": f"{capacity - MTU}B", "queue": queue}
+
+
+def _low(packets: int) -> int:
+    """Returns the threshold up to which no packet is marked, in bytes."""
+    return -(-packets // 5) * MTU
+
+
+def _high(packets: int) -> int:
+    """Returns the threshold above which every packet is marked, in bytes."""
+    return -(-4 * packets // 5) * MTU
 
 
 def _traffic(flows: tuple[Flow, ...]) -> list[dict[str, Any]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -111,12 +112,17 @@ class _Row:
         name = self.text("matrix")
         flows = matrix(name)
         numbers, network = self._options(flows)
+        message_bytes = None
+        if "conn_reuse" in self.values["options"].split():
+            message_bytes = flows[0].size_bytes
+            flows = self._connections(flows)
         scenario = Scenario(
             flows,
             network,
             control=control,
             load_balancing=load_balancing,
             paths=paths,
+            message_bytes=message_bytes,
             ack_bytes=numbers.get("sack_threshold", Scenario.ack_bytes),
             queue_packets=numbers.get("q"),
             initial_window_packets=numbers.get("cwnd"),
@@ -126,6 +132,13 @@ class _Row:
         expected = {quantity: self.number(quantity, 1e12) if self.values[quantity] else None for quantity in QUANTITIES}
         plan, number, title = self.text("plan"), self.whole("number", 0, MAX_NUMBER), self.values["title"]
         return Published(plan, number, title, name, self.values["options"], scenario, expected)
+
+    def _connections(self, flows: tuple[Flow, ...]) -> tuple[Flow, ...]:
+        """Returns a flow per pair of hosts, of which the given flows are messages."""
+        if any((flow.size_bytes, flow.start_us) != (flows[0].size_bytes, flows[0].start_us) for flow in flows):
+            raise self.error("options: conn_reuse", "messages differ in size or start; use equal ones")
+        messages = Counter((flow.sender, flow.receiver) for flow in flows)
+        return tuple(Flow(*pair, number * flows[0].size_bytes, flows[0].start_us) for pair, number in messages.items())
 
     def _options(self, flows: tuple[Flow, ...]) -> tuple[dict[str, int], Network]:
         numbers: dict[str, int] = {}
