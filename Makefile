@@ -183,6 +183,10 @@ update-guides: build $(STAMPS)/checks ## Update the outputs in the tutorial and 
 fuzz: ## Simulate 10,000 random experiments with random events, each with one and with three threads
 	WEFT_ANY_RUNS=$(or $(RUNS),10000) cargo test --locked -p weft-packet --test simulation any_run
 
+.PHONY: exactness
+exactness: ## Compare the packet engine with the reference simulator on NETWORKS=100000 random networks (minutes)
+	WEFT_NETWORKS=$(or $(NETWORKS),100000) cargo test --locked -p weft-engine --lib exactness
+
 .PHONY: bench
 bench: build $(STAMPS)/simgrid ## Measure packet-hops a second with one thread and with two, and max-min fair rates beside SimGrid
 	$(BIN)/weft bench --threads 1

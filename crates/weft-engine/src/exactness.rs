@@ -340,8 +340,17 @@ pub fn compare(case: &RandomNetwork, threads: usize, phase: u64) -> Result<Total
     Ok(reference.totals(end))
 }
 
+/// Returns how many networks a test draws: `usual` of every 1,000, of which `WEFT_NETWORKS` sets the number.
+fn cases(usual: u32) -> u32 {
+    let networks = std::env::var("WEFT_NETWORKS").ok();
+    let networks = networks.map_or(1000, |value| {
+        value.parse::<u64>().expect("WEFT_NETWORKS is a number")
+    });
+    (u64::from(usual) * networks / 1000).max(1) as u32
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(1000))]
+    #![proptest_config(ProptestConfig::with_cases(cases(1000)))]
 
     /// At every host, both simulators process the same packets, with the same marks, and timers at
     /// the same picosecond in the same order. Their counters of links, samples of queues and times
@@ -354,7 +363,7 @@ proptest! {
 
 proptest! {
     // Threads wait for each other at every window, which takes long if other tests use the cores.
-    #![proptest_config(ProptestConfig::with_cases(30))]
+    #![proptest_config(ProptestConfig::with_cases(cases(30)))]
 
     #[test]
     fn so_it_does_on_several_threads(case in any_network(), threads in 2_usize..5) {
@@ -364,7 +373,7 @@ proptest! {
 
 proptest! {
     // Each phase starts its threads.
-    #![proptest_config(ProptestConfig::with_cases(8))]
+    #![proptest_config(ProptestConfig::with_cases(cases(8)))]
 
     #[test]
     fn phases_on_one_thread_change_nothing(
