@@ -62,8 +62,8 @@ FIGURES = (
     Figure(
         "uet/scenarios",
         "Scenarios of the UEC's simulator: completion times and counters of Ultra Ethernet",
-        900,
-        20,
+        400,
+        2,
         scenarios=True,
     ),
 )
