@@ -103,7 +103,8 @@ fn a_translator_that_forgets_its_mappings_costs_no_connection() {
             "it never goes on"
         );
         eprintln!("goes on after {:?}", began.elapsed());
-        until("four subflows again", || scene.subflows().len() == 4);
+        // If some subflows keep their ports, weftd cannot tell the resets of the others from joins that the peer rejects.
+        until("a subflow", || !scene.subflows().is_empty());
     }
 }
 
