@@ -59,32 +59,31 @@ pub struct Samples {
 impl Samples {
     /// Adds the queue of `port`, a port of `node`. Returns the first timer.
     pub fn add_queue(&mut self, node: u32, port: usize, probe: u32, interval: u64) -> Timer {
-        let key = SAMPLE | self.sampled_queues.len() as u64;
-        self.sampled_queues.push(Sampled {
-            ports: vec![port],
-            probe,
-            interval,
-        });
-        Timer {
-            time: interval,
+        let ports = vec![port];
+        add(
+            &mut self.sampled_queues,
+            0,
             node,
-            key,
-        }
+            Sampled {
+                ports,
+                probe,
+                interval,
+            },
+        )
     }
 
     /// Adds the buffer of `node`, which `ports` use. Returns the first timer.
     pub fn add_buffer(&mut self, node: u32, ports: Vec<usize>, probe: u32, interval: u64) -> Timer {
-        let key = SAMPLE | BUFFER | self.sampled_buffers.len() as u64;
-        self.sampled_buffers.push(Sampled {
-            ports,
-            probe,
-            interval,
-        });
-        Timer {
-            time: interval,
+        add(
+            &mut self.sampled_buffers,
+            BUFFER,
             node,
-            key,
-        }
+            Sampled {
+                ports,
+                probe,
+                interval,
+            },
+        )
     }
 
     /// Takes the sample of `timer`, whose key has the bit [`SAMPLE`]. Returns the next timer.
@@ -124,4 +123,12 @@ impl Samples {
         self.queues = Vec::new();
         self.buffers = Vec::new();
     }
+}
+
+/// Adds what is sampled at `node`, with the bits of `kind` in the key of its timer. Returns the first timer.
+fn add(all: &mut Vec<Sampled>, kind: u64, node: u32, sampled: Sampled) -> Timer {
+    let key = SAMPLE | kind | all.len() as u64;
+    let time = sampled.interval;
+    all.push(sampled);
+    Timer { time, node, key }
 }
