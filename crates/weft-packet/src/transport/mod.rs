@@ -1,8 +1,10 @@
 //! Transports: what hosts run. A host has what all transports share; each kind of transport is a
 //! module behind the contract.
 
+mod arrivals;
 mod constant_rate;
 mod contract;
+mod flow_map;
 mod generators;
 mod host;
 mod latencies;

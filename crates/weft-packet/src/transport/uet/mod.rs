@@ -2,7 +2,6 @@
 //! trimmed packets. A window of the sender (NSCC), credit of the receiver (RCCC), or both limit a flow. The
 //! laws are those of the public descriptions of Ultra Ethernet and of the UEC's simulator.
 
-mod arrivals;
 mod control;
 mod credit;
 mod load_balancer;

@@ -1,7 +1,5 @@
 //! The part of a host: its senders and receivers, its network card and its pacer.
 
-use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::Arc;
 
 use weft_paths::draw;
@@ -10,6 +8,7 @@ use weft_spec::Time;
 
 use crate::packet::{DATA, Packet};
 use crate::transport::contract::{ReceivedFlow, SentFlow, Transport};
+use crate::transport::flow_map::FlowMap;
 use crate::transport::shared::Shared;
 use crate::transport::state::HostContext;
 use crate::transport::timer_keys::other_timer;
@@ -416,29 +415,5 @@ impl Part {
     /// Returns true if this host sends the flow of a data packet.
     fn is_sender(&self, packet: &Packet) -> bool {
         packet.flags & DATA != 0 && self.sender_of.contains_key(&packet.lo)
-    }
-}
-
-/// Indices by flow.
-type FlowMap = HashMap<u32, u32, BuildHasherDefault<FlowHasher>>;
-
-/// A hash of the number of a flow by one multiplication.
-#[derive(Default)]
-struct FlowHasher(u64);
-
-impl Hasher for FlowHasher {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        for &byte in bytes {
-            self.write_u32(byte.into());
-        }
-    }
-
-    fn write_u32(&mut self, number: u32) {
-        let mixed = (self.0 ^ u64::from(number)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        self.0 = mixed ^ mixed >> 32;
     }
 }

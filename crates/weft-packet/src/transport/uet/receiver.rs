@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use super::arrivals::Arrivals;
+use crate::transport::arrivals::Arrivals;
+
 use super::params::Params;
 use super::paths::EvRoutes;
 use super::wire::{Ack, Data, HEADER, Nack};
