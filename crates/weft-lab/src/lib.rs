@@ -32,6 +32,7 @@ mod experiment;
 pub mod external;
 mod files;
 mod hints;
+mod host_links;
 mod layers;
 mod linux;
 mod lossless;

@@ -16,6 +16,18 @@ pub(crate) fn tcp_fields(spec: &TransportSpec, kind: &str) -> Result<(), SpecErr
     fields(&given, kind, "remove it or set kind = \"tcp\"")
 }
 
+/// Refuses the fields of TCP, its paths and its settings in a transport of a kind whose settings are in a table with
+/// the name of the kind.
+///
+/// # Errors
+/// Returns an error for the first of these fields.
+pub(crate) fn tcp_settings(spec: &TransportSpec, kind: &str) -> Result<(), SpecError> {
+    tcp_fields(spec, kind)?;
+    let given = [("paths", spec.paths.is_some()), ("tcp", !spec.tcp.0.is_empty())];
+    let remedy = format!("remove it; `{kind}` has the settings of this kind");
+    fields(&given, kind, &remedy)
+}
+
 /// Refuses the fields that are given.
 ///
 /// # Errors

@@ -132,7 +132,7 @@ pub(crate) fn resolve(
 /// Refuses the fields of other kinds.
 fn check_fields(spec: &weft_spec::TransportSpec, kind: &str) -> Result<(), SpecError> {
     if kind == "uet" {
-        uet::check_tcp_absent(spec)?;
+        refused::tcp_settings(spec, kind)?;
     } else {
         let remedy = "remove it or set kind = \"uet\"";
         refused::fields(&[("uet", spec.uet.is_some())], kind, remedy)?;

@@ -12,6 +12,7 @@ mod probes;
 mod return_routes;
 mod routes;
 mod shared;
+mod spray;
 mod state;
 mod tcp;
 mod timer_keys;

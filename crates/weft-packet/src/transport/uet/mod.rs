@@ -5,15 +5,12 @@
 mod control;
 mod credit;
 mod load_balancer;
-mod nic;
 mod nscc;
 mod pacer;
 mod params;
 mod part;
 mod paths;
 mod receiver;
-mod records;
-mod segments;
 mod sender;
 #[cfg(test)]
 mod tests;
@@ -25,12 +22,12 @@ use weft_run::TransportConfig;
 
 use super::contract::{ENTRY_BYTES, Transport, TransportKind};
 use super::shared::Shared;
+use super::spray::HEADER;
 use crate::engine::route::Route;
+use params::Params;
 use part::Part;
 use receiver::Receiver;
-use segments::Segments;
 use sender::Sender;
-use wire::HEADER;
 
 /// The Ultra Ethernet transport.
 pub struct Uet;
@@ -51,7 +48,7 @@ impl TransportKind for Uet {
     fn packets(&self, transport: &TransportConfig, bytes: u64) -> u64 {
         transport
             .uet
-            .map_or(bytes, |uet| Segments::new(&uet).count(bytes))
+            .map_or(bytes, |uet| Params::segments(&uet).count(bytes))
     }
 
     /// Routes of all entropy values, and a penalty for each.

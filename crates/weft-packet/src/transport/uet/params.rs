@@ -3,9 +3,7 @@
 use weft_run::{TransportConfig, UetConfig};
 
 use crate::packet::class_flags;
-
-use super::segments::Segments;
-use super::wire::HEADER;
+use crate::transport::spray::{HEADER, Segments};
 
 /// The reference network of NSCC: 100 Gbps and 12 us.
 const REFERENCE_BYTES: f64 = 150_000.0;
@@ -35,6 +33,11 @@ pub struct Params {
 }
 
 impl Params {
+    /// Returns the division of data into packets.
+    pub fn segments(config: &UetConfig) -> Segments {
+        Segments::new(u64::from(config.mtu - HEADER), config.message_size)
+    }
+
     /// Computes the constants of a transport of this kind.
     pub fn new(transport: &TransportConfig, config: UetConfig) -> Self {
         let mss = f64::from(config.mtu - HEADER);
@@ -43,7 +46,7 @@ impl Params {
         let scale = bytes_in(network_rtt, config.rate.0) as f64 / REFERENCE_BYTES;
         Self {
             mtu: config.mtu.into(),
-            segments: Segments::new(&config),
+            segments: Self::segments(&config),
             network_rtt,
             target_delay: config.target_delay.0,
             proportional: 4.0 * mss * scale * (target / REFERENCE_RTT_PS) / target,

@@ -10,12 +10,12 @@ use crate::packet::{DATA, Packet};
 use crate::transport::contract::{ReceivedFlow, SentFlow, Transport};
 use crate::transport::flow_map::FlowMap;
 use crate::transport::shared::Shared;
+use crate::transport::spray::{Next, Nic};
 use crate::transport::state::HostContext;
 use crate::transport::timer_keys::other_timer;
 
 use super::credit::QUANTUM;
 use super::load_balancer::Balancer;
-use super::nic::{Next, Nic};
 use super::pacer::Pacer;
 use super::params::Params;
 use super::paths::EvRoutes;

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use crate::transport::arrivals::Arrivals;
+use crate::transport::spray::HEADER;
 
 use super::params::Params;
 use super::paths::EvRoutes;
-use super::wire::{Ack, Data, HEADER, Nack};
+use super::wire::{Ack, Data, Nack};
 
 /// The receiver of a flow.
 pub struct Receiver {

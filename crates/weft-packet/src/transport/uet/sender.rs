@@ -6,6 +6,7 @@ use weft_run::ControlCounters;
 
 use crate::packet::Packet;
 use crate::transport::shared::Shared;
+use crate::transport::spray::{HEADER, Records, State};
 
 use super::control::{AckSample, CongestionControl, NackSample};
 use super::credit::{Backlog, Credit};
@@ -13,8 +14,7 @@ use super::load_balancer::{Balancer, Feedback};
 use super::nscc::Nscc;
 use super::params::Params;
 use super::paths::EvRoutes;
-use super::records::{Records, State};
-use super::wire::{Ack, Data, HEADER, Nack, expand};
+use super::wire::{Ack, Data, Nack, expand};
 
 /// Bytes that a flow without a size has to send.
 const ENDLESS: i64 = i64::MAX / 4;

@@ -13,9 +13,7 @@
 
 use crate::packet::{CE, DATA, ECT, Packet, TRIMMED_AT_LAST_HOP};
 use crate::transport::contract::OTHER;
-
-/// Bytes of all headers, and of each packet without payload.
-pub const HEADER: u32 = 64;
+use crate::transport::spray::HEADER;
 
 /// Mask of the kind of a packet without payload.
 const KIND: u16 = 3 << 1;

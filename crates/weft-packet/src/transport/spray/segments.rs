@@ -1,9 +1,5 @@
 //! The packets into which the data of a flow is divided. A packet carries data of one message only.
 
-use weft_run::UetConfig;
-
-use super::wire::HEADER;
-
 /// How data is divided.
 pub struct Segments {
     /// Payload bytes of a full packet.
@@ -15,10 +11,10 @@ pub struct Segments {
 }
 
 impl Segments {
-    /// Returns the division that a configuration asks for.
-    pub fn new(config: &UetConfig) -> Self {
-        let mss = u64::from(config.mtu - HEADER);
-        let message = config.message_size.unwrap_or(u64::MAX);
+    /// Returns the division into packets of up to `mss` payload bytes, and into messages of this size; `None` if
+    /// a flow is one message.
+    pub fn new(mss: u64, message: Option<u64>) -> Self {
+        let message = message.unwrap_or(u64::MAX);
         Self {
             mss,
             message,

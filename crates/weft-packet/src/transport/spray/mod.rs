@@ -1,0 +1,15 @@
+//! Parts of transports that spray the packets of a flow over paths: what has been sent, the routes, and
+//! the network card.
+
+mod nic;
+mod records;
+mod routes;
+mod segments;
+
+pub use nic::{Next, Nic};
+pub use records::{Records, State};
+pub use routes::PathRoutes;
+pub use segments::Segments;
+
+/// Bytes of all headers, and of each packet without payload.
+pub const HEADER: u32 = 64;

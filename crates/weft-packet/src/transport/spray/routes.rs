@@ -1,0 +1,63 @@
+//! The routes of one direction of a flow, by index: an entropy value, or the position of a path in a list.
+//! Routes are computed when an index is first used.
+
+use weft_paths::SubflowDirection;
+
+use crate::engine::route::Route;
+use crate::transport::shared::Shared;
+
+/// The routes by index.
+pub struct PathRoutes {
+    direction: SubflowDirection,
+    hosts: [u32; 2],
+    /// The route of each index; one without a hop if it was not computed.
+    routes: Box<[Route]>,
+}
+
+impl PathRoutes {
+    /// Creates the routes of a direction of flow `id` between two hosts, for this many indices.
+    pub fn new(id: u64, reverse: bool, hosts: [u32; 2], count: u32) -> Self {
+        Self {
+            direction: SubflowDirection {
+                flow: id,
+                subflow: 0,
+                subflows: 1,
+                reverse,
+            },
+            hosts,
+            routes: vec![Route::default(); count as usize].into(),
+        }
+    }
+
+    /// Returns the route of an index. If it has to be computed, `number` returns the number of the path, given
+    /// the key of the direction and the number of paths.
+    #[inline]
+    pub fn route(&mut self, index: u16, shared: &Shared, number: impl FnOnce(u64, u64) -> u64) -> Route {
+        let known = self.routes[usize::from(index)];
+        if known.is_at_destination() {
+            self.compute(index, shared, number)
+        } else {
+            known
+        }
+    }
+
+    #[cold]
+    fn compute(&mut self, index: u16, shared: &Shared, number: impl FnOnce(u64, u64) -> u64) -> Route {
+        let [from, to] = self.hosts.map(|host| shared.fabric.hosts[host as usize]);
+        let route = shared.paths_between(from, to).and_then(|paths| {
+            let number = number(self.direction.hash_key(), paths.count);
+            let ends = [from, to];
+            let mut ports = Vec::with_capacity(8);
+            shared.route_along_path(number, paths, self.direction, index.into(), ends, &mut ports)
+        });
+        // Whether routes fit was checked when the run was set up.
+        let route = route.unwrap_or_default();
+        self.routes[usize::from(index)] = route;
+        route
+    }
+
+    /// Forgets all routes, because links have failed or work again.
+    pub fn clear(&mut self) {
+        self.routes.fill(Route::default());
+    }
+}
