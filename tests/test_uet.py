@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import weft
-from weft.papers.uet.scenario import PAYLOAD, Flow, Scenario, fat_tree, outcome
+from weft.papers.uet.scenario import PAYLOAD, Flow, Network, Scenario, fat_tree, outcome
 
 MESSAGE = 2_000_000
 SEED = 13
@@ -93,6 +93,34 @@ def test_what_queues_drop_is_sent_again(control: str) -> None:
     assert result.flows["packets_dropped"].sum() > 100
     assert result.flows["timeouts"].sum() > 100
     assert result.flows["packets_trimmed"].sum() == 0
+
+
+def oversubscribed(control: str, **settings: Any) -> weft.Result:
+    """Returns a permutation of 32 hosts between four leaves, each with two uplinks for its eight hosts."""
+    network = Network(
+        {"kind": "leaf-spine", "leaves": 4, "hosts_per_leaf": 8, "spines": 2, "rate": "100Gbps", "delay": "1us"},
+        32,
+        4,
+        "leaf-host",
+    )
+    flows = tuple(Flow(host, (host + 8) % 32, MESSAGE) for host in range(32))
+    spec = Scenario(flows, network, control=control).spec()
+    spec["transports"]["uet"]["uet"].update(settings)
+    return weft.run(spec, seed=SEED, threads=1)
+
+
+def test_receivers_of_an_oversubscribed_network_slow_their_pulls() -> None:
+    adaptive, constant = oversubscribed("receiver"), oversubscribed("receiver", oversubscription=1)
+    assert adaptive.flows.equals(oversubscribed("receiver", oversubscription=4).flows)
+    trims = [result.flows["packets_trimmed"].sum() for result in (adaptive, constant)]
+    assert trims[0] < trims[1] / 5
+    # Four flows share each uplink: the data alone takes 8 * 2 MB * 1.016 / 200 Gbps.
+    optimum_us = 4 * MESSAGE * 8 / 100e3 * 4150 / 4086
+    for result in (adaptive, constant):
+        assert optimum_us < measured(result)["fct_max_us"] < 1.25 * optimum_us
+    # A window of the sender replaces the control.
+    both = oversubscribed("both"), oversubscribed("both", oversubscription=1)
+    assert both[0].flows.equals(both[1].flows)
 
 
 @pytest.mark.parametrize("control", ["sender", "receiver", "both"])

@@ -3384,6 +3384,11 @@ class Uet(Model):
     Longest unloaded round-trip time, which all constants derive from. The default is that of a full packet
     and a header on the longest path. Up to 16 paths per pair are searched, from the first 64 hosts to the last 64.
     """
+    oversubscription: Annotated[float | None, Field(ge=1.0)] = None
+    """
+    Factor by which the hosts of a switch can exceed its other links. Above 1, control "receiver" lowers the
+    rate of pulls when packets are marked or trimmed inside the network. The default is that of the topology.
+    """
     rto: Annotated[
         str | None,
         Field(

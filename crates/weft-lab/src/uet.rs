@@ -62,6 +62,11 @@ pub(crate) fn resolve(
             return Err(SpecError::new(field, "0s", "a time above 0"));
         }
     }
+    let oversubscription = spec.oversubscription.unwrap_or_else(|| oversubscription(fabric));
+    if !(oversubscription >= 1.0 && oversubscription.is_finite()) {
+        let given = oversubscription.to_string();
+        return Err(SpecError::new("uet.oversubscription", given, "a number from 1"));
+    }
     profile.sizes.mss = mtu.0 as u32 - HEADER;
     (profile.sizes.header, profile.sizes.ack_size) = (HEADER, HEADER);
     profile.sizes.framing = 0;
@@ -72,6 +77,7 @@ pub(crate) fn resolve(
         network_rtt: Some(network_rtt),
         target_delay: Some(target_delay),
         rto: Some(rto),
+        oversubscription: Some(oversubscription),
         ..spec.clone()
     };
     let config = UetConfig {
@@ -86,9 +92,22 @@ pub(crate) fn resolve(
         target_delay,
         rto,
         rate,
+        oversubscription,
         simulator_quirks: spec.simulator_quirks,
     };
     Ok((resolved, config))
+}
+
+/// Returns the largest factor by which the rate of the hosts of a switch exceeds that of its other links, at least 1.
+fn oversubscription(fabric: &Fabric) -> f64 {
+    let mut rates = vec![[0_u64; 2]; fabric.nodes.len()];
+    for link in &fabric.links {
+        let is_host = fabric.nodes[link.to as usize].is_host;
+        rates[link.from as usize][usize::from(is_host)] += link.rate.0;
+    }
+    let switches = rates.iter().filter(|[others, _]| *others > 0);
+    let factors = switches.map(|&[others, hosts]| hosts as f64 / others as f64);
+    factors.fold(1.0, f64::max)
 }
 
 /// Returns the timeout for the largest queue of a switch.

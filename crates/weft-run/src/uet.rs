@@ -5,7 +5,7 @@ use weft_spec::{Rate, Time};
 pub use weft_spec::{UetControl, UetLoadBalancing};
 
 /// The settings of a transport of kind `uet`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct UetConfig {
     /// Congestion control.
     pub control: UetControl,
@@ -29,6 +29,8 @@ pub struct UetConfig {
     pub rto: Time,
     /// Rate of the hosts' links.
     pub rate: Rate,
+    /// Factor by which the hosts of a switch can exceed its other links. Above 1, receivers adapt the rate of pulls.
+    pub oversubscription: f64,
     /// Whether quirks of the UEC's simulator are reproduced.
     pub simulator_quirks: bool,
 }

@@ -45,6 +45,11 @@ pub struct UetSpec {
     /// Timeout. The default is 15 us and the time that six full queues of a switch take to empty.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rto: Option<Time>,
+    /// Factor by which the hosts of a switch can exceed its other links. Above 1, control "receiver" lowers the
+    /// rate of pulls when packets are marked or trimmed inside the network. The default is that of the topology.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
+    pub oversubscription: Option<f64>,
     /// Whether three quirks of the UEC's simulator are reproduced. Reports of trimmed packets lower the base
     /// round-trip time, entropy value 0 is blamed for timeouts, and requests to send have no minimum distance if
     /// only credit limits a flow.

@@ -10,6 +10,7 @@ mod pacer;
 mod params;
 mod part;
 mod paths;
+mod pull_rate;
 mod receiver;
 mod sender;
 #[cfg(test)]

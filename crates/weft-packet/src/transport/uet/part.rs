@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use weft_paths::draw;
-use weft_run::{FlowRecord, SubflowRecord};
+use weft_run::{FlowRecord, SubflowRecord, UetControl};
 use weft_spec::Time;
 
 use crate::packet::{DATA, Packet};
@@ -19,16 +19,20 @@ use super::load_balancer::Balancer;
 use super::pacer::Pacer;
 use super::params::Params;
 use super::paths::EvRoutes;
+use super::pull_rate::PullRate;
 use super::receiver::{Answer, Receiver};
 use super::sender::Sender;
 use super::wire::{Ack, Content, Data, Nack, pull_packet};
 
-/// Indices of the timers of the network card and of the pacer. Smaller indices are those of senders.
+/// Indices of the timers of the network card, of the pacer and of the rate of pulls. Smaller indices are those
+/// of senders.
 const NIC: u32 = u32::MAX;
 const PACER: u32 = u32::MAX - 1;
+const PULL_RATE: u32 = u32::MAX - 2;
 
-/// Distinguishes the seeds of load balancers from other random numbers.
+/// Distinguish the seeds of load balancers and of intervals from other random numbers.
 const STREAM: u64 = 0x7565_746C;
+const INTERVAL_STREAM: u64 = 0x7565_746F;
 
 /// The senders and receivers of a host.
 pub struct Part {
@@ -43,6 +47,8 @@ pub struct Part {
     receiver_of: FlowMap,
     nic: Nic,
     pacer: Pacer,
+    /// `None` if the network is not oversubscribed, or if a window limits flows as well.
+    pull_rate: Option<PullRate>,
 }
 
 impl Part {
@@ -59,6 +65,7 @@ impl Part {
             receiver_of: FlowMap::default(),
             nic: Nic::default(),
             pacer: Pacer::default(),
+            pull_rate: None,
         }
     }
 
@@ -212,6 +219,7 @@ impl Part {
         let route = receiver.routes.route(receiver.grants.ev, &self.shared);
         self.send_control(&Packet { route, ..pull }, cx);
         self.pacer.is_running = true;
+        let time = self.pull_rate.as_ref().map_or(time, |rate| rate.scale(time));
         let key = self.key(PACER);
         let now = cx.now;
         cx.set_timer(now + time, key);
@@ -224,7 +232,13 @@ impl Part {
         let spec = self.shared.flow(flow);
         let params = self.params(spec.transport)?;
         let notify_at = cx.host.track_receiver(flow, self.shared.notify_at(flow, &spec));
-        let evs = params.config.entropies;
+        let config = params.config;
+        if self.pull_rate.is_none() && config.control == UetControl::Receiver && config.oversubscription > 1.0
+        {
+            let seed = draw(&[self.shared.seed, INTERVAL_STREAM, self.host.into()]);
+            self.pull_rate = Some(PullRate::new(config.oversubscription, config.network_rtt.0, seed));
+        }
+        let evs = config.entropies;
         let routes = EvRoutes::new(spec.id, true, [self.host, spec.from], evs);
         let index = self.receivers.len() as u32;
         self.receivers
@@ -237,6 +251,7 @@ impl Part {
         let Some(index) = self.receiver(packet.lo, cx) else {
             return;
         };
+        self.count_for_pull_rate(data, cx);
         let receiver = &mut self.receivers[index as usize];
         let answer = receiver.on_data(data, packet.size, cx.now);
         if receiver.bytes >= receiver.notify_at {
@@ -260,6 +275,31 @@ impl Part {
         }
         if has_credit && !self.pacer.is_running && !self.pacer.is_empty() {
             self.pace(cx);
+        }
+    }
+
+    /// Changes the rate of pulls, and sets the timer of the next interval.
+    fn adapt_pull_rate(&mut self, cx: &mut HostContext<'_, '_>) {
+        let key = self.key(PULL_RATE);
+        if let Some(rate) = &mut self.pull_rate {
+            rate.is_running = rate.on_interval();
+            if rate.is_running {
+                let now = cx.now;
+                cx.set_timer(now + rate.next_interval(), key);
+            }
+        }
+    }
+
+    /// Counts a packet for the rate of pulls, and sets the timer of an interval unless it is set.
+    fn count_for_pull_rate(&mut self, data: &Data, cx: &mut HostContext<'_, '_>) {
+        let key = self.key(PULL_RATE);
+        if let Some(rate) = &mut self.pull_rate {
+            rate.on_packet(data);
+            if !rate.is_running {
+                rate.is_running = true;
+                let now = cx.now;
+                cx.set_timer(now + rate.next_interval(), key);
+            }
         }
     }
 
@@ -353,6 +393,7 @@ impl Transport for Part {
         match key as u32 {
             NIC => self.on_nic_timer(cx),
             PACER => self.pace(cx),
+            PULL_RATE => self.adapt_pull_rate(cx),
             sender => self.on_timeout(sender, cx),
         }
     }

@@ -41,6 +41,7 @@ fn transport(control: UetControl) -> TransportConfig {
             target_delay: Time(10_517_040),
             rto: Time(100_656_000),
             rate: Rate(100_000_000_000),
+            oversubscription: 1.0,
             simulator_quirks: true,
         }),
         cc: Algorithm::build("reno", &[]).unwrap(),
