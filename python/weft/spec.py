@@ -3128,6 +3128,17 @@ class ProfilePatch(Model):
     waits for another timeout. It excludes `reinject` and path monitoring, because that
     simulator does not send data on two subflows.
     """
+    subflow_receive_buffer: Annotated[
+        str | None,
+        Field(
+            examples=["128KB", "64KiB", "1448B"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(TiB|TB|GiB|GB|MiB|MB|KiB|KB|B|kB)$",
+        ),
+    ] = None
+    """
+    Receive buffer of a subflow, at most 2^30 bytes, which limits its unacknowledged data. MPTCP has
+    none (RFC 8684, section 3.3.4), but some simulators have. The default limits nothing.
+    """
     syn_linear_timeouts: Annotated[int | None, Field(ge=0)] = None
     """
     Number of timeouts of a SYN that do not double the RTO (Linux since 6.5).

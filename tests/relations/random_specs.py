@@ -75,6 +75,7 @@ def transport(rng: Random, cc: str, paths: str) -> Spec:
         "initial_cwnd": [1, 2, 10],
         "ack_every": [1, 2],
         "receive_buffer": ["64KB", "1MB"],
+        "subflow_receive_buffer": ["16KB", "64KB"],
         "min_rto": ["1ms", "10ms"],
         "reinject": [True, False],
         "mss": ["1400B", "1460B", "9000B"],

@@ -194,6 +194,7 @@ impl Profile {
             },
             connection: ConnectionSettings {
                 receive_buffer: 6 << 20,
+                subflow_receive_buffer: MAX_WINDOW_BYTES,
                 reinject: true,
                 complete_on_data_ack: true,
                 stall_on_held_data: false,
@@ -258,6 +259,7 @@ impl Profile {
             },
             connection: ConnectionSettings {
                 receive_buffer: 1 << 30,
+                subflow_receive_buffer: MAX_WINDOW_BYTES,
                 reinject: false,
                 complete_on_data_ack: false,
                 stall_on_held_data: false,
@@ -372,20 +374,22 @@ impl Profile {
                 "a time above 0",
             );
         }
-        if self.connection.receive_buffer < self.sizes.mss.into() {
-            let given = format!(
-                "{} is less than one segment",
-                Size(self.connection.receive_buffer)
-            );
-            return refuse("receive_buffer", given, &format!("at least {}B", self.sizes.mss));
-        }
-        if self.connection.receive_buffer > MAX_WINDOW_BYTES {
-            let given = Size(self.connection.receive_buffer).to_string();
-            return refuse(
-                "receive_buffer",
-                given,
-                &format!("at most {MAX_WINDOW_BYTES}B (RFC 7323, section 2.3)"),
-            );
+        for (field, buffer) in [
+            ("receive_buffer", self.connection.receive_buffer),
+            ("subflow_receive_buffer", self.connection.subflow_receive_buffer),
+        ] {
+            if buffer < self.sizes.mss.into() {
+                let given = format!("{} is less than one segment", Size(buffer));
+                return refuse(field, given, &format!("at least {}B", self.sizes.mss));
+            }
+            if buffer > MAX_WINDOW_BYTES {
+                let given = Size(buffer).to_string();
+                return refuse(
+                    field,
+                    given,
+                    &format!("at most {MAX_WINDOW_BYTES}B (RFC 7323, section 2.3)"),
+                );
+            }
         }
         if self.connection.stall_on_held_data && self.connection.reinject {
             // Subflows with data that is out of the connection's order would wait for each other

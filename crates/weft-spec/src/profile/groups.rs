@@ -173,6 +173,11 @@ pub struct ConnectionSettings {
     #[serde(with = "bytes")]
     #[schemars(with = "Size")]
     pub receive_buffer: u64,
+    /// Receive buffer of a subflow, at most 2^30 bytes, which limits its unacknowledged data. MPTCP has
+    /// none (RFC 8684, section 3.3.4), but some simulators have. The default limits nothing.
+    #[serde(with = "bytes")]
+    #[schemars(with = "Size")]
+    pub subflow_receive_buffer: u64,
     /// Whether a timeout of a subflow sends its outstanding data on the other subflows as well.
     pub reinject: bool,
     /// Whether a connection ends when acknowledgements on any subflows cover its data (RFC 8684,

@@ -71,6 +71,7 @@ impl ConnectionSender {
             && w.established
             && subflow.gate.is_open()
             && subflow.may_send(w)
+            && subflow.seq.has_room()
             && (!subflow.segments.any_to_retransmit() || subflow.state.awaits_new_data())
     }
 

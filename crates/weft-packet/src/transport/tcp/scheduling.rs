@@ -30,6 +30,7 @@ impl ConnectionSender {
                 .gate
                 .is_blocked_by(BlockReasons::THROTTLED.or(BlockReasons::NOT_SELECTED))
             && subflow.may_send(window)
+            && subflow.seq.has_room()
             && (!subflow.segments.any_to_retransmit() || subflow.state.awaits_new_data())
     }
 

@@ -85,7 +85,7 @@ impl SubflowSender {
             state: SubflowState::new(),
             gate: SendGate::default(),
             path,
-            seq: SendSequence::default(),
+            seq: SendSequence::new(profile.connection.subflow_receive_buffer, profile.sizes.mss),
             rounds: Rounds::default(),
             reordering: Reordering::from_profile(profile),
             segments: Segments::default(),

@@ -93,7 +93,7 @@ mod tests {
 
     /// Positions after this many bytes were sent.
     fn sent(bytes: u16) -> SendSequence {
-        let mut seq = SendSequence::default();
+        let mut seq = SendSequence::new(1 << 40, 1448);
         seq.extend(bytes);
         seq
     }

@@ -357,6 +357,39 @@ fn the_receive_buffer_bounds_data_in_flight() {
     }
 }
 
+/// A subflow's own receive buffer bounds what it has in flight, and other subflows are not affected.
+#[test]
+fn the_buffer_of_a_subflow_bounds_its_data_in_flight() {
+    for scheduler in [Scheduler::RoundRobin, Scheduler::Linux] {
+        for segments in [1, 5, 30] {
+            let mut test = on_paths(&[DELAY, 20 * DELAY], Script::steady(20.0).algorithm());
+            test.scheduler = scheduler;
+            test.profile.connection.subflow_receive_buffer = segments * 1448 + 700;
+            test.bytes = Some(2_000 * 1448);
+            let run = test.run(60_000 * MS, pass);
+            assert!(run.finished());
+            let (mut held, mut max) = ([0; 2], [0; 2]);
+            for seen in run.all() {
+                let s = seen.subflow as usize;
+                match seen.kind {
+                    Kind::Ack => held[s] = held[s].max(u64::from(seen.packet.seq)),
+                    Kind::Data => {
+                        let end = u64::from(seen.packet.seq) + 1448;
+                        max[s] = max[s].max(end.saturating_sub(held[s]));
+                    }
+                    _ => {}
+                }
+            }
+            if segments < 20 {
+                assert_eq!(max, [segments * 1448; 2], "{scheduler:?}");
+            } else {
+                // The window of 20 segments limits both.
+                assert!(max.iter().all(|&max| (15 * 1448..=20 * 1448).contains(&max)), "{max:?}");
+            }
+        }
+    }
+}
+
 /// A suppressed subflow gets no new data, finishes what is outstanding, including a loss, and is
 /// used again once it is released.
 #[test]
