@@ -3822,7 +3822,7 @@ class Transport(Model):
     table with the name and parameters. The default depends on the topology and is mostly
     "ecmp".
     """
-    profile: Literal["linux", "amp-2019"] = "linux"
+    profile: Literal["linux", "amp-2019", "htsim-2011", "ns2-2019", "ns-3.21"] = "linux"
     """
     Profile, that is, named settings of sender and receiver.
     """

@@ -3,6 +3,7 @@
 mod fields;
 mod groups;
 mod patch;
+mod simulators;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -105,6 +106,16 @@ pub struct NamedProfile {
 /// Bytes that a NIC accepts: about ten full packets.
 const BQL_LIMIT: Size = Size(16_000);
 
+/// Hosts whose flows do not lock to each other's phases.
+const LINUX_HOSTS: Hosts = Hosts {
+    jitter: Some(HostJitter::Packet),
+    clock_ppm: Some(100),
+    qdisc: Some(Qdisc::Fq),
+    bql_limit: Some(BQL_LIMIT),
+    tso: false,
+    gro_flush_timeout: Time(0),
+};
+
 /// All profiles, the default first.
 pub const PROFILES: &[NamedProfile] = &[
     NamedProfile {
@@ -112,14 +123,7 @@ pub const PROFILES: &[NamedProfile] = &[
         about: "a stock Linux sender and receiver: initial cwnd 10, RACK-TLP, delayed ACKs, minimum RTO 200 ms (default)",
         scheduler: "linux",
         build: Profile::linux,
-        hosts: Hosts {
-            jitter: Some(HostJitter::Packet),
-            clock_ppm: Some(100),
-            qdisc: Some(Qdisc::Fq),
-            bql_limit: Some(BQL_LIMIT),
-            tso: false,
-            gro_flush_timeout: Time(0),
-        },
+        hosts: LINUX_HOSTS,
     },
     NamedProfile {
         name: "amp-2019",
@@ -134,6 +138,27 @@ pub const PROFILES: &[NamedProfile] = &[
             tso: false,
             gro_flush_timeout: Time(0),
         },
+    },
+    NamedProfile {
+        name: "htsim-2011",
+        about: "htsim in the data-centre study of multipath TCP: initial cwnd 2, NewReno, initial RTO 3 s",
+        scheduler: "round-robin",
+        build: Profile::htsim_2011,
+        hosts: LINUX_HOSTS,
+    },
+    NamedProfile {
+        name: "ns2-2019",
+        about: "ns-2's FullTcp in the paper of MPTCP_OPN: initial cwnd 2, selective acknowledgements, RTO from 200 ms",
+        scheduler: "round-robin",
+        build: Profile::ns2_2019,
+        hosts: LINUX_HOSTS,
+    },
+    NamedProfile {
+        name: "ns-3.21",
+        about: "ns-3.21 in the paper of AMP-FG: initial cwnd 1, NewReno, an acknowledgement per packet",
+        scheduler: "round-robin",
+        build: Profile::ns_3_21,
+        hosts: LINUX_HOSTS,
     },
 ];
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from weft.papers.plain_tcp import PLAIN_TCP
 from weft.papers.style import Style
 
 if TYPE_CHECKING:
@@ -33,12 +32,9 @@ BUFFER = 100
 K_OF_BUFFER = 5
 """Divisor of the buffer that gives K."""
 
-NS3: dict[str, Any] = {
-    "initial_cwnd": 1,
-    "recovery": "newreno",
-    **PLAIN_TCP,
-}
-"""The paper's TCP, as changes to the profile `linux`."""
+PROFILE = "ns-3.21"
+SCHEDULER = "linux"
+"""The paper does not give the packet scheduler."""
 
 ALGORITHMS: dict[str, str | dict[str, Any]] = {
     "dctcp": "dctcp",
@@ -73,7 +69,8 @@ def transport(algorithm: str, subflows: int = 1) -> dict[str, Any]:
     MMPTCP, which grows by LIA, has its own rule.
     """
     paths = PATHS.get(algorithm, "ecmp")
-    return {"cc": ALGORITHMS[algorithm], "subflows": subflows, "paths": paths, "tcp": dict(NS3)}
+    fields = {"cc": ALGORITHMS[algorithm], "subflows": subflows, "paths": paths}
+    return {**fields, "scheduler": SCHEDULER, "profile": PROFILE}
 
 
 def fat_tree(ports: int = PORTS) -> dict[str, Any]:

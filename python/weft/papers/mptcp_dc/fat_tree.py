@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from weft.papers.plain_tcp import PLAIN_TCP
 from weft.papers.style import Style
 
 if TYPE_CHECKING:
@@ -35,14 +34,8 @@ PACKET, PAYLOAD, ACK = 1514, 1448, 66
 MAX_GBPS = RATE_GBPS * PAYLOAD / (PACKET + ACK)
 """A host's goodput when its link is full with data one way and with the acknowledgements of as much data the other."""
 
-NS2: dict[str, Any] = {
-    "initial_cwnd": 2,
-    "initial_rto": "3s",
-    "protect_handshake": True,
-    "recovery": "newreno",
-    **PLAIN_TCP,
-}
-"""Section 3's TCP, as changes to the profile `linux`."""
+PROFILE = "htsim-2011"
+"""Section 3's TCP."""
 LINUX_2010 = {"recovery": "sack", "tail_loss_probe": False, "prr": False}
 """Section 4's TCP: Linux's loss recovery of 2010, before RACK, tail loss probes and RFC 6937."""
 
@@ -54,17 +47,18 @@ SHOWN = {
 }
 
 
-def transport(cc: str, subflows: int = 1, tcp: Mapping[str, Any] | None = None) -> dict[str, Any]:
+def transport(
+    cc: str, subflows: int = 1, *, profile: str = PROFILE, tcp: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
     """Returns a transport whose subflows each take a random path, in both directions.
 
     Args:
         cc: Congestion control.
         subflows: Number of subflows per connection; 1 is single path.
-        tcp: Changes to the profile `linux`, by default `NS2`. An empty mapping is Linux, with its packet scheduler.
+        profile: Profile of the TCP, by default that of section 3.
+        tcp: Changes to the profile.
     """
-    settings = dict(NS2 if tcp is None else tcp)
-    scheduler = {"scheduler": "round-robin"} if settings else {}
-    return {"cc": cc, "subflows": subflows, "paths": "vlb", "tcp": settings, **scheduler}
+    return {"cc": cc, "subflows": subflows, "paths": "vlb", "profile": profile, "tcp": dict(tcp or {})}
 
 
 VLB = transport("reno")

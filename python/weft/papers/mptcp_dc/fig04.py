@@ -46,7 +46,10 @@ QUICK = (
     f"a fat-tree of {QUICK_PORTS**3 // 4} hosts, {QUICK_SECONDS} s instead of {SECONDS} s and {LONG_S} s, "
     f"{len(QUICK_INTERVALS_MS)} of {len(INTERVALS_MS)} intervals"
 )
-LINUX: dict[str, Any] = {"vlb": transport("reno", tcp={}), "multipath": transport("lia", 8, tcp={})}
+LINUX: dict[str, Any] = {
+    "vlb": transport("reno", profile="linux"),
+    "multipath": transport("lia", 8, profile="linux"),
+}
 HEDERA = "hedera"
 """Value of the column `tcp` for first fit by demands, as Hedera's text has it."""
 BETTER = 1.25

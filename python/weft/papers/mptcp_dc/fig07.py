@@ -18,7 +18,7 @@ import polars as pl
 
 from weft import stats
 from weft.papers.figure import Claim
-from weft.papers.mptcp_dc.fat_tree import NS2, OPENING, PORTS, QUICK_PORTS, fat_tree, transport
+from weft.papers.mptcp_dc.fat_tree import OPENING, PORTS, PROFILE, QUICK_PORTS, fat_tree, transport
 from weft.papers.seed_summary import SeedSummary, digits, over_seeds
 from weft.sweep import Case
 
@@ -124,14 +124,15 @@ def plot(rows: pl.DataFrame) -> Plot:
 
 def _case(reading: str, algorithm: str, subflows: int, seed: int, part: str, *, quick: bool) -> Case:
     bulk: dict[str, Any] = {"kind": "bulk", "pairs": "permutation", "transport": algorithm, "jitter": OPENING}
-    tcp: Mapping[str, Any] = {"linux": {}, "rto": NS2 | {"min_rto": "10ms"}}.get(reading, NS2)
+    profile = "linux" if reading == "linux" else PROFILE
+    tcp = {"min_rto": "10ms"} if reading == "rto" else {}
     seconds, warm_up = (QUICK_SECONDS, QUICK_WARM_UP_S) if quick else (SECONDS, WARM_UP_S)
     experiment = fat_tree(
         f"{algorithm}-{subflows}",
         seconds=seconds if part == "all" else warm_up,
         warm_up=warm_up if part == "all" else 0.0,
         ports=QUICK_PORTS if quick else PORTS,
-        transports={algorithm: transport(ALGORITHMS[algorithm], subflows, tcp)},
+        transports={algorithm: transport(ALGORITHMS[algorithm], subflows, profile=profile, tcp=tcp)},
         # Each entry has a permutation of its own.
         traffic=[bulk] * FLOWS if reading == "spread" else [bulk | {"count": FLOWS}],
     )

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from weft.papers.mptcp_dc.fat_tree import LINUX_2010, NS2
+from weft.papers.mptcp_dc.fat_tree import LINUX_2010, PROFILE
 from weft.papers.mptcp_dc.latency import (
     QUICK_SECONDS,
     SECONDS,
@@ -35,9 +35,9 @@ __all__ = ("QUICK", "cases", "claims", "measure", "plot")
 READINGS: dict[str, dict[str, Any]] = {
     "2010": {"scheduler": "round-robin", "tcp": LINUX_2010},
     "today": {},
-    "newreno": {"scheduler": "round-robin", "tcp": NS2},
+    "newreno": {"profile": PROFILE},
 }
-"""Changes to the profile `linux`; the first setting is judged."""
+"""Fields of the transports; the first setting is judged."""
 WORDS = {"2010": "Linux of 2010", "today": "today's Linux", "newreno": "NewReno"}
 QUICK = f"{QUICK_SECONDS} s instead of {SECONDS} s"
 

@@ -154,7 +154,7 @@ def _case(reading: str, packets: int, n: int, seed: int) -> Case:
     pairs = [[f"h{flow}", f"h{to(flow)}"] for flow in range(hosts)]
     mptcp = transport("mptcp") | {"subflows": n, "paths": "ecmp"}
     if reading == EARLY:
-        mptcp["tcp"] |= {"initial_ssthresh": THRESHOLD}
+        mptcp["tcp"] = {"initial_ssthresh": THRESHOLD}
     spec = experiment(
         f"{n}-subflows",
         seconds=AT_MOST_S,

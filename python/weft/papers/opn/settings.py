@@ -17,8 +17,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from weft.papers.plain_tcp import PLAIN_TCP
-
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
@@ -30,18 +28,7 @@ DELAY_US = 6
 BUFFER, MARK = 256, 20
 MSS = 1460
 RTO_MS = 200
-
-NS2: dict[str, Any] = {
-    "mss": f"{MSS}B",
-    "header": "40B",
-    "ack_size": "40B",
-    "initial_cwnd": 2,
-    "initial_rto": f"{RTO_MS}ms",
-    "min_rto": f"{RTO_MS}ms",
-    "recovery": "sack",
-    **PLAIN_TCP,
-}
-"""The paper's TCP, as changes to the profile `linux`."""
+PROFILE = "ns2-2019"
 
 TRANSPORTS: dict[str, dict[str, Any]] = {
     "ecmp": {"cc": "dctcp", "paths": "ecmp"},
@@ -87,7 +74,7 @@ COLOURS |= {"opn-rtts": "#56b4e9"}
 
 def transport(name: str) -> dict[str, Any]:
     """Returns one of `TRANSPORTS` with the paper's TCP."""
-    return {**TRANSPORTS[name], "scheduler": "round-robin", "tcp": dict(NS2)}
+    return {**TRANSPORTS[name], "profile": PROFILE}
 
 
 def experiment(

@@ -384,7 +384,10 @@ fn the_buffer_of_a_subflow_bounds_its_data_in_flight() {
                 assert_eq!(max, [segments * 1448; 2], "{scheduler:?}");
             } else {
                 // The window of 20 segments limits both.
-                assert!(max.iter().all(|&max| (15 * 1448..=20 * 1448).contains(&max)), "{max:?}");
+                assert!(
+                    max.iter().all(|&max| (15 * 1448..=20 * 1448).contains(&max)),
+                    "{max:?}"
+                );
             }
         }
     }
