@@ -3294,6 +3294,10 @@ class TrimmingQueue(Model):
     """
     a FIFO of data per port that cuts packets to headers, which a second FIFO sends before data
     """
+    overflow: Literal["drop", "return"] = "drop"
+    """
+    The fate of a header for which there is no room. `to = "sender"` returns every header, so it excludes "return".
+    """
     ratio: Annotated[int | None, Field(ge=1)] = None
     """
     Number of headers that are sent per data packet while both wait; NDP has 10. By default, headers

@@ -348,6 +348,8 @@ FIELDS = [
     ),
     shared("buffer = '0B'", "queues.kind.buffer: 0B"),
     shared("buffer = '1KB'", "queues.kind.buffer: 1KB is less than a packet of transports.dctcp"),
+    trimming(", overflow = 'keep'", "queues.kind.overflow: "),
+    trimming(", overflow = 'return', to = 'sender'", 'queues.kind.overflow: "return" has no effect with to'),
     shared("buffer = '100KB', alpha = 0", "queues.kind.alpha: 0", "above 0, up to 1024"),
     shared("buffer = '100KB', alpha = -1", "queues.kind.alpha: -1"),
     shared("buffer = '100KB', alpha = inf", "queues.kind.alpha: "),

@@ -172,7 +172,13 @@ def queue(rng: Random, kind: str, limit: int) -> Spec:
         "lossy": {"kind": {"name": kind, **rng.choice([{"loss": 0.01}, {"every": 50}])}},
     }
     if kind == "trimming":
-        fields[kind] = {"kind": {"name": kind, "victim": rng.choice(["random", "arriving"])}}
+        fields[kind] = {
+            "kind": {
+                "name": kind,
+                "victim": rng.choice(["random", "arriving"]),
+                "overflow": rng.choice(["drop", "return"]),
+            }
+        }
         if rng.random() < 0.5:
             marks = {"mark_min": ramp["min"], "mark_max": ramp["max"]}
             fields[kind] = {"mark": "off", "kind": fields[kind]["kind"] | marks}

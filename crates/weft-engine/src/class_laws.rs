@@ -1,7 +1,8 @@
 //! Laws of traffic classes: the waiting times of priorities, and the shares of weights.
 
 use weft_fabric::{
-    Fabric, KindSource, Link, Node, Priority, PriorityClass, QueueConfig, QueueKind, TrimTo, Trimming, Victim,
+    Fabric, KindSource, Link, Node, Overflow, Priority, PriorityClass, QueueConfig, QueueKind, TrimTo,
+    Trimming, Victim,
 };
 use weft_spec::{QueueSize, Rate, Size, Time};
 
@@ -237,6 +238,7 @@ fn headers_take_the_capacity_that_they_need_within_1_percent() {
                 ratio: None,
                 victim,
                 to: TrimTo::Receiver,
+                overflow: Overflow::Drop,
                 mark_min: None,
                 mark_max: None,
             };

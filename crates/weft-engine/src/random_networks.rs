@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use weft_fabric::{
-    Fabric, KindSource, Link, Lossless, Lossy, Node, NodeId, Priority, PriorityClass, QueueConfig, QueueKind,
-    Red, RedAction, RedAt, Routing, Shared, TrimTo, Trimming, Victim,
+    Fabric, KindSource, Link, Lossless, Lossy, Node, NodeId, Overflow, Priority, PriorityClass, QueueConfig,
+    QueueKind, Red, RedAction, RedAt, Routing, Shared, TrimTo, Trimming, Victim,
 };
 use weft_spec::{Mark, QueueSize, Rate, Size, Time};
 
@@ -225,15 +225,17 @@ fn any_trimming() -> impl Strategy<Value = Trimming> {
     let ratio = prop::option::of(prop::sample::select(vec![1, 2, 10]));
     let victim = prop::sample::select(vec![Victim::Random, Victim::Random, Victim::Arriving]);
     let to = prop::sample::select(vec![TrimTo::Receiver, TrimTo::Sender]);
+    let overflow = prop::sample::select(vec![Overflow::Drop, Overflow::Return]);
     let size = prop::sample::select(vec![64, 64, 65, 700]);
     let ramp = prop::option::of((0_u64..2_000, 0_u64..4_000));
-    let values = (size, prop::option::of(headers), ratio, victim, to, ramp);
-    values.prop_map(|(size, headers, ratio, victim, to, ramp)| Trimming {
+    let values = (size, prop::option::of(headers), ratio, victim, to, overflow, ramp);
+    values.prop_map(|(size, headers, ratio, victim, to, overflow, ramp)| Trimming {
         size: Size(size),
         headers,
         ratio,
         victim,
         to,
+        overflow,
         mark_min: ramp.map(|(min, _)| QueueSize::Bytes(min)),
         mark_max: ramp.map(|(min, width)| QueueSize::Bytes(min + width)),
     })

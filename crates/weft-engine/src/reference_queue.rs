@@ -183,6 +183,7 @@ impl Fifo {
             victim = last.and_then(|at| self.waiting.remove(at));
         }
         let is_long = is_data && !is_protected && trims.is_long(&self.waiting);
+        let bounced = (is_full && !is_data).then(|| trims.bounce(packet)).flatten();
         self.trims = Some(trims);
         match victim {
             Some(last) => {
@@ -192,6 +193,10 @@ impl Fifo {
             None if is_full && is_data => {
                 self.cut(packet);
                 return Ok((packet.flags, self.begin_if_idle()));
+            }
+            None if bounced.is_some() => {
+                self.returned.extend(bounced);
+                return Ok((packet.flags, false));
             }
             None if is_full => {
                 self.refuse(&packet);

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use weft_fabric::{QueueConfig, TrimTo, Trimming, Victim};
+use weft_fabric::{Overflow, QueueConfig, TrimTo, Trimming, Victim};
 use weft_spec::QueueSize;
 
 use crate::packet::{DATA, PROTECTED, Packet, TRIMMED, TRIMMED_AT_LAST_HOP};
@@ -106,10 +106,17 @@ impl Trims {
         if self.at_switch && self.stated.to == TrimTo::Sender {
             Rest::GoesBack(header)
         } else if self.is_full(&header, waiting) {
-            Rest::Lost(header)
+            self.bounce(header).map_or(Rest::Lost(header), Rest::GoesBack)
         } else {
             Rest::Waits(header)
         }
+    }
+
+    /// A header as it goes back because there was no room for it; `None` if it does not go back.
+    pub fn bounce(&self, header: Packet) -> Option<Packet> {
+        let goes = self.at_switch && self.stated.overflow == Overflow::Return && header.flags & TRIMMED != 0;
+        let flags = header.flags | PROTECTED;
+        goes.then_some(Packet { flags, ..header })
     }
 
     /// The position of the packet that is sent next.

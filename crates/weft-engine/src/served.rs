@@ -118,7 +118,7 @@ impl PartitionNetwork {
             if arrival.accepted {
                 self.count_out(port, served, &victim);
             }
-            let trims = u64::from(fate != Fate::Dropped);
+            let trims = u64::from(fate != Fate::Dropped && !victim.is_trimmed());
             self.served[served].count(&victim, |class| class.trims += trims);
             match fate {
                 Fate::Queued => self.count_in(port, served, &left),

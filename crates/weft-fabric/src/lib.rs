@@ -25,8 +25,9 @@ pub use leaf_spine::LeafSpine;
 pub use many_to_one::ManyToOne;
 pub use multi_homed_fat_tree::MultiHomedFatTree;
 pub use queues::{
-    Fifo, Lossless, Lossy, PAUSE_FRAME, Priority, PriorityClass, QUEUES, QueueKind, QueueParameters, Red,
-    RedAction, RedAt, Shared, Thresholds, TrimTo, Trimming, Victim, check_mark, resolve_queue_kind,
+    Fifo, Lossless, Lossy, Overflow, PAUSE_FRAME, Priority, PriorityClass, QUEUES, QueueKind,
+    QueueParameters, Red, RedAction, RedAt, Shared, Thresholds, TrimTo, Trimming, Victim, check_mark,
+    resolve_queue_kind,
 };
 pub use samples::SAMPLES;
 pub use topology::{NetworkSize, PortQueues, TOPOLOGIES, Topology};

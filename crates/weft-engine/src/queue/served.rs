@@ -33,7 +33,7 @@ pub enum Fate {
     Dropped,
     /// The header of the packet is in the queue.
     Queued,
-    /// The header of the packet goes back to the sender.
+    /// The header of the packet goes back to the sender. The packet may be a header itself.
     SentBack,
 }
 

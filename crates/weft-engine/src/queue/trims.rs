@@ -1,7 +1,7 @@
 //! Packet trimming: data that does not fit is cut to its header. Handley et al., "Re-architecting
 //! datacenter networks and stacks for low latency and high performance" (NDP, SIGCOMM 2017).
 
-use weft_fabric::{QueueConfig, Victim};
+use weft_fabric::{Overflow, QueueConfig, TrimTo, Victim};
 use weft_spec::QueueSize;
 
 use super::served::{Arrival, Fate};
@@ -28,6 +28,8 @@ pub struct TrimmingQueue {
     cuts_random: bool,
     /// True if headers go back to the sender instead of into the queue.
     sends_back: bool,
+    /// True if headers for which there is no room go back to the sender.
+    returns_excess: bool,
     /// The port's stream of random numbers, and how many were drawn for victims.
     stream: u64,
     draws: u64,
@@ -62,7 +64,8 @@ impl TrimmingQueue {
             ratio: trimming.ratio,
             turn: 0,
             cuts_random: trimming.victim == Victim::Random,
-            sends_back: is_switch && trimming.to == weft_fabric::TrimTo::Sender,
+            sends_back: is_switch && trimming.to == TrimTo::Sender,
+            returns_excess: is_switch && trimming.overflow == Overflow::Return,
             stream,
             draws: 0,
         }
@@ -88,7 +91,7 @@ impl TrimmingQueue {
     pub fn offer(&mut self, mut packet: Packet) -> Arrival {
         if self.class_of(&packet) == 0 {
             if packet.flags & PROTECTED == 0 && self.headers.is_full(packet.size) {
-                return Arrival::dropped(packet);
+                return self.refused(packet);
             }
             self.headers.packets.push(packet);
             return Arrival::accepted(false);
@@ -113,6 +116,18 @@ impl TrimmingQueue {
         };
         self.data.packets.push(packet);
         Arrival { marked, ..arrival }
+    }
+
+    /// Refuses a header or a packet without payload.
+    fn refused(&self, packet: Packet) -> Arrival {
+        if !self.returns_excess || packet.flags & TRIMMED == 0 {
+            return Arrival::dropped(packet);
+        }
+        Arrival {
+            accepted: false,
+            marked: false,
+            victim: Some((packet, returned(packet), Fate::SentBack)),
+        }
     }
 
     /// Removes the last data packet to make room, unless the arriving packet has to be cut.
@@ -140,18 +155,20 @@ impl TrimmingQueue {
             flags: packet.flags & !TRIMMED_AT_LAST_HOP | TRIMMED | last_hop,
             ..packet
         };
-        let fate = if self.sends_back {
-            Fate::SentBack
-        } else if self.headers.is_full(header.size) {
-            Fate::Dropped
-        } else {
+        let (left, fate) = if self.sends_back {
+            (header, Fate::SentBack)
+        } else if !self.headers.is_full(header.size) {
             self.headers.packets.push(header);
-            Fate::Queued
+            (header, Fate::Queued)
+        } else if self.returns_excess {
+            (returned(header), Fate::SentBack)
+        } else {
+            (header, Fate::Dropped)
         };
         Arrival {
             accepted: makes_room,
             marked: false,
-            victim: Some((packet, header, fate)),
+            victim: Some((packet, left, fate)),
         }
     }
 
@@ -184,6 +201,15 @@ impl TrimmingQueue {
     pub fn clear(&mut self) -> Vec<Packet> {
         let headers = self.headers.packets.drain();
         headers.chain(self.data.packets.drain()).collect()
+    }
+}
+
+/// Returns a header that goes back to the sender because there was no room for it. No queue refuses it, so it
+/// is never returned twice.
+fn returned(header: Packet) -> Packet {
+    Packet {
+        flags: header.flags | PROTECTED,
+        ..header
     }
 }
 

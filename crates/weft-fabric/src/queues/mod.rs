@@ -23,7 +23,7 @@ pub use lossy::Lossy;
 pub use priority::{Priority, PriorityClass};
 pub use red::{Red, RedAction, RedAt};
 pub use shared::Shared;
-pub use trims::{TrimTo, Trimming, Victim};
+pub use trims::{Overflow, TrimTo, Trimming, Victim};
 
 /// Declares [`QueueKind`], from one line per kind.
 macro_rules! kinds {

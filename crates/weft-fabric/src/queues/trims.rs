@@ -34,6 +34,9 @@ pub struct Trimming {
     /// The destination of headers. The default is that of NDP and of Ultra Ethernet.
     #[serde(default)]
     pub to: TrimTo,
+    /// The fate of a header for which there is no room. `to = "sender"` returns every header, so it excludes "return".
+    #[serde(default)]
+    pub overflow: Overflow,
     /// Data left behind, up to which no data packet is marked when its transmission begins. From there to
     /// `mark_max`, the probability rises from 0 to 1. The UEC's simulator has a fifth of the limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -66,6 +69,18 @@ pub enum TrimTo {
     /// The sender of the packet, on a shortest path from the switch. A host's own port still sends headers
     /// to the receiver.
     Sender,
+}
+
+/// The fate of a header for which there is no room.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Overflow {
+    /// The header is dropped.
+    #[default]
+    Drop,
+    /// The header goes to the sender of the packet, on a shortest path from the switch, as in NDP. On its way, queues
+    /// have room for it. Hosts' own ports drop it.
+    Return,
 }
 
 const fn default_size() -> Size {
@@ -121,6 +136,10 @@ impl QueueParameters for Trimming {
                 given,
                 format!("at least {}", self.size),
             ));
+        }
+        if self.to == TrimTo::Sender && self.overflow == Overflow::Return {
+            let problem = "\"return\" has no effect with to = \"sender\"";
+            return Err(SpecError::conflict("overflow", problem, "remove one of them"));
         }
         if self.ratio == Some(0) {
             return Err(SpecError::new("ratio", "0", "at least 1"));

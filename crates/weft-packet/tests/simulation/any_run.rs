@@ -6,8 +6,8 @@ use crate::experiment::{cc, config, flow, queue, run, sized, sum, transport};
 use proptest::prelude::*;
 use weft_cc::Algorithm;
 use weft_fabric::{
-    Fabric, PortQueues, Priority, PriorityClass, QueueConfig, QueueKind, Red, RedAction, RedAt, SAMPLES,
-    Shared, TOPOLOGIES, TrimTo, Trimming, Victim,
+    Fabric, Overflow, PortQueues, Priority, PriorityClass, QueueConfig, QueueKind, Red, RedAction, RedAt,
+    SAMPLES, Shared, TOPOLOGIES, TrimTo, Trimming, Victim,
 };
 use weft_packet::{
     Jitter, LinkChange, LinkEvent, NicConfig, Offload, Probe, Scheduler, SimulationConfig, TransportConfig,
@@ -106,17 +106,18 @@ fn any_kind() -> impl Strategy<Value = QueueKind> {
         64_u64..200,
         1_u32..60,
         prop::option::of(1_u32..11),
-        any::<[bool; 2]>(),
+        any::<[bool; 3]>(),
     );
     let priority = (weights, 0_usize..8, prop::option::of(1_u32..20));
     prop_oneof![
         2 => Just(QueueKind::default()),
-        1 => trimming.prop_map(|(size, headers, ratio, [at_random, back])| QueueKind::Trimming(Trimming {
+        1 => trimming.prop_map(|(size, headers, ratio, [at_random, back, returns])| QueueKind::Trimming(Trimming {
             size: Size(size),
             headers: Some(QueueSize::Packets(headers)),
             ratio,
             victim: if at_random { Victim::Random } else { Victim::Arriving },
             to: if back { TrimTo::Sender } else { TrimTo::Receiver },
+            overflow: if returns { Overflow::Return } else { Overflow::Drop },
             mark_min: None,
             mark_max: None,
         })),

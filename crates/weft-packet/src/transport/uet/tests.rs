@@ -3,7 +3,9 @@
 use std::fmt::Write as _;
 
 use weft_cc::Algorithm;
-use weft_fabric::{Fabric, FatTree, PortQueues, QueueConfig, QueueKind, Topology, TrimTo, Trimming, Victim};
+use weft_fabric::{
+    Fabric, FatTree, Overflow, PortQueues, QueueConfig, QueueKind, Topology, TrimTo, Trimming, Victim,
+};
 use weft_paths::Ecmp;
 use weft_run::{
     ControlCounters, Outcome, Scheduler, SubflowRecord, TransportConfig, UetConfig, UetControl,
@@ -79,6 +81,7 @@ fn fat_tree(k: u32) -> Fabric {
         victim: Victim::Random,
         to: TrimTo::Receiver,
         mark_min: Some(QueueSize::Bytes(37_350)),
+        overflow: Overflow::Drop,
         mark_max: Some(QueueSize::Bytes(145_250)),
     };
     for link in &mut fabric.links {
