@@ -87,6 +87,9 @@ EXAMPLES = {
     "TrimmingQueue": '[queues]\nlimit = "42 packets"\n'
     'kind = { name = "trimming", mark_min = "9 packets", mark_max = "35 packets" }',
     "Uet": '[transports.ultra]\nkind = "uet"\nuet = { control = "both", load_balancing = "reps", entropies = 128 }',
+    "Ndp": '[queues]\nlimit = "8 packets"\n'
+    'kind = { name = "trimming", headers = "1125 packets", ratio = 10, overflow = "return" }\n\n'
+    '[transports.pulled]\nkind = "ndp"\nndp = { initial_window = 23 }',
     "LosslessQueue": '[queues]\nlimit = "200KB"\nkind = { name = "lossless", reaction = "1us" }',
     "LossyQueue": '[queues]\nlimit = "100 packets"\nkind = { name = "lossy", loss = 0.001 }',
     "RedQueue": '[queues]\nlimit = "1MB"\nkind = { name = "red", min = "100KB", max = "400KB", probability = 0.2 }',
@@ -133,6 +136,8 @@ LEVELS = {
     "SharedQueue": ("packet",),
     "Transport.uet": ("packet",),
     "Uet": ("packet",),
+    "Transport.ndp": ("packet",),
+    "Ndp": ("packet",),
     "TrimmingQueue": ("packet",),
     "HostQueues.limit": ("packet", "linux"),
     "Stop": ("packet", "flow"),

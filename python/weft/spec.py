@@ -1312,6 +1312,56 @@ class MultiHomedFatTreeTopology(Model):
     """
 
 
+class Ndp(Model):
+    """
+    Settings of a transport of kind "ndp". Defaults are those of the paper: Handley et al., "Re-architecting datacenter
+    networks and stacks for low latency and high performance", SIGCOMM 2017.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+    )
+    initial_window: Annotated[int | None, Field(ge=1, le=65536)] = None
+    """
+    Number of packets that a flow sends at the rate of its host's link without being asked. The default is 30
+    (section 6.2).
+    """
+    mtu: Annotated[
+        str | None,
+        Field(
+            examples=["128KB", "64KiB", "1448B"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(TiB|TB|GiB|GB|MiB|MB|KiB|KB|B|kB)$",
+        ),
+    ] = None
+    """
+    Size of a full packet with its header of 64 bytes. The default is "9064B", which carries the 9000 bytes of the
+    paper's packets (section 6.2).
+    """
+    paths: Annotated[int | None, Field(ge=1, le=65536)] = None
+    """
+    Maximum number of paths that a flow uses. The default is 256; up to this number, a flow uses all paths
+    (section 3.1.1). With 1, a flow has one path.
+    """
+    pull_rate: float | None = None
+    """
+    Rate of pulls as a share of the rate at which the receiver's link carries full packets. The default is 1
+    (section 3.2).
+    """
+    rto: Annotated[
+        str | None,
+        Field(
+            examples=["2us", "1.5ms", "20s"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min|µs|μs)$",
+        ),
+    ] = None
+    """
+    Time after which a packet of whose fate nothing is known is sent again. The default is 2.5 times the longest
+    round-trip time with full queues, and the time that a full queue of headers takes. The paper has a round-trip time
+    of 400 us and a timeout of 1 ms (section 3.2.4).
+    """
+
+
 class OliaCc(Model):
     """
     OLIA: opportunistic linked increases (Khalili et al., CoNEXT 2012)
@@ -3761,9 +3811,13 @@ class Transport(Model):
     Application bytes that must be acknowledged before the additional subflows join. The default
     of `weftd` is 256KB.
     """
-    kind: Literal["tcp", "constant-rate", "uet"] = "tcp"
+    kind: Literal["tcp", "constant-rate", "uet", "ndp"] = "tcp"
     """
     Kind of transport, that is, the protocol. "tcp" is MPTCP if there are several subflows.
+    """
+    ndp: Ndp | None = None
+    """
+    Kind "ndp": settings of NDP.
     """
     off: Annotated[
         str | None,

@@ -39,6 +39,10 @@ def source(parameters: str, *words: str) -> Row:
     return field(f"transports.udp={{kind = 'constant-rate'{parameters}}}", *words)
 
 
+def ndp(settings: str, *words: str, also: str = "") -> Row:
+    return field(f"transports.pulled={{kind = 'ndp', ndp = {{{settings}}}{also}}}", *words)
+
+
 def uet(settings: str, *words: str, also: str = "") -> Row:
     return field(f"transports.ultra={{kind = 'uet', uet = {{{settings}}}{also}}}", *words)
 
@@ -288,6 +292,24 @@ FIELDS = [
         ("run", "incast.toml", "--set", FLOW, "--set", "transports.ultra.kind=uet", "--out", "out"),
         ('transports.ultra.kind: "uet" is not supported at level "flow"',),
     ),
+    ndp("initial_window = 0", "transports.pulled.ndp.initial_window: 0; allowed: 1 to 65536"),
+    ndp("initial_window = 65537", "transports.pulled.ndp.initial_window: 65537"),
+    ndp("mtu = '64B'", "transports.pulled.ndp.mtu: 64B; allowed: 65B to 65535B"),
+    ndp("mtu = '100KB'", "transports.pulled.ndp.mtu: 100KB"),
+    ndp("pull_rate = 0", "transports.pulled.ndp.pull_rate: 0; allowed: 0.01 to 10"),
+    ndp("pull_rate = nan", "transports.pulled.ndp.pull_rate: NaN"),
+    ndp("rto = '0us'", "transports.pulled.ndp.rto: 0s; allowed: a time above 0"),
+    ndp("paths = 0", "transports.pulled.ndp.paths: 0; allowed: 1 to 65536"),
+    ndp("window = 30", "transports.pulled.ndp.window: unknown field"),
+    ndp("", "transports.pulled.cc: not used with kind = ", also=", cc = 'reno'"),
+    ndp("", "transports.pulled.paths: not used with kind = ", "`ndp` has the settings", also=", paths = 'ecmp'"),
+    ndp("", "transports.pulled.tcp: not used with kind = ", also=", tcp = {mss = 1000}"),
+    ndp("", "transports.pulled.uet: not used with kind = ", also=", uet = {}"),
+    field("transports.dctcp.ndp={}", 'transports.dctcp.ndp: not used with kind = "tcp"; remove it or set kind = "ndp"'),
+    Row(
+        ("run", "incast.toml", "--set", FLOW, "--set", "transports.pulled.kind=ndp", "--out", "out"),
+        ('transports.pulled.kind: "ndp" is not supported at level "flow"',),
+    ),
     lossy("", "queues.kind: the rule of the losses is missing; set loss or every"),
     lossy(", loss = 0.1, every = 3", "queues.kind.every: loss is given too; remove one of the two"),
     lossy(", loss = 1.1", "queues.kind.loss: 1.1; allowed: 0 to 1"),
@@ -326,6 +348,8 @@ FIELDS = [
     trimming(", headers = '0 packets'", "queues.kind.headers: 0 packets drops every header"),
     trimming(", headers = '63B'", "queues.kind.headers: 63B is less than a header of 64B; allowed: at least 64B"),
     trimming(", ratio = 0", "queues.kind.ratio: 0; allowed: at least 1"),
+    trimming(", overflow = 'keep'", "queues.kind.overflow: "),
+    trimming(", overflow = 'return', to = 'sender'", 'queues.kind.overflow: "return" has no effect with to'),
     trimming(", mark_min = '1KB'", "queues.kind.mark_max: missing next to mark_min; set mark_max or remove mark_min"),
     trimming(", mark_max = '1KB'", "queues.kind.mark_min: missing next to mark_max"),
     trimming(", mark_min = '2 packets', mark_max = '1KB'", "queues.kind.mark_max: 1KB", "different units"),
@@ -348,8 +372,6 @@ FIELDS = [
     ),
     shared("buffer = '0B'", "queues.kind.buffer: 0B"),
     shared("buffer = '1KB'", "queues.kind.buffer: 1KB is less than a packet of transports.dctcp"),
-    trimming(", overflow = 'keep'", "queues.kind.overflow: "),
-    trimming(", overflow = 'return', to = 'sender'", 'queues.kind.overflow: "return" has no effect with to'),
     shared("buffer = '100KB', alpha = 0", "queues.kind.alpha: 0", "above 0, up to 1024"),
     shared("buffer = '100KB', alpha = -1", "queues.kind.alpha: -1"),
     shared("buffer = '100KB', alpha = inf", "queues.kind.alpha: "),
@@ -453,7 +475,7 @@ FIELDS = [
     field("transports.dctcp.subflows=many"),
     field("transports.dctcp.paths=shortest", "transports.dctcp.paths", "ecmp"),
     field("transports.dctcp.paths.speed=3", "transports.dctcp.paths"),
-    field("transports.dctcp.kind=ndp", "transports.dctcp.kind", "does not exist", "tcp"),
+    field("transports.dctcp.kind=homa", "transports.dctcp.kind", "does not exist", "tcp"),
     field("transports.dctcp.profile=bsd", "transports.dctcp.profile", "linux", "bsd"),
     field("transports.dctcp.scheduler=random", "transports.dctcp.scheduler", "round-robin"),
     field("transports.dctcp.join_after=3s"),

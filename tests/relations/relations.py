@@ -137,7 +137,8 @@ def unused_limit_is_unused(spec: Spec, result: weft.Result) -> bool:
         return False
     # Their timeout follows from the limit.
     if any(
-        transport.get("kind") == "uet" and "rto" not in transport["uet"] for transport in spec["transports"].values()
+        transport.get("kind") in ("uet", "ndp") and "rto" not in transport[transport["kind"]]
+        for transport in spec["transports"].values()
     ):
         return False
     limit = int(spec["queues"]["limit"].split()[0])

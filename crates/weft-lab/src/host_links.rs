@@ -1,7 +1,7 @@
 //! Properties of the network on which the defaults of transports depend: the links of hosts, and the times that
 //! packets take.
 
-use weft_fabric::{Fabric, NodeId};
+use weft_fabric::{Fabric, Link, NodeId, QueueKind};
 use weft_spec::{QueueSize, Rate, Size, SpecError, Time};
 
 /// Bytes of all headers, and of a packet without payload.
@@ -62,6 +62,52 @@ pub(crate) fn host_rate(fabric: &Fabric, kind: &str) -> Result<Rate, SpecError> 
 
 /// Returns the longest round-trip time of a full packet and a header without queues.
 pub(crate) fn network_rtt(fabric: &Fabric, mtu: u32) -> Time {
+    longest(fabric, |link| {
+        2 * link.delay.0 + time_of(u64::from(mtu + HEADER), link.rate)
+    })
+}
+
+/// Returns the longest round-trip time of a full packet and a header if each queue of a switch is full.
+pub(crate) fn loaded_rtt(fabric: &Fabric, mtu: u32) -> Time {
+    longest(fabric, |link| {
+        let waiting = if fabric.nodes[link.from as usize].is_host {
+            0
+        } else {
+            queue_bytes(link, mtu.into())
+        };
+        let bytes = waiting.saturating_add(u64::from(mtu + HEADER));
+        (2 * link.delay.0).saturating_add(time_of(bytes, link.rate))
+    })
+}
+
+/// Returns the longest time that a full queue of headers takes to empty, with the data that is sent between them; 0
+/// if no queue trims.
+pub(crate) fn longest_headers(fabric: &Fabric, mtu: u32) -> Time {
+    let times = fabric.links.iter().filter_map(|link| {
+        let QueueKind::Trimming(trimming) = &link.kind else {
+            return None;
+        };
+        let size = trimming.size.0;
+        let headers = match trimming.header_limit(link.queue) {
+            QueueSize::Packets(packets) => packets.into(),
+            QueueSize::Bytes(bytes) => bytes / size,
+        };
+        let data = trimming.ratio.map_or(0, |ratio| headers / u64::from(ratio));
+        let bytes = headers.saturating_mul(size);
+        let bytes = bytes.saturating_add(data.saturating_mul(mtu.into()));
+        Some(time_of(bytes, link.rate))
+    });
+    Time(times.max().unwrap_or(0))
+}
+
+/// Returns the time that bytes take at a rate.
+fn time_of(bytes: u64, rate: Rate) -> u64 {
+    let time = u128::from(bytes) * 8_000_000_000_000 / u128::from(rate.0);
+    u64::try_from(time).unwrap_or(u64::MAX)
+}
+
+/// Returns the largest sum of the times of links along a path.
+fn longest(fabric: &Fabric, time: impl Fn(&Link) -> u64) -> Time {
     let (first, last) = (
         fabric.hosts.iter().take(MAX_HOSTS),
         fabric.hosts.iter().rev().take(MAX_HOSTS),
@@ -72,23 +118,29 @@ pub(crate) fn network_rtt(fabric: &Fabric, mtu: u32) -> Time {
         for path in 0..fabric.routing.path_count(from, to).min(MAX_PATHS) {
             ports.clear();
             fabric.routing.append_ports(from, to, path, &mut ports);
-            longest = longest.max(round_trip(fabric, from, &ports, mtu));
+            longest = longest.max(sum_along(fabric, from, &ports, &time));
         }
     }
     Time(longest)
 }
 
-/// Returns the time that a full packet takes along a path, and a header back.
-fn round_trip(fabric: &Fabric, from: NodeId, ports: &[u16], mtu: u32) -> u64 {
+/// Returns the sum of the times of links along a path.
+fn sum_along(fabric: &Fabric, from: NodeId, ports: &[u16], time: impl Fn(&Link) -> u64) -> u64 {
     let mut node = from;
-    let links = ports.iter().map(|&port| {
+    ports.iter().fold(0, |sum: u64, &port| {
         let first = fabric.links.partition_point(|link| link.from < node);
         let link = &fabric.links[first + usize::from(port)];
         node = link.to;
-        let bits = u128::from(mtu + HEADER) * 8;
-        2 * link.delay.0 + (bits * 1_000_000_000_000 / u128::from(link.rate.0)) as u64
-    });
-    links.sum()
+        sum.saturating_add(time(link))
+    })
+}
+
+/// Returns the bytes that fill the queue of a link, by packets of this size.
+fn queue_bytes(link: &Link, mtu: u64) -> u64 {
+    match link.queue.limit {
+        QueueSize::Packets(packets) => u64::from(packets) * mtu,
+        QueueSize::Bytes(bytes) => bytes,
+    }
 }
 
 /// Returns the bytes that fill the largest queue of a switch, by packets of this size. A packet that is being
@@ -98,9 +150,6 @@ pub(crate) fn largest_queue(fabric: &Fabric, mtu: u64) -> u64 {
         .links
         .iter()
         .filter(|link| !fabric.nodes[link.from as usize].is_host);
-    let bytes = of_switches.map(|link| match link.queue.limit {
-        QueueSize::Packets(packets) => u64::from(packets) * mtu,
-        QueueSize::Bytes(bytes) => bytes,
-    });
+    let bytes = of_switches.map(|link| queue_bytes(link, mtu));
     bytes.max().unwrap_or(0) + mtu
 }

@@ -38,6 +38,7 @@ mod linux;
 mod lossless;
 mod max_min;
 mod memory;
+mod ndp;
 mod probes;
 mod queues;
 mod refused;

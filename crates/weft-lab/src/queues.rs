@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashMap};
 use weft_fabric::{
     Fabric, KindSource, Link, NodeId, QUEUES, QueueKind, QueueParameters, check_mark, resolve_queue_kind,
 };
-use weft_packet::TRANSPORTS;
+use weft_packet::{TRANSPORTS, TransportKind};
 use weft_run::{Backend, TransportConfig};
 use weft_spec::{Layer, QueueKindSpec, Size, Spec, SpecError};
 
@@ -148,7 +148,7 @@ pub(crate) fn kinds_by_source(fabric: &Fabric) -> BTreeMap<LinkSource, &QueueKin
 }
 
 /// Checks the transports against the queues. Returns a warning if queues trim packets of transports that
-/// discard headers.
+/// discard headers, or if no queue trims and a transport expects it.
 ///
 /// # Errors
 /// Returns the first error, with its path in the spec.
@@ -159,7 +159,8 @@ pub(crate) fn check_transports(
 ) -> Result<Option<String>, SpecError> {
     check_classes(spec, transports, fabric)?;
     lossless::check(spec, transports, fabric)?;
-    Ok(warn_of_headers(spec, transports, fabric))
+    let warning = warn_of_headers(spec, transports, fabric);
+    Ok(warning.or_else(|| warn_of_drops(spec, transports, fabric)))
 }
 
 /// Checks that queues with traffic classes have those of all transports, and that each class is that of a
@@ -214,23 +215,40 @@ fn check_classes(spec: &Spec, transports: &[TransportConfig], fabric: &Fabric) -
 fn warn_of_headers(spec: &Spec, transports: &[TransportConfig], fabric: &Fabric) -> Option<String> {
     let kinds = kinds_by_source(fabric);
     let (source, _) = kinds.iter().find(|(_, kind)| kind.trims_to().is_some())?;
-    let uses_headers = |kind: &str| {
-        let kinds = TRANSPORTS.iter().find(|known| known.name() == kind);
-        kinds.is_some_and(|kind| kind.uses_headers())
-    };
-    let names = spec.transports.keys().zip(transports);
-    let discard = names.filter(|(_, transport)| !uses_headers(transport.kind));
-    let names: Vec<String> = discard
+    let names = names_of(spec, transports, |kind| !kind.uses_headers())?;
+    let path = path_of(spec, *source);
+    Some(format!(
+        "{path}: {names} discards headers, so that packets which queues trim count as lost; compare with queues of \
+         another kind"
+    ))
+}
+
+/// Returns a warning if transports expect queues that trim, and there is none.
+fn warn_of_drops(spec: &Spec, transports: &[TransportConfig], fabric: &Fabric) -> Option<String> {
+    if fabric.links.iter().any(|link| link.kind.trims_to().is_some()) {
+        return None;
+    }
+    let names = names_of(spec, transports, |kind| kind.expects_trimming())?;
+    Some(format!(
+        "queues.kind: {names} repeats packets that queues drop only after timeouts; use queues of kind \"trimming\""
+    ))
+}
+
+/// Returns the names of the transports whose kind has a property; `None` if there are none.
+fn names_of(
+    spec: &Spec,
+    transports: &[TransportConfig],
+    has: impl Fn(&dyn TransportKind) -> bool,
+) -> Option<String> {
+    let all = spec.transports.keys().zip(transports);
+    let chosen = all.filter(|(_, transport)| {
+        let kind = TRANSPORTS.iter().find(|kind| kind.name() == transport.kind);
+        kind.is_some_and(|&kind| has(kind))
+    });
+    let names: Vec<String> = chosen
         .map(|(name, transport)| format!("transports.{name} (kind {:?})", transport.kind))
         .collect();
-    let path = path_of(spec, *source);
-    (!names.is_empty()).then(|| {
-        format!(
-            "{path}: {} discards headers, so that packets which queues trim count as lost; compare with queues of \
-             another kind",
-            names.join(", ")
-        )
-    })
+    (!names.is_empty()).then(|| names.join(", "))
 }
 
 /// Returns the kind, and fills in its parameters.

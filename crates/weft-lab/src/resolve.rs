@@ -471,6 +471,7 @@ fn check_write_rates(
     for (kind, remedy) in [
         ("constant-rate", "set the rate of the transport instead"),
         ("uet", "remove this field"),
+        ("ndp", "remove this field"),
     ] {
         let is_of_kind = |flow: &Flow| transports[flow.transport as usize].kind == kind;
         if let Some(traffic) = find_write_rate(flows, generators, is_of_kind) {

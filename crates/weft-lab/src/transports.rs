@@ -12,7 +12,7 @@ use weft_spec::{
     Cc, MAX_CLASS, MAX_SUBFLOWS, PROFILES, PathPolicySpec, ProfilePatch, SpecError, find, to_table,
 };
 
-use crate::{constant_rate, refused, uet};
+use crate::{constant_rate, ndp, refused, uet};
 
 /// A packet scheduler with its name.
 pub(crate) struct NamedScheduler {
@@ -101,10 +101,13 @@ pub(crate) fn resolve(
         scheduler: is_tcp.then(|| named.name.to_owned()),
         ..spec.clone()
     };
-    let (mut constant_rate, mut uet) = (None, None);
+    let (mut constant_rate, mut uet, mut ndp) = (None, None, None);
     if kind == "uet" {
         let (settings, config) = uet::resolve(&spec.uet.clone().unwrap_or_default(), &mut profile, fabric)?;
         (resolved.uet, uet) = (Some(settings), Some(config));
+    } else if kind == "ndp" {
+        let (settings, config) = ndp::resolve(&spec.ndp.clone().unwrap_or_default(), &mut profile, fabric)?;
+        (resolved.ndp, ndp) = (Some(settings), Some(config));
     } else {
         if !is_tcp {
             constant_rate::check_policy(&paths, &policy)?;
@@ -125,17 +128,20 @@ pub(crate) fn resolve(
         profile,
         constant_rate,
         uet,
+        ndp,
     };
     Ok((resolved, transport))
 }
 
 /// Refuses the fields of other kinds.
 fn check_fields(spec: &weft_spec::TransportSpec, kind: &str) -> Result<(), SpecError> {
-    if kind == "uet" {
-        refused::tcp_settings(spec, kind)?;
-    } else {
-        let remedy = "remove it or set kind = \"uet\"";
-        refused::fields(&[("uet", spec.uet.is_some())], kind, remedy)?;
+    for (owner, given) in [("uet", spec.uet.is_some()), ("ndp", spec.ndp.is_some())] {
+        if kind == owner {
+            refused::tcp_settings(spec, kind)?;
+        } else {
+            let remedy = format!("remove it or set kind = {owner:?}");
+            refused::fields(&[(owner, given)], kind, &remedy)?;
+        }
     }
     if kind != "constant-rate" {
         return constant_rate::check_absent(spec);
@@ -298,7 +304,7 @@ mod tests {
             let error = check_kind(backend, "carrier-pigeon").unwrap_err();
             let level = backend.name();
             let kinds = if level == "packet" {
-                "\"tcp\", \"constant-rate\", \"uet\""
+                "\"tcp\", \"constant-rate\", \"uet\", \"ndp\""
             } else {
                 "\"tcp\""
             };

@@ -205,6 +205,7 @@ mod tests {
             kind: "tcp",
             constant_rate: None,
             uet: None,
+            ndp: None,
             cc: Algorithm::build(name, &[]).unwrap(),
             subflows,
             paths: Ecmp {}.into(),

@@ -12,6 +12,7 @@ mod folder;
 mod generators;
 mod manifest;
 mod measurement;
+mod ndp;
 mod outcome;
 mod plan;
 mod result_writer;
@@ -27,6 +28,7 @@ pub use folder::Folder;
 pub use generators::{GeneratorAction, GeneratorDriver};
 pub use manifest::{Rows, RunSummary, manifest};
 pub use measurement::{CounterSnapshot, MeasuredWindow, MeasurementWindow};
+pub use ndp::NdpConfig;
 pub use outcome::{
     ClassRecord, ControlCounters, Counters, FlowRecord, JobRecord, LINK_RESULT_BYTES, LatencyRecord,
     LinkRecord, Outcome, PacketKind, PacketRecord, QueueRecord, Sample, SubflowRecord, SuppressionRecord,

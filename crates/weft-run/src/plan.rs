@@ -10,6 +10,7 @@ use weft_paths::{Controller, Policy};
 use weft_spec::{Profile, Rate, Size, Spec, Time};
 use weft_traffic::{Flow, FlowGenerator};
 
+use crate::ndp::NdpConfig;
 use crate::tcp_mode::TcpMode;
 use crate::uet::UetConfig;
 
@@ -73,6 +74,8 @@ pub struct TransportConfig {
     pub constant_rate: Option<ConstantRateConfig>,
     /// The settings of the Ultra Ethernet transport, kind `uet`; `None` for other kinds.
     pub uet: Option<UetConfig>,
+    /// The settings of NDP, kind `ndp`; `None` for other kinds.
+    pub ndp: Option<NdpConfig>,
 }
 
 /// The schedule of a source without congestion control.

@@ -10,8 +10,8 @@ use serde::{Deserialize, Deserializer, Serialize};
 use toml::Table;
 
 use crate::{
-    Cc, Hosts, Layer, PathPolicySpec, ProfilePatch, QueueKindSpec, QueueSize, Rate, Size, SpecError, Time,
-    UetSpec, from_table,
+    Cc, Hosts, Layer, NdpSpec, PathPolicySpec, ProfilePatch, QueueKindSpec, QueueSize, Rate, Size, SpecError,
+    Time, UetSpec, from_table,
 };
 
 /// An experiment: a network, transports, and traffic.
@@ -336,6 +336,9 @@ pub struct TransportSpec {
     /// Kind "uet": settings of the Ultra Ethernet transport.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub uet: Option<UetSpec>,
+    /// Kind "ndp": settings of NDP.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ndp: Option<NdpSpec>,
 }
 
 /// A traffic entry: its kind, its transport and the fields of that kind.

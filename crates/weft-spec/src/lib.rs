@@ -12,6 +12,7 @@ mod file;
 mod hosts;
 mod layer;
 mod named;
+mod ndp;
 mod nearest;
 mod overrides;
 mod profile;
@@ -32,6 +33,7 @@ pub use file::read_text;
 pub use hosts::{HostJitter, Hosts, Qdisc};
 pub use layer::Layer;
 pub use named::{Cc, PathPolicySpec, QueueKindSpec};
+pub use ndp::NdpSpec;
 pub use overrides::apply_override;
 pub use profile::{
     AckSettings, ConnectionSettings, FctFrom, HandshakeSettings, JoinSettings, LossSettings, MarkSettings,

@@ -45,6 +45,11 @@ pub trait TransportKind: Sync {
         false
     }
 
+    /// Returns true if the transport repeats what queues drop only after a timeout, which is rare if queues trim.
+    fn expects_trimming(&self) -> bool {
+        false
+    }
+
     /// Creates the transport's part of the host with this index. The transport's own index among
     /// the kinds is `kind`, which keys its timers.
     fn create(&self, shared: &Arc<Shared>, host: u32, kind: usize) -> Box<dyn Transport>;

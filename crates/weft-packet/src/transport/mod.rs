@@ -8,6 +8,7 @@ mod flow_map;
 mod generators;
 mod host;
 mod latencies;
+mod ndp;
 mod probes;
 mod return_routes;
 mod routes;
@@ -30,4 +31,5 @@ pub use tcp::{DATA_FIN, JOIN_ACK};
 pub use timer_keys::{HostTimer, host_timer, other_timer};
 
 /// All kinds of transport, the default first. TCP must be the first one.
-pub const TRANSPORTS: &[&dyn TransportKind] = &[&tcp::Tcp, &constant_rate::ConstantRate, &uet::Uet];
+pub const TRANSPORTS: &[&dyn TransportKind] =
+    &[&tcp::Tcp, &constant_rate::ConstantRate, &uet::Uet, &ndp::Ndp];

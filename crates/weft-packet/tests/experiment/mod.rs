@@ -72,6 +72,7 @@ pub fn transport(cc: Algorithm, subflows: u32, profile: Profile) -> TransportCon
         kind: "tcp",
         constant_rate: None,
         uet: None,
+        ndp: None,
         cc,
         subflows,
         paths: Ecmp {}.into(),

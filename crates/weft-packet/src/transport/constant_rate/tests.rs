@@ -27,6 +27,7 @@ fn transport(kind: &'static str) -> TransportConfig {
             random: false,
         }),
         uet: None,
+        ndp: None,
         cc: Algorithm::build("reno", &[]).unwrap(),
         subflows: 1,
         paths: Ecmp {}.into(),
@@ -146,6 +147,6 @@ fn an_unknown_kind_is_refused() {
     let error = crate::simulation::kind_numbers(&transports, TRANSPORTS).unwrap_err();
     assert_eq!(
         error,
-        "transport of kind carrier-pigeon; allowed: tcp, constant-rate, uet"
+        "transport of kind carrier-pigeon; allowed: tcp, constant-rate, uet, ndp"
     );
 }

@@ -60,4 +60,9 @@ impl PathRoutes {
     pub fn clear(&mut self) {
         self.routes.fill(Route::default());
     }
+
+    /// Releases the memory of all indices except the first.
+    pub fn release(&mut self) {
+        self.routes = Box::new([Route::default()]);
+    }
 }

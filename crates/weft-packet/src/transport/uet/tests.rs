@@ -31,6 +31,7 @@ fn transport(control: UetControl) -> TransportConfig {
         class: 0,
         ack_class: 0,
         constant_rate: None,
+        ndp: None,
         uet: Some(UetConfig {
             control,
             load_balancing: UetLoadBalancing::Mixed,
@@ -80,8 +81,8 @@ fn fat_tree(k: u32) -> Fabric {
         ratio: None,
         victim: Victim::Random,
         to: TrimTo::Receiver,
-        mark_min: Some(QueueSize::Bytes(37_350)),
         overflow: Overflow::Drop,
+        mark_min: Some(QueueSize::Bytes(37_350)),
         mark_max: Some(QueueSize::Bytes(145_250)),
     };
     for link in &mut fabric.links {

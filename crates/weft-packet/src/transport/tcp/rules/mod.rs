@@ -241,6 +241,7 @@ impl TestConnection {
                 kind: "tcp",
                 constant_rate: None,
                 uet: None,
+                ndp: None,
                 cc: self.cc,
                 subflows: self.subflows,
                 paths: ByInterface {}.into(),

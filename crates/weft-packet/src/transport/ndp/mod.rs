@@ -1,0 +1,69 @@
+//! NDP (Handley et al., "Re-architecting datacenter networks and stacks for low latency and high performance",
+//! SIGCOMM 2017). A sender sends a window at once; then the receiver pulls packets at the rate of its link. The
+//! receiver reports trimmed packets, and each packet has its own path.
+
+mod pacer;
+mod params;
+mod part;
+mod paths;
+mod receiver;
+mod scoreboard;
+mod sender;
+#[cfg(test)]
+mod tests;
+mod wire;
+
+use std::sync::Arc;
+
+use weft_run::TransportConfig;
+
+use super::contract::{ENTRY_BYTES, Transport, TransportKind};
+use super::shared::Shared;
+use super::spray::HEADER;
+use crate::engine::route::Route;
+use params::Params;
+use part::Part;
+use receiver::Receiver;
+use sender::Sender;
+
+/// NDP.
+pub struct Ndp;
+
+impl TransportKind for Ndp {
+    fn name(&self) -> &'static str {
+        "ndp"
+    }
+
+    fn about(&self) -> &'static str {
+        "NDP: a first window at line rate, then packets that the receiver pulls; sprayed packets, trimming"
+    }
+
+    fn packet_sizes(&self, transport: &TransportConfig) -> (u32, u32) {
+        (HEADER, transport.ndp.map_or(HEADER, |ndp| ndp.mtu))
+    }
+
+    fn packets(&self, transport: &TransportConfig, bytes: u64) -> u64 {
+        transport
+            .ndp
+            .map_or(bytes, |ndp| Params::segments(&ndp).count(bytes))
+    }
+
+    /// Routes and the order of all paths at both ends, and the scores of paths at the sender.
+    fn open_flow_bytes(&self, transport: &TransportConfig) -> u64 {
+        let paths = transport.ndp.map_or(0, |ndp| ndp.paths as usize);
+        let per_path = 2 * (size_of::<Route>() + 2) + scoreboard::BYTES_PER_PATH;
+        (size_of::<Sender>() + size_of::<Receiver>() + 2 * ENTRY_BYTES + paths * per_path) as u64
+    }
+
+    fn uses_headers(&self) -> bool {
+        true
+    }
+
+    fn expects_trimming(&self) -> bool {
+        true
+    }
+
+    fn create(&self, shared: &Arc<Shared>, host: u32, kind: usize) -> Box<dyn Transport> {
+        Box::new(Part::new(Arc::clone(shared), host, kind))
+    }
+}

@@ -1,0 +1,67 @@
+//! The pull queue of a host, which all flows that it receives share. One pull of each flow in turn is sent, so that the
+//! packets that they cause arrive at the rate of the host's link (section 3.2).
+
+use std::collections::VecDeque;
+
+use super::receiver::Receiver;
+
+/// The pull queue of a host.
+#[derive(Default)]
+pub struct Pacer {
+    /// Flows with pulls that wait, by receiver. Flows whose pulls no longer wait are skipped.
+    queue: VecDeque<u32>,
+    /// Earliest time of the next pull.
+    next: u64,
+    /// True while the timer is set.
+    pub is_running: bool,
+}
+
+impl Pacer {
+    /// Takes the turn for a pull if no pull waits and the last one was sent long enough ago. The next pull is sent
+    /// `interval` later.
+    pub fn take_turn(&mut self, now: u64, interval: u64) -> bool {
+        let is_free = self.queue.is_empty() && now >= self.next;
+        if is_free {
+            self.next = now + interval;
+        }
+        is_free
+    }
+
+    /// Adds a pull of a flow.
+    pub fn add(&mut self, index: u32, receiver: &mut Receiver) {
+        let pulls = &mut receiver.pulls;
+        pulls.waiting += 1;
+        if !pulls.is_queued {
+            pulls.is_queued = true;
+            self.queue.push_back(index);
+        }
+    }
+
+    /// Returns the time of the next pull; `None` if no flow is in the queue.
+    pub fn next_time(&self) -> Option<u64> {
+        (!self.queue.is_empty()).then_some(self.next)
+    }
+
+    /// Removes the next pull, and returns the receiver of its flow.
+    pub fn pop(&mut self, receivers: &mut [Receiver]) -> Option<u32> {
+        while let Some(index) = self.queue.pop_front() {
+            let pulls = &mut receivers[index as usize].pulls;
+            if pulls.waiting == 0 {
+                pulls.is_queued = false;
+                continue;
+            }
+            pulls.waiting -= 1;
+            pulls.is_queued = pulls.waiting > 0;
+            if pulls.is_queued {
+                self.queue.push_back(index);
+            }
+            return Some(index);
+        }
+        None
+    }
+
+    /// Records that a pull is sent at `now`, and the next one `interval` later.
+    pub fn pause(&mut self, now: u64, interval: u64) {
+        self.next = now + interval;
+    }
+}

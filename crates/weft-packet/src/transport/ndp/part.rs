@@ -1,0 +1,398 @@
+//! The part of a host: its senders and receivers, its network card and its pull queue.
+
+use std::sync::Arc;
+
+use weft_run::{FlowRecord, SubflowRecord};
+use weft_spec::Time;
+
+use crate::packet::{DATA, Packet};
+use crate::transport::contract::{ReceivedFlow, SentFlow, Transport};
+use crate::transport::flow_map::FlowMap;
+use crate::transport::shared::Shared;
+use crate::transport::spray::{Next, Nic};
+use crate::transport::state::HostContext;
+use crate::transport::timer_keys::other_timer;
+
+use super::pacer::Pacer;
+use super::params::Params;
+use super::paths::Paths;
+use super::receiver::Receiver;
+use super::sender::Sender;
+use super::wire::{Content, Data, Report, pull_packet};
+
+/// Indices of the timers of the network card and of the pull queue. Smaller indices are those of receivers from
+/// `RECEIVERS` on, and those of senders below.
+const NIC: u32 = u32::MAX;
+const PACER: u32 = u32::MAX - 1;
+const RECEIVERS: u32 = 1 << 31;
+
+/// The senders and receivers of a host.
+pub struct Part {
+    shared: Arc<Shared>,
+    host: u32,
+    kind: usize,
+    /// The constants of each transport of this kind.
+    params: Vec<Option<Arc<Params>>>,
+    senders: Vec<Sender>,
+    sender_of: FlowMap,
+    receivers: Vec<Receiver>,
+    receiver_of: FlowMap,
+    nic: Nic,
+    pacer: Pacer,
+}
+
+impl Part {
+    /// Creates an idle part of a host.
+    pub fn new(shared: Arc<Shared>, host: u32, kind: usize) -> Self {
+        Self {
+            params: vec![None; shared.transports.len()],
+            shared,
+            host,
+            kind,
+            senders: Vec::new(),
+            sender_of: FlowMap::default(),
+            receivers: Vec::new(),
+            receiver_of: FlowMap::default(),
+            nic: Nic::default(),
+            pacer: Pacer::default(),
+        }
+    }
+
+    fn params(&mut self, transport: u32) -> Option<Arc<Params>> {
+        let known = &mut self.params[transport as usize];
+        if known.is_none() {
+            let transport = &self.shared.transports[transport as usize];
+            *known = transport
+                .ndp
+                .map(|config| Arc::new(Params::new(transport, config)));
+        }
+        known.clone()
+    }
+
+    fn key(&self, index: u32) -> u64 {
+        other_timer(self.kind, index)
+    }
+
+    /// Sends a packet of a flow if it may send one and the network card is idle. Otherwise the flow waits for the
+    /// card if it may send.
+    fn request_nic(&mut self, index: u32, cx: &mut HostContext<'_, '_>) {
+        let sender = &mut self.senders[index as usize];
+        if sender.waits || !sender.may_send() {
+            return;
+        }
+        if self.nic.is_idle(cx.now) {
+            self.send_data(index, cx);
+        } else {
+            self.wait(index, cx);
+        }
+    }
+
+    fn wait(&mut self, index: u32, cx: &mut HostContext<'_, '_>) {
+        self.senders[index as usize].waits = true;
+        let key = self.key(NIC);
+        self.nic.wait(index, key, cx);
+    }
+
+    /// Sends one packet of a flow that may send. The flow waits for the card if it may send another one.
+    fn send_data(&mut self, index: u32, cx: &mut HostContext<'_, '_>) {
+        let sender = &mut self.senders[index as usize];
+        let chunk = sender.counters.sent as u32;
+        let Some(packet) = sender.take_packet(cx.now, &self.shared) else {
+            return;
+        };
+        if sender.has_latencies && sender.counters.sent as u32 != chunk {
+            let (flow, now) = (sender.flow, cx.now);
+            cx.host.latencies().record_chunk_sent(flow, chunk, now);
+        }
+        self.nic.send(&packet, cx);
+        self.set_deadline(index, cx);
+        if self.senders[index as usize].may_send() {
+            self.wait(index, cx);
+        }
+    }
+
+    /// Sets the timer of timeouts unless it is set.
+    fn set_deadline(&mut self, index: u32, cx: &mut HostContext<'_, '_>) {
+        let key = self.key(index);
+        let sender = &mut self.senders[index as usize];
+        if sender.has_timer || sender.acked.is_some() {
+            return;
+        }
+        if let Some(deadline) = sender.deadline() {
+            sender.has_timer = true;
+            cx.set_timer(deadline, key);
+        }
+    }
+
+    /// Sends the next packet that waits for the card.
+    fn on_nic_timer(&mut self, cx: &mut HostContext<'_, '_>) {
+        self.nic.on_timer();
+        let mut serves_data = false;
+        while let Some(next) = self.nic.next(&mut serves_data) {
+            match next {
+                Next::Control(packet) => {
+                    self.nic.send(&packet, cx);
+                    break;
+                }
+                Next::Flow(index) => {
+                    let sender = &mut self.senders[index as usize];
+                    sender.waits = false;
+                    if sender.may_send() {
+                        self.send_data(index, cx);
+                        break;
+                    }
+                }
+            }
+        }
+        let key = self.key(NIC);
+        self.nic.arm(key, cx);
+    }
+
+    fn on_timeout(&mut self, index: u32, cx: &mut HostContext<'_, '_>) {
+        let sender = &mut self.senders[index as usize];
+        sender.has_timer = false;
+        sender.on_timer(cx.now);
+        self.set_deadline(index, cx);
+        self.request_nic(index, cx);
+    }
+
+    /// Sends a packet without payload to the sender of a flow, on the next path.
+    fn answer(&mut self, index: u32, packet: &Packet, cx: &mut HostContext<'_, '_>) {
+        let paths = &mut self.receivers[index as usize].paths;
+        let path = paths.choose();
+        let route = paths.route(path, &self.shared);
+        let key = self.key(NIC);
+        let packet = Packet { route, ..*packet };
+        self.nic.send_control(&packet, key, cx);
+    }
+
+    /// Returns the time between a pull of a flow and the next pull of any flow.
+    fn interval(&mut self, index: u32, cx: &HostContext<'_, '_>) -> u64 {
+        let receiver = &mut self.receivers[index as usize];
+        // Any route has the rate of the card.
+        let route = receiver.paths.route(0, &self.shared);
+        let config = &receiver.params.config;
+        (cx.serialisation(route, config.mtu) as f64 / config.pull_rate) as u64
+    }
+
+    /// Sends the next pull of the queue.
+    fn on_pacer_timer(&mut self, cx: &mut HostContext<'_, '_>) {
+        self.pacer.is_running = false;
+        if let Some(index) = self.pacer.pop(&mut self.receivers) {
+            let interval = self.interval(index, cx);
+            self.pacer.pause(cx.now, interval);
+            let receiver = &mut self.receivers[index as usize];
+            receiver.pulls.sent += 1;
+            receiver.pulls.last = cx.now;
+            self.send_pull(index, cx);
+        }
+        self.run_pacer(cx);
+    }
+
+    fn run_pacer(&mut self, cx: &mut HostContext<'_, '_>) {
+        let Some(time) = self.pacer.next_time().filter(|_| !self.pacer.is_running) else {
+            return;
+        };
+        self.pacer.is_running = true;
+        let key = self.key(PACER);
+        cx.set_timer(time, key);
+    }
+
+    fn send_pull(&mut self, index: u32, cx: &mut HostContext<'_, '_>) {
+        let receiver = &self.receivers[index as usize];
+        let class = receiver.params.ack_class;
+        let pull = pull_packet(receiver.pulls.sent, receiver.next(), receiver.flow, class);
+        self.answer(index, &pull, cx);
+    }
+
+    /// Repeats the last pull of a flow that waits for packets, in case it was lost.
+    fn on_receiver_timer(&mut self, index: u32, cx: &mut HostContext<'_, '_>) {
+        let receiver = &mut self.receivers[index as usize];
+        receiver.pulls.has_timer = false;
+        if receiver.pulls.waiting == 0 && !receiver.is_complete() && receiver.repeats_at() <= cx.now {
+            receiver.repeat(cx.now);
+            self.send_pull(index, cx);
+        }
+        self.set_receiver_timer(index, cx);
+    }
+
+    fn set_receiver_timer(&mut self, index: u32, cx: &mut HostContext<'_, '_>) {
+        let key = self.key(RECEIVERS + index);
+        let receiver = &mut self.receivers[index as usize];
+        if receiver.pulls.has_timer || receiver.is_complete() {
+            return;
+        }
+        receiver.pulls.has_timer = true;
+        let due = receiver.repeats_at();
+        let time = if due > cx.now {
+            due
+        } else {
+            cx.now + receiver.params.config.rto.0
+        };
+        cx.set_timer(time, key);
+    }
+
+    fn receiver(&mut self, flow: u32, cx: &mut HostContext<'_, '_>) -> Option<u32> {
+        if let Some(&index) = self.receiver_of.get(&flow) {
+            return Some(index);
+        }
+        let spec = self.shared.flow(flow);
+        let params = self.params(spec.transport)?;
+        let notify_at = cx.host.track_receiver(flow, self.shared.notify_at(flow, &spec));
+        let max = params.config.paths;
+        let paths = Paths::new(&self.shared, spec.id, true, [self.host, spec.from], max);
+        let index = self.receivers.len() as u32;
+        self.receivers.push(Receiver::new(flow, params, paths, notify_at));
+        self.receiver_of.insert(flow, index);
+        Some(index)
+    }
+
+    fn on_data(&mut self, packet: &Packet, data: &Data, cx: &mut HostContext<'_, '_>) {
+        let Some(index) = self.receiver(packet.lo, cx) else {
+            return;
+        };
+        let receiver = &mut self.receivers[index as usize];
+        let (mut report, is_nack) = receiver.on_data(data, packet.size, cx.now);
+        if receiver.bytes >= receiver.notify_at {
+            let (next, bytes) = (receiver.next(), receiver.bytes);
+            cx.on_delivered_data(packet.lo, next, bytes, &mut receiver.notify_at);
+        }
+        let (class, is_complete) = (receiver.params.ack_class, receiver.is_complete());
+        if !is_complete {
+            let interval = self.interval(index, cx);
+            let receiver = &mut self.receivers[index as usize];
+            if self.pacer.take_turn(cx.now, interval) {
+                receiver.pulls.sent += 1;
+                report.pulls = receiver.pulls.sent;
+            } else {
+                self.pacer.add(index, receiver);
+            }
+        }
+        self.answer(index, &report.packet(is_nack, packet.lo, class), cx);
+        self.run_pacer(cx);
+        self.set_receiver_timer(index, cx);
+    }
+
+    fn on_ack(&mut self, flow: u32, ack: &Report, cx: &mut HostContext<'_, '_>) {
+        let Some(&index) = self.sender_of.get(&flow) else {
+            return;
+        };
+        if self.senders[index as usize].on_ack(ack, cx.now) {
+            cx.on_acked(flow);
+        } else {
+            self.request_nic(index, cx);
+        }
+    }
+
+    /// Changes the sender of a flow, which may then be able to send.
+    fn update(&mut self, flow: u32, change: impl FnOnce(&mut Sender), cx: &mut HostContext<'_, '_>) {
+        if let Some(&index) = self.sender_of.get(&flow) {
+            change(&mut self.senders[index as usize]);
+            self.request_nic(index, cx);
+        }
+    }
+
+    /// Returns true if this host sends the flow of a data packet.
+    fn is_sender(&self, packet: &Packet) -> bool {
+        packet.flags & DATA != 0 && self.sender_of.contains_key(&packet.lo)
+    }
+}
+
+impl Transport for Part {
+    fn open(&mut self, flow: u32, cx: &mut HostContext<'_, '_>) {
+        let spec = self.shared.flow(flow);
+        let Some(params) = self.params(spec.transport) else {
+            return;
+        };
+        let max = params.config.paths;
+        let paths = Paths::new(&self.shared, spec.id, false, [self.host, spec.to], max);
+        let mut sender = Sender::new(flow, params, paths, spec.size.map(|size| size.0), cx.now);
+        sender.has_latencies = self.shared.has_latencies(flow);
+        cx.attach_probes(flow, &[]);
+        let index = self.senders.len() as u32;
+        self.senders.push(sender);
+        self.sender_of.insert(flow, index);
+        self.request_nic(index, cx);
+    }
+
+    fn stop(&mut self, flow: u32, cx: &mut HostContext<'_, '_>) {
+        let Some(&index) = self.sender_of.get(&flow) else {
+            return;
+        };
+        if self.senders[index as usize].stop(cx.now) {
+            cx.on_acked(flow);
+        }
+    }
+
+    fn on_packet(&mut self, packet: &Packet, cx: &mut HostContext<'_, '_>) {
+        let flow = packet.lo;
+        match Content::read(packet) {
+            Content::Data(data) if data.trimmed && self.is_sender(packet) => {
+                self.update(flow, |sender| sender.on_return(data.psn, data.path), cx);
+            }
+            Content::Data(data) => self.on_data(packet, &data, cx),
+            Content::Ack(ack) => self.on_ack(flow, &ack, cx),
+            Content::Nack(nack) => self.update(flow, |sender| sender.on_nack(&nack), cx),
+            Content::Pull { pulls, next } => self.update(flow, |sender| sender.on_pull(pulls, next), cx),
+        }
+    }
+
+    fn on_timer(&mut self, key: u64, cx: &mut HostContext<'_, '_>) {
+        match key as u32 {
+            NIC => self.on_nic_timer(cx),
+            PACER => self.on_pacer_timer(cx),
+            receiver if receiver >= RECEIVERS => self.on_receiver_timer(receiver - RECEIVERS, cx),
+            sender => self.on_timeout(sender, cx),
+        }
+    }
+
+    fn reroute(&mut self) {
+        self.senders.iter_mut().for_each(Sender::reroute);
+        self.receivers
+            .iter_mut()
+            .for_each(|receiver| receiver.paths.reroute());
+    }
+
+    fn sent_flows(&self) -> Vec<SentFlow> {
+        let record = |sender: &Sender| {
+            let (opened, counters) = (Time(sender.opened), &sender.counters);
+            SentFlow {
+                record: FlowRecord {
+                    acked: sender.acked.map(Time),
+                    established: Some(opened),
+                    subflows: vec![SubflowRecord {
+                        established: Some(opened),
+                        packets_sent: counters.sent + counters.retransmitted,
+                        retransmitted: counters.retransmitted,
+                        timeouts: counters.timeouts,
+                        control: Some(counters.control),
+                        ..SubflowRecord::default()
+                    }],
+                    ..FlowRecord::unopened(sender.flow)
+                },
+                opened,
+                chunks: sender.total().map_or(u32::MAX, |total| total as u32),
+                suppressions: Vec::new(),
+            }
+        };
+        self.senders.iter().map(record).collect()
+    }
+
+    fn received_flow(&self, flow: u32, chunks: u32) -> Option<ReceivedFlow> {
+        let receiver = &self.receivers[*self.receiver_of.get(&flow)? as usize];
+        Some(ReceivedFlow {
+            bytes: receiver.bytes,
+            finish: (receiver.chunks == u64::from(chunks)).then_some(Time(receiver.last)),
+            packets: vec![receiver.packets],
+        })
+    }
+
+    fn received_bytes(&self) -> Vec<(u32, u64)> {
+        let bytes = |receiver: &Receiver| (receiver.flow, receiver.bytes);
+        self.receivers.iter().map(bytes).collect()
+    }
+
+    fn timeouts(&self) -> u64 {
+        self.senders.iter().map(|sender| sender.counters.timeouts).sum()
+    }
+}

@@ -1,0 +1,122 @@
+//! The receiver of a flow: what has arrived, and the packets that it pulls.
+
+use std::sync::Arc;
+
+use crate::transport::arrivals::Arrivals;
+use crate::transport::spray::HEADER;
+
+use super::params::Params;
+use super::paths::Paths;
+use super::wire::{Data, Report};
+
+/// Maximum number of times that the time until a pull is repeated doubles.
+const MAX_DOUBLINGS: u32 = 20;
+
+/// The receiver of a flow.
+pub struct Receiver {
+    pub flow: u32,
+    pub params: Arc<Params>,
+    /// Paths of answers.
+    pub paths: Paths,
+    arrivals: Arrivals,
+    /// Number of packets of the flow, once its last one has arrived.
+    total: Option<u32>,
+    pub pulls: Pulls,
+    /// Number of data packets that arrived, and of different ones.
+    pub packets: u64,
+    pub chunks: u64,
+    /// Their payload bytes, and when the last new one arrived.
+    pub bytes: u64,
+    pub last: u64,
+    pub notify_at: u64,
+}
+
+/// The pulls of a flow.
+#[derive(Default)]
+pub struct Pulls {
+    /// Number of packets that were pulled.
+    pub sent: u32,
+    /// Number of pulls that wait.
+    pub waiting: u32,
+    /// True if the flow is in the pull queue of the host.
+    pub is_queued: bool,
+    /// True if the timer of repeated pulls is set.
+    pub has_timer: bool,
+    /// Time of the last pull or arrival.
+    pub last: u64,
+    /// Number of times that the last pull was repeated.
+    repeated: u32,
+}
+
+impl Receiver {
+    /// Creates the receiver of a flow of which nothing has arrived.
+    pub fn new(flow: u32, params: Arc<Params>, paths: Paths, notify_at: u64) -> Self {
+        Self {
+            flow,
+            params,
+            paths,
+            arrivals: Arrivals::default(),
+            total: None,
+            pulls: Pulls::default(),
+            packets: 0,
+            chunks: 0,
+            bytes: 0,
+            last: 0,
+            notify_at,
+        }
+    }
+
+    /// Returns the number of packets before the first missing one.
+    pub fn next(&self) -> u32 {
+        self.arrivals.next()
+    }
+
+    /// Returns true if all packets of the flow have arrived.
+    pub fn is_complete(&self) -> bool {
+        self.total.is_some_and(|total| self.next() >= total)
+    }
+
+    /// Handles a packet of this size. Returns the answer, and whether it is the report of a trimmed packet. Once the
+    /// flow is complete, no pull of it waits any more.
+    pub fn on_data(&mut self, data: &Data, size: u16, now: u64) -> (Report, bool) {
+        (self.pulls.last, self.pulls.repeated) = (now, 0);
+        if data.last {
+            self.total = Some(data.psn + 1);
+        }
+        let has_arrived = self.arrivals.has(data.psn);
+        if !data.trimmed {
+            self.packets += 1;
+            if !has_arrived {
+                self.chunks += 1;
+                self.bytes += u64::from(u32::from(size) - HEADER);
+                self.last = now;
+                self.arrivals.insert(data.psn);
+            }
+        }
+        if self.is_complete() {
+            self.pulls.waiting = 0;
+        }
+        (self.report(data), data.trimmed && !has_arrived)
+    }
+
+    fn report(&self, data: &Data) -> Report {
+        Report {
+            psn: data.psn,
+            path: data.path,
+            pulls: self.pulls.sent,
+            next: self.next(),
+        }
+    }
+
+    /// Returns the time at which the last pull is repeated unless something arrives.
+    pub fn repeats_at(&self) -> u64 {
+        let wait = self.params.config.rto.0.saturating_mul(1 << self.pulls.repeated);
+        self.pulls.last.saturating_add(wait)
+    }
+
+    /// Records that the last pull is repeated now.
+    pub fn repeat(&mut self, now: u64) {
+        self.pulls.last = now;
+        self.pulls.repeated = MAX_DOUBLINGS.min(self.pulls.repeated + 1);
+    }
+}

@@ -1,0 +1,277 @@
+//! The sender of a flow.
+
+use std::sync::Arc;
+
+use weft_run::ControlCounters;
+
+use crate::packet::Packet;
+use crate::transport::shared::Shared;
+use crate::transport::spray::{HEADER, Records, State};
+
+use super::params::Params;
+use super::paths::Paths;
+use super::scoreboard::{Fate, Scoreboard};
+use super::wire::{Data, Report};
+
+/// Number of reports that decide whether most packets have arrived recently.
+const RECENT: u32 = 12;
+
+/// The sender of a flow.
+pub struct Sender {
+    pub flow: u32,
+    pub params: Arc<Params>,
+    paths: Paths,
+    scores: Scoreboard,
+    records: Records,
+    /// Number of packets that may be sent.
+    credit: u64,
+    /// Number of packets that the receiver has pulled.
+    pulls: u32,
+    /// Fates of the last packets: bit 0 is the last one, and a set bit means that it arrived.
+    recent: u32,
+    /// Number of known fates in `recent`.
+    fates: u32,
+    /// Bytes of the flow, if it has a size, and the number of all data packets, if known.
+    size: Option<u64>,
+    total: Option<u64>,
+    /// True if the latencies of the flow are recorded.
+    pub has_latencies: bool,
+    /// True if the flow waits for the network card.
+    pub waits: bool,
+    /// True if the timer of timeouts is set.
+    pub has_timer: bool,
+    pub opened: u64,
+    /// Time at which the acknowledgement of all data arrived.
+    pub acked: Option<u64>,
+    pub counters: SenderCounters,
+}
+
+/// The counters of a sender.
+#[derive(Default)]
+pub struct SenderCounters {
+    /// Number of different data packets sent, of retransmissions, and of timeouts.
+    pub sent: u64,
+    pub retransmitted: u64,
+    pub timeouts: u64,
+    pub control: ControlCounters,
+}
+
+impl Sender {
+    /// Creates the sender of a flow of this size, which may send its first window.
+    pub fn new(flow: u32, params: Arc<Params>, paths: Paths, size: Option<u64>, now: u64) -> Self {
+        let total = size.map(|size| params.segments.count(size));
+        let remembered = params.remembered().min(total.unwrap_or(u64::MAX));
+        Self {
+            flow,
+            scores: Scoreboard::new(paths.count()),
+            paths,
+            records: Records::new(remembered as usize),
+            credit: params.config.initial_window.into(),
+            pulls: 0,
+            recent: 0,
+            fates: 0,
+            size,
+            total,
+            has_latencies: false,
+            waits: false,
+            has_timer: false,
+            opened: now,
+            acked: None,
+            counters: SenderCounters::default(),
+            params,
+        }
+    }
+
+    /// Returns the number of data packets; `None` if the flow has no end yet.
+    pub fn total(&self) -> Option<u64> {
+        self.total
+    }
+
+    /// Ends the data of the flow. Returns true if all of it has been acknowledged.
+    pub fn stop(&mut self, now: u64) -> bool {
+        let sent = self.counters.sent;
+        if self.acked.is_some() || self.total.is_some_and(|total| sent >= total) {
+            return false;
+        }
+        self.total = Some(sent);
+        let is_acked = self.records.is_empty();
+        if is_acked {
+            self.finish(now);
+        }
+        is_acked
+    }
+
+    fn finish(&mut self, now: u64) {
+        self.acked = Some(now);
+        self.records.clear();
+        self.paths.release();
+        self.scores = Scoreboard::default();
+    }
+
+    /// Returns the size of the next new packet.
+    fn new_size(&self) -> Option<u16> {
+        let sent = self.counters.sent;
+        if self.total.is_some_and(|total| sent >= total) {
+            return None;
+        }
+        let payload = self.params.segments.payload(sent, self.size);
+        Some((payload + u64::from(HEADER)) as u16)
+    }
+
+    /// Returns true if the flow has a packet to send that was pulled, or that belongs to the first window.
+    pub fn may_send(&mut self) -> bool {
+        self.acked.is_none()
+            && self.credit > 0
+            && (self.records.first_queued().is_some() || self.new_size().is_some())
+    }
+
+    /// Returns the next packet, which is sent now: one that is sent again before a new one.
+    pub fn take_packet(&mut self, now: u64, shared: &Shared) -> Option<Packet> {
+        let again = self.records.first_queued();
+        let (psn, size, path) = if let Some((psn, record)) = again {
+            let path = self.choose_path(self.records.ev(psn));
+            self.records.resend_first(psn, path, now);
+            self.counters.retransmitted += 1;
+            (psn, record.size, path)
+        } else {
+            let size = self.new_size()?;
+            let path = self.choose_path(None);
+            self.counters.sent += 1;
+            (self.records.push(size, false, path, now), size, path)
+        };
+        self.credit -= 1;
+        let data = Data {
+            psn,
+            path,
+            last: self.total.is_some_and(|total| u64::from(psn) + 1 == total),
+            retransmission: again.is_some(),
+            trimmed: false,
+        };
+        Some(Packet {
+            route: self.paths.route(path, shared),
+            ..data.packet(self.flow, size, self.params.class)
+        })
+    }
+
+    /// Returns the path of the next packet. A packet that is sent again avoids its last path.
+    fn choose_path(&mut self, last: Option<u16>) -> u16 {
+        // The bound is for the case that all paths are left out.
+        for _ in 0..2 * self.paths.count() {
+            let path = self.paths.choose();
+            let is_same = last == Some(path) && self.paths.count() > 1;
+            if !is_same && !self.scores.is_left_out(path) {
+                return path;
+            }
+        }
+        self.paths.choose()
+    }
+
+    /// Handles an acknowledgement. Returns true if all data has been acknowledged now.
+    pub fn on_ack(&mut self, ack: &Report, now: u64) -> bool {
+        self.counters.control.acks += 1;
+        if self.acked.is_some() {
+            return false;
+        }
+        self.record_fate(ack.path, Fate::Arrived);
+        self.records.acknowledge_all(ack.next, ack.psn, 1);
+        self.on_counter(ack.pulls);
+        let is_done = self.total.is_some_and(|total| u64::from(ack.next) >= total);
+        if is_done {
+            self.finish(now);
+        }
+        is_done
+    }
+
+    /// Handles the report of a trimmed packet: the packet waits until it is pulled.
+    pub fn on_nack(&mut self, nack: &Report) {
+        self.counters.control.nacks += 1;
+        if self.acked.is_some() {
+            return;
+        }
+        self.record_fate(nack.path, Fate::Trimmed);
+        self.records.acknowledge_all(nack.next, nack.next, 0);
+        self.queue(nack.psn);
+        self.on_counter(nack.pulls);
+    }
+
+    /// Handles a pull.
+    pub fn on_pull(&mut self, pulls: u32, next: u32) {
+        self.counters.control.pulls += 1;
+        if self.acked.is_none() {
+            self.records.acknowledge_all(next, next, 0);
+            self.on_counter(pulls);
+        }
+    }
+
+    /// Handles a header that a switch has returned. The packet waits until it is pulled, unless no pull will come, or
+    /// most packets have arrived recently (section 3.2.4).
+    pub fn on_return(&mut self, psn: u32, path: u16) {
+        if self.acked.is_some() {
+            return;
+        }
+        let most_arrived = 2 * self.recent.count_ones() > self.fates;
+        self.record_fate(path, Fate::Trimmed);
+        self.queue(psn);
+        if most_arrived || (self.expected_pulls() <= 0 && self.records.oldest().is_none()) {
+            self.credit += 1;
+        }
+    }
+
+    /// Makes a packet wait to be sent again, if it is on its way.
+    fn queue(&mut self, psn: u32) {
+        let record = self.records.get(psn);
+        if record.is_some_and(|record| record.state == State::Sent) {
+            self.records.queue(psn);
+        }
+    }
+
+    /// Returns the number of pulls that the receiver will send for the packets that it has reported.
+    fn expected_pulls(&self) -> i64 {
+        let ControlCounters { acks, nacks, .. } = self.counters.control;
+        (acks + nacks).cast_signed() - i64::from(self.pulls)
+    }
+
+    /// Handles the pull counter of a packet: as many packets as it has grown by may be sent (section 3.2.1).
+    fn on_counter(&mut self, pulls: u32) {
+        let more = pulls.wrapping_sub(self.pulls).cast_signed();
+        if more > 0 {
+            self.credit += u64::from(more.cast_unsigned());
+            self.pulls = pulls;
+        }
+    }
+
+    fn record_fate(&mut self, path: u16, fate: Fate) {
+        self.scores.record(path, fate);
+        let arrived = u32::from(fate == Fate::Arrived);
+        self.recent = (self.recent << 1 | arrived) & ((1 << RECENT) - 1);
+        self.fates = RECENT.min(self.fates + 1);
+    }
+
+    /// Returns the time at which the oldest packet on its way times out.
+    pub fn deadline(&mut self) -> Option<u64> {
+        let (sent, _) = self.records.oldest()?;
+        Some(sent + self.params.config.rto.0)
+    }
+
+    /// Handles the timer: every packet that has timed out is sent again without being pulled.
+    pub fn on_timer(&mut self, now: u64) {
+        while self.acked.is_none() && self.deadline().is_some_and(|deadline| deadline <= now) {
+            let Some((_, psn)) = self.records.oldest() else {
+                return;
+            };
+            self.counters.timeouts += 1;
+            if let Some(path) = self.records.ev(psn) {
+                self.scores.record(path, Fate::Lost);
+            }
+            self.records.queue(psn);
+            self.credit += 1;
+        }
+    }
+
+    /// Chooses new routes. A finished flow needs none.
+    pub fn reroute(&mut self) {
+        if self.acked.is_none() {
+            self.paths.reroute();
+        }
+    }
+}
