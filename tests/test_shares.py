@@ -1,0 +1,100 @@
+"""Shares of flows whose paths to one host have two, four and six links: a reviewed table of all algorithms and rates.
+
+`WEFT_SNAPSHOTS=renew` writes the table, `tests/shares.csv`. A change is reviewed like a change of code.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+import weft
+from tests.papers.snapshots import RENEW
+
+TABLE = Path(__file__).parent / "shares.csv"
+ALGORITHMS = sorted(entry["name"] for entry in weft.registry()["algorithms"] if not entry["name"].startswith("bpf:"))
+RATES = {"100Mbps": (0.1, 4_000), "1Gbps": (1.0, 8_000), "10Gbps": (10.0, 20_000), "100Gbps": (100.0, 40_000)}
+"""Rates in Gbps, and the number of measured packets of all flows together, after as many that are not measured."""
+COUNTS = (2, 4, 8)
+TCP = {"initial_rto": "1ms", "min_rto": "1ms", "delayed_ack_timeout": "500us"}
+SENDERS = ("h1", "h4", "h2", "h8", "h3", "h12", "h5", "h6")
+"""Senders to h0: its own rack has h1, its own pod h2 and h3 as well."""
+Cell = tuple[str, str, int]
+"""Algorithm, rate and number of flows."""
+MIN_OF_FAIR = 0.05
+"""Minimum share of a flow without a timeout, as a part of an equal share."""
+TOLERANCE = 0.005
+"""Shares have three digits; the last one may round the other way on another machine."""
+
+
+def experiment(algorithm: str, rate: str, flows: int) -> dict[str, Any]:
+    """Returns an experiment of flows with one subflow each that share the link to h0."""
+    gbps, packets = RATES[rate]
+    half_s = packets * 1514 * 8 / (gbps * 1e9)
+    return {
+        "name": "shares",
+        "duration": f"{2 * half_s:.9f}s",
+        "measure": {"start": f"{half_s:.9f}s"},
+        "topology": {"kind": "fat-tree", "k": 4, "rate": rate, "delay": "5us"},
+        "queues": {"limit": "100 packets", "mark": "20 packets"},
+        # With the default timeouts, a flow with a loss might wait until the end of the run.
+        "transports": {"one": {"cc": algorithm, "tcp": TCP}},
+        "traffic": [
+            {"kind": "bulk", "transport": "one", "from": sender, "to": "h0", "jitter": "1ms"}
+            for sender in SENDERS[:flows]
+        ],
+    }
+
+
+def run(algorithm: str, rate: str, flows: int) -> pl.DataFrame:
+    """Returns the share of each flow, in the order of `SENDERS`, and its number of timeouts."""
+    result = weft.run(experiment(algorithm, rate, flows), seed=1, threads=1)
+    measured = pl.col("measured_bytes")
+    return result.flows.sort("flow").select(
+        timeouts=pl.col("timeouts") + pl.col("syn_timeouts"), share=(measured / measured.sum()).round(3)
+    )
+
+
+def stored() -> dict[Cell, list[float]]:
+    lines = csv.reader(io.StringIO(TABLE.read_text(encoding="utf-8")))
+    next(lines)
+    return {(line[0], line[1], int(line[2])): [float(cell) for cell in line[3:] if cell] for line in lines}
+
+
+def store(changed: dict[Cell, list[float]]) -> None:
+    known = stored() | changed
+    lines = io.StringIO()
+    writer = csv.writer(lines, lineterminator="\n")
+    writer.writerow(["algorithm", "rate", "flows", *(f"from {sender}" for sender in SENDERS)])
+    for cell in product(ALGORITHMS, RATES, COUNTS):
+        writer.writerow([*cell, *(f"{share:.3f}" for share in known[cell])])
+    TABLE.write_text(lines.getvalue(), encoding="utf-8")
+
+
+@pytest.mark.filterwarnings("ignore::weft.ResultWarning")
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_shares_are_those_of_the_table(algorithm: str) -> None:
+    results = {cell: run(*cell) for cell in product([algorithm], RATES, COUNTS)}
+    starved = [
+        (cell, share)
+        for cell, flows in results.items()
+        for share, timeouts in flows.select("share", "timeouts").iter_rows()
+        if timeouts == 0 and share < MIN_OF_FAIR / cell[2]
+    ]
+    assert starved == []
+    found = {cell: flows["share"].to_list() for cell, flows in results.items()}
+    if RENEW:
+        store(found)
+    known = {cell: values for cell, values in stored().items() if cell[0] == algorithm}
+    assert known.keys() == found.keys()
+    assert [
+        (cell, values, found[cell])
+        for cell, values in known.items()
+        if values != pytest.approx(found[cell], abs=TOLERANCE)
+    ] == []
