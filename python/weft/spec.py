@@ -1461,6 +1461,47 @@ class PinnedPaths(Model):
     """
 
 
+class PlbPaths(Model):
+    """
+    A path that is drawn again after rounds with many marks, and after a timeout.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+    )
+    cong_thresh: Annotated[int, Field(ge=0, le=256)] = 128
+    """
+    Fraction of marked packets from which a round is congested, in units of 1/256:
+    `tcp_plb_cong_thresh` of Linux.
+    """
+    idle_rehash_rounds: Annotated[int, Field(ge=0, le=31)] = 3
+    """
+    Number of consecutive congested rounds after which the path changes when nothing is
+    outstanding; never if it is 0. It is `tcp_plb_idle_rehash_rounds` of Linux.
+    """
+    name: Literal["plb"] = "plb"
+    """
+    a path drawn by hash for each subflow, and again after rounds with many marks, as Linux's PLB does
+    """
+    rehash_rounds: Annotated[int, Field(ge=1, le=31)] = 12
+    """
+    Number of consecutive congested rounds after which the path changes:
+    `tcp_plb_rehash_rounds` of Linux.
+    """
+    suspend_rto: Annotated[
+        str,
+        Field(
+            examples=["2us", "1.5ms", "20s"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min|µs|μs)$",
+        ),
+    ] = "60s"
+    """
+    Minimum time after a timeout for which marks do not change the path, half of the maximum:
+    `tcp_plb_suspend_rto_sec` of Linux.
+    """
+
+
 class QueueClass(Model):
     """
     A traffic class of a port.
@@ -3860,6 +3901,7 @@ class Transport(Model):
             "pinned",
             "rps",
             "flowlet",
+            "plb",
             "mmptcp",
             "opn",
         ]
@@ -3871,6 +3913,7 @@ class Transport(Model):
         | PinnedPaths
         | RpsPaths
         | FlowletPaths
+        | PlbPaths
         | MmptcpPaths
         | OpnPaths
         | None

@@ -135,7 +135,6 @@ UNMODELLED = [
     unmodelled("queues.kind=codel", "controlled queueing delay"),
     unmodelled("topology.error_rate=0.01", "corrupted packets"),
     field("transports.dctcp.paths=letflow", 'transports.dctcp.paths: "letflow" does not exist; use "flowlet"'),
-    field("transports.dctcp.paths=plb", 'transports.dctcp.paths: "plb" does not exist; use "flowlet"'),
 ]
 """Features that Weft does not model, and names of other simulators."""
 

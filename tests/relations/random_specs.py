@@ -126,7 +126,7 @@ def traffic(rng: Random, kind: str, name: str, transport: str, most: int, fixed:
     return {"kind": kind, "name": name, "transport": transport, "start": start, **fields[kind]}
 
 
-MULTIPATH = ("rps", "flowlet", "mmptcp", "opn")
+MULTIPATH = ("rps", "flowlet", "plb", "mmptcp", "opn")
 """Path policies that need several paths."""
 
 LAYERS = {

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use weft_cc::AlgorithmFactory;
+use weft_cc::{AlgorithmFactory, CongestionControl, Echo};
 use weft_fabric::{Fabric, PortQueues, QueueParameters, TOPOLOGIES};
 use weft_paths::{CONTROLLERS, Controller, Granularity, PathPolicy};
 use weft_run::{Backend, Plan, TcpMode, TransportConfig};
@@ -225,6 +225,7 @@ fn check_multipath(
 /// If paths are monitored, there must be a second subflow. The receiver must then not have the
 /// fault of the simulator that sends no data on two subflows.
 fn check_policy(spec: &weft_spec::TransportSpec, transport: &TransportConfig) -> Result<(), SpecError> {
+    check_marks(spec, transport)?;
     if matches!(transport.mode(), TcpMode::Standard) {
         return Ok(());
     }
@@ -248,6 +249,20 @@ fn check_policy(spec: &weft_spec::TransportSpec, transport: &TransportConfig) ->
         ));
     }
     Ok(())
+}
+
+/// Checks that a policy that reads marks has an algorithm with ECN.
+fn check_marks(spec: &weft_spec::TransportSpec, transport: &TransportConfig) -> Result<(), SpecError> {
+    let reads_marks = transport.paths.granularity(0, false) == Granularity::OnEvent;
+    if !reads_marks || transport.cc.echo() != Echo::Off {
+        return Ok(());
+    }
+    let name = spec.paths.as_ref().map_or("", |paths| &paths.name);
+    Err(SpecError::conflict(
+        "paths",
+        format!("{name:?} reads ECN marks, and cc = {:?} has no ECN", spec.cc.name),
+        "use an algorithm with ECN, such as \"dctcp\"",
+    ))
 }
 
 /// Checks that a queue in bytes has room for one full packet; otherwise it would drop every one.

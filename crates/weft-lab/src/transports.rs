@@ -164,18 +164,11 @@ pub(crate) fn check_kind(backend: &dyn Backend, kind: &str) -> Result<(), SpecEr
 }
 
 /// Names of policies of other simulators, with the policy that models or resembles each.
-const RELATED_POLICIES: &[(&str, &str, &str)] = &[
-    (
-        "letflow",
-        "flowlet",
-        "which models LetFlow in the direction of data",
-    ),
-    (
-        "plb",
-        "flowlet",
-        "which changes paths after gaps; PLB, which changes them after marks, is not modelled",
-    ),
-];
+const RELATED_POLICIES: &[(&str, &str, &str)] = &[(
+    "letflow",
+    "flowlet",
+    "which models LetFlow in the direction of data",
+)];
 
 /// Resolves the path policy. Also returns its name with all parameters.
 fn path_policy(spec: Option<&PathPolicySpec>, default: &str) -> Result<(PathPolicySpec, Policy), SpecError> {

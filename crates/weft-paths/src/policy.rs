@@ -60,6 +60,41 @@ pub enum Granularity {
     Flowlet(Time),
     /// The path changes when the transport requests it.
     OnRequest,
+    /// The path changes when the policy decides it, at a [`PathEvent`].
+    OnEvent,
+}
+
+/// An event of a sender that a policy with [`Granularity::OnEvent`] is notified of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PathEvent {
+    /// The end of a round, that is, of the data of one round-trip time.
+    Round {
+        /// Number of packets acknowledged in the round.
+        acked: u32,
+        /// Number of packets among them that were marked.
+        marked: u32,
+        /// True if nothing is outstanding.
+        is_idle: bool,
+    },
+    /// The transmission of a packet while nothing else is outstanding.
+    Start,
+    /// A retransmission timeout, or the timeout of a SYN.
+    Timeout {
+        /// True if congestion control reduces the window for the timeout, false for a SYN and for a
+        /// repeated timeout of one segment.
+        is_loss: bool,
+        /// Uniformly random bits.
+        random: u64,
+    },
+}
+
+/// State of a policy with [`Granularity::OnEvent`], for one direction of a subflow.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PathState {
+    /// Number of consecutive rounds with congestion.
+    pub congested_rounds: u32,
+    /// Time from which marks may change the path; 0 without a timeout.
+    pub suspended_until: Time,
 }
 
 /// A policy with its fields set. It only chooses paths: what else a transport does with a policy of
@@ -80,6 +115,12 @@ pub trait PathPolicy {
     fn granularity(&self, subflow: u32, reverse: bool) -> Granularity {
         let _ = (subflow, reverse);
         Granularity::Subflow
+    }
+    /// Updates the state at an event at time `now`. Returns true if the path changes, to that of
+    /// [`nth_path`](Self::nth_path) after one more change. Only for [`Granularity::OnEvent`].
+    fn on_event(&self, state: &mut PathState, event: PathEvent, now: Time) -> bool {
+        let _ = (state, event, now);
+        false
     }
     /// Returns the path after `n` changes.
     fn nth_path(&self, paths: Paths, seed: u64, direction: SubflowDirection, n: u64) -> u64 {

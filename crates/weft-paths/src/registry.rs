@@ -3,11 +3,11 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use weft_spec::{Entry, Parsed, SpecError, from_table, to_table};
+use weft_spec::{Entry, Parsed, SpecError, Time, from_table, to_table};
 
 use crate::{
-    ByInterface, Consecutive, Disjoint, Ecmp, Flowlet, Granularity, Mmptcp, Opn, PathPolicy, Paths, Pinned,
-    Rps, SubflowDirection, Vlb,
+    ByInterface, Consecutive, Disjoint, Ecmp, Flowlet, Granularity, Mmptcp, Opn, PathEvent, PathPolicy,
+    PathState, Paths, Pinned, Plb, Rps, SubflowDirection, Vlb,
 };
 
 /// Declares [`Policy`] and [`POLICIES`], from one line per policy.
@@ -53,6 +53,12 @@ macro_rules! policies {
                 }
             }
 
+            fn on_event(&self, state: &mut PathState, event: PathEvent, now: Time) -> bool {
+                match self {
+                    $(Self::$type(policy) => policy.on_event(state, event, now),)+
+                }
+            }
+
             fn nth_path(&self, paths: Paths, seed: u64, direction: SubflowDirection, n: u64) -> u64 {
                 match self {
                     $(Self::$type(policy) => policy.nth_path(paths, seed, direction, n),)+
@@ -71,6 +77,7 @@ policies! {
     "pinned" => Pinned,
     "rps" => Rps,
     "flowlet" => Flowlet,
+    "plb" => Plb,
     "mmptcp" => Mmptcp,
     "opn" => Opn,
 }

@@ -200,7 +200,7 @@ fn disjoint_subflows_share_no_path_while_there_are_others() {
 
 #[test]
 fn every_packet_and_every_flowlet_draws_uniformly() {
-    for name in ["rps", "flowlet", "mmptcp"] {
+    for name in ["rps", "flowlet", "plb", "mmptcp"] {
         let policy = Policy::by_name(name).unwrap();
         let mut counts = vec![0; 9];
         for n in 0..1_800 {
@@ -211,7 +211,7 @@ fn every_packet_and_every_flowlet_draws_uniformly() {
     }
     for entry in POLICIES
         .iter()
-        .filter(|entry| !["rps", "flowlet", "mmptcp", "opn"].contains(&entry.name))
+        .filter(|entry| !["rps", "flowlet", "plb", "mmptcp", "opn"].contains(&entry.name))
     {
         let policy = Policy::by_name(entry.name).unwrap();
         for reverse in [false, true] {

@@ -16,6 +16,7 @@ mod idle;
 mod incast;
 mod nic;
 mod path_monitor;
+mod plb;
 mod scatter_phase;
 mod spraying;
 mod steady_state;

@@ -59,6 +59,28 @@ const COMPLAINTS: &[(&[&str], &str)] = &[
         "transports.amp.tcp.stall_on_held_data: excludes paths = \"opn\", which sends data of slow paths on two subflows; set it",
     ),
     (
+        &["transports.amp.paths=plb"],
+        "transports.amp.paths: \"plb\" needs several paths between hosts, and this topology has one; use ",
+    ),
+    (
+        &["transports.amp.paths={name = \"plb\", rehash_rounds = 0}"],
+        "transports.amp.paths.rehash_rounds: 0; allowed: 1 to 31",
+    ),
+    (
+        &["transports.amp.paths={name = \"plb\", cong_thresh = 257}"],
+        "transports.amp.paths.cong_thresh: 257; allowed: 0 to 256",
+    ),
+    (
+        &[
+            "level=flow",
+            "topology={kind = \"fat-tree\", k = 4, rate = \"1Gbps\", delay = \"1us\"}",
+            "traffic=[{kind = \"bulk\", transport = \"amp\", pairs = \"permutation\"}]",
+            "probes=[]",
+            "transports={amp = {cc = \"dctcp\", paths = \"plb\"}}",
+        ],
+        "transports.amp.paths: \"plb\" chooses paths for single packets, or by what becomes of them; allowed: ",
+    ),
+    (
         &["transports.amp.paths=rps"],
         "transports.amp.paths: \"rps\" needs several paths between hosts, and this topology has one; use ",
     ),
@@ -202,8 +224,8 @@ const COMPLAINTS: &[(&[&str], &str)] = &[
         "transports.amp.paths: \"letflow\" does not exist; use \"flowlet\", which models LetFlow",
     ),
     (
-        &["transports.amp.paths=plb"],
-        "transports.amp.paths: \"plb\" does not exist; use \"flowlet\", ",
+        &["transports.amp.paths=plb", "transports.amp.cc=lia"],
+        "transports.amp.paths: \"plb\" reads ECN marks, and cc = \"lia\" has no ECN; use an algorithm with ECN, such as \"dctcp\"",
     ),
     (
         &["transports={\"a\\nb\" = {cc = \"reno\"}}"],

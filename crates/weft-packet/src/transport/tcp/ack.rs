@@ -197,6 +197,7 @@ fn end_round_if_over(
 /// false.
 fn end_round(connection: &mut ConnectionSender, subflow: &mut SubflowSender, reacts: bool, now: u64) {
     let round = subflow.rounds.start_next(subflow.seq.nxt());
+    subflow.path.on_round(round, subflow.segments.is_empty(), now);
     if !reacts {
         return;
     }

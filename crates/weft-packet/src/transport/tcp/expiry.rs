@@ -67,6 +67,7 @@ impl TcpEndpoint {
             .state
             .enter_loss_recovery(subflow.seq.una(), subflow.seq.nxt(), has_frto, undo);
         subflow.rtt.back_off();
+        subflow.path.on_timeout(is_new_episode, cx.now);
         subflow.arm(slot, cx);
         connection.congestion.set_in_recovery(s as usize, true);
         connection.notify_cc_and_check_suppression(cx.now, |cc, windows| {

@@ -303,6 +303,7 @@ impl TcpEndpoint {
         let connection = &self.connections[subflow.connection() as usize];
         let profile = &self.shared.transports[connection.transport as usize].profile;
         subflow.count_syn_timeout();
+        subflow.path.on_timeout(false, cx.now);
         if subflow.stats().syn_timeouts > profile.handshake.syn_linear_timeouts.into() {
             subflow.rtt.back_off();
         }

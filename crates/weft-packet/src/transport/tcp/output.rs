@@ -228,7 +228,9 @@ impl Output<'_, '_> {
         }
         cx.send(&Packet {
             time: 0,
-            route: subflow.path.next_route(cx.now),
+            route: subflow.path.next_route(cx.now, || {
+                subflow.segments.len() == 1 && !segment.was_sent_before()
+            }),
             slot: subflow.peer(),
             seq: segment.seq,
             chunk: segment.chunk,

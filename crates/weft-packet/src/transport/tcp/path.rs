@@ -1,6 +1,7 @@
 //! The path of the packets of one direction of a subflow.
 
-use weft_paths::Paths;
+use weft_cc::Round;
+use weft_paths::{PathEvent, Paths};
 
 use crate::engine::route::Route;
 
@@ -26,13 +27,36 @@ impl SubflowPath {
         self.route
     }
 
-    /// Returns the route of a packet that is sent at `now`.
+    /// Returns the route of a packet that is sent at `now`. `is_first` returns true if nothing but
+    /// this packet is outstanding.
     #[inline(always)]
-    pub fn next_route(&mut self, now: u64) -> Route {
+    pub fn next_route(&mut self, now: u64, is_first: impl FnOnce() -> bool) -> Route {
         if let Some(selector) = &mut self.selector {
-            self.route = selector.next_route(now).unwrap_or(self.route);
+            self.route = selector.next_route(now, is_first).unwrap_or(self.route);
         }
         self.route
+    }
+
+    /// Handles the end of a round. `is_idle` is true if nothing is outstanding.
+    pub fn on_round(&mut self, round: Round, is_idle: bool, now: u64) {
+        if let Some(selector) = &mut self.selector {
+            let event = PathEvent::Round {
+                acked: round.acked,
+                marked: round.marked,
+                is_idle,
+            };
+            self.route = selector.on_event(event, now).unwrap_or(self.route);
+        }
+    }
+
+    /// Handles a retransmission timeout, or the timeout of a SYN. `is_loss` is true if congestion
+    /// control reduces the window.
+    pub fn on_timeout(&mut self, is_loss: bool, now: u64) {
+        if let Some(selector) = &mut self.selector {
+            let random = selector.random();
+            let event = PathEvent::Timeout { is_loss, random };
+            self.route = selector.on_event(event, now).unwrap_or(self.route);
+        }
     }
 
     /// Sets the route from the next packet on.

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use weft_fabric::NodeId;
-use weft_paths::{Granularity, PathPolicy, Paths, SubflowDirection};
+use weft_paths::{Granularity, PathEvent, PathPolicy, PathState, Paths, SubflowDirection, draw};
+use weft_spec::Time;
 
 use crate::engine::route::Route;
 use crate::transport::shared::Shared;
@@ -22,6 +23,8 @@ pub struct PathSelector {
     switches: u64,
     /// Time at which the last packet was sent.
     last: u64,
+    /// State of the policy, for [`Granularity::OnEvent`] only.
+    state: PathState,
 }
 
 impl PathSelector {
@@ -51,6 +54,7 @@ impl PathSelector {
             granularity: changes,
             switches: 0,
             last: u64::MAX,
+            state: PathState::default(),
         }))
     }
 
@@ -83,10 +87,15 @@ impl PathSelector {
     }
 
     /// Returns the route of a packet sent at `now`, if it differs from that of the previous packet.
-    pub fn next_route(&mut self, now: u64) -> Option<Route> {
+    /// `is_first` returns true if nothing but this packet is outstanding.
+    #[inline(never)]
+    pub fn next_route(&mut self, now: u64, is_first: impl FnOnce() -> bool) -> Option<Route> {
         let last = std::mem::replace(&mut self.last, now);
         let change = match self.granularity {
             Granularity::Subflow | Granularity::OnRequest => false,
+            Granularity::OnEvent => {
+                return is_first().then(|| self.on_event(PathEvent::Start, now)).flatten();
+            }
             Granularity::Packet => true,
             Granularity::Flowlet(gap) => last != u64::MAX && now.saturating_sub(last) > gap.0,
         };
@@ -95,6 +104,29 @@ impl PathSelector {
         }
         self.switches += 1;
         self.route()
+    }
+
+    /// Notifies the policy of an event. Returns the new route if the policy changes the path.
+    pub fn on_event(&mut self, event: PathEvent, now: u64) -> Option<Route> {
+        if self.granularity != Granularity::OnEvent {
+            return None;
+        }
+        let policy = &self.shared.transports[self.transport as usize].paths;
+        if !policy.on_event(&mut self.state, event, Time(now)) {
+            return None;
+        }
+        self.switches += 1;
+        self.route()
+    }
+
+    /// Returns random bits for the next event.
+    pub fn random(&self) -> u64 {
+        draw(&[
+            self.shared.seed,
+            self.direction.hash_key(),
+            self.switches,
+            EVENT_DOMAIN,
+        ])
     }
 
     /// Returns the current route.
@@ -113,3 +145,6 @@ impl PathSelector {
             .ok()
     }
 }
+
+/// Domain tag that separates these draws from others for the same subflow.
+const EVENT_DOMAIN: u64 = 0x65_7665_6E74;

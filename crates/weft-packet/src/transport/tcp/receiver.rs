@@ -362,7 +362,7 @@ impl SubflowReceiver {
         let pending_flags = self.pending.flags;
         self.pending.flags &= RETRANSMIT;
         Packet {
-            route: self.path.next_route(self.last_packet_at),
+            route: self.path.next_route(self.last_packet_at, || false),
             slot: self.peer,
             seq: self.next as u32,
             chunk: chunks.next(),
