@@ -160,7 +160,8 @@ test-package: deb $(STAMPS)/package ## Install, run under systemd and remove tha
 
 .PHONY: validate
 validate: build $(STAMPS)/ns3 ## Run small experiments here and in ns-3, side by side (docs/validation/comparisons.md)
-	@if [ -e $(NS3) ]; then $(MAKE) --no-print-directory target/ns3/driver && $(BIN)/python tests/ns3/compare.py target/ns3/driver; \
+	@if [ -e $(NS3) ]; then $(MAKE) --no-print-directory target/ns3/driver target/ns3/red && \
+	$(BIN)/python tests/ns3/compare.py target/ns3/driver && $(BIN)/python -m tests.ns3.red target/ns3/red; \
 	else echo "Skipped: the comparison with ns-3, because libns3-dev is not installed"; fi
 
 .PHONY: validate-flow
@@ -171,7 +172,7 @@ validate-flow: build ## Compare the flow level with published results, an indepe
 	$(BIN)/python -m tests.levels.compare
 
 # Not by pkg-config: ns-3's files there name libraries that Debian's package does not need.
-target/ns3/driver: tests/ns3/driver.cc
+target/ns3/%: tests/ns3/%.cc
 	@mkdir -p $(@D)
 	g++ -O2 -std=c++17 -Wall -Wextra $< -o $@ $(addprefix -lns3-,core network internet point-to-point applications traffic-control)
 
