@@ -104,6 +104,9 @@ pub struct Subflows {
     /// The time after which MPTCP is switched on again for new connections. The kernel switches it off if a SYN with MPTCP was lost
     /// and one without was answered (`net.mptcp.blackhole_timeout`). None: the kernel's time applies.
     pub blackhole_reset: Option<Time>,
+    /// Number of timeouts without progress after which a subflow is stale (`net.mptcp.stale_loss_cnt`): 1 to 64. What a stale
+    /// subflow has not delivered is sent on the others, and it gets no new data.
+    pub stale_timeouts: u8,
 }
 
 /// Pairs of addresses between which subflows are opened.
@@ -126,7 +129,37 @@ impl Default for Subflows {
             addresses: Vec::new(),
             announced_ports: false,
             blackhole_reset: None,
+            stale_timeouts: 1,
         }
+    }
+}
+
+impl Subflows {
+    fn check(&self) -> Result<(), SpecError> {
+        let refuse = |path: &str, value: String, allowed: &str| Err(SpecError::new(path, value, allowed));
+        if !(1..=8).contains(&self.count) {
+            return refuse("subflows.count", self.count.to_string(), "1 to 8");
+        }
+        if !(1..=64).contains(&self.max_accepted) {
+            let accepted = self.max_accepted.to_string();
+            return refuse("subflows.max_accepted", accepted, "1 to 64");
+        }
+        for address in &self.addresses {
+            if address.is_loopback() || address.is_multicast() || address.is_unspecified() {
+                let allowed = "addresses of this host's network interfaces";
+                return refuse("subflows.addresses", address.to_string(), allowed);
+            }
+        }
+        if let Some(reset) = self.blackhole_reset
+            && !(MIN_RESET..=MAX_RESET).contains(&reset)
+        {
+            return refuse("subflows.blackhole_reset", reset.to_string(), "1s to 3600s");
+        }
+        if !(1..=64).contains(&self.stale_timeouts) {
+            let timeouts = self.stale_timeouts.to_string();
+            return refuse("subflows.stale_timeouts", timeouts, "1 to 64");
+        }
+        Ok(())
     }
 }
 
@@ -320,24 +353,7 @@ impl Config {
                 "16 to 1048576",
             );
         }
-        if !(1..=8).contains(&config.subflows.count) {
-            return refuse("subflows.count", config.subflows.count.to_string(), "1 to 8");
-        }
-        if !(1..=64).contains(&config.subflows.max_accepted) {
-            let accepted = config.subflows.max_accepted.to_string();
-            return refuse("subflows.max_accepted", accepted, "1 to 64");
-        }
-        for address in &config.subflows.addresses {
-            if address.is_loopback() || address.is_multicast() || address.is_unspecified() {
-                let allowed = "addresses of this host's network interfaces";
-                return refuse("subflows.addresses", address.to_string(), allowed);
-            }
-        }
-        if let Some(reset) = config.subflows.blackhole_reset
-            && !(MIN_RESET..=MAX_RESET).contains(&reset)
-        {
-            return refuse("subflows.blackhole_reset", reset.to_string(), "1s to 3600s");
-        }
+        config.subflows.check()?;
         namespaces::check_names(&config.namespaces)?;
         if !config.metrics.listen.ip().is_loopback() {
             let listen = config.metrics.listen.to_string();

@@ -18,6 +18,10 @@ fn complaints_say_where_what_and_what_is_allowed() {
         ),
         ("[subflows]\ncount = 9", "subflows.count: 9; allowed: 1 to 8"),
         (
+            "[subflows]\nstale_timeouts = 0",
+            "subflows.stale_timeouts: 0; allowed: 1 to 64",
+        ),
+        (
             "[metrics]\nlisten = \"0.0.0.0:9464\"",
             "metrics.listen: 0.0.0.0:9464; allowed: a loopback",
         ),

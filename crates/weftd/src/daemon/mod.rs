@@ -160,6 +160,8 @@ struct Daemon {
     known_names: BTreeSet<PathBuf>,
     /// Nanoseconds after which a namespace's MPTCP that the kernel has switched off is switched on again, if ever.
     blackhole_reset: Option<u64>,
+    /// Value of `net.mptcp.stale_loss_cnt` in served namespaces.
+    stale_timeouts: String,
     /// Callers of `weftd status` that are being answered.
     answering: Arc<AtomicUsize>,
     /// The check of the program that is to follow at a reload.
@@ -245,6 +247,7 @@ impl Daemon {
             folder: folder.to_owned(),
             known_names: named(),
             blackhole_reset: config.blackhole_reset(),
+            stale_timeouts: config.subflows.stale_timeouts.to_string(),
             next_counters: 0,
             algorithms: programs.names().map(|name| name.kernel().to_owned()).collect(),
             handled_lost_events: totals.map_or(0, |totals| totals.lost_events),

@@ -158,7 +158,11 @@ impl Daemon {
         let served = &self.namespaces[namespace];
         let default = self.default.as_deref();
         let default = default.map(|name| (settings::DEFAULT, name));
-        for (key, value) in [("net.mptcp.pm_type", "1")].into_iter().chain(default) {
+        let own = [
+            ("net.mptcp.pm_type", "1"),
+            ("net.mptcp.stale_loss_cnt", &self.stale_timeouts),
+        ];
+        for (key, value) in own.into_iter().chain(default) {
             let changed = self.settings.change(&served.namespace, key, value);
             if changed.map_err(Failure::about(key))? {
                 info!(namespace = %served.name(), key, value, "setting changed");

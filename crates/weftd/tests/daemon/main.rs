@@ -263,6 +263,7 @@ fn a_killed_daemon_breaks_no_connection_and_the_next_one_adopts_it() {
     let daemon = scene.daemon("");
     assert_eq!(scene.setting("net.ipv4.tcp_congestion_control"), "weft_amp");
     assert_eq!(scene.setting("net.mptcp.pm_type"), "1");
+    assert_eq!(scene.setting("net.mptcp.stale_loss_cnt"), "1");
     let server = scene.serve();
     let load = load(scene.connect(server.address));
     // At the server as well: if no process listens to its events, the kernel refuses joins that are under way.
@@ -287,6 +288,7 @@ fn a_killed_daemon_breaks_no_connection_and_the_next_one_adopts_it() {
     daemon.stop();
     assert_eq!(scene.setting("net.ipv4.tcp_congestion_control"), before);
     assert_eq!(scene.setting("net.mptcp.pm_type"), "0");
+    assert_eq!(scene.setting("net.mptcp.stale_loss_cnt"), "4");
     scene.mark(false);
     let stopped = server.read();
     until("it goes on without a daemon", || {
