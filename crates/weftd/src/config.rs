@@ -104,8 +104,8 @@ pub struct Subflows {
     /// The time after which MPTCP is switched on again for new connections. The kernel switches it off if a SYN with MPTCP was lost
     /// and one without was answered (`net.mptcp.blackhole_timeout`). None: the kernel's time applies.
     pub blackhole_reset: Option<Time>,
-    /// Number of timeouts without progress after which a subflow is stale (`net.mptcp.stale_loss_cnt`): 1 to 64. What a stale
-    /// subflow has not delivered is sent on the others, and it gets no new data.
+    /// Number of timeouts without progress after which a subflow is stale (`net.mptcp.stale_loss_cnt`): 1 to 64. Data that a
+    /// stale subflow has not delivered is sent on the others, and it gets no new data.
     pub stale_timeouts: u8,
 }
 
