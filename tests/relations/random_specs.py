@@ -194,7 +194,10 @@ def with_kind(rng: Random, tcp: Spec, *, priority: bool) -> Spec:
         "tcp": tcp,
         "constant-rate": {"rate": rng.choice(["10Mbps", "100Mbps"])},
         "uet": {"uet": {"control": rng.choice(["sender", "receiver", "both"])}},
-        "ndp": {"ndp": {"initial_window": rng.choice([1, 8, 30]), "mtu": rng.choice(["1500B", "9064B"])}},
+        "ndp": {
+            "ndp": {"initial_window": rng.choice([1, 8, 30]), "mtu": rng.choice(["1500B", "9064B"])}
+            | rng.choice([{}, {"rto": "2ms"}])
+        },
     }[kind]
     return {"kind": kind} | fields | ({"ack_class": 1} if priority else {})
 
