@@ -90,6 +90,7 @@ EXAMPLES = {
     "Ndp": '[queues]\nlimit = "8 packets"\n'
     'kind = { name = "trimming", headers = "1125 packets", ratio = 10, overflow = "return" }\n\n'
     '[transports.pulled]\nkind = "ndp"\nndp = { initial_window = 23 }',
+    "Roce": '[transports.rdma]\nkind = "roce"\nroce = { retransmission = "selective-repeat", rto = "320us" }',
     "LosslessQueue": '[queues]\nlimit = "200KB"\nkind = { name = "lossless", reaction = "1us" }',
     "LossyQueue": '[queues]\nlimit = "100 packets"\nkind = { name = "lossy", loss = 0.001 }',
     "RedQueue": '[queues]\nlimit = "1MB"\nkind = { name = "red", min = "100KB", max = "400KB", probability = 0.2 }',
@@ -134,6 +135,8 @@ LEVELS = {
     "LossyQueue": ("packet",),
     "RedQueue": ("packet",),
     "SharedQueue": ("packet",),
+    "Roce": ("packet",),
+    "Transport.roce": ("packet",),
     "Transport.uet": ("packet",),
     "Uet": ("packet",),
     "Transport.ndp": ("packet",),

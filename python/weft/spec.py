@@ -1077,6 +1077,31 @@ class LosslessQueue(Model):
     (IEEE 802.1Q, annex O; Zhu et al., "Congestion Control for Large-Scale RDMA Deployments", SIGCOMM
     2015, section 4.)
     """
+    mark_max: Annotated[
+        str | None,
+        Field(
+            examples=["100 packets", "150KB"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(packets|packet|B|KB|MB|GB|TB|kB|KiB|MiB|GiB|TiB)$",
+        ),
+    ] = None
+    """
+    Waiting data of a class from which every packet is marked, in the unit of `mark_min`. Zhu et al. have 200 KB.
+    """
+    mark_min: Annotated[
+        str | None,
+        Field(
+            examples=["100 packets", "150KB"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(packets|packet|B|KB|MB|GB|TB|kB|KiB|MiB|GiB|TiB)$",
+        ),
+    ] = None
+    """
+    Waiting data of a class up to which no packet is marked when it arrives. From there to `mark_max`, the
+    probability rises from 0 to `mark_probability`. Zhu et al. have 5 KB at 40 Gbps.
+    """
+    mark_probability: Annotated[float | None, Field(ge=0.0, le=1.0)] = None
+    """
+    Probability just below `mark_max`. The default is 1; Zhu et al. have 0.01.
+    """
     name: Literal["lossless"] = "lossless"
     """
     a FIFO per class that pauses its neighbours instead of dropping packets (PFC, IEEE 802.1Qbb)
@@ -3258,6 +3283,155 @@ class ProfilePatch(Model):
     """
 
 
+class Roce(Model):
+    """
+    Settings of a transport of kind "roce". Those of DCQCN have the defaults of its paper (Zhu et al., SIGCOMM
+    2015) if it names one.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+    )
+    ack_every: Annotated[int | None, Field(ge=1)] = None
+    """
+    Number of packets in order per acknowledgement. The default is 1, as in the simulators of HPCC and IRN. The
+    last packet that a flow may send is always acknowledged.
+    """
+    alpha_interval: Annotated[
+        str | None,
+        Field(
+            examples=["2us", "1.5ms", "20s"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min|µs|μs)$",
+        ),
+    ] = None
+    """
+    DCQCN: time without a notification after which the reduction factor decays. The default is "55us" (section
+    3.1).
+    """
+    byte_counter: Annotated[
+        str | None,
+        Field(
+            examples=["128KB", "64KiB", "1448B"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(TiB|TB|GiB|GB|MiB|MB|KiB|KB|B|kB)$",
+        ),
+    ] = None
+    """
+    DCQCN: bytes after which the byte counter increases the rate. The default is "10MB" (section 5.2).
+    """
+    cnp_interval: Annotated[
+        str | None,
+        Field(
+            examples=["2us", "1.5ms", "20s"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min|µs|μs)$",
+        ),
+    ] = None
+    """
+    DCQCN: minimum time between two congestion notifications of a flow. The default is "50us" (section 3.1).
+    """
+    control: Literal["dcqcn", "none"] = "dcqcn"
+    """
+    Congestion control.
+    """
+    fast_recovery: Annotated[int | None, Field(ge=1)] = None
+    """
+    DCQCN: number F of increases in fast recovery, by timer or byte counter. The default is 5 (section 3.1).
+    """
+    gain: Annotated[float | None, Field(ge=0.0, le=1.0)] = None
+    """
+    DCQCN: weight g of a notification in the reduction factor, above 0, up to 1. The default is 1/256 (section
+    5.2).
+    """
+    hyper_increase: Annotated[
+        str | None,
+        Field(
+            examples=["10Gbps", "100Mbps"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(Tbps|Gbps|Mbps|kbps|bps|Kbps|Tbit/s|Gbit/s|Mbit/s|kbit/s|bit/s)$",
+        ),
+    ] = None
+    """
+    DCQCN: step of the target rate once timer and byte counter are beyond fast recovery. The default is
+    "400Mbps": ten times `increase`, as in QCN (IEEE 802.1Qau), because the paper has no number.
+    """
+    increase: Annotated[
+        str | None,
+        Field(
+            examples=["10Gbps", "100Mbps"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(Tbps|Gbps|Mbps|kbps|bps|Kbps|Tbit/s|Gbit/s|Mbit/s|kbit/s|bit/s)$",
+        ),
+    ] = None
+    """
+    DCQCN: step of the target rate after fast recovery. The default is "40Mbps" (section 3.1).
+    """
+    increase_interval: Annotated[
+        str | None,
+        Field(
+            examples=["2us", "1.5ms", "20s"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min|µs|μs)$",
+        ),
+    ] = None
+    """
+    DCQCN: period of the timer that increases the rate. The default is "55us" (section 5.2).
+    """
+    initial_rate: Annotated[
+        str | None,
+        Field(
+            examples=["10Gbps", "100Mbps"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(Tbps|Gbps|Mbps|kbps|bps|Kbps|Tbit/s|Gbit/s|Mbit/s|kbit/s|bit/s)$",
+        ),
+    ] = None
+    """
+    DCQCN: first rate of a flow. The default is the rate of the host's link (section 3.1).
+    """
+    min_rate: Annotated[
+        str | None,
+        Field(
+            examples=["10Gbps", "100Mbps"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(Tbps|Gbps|Mbps|kbps|bps|Kbps|Tbit/s|Gbit/s|Mbit/s|kbit/s|bit/s)$",
+        ),
+    ] = None
+    """
+    DCQCN: smallest rate of a flow. The default is "10Mbps", that of QCN, because the paper has no number.
+    """
+    mtu: Annotated[
+        str | None,
+        Field(
+            examples=["128KB", "64KiB", "1448B"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(TiB|TB|GiB|GB|MiB|MB|KiB|KB|B|kB)$",
+        ),
+    ] = None
+    """
+    Size of a full packet with its headers of 62 bytes. The default is "1086B": 1024 bytes are the largest
+    payload of InfiniBand that fits into an Ethernet frame of 1500 bytes.
+    """
+    retransmission: Literal["go-back-n", "selective-repeat"] = "go-back-n"
+    """
+    Retransmission of lost packets.
+    """
+    rto: Annotated[
+        str | None,
+        Field(
+            examples=["2us", "1.5ms", "20s"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min|µs|μs)$",
+        ),
+    ] = None
+    """
+    Timeout since the last progress. The default is "67108864ns", 4.096 us x 2^14: the exponent of InfiniBand
+    that is usual. IRN has 320 us.
+    """
+    window: Annotated[
+        str | None,
+        Field(
+            examples=["128KB", "64KiB", "1448B"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(TiB|TB|GiB|GB|MiB|MB|KiB|KB|B|kB)$",
+        ),
+    ] = None
+    """
+    Limit of the bytes that are not acknowledged, such as the bandwidth-delay product of IRN. There is none by
+    default.
+    """
+
+
 class ShuffleTraffic(Model):
     """
     Transfers from each host to each other host, in an order drawn for the sender. When a transfer is
@@ -3852,7 +4026,7 @@ class Transport(Model):
     Application bytes that must be acknowledged before the additional subflows join. The default
     of `weftd` is 256KB.
     """
-    kind: Literal["tcp", "constant-rate", "uet", "ndp"] = "tcp"
+    kind: Literal["tcp", "constant-rate", "uet", "ndp", "roce"] = "tcp"
     """
     Kind of transport, that is, the protocol. "tcp" is MPTCP if there are several subflows.
     """
@@ -3940,6 +4114,10 @@ class Transport(Model):
     ] = None
     """
     Kind "constant-rate": the rate on the wire, headers included, while a flow sends.
+    """
+    roce: Roce | None = None
+    """
+    Kind "roce": settings of RDMA over converged Ethernet.
     """
     scheduler: Literal["round-robin", "lowest-rtt", "linux"] | None = None
     """

@@ -47,6 +47,10 @@ def uet(settings: str, *words: str, also: str = "") -> Row:
     return field(f"transports.ultra={{kind = 'uet', uet = {{{settings}}}{also}}}", *words)
 
 
+def roce(settings: str, *words: str, also: str = "") -> Row:
+    return field(f"transports.rdma={{kind = 'roce', roce = {{{settings}}}{also}}}", *words)
+
+
 def lossy(parameters: str, *words: str) -> Row:
     return field(f"queues={{limit = '100 packets', kind = {{name = 'lossy'{parameters}}}}}", *words)
 
@@ -309,6 +313,31 @@ FIELDS = [
         ("run", "incast.toml", "--set", FLOW, "--set", "transports.pulled.kind=ndp", "--out", "out"),
         ('transports.pulled.kind: "ndp" is not supported at level "flow"',),
     ),
+    roce("mtu = '62B'", "transports.rdma.roce.mtu: 62B; allowed: 63B to 65535B"),
+    roce("ack_every = 0", "transports.rdma.roce.ack_every: 0; allowed: at least 1"),
+    roce("window = '1KB'", "transports.rdma.roce.window: 1KB; allowed: 1086B to "),
+    roce("rto = '0us'", "transports.rdma.roce.rto: 0s; allowed: a time above 0"),
+    roce("alpha_interval = '0us'", "transports.rdma.roce.alpha_interval: 0s"),
+    roce("increase_interval = '0us'", "transports.rdma.roce.increase_interval: 0s"),
+    roce("gain = 0", "transports.rdma.roce.gain: 0; allowed: above 0, up to 1"),
+    roce("gain = 1.5", "transports.rdma.roce.gain: 1.5"),
+    roce("gain = nan", "transports.rdma.roce.gain: "),
+    roce("byte_counter = '0B'", "transports.rdma.roce.byte_counter: 0B; allowed: a size above 0"),
+    roce("fast_recovery = 0", "transports.rdma.roce.fast_recovery: 0; allowed: at least 1"),
+    roce("min_rate = '0bps'", "transports.rdma.roce.min_rate: "),
+    roce("retransmission = 'go-back-0'", "transports.rdma.roce.retransmission: "),
+    roce("control = 'hpcc'", "transports.rdma.roce.control: "),
+    roce("control = 'none', gain = 0.5", "transports.rdma.roce.gain: not used with control = ", "remove it or set"),
+    roce("pacing = true", "transports.rdma.roce.pacing: unknown field"),
+    roce("", "transports.rdma.cc: not used with kind = ", also=", cc = 'reno'"),
+    roce("", "transports.rdma.tcp: not used with kind = ", "`roce` has the settings", also=", tcp = {mss = 1000}"),
+    roce("", 'transports.rdma.paths: "rps" chooses paths for packets of TCP', also=", paths = 'rps'"),
+    roce("", "transports.rdma.rate: not used with kind = ", also=", rate = '1Gbps'"),
+    field("transports.dctcp.roce={}", 'transports.dctcp.roce: not used with kind = "tcp"', 'or set kind = "roce"'),
+    Row(
+        ("run", "incast.toml", "--set", FLOW, "--set", "transports.rdma.kind=roce", "--out", "out"),
+        ('transports.rdma.kind: "roce" is not supported at level "flow"',),
+    ),
     lossy("", "queues.kind: the rule of the losses is missing; set loss or every"),
     lossy(", loss = 0.1, every = 3", "queues.kind.every: loss is given too; remove one of the two"),
     lossy(", loss = 1.1", "queues.kind.loss: 1.1; allowed: 0 to 1"),
@@ -332,6 +361,18 @@ FIELDS = [
     lossless(", xoff = '50KB', xon = '51KB'", 'queues.kind.xon: 51KB is above xoff = "50KB"; allowed: at most 50KB'),
     lossless(", xon = '99KB'", "queues.kind.xon: 99KB is above xoff, which is "),
     lossless(", min = '1KB'", "queues.kind.min: unknown field"),
+    lossless(", mark_min = '1KB'", "queues.kind.mark_max: missing next to mark_min"),
+    lossless(", mark_min = '2KB', mark_max = '1KB'", "queues.kind.mark_min: 2KB is above mark_max"),
+    lossless(", mark_probability = 0.1", "queues.kind.mark_probability: given without `mark_min` and `mark_max`"),
+    lossless(
+        ", mark_min = '1KB', mark_max = '2KB', mark_probability = 1.1",
+        "queues.kind.mark_probability: 1.1; allowed: 0 to 1",
+    ),
+    lossless(
+        ", mark_min = '1KB', mark_max = '2KB'",
+        'queues.mark: 10 packets is not used with queues of kind "lossless", which has a ramp',
+        also="queues.mark=10 packets",
+    ),
     lossless(
         "",
         'layers.switch-host.queue: drops packets of layer "switch-host", but queues.kind is lossless',

@@ -182,9 +182,23 @@ def queue(rng: Random, kind: str, limit: int) -> Spec:
         if rng.random() < 0.5:
             marks = {"mark_min": ramp["min"], "mark_max": ramp["max"]}
             fields[kind] = {"mark": "off", "kind": fields[kind]["kind"] | marks}
+    if kind == "lossless" and rng.random() < 0.5:
+        marks = {"mark_min": ramp["min"], "mark_max": ramp["max"], "mark_probability": ramp["probability"]}
+        fields[kind] |= {"mark": "off", "kind": fields[kind]["kind"] | marks}
     if kind == "red" and rng.random() < 0.7:
         fields[kind]["kind"] |= average
     return {"kind": kind} | fields[kind]
+
+
+def roce(rng: Random) -> Spec:
+    """Settings of RDMA over converged Ethernet."""
+    settings = {
+        "retransmission": rng.choice(["go-back-n", "selective-repeat"]),
+        "control": rng.choice(["dcqcn", "dcqcn", "none"]),
+        "ack_every": rng.choice([1, 1, 8]),
+        "rto": rng.choice(["300us", "1ms"]),
+    }
+    return settings | ({"window": "20KB"} if rng.random() < 0.3 else {})
 
 
 def with_kind(rng: Random, tcp: Spec, *, priority: bool) -> Spec:
@@ -198,6 +212,7 @@ def with_kind(rng: Random, tcp: Spec, *, priority: bool) -> Spec:
             "ndp": {"initial_window": rng.choice([1, 8, 30]), "mtu": rng.choice(["1500B", "9064B"])}
             | rng.choice([{}, {"rto": "2ms"}])
         },
+        "roce": {"roce": roce(rng)},
     }[kind]
     return {"kind": kind} | fields | ({"ack_class": 1} if priority else {})
 

@@ -67,6 +67,13 @@ impl Context<'_> {
         port.busy_until.saturating_sub(port.serialisation(bytes))
     }
 
+    /// Returns true if the first port of `route` may not send packets of a traffic class now, because the next
+    /// node has paused it.
+    pub fn is_paused(&self, route: Route, class: usize) -> bool {
+        let port = (self.first_port + self.port_of(route)) as usize;
+        self.network.pauses.is_some() && self.network.is_paused(port, class)
+    }
+
     /// Returns the serialisation time of `bytes` at the first port of `route` in picoseconds.
     pub fn serialisation(&self, route: Route, bytes: u32) -> u64 {
         let port = self.first_port + self.port_of(route);

@@ -25,6 +25,9 @@ const LOSSLESS: Lossless = Lossless {
     reaction: Time(0),
     watchdog: None,
     classes: 1,
+    mark_min: None,
+    mark_max: None,
+    mark_probability: None,
 };
 
 /// A host that sends packets back to back along its routes in turn, or the host that receives them.
@@ -410,7 +413,7 @@ fn random_networks_with_enough_headroom_drop_nothing() {
 fn random_networks_do_all_that_pauses_do() {
     let mut runner = TestRunner::deterministic();
     let mut sum = [0; 4];
-    for run in 0..300 {
+    for run in 0..400 {
         let case = any_network().new_tree(&mut runner).unwrap().current();
         let threads = if run % 10 == 0 { 2 + run / 10 % 3 } else { 1 };
         let totals = compare(&case, threads, u64::MAX).unwrap();

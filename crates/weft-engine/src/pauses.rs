@@ -134,7 +134,6 @@ impl PartitionNetwork {
         };
         let (waiting, class) = (queue.len(), queue.class_of(&packet));
         let begins = free_at <= now && !queue.is_paused(class);
-        let is_marked = queue.is_marking(class) && packet.flags & (ECT | PROTECTED) == ECT;
         self.admissions.ports[port].add_time(waiting, now);
         if !begins && packet.flags & PROTECTED == 0 && !self.has_space(port, &packet) {
             self.admissions.ports[port].drops += 1;
@@ -142,7 +141,8 @@ impl PartitionNetwork {
             self.count_drop(&packet);
             return;
         }
-        if is_marked {
+        let is_capable = packet.flags & (ECT | PROTECTED) == ECT;
+        if is_capable && self.lossless(port).is_some_and(|(_, queue)| queue.marks(class)) {
             packet.flags |= CE;
             self.admissions.ports[port].marks += 1;
             self.served[served].count(&packet, |class| class.marks += 1);
@@ -187,6 +187,15 @@ impl PartitionNetwork {
             _ => self.free_at(port).max(now) + output.serialisation(waiting),
         };
         end.saturating_sub(output.serialisation(bytes))
+    }
+
+    /// Returns true if `port` can be paused, and `class` is.
+    pub fn is_paused(&self, port: usize, class: usize) -> bool {
+        let served = self.admissions.ports[port].served();
+        served.is_some_and(|served| match &self.served[served].queue {
+            ServedQueue::Lossless(queue) => queue.is_paused(class.min(queue.classes() - 1)),
+            _ => false,
+        })
     }
 
     /// Returns true if a packet may wait at `port`.

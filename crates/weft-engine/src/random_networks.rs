@@ -248,15 +248,29 @@ fn any_lossless() -> impl Strategy<Value = Lossless> {
     let watchdog = prop::sample::select(vec![1, 2_000_000, 50_000_000, 2_000_000_000]);
     let classes = prop::sample::select(vec![1, 1, 2, 8]);
     let watchdog = prop::option::weighted(0.3, watchdog);
-    let values = (size(6_000), size(9_000), size(9_000), reaction, watchdog, classes);
-    values.prop_map(|(headroom, xoff, xon, reaction, watchdog, classes)| Lossless {
-        headroom,
-        xoff,
-        xon,
-        reaction: Time(reaction),
-        watchdog: watchdog.map(Time),
+    let ramp = prop::option::of((0_u64..2_000, 0_u64..4_000, 0.0..=1.0));
+    let values = (
+        size(6_000),
+        size(9_000),
+        size(9_000),
+        reaction,
+        watchdog,
         classes,
-    })
+        ramp,
+    );
+    values.prop_map(
+        |(headroom, xoff, xon, reaction, watchdog, classes, ramp)| Lossless {
+            mark_min: ramp.map(|(min, ..)| QueueSize::Bytes(min)),
+            mark_max: ramp.map(|(min, width, _)| QueueSize::Bytes(min + width)),
+            mark_probability: ramp.map(|(.., probability)| probability),
+            headroom,
+            xoff,
+            xon,
+            reaction: Time(reaction),
+            watchdog: watchdog.map(Time),
+            classes,
+        },
+    )
 }
 
 /// A queue that decides when packets arrive.

@@ -4,7 +4,7 @@
 use std::cmp::Reverse;
 use std::collections::{HashMap, VecDeque};
 
-use weft_fabric::{Fabric, Lossless, QueueKind};
+use weft_fabric::{Fabric, Lossless, QueueKind, Red, RedAction, RedAt};
 use weft_spec::QueueSize;
 
 use crate::packet::{CE, DATA, ECT, PROTECTED, Packet};
@@ -163,17 +163,36 @@ impl<T: TestEndpoint> Reference<'_, T> {
             return self.count_drops(&[packet]);
         }
         let fifo = &mut self.wires[l].fifo;
-        let alike = || {
-            fifo.waiting
-                .iter()
-                .filter(|other| class_in(&stated, other) == class)
+        let waiting = fifo.waiting.iter();
+        let alike = waiting.filter(|other| class_in(&stated, other) == class);
+        let (packets, bytes) = alike.fold((0, 0), |(packets, bytes), other| {
+            (packets + 1, bytes + u64::from(other.size))
+        });
+        let length = |unit| match unit {
+            QueueSize::Packets(_) => packets,
+            QueueSize::Bytes(_) => bytes,
         };
+        let may_mark = !is_protected && packet.flags & ECT != 0;
         let is_long = match self.fabric.links[l].queue.mark {
             None => false,
-            Some(QueueSize::Packets(mark)) => alike().count() >= mark as usize,
-            Some(QueueSize::Bytes(mark)) => alike().map(|other| u64::from(other.size)).sum::<u64>() >= mark,
+            Some(mark @ QueueSize::Packets(threshold)) => length(mark) >= u64::from(threshold),
+            Some(mark @ QueueSize::Bytes(threshold)) => length(mark) >= threshold,
         };
-        if is_long && !is_protected && packet.flags & ECT != 0 {
+        let mut is_chosen = |min, max| {
+            let ramp = Red {
+                min,
+                max,
+                probability: stated.mark_probability.unwrap_or(1.0),
+                action: RedAction::Mark,
+                at: RedAt::Enqueue,
+                weight: None,
+            };
+            fifo.is_chosen(ramp, length(min) as f64)
+        };
+        let ramp = stated.mark_min.zip(stated.mark_max);
+        let is_long = may_mark && ramp.map_or(is_long, |(min, max)| is_chosen(min, max));
+        let fifo = &mut self.wires[l].fifo;
+        if is_long {
             packet.flags |= CE;
             fifo.marks += 1;
             fifo.count(&packet, |class| class.marks += 1);

@@ -378,7 +378,7 @@ impl Fifo {
     }
 
     /// Returns true if a packet is marked or dropped at this length.
-    fn is_chosen(&mut self, red: Red, length: f64) -> bool {
+    pub fn is_chosen(&mut self, red: Red, length: f64) -> bool {
         let number = |size| match size {
             QueueSize::Packets(n) => f64::from(n),
             QueueSize::Bytes(n) => n as f64,

@@ -90,6 +90,7 @@ impl Backend for FlowBackend {
                         "nacks_received",
                         "pulls_received",
                         "rts_sent",
+                        "cnps_received",
                     ],
                 ),
                 (

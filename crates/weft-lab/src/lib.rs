@@ -44,6 +44,7 @@ mod queues;
 mod refused;
 mod registry;
 mod resolve;
+mod roce;
 mod run_loop;
 mod schema;
 mod slices;

@@ -66,8 +66,8 @@ pub(crate) fn apply(
                 return Err(without_host_queue(path_of(spec, source_of(link))));
             }
             // A NIC can be paused, although its queue has no limit.
-            if let QueueKind::Lossless(_) = whole {
-                link.kind = whole.clone();
+            if let QueueKind::Lossless(lossless) = whole {
+                link.kind = lossless.without_marks().into();
             }
             continue;
         }

@@ -487,6 +487,7 @@ fn check_write_rates(
         ("constant-rate", "set the rate of the transport instead"),
         ("uet", "remove this field"),
         ("ndp", "remove this field"),
+        ("roce", "remove this field"),
     ] {
         let is_of_kind = |flow: &Flow| transports[flow.transport as usize].kind == kind;
         if let Some(traffic) = find_write_rate(flows, generators, is_of_kind) {

@@ -12,7 +12,7 @@ use weft_spec::{
     Cc, MAX_CLASS, MAX_SUBFLOWS, PROFILES, PathPolicySpec, ProfilePatch, SpecError, find, to_table,
 };
 
-use crate::{constant_rate, ndp, refused, uet};
+use crate::{constant_rate, ndp, refused, roce, uet};
 
 /// A packet scheduler with its name.
 pub(crate) struct NamedScheduler {
@@ -101,13 +101,18 @@ pub(crate) fn resolve(
         scheduler: is_tcp.then(|| named.name.to_owned()),
         ..spec.clone()
     };
-    let (mut constant_rate, mut uet, mut ndp) = (None, None, None);
+    let (mut constant_rate, mut uet, mut ndp, mut roce) = (None, None, None, None);
     if kind == "uet" {
         let (settings, config) = uet::resolve(&spec.uet.clone().unwrap_or_default(), &mut profile, fabric)?;
         (resolved.uet, uet) = (Some(settings), Some(config));
     } else if kind == "ndp" {
         let (settings, config) = ndp::resolve(&spec.ndp.clone().unwrap_or_default(), &mut profile, fabric)?;
         (resolved.ndp, ndp) = (Some(settings), Some(config));
+    } else if kind == "roce" {
+        constant_rate::check_policy(&paths, &policy)?;
+        let (settings, config) = roce::resolve(&spec.roce.clone().unwrap_or_default(), &mut profile)?;
+        (resolved.roce, roce) = (Some(settings), Some(config));
+        resolved.paths = Some(paths);
     } else {
         if !is_tcp {
             constant_rate::check_policy(&paths, &policy)?;
@@ -129,6 +134,7 @@ pub(crate) fn resolve(
         constant_rate,
         uet,
         ndp,
+        roce,
     };
     Ok((resolved, transport))
 }
@@ -142,6 +148,12 @@ fn check_fields(spec: &weft_spec::TransportSpec, kind: &str) -> Result<(), SpecE
             let remedy = format!("remove it or set kind = {owner:?}");
             refused::fields(&[(owner, given)], kind, &remedy)?;
         }
+    }
+    if kind == "roce" {
+        roce::check_tcp_absent(spec)?;
+    } else {
+        let remedy = "remove it or set kind = \"roce\"";
+        refused::fields(&[("roce", spec.roce.is_some())], kind, remedy)?;
     }
     if kind != "constant-rate" {
         return constant_rate::check_absent(spec);
@@ -297,7 +309,7 @@ mod tests {
             let error = check_kind(backend, "carrier-pigeon").unwrap_err();
             let level = backend.name();
             let kinds = if level == "packet" {
-                "\"tcp\", \"constant-rate\", \"uet\", \"ndp\""
+                "\"tcp\", \"constant-rate\", \"uet\", \"ndp\", \"roce\""
             } else {
                 "\"tcp\""
             };

@@ -206,6 +206,7 @@ mod tests {
             constant_rate: None,
             uet: None,
             ndp: None,
+            roce: None,
             cc: Algorithm::build(name, &[]).unwrap(),
             subflows,
             paths: Ecmp {}.into(),

@@ -16,6 +16,7 @@ mod ndp;
 mod outcome;
 mod plan;
 mod result_writer;
+mod roce;
 mod run;
 mod tables;
 mod tcp_mode;
@@ -35,6 +36,7 @@ pub use outcome::{
 };
 pub use plan::{ConstantRateConfig, LinkEvent, Plan, Probe, Scheduler, TransportConfig, detection_times};
 pub use result_writer::ResultWriter;
+pub use roce::{DcqcnConfig, RoceConfig, RoceControl, RoceRetransmission};
 pub use run::{RunResult, UnsavedRun};
 pub use tables::{Omissions, TABLES, TableContext, Tables, Unfinished};
 pub use tcp_mode::TcpMode;

@@ -93,12 +93,15 @@ pub struct SubflowRecord {
 pub struct ControlCounters {
     /// Acknowledgements that arrived at the sender.
     pub acks: u64,
-    /// Reports of trimmed packets that arrived there.
+    /// Reports of trimmed or missing packets that arrived there.
     pub nacks: u64,
     /// Grants of credit that arrived there.
     pub pulls: u64,
     /// Requests to send that the sender sent.
     pub rts: u64,
+    /// Congestion notifications that arrived at the sender; `None` if the kind has none, and neither credit nor
+    /// requests to send otherwise.
+    pub cnps: Option<u64>,
 }
 
 /// The record of a job of a generator.

@@ -11,6 +11,7 @@ use weft_spec::{Profile, Rate, Size, Spec, Time};
 use weft_traffic::{Flow, FlowGenerator};
 
 use crate::ndp::NdpConfig;
+use crate::roce::RoceConfig;
 use crate::tcp_mode::TcpMode;
 use crate::uet::UetConfig;
 
@@ -76,6 +77,8 @@ pub struct TransportConfig {
     pub uet: Option<UetConfig>,
     /// The settings of NDP, kind `ndp`; `None` for other kinds.
     pub ndp: Option<NdpConfig>,
+    /// The settings of RDMA over converged Ethernet, kind `roce`; `None` for other kinds.
+    pub roce: Option<RoceConfig>,
 }
 
 /// The schedule of a source without congestion control.

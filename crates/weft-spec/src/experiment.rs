@@ -10,8 +10,8 @@ use serde::{Deserialize, Deserializer, Serialize};
 use toml::Table;
 
 use crate::{
-    Cc, Hosts, Layer, NdpSpec, PathPolicySpec, ProfilePatch, QueueKindSpec, QueueSize, Rate, Size, SpecError,
-    Time, UetSpec, from_table,
+    Cc, Hosts, Layer, NdpSpec, PathPolicySpec, ProfilePatch, QueueKindSpec, QueueSize, Rate, RoceSpec, Size,
+    SpecError, Time, UetSpec, from_table,
 };
 
 /// An experiment: a network, transports, and traffic.
@@ -339,6 +339,9 @@ pub struct TransportSpec {
     /// Kind "ndp": settings of NDP.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ndp: Option<NdpSpec>,
+    /// Kind "roce": settings of RDMA over converged Ethernet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub roce: Option<RoceSpec>,
 }
 
 /// A traffic entry: its kind, its transport and the fields of that kind.

@@ -18,6 +18,7 @@ mod overrides;
 mod profile;
 mod quantity;
 mod renames;
+mod roce;
 mod tree;
 mod uet;
 mod units;
@@ -41,6 +42,7 @@ pub use profile::{
     RtoSettings, WindowSettings,
 };
 pub use renames::{Both, replace_old_names};
+pub use roce::{RoceControlName, RoceRetransmission, RoceSpec};
 pub use tree::{from_table, read_table, to_table};
 pub use uet::{UetControl, UetLoadBalancing, UetSpec};
 pub use units::{QueueSize, Rate, Size, Time};

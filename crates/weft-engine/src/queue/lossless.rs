@@ -6,6 +6,7 @@ use std::collections::VecDeque;
 use weft_fabric::{Lossless, QueueConfig};
 use weft_spec::QueueSize;
 
+use super::{Decision, Red};
 use crate::admission::has_reached;
 use crate::packet::{PROTECTED, Packet};
 
@@ -13,6 +14,7 @@ use crate::packet::{PROTECTED, Packet};
 pub struct LosslessQueue {
     classes: Vec<Class>,
     mark: Option<QueueSize>,
+    ramp: Option<Red>,
     /// Time in picoseconds after which a paused class drops its packets.
     pub watchdog: Option<u64>,
     /// Number of pauses that lasted so long.
@@ -56,11 +58,12 @@ struct Pause {
 }
 
 impl LosslessQueue {
-    /// Creates empty FIFOs for a port with this threshold.
-    pub fn new(lossless: &Lossless, port: QueueConfig) -> Self {
+    /// Creates empty FIFOs for a port with this threshold and this stream of random numbers.
+    pub fn new(lossless: &Lossless, port: QueueConfig, stream: u64, max_packet: u32) -> Self {
         Self {
             classes: (0..lossless.classes).map(|_| Class::default()).collect(),
             mark: port.mark,
+            ramp: lossless.ramp().map(|ramp| Red::new(ramp, stream, max_packet)),
             watchdog: lossless.watchdog.map(|time| time.0),
             expired: 0,
         }
@@ -92,9 +95,14 @@ impl LosslessQueue {
         self.classes.iter().map(|class| class.waiting_in(unit)).sum()
     }
 
-    /// Returns true if a class has reached the marking threshold.
-    pub fn is_marking(&self, class: usize) -> bool {
-        has_reached(self.mark, |unit| self.classes[class].waiting_in(unit))
+    /// Returns true if a packet of a class is marked: the class has reached the marking threshold, or the ramp
+    /// chooses the packet.
+    pub fn marks(&mut self, class: usize) -> bool {
+        let waiting = |unit| self.classes[class].waiting_in(unit);
+        match &mut self.ramp {
+            Some(ramp) => ramp.decide(waiting(ramp.unit()), 0) == Decision::Mark,
+            None => has_reached(self.mark, waiting),
+        }
     }
 
     /// Returns true if a class is paused.

@@ -64,7 +64,7 @@ impl Discipline {
         match *kind {
             QueueKind::Fifo(_) | QueueKind::Lossy(_) => Self::Fifo,
             QueueKind::Lossless(ref lossless) => {
-                let queue = LosslessQueue::new(lossless, port);
+                let queue = LosslessQueue::new(lossless, port, stream, max_packet);
                 Self::Served(serve(ServedQueue::Lossless(queue)))
             }
             QueueKind::Priority(ref priority) => {

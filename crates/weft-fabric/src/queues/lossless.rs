@@ -5,7 +5,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weft_spec::{MAX_CLASS, QueueSize, Size, SpecError, Time};
 
-use super::QueueParameters;
+use super::red::{check_ramp, ramp};
+use super::{QueueParameters, Red, RedAt};
 use crate::Link;
 
 /// Maximum number of traffic classes.
@@ -46,6 +47,17 @@ pub struct Lossless {
     #[serde(default = "one")]
     #[schemars(range(min = 1, max = MAX_CLASSES))]
     pub classes: u8,
+    /// Waiting data of a class up to which no packet is marked when it arrives. From there to `mark_max`, the
+    /// probability rises from 0 to `mark_probability`. Zhu et al. have 5 KB at 40 Gbps.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mark_min: Option<QueueSize>,
+    /// Waiting data of a class from which every packet is marked, in the unit of `mark_min`. Zhu et al. have 200 KB.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mark_max: Option<QueueSize>,
+    /// Probability just below `mark_max`. The default is 1; Zhu et al. have 0.01.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub mark_probability: Option<f64>,
 }
 
 const fn no_time() -> Time {
@@ -70,6 +82,23 @@ pub struct Thresholds {
 impl Lossless {
     pub(crate) const ABOUT: &str =
         "a FIFO per class that pauses its neighbours instead of dropping packets (PFC, IEEE 802.1Qbb)";
+
+    /// Returns the ramp of marks, if there is one.
+    pub fn ramp(&self) -> Option<Red> {
+        let probability = self.mark_probability.unwrap_or(1.0);
+        ramp([self.mark_min, self.mark_max], probability, RedAt::Enqueue)
+    }
+
+    /// Returns the kind without marks.
+    #[must_use]
+    pub fn without_marks(self) -> Self {
+        Self {
+            mark_min: None,
+            mark_max: None,
+            mark_probability: None,
+            ..self
+        }
+    }
 
     /// Returns the bytes that may arrive over `incoming` after a pause frame was sent over `outgoing`, the
     /// other direction of its cable. `max_packet` is the size of the largest packet in bytes.
@@ -120,6 +149,17 @@ impl QueueParameters for Lossless {
         if self.watchdog == Some(Time(0)) {
             return Err(SpecError::new("watchdog", "0s", "a time above 0"));
         }
+        check_ramp([self.mark_min, self.mark_max])?;
+        if let Some(probability) = self.mark_probability {
+            if self.mark_min.is_none() {
+                let problem = "given without `mark_min` and `mark_max`";
+                return Err(SpecError::conflict("mark_probability", problem, "add both"));
+            }
+            if !(0.0..=1.0).contains(&probability) {
+                let given = probability.to_string();
+                return Err(SpecError::new("mark_probability", given, "0 to 1"));
+            }
+        }
         match (self.xon, self.xoff) {
             (Some(xon), Some(xoff)) if xon > xoff => {
                 let given = format!("{xon} is above xoff = \"{xoff}\"");
@@ -127,6 +167,10 @@ impl QueueParameters for Lossless {
             }
             _ => Ok(()),
         }
+    }
+
+    fn marks(&self) -> bool {
+        self.mark_min.is_some()
     }
 
     fn classes(&self) -> Option<usize> {

@@ -74,6 +74,53 @@ impl Red {
     }
 }
 
+/// The ramp of marks of another kind of queue: `mark_min` and `mark_max`.
+pub(super) type Ramp = [Option<QueueSize>; 2];
+
+/// Returns a ramp up to this probability, if there is one.
+pub(super) fn ramp([min, max]: Ramp, probability: f64, at: RedAt) -> Option<Red> {
+    let (min, max) = min.zip(max)?;
+    Some(Red {
+        min,
+        max,
+        probability,
+        action: RedAction::Mark,
+        at,
+        weight: None,
+    })
+}
+
+/// Checks a ramp.
+///
+/// # Errors
+/// Returns an error if one end is missing, or if the ends contradict each other.
+pub(super) fn check_ramp(ramp: Ramp) -> Result<(), SpecError> {
+    let (min, max) = match ramp {
+        [None, None] => return Ok(()),
+        [Some(min), Some(max)] => (min, max),
+        [min, _] => {
+            let (given, missing) = if min.is_some() {
+                ("mark_min", "mark_max")
+            } else {
+                ("mark_max", "mark_min")
+            };
+            let problem = format!("missing next to {given}");
+            let remedy = format!("set {missing} or remove {given}");
+            return Err(SpecError::conflict(missing, problem, remedy));
+        }
+    };
+    if min.partial_cmp(&max).is_none() {
+        let problem = format!("{max} and mark_min = \"{min}\" have different units");
+        let remedy = "use packets or bytes for both";
+        return Err(SpecError::conflict("mark_max", problem, remedy));
+    }
+    if min > max {
+        let given = format!("{min} is above mark_max = \"{max}\"");
+        return Err(SpecError::new("mark_min", given, format!("at most {max}")));
+    }
+    Ok(())
+}
+
 fn amount(size: QueueSize) -> f64 {
     match size {
         QueueSize::Packets(n) => n.into(),

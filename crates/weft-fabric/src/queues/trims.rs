@@ -6,7 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weft_spec::{QueueSize, Size, SpecError};
 
-use super::{QueueParameters, Red, RedAction, RedAt};
+use super::red::{check_ramp, ramp};
+use super::{QueueParameters, Red, RedAt};
 use crate::QueueConfig;
 
 /// A FIFO of data and a FIFO of headers per port. Data that does not fit is cut to its header, which
@@ -104,15 +105,7 @@ impl Trimming {
 
     /// Returns the ramp of marks, if there is one.
     pub fn ramp(&self) -> Option<Red> {
-        let (min, max) = self.mark_min.zip(self.mark_max)?;
-        Some(Red {
-            min,
-            max,
-            probability: 1.0,
-            action: RedAction::Mark,
-            at: RedAt::Dequeue,
-            weight: None,
-        })
+        ramp([self.mark_min, self.mark_max], 1.0, RedAt::Dequeue)
     }
 }
 
@@ -144,36 +137,7 @@ impl QueueParameters for Trimming {
         if self.ratio == Some(0) {
             return Err(SpecError::new("ratio", "0", "at least 1"));
         }
-        let (min, max) = match (self.mark_min, self.mark_max) {
-            (None, None) => return Ok(()),
-            (Some(min), Some(max)) => (min, max),
-            (min, _) => {
-                let (given, missing) = if min.is_some() {
-                    ("mark_min", "mark_max")
-                } else {
-                    ("mark_max", "mark_min")
-                };
-                let remedy = format!("set {missing} or remove {given}");
-                return Err(SpecError::conflict(
-                    missing,
-                    format!("missing next to {given}"),
-                    remedy,
-                ));
-            }
-        };
-        if min.partial_cmp(&max).is_none() {
-            let problem = format!("{max} and mark_min = \"{min}\" have different units");
-            return Err(SpecError::conflict(
-                "mark_max",
-                problem,
-                "use packets or bytes for both",
-            ));
-        }
-        if min > max {
-            let given = format!("{min} is above mark_max = \"{max}\"");
-            return Err(SpecError::new("mark_min", given, format!("at most {max}")));
-        }
-        Ok(())
+        check_ramp([self.mark_min, self.mark_max])
     }
 
     fn check_port(&self, port: QueueConfig) -> Result<(), SpecError> {

@@ -11,6 +11,7 @@ mod latencies;
 mod ndp;
 mod probes;
 mod return_routes;
+mod roce;
 mod routes;
 mod shared;
 mod spray;
@@ -31,5 +32,10 @@ pub use tcp::{DATA_FIN, JOIN_ACK};
 pub use timer_keys::{HostTimer, host_timer, other_timer};
 
 /// All kinds of transport, the default first. TCP must be the first one.
-pub const TRANSPORTS: &[&dyn TransportKind] =
-    &[&tcp::Tcp, &constant_rate::ConstantRate, &uet::Uet, &ndp::Ndp];
+pub const TRANSPORTS: &[&dyn TransportKind] = &[
+    &tcp::Tcp,
+    &constant_rate::ConstantRate,
+    &uet::Uet,
+    &ndp::Ndp,
+    &roce::Roce,
+];

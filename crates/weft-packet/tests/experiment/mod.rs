@@ -73,6 +73,7 @@ pub fn transport(cc: Algorithm, subflows: u32, profile: Profile) -> TransportCon
         constant_rate: None,
         uet: None,
         ndp: None,
+        roce: None,
         cc,
         subflows,
         paths: Ecmp {}.into(),

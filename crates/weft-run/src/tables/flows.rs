@@ -196,6 +196,12 @@ pub(super) fn subflows(context: &TableContext, outcome: &Outcome) -> Result<Reco
         rows.iter()
             .map(move |(.., subflow)| subflow.control.as_ref().map(count))
     };
+    let of_credit = |count: fn(&ControlCounters) -> u64| {
+        rows.iter().map(move |(.., subflow)| {
+            let control = subflow.control.as_ref();
+            control.filter(|control| control.cnps.is_none()).map(count)
+        })
+    };
     Columns::new("subflows", context.omissions, rows.len())
         .index("flow", rows.iter().map(|(flow, ..)| *flow))
         .index("subflow", rows.iter().map(|(_, i, _)| *i))
@@ -227,8 +233,13 @@ pub(super) fn subflows(context: &TableContext, outcome: &Outcome) -> Result<Reco
         .count("packets_trimmed", each(|subflow| subflow.packets_trimmed))
         .count_or_null("acks_received", control(|control| control.acks))
         .count_or_null("nacks_received", control(|control| control.nacks))
-        .count_or_null("pulls_received", control(|control| control.pulls))
-        .count_or_null("rts_sent", control(|control| control.rts))
+        .count_or_null("pulls_received", of_credit(|control| control.pulls))
+        .count_or_null("rts_sent", of_credit(|control| control.rts))
+        .count_or_null(
+            "cnps_received",
+            rows.iter()
+                .map(|(.., subflow)| subflow.control.and_then(|control| control.cnps)),
+        )
         .count("packets_blocked", each(|subflow| subflow.packets_blocked))
         .number(
             "blocked_s",

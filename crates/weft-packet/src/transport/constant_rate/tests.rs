@@ -28,6 +28,7 @@ fn transport(kind: &'static str) -> TransportConfig {
         }),
         uet: None,
         ndp: None,
+        roce: None,
         cc: Algorithm::build("reno", &[]).unwrap(),
         subflows: 1,
         paths: Ecmp {}.into(),
@@ -147,6 +148,6 @@ fn an_unknown_kind_is_refused() {
     let error = crate::simulation::kind_numbers(&transports, TRANSPORTS).unwrap_err();
     assert_eq!(
         error,
-        "transport of kind carrier-pigeon; allowed: tcp, constant-rate, uet, ndp"
+        "transport of kind carrier-pigeon; allowed: tcp, constant-rate, uet, ndp, roce"
     );
 }

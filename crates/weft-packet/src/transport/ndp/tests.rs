@@ -29,6 +29,7 @@ fn transport(initial_window: u32) -> TransportConfig {
         ack_class: 0,
         constant_rate: None,
         uet: None,
+        roce: None,
         ndp: Some(NdpConfig {
             initial_window,
             mtu: MTU,

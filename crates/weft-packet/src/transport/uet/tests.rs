@@ -47,6 +47,7 @@ fn transport(control: UetControl) -> TransportConfig {
             oversubscription: 1.0,
             simulator_quirks: true,
         }),
+        roce: None,
         cc: Algorithm::build("reno", &[]).unwrap(),
         subflows: 1,
         paths: Ecmp {}.into(),
@@ -215,6 +216,7 @@ fn scenes_of_one_or_two_flows_are_exact() {
             nacks,
             pulls: p,
             rts,
+            cnps: _,
         } = found.control;
         let counters = (found.new, found.retransmitted, a, nacks, p, rts);
         // The published times have six digits.

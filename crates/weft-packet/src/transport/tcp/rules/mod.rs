@@ -242,6 +242,7 @@ impl TestConnection {
                 constant_rate: None,
                 uet: None,
                 ndp: None,
+                roce: None,
                 cc: self.cc,
                 subflows: self.subflows,
                 paths: ByInterface {}.into(),

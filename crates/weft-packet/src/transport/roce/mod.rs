@@ -1,0 +1,60 @@
+//! RDMA over converged Ethernet, version 2 (`RoCEv2`). A flow has one path and is paced. DCQCN controls its
+//! rate (Zhu et al., "Congestion Control for Large-Scale RDMA Deployments", SIGCOMM 2015). Lost packets are
+//! sent again with all later ones (go-back-N), or alone (selective repeat).
+
+mod dcqcn;
+mod go_back_n;
+mod nic;
+mod params;
+mod part;
+mod rate;
+mod receiver;
+mod recovery;
+mod selective_repeat;
+mod sender;
+#[cfg(test)]
+mod tests;
+mod wire;
+
+use std::sync::Arc;
+
+use weft_run::TransportConfig;
+
+use super::contract::{ENTRY_BYTES, Transport, TransportKind};
+use super::shared::Shared;
+use part::Part;
+use receiver::Receiver;
+use sender::Sender;
+use wire::HEADER;
+
+/// RDMA over converged Ethernet.
+pub struct Roce;
+
+impl TransportKind for Roce {
+    fn name(&self) -> &'static str {
+        "roce"
+    }
+
+    fn about(&self) -> &'static str {
+        "RDMA over converged Ethernet (RoCEv2): paced flows with DCQCN, go-back-N or selective repeat"
+    }
+
+    /// The last packet of a flow may have a single byte.
+    fn packet_sizes(&self, transport: &TransportConfig) -> (u32, u32) {
+        (HEADER, transport.roce.map_or(HEADER, |roce| roce.mtu))
+    }
+
+    fn packets(&self, transport: &TransportConfig, bytes: u64) -> u64 {
+        transport
+            .roce
+            .map_or(bytes, |roce| params::packets(roce.mtu, bytes))
+    }
+
+    fn open_flow_bytes(&self, _: &TransportConfig) -> u64 {
+        (size_of::<Sender>() + size_of::<Receiver>() + 2 * ENTRY_BYTES) as u64
+    }
+
+    fn create(&self, shared: &Arc<Shared>, host: u32, kind: usize) -> Box<dyn Transport> {
+        Box::new(Part::new(Arc::clone(shared), host, kind))
+    }
+}

@@ -1,0 +1,405 @@
+//! The part of a host: its senders and receivers, and the ports of its network card.
+
+use std::sync::Arc;
+
+use weft_paths::SubflowDirection;
+use weft_run::{FlowRecord, SubflowRecord};
+use weft_spec::Time;
+
+use crate::engine::route::Route;
+use crate::packet::Packet;
+use crate::transport::contract::{ReceivedFlow, SentFlow, Transport};
+use crate::transport::flow_map::FlowMap;
+use crate::transport::shared::Shared;
+use crate::transport::state::HostContext;
+use crate::transport::timer_keys::other_timer;
+
+use super::nic::Port;
+use super::params::Params;
+use super::receiver::Receiver;
+use super::sender::{Sender, Wait};
+use super::wire::{Content, Data, Nak, cnp_packet};
+
+/// Index of the timer of the first port of the network card; other ports have smaller ones. A third of the
+/// indices from 0 on each are those of the rates of senders, of their timeouts, and of receivers.
+const PORTS: u32 = u32::MAX;
+/// Maximum number of ports of a host.
+const MAX_PORTS: u32 = 1 << 16;
+
+/// The senders and receivers of a host.
+pub struct Part {
+    shared: Arc<Shared>,
+    host: u32,
+    kind: usize,
+    /// The constants of each transport of this kind.
+    params: Vec<Option<Arc<Params>>>,
+    senders: Vec<Sender>,
+    sender_of: FlowMap,
+    receivers: Vec<Receiver>,
+    receiver_of: FlowMap,
+    ports: Vec<Port>,
+}
+
+impl Part {
+    /// Creates an idle part of a host.
+    pub fn new(shared: Arc<Shared>, host: u32, kind: usize) -> Self {
+        Self {
+            params: vec![None; shared.transports.len()],
+            shared,
+            host,
+            kind,
+            senders: Vec::new(),
+            sender_of: FlowMap::default(),
+            receivers: Vec::new(),
+            receiver_of: FlowMap::default(),
+            ports: Vec::new(),
+        }
+    }
+
+    fn params(&mut self, transport: u32) -> Option<Arc<Params>> {
+        let known = &mut self.params[transport as usize];
+        if known.is_none() {
+            let transport = &self.shared.transports[transport as usize];
+            let config = transport.roce;
+            *known = config.map(|config| Arc::new(Params::new(transport, config)));
+        }
+        known.clone()
+    }
+
+    /// Returns the route of a direction of a flow.
+    fn route(&self, flow: u32, reverse: bool) -> Route {
+        let spec = self.shared.flow(flow);
+        let direction = SubflowDirection {
+            flow: spec.id,
+            subflow: 0,
+            subflows: 1,
+            reverse,
+        };
+        let there = if reverse { spec.from } else { spec.to };
+        let [from, to] = [self.host, there].map(|host| self.shared.fabric.hosts[host as usize]);
+        // Whether routes fit was checked when the run was set up.
+        let route = self.shared.route(spec.transport, direction, from, to);
+        route.unwrap_or_default()
+    }
+
+    fn key(&self, index: u32) -> u64 {
+        other_timer(self.kind, index)
+    }
+
+    fn port(&mut self, number: u32) -> &mut Port {
+        if self.ports.len() <= number as usize {
+            self.ports.resize_with(number as usize + 1, Port::default);
+        }
+        &mut self.ports[number as usize]
+    }
+
+    /// Sends a packet of a flow if the flow may send one and the port is free. Otherwise the flow waits until
+    /// its rate allows a packet, or for the port.
+    fn request(&mut self, index: u32, cx: &mut HostContext<'_, '_>) {
+        let sender = &mut self.senders[index as usize];
+        if sender.waits_for.is_some() || !sender.may_send() {
+            return;
+        }
+        let (next_at, route, class) = (sender.next_at, sender.route, sender.params.data_class);
+        let number = cx.port_of(route);
+        let port = self.port(number);
+        if next_at > cx.now.max(port.busy_until) {
+            self.senders[index as usize].waits_for = Some(Wait::Rate);
+            let key = self.key(3 * index);
+            cx.set_timer(next_at, key);
+        } else if next_at <= cx.now && port.is_idle(cx.now) && !cx.is_paused(route, class) {
+            self.send(index, cx);
+        } else {
+            port.wait(index);
+            self.senders[index as usize].waits_for = Some(Wait::Port);
+            self.arm(number, route, cx);
+        }
+    }
+
+    /// Sends a packet of a flow, which then requests the next one.
+    fn send(&mut self, index: u32, cx: &mut HostContext<'_, '_>) {
+        let sender = &mut self.senders[index as usize];
+        let chunk = sender.sent();
+        let Some(packet) = sender.take_packet(cx.now) else {
+            return;
+        };
+        if sender.has_latencies && sender.sent() != chunk {
+            let (flow, now) = (sender.flow, cx.now);
+            cx.host.latencies().record_chunk_sent(flow, chunk, now);
+        }
+        let mtu = sender.params.config.mtu;
+        cx.send(&packet);
+        // The processing time of a host may delay a packet, but does not reduce its rate. So the next packet follows
+        // once at most one packet is left at the port.
+        let next = cx.now + cx.serialisation(packet.route, packet.size.into());
+        let busy_until = next.max(cx.drain_time(packet.route, mtu));
+        let port = cx.port_of(packet.route);
+        self.port(port).busy_until = busy_until;
+        self.set_deadline(index, cx);
+        self.request(index, cx);
+    }
+
+    /// Sets the timer of a port at which flows wait. A paused port is tried again after the time of a packet.
+    fn arm(&mut self, number: u32, route: Route, cx: &mut HostContext<'_, '_>) {
+        let next = cx.now + cx.serialisation(route, 1).max(1);
+        if let Some(time) = self.port(number).arm(next) {
+            let key = self.key(PORTS - number);
+            cx.set_timer(time, key);
+        }
+    }
+
+    /// Sends the packet of a flow that waits for a port.
+    fn on_port_timer(&mut self, number: u32, cx: &mut HostContext<'_, '_>) {
+        let port = self.port(number);
+        port.on_timer();
+        let mut paused = None;
+        for _ in 0..port.waiting() {
+            let Some(index) = self.port(number).next() else {
+                break;
+            };
+            let sender = &mut self.senders[index as usize];
+            sender.waits_for = None;
+            if !sender.may_send() {
+                continue;
+            }
+            if cx.is_paused(sender.route, sender.params.data_class) {
+                sender.waits_for = Some(Wait::Port);
+                paused = paused.or(Some((sender.route, sender.params.config.mtu)));
+                self.port(number).wait(index);
+                continue;
+            }
+            self.send(index, cx);
+            break;
+        }
+        let pause = paused.map_or(1, |(route, mtu)| cx.serialisation(route, mtu));
+        let now = cx.now;
+        if let Some(time) = self.port(number).arm(now + pause) {
+            let key = self.key(PORTS - number);
+            cx.set_timer(time, key);
+        }
+    }
+
+    /// Sets the timer of timeouts unless it is set.
+    fn set_deadline(&mut self, index: u32, cx: &mut HostContext<'_, '_>) {
+        let key = self.key(3 * index + 1);
+        let sender = &mut self.senders[index as usize];
+        if let Some(deadline) = sender.deadline().filter(|_| !sender.has_timer) {
+            sender.has_timer = true;
+            cx.set_timer(deadline, key);
+        }
+    }
+
+    fn on_timeout(&mut self, index: u32, cx: &mut HostContext<'_, '_>) {
+        let sender = &mut self.senders[index as usize];
+        sender.has_timer = false;
+        sender.on_timer(cx.now);
+        self.set_deadline(index, cx);
+        self.request(index, cx);
+    }
+
+    fn receiver(&mut self, flow: u32, cx: &mut HostContext<'_, '_>) -> Option<u32> {
+        if let Some(&index) = self.receiver_of.get(&flow) {
+            return Some(index);
+        }
+        let spec = self.shared.flow(flow);
+        let params = self.params(spec.transport)?;
+        let notify_at = cx.host.track_receiver(flow, self.shared.notify_at(flow, &spec));
+        let index = self.receivers.len() as u32;
+        let route = self.route(flow, true);
+        self.receivers.push(Receiver::new(flow, params, route, notify_at));
+        self.receiver_of.insert(flow, index);
+        Some(index)
+    }
+
+    fn on_data(&mut self, packet: &Packet, data: Data, cx: &mut HostContext<'_, '_>) {
+        let Some(index) = self.receiver(packet.lo, cx) else {
+            return;
+        };
+        let receiver = &mut self.receivers[index as usize];
+        let answer = receiver.on_data(data, packet.size, cx.now);
+        if receiver.bytes >= receiver.notify_at {
+            let (next, bytes) = (receiver.next(), receiver.bytes);
+            cx.on_delivered_data(packet.lo, next, bytes, &mut receiver.notify_at);
+        }
+        let (class, route) = (receiver.params.ack_class, receiver.route);
+        if data.ce {
+            match receiver.on_mark(cx.now) {
+                Some(time) if time == cx.now => self.notify(index, cx),
+                Some(time) => {
+                    let key = self.key(3 * index + 2);
+                    cx.set_timer(time, key);
+                }
+                None => {}
+            }
+        }
+        if let Some(answer) = answer.packet(packet.lo, class) {
+            cx.send(&Packet { route, ..answer });
+        }
+    }
+
+    /// Sends a congestion notification.
+    fn notify(&mut self, index: u32, cx: &mut HostContext<'_, '_>) {
+        let receiver = &mut self.receivers[index as usize];
+        receiver.on_notification(cx.now);
+        let packet = cnp_packet(receiver.flow, receiver.params.ack_class);
+        let route = receiver.route;
+        cx.send(&Packet { route, ..packet });
+    }
+
+    fn on_ack(&mut self, flow: u32, expected: u32, cx: &mut HostContext<'_, '_>) {
+        let Some(&index) = self.sender_of.get(&flow) else {
+            return;
+        };
+        if self.senders[index as usize].on_ack(expected, cx.now) {
+            cx.on_acked(flow);
+        } else {
+            self.request(index, cx);
+        }
+    }
+
+    fn on_nak(&mut self, flow: u32, nak: Nak, cx: &mut HostContext<'_, '_>) {
+        if let Some(&index) = self.sender_of.get(&flow) {
+            self.senders[index as usize].on_nak(nak, cx.now);
+            self.request(index, cx);
+        }
+    }
+
+    fn on_cnp(&mut self, flow: u32, now: u64) {
+        if let Some(&index) = self.sender_of.get(&flow) {
+            self.senders[index as usize].on_cnp(now);
+        }
+    }
+}
+
+impl Transport for Part {
+    fn open(&mut self, flow: u32, cx: &mut HostContext<'_, '_>) {
+        let spec = self.shared.flow(flow);
+        let Some(params) = self.params(spec.transport) else {
+            return;
+        };
+        let route = self.route(flow, false);
+        let fabric = &self.shared.fabric;
+        let first = fabric.first_link(fabric.hosts[self.host as usize]);
+        let line_rate = fabric.links[first + cx.port_of(route) as usize].rate.0 as f64;
+        let size = spec.size.map(|size| size.0);
+        let mut sender = Sender::new(flow, params, route, line_rate, size, cx.now);
+        sender.has_latencies = self.shared.has_latencies(flow);
+        cx.attach_probes(flow, &[]);
+        let index = self.senders.len() as u32;
+        self.senders.push(sender);
+        self.sender_of.insert(flow, index);
+        self.request(index, cx);
+    }
+
+    fn stop(&mut self, flow: u32, cx: &mut HostContext<'_, '_>) {
+        let Some(&index) = self.sender_of.get(&flow) else {
+            return;
+        };
+        if self.senders[index as usize].stop(cx.now) {
+            cx.on_acked(flow);
+        }
+    }
+
+    fn on_packet(&mut self, packet: &Packet, cx: &mut HostContext<'_, '_>) {
+        if packet.is_trimmed() {
+            // The checksum does not match, so the card discards the packet.
+            return;
+        }
+        match Content::read(packet) {
+            Content::Data(data) => self.on_data(packet, data, cx),
+            Content::Ack(expected) => self.on_ack(packet.lo, expected, cx),
+            Content::Nak(nak) => self.on_nak(packet.lo, nak, cx),
+            Content::Cnp => self.on_cnp(packet.lo, cx.now),
+        }
+    }
+
+    fn on_timer(&mut self, key: u64, cx: &mut HostContext<'_, '_>) {
+        let index = key as u32;
+        if index > PORTS - MAX_PORTS {
+            self.on_port_timer(PORTS - index, cx);
+            return;
+        }
+        match index % 3 {
+            0 => {
+                self.senders[index as usize / 3].waits_for = None;
+                self.request(index / 3, cx);
+            }
+            1 => self.on_timeout(index / 3, cx),
+            _ => self.notify(index / 3, cx),
+        }
+    }
+
+    fn reroute(&mut self) {
+        for index in 0..self.senders.len() {
+            let Sender { flow, acked, .. } = self.senders[index];
+            if acked.is_none() {
+                self.senders[index].route = self.route(flow, false);
+            }
+        }
+        for index in 0..self.receivers.len() {
+            self.receivers[index].route = self.route(self.receivers[index].flow, true);
+        }
+    }
+
+    fn sent_flows(&self) -> Vec<SentFlow> {
+        let record = |sender: &Sender| {
+            let (opened, counters) = (Time(sender.opened), &sender.counters);
+            SentFlow {
+                record: FlowRecord {
+                    acked: sender.acked.map(Time),
+                    established: Some(opened),
+                    subflows: vec![SubflowRecord {
+                        established: Some(opened),
+                        packets_sent: u64::from(sender.sent()) + counters.retransmitted,
+                        retransmitted: counters.retransmitted,
+                        timeouts: counters.timeouts,
+                        acked_bytes: sender.acked_bytes(),
+                        control: Some(counters.control),
+                        ..SubflowRecord::default()
+                    }],
+                    ..FlowRecord::unopened(sender.flow)
+                },
+                opened,
+                chunks: sender.total().unwrap_or(u32::MAX),
+                suppressions: Vec::new(),
+            }
+        };
+        self.senders.iter().map(record).collect()
+    }
+
+    fn received_flow(&self, flow: u32, chunks: u32) -> Option<ReceivedFlow> {
+        let receiver = &self.receivers[*self.receiver_of.get(&flow)? as usize];
+        Some(ReceivedFlow {
+            bytes: receiver.bytes,
+            finish: (receiver.chunks == u64::from(chunks)).then_some(Time(receiver.last)),
+            packets: vec![receiver.packets],
+        })
+    }
+
+    fn received_bytes(&self) -> Vec<(u32, u64)> {
+        let bytes = |receiver: &Receiver| (receiver.flow, receiver.bytes);
+        self.receivers.iter().map(bytes).collect()
+    }
+
+    fn timeouts(&self) -> u64 {
+        self.senders.iter().map(|sender| sender.counters.timeouts).sum()
+    }
+
+    fn movable_subflows(&self) -> Vec<(u32, u32, u64)> {
+        let open = self.senders.iter().filter(|sender| sender.acked.is_none());
+        open.map(|sender| (sender.flow, 0, sender.acked_bytes()))
+            .collect()
+    }
+
+    fn set_route(&mut self, flow: u32, _: u32, route: Route) -> bool {
+        let Some(&index) = self.sender_of.get(&flow) else {
+            return false;
+        };
+        let sender = &mut self.senders[index as usize];
+        let is_open = sender.acked.is_none();
+        if is_open {
+            sender.route = route;
+        }
+        is_open
+    }
+}

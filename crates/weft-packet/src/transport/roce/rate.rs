@@ -1,0 +1,44 @@
+//! The interface of congestion control at senders, which limits the rate of a flow.
+
+use super::dcqcn::Dcqcn;
+
+/// A congestion control of senders. Times are in picoseconds, rates in bits per second.
+pub trait RateControl {
+    /// Returns the rate at which the next packet is sent.
+    fn rate(&mut self, now: u64) -> f64;
+
+    /// Records that a packet of this size was sent.
+    fn on_sent(&mut self, bytes: u16, now: u64);
+
+    /// Handles a congestion notification.
+    fn on_notification(&mut self, now: u64);
+}
+
+/// A rate that does not change.
+pub struct FixedRate(pub f64);
+
+impl RateControl for FixedRate {
+    fn rate(&mut self, _: u64) -> f64 {
+        self.0
+    }
+
+    fn on_sent(&mut self, _: u16, _: u64) {}
+
+    fn on_notification(&mut self, _: u64) {}
+}
+
+/// The congestion control of a flow.
+pub enum RateController {
+    Dcqcn(Dcqcn),
+    Fixed(FixedRate),
+}
+
+impl RateController {
+    /// Returns the congestion control.
+    pub fn get(&mut self) -> &mut dyn RateControl {
+        match self {
+            Self::Dcqcn(control) => control,
+            Self::Fixed(control) => control,
+        }
+    }
+}

@@ -1,0 +1,261 @@
+//! The sender of a flow.
+
+use std::sync::Arc;
+
+use weft_run::{ControlCounters, RoceControl, RoceRetransmission};
+
+use crate::engine::route::Route;
+use crate::packet::Packet;
+
+use super::dcqcn::Dcqcn;
+use super::go_back_n::GoBackN;
+use super::params::Params;
+use super::rate::{FixedRate, RateController};
+use super::recovery::{Flight, Recovery};
+use super::selective_repeat::SelectiveRepeat;
+use super::wire::{Data, HEADER, Nak};
+
+/// The sender of a flow.
+pub struct Sender {
+    pub flow: u32,
+    pub params: Arc<Params>,
+    pub route: Route,
+    control: RateController,
+    recovery: Recovery,
+    flight: Flight,
+    line_rate: f64,
+    /// Bytes of the flow, if it has a size, and the number of its packets, if known.
+    size: Option<u64>,
+    total: Option<u32>,
+    /// Time from which on the rate allows the next packet.
+    pub next_at: u64,
+    /// Time of the timeout, if any packet is on its way.
+    deadline: Option<u64>,
+    /// True if the latencies of the flow are recorded.
+    pub has_latencies: bool,
+    /// The event for which the next packet waits, if there is one.
+    pub waits_for: Option<Wait>,
+    /// True if the timer of timeouts is set.
+    pub has_timer: bool,
+    pub opened: u64,
+    /// Time at which the acknowledgement of all data arrived.
+    pub acked: Option<u64>,
+    pub counters: SenderCounters,
+}
+
+/// The event for which a packet waits that the window allows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wait {
+    /// The rate of the flow allows it later, at the time of a timer.
+    Rate,
+    /// Its port of the network card is busy or paused.
+    Port,
+}
+
+/// The counters of a sender.
+#[derive(Default)]
+pub struct SenderCounters {
+    /// Number of retransmissions and of timeouts.
+    pub retransmitted: u64,
+    pub timeouts: u64,
+    pub control: ControlCounters,
+}
+
+impl Sender {
+    /// Creates the sender of a flow of this size. `line_rate` is the rate of its first link in bits per second.
+    pub fn new(
+        flow: u32,
+        params: Arc<Params>,
+        route: Route,
+        line_rate: f64,
+        size: Option<u64>,
+        now: u64,
+    ) -> Self {
+        let config = &params.config;
+        let control = match config.control {
+            RoceControl::Dcqcn(dcqcn) => {
+                let rate = dcqcn.initial_rate.map_or(line_rate, |rate| rate.0 as f64);
+                RateController::Dcqcn(Dcqcn::new(dcqcn, line_rate, rate))
+            }
+            RoceControl::None => RateController::Fixed(FixedRate(line_rate)),
+        };
+        let recovery = match config.retransmission {
+            RoceRetransmission::GoBackN => Recovery::GoBackN(GoBackN::default()),
+            RoceRetransmission::SelectiveRepeat => Recovery::SelectiveRepeat(SelectiveRepeat::default()),
+        };
+        let total = size.map(|size| size.div_ceil(params.payload) as u32);
+        Self {
+            flow,
+            params,
+            route,
+            control,
+            recovery,
+            flight: Flight { una: 0, sent: 0 },
+            line_rate,
+            size,
+            total,
+            next_at: now,
+            deadline: None,
+            has_latencies: false,
+            waits_for: None,
+            has_timer: false,
+            opened: now,
+            acked: None,
+            counters: SenderCounters {
+                control: ControlCounters {
+                    cnps: Some(0),
+                    ..ControlCounters::default()
+                },
+                ..SenderCounters::default()
+            },
+        }
+    }
+
+    /// Returns the number of different packets that were sent.
+    pub fn sent(&self) -> u32 {
+        self.flight.sent
+    }
+
+    /// Returns the number of packets; `None` if the flow has no end yet.
+    pub fn total(&self) -> Option<u32> {
+        self.total
+    }
+
+    /// Returns the acknowledged payload bytes.
+    pub fn acked_bytes(&self) -> u64 {
+        let bytes = u64::from(self.flight.una) * self.params.payload;
+        self.size.map_or(bytes, |size| bytes.min(size))
+    }
+
+    /// Ends the data of the flow. Returns true if all of it has been acknowledged.
+    pub fn stop(&mut self, now: u64) -> bool {
+        let sent = self.flight.sent;
+        if self.acked.is_some() || self.total.is_some_and(|total| sent >= total) {
+            return false;
+        }
+        self.total = Some(sent);
+        self.finish(now)
+    }
+
+    /// Ends the flow if all of its data has been acknowledged. Returns true if it has.
+    fn finish(&mut self, now: u64) -> bool {
+        let is_done = self.total == Some(self.flight.una);
+        if is_done {
+            self.acked = Some(now);
+            self.deadline = None;
+        }
+        is_done
+    }
+
+    /// Returns true if a new packet may be sent.
+    fn may_send_new(&self) -> bool {
+        let Flight { una, sent } = self.flight;
+        self.total.is_none_or(|total| sent < total) && sent - una < self.params.window
+    }
+
+    /// Returns true if there is a packet that may be sent, whatever the rate.
+    pub fn may_send(&mut self) -> bool {
+        self.acked.is_none() && (self.recovery.get().next(self.flight).is_some() || self.may_send_new())
+    }
+
+    /// Returns the next packet, which is sent now; `None` if there is none.
+    pub fn take_packet(&mut self, now: u64) -> Option<Packet> {
+        let again = self.recovery.get().next(self.flight);
+        let psn = match again {
+            Some(psn) => {
+                self.recovery.get().on_resent(psn);
+                self.counters.retransmitted += 1;
+                psn
+            }
+            None if self.may_send_new() => {
+                self.flight.sent += 1;
+                self.flight.sent - 1
+            }
+            None => return None,
+        };
+        if self.deadline.is_none() {
+            self.deadline = Some(now + self.params.config.rto.0);
+        }
+        // The size of a flow that was stopped does not matter, because it has none.
+        let size = self.params.packet_size(psn, self.size);
+        let rate = self.control.get().rate(now);
+        self.control.get().on_sent(size, now);
+        self.next_at = if rate < self.line_rate {
+            now + (f64::from(size) * 8e12 / rate) as u64
+        } else {
+            now
+        };
+        let data = Data {
+            psn,
+            ack_at_once: !self.may_send(),
+            retransmission: again.is_some(),
+            ce: false,
+        };
+        let Params {
+            class,
+            is_ecn_capable,
+            ..
+        } = *self.params;
+        Some(Packet {
+            route: self.route,
+            ..data.packet(self.flow, size, class, is_ecn_capable)
+        })
+    }
+
+    /// Handles an acknowledgement of all packets before `expected`. Returns true if all data has been
+    /// acknowledged now.
+    pub fn on_ack(&mut self, expected: u32, now: u64) -> bool {
+        self.counters.control.acks += 1;
+        self.advance(expected, now)
+    }
+
+    fn advance(&mut self, expected: u32, now: u64) -> bool {
+        if self.acked.is_some() || expected <= self.flight.una {
+            return false;
+        }
+        self.flight.una = expected;
+        self.recovery.get().on_ack(expected);
+        let is_outstanding = expected < self.flight.sent;
+        self.deadline = is_outstanding.then(|| now + self.params.config.rto.0);
+        self.finish(now)
+    }
+
+    /// Handles the report of a missing packet.
+    pub fn on_nak(&mut self, nak: Nak, now: u64) {
+        self.counters.control.nacks += 1;
+        self.advance(nak.expected, now);
+        // An earlier report may arrive later if routes change.
+        if self.acked.is_none() && nak.expected == self.flight.una {
+            self.recovery.get().on_nak(nak, self.flight);
+        }
+    }
+
+    /// Handles a congestion notification packet.
+    pub fn on_cnp(&mut self, now: u64) {
+        if let Some(cnps) = &mut self.counters.control.cnps {
+            *cnps += 1;
+        }
+        self.control.get().on_notification(now);
+    }
+
+    /// Returns the time of the timeout, if any packet is on its way.
+    pub fn deadline(&self) -> Option<u64> {
+        self.deadline
+    }
+
+    /// Handles the timer of timeouts.
+    pub fn on_timer(&mut self, now: u64) {
+        if self.acked.is_some() || self.deadline.is_none_or(|deadline| now < deadline) {
+            return;
+        }
+        self.counters.timeouts += 1;
+        self.recovery.get().on_timeout(self.flight);
+        // The next packet that is sent sets the time of the next timeout.
+        self.deadline = None;
+    }
+
+    /// Returns the payload of a packet of this size.
+    pub fn payload(size: u16) -> u64 {
+        u64::from(size) - u64::from(HEADER)
+    }
+}

@@ -1,0 +1,236 @@
+//! Runs whose times and counters follow from the laws by arithmetic.
+
+use weft_cc::Algorithm;
+use weft_fabric::{Lossy, ManyToOne, PortQueues, QueueConfig, QueueKind, Topology};
+use weft_paths::Ecmp;
+use weft_run::{
+    Outcome, RoceConfig, RoceControl, RoceRetransmission, Scheduler, SubflowRecord, TransportConfig,
+};
+use weft_spec::{Profile, QueueSize, Rate, Size, Time};
+use weft_traffic::Flow;
+
+use crate::transport::TRANSPORTS;
+use crate::{Jitter, Offload, PacketSimulation, SimulationConfig};
+
+const MTU: u32 = 1062;
+/// Time of a full packet and of an acknowledgement on a link of 10 Gbps, and its delay, in picoseconds.
+const PACKET: u64 = 849_600;
+const ACK: u64 = 52_800;
+const DELAY: u64 = 1_000_000;
+
+const CONFIG: RoceConfig = RoceConfig {
+    retransmission: RoceRetransmission::GoBackN,
+    control: RoceControl::None,
+    mtu: MTU,
+    ack_every: 1,
+    window: None,
+    rto: Time::from_us(500),
+};
+
+/// Runs flows of this many packets to one receiver. The port before the receiver drops each packet whose number
+/// is a multiple of `every`, if that is given.
+fn run(config: RoceConfig, packets: &[u64], every: Option<u32>, threads: usize) -> Outcome {
+    let mut profile = Profile::linux();
+    profile.sizes.mss = MTU - 62;
+    (profile.sizes.header, profile.sizes.ack_size) = (62, 66);
+    let transport = TransportConfig {
+        kind: "roce",
+        class: 0,
+        ack_class: 0,
+        constant_rate: None,
+        uet: None,
+        ndp: None,
+        roce: Some(config),
+        cc: Algorithm::build("reno", &[]).unwrap(),
+        subflows: 1,
+        paths: Ecmp {}.into(),
+        join_after: Size(0),
+        scheduler: Scheduler::RoundRobin,
+        profile,
+    };
+    let senders = packets.len() as u32;
+    let queue = QueueConfig {
+        limit: QueueSize::Packets(1_000),
+        mark: None,
+    };
+    let topology = ManyToOne {
+        senders,
+        rate: Rate(10_000_000_000),
+        delay: Time(DELAY),
+        sender_rate: None,
+    };
+    let queues = PortQueues {
+        switch: queue,
+        host: queue,
+        nic: false,
+    };
+    let mut fabric = topology.build(&queues).unwrap();
+    let receiver = fabric.hosts[senders as usize];
+    for link in &mut fabric.links {
+        if link.to == receiver && every.is_some() {
+            link.kind = QueueKind::from(Lossy { loss: None, every });
+        }
+    }
+    let flow = |(from, packets): (u32, &u64)| Flow {
+        id: from.into(),
+        from,
+        to: senders,
+        size: Some(Size(packets * 1_000)),
+        start: Time(0),
+        stop: None,
+        transport: 0,
+        traffic: 0,
+        class: 0,
+        round: 0,
+        rate: None,
+    };
+    let config = SimulationConfig {
+        fabric,
+        kinds: TRANSPORTS,
+        transports: vec![transport],
+        flows: (0..).zip(packets).map(flow).collect(),
+        generators: Vec::new(),
+        probes: Vec::new(),
+        jitter: Jitter::default(),
+        clock_ppm: 0,
+        nic: None,
+        offload: Offload::default(),
+        events: Vec::new(),
+        controller: None,
+        seed: 1,
+        threads,
+        trace_hash: true,
+    };
+    let mut simulation = PacketSimulation::new(config).unwrap();
+    simulation.run_until(Time::from_ms(20));
+    simulation.into_outcome()
+}
+
+/// The times of a flow of this many packets: the arrival of the last packet, and of its acknowledgement.
+fn unloaded(packets: u64) -> (u64, u64) {
+    let finish = (packets + 1) * PACKET + 2 * DELAY;
+    (finish, finish + 2 * (ACK + DELAY))
+}
+
+#[test]
+fn a_flow_alone_sends_back_to_back() {
+    for packets in [1, 2, 100] {
+        let outcome = run(CONFIG, &[packets], None, 1);
+        let flow = &outcome.flows[0];
+        let (finish, acked) = unloaded(packets);
+        assert_eq!((flow.finish, flow.acked), (Some(Time(finish)), Some(Time(acked))));
+        let SubflowRecord {
+            packets_sent,
+            retransmitted,
+            control,
+            acked_bytes,
+            ..
+        } = flow.subflows[0];
+        assert_eq!((packets_sent, retransmitted), (packets, 0));
+        assert_eq!(acked_bytes, 1_000 * packets);
+        let control = control.unwrap();
+        assert_eq!((control.acks, control.nacks, control.cnps), (packets, 0, Some(0)));
+    }
+}
+
+#[test]
+fn fewer_acknowledgements_change_no_time() {
+    let config = RoceConfig {
+        ack_every: 16,
+        ..CONFIG
+    };
+    let outcome = run(config, &[100], None, 1);
+    let flow = &outcome.flows[0];
+    assert_eq!(flow.acked, Some(Time(unloaded(100).1)));
+    assert_eq!(flow.subflows[0].control.unwrap().acks, 7);
+}
+
+/// A window of two packets waits for an acknowledgement after each pair, which it asks for.
+#[test]
+fn a_window_limits_the_packets_without_acknowledgement() {
+    let config = RoceConfig {
+        ack_every: 16,
+        window: Some(2 * u64::from(MTU) + 1),
+        ..CONFIG
+    };
+    let outcome = run(config, &[10], None, 1);
+    let flow = &outcome.flows[0];
+    // Both packets of a pair, then the acknowledgement of the second one.
+    assert_eq!(flow.acked, Some(Time(5 * unloaded(2).1)));
+    assert_eq!(flow.subflows[0].control.unwrap().acks, 5);
+}
+
+/// The sender has sent `k` packets beyond the missing one when the report arrives, and repeats all of them.
+#[test]
+fn go_back_n_repeats_what_follows_a_loss() {
+    let outcome = run(CONFIG, &[100], Some(60), 1);
+    let flow = &outcome.flows[0];
+    // The report of packet 59 (the 60th) leaves when packet 60 arrives: 2 packets and 2 delays after it was sent.
+    // It takes 2 acknowledgements and 2 delays. At that time, the sender has begun packets for 3 packet times and
+    // more, beginning with packet 60.
+    let report = 2 * PACKET + 2 * ACK + 4 * DELAY;
+    let repeated = 2 + report / PACKET;
+    let subflow = &flow.subflows[0];
+    assert_eq!(subflow.packets_dropped, 1);
+    assert_eq!(subflow.timeouts, 0);
+    assert_eq!(subflow.control.unwrap().nacks, 1);
+    assert_eq!(subflow.retransmitted, repeated);
+    assert_eq!(subflow.packets_received, 100 + repeated - 1);
+    assert_eq!(flow.delivered_bytes, 100_000);
+    // Packets that follow the missing one are discarded, so the flow ends later by as many packets, and by the
+    // transmission that the report found.
+    let begins = (59 + repeated) * PACKET;
+    assert_eq!(flow.finish, Some(Time(begins + unloaded(41).0)));
+}
+
+#[test]
+fn selective_repeat_repeats_only_the_loss() {
+    let config = RoceConfig {
+        retransmission: RoceRetransmission::SelectiveRepeat,
+        ..CONFIG
+    };
+    let outcome = run(config, &[290], Some(60), 1);
+    let flow = &outcome.flows[0];
+    let subflow = &flow.subflows[0];
+    assert_eq!((subflow.packets_dropped, subflow.retransmitted), (4, 4));
+    assert_eq!(subflow.timeouts, 0);
+    // Each packet that arrives while another one is missing causes a report.
+    assert!(subflow.control.unwrap().nacks > 4 * 5);
+    assert_eq!(subflow.packets_received, 290);
+    assert_eq!(flow.finish, Some(Time(unloaded(294).0)));
+}
+
+/// Nothing follows the last packet, so only the timeout finds its loss.
+#[test]
+fn a_lost_last_packet_waits_for_the_timeout() {
+    for retransmission in [RoceRetransmission::GoBackN, RoceRetransmission::SelectiveRepeat] {
+        let config = RoceConfig {
+            retransmission,
+            ..CONFIG
+        };
+        let outcome = run(config, &[60], Some(60), 1);
+        let flow = &outcome.flows[0];
+        let subflow = &flow.subflows[0];
+        assert_eq!((subflow.timeouts, subflow.retransmitted), (1, 1));
+        // The acknowledgement of packet 58, and the timeout.
+        let timeout = unloaded(59).1 + CONFIG.rto.0;
+        assert_eq!(flow.finish, Some(Time(timeout + unloaded(1).0)));
+    }
+}
+
+#[test]
+fn threads_change_nothing() {
+    let packets = [500, 400, 300, 200];
+    for retransmission in [RoceRetransmission::GoBackN, RoceRetransmission::SelectiveRepeat] {
+        let config = RoceConfig {
+            retransmission,
+            ..CONFIG
+        };
+        let one = run(config, &packets, Some(70), 1);
+        for threads in 2..=4 {
+            let other = run(config, &packets, Some(70), threads);
+            assert_eq!((one.trace_hash, &one.flows), (other.trace_hash, &other.flows));
+        }
+        assert!(one.flows.iter().all(|flow| flow.delivered_bytes > 100_000));
+    }
+}

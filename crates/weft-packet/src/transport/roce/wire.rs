@@ -1,0 +1,172 @@
+//! Packets of the transport: the meaning of the fields that the engine leaves to it, and its flags.
+//!
+//! | field | data | ACK | NAK | CNP |
+//! |---|---|---|---|---|
+//! | `lo` | flow | flow | flow | flow |
+//! | `seq` | packet sequence number (PSN) | next expected PSN | next expected PSN | |
+//! | `chunk` | | | PSN of the packet that caused it | |
+//! | `hi` | 0, the subflow | | | |
+
+use crate::packet::{CE, DATA, ECT, Packet};
+use crate::transport::contract::OTHER;
+
+/// Bytes of the headers of data: Ethernet with its checksum (18), IPv4 (20), UDP (8), BTH (12) and ICRC (4).
+/// RETH and VLAN tags are not modelled. (InfiniBand Architecture Specification, annex A17.)
+pub const HEADER: u32 = 62;
+/// Bytes of ACK and NAK: the headers and AETH (4).
+const ACK_SIZE: u16 = 66;
+/// Bytes of a congestion notification packet (CNP): the headers and 16 reserved bytes (annex A17.9.3).
+const CNP_SIZE: u16 = 78;
+
+/// Mask of the kind of a packet without payload.
+const KIND: u16 = 3 << 1;
+const ACK: u16 = 0;
+const NAK: u16 = 1 << 1;
+const CNP: u16 = 2 << 1;
+
+/// Data: the receiver acknowledges the packet at once (`AckReq` of BTH).
+const AT_ONCE: u16 = 1 << 5;
+/// Data: a retransmission.
+const RETRANSMISSION: u16 = 1 << 7;
+
+/// A packet of this transport by what it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Content {
+    /// Data.
+    Data(Data),
+    /// All packets before this PSN have arrived.
+    Ack(u32),
+    /// A packet is missing.
+    Nak(Nak),
+    /// A congestion notification packet.
+    Cnp,
+}
+
+/// A data packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Data {
+    pub psn: u32,
+    pub ack_at_once: bool,
+    pub retransmission: bool,
+    pub ce: bool,
+}
+
+/// A report of a missing packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Nak {
+    /// The missing packet; all before it have arrived.
+    pub expected: u32,
+    /// The packet that arrived instead.
+    pub trigger: u32,
+}
+
+fn flag(set: bool, flag: u16) -> u16 {
+    if set { flag } else { 0 }
+}
+
+impl Data {
+    /// Returns the packet without its route. Switches may mark it if `is_capable`.
+    pub fn packet(self, flow: u32, size: u16, class: u16, is_capable: bool) -> Packet {
+        Packet {
+            seq: self.psn,
+            lo: flow,
+            size,
+            flags: OTHER
+                | DATA
+                | class
+                | flag(is_capable, ECT)
+                | flag(self.ack_at_once, AT_ONCE)
+                | flag(self.retransmission, RETRANSMISSION),
+            ..Packet::default()
+        }
+    }
+}
+
+/// Returns an acknowledgement without its route.
+pub fn ack_packet(expected: u32, flow: u32, class: u16) -> Packet {
+    Packet {
+        seq: expected,
+        ..control(flow, class, ACK, ACK_SIZE)
+    }
+}
+
+impl Nak {
+    /// Returns the packet without its route.
+    pub fn packet(self, flow: u32, class: u16) -> Packet {
+        Packet {
+            seq: self.expected,
+            chunk: self.trigger,
+            ..control(flow, class, NAK, ACK_SIZE)
+        }
+    }
+}
+
+/// Returns a congestion notification packet without its route.
+pub fn cnp_packet(flow: u32, class: u16) -> Packet {
+    control(flow, class, CNP, CNP_SIZE)
+}
+
+fn control(flow: u32, class: u16, kind: u16, size: u16) -> Packet {
+    Packet {
+        lo: flow,
+        size,
+        flags: OTHER | class | kind,
+        ..Packet::default()
+    }
+}
+
+impl Content {
+    /// Reads a packet.
+    #[inline]
+    pub fn read(packet: &Packet) -> Self {
+        let has = |flag: u16| packet.flags & flag != 0;
+        if has(DATA) {
+            return Self::Data(Data {
+                psn: packet.seq,
+                ack_at_once: has(AT_ONCE),
+                retransmission: has(RETRANSMISSION),
+                ce: has(CE),
+            });
+        }
+        match packet.flags & KIND {
+            ACK => Self::Ack(packet.seq),
+            NAK => Self::Nak(Nak {
+                expected: packet.seq,
+                trigger: packet.chunk,
+            }),
+            _ => Self::Cnp,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::packet::class_flags;
+
+    #[test]
+    fn packets_are_read_as_they_were_written() {
+        for bits in 0..4_u32 {
+            let data = Data {
+                psn: u32::MAX - bits,
+                ack_at_once: bits & 1 == 1,
+                retransmission: bits & 2 == 2,
+                ce: false,
+            };
+            let packet = data.packet(9, 1086, class_flags(7), true);
+            assert_eq!(Content::read(&packet), Content::Data(data));
+            let marked = Packet {
+                flags: packet.flags | CE,
+                ..packet
+            };
+            assert_eq!(Content::read(&marked), Content::Data(Data { ce: true, ..data }));
+        }
+        let nak = Nak {
+            expected: 3,
+            trigger: u32::MAX,
+        };
+        assert_eq!(Content::read(&nak.packet(9, 0)), Content::Nak(nak));
+        assert_eq!(Content::read(&ack_packet(70_000, 9, 0)), Content::Ack(70_000));
+        assert_eq!(Content::read(&cnp_packet(9, class_flags(1))), Content::Cnp);
+    }
+}
