@@ -121,8 +121,8 @@ impl Receiver {
         Answer::Ack(self.arrivals.next())
     }
 
-    /// Handles a marked packet. Returns the time at which a congestion notification is sent because of it: at once,
-    /// or at the end of the interval that began with the last one, if the packet is the first marked one in it.
+    /// Handles a marked packet. Returns the time at which a congestion notification is sent because of it. That is
+    /// now, or the end of the interval that began with the last notification.
     pub fn on_mark(&mut self, now: u64) -> Option<u64> {
         let RoceControl::Dcqcn(_) = self.params.config.control else {
             return None;
