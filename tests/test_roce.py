@@ -105,7 +105,7 @@ def random_network(seed: int) -> Spec:
         "duration": "1ms",
         "topology": network,
         "queues": {
-            "limit": "5MB",
+            "limit": "20MB",
             "kind": {"name": "lossless", "xoff": f"{rng.randint(5, 100)}KB", "reaction": rng.choice(["0s", "1us"])}
             | marks,
         },

@@ -51,6 +51,8 @@ FIGURES = (
     Figure("switches/priorities", "Priorities for short flows that compete with long multipath flows", 230, 4),
     Figure("switches/dequeue-marks", "DCTCP with marks at dequeue and at enqueue: queues and FCT", 24, 0.5),
     Figure("switches/pauses", "An incast with pauses (PFC), and the flows that have no part in it", 65, 2),
+    Figure("roce/fixed-point", "DCQCN: fairness and queue of long flows, with the fluid model of its paper", 35, 2),
+    Figure("roce/clos", "An incast with pauses on the testbed of DCQCN's paper: unfairness and victims", 160, 8),
     Figure("warp/coexistence", "Warp and its rivals, competing with DCTCP on one bottleneck, 96 cells", 90, 2.2),
     Figure("warp/incast", "Incast by Warp and its rivals, compared with DCTCP's, 5 to 100 flows", 142, 3.6),
     Figure("warp/shifting", "How fast Warp and its rivals leave a path that becomes congested", 15, 1.8),

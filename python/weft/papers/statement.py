@@ -162,9 +162,8 @@ def statements(figure: str) -> Mapping[str, Statement]:
     from weft.papers.amp_fg.statements import STATEMENTS as AMP_FG
     from weft.papers.mptcp_dc.statements import STATEMENTS as MPTCP_DC
     from weft.papers.opn.statements import STATEMENTS as OPN
+    from weft.papers.roce.statements import STATEMENTS as ROCE
     from weft.papers.switches.statements import STATEMENTS as SWITCHES
 
-    paper = {"amp": AMP, "amp-fg": AMP_FG, "mptcp-dc": MPTCP_DC, "opn": OPN, "switches": SWITCHES}.get(
-        figure.partition("/")[0], {}
-    )
-    return paper.get(figure, {})
+    papers = {"amp": AMP, "amp-fg": AMP_FG, "mptcp-dc": MPTCP_DC, "opn": OPN, "roce": ROCE, "switches": SWITCHES}
+    return papers.get(figure.partition("/")[0], {}).get(figure, {})
