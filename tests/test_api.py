@@ -65,6 +65,7 @@ def test_tables(experiment: weft.Experiment) -> None:
         "suppressions",
         "latencies",
         "packets",
+        "pause_frames",
         "traffic_classes",
     ]
     assert result.flows["delivered_bytes"].to_list() == [64_000] * 4

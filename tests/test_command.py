@@ -26,6 +26,7 @@ TABLES = [
     "suppressions",
     "latencies",
     "packets",
+    "pause_frames",
     "traffic_classes",
 ]
 

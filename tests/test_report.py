@@ -246,7 +246,7 @@ def test_text_says_what_is_compared_and_absent(several: Path, sweep: Path, bare:
     )
     lacking = bare.read_text()
     for line in (
-        "the tables queues, traces, suppressions, latencies, packets, traffic_classes: level flow",
+        "the tables queues, traces, suppressions, latencies, packets, pause_frames, traffic_classes: level flow",
         "drops, marks, timeouts: level flow",
     ):
         assert line in lacking

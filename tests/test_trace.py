@@ -234,6 +234,80 @@ def test_bad_input(four: Path, arguments: list[str], words: str) -> None:
     assert re.search("; (allowed:|use|pass|add) ", complaint) or words == "cannot be read"
 
 
+PAUSED = """\
+name = "paused"
+duration = "3ms"
+topology = { kind = "leaf-spine", leaves = 2, spines = 2, hosts_per_leaf = 6, rate = "1Gbps", delay = "5us" }
+queues = { limit = "20KB", kind = { name = "lossless", classes = 2 } }
+transports.low = { cc = "cubic", class = 1 }
+transports.high.cc = "cubic"
+traffic = [
+  { kind = "bulk", transport = "low", from = "0..6", to = "h6" },
+  { kind = "bulk", transport = "high", from = "0..6", to = "h7" },
+]
+probes = [{ kind = "packets", at = ["spine0->leaf0", "leaf0"] }]
+"""
+"""Two classes in which six hosts send to a host of the other leaf."""
+
+PAUSE_FIELDS = {
+    "capture_point": "frame.interface_name",
+    "time": "frame.time_epoch",
+    "malformed": "_ws.malformed",
+    "warning": "_ws.expert.severity",
+    "to": "eth.dst",
+    "type": "eth.type",
+    "length": "frame.len",
+    "opcode": "macc.opcode",
+    "enabled": "macc.cbfc.enbv",
+    "paused_0": "macc.cbfc.pause_time.c0",
+    "paused_1": "macc.cbfc.pause_time.c1",
+}
+
+
+@needs_tshark
+def test_pause_frames_are_mac_control_frames(tmp_path: Path) -> None:
+    path = tmp_path / "paused.toml"
+    path.write_text(PAUSED)
+    result = weft.run(weft.load(path))
+    file = tmp_path / "paused.pcapng"
+    written = weft.trace.write(result, file)
+    recorded = result.pause_frames
+    assert recorded["traffic_class"].n_unique() == 2
+    assert recorded["time_s"].is_sorted()
+    assert sum(written.packets.values()) == len(decoded(file))
+    # A class is paused and released in turn.
+    for _, rows in recorded.group_by("link", "traffic_class", maintain_order=True):
+        assert rows["paused"].to_list() == [number % 2 == 0 for number in range(rows.height)]
+
+    assert TSHARK is not None
+    chosen = [word for name in PAUSE_FIELDS.values() for word in ("-e", name)]
+    line = [TSHARK, "-n", "-r", str(file), "-Y", "macc", "-T", "fields", *chosen]
+    done = subprocess.run(line, capture_output=True, text=True, check=True)
+    frames = [dict(zip(PAUSE_FIELDS, row.split("\t"), strict=True)) for row in done.stdout.splitlines()]
+    assert [frame for frame in frames if frame["malformed"] or frame["warning"]] == []
+    same = {(frame["to"], frame["type"], frame["length"], int(frame["opcode"], 0)) for frame in frames}
+    assert same == {("01:80:c2:00:00:01", "0x8808", "60", 0x0101)}
+
+    link = _link(result, "spine0", "leaf0")
+    seen = [
+        (round(float(frame["time"]) * 1e9), int(frame["enabled"], 0), int(frame["paused_0"]), int(frame["paused_1"]))
+        for frame in frames
+        if frame["capture_point"] == "spine0->leaf0"
+    ]
+    expected: dict[int, list[int]] = {}
+    for time, number, paused in recorded.filter(link=link).select("time_s", "traffic_class", "paused").iter_rows():
+        values = expected.setdefault(round(time * 1e9), [0, 0, 0])
+        values[0] |= 1 << number
+        values[1 + number] = 0xFFFF if paused else 0
+    assert seen == [(time, *values) for time, values in expected.items()]
+    assert len(seen) > 10
+    # The frames pause the link to the spine, whose pauses the table of links counts. The last frame of each class may
+    # not have arrived.
+    begun = recorded.filter("paused", link=link).height
+    counted = result.links.filter(pl.col("from") == "leaf0", pl.col("to") == "spine0")["pauses"].sum()
+    assert begun <= counted <= begun + 2
+
+
 def test_no_probe_no_file(four: Path) -> None:
     with pytest.raises(weft.WeftError, match="no recorded packets"):
         weft.trace.write(weft.run(four), four.parent / "x.pcapng")

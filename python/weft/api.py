@@ -33,6 +33,7 @@ TABLES = (
     "suppressions",
     "latencies",
     "packets",
+    "pause_frames",
     "traffic_classes",
 )
 """Names of a run's tables, in the order in which they are shown."""
@@ -273,6 +274,11 @@ class Result:
     def packets(self) -> pl.DataFrame:
         """One row per packet that arrived over a link with the probe `packets`."""
         return self._table("packets")
+
+    @property
+    def pause_frames(self) -> pl.DataFrame:
+        """One row per class of each pause frame that arrived over a link with the probe `packets`."""
+        return self._table("pause_frames")
 
     @property
     def traffic_classes(self) -> pl.DataFrame:

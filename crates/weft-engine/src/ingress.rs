@@ -23,6 +23,8 @@ pub struct Incoming {
     pub last_effect: u64,
     /// Number of pauses so far, per class.
     pub pauses: u64,
+    /// True if its frames are captured.
+    pub is_captured: bool,
 }
 
 /// The packets of an incoming link in a class.
@@ -65,6 +67,7 @@ impl Incoming {
             frames: 0,
             last_effect: 0,
             pauses: 0,
+            is_captured: false,
         }
     }
 

@@ -75,7 +75,7 @@ pub use partition::{Context, Endpoint};
 use partition::{NodeSlots, Partition};
 pub use partition_map::MAX_ARRIVALS;
 use partition_map::PartitionMap;
-pub use pauses::{Blocked, PauseCounters};
+pub use pauses::{Blocked, CapturedPause, PauseCounters};
 pub use samples::{BufferSample, QueueSample};
 pub use served::{ClassCounters, ReturnRoutes};
 use thread_choice::ThreadChoice;
@@ -216,6 +216,10 @@ impl<E: Endpoint> Engine<E> {
         for &link in &config.captures {
             let (partition, ring) = links[link as usize][1];
             partitions[partition as usize].capture(ring, link);
+            let (partition, port) = links[link as usize][0];
+            if let Some(pauses) = &mut partitions[partition as usize].network.pauses {
+                pauses.capture(port);
+            }
         }
         Self {
             partitions,
@@ -450,6 +454,18 @@ impl<E: Endpoint> Engine<E> {
         let mut taken: Vec<_> = taken.collect();
         // All packets of one link are in one partition, in order, and the sort is stable.
         taken.sort_by_key(|(link, packet)| (packet.time, *link));
+        taken
+    }
+
+    /// Drains the pause frames that have arrived over captured links, in order of time.
+    pub fn take_captured_pauses(&mut self) -> Vec<CapturedPause> {
+        let now = self.now;
+        let pauses = self
+            .partitions
+            .iter_mut()
+            .filter_map(|p| p.network.pauses.as_mut());
+        let mut taken: Vec<_> = pauses.flat_map(|pauses| pauses.drain_captured(now)).collect();
+        taken.sort_unstable();
         taken
     }
 

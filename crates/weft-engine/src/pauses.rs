@@ -35,8 +35,23 @@ pub struct Pauses {
     pub due: BinaryHeap<Reverse<PauseEvent>>,
     /// For each partition, the frames to its nodes.
     pub outboxes: Vec<Vec<PauseEvent>>,
+    /// Captured frames, class by class.
+    pub captured: Vec<CapturedPause>,
     /// Victims of head-of-line blocking, by the `lo` and `hi` of [counted](DATA) packets.
     pub victims: HashMap<(u32, u32), Blocked>,
+}
+
+/// A class in a pause frame that arrives over a captured link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct CapturedPause {
+    /// Time of the arrival of the frame in picoseconds, without the reaction time.
+    pub time: u64,
+    /// The link over which the frame travels. The pause is that of the link in the other direction.
+    pub link: u32,
+    /// Traffic class.
+    pub class: u8,
+    /// True if the pause begins, false if it ends.
+    pub is_paused: bool,
 }
 
 /// Packets that waited while another packet was the cause of a pause.
@@ -101,6 +116,7 @@ impl Pauses {
             events: BinaryHeap::new(),
             due: BinaryHeap::new(),
             outboxes: vec![Vec::new(); partitions],
+            captured: Vec::new(),
             victims: HashMap::new(),
         }
     }
@@ -108,6 +124,19 @@ impl Pauses {
     /// The time of the first event after the current window.
     pub fn next_time(&self) -> Option<u64> {
         self.events.peek().map(|event| event.0.time)
+    }
+
+    /// Captures the frames that leave through `port`.
+    pub fn capture(&mut self, port: u32) {
+        let ring = self.ring_of_port.get(&port).copied().unwrap_or(NO_RING);
+        if let Some(link) = self.link(ring) {
+            link.is_captured = true;
+        }
+    }
+
+    /// Drains the captured frames that arrive before `end`.
+    pub fn drain_captured(&mut self, end: u64) -> impl Iterator<Item = CapturedPause> {
+        self.captured.extract_if(.., move |frame| frame.time < end)
     }
 
     /// The link of a ring, if it can be paused.
@@ -350,6 +379,16 @@ impl PartitionNetwork {
         link.frames += 1;
         let events = link.announce();
         let partition = link.partition;
+        if link.is_captured {
+            let time = state.frames_until + output.delay();
+            let reverse = link.reverse;
+            pauses.captured.extend(events.iter().map(|event| CapturedPause {
+                time,
+                link: reverse,
+                class: event.class,
+                is_paused: matches!(event.action, PauseAction::Pause { .. }),
+            }));
+        }
         if partition == own {
             pauses.events.extend(events.into_iter().map(Reverse));
         } else {

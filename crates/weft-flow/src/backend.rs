@@ -46,6 +46,7 @@ impl Backend for FlowBackend {
                 "suppressions",
                 "latencies",
                 "packets",
+                "pause_frames",
                 "traffic_classes",
             ],
             columns: &[

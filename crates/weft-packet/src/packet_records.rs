@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use weft_run::{PacketKind, PacketRecord};
+use weft_run::{PacketKind, PacketRecord, PauseFrameRecord};
 use weft_spec::Time;
 
 use crate::packet::{
@@ -15,6 +15,14 @@ impl PacketSimulation {
     /// Records the packets captured so far. It must run before the slots of finished flows are
     /// reclaimed, because an ACK identifies its subflow only by its slot at the receiving host.
     pub(crate) fn collect_captures(&mut self) {
+        let frames = self.engine.take_captured_pauses();
+        let frames = frames.iter().map(|frame| PauseFrameRecord {
+            time: Time(frame.time),
+            link: frame.link,
+            class: frame.class,
+            is_paused: frame.is_paused,
+        });
+        self.finished.pause_frames.extend(frames);
         let captured = self.engine.take_captured();
         if captured.is_empty() {
             return;

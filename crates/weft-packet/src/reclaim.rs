@@ -6,7 +6,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use weft_run::{FlowRecord, PacketRecord, SuppressionRecord};
+use weft_run::{FlowRecord, PacketRecord, PauseFrameRecord, SuppressionRecord};
 use weft_spec::Time;
 
 use crate::engine::route::Route;
@@ -26,6 +26,8 @@ pub(crate) struct FinishedRecords {
     pub suppressions: Vec<SuppressionRecord>,
     /// Captured packets, also those of unfinished flows.
     pub packets: Vec<PacketRecord>,
+    /// Classes of captured pause frames.
+    pub pause_frames: Vec<PauseFrameRecord>,
 }
 
 /// Destinations of the packets in the network.

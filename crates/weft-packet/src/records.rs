@@ -91,6 +91,7 @@ impl PacketSimulation {
             samples: self.sorted_samples(),
             latencies: self.latencies(),
             packets: finished.packets,
+            pause_frames: finished.pause_frames,
             ..Outcome::default()
         };
         self.engine.drop_samples();
@@ -112,6 +113,7 @@ impl PacketSimulation {
             mut flows,
             mut suppressions,
             packets,
+            pause_frames,
         } = finished;
         let in_flight = self.data_in_flight();
         for host in self.hosts() {
@@ -144,6 +146,7 @@ impl PacketSimulation {
             samples: self.sorted_samples(),
             latencies: self.latencies(),
             packets,
+            pause_frames,
             counters: self.counters(),
             trace_hash: self.engine.trace_hash(),
         }

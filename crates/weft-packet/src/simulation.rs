@@ -273,10 +273,12 @@ impl PacketSimulation {
         Some(self.engine.deadlock()?.iter().map(name).collect())
     }
 
-    /// Returns the number of rows of traces, of latencies of flows and of packets so far.
+    /// Returns the number of rows of traces, of latencies of flows, of packets and of pause frames so
+    /// far.
     pub fn sample_rows(&self) -> usize {
         let of_hosts = self.hosts().map(|host| host.samples().len() + host.latencies());
-        self.finished.packets.len() + of_hosts.sum::<usize>()
+        let captured = self.finished.packets.len() + self.finished.pause_frames.len();
+        captured + of_hosts.sum::<usize>()
     }
 
     /// Returns the number of flows of this class whose data is completely acknowledged.

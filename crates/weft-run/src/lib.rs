@@ -32,7 +32,8 @@ pub use measurement::{CounterSnapshot, MeasuredWindow, MeasurementWindow};
 pub use ndp::NdpConfig;
 pub use outcome::{
     ClassRecord, ControlCounters, Counters, FlowRecord, JobRecord, LINK_RESULT_BYTES, LatencyRecord,
-    LinkRecord, Outcome, PacketKind, PacketRecord, QueueRecord, Sample, SubflowRecord, SuppressionRecord,
+    LinkRecord, Outcome, PacketKind, PacketRecord, PauseFrameRecord, QueueRecord, Sample, SubflowRecord,
+    SuppressionRecord,
 };
 pub use plan::{ConstantRateConfig, LinkEvent, Plan, Probe, Scheduler, TransportConfig, detection_times};
 pub use result_writer::ResultWriter;

@@ -325,6 +325,19 @@ pub struct PacketRecord {
     pub retransmission: bool,
 }
 
+/// A traffic class in a pause frame that arrived over a link whose packets are recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PauseFrameRecord {
+    /// Time of the arrival.
+    pub time: Time,
+    /// Index of the link. The frame pauses the link in the other direction.
+    pub link: u32,
+    /// Traffic class.
+    pub class: u8,
+    /// True if the pause begins, false if it ends.
+    pub is_paused: bool,
+}
+
 /// Totals of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
@@ -376,6 +389,8 @@ pub struct Outcome {
     pub latencies: Vec<LatencyRecord>,
     /// Recorded packets, in order of time, then of link.
     pub packets: Vec<PacketRecord>,
+    /// Classes of recorded pause frames, in order of time, then of link and class.
+    pub pause_frames: Vec<PauseFrameRecord>,
     /// Totals.
     pub counters: Counters,
     /// Hash of all events at each node in order, if the options request it.

@@ -30,6 +30,7 @@ pub const TABLES: &[&str] = &[
     "suppressions",
     "latencies",
     "packets",
+    "pause_frames",
     "traffic_classes",
 ];
 
@@ -195,6 +196,7 @@ impl<'a> TableBuilder<'a> {
             ("suppressions", jobs::suppressions(context, outcome)?),
             ("latencies", latencies::latencies(context, outcome)?),
             ("packets", packets::packets(context, outcome)?),
+            ("pause_frames", packets::pause_frames(context, outcome)?),
         ];
         let kept = tables
             .into_iter()

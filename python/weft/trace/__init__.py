@@ -12,10 +12,15 @@ multipath TCP (RFC 8684): MP_CAPABLE, MP_JOIN with HMACs that fit the keys, and 
 MP_PRIO if the run also has a probe of kind `flow`. The simulator suppresses a subflow without a
 packet, so MP_PRIO is on the next packet of the subflow. Timestamps are read from a clock of one
 millisecond at the capture point. Payload is left out.
+
+Pause frames of `lossless` queues are Ethernet frames, MAC control frames of priority flow control.
+They have an interface of their own, with the name of the capture point. A pause has the maximum
+time, because a pause of the simulator lasts until a frame ends it.
 """
 
 from __future__ import annotations
 
+from collections import Counter, deque
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -74,7 +79,8 @@ def write(run: Result | str | PathLike[str], file: str | PathLike[str]) -> Trace
 def _write(writer: Writer, result: Result, points: list[str]) -> dict[str, int]:
     import polars as pl
 
-    from weft.trace.pcapng import INBOUND, OUTBOUND
+    from weft.trace.pauses import frames
+    from weft.trace.pcapng import ETHERNET, INBOUND, OUTBOUND
     from weft.trace.segments import Segments, packets
 
     segments = Segments(result)
@@ -87,11 +93,29 @@ def _write(writer: Writer, result: Result, points: list[str]) -> dict[str, int]:
         .sort("time_ns", "capture_point", maintain_order=True)
     )
     directions = {True: OUTBOUND, False: INBOUND, None: None}
+    pauses = list(frames(result, views))
+    ethernet = {point: writer.interface(names[point], ETHERNET) for point in sorted({point for _, point, *_ in pauses})}
+    waiting = deque(pauses)
     for packet, outbound in zip(packets(seen), seen["outbound"], strict=True):
+        while waiting and waiting[0][0] <= packet.time_ns:
+            _write_pause(writer, waiting.popleft(), ethernet, directions)
         head, length = segments.make(packet)
         writer.packet(numbers[packet.capture_point], packet.time_ns, head, length, directions[outbound])
-    counts = dict(seen.group_by("capture_point").len().iter_rows())
-    return {name: counts.get(number, 0) for number, name in enumerate(names)}
+    for pause in waiting:
+        _write_pause(writer, pause, ethernet, directions)
+    counts = Counter(dict(seen.group_by("capture_point").len().iter_rows()))
+    counts.update(point for _, point, *_ in pauses)
+    return {name: counts[number] for number, name in enumerate(names)}
+
+
+def _write_pause(
+    writer: Writer,
+    pause: tuple[int, int, bool | None, bytes],
+    interfaces: dict[int, int],
+    directions: dict[bool | None, int | None],
+) -> None:
+    time_ns, point, outbound, content = pause
+    writer.packet(interfaces[point], time_ns, content, len(content), directions[outbound])
 
 
 def _views(links: pl.DataFrame, named: list[str]) -> tuple[pl.DataFrame, list[str]]:

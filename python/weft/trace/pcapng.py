@@ -11,8 +11,10 @@ if TYPE_CHECKING:
     from typing import BinaryIO
 
 _SECTION, _INTERFACE, _NAMES, _PACKET = 0x0A0D0D0A, 1, 4, 6
-_RAW_IP = 101
+RAW_IP = 101
 """Link type of packets that begin with their IP header."""
+ETHERNET = 1
+"""Link type of Ethernet frames."""
 
 INBOUND, OUTBOUND = 1, 2
 
@@ -26,10 +28,10 @@ class Writer:
         self._block(_SECTION, struct.pack("<IHHq", 0x1A2B3C4D, 1, 0, -1) + user + _END)
         self._interfaces = 0
 
-    def interface(self, name: str) -> int:
-        """Declares a capture point, whose packets have times in nanoseconds; returns its number."""
+    def interface(self, name: str, link_type: int = RAW_IP) -> int:
+        """Declares an interface, whose packets have times in nanoseconds; returns its number."""
         options = _option(2, name.encode()) + _option(9, b"\x09")
-        self._block(_INTERFACE, struct.pack("<HHI", _RAW_IP, 0, 0) + options + _END)
+        self._block(_INTERFACE, struct.pack("<HHI", link_type, 0, 0) + options + _END)
         self._interfaces += 1
         return self._interfaces - 1
 

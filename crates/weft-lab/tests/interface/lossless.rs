@@ -1,8 +1,9 @@
 //! Lossless queues: drops, pauses, victims and deadlocks in the tables and warnings of runs.
 
+use arrow_array::cast::AsArray;
 use weft_lab::{Experiment, RunResult};
 
-use crate::experiment::{counts, numbers, resolved, run_on, table, texts};
+use crate::experiment::{counts, indices, numbers, resolved, run_on, table, texts};
 
 /// Six hosts of a leaf send to one host of the other leaf, and one of them to another host, too.
 const INCAST: &str = r#"
@@ -95,6 +96,44 @@ fn an_incast_pauses_hosts_and_drops_nothing() {
                 "{qdisc}"
             );
         }
+    }
+}
+
+/// Recorded frames begin and end the pauses that links count, on any number of threads. The last frame of a link may
+/// not have arrived.
+#[test]
+fn recorded_pause_frames_are_those_of_the_table_of_links() {
+    let probe = r#"probes=[{kind = "packets", at = ["leaf-spine", "spine-leaf", "host-leaf", "leaf-host"]}]"#;
+    let spec = resolved(INCAST, &[probe]);
+    let run = run_on(&spec, 1);
+    let (links, frames) = (table(&run, "links"), table(&run, "pause_frames"));
+    let (from, to) = (texts(links, "from"), texts(links, "to"));
+    let begins = frames.column_by_name("paused").unwrap().as_boolean();
+    let frames: Vec<(u32, bool)> = indices(frames, "link")
+        .iter()
+        .copied()
+        .zip(begins.iter().flatten())
+        .collect();
+    assert!(frames.len() > 100);
+    for (link, &pauses) in counts(links, "pauses").iter().enumerate() {
+        let reverse = (0..from.len())
+            .find(|&other| from[other] == to[link] && to[other] == from[link])
+            .unwrap();
+        let of_link = frames.iter().filter(|(number, _)| *number as usize == reverse);
+        let begins: Vec<bool> = of_link.map(|(_, begins)| *begins).collect();
+        assert!(
+            (0..).zip(&begins).all(|(n, &begins)| begins == (n % 2 == 0)),
+            "link {link}"
+        );
+        let recorded = begins.iter().filter(|&&begins| begins).count() as u64;
+        assert!(
+            (recorded..=recorded + 1).contains(&pauses),
+            "link {link}: {recorded}, {pauses}"
+        );
+    }
+    for threads in [2, 4] {
+        let other = run_on(&spec, threads);
+        assert_eq!(table(&other, "pause_frames"), table(&run, "pause_frames"));
     }
 }
 

@@ -44,6 +44,7 @@ fn tables_and_manifest_are_read_back() {
         "links.parquet",
         "manifest.json",
         "packets.parquet",
+        "pause_frames.parquet",
         "queues.parquet",
         "subflows.parquet",
         "suppressions.parquet",

@@ -1,4 +1,4 @@
-//! The table `packets`.
+//! The tables `packets` and `pause_frames`.
 
 use arrow_array::RecordBatch;
 
@@ -25,5 +25,15 @@ pub(super) fn packets(context: &TableContext, outcome: &Outcome) -> Result<Recor
         .flag("ece", flag(|row| row.ece))
         .flag("cwr", flag(|row| row.cwr))
         .flag("retransmission", flag(|row| row.retransmission))
+        .finish()
+}
+
+pub(super) fn pause_frames(context: &TableContext, outcome: &Outcome) -> Result<RecordBatch, Error> {
+    let rows = &outcome.pause_frames;
+    Columns::new("pause_frames", context.omissions, rows.len())
+        .number("time_s", rows.iter().map(|row| row.time.seconds()))
+        .index("link", rows.iter().map(|row| row.link))
+        .index("traffic_class", rows.iter().map(|row| u32::from(row.class)))
+        .flag("paused", rows.iter().map(|row| row.is_paused))
         .finish()
 }
