@@ -26,7 +26,8 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from weft.papers.figure import Claim, Table
-from weft.papers.seed_summary import SeedSummary, over_seeds
+from weft.papers.seed_summary import SeedSummary, listed, over_seeds
+from weft.papers.uet.scenario import HEADER, MTU, mark_ramp
 from weft.sweep import Case
 
 if TYPE_CHECKING:
@@ -40,7 +41,6 @@ if TYPE_CHECKING:
 K, QUICK_K = 8, 4
 """Ports of a switch of the fat-tree."""
 RATE_BPS = 100e9
-MTU, HEADER = 4150, 64
 LIMIT = 100
 """Packets that a port may hold, as a FIFO and before it pauses its neighbours."""
 BDP = 43
@@ -231,8 +231,7 @@ def _queues(name: str, buffer: str, k: int) -> dict[str, Any]:
         packets = LIMIT * k if buffer == SHARED else LIMIT
         kind = {"name": "shared", "buffer": f"{packets * MTU}B", "alpha": 1} if buffer == SHARED else "fifo"
         return {"queues": {"limit": f"{packets} packets", "mark": "20 packets", "kind": kind}}
-    low, high = -(-BDP // 5) * MTU, -(-4 * BDP // 5) * MTU
-    marks = {"mark_min": f"{low}B", "mark_max": f"{high}B"}
+    marks = mark_ramp(BDP)
     queues: dict[str, dict[str, Any]] = {
         "nscc": {"limit": f"{BDP - 1} packets", "kind": {"name": "trimming"} | marks},
         "rccc": {"limit": f"{BDP - 1} packets", "kind": {"name": "trimming"} | marks},
@@ -264,7 +263,7 @@ def _ratio(rows: pl.DataFrame, load: str, name: str) -> SeedSummary:
 
 
 def _listed(found: dict[str, SeedSummary]) -> str:
-    return ", ".join(f"{LABELS[name]} {summary}" for name, summary in found.items())
+    return listed((LABELS[name], summary) for name, summary in found.items())
 
 
 def _table(rows: pl.DataFrame, load: str) -> Table:

@@ -177,26 +177,23 @@ class Scenario:
 
 def _trimming(packets: int, full: int, *, marks: bool) -> dict[str, Any]:
     """Returns the kind of a queue of `full` packets in a network whose bandwidth-delay product is `packets`."""
-    ramp = {"mark_min": f"{_low(packets)}B", "mark_max": f"{_high(packets)}B"}
-    return {"name": "trimming", "headers": f"{2 * full * MTU}B"} | (ramp if marks else {})
+    return {"name": "trimming", "headers": f"{2 * full * MTU}B"} | (mark_ramp(packets) if marks else {})
 
 
 def _slow(packets: int, full: int) -> dict[str, Any]:
     """Returns the settings of a slow link: capacity and marking thresholds change with the rate."""
     capacity = full * MTU // SLOW
-    ramp = {"mark_min": f"{_low(packets) // SLOW}B", "mark_max": f"{_high(packets) // SLOW}B"}
-    queue = {"name": "trimming", "headers": f"{2 * capacity}B"} | ramp
+    queue = {"name": "trimming", "headers": f"{2 * capacity}B"} | mark_ramp(packets, SLOW)
     return {"rate": SLOW_RATE, "limit": f"{capacity - MTU}B", "queue": queue}
 
 
-def _low(packets: int) -> int:
-    """Returns the threshold up to which no packet is marked, in bytes."""
-    return -(-packets // 5) * MTU
+def mark_ramp(packets: int, slower: int = 1) -> dict[str, str]:
+    """Returns the thresholds of marks in a network whose bandwidth-delay product is `packets`.
 
-
-def _high(packets: int) -> int:
-    """Returns the threshold above which every packet is marked, in bytes."""
-    return -(-4 * packets // 5) * MTU
+    Those of a slow link are divided by `slower`. Up to the first threshold no packet is marked, above the second all.
+    """
+    low, high = -(-packets // 5) * MTU, -(-4 * packets // 5) * MTU
+    return {"mark_min": f"{low // slower}B", "mark_max": f"{high // slower}B"}
 
 
 def _traffic(flows: tuple[Flow, ...]) -> list[dict[str, Any]]:
