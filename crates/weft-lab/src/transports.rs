@@ -7,7 +7,7 @@ use weft_cc::{Algorithm, AlgorithmFactory};
 use weft_fabric::Fabric;
 use weft_packet::TRANSPORTS;
 use weft_paths::{POLICIES, Policy};
-use weft_run::{Backend, Scheduler};
+use weft_run::{Backend, KindSettings, Scheduler};
 use weft_spec::{
     Cc, MAX_CLASS, MAX_SUBFLOWS, PROFILES, PathPolicySpec, ProfilePatch, SpecError, find, to_table,
 };
@@ -101,22 +101,22 @@ pub(crate) fn resolve(
         scheduler: is_tcp.then(|| named.name.to_owned()),
         ..spec.clone()
     };
-    let (mut constant_rate, mut uet, mut ndp, mut roce) = (None, None, None, None);
+    let mut settings = KindSettings::None;
     if kind == "uet" {
-        let (settings, config) = uet::resolve(&spec.uet.clone().unwrap_or_default(), &mut profile, fabric)?;
-        (resolved.uet, uet) = (Some(settings), Some(config));
+        let (uet, config) = uet::resolve(&spec.uet.clone().unwrap_or_default(), &mut profile, fabric)?;
+        (resolved.uet, settings) = (Some(uet), KindSettings::Uet(config));
     } else if kind == "ndp" {
-        let (settings, config) = ndp::resolve(&spec.ndp.clone().unwrap_or_default(), &mut profile, fabric)?;
-        (resolved.ndp, ndp) = (Some(settings), Some(config));
+        let (ndp, config) = ndp::resolve(&spec.ndp.clone().unwrap_or_default(), &mut profile, fabric)?;
+        (resolved.ndp, settings) = (Some(ndp), KindSettings::Ndp(config));
     } else if kind == "roce" {
         constant_rate::check_policy(&paths, &policy)?;
-        let (settings, config) = roce::resolve(&spec.roce.clone().unwrap_or_default(), &mut profile)?;
-        (resolved.roce, roce) = (Some(settings), Some(config));
+        let (roce, config) = roce::resolve(&spec.roce.clone().unwrap_or_default(), &mut profile)?;
+        (resolved.roce, settings) = (Some(roce), KindSettings::Roce(config));
         resolved.paths = Some(paths);
     } else {
         if !is_tcp {
             constant_rate::check_policy(&paths, &policy)?;
-            constant_rate = Some(constant_rate::resolve(spec, &mut profile)?);
+            settings = KindSettings::ConstantRate(constant_rate::resolve(spec, &mut profile)?);
         }
         resolved.paths = Some(paths);
         resolved.tcp = ProfilePatch(to_table(&profile));
@@ -131,10 +131,7 @@ pub(crate) fn resolve(
         class: spec.class,
         ack_class: spec.ack_class.unwrap_or(spec.class),
         profile,
-        constant_rate,
-        uet,
-        ndp,
-        roce,
+        settings,
     };
     Ok((resolved, transport))
 }

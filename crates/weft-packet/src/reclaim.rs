@@ -205,10 +205,7 @@ mod tests {
         });
         let transport = |(name, subflows)| TransportConfig {
             kind: "tcp",
-            constant_rate: None,
-            uet: None,
-            ndp: None,
-            roce: None,
+            settings: weft_run::KindSettings::None,
             cc: Algorithm::build(name, &[]).unwrap(),
             subflows,
             paths: Ecmp {}.into(),

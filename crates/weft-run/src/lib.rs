@@ -35,7 +35,9 @@ pub use outcome::{
     LinkRecord, Outcome, PacketKind, PacketRecord, PauseFrameRecord, QueueRecord, Sample, SubflowRecord,
     SuppressionRecord,
 };
-pub use plan::{ConstantRateConfig, LinkEvent, Plan, Probe, Scheduler, TransportConfig, detection_times};
+pub use plan::{
+    ConstantRateConfig, KindSettings, LinkEvent, Plan, Probe, Scheduler, TransportConfig, detection_times,
+};
 pub use result_writer::ResultWriter;
 pub use roce::{DcqcnConfig, RoceConfig, RoceControl, RoceRetransmission};
 pub use run::{RunResult, UnsavedRun};

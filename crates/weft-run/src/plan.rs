@@ -71,14 +71,24 @@ pub struct TransportConfig {
     pub ack_class: u8,
     /// All other settings of sender and receiver.
     pub profile: Profile,
-    /// The schedule of sources of kind `constant-rate`; `None` for other kinds.
-    pub constant_rate: Option<ConstantRateConfig>,
-    /// The settings of the Ultra Ethernet transport, kind `uet`; `None` for other kinds.
-    pub uet: Option<UetConfig>,
-    /// The settings of NDP, kind `ndp`; `None` for other kinds.
-    pub ndp: Option<NdpConfig>,
-    /// The settings of RDMA over converged Ethernet, kind `roce`; `None` for other kinds.
-    pub roce: Option<RoceConfig>,
+    /// The settings that only its kind has.
+    pub settings: KindSettings,
+}
+
+/// The settings of a transport that only its kind has.
+#[derive(Clone, Copy, Debug, Default)]
+pub enum KindSettings {
+    /// None: TCP, and kinds from outside the workspace.
+    #[default]
+    None,
+    /// The schedule of sources of kind `constant-rate`.
+    ConstantRate(ConstantRateConfig),
+    /// The Ultra Ethernet transport, kind `uet`.
+    Uet(UetConfig),
+    /// NDP, kind `ndp`.
+    Ndp(NdpConfig),
+    /// RDMA over converged Ethernet, kind `roce`.
+    Roce(RoceConfig),
 }
 
 /// The schedule of a source without congestion control.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use weft_cc::Window;
-use weft_run::{FlowRecord, SuppressionRecord, TransportConfig};
+use weft_run::{FlowRecord, SubflowRecord, SuppressionRecord, TransportConfig};
 use weft_spec::Time;
 
 use crate::engine::route::Route;
@@ -122,6 +122,32 @@ pub struct SentFlow {
     pub suppressions: Vec<SuppressionRecord>,
 }
 
+impl SentFlow {
+    /// Creates the record of a flow of one subflow that sends from the beginning. `chunks` is `None` if the flow
+    /// has no end yet.
+    pub fn with_one_subflow(
+        flow: u32,
+        opened: u64,
+        acked: Option<u64>,
+        chunks: Option<u64>,
+        mut subflow: SubflowRecord,
+    ) -> Self {
+        let opened = Time(opened);
+        subflow.established = Some(opened);
+        Self {
+            record: FlowRecord {
+                acked: acked.map(Time),
+                established: Some(opened),
+                subflows: vec![subflow],
+                ..FlowRecord::unopened(flow)
+            },
+            opened,
+            chunks: chunks.map_or(u32::MAX, |chunks| chunks as u32),
+            suppressions: Vec::new(),
+        }
+    }
+}
+
 /// The receiver's part of the record of a flow.
 pub struct ReceivedFlow {
     /// Payload bytes that have arrived, each counted once.
@@ -130,4 +156,15 @@ pub struct ReceivedFlow {
     pub finish: Option<Time>,
     /// Data packets that have arrived, by subflow.
     pub packets: Vec<u64>,
+}
+
+impl ReceivedFlow {
+    /// Creates the record of a flow of one subflow. The last data of a complete flow arrived at `last`.
+    pub fn with_one_subflow(bytes: u64, packets: u64, is_complete: bool, last: u64) -> Self {
+        Self {
+            bytes,
+            finish: is_complete.then_some(Time(last)),
+            packets: vec![packets],
+        }
+    }
 }

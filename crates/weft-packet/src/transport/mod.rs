@@ -4,11 +4,12 @@
 mod arrivals;
 mod constant_rate;
 mod contract;
-mod flow_map;
+mod flow_table;
 mod generators;
 mod host;
 mod latencies;
 mod ndp;
+mod per_transport;
 mod probes;
 mod return_routes;
 mod roce;
@@ -17,6 +18,8 @@ mod shared;
 mod spray;
 mod state;
 mod tcp;
+#[cfg(test)]
+mod test_runs;
 mod timer_keys;
 mod tracer;
 mod uet;

@@ -15,6 +15,22 @@ const DRAWS: u64 = 64;
 const MAX_TRIED: u64 = 4096;
 
 impl Shared {
+    /// Returns the route of a direction of a flow that has one path.
+    pub fn route_of_flow(&self, flow: u32, reverse: bool) -> Route {
+        let spec = self.flow(flow);
+        let direction = SubflowDirection {
+            flow: spec.id,
+            subflow: 0,
+            subflows: 1,
+            reverse,
+        };
+        let [from, to] = [spec.from, spec.to].map(|host| self.fabric.hosts[host as usize]);
+        let [from, to] = if reverse { [to, from] } else { [from, to] };
+        // Whether routes fit was checked when the run was set up.
+        self.route(spec.transport, direction, from, to)
+            .unwrap_or_default()
+    }
+
     /// Returns the route that the transport's policy chooses for one direction of a subflow when it
     /// opens.
     ///

@@ -70,10 +70,7 @@ pub fn cc(name: &str, parameters: &[(&str, f64)]) -> Algorithm {
 pub fn transport(cc: Algorithm, subflows: u32, profile: Profile) -> TransportConfig {
     TransportConfig {
         kind: "tcp",
-        constant_rate: None,
-        uet: None,
-        ndp: None,
-        roce: None,
+        settings: weft_run::KindSettings::None,
         cc,
         subflows,
         paths: Ecmp {}.into(),

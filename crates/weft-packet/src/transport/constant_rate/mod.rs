@@ -45,7 +45,7 @@ impl TransportKind for ConstantRate {
         (size_of::<Sender>() + size_of::<Receiver>() + 2 * ENTRY_BYTES) as u64
     }
 
-    fn create(&self, shared: &Arc<Shared>, host: u32, kind: usize) -> Box<dyn Transport> {
-        Box::new(Part::new(Arc::clone(shared), host, kind))
+    fn create(&self, shared: &Arc<Shared>, _: u32, kind: usize) -> Box<dyn Transport> {
+        Box::new(Part::new(Arc::clone(shared), kind))
     }
 }

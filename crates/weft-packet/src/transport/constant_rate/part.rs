@@ -1,15 +1,13 @@
 //! The part of a host: its senders and receivers.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
-use weft_paths::SubflowDirection;
-use weft_run::{FlowRecord, SubflowRecord};
-use weft_spec::Time;
+use weft_run::{KindSettings, SubflowRecord};
 
 use crate::engine::route::Route;
 use crate::packet::{DATA, PROTECTED, Packet, class_flags};
 use crate::transport::contract::{OTHER, ReceivedFlow, SentFlow, Transport};
+use crate::transport::flow_table::FlowTable;
 use crate::transport::shared::Shared;
 use crate::transport::state::HostContext;
 use crate::transport::timer_keys::other_timer;
@@ -38,11 +36,12 @@ pub struct Sender {
     /// Whether the times at which packets are sent are recorded.
     traced: bool,
     stopped: bool,
-    acked: Option<Time>,
+    acked: Option<u64>,
 }
 
 /// The receiver of a flow.
 pub struct Receiver {
+    flow: u32,
     packets: u64,
     bytes: u64,
     /// All packets before this one have arrived.
@@ -59,45 +58,20 @@ pub struct Receiver {
 /// The senders and receivers of a host.
 pub struct Part {
     shared: Arc<Shared>,
-    host: u32,
     kind: usize,
-    senders: Vec<Sender>,
-    /// The sender of each flow.
-    sender_of: HashMap<u32, u32>,
-    receivers: HashMap<u32, Receiver>,
+    senders: FlowTable<Sender>,
+    receivers: FlowTable<Receiver>,
 }
 
 impl Part {
     /// Creates an idle part of a host.
-    pub fn new(shared: Arc<Shared>, host: u32, kind: usize) -> Self {
+    pub fn new(shared: Arc<Shared>, kind: usize) -> Self {
         Self {
             shared,
-            host,
             kind,
-            senders: Vec::new(),
-            sender_of: HashMap::new(),
-            receivers: HashMap::new(),
+            senders: FlowTable::default(),
+            receivers: FlowTable::default(),
         }
-    }
-
-    fn route(&self, flow: u32, reverse: bool) -> Route {
-        let spec = self.shared.flow(flow);
-        let direction = SubflowDirection {
-            flow: spec.id,
-            subflow: 0,
-            subflows: 1,
-            reverse,
-        };
-        let there = if reverse { spec.from } else { spec.to };
-        let [from, to] = [self.host, there].map(|host| self.shared.fabric.hosts[host as usize]);
-        // Whether routes fit was checked when the run was set up.
-        let route = self.shared.route(spec.transport, direction, from, to);
-        route.unwrap_or_default()
-    }
-
-    fn sender(&mut self, flow: u32) -> Option<&mut Sender> {
-        let index = *self.sender_of.get(&flow)?;
-        self.senders.get_mut(index as usize)
     }
 
     fn new_receiver(&self, flow: u32, cx: &mut HostContext<'_, '_>) -> Receiver {
@@ -106,6 +80,7 @@ impl Part {
         let notify_at = self.shared.notify_at(flow, &spec);
         let payload = u64::from(payload(transport));
         Receiver {
+            flow,
             packets: 0,
             bytes: 0,
             next: 0,
@@ -120,13 +95,11 @@ impl Part {
     /// Handles a packet with data.
     fn on_data(&mut self, packet: &Packet, cx: &mut HostContext<'_, '_>) {
         let flow = packet.lo;
-        if !self.receivers.contains_key(&flow) {
+        let index = self.receivers.index_of(flow).unwrap_or_else(|| {
             let receiver = self.new_receiver(flow, cx);
-            self.receivers.insert(flow, receiver);
-        }
-        let Some(receiver) = self.receivers.get_mut(&flow) else {
-            return;
-        };
+            self.receivers.add(flow, receiver)
+        });
+        let receiver = &mut self.receivers[index];
         receiver.packets += 1;
         receiver.bytes += u64::from(u32::from(packet.size) - receiver.header);
         receiver.last = packet.time;
@@ -140,7 +113,7 @@ impl Part {
         if receiver.total == Some(receiver.packets) {
             let (header, receiver_class) = (receiver.header, receiver.class);
             cx.send(&Packet {
-                route: self.route(flow, true),
+                route: self.shared.route_of_flow(flow, true),
                 lo: flow,
                 size: header as u16,
                 flags: OTHER | PROTECTED | receiver_class,
@@ -169,7 +142,7 @@ impl Transport for Part {
         let now = cx.now;
         let spec = self.shared.flow(flow);
         let transport = &self.shared.transports[spec.transport as usize];
-        let Some(config) = transport.constant_rate else {
+        let KindSettings::ConstantRate(config) = transport.settings else {
             return;
         };
         let (payload, header) = (payload(transport), transport.profile.sizes.header);
@@ -180,7 +153,7 @@ impl Transport for Part {
         let traced = cx.attach_probes(flow, &[]);
         let mut sender = Sender {
             flow,
-            route: self.route(flow, false),
+            route: self.shared.route_of_flow(flow, false),
             opened: now,
             schedule: Schedule::new(config, self.shared.seed, spec.id, now, payload + header),
             sent: 0,
@@ -194,12 +167,11 @@ impl Transport for Part {
         };
         let index = self.senders.len() as u32;
         sender.schedule_next(index, self.kind, self.shared.nic.is_some(), cx);
-        self.senders.push(sender);
-        self.sender_of.insert(flow, index);
+        self.senders.add(flow, sender);
     }
 
     fn stop(&mut self, flow: u32, _: &mut HostContext<'_, '_>) {
-        if let Some(sender) = self.sender(flow) {
+        if let Some(sender) = self.senders.find_mut(flow) {
             sender.stopped = true;
         }
     }
@@ -214,8 +186,8 @@ impl Transport for Part {
             return;
         }
         let now = cx.now;
-        if let Some(sender) = self.sender(packet.lo) {
-            sender.acked = Some(Time(now));
+        if let Some(sender) = self.senders.find_mut(packet.lo) {
+            sender.acked = Some(now);
         }
         cx.on_acked(packet.lo);
     }
@@ -251,55 +223,42 @@ impl Transport for Part {
     }
 
     fn reroute(&mut self) {
-        for index in 0..self.senders.len() {
-            let Sender {
-                flow,
-                total,
-                sent,
-                stopped,
-                ..
-            } = self.senders[index];
-            if !stopped && total != Some(sent) {
-                self.senders[index].route = self.route(flow, false);
-            }
+        let shared = &self.shared;
+        let sends = |sender: &&mut Sender| !sender.stopped && sender.total != Some(sender.sent);
+        for sender in self.senders.iter_mut().filter(sends) {
+            sender.route = shared.route_of_flow(sender.flow, false);
         }
     }
 
     fn sent_flows(&self) -> Vec<SentFlow> {
-        let record = |sender: &Sender| SentFlow {
-            record: FlowRecord {
-                acked: sender.acked,
-                established: Some(Time(sender.opened)),
-                subflows: vec![SubflowRecord {
-                    established: Some(Time(sender.opened)),
-                    packets_sent: sender.sent,
-                    ..SubflowRecord::default()
-                }],
-                ..FlowRecord::unopened(sender.flow)
-            },
-            opened: Time(sender.opened),
+        let record = |sender: &Sender| {
             // A flow that has no size and was not stopped does not end.
-            chunks: match sender.total {
-                _ if sender.stopped => sender.sent as u32,
-                Some(total) => total as u32,
-                None => u32::MAX,
-            },
-            suppressions: Vec::new(),
+            let chunks = if sender.stopped {
+                Some(sender.sent)
+            } else {
+                sender.total
+            };
+            let subflow = SubflowRecord {
+                packets_sent: sender.sent,
+                ..SubflowRecord::default()
+            };
+            SentFlow::with_one_subflow(sender.flow, sender.opened, sender.acked, chunks, subflow)
         };
         self.senders.iter().map(record).collect()
     }
 
     fn received_flow(&self, flow: u32, chunks: u32) -> Option<ReceivedFlow> {
-        let receiver = self.receivers.get(&flow)?;
-        Some(ReceivedFlow {
-            bytes: receiver.bytes,
-            finish: (receiver.packets == u64::from(chunks)).then_some(Time(receiver.last)),
-            packets: vec![receiver.packets],
-        })
+        let receiver = self.receivers.find(flow)?;
+        Some(ReceivedFlow::with_one_subflow(
+            receiver.bytes,
+            receiver.packets,
+            receiver.packets == u64::from(chunks),
+            receiver.last,
+        ))
     }
 
     fn received_bytes(&self) -> Vec<(u32, u64)> {
-        let bytes = |(&flow, receiver): (&u32, &Receiver)| (flow, receiver.bytes);
+        let bytes = |receiver: &Receiver| (receiver.flow, receiver.bytes);
         self.receivers.iter().map(bytes).collect()
     }
 }

@@ -1,47 +1,28 @@
 //! Sources competing with TCP and with each other in one network.
 
-use weft_cc::Algorithm;
 use weft_fabric::{ManyToOne, PortQueues, QueueConfig, Topology};
-use weft_paths::Ecmp;
-use weft_run::{ConstantRateConfig, Outcome, Scheduler, TransportConfig};
-use weft_spec::{Profile, QueueSize, Rate, Size, Time};
+use weft_run::{ConstantRateConfig, KindSettings, Outcome, TransportConfig};
+use weft_spec::{QueueSize, Rate, Time};
 use weft_traffic::Flow;
 
-use crate::transport::TRANSPORTS;
-use crate::{Jitter, Offload, PacketSimulation, Probe, SimulationConfig};
+use crate::transport::{TRANSPORTS, test_runs};
+use crate::{PacketSimulation, Probe, SimulationConfig};
 
 /// Time between two packets of 1040 bytes: 10 us.
 const INTERVAL: u64 = 10_000_000;
 const RATE: Rate = Rate(832_000_000);
 
 fn transport(kind: &'static str) -> TransportConfig {
-    let is_constant = kind == "constant-rate";
-    TransportConfig {
-        kind,
-        class: 0,
-        ack_class: 0,
-        constant_rate: is_constant.then_some(ConstantRateConfig {
-            rate: RATE,
-            on: None,
-            off: Time(0),
-            random: false,
-        }),
-        uet: None,
-        ndp: None,
-        roce: None,
-        cc: Algorithm::build("reno", &[]).unwrap(),
-        subflows: 1,
-        paths: Ecmp {}.into(),
-        join_after: Size(0),
-        scheduler: Scheduler::RoundRobin,
-        profile: if is_constant {
-            let mut profile = Profile::linux();
-            (profile.sizes.mss, profile.sizes.header) = (1_000, 40);
-            profile
-        } else {
-            Profile::linux()
-        },
+    if kind == "tcp" {
+        return test_runs::transport(kind, KindSettings::None, [1448, 66, 66]);
     }
+    let schedule = ConstantRateConfig {
+        rate: RATE,
+        on: None,
+        off: Time(0),
+        random: false,
+    };
+    test_runs::transport(kind, KindSettings::ConstantRate(schedule), [1_000, 40, 66])
 }
 
 /// Runs two flows of these kinds, of 100 packets or so, to one receiver behind a port of this many
@@ -58,40 +39,25 @@ fn run(kinds: [&'static str; 2], limit: u32, threads: usize) -> (Outcome, u64) {
         sender_rate: None,
     };
     let flow = |n: u32| Flow {
-        id: n.into(),
-        from: n,
-        to: 2,
-        size: Some(Size(100_000)),
-        start: Time(0),
-        stop: None,
         transport: n,
-        traffic: 0,
         class: n,
-        round: 0,
-        rate: None,
+        ..test_runs::flow(n, n, 2, 100_000)
     };
+    let ports = PortQueues {
+        switch: queue,
+        host: queue,
+        nic: false,
+    };
+    let transports = kinds.map(transport).to_vec();
     let config = SimulationConfig {
-        fabric: topology
-            .build(&PortQueues {
-                switch: queue,
-                host: queue,
-                nic: false,
-            })
-            .unwrap(),
-        kinds: TRANSPORTS,
-        transports: kinds.map(transport).to_vec(),
-        flows: vec![flow(0), flow(1)],
-        generators: Vec::new(),
         probes: vec![Probe::Latency { flow: 1 }],
-        jitter: Jitter::default(),
-        clock_ppm: 0,
-        nic: None,
-        offload: Offload::default(),
-        events: Vec::new(),
-        controller: None,
         seed: 1,
-        threads,
-        trace_hash: true,
+        ..test_runs::config(
+            topology.build(&ports).unwrap(),
+            transports,
+            vec![flow(0), flow(1)],
+            threads,
+        )
     };
     let mut simulation = PacketSimulation::new(config).unwrap();
     simulation.run_until(Time::from_ms(5));

@@ -15,7 +15,7 @@ mod wire;
 
 use std::sync::Arc;
 
-use weft_run::TransportConfig;
+use weft_run::{KindSettings, NdpConfig, TransportConfig};
 
 use super::contract::{ENTRY_BYTES, Transport, TransportKind};
 use super::shared::Shared;
@@ -29,6 +29,14 @@ use sender::Sender;
 /// NDP.
 pub struct Ndp;
 
+/// Returns the settings of a transport of this kind.
+fn config(transport: &TransportConfig) -> Option<NdpConfig> {
+    match transport.settings {
+        KindSettings::Ndp(config) => Some(config),
+        _ => None,
+    }
+}
+
 impl TransportKind for Ndp {
     fn name(&self) -> &'static str {
         "ndp"
@@ -39,18 +47,16 @@ impl TransportKind for Ndp {
     }
 
     fn packet_sizes(&self, transport: &TransportConfig) -> (u32, u32) {
-        (HEADER, transport.ndp.map_or(HEADER, |ndp| ndp.mtu))
+        (HEADER, config(transport).map_or(HEADER, |ndp| ndp.mtu))
     }
 
     fn packets(&self, transport: &TransportConfig, bytes: u64) -> u64 {
-        transport
-            .ndp
-            .map_or(bytes, |ndp| Params::segments(&ndp).count(bytes))
+        config(transport).map_or(bytes, |ndp| Params::segments(&ndp).count(bytes))
     }
 
     /// Routes and the order of all paths at both ends, and the scores of paths at the sender.
     fn open_flow_bytes(&self, transport: &TransportConfig) -> u64 {
-        let paths = transport.ndp.map_or(0, |ndp| ndp.paths as usize);
+        let paths = config(transport).map_or(0, |ndp| ndp.paths as usize);
         let per_path = 2 * (size_of::<Route>() + 2) + scoreboard::BYTES_PER_PATH;
         (size_of::<Sender>() + size_of::<Receiver>() + 2 * ENTRY_BYTES + paths * per_path) as u64
     }

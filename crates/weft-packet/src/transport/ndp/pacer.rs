@@ -17,14 +17,9 @@ pub struct Pacer {
 }
 
 impl Pacer {
-    /// Takes the turn for a pull if no pull waits and the last one was sent long enough ago. The next pull is sent
-    /// `interval` later.
-    pub fn take_turn(&mut self, now: u64, interval: u64) -> bool {
-        let is_free = self.queue.is_empty() && now >= self.next;
-        if is_free {
-            self.next = now + interval;
-        }
-        is_free
+    /// Returns true if no pull waits and the last one was sent long enough ago.
+    pub fn is_free(&self, now: u64) -> bool {
+        self.queue.is_empty() && now >= self.next
     }
 
     /// Adds a pull of a flow.

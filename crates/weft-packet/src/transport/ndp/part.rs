@@ -2,17 +2,18 @@
 
 use std::sync::Arc;
 
-use weft_run::{FlowRecord, SubflowRecord};
-use weft_spec::Time;
+use weft_run::SubflowRecord;
 
 use crate::packet::{DATA, Packet};
 use crate::transport::contract::{ReceivedFlow, SentFlow, Transport};
-use crate::transport::flow_map::FlowMap;
+use crate::transport::flow_table::FlowTable;
+use crate::transport::per_transport::PerTransport;
 use crate::transport::shared::Shared;
-use crate::transport::spray::{Next, Nic};
+use crate::transport::spray::{Nic, NicSender, NicUser};
 use crate::transport::state::HostContext;
 use crate::transport::timer_keys::other_timer;
 
+use super::config;
 use super::pacer::Pacer;
 use super::params::Params;
 use super::paths::Paths;
@@ -32,11 +33,9 @@ pub struct Part {
     host: u32,
     kind: usize,
     /// The constants of each transport of this kind.
-    params: Vec<Option<Arc<Params>>>,
-    senders: Vec<Sender>,
-    sender_of: FlowMap,
-    receivers: Vec<Receiver>,
-    receiver_of: FlowMap,
+    params: PerTransport<Params>,
+    senders: FlowTable<Sender>,
+    receivers: FlowTable<Receiver>,
     nic: Nic,
     pacer: Pacer,
 }
@@ -45,111 +44,31 @@ impl Part {
     /// Creates an idle part of a host.
     pub fn new(shared: Arc<Shared>, host: u32, kind: usize) -> Self {
         Self {
-            params: vec![None; shared.transports.len()],
+            params: PerTransport::new(shared.transports.len()),
             shared,
             host,
             kind,
-            senders: Vec::new(),
-            sender_of: FlowMap::default(),
-            receivers: Vec::new(),
-            receiver_of: FlowMap::default(),
+            senders: FlowTable::default(),
+            receivers: FlowTable::default(),
             nic: Nic::default(),
             pacer: Pacer::default(),
         }
     }
 
     fn params(&mut self, transport: u32) -> Option<Arc<Params>> {
-        let known = &mut self.params[transport as usize];
-        if known.is_none() {
-            let transport = &self.shared.transports[transport as usize];
-            *known = transport
-                .ndp
-                .map(|config| Arc::new(Params::new(transport, config)));
-        }
-        known.clone()
+        let shared = &self.shared;
+        self.params.get(transport, || {
+            let transport = &shared.transports[transport as usize];
+            Some(Params::new(transport, config(transport)?))
+        })
     }
 
     fn key(&self, index: u32) -> u64 {
         other_timer(self.kind, index)
     }
 
-    /// Sends a packet of a flow if it may send one and the network card is idle. Otherwise the flow waits for the
-    /// card if it may send.
-    fn request_nic(&mut self, index: u32, cx: &mut HostContext<'_, '_>) {
-        let sender = &mut self.senders[index as usize];
-        if sender.waits || !sender.may_send() {
-            return;
-        }
-        if self.nic.is_idle(cx.now) {
-            self.send_data(index, cx);
-        } else {
-            self.wait(index, cx);
-        }
-    }
-
-    fn wait(&mut self, index: u32, cx: &mut HostContext<'_, '_>) {
-        self.senders[index as usize].waits = true;
-        let key = self.key(NIC);
-        self.nic.wait(index, key, cx);
-    }
-
-    /// Sends one packet of a flow that may send. The flow waits for the card if it may send another one.
-    fn send_data(&mut self, index: u32, cx: &mut HostContext<'_, '_>) {
-        let sender = &mut self.senders[index as usize];
-        let chunk = sender.counters.sent as u32;
-        let Some(packet) = sender.take_packet(cx.now, &self.shared) else {
-            return;
-        };
-        if sender.has_latencies && sender.counters.sent as u32 != chunk {
-            let (flow, now) = (sender.flow, cx.now);
-            cx.host.latencies().record_chunk_sent(flow, chunk, now);
-        }
-        self.nic.send(&packet, cx);
-        self.set_deadline(index, cx);
-        if self.senders[index as usize].may_send() {
-            self.wait(index, cx);
-        }
-    }
-
-    /// Sets the timer of timeouts unless it is set.
-    fn set_deadline(&mut self, index: u32, cx: &mut HostContext<'_, '_>) {
-        let key = self.key(index);
-        let sender = &mut self.senders[index as usize];
-        if sender.has_timer || sender.acked.is_some() {
-            return;
-        }
-        if let Some(deadline) = sender.deadline() {
-            sender.has_timer = true;
-            cx.set_timer(deadline, key);
-        }
-    }
-
-    /// Sends the next packet that waits for the card.
-    fn on_nic_timer(&mut self, cx: &mut HostContext<'_, '_>) {
-        self.nic.on_timer();
-        let mut serves_data = false;
-        while let Some(next) = self.nic.next(&mut serves_data) {
-            match next {
-                Next::Control(packet) => {
-                    self.nic.send(&packet, cx);
-                    break;
-                }
-                Next::Flow(index) => {
-                    let sender = &mut self.senders[index as usize];
-                    sender.waits = false;
-                    if sender.may_send() {
-                        self.send_data(index, cx);
-                        break;
-                    }
-                }
-            }
-        }
-        let key = self.key(NIC);
-        self.nic.arm(key, cx);
-    }
-
     fn on_timeout(&mut self, index: u32, cx: &mut HostContext<'_, '_>) {
-        let sender = &mut self.senders[index as usize];
+        let sender = &mut self.senders[index];
         sender.has_timer = false;
         sender.on_timer(cx.now);
         self.set_deadline(index, cx);
@@ -158,32 +77,31 @@ impl Part {
 
     /// Sends a packet without payload to the sender of a flow, on the next path.
     fn answer(&mut self, index: u32, packet: &Packet, cx: &mut HostContext<'_, '_>) {
-        let paths = &mut self.receivers[index as usize].paths;
+        let paths = &mut self.receivers[index].paths;
         let path = paths.choose();
         let route = paths.route(path, &self.shared);
-        let key = self.key(NIC);
-        let packet = Packet { route, ..*packet };
-        self.nic.send_control(&packet, key, cx);
+        self.send_control(&Packet { route, ..*packet }, cx);
     }
 
-    /// Returns the time between a pull of a flow and the next pull of any flow.
-    fn interval(&mut self, index: u32, cx: &HostContext<'_, '_>) -> u64 {
-        let receiver = &mut self.receivers[index as usize];
+    /// Counts a pull of a flow, and lets the next pull of any flow wait for the time of a full packet. Returns the
+    /// number of pulls.
+    fn pull(&mut self, index: u32, cx: &HostContext<'_, '_>) -> u32 {
+        let receiver = &mut self.receivers[index];
         // Any route has the rate of the card.
         let route = receiver.paths.route(0, &self.shared);
         let config = &receiver.params.config;
-        (cx.serialisation(route, config.mtu) as f64 / config.pull_rate) as u64
+        let interval = cx.serialisation(route, config.mtu) as f64 / config.pull_rate;
+        self.pacer.pause(cx.now, interval as u64);
+        receiver.pulls.sent += 1;
+        receiver.pulls.sent
     }
 
     /// Sends the next pull of the queue.
     fn on_pacer_timer(&mut self, cx: &mut HostContext<'_, '_>) {
         self.pacer.is_running = false;
         if let Some(index) = self.pacer.pop(&mut self.receivers) {
-            let interval = self.interval(index, cx);
-            self.pacer.pause(cx.now, interval);
-            let receiver = &mut self.receivers[index as usize];
-            receiver.pulls.sent += 1;
-            receiver.pulls.last = cx.now;
+            self.pull(index, cx);
+            self.receivers[index].pulls.last = cx.now;
             self.send_pull(index, cx);
         }
         self.run_pacer(cx);
@@ -199,7 +117,7 @@ impl Part {
     }
 
     fn send_pull(&mut self, index: u32, cx: &mut HostContext<'_, '_>) {
-        let receiver = &self.receivers[index as usize];
+        let receiver = &self.receivers[index];
         let class = receiver.params.ack_class;
         let pull = pull_packet(receiver.pulls.sent, receiver.next(), receiver.flow, class);
         self.answer(index, &pull, cx);
@@ -207,7 +125,7 @@ impl Part {
 
     /// Repeats the last pull of a flow that waits for packets, in case it was lost.
     fn on_receiver_timer(&mut self, index: u32, cx: &mut HostContext<'_, '_>) {
-        let receiver = &mut self.receivers[index as usize];
+        let receiver = &mut self.receivers[index];
         receiver.pulls.has_timer = false;
         if receiver.pulls.waiting == 0 && !receiver.is_complete() && receiver.repeats_at() <= cx.now {
             receiver.repeat(cx.now);
@@ -218,7 +136,7 @@ impl Part {
 
     fn set_receiver_timer(&mut self, index: u32, cx: &mut HostContext<'_, '_>) {
         let key = self.key(RECEIVERS + index);
-        let receiver = &mut self.receivers[index as usize];
+        let receiver = &mut self.receivers[index];
         if receiver.pulls.has_timer || receiver.is_complete() {
             return;
         }
@@ -233,7 +151,7 @@ impl Part {
     }
 
     fn receiver(&mut self, flow: u32, cx: &mut HostContext<'_, '_>) -> Option<u32> {
-        if let Some(&index) = self.receiver_of.get(&flow) {
+        if let Some(index) = self.receivers.index_of(flow) {
             return Some(index);
         }
         let spec = self.shared.flow(flow);
@@ -241,17 +159,17 @@ impl Part {
         let notify_at = cx.host.track_receiver(flow, self.shared.notify_at(flow, &spec));
         let max = params.config.paths;
         let paths = Paths::new(&self.shared, spec.id, true, [self.host, spec.from], max);
-        let index = self.receivers.len() as u32;
-        self.receivers.push(Receiver::new(flow, params, paths, notify_at));
-        self.receiver_of.insert(flow, index);
-        Some(index)
+        Some(
+            self.receivers
+                .add(flow, Receiver::new(flow, params, paths, notify_at)),
+        )
     }
 
     fn on_data(&mut self, packet: &Packet, data: &Data, cx: &mut HostContext<'_, '_>) {
         let Some(index) = self.receiver(packet.lo, cx) else {
             return;
         };
-        let receiver = &mut self.receivers[index as usize];
+        let receiver = &mut self.receivers[index];
         let (mut report, is_nack) = receiver.on_data(data, packet.size, cx.now);
         if receiver.bytes >= receiver.notify_at {
             let (next, bytes) = (receiver.next(), receiver.bytes);
@@ -259,13 +177,10 @@ impl Part {
         }
         let (class, is_complete) = (receiver.params.ack_class, receiver.is_complete());
         if !is_complete {
-            let interval = self.interval(index, cx);
-            let receiver = &mut self.receivers[index as usize];
-            if self.pacer.take_turn(cx.now, interval) {
-                receiver.pulls.sent += 1;
-                report.pulls = receiver.pulls.sent;
+            if self.pacer.is_free(cx.now) {
+                report.pulls = self.pull(index, cx);
             } else {
-                self.pacer.add(index, receiver);
+                self.pacer.add(index, &mut self.receivers[index]);
             }
         }
         self.answer(index, &report.packet(is_nack, packet.lo, class), cx);
@@ -274,10 +189,10 @@ impl Part {
     }
 
     fn on_ack(&mut self, flow: u32, ack: &Report, cx: &mut HostContext<'_, '_>) {
-        let Some(&index) = self.sender_of.get(&flow) else {
+        let Some(index) = self.senders.index_of(flow) else {
             return;
         };
-        if self.senders[index as usize].on_ack(ack, cx.now) {
+        if self.senders[index].on_ack(ack, cx.now) {
             cx.on_acked(flow);
         } else {
             self.request_nic(index, cx);
@@ -286,15 +201,67 @@ impl Part {
 
     /// Changes the sender of a flow, which may then be able to send.
     fn update(&mut self, flow: u32, change: impl FnOnce(&mut Sender), cx: &mut HostContext<'_, '_>) {
-        if let Some(&index) = self.sender_of.get(&flow) {
-            change(&mut self.senders[index as usize]);
+        if let Some(index) = self.senders.index_of(flow) {
+            change(&mut self.senders[index]);
             self.request_nic(index, cx);
         }
     }
 
     /// Returns true if this host sends the flow of a data packet.
     fn is_sender(&self, packet: &Packet) -> bool {
-        packet.flags & DATA != 0 && self.sender_of.contains_key(&packet.lo)
+        packet.flags & DATA != 0 && self.senders.index_of(packet.lo).is_some()
+    }
+}
+
+impl NicUser for Part {
+    type Sender = Sender;
+
+    fn nic(&mut self) -> &mut Nic {
+        &mut self.nic
+    }
+
+    fn nic_key(&self) -> u64 {
+        self.key(NIC)
+    }
+
+    fn sender(&mut self, index: u32) -> &mut Sender {
+        &mut self.senders[index]
+    }
+
+    fn deadline_key(&self, index: u32) -> u64 {
+        self.key(index)
+    }
+
+    fn send_packet(&mut self, index: u32, cx: &mut HostContext<'_, '_>) {
+        let sender = &mut self.senders[index];
+        let chunk = sender.counters.sent as u32;
+        let taken = sender.take_packet(cx.now, &self.shared);
+        let Some(packet) = taken else {
+            return;
+        };
+        if sender.has_latencies && sender.counters.sent as u32 != chunk {
+            let (flow, now) = (sender.flow, cx.now);
+            cx.host.latencies().record_chunk_sent(flow, chunk, now);
+        }
+        self.nic.send(&packet, cx);
+    }
+}
+
+impl NicSender for Sender {
+    fn may_send(&mut self) -> bool {
+        Sender::may_send(self)
+    }
+
+    fn waits(&mut self) -> &mut bool {
+        &mut self.waits
+    }
+
+    fn has_timer(&mut self) -> &mut bool {
+        &mut self.has_timer
+    }
+
+    fn deadline(&mut self) -> Option<u64> {
+        Sender::deadline(self)
     }
 }
 
@@ -309,17 +276,15 @@ impl Transport for Part {
         let mut sender = Sender::new(flow, params, paths, spec.size.map(|size| size.0), cx.now);
         sender.has_latencies = self.shared.has_latencies(flow);
         cx.attach_probes(flow, &[]);
-        let index = self.senders.len() as u32;
-        self.senders.push(sender);
-        self.sender_of.insert(flow, index);
+        let index = self.senders.add(flow, sender);
         self.request_nic(index, cx);
     }
 
     fn stop(&mut self, flow: u32, cx: &mut HostContext<'_, '_>) {
-        let Some(&index) = self.sender_of.get(&flow) else {
+        let Some(index) = self.senders.index_of(flow) else {
             return;
         };
-        if self.senders[index as usize].stop(cx.now) {
+        if self.senders[index].stop(cx.now) {
             cx.on_acked(flow);
         }
     }
@@ -355,36 +320,27 @@ impl Transport for Part {
 
     fn sent_flows(&self) -> Vec<SentFlow> {
         let record = |sender: &Sender| {
-            let (opened, counters) = (Time(sender.opened), &sender.counters);
-            SentFlow {
-                record: FlowRecord {
-                    acked: sender.acked.map(Time),
-                    established: Some(opened),
-                    subflows: vec![SubflowRecord {
-                        established: Some(opened),
-                        packets_sent: counters.sent + counters.retransmitted,
-                        retransmitted: counters.retransmitted,
-                        timeouts: counters.timeouts,
-                        control: Some(counters.control),
-                        ..SubflowRecord::default()
-                    }],
-                    ..FlowRecord::unopened(sender.flow)
-                },
-                opened,
-                chunks: sender.total().map_or(u32::MAX, |total| total as u32),
-                suppressions: Vec::new(),
-            }
+            let counters = &sender.counters;
+            let subflow = SubflowRecord {
+                packets_sent: counters.sent + counters.retransmitted,
+                retransmitted: counters.retransmitted,
+                timeouts: counters.timeouts,
+                control: Some(counters.control),
+                ..SubflowRecord::default()
+            };
+            SentFlow::with_one_subflow(sender.flow, sender.opened, sender.acked, sender.total(), subflow)
         };
         self.senders.iter().map(record).collect()
     }
 
     fn received_flow(&self, flow: u32, chunks: u32) -> Option<ReceivedFlow> {
-        let receiver = &self.receivers[*self.receiver_of.get(&flow)? as usize];
-        Some(ReceivedFlow {
-            bytes: receiver.bytes,
-            finish: (receiver.chunks == u64::from(chunks)).then_some(Time(receiver.last)),
-            packets: vec![receiver.packets],
-        })
+        let receiver = self.receivers.find(flow)?;
+        Some(ReceivedFlow::with_one_subflow(
+            receiver.bytes,
+            receiver.packets,
+            receiver.chunks == u64::from(chunks),
+            receiver.last,
+        ))
     }
 
     fn received_bytes(&self) -> Vec<(u32, u64)> {

@@ -1,16 +1,13 @@
 //! Runs whose times and counters follow from the laws by arithmetic.
 
-use weft_cc::Algorithm;
 use weft_fabric::{
     Fabric, FatTree, Overflow, PortQueues, QueueConfig, QueueKind, Topology, TrimTo, Trimming, Victim,
 };
-use weft_paths::Ecmp;
-use weft_run::{NdpConfig, Outcome, Scheduler, SubflowRecord, TransportConfig};
-use weft_spec::{Profile, QueueSize, Rate, Size, Time};
+use weft_run::{KindSettings, NdpConfig, Outcome, SubflowRecord, TransportConfig};
+use weft_spec::{QueueSize, Rate, Size, Time};
 use weft_traffic::Flow;
 
-use crate::transport::TRANSPORTS;
-use crate::{Jitter, Offload, PacketSimulation, SimulationConfig};
+use crate::transport::test_runs;
 
 /// A full packet takes 7.2512 us, and a header 51.2 ns.
 const MTU: u32 = 9064;
@@ -20,31 +17,15 @@ const DELAY: u64 = 1_000_000;
 const WINDOW: u32 = 30;
 
 fn transport(initial_window: u32) -> TransportConfig {
-    let mut profile = Profile::linux();
-    profile.sizes.mss = MTU - 64;
-    (profile.sizes.header, profile.sizes.ack_size) = (64, 64);
-    TransportConfig {
-        kind: "ndp",
-        class: 0,
-        ack_class: 0,
-        constant_rate: None,
-        uet: None,
-        roce: None,
-        ndp: Some(NdpConfig {
-            initial_window,
-            mtu: MTU,
-            pull_rate: 1.0,
-            rto: Time::from_ms(1),
-            paths: 256,
-            rate: Rate(10_000_000_000),
-        }),
-        cc: Algorithm::build("reno", &[]).unwrap(),
-        subflows: 1,
-        paths: Ecmp {}.into(),
-        join_after: Size(0),
-        scheduler: Scheduler::RoundRobin,
-        profile,
-    }
+    let settings = KindSettings::Ndp(NdpConfig {
+        initial_window,
+        mtu: MTU,
+        pull_rate: 1.0,
+        rto: Time::from_ms(1),
+        paths: 256,
+        rate: Rate(10_000_000_000),
+    });
+    test_runs::transport("ndp", settings, [MTU - 64, 64, 64])
 }
 
 /// A fat-tree with the switches of the paper, and room for this many headers.
@@ -83,42 +64,12 @@ fn fat_tree(k: u32, headers: u32, overflow: Overflow) -> Fabric {
 }
 
 fn flow(n: u32, from: u32, to: u32, packets: u64) -> Flow {
-    Flow {
-        id: n.into(),
-        from,
-        to,
-        size: Some(Size(packets * 9000)),
-        start: Time(0),
-        stop: None,
-        transport: 0,
-        traffic: 0,
-        class: 0,
-        round: 0,
-        rate: None,
-    }
+    test_runs::flow(n, from, to, packets * 9000)
 }
 
 fn run(fabric: Fabric, window: u32, flows: Vec<Flow>, threads: usize) -> Outcome {
-    let config = SimulationConfig {
-        fabric,
-        kinds: TRANSPORTS,
-        transports: vec![transport(window)],
-        flows,
-        generators: Vec::new(),
-        probes: Vec::new(),
-        jitter: Jitter::default(),
-        clock_ppm: 0,
-        nic: None,
-        offload: Offload::default(),
-        events: Vec::new(),
-        controller: None,
-        seed: 13,
-        threads,
-        trace_hash: true,
-    };
-    let mut simulation = PacketSimulation::new(config).unwrap();
-    simulation.run_until(Time::from_ms(60));
-    simulation.into_outcome()
+    let config = test_runs::config(fabric, vec![transport(window)], flows, threads);
+    test_runs::run_until(config, Time::from_ms(60))
 }
 
 /// The counters of all flows.

@@ -18,7 +18,7 @@ mod wire;
 
 use std::sync::Arc;
 
-use weft_run::TransportConfig;
+use weft_run::{KindSettings, RoceConfig, TransportConfig};
 
 use super::contract::{ENTRY_BYTES, Transport, TransportKind};
 use super::shared::Shared;
@@ -29,6 +29,14 @@ use wire::HEADER;
 
 /// RDMA over converged Ethernet.
 pub struct Roce;
+
+/// Returns the settings of a transport of this kind.
+fn config(transport: &TransportConfig) -> Option<RoceConfig> {
+    match transport.settings {
+        KindSettings::Roce(config) => Some(config),
+        _ => None,
+    }
+}
 
 impl TransportKind for Roce {
     fn name(&self) -> &'static str {
@@ -41,13 +49,11 @@ impl TransportKind for Roce {
 
     /// The last packet of a flow may have a single byte.
     fn packet_sizes(&self, transport: &TransportConfig) -> (u32, u32) {
-        (HEADER, transport.roce.map_or(HEADER, |roce| roce.mtu))
+        (HEADER, config(transport).map_or(HEADER, |roce| roce.mtu))
     }
 
     fn packets(&self, transport: &TransportConfig, bytes: u64) -> u64 {
-        transport
-            .roce
-            .map_or(bytes, |roce| params::packets(roce.mtu, bytes))
+        config(transport).map_or(bytes, |roce| params::packets(roce.mtu, bytes))
     }
 
     fn open_flow_bytes(&self, _: &TransportConfig) -> u64 {

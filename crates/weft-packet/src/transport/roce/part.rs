@@ -2,18 +2,18 @@
 
 use std::sync::Arc;
 
-use weft_paths::SubflowDirection;
-use weft_run::{FlowRecord, SubflowRecord};
-use weft_spec::Time;
+use weft_run::SubflowRecord;
 
 use crate::engine::route::Route;
 use crate::packet::Packet;
 use crate::transport::contract::{ReceivedFlow, SentFlow, Transport};
-use crate::transport::flow_map::FlowMap;
+use crate::transport::flow_table::FlowTable;
+use crate::transport::per_transport::PerTransport;
 use crate::transport::shared::Shared;
 use crate::transport::state::HostContext;
 use crate::transport::timer_keys::other_timer;
 
+use super::config;
 use super::nic::Port;
 use super::params::Params;
 use super::receiver::Receiver;
@@ -32,11 +32,9 @@ pub struct Part {
     host: u32,
     kind: usize,
     /// The constants of each transport of this kind.
-    params: Vec<Option<Arc<Params>>>,
-    senders: Vec<Sender>,
-    sender_of: FlowMap,
-    receivers: Vec<Receiver>,
-    receiver_of: FlowMap,
+    params: PerTransport<Params>,
+    senders: FlowTable<Sender>,
+    receivers: FlowTable<Receiver>,
     ports: Vec<Port>,
 }
 
@@ -44,42 +42,22 @@ impl Part {
     /// Creates an idle part of a host.
     pub fn new(shared: Arc<Shared>, host: u32, kind: usize) -> Self {
         Self {
-            params: vec![None; shared.transports.len()],
+            params: PerTransport::new(shared.transports.len()),
             shared,
             host,
             kind,
-            senders: Vec::new(),
-            sender_of: FlowMap::default(),
-            receivers: Vec::new(),
-            receiver_of: FlowMap::default(),
+            senders: FlowTable::default(),
+            receivers: FlowTable::default(),
             ports: Vec::new(),
         }
     }
 
     fn params(&mut self, transport: u32) -> Option<Arc<Params>> {
-        let known = &mut self.params[transport as usize];
-        if known.is_none() {
-            let transport = &self.shared.transports[transport as usize];
-            let config = transport.roce;
-            *known = config.map(|config| Arc::new(Params::new(transport, config)));
-        }
-        known.clone()
-    }
-
-    /// Returns the route of a direction of a flow.
-    fn route(&self, flow: u32, reverse: bool) -> Route {
-        let spec = self.shared.flow(flow);
-        let direction = SubflowDirection {
-            flow: spec.id,
-            subflow: 0,
-            subflows: 1,
-            reverse,
-        };
-        let there = if reverse { spec.from } else { spec.to };
-        let [from, to] = [self.host, there].map(|host| self.shared.fabric.hosts[host as usize]);
-        // Whether routes fit was checked when the run was set up.
-        let route = self.shared.route(spec.transport, direction, from, to);
-        route.unwrap_or_default()
+        let shared = &self.shared;
+        self.params.get(transport, || {
+            let transport = &shared.transports[transport as usize];
+            Some(Params::new(transport, config(transport)?))
+        })
     }
 
     fn key(&self, index: u32) -> u64 {
@@ -96,7 +74,7 @@ impl Part {
     /// Sends a packet of a flow if the flow may send one and the port is free. Otherwise the flow waits until
     /// its rate allows a packet, or for the port.
     fn request(&mut self, index: u32, cx: &mut HostContext<'_, '_>) {
-        let sender = &mut self.senders[index as usize];
+        let sender = &mut self.senders[index];
         if sender.waits_for.is_some() || !sender.may_send() {
             return;
         }
@@ -104,21 +82,21 @@ impl Part {
         let number = cx.port_of(route);
         let port = self.port(number);
         if next_at > cx.now.max(port.busy_until) {
-            self.senders[index as usize].waits_for = Some(Wait::Rate);
+            self.senders[index].waits_for = Some(Wait::Rate);
             let key = self.key(3 * index);
             cx.set_timer(next_at, key);
         } else if next_at <= cx.now && port.is_idle(cx.now) && !cx.is_paused(route, class) {
             self.send(index, cx);
         } else {
             port.wait(index);
-            self.senders[index as usize].waits_for = Some(Wait::Port);
+            self.senders[index].waits_for = Some(Wait::Port);
             self.arm(number, route, cx);
         }
     }
 
     /// Sends a packet of a flow, which then requests the next one.
     fn send(&mut self, index: u32, cx: &mut HostContext<'_, '_>) {
-        let sender = &mut self.senders[index as usize];
+        let sender = &mut self.senders[index];
         let chunk = sender.sent();
         let Some(packet) = sender.take_packet(cx.now) else {
             return;
@@ -157,7 +135,7 @@ impl Part {
             let Some(index) = self.port(number).next() else {
                 break;
             };
-            let sender = &mut self.senders[index as usize];
+            let sender = &mut self.senders[index];
             sender.waits_for = None;
             if !sender.may_send() {
                 continue;
@@ -182,7 +160,7 @@ impl Part {
     /// Sets the timer of timeouts unless it is set.
     fn set_deadline(&mut self, index: u32, cx: &mut HostContext<'_, '_>) {
         let key = self.key(3 * index + 1);
-        let sender = &mut self.senders[index as usize];
+        let sender = &mut self.senders[index];
         if let Some(deadline) = sender.deadline().filter(|_| !sender.has_timer) {
             sender.has_timer = true;
             cx.set_timer(deadline, key);
@@ -190,7 +168,7 @@ impl Part {
     }
 
     fn on_timeout(&mut self, index: u32, cx: &mut HostContext<'_, '_>) {
-        let sender = &mut self.senders[index as usize];
+        let sender = &mut self.senders[index];
         sender.has_timer = false;
         sender.on_timer(cx.now);
         self.set_deadline(index, cx);
@@ -198,24 +176,24 @@ impl Part {
     }
 
     fn receiver(&mut self, flow: u32, cx: &mut HostContext<'_, '_>) -> Option<u32> {
-        if let Some(&index) = self.receiver_of.get(&flow) {
+        if let Some(index) = self.receivers.index_of(flow) {
             return Some(index);
         }
         let spec = self.shared.flow(flow);
         let params = self.params(spec.transport)?;
         let notify_at = cx.host.track_receiver(flow, self.shared.notify_at(flow, &spec));
-        let index = self.receivers.len() as u32;
-        let route = self.route(flow, true);
-        self.receivers.push(Receiver::new(flow, params, route, notify_at));
-        self.receiver_of.insert(flow, index);
-        Some(index)
+        let route = self.shared.route_of_flow(flow, true);
+        Some(
+            self.receivers
+                .add(flow, Receiver::new(flow, params, route, notify_at)),
+        )
     }
 
     fn on_data(&mut self, packet: &Packet, data: Data, cx: &mut HostContext<'_, '_>) {
         let Some(index) = self.receiver(packet.lo, cx) else {
             return;
         };
-        let receiver = &mut self.receivers[index as usize];
+        let receiver = &mut self.receivers[index];
         let answer = receiver.on_data(data, packet.size, cx.now);
         if receiver.bytes >= receiver.notify_at {
             let (next, bytes) = (receiver.next(), receiver.bytes);
@@ -239,7 +217,7 @@ impl Part {
 
     /// Sends a congestion notification.
     fn notify(&mut self, index: u32, cx: &mut HostContext<'_, '_>) {
-        let receiver = &mut self.receivers[index as usize];
+        let receiver = &mut self.receivers[index];
         receiver.on_notification(cx.now);
         let packet = cnp_packet(receiver.flow, receiver.params.ack_class);
         let route = receiver.route;
@@ -247,10 +225,10 @@ impl Part {
     }
 
     fn on_ack(&mut self, flow: u32, expected: u32, cx: &mut HostContext<'_, '_>) {
-        let Some(&index) = self.sender_of.get(&flow) else {
+        let Some(index) = self.senders.index_of(flow) else {
             return;
         };
-        if self.senders[index as usize].on_ack(expected, cx.now) {
+        if self.senders[index].on_ack(expected, cx.now) {
             cx.on_acked(flow);
         } else {
             self.request(index, cx);
@@ -258,15 +236,15 @@ impl Part {
     }
 
     fn on_nak(&mut self, flow: u32, nak: Nak, cx: &mut HostContext<'_, '_>) {
-        if let Some(&index) = self.sender_of.get(&flow) {
-            self.senders[index as usize].on_nak(nak, cx.now);
+        if let Some(index) = self.senders.index_of(flow) {
+            self.senders[index].on_nak(nak, cx.now);
             self.request(index, cx);
         }
     }
 
     fn on_cnp(&mut self, flow: u32, now: u64) {
-        if let Some(&index) = self.sender_of.get(&flow) {
-            self.senders[index as usize].on_cnp(now);
+        if let Some(index) = self.senders.index_of(flow) {
+            self.senders[index].on_cnp(now);
         }
     }
 }
@@ -277,7 +255,7 @@ impl Transport for Part {
         let Some(params) = self.params(spec.transport) else {
             return;
         };
-        let route = self.route(flow, false);
+        let route = self.shared.route_of_flow(flow, false);
         let fabric = &self.shared.fabric;
         let first = fabric.first_link(fabric.hosts[self.host as usize]);
         let line_rate = fabric.links[first + cx.port_of(route) as usize].rate.0 as f64;
@@ -285,17 +263,15 @@ impl Transport for Part {
         let mut sender = Sender::new(flow, params, route, line_rate, size, cx.now);
         sender.has_latencies = self.shared.has_latencies(flow);
         cx.attach_probes(flow, &[]);
-        let index = self.senders.len() as u32;
-        self.senders.push(sender);
-        self.sender_of.insert(flow, index);
+        let index = self.senders.add(flow, sender);
         self.request(index, cx);
     }
 
     fn stop(&mut self, flow: u32, cx: &mut HostContext<'_, '_>) {
-        let Some(&index) = self.sender_of.get(&flow) else {
+        let Some(index) = self.senders.index_of(flow) else {
             return;
         };
-        if self.senders[index as usize].stop(cx.now) {
+        if self.senders[index].stop(cx.now) {
             cx.on_acked(flow);
         }
     }
@@ -321,7 +297,7 @@ impl Transport for Part {
         }
         match index % 3 {
             0 => {
-                self.senders[index as usize / 3].waits_for = None;
+                self.senders[index / 3].waits_for = None;
                 self.request(index / 3, cx);
             }
             1 => self.on_timeout(index / 3, cx),
@@ -330,50 +306,45 @@ impl Transport for Part {
     }
 
     fn reroute(&mut self) {
-        for index in 0..self.senders.len() {
-            let Sender { flow, acked, .. } = self.senders[index];
-            if acked.is_none() {
-                self.senders[index].route = self.route(flow, false);
-            }
+        let shared = &self.shared;
+        for sender in self.senders.iter_mut().filter(|sender| sender.acked.is_none()) {
+            sender.route = shared.route_of_flow(sender.flow, false);
         }
-        for index in 0..self.receivers.len() {
-            self.receivers[index].route = self.route(self.receivers[index].flow, true);
+        for receiver in self.receivers.iter_mut() {
+            receiver.route = shared.route_of_flow(receiver.flow, true);
         }
     }
 
     fn sent_flows(&self) -> Vec<SentFlow> {
         let record = |sender: &Sender| {
-            let (opened, counters) = (Time(sender.opened), &sender.counters);
-            SentFlow {
-                record: FlowRecord {
-                    acked: sender.acked.map(Time),
-                    established: Some(opened),
-                    subflows: vec![SubflowRecord {
-                        established: Some(opened),
-                        packets_sent: u64::from(sender.sent()) + counters.retransmitted,
-                        retransmitted: counters.retransmitted,
-                        timeouts: counters.timeouts,
-                        acked_bytes: sender.acked_bytes(),
-                        control: Some(counters.control),
-                        ..SubflowRecord::default()
-                    }],
-                    ..FlowRecord::unopened(sender.flow)
-                },
-                opened,
-                chunks: sender.total().unwrap_or(u32::MAX),
-                suppressions: Vec::new(),
-            }
+            let counters = &sender.counters;
+            let subflow = SubflowRecord {
+                packets_sent: u64::from(sender.sent()) + counters.retransmitted,
+                retransmitted: counters.retransmitted,
+                timeouts: counters.timeouts,
+                acked_bytes: sender.acked_bytes(),
+                control: Some(counters.control),
+                ..SubflowRecord::default()
+            };
+            SentFlow::with_one_subflow(
+                sender.flow,
+                sender.opened,
+                sender.acked,
+                sender.total().map(u64::from),
+                subflow,
+            )
         };
         self.senders.iter().map(record).collect()
     }
 
     fn received_flow(&self, flow: u32, chunks: u32) -> Option<ReceivedFlow> {
-        let receiver = &self.receivers[*self.receiver_of.get(&flow)? as usize];
-        Some(ReceivedFlow {
-            bytes: receiver.bytes,
-            finish: (receiver.chunks == u64::from(chunks)).then_some(Time(receiver.last)),
-            packets: vec![receiver.packets],
-        })
+        let receiver = self.receivers.find(flow)?;
+        Some(ReceivedFlow::with_one_subflow(
+            receiver.bytes,
+            receiver.packets,
+            receiver.chunks == u64::from(chunks),
+            receiver.last,
+        ))
     }
 
     fn received_bytes(&self) -> Vec<(u32, u64)> {
@@ -392,10 +363,10 @@ impl Transport for Part {
     }
 
     fn set_route(&mut self, flow: u32, _: u32, route: Route) -> bool {
-        let Some(&index) = self.sender_of.get(&flow) else {
+        let Some(index) = self.senders.index_of(flow) else {
             return false;
         };
-        let sender = &mut self.senders[index as usize];
+        let sender = &mut self.senders[index];
         let is_open = sender.acked.is_none();
         if is_open {
             sender.route = route;

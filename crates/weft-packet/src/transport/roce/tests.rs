@@ -1,16 +1,11 @@
 //! Runs whose times and counters follow from the laws by arithmetic.
 
-use weft_cc::Algorithm;
 use weft_fabric::{Lossy, ManyToOne, PortQueues, QueueConfig, QueueKind, Topology};
-use weft_paths::Ecmp;
-use weft_run::{
-    Outcome, RoceConfig, RoceControl, RoceRetransmission, Scheduler, SubflowRecord, TransportConfig,
-};
-use weft_spec::{Profile, QueueSize, Rate, Size, Time};
-use weft_traffic::Flow;
+use weft_run::{KindSettings, Outcome, RoceConfig, RoceControl, RoceRetransmission, SubflowRecord};
+use weft_spec::{QueueSize, Rate, Time};
 
-use crate::transport::TRANSPORTS;
-use crate::{Jitter, Offload, PacketSimulation, SimulationConfig};
+use crate::SimulationConfig;
+use crate::transport::test_runs;
 
 const MTU: u32 = 1062;
 /// Time of a full packet and of an acknowledgement on a link of 10 Gbps, and its delay, in picoseconds.
@@ -30,24 +25,7 @@ const CONFIG: RoceConfig = RoceConfig {
 /// Runs flows of this many packets to one receiver. The port before the receiver drops each packet whose number
 /// is a multiple of `every`, if that is given.
 fn run(config: RoceConfig, packets: &[u64], every: Option<u32>, threads: usize) -> Outcome {
-    let mut profile = Profile::linux();
-    profile.sizes.mss = MTU - 62;
-    (profile.sizes.header, profile.sizes.ack_size) = (62, 66);
-    let transport = TransportConfig {
-        kind: "roce",
-        class: 0,
-        ack_class: 0,
-        constant_rate: None,
-        uet: None,
-        ndp: None,
-        roce: Some(config),
-        cc: Algorithm::build("reno", &[]).unwrap(),
-        subflows: 1,
-        paths: Ecmp {}.into(),
-        join_after: Size(0),
-        scheduler: Scheduler::RoundRobin,
-        profile,
-    };
+    let transport = test_runs::transport("roce", KindSettings::Roce(config), [MTU - 62, 62, 66]);
     let senders = packets.len() as u32;
     let queue = QueueConfig {
         limit: QueueSize::Packets(1_000),
@@ -71,39 +49,13 @@ fn run(config: RoceConfig, packets: &[u64], every: Option<u32>, threads: usize) 
             link.kind = QueueKind::from(Lossy { loss: None, every });
         }
     }
-    let flow = |(from, packets): (u32, &u64)| Flow {
-        id: from.into(),
-        from,
-        to: senders,
-        size: Some(Size(packets * 1_000)),
-        start: Time(0),
-        stop: None,
-        transport: 0,
-        traffic: 0,
-        class: 0,
-        round: 0,
-        rate: None,
-    };
+    let flow = |(from, packets): (u32, &u64)| test_runs::flow(from, from, senders, packets * 1_000);
+    let flows = (0..).zip(packets).map(flow).collect();
     let config = SimulationConfig {
-        fabric,
-        kinds: TRANSPORTS,
-        transports: vec![transport],
-        flows: (0..).zip(packets).map(flow).collect(),
-        generators: Vec::new(),
-        probes: Vec::new(),
-        jitter: Jitter::default(),
-        clock_ppm: 0,
-        nic: None,
-        offload: Offload::default(),
-        events: Vec::new(),
-        controller: None,
         seed: 1,
-        threads,
-        trace_hash: true,
+        ..test_runs::config(fabric, vec![transport], flows, threads)
     };
-    let mut simulation = PacketSimulation::new(config).unwrap();
-    simulation.run_until(Time::from_ms(20));
-    simulation.into_outcome()
+    test_runs::run_until(config, Time::from_ms(20))
 }
 
 /// The times of a flow of this many packets: the arrival of the last packet, and of its acknowledgement.

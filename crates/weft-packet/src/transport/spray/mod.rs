@@ -6,7 +6,7 @@ mod records;
 mod routes;
 mod segments;
 
-pub use nic::{Next, Nic};
+pub use nic::{Nic, NicSender, NicUser};
 pub use records::{Records, State};
 pub use routes::PathRoutes;
 pub use segments::Segments;

@@ -19,7 +19,7 @@ mod wire;
 
 use std::sync::Arc;
 
-use weft_run::TransportConfig;
+use weft_run::{KindSettings, TransportConfig, UetConfig};
 
 use super::contract::{ENTRY_BYTES, Transport, TransportKind};
 use super::shared::Shared;
@@ -33,6 +33,14 @@ use sender::Sender;
 /// The Ultra Ethernet transport.
 pub struct Uet;
 
+/// Returns the settings of a transport of this kind.
+fn config(transport: &TransportConfig) -> Option<UetConfig> {
+    match transport.settings {
+        KindSettings::Uet(config) => Some(config),
+        _ => None,
+    }
+}
+
 impl TransportKind for Uet {
     fn name(&self) -> &'static str {
         "uet"
@@ -43,18 +51,16 @@ impl TransportKind for Uet {
     }
 
     fn packet_sizes(&self, transport: &TransportConfig) -> (u32, u32) {
-        (HEADER, transport.uet.map_or(HEADER, |uet| uet.mtu))
+        (HEADER, config(transport).map_or(HEADER, |uet| uet.mtu))
     }
 
     fn packets(&self, transport: &TransportConfig, bytes: u64) -> u64 {
-        transport
-            .uet
-            .map_or(bytes, |uet| Params::segments(&uet).count(bytes))
+        config(transport).map_or(bytes, |uet| Params::segments(&uet).count(bytes))
     }
 
     /// Routes of all entropy values, and a penalty for each.
     fn open_flow_bytes(&self, transport: &TransportConfig) -> u64 {
-        let evs = transport.uet.map_or(0, |uet| uet.entropies as usize);
+        let evs = config(transport).map_or(0, |uet| uet.entropies as usize);
         let routes = evs * (2 * size_of::<Route>() + 1);
         (size_of::<Sender>() + size_of::<Receiver>() + 2 * ENTRY_BYTES + routes) as u64
     }

@@ -3,17 +3,18 @@
 use std::sync::Arc;
 
 use weft_paths::draw;
-use weft_run::{FlowRecord, SubflowRecord, UetControl};
-use weft_spec::Time;
+use weft_run::{SubflowRecord, UetControl};
 
 use crate::packet::{DATA, Packet};
 use crate::transport::contract::{ReceivedFlow, SentFlow, Transport};
-use crate::transport::flow_map::FlowMap;
+use crate::transport::flow_table::FlowTable;
+use crate::transport::per_transport::PerTransport;
 use crate::transport::shared::Shared;
-use crate::transport::spray::{Next, Nic};
+use crate::transport::spray::{Nic, NicSender, NicUser};
 use crate::transport::state::HostContext;
 use crate::transport::timer_keys::other_timer;
 
+use super::config;
 use super::credit::QUANTUM;
 use super::load_balancer::Balancer;
 use super::pacer::Pacer;
@@ -40,11 +41,9 @@ pub struct Part {
     host: u32,
     kind: usize,
     /// The constants of each transport of this kind.
-    params: Vec<Option<Arc<Params>>>,
-    senders: Vec<Sender>,
-    sender_of: FlowMap,
-    receivers: Vec<Receiver>,
-    receiver_of: FlowMap,
+    params: PerTransport<Params>,
+    senders: FlowTable<Sender>,
+    receivers: FlowTable<Receiver>,
     nic: Nic,
     pacer: Pacer,
     /// `None` if the network is not oversubscribed, or if a window limits flows as well.
@@ -55,14 +54,12 @@ impl Part {
     /// Creates an idle part of a host.
     pub fn new(shared: Arc<Shared>, host: u32, kind: usize) -> Self {
         Self {
-            params: vec![None; shared.transports.len()],
+            params: PerTransport::new(shared.transports.len()),
             shared,
             host,
             kind,
-            senders: Vec::new(),
-            sender_of: FlowMap::default(),
-            receivers: Vec::new(),
-            receiver_of: FlowMap::default(),
+            senders: FlowTable::default(),
+            receivers: FlowTable::default(),
             nic: Nic::default(),
             pacer: Pacer::default(),
             pull_rate: None,
@@ -70,102 +67,19 @@ impl Part {
     }
 
     fn params(&mut self, transport: u32) -> Option<Arc<Params>> {
-        let known = &mut self.params[transport as usize];
-        if known.is_none() {
-            let transport = &self.shared.transports[transport as usize];
-            *known = transport
-                .uet
-                .map(|config| Arc::new(Params::new(transport, config)));
-        }
-        known.clone()
+        let shared = &self.shared;
+        self.params.get(transport, || {
+            let transport = &shared.transports[transport as usize];
+            Some(Params::new(transport, config(transport)?))
+        })
     }
 
     fn key(&self, index: u32) -> u64 {
         other_timer(self.kind, index)
     }
 
-    /// Sends a packet of a flow if it may send one and the network card is idle. Otherwise the flow
-    /// waits for the card if it may send.
-    fn request_nic(&mut self, index: u32, cx: &mut HostContext<'_, '_>) {
-        let sender = &mut self.senders[index as usize];
-        if sender.waits || !sender.may_send() {
-            return;
-        }
-        if self.nic.is_idle(cx.now) {
-            self.send_data(index, cx);
-        } else {
-            sender.waits = true;
-            let key = self.key(NIC);
-            self.nic.wait(index, key, cx);
-        }
-    }
-
-    /// Sends one packet of a flow that may send. The flow waits for the card if it may send another one.
-    fn send_data(&mut self, index: u32, cx: &mut HostContext<'_, '_>) {
-        let waiting = self.nic.waiting_flows() as u32 + 1;
-        let sender = &mut self.senders[index as usize];
-        let chunk = sender.counters.sent as u32;
-        let Some(packet) = sender.take_packet(cx.now, waiting, &self.shared) else {
-            return;
-        };
-        if sender.has_latencies && sender.counters.sent as u32 != chunk {
-            let (flow, now) = (sender.flow, cx.now);
-            cx.host.latencies().record_chunk_sent(flow, chunk, now);
-        }
-        self.nic.send(&packet, cx);
-        self.set_deadline(index, cx);
-        let sender = &mut self.senders[index as usize];
-        if sender.may_send() {
-            sender.waits = true;
-            let key = self.key(NIC);
-            self.nic.wait(index, key, cx);
-        }
-    }
-
-    /// Sets the timer of timeouts unless it is set.
-    fn set_deadline(&mut self, index: u32, cx: &mut HostContext<'_, '_>) {
-        let key = self.key(index);
-        let sender = &mut self.senders[index as usize];
-        if sender.has_timer || sender.acked.is_some() {
-            return;
-        }
-        if let Some(deadline) = sender.deadline() {
-            sender.has_timer = true;
-            cx.set_timer(deadline, key);
-        }
-    }
-
-    /// Sends the next packet that waits for the card.
-    fn on_nic_timer(&mut self, cx: &mut HostContext<'_, '_>) {
-        self.nic.on_timer();
-        let mut serves_data = false;
-        while let Some(next) = self.nic.next(&mut serves_data) {
-            match next {
-                Next::Control(packet) => {
-                    self.nic.send(&packet, cx);
-                    break;
-                }
-                Next::Flow(index) => {
-                    let sender = &mut self.senders[index as usize];
-                    sender.waits = false;
-                    if sender.may_send() {
-                        self.send_data(index, cx);
-                        break;
-                    }
-                }
-            }
-        }
-        let key = self.key(NIC);
-        self.nic.arm(key, cx);
-    }
-
-    fn send_control(&mut self, packet: &Packet, cx: &mut HostContext<'_, '_>) {
-        let key = self.key(NIC);
-        self.nic.send_control(packet, key, cx);
-    }
-
     fn send_request(&mut self, index: u32, cx: &mut HostContext<'_, '_>) {
-        let sender = &mut self.senders[index as usize];
+        let sender = &mut self.senders[index];
         if let Some(packet) = sender.take_request(cx.now, &self.shared) {
             self.send_control(&packet, cx);
             self.set_deadline(index, cx);
@@ -173,7 +87,7 @@ impl Part {
     }
 
     fn on_timeout(&mut self, index: u32, cx: &mut HostContext<'_, '_>) {
-        let sender = &mut self.senders[index as usize];
+        let sender = &mut self.senders[index];
         sender.has_timer = false;
         let expired = sender.on_timer(cx.now);
         self.set_deadline(index, cx);
@@ -181,7 +95,7 @@ impl Part {
             return;
         };
         if expired.had_queue {
-            if self.senders[index as usize].has_credit() {
+            if self.senders[index].has_credit() {
                 self.send_request(index, cx);
             }
             // The timeout may have been the last event of the flow, and it makes room in the window.
@@ -191,7 +105,7 @@ impl Part {
         if !expired.is_speculating {
             self.request_nic(index, cx);
         }
-        if self.senders[index as usize].is_blocked(expired.size) {
+        if self.senders[index].is_blocked(expired.size) {
             self.send_request(index, cx);
         } else {
             self.request_nic(index, cx);
@@ -212,7 +126,7 @@ impl Part {
         let Some((index, time)) = self.pacer.grant(&mut self.receivers, quantum) else {
             return;
         };
-        let receiver = &mut self.receivers[index as usize];
+        let receiver = &mut self.receivers[index];
         let params = &receiver.params;
         receiver.grants.ev = ((u32::from(receiver.grants.ev) + 1) % params.config.entropies) as u16;
         let pull = pull_packet(receiver.grants.granted as u32, receiver.flow, params.ack_class);
@@ -226,7 +140,7 @@ impl Part {
     }
 
     fn receiver(&mut self, flow: u32, cx: &mut HostContext<'_, '_>) -> Option<u32> {
-        if let Some(&index) = self.receiver_of.get(&flow) {
+        if let Some(index) = self.receivers.index_of(flow) {
             return Some(index);
         }
         let spec = self.shared.flow(flow);
@@ -240,11 +154,10 @@ impl Part {
         }
         let evs = config.entropies;
         let routes = EvRoutes::new(spec.id, true, [self.host, spec.from], evs);
-        let index = self.receivers.len() as u32;
-        self.receivers
-            .push(Receiver::new(flow, params, routes, notify_at));
-        self.receiver_of.insert(flow, index);
-        Some(index)
+        Some(
+            self.receivers
+                .add(flow, Receiver::new(flow, params, routes, notify_at)),
+        )
     }
 
     fn on_data(&mut self, packet: &Packet, data: &Data, cx: &mut HostContext<'_, '_>) {
@@ -252,7 +165,7 @@ impl Part {
             return;
         };
         self.count_for_pull_rate(data, cx);
-        let receiver = &mut self.receivers[index as usize];
+        let receiver = &mut self.receivers[index];
         let answer = receiver.on_data(data, packet.size, cx.now);
         if receiver.bytes >= receiver.notify_at {
             let (next, bytes) = (receiver.next_chunk(), receiver.bytes);
@@ -304,10 +217,10 @@ impl Part {
     }
 
     fn on_ack(&mut self, flow: u32, ack: &Ack, cx: &mut HostContext<'_, '_>) {
-        let Some(&index) = self.sender_of.get(&flow) else {
+        let Some(index) = self.senders.index_of(flow) else {
             return;
         };
-        let sender = &mut self.senders[index as usize];
+        let sender = &mut self.senders[index];
         if sender.on_ack(ack, cx.now) {
             cx.on_acked(flow);
         } else {
@@ -316,23 +229,76 @@ impl Part {
     }
 
     fn on_nack(&mut self, flow: u32, nack: Nack, cx: &mut HostContext<'_, '_>) {
-        let Some(&index) = self.sender_of.get(&flow) else {
+        let Some(index) = self.senders.index_of(flow) else {
             return;
         };
-        if self.senders[index as usize].on_nack(nack, cx.now) {
+        if self.senders[index].on_nack(nack, cx.now) {
             self.request_nic(index, cx);
-            self.senders[index as usize].on_trimmed_path(nack, cx.now);
+            self.senders[index].on_trimmed_path(nack, cx.now);
             self.request_nic(index, cx);
         }
     }
 
     fn on_pull(&mut self, flow: u32, granted: u32, cx: &mut HostContext<'_, '_>) {
-        let Some(&index) = self.sender_of.get(&flow) else {
+        let Some(index) = self.senders.index_of(flow) else {
             return;
         };
-        if self.senders[index as usize].on_pull(granted) {
+        if self.senders[index].on_pull(granted) {
             self.request_nic(index, cx);
         }
+    }
+}
+
+impl NicUser for Part {
+    type Sender = Sender;
+
+    fn nic(&mut self) -> &mut Nic {
+        &mut self.nic
+    }
+
+    fn nic_key(&self) -> u64 {
+        self.key(NIC)
+    }
+
+    fn sender(&mut self, index: u32) -> &mut Sender {
+        &mut self.senders[index]
+    }
+
+    fn deadline_key(&self, index: u32) -> u64 {
+        self.key(index)
+    }
+
+    fn send_packet(&mut self, index: u32, cx: &mut HostContext<'_, '_>) {
+        let waiting = self.nic.waiting_flows() as u32 + 1;
+        let sender = &mut self.senders[index];
+        let chunk = sender.counters.sent as u32;
+        let taken = sender.take_packet(cx.now, waiting, &self.shared);
+        let Some(packet) = taken else {
+            return;
+        };
+        if sender.has_latencies && sender.counters.sent as u32 != chunk {
+            let (flow, now) = (sender.flow, cx.now);
+            cx.host.latencies().record_chunk_sent(flow, chunk, now);
+        }
+        self.nic.send(&packet, cx);
+    }
+}
+
+impl NicSender for Sender {
+    fn may_send(&mut self) -> bool {
+        Sender::may_send(self)
+    }
+
+    fn waits(&mut self) -> &mut bool {
+        &mut self.waits
+    }
+
+    fn has_timer(&mut self) -> &mut bool {
+        &mut self.has_timer
+    }
+
+    fn deadline(&mut self) -> Option<u64> {
+        Sender::deadline(self)
     }
 }
 
@@ -354,17 +320,15 @@ impl Transport for Part {
         );
         sender.has_latencies = self.shared.has_latencies(flow);
         cx.attach_probes(flow, &[]);
-        let index = self.senders.len() as u32;
-        self.senders.push(sender);
-        self.sender_of.insert(flow, index);
+        let index = self.senders.add(flow, sender);
         self.request_nic(index, cx);
     }
 
     fn stop(&mut self, flow: u32, cx: &mut HostContext<'_, '_>) {
-        let Some(&index) = self.sender_of.get(&flow) else {
+        let Some(index) = self.senders.index_of(flow) else {
             return;
         };
-        if self.senders[index as usize].stop(cx.now) {
+        if self.senders[index].stop(cx.now) {
             cx.on_acked(flow);
         }
     }
@@ -407,39 +371,30 @@ impl Transport for Part {
 
     fn sent_flows(&self) -> Vec<SentFlow> {
         let record = |sender: &Sender| {
-            let (opened, counters) = (Time(sender.opened), &sender.counters);
+            let counters = &sender.counters;
             let window = sender.window_packets();
-            SentFlow {
-                record: FlowRecord {
-                    acked: sender.acked.map(Time),
-                    established: Some(opened),
-                    subflows: vec![SubflowRecord {
-                        established: Some(opened),
-                        packets_sent: counters.sent + counters.retransmitted,
-                        retransmitted: counters.retransmitted,
-                        marked: counters.marked,
-                        timeouts: counters.timeouts,
-                        cwnd: window.unwrap_or(0.0),
-                        control: Some(counters.control),
-                        ..SubflowRecord::default()
-                    }],
-                    ..FlowRecord::unopened(sender.flow)
-                },
-                opened,
-                chunks: sender.total().map_or(u32::MAX, |total| total as u32),
-                suppressions: Vec::new(),
-            }
+            let subflow = SubflowRecord {
+                packets_sent: counters.sent + counters.retransmitted,
+                retransmitted: counters.retransmitted,
+                marked: counters.marked,
+                timeouts: counters.timeouts,
+                cwnd: window.unwrap_or(0.0),
+                control: Some(counters.control),
+                ..SubflowRecord::default()
+            };
+            SentFlow::with_one_subflow(sender.flow, sender.opened, sender.acked, sender.total(), subflow)
         };
         self.senders.iter().map(record).collect()
     }
 
     fn received_flow(&self, flow: u32, chunks: u32) -> Option<ReceivedFlow> {
-        let receiver = &self.receivers[*self.receiver_of.get(&flow)? as usize];
-        Some(ReceivedFlow {
-            bytes: receiver.bytes,
-            finish: (receiver.chunks == u64::from(chunks)).then_some(Time(receiver.last)),
-            packets: vec![receiver.packets],
-        })
+        let receiver = self.receivers.find(flow)?;
+        Some(ReceivedFlow::with_one_subflow(
+            receiver.bytes,
+            receiver.packets,
+            receiver.chunks == u64::from(chunks),
+            receiver.last,
+        ))
     }
 
     fn received_bytes(&self) -> Vec<(u32, u64)> {
@@ -455,6 +410,6 @@ impl Transport for Part {
 impl Part {
     /// Returns true if this host sends the flow of a data packet.
     fn is_sender(&self, packet: &Packet) -> bool {
-        packet.flags & DATA != 0 && self.sender_of.contains_key(&packet.lo)
+        packet.flags & DATA != 0 && self.senders.index_of(packet.lo).is_some()
     }
 }

@@ -2,20 +2,17 @@
 
 use std::fmt::Write as _;
 
-use weft_cc::Algorithm;
 use weft_fabric::{
     Fabric, FatTree, Overflow, PortQueues, QueueConfig, QueueKind, Topology, TrimTo, Trimming, Victim,
 };
-use weft_paths::Ecmp;
 use weft_run::{
-    ControlCounters, Outcome, Scheduler, SubflowRecord, TransportConfig, UetConfig, UetControl,
+    ControlCounters, KindSettings, Outcome, SubflowRecord, TransportConfig, UetConfig, UetControl,
     UetLoadBalancing,
 };
-use weft_spec::{Profile, QueueSize, Rate, Size, Time};
+use weft_spec::{QueueSize, Rate, Size, Time};
 use weft_traffic::Flow;
 
-use crate::transport::TRANSPORTS;
-use crate::{Jitter, Offload, PacketSimulation, SimulationConfig};
+use crate::transport::test_runs::{self, flow};
 
 const MTU: u32 = 4150;
 /// Longest round-trip time of three tiers: six links of 1 us, each with a full packet and a header.
@@ -23,38 +20,22 @@ const NETWORK_RTT: Time = Time(14_022_720);
 
 /// A transport of one of the scenes, with the timeout of queues of 43 packets.
 fn transport(control: UetControl) -> TransportConfig {
-    let mut profile = Profile::linux();
-    profile.sizes.mss = MTU - 64;
-    (profile.sizes.header, profile.sizes.ack_size) = (64, 64);
-    TransportConfig {
-        kind: "uet",
-        class: 0,
-        ack_class: 0,
-        constant_rate: None,
-        ndp: None,
-        uet: Some(UetConfig {
-            control,
-            load_balancing: UetLoadBalancing::Mixed,
-            entropies: 64,
-            mtu: MTU,
-            message_size: None,
-            ack_bytes: 16_384,
-            initial_window: None,
-            network_rtt: NETWORK_RTT,
-            target_delay: Time(10_517_040),
-            rto: Time(100_656_000),
-            rate: Rate(100_000_000_000),
-            oversubscription: 1.0,
-            simulator_quirks: true,
-        }),
-        roce: None,
-        cc: Algorithm::build("reno", &[]).unwrap(),
-        subflows: 1,
-        paths: Ecmp {}.into(),
-        join_after: Size(0),
-        scheduler: Scheduler::RoundRobin,
-        profile,
-    }
+    let settings = KindSettings::Uet(UetConfig {
+        control,
+        load_balancing: UetLoadBalancing::Mixed,
+        entropies: 64,
+        mtu: MTU,
+        message_size: None,
+        ack_bytes: 16_384,
+        initial_window: None,
+        network_rtt: NETWORK_RTT,
+        target_delay: Time(10_517_040),
+        rto: Time(100_656_000),
+        rate: Rate(100_000_000_000),
+        oversubscription: 1.0,
+        simulator_quirks: true,
+    });
+    test_runs::transport("uet", settings, [MTU - 64, 64, 64])
 }
 
 /// A fat-tree of the scenes: 42 waiting packets and one in transmission per port.
@@ -92,43 +73,9 @@ fn fat_tree(k: u32) -> Fabric {
     fabric
 }
 
-fn flow(n: u32, from: u32, to: u32, bytes: u64) -> Flow {
-    Flow {
-        id: n.into(),
-        from,
-        to,
-        size: Some(Size(bytes)),
-        start: Time(0),
-        stop: None,
-        transport: 0,
-        traffic: 0,
-        class: 0,
-        round: 0,
-        rate: None,
-    }
-}
-
 fn run(k: u32, control: UetControl, flows: Vec<Flow>, threads: usize) -> Outcome {
-    let config = SimulationConfig {
-        fabric: fat_tree(k),
-        kinds: TRANSPORTS,
-        transports: vec![transport(control)],
-        flows,
-        generators: Vec::new(),
-        probes: Vec::new(),
-        jitter: Jitter::default(),
-        clock_ppm: 0,
-        nic: None,
-        offload: Offload::default(),
-        events: Vec::new(),
-        controller: None,
-        seed: 13,
-        threads,
-        trace_hash: true,
-    };
-    let mut simulation = PacketSimulation::new(config).unwrap();
-    simulation.run_until(Time::from_ms(5));
-    simulation.into_outcome()
+    let config = test_runs::config(fat_tree(k), vec![transport(control)], flows, threads);
+    test_runs::run_until(config, Time::from_ms(5))
 }
 
 /// The counters of all flows: packets without retransmissions, retransmissions, and control packets.

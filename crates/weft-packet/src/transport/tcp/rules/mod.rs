@@ -23,7 +23,7 @@ use std::sync::{Arc, Mutex};
 use weft_cc::{Ack, Algorithm, Echo, Round};
 use weft_fabric::{Fabric, KindSource, Link, Node, NodeId, QueueConfig, Routing};
 use weft_paths::ByInterface;
-use weft_run::{Scheduler, TransportConfig};
+use weft_run::{KindSettings, Scheduler, TransportConfig};
 use weft_spec::{Profile, QueueSize, Rate, Recovery, Size, Time};
 use weft_traffic::Flow;
 
@@ -239,10 +239,7 @@ impl TestConnection {
             kinds: vec![0],
             transports: vec![TransportConfig {
                 kind: "tcp",
-                constant_rate: None,
-                uet: None,
-                ndp: None,
-                roce: None,
+                settings: KindSettings::None,
                 cc: self.cc,
                 subflows: self.subflows,
                 paths: ByInterface {}.into(),

@@ -1,0 +1,80 @@
+//! Runs of transports other than TCP for their tests: configurations in which all that such a test does not set
+//! has its plainest value.
+
+use weft_cc::Algorithm;
+use weft_fabric::Fabric;
+use weft_paths::Ecmp;
+use weft_run::{KindSettings, Outcome, Scheduler, TransportConfig};
+use weft_spec::{Profile, Size, Time};
+use weft_traffic::Flow;
+
+use super::TRANSPORTS;
+use crate::{Jitter, Offload, PacketSimulation, SimulationConfig};
+
+/// A transport of a kind whose packets have `[payload, header, ACK]` bytes.
+pub fn transport(kind: &'static str, settings: KindSettings, sizes: [u32; 3]) -> TransportConfig {
+    let mut profile = Profile::linux();
+    [profile.sizes.mss, profile.sizes.header, profile.sizes.ack_size] = sizes;
+    TransportConfig {
+        kind,
+        class: 0,
+        ack_class: 0,
+        settings,
+        cc: Algorithm::build("reno", &[]).unwrap(),
+        subflows: 1,
+        paths: Ecmp {}.into(),
+        join_after: Size(0),
+        scheduler: Scheduler::RoundRobin,
+        profile,
+    }
+}
+
+/// A flow of the first transport that starts at once.
+pub fn flow(id: u32, from: u32, to: u32, bytes: u64) -> Flow {
+    Flow {
+        id: id.into(),
+        from,
+        to,
+        size: Some(Size(bytes)),
+        start: Time(0),
+        stop: None,
+        transport: 0,
+        traffic: 0,
+        class: 0,
+        round: 0,
+        rate: None,
+    }
+}
+
+/// A run with hosts that neither delay packets nor have network cards.
+pub fn config(
+    fabric: Fabric,
+    transports: Vec<TransportConfig>,
+    flows: Vec<Flow>,
+    threads: usize,
+) -> SimulationConfig {
+    SimulationConfig {
+        fabric,
+        kinds: TRANSPORTS,
+        transports,
+        flows,
+        generators: Vec::new(),
+        probes: Vec::new(),
+        jitter: Jitter::default(),
+        clock_ppm: 0,
+        nic: None,
+        offload: Offload::default(),
+        events: Vec::new(),
+        controller: None,
+        seed: 13,
+        threads,
+        trace_hash: true,
+    }
+}
+
+/// Runs until this time.
+pub fn run_until(config: SimulationConfig, end: Time) -> Outcome {
+    let mut simulation = PacketSimulation::new(config).unwrap();
+    simulation.run_until(end);
+    simulation.into_outcome()
+}
