@@ -6,17 +6,48 @@ import json
 import os
 import warnings
 from collections import Counter
+from itertools import pairwise
+from pathlib import Path
 
 import pytest
 
 import weft
 from tests.relations.random_specs import names, random_spec
-from tests.relations.relations import RELATIONS, run
+from tests.relations.relations import LINK_COUNTERS, RELATIONS, changed, run
 
 CASES = int(os.environ.get("CASES", "150"))
 FIRST = int(os.environ.get("FIRST", "1"))
 PARTS = 4
 """Tests that run side by side."""
+SPECS = Path(__file__).parent / "relations" / "specs"
+"""Specs for which a relation did not hold, by the seed of their time."""
+CLOS = {"kind": "leaf-spine", "leaves": 2, "spines": 2, "hosts_per_leaf": 3, "rate": "1Gbps", "delay": "5us"}
+CASES_OF_LOSS: dict[str, dict[str, object]] = {
+    "overload": {"traffic": [{"kind": "incast", "transport": "a", "flows": 5, "size": "400KB", "rounds": 1}]},
+    "failure": {
+        "traffic": [{"kind": "bulk", "transport": "a", "pairs": "permutation"}],
+        "events": [{"at": "2ms", "state": "down", "layer": "leaf-spine", "fraction": 0.5}],
+    },
+}
+KINDS: dict[str, dict[str, object]] = {
+    "fifo": {},
+    "shared": {"kind": {"name": "shared", "buffer": "100KB"}},
+    "priority": {"kind": {"name": "priority", "classes": [{}, {"weight": 1}]}},
+    "red": {
+        "kind": {
+            "name": "red",
+            "at": "dequeue",
+            "action": "drop",
+            "min": "5 packets",
+            "max": "60 packets",
+            "probability": 0.3,
+        }
+    },
+    "trimming": {"kind": {"name": "trimming", "victim": "random"}},
+    "lossless": {"limit": "700 packets", "kind": {"name": "lossless", "xoff": "20KB", "watchdog": "100us"}},
+    "lossy": {"kind": {"name": "lossy", "loss": 0.01}},
+}
+"""Settings of `queues` per kind, with which queues lose packets that they have accepted, if they can."""
 
 
 @pytest.mark.parametrize("part", range(PARTS))
@@ -42,6 +73,36 @@ def test_relations(part: int) -> None:
     assert refused * PARTS < CASES / 2, "most random specs run"
     unused = [relation.__name__ for relation in RELATIONS if not applied[relation.__name__]]
     assert CASES < 400 or not unused, f"{unused} apply to no spec"
+
+
+@pytest.mark.parametrize("path", sorted(SPECS.glob("*.json")), ids=lambda path: path.stem)
+def test_relations_of_a_kept_spec(path: Path) -> None:
+    spec = json.loads(path.read_text())
+    result = run(spec)
+    applied = [relation(spec, result) for relation in RELATIONS]
+    assert sum(applied) > len(RELATIONS) / 2
+
+
+@pytest.mark.parametrize("case", CASES_OF_LOSS)
+@pytest.mark.parametrize("kind", KINDS)
+def test_counters_of_many_windows_add_up(kind: str, case: str) -> None:
+    spec = CASES_OF_LOSS[case] | {
+        "name": "windows",
+        "duration": "4ms",
+        "topology": CLOS,
+        "queues": {"limit": "50 packets", "mark": "off"} | KINDS[kind],
+        "transports": {"a": {"cc": "reno"} | ({"ack_class": 1} if kind == "priority" else {})},
+    }
+    whole = run(spec)
+    parts = 16
+    bounds = [f"{250 * part}us" for part in range(parts + 1)]
+    windows = pairwise(bounds)
+    results = [run(changed(spec, measure={"start": start, "stop": stop})) for start, stop in windows]
+    for counter in LINK_COUNTERS:
+        sums = sum(result.links[counter] for result in results)
+        assert sums.to_list() == whole.links[counter].to_list(), counter
+    lost = whole.links["drops"].sum() + whole.links["losses"].sum() + whole.flows["packets_trimmed"].sum()
+    assert lost > 0, "queues or links lose packets"
 
 
 def test_random_specs_cover_all_registries() -> None:

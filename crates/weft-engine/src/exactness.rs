@@ -166,6 +166,7 @@ fn compare_links(engine: &Engine<Hasher>, reference: &Reference<'_, Hasher>) -> 
             found.bytes,
             found.delivered,
             found.in_flight,
+            found.unsent.packets,
             found.drops,
             found.lost,
             found.marks,
@@ -176,6 +177,7 @@ fn compare_links(engine: &Engine<Hasher>, reference: &Reference<'_, Hasher>) -> 
             f.bytes,
             wire.delivered,
             wire.in_flight(),
+            reference.unsent(l as u32, engine.now()),
             f.drops,
             wire.lost,
             f.marks,
@@ -183,7 +185,7 @@ fn compare_links(engine: &Engine<Hasher>, reference: &Reference<'_, Hasher>) -> 
         prop_assert_eq!(
             found,
             expected,
-            "packets, bytes, delivered, in flight, drops, lost, marks of link {}",
+            "packets, bytes, delivered, in flight, unsent, drops, lost, marks of link {}",
             l
         );
         prop_assert_eq!(

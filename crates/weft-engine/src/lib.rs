@@ -23,6 +23,7 @@ mod calendar;
 mod captures;
 #[cfg(test)]
 mod class_laws;
+mod counters;
 mod deadlock;
 #[cfg(test)]
 mod exactness;
@@ -68,6 +69,7 @@ use std::sync::Arc;
 
 use weft_fabric::{Fabric, LinkChange};
 
+pub use counters::{LinkCounters, Unsent};
 pub use hash::clock_offset;
 use hash::mix;
 use packet::Packet;
@@ -105,28 +107,6 @@ pub struct Jitter {
     pub time: u64,
     /// Number of bytes whose serialisation time at the port is the bound; 0 for none.
     pub packet: u16,
-}
-
-/// Counters of a link.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct LinkCounters {
-    /// Packets accepted by the queue, without those that it lost when the link failed: these count
-    /// as dropped.
-    pub packets: u64,
-    /// Bytes of these packets on the wire.
-    pub bytes: u64,
-    /// Packets delivered to the receiving node.
-    pub delivered: u64,
-    /// Bytes of the delivered packets on the wire.
-    pub delivered_bytes: u64,
-    /// Packets queued or on the wire.
-    pub in_flight: u64,
-    /// Packets dropped by the queue.
-    pub drops: u64,
-    /// Packets lost on the link.
-    pub lost: u64,
-    /// Packets marked.
-    pub marks: u64,
 }
 
 /// Configuration of an engine, in addition to the fabric.
@@ -375,44 +355,6 @@ impl<E: Endpoint> Engine<E> {
         let pauses = networks().filter_map(|network| network.pauses.as_ref());
         let pauses = pauses.flat_map(|pauses| pauses.incoming.iter().flatten());
         (trims.sum(), pauses.map(|link| link.pauses).sum())
-    }
-
-    /// Counters of every link, in the order of the fabric.
-    pub fn link_counters(&self) -> Vec<LinkCounters> {
-        let counters = |&[(from, port), (to, ring)]: &[(u32, u32); 2]| {
-            let sender = &self.partitions[from as usize].network;
-            let receiver = &self.partitions[to as usize].network;
-            let (lost, lost_bytes) = receiver.losses.lost(ring as usize);
-            let ring = &receiver.rings[ring as usize];
-            let waiting = sender.waiting(port as usize);
-            let (packets_waiting, bytes_waiting) = waiting.fold((0, 0), |(n, bytes), packet| {
-                (n + 1, bytes + u64::from(packet.size))
-            });
-            let bytes_on_ring: u64 = ring.iter().map(|packet| u64::from(packet.size)).sum();
-            let (port, admission) = (
-                &sender.ports[port as usize],
-                &sender.admissions.ports[port as usize],
-            );
-            LinkCounters {
-                packets: port.packets,
-                bytes: port.bytes,
-                delivered: ring.delivered() - lost,
-                delivered_bytes: port.bytes - bytes_on_ring - bytes_waiting - lost_bytes,
-                in_flight: ring.iter().count() as u64 + packets_waiting,
-                drops: admission.drops,
-                lost,
-                marks: admission.marks,
-            }
-        };
-        self.links.iter().map(counters).collect()
-    }
-
-    /// Counters of each class of the queue that feeds `link`; none if it has no classes.
-    pub fn class_counters(&self, link: u32) -> &[ClassCounters] {
-        let (partition, port) = self.links[link as usize][0];
-        let network = &self.partitions[partition as usize].network;
-        let served = network.admissions.ports[port as usize].served();
-        served.map_or(&[], |served| &network.served[served].classes)
     }
 
     /// Time in picoseconds spent at each queue length of a probed link.

@@ -6,6 +6,7 @@
 use weft_spec::{QueueSize, Rate, Time};
 
 use crate::admission::{Admission, Admissions};
+use crate::counters::Unsent;
 
 /// Number of fractional bits of [`Port::ps_per_byte`].
 const FRACTION: u32 = 16;
@@ -299,6 +300,17 @@ impl Port {
     /// Returns how many bytes wait at `now`, which is not before the last enqueue.
     pub fn length_in_bytes(&self, now: u64) -> u64 {
         self.at(now).waiting_bytes()
+    }
+
+    /// Returns the packets that have not left by `now`, which is not before the last enqueue.
+    pub fn unsent(&self, now: u64) -> Unsent {
+        let port = self.at(now);
+        let mask = port.sizes.len() - 1;
+        let sizes = (0..port.len).map(|i| u64::from(port.sizes[(port.head + i) as usize & mask]));
+        Unsent {
+            packets: port.len.into(),
+            bytes: sizes.sum(),
+        }
     }
 
     /// Returns the port without the packets that have left by `now`.

@@ -263,6 +263,15 @@ impl<'a, T: TestEndpoint> Reference<'a, T> {
         }
     }
 
+    /// Returns the number of packets at the port of `link` whose last bit has not left by `now`, up to which
+    /// the events have been processed.
+    pub fn unsent(&self, link: u32, now: u64) -> u64 {
+        let fifo = &self.wires[link as usize].fifo;
+        let leaves = (now, Event::Served { link });
+        let is_leaving = fifo.serving.is_some() && self.events.iter().any(|&Reverse(event)| event == leaves);
+        fifo.held() - u64::from(is_leaving)
+    }
+
     /// Ends the transmission of a packet over `link`.
     fn leave(&mut self, link: u32, now: u64) {
         if self.is_lossless(link) {

@@ -132,6 +132,12 @@ impl Ring {
         (0..self.len).map(|i| &self.packets[(self.head + i) as usize & (self.packets.len() - 1)])
     }
 
+    /// The packet that arrives last.
+    pub fn last(&self) -> Option<&Packet> {
+        let last = self.len.checked_sub(1)?;
+        Some(&self.packets[(self.head + last) as usize & (self.packets.len() - 1)])
+    }
+
     #[cold]
     #[inline(never)]
     fn grow(&mut self) {

@@ -31,11 +31,12 @@ impl PacketSimulation {
         let record = |(counters, link): (LinkCounters, u32)| {
             let pauses = self.engine.pause_counters(link).unwrap_or_default();
             LinkRecord {
-                packets: counters.packets,
-                bytes: counters.bytes,
+                packets: counters.packets - counters.unsent.packets,
+                bytes: counters.bytes - counters.unsent.bytes,
                 delivered: counters.delivered,
                 delivered_bytes: counters.delivered_bytes,
                 in_flight: counters.in_flight,
+                unsent: counters.unsent.packets,
                 drops: counters.drops,
                 losses: counters.lost,
                 marks: counters.marks,
@@ -56,12 +57,13 @@ impl PacketSimulation {
     pub(crate) fn class_records(&self) -> Vec<ClassRecord> {
         let links = 0..self.shared.fabric.links.len() as u32;
         let of_link = |link| {
-            let classes = self.engine.class_counters(link).iter().zip(0..);
-            classes.map(move |(counters, class)| ClassRecord {
+            let unsent = self.engine.unsent_by_class(link);
+            let classes = self.engine.class_counters(link).iter().zip(unsent).zip(0..);
+            classes.map(move |((counters, unsent), class)| ClassRecord {
                 link,
                 class,
-                packets: counters.packets,
-                bytes: counters.bytes,
+                packets: counters.packets - unsent.packets,
+                bytes: counters.bytes - unsent.bytes,
                 drops: counters.drops,
                 marks: counters.marks,
                 trims: counters.trims,

@@ -20,12 +20,14 @@ fn check_links(context: &TableContext, outcome: &Outcome) -> Result<(), Error> {
             delivered,
             losses,
             in_flight,
+            unsent,
             ..
         } = record;
-        if *packets != delivered + losses + in_flight {
+        if packets + unsent != delivered + losses + in_flight {
             let (from, to) = context.ends(link);
             return Err(Error::Internal(format!(
-                "link {from}->{to} accepted {packets} packets, but delivered {delivered}, lost {losses} and has {in_flight} in flight"
+                "link {from}->{to} sent {packets} packets and has not sent {unsent}, but delivered {delivered}, \
+                 lost {losses} and has {in_flight} in flight"
             )));
         }
     }
@@ -54,7 +56,7 @@ fn check_classes(context: &TableContext, outcome: &Outcome) -> Result<(), Error>
         let record = &outcome.links[link as usize];
         let sum = |count: fn(&ClassRecord) -> u64| classes.iter().map(count).sum::<u64>();
         let counts = [
-            ("accepted", sum(|class| class.packets), record.packets),
+            ("sent", sum(|class| class.packets), record.packets),
             ("dropped", sum(|class| class.drops), record.drops),
             ("marked", sum(|class| class.marks), record.marks),
         ];
@@ -123,9 +125,10 @@ mod tests {
             subflows: vec![subflow],
         };
         let link = LinkRecord {
-            packets: 7,
+            packets: 6,
             delivered: 6,
             in_flight: 1,
+            unsent: 1,
             drops: 3,
             ..LinkRecord::default()
         };
@@ -181,9 +184,9 @@ mod tests {
             ..ClassRecord::default()
         };
         let with = |classes: Vec<ClassRecord>| problem(|outcome| outcome.classes = classes);
-        assert_eq!(with(vec![class(0, 5, 1), class(1, 2, 2)]), "");
-        let lost = with(vec![class(0, 5, 1), class(1, 1, 2)]);
-        let line = "the traffic classes of h0->s0 accepted 6 packets, but the link accepted 7";
+        assert_eq!(with(vec![class(0, 4, 1), class(1, 2, 2)]), "");
+        let lost = with(vec![class(0, 4, 1), class(1, 1, 2)]);
+        let line = "the traffic classes of h0->s0 sent 5 packets, but the link sent 6";
         assert!(lost.ends_with(line), "{lost}");
     }
 
@@ -192,7 +195,9 @@ mod tests {
         assert_eq!(problem(|_| ()), "");
         let lost = problem(|outcome| outcome.links[0].delivered = 5);
         assert!(
-            lost.ends_with("link h0->s0 accepted 7 packets, but delivered 5, lost 0 and has 1 in flight"),
+            lost.ends_with(
+                "link h0->s0 sent 6 packets and has not sent 1, but delivered 5, lost 0 and has 1 in flight"
+            ),
             "{lost}"
         );
         let made = problem(|outcome| outcome.flows[0].subflows[0].packets_received = 7);

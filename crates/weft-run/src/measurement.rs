@@ -158,9 +158,8 @@ impl ClassRecord {
     /// Returns the increase since an earlier record of the class.
     fn since(&self, before: &Self) -> Self {
         Self {
-            // These can decrease: a link that fails drops packets that it had accepted.
-            packets: self.packets.saturating_sub(before.packets),
-            bytes: self.bytes.saturating_sub(before.bytes),
+            packets: self.packets - before.packets,
+            bytes: self.bytes - before.bytes,
             drops: self.drops - before.drops,
             marks: self.marks - before.marks,
             trims: self.trims - before.trims,
@@ -170,16 +169,15 @@ impl ClassRecord {
 }
 
 impl LinkRecord {
-    /// Returns the increase since an earlier record of the link. `in_flight` is not a count and stays.
+    /// Returns the increase since an earlier record of the link. `in_flight` and `unsent` are not counts and stay.
     fn since(&self, before: &Self) -> Self {
         Self {
-            // These can decrease: a link that fails, or RED at dequeue, drops packets that the queue
-            // had accepted.
-            packets: self.packets.saturating_sub(before.packets),
-            bytes: self.bytes.saturating_sub(before.bytes),
+            packets: self.packets - before.packets,
+            bytes: self.bytes - before.bytes,
             delivered: self.delivered - before.delivered,
             delivered_bytes: self.delivered_bytes - before.delivered_bytes,
             in_flight: self.in_flight,
+            unsent: self.unsent,
             drops: self.drops - before.drops,
             losses: self.losses - before.losses,
             marks: self.marks - before.marks,

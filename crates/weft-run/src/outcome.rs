@@ -136,8 +136,7 @@ pub const LINK_RESULT_BYTES: usize = 2 * size_of::<LinkRecord>() + 4 + 14 * 8 + 
 /// The record of a link.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LinkRecord {
-    /// Packets accepted by the queue, without those that it lost when the link failed: these count
-    /// as dropped.
+    /// Packets whose last bit has left the port.
     pub packets: u64,
     /// Bytes of these packets on the wire.
     pub bytes: u64,
@@ -147,6 +146,9 @@ pub struct LinkRecord {
     pub delivered_bytes: u64,
     /// Packets queued or on the wire when the run ended.
     pub in_flight: u64,
+    /// Packets among them whose last bit has not left the port: those that wait and the one that is being
+    /// sent.
+    pub unsent: u64,
     /// Packets dropped by the queue.
     pub drops: u64,
     /// Packets that the link lost.
@@ -168,8 +170,7 @@ pub struct ClassRecord {
     pub link: u32,
     /// Number of the class, from 0.
     pub class: u32,
-    /// Packets accepted by the queue, without those that it lost when the link failed: these count
-    /// as dropped.
+    /// Packets whose last bit has left the port.
     pub packets: u64,
     /// Bytes of these packets on the wire.
     pub bytes: u64,

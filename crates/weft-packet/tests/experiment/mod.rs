@@ -145,7 +145,7 @@ pub fn run(config: SimulationConfig, end: Time) -> Outcome {
 pub fn assert_conserved(outcome: &Outcome) {
     for (i, link) in outcome.links.iter().enumerate() {
         assert_eq!(
-            link.packets,
+            link.packets + link.unsent,
             link.delivered + link.in_flight,
             "link {i}: {link:?}"
         );

@@ -1,0 +1,126 @@
+//! The counters of links and of the traffic classes of queues, between two calls of
+//! [`run_until`](Engine::run_until).
+
+use crate::Engine;
+use crate::packet::Packet;
+use crate::partition::Endpoint;
+use crate::served::ClassCounters;
+
+/// Counters of a link.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LinkCounters {
+    /// Packets accepted by the queue, without those that it lost when the link failed: these count
+    /// as dropped.
+    pub packets: u64,
+    /// Bytes of these packets on the wire.
+    pub bytes: u64,
+    /// Packets delivered to the receiving node.
+    pub delivered: u64,
+    /// Bytes of the delivered packets on the wire.
+    pub delivered_bytes: u64,
+    /// Packets queued or on the wire.
+    pub in_flight: u64,
+    /// Packets among them whose last bit has not left the port.
+    pub unsent: Unsent,
+    /// Packets dropped by the queue.
+    pub drops: u64,
+    /// Packets lost on the link.
+    pub lost: u64,
+    /// Packets marked.
+    pub marks: u64,
+}
+
+/// Packets that a queue has accepted and whose last bit has not left the port. A failure of the link can
+/// still drop all of them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Unsent {
+    /// Number of packets.
+    pub packets: u64,
+    /// Their bytes on the wire.
+    pub bytes: u64,
+}
+
+impl Unsent {
+    /// Adds a packet.
+    fn add(&mut self, packet: &Packet) {
+        self.packets += 1;
+        self.bytes += u64::from(packet.size);
+    }
+}
+
+impl<E: Endpoint> Engine<E> {
+    /// Counters of every link, in the order of the fabric.
+    pub fn link_counters(&self) -> Vec<LinkCounters> {
+        let counters = |(link, &[(from, port), (to, ring)]): (u32, &[(u32, u32); 2])| {
+            let sender = &self.partitions[from as usize].network;
+            let receiver = &self.partitions[to as usize].network;
+            let (lost, lost_bytes) = receiver.losses.lost(ring as usize);
+            let ring = &receiver.rings[ring as usize];
+            let mut waiting = Unsent::default();
+            sender
+                .waiting(port as usize)
+                .for_each(|packet| waiting.add(packet));
+            let mut unsent = match sender.admissions.ports[port as usize].served() {
+                Some(_) => waiting,
+                None => sender.ports[port as usize].unsent(self.now),
+            };
+            if let Some(packet) = self.being_sent(link) {
+                unsent.add(packet);
+            }
+            let bytes_on_ring: u64 = ring.iter().map(|packet| u64::from(packet.size)).sum();
+            let (port, admission) = (
+                &sender.ports[port as usize],
+                &sender.admissions.ports[port as usize],
+            );
+            LinkCounters {
+                packets: port.packets,
+                bytes: port.bytes,
+                delivered: ring.delivered() - lost,
+                delivered_bytes: port.bytes - bytes_on_ring - waiting.bytes - lost_bytes,
+                in_flight: ring.iter().count() as u64 + waiting.packets,
+                unsent,
+                drops: admission.drops,
+                lost,
+                marks: admission.marks,
+            }
+        };
+        (0..).zip(&self.links).map(counters).collect()
+    }
+
+    /// Counters of each class of the queue that feeds `link`; none if it has no classes.
+    pub fn class_counters(&self, link: u32) -> &[ClassCounters] {
+        let (partition, port) = self.links[link as usize][0];
+        let network = &self.partitions[partition as usize].network;
+        let served = network.admissions.ports[port as usize].served();
+        served.map_or(&[], |served| &network.served[served].classes)
+    }
+
+    /// Returns, for each class of the queue that feeds `link`, the packets whose last bit has not left the
+    /// port; none if the queue has no classes.
+    pub fn unsent_by_class(&self, link: u32) -> Vec<Unsent> {
+        let (partition, port) = self.links[link as usize][0];
+        let network = &self.partitions[partition as usize].network;
+        let Some(served) = network.admissions.ports[port as usize].served() else {
+            return Vec::new();
+        };
+        let queue = &network.served[served].queue;
+        let mut unsent = vec![Unsent::default(); queue.classes()];
+        for packet in queue.packets().chain(self.being_sent(link)) {
+            if let Some(class) = queue.class_of(packet) {
+                unsent[class].add(packet);
+            }
+        }
+        unsent
+    }
+
+    /// Returns the packet that a served port is sending.
+    fn being_sent(&self, link: u32) -> Option<&Packet> {
+        let [(from, port), (to, ring)] = self.links[link as usize];
+        let sender = &self.partitions[from as usize].network;
+        let is_sending = !sender.ports[port as usize].is_idle(self.now);
+        if !is_sending || sender.admissions.ports[port as usize].served().is_none() {
+            return None;
+        }
+        self.partitions[to as usize].network.rings[ring as usize].last()
+    }
+}
