@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from tests.published import data_centre, multipath, random_losses, scenarios, single_path, unresponsive
+from tests.published import data_centre, mmptcp, multipath, random_losses, scenarios, single_path, unresponsive
 from tests.published.comparison import Measure
 
 COMPARISONS = [
@@ -14,6 +14,7 @@ COMPARISONS = [
     *random_losses.COMPARISONS,
     *unresponsive.COMPARISONS,
     *data_centre.COMPARISONS,
+    *mmptcp.COMPARISONS,
 ]
 
 
