@@ -5,11 +5,10 @@ use std::collections::HashMap;
 use weft_run::{PacketKind, PacketRecord, PauseFrameRecord};
 use weft_spec::Time;
 
-use crate::packet::{
-    ACK, CE, CLASS, CONTROL_ONLY, CWR, DATA, ECE, ECT, LAST, PROTECTED, Packet, RETRANSMIT, SYN, TRIMMED,
-};
+use crate::packet::{CE, CLASS, DATA, ECT, Packet, RETRANSMIT};
 use crate::simulation::PacketSimulation;
-use crate::transport::{DATA_FIN, JOIN_ACK, NEXT_JOB, OTHER};
+use crate::transport::tcp::wire::{self, CWR, ECE};
+use crate::transport::{NEXT_JOB, OTHER};
 
 impl PacketSimulation {
     /// Records the packets captured so far. It must run before the slots of finished flows are
@@ -39,7 +38,7 @@ impl PacketSimulation {
     /// or if the receiving host has reclaimed the slot of an ACK. `hosts` has the index of each
     /// node that is a host.
     fn packet_record(&self, link: u32, packet: &Packet, hosts: &HashMap<u32, u32>) -> Option<PacketRecord> {
-        let kind = packet_kind(packet.flags & !(CLASS | TRIMMED))?;
+        let kind = packet_kind(packet)?;
         let mut record = PacketRecord {
             time: Time(packet.time),
             link,
@@ -70,8 +69,7 @@ impl PacketSimulation {
                 let node = self.destination(to, packet.route);
                 let host = self.engine.endpoint(*hosts.get(&node)?).tcp();
                 (record.flow, record.subflow) = host.subflow_at(packet.slot)?;
-                // In an ACK, `lo..hi` is the SACK block; it is empty if there is none.
-                record.sack = (packet.lo != packet.hi).then_some((packet.lo, packet.hi));
+                record.sack = wire::has_sack_block(packet).then_some((packet.lo, packet.hi));
                 record.ece = packet.flags & ECE != 0;
                 // In an ACK, RETRANSMIT describes the acknowledged packet.
                 record.retransmission = false;
@@ -89,35 +87,14 @@ impl PacketSimulation {
     }
 }
 
-/// Returns the kind that the flags of a packet stand for; `None` if TCP has no such packet. SYN is
-/// set in every control packet, and the other flags say which one it is.
-fn packet_kind(flags: u16) -> Option<PacketKind> {
-    const FIN: u16 = SYN | CONTROL_ONLY | LAST;
-    const FIN_ACK: u16 = FIN | ACK;
-    const HANDSHAKE_ACK: u16 = SYN | CONTROL_ONLY;
-    const SYN_ACK: u16 = SYN | ACK;
-    const CONFIRMED: u16 = JOIN_ACK | ACK;
-    if flags & OTHER != 0 {
-        return (flags & DATA != 0).then_some(PacketKind::Data);
-    }
-    if flags & DATA != 0 {
-        return Some(PacketKind::Data);
-    }
-    if flags & SYN == 0 {
-        return Some(PacketKind::Ack);
-    }
-    if flags == NEXT_JOB {
-        return None;
-    }
-    match flags & !PROTECTED {
-        SYN => Some(PacketKind::Syn),
-        SYN_ACK => Some(PacketKind::SynAck),
-        HANDSHAKE_ACK => Some(PacketKind::HandshakeAck),
-        JOIN_ACK => Some(PacketKind::JoinAck),
-        CONFIRMED => Some(PacketKind::JoinConfirmed),
-        DATA_FIN => Some(PacketKind::DataFin),
-        FIN => Some(PacketKind::Fin),
-        FIN_ACK => Some(PacketKind::FinAck),
-        _ => None,
+/// Returns the kind of a packet in the records. Returns `None` for packets without data of transports
+/// other than TCP, and for those that start a job.
+fn packet_kind(packet: &Packet) -> Option<PacketKind> {
+    if packet.flags & OTHER != 0 {
+        (packet.flags & DATA != 0).then_some(PacketKind::Data)
+    } else if packet.flags & !CLASS == NEXT_JOB {
+        None
+    } else {
+        wire::kind(packet)
     }
 }

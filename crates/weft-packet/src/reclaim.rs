@@ -6,12 +6,13 @@
 
 use std::collections::{HashMap, HashSet};
 
-use weft_run::{FlowRecord, PacketRecord, PauseFrameRecord, SuppressionRecord};
+use weft_run::{FlowRecord, PacketKind, PacketRecord, PauseFrameRecord, SuppressionRecord};
 use weft_spec::Time;
 
 use crate::engine::route::Route;
-use crate::packet::{ACK, CLASS, DATA, SYN, is_control_only};
+use crate::packet::CLASS;
 use crate::simulation::PacketSimulation;
+use crate::transport::tcp::wire;
 use crate::transport::{NEXT_JOB, OTHER};
 
 /// Interval between searches for reclaimable flows. A search is skipped while more flows are open
@@ -92,23 +93,24 @@ impl PacketSimulation {
                 // Counted for its flow wherever it arrives.
                 targets.opening.insert(packet.lo);
             }
-            match packet.flags & (DATA | SYN | ACK) {
-                _ if packet.flags & !CLASS == NEXT_JOB
-                    || packet.flags & OTHER != 0
-                    || is_control_only(packet) => {}
-                SYN => {
+            if packet.flags & !CLASS == NEXT_JOB || packet.flags & OTHER != 0 {
+                continue;
+            }
+            match wire::kind(packet) {
+                Some(PacketKind::Syn | PacketKind::JoinAck | PacketKind::DataFin) => {
                     targets.opening.insert(packet.lo);
                 }
-                flags if flags & DATA != 0 => {
+                Some(PacketKind::Data) => {
                     targets
                         .receivers
                         .insert((self.destination(node, packet.route), packet.slot));
                 }
-                _ => {
+                Some(PacketKind::Ack | PacketKind::SynAck | PacketKind::JoinConfirmed) => {
                     targets
                         .senders
                         .insert((self.destination(node, packet.route), packet.slot));
                 }
+                Some(PacketKind::HandshakeAck | PacketKind::Fin | PacketKind::FinAck) | None => {}
             }
         }
         targets

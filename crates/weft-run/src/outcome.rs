@@ -248,7 +248,7 @@ pub struct LatencyRecord {
 
 /// The kind of a packet. The first kind of each pair goes from a flow's sender to its receiver, the
 /// second in the other direction.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum PacketKind {
     /// Request for a subflow.
     Syn,

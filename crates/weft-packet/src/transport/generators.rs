@@ -6,9 +6,10 @@ use weft_spec::Time;
 use weft_traffic::OnDelivered;
 
 use crate::engine::Context;
-use crate::packet::{LAST, PROTECTED, Packet, SYN, class_flags};
+use crate::packet::{PROTECTED, Packet, class_flags};
 
 use super::state::{HostState, RunningJob};
+use super::tcp::wire::{LAST, SYN};
 
 /// Flags of the packet that notifies a job's client that the previous job in its slot has ended.
 pub const NEXT_JOB: u16 = SYN | LAST | PROTECTED;

@@ -7,12 +7,13 @@ use weft_run::{JobRecord, LatencyRecord, Sample};
 
 use crate::engine::route::Route;
 use crate::engine::{Context, Endpoint};
-use crate::packet::{CLASS, DATA, Packet, SYN, TRIMMED};
+use crate::packet::{CLASS, DATA, Packet, TRIMMED};
 
 use super::contract::{OTHER, ReceivedFlow, SentFlow, Transport, TransportKind};
 use super::generators::NEXT_JOB;
 use super::shared::Shared;
 use super::state::{HostContext, HostState};
+use super::tcp::wire::SYN;
 use super::tcp::{self, TcpEndpoint};
 use super::timer_keys::{FIRST_OTHER, HostTimer, host_timer};
 

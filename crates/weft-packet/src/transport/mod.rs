@@ -17,7 +17,7 @@ mod routes;
 mod shared;
 mod spray;
 mod state;
-mod tcp;
+pub mod tcp;
 #[cfg(test)]
 mod test_runs;
 mod timer_keys;
@@ -31,7 +31,6 @@ pub use probes::FlowProbes;
 pub use return_routes::ShortestReturns;
 pub use shared::Shared;
 pub use state::{HostContext, HostState};
-pub use tcp::{DATA_FIN, JOIN_ACK};
 pub use timer_keys::{HostTimer, host_timer, other_timer};
 
 /// All kinds of transport, the default first. TCP must be the first one.

@@ -4,7 +4,7 @@ use weft_cc::{Ack, CongestionControl, Elapsed};
 use weft_spec::{Profile, Recovery, RoundEnd};
 
 use crate::engine::Context;
-use crate::packet::{DSACK, Packet};
+use crate::packet::Packet;
 use crate::transport::state::HostContext;
 
 use super::ack_event::AckEvent;
@@ -19,6 +19,7 @@ use super::rtt_sample::sample_rtt;
 use super::scatter_phase::close_drained;
 use super::state::Frto;
 use super::subflow::SubflowSender;
+use super::wire::DSACK;
 
 impl TcpEndpoint {
     /// Handles an acknowledgement.

@@ -4,10 +4,11 @@
 use weft_cc::Echo;
 use weft_spec::{Profile, Recovery};
 
-use crate::packet::{COUNT_MASK, COUNT_SHIFT, DSACK, ECE, Packet, RETRANSMIT};
+use crate::packet::{Packet, RETRANSMIT};
 
 use super::segments::Acked;
 use super::subflow::SubflowSender;
+use super::wire::{COUNT_MASK, COUNT_SHIFT, DSACK, ECE, has_sack_block};
 
 /// An acknowledgement, after its segments were marked as delivered.
 #[derive(Clone, Copy)]
@@ -275,10 +276,10 @@ fn marked(echo: Echo, flags: u16, acked: u32) -> u32 {
 /// Records the range beyond a hole that an acknowledgement reports, if it reports one.
 #[inline(always)]
 fn apply_sack(subflow: &mut SubflowSender, packet: &Packet, profile: &Profile, now: u64) -> Acked {
-    if packet.lo == packet.hi {
-        Acked::default()
-    } else {
+    if has_sack_block(packet) {
         record_sack(subflow, packet, profile, now)
+    } else {
+        Acked::default()
     }
 }
 

@@ -3,7 +3,7 @@
 
 use weft_cc::Echo;
 
-use crate::packet::{COUNT_MASK, COUNT_SHIFT, ECE};
+use super::wire::{COUNT_MASK, COUNT_SHIFT, ECE};
 
 /// The state of a subflow's echo.
 pub struct EcnEcho {

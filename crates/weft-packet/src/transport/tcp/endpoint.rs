@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::engine::prefetch::prefetch;
-use crate::packet::{DATA, Packet, SYN};
+use crate::packet::{DATA, Packet};
 use crate::transport::shared::Shared;
 
 use super::connection::ConnectionSender;
@@ -14,6 +14,7 @@ use super::path_monitor::PathStats;
 use super::receiver::{ConnectionReceiver, SubflowReceiver};
 use super::slots::FreeSlots;
 use super::subflow::SubflowSender;
+use super::wire::SYN;
 
 /// TCP's part of one host.
 pub struct TcpEndpoint {

@@ -3,31 +3,15 @@
 //! connection.
 
 use weft_paths::SubflowDirection;
-use weft_spec::Profile;
 
 use crate::engine::Context;
-use crate::packet::{ACK, CLASS, CONTROL_ONLY, LAST, PROTECTED, Packet, SYN, class_flags};
+use crate::packet::Packet;
 use crate::transport::state::HostContext;
 
 use super::connection::ConnectionSender;
 use super::endpoint::TcpEndpoint;
 use super::timer_keys::{TcpTimer, timer_key};
-
-/// Flags of the last acknowledgement of a handshake, or of a close.
-pub const HANDSHAKE_DONE: u16 = SYN | CONTROL_ONLY;
-/// Flags of a FIN.
-const FIN: u16 = HANDSHAKE_DONE | LAST;
-/// Flags of the answer to a FIN.
-const FIN_ACK: u16 = FIN | ACK;
-
-/// Returns the flag of control packets that queues neither drop nor mark, if the profile sets it.
-pub fn protection(profile: &Profile) -> u16 {
-    if profile.handshake.protect_handshake {
-        PROTECTED
-    } else {
-        0
-    }
-}
+use super::wire;
 
 impl ConnectionSender {
     /// Begins to close the subflows when no new data is left, if the profile closes them and this
@@ -56,7 +40,7 @@ impl TcpEndpoint {
                 .close_until(cx.now + transport.profile.joins.join_delay.0);
         }
         if subflow.stats().established.is_some() {
-            self.send_control(flow, index, FIN, cx);
+            self.send_control(flow, index, wire::FIN, cx);
         }
         if index == 0 {
             for other in 1..subflows {
@@ -67,17 +51,8 @@ impl TcpEndpoint {
         }
     }
 
-    /// Answers a control packet that needs an answer.
-    pub(super) fn on_control(&self, packet: &Packet, cx: &mut HostContext<'_, '_>) {
-        match packet.flags & !(PROTECTED | CLASS) {
-            FIN => self.send_control(packet.lo, packet.hi, FIN_ACK, cx),
-            FIN_ACK => self.send_control(packet.lo, packet.hi, HANDSHAKE_DONE, cx),
-            _ => {}
-        }
-    }
-
-    /// Sends a control packet of this kind to the other end of a flow's subflow.
-    pub(super) fn send_control(&self, flow: u32, subflow: u32, kind: u16, cx: &mut HostContext<'_, '_>) {
+    /// Sends a control packet with these flags to the other end of a flow's subflow.
+    pub(super) fn send_control(&self, flow: u32, subflow: u32, flags: u16, cx: &mut HostContext<'_, '_>) {
         let shared = &self.shared;
         let spec = shared.flow(flow);
         let transport = &shared.transports[spec.transport as usize];
@@ -93,7 +68,6 @@ impl TcpEndpoint {
         let route = shared
             .route(spec.transport, direction, here, there)
             .unwrap_or_default();
-        let profile = &transport.profile;
         let class = if direction.reverse {
             transport.ack_class
         } else {
@@ -101,11 +75,7 @@ impl TcpEndpoint {
         };
         cx.send(&Packet {
             route,
-            lo: flow,
-            hi: subflow,
-            size: profile.sizes.ack_size as u16,
-            flags: kind | class_flags(class) | protection(profile),
-            ..Packet::default()
+            ..wire::control(flags, (flow, subflow), class, &transport.profile)
         });
     }
 }

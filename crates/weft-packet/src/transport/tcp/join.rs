@@ -3,19 +3,13 @@
 
 use std::sync::Arc;
 
-use crate::packet::{ACK, CLASS, CWR, ECE, Packet, SYN, class_flags};
+use crate::packet::Packet;
 use crate::transport::state::HostContext;
 
 use super::endpoint::TcpEndpoint;
 use super::gate::BlockReasons;
-use super::handshakes::protection;
 use super::timer_keys::{TcpTimer, timer_key};
-
-/// Flags of the third packet of a join's handshake. The fourth packet, its acknowledgement, also
-/// has [`ACK`].
-pub const JOIN_ACK: u16 = SYN | CWR;
-/// Flags of the packet that announces how much data a stopped flow has: a `DATA_FIN` without data.
-pub const DATA_FIN: u16 = SYN | ECE;
+use super::wire;
 
 /// Returns the number of acknowledged chunks from which on the additional subflows join: those of
 /// `after` bytes. It is at least one if a connection has to be fully established, for which a
@@ -68,11 +62,12 @@ impl TcpEndpoint {
         cx.send(&Packet {
             route: subflow.path.route(),
             slot: subflow.peer(),
-            lo: connection.flow,
-            hi: subflow.index(),
-            size: profile.sizes.ack_size as u16,
-            flags: JOIN_ACK | class_flags(transport.class) | protection(profile),
-            ..Packet::default()
+            ..wire::control(
+                wire::JOIN_ACK,
+                (connection.flow, subflow.index()),
+                transport.class,
+                profile,
+            )
         });
     }
 
@@ -86,11 +81,12 @@ impl TcpEndpoint {
         cx.send(&Packet {
             route: receiver.path.route(),
             slot: receiver.peer,
-            lo: packet.lo,
-            hi: packet.hi,
-            size: transport.profile.sizes.ack_size as u16,
-            flags: packet.flags & !CLASS | ACK | class_flags(transport.ack_class),
-            ..Packet::default()
+            ..wire::control(
+                wire::JOIN_CONFIRMED,
+                (packet.lo, packet.hi),
+                transport.ack_class,
+                &transport.profile,
+            )
         });
     }
 
@@ -118,11 +114,7 @@ impl TcpEndpoint {
             route: subflow.path.route(),
             slot: subflow.peer(),
             chunk: connection.data.total(),
-            lo: connection.flow,
-            hi: 0,
-            size: profile.sizes.ack_size as u16,
-            flags: DATA_FIN | class_flags(transport.class) | protection(profile),
-            ..Packet::default()
+            ..wire::control(wire::DATA_FIN, (connection.flow, 0), transport.class, profile)
         });
     }
 

@@ -3,20 +3,20 @@
 use std::sync::Arc;
 
 use weft_cc::{Algorithm, Window};
-use weft_run::{FlowRecord, SubflowRecord, TransportConfig};
+use weft_run::{FlowRecord, PacketKind, SubflowRecord, TransportConfig};
 use weft_spec::Time;
 
 use crate::engine::route::Route;
-use crate::packet::{CLASS, CONTROL_ONLY, CWR, DATA, PROTECTED, Packet, SYN};
+use crate::packet::{DATA, Packet};
 use crate::transport::contract::{ENTRY_BYTES, ReceivedFlow, SentFlow, Transport, TransportKind};
 use crate::transport::shared::Shared;
 use crate::transport::state::HostContext;
 
 use super::connection::ConnectionSender;
 use super::endpoint::TcpEndpoint;
-use super::join::{DATA_FIN, JOIN_ACK};
 use super::subflow::SubflowSender;
 use super::timer_keys::TcpTimer;
+use super::wire::{self, SYN};
 use super::{path_monitor, receiver, segments, send_queues};
 
 const JOIN: u64 = TcpTimer::Join as u64;
@@ -172,16 +172,15 @@ impl Transport for TcpEndpoint {
 impl TcpEndpoint {
     /// Handles a packet that is neither data nor an acknowledgement of data.
     pub fn on_handshake(&mut self, packet: &Packet, cx: &mut HostContext<'_, '_>) {
-        if packet.flags & CONTROL_ONLY != 0 {
-            self.on_control(packet, cx);
-            return;
-        }
-        match packet.flags & !(PROTECTED | CLASS) {
-            SYN => self.on_syn(packet, cx),
-            JOIN_ACK => self.on_join_ack(packet, cx),
-            DATA_FIN => self.on_data_fin(packet, cx),
-            flags if flags & CWR != 0 => self.on_join_confirmed(packet, cx),
-            _ => self.on_syn_ack(packet, cx),
+        match wire::kind(packet) {
+            Some(PacketKind::Syn) => self.on_syn(packet, cx),
+            Some(PacketKind::SynAck) => self.on_syn_ack(packet, cx),
+            Some(PacketKind::JoinAck) => self.on_join_ack(packet, cx),
+            Some(PacketKind::JoinConfirmed) => self.on_join_confirmed(packet, cx),
+            Some(PacketKind::DataFin) => self.on_data_fin(packet, cx),
+            Some(PacketKind::Fin) => self.send_control(packet.lo, packet.hi, wire::FIN_ACK, cx),
+            Some(PacketKind::FinAck) => self.send_control(packet.lo, packet.hi, wire::HANDSHAKE_ACK, cx),
+            Some(PacketKind::HandshakeAck | PacketKind::Data | PacketKind::Ack) | None => {}
         }
     }
 

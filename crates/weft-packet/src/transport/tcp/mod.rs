@@ -71,7 +71,7 @@ mod timer_keys;
 mod undo;
 mod verdict;
 mod wake;
+pub mod wire;
 
 pub use endpoint::TcpEndpoint;
-pub use join::{DATA_FIN, JOIN_ACK};
 pub use kind::{INDEX, Tcp};

@@ -7,13 +7,12 @@ use weft_cc::{CongestionControl, Window};
 use weft_paths::{Opn, SubflowDirection, draw};
 use weft_spec::Profile;
 
-use crate::packet::{ACK, DATA, Packet, SYN, class_flags};
+use crate::packet::{DATA, Packet, class_flags};
 use crate::transport::state::HostContext;
 
 use super::congestion::Congestion;
 use super::connection::{ConnectionSender, SendOptions};
 use super::endpoint::TcpEndpoint;
-use super::handshakes::{HANDSHAKE_DONE, protection};
 use super::join::join_at;
 use super::join_schedule::JoinSchedule;
 use super::lifetime::Lifetime;
@@ -28,6 +27,7 @@ use super::send_data::SendData;
 use super::send_queues::SendQueues;
 use super::slots::insert;
 use super::subflow::SubflowSender;
+use super::wire;
 
 impl TcpEndpoint {
     /// Opens the connection of a flow: sends the SYN of subflow 0. The initial window is a setting
@@ -154,11 +154,12 @@ impl TcpEndpoint {
             slot,
             seq: subflow.path.switches_for_peer(),
             chunk: subflow.stats().syn_timeouts as u32,
-            lo: connection.flow,
-            hi: subflow.index(),
-            size: profile.sizes.ack_size as u16,
-            flags: SYN | class_flags(transport.class) | protection(profile),
-            ..Packet::default()
+            ..wire::control(
+                wire::SYN,
+                (connection.flow, subflow.index()),
+                transport.class,
+                profile,
+            )
         });
     }
 
@@ -218,11 +219,7 @@ impl TcpEndpoint {
             slot: packet.slot,
             seq: receiver,
             chunk: packet.chunk,
-            lo: flow,
-            hi: index,
-            size: profile.sizes.ack_size as u16,
-            flags: SYN | ACK | class_flags(transport.ack_class) | protection(profile),
-            ..Packet::default()
+            ..wire::control(wire::SYN_ACK, (flow, index), transport.ack_class, profile)
         });
     }
 
@@ -285,7 +282,7 @@ impl TcpEndpoint {
         }
         if full_handshakes {
             let flow = self.connections[index as usize].flow;
-            self.send_control(flow, s as u32, HANDSHAKE_DONE, cx);
+            self.send_control(flow, s as u32, wire::HANDSHAKE_ACK, cx);
         }
         self.transmit_pending(index, slot, cx);
     }

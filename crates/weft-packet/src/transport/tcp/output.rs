@@ -5,7 +5,7 @@ use weft_cc::Echo;
 use weft_run::TransportConfig;
 
 use crate::engine::Context;
-use crate::packet::{CWR, ECT, LAST, PUSH, Packet, RETRANSMIT};
+use crate::packet::{ECT, Packet, RETRANSMIT};
 use crate::transport::state::HostContext;
 
 use super::connection::ConnectionSender;
@@ -15,6 +15,7 @@ use super::rotation::Candidates;
 use super::segments::Segment;
 use super::subflow::SubflowSender;
 use super::timer::TimerPurpose;
+use super::wire::{CWR, LAST, PUSH};
 
 impl TcpEndpoint {
     /// Sends what windows allow: the lost segments of subflow `slot`, then new data, which the

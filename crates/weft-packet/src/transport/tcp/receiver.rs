@@ -5,12 +5,13 @@
 use weft_cc::Echo;
 use weft_spec::{Profile, Recovery};
 
-use crate::packet::{ACK, CE, CWR, DSACK, LAST, PUSH, Packet, RETRANSMIT, class_flags};
+use crate::packet::{CE, Packet, RETRANSMIT, class_flags};
 
 use super::ack_timer::AckTimer;
 use super::ecn_echo::EcnEcho;
 use super::path::SubflowPath;
 use super::reassembly::{Chunks, RangeSet};
+use super::wire::{ACK, CWR, DSACK, LAST, PUSH};
 
 /// The receiver of a connection.
 pub struct ConnectionReceiver {

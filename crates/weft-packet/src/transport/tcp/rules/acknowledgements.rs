@@ -92,7 +92,7 @@ fn segments_out_of_order_are_acknowledged_at_once() {
         test.profile.loss.dupack_threshold = 4;
         let run = test.run(1_000 * MS, |seen| {
             match (seen.kind, seen.packet.chunk, seen.again) {
-                (Kind::Data, 1 | 4, 0) => Fate::Drop,
+                (PacketKind::Data, 1 | 4, 0) => Fate::Drop,
                 _ => Fate::Pass,
             }
         });
@@ -119,7 +119,7 @@ fn duplicates_are_acknowledged_at_once() {
     let mut test = TestConnection::with_window(4.0, 4);
     test.profile.acks.ack_every = 2;
     let run = test.run(1_000 * MS, |seen| match seen.kind {
-        Kind::Ack if seen.nth < 2 => Fate::Drop,
+        PacketKind::Ack if seen.nth < 2 => Fate::Drop,
         _ => Fate::Pass,
     });
     // Both acknowledgements are lost, so the timer retransmits a segment that the receiver holds.
@@ -133,7 +133,7 @@ fn duplicates_are_acknowledged_at_once() {
 #[test]
 fn a_late_segment_counts_once() {
     let run = TestConnection::with_window(4.0, 20).run(3_000 * MS, |seen| {
-        let late = seen.kind == Kind::Data && seen.packet.chunk == 19 && seen.again == 0;
+        let late = seen.kind == PacketKind::Data && seen.packet.chunk == 19 && seen.again == 0;
         if late { Fate::Late(250 * MS) } else { Fate::Pass }
     });
     assert_eq!(run.subflow(0).stats().timeouts, 1);
@@ -146,7 +146,7 @@ fn a_late_segment_counts_once() {
 #[test]
 fn acknowledgements_are_cumulative() {
     let run = TestConnection::with_window(10.0, 500).run(1_000 * MS, |seen| match seen.kind {
-        Kind::Ack if seen.nth % 3 != 2 && seen.nth < 490 => Fate::Drop,
+        PacketKind::Ack if seen.nth % 3 != 2 && seen.nth < 490 => Fate::Drop,
         _ => Fate::Pass,
     });
     let stats = run.subflow(0).stats();
@@ -211,7 +211,7 @@ fn acknowledgements_are_quick_after_a_pause() {
         // A whole window is lost.
         let run = test.run(3_000 * MS, |seen| {
             match (seen.kind, seen.packet.chunk, seen.again) {
-                (Kind::Data, 12..=15, 0) => Fate::Drop,
+                (PacketKind::Data, 12..=15, 0) => Fate::Drop,
                 _ => Fate::Pass,
             }
         });

@@ -35,8 +35,8 @@ fn joins_follow_subflow_0_within_their_delay() {
         for s in 0..5 {
             let packets: Vec<&ObservedPacket> =
                 run.all().into_iter().filter(|seen| seen.subflow == s).collect();
-            let kinds: Vec<Kind> = packets.iter().map(|seen| seen.kind).take(3).collect();
-            assert_eq!(kinds, [Kind::Syn, Kind::SynAck, Kind::Data]);
+            let kinds: Vec<PacketKind> = packets.iter().map(|seen| seen.kind).take(3).collect();
+            assert_eq!(kinds, [PacketKind::Syn, PacketKind::SynAck, PacketKind::Data]);
             let opened = packets[0].time - DELAY - serialisation(66);
             if s == 0 {
                 assert_eq!(opened, 0);
@@ -60,7 +60,7 @@ fn joins_follow_subflow_0_within_their_delay() {
     assert!(joined[4] < 25 * US && joined[15] > 25 * US, "{joined:?}");
     // Without a delay they start immediately.
     let run = on_paths(&delays, Script::steady(4.0).algorithm()).run(MS, pass);
-    let syns = run.of_kind(Kind::Syn);
+    let syns = run.of_kind(PacketKind::Syn);
     let rest = syns[1..].iter().map(|seen| seen.time - DELAY - serialisation(66));
     assert!(rest.eq([established; 4]));
 }
@@ -75,12 +75,12 @@ fn confirmed_joins_take_two_round_trips_more() {
     test.profile.rto.min_rto = Time(500 * US);
     let (syn, full) = (round_trip(66, &test.profile), round_trip(1514, &test.profile));
     let run = test.run(3 * MS, |seen| match (seen.kind, seen.subflow, seen.nth) {
-        (Kind::Confirm | Kind::Confirmed, 2, 0) => Fate::Drop,
+        (PacketKind::JoinAck | PacketKind::JoinConfirmed, 2, 0) => Fate::Drop,
         _ => Fate::Pass,
     });
     let opened = |s| {
         let syns = run
-            .of_kind(Kind::Syn)
+            .of_kind(PacketKind::Syn)
             .into_iter()
             .filter(move |seen| seen.subflow == s);
         syns.map(|seen| seen.time - DELAY - serialisation(66))
@@ -107,14 +107,14 @@ fn joins_wait_for_bytes() {
         test.join_after = join_after;
         let (syn, full) = (round_trip(66, &test.profile), round_trip(1514, &test.profile));
         let run = test.run(3 * MS, pass);
-        let join = run.of_kind(Kind::Syn)[1].time - DELAY - serialisation(66);
+        let join = run.of_kind(PacketKind::Syn)[1].time - DELAY - serialisation(66);
         assert_eq!(join, syn + chunks * full, "after {join_after} bytes");
     }
     let mut test = on_paths(&[DELAY; 2], Script::steady(1.0).algorithm());
     test.join_after = 20 * 1448;
     test.bytes = Some(20 * 1448);
     let run = test.run(100 * MS, pass);
-    assert_eq!(run.of_kind(Kind::Syn).len(), 1);
+    assert_eq!(run.of_kind(PacketKind::Syn).len(), 1);
     assert!(run.finished());
 }
 
@@ -124,12 +124,12 @@ fn a_join_that_fails_leaves_the_rest_alone() {
     let mut test = on_paths(&[DELAY; 2], Script::steady(10.0).algorithm());
     test.bytes = Some(1_000 * 1448);
     let run = test.run(10_000 * MS, |seen| {
-        let lost = seen.subflow == 1 && seen.kind == Kind::Syn;
+        let lost = seen.subflow == 1 && seen.kind == PacketKind::Syn;
         if lost { Fate::Drop } else { Fate::Pass }
     });
     assert!(run.finished_before(10 * MS));
     // The join does not retry once the connection has finished.
-    assert_eq!(run.of_kind(Kind::Syn).len(), 2);
+    assert_eq!(run.of_kind(PacketKind::Syn).len(), 2);
 }
 
 /// Subflows with window space are served in turn.
@@ -228,8 +228,8 @@ fn linux_holds_as_much_as_the_subflows_buffers_do() {
         let (mut held, mut max) = (0, 0);
         for seen in run.all() {
             match seen.kind {
-                Kind::Ack => held = held.max(seen.packet.chunk),
-                Kind::Data => max = max.max((seen.packet.chunk + 1).saturating_sub(held)),
+                PacketKind::Ack => held = held.max(seen.packet.chunk),
+                PacketKind::Data => max = max.max((seen.packet.chunk + 1).saturating_sub(held)),
                 _ => {}
             }
         }
@@ -246,7 +246,7 @@ fn linux_reinjects_the_oldest_fragment_by_whoever_is_idle() {
     test.scheduler = Scheduler::Linux;
     test.bytes = Some(100 * 1448);
     let run = test.run(900 * MS, |seen| {
-        let dead = seen.subflow == 1 && seen.kind == Kind::Data && seen.nth >= 10;
+        let dead = seen.subflow == 1 && seen.kind == PacketKind::Data && seen.nth >= 10;
         if dead { Fate::Drop } else { Fate::Pass }
     });
     // Of the 45 assigned segments, 10 arrived; there is a timeout for 23 of the others, and one for
@@ -267,7 +267,7 @@ fn linux_gives_up_a_subflow_that_does_not_answer() {
     test.scheduler = Scheduler::Linux;
     test.bytes = Some(1_000 * 1448);
     let run = test.run(10_000 * MS, |seen| {
-        let dead = seen.subflow == 1 && seen.kind == Kind::Data && seen.nth >= 10;
+        let dead = seen.subflow == 1 && seen.kind == PacketKind::Data && seen.nth >= 10;
         if dead { Fate::Drop } else { Fate::Pass }
     });
     assert!(run.finished());
@@ -285,7 +285,7 @@ fn data_of_a_dead_subflow_is_reinjected() {
         test.profile.connection.reinject = reinject;
         test.bytes = Some(100 * 1448);
         let run = test.run(900 * MS, |seen| {
-            let dead = seen.subflow == 1 && seen.kind == Kind::Data && seen.nth >= 10;
+            let dead = seen.subflow == 1 && seen.kind == PacketKind::Data && seen.nth >= 10;
             if dead { Fate::Drop } else { Fate::Pass }
         });
         assert!(run.subflow(1).stats().timeouts >= 1);
@@ -315,7 +315,7 @@ fn data_of_a_dead_subflow_is_reinjected() {
 #[test]
 fn a_single_subflow_reinjects_nothing() {
     let run = TestConnection::with_window(5.0, 20).run(3_000 * MS, |seen| {
-        let lost = seen.kind == Kind::Data && seen.packet.chunk >= 15 && seen.again == 0;
+        let lost = seen.kind == PacketKind::Data && seen.packet.chunk >= 15 && seen.again == 0;
         if lost { Fate::Drop } else { Fate::Pass }
     });
     assert_eq!(
@@ -340,8 +340,8 @@ fn the_receive_buffer_bounds_data_in_flight() {
         // As the middleboxes observe it, which receive acknowledgements before the sender does.
         for seen in run.all() {
             match seen.kind {
-                Kind::Ack => held = held.max(seen.packet.chunk),
-                Kind::Data => {
+                PacketKind::Ack => held = held.max(seen.packet.chunk),
+                PacketKind::Data => {
                     let ahead = (seen.packet.chunk + 1).saturating_sub(held);
                     assert!(ahead <= segments, "{ahead} segments, buffer {buffer}");
                     max = max.max(ahead);
@@ -372,8 +372,8 @@ fn the_buffer_of_a_subflow_bounds_its_data_in_flight() {
             for seen in run.all() {
                 let s = seen.subflow as usize;
                 match seen.kind {
-                    Kind::Ack => held[s] = held[s].max(u64::from(seen.packet.seq)),
-                    Kind::Data => {
+                    PacketKind::Ack => held[s] = held[s].max(u64::from(seen.packet.seq)),
+                    PacketKind::Data => {
                         let end = u64::from(seen.packet.seq) + 1448;
                         max[s] = max[s].max(end.saturating_sub(held[s]));
                     }
@@ -410,7 +410,7 @@ fn suppression_is_obeyed() {
     test.bytes = Some(600 * 1448);
     let mut run = test.start(|seen| {
         // One of the chunks that are outstanding when the subflow is suppressed.
-        let lost = seen.subflow == 1 && seen.kind == Kind::Data && seen.nth == 18 && seen.again == 0;
+        let lost = seen.subflow == 1 && seen.kind == PacketKind::Data && seen.nth == 18 && seen.again == 0;
         if lost { Fate::Drop } else { Fate::Pass }
     });
     // The steps: chunks sent while the subflow is inactive, and chunks outstanding.
@@ -459,7 +459,7 @@ fn a_bulk_flow_stops() {
     let mut last = None;
     let run = test.run(1_000 * MS, move |seen| {
         // The last full window is sent about 40 us before the stop. One of its segments is lost.
-        if seen.kind == Kind::Data && seen.again == 0 && seen.time > stop - 30 * US && last.is_none() {
+        if seen.kind == PacketKind::Data && seen.again == 0 && seen.time > stop - 30 * US && last.is_none() {
             last = Some(seen.packet.chunk);
             return Fate::Drop;
         }
@@ -486,8 +486,8 @@ fn a_flow_that_stops_before_it_is_established_sends_nothing() {
     let run = test.run(3_000 * MS, pass);
     assert_eq!(run.connection().lifetime.finished(), Some(30 * US));
     assert_eq!(run.connection().lifetime.established(), None);
-    let kinds: Vec<Kind> = run.all().iter().map(|seen| seen.kind).collect();
-    assert_eq!(kinds, [Kind::Syn, Kind::SynAck]);
+    let kinds: Vec<PacketKind> = run.all().iter().map(|seen| seen.kind).collect();
+    assert_eq!(kinds, [PacketKind::Syn, PacketKind::SynAck]);
     assert_eq!(run.delivered(), 0);
 }
 

@@ -23,8 +23,8 @@ fn every_acknowledgement_is_told_in_recovery_and_duplicates_too() {
         test.cc = script.algorithm();
         let run = test.run(1_000 * MS, |seen| match (seen.kind, seen.packet.chunk) {
             _ if seen.again > 0 => Fate::Pass,
-            (Kind::Data, 20) => Fate::Drop,
-            (Kind::Data, 24 | 26) => Fate::Mark,
+            (PacketKind::Data, 20) => Fate::Drop,
+            (PacketKind::Data, 24 | 26) => Fate::Mark,
             _ => Fate::Pass,
         });
         assert!(run.finished());

@@ -6,7 +6,8 @@ use proptest::prelude::*;
 use weft_spec::RoundEnd;
 
 use super::*;
-use crate::packet::{COUNT_MASK, COUNT_SHIFT, CWR, ECE, ECT, PROTECTED};
+use crate::packet::{ECT, PROTECTED};
+use crate::transport::tcp::wire::{COUNT_MASK, COUNT_SHIFT, CWR, ECE};
 
 /// Number of segments after those under test, so that the window is in use while these are
 /// acknowledged.
@@ -15,7 +16,7 @@ const MORE: u64 = 200;
 /// Returns a rule that marks the segments for whose number `marked` is true.
 fn mark(marked: impl Fn(u32) -> bool + Send) -> impl FnMut(&ObservedPacket) -> Fate + Send {
     move |seen| {
-        if seen.kind == Kind::Data && seen.again == 0 && marked(seen.packet.chunk) {
+        if seen.kind == PacketKind::Data && seen.again == 0 && marked(seen.packet.chunk) {
             Fate::Mark
         } else {
             Fate::Pass
@@ -303,7 +304,7 @@ fn marks_in_recovery_cut_nothing() {
     for recovery in [Recovery::NewReno, Recovery::Rack] {
         let (test, script) = echoing(Echo::Dctcp, 10.0, 60);
         test.recovering_by(recovery).run(1_000 * MS, |seen| {
-            if seen.kind != Kind::Data || seen.again > 0 {
+            if seen.kind != PacketKind::Data || seen.again > 0 {
                 Fate::Pass
             } else if seen.packet.chunk == 20 {
                 Fate::Drop
@@ -335,7 +336,7 @@ fn data_is_ecn_capable_where_congestion_control_asks_for_marks() {
         let (test, _) = echoing(echo, 4.0, 10);
         let run = test.run(100 * MS, pass);
         for seen in run.all() {
-            let expected = capable && seen.kind == Kind::Data;
+            let expected = capable && seen.kind == PacketKind::Data;
             assert_eq!(seen.packet.flags & ECT != 0, expected, "{echo:?} {:?}", seen.kind);
         }
     }
@@ -349,7 +350,7 @@ fn a_protected_handshake_is_only_the_handshake() {
         test.profile.handshake.protect_handshake = protect_handshake;
         let run = test.run(100 * MS, pass);
         for seen in run.all() {
-            let handshake = matches!(seen.kind, Kind::Syn | Kind::SynAck);
+            let handshake = matches!(seen.kind, PacketKind::Syn | PacketKind::SynAck);
             let expected = protect_handshake && handshake;
             assert_eq!(seen.packet.flags & PROTECTED != 0, expected, "{:?}", seen.kind);
         }
@@ -363,7 +364,7 @@ fn marks_behind_a_hole_are_counted() {
     test.cc = Algorithm::build("dctcp", &[]).unwrap();
     let mut rule = mark(|chunk| (20..26).contains(&chunk));
     let run = test.run(1_000 * MS, move |seen| {
-        let lost = seen.kind == Kind::Data && seen.packet.chunk == 19 && seen.again == 0;
+        let lost = seen.kind == PacketKind::Data && seen.packet.chunk == 19 && seen.again == 0;
         if lost { Fate::Drop } else { rule(seen) }
     });
     assert_eq!(run.subflow(0).stats().retransmitted, 1);

@@ -4,34 +4,19 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex};
 
+use weft_run::PacketKind;
+
 use crate::engine::Context;
 use crate::engine::route::{HopBits, Route};
-use crate::packet::{ACK, DATA, Packet, SYN, is_control_only};
-use crate::transport::tcp::join::{DATA_FIN, JOIN_ACK};
-
-/// The kind of a packet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Kind {
-    Syn,
-    SynAck,
-    Data,
-    Ack,
-    /// A control packet of a handshake, without effect.
-    Bare,
-    /// The third packet of a join's handshake.
-    Confirm,
-    /// The fourth packet of a join's handshake.
-    Confirmed,
-    /// The `DATA_FIN` of a stopped flow.
-    End,
-}
+use crate::packet::{DATA, Packet};
+use crate::transport::tcp::wire::{self, ACK, SYN};
 
 /// A packet that passed a middlebox.
 #[derive(Clone, Debug)]
 pub struct ObservedPacket {
     /// Time at which the packet arrived at the middlebox, in picoseconds.
     pub time: u64,
-    pub kind: Kind,
+    pub kind: PacketKind,
     pub subflow: u32,
     /// Number of earlier packets of this kind on the subflow, without retransmissions.
     pub nth: u32,
@@ -63,7 +48,7 @@ pub fn pass(_: &ObservedPacket) -> Fate {
 /// then forwards it in order.
 pub fn stalled(from: u64, by: u64) -> impl FnMut(&ObservedPacket) -> Fate + Send {
     move |seen| {
-        if seen.kind == Kind::Data && (from..from + by).contains(&seen.time) {
+        if seen.kind == PacketKind::Data && (from..from + by).contains(&seen.time) {
             Fate::Late(from + by - seen.time)
         } else {
             Fate::Pass
@@ -79,7 +64,7 @@ pub struct Middlebox {
     pub seen: Vec<ObservedPacket>,
     /// Packets that are delayed.
     pub held: VecDeque<(u64, Packet)>,
-    pub counts: HashMap<(Kind, u32), u32>,
+    pub counts: HashMap<(PacketKind, u32), u32>,
     pub transmissions: HashMap<(u32, u32), u32>,
 }
 
@@ -96,18 +81,14 @@ impl Middlebox {
     }
 
     pub fn see(&mut self, packet: &Packet) -> Fate {
-        let (kind, subflow) = match packet.flags & (SYN | ACK | DATA) {
-            _ if is_control_only(packet) => (Kind::Bare, packet.hi),
-            DATA => (Kind::Data, packet.hi),
-            _ if packet.flags & !ACK == JOIN_ACK && packet.flags & ACK == 0 => (Kind::Confirm, packet.hi),
-            _ if packet.flags & !ACK == JOIN_ACK => (Kind::Confirmed, packet.hi),
-            _ if packet.flags == DATA_FIN => (Kind::End, packet.hi),
-            SYN => (Kind::Syn, packet.hi),
-            ACK => (Kind::Ack, packet.slot),
-            _ => (Kind::SynAck, packet.hi),
+        let kind = wire::kind(packet).unwrap();
+        let subflow = if kind == PacketKind::Ack {
+            packet.slot
+        } else {
+            packet.hi
         };
         let mut again = 0;
-        if kind == Kind::Data {
+        if kind == PacketKind::Data {
             let transmissions = self.transmissions.entry((subflow, packet.seq)).or_default();
             again = *transmissions;
             *transmissions += 1;

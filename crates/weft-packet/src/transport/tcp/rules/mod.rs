@@ -23,7 +23,7 @@ use std::sync::{Arc, Mutex};
 use weft_cc::{Ack, Algorithm, Echo, Round};
 use weft_fabric::{Fabric, KindSource, Link, Node, NodeId, QueueConfig, Routing};
 use weft_paths::ByInterface;
-use weft_run::{KindSettings, Scheduler, TransportConfig};
+use weft_run::{KindSettings, PacketKind, Scheduler, TransportConfig};
 use weft_spec::{Profile, QueueSize, Rate, Recovery, Size, Time};
 use weft_traffic::Flow;
 
@@ -40,7 +40,7 @@ use super::endpoint::TcpEndpoint;
 use super::receiver::ConnectionReceiver;
 use super::subflow::SubflowSender;
 
-use middlebox::{Fate, Kind, Middlebox, ObservedPacket, Rule, pass, stalled};
+use middlebox::{Fate, Middlebox, ObservedPacket, Rule, pass, stalled};
 use script::{Event, Script};
 
 /// Rate of all links.
@@ -340,16 +340,16 @@ impl Run {
         all
     }
 
-    fn of_kind(&self, kind: Kind) -> Vec<&ObservedPacket> {
+    fn of_kind(&self, kind: PacketKind) -> Vec<&ObservedPacket> {
         self.all().into_iter().filter(|seen| seen.kind == kind).collect()
     }
 
     fn data(&self) -> Vec<&ObservedPacket> {
-        self.of_kind(Kind::Data)
+        self.of_kind(PacketKind::Data)
     }
 
     fn acks(&self) -> Vec<&ObservedPacket> {
-        self.of_kind(Kind::Ack)
+        self.of_kind(PacketKind::Ack)
     }
 
     /// Returns the times at which a chunk passed.

@@ -39,8 +39,8 @@ fn a_gap_ends_the_row() {
     test.profile.acks.ack_every = 2;
     test.offload.gro = Time(gro);
     let run = test.run(100 * MS, |seen| match (seen.kind, seen.nth) {
-        (Kind::Data, 8..=12) => Fate::Late(50 * US),
-        (Kind::Data, 13) => Fate::Late(90 * US),
+        (PacketKind::Data, 8..=12) => Fate::Late(50 * US),
+        (PacketKind::Data, 13) => Fate::Late(90 * US),
         _ => Fate::Pass,
     });
     assert_eq!(acknowledged(&run), [8, 13, 14]);
@@ -62,7 +62,7 @@ fn a_mark_ends_the_row() {
     test.profile.acks.ack_every = 2;
     test.offload.gro = Time(3 * US);
     let run = test.run(100 * MS, |seen| {
-        if seen.kind == Kind::Data && seen.nth == 9 {
+        if seen.kind == PacketKind::Data && seen.nth == 9 {
             Fate::Mark
         } else {
             Fate::Pass
@@ -79,7 +79,7 @@ fn data_leaves_in_bursts_of_a_third_of_the_window() {
         test.offload.tso = tso;
         let run = test.run(100 * MS, |seen| match (seen.kind, seen.nth) {
             // The first window is spread over the round trip.
-            (Kind::Data, nth) if nth < 12 => Fate::Late(u64::from(nth) * 3 * US),
+            (PacketKind::Data, nth) if nth < 12 => Fate::Late(u64::from(nth) * 3 * US),
             _ => Fate::Pass,
         });
         assert!(run.finished() && run.delivered() == 600 * 1448);
@@ -111,7 +111,7 @@ fn what_is_lost_is_repaired() {
             gro: Time(gro),
         };
         let run = test.run(2_000 * MS, |seen| {
-            let lost = seen.kind == Kind::Data && (40..50).contains(&seen.nth) && seen.again == 0;
+            let lost = seen.kind == PacketKind::Data && (40..50).contains(&seen.nth) && seen.again == 0;
             if lost { Fate::Drop } else { Fate::Pass }
         });
         assert!(run.finished() && run.delivered() == 300 * 1448);

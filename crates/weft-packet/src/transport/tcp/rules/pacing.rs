@@ -58,7 +58,7 @@ fn what_is_lost_goes_again_at_the_same_pace() {
     let mut test = TestConnection::with_window(20.0, 200);
     test.cc = Script::steady(20.0).paced(100_000.0).algorithm();
     let run = test.run(1_000 * MS, |seen| {
-        let lost = seen.kind == Kind::Data && (40..50).contains(&seen.nth) && seen.again == 0;
+        let lost = seen.kind == PacketKind::Data && (40..50).contains(&seen.nth) && seen.again == 0;
         if lost { Fate::Drop } else { Fate::Pass }
     });
     assert!(run.finished() && run.delivered() == 200 * 1448);

@@ -8,7 +8,7 @@ const ALL: [Recovery; 3] = [Recovery::NewReno, Recovery::Sack, Recovery::Rack];
 /// Drops the given chunks the first time they pass.
 fn lose(chunks: &'static [u32]) -> impl FnMut(&ObservedPacket) -> Fate + Send {
     move |seen| {
-        let lost = seen.kind == Kind::Data && seen.again == 0 && chunks.contains(&seen.packet.chunk);
+        let lost = seen.kind == PacketKind::Data && seen.again == 0 && chunks.contains(&seen.packet.chunk);
         if lost { Fate::Drop } else { Fate::Pass }
     }
 }
@@ -180,7 +180,7 @@ fn a_lost_retransmission_times_out_but_with_rack() {
         let run = TestConnection::with_window(20.0, 200)
             .recovering_by(recovery)
             .run(1_000 * MS, |seen| {
-                let lost = seen.kind == Kind::Data && seen.packet.chunk == 40 && seen.again < 2;
+                let lost = seen.kind == PacketKind::Data && seen.packet.chunk == 40 && seen.again < 2;
                 if lost { Fate::Drop } else { Fate::Pass }
             });
         let stats = run.subflow(0).stats();
@@ -212,7 +212,7 @@ fn only_what_was_lost_is_sent_again() {
             .recovering_by(recovery)
             .run(5_000 * MS, |seen| {
                 // About one in forty, and never twice.
-                let lost = seen.kind == Kind::Data
+                let lost = seen.kind == PacketKind::Data
                     && seen.again == 0
                     && seen.packet.chunk < 2_900
                     && seen.packet.chunk.wrapping_mul(2_654_435_761) >> 24 < 6;
@@ -249,7 +249,7 @@ fn periodic_losses_give_the_square_root_law() {
                 let mut passed = 0;
                 let end = 300 * MS;
                 let run = test.run(end, move |seen| {
-                    if seen.kind != Kind::Data {
+                    if seen.kind != PacketKind::Data {
                         return Fate::Pass;
                     }
                     passed += 1;
@@ -279,8 +279,8 @@ fn one_acknowledgement_after_a_timeout_does_not_restore_the_window() {
         // The retransmission is also lost, so that the receiver holds the rest of the window when
         // the timer expires.
         let mut run = test.start(|seen| match (seen.kind, seen.packet.chunk, seen.again) {
-            (Kind::Data, 20, 0 | 1) => Fate::Drop,
-            (Kind::Data, 21.., 0) if seen.packet.chunk > 45 => Fate::Drop,
+            (PacketKind::Data, 20, 0 | 1) => Fate::Drop,
+            (PacketKind::Data, 21.., 0) if seen.packet.chunk > 45 => Fate::Drop,
             _ => Fate::Pass,
         });
         let (mut timed_out, mut grown) = (false, None);
@@ -309,7 +309,7 @@ fn nothing_is_sampled_across_a_repair() {
             let mut test = TestConnection::with_window(8.0, 80).recovering_by(recovery);
             test.cc = reno(&mut test.profile, 8.0);
             let run = test.run(3_000 * MS, move |seen| match (seen.kind, seen.packet.chunk) {
-                (Kind::Data, 30) if seen.again < lost => Fate::Drop,
+                (PacketKind::Data, 30) if seen.again < lost => Fate::Drop,
                 _ => Fate::Pass,
             });
             // Eight segments may queue at the sender.
@@ -331,7 +331,7 @@ fn duplicates_after_a_timeout_start_nothing() {
             match (seen.kind, seen.packet.chunk, seen.again) {
                 // Every acknowledgement of a window is lost, so that the whole window is
                 // retransmitted needlessly.
-                (Kind::Ack, ..) if (20..32).contains(&(seen.packet.seq / 1448)) && seen.nth < 40 => {
+                (PacketKind::Ack, ..) if (20..32).contains(&(seen.packet.seq / 1448)) && seen.nth < 40 => {
                     Fate::Drop
                 }
                 _ => Fate::Pass,
@@ -352,7 +352,7 @@ fn a_repeated_timeout_is_told_as_such() {
         test.cc = script.algorithm();
         let run = test.run(20_000 * MS, |seen| {
             match (seen.kind, seen.packet.chunk, seen.again) {
-                (Kind::Data, 8..=11, 0..=2) | (Kind::Data, 20..=23, 0) => Fate::Drop,
+                (PacketKind::Data, 8..=11, 0..=2) | (PacketKind::Data, 20..=23, 0) => Fate::Drop,
                 _ => Fate::Pass,
             }
         });

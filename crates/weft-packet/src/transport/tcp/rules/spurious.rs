@@ -62,7 +62,7 @@ fn a_real_loss_is_not_undone() {
         test.profile.options.frto = frto;
         let run = test.run(3_000 * MS, |seen| {
             match (seen.kind, seen.packet.chunk, seen.again) {
-                (Kind::Data, 30..40, 0) => Fate::Drop,
+                (PacketKind::Data, 30..40, 0) => Fate::Drop,
                 _ => Fate::Pass,
             }
         });
@@ -84,7 +84,7 @@ fn without_new_data_retransmission_goes_on() {
     test.profile.options.frto = true;
     let run = test.run(3_000 * MS, |seen| {
         match (seen.kind, seen.packet.chunk, seen.again) {
-            (Kind::Data, 30..40, 0) => Fate::Drop,
+            (PacketKind::Data, 30..40, 0) => Fate::Drop,
             _ => Fate::Pass,
         }
     });
@@ -101,7 +101,7 @@ fn a_fast_retransmit_in_vain_is_undone() {
     test.cc = script.algorithm();
     let run = test.run(3_000 * MS, |seen| {
         match (seen.kind, seen.packet.chunk, seen.again) {
-            (Kind::Data, 30, 0) => Fate::Late(6 * serialisation(1514)),
+            (PacketKind::Data, 30, 0) => Fate::Late(6 * serialisation(1514)),
             _ => Fate::Pass,
         }
     });
@@ -123,7 +123,7 @@ fn timestamps_end_a_backoff() {
         // Chunk 1 is lost twice, chunk 2 once.
         let run = test.run(20_000 * MS, |seen| {
             match (seen.kind, seen.packet.chunk, seen.again) {
-                (Kind::Data, 1, 0 | 1) | (Kind::Data, 2, 0) => Fate::Drop,
+                (PacketKind::Data, 1, 0 | 1) | (PacketKind::Data, 2, 0) => Fate::Drop,
                 _ => Fate::Pass,
             }
         });

@@ -15,7 +15,7 @@ fn probing(cwnd: f64, segments: u64) -> TestConnection {
 /// Drops the given chunks the first time they pass.
 fn lose(chunks: std::ops::Range<u32>) -> impl FnMut(&ObservedPacket) -> Fate + Send {
     move |seen| {
-        let lost = seen.kind == Kind::Data && seen.again == 0 && chunks.contains(&seen.packet.chunk);
+        let lost = seen.kind == PacketKind::Data && seen.again == 0 && chunks.contains(&seen.packet.chunk);
         if lost { Fate::Drop } else { Fate::Pass }
     }
 }
@@ -127,7 +127,7 @@ fn one_duplicate_is_enough_after_the_reordering_window() {
 fn reordering_seen_once_is_not_taken_for_loss() {
     let late = |by: u64| {
         move |seen: &ObservedPacket| match (seen.kind, seen.packet.chunk % 40) {
-            (Kind::Data, 20) if seen.again == 0 => Fate::Late(by),
+            (PacketKind::Data, 20) if seen.again == 0 => Fate::Late(by),
             _ => Fate::Pass,
         }
     };
@@ -200,8 +200,8 @@ fn a_probe_in_vain_is_no_loss_when_all_is_acknowledged() {
 fn a_lost_probe_is_overtaken_like_any_segment() {
     let run = written_every(12 * MS, 30).run(2_000 * MS, |seen| {
         let chunk = seen.packet.chunk;
-        let lost =
-            seen.kind == Kind::Data && (chunk == 10 && seen.again == 0 || chunk == 11 && seen.again < 2);
+        let lost = seen.kind == PacketKind::Data
+            && (chunk == 10 && seen.again == 0 || chunk == 11 && seen.again < 2);
         if lost { Fate::Drop } else { Fate::Pass }
     });
     assert_eq!(run.subflow(0).stats().timeouts, 0);

@@ -6,7 +6,7 @@ use super::*;
 fn lose_first_data(n: u32) -> impl FnMut(&ObservedPacket) -> Fate + Send {
     let mut left = n;
     move |seen| {
-        if seen.kind == Kind::Data && left > 0 {
+        if seen.kind == PacketKind::Data && left > 0 {
             left -= 1;
             return Fate::Drop;
         }
@@ -49,14 +49,18 @@ fn the_first_rto_is_that_of_the_handshake_or_the_initial_one() {
 /// receiver accepts a subflow once.
 #[test]
 fn syns_are_sent_again_at_doubling_intervals() {
-    for lost in [Kind::Syn, Kind::SynAck] {
+    for lost in [PacketKind::Syn, PacketKind::SynAck] {
         let mut test = TestConnection::with_window(1.0, 1);
         test.profile.rto.max_rto = Time(3_000 * MS);
         let run = test.run(20_000 * MS, move |seen| match seen.kind {
             kind if kind == lost && seen.nth < 4 => Fate::Drop,
             _ => Fate::Pass,
         });
-        let times: Vec<u64> = run.of_kind(Kind::Syn).iter().map(|seen| seen.time).collect();
+        let times: Vec<u64> = run
+            .of_kind(PacketKind::Syn)
+            .iter()
+            .map(|seen| seen.time)
+            .collect();
         let gaps: Vec<u64> = Run::gaps(&times).iter().map(|gap| gap / MS).collect();
         assert_eq!(gaps, [1_000, 2_000, 3_000, 3_000], "{lost:?}");
         assert_eq!(run.subflow(0).stats().syn_timeouts, 4);
@@ -78,7 +82,7 @@ fn timeouts_back_off_until_a_sample() {
     // Chunk 0 is lost three times, 1 once, 2 never, 3 once.
     let losses = [3, 1, 0, 1];
     let run = test.run(20_000 * MS, move |seen| {
-        let lost = seen.kind == Kind::Data && seen.again < losses[seen.packet.chunk as usize];
+        let lost = seen.kind == PacketKind::Data && seen.again < losses[seen.packet.chunk as usize];
         if lost { Fate::Drop } else { Fate::Pass }
     });
     let gaps = |chunk| -> Vec<u64> {
@@ -105,7 +109,7 @@ fn a_lost_tail_times_out_an_rto_after_the_last_acknowledgement() {
     for recovery in [Recovery::NewReno, Recovery::Sack, Recovery::Rack] {
         let test = TestConnection::with_window(10.0, 10).recovering_by(recovery);
         let run = test.run(2_000 * MS, |seen| {
-            let tail = seen.kind == Kind::Data && seen.packet.chunk == 9 && seen.again == 0;
+            let tail = seen.kind == PacketKind::Data && seen.packet.chunk == 9 && seen.again == 0;
             if tail { Fate::Drop } else { Fate::Pass }
         });
         let acks = run.acks();
@@ -136,7 +140,7 @@ fn a_timeout_goes_back() {
         test.cc = reno(&mut test.profile, 6.0);
         // Two duplicates are not enough for another loss detection.
         let run = test.run(2_000 * MS, |seen| {
-            let lost = seen.kind == Kind::Data && seen.packet.chunk < 4 && seen.again == 0;
+            let lost = seen.kind == PacketKind::Data && seen.packet.chunk < 4 && seen.again == 0;
             if lost { Fate::Drop } else { Fate::Pass }
         });
         let resent = run.data().into_iter().filter(|seen| seen.again > 0);
@@ -167,7 +171,7 @@ fn a_timeout_goes_back() {
 #[test]
 fn samples_are_those_of_segments_sent_once() {
     let run = TestConnection::with_window(1.0, 200).run(3_000 * MS, |seen| {
-        let lost = seen.kind == Kind::Data && seen.packet.chunk % 50 == 49 && seen.again == 0;
+        let lost = seen.kind == PacketKind::Data && seen.packet.chunk % 50 == 49 && seen.again == 0;
         if lost { Fate::Drop } else { Fate::Pass }
     });
     assert_eq!(run.subflow(0).stats().timeouts, 4);
@@ -187,11 +191,15 @@ fn the_first_syns_are_sent_again_at_equal_intervals() {
     test.profile.handshake.syn_linear_timeouts = 4;
     test.profile.options.timestamps = true;
     let mut run = test.start(|seen| match seen.kind {
-        Kind::Syn if seen.nth < 6 => Fate::Drop,
+        PacketKind::Syn if seen.nth < 6 => Fate::Drop,
         _ => Fate::Pass,
     });
     run.until(7_000 * MS + round_trip(66, &run.profile) + 1);
-    let times: Vec<u64> = run.of_kind(Kind::Syn).iter().map(|seen| seen.time).collect();
+    let times: Vec<u64> = run
+        .of_kind(PacketKind::Syn)
+        .iter()
+        .map(|seen| seen.time)
+        .collect();
     let gaps: Vec<u64> = Run::gaps(&times).iter().map(|gap| gap / MS).collect();
     assert_eq!(gaps, [1_000, 1_000, 1_000, 1_000, 1_000, 2_000]);
     let subflow = run.subflow(0);
@@ -223,7 +231,7 @@ fn lost_syns_shrink_the_initial_window() {
         test.profile.options.timestamps = true;
         test.delays = vec![delay];
         let run = test.run(20_000 * MS, move |seen| match seen.kind {
-            Kind::Syn if seen.nth < lost => Fate::Drop,
+            PacketKind::Syn if seen.nth < lost => Fate::Drop,
             _ => Fate::Pass,
         });
         let times: Vec<u64> = run.data().iter().map(|seen| seen.time).collect();
