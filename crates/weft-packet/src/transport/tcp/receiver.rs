@@ -163,6 +163,19 @@ struct PendingAck {
     flags: u16,
 }
 
+/// How a segment relates to the bytes that arrived before it.
+#[derive(Clone, Copy)]
+enum SegmentOrder {
+    /// It begins at the next byte expected, and the receiver holds no out-of-order bytes.
+    InOrder,
+    /// It advances the next byte expected while out-of-order bytes are held.
+    FillsHole,
+    /// It lies beyond the next byte expected and extends this range of out-of-order bytes.
+    OutOfOrder(u64, u64),
+    /// All of it arrived before.
+    Duplicate,
+}
+
 /// Whether a segment is acknowledged, and when.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AckDecision {
@@ -254,12 +267,47 @@ impl SubflowReceiver {
         profile: &Profile,
     ) -> AckDecision {
         self.packets += 1;
-        // After a pause the sender's window may be small. A pause may also end with a
-        // retransmission by the timer.
+        self.renew_quick_acks_after_pause(now, profile);
+        let mut immediate = self.update_echo(packet, profile);
+        let expected = connection.chunks.next();
+        connection.insert(packet, len);
+        if packet.flags & LAST != 0 {
+            connection.set_total(packet.chunk + 1);
+            immediate = true;
+        }
+        // Linux acknowledges a DATA_FIN immediately, regardless of the subflow on which the last
+        // data arrived (RFC 8684, section 3.3.3).
+        immediate |= connection.is_complete();
+        let ahead = packet.seq.wrapping_sub(self.next as u32).cast_signed();
+        // The timestamp echoed is that of the first segment since the last acknowledgement (RFC 7323, section 4.3).
+        if ahead == 0 && self.pending.segments == 0 {
+            self.pending.flags = packet.flags & RETRANSMIT;
+        }
+        let order = if ahead == 0 && self.out_of_order.is_empty() {
+            self.next += len;
+            SegmentOrder::InOrder
+        } else if profile.connection.stall_on_held_data {
+            self.advance_with_connection(packet, len, (expected, connection.chunks.next()))
+        } else {
+            self.reassemble(ahead, len)
+        };
+        self.decide(order, packet.flags, immediate, profile)
+    }
+
+    /// After a pause the sender's window may be small, so that segments are acknowledged immediately. A
+    /// pause may also end with a retransmission by the timer.
+    #[inline(always)]
+    fn renew_quick_acks_after_pause(&mut self, now: u64, profile: &Profile) {
         if now - self.last_packet_at > profile.rto.min_rto.0 {
             self.pending.quick_acks_left = profile.acks.quick_acks;
         }
         self.last_packet_at = now;
+    }
+
+    /// Records the mark of a segment. Returns true if the segment is acknowledged immediately for its
+    /// sake.
+    #[inline(always)]
+    fn update_echo(&mut self, packet: &Packet, profile: &Profile) -> bool {
         let effect = self
             .echo
             .on_segment(packet.flags & CE != 0, packet.flags & CWR != 0);
@@ -267,65 +315,62 @@ impl SubflowReceiver {
             let quick_acks = profile.acks.quick_acks.min(2);
             self.pending.quick_acks_left = self.pending.quick_acks_left.max(quick_acks);
         }
-        let mut at_once = effect.immediate;
-        let expected = connection.chunks.next();
-        connection.insert(packet, len);
-        if packet.flags & LAST != 0 {
-            connection.set_total(packet.chunk + 1);
-            at_once = true;
+        effect.immediate
+    }
+
+    /// Records a segment that begins `ahead` bytes after the next byte expected and is not the only
+    /// one that the receiver holds.
+    #[inline(always)]
+    fn reassemble(&mut self, ahead: i32, len: u64) -> SegmentOrder {
+        let start = self.next.wrapping_add_signed(i64::from(ahead));
+        let end = start + len;
+        if ahead < 0 && end <= self.next {
+            return SegmentOrder::Duplicate;
         }
-        // Linux acknowledges a DATA_FIN immediately, regardless of the subflow on which the last
-        // data arrived (RFC 8684, section 3.3.3).
-        at_once |= connection.is_complete();
-        let ahead = packet.seq.wrapping_sub(self.next as u32).cast_signed();
-        if ahead == 0 {
-            // The timestamp echoed is that of the first segment since the last acknowledgement (RFC 7323, section 4.3).
-            if self.pending.segments == 0 {
-                self.pending.flags = packet.flags & RETRANSMIT;
-            }
-            if self.out_of_order.is_empty() {
-                self.next += len;
-                self.pending.segments += 1;
-                self.pending.pushed |= packet.flags & PUSH != 0;
-                if self.pending.quick_acks_left > 0 {
-                    self.pending.quick_acks_left -= 1;
-                    return if at_once {
-                        AckDecision::Now(0, 0)
-                    } else {
-                        AckDecision::Soon
-                    };
+        let partly_known = self.out_of_order.contains(start, end);
+        let (lo, hi) = self.out_of_order.insert(start.max(self.next), end);
+        self.next = self.out_of_order.advance(self.next);
+        if partly_known {
+            self.pending.flags |= DSACK;
+        }
+        if lo < self.next {
+            SegmentOrder::FillsHole
+        } else {
+            SegmentOrder::OutOfOrder(lo, hi)
+        }
+    }
+
+    /// Decides when a segment with these flags is acknowledged. Out-of-order and duplicate segments, and
+    /// those that fill a hole, are acknowledged immediately (RFC 5681, section 4.2).
+    #[inline(always)]
+    fn decide(&mut self, order: SegmentOrder, flags: u16, immediate: bool, profile: &Profile) -> AckDecision {
+        let pending = &mut self.pending;
+        match order {
+            SegmentOrder::InOrder => {
+                pending.segments += 1;
+                pending.pushed |= flags & PUSH != 0;
+                let mut is_due = pending.segments >= profile.acks.ack_every;
+                if pending.quick_acks_left > 0 {
+                    pending.quick_acks_left -= 1;
+                    is_due = true;
                 }
-                if at_once {
-                    return AckDecision::Now(0, 0);
-                }
-                return if self.pending.segments >= profile.acks.ack_every {
+                if immediate {
+                    AckDecision::Now(0, 0)
+                } else if is_due {
                     AckDecision::Soon
                 } else {
                     AckDecision::Delay
-                };
+                }
             }
-        }
-        if profile.connection.stall_on_held_data {
-            self.advance_with_connection(packet, len, (expected, connection.chunks.next()));
-            return AckDecision::Now(0, 0);
-        }
-        // Out of order, duplicate, or filling a hole: acknowledged immediately (RFC 5681, section
-        // 4.2).
-        let start = self.next.wrapping_add_signed(i64::from(ahead));
-        if ahead < 0 && start + len <= self.next {
-            self.pending.flags |= packet.flags & RETRANSMIT | DSACK;
-            self.pending.quick_acks_left = profile.acks.quick_acks;
-            return AckDecision::Now(0, 0);
-        }
-        if self.out_of_order.contains(start, start + len) {
-            self.pending.flags |= DSACK;
-        }
-        let (lo, hi) = self.out_of_order.insert(start.max(self.next), start + len);
-        self.next = self.out_of_order.advance(self.next);
-        if lo < self.next || profile.loss.recovery == Recovery::NewReno {
-            AckDecision::Now(0, 0)
-        } else {
-            AckDecision::Now(lo, hi)
+            SegmentOrder::Duplicate => {
+                pending.flags |= flags & RETRANSMIT | DSACK;
+                pending.quick_acks_left = profile.acks.quick_acks;
+                AckDecision::Now(0, 0)
+            }
+            SegmentOrder::OutOfOrder(lo, hi) if profile.loss.recovery != Recovery::NewReno => {
+                AckDecision::Now(lo, hi)
+            }
+            SegmentOrder::FillsHole | SegmentOrder::OutOfOrder(..) => AckDecision::Now(0, 0),
         }
     }
 
@@ -334,7 +379,7 @@ impl SubflowReceiver {
     /// that the connection expects has advanced, which data of other subflows since the last
     /// segment may have caused. A retransmission of a held segment advances nothing.
     #[cold]
-    fn advance_with_connection(&mut self, segment: &Packet, len: u64, expected: (u32, u32)) {
+    fn advance_with_connection(&mut self, segment: &Packet, len: u64, expected: (u32, u32)) -> SegmentOrder {
         let (before, after) = expected;
         if self.merged_at_chunk != before {
             self.next = self.out_of_order.advance(self.next);
@@ -351,6 +396,8 @@ impl SubflowReceiver {
             self.next = self.out_of_order.advance(self.next);
         }
         self.merged_at_chunk = after;
+        // Acknowledged immediately and without a SACK block, like a segment that fills a hole.
+        SegmentOrder::FillsHole
     }
 
     /// Returns the acknowledgement of everything received so far, which reports the range `lo..hi`.
