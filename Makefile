@@ -52,7 +52,7 @@ demo: build ## Compare multipath with one path, in a fabric and under incast; th
 
 .PHONY: test
 test: ## Run the tests, Rust and Python; those that need root or a missing system package are skipped by name
-	@$(SYSTEM) list base linux emulator ns3 browser tshark
+	@$(SYSTEM) list base linux emulator ns3 browser tshark valgrind
 	@[ "$$(id -u)" = 0 ] || echo "Skipped: tests on this machine's kernel, because they need root"
 	@$(MAKE) --no-print-directory --jobs=3 ready-to-test
 	@$(MAKE) --no-print-directory --jobs=3 test-rust test-this-kernel test-debians-kernels
@@ -84,7 +84,7 @@ PYTEST := WEFTD=$(abspath target/debug/weftd) $(BIN)/python -m pytest
 
 # Side by side: some of the release build is one thread's, and what is installed needs a network more than a core.
 .PHONY: ready-to-test rust-tests
-ready-to-test: build package rust-tests optional-linux $(STAMPS)/browser $(STAMPS)/tshark $(STAMPS)/emulator $(STAMPS)/ns3 $(STAMPS)/checks
+ready-to-test: build package rust-tests optional-linux $(STAMPS)/browser $(STAMPS)/tshark $(STAMPS)/valgrind $(STAMPS)/emulator $(STAMPS)/ns3 $(STAMPS)/checks
 rust-tests: optional-linux $(STAMPS)/venv
 	$(CARGO_TEST) --no-run
 
@@ -247,7 +247,7 @@ $(STAMPS)/linux: | $(STAMPS)/system
 	@touch $@
 
 # For tests of weftd, and for comparisons, pages and traces. All are skipped without them.
-OPTIONAL := $(addprefix $(STAMPS)/,emulator package ns3 simgrid browser tshark)
+OPTIONAL := $(addprefix $(STAMPS)/,emulator package ns3 simgrid browser tshark valgrind)
 $(STAMPS)/package: $(STAMPS)/emulator
 $(OPTIONAL): | $(STAMPS)/system
 	@$(SYSTEM) install $(@F) && touch $@ || true

@@ -9,7 +9,7 @@
 set -euo pipefail
 shopt -s inherit_errexit
 
-GROUPS_KNOWN="base linux emulator package ns3 simgrid browser tshark"
+GROUPS_KNOWN="base linux emulator package ns3 simgrid browser tshark valgrind"
 INCLUDE=${INCLUDE:-/usr/include}
 # The Pythons for which all packages in the lock files have wheels, the newest first.
 PYTHONS="python3.14 python3.13 python3.12 python3.11"
@@ -36,6 +36,7 @@ purpose() {
     simgrid) echo "the comparison with SimGrid" ;;
     browser) echo "tests of pages in a browser" ;;
     tshark) echo "tests of traces" ;;
+    valgrind) echo "counts of instructions" ;;
   esac
 }
 
@@ -67,6 +68,7 @@ missing() {
     simgrid) [ -e "$INCLUDE/simgrid/version.h" ] || echo libsimgrid-dev ;;
     browser) has chromium || echo chromium ;;
     tshark) has tshark || echo tshark ;;
+    valgrind) has valgrind || echo valgrind ;;
     *)
       echo "$1: no such group; allowed: $GROUPS_KNOWN" >&2
       exit 2

@@ -13,7 +13,7 @@ import pytest
 ROOT = Path(__file__).parent.parent
 SCRIPT = ROOT / "requirements" / "system.sh"
 TOOLS = ("bash", "env", "flock")
-GROUPS = ("base", "linux", "emulator", "package", "ns3", "simgrid", "browser", "tshark")
+GROUPS = ("base", "linux", "emulator", "package", "ns3", "simgrid", "browser", "tshark", "valgrind")
 
 
 @pytest.fixture

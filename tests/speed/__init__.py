@@ -1,0 +1,1 @@
+"""Instructions per packet-hop, and the speed of other simulators."""
