@@ -158,6 +158,14 @@ test-package: deb $(STAMPS)/package ## Install, run under systemd and remove tha
 	WEFTD_DEB=$$(ls -t $(abspath target/debian)/weftd_*.deb | head -1) \
 	  cargo test --locked -p weftd --test package -- --nocapture --test-threads=1
 
+.PHONY: bench-peers
+bench-peers: build $(STAMPS)/ns3 $(STAMPS)/simgrid ## Run the same work here and in ns-3, SimGrid and HTSIM=FILE, the UEC's simulator that you built
+	@if [ -e $(NS3) ]; then $(MAKE) --no-print-directory target/ns3/permutation; \
+	else echo "Skipped: the comparison with ns-3, because libns3-dev is not installed"; fi
+	$(BIN)/python -m tests.speed.peers $(if $(HTSIM),--htsim $(HTSIM)) $$([ ! -e target/ns3/permutation ] || echo --ns3 target/ns3/permutation)
+	@if [ -e $(SIMGRID) ]; then $(MAKE) --no-print-directory target/simgrid/driver && $(BIN)/python -m tests.simgrid.compare target/simgrid/driver; \
+	else echo "Skipped: the comparison with SimGrid, because libsimgrid-dev is not installed"; fi
+
 .PHONY: validate
 validate: build $(STAMPS)/ns3 ## Run small experiments here and in ns-3, side by side (docs/validation/comparisons.md)
 	@if [ -e $(NS3) ]; then $(MAKE) --no-print-directory target/ns3/driver target/ns3/red && \
@@ -172,9 +180,12 @@ validate-flow: build ## Compare the flow level with published results, an indepe
 	$(BIN)/python -m tests.levels.compare
 
 # Not by pkg-config: ns-3's files there name libraries that Debian's package does not need.
+COMPILE_FOR_NS3 = mkdir -p $(@D) && g++ -O2 -std=c++17 -Wall -Wextra $< -o $@ \
+  $(addprefix -lns3-,core network internet point-to-point applications traffic-control)
 target/ns3/%: tests/ns3/%.cc
-	@mkdir -p $(@D)
-	g++ -O2 -std=c++17 -Wall -Wextra $< -o $@ $(addprefix -lns3-,core network internet point-to-point applications traffic-control)
+	$(COMPILE_FOR_NS3)
+target/ns3/%: tests/speed/%.cc
+	$(COMPILE_FOR_NS3)
 
 .PHONY: update-guides
 update-guides: build $(STAMPS)/checks ## Update the outputs in the tutorial and the how-to pages; review the difference
