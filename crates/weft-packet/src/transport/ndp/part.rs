@@ -234,12 +234,12 @@ impl NicUser for Part {
 
     fn send_packet(&mut self, index: u32, cx: &mut HostContext<'_, '_>) {
         let sender = &mut self.senders[index];
-        let chunk = sender.counters.sent as u32;
+        let chunk = sender.data.sent() as u32;
         let taken = sender.take_packet(cx.now, &self.shared);
         let Some(packet) = taken else {
             return;
         };
-        if sender.has_latencies && sender.counters.sent as u32 != chunk {
+        if sender.has_latencies && sender.data.sent() as u32 != chunk {
             let (flow, now) = (sender.flow, cx.now);
             cx.host.latencies().record_chunk_sent(flow, chunk, now);
         }
@@ -322,13 +322,19 @@ impl Transport for Part {
         let record = |sender: &Sender| {
             let counters = &sender.counters;
             let subflow = SubflowRecord {
-                packets_sent: counters.sent + counters.retransmitted,
+                packets_sent: sender.data.sent() + counters.retransmitted,
                 retransmitted: counters.retransmitted,
                 timeouts: counters.timeouts,
                 control: Some(counters.control),
                 ..SubflowRecord::default()
             };
-            SentFlow::with_one_subflow(sender.flow, sender.opened, sender.acked, sender.total(), subflow)
+            SentFlow::with_one_subflow(
+                sender.flow,
+                sender.opened,
+                sender.acked,
+                sender.data.total(),
+                subflow,
+            )
         };
         self.senders.iter().map(record).collect()
     }

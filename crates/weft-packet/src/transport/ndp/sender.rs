@@ -6,7 +6,7 @@ use weft_run::ControlCounters;
 
 use crate::packet::Packet;
 use crate::transport::shared::Shared;
-use crate::transport::spray::{HEADER, Records, State};
+use crate::transport::spray::{FlowData, Records, State};
 
 use super::params::Params;
 use super::paths::Paths;
@@ -31,9 +31,7 @@ pub struct Sender {
     recent: u32,
     /// Number of known fates in `recent`.
     fates: u32,
-    /// Bytes of the flow, if it has a size, and the number of all data packets, if known.
-    size: Option<u64>,
-    total: Option<u64>,
+    pub data: FlowData,
     /// True if the latencies of the flow are recorded.
     pub has_latencies: bool,
     /// True if the flow waits for the network card.
@@ -49,8 +47,7 @@ pub struct Sender {
 /// The counters of a sender.
 #[derive(Default)]
 pub struct SenderCounters {
-    /// Number of different data packets sent, of retransmissions, and of timeouts.
-    pub sent: u64,
+    /// Number of retransmissions and of timeouts.
     pub retransmitted: u64,
     pub timeouts: u64,
     pub control: ControlCounters,
@@ -59,8 +56,8 @@ pub struct SenderCounters {
 impl Sender {
     /// Creates the sender of a flow of this size, which may send its first window.
     pub fn new(flow: u32, params: Arc<Params>, paths: Paths, size: Option<u64>, now: u64) -> Self {
-        let total = size.map(|size| params.segments.count(size));
-        let remembered = params.remembered().min(total.unwrap_or(u64::MAX));
+        let data = FlowData::new(size, &params.segments);
+        let remembered = params.remembered().min(data.total().unwrap_or(u64::MAX));
         Self {
             flow,
             scores: Scoreboard::new(paths.count()),
@@ -70,8 +67,7 @@ impl Sender {
             pulls: 0,
             recent: 0,
             fates: 0,
-            size,
-            total,
+            data,
             has_latencies: false,
             waits: false,
             has_timer: false,
@@ -82,18 +78,11 @@ impl Sender {
         }
     }
 
-    /// Returns the number of data packets; `None` if the flow has no end yet.
-    pub fn total(&self) -> Option<u64> {
-        self.total
-    }
-
     /// Ends the data of the flow. Returns true if all of it has been acknowledged.
     pub fn stop(&mut self, now: u64) -> bool {
-        let sent = self.counters.sent;
-        if self.acked.is_some() || self.total.is_some_and(|total| sent >= total) {
+        if self.acked.is_some() || !self.data.stop() {
             return false;
         }
-        self.total = Some(sent);
         let is_acked = self.records.is_empty();
         if is_acked {
             self.finish(now);
@@ -110,12 +99,7 @@ impl Sender {
 
     /// Returns the size of the next new packet.
     fn new_size(&self) -> Option<u16> {
-        let sent = self.counters.sent;
-        if self.total.is_some_and(|total| sent >= total) {
-            return None;
-        }
-        let payload = self.params.segments.payload(sent, self.size);
-        Some((payload + u64::from(HEADER)) as u16)
+        self.data.next_size(&self.params.segments)
     }
 
     /// Returns true if the flow has a packet to send that was pulled, or that belongs to the first window.
@@ -136,14 +120,14 @@ impl Sender {
         } else {
             let size = self.new_size()?;
             let path = self.choose_path(None);
-            self.counters.sent += 1;
+            self.data.count();
             (self.records.push(size, false, path, now), size, path)
         };
         self.credit -= 1;
         let data = Data {
             psn,
             path,
-            last: self.total.is_some_and(|total| u64::from(psn) + 1 == total),
+            last: self.data.total() == Some(u64::from(psn) + 1),
             retransmission: again.is_some(),
             trimmed: false,
         };
@@ -175,7 +159,7 @@ impl Sender {
         self.record_fate(ack.path, Fate::Arrived);
         self.records.acknowledge_all(ack.next, ack.psn, 1);
         self.on_counter(ack.pulls);
-        let is_done = self.total.is_some_and(|total| u64::from(ack.next) >= total);
+        let is_done = self.data.is_within(ack.next.into());
         if is_done {
             self.finish(now);
         }

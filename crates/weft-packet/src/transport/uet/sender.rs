@@ -6,7 +6,7 @@ use weft_run::ControlCounters;
 
 use crate::packet::Packet;
 use crate::transport::shared::Shared;
-use crate::transport::spray::{HEADER, Records, State};
+use crate::transport::spray::{FlowData, HEADER, Records, State};
 
 use super::control::{AckSample, CongestionControl, NackSample};
 use super::credit::{Backlog, Credit};
@@ -32,9 +32,7 @@ pub struct Sender {
     in_flight: i64,
     /// Bytes that the receiver has reported, modulo 2^32.
     received: u32,
-    /// Bytes of the flow, if it has a size, and the number of all data packets, if known.
-    size: Option<u64>,
-    total: Option<u64>,
+    pub data: FlowData,
     last_request: Option<u64>,
     /// True if the latencies of the flow are recorded.
     pub has_latencies: bool,
@@ -51,8 +49,7 @@ pub struct Sender {
 /// The counters of a sender.
 #[derive(Default)]
 pub struct SenderCounters {
-    /// Number of different data packets sent, of retransmissions, and of timeouts.
-    pub sent: u64,
+    /// Number of retransmissions and of timeouts.
     pub retransmitted: u64,
     pub timeouts: u64,
     /// Number of acknowledgements that reported a mark.
@@ -80,7 +77,6 @@ impl Sender {
         size: Option<u64>,
         now: u64,
     ) -> Self {
-        let total = size.map(|size| params.segments.count(size));
         let window_packets = params.max_window(params.network_rtt) / params.mtu + 1;
         Self {
             flow,
@@ -91,8 +87,7 @@ impl Sender {
             records: Records::new(4 * window_packets as usize),
             in_flight: 0,
             received: 0,
-            size,
-            total,
+            data: FlowData::new(size, &params.segments),
             last_request: None,
             has_latencies: false,
             waits: false,
@@ -110,18 +105,11 @@ impl Sender {
         Some(window as f64 / self.params.mtu as f64)
     }
 
-    /// Returns the number of data packets; `None` if the flow has no end yet.
-    pub fn total(&self) -> Option<u64> {
-        self.total
-    }
-
     /// Ends the data of the flow. Returns true if all of it has been acknowledged.
     pub fn stop(&mut self, now: u64) -> bool {
-        let sent = self.counters.sent;
-        if self.acked.is_some() || self.total.is_some_and(|total| sent >= total) {
+        if self.acked.is_some() || !self.data.stop() {
             return false;
         }
-        self.total = Some(sent);
         let is_acked = self.records.is_empty();
         if is_acked {
             self.finish(now);
@@ -137,27 +125,13 @@ impl Sender {
 
     /// Returns the size of the next new packet.
     fn new_size(&self) -> Option<u16> {
-        let sent = self.counters.sent;
-        if self.total.is_some_and(|total| sent >= total) {
-            return None;
-        }
-        let payload = self.params.segments.payload(sent, self.size);
-        Some((payload + u64::from(HEADER)) as u16)
+        self.data.next_size(&self.params.segments)
     }
 
     /// Returns the bytes of packets that were not sent, headers included.
     fn backlog(&self) -> i64 {
-        let Some(total) = self.total else {
-            return ENDLESS;
-        };
-        let sent = self.counters.sent;
-        // A flow without a size that was stopped has sent everything.
-        let size = self.size.filter(|_| sent < total).unwrap_or(0);
-        if size == 0 {
-            return 0;
-        }
-        let payload = size - self.params.segments.bytes_before(sent);
-        (payload + (total - sent) * u64::from(HEADER)).cast_signed()
+        let unsent = self.data.unsent_bytes(&self.params.segments);
+        unsent.map_or(ENDLESS, u64::cast_signed)
     }
 
     /// Returns true if window and credit allow a packet, and there is one.
@@ -185,7 +159,7 @@ impl Sender {
             (psn, record.size, record.is_rts, true)
         } else {
             let size = self.new_size()?;
-            self.counters.sent += 1;
+            self.data.count();
             (self.records.push(size, false, ev, now), size, false, false)
         };
         if !is_rts {
@@ -298,7 +272,7 @@ impl Sender {
         }
         self.stop_speculating();
         let chunks = u64::from(cumulative) - self.counters.control.rts.min(cumulative.into());
-        let is_done = self.total.is_some_and(|total| chunks >= total);
+        let is_done = self.data.is_within(chunks);
         if is_done {
             self.finish(now);
         }
