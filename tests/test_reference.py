@@ -1,0 +1,255 @@
+"""Transports after TCP, compared event by event with a plain simulator of small networks."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from dataclasses import dataclass
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import weft
+from tests.reference import ndp, roce, uet
+from tests.reference.network import Limit, QueueRules, Trimming
+from tests.reference.scenarios import limit_text, measured, random_limit, random_scenario, time
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.reference.network import Host, Network
+    from tests.reference.scenarios import Scenario
+
+    Create = Callable[[Network, str], Host]
+
+CASES = int(os.environ.get("CASES", "100"))
+"""Number of random scenarios of each kind."""
+Spec = dict[str, Any]
+Pair = tuple[Spec, Spec]
+"""The values of a flow in Weft's tables and in the reference."""
+
+pytestmark = pytest.mark.filterwarnings("ignore::weft.ResultWarning")
+
+
+def trimming_queues(rng: Random, mtu: int) -> tuple[QueueRules, Spec]:
+    """A queue that trims, in the reference and in a spec."""
+    limit = random_limit(rng, mtu, *rng.choice([(1, 8), (10, 60)]))
+    headers = random_limit(rng, 64, *rng.choice([(1, 3), (1, 3), (20, 200)]))
+    ratio = rng.choice([None, 1, 10])
+    most = limit.value * mtu if limit.in_packets else limit.value
+    low = rng.randint(0, most - 1)
+    ramp = (low, rng.randint(low + 1, most)) if rng.random() < 0.6 else None
+    trimming = Trimming(headers, ratio, rng.random() < 0.5, rng.random() < 0.7, ramp)
+    kind: Spec = {
+        "name": "trimming",
+        "headers": limit_text(headers),
+        "victim": "random" if trimming.has_random_victim else "arriving",
+        "overflow": "return" if trimming.returns else "drop",
+    }
+    if ratio is not None:
+        kind["ratio"] = ratio
+    if ramp is not None:
+        kind |= {"mark_min": f"{ramp[0]}B", "mark_max": f"{ramp[1]}B"}
+    return QueueRules(limit, trimming=trimming), {"limit": limit_text(limit), "kind": kind}
+
+
+def fifo_queues(rng: Random, mtu: int) -> tuple[QueueRules, Spec]:
+    """A queue that drops and marks."""
+    limit = random_limit(rng, mtu, *rng.choice([(1, 12), (50, 500)]))
+    mark = Limit(rng.randint(1, 8)) if limit.in_packets else Limit(rng.randint(1, 8 * mtu), in_packets=False)
+    mark = min(mark, limit, key=lambda threshold: threshold.value)
+    return QueueRules(limit, mark), {"limit": limit_text(limit), "mark": limit_text(mark)}
+
+
+def round_trip(scenario: Scenario, mtu: int) -> int:
+    """A round-trip time with short queues in picoseconds."""
+    slowest = min(cable.rate for cable in scenario.cables)
+    return 2 * sum(cable.delay for cable in scenario.cables) + 20 * 8 * 10**12 * mtu // slowest
+
+
+COUNTS = {
+    "packets_sent": "sent",
+    "retransmitted": "retransmitted",
+    "timeouts": "timeouts",
+    "acks_received": "ack",
+    "nacks_received": "nack",
+}
+"""Counters of a sender, by columns of the tables. Kinds have others in addition."""
+
+
+def run_both(scenario: Scenario, kind: str, stated: Spec, queues: tuple[QueueRules, Spec], create: Create) -> Run:
+    """Runs a scenario in both simulators."""
+    rules, spec = queues
+    result = weft.run(scenario.spec(kind, stated, spec), threads=1)
+    network = scenario.network(rules, create, result)
+    network.run(scenario.duration)
+    return Run(scenario, result, network)
+
+
+@dataclass
+class Run:
+    """A scenario after its run in both simulators."""
+
+    scenario: Scenario
+    result: weft.Result
+    network: Network
+
+    def pairs(self, events: Counter[str], columns: dict[str, str]) -> list[Pair]:
+        """The values of all flows, with these counters of a kind. Adds what happened to `events`."""
+        for host in self.network.hosts.values():
+            for counted in (host, *host.senders.values()):
+                events.update(counted.counts)
+        return [self.pair(number, COUNTS | columns) for number in range(len(self.scenario.flows))]
+
+    def pair(self, number: int, columns: dict[str, str]) -> Pair:
+        """The values of a flow."""
+        flow = self.scenario.flows[number]
+        source, target = (self.network.hosts[end] for end in flow.ends)
+        sender, receiver = source.senders.get(number), target.receivers.get(number)
+        if sender is None:
+            return {}, {}
+        expected: Spec = self.network.counts(number) | {
+            "delivered_bytes": receiver.bytes if receiver else 0,
+            "finish_s": receiver.last_at if receiver and receiver.bytes == flow.size else None,
+            "acked_s": sender.acked_at,
+        }
+        expected |= {column: sender.counts[name] for column, name in columns.items()}
+        if isinstance(sender, uet.Sender):
+            expected["cwnd_packets"] = sender.window.size / sender.settings.mtu if sender.window else None
+        return measured(self.result, number, expected), expected
+
+
+def ndp_pairs(seed: int, events: Counter[str]) -> list[Pair]:
+    """Runs a scenario of NDP in both simulators."""
+    rng = Random(-seed)  # noqa: S311 (a scenario, no secret)
+    mtu = rng.choice([1500, 4150, 9064])
+    scenario = random_scenario(seed, mtu, (1, 5, 30, 120))
+    queues = (trimming_queues if rng.random() < 0.8 else fifo_queues)(rng, mtu)
+    rto = round(round_trip(scenario, mtu) * rng.uniform(0.3, 3))
+    settings = ndp.Settings(mtu, rng.choice([1, 4, 23, 60, 60]), rng.choice([0.8317, 0.9731, 1.0]), rto)
+    stated = {
+        "mtu": f"{mtu}B",
+        "initial_window": settings.initial_window,
+        "pull_rate": settings.pull_rate,
+        "rto": time(rto),
+    }
+    run = run_both(scenario, "ndp", stated, queues, lambda network, name: ndp.NdpHost(network, name, settings))
+    return run.pairs(events, {"pulls_received": "pull"})
+
+
+def roce_pairs(seed: int, events: Counter[str]) -> list[Pair]:
+    """Runs a scenario of RDMA in both simulators."""
+    rng = Random(-seed)  # noqa: S311
+    mtu = rng.choice([1086, 1500, 4158])
+    scenario = random_scenario(seed, mtu, (1, 10, 100, 400))
+    queues = fifo_queues(rng, mtu)
+    rtt = round_trip(scenario, mtu)
+    rate = scenario.cables[0].rate
+    dcqcn = roce.Dcqcn(
+        cnp_interval=round(rtt * rng.uniform(0.5, 2)),
+        alpha_interval=round(rtt * rng.uniform(0.5, 2)),
+        gain=rng.choice([1 / 256, 0.1, 0.5]),
+        increase_interval=round(rtt * rng.uniform(0.5, 2)),
+        byte_counter=mtu * rng.randint(2, 60),
+        fast_recovery=rng.choice([1, 2, 5]),
+        increase=rate // rng.randint(20, 1000),
+        hyper_increase=rate // rng.randint(5, 100),
+        min_rate=rate // rng.randint(100, 1000),
+    )
+    settings = roce.Settings(
+        mtu,
+        is_selective=rng.random() < 0.5,
+        ack_every=rng.choice([1, 3, 16]),
+        window=rng.choice([None, rng.randint(1, 30) * mtu + rng.randint(0, mtu)]),
+        rto=round(rtt * rng.uniform(0.5, 3)),
+        dcqcn=dcqcn if rng.random() < 0.8 else None,
+    )
+    stated: Spec = {
+        "mtu": f"{mtu}B",
+        "retransmission": "selective-repeat" if settings.is_selective else "go-back-n",
+        "ack_every": settings.ack_every,
+        "rto": time(settings.rto),
+        "control": "none",
+    }
+    if settings.window is not None:
+        stated["window"] = f"{settings.window}B"
+    if settings.dcqcn is not None:
+        stated |= {
+            "control": "dcqcn",
+            "cnp_interval": time(dcqcn.cnp_interval),
+            "alpha_interval": time(dcqcn.alpha_interval),
+            "gain": dcqcn.gain,
+            "increase_interval": time(dcqcn.increase_interval),
+            "byte_counter": f"{dcqcn.byte_counter}B",
+            "fast_recovery": dcqcn.fast_recovery,
+            "increase": f"{dcqcn.increase}bps",
+            "hyper_increase": f"{dcqcn.hyper_increase}bps",
+            "min_rate": f"{dcqcn.min_rate}bps",
+        }
+    run = run_both(scenario, "roce", stated, queues, lambda network, name: roce.RoceHost(network, name, settings))
+    return run.pairs(events, {"cnps_received": "cnp"})
+
+
+def uet_pairs(seed: int, events: Counter[str]) -> list[Pair]:
+    """Runs a scenario of Ultra Ethernet in both simulators."""
+    rng = Random(-seed)  # noqa: S311
+    mtu = rng.choice([1500, 4150, 9064])
+    scenario = random_scenario(seed, mtu, (1, 5, 60, 200))
+    queues = (trimming_queues if rng.random() < 0.8 else fifo_queues)(rng, mtu)
+    rtt = 2 * sum(cable.delay for cable in scenario.cables[-3:]) + 3 * 8 * 10**12 * mtu // scenario.cables[0].rate
+    settings = uet.Settings(
+        control=rng.choice(["sender", "receiver", "both"]),
+        mtu=mtu,
+        ack_bytes=rng.choice([4000, 16384]),
+        initial_window=rng.choice([None, mtu * rng.randint(1, 40)]),
+        network_rtt=rtt,
+        target_delay=round(rtt * rng.uniform(0.3, 1)),
+        rto=round(rtt * rng.uniform(1, 8)),
+        rate=scenario.cables[0].rate,
+        has_quirks=rng.random() < 0.3,
+    )
+    stated: Spec = {
+        "control": settings.control,
+        "mtu": f"{mtu}B",
+        "ack_bytes": f"{settings.ack_bytes}B",
+        "network_rtt": time(settings.network_rtt),
+        "target_delay": time(settings.target_delay),
+        "rto": time(settings.rto),
+        "oversubscription": 1,
+        "simulator_quirks": settings.has_quirks,
+    }
+    if settings.initial_window is not None:
+        stated["initial_window"] = f"{settings.initial_window}B"
+    run = run_both(scenario, "uet", stated, queues, lambda network, name: uet.UetHost(network, name, settings))
+    return run.pairs(events, {"pulls_received": "pull", "rts_sent": "rts", "marked": "marked"})
+
+
+KINDS: dict[str, Callable[[int, Counter[str]], list[Pair]]] = {"ndp": ndp_pairs, "roce": roce_pairs, "uet": uet_pairs}
+MIN_EVENTS = {
+    "ndp": {"nack": 200, "timeouts": 30, "pull": 1000, "return": 10, "return at once": 2},
+    "roce": {"nack": 300, "timeouts": 50, "cnp": 100, "increase": 100, "hyper increase": 50},
+    "uet": {
+        "nack": 100,
+        "timeouts": 50,
+        "rts": 30,
+        "marked": 300,
+        "pull": 1000,
+        "quick adaptation": 10,
+        "decrease": 10,
+        "fast increase": 300,
+        "fair increase": 100,
+        "lower base": 5,
+    },
+}
+"""Least number of events in 100 scenarios, without which the comparison would show little."""
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_random_scenarios_equal_the_reference(kind: str) -> None:
+    events: Counter[str] = Counter()
+    for seed in range(1, CASES + 1):
+        for number, (found, expected) in enumerate(KINDS[kind](seed, events)):
+            assert found == expected, f"seed {seed}, flow {number}"
+    rare = {event: events[event] for event, least in MIN_EVENTS[kind].items() if events[event] < least * CASES / 100}
+    assert not rare, events
