@@ -67,12 +67,13 @@ impl Elephants {
         }
     }
 
-    /// Advances by a step. Returns the packets that the two uplinks carried in it.
+    /// Advances by a step. Returns the packets that came to the queues of the two uplinks in it.
     fn step(&mut self) -> [u64; 2] {
         self.now = Time(self.now.0 + STEP.0);
         self.simulation.run_until(self.now);
         let outcome = self.simulation.outcome();
-        let packets = self.uplinks.map(|link| outcome.links[link].packets);
+        let links = self.uplinks.map(|link| &outcome.links[link]);
+        let packets = links.map(|link| link.packets + link.unsent);
         let before = std::mem::replace(&mut self.packets, packets);
         [packets[0] - before[0], packets[1] - before[1]]
     }
