@@ -42,6 +42,45 @@ def test_a_connection_is_worth_a_dctcp_flow_of_few_packets(scheme: str, flows: i
     assert 0.9 < sum(found) / len(found) < 1.1, found
 
 
+LEFT = {"round-robin": "8 of 10 seeds", "linux": "0 of 10 seeds: 0.22 to 0.61 of the path"}
+"""The seeds in which the path is in use, by scheduler."""
+
+
+@pytest.mark.parametrize(
+    "scheduler",
+    [pytest.param(name, marks=pytest.mark.xfail(strict=True, reason=reason)) for name, reason in LEFT.items()],
+)
+def test_a_path_that_others_leave_is_used_within_a_tenth_of_a_second(scheduler: str) -> None:
+    """A connection over two paths of 1 Gbps, of which four DCTCP flows leave one after a second.
+
+    Goodput on the other path, which stays busy, does not count: the connection may leave that path to DCTCP.
+    """
+    used = [_idle_path_in_use(scheduler, seed) for seed in range(3001, 3011)]
+    assert min(used) >= 0.9, used
+
+
+def _idle_path_in_use(scheduler: str, seed: int) -> float:
+    """The utilisation of the path that others left, from 100 to 400 ms after that."""
+    pinned = {f"path {path}": {"cc": "dctcp", "paths": {"name": "pinned", "path": path}} for path in (0, 1)}
+    paths = {"kind": "leaf-spine", "leaves": 2, "spines": 2, "hosts_per_leaf": 3, "delay": "50us"}
+    experiment = {
+        "name": "path that others leave",
+        "duration": "1.4s",
+        "measure": {"start": "1.1s"},
+        "topology": paths | {"rate": "10Gbps", "spine_rate": "1Gbps"},
+        "queues": {"limit": "100 packets", "mark": "20 packets"},
+        "transports": pinned | {"warp": {"cc": "warp", "subflows": 2, "paths": "disjoint", "scheduler": scheduler}},
+        "traffic": [
+            {"kind": "bulk", "transport": "warp", "from": "h0", "to": "h3"},
+            {"kind": "bulk", "transport": "path 0", "pairs": [["h1", "h4"]], "count": 4},
+            {"kind": "bulk", "transport": "path 1", "pairs": [["h2", "h5"]], "count": 4, "stop": "1s"},
+        ],
+    }
+    links = weft.run(experiment, seed=seed, threads=1).links
+    path = links.row(by_predicate=(pl.col("from") == "leaf0") & (pl.col("to") == "spine1"), named=True)
+    return float(path["bytes"]) * 8 / 0.3 / 1e9
+
+
 def _ratio(
     scheme: str, delay_us: int, mark: int, end_ms: int, flows: int, seed: int, single: int | None = None
 ) -> float:
