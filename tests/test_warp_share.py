@@ -59,6 +59,36 @@ def test_a_path_that_others_leave_is_used_within_a_tenth_of_a_second(scheduler: 
     assert min(used) >= 0.9, used
 
 
+@pytest.mark.parametrize("seed", [3001, 3002, 3003])
+def test_an_incast_that_ends_before_joins_takes_as_long_as_with_dctcp(seed: int) -> None:
+    """70 flows of 200 KB at 25 Gbps, 20 us apart, just fit a queue of 120 packets.
+
+    If subflows join at once, the queue holds their handshakes as well. A SYN of a new flow that is lost costs a second.
+    """
+    experiment = {
+        "name": "incast that just fits",
+        "duration": "10s",
+        "topology": {"kind": "many-to-one", "senders": 70, "rate": "25Gbps", "delay": "2us"},
+        "queues": {"limit": "120 packets", "mark": "15 packets"},
+        "traffic": [
+            {
+                "kind": "incast",
+                "transport": "all",
+                "flows": 70,
+                "size": "200KB",
+                "gap": "20us",
+                "interval": "500ms",
+                "rounds": 6,
+            }
+        ],
+    }
+    transports = [{"cc": "warp", "subflows": SUBFLOWS, "join_after": "256KB"}, {"cc": "dctcp"}]
+    found = [weft.run(experiment | {"transports": {"all": transport}}, seed=seed).flows for transport in transports]
+    # After a timeout, a connection of one subflow is not DCTCP to the packet.
+    warp, dctcp = (flows["fct_s"].to_list() for flows in found)
+    assert warp == pytest.approx(dctcp, rel=1e-3)
+
+
 def _idle_path_in_use(scheduler: str, seed: int) -> float:
     """The utilisation of the path that others left, from 100 to 400 ms after that."""
     pinned = {f"path {path}": {"cc": "dctcp", "paths": {"name": "pinned", "path": path}} for path in (0, 1)}
