@@ -12,6 +12,7 @@ mod fabric;
 mod hostile;
 mod interfaces;
 mod joins;
+mod memory;
 mod others;
 mod paths;
 mod processor_time;

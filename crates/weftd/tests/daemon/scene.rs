@@ -141,9 +141,9 @@ impl Scene {
             .len()
     }
 
-    /// Replaces the configuration by one for both namespaces.
-    pub fn configure(&self, more: &str) {
-        self.configured(&self.names, more);
+    /// Replaces the configuration by one for both namespaces. Returns its file.
+    pub fn configure(&self, more: &str) -> PathBuf {
+        self.configured(&self.names, more)
     }
 
     fn configured(&self, namespaces: &[String], more: &str) -> PathBuf {
