@@ -70,16 +70,16 @@ pub struct SubflowRecord {
     pub blocked: Time,
     /// Data packets still in the network when the run ended.
     pub packets_in_flight: u64,
-    /// Packets acknowledged that carried a mark.
-    pub marked: u64,
-    /// Recovery episodes started by duplicate or selective acknowledgements.
-    pub fast_retransmits: u64,
+    /// Packets acknowledged that carried a mark; `None` if acknowledgements echo no mark.
+    pub marked: Option<u64>,
+    /// Recovery episodes started by duplicate or selective acknowledgements; `None` if the kind has none.
+    pub fast_retransmits: Option<u64>,
     /// Retransmission timeouts of data.
     pub timeouts: u64,
-    /// Timeouts of SYNs.
-    pub syn_timeouts: u64,
-    /// Payload bytes acknowledged at subflow level.
-    pub acked_bytes: u64,
+    /// Timeouts of SYNs; `None` if the kind has none.
+    pub syn_timeouts: Option<u64>,
+    /// Payload bytes acknowledged at subflow level; `None` if acknowledgements do not count them.
+    pub acked_bytes: Option<u64>,
     /// Congestion window at the end, in packets.
     pub cwnd: f64,
     /// Last smoothed RTT in seconds; 0 without a sample.
@@ -95,12 +95,11 @@ pub struct ControlCounters {
     pub acks: u64,
     /// Reports of trimmed or missing packets that arrived there.
     pub nacks: u64,
-    /// Grants of credit that arrived there.
-    pub pulls: u64,
-    /// Requests to send that the sender sent.
-    pub rts: u64,
-    /// Congestion notifications that arrived at the sender; `None` if the kind has none, and neither credit nor
-    /// requests to send otherwise.
+    /// Pulls, or grants of credit, that arrived there; `None` if the kind has none.
+    pub pulls: Option<u64>,
+    /// Requests to send that the sender sent; `None` if the kind has none.
+    pub rts: Option<u64>,
+    /// Congestion notifications that arrived at the sender; `None` if the kind has none.
     pub cnps: Option<u64>,
 }
 

@@ -206,9 +206,9 @@ fn record(sent: &TcpInfo, received: Option<&TcpInfo>, established: Option<Time>)
         packets_received,
         packets_dropped: lost_or_on_the_way - packets_in_flight,
         packets_in_flight,
-        marked: sent.marked.into(),
+        marked: Some(sent.marked.into()),
         timeouts: sent.timeouts.into(),
-        acked_bytes: sent.acked_bytes,
+        acked_bytes: Some(sent.acked_bytes),
         cwnd: sent.cwnd.into(),
         srtt: f64::from(sent.rtt_us) * 1e-6,
         ..SubflowRecord::default()

@@ -23,7 +23,7 @@ impl FlowSimulation {
         };
         let subflows = split_bytes(delivered_bytes, &active.delivered);
         let subflows = subflows.map(|acked_bytes| SubflowRecord {
-            acked_bytes,
+            acked_bytes: Some(acked_bytes),
             ..SubflowRecord::default()
         });
         let subflows = subflows.collect();

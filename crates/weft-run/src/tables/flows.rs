@@ -76,10 +76,10 @@ pub(super) fn flows(
         .count("packets_sent", sum(|subflow| subflow.packets_sent))
         .count("retransmitted", sum(|subflow| subflow.retransmitted))
         .count("packets_dropped", sum(|subflow| subflow.packets_dropped))
-        .count("marked", sum(|subflow| subflow.marked))
-        .count("fast_retransmits", sum(|subflow| subflow.fast_retransmits))
+        .count("marked", sum(|subflow| subflow.marked.unwrap_or(0)))
+        .count("fast_retransmits", sum(|s| s.fast_retransmits.unwrap_or(0)))
         .count("timeouts", sum(|subflow| subflow.timeouts))
-        .count("syn_timeouts", sum(|subflow| subflow.syn_timeouts))
+        .count("syn_timeouts", sum(|subflow| subflow.syn_timeouts.unwrap_or(0)))
         .count("reinjected", records.iter().map(|record| record.reinjected))
         .count("suppressions", records.iter().map(|record| record.suppressions))
         .text(
@@ -192,15 +192,15 @@ pub(super) fn subflows(context: &TableContext, outcome: &Outcome) -> Result<Reco
         })
         .collect();
     let each = |count: fn(&SubflowRecord) -> u64| rows.iter().map(move |(.., subflow)| count(subflow));
+    let each_or_null =
+        |count: fn(&SubflowRecord) -> Option<u64>| rows.iter().map(move |(.., subflow)| count(subflow));
     let control = |count: fn(&ControlCounters) -> u64| {
         rows.iter()
             .map(move |(.., subflow)| subflow.control.as_ref().map(count))
     };
-    let of_credit = |count: fn(&ControlCounters) -> u64| {
-        rows.iter().map(move |(.., subflow)| {
-            let control = subflow.control.as_ref();
-            control.filter(|control| control.cnps.is_none()).map(count)
-        })
+    let of_kind = |count: fn(&ControlCounters) -> Option<u64>| {
+        rows.iter()
+            .map(move |(.., subflow)| subflow.control.as_ref().and_then(count))
     };
     Columns::new("subflows", context.omissions, rows.len())
         .index("flow", rows.iter().map(|(flow, ..)| *flow))
@@ -215,11 +215,14 @@ pub(super) fn subflows(context: &TableContext, outcome: &Outcome) -> Result<Reco
         .count("packets_received", each(|subflow| subflow.packets_received))
         .count("packets_dropped", each(|subflow| subflow.packets_dropped))
         .count("packets_in_flight", each(|subflow| subflow.packets_in_flight))
-        .count("marked", each(|subflow| subflow.marked))
-        .count("fast_retransmits", each(|subflow| subflow.fast_retransmits))
+        .count_or_null("marked", each_or_null(|subflow| subflow.marked))
+        .count_or_null(
+            "fast_retransmits",
+            each_or_null(|subflow| subflow.fast_retransmits),
+        )
         .count("timeouts", each(|subflow| subflow.timeouts))
-        .count("syn_timeouts", each(|subflow| subflow.syn_timeouts))
-        .count("acked_bytes", each(|subflow| subflow.acked_bytes))
+        .count_or_null("syn_timeouts", each_or_null(|subflow| subflow.syn_timeouts))
+        .count_or_null("acked_bytes", each_or_null(|subflow| subflow.acked_bytes))
         .number_or_null(
             "cwnd_packets",
             rows.iter()
@@ -233,13 +236,9 @@ pub(super) fn subflows(context: &TableContext, outcome: &Outcome) -> Result<Reco
         .count("packets_trimmed", each(|subflow| subflow.packets_trimmed))
         .count_or_null("acks_received", control(|control| control.acks))
         .count_or_null("nacks_received", control(|control| control.nacks))
-        .count_or_null("pulls_received", of_credit(|control| control.pulls))
-        .count_or_null("rts_sent", of_credit(|control| control.rts))
-        .count_or_null(
-            "cnps_received",
-            rows.iter()
-                .map(|(.., subflow)| subflow.control.and_then(|control| control.cnps)),
-        )
+        .count_or_null("pulls_received", of_kind(|control| control.pulls))
+        .count_or_null("rts_sent", of_kind(|control| control.rts))
+        .count_or_null("cnps_received", of_kind(|control| control.cnps))
         .count("packets_blocked", each(|subflow| subflow.packets_blocked))
         .number(
             "blocked_s",

@@ -325,7 +325,8 @@ impl Transport for Part {
                 packets_sent: sender.data.sent() + counters.retransmitted,
                 retransmitted: counters.retransmitted,
                 timeouts: counters.timeouts,
-                control: Some(counters.control),
+                acked_bytes: Some(sender.acked_bytes()),
+                control: Some(counters.control()),
                 ..SubflowRecord::default()
             };
             SentFlow::with_one_subflow(

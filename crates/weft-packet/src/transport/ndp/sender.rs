@@ -50,7 +50,22 @@ pub struct SenderCounters {
     /// Number of retransmissions and of timeouts.
     pub retransmitted: u64,
     pub timeouts: u64,
-    pub control: ControlCounters,
+    /// Number of ACKs, NACKs and pulls that arrived.
+    pub acks: u64,
+    pub nacks: u64,
+    pub pulls: u64,
+}
+
+impl SenderCounters {
+    /// Returns the counts of packets without payload.
+    pub fn control(&self) -> ControlCounters {
+        ControlCounters {
+            acks: self.acks,
+            nacks: self.nacks,
+            pulls: Some(self.pulls),
+            ..ControlCounters::default()
+        }
+    }
 }
 
 impl Sender {
@@ -76,6 +91,12 @@ impl Sender {
             counters: SenderCounters::default(),
             params,
         }
+    }
+
+    /// Returns the acknowledged payload bytes.
+    pub fn acked_bytes(&self) -> u64 {
+        let una = self.records.una().into();
+        self.data.bytes_before(una, &self.params.segments)
     }
 
     /// Ends the data of the flow. Returns true if all of it has been acknowledged.
@@ -152,7 +173,7 @@ impl Sender {
 
     /// Handles an acknowledgement. Returns true if all data has been acknowledged now.
     pub fn on_ack(&mut self, ack: &Report, now: u64) -> bool {
-        self.counters.control.acks += 1;
+        self.counters.acks += 1;
         if self.acked.is_some() {
             return false;
         }
@@ -168,7 +189,7 @@ impl Sender {
 
     /// Handles the report of a trimmed packet: the packet waits until it is pulled.
     pub fn on_nack(&mut self, nack: &Report) {
-        self.counters.control.nacks += 1;
+        self.counters.nacks += 1;
         if self.acked.is_some() {
             return;
         }
@@ -180,7 +201,7 @@ impl Sender {
 
     /// Handles a pull.
     pub fn on_pull(&mut self, pulls: u32, next: u32) {
-        self.counters.control.pulls += 1;
+        self.counters.pulls += 1;
         if self.acked.is_none() {
             self.records.acknowledge_all(next, next, 0);
             self.on_counter(pulls);
@@ -211,7 +232,7 @@ impl Sender {
 
     /// Returns the number of pulls that the receiver will send for the packets that it has reported.
     fn expected_pulls(&self) -> i64 {
-        let ControlCounters { acks, nacks, .. } = self.counters.control;
+        let SenderCounters { acks, nacks, .. } = self.counters;
         (acks + nacks).cast_signed() - i64::from(self.pulls)
     }
 

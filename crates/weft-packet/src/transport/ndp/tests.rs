@@ -97,7 +97,8 @@ fn totals(outcome: &Outcome) -> Totals {
         totals.acks += control.acks;
         totals.nacks += control.nacks;
         totals.trimmed += subflow.packets_trimmed;
-        totals.pulls += control.pulls;
+        totals.pulls += control.pulls.unwrap();
+        assert_eq!((control.rts, control.cnps), (None, None));
         totals.last = totals.last.max(flow.acked.expect("a finished flow").0);
     }
     totals

@@ -322,7 +322,7 @@ impl Transport for Part {
                 packets_sent: u64::from(sender.sent()) + counters.retransmitted,
                 retransmitted: counters.retransmitted,
                 timeouts: counters.timeouts,
-                acked_bytes: sender.acked_bytes(),
+                acked_bytes: Some(sender.acked_bytes()),
                 control: Some(counters.control),
                 ..SubflowRecord::default()
             };

@@ -54,6 +54,12 @@ impl FlowData {
         self.sent += 1;
     }
 
+    /// Returns the payload bytes of the first `packets` packets.
+    pub fn bytes_before(&self, packets: u64, segments: &Segments) -> u64 {
+        let bytes = segments.bytes_before(packets);
+        self.size.map_or(bytes, |size| bytes.min(size))
+    }
+
     /// Returns the bytes of packets that were not sent, headers included; `None` if the flow has no end yet.
     pub fn unsent_bytes(&self, segments: &Segments) -> Option<u64> {
         let left = self.total?.saturating_sub(self.sent);

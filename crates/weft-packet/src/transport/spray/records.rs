@@ -57,6 +57,11 @@ impl Records {
         }
     }
 
+    /// Returns the first PSN that is not known to have arrived.
+    pub fn una(&self) -> u32 {
+        self.una
+    }
+
     /// Returns the next PSN.
     pub fn next(&self) -> u32 {
         self.una + self.missing.len() as u32

@@ -376,10 +376,10 @@ impl Transport for Part {
             let subflow = SubflowRecord {
                 packets_sent: sender.data.sent() + counters.retransmitted,
                 retransmitted: counters.retransmitted,
-                marked: counters.marked,
+                marked: Some(counters.marked),
                 timeouts: counters.timeouts,
                 cwnd: window.unwrap_or(0.0),
-                control: Some(counters.control),
+                control: Some(counters.control()),
                 ..SubflowRecord::default()
             };
             SentFlow::with_one_subflow(

@@ -54,7 +54,24 @@ pub struct SenderCounters {
     pub timeouts: u64,
     /// Number of acknowledgements that reported a mark.
     pub marked: u64,
-    pub control: ControlCounters,
+    /// Number of ACKs, NACKs and pulls that arrived, and of requests to send.
+    pub acks: u64,
+    pub nacks: u64,
+    pub pulls: u64,
+    pub rts: u64,
+}
+
+impl SenderCounters {
+    /// Returns the counts of packets without payload.
+    pub fn control(&self) -> ControlCounters {
+        ControlCounters {
+            acks: self.acks,
+            nacks: self.nacks,
+            pulls: Some(self.pulls),
+            rts: Some(self.rts),
+            cnps: None,
+        }
+    }
 }
 
 /// A packet that has timed out.
@@ -213,7 +230,7 @@ impl Sender {
             return None;
         }
         self.last_request = Some(now);
-        self.counters.control.rts += 1;
+        self.counters.rts += 1;
         let ev = self.balancer.choose();
         let psn = self.records.push(HEADER as u16, true, ev, now);
         let data = Data {
@@ -235,7 +252,7 @@ impl Sender {
 
     /// Handles an acknowledgement. Returns true if all data has been acknowledged now.
     pub fn on_ack(&mut self, ack: &Ack, now: u64) -> bool {
-        self.counters.control.acks += 1;
+        self.counters.acks += 1;
         self.counters.marked += u64::from(ack.ecn_echo);
         if self.acked.is_some() {
             return false;
@@ -271,7 +288,7 @@ impl Sender {
             window.on_ack(&sample, delay, self.in_flight, &self.params);
         }
         self.stop_speculating();
-        let chunks = u64::from(cumulative) - self.counters.control.rts.min(cumulative.into());
+        let chunks = u64::from(cumulative) - self.counters.rts.min(cumulative.into());
         let is_done = self.data.is_within(chunks);
         if is_done {
             self.finish(now);
@@ -301,7 +318,7 @@ impl Sender {
     /// Handles the report of a trimmed packet: the packet waits to be sent again. Returns false if the report
     /// is outdated.
     pub fn on_nack(&mut self, nack: Nack, now: u64) -> bool {
-        self.counters.control.nacks += 1;
+        self.counters.nacks += 1;
         let record = self.records.get(nack.psn).copied();
         let Some(record) = record.filter(|record| record.state == State::Sent) else {
             return false;
@@ -335,7 +352,7 @@ impl Sender {
 
     /// Handles granted credit. Returns true if it is new.
     pub fn on_pull(&mut self, granted: u32) -> bool {
-        self.counters.control.pulls += 1;
+        self.counters.pulls += 1;
         self.stop_speculating();
         let credit = self.credit.as_mut();
         credit.is_some_and(|credit| credit.on_pull(granted)) && self.acked.is_none()
