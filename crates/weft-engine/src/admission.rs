@@ -89,10 +89,10 @@ impl Admission {
         }
     }
 
-    /// Adds the time until `now`, during which `waiting` packets waited, if the queue is probed.
-    pub fn add_time(&mut self, waiting: usize, now: u64) {
+    /// Adds the time until `now`, during which `waiting()` packets waited, if the queue is probed.
+    pub fn add_time(&mut self, waiting: impl FnOnce() -> usize, now: u64) {
         if let Some(distribution) = &mut self.distribution {
-            distribution.add_time(waiting, now);
+            distribution.add_time(waiting(), now);
         }
     }
 }

@@ -364,7 +364,7 @@ impl<E: Endpoint> Engine<E> {
         let (port, admission) = (port as usize, &network.admissions.ports[port as usize]);
         if admission.served().is_some() {
             let mut admission = admission.clone();
-            admission.add_time(network.waiting(port).count(), self.now);
+            admission.add_time(|| network.waiting(port).count(), self.now);
             return admission.distribution.map(|distribution| distribution.time_at);
         }
         network.ports[port].distribution(admission, self.now)

@@ -13,6 +13,7 @@ use crate::packet::{DATA, Packet};
 use crate::pauses::Pauses;
 use crate::port::Port;
 use crate::prefetch::prefetch;
+use crate::queue::ServedQueue;
 use crate::ring::Ring;
 use crate::route::{HopBits, Route};
 use crate::served::{ReturnRoutes, ServedPort};
@@ -38,8 +39,8 @@ pub struct PartitionNetwork {
     pub pauses: Option<Box<Pauses>>,
     /// Service events after the current window.
     pub services: Timers,
-    /// Service events of the current node in the current window.
-    pub services_due: BinaryHeap<Reverse<Timer>>,
+    /// Service events of the current node in the current window, the earliest one last.
+    pub services_due: Vec<Timer>,
     /// Timers after the current window.
     pub timers: Timers,
     /// Timers of the current node that are due in the current window.
@@ -83,6 +84,21 @@ impl PartitionNetwork {
             ready += processing_time(self.seed, node, self.ports[port].packets, max);
         }
         self.transmit(port, now, ready, packet, route);
+    }
+
+    /// Does what [`forward`](Self::forward) does, in a partition with served ports.
+    #[inline(always)]
+    pub fn forward_served(&mut self, port: usize, now: u64, packet: &Packet, route: Route) {
+        let admission = &self.admissions.ports[port];
+        let Some(served) = admission.served().filter(|_| !admission.down) else {
+            return self.forward(port, now, packet, route);
+        };
+        let packet = Packet { route, ..*packet };
+        if let ServedQueue::Lossless(_) = self.served[served].queue {
+            self.enqueue_lossless(port, served, now, now, packet);
+        } else {
+            self.enqueue_served(port, served, now, now, packet);
+        }
     }
 
     #[inline(always)]

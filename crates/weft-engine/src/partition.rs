@@ -429,7 +429,7 @@ impl<E: Endpoint> Partition<E> {
                 }
                 self.fire_timer::<TRACE>(node, slots);
             }
-            self.process_arrival::<TRACE>(node, slots, ring_count, index as u32, &packet);
+            self.process_arrival::<TRACE, false>(node, slots, ring_count, index as u32, &packet);
         }
         while !self.network.due.is_empty() {
             self.fire_timer::<TRACE>(node, slots);
@@ -438,7 +438,7 @@ impl<E: Endpoint> Partition<E> {
 
     /// Processes packet `index` of the batch at `node`: hands it to the endpoint, or forwards it.
     #[inline(always)]
-    fn process_arrival<const TRACE: bool>(
+    fn process_arrival<const TRACE: bool, const SERVED: bool>(
         &mut self,
         node: u32,
         slots: NodeSlots,
@@ -461,8 +461,12 @@ impl<E: Endpoint> Partition<E> {
             self.endpoints[slots.endpoint as usize].on_packet(packet, &mut cx);
         } else {
             let (hop, rest) = packet.route.next(self.network.hops);
-            self.network
-                .forward((slots.first_port + hop) as usize, packet.time, packet, rest);
+            let port = (slots.first_port + hop) as usize;
+            if SERVED {
+                self.network.forward_served(port, packet.time, packet, rest);
+            } else {
+                self.network.forward(port, packet.time, packet, rest);
+            }
         }
     }
 

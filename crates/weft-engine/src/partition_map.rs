@@ -234,7 +234,7 @@ impl<'a> PartitionMap<'a> {
             served,
             pauses: self.pauses(nodes, config).map(Box::new),
             services: Timers::new(self.window),
-            services_due: BinaryHeap::new(),
+            services_due: Vec::new(),
             timers,
             due: BinaryHeap::new(),
             outboxes: vec![Vec::new(); self.bounds.len() - 1],

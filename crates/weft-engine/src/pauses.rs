@@ -12,6 +12,7 @@ use std::collections::{BinaryHeap, HashMap};
 use weft_fabric::PAUSE_FRAME;
 use weft_spec::QueueSize;
 
+use crate::admission::Admission;
 use crate::ingress::Incoming;
 use crate::network::PartitionNetwork;
 use crate::packet::{CE, DATA, ECT, PROTECTED, Packet};
@@ -156,41 +157,51 @@ impl PartitionNetwork {
     }
 
     /// Enqueues a packet at a port that can be paused, as [`enqueue_served`](Self::enqueue_served) does.
-    pub fn enqueue_lossless(&mut self, port: usize, now: u64, ready: u64, mut packet: Packet) {
-        let free_at = self.free_at(port);
-        let Some((served, queue)) = self.lossless(port) else {
+    pub fn enqueue_lossless(&mut self, port: usize, served: usize, now: u64, ready: u64, mut packet: Packet) {
+        let free_at = self.served_free_at(port, served);
+        let (state, admission) = (&mut self.served[served], &mut self.admissions.ports[port]);
+        let ServedQueue::Lossless(queue) = &mut state.queue else {
             return;
         };
-        let (waiting, class) = (queue.len(), queue.class_of(&packet));
+        let class = queue.class_of(&packet);
         let begins = free_at <= now && !queue.is_paused(class);
-        self.admissions.ports[port].add_time(waiting, now);
-        if !begins && packet.flags & PROTECTED == 0 && !self.has_space(port, &packet) {
-            self.admissions.ports[port].drops += 1;
-            self.served[served].count(&packet, |class| class.drops += 1);
+        admission.add_time(|| queue.len(), now);
+        let is_protected = packet.flags & PROTECTED != 0;
+        if !begins && !is_protected && !has_space(self.pauses.as_deref(), queue, admission, &packet) {
+            admission.drops += 1;
+            state.count(&packet, |class| class.drops += 1);
             self.count_drop(&packet);
             return;
         }
-        let is_capable = packet.flags & (ECT | PROTECTED) == ECT;
-        if is_capable && self.lossless(port).is_some_and(|(_, queue)| queue.marks(class)) {
+        if !is_protected && packet.flags & ECT != 0 && queue.marks(class) {
             packet.flags |= CE;
-            self.admissions.ports[port].marks += 1;
-            self.served[served].count(&packet, |class| class.marks += 1);
+            admission.marks += 1;
+            state.count(&packet, |class| class.marks += 1);
         }
         self.count_in(port, served, &packet);
-        // A packet that need not wait takes no buffer.
+        let state = &mut self.served[served];
+        let ServedQueue::Lossless(queue) = &mut state.queue else {
+            return;
+        };
+        if begins && !queue.is_ready() && !state.wants_frame {
+            // No other packet waits for the port, and a packet that need not wait takes no buffer.
+            let output = &mut self.ports[port];
+            output.busy_until = ready + output.serialisation(packet.size.into());
+            let arrival = output.busy_until + output.delay();
+            self.deliver(port, &packet, arrival, packet.route, packet.flags);
+            return;
+        }
         let ring = self
             .pauses
             .as_ref()
             .filter(|_| !begins)
             .map_or(NO_RING, |p| p.ring);
         let (hop, _) = packet.route.next(self.hops);
-        if let Some((_, queue)) = self.lossless(port) {
-            queue.push(Waiting {
-                packet,
-                ring,
-                blocked: queue.blocked_time(class, hop, now),
-            });
-        }
+        queue.push(Waiting {
+            packet,
+            ring,
+            blocked: queue.blocked_time(class, hop, now),
+        });
         if begins {
             if let Some(packet) = self.begin_service(port, served, ready) {
                 self.deliver(port, &packet, packet.time, packet.route, packet.flags);
@@ -198,7 +209,7 @@ impl PartitionNetwork {
             return;
         }
         self.hold(port, served, ring, &packet, now);
-        if self.free_at(port) > now {
+        if self.served_free_at(port, served) > now {
             self.schedule_service(port, served);
         }
     }
@@ -225,29 +236,6 @@ impl PartitionNetwork {
             ServedQueue::Lossless(queue) => queue.is_paused(class.min(queue.classes() - 1)),
             _ => false,
         })
-    }
-
-    /// Returns true if a packet may wait at `port`.
-    fn has_space(&mut self, port: usize, packet: &Packet) -> bool {
-        let Some((served, queue)) = self.lossless(port) else {
-            return false;
-        };
-        if queue.is_dropping(queue.class_of(packet)) {
-            return false;
-        }
-        let Some(pauses) = &mut self.pauses else {
-            return true;
-        };
-        let ring = pauses.ring;
-        if let Some(link) = pauses.link(ring) {
-            let bytes = link.classes[link.class_of(packet)].bytes;
-            return bytes + u64::from(packet.size) <= link.thresholds.capacity;
-        }
-        let ServedQueue::Lossless(queue) = &self.served[served].queue else {
-            return false;
-        };
-        let admission = &self.admissions.ports[port];
-        ring == NO_RING || !admission.is_full(|unit| queue.waiting_in(unit), packet.size)
     }
 
     /// Counts a packet that waits at `port`, and pauses the link over which it came if necessary.
@@ -309,8 +297,26 @@ impl PartitionNetwork {
         }
     }
 
+    /// Chooses the next packet of a port that can be paused, as [`begin_service`](Self::begin_service) does.
+    #[must_use]
+    pub fn begin_lossless(&mut self, port: usize, served: usize, begin: u64) -> Option<Packet> {
+        let ServedQueue::Lossless(queue) = &mut self.served[served].queue else {
+            return None;
+        };
+        let waiting = queue.pop()?;
+        let output = &mut self.ports[port];
+        output.busy_until = begin + output.serialisation(waiting.packet.size.into());
+        let time = output.busy_until + output.delay();
+        self.schedule_service(port, served);
+        self.release(port, served, &waiting, begin);
+        Some(Packet {
+            time,
+            ..waiting.packet
+        })
+    }
+
     /// Handles that the transmission of a packet begins at `now`.
-    pub fn release(&mut self, port: usize, served: usize, waiting: &Waiting, now: u64) {
+    fn release(&mut self, port: usize, served: usize, waiting: &Waiting, now: u64) {
         let packet = &waiting.packet;
         let (hop, _) = packet.route.next(self.hops);
         if let (Some(pauses), ServedQueue::Lossless(queue)) = (&mut self.pauses, &self.served[served].queue) {
@@ -422,7 +428,7 @@ impl PartitionNetwork {
             PauseAction::Resume => {
                 let waiting = queue.len();
                 queue.resume(class, now);
-                self.admissions.ports[port].add_time(waiting, now);
+                self.admissions.ports[port].add_time(|| waiting, now);
                 if self.free_at(port) > now {
                     self.schedule_service(port, served);
                 } else if let Some(packet) = self.next_service(port, served, now) {
@@ -433,7 +439,7 @@ impl PartitionNetwork {
                 let waiting = queue.len();
                 let lost = queue.expire(class, pause);
                 if !lost.is_empty() {
-                    self.admissions.ports[port].add_time(waiting, now);
+                    self.admissions.ports[port].add_time(|| waiting, now);
                 }
                 let packets: Vec<Packet> = lost.iter().map(|waiting| waiting.packet).collect();
                 self.count_lost(port, &packets);
@@ -452,4 +458,19 @@ impl PartitionNetwork {
             }
         }
     }
+}
+
+/// Returns true if a packet may wait in a queue with this limit.
+fn has_space(pauses: Option<&Pauses>, queue: &LosslessQueue, admission: &Admission, packet: &Packet) -> bool {
+    if queue.is_dropping(queue.class_of(packet)) {
+        return false;
+    }
+    let Some(pauses) = pauses else {
+        return true;
+    };
+    if let Some(Some(link)) = pauses.incoming.get(pauses.ring as usize) {
+        let bytes = link.classes[link.class_of(packet)].bytes;
+        return bytes + u64::from(packet.size) <= link.thresholds.capacity;
+    }
+    pauses.ring == NO_RING || !admission.is_full(|unit| queue.waiting_in(unit), packet.size)
 }

@@ -2,10 +2,8 @@
 //! chooses the next packet when the one before it has left.
 //!
 //! A service event is the end of a transmission after which another packet waits. Service events of
-//! later windows are in a timer wheel, those of the current window and node in a heap. A packet that
+//! later windows are in a timer wheel, those of the current window and node in a sorted list. A packet that
 //! is chosen at some time arrives at least one lookahead later, so windows remain independent.
-
-use std::cmp::Reverse;
 
 use weft_fabric::LinkChange;
 
@@ -104,9 +102,9 @@ impl PartitionNetwork {
     pub fn enqueue_served(&mut self, port: usize, served: usize, now: u64, ready: u64, packet: Packet) {
         let (state, admission) = (&mut self.served[served], &mut self.admissions.ports[port]);
         if let ServedQueue::Lossless(_) = state.queue {
-            return self.enqueue_lossless(port, now, ready, packet);
+            return self.enqueue_lossless(port, served, now, ready, packet);
         }
-        admission.add_time(state.queue.len(), now);
+        admission.add_time(|| state.queue.len(), now);
         let arrival = state.queue.offer(packet, admission);
         if arrival.accepted {
             admission.marks += u64::from(arrival.marked);
@@ -177,17 +175,18 @@ impl PartitionNetwork {
     /// Chooses the next packet, whose transmission begins at `begin`. Returns the packet with its time
     /// of arrival; `None` if none waits.
     #[must_use]
+    #[inline(always)]
     pub fn begin_service(&mut self, port: usize, served: usize, begin: u64) -> Option<Packet> {
+        if let ServedQueue::Lossless(_) = self.served[served].queue {
+            return self.begin_lossless(port, served, begin);
+        }
+        self.begin_other(port, served, begin)
+    }
+
+    /// Does what [`begin_service`](Self::begin_service) does, at a port that cannot be paused.
+    fn begin_other(&mut self, port: usize, served: usize, begin: u64) -> Option<Packet> {
         loop {
-            let mut released = None;
-            let (mut packet, decision) = match &mut self.served[served].queue {
-                ServedQueue::Lossless(queue) => {
-                    let waiting = queue.pop()?;
-                    released = Some(waiting);
-                    (waiting.packet, Decision::Accept)
-                }
-                queue => queue.pop()?,
-            };
+            let (mut packet, decision) = self.served[served].queue.pop()?;
             let admission = &mut self.admissions.ports[port];
             if decision == Decision::Drop {
                 admission.drops += 1;
@@ -203,9 +202,6 @@ impl PartitionNetwork {
             output.busy_until = begin + output.serialisation(packet.size.into());
             packet.time = output.busy_until + output.delay();
             self.schedule_service(port, served);
-            if let Some(waiting) = released {
-                self.release(port, served, &waiting, begin);
-            }
             return Some(packet);
         }
     }
@@ -214,9 +210,12 @@ impl PartitionNetwork {
     pub fn free_at(&self, port: usize) -> u64 {
         let busy_until = self.ports[port].busy_until;
         let served = self.admissions.ports[port].served();
-        served.map_or(busy_until, |served| {
-            self.served[served].frames_until.max(busy_until)
-        })
+        served.map_or(busy_until, |served| self.served_free_at(port, served))
+    }
+
+    /// Returns [`free_at`](Self::free_at) of the served port `served`.
+    pub fn served_free_at(&self, port: usize, served: usize) -> u64 {
+        self.served[served].frames_until.max(self.ports[port].busy_until)
     }
 
     /// Schedules the end of the transmission if a packet or a pause frame waits for it.
@@ -233,15 +232,18 @@ impl PartitionNetwork {
             key: port as u64,
         };
         if time < self.end {
-            self.services_due.push(Reverse(timer));
+            // A node has few events in a window, so a sorted list costs less than a heap.
+            let later = self.services_due.partition_point(|due| *due > timer);
+            self.services_due.insert(later, timer);
         } else {
             self.services.push(timer);
         }
     }
 
     /// Processes the earliest service event of the current node.
+    #[inline(always)]
     pub fn serve(&mut self) {
-        let Some(Reverse(timer)) = self.services_due.pop() else {
+        let Some(timer) = self.services_due.pop() else {
             return;
         };
         let port = timer.key as usize;
@@ -252,6 +254,7 @@ impl PartitionNetwork {
 
     /// Ends the transmission that ends at `now`, if any, and begins the next one. Returns its packet.
     #[must_use]
+    #[inline(always)]
     pub fn end_service(&mut self, port: usize, now: u64) -> Option<Packet> {
         let served = self.admissions.ports[port].served()?;
         let state = &mut self.served[served];
@@ -267,13 +270,14 @@ impl PartitionNetwork {
             return None;
         }
         state.event = None;
-        self.admissions.ports[port].add_time(state.queue.len(), now);
+        self.admissions.ports[port].add_time(|| state.queue.len(), now);
         self.next_service(port, served, now)
     }
 
     /// Sends the pause frame that waits at an idle port, or begins the next transmission and returns its
     /// packet.
     #[must_use]
+    #[inline(always)]
     pub fn next_service(&mut self, port: usize, served: usize, now: u64) -> Option<Packet> {
         if self.served[served].wants_frame && self.send_frame(port, now) {
             return None;
@@ -299,7 +303,7 @@ impl PartitionNetwork {
         };
         match change {
             LinkChange::Down => {
-                admission.add_time(state.queue.len(), now);
+                admission.add_time(|| state.queue.len(), now);
                 effects.loses_last = is_sending;
                 output.busy_until = output.busy_until.min(now);
                 state.frames_until = state.frames_until.min(now);

@@ -48,10 +48,14 @@ impl<E: Endpoint> Partition<E> {
                 self.network.due.push(Reverse(*timer));
                 due += 1;
             }
-            while let Some(timer) = services.get(service).filter(|t| t.node - self.first_node == node) {
-                self.network.services_due.push(Reverse(*timer));
-                service += 1;
-            }
+            let of_node = services[service..]
+                .iter()
+                .take_while(|t| t.node - self.first_node == node);
+            let first = service;
+            service += of_node.count();
+            self.network
+                .services_due
+                .extend(services[first..service].iter().rev());
             while let Some(event) = pauses.get(pause).filter(|e| e.node - self.first_node == node) {
                 self.network
                     .pauses
@@ -104,15 +108,11 @@ impl<E: Endpoint> Partition<E> {
         let slots = self.node_slots[node as usize];
         let mut next = 0;
         loop {
-            let index = self
-                .keys
-                .get(next)
-                .map(|key| (key & ((1 << INDEX_BITS) - 1)) as usize);
-            let packet = index.map(|index| self.batch[index]);
-            let arrival = packet.map_or(u64::MAX, |packet| packet.time);
+            let key = self.keys.get(next).copied();
+            let arrival = key.map_or(u64::MAX, |key| start + (key >> INDEX_BITS));
             let timer = self.network.due.peek().map_or(u64::MAX, |timer| timer.0.time);
-            let service = self.network.services_due.peek().map(|timer| timer.0.time);
-            let service = service.unwrap_or(u64::MAX);
+            let service = self.network.services_due.last();
+            let service = service.map_or(u64::MAX, |timer| timer.time);
             let pauses = self.network.pauses.as_ref();
             let pause = pauses
                 .and_then(|pauses| pauses.due.peek())
@@ -121,10 +121,12 @@ impl<E: Endpoint> Partition<E> {
                 self.network.process_pause();
             } else if service < u64::MAX && service <= arrival.min(timer) {
                 self.network.serve();
-            } else if let Some((packet, index)) = packet.zip(index).filter(|_| arrival <= timer) {
+            } else if let Some(key) = key.filter(|_| arrival <= timer) {
                 next += 1;
-                self.set_ring(ring_count, index as u32, &packet);
-                self.process_arrival::<TRACE>(node, slots, ring_count, index as u32, &packet);
+                let index = (key & ((1 << INDEX_BITS) - 1)) as u32;
+                let packet = self.batch[index as usize];
+                self.set_ring(ring_count, index, &packet);
+                self.process_arrival::<TRACE, true>(node, slots, ring_count, index, &packet);
             } else if timer < u64::MAX {
                 self.set_ring(0, 0, &Packet::default());
                 self.fire_timer::<TRACE>(node, slots);

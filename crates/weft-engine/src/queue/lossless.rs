@@ -9,12 +9,13 @@ use weft_spec::QueueSize;
 use super::{Decision, Red};
 use crate::admission::has_reached;
 use crate::packet::{PROTECTED, Packet};
+use crate::prefetch::prefetch;
 
 /// The FIFOs of a port, and their pauses.
 pub struct LosslessQueue {
     classes: Vec<Class>,
     mark: Option<QueueSize>,
-    ramp: Option<Red>,
+    ramp: Option<Box<Red>>,
     /// Time in picoseconds after which a paused class drops its packets.
     pub watchdog: Option<u64>,
     /// Number of pauses that lasted so long.
@@ -63,7 +64,9 @@ impl LosslessQueue {
         Self {
             classes: (0..lossless.classes).map(|_| Class::default()).collect(),
             mark: port.mark,
-            ramp: lossless.ramp().map(|ramp| Red::new(ramp, stream, max_packet)),
+            ramp: lossless
+                .ramp()
+                .map(|ramp| Box::new(Red::new(ramp, stream, max_packet))),
             watchdog: lossless.watchdog.map(|time| time.0),
             expired: 0,
         }
@@ -133,6 +136,12 @@ impl LosslessQueue {
         let class = self.classes.iter_mut().find(|class| class.is_ready())?;
         let waiting = class.packets.pop_front()?;
         class.bytes -= u64::from(waiting.packet.size);
+        match class.packets.front() {
+            // In a long queue, the next packet has left the nearer caches.
+            Some(next) => prefetch(next),
+            // Starting over keeps a short queue in few cache lines.
+            None => class.packets.clear(),
+        }
         Some(waiting)
     }
 
@@ -192,6 +201,9 @@ impl LosslessQueue {
     /// next node than `hop`.
     pub fn blocked_time(&self, class: usize, hop: u32, now: u64) -> u64 {
         let class = &self.classes[class];
+        if class.pauses == 0 {
+            return 0;
+        }
         let mut time = class.paused;
         if let Some((_, own)) = class.caused.iter().find(|(cause, _)| *cause == hop) {
             time -= own;

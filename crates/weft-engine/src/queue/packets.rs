@@ -6,6 +6,7 @@ use std::collections::vec_deque::{Drain, Iter};
 use weft_spec::QueueSize;
 
 use crate::packet::Packet;
+use crate::prefetch::prefetch;
 
 /// Packets that wait, first in, first out.
 #[derive(Default)]
@@ -50,6 +51,12 @@ impl PacketQueue {
     pub fn pop(&mut self) -> Option<Packet> {
         let packet = self.packets.pop_front()?;
         self.bytes -= u64::from(packet.size);
+        match self.packets.front() {
+            // In a long queue, the next packet has left the nearer caches.
+            Some(next) => prefetch(next),
+            // Starting over keeps a short queue in few cache lines.
+            None => self.packets.clear(),
+        }
         Some(packet)
     }
 

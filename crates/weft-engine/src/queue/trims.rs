@@ -18,7 +18,7 @@ pub struct TrimmingQueue {
     headers: Fifo,
     data: Fifo,
     mark: Option<QueueSize>,
-    ramp: Option<Red>,
+    ramp: Option<Box<Red>>,
     /// Bytes of a header.
     size: u16,
     /// Number of headers that are sent per data packet while both wait; `None` if headers are always first.
@@ -59,7 +59,9 @@ impl TrimmingQueue {
             headers: fifo(trimming.header_limit(port)),
             data: fifo(port.limit),
             mark: port.mark,
-            ramp: trimming.ramp().map(|ramp| Red::new(ramp, stream, max_packet)),
+            ramp: trimming
+                .ramp()
+                .map(|ramp| Box::new(Red::new(ramp, stream, max_packet))),
             size: trimming.size.0 as u16,
             ratio: trimming.ratio,
             turn: 0,
