@@ -15,6 +15,7 @@ COLUMNS = {
     "nacks_received",
     "pulls_received",
     "rts_sent",
+    "rts_repeated",
     "cnps_received",
 }
 """Columns that not all kinds have."""
@@ -24,7 +25,7 @@ ANSWERS = {"acks_received", "nacks_received"}
 PRESENT = {
     "tcp": TCP,
     "constant-rate": set(),
-    "uet": ANSWERS | {"marked", "pulls_received", "rts_sent"},
+    "uet": ANSWERS | {"marked", "pulls_received", "rts_sent", "rts_repeated"},
     "ndp": ANSWERS | {"acked_bytes", "pulls_received"},
     "roce": ANSWERS | {"acked_bytes", "cnps_received"},
 }

@@ -222,7 +222,9 @@ def uet_pairs(seed: int, events: Counter[str]) -> list[Pair]:
     if settings.initial_window is not None:
         stated["initial_window"] = f"{settings.initial_window}B"
     run = run_both(scenario, "uet", stated, queues, lambda network, name: uet.UetHost(network, name, settings))
-    return run.pairs(events, {"pulls_received": "pull", "rts_sent": "rts", "marked": "marked"})
+    return run.pairs(
+        events, {"pulls_received": "pull", "rts_sent": "rts", "rts_repeated": "repeated request", "marked": "marked"}
+    )
 
 
 KINDS: dict[str, Callable[[int, Counter[str]], list[Pair]]] = {"ndp": ndp_pairs, "roce": roce_pairs, "uet": uet_pairs}
@@ -233,6 +235,7 @@ MIN_EVENTS = {
         "nack": 100,
         "timeouts": 50,
         "rts": 30,
+        "repeated request": 1,
         "marked": 300,
         "pull": 1000,
         "quick adaptation": 10,

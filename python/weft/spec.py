@@ -3681,9 +3681,9 @@ class Uet(Model):
     """
     simulator_quirks: bool | None = None
     """
-    Whether three quirks of the UEC's simulator are reproduced. Reports of trimmed packets lower the base
+    Whether four quirks of the UEC's simulator are reproduced. Reports of trimmed packets lower the base
     round-trip time, entropy value 0 is blamed for timeouts, and requests to send have no minimum distance if
-    only credit limits a flow.
+    only credit limits a flow. A repeated request does not ask the receiver for credit.
     """
     target_delay: Annotated[
         str | None,

@@ -302,7 +302,7 @@ class Sender:
             record = self.records.pop(psn)
             record.sent_at, record.sends = now, record.sends + 1
             self.queued.remove(psn)
-            self.counts["retransmitted"] += not record.is_request
+            self.counts["repeated request" if record.is_request else "retransmitted"] += 1
         self.records[psn] = record
         self.counts["sent"] += not record.is_request
         if not record.is_request:
@@ -507,8 +507,9 @@ class UetHost(Host):
         has_credit = self.settings.control != "sender"
         if has_credit:
             has_more = data.target > receiver.requested
+            asks = data.is_request and not (data.is_repeated and self.settings.has_quirks)
             receiver.requested = max(receiver.requested, data.target)
-            if (has_more or data.is_request or isinstance(answer, Nack)) and not receiver.is_active:
+            if (has_more or asks or isinstance(answer, Nack)) and not receiver.is_active:
                 receiver.is_active = True
                 self.active.append(receiver)
         if answer is not None:

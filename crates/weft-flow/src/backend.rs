@@ -91,6 +91,7 @@ impl Backend for FlowBackend {
                         "nacks_received",
                         "pulls_received",
                         "rts_sent",
+                        "rts_repeated",
                         "cnps_received",
                     ],
                 ),

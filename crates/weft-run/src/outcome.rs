@@ -99,6 +99,8 @@ pub struct ControlCounters {
     pub pulls: Option<u64>,
     /// Requests to send that the sender sent; `None` if the kind has none.
     pub rts: Option<u64>,
+    /// Requests to send that the sender sent again after a timeout; `None` if the kind has none.
+    pub repeated_rts: Option<u64>,
     /// Congestion notifications that arrived at the sender; `None` if the kind has none.
     pub cnps: Option<u64>,
 }

@@ -50,9 +50,9 @@ pub struct UetSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub oversubscription: Option<f64>,
-    /// Whether three quirks of the UEC's simulator are reproduced. Reports of trimmed packets lower the base
+    /// Whether four quirks of the UEC's simulator are reproduced. Reports of trimmed packets lower the base
     /// round-trip time, entropy value 0 is blamed for timeouts, and requests to send have no minimum distance if
-    /// only credit limits a flow.
+    /// only credit limits a flow. A repeated request does not ask the receiver for credit.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub simulator_quirks: bool,
 }

@@ -238,6 +238,7 @@ pub(super) fn subflows(context: &TableContext, outcome: &Outcome) -> Result<Reco
         .count_or_null("nacks_received", control(|control| control.nacks))
         .count_or_null("pulls_received", of_kind(|control| control.pulls))
         .count_or_null("rts_sent", of_kind(|control| control.rts))
+        .count_or_null("rts_repeated", of_kind(|control| control.repeated_rts))
         .count_or_null("cnps_received", of_kind(|control| control.cnps))
         .count("packets_blocked", each(|subflow| subflow.packets_blocked))
         .number(

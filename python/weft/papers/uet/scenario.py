@@ -231,7 +231,8 @@ def outcome(result: Result) -> pl.DataFrame:
     )
     counters = result.subflows.select(
         new=(pl.col("packets_sent") - pl.col("retransmitted")).sum(),
-        rtx=pl.col("retransmitted").sum(),
+        # The simulator repeats a request to send as data without payload.
+        rtx=(pl.col("retransmitted") + pl.col("rts_repeated")).sum(),
         rts=pl.col("rts_sent").sum(),
         acks=pl.col("acks_received").sum(),
         nacks=pl.col("nacks_received").sum(),

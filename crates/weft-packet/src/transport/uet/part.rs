@@ -179,7 +179,9 @@ impl Part {
             Answer::Nack(nack) => Some(nack.packet(packet.lo, params.ack_class)),
         };
         if has_credit {
-            let needs = data.is_rts || matches!(answer, Answer::Nack(_));
+            // The UEC's simulator repeats a request as data without payload.
+            let asks = data.is_rts && !(params.config.simulator_quirks && data.retransmission);
+            let needs = asks || matches!(answer, Answer::Nack(_));
             self.pacer.on_request(index, receiver, data.pull_target, needs);
         }
         if let Some(control) = control {

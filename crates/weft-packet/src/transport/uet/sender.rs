@@ -59,6 +59,8 @@ pub struct SenderCounters {
     pub nacks: u64,
     pub pulls: u64,
     pub rts: u64,
+    /// Number of requests to send that were sent again.
+    pub repeated_rts: u64,
 }
 
 impl SenderCounters {
@@ -69,6 +71,7 @@ impl SenderCounters {
             nacks: self.nacks,
             pulls: Some(self.pulls),
             rts: Some(self.rts),
+            repeated_rts: Some(self.repeated_rts),
             cnps: None,
         }
     }
@@ -172,7 +175,12 @@ impl Sender {
         let ev = self.balancer.choose();
         let (psn, size, is_rts, retransmission) = if let Some((psn, record)) = self.records.first_queued() {
             self.records.resend_first(psn, ev, now);
-            self.counters.retransmitted += u64::from(!record.is_rts);
+            let count = if record.is_rts {
+                &mut self.counters.repeated_rts
+            } else {
+                &mut self.counters.retransmitted
+            };
+            *count += 1;
             (psn, record.size, record.is_rts, true)
         } else {
             let size = self.new_size()?;

@@ -163,7 +163,7 @@ fn scenes_of_one_or_two_flows_are_exact() {
             nacks,
             pulls: p,
             rts,
-            cnps: _,
+            ..
         } = found.control;
         let counters = (found.new, found.retransmitted, a, nacks, p, rts);
         // The published times have six digits.
