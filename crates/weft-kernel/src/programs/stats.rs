@@ -102,10 +102,10 @@ impl ConnectionStats {
     pub(super) fn read(key: &[u8], bytes: &[u8]) -> Option<Self> {
         let c = abi::Connection::read_from_bytes(bytes).ok()?;
         let algorithm = KernelAlgorithm::from_number(c.algorithm)?;
-        let subflows: Vec<Subflow> = (0..SUBFLOWS)
-            .filter(|s| c.open & 1 << s != 0)
-            .map(|s| Subflow::read(&c, algorithm, s))
-            .collect();
+        // Most connections have one subflow, and `collect` would allocate room for four.
+        let mut subflows = Vec::with_capacity(c.open.count_ones() as usize);
+        let open = (0..SUBFLOWS).filter(|s| c.open & 1 << s != 0);
+        subflows.extend(open.map(|s| Subflow::read(&c, algorithm, s)));
         (!subflows.is_empty()).then_some(Self {
             key: u64::from_ne_bytes(key.try_into().ok()?),
             netns: c.netns,
