@@ -5,6 +5,7 @@
 mod addresses;
 mod blackholes;
 mod defaults;
+mod delays;
 mod doctor;
 mod duplex;
 mod entries;

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use weft_kernel::path_manager::Namespace;
 
+use crate::delays::delayed_cable;
 use crate::fabric::{connect, port};
 use crate::scene::{NO_DEFAULT, Plan, Scene, ip, missing, tc, until};
 use crate::share::{goodput, is_skipped, within};
@@ -30,6 +31,15 @@ pub struct Hosts {
 
 impl Hosts {
     pub fn new(rates: &[u64]) -> Self {
+        Self::connected(rates, |_, ends, prefix| connect(ends, prefix, 1))
+    }
+
+    /// The same with the round-trip time of each cable.
+    fn delayed(rates: &[u64], rtts: &[Duration]) -> Self {
+        Self::connected(rates, |n, ends, prefix| delayed_cable(ends, prefix, rtts[n]))
+    }
+
+    fn connected(rates: &[u64], connect: impl Fn(usize, [(&str, &str); 2], &str)) -> Self {
         let own = std::process::id();
         let names = ["client", "server"].map(|end| format!("weftd-test-{own}-{end}"));
         for name in &names {
@@ -40,7 +50,7 @@ impl Hosts {
         let mut marks = Vec::new();
         for (n, &rate) in rates.iter().enumerate() {
             let (device, table) = (format!("v{n}"), (100 + n).to_string());
-            connect([(client, &device), (server, &device)], &format!("10.77.{n}"), 1);
+            connect(n, [(client, &device), (server, &device)], &format!("10.77.{n}"));
             // A subflow from an address of this cable uses this cable, whatever address of the server it goes to.
             let (from, via) = (format!("10.77.{n}.1"), format!("10.77.{n}.2"));
             let route = ["default", "via", &via, "dev", &device, "table", &table];
@@ -156,16 +166,17 @@ impl Drop for Iperf3 {
 }
 
 /// Runs a measurement of each algorithm several times, prints the median, the lowest and the highest value, and returns the medians.
-fn measured<const N: usize>(
+fn measured<const N: usize, const A: usize>(
     scene: &Scene,
     what: &str,
-    rates: &[u64],
+    algorithms: [&str; A],
+    hosts: impl Fn() -> Hosts,
     settings: &str,
     names: [&str; N],
     measure: impl Fn(&Hosts) -> [f64; N],
 ) -> Vec<[f64; N]> {
-    let each = ALGORITHMS.map(|cc| {
-        let hosts = Hosts::new(rates);
+    let each = algorithms.map(|cc| {
+        let hosts = hosts();
         let both = [hosts.client(), hosts.server()];
         let daemon = scene.daemon_of_these(
             &both,
@@ -216,7 +227,8 @@ fn one_connection_uses_all_paths() {
         let medians = measured(
             &scene,
             what,
-            rates,
+            ALGORITHMS,
+            || Hosts::new(rates),
             FULL_MESH,
             ["part of the rates", "subflows"],
             |hosts| {
@@ -234,6 +246,45 @@ fn one_connection_uses_all_paths() {
     assert!(failed.is_empty(), "{failed:?}");
 }
 
+/// One connection over two paths of the same rate, of which one has twenty times the round-trip time. Uncoupled DCTCP shows how
+/// much of a difference is due to the coupling.
+#[test]
+#[ignore = "a measurement: make measure-linux"]
+fn round_trip_times_of_paths_may_differ() {
+    const RATE: u64 = 100;
+    let scene = scene_or_skip!("round_trip_times_of_paths_may_differ");
+    if is_skipped("round_trip_times_of_paths_may_differ") {
+        return;
+    }
+    let rtts = [1, 20].map(Duration::from_millis);
+    let medians = measured(
+        &scene,
+        "2 x 100 Mbit/s, RTT 1 and 20 ms",
+        ["weft_dctcp", "weft_amp", "weft_warp"],
+        || Hosts::delayed(&[RATE; 2], &rtts),
+        FULL_MESH,
+        ["part of the rates", "of the path of 1 ms", "of the path of 20 ms"],
+        |hosts| {
+            let seconds = number("SECONDS", 10);
+            let client = hosts.iperf3(1, seconds);
+            sleep(2 * WARM_UP);
+            let began = (Instant::now(), hosts.arrived());
+            sleep(Duration::from_secs(seconds / 2));
+            let elapsed = began.0.elapsed().as_secs_f64();
+            let bytes: Vec<u64> = hosts
+                .arrived()
+                .iter()
+                .zip(began.1)
+                .map(|(now, before)| now - before)
+                .collect();
+            let part = |n: usize| 8e-6 * bytes[n] as f64 / elapsed / RATE as f64;
+            [client.mbps() / hosts.mbps(), part(0), part(1)]
+        },
+    );
+    // The path of 1 ms alone would be half, and coupled algorithms have less (docs/linux/measurements.md).
+    assert!(medians.iter().all(|[part, ..]| *part > 0.3), "{medians:?}");
+}
+
 /// One of two paths loses everything for five seconds.
 #[test]
 #[ignore = "a measurement: make measure-linux"]
@@ -245,7 +296,8 @@ fn a_failed_path_costs_little_and_is_used_again() {
     let medians = measured(
         &scene,
         "one of two paths fails",
-        &[100, 100],
+        ALGORITHMS,
+        || Hosts::new(&[100, 100]),
         FULL_MESH,
         [
             "s at less than half of the other path",
@@ -309,7 +361,8 @@ fn sixty_four_connections_fill_a_path() {
     measured(
         &scene,
         "64 connections",
-        &[200],
+        ALGORITHMS,
+        || Hosts::new(&[200]),
         ONE_PATH,
         ["part of the rate", "subflows"],
         |hosts| {
