@@ -246,8 +246,8 @@ fn one_connection_uses_all_paths() {
     assert!(failed.is_empty(), "{failed:?}");
 }
 
-/// One connection over two paths of the same rate, of which one has twenty times the round-trip time. Uncoupled DCTCP shows how
-/// much of a difference is due to the coupling.
+/// One connection over two paths of the same rate; the round-trip time of the second is twenty times that of the first. Uncoupled
+/// DCTCP shows how much of a difference is due to the coupling.
 #[test]
 #[ignore = "a measurement: make measure-linux"]
 fn round_trip_times_of_paths_may_differ() {
