@@ -13,7 +13,6 @@ use crate::packet::{DATA, Packet};
 use crate::pauses::Pauses;
 use crate::port::Port;
 use crate::prefetch::prefetch;
-use crate::queue::ServedQueue;
 use crate::ring::Ring;
 use crate::route::{HopBits, Route};
 use crate::served::{ReturnRoutes, ServedPort};
@@ -93,12 +92,7 @@ impl PartitionNetwork {
         let Some(served) = admission.served().filter(|_| !admission.down) else {
             return self.forward(port, now, packet, route);
         };
-        let packet = Packet { route, ..*packet };
-        if let ServedQueue::Lossless(_) = self.served[served].queue {
-            self.enqueue_lossless(port, served, now, now, packet);
-        } else {
-            self.enqueue_served(port, served, now, now, packet);
-        }
+        self.enqueue_served(port, served, now, now, Packet { route, ..*packet });
     }
 
     #[inline(always)]

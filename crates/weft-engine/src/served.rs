@@ -99,11 +99,18 @@ pub struct ChangeEffects {
 impl PartitionNetwork {
     /// Enqueues a packet at a served port at `now`. Its serialisation begins at `ready` if the port is
     /// idle.
+    #[inline(always)]
     pub fn enqueue_served(&mut self, port: usize, served: usize, now: u64, ready: u64, packet: Packet) {
-        let (state, admission) = (&mut self.served[served], &mut self.admissions.ports[port]);
-        if let ServedQueue::Lossless(_) = state.queue {
-            return self.enqueue_lossless(port, served, now, ready, packet);
+        if let ServedQueue::Lossless(_) = self.served[served].queue {
+            self.enqueue_lossless(port, served, now, ready, packet);
+        } else {
+            self.enqueue_other(port, served, now, ready, packet);
         }
+    }
+
+    /// Does what [`enqueue_served`](Self::enqueue_served) does, at a port that cannot be paused.
+    fn enqueue_other(&mut self, port: usize, served: usize, now: u64, ready: u64, packet: Packet) {
+        let (state, admission) = (&mut self.served[served], &mut self.admissions.ports[port]);
         admission.add_time(|| state.queue.len(), now);
         let arrival = state.queue.offer(packet, admission);
         if arrival.accepted {
