@@ -44,11 +44,13 @@ impl Drop for MemoryGroup {
     }
 }
 
-fn why_not() -> Option<String> {
-    missing().or_else(|| {
-        let limit = Path::new(CONTROLLER).join("memory.limit_in_bytes");
-        (!limit.exists()).then(|| format!("no memory controller at {CONTROLLER}"))
-    })
+/// Skips a test by name where there is no memory controller.
+fn is_skipped(name: &str) -> bool {
+    let is_missing = !Path::new(CONTROLLER).join("memory.limit_in_bytes").exists();
+    if is_missing {
+        weft_test_support::skip(name, &format!("no memory controller at {CONTROLLER}"));
+    }
+    is_missing
 }
 
 /// Opens connections until the daemon, which needs memory for each, is killed.
@@ -75,12 +77,10 @@ fn grow_until_killed(scene: &Scene, daemon: &Daemon, group: &MemoryGroup) {
 
 #[test]
 fn a_daemon_that_the_kernel_kills_for_its_memory_can_start_again() {
-    let name = "a_daemon_that_the_kernel_kills_for_its_memory_can_start_again";
-    if let Some(why) = why_not() {
-        weft_test_support::skip(name, &why);
+    let scene = scene_or_skip!("a_daemon_that_the_kernel_kills_for_its_memory_can_start_again");
+    if is_skipped("a_daemon_that_the_kernel_kills_for_its_memory_can_start_again") {
         return;
     }
-    let scene = scene_or_skip!("a_daemon_that_the_kernel_kills_for_its_memory_can_start_again");
     let daemon = scene.daemon("");
     let server = scene.serve();
     let _load = load(scene.connect(server.address));
@@ -123,12 +123,10 @@ fn run_in(group: &MemoryGroup, scene: &Scene) -> String {
 /// The settings that a daemon changes are those of a stopped one if it could not start.
 #[test]
 fn a_daemon_without_memory_to_start_leaves_nothing_behind() {
-    let name = "a_daemon_without_memory_to_start_leaves_nothing_behind";
-    if let Some(why) = why_not() {
-        weft_test_support::skip(name, &why);
+    let scene = scene_or_skip!("a_daemon_without_memory_to_start_leaves_nothing_behind");
+    if is_skipped("a_daemon_without_memory_to_start_leaves_nothing_behind") {
         return;
     }
-    let scene = scene_or_skip!("a_daemon_without_memory_to_start_leaves_nothing_behind");
     let default = scene.setting("net.ipv4.tcp_congestion_control");
     let runs_in = 65_536;
     for kilobytes in [512, 1024, 2048, 4096, 8192, 16_384, runs_in] {

@@ -340,8 +340,8 @@ impl SubflowReceiver {
         }
     }
 
-    /// Decides when a segment with these flags is acknowledged. Out-of-order and duplicate segments, and
-    /// those that fill a hole, are acknowledged immediately (RFC 5681, section 4.2).
+    /// Decides when a segment with these flags is acknowledged. An out-of-order or duplicate segment, or one
+    /// that fills a hole, is acknowledged immediately (RFC 5681, section 4.2).
     #[inline(always)]
     fn decide(&mut self, order: SegmentOrder, flags: u16, immediate: bool, profile: &Profile) -> AckDecision {
         let pending = &mut self.pending;
