@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import weft
-from tests.reference import ndp, roce, uet
+from tests.reference import ndp, roce, uet, uet_control
 from tests.reference.network import Limit, QueueRules, Trimming
 from tests.reference.scenarios import limit_text, measured, random_limit, random_scenario, time
 
@@ -198,7 +198,7 @@ def uet_pairs(seed: int, events: Counter[str]) -> list[Pair]:
     scenario = random_scenario(seed, mtu, (1, 5, 60, 200))
     queues = (trimming_queues if rng.random() < 0.8 else fifo_queues)(rng, mtu)
     rtt = 2 * sum(cable.delay for cable in scenario.cables[-3:]) + 3 * 8 * 10**12 * mtu // scenario.cables[0].rate
-    settings = uet.Settings(
+    settings = uet_control.Settings(
         control=rng.choice(["sender", "receiver", "both"]),
         mtu=mtu,
         ack_bytes=rng.choice([4000, 16384]),

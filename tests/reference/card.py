@@ -6,8 +6,6 @@ from collections import deque
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from tests.reference.network import Host, Packet
 
 CYCLE = 11
@@ -60,9 +58,7 @@ class Card:
             return
         if self.is_idle():
             flow.send()
-            self.enter(flow)
-        else:
-            self.enter(flow)
+        self.enter(flow)
 
     def enter(self, flow: CardSender) -> None:
         """Lets a flow wait if it may send."""
@@ -98,10 +94,3 @@ class Card:
                 self.enter(flow)
                 return True
         return False
-
-
-def set_timeout(host: Host, key: int, deadline: Callable[[], int | None], action: Callable[[], None]) -> None:
-    """Calls `action` at the deadline, which may be later when it is reached."""
-    time = deadline()
-    if time is not None:
-        host.timer(time, key, action)
