@@ -1077,6 +1077,18 @@ class LosslessQueue(Model):
     (IEEE 802.1Q, annex O; Zhu et al., "Congestion Control for Large-Scale RDMA Deployments", SIGCOMM
     2015, section 4.)
     """
+    headroom_pool: Annotated[
+        str | None,
+        Field(
+            examples=["128KB", "64KiB", "1448B"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(TiB|TB|GiB|GB|MiB|MB|KiB|KB|B|kB)$",
+        ),
+    ] = None
+    """
+    Size of a pool for the headroom of all incoming links and classes of a switch, each of which takes up to
+    `headroom` from it. By default there is no pool: each has a `headroom` of its own. A pool is smaller
+    than their sum, because few links need their headroom at once. Switches call it a shared headroom pool.
+    """
     mark_max: Annotated[
         str | None,
         Field(

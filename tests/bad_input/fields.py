@@ -355,6 +355,7 @@ FIELDS = [
     lossless("", "transports.dctcp.class: 1 is not used", also="transports.dctcp.class=1"),
     lossless(", watchdog = '0s'", "queues.kind.watchdog: 0s; allowed: a time above 0"),
     lossless(", headroom = '101KB'", "queues.kind.headroom: 101KB leaves no packet", "in the buffer of 100KB"),
+    lossless(", headroom_pool = '0B'", "queues.kind.headroom_pool: 0B; allowed: a size above 0"),
     lossless("", "queues.limit: 3KB is less than a packet and the headroom of ", "at least ", limit="3KB"),
     lossless(", xoff = '90KB', headroom = '20KB'", "queues.kind.xoff: 90KB and a headroom of 20KB", "at most 80KB"),
     lossless(", xoff = '1KB'", "queues.kind.xoff: 1KB is less than the largest packet"),

@@ -14,6 +14,8 @@ pub struct Incoming {
     /// Number of the link in the other direction, and its port.
     pub reverse: u32,
     pub reverse_port: u32,
+    /// Number of the receiving node in its partition, and with it of its [pool](crate::pauses::Pauses::pools).
+    pub pool: u32,
     pub thresholds: Thresholds,
     /// Time in picoseconds from the arrival of a frame to its effect.
     pub reaction: u64,
@@ -44,6 +46,7 @@ impl Incoming {
     pub fn new(
         [from, partition, port]: [u32; 3],
         [reverse, reverse_port]: [u32; 2],
+        pool: u32,
         thresholds: Thresholds,
         reaction: u64,
         classes: u8,
@@ -61,6 +64,7 @@ impl Incoming {
             port,
             reverse,
             reverse_port,
+            pool,
             thresholds,
             reaction,
             classes: vec![class; classes.into()],
@@ -74,6 +78,37 @@ impl Incoming {
     /// Returns the class of a packet.
     pub fn class_of(&self, packet: &Packet) -> usize {
         packet.class().min(self.classes.len() - 1)
+    }
+
+    /// Counts a packet that waits at a port of the node, whose pool has `pool` bytes in use. Returns its class.
+    pub fn add(&mut self, packet: &Packet, port: usize, pool: &mut u64) -> usize {
+        let number = self.class_of(packet);
+        let class = &mut self.classes[number];
+        *pool -= self.thresholds.pooled(class.bytes);
+        class.bytes += u64::from(packet.size);
+        class.at_port[port] += u64::from(packet.size);
+        *pool += self.thresholds.pooled(class.bytes);
+        number
+    }
+
+    /// Counts a packet that has left a port of the node, as [`add`](Self::add) does.
+    pub fn remove(&mut self, packet: &Packet, port: usize, pool: &mut u64) -> usize {
+        let number = self.class_of(packet);
+        let class = &mut self.classes[number];
+        *pool -= self.thresholds.pooled(class.bytes);
+        class.bytes -= u64::from(packet.size);
+        class.at_port[port] -= u64::from(packet.size);
+        *pool += self.thresholds.pooled(class.bytes);
+        number
+    }
+
+    /// Returns true if the buffer has space for a packet, while the pool of the node has `pool` bytes in use.
+    pub fn has_space(&self, packet: &Packet, pool: u64) -> bool {
+        let before = self.classes[self.class_of(packet)].bytes;
+        let after = before + u64::from(packet.size);
+        let taken = self.thresholds.pooled(after) - self.thresholds.pooled(before);
+        let fits = |size| taken == 0 || pool + taken <= size;
+        after <= self.thresholds.capacity && self.thresholds.pool.is_none_or(fits)
     }
 
     /// Returns true if the last frame is outdated.

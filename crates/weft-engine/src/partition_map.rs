@@ -265,6 +265,7 @@ impl<'a> PartitionMap<'a> {
             Some(Incoming::new(
                 [link.from, self.partition_of(link.from), port_of(number)],
                 [back, port_of(back)],
+                link.to - nodes.start,
                 lossless.thresholds(link, reverse, config.max_packet),
                 lossless.reaction.0,
                 lossless.classes,
@@ -274,7 +275,13 @@ impl<'a> PartitionMap<'a> {
         let incoming = self.link_of[self.rings_to(nodes)].iter().map(incoming).collect();
         let partition = self.partition_of(nodes.start);
         let partitions = self.bounds.len() - 1;
-        Some(Pauses::new(partition, partitions, config.max_packet, incoming))
+        Some(Pauses::new(
+            partition,
+            partitions,
+            config.max_packet,
+            nodes.len(),
+            incoming,
+        ))
     }
 }
 

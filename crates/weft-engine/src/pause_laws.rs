@@ -20,6 +20,7 @@ const XOFF: u64 = 20 * MTU;
 
 const LOSSLESS: Lossless = Lossless {
     headroom: None,
+    headroom_pool: None,
     xoff: Some(Size(XOFF)),
     xon: None,
     reaction: Time(0),
@@ -229,6 +230,50 @@ fn nothing_is_lost_if_and_only_if_the_headroom_is_as_large_as_the_bound() {
         assert_eq!(most_drops(with(bound - MTU), delay), 1, "a packet less");
         assert_eq!(most_drops(with(bound - 2 * MTU), delay), 2, "two packets less");
     }
+}
+
+/// Returns the number of drops, if three hosts send at once to a fourth over a slow link.
+fn drops_of_three(lossless: Lossless, delay: Time) -> u64 {
+    let mut network = Network::new(5, vec![0, 1, 2, 3]);
+    for host in 0..3 {
+        network.cable([host, 4], Rate(10 * GBPS), delay, lossless);
+    }
+    network.cable([3, 4], Rate(GBPS / 1000), Time(1_000_000), lossless);
+    for host in 0..3 {
+        network.station(&[vec![host, 4, 3]], 400, Rate(10 * GBPS), 0);
+    }
+    let mut engine = network.engine();
+    engine.run_until(Time::from_ms(3).0);
+    for host in 0..3 {
+        assert!(engine.pause_counters(network.link([host, 4])).unwrap().pauses > 0);
+    }
+    engine.drops_and_marks().0
+}
+
+/// Three links that are paused at once need three times the headroom of one in a pool, and no more. One link
+/// needs that of one.
+#[test]
+fn nothing_is_lost_if_and_only_if_the_pool_holds_what_paused_links_need_at_once() {
+    let delay = cable_delay(4);
+    let mut network = Network::new(2, vec![0]);
+    network.cable([0, 1], Rate(10 * GBPS), delay, LOSSLESS);
+    let bound = LOSSLESS.headroom_bound(&network.links[0], &network.links[1], MTU as u32);
+    let with = |pool| Lossless {
+        headroom_pool: Some(Size(pool)),
+        ..LOSSLESS
+    };
+    // No packet delays a frame here, so each link needs a packet less than the bound.
+    let needed = 3 * (bound / MTU - 1) * MTU;
+    assert_eq!(drops_of_three(with(needed), delay), 0, "{needed} B");
+    assert_eq!(drops_of_three(with(needed - 1), delay), 1, "a byte less");
+    assert_eq!(
+        drops_of_three(with(needed - 2 * MTU), delay),
+        2,
+        "two packets less"
+    );
+    assert_eq!(drops_of_three(LOSSLESS, delay), 0, "without a pool");
+    assert_eq!(most_drops(with(bound), delay), 0, "one link");
+    assert_eq!(most_drops(with(bound - 41), delay), 1, "41 B less");
 }
 
 /// A slow receiver pauses the links before it one after the other, from the last one to the first one.

@@ -26,6 +26,8 @@ pub struct Pauses {
     max_packet: u32,
     /// State of the link of each ring; `None` if nothing can be paused over it.
     pub incoming: Vec<Option<Incoming>>,
+    /// Bytes in the pool of headroom of each node of the partition.
+    pub pools: Vec<u64>,
     /// The ring whose pause frames leave through a port.
     ring_of_port: HashMap<u32, u32>,
     /// The ring over which the packet came that is being processed, or [`NO_RING`].
@@ -103,8 +105,14 @@ pub enum PauseAction {
 const WATCHDOG: u64 = 1 << 63;
 
 impl Pauses {
-    /// Creates the state of partition `partition` of `partitions`.
-    pub fn new(partition: u32, partitions: usize, max_packet: u32, incoming: Vec<Option<Incoming>>) -> Self {
+    /// Creates the state of partition `partition` of `partitions`, which has `nodes` nodes.
+    pub fn new(
+        partition: u32,
+        partitions: usize,
+        max_packet: u32,
+        nodes: usize,
+        incoming: Vec<Option<Incoming>>,
+    ) -> Self {
         let rings = (0..).zip(&incoming);
         Self {
             partition,
@@ -113,6 +121,7 @@ impl Pauses {
                 .filter_map(|(ring, link)| Some((link.as_ref()?.reverse_port, ring)))
                 .collect(),
             incoming,
+            pools: vec![0; nodes],
             ring: NO_RING,
             events: BinaryHeap::new(),
             due: BinaryHeap::new(),
@@ -245,13 +254,11 @@ impl PartitionNetwork {
             return;
         };
         let max_packet = u64::from(pauses.max_packet);
-        let Some(link) = pauses.link(ring) else {
+        let Some(Some(link)) = pauses.incoming.get_mut(ring as usize) else {
             return;
         };
-        let number = link.class_of(packet);
+        let number = link.add(packet, local, &mut pauses.pools[link.pool as usize]);
         let class = &mut link.classes[number];
-        class.bytes += u64::from(packet.size);
-        class.at_port[local] += u64::from(packet.size);
         if !class.is_over && class.bytes + max_packet > link.thresholds.xoff {
             class.is_over = true;
             let port = link.reverse_port as usize;
@@ -264,12 +271,10 @@ impl PartitionNetwork {
     #[must_use]
     fn unhold(&mut self, port: usize, served: usize, waiting: &Waiting) -> Option<(u32, usize)> {
         let local = port - self.served[served].first_port();
-        let link = self.pauses.as_mut()?.link(waiting.ring)?;
-        let number = link.class_of(&waiting.packet);
-        let class = &mut link.classes[number];
-        class.bytes -= u64::from(waiting.packet.size);
-        class.at_port[local] -= u64::from(waiting.packet.size);
-        class.is_over.then_some((waiting.ring, number))
+        let pauses = self.pauses.as_mut()?;
+        let link = pauses.incoming.get_mut(waiting.ring as usize)?.as_mut()?;
+        let number = link.remove(&waiting.packet, local, &mut pauses.pools[link.pool as usize]);
+        link.classes[number].is_over.then_some((waiting.ring, number))
     }
 
     /// Ends the pause of a class of the link of `ring` if so little waits.
@@ -469,8 +474,7 @@ fn has_space(pauses: Option<&Pauses>, queue: &LosslessQueue, admission: &Admissi
         return true;
     };
     if let Some(Some(link)) = pauses.incoming.get(pauses.ring as usize) {
-        let bytes = link.classes[link.class_of(packet)].bytes;
-        return bytes + u64::from(packet.size) <= link.thresholds.capacity;
+        return link.has_space(packet, pauses.pools[link.pool as usize]);
     }
     pauses.ring == NO_RING || !admission.is_full(|unit| queue.waiting_in(unit), packet.size)
 }

@@ -249,8 +249,10 @@ fn any_lossless() -> impl Strategy<Value = Lossless> {
     let classes = prop::sample::select(vec![1, 1, 2, 8]);
     let watchdog = prop::option::weighted(0.3, watchdog);
     let ramp = prop::option::of((0_u64..2_000, 0_u64..4_000, 0.0..=1.0));
+    // A pool is small enough to be full now and then.
+    let pool = prop::option::weighted(0.3, (1..9_000_u64).prop_map(Size));
     let values = (
-        size(6_000),
+        (size(6_000), pool),
         size(9_000),
         size(9_000),
         reaction,
@@ -259,11 +261,12 @@ fn any_lossless() -> impl Strategy<Value = Lossless> {
         ramp,
     );
     values.prop_map(
-        |(headroom, xoff, xon, reaction, watchdog, classes, ramp)| Lossless {
+        |((headroom, headroom_pool), xoff, xon, reaction, watchdog, classes, ramp)| Lossless {
             mark_min: ramp.map(|(min, ..)| QueueSize::Bytes(min)),
             mark_max: ramp.map(|(min, width, _)| QueueSize::Bytes(min + width)),
             mark_probability: ramp.map(|(.., probability)| probability),
             headroom,
+            headroom_pool,
             xoff,
             xon,
             reaction: Time(reaction),

@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use std::collections::{HashMap, VecDeque};
 
 use weft_fabric::{Fabric, Lossless, QueueKind, Red, RedAction, RedAt};
-use weft_spec::QueueSize;
+use weft_spec::{QueueSize, Size};
 
 use crate::packet::{CE, DATA, ECT, PROTECTED, Packet};
 use crate::reference::{Event, Reference, TestEndpoint, serialisation};
@@ -144,6 +144,30 @@ impl<T: TestEndpoint> Reference<'_, T> {
         [thresholds.xoff, thresholds.xon, thresholds.capacity]
     }
 
+    /// Bytes beyond xoff at the node at the end of `over`, of all links into it that share headroom.
+    fn in_pool(&self, over: u32) -> u64 {
+        let node = self.fabric.links[over as usize].to;
+        let links = 0..self.fabric.links.len() as u32;
+        let into = links.filter(|&link| self.fabric.links[link as usize].to == node);
+        let shared = into.filter_map(|link| {
+            let (back, rules) = self.rules(link)?;
+            rules.headroom_pool.map(|_| (link, back, rules))
+        });
+        let beyond = |(link, back, rules): (u32, u32, Lossless)| {
+            let [xoff, ..] = self.bounds(link, back, &rules);
+            let held = |class| {
+                self.held(link, class, &rules)
+                    .iter()
+                    .map(|(_, bytes)| bytes)
+                    .sum::<u64>()
+            };
+            (0..usize::from(rules.classes))
+                .map(|class| held(class).saturating_sub(xoff))
+                .sum::<u64>()
+        };
+        shared.map(beyond).sum()
+    }
+
     /// Sends a packet over `link`, whose service begins at `begins` if nothing hinders it.
     pub fn send_lossless(&mut self, link: u32, mut packet: Packet, now: u64, begins: u64, over: Option<u32>) {
         let Some(stated) = self.stated(link) else { return };
@@ -224,8 +248,12 @@ impl<T: TestEndpoint> Reference<'_, T> {
         let Some(over) = over else { return false };
         if let Some((back, rules)) = self.rules(over) {
             let held = self.held(over, class_in(&rules, packet), &rules);
-            let [.., capacity] = self.bounds(over, back, &rules);
-            return held.iter().map(|(_, bytes)| bytes).sum::<u64>() + u64::from(packet.size) > capacity;
+            let [xoff, _, capacity] = self.bounds(over, back, &rules);
+            let now = held.iter().map(|(_, bytes)| bytes).sum::<u64>();
+            let then = now + u64::from(packet.size);
+            let more = then.saturating_sub(xoff) - now.saturating_sub(xoff);
+            let is_pool_full = |pool: Size| more > 0 && self.in_pool(over) + more > pool.0;
+            return then > capacity || rules.headroom_pool.is_some_and(is_pool_full);
         }
         let fifo = &self.wires[link as usize].fifo;
         match self.fabric.links[link as usize].queue.limit {

@@ -35,6 +35,7 @@ pub(crate) fn check(spec: &Spec, transports: &[TransportConfig], fabric: &Fabric
     let sizes = transports.iter().map(|transport| &transport.profile);
     let sizes = sizes.map(|profile| profile.wire_size().max(profile.ack_wire_size()));
     let max_packet = sizes.max().unwrap_or(1);
+    check_pools(spec, fabric)?;
     let mut ports = vec![0; fabric.nodes.len()];
     for link in &fabric.links {
         ports[link.from as usize] += 1;
@@ -57,6 +58,35 @@ pub(crate) fn check(spec: &Spec, transports: &[TransportConfig], fabric: &Fabric
         if let QueueKind::Lossless(lossless) = &outgoing.kind {
             let limit = limit_path(spec, fabric, outgoing);
             check_thresholds(spec, lossless, [incoming, outgoing], &limit, max_packet)?;
+        }
+    }
+    Ok(())
+}
+
+/// Checks that all ports of a node have the same pool of headroom.
+fn check_pools(spec: &Spec, fabric: &Fabric) -> Result<(), SpecError> {
+    let mut first: Vec<Option<&Link>> = vec![None; fabric.nodes.len()];
+    for link in &fabric.links {
+        let first = *first[link.from as usize].get_or_insert(link);
+        let pool = |link: &Link| match &link.kind {
+            QueueKind::Lossless(lossless) => lossless.headroom_pool,
+            _ => None,
+        };
+        if pool(link) != pool(first) {
+            let words = |pool: Option<Size>| pool.map_or("no pool".to_owned(), |size| size.to_string());
+            let problem = format!(
+                "{} contradicts {} of {} at switch {}",
+                words(pool(link)),
+                words(pool(first)),
+                path_of(spec, source_of(first)),
+                fabric.nodes[link.from as usize].name
+            );
+            let path = format!("{}.headroom_pool", path_of(spec, source_of(link)));
+            return Err(SpecError::conflict(
+                path,
+                problem,
+                "use one pool for all ports of a switch",
+            ));
         }
     }
     Ok(())

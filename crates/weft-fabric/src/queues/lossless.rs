@@ -27,6 +27,11 @@ pub struct Lossless {
     /// 2015, section 4.)
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub headroom: Option<Size>,
+    /// Size of a pool for the headroom of all incoming links and classes of a switch, each of which takes up to
+    /// `headroom` from it. By default there is no pool: each has a `headroom` of its own. A pool is smaller
+    /// than their sum, because few links need their headroom at once. Switches call it a shared headroom pool.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub headroom_pool: Option<Size>,
     /// A pause is sent once a packet of the largest size might exceed this length. The default is `limit`
     /// without `headroom`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -77,6 +82,15 @@ pub struct Thresholds {
     pub xon: u64,
     /// A packet that would exceed this is dropped.
     pub capacity: u64,
+    /// Size of the pool that holds what exceeds `xoff`, if links share one.
+    pub pool: Option<u64>,
+}
+
+impl Thresholds {
+    /// Returns the part of the bytes of an incoming link in a class that a pool holds.
+    pub fn pooled(&self, bytes: u64) -> u64 {
+        self.pool.map_or(0, |_| bytes.saturating_sub(self.xoff))
+    }
 }
 
 impl Lossless {
@@ -132,6 +146,7 @@ impl Lossless {
             xoff,
             xon: self.xon.map_or_else(xon, |size| size.0),
             capacity: xoff + headroom,
+            pool: self.headroom_pool.map(|size| size.0),
         }
     }
 }
@@ -148,6 +163,9 @@ impl QueueParameters for Lossless {
         }
         if self.watchdog == Some(Time(0)) {
             return Err(SpecError::new("watchdog", "0s", "a time above 0"));
+        }
+        if self.headroom_pool == Some(Size(0)) {
+            return Err(SpecError::new("headroom_pool", "0B", "a size above 0"));
         }
         check_ramp([self.mark_min, self.mark_max])?;
         if let Some(probability) = self.mark_probability {

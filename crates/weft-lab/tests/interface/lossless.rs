@@ -203,6 +203,38 @@ fn a_class_is_paused_by_itself() {
     );
 }
 
+/// Six links of a leaf are full at once. A pool that holds the headroom of two of them drops packets; one
+/// that holds those of all does not.
+#[test]
+fn a_pool_of_headroom_drops_packets_if_links_need_more_at_once() {
+    let drops = |pool: &str| {
+        let kind = format!("queues.kind={{name = \"lossless\"{pool}}}");
+        let run = run_on(&resolved(INCAST, &[kind]), 1);
+        assert!(of_layer(&run, "host-leaf", "pauses") >= 6);
+        total(&run, "links", "drops")
+    };
+    assert_eq!(drops(""), 0);
+    assert_eq!(drops(", headroom_pool = \"40KB\""), 0);
+    assert!(drops(", headroom_pool = \"4KB\"") > 0);
+}
+
+#[test]
+fn ports_of_a_switch_share_one_pool() {
+    let sets = [
+        "queues.kind={name = \"lossless\", headroom_pool = \"1MB\"}".to_owned(),
+        "layers.leaf-spine.queue={name = \"lossless\", headroom_pool = \"2MB\"}".to_owned(),
+    ];
+    let error = Experiment::parse(INCAST, &sets)
+        .err()
+        .map(|error| error.to_string());
+    assert_eq!(
+        error.as_deref(),
+        Some(
+            "layers.leaf-spine.queue.headroom_pool: 2MB contradicts 1MB of queues.kind at switch leaf0; use one pool for all ports of a switch"
+        )
+    );
+}
+
 /// Hosts of a BCube forward, so packets wait at their ports, and the buffers there need a headroom, too.
 #[test]
 fn buffers_of_hosts_that_forward_hold_the_headroom() {
