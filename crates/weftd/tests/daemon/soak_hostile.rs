@@ -30,6 +30,8 @@ const MEGABYTES: u64 = 128;
 /// The maximum of the 99th percentile of the decision latency, and its maximum as a multiple of the value without actors.
 const MAX_P99_US: f64 = 1e6;
 const MAX_RATIO: f64 = 2.0;
+/// The longest time without an arrival: several timeouts in a row, which back off, on a busy machine.
+const MAX_PAUSE: Duration = Duration::from_secs(10);
 /// Time between two changes of the marks, which make the algorithm decide.
 const BURST: Duration = Duration::from_millis(500);
 
@@ -57,8 +59,14 @@ fn invariants_hold_under_hostile_actors() {
     let done = actors.stop();
     assert!(done.iter().all(|(_, count)| *count > 0), "{done:?}");
     eprintln!(
-        "{minutes} minutes: {done:?}; alone {:?}, {} MB; with the actors {:?}, {} MB, at most {} accepted subflows",
-        alone.decisions, alone.megabytes, together.decisions, together.megabytes, together.accepted
+        "{minutes} minutes: {done:?}; alone {:?}, {} MB, longest pause {:?}; with the actors {:?}, {} MB, at most {} accepted subflows, longest pause {:?}",
+        alone.decisions,
+        alone.megabytes,
+        alone.pause,
+        together.decisions,
+        together.megabytes,
+        together.accepted,
+        together.pause
     );
     assert!(alone.decisions.count > 50 && together.decisions.count > 50);
     assert!(
@@ -92,6 +100,8 @@ struct Figures {
     worst_p99_us: f64,
     megabytes: u64,
     accepted: usize,
+    /// The longest time without an arrival, measured every two bursts; arrivals in each of them give none.
+    pause: Duration,
 }
 
 struct Soak<'a> {
@@ -127,13 +137,18 @@ impl<'a> Soak<'a> {
         );
         let mut figures = Figures::default();
         let began = Instant::now();
+        let (mut read, mut last) = (server.read(), Instant::now());
         while began.elapsed() < time {
-            let read = server.read();
             for on in [true, false] {
                 self.scene.mark(on);
                 sleep(BURST);
             }
-            assert!(server.read() > read, "nothing arrives any more");
+            if server.read() > read {
+                (read, last) = (server.read(), Instant::now());
+            }
+            let pause = last.elapsed();
+            figures.pause = figures.pause.max(pause);
+            assert!(pause < MAX_PAUSE, "nothing arrives any more");
             self.check(&mut figures);
         }
         drop(loads);
