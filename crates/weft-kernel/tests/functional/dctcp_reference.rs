@@ -107,7 +107,7 @@ fn run_words(program: &str, words: &str) -> bool {
     succeeds(program, &words.split_whitespace().collect::<Vec<_>>())
 }
 
-fn has_dctcp(test: &str) -> bool {
+pub fn has_dctcp(test: &str) -> bool {
     let there = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control");
     let has = there.is_ok_and(|list| list.split_whitespace().any(|name| name == "dctcp"));
     if !has {

@@ -9,6 +9,7 @@ mod debian;
 mod machine;
 mod marks;
 mod peers;
+mod plb;
 mod positions;
 mod rules;
 mod shares;

@@ -72,6 +72,25 @@ impl Peers {
         self.drain();
     }
 
+    /// Sends one packet, which is long enough to be marked.
+    pub fn send_packet(&self) {
+        self.client.set_tcp_nodelay(true).expect("a socket");
+        (&self.client).write_all(&[7; 400]).expect("to send");
+    }
+
+    /// Returns the number of bytes that are not acknowledged, over IPv6.
+    pub fn unacknowledged(&self) -> usize {
+        let table = std::fs::read_to_string("/proc/thread-self/net/tcp6").expect("a table");
+        let (own, peer) = (self.client_address().port(), self.server_address().port());
+        let row = table.lines().find_map(|line| {
+            let fields: Vec<&str> = line.split_whitespace().collect();
+            let port = |field: &str| u16::from_str_radix(field.rsplit(':').next()?, 16).ok();
+            let is_own = port(fields.get(1)?)? == own && port(fields.get(2)?)? == peer;
+            is_own.then(|| fields[4].split(':').next().map(str::to_owned))?
+        });
+        usize::from_str_radix(&row.expect("the connection"), 16).expect("a number")
+    }
+
     /// Sends as much as it can for so long.
     pub fn send_for(&self, time: Duration) {
         let (begin, block) = (Instant::now(), vec![7; 1 << 16]);
