@@ -75,7 +75,7 @@ impl PartitionNetwork {
     #[inline(always)]
     pub fn send(&mut self, node: u32, port: usize, now: u64, packet: &Packet, route: Route) {
         let mut ready = now;
-        if self.jitter != Jitter::default() && self.ports[port].is_idle(now) {
+        if self.ports[port].is_idle(now) && self.jitter != Jitter::default() {
             let max = self
                 .jitter
                 .time
@@ -97,30 +97,31 @@ impl PartitionNetwork {
 
     #[inline(always)]
     fn transmit(&mut self, port: usize, now: u64, ready: u64, packet: &Packet, route: Route) {
-        let mut flags = packet.flags;
-        let enqueued =
-            self.ports[port].enqueue(&mut self.admissions, port, now, ready, packet.size, &mut flags);
-        let Some(time) = enqueued else {
-            self.refuse(port, now, ready, packet, route);
+        let sender = &mut self.ports[port];
+        let (size, flags) = (packet.size, packet.flags);
+        let Some((time, flags)) = sender.enqueue(&mut self.admissions, port, now, ready, size, flags) else {
+            self.refuse(port, now, ready, *packet, route);
             return;
         };
-        self.deliver(port, packet, time, route, flags);
+        let ring = sender.ring;
+        self.deliver_to(ring, port, packet, time, route, flags);
     }
 
-    /// Drops a packet, or hands it to a served port.
+    /// Drops a packet, or hands it to a served port. (The packet is passed as a value: a packet that a host
+    /// creates then need not be in memory unless it is refused.)
     #[cold]
     #[inline(never)]
-    fn refuse(&mut self, port: usize, now: u64, ready: u64, packet: &Packet, route: Route) {
+    fn refuse(&mut self, port: usize, now: u64, ready: u64, packet: Packet, route: Route) {
         let admission = &self.admissions.ports[port];
         match admission.served() {
             Some(served) if !admission.down => {
-                self.enqueue_served(port, served, now, ready, Packet { route, ..*packet });
+                self.enqueue_served(port, served, now, ready, Packet { route, ..packet });
             }
             served => {
                 if let Some(served) = served {
-                    self.served[served].count(packet, |class| class.drops += 1);
+                    self.served[served].count(&packet, |class| class.drops += 1);
                 }
-                self.count_drop(packet);
+                self.count_drop(&packet);
             }
         }
     }
@@ -128,7 +129,12 @@ impl PartitionNetwork {
     /// Puts a packet that leaves `port` on the link, where it arrives at `time`.
     #[inline(always)]
     pub fn deliver(&mut self, port: usize, packet: &Packet, time: u64, route: Route, flags: u16) {
-        let ring = self.ports[port].ring;
+        self.deliver_to(self.ports[port].ring, port, packet, time, route, flags);
+    }
+
+    /// Does what [`deliver`](Self::deliver) does, if `ring` is the ring of `port`.
+    #[inline(always)]
+    fn deliver_to(&mut self, ring: u32, port: usize, packet: &Packet, time: u64, route: Route, flags: u16) {
         let local = ring.wrapping_sub(self.first_ring) as usize;
         if local < self.rings.len() {
             self.receive(local, packet, time, route, flags);
@@ -139,8 +145,14 @@ impl PartitionNetwork {
                 flags,
                 ..*packet
             };
-            self.outboxes[self.ports[port].partition as usize].push((ring, packet));
+            self.post(ring, port, packet);
         }
+    }
+
+    /// Posts a packet to the ring of another partition.
+    #[inline(never)]
+    fn post(&mut self, ring: u32, port: usize, packet: Packet) {
+        self.outboxes[self.ports[port].partition as usize].push((ring, packet));
     }
 
     /// Prefetches the port that [`forward`](Self::forward) will use.

@@ -335,10 +335,8 @@ impl<E: Endpoint> Partition<E> {
                 .map(|(i, packet)| (packet.time - start) << INDEX_BITS | i as u64),
         );
         if ring_count > 1 {
-            sort_uniform_keys(&mut self.keys, &mut self.scratch, self.key_bits);
-            // Without an early exit, the loop compiles to a few vector instructions.
-            let pairs = self.keys.windows(2);
-            if pairs.fold(false, |any, pair| any | same_time(pair[0], pair[1])) {
+            let any_tie = sort_uniform_keys(&mut self.keys, &mut self.scratch, self.key_bits, INDEX_BITS);
+            if any_tie {
                 self.break_ties(start, ring_count);
             }
         }
@@ -420,17 +418,19 @@ impl<E: Endpoint> Partition<E> {
             *due += 1;
         }
         let slots = self.node_slots[node as usize];
-        for i in 0..self.keys.len() {
-            let index = self.keys[i] & ((1 << INDEX_BITS) - 1);
-            let packet = self.batch[index as usize];
+        let (keys, batch) = (std::mem::take(&mut self.keys), std::mem::take(&mut self.batch));
+        for &key in &keys {
+            let index = key & ((1 << INDEX_BITS) - 1);
+            let packet = &batch[index as usize];
             while let Some(&Reverse(timer)) = self.network.due.peek() {
                 if timer.time >= packet.time {
                     break;
                 }
                 self.fire_timer::<TRACE>(node, slots);
             }
-            self.process_arrival::<TRACE, false>(node, slots, ring_count, index as u32, &packet);
+            self.process_arrival::<TRACE, false>(node, slots, ring_count, index as u32, packet);
         }
+        (self.keys, self.batch) = (keys, batch);
         while !self.network.due.is_empty() {
             self.fire_timer::<TRACE>(node, slots);
         }

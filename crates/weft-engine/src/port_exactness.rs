@@ -139,17 +139,17 @@ impl Ports {
         for (i, arrival) in arrivals.iter().enumerate() {
             now += arrival.gap.0 * serialisation(self.rate, SIZES[0]) + arrival.gap.1;
             self.serve(now);
-            let mut flags = arrival.flags;
             let ready = now
                 + if self.port.is_idle(now) {
                     arrival.processing
                 } else {
                     0
                 };
-            let predicted = self
-                .port
-                .enqueue(&mut self.admissions, 0, now, ready, arrival.size, &mut flags);
-            self.predicted.extend(predicted);
+            let predicted =
+                self.port
+                    .enqueue(&mut self.admissions, 0, now, ready, arrival.size, arrival.flags);
+            let flags = predicted.map_or(arrival.flags, |(_, flags)| flags);
+            self.predicted.extend(predicted.map(|(time, _)| time));
             let packet = Packet {
                 size: arrival.size,
                 flags: arrival.flags,
@@ -215,10 +215,7 @@ fn bytes_are_counted_not_derived_from_times() {
     };
     let mut admissions = alone(queue, &QueueKind::default(), false);
     let mut port = Port::new(Rate(3_200_000_000_000), Time(0), &admissions.ports[0], 0, 0);
-    let mut enqueue = || {
-        let mut flags = ECT;
-        port.enqueue(&mut admissions, 0, 0, 0, 41, &mut flags)
-    };
+    let mut enqueue = || port.enqueue(&mut admissions, 0, 0, 0, 41, ECT);
     let accepted = (0..400).filter_map(|_| enqueue()).count();
     // One is in service and 300 wait; the last 49 of them found more than 250 waiting.
     assert_eq!(accepted, 301);
@@ -267,8 +264,8 @@ fn a_packet_whose_last_bit_leaves_as_its_link_changes_has_left() {
         let mut admissions = alone(queue, &QueueKind::default(), false);
         let mut port = Port::new(rate, delay, &admissions.ports[0], 0, 0);
         assert_eq!(
-            port.enqueue(&mut admissions, 0, 0, 0, 40, &mut 0),
-            Some(1_032_000)
+            port.enqueue(&mut admissions, 0, 0, 0, 40, 0),
+            Some((1_032_000, 0))
         );
         let admission = &mut admissions.ports[0];
         assert_eq!(

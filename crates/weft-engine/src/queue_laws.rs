@@ -50,9 +50,8 @@ impl Switch {
 
     /// Offers a packet to `port`. Returns whether it was accepted.
     fn offer(&mut self, port: usize, now: u64) -> bool {
-        let mut flags = 0;
-        let time = self.ports[port].enqueue(&mut self.admissions, port, now, now, PACKET, &mut flags);
-        time.is_some()
+        let accepted = self.ports[port].enqueue(&mut self.admissions, port, now, now, PACKET, 0);
+        accepted.is_some()
     }
 
     /// Offers `offers` packets to each of the first `congested` ports in turn, twice as fast as they
@@ -129,13 +128,12 @@ fn marked_fraction(red: Red, length: u64, packets: u64) -> f64 {
     let gap = port.serialisation(PACKET.into());
     // One packet is being sent, and one leaves as each packet arrives.
     for _ in 0..length / u64::from(PACKET) + 2 {
-        port.enqueue(&mut admissions, 0, 0, 0, PACKET, &mut 0);
+        port.enqueue(&mut admissions, 0, 0, 0, PACKET, 0);
     }
     let mut marked = 0;
     for n in 1..=packets {
-        let mut flags = ECT;
-        port.enqueue(&mut admissions, 0, n * gap, n * gap, PACKET, &mut flags);
-        marked += u64::from(flags & CE != 0);
+        let accepted = port.enqueue(&mut admissions, 0, n * gap, n * gap, PACKET, ECT);
+        marked += u64::from(accepted.is_some_and(|(_, flags)| flags & CE != 0));
     }
     marked as f64 / packets as f64
 }

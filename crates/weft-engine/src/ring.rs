@@ -36,44 +36,38 @@ impl Ring {
             self.grow();
         }
         let mask = self.packets.len() - 1;
-        self.packets[(self.head + self.len) as usize & mask] = Packet {
+        let was_empty = self.len == 0;
+        let end = self.head + self.len;
+        self.len += 1;
+        self.packets[end as usize & mask] = Packet {
             time,
             route,
             flags,
             ..*packet
         };
-        self.len += 1;
-        self.len == 1
+        was_empty
     }
 
     /// Moves the packets that arrive before `end` to the end of `batch`. Returns the arrival time
     /// of the next packet.
     #[inline(always)]
     pub fn drain_before(&mut self, end: u64, batch: &mut Vec<Packet>) -> Option<u64> {
-        let mask = self.packets.len().wrapping_sub(1);
-        let mut next = None;
-        let mut taken = 0;
-        while taken < self.len {
-            let packet = &self.packets[(self.head + taken) as usize & mask];
-            if packet.time >= end {
-                next = Some(packet.time);
-                break;
-            }
-            taken += 1;
-        }
+        let len = self.len as usize;
         let (wrapped, first) = self.packets.split_at(self.head as usize);
-        let whole = first.len().min(taken as usize);
-        batch.extend_from_slice(&first[..whole]);
-        batch.extend_from_slice(&wrapped[..taken as usize - whole]);
-        self.len -= taken;
-        self.delivered += u64::from(taken);
+        let first = &first[..len.min(first.len())];
+        let mut taken = append_before(end, first, batch);
+        if taken == first.len() && taken < len {
+            taken += append_before(end, &wrapped[..len - taken], batch);
+        }
+        self.len -= taken as u32;
+        self.delivered += taken as u64;
         // Starting over keeps a link with little traffic in the same cache lines.
         self.head = if self.len == 0 {
             0
         } else {
-            (self.head + taken) & mask as u32
+            (self.head + taken as u32) & (self.packets.len() - 1) as u32
         };
-        next
+        (self.len > 0).then(|| self.packets[self.head as usize].time)
     }
 
     /// Prefetches what [`drain_before`](Self::drain_before) will move.
@@ -148,6 +142,18 @@ impl Ring {
         self.packets = packets.into_boxed_slice();
         self.head = 0;
     }
+}
+
+/// Appends the first packets to `batch`, those that arrive before `end`. Returns their number.
+#[inline(always)]
+fn append_before(end: u64, packets: &[Packet], batch: &mut Vec<Packet>) -> usize {
+    // Packets are sorted by time, so the last one of four decides about all four.
+    let fours = packets.chunks_exact(4).take_while(|four| four[3].time < end);
+    let fours = 4 * fours.count();
+    let rest = packets[fours..].iter().take_while(|packet| packet.time < end);
+    let taken = fours + rest.count();
+    batch.extend_from_slice(&packets[..taken]);
+    taken
 }
 
 #[cfg(test)]
