@@ -82,8 +82,11 @@ impl BestOf {
         let before = std::mem::replace(&mut self.keys[s], key);
         if s == self.best {
             self.best_grew |= key > before;
-        } else if (key, s) < (self.keys[self.best], self.best) {
-            self.best = s;
+        } else {
+            let lowest = self.keys[self.best];
+            if key < lowest || key == lowest && s < self.best {
+                self.best = s;
+            }
         }
     }
 

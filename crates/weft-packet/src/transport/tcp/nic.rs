@@ -65,10 +65,17 @@ impl HostQdisc {
         slot: u32,
         cx: &mut Context<'_>,
     ) -> bool {
-        !self.enabled || self.try_admit(connection, subflow, slot, cx)
+        if !self.enabled {
+            true
+        } else if self.tso || self.paces {
+            self.admit_burst(connection, subflow, slot, cx)
+        } else {
+            self.nic.is_none_or(|nic| self.bql_allows(nic, subflow, slot, cx))
+        }
     }
 
-    fn try_admit(
+    /// Returns the answer of [`admit`](Self::admit) if data is paced or sent in bursts.
+    fn admit_burst(
         &mut self,
         connection: &ConnectionSender,
         subflow: &mut SubflowSender,

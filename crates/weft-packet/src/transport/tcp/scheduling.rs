@@ -83,13 +83,16 @@ impl ConnectionSender {
         queues.queue_mut(s).update_avg_pacing_rate(memory, rate);
         let mut left = burst.min(available);
         while left > 0 && queues.queue(s).memory(&subflows[s], mss) < queues.queue(s).sndbuf() {
-            let count = fragment.min(left);
+            let mut count = fragment.min(left);
             left -= count;
-            for _ in 0..count {
-                let chunk = queues
-                    .take_reassignable()
-                    .unwrap_or_else(|| self.data.take_next());
+            while count > 0
+                && let Some(chunk) = queues.take_reassignable()
+            {
                 queues.push(s, chunk);
+                count -= 1;
+            }
+            if count > 0 {
+                queues.push_run(s, self.data.take_run(count));
             }
         }
         queues.invalidate(1 << s);
@@ -204,11 +207,18 @@ impl TcpEndpoint {
             output.retransmit_lost();
             output.send_queued(s, &mut sent);
         }
-        let flow = connection.flow;
-        for chunk in sent {
-            let now = cx.now;
-            cx.host.latencies().record_chunk_sent(flow, chunk, now);
+        if !sent.is_empty() {
+            record_sent(connection.flow, &sent, cx);
         }
+    }
+}
+
+/// Records the times of chunks that were sent.
+#[cold]
+fn record_sent(flow: u32, chunks: &[u32], cx: &mut HostContext<'_, '_>) {
+    let now = cx.now;
+    for &chunk in chunks {
+        cx.host.latencies().record_chunk_sent(flow, chunk, now);
     }
 }
 

@@ -228,7 +228,10 @@ impl Segments {
             len,
             flags: 0,
         };
-        *self.at(end) = segment;
+        // A whole segment would be built in memory first, with its padding.
+        let slot = self.at(end);
+        (slot.sent_at, slot.seq, slot.chunk) = (now, seq, chunk);
+        (slot.len, slot.flags) = (len, 0);
         segment
     }
 

@@ -45,17 +45,26 @@ pub struct SendBuffers {
     total: u32,
     /// Chunks that fit into the connection's buffer.
     chunks: u32,
+    /// Chunks that the connection's buffer may hold when the application is asked for more data.
+    refill_at: u32,
+    /// Payload bytes of a chunk.
+    mss: u32,
+    /// Memory that a segment takes in a subflow's buffer, in bytes.
+    segment: f64,
     /// Segments for which a subflow's buffer has space beyond two windows.
     extra_segments: f64,
 }
 
 impl SendBuffers {
     /// Creates the buffer of a connection whose subflows have none yet.
-    pub fn new(extra_segments: u32) -> Self {
+    pub fn new(extra_segments: u32, mss: u32) -> Self {
         Self {
             written: 0,
             total: CONNECTION_SNDBUF,
             chunks: 0,
+            refill_at: 0,
+            mss,
+            segment: f64::from((mss + 640).next_power_of_two() + 256),
             extra_segments: f64::from(extra_segments),
         }
     }
@@ -71,10 +80,9 @@ impl SendBuffers {
     /// acknowledged, and `nxt` is the next one that was never assigned.
     #[inline(always)]
     pub fn fill(&mut self, una: u32, nxt: u32, written: u32) {
-        let capacity = self.chunks;
         let held = self.written.max(nxt) - una;
-        if held <= capacity - capacity / 3 {
-            self.written = una.saturating_add(capacity).min(written);
+        if held <= self.refill_at {
+            self.written = una.saturating_add(self.chunks).min(written);
         }
     }
 
@@ -82,29 +90,29 @@ impl SendBuffers {
     /// `tcp_sndbuf_expand`). With `is_short`, the buffer holds data back, and not the window. It then
     /// grows to two windows, or to more whole windows if the extra segments need them.
     #[inline(always)]
-    pub fn expanded(&self, buffer: SubflowBuffer, window: &Window, is_short: bool, mss: u32) -> u32 {
+    pub fn expanded(&self, buffer: SubflowBuffer, window: &Window, is_short: bool) -> u32 {
         if buffer.size != 0 && !is_short {
             return buffer.size;
         }
-        let segment = (mss + 640).next_power_of_two() + 256;
         let cwnd = window.cwnd.max(MIN_SNDBUF_CWND);
         let mut windows = 2.0;
         if self.extra_segments > 0.0 {
             windows += (self.extra_segments / cwnd.floor()).ceil();
         }
-        let wanted = windows * cwnd * f64::from(segment);
+        let wanted = windows * cwnd * self.segment;
         buffer.size.max(wanted.min(MAX_SNDBUF) as u32)
     }
 
     /// Sets the part of a subflow's buffer that the connection's buffer contains. The buffer is at
     /// least as large.
     #[inline(always)]
-    pub fn set_added(&mut self, buffer: &mut SubflowBuffer, added: u32, mss: u32) {
-        let before = std::mem::replace(&mut buffer.added, added);
-        buffer.size = buffer.size.max(added);
-        if added != before {
-            self.total = self.total - before + added;
-            self.chunks = (self.total / mss).max(1);
+    pub fn set_added(&mut self, buffer: &mut SubflowBuffer, added: u32) {
+        if added != buffer.added {
+            self.total = self.total - buffer.added + added;
+            self.chunks = (self.total / self.mss).max(1);
+            self.refill_at = self.chunks - self.chunks / 3;
+            buffer.added = added;
+            buffer.size = buffer.size.max(added);
         }
     }
 }

@@ -2,6 +2,8 @@
 //! `DATA_ACK` acknowledges chunks (RFC 8684, section 3.3.2), and the shared receive window limits
 //! them (RFC 8684, section 3.3.4).
 
+use std::ops::Range;
+
 /// Number of chunks of a connection that sends until it is stopped.
 const UNLIMITED: u32 = u32::MAX;
 
@@ -122,9 +124,16 @@ impl SendData {
 
     /// Takes the next chunk of new data.
     #[inline(always)]
-    pub fn take_next(&mut self) -> u32 {
+    fn take_next(&mut self) -> u32 {
         self.nxt += 1;
         self.nxt - 1
+    }
+
+    /// Takes the next `count` chunks of new data.
+    #[inline(always)]
+    pub fn take_run(&mut self, count: u32) -> Range<u32> {
+        self.nxt += count;
+        self.nxt - count..self.nxt
     }
 
     /// Returns true if a `DATA_ACK` of all chunks before `una` advances.

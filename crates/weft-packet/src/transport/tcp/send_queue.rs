@@ -2,6 +2,7 @@
 //! memory, and its key (`mptcp_subflow_get_send` in net/mptcp/protocol.c, kernel 6.x).
 
 use std::collections::VecDeque;
+use std::ops::Range;
 
 use weft_cc::Window;
 
@@ -78,10 +79,15 @@ impl SendQueue {
 
     /// Appends a chunk.
     pub fn push(&mut self, chunk: u32) {
-        self.len += 1;
+        self.push_run(chunk..chunk + 1);
+    }
+
+    /// Appends the chunks of a range, which is not empty.
+    pub fn push_run(&mut self, Range { start, end }: Range<u32>) {
+        self.len += end - start;
         match self.runs.back_mut() {
-            Some(last) if last.1 == chunk => last.1 = chunk + 1,
-            _ => self.runs.push_back((chunk, chunk + 1)),
+            Some(last) if last.1 == start => last.1 = end,
+            _ => self.runs.push_back((start, end)),
         }
     }
 
@@ -119,33 +125,21 @@ impl SendQueue {
 
     /// Returns true if the size of an idle subflow's buffer has changed.
     #[inline(always)]
-    pub fn buffer_grows(
-        &self,
-        buffers: &SendBuffers,
-        window: &Window,
-        subflow: &SubflowSender,
-        mss: u32,
-    ) -> bool {
-        self.buffer.added() != 0 && self.expanded_buffer(buffers, window, subflow, mss) != self.buffer.added()
+    pub fn buffer_grows(&self, buffers: &SendBuffers, window: &Window, subflow: &SubflowSender) -> bool {
+        self.buffer.added() != 0 && self.expanded_buffer(buffers, window, subflow) != self.buffer.added()
     }
 
     #[inline(always)]
-    fn expanded_buffer(
-        &self,
-        buffers: &SendBuffers,
-        window: &Window,
-        subflow: &SubflowSender,
-        mss: u32,
-    ) -> u32 {
+    fn expanded_buffer(&self, buffers: &SendBuffers, window: &Window, subflow: &SubflowSender) -> u32 {
         let is_short = self.len == 0 && subflow.may_send(window);
-        buffers.expanded(self.buffer, window, is_short, mss)
+        buffers.expanded(self.buffer, window, is_short)
     }
 
     /// Returns the bytes that the subflow's buffer adds to the connection's.
     #[inline(always)]
-    fn buffer_share(&self, buffers: &SendBuffers, window: &Window, subflow: &SubflowSender, mss: u32) -> u32 {
+    fn buffer_share(&self, buffers: &SendBuffers, window: &Window, subflow: &SubflowSender) -> u32 {
         if is_eligible(window, subflow) {
-            self.expanded_buffer(buffers, window, subflow, mss)
+            self.expanded_buffer(buffers, window, subflow)
         } else {
             0
         }
@@ -160,19 +154,25 @@ impl SendQueue {
         subflow: &SubflowSender,
         mss: u32,
     ) -> Key {
-        let share = self.buffer_share(buffers, window, subflow, mss);
-        buffers.set_added(&mut self.buffer, share, mss);
-        if self.avg_pacing_rate == 0.0 && is_eligible(window, subflow) && !self.is_stale(subflow) {
-            self.avg_pacing_rate = pacing_rate(window, subflow, mss);
-        }
-        self.key(window, subflow, mss)
-    }
-
-    #[inline(always)]
-    fn key(&self, window: &Window, subflow: &SubflowSender, mss: u32) -> Key {
-        if !is_eligible(window, subflow) || self.is_stale(subflow) {
+        let is_eligible = is_eligible(window, subflow);
+        let share = if is_eligible {
+            self.expanded_buffer(buffers, window, subflow)
+        } else {
+            0
+        };
+        buffers.set_added(&mut self.buffer, share);
+        if !is_eligible || self.is_stale(subflow) {
             return Key::INELIGIBLE;
         }
+        if self.avg_pacing_rate == 0.0 {
+            self.avg_pacing_rate = pacing_rate(window, subflow, mss);
+        }
+        self.eligible_key(window, subflow, mss)
+    }
+
+    /// Returns the key of a subflow that is eligible and not stale.
+    #[inline(always)]
+    fn eligible_key(&self, window: &Window, subflow: &SubflowSender, mss: u32) -> Key {
         let linger = f64::from(self.memory(subflow, mss)) / self.avg_pacing_rate;
         Key::eligible(linger, !window.active)
     }
@@ -185,8 +185,15 @@ impl SendQueue {
         subflow: &SubflowSender,
         mss: u32,
     ) -> Option<Key> {
-        let is_current = self.buffer_share(buffers, window, subflow, mss) == self.buffer.added();
-        is_current.then(|| self.key(window, subflow, mss))
+        let is_current = self.buffer_share(buffers, window, subflow) == self.buffer.added();
+        let is_eligible = is_eligible(window, subflow) && !self.is_stale(subflow);
+        is_current.then(|| {
+            if is_eligible {
+                self.eligible_key(window, subflow, mss)
+            } else {
+                Key::INELIGIBLE
+            }
+        })
     }
 }
 

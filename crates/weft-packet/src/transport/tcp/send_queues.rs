@@ -3,6 +3,7 @@
 //! net/mptcp/protocol.c, kernel 6.x).
 
 use std::collections::VecDeque;
+use std::ops::Range;
 
 use weft_cc::Window;
 
@@ -41,7 +42,7 @@ impl SendQueues {
     /// [`CongestionControl`](weft_cc::CongestionControl::extra_sndbuf_bursts).
     pub fn new(subflows: u32, extra_sndbuf_bursts: u32, mss: u32) -> Self {
         Self {
-            buffers: SendBuffers::new(extra_sndbuf_bursts * BURST.div_ceil(mss)),
+            buffers: SendBuffers::new(extra_sndbuf_bursts * BURST.div_ceil(mss), mss),
             keys: BestOf::new(subflows),
             empty: full_mask(subflows),
             queues: vec![SendQueue::default(); subflows as usize].into(),
@@ -69,7 +70,7 @@ impl SendQueues {
         while idle != 0 {
             let s = idle.trailing_zeros() as usize;
             idle &= idle - 1;
-            let grows = self.queues[s].buffer_grows(&self.buffers, &windows[s], &subflows[s], mss);
+            let grows = self.queues[s].buffer_grows(&self.buffers, &windows[s], &subflows[s]);
             self.keys.invalidate(u64::from(grows) << s);
         }
         while let Some(s) = self.keys.take_stale() {
@@ -135,6 +136,12 @@ impl SendQueues {
     /// Appends a chunk to the queue of subflow `s`.
     pub fn push(&mut self, s: usize, chunk: u32) {
         self.queues[s].push(chunk);
+        self.empty &= !(1 << s);
+    }
+
+    /// Appends the chunks of a range, which is not empty, to the queue of subflow `s`.
+    pub fn push_run(&mut self, s: usize, chunks: Range<u32>) {
+        self.queues[s].push_run(chunks);
         self.empty &= !(1 << s);
     }
 
