@@ -118,6 +118,12 @@ impl HostQdisc {
         }
     }
 
+    /// Returns true if the port of `subflow` accepts a packet now. Otherwise the subflow waits.
+    #[inline(always)]
+    #[allow(
+        clippy::collapsible_match,
+        reason = "a subflow that has sent what it may waits even if no other one does"
+    )]
     fn bql_allows(
         &mut self,
         nic: NicConfig,
@@ -128,36 +134,55 @@ impl HostQdisc {
         if subflow.gate.is_blocked_by(BlockReasons::THROTTLED) {
             return false;
         }
-        let port = cx.port_of(subflow.path.route());
+        let route = subflow.path.route();
+        let port = cx.port_of(route);
         if self.ports.len() <= port as usize {
-            self.ports.resize_with(port as usize + 1, PortWaitQueue::default);
+            self.add_ports(port);
         }
         let queue = &mut self.ports[port as usize];
-        let full = cx.drain_time(subflow.path.route(), nic.bql_limit) > cx.now;
-        match &mut queue.current {
-            Some((served, left)) if *served == slot => {
-                if !full && *left > 0 {
-                    *left -= 1;
-                    return true;
+        if cx.drain_time(route, nic.bql_limit) <= cx.now {
+            match &mut queue.current {
+                Some((served, left)) if *served == slot => {
+                    if *left > 0 {
+                        *left -= 1;
+                        return true;
+                    }
                 }
-                if nic.fair {
-                    queue.waiting.push_back(slot);
-                } else {
-                    queue.waiting.push_front(slot);
-                }
+                _ if queue.waiting.is_empty() => return true,
+                _ => {}
             }
-            _ if !full && queue.waiting.is_empty() => return true,
-            _ => queue.waiting.push_back(slot),
+        }
+        self.wait(nic, subflow, slot, cx);
+        false
+    }
+
+    /// Adds the wait queues of the ports up to `port`.
+    #[cold]
+    fn add_ports(&mut self, port: u32) {
+        self.ports.resize_with(port as usize + 1, PortWaitQueue::default);
+    }
+
+    /// Lets a subflow wait for its port, because the port is full, other subflows wait, or the subflow has
+    /// sent its share.
+    #[inline(never)]
+    fn wait(&mut self, nic: NicConfig, subflow: &mut SubflowSender, slot: u32, cx: &mut Context<'_>) {
+        let route = subflow.path.route();
+        let port = cx.port_of(route);
+        let queue = &mut self.ports[port as usize];
+        let is_served = queue.current.is_some_and(|(served, _)| served == slot);
+        if is_served && !nic.fair {
+            queue.waiting.push_front(slot);
+        } else {
+            queue.waiting.push_back(slot);
         }
         subflow.gate.block(BlockReasons::THROTTLED);
         if !queue.wake_pending {
             queue.wake_pending = true;
             // The timer fires when half of the limit is free, not for each packet, because a card
             // reports completions together.
-            let half = cx.drain_time(subflow.path.route(), nic.bql_limit / 2);
+            let half = cx.drain_time(route, nic.bql_limit / 2);
             cx.set_timer(half, timer_key(TcpTimer::NicReady, port));
         }
-        false
     }
 }
 
