@@ -36,16 +36,14 @@ impl Ring {
             self.grow();
         }
         let mask = self.packets.len() - 1;
-        let was_empty = self.len == 0;
-        let end = self.head + self.len;
-        self.len += 1;
-        self.packets[end as usize & mask] = Packet {
+        self.packets[(self.head + self.len) as usize & mask] = Packet {
             time,
             route,
             flags,
             ..*packet
         };
-        was_empty
+        self.len += 1;
+        self.len == 1
     }
 
     /// Moves the packets that arrive before `end` to the end of `batch`. Returns the arrival time
@@ -148,10 +146,13 @@ impl Ring {
 #[inline(always)]
 fn append_before(end: u64, packets: &[Packet], batch: &mut Vec<Packet>) -> usize {
     // Packets are sorted by time, so the last one of four decides about all four.
-    let fours = packets.chunks_exact(4).take_while(|four| four[3].time < end);
-    let fours = 4 * fours.count();
-    let rest = packets[fours..].iter().take_while(|packet| packet.time < end);
-    let taken = fours + rest.count();
+    let mut taken = 0;
+    while taken + 3 < packets.len() && packets[taken + 3].time < end {
+        taken += 4;
+    }
+    while taken < packets.len() && packets[taken].time < end {
+        taken += 1;
+    }
     batch.extend_from_slice(&packets[..taken]);
     taken
 }

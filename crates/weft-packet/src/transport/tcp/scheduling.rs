@@ -11,6 +11,7 @@ use super::endpoint::TcpEndpoint;
 use super::gate::BlockReasons;
 use super::output::Output;
 use super::send_queue::{BURST, SKB_OVERHEAD, STALE_LOSS_COUNT, pacing_rate};
+use super::send_queues::SendQueues;
 use super::subflow::SubflowSender;
 use crate::transport::state::HostContext;
 
@@ -24,7 +25,8 @@ impl ConnectionSender {
     /// Returns true if a chunk is queued on subflow `s` and its window allows it.
     fn can_send_queued(&self, s: u32, subflow: &SubflowSender) -> bool {
         let window = &self.windows()[s as usize];
-        self.queued(s as usize) > 0
+        let is_queued = |queues: &SendQueues| !queues.is_empty(s as usize);
+        self.send_queues.as_deref().is_some_and(is_queued)
             && window.established
             && !subflow
                 .gate
@@ -45,7 +47,7 @@ impl ConnectionSender {
     #[inline(always)]
     pub fn has_sent_all(&self, s: usize) -> bool {
         match &self.send_queues {
-            Some(queues) => queues.queue(s).is_empty(),
+            Some(queues) => queues.is_empty(s),
             None => !self.data.has_unsent_written(),
         }
     }

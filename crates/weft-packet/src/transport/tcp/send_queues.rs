@@ -56,6 +56,12 @@ impl SendQueues {
         &self.queues[s]
     }
 
+    /// Returns true if subflow `s` has nothing to send.
+    #[inline(always)]
+    pub fn is_empty(&self, s: usize) -> bool {
+        self.empty & 1 << s != 0
+    }
+
     /// Returns the queue of subflow `s`, to change its counters.
     #[inline(always)]
     pub fn queue_mut(&mut self, s: usize) -> &mut SendQueue {
