@@ -80,34 +80,41 @@ impl Incoming {
         packet.class().min(self.classes.len() - 1)
     }
 
-    /// Counts a packet that waits at a port of the node, whose pool has `pool` bytes in use. Returns its class.
-    pub fn add(&mut self, packet: &Packet, port: usize, pool: &mut u64) -> usize {
+    /// Counts a packet that waits at a port of the node. `pools` has the bytes in the pool of each node. Returns
+    /// the class of the packet.
+    pub fn add(&mut self, packet: &Packet, port: usize, pools: &mut [u64]) -> usize {
         let number = self.class_of(packet);
         let class = &mut self.classes[number];
-        *pool -= self.thresholds.pooled(class.bytes);
+        let before = class.bytes;
         class.bytes += u64::from(packet.size);
         class.at_port[port] += u64::from(packet.size);
-        *pool += self.thresholds.pooled(class.bytes);
+        if self.thresholds.pool.is_some() {
+            pools[self.pool as usize] += self.thresholds.pooled(before, class.bytes);
+        }
         number
     }
 
     /// Counts a packet that has left a port of the node, as [`add`](Self::add) does.
-    pub fn remove(&mut self, packet: &Packet, port: usize, pool: &mut u64) -> usize {
+    pub fn remove(&mut self, packet: &Packet, port: usize, pools: &mut [u64]) -> usize {
         let number = self.class_of(packet);
         let class = &mut self.classes[number];
-        *pool -= self.thresholds.pooled(class.bytes);
+        let before = class.bytes;
         class.bytes -= u64::from(packet.size);
         class.at_port[port] -= u64::from(packet.size);
-        *pool += self.thresholds.pooled(class.bytes);
+        if self.thresholds.pool.is_some() {
+            pools[self.pool as usize] -= self.thresholds.pooled(class.bytes, before);
+        }
         number
     }
 
-    /// Returns true if the buffer has space for a packet, while the pool of the node has `pool` bytes in use.
-    pub fn has_space(&self, packet: &Packet, pool: u64) -> bool {
+    /// Returns true if the buffer has space for a packet.
+    pub fn has_space(&self, packet: &Packet, pools: &[u64]) -> bool {
         let before = self.classes[self.class_of(packet)].bytes;
         let after = before + u64::from(packet.size);
-        let taken = self.thresholds.pooled(after) - self.thresholds.pooled(before);
-        let fits = |size| taken == 0 || pool + taken <= size;
+        let fits = |size| {
+            let more = self.thresholds.pooled(before, after);
+            more == 0 || pools[self.pool as usize] + more <= size
+        };
         after <= self.thresholds.capacity && self.thresholds.pool.is_none_or(fits)
     }
 

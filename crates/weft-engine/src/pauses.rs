@@ -257,7 +257,7 @@ impl PartitionNetwork {
         let Some(Some(link)) = pauses.incoming.get_mut(ring as usize) else {
             return;
         };
-        let number = link.add(packet, local, &mut pauses.pools[link.pool as usize]);
+        let number = link.add(packet, local, &mut pauses.pools);
         let class = &mut link.classes[number];
         if !class.is_over && class.bytes + max_packet > link.thresholds.xoff {
             class.is_over = true;
@@ -273,7 +273,7 @@ impl PartitionNetwork {
         let local = port - self.served[served].first_port();
         let pauses = self.pauses.as_mut()?;
         let link = pauses.incoming.get_mut(waiting.ring as usize)?.as_mut()?;
-        let number = link.remove(&waiting.packet, local, &mut pauses.pools[link.pool as usize]);
+        let number = link.remove(&waiting.packet, local, &mut pauses.pools);
         link.classes[number].is_over.then_some((waiting.ring, number))
     }
 
@@ -474,7 +474,7 @@ fn has_space(pauses: Option<&Pauses>, queue: &LosslessQueue, admission: &Admissi
         return true;
     };
     if let Some(Some(link)) = pauses.incoming.get(pauses.ring as usize) {
-        return link.has_space(packet, pauses.pools[link.pool as usize]);
+        return link.has_space(packet, &pauses.pools);
     }
     pauses.ring == NO_RING || !admission.is_full(|unit| queue.waiting_in(unit), packet.size)
 }

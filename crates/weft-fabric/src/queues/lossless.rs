@@ -87,9 +87,10 @@ pub struct Thresholds {
 }
 
 impl Thresholds {
-    /// Returns the part of the bytes of an incoming link in a class that a pool holds.
-    pub fn pooled(&self, bytes: u64) -> u64 {
-        self.pool.map_or(0, |_| bytes.saturating_sub(self.xoff))
+    /// Returns the bytes that a pool holds of an incoming link in a class beyond those that it held before, if
+    /// `before` bytes became `after`.
+    pub fn pooled(&self, before: u64, after: u64) -> u64 {
+        after.max(self.xoff) - before.max(self.xoff)
     }
 }
 
