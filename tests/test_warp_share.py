@@ -13,7 +13,7 @@ from weft.papers.warp.settings import TURNS, WARP, bottleneck, transport
 
 SEEDS = (1, 2, 3)
 SUBFLOWS = 4
-MISSED = {(WARP, 50, 1): "1.40", (TURNS, 50, 1): "1.52"}
+MISSED = {(TURNS, 20, 1): "1.48", (TURNS, 50, 1): "1.64"}
 """The ratios outside of the band, by scheme, delay and number of connections."""
 
 
@@ -42,13 +42,12 @@ def test_a_connection_is_worth_a_dctcp_flow_of_few_packets(scheme: str, flows: i
     assert 0.9 < sum(found) / len(found) < 1.1, found
 
 
-LEFT = {"round-robin": "8 of 10 seeds", "linux": "0 of 10 seeds: 0.22 to 0.61 of the path"}
-"""The seeds in which the path is in use, by scheduler."""
+LEFT = "0 of 10 seeds: 0.49 to 0.62 of the path"
+"""The use of the path with Linux's scheduler."""
 
 
 @pytest.mark.parametrize(
-    "scheduler",
-    [pytest.param(name, marks=pytest.mark.xfail(strict=True, reason=reason)) for name, reason in LEFT.items()],
+    "scheduler", ["round-robin", pytest.param("linux", marks=pytest.mark.xfail(strict=True, reason=LEFT))]
 )
 def test_a_path_that_others_leave_is_used_within_a_tenth_of_a_second(scheduler: str) -> None:
     """A connection over two paths of 1 Gbps, of which four DCTCP flows leave one after a second.

@@ -133,7 +133,7 @@ mirrors! {
         left_slow_start: u32,
         moving: u32,
         unacked_since_cut: u32,
-        rounds_without_room: u32,
+        rounds_since_trial: u32,
         newest_ack: u64,
         tried: u32,
         last_tried: u32,
@@ -142,7 +142,8 @@ mirrors! {
         trial_rounds_of_first: u32,
         trial_acked: u32,
         trial_marked: u32,
-        packets_without_room: u32,
+        packets_since_trial: u32,
+        own_marks: u64,
     }
     /// `struct amp_fg_row`.
     "amp_fg_row" => Row {

@@ -32,7 +32,6 @@
 #define WARP_MIN_CONNECTION_WINDOW (2 * WEFT_PACKET)
 /* Minimum mean window of several sending subflows. */
 #define WARP_MIN_MEAN_WINDOW (4 * WEFT_PACKET)
-
 /* The threshold after slow start; every window is at least this large. */
 #define WARP_SSTHRESH_AFTER_SLOW_START WEFT_PACKET
 
@@ -45,12 +44,20 @@
 /* State: timeouts since the last end of a round of this subflow. */
 #define WARP_TIMEOUTS 3
 
+/*
+ * A subflow grows on its own from the mark that ends its slow start until this many marks.
+ * The first one is included; own_marks of the connection has WARP_OWN_MARKS_BITS per subflow for
+ * the rest.
+ */
+#define WARP_OWN_MARKS 5
+#define WARP_OWN_MARKS_BITS 8
+
 /* A subflow with no acknowledgement for this many round-trip times does not work. */
 #define WARP_MAX_SILENCE_RTTS 2
-/* A trial begins after at least this many times tau rounds without room, and lasts at most as long. */
+/* A trial begins after at least this many times tau rounds since the last one, and lasts at most as long. */
 #define WARP_TRIAL_INTERVAL_TAUS 8
 /*
- * A trial begins after at least this many packets without room: bursts of the scheduler leave
+ * A trial begins after at least this many packets since the last one: bursts of the scheduler leave
  * inactive subflows in addition to W (TRIAL_INTERVAL_PACKETS of warp.rs).
  */
 #define WARP_TRIAL_INTERVAL_PACKETS 2000
@@ -284,6 +291,31 @@ static inline __u64 warp_in_slow_start(const struct weft_window *r)
 	return starts >> 63;
 }
 
+/* Returns the number of marks until subflow r no longer grows on its own. */
+static inline __u64 warp_own_marks(const struct weft_connection *c, __u32 r)
+{
+	return c->own_marks >> (r * WARP_OWN_MARKS_BITS) & ((1U << WARP_OWN_MARKS_BITS) - 1);
+}
+
+/* Changes that number for s. Only events of s change it. */
+static inline void warp_set_own_marks(struct weft_connection *c, __u32 s, __u64 marks)
+{
+	__sync_fetch_and_add(&c->own_marks, (marks - warp_own_marks(c, s)) << (s * WARP_OWN_MARKS_BITS));
+}
+
+/*
+ * Returns 1 if subflow r is in slow start or grows on its own, 0 otherwise. Marks of other subflows
+ * do not cut it, and its own marks cut no other subflow.
+ */
+static inline __u64 warp_is_on_its_own(const struct weft_connection *c, __u32 r)
+{
+	/* At most 255, so the difference has no high bit only if the number is 0. */
+	__u64 none = warp_own_marks(c, r) - 1;
+
+	WARP_HIDE(none);
+	return warp_in_slow_start(&c->w[r]) | (1 - (none >> 63));
+}
+
 /*
  * Ends slow start of s. Only a timeout restarts slow start; a smaller share after a shift does not.
  */
@@ -472,8 +504,8 @@ WARP_FUNCTION warp_start_trial(struct weft_connection *c, __u32 s)
 	later = may_try & -(2ULL << (c->last_tried % WEFT_SUBFLOWS));
 	next = warp_lowest(later ? later : may_try);
 	w = &c->w[next];
-	c->rounds_without_room = 0;
-	c->packets_without_room = 0;
+	c->rounds_since_trial = 0;
+	c->packets_since_trial = 0;
 	c->last_tried = next;
 	tried = total / 2 < WARP_MIN_CONNECTION_WINDOW ? total / 2 : WARP_MIN_CONNECTION_WINDOW;
 	/*
@@ -536,11 +568,47 @@ static inline void warp_continue_trial(struct weft_connection *c, const volatile
 	}
 }
 
+/*
+ * Activates an inactive subflow if there is room, or starts a trial, at the end of a round of the
+ * first sending subflow.
+ */
+static inline void warp_activate_or_try(struct weft_connection *c, const volatile struct weft_parameters *p, __u32 s, __u64 m,
+					__u64 total)
+{
+	__u64 best = warp_least_marked(c);
+	int recent = c->newest_ack - c->deactivated < p->min_inactive;
+
+	if (best == WARP_NONE) {
+		c->n_round = 0;
+		c->rounds_since_trial = 0;
+		c->packets_since_trial = 0;
+		return;
+	}
+	c->rounds_since_trial++;
+	/* The number does not wrap before it is large enough for a trial. */
+	if (c->packets_since_trial < WARP_TRIAL_INTERVAL_PACKETS)
+		c->packets_since_trial += total >> WEFT_PACKET_BITS;
+	if (warp_has_room(m, total)) {
+		c->n_round++;
+		if (c->left_slow_start && (c->n_round < p->tau || recent))
+			return;
+		warp_activate(c, best % WEFT_SUBFLOWS);
+		c->n_round = 0;
+		c->rounds_since_trial = 0;
+		c->packets_since_trial = 0;
+	} else {
+		c->n_round = 0;
+		if (c->rounds_since_trial >= WARP_TRIAL_INTERVAL_TAUS * p->tau &&
+		    c->packets_since_trial >= WARP_TRIAL_INTERVAL_PACKETS && !recent)
+			warp_start_trial(c, s);
+	}
+}
+
 /* Adapts the number of sending subflows to W, at the end of a round of s. */
 static inline void warp_adjust_active(struct weft_connection *c, const volatile struct weft_parameters *p, __u32 s, __u32 acked,
 				      __u32 marked)
 {
-	__u64 total, best, first = warp_sending_subflows(c), m, now = c->newest_ack;
+	__u64 total, first = warp_sending_subflows(c), m;
 	int is_first = (first & -first) == 1ULL << s;
 	__u32 i;
 
@@ -553,33 +621,12 @@ static inline void warp_adjust_active(struct weft_connection *c, const volatile 
 		if (m < 2 || total >= m * WARP_MIN_MEAN_WINDOW)
 			break;
 		warp_deactivate(c, warp_worst(c, s, WEFT_SUBFLOWS), s);
-		c->deactivated = now;
+		c->deactivated = c->newest_ack;
 		c->n_round = 0;
 		m--;
 	}
-	if (!is_first)
-		return;
-	best = warp_least_marked(c);
-	if (best == WARP_NONE) {
-		c->n_round = 0;
-		c->rounds_without_room = 0;
-		c->packets_without_room = 0;
-	} else if (warp_has_room(m, total)) {
-		c->rounds_without_room = 0;
-		c->packets_without_room = 0;
-		c->n_round++;
-		if (c->left_slow_start && (c->n_round < p->tau || now - c->deactivated < p->min_inactive))
-			return;
-		warp_activate(c, best % WEFT_SUBFLOWS);
-		c->n_round = 0;
-	} else {
-		c->n_round = 0;
-		c->rounds_without_room++;
-		c->packets_without_room += total >> WEFT_PACKET_BITS;
-		if (c->rounds_without_room >= WARP_TRIAL_INTERVAL_TAUS * p->tau &&
-		    c->packets_without_room >= WARP_TRIAL_INTERVAL_PACKETS && now - c->deactivated >= p->min_inactive)
-			warp_start_trial(c, s);
-	}
+	if (is_first)
+		warp_activate_or_try(c, p, s, m, total);
 }
 
 /* Moves a part of the share of s to the other working subflows. */
@@ -589,11 +636,11 @@ WARP_FUNCTION warp_shift(struct weft_connection *c, const volatile struct weft_p
 	struct weft_window *w = &c->w[s];
 	__u32 r, shift;
 
-	if (!warp_is_sending(w) || warp_in_slow_start(w))
+	if (!warp_is_sending(w) || warp_is_on_its_own(c, s))
 		return 0;
 	WARP_RARE
 	for (r = 0; r < WEFT_SUBFLOWS; r++)
-		gets |= (warp_is_working(c, r, s) & (1 - warp_in_slow_start(&c->w[r]))) << r;
+		gets |= (warp_is_working(c, r, s) & (1 - warp_is_on_its_own(c, r))) << r;
 	gets &= ~(1ULL << s);
 	counts = gets | 1ULL << s;
 	WARP_RARE
@@ -674,7 +721,7 @@ static inline int warp_sent_after_all_acked(const struct weft_connection *c, __u
 /* Returns 1 if a mark on s cuts windows. */
 static inline int warp_reacts_to_mark(const struct weft_connection *c, __u32 s)
 {
-	return warp_in_slow_start(&c->w[s]) || warp_sent_after_all_acked(c, c->cut, s);
+	return warp_is_on_its_own(c, s) || warp_sent_after_all_acked(c, c->cut, s);
 }
 
 /*
@@ -702,6 +749,7 @@ WARP_FUNCTION warp_on_open(struct weft_connection *c, const volatile struct weft
 	struct weft_window *w = &c->w[s];
 	__u64 total, m;
 
+	warp_set_own_marks(c, s, 0);
 	w->active = 0;
 	w->state[WARP_SHARE] = 0;
 	w->state[WARP_ALPHA] = p->alpha0;
@@ -727,20 +775,21 @@ WARP_FUNCTION warp_on_ack(struct weft_connection *c, const volatile struct weft_
 			       __u32 acked, __u32 marked)
 {
 	struct weft_window *w = &c->w[s];
-	__u64 was = w->state[WARP_SHARE], share = warp_share(w), left, most, m = 0;
+	__u64 was = w->state[WARP_SHARE], share = warp_share(w), left, most, m = 0, parts;
 	__u32 r;
 
 	for (r = 0; r < WEFT_SUBFLOWS; r++)
 		m += warp_is_sending(&c->w[r]);
-	if (!w->active || !m || !warp_after_cut(c, c->cut, s))
+	if (!w->active || !m || (!warp_is_on_its_own(c, s) && !warp_after_cut(c, c->cut, s)))
 		return 0;
+	parts = warp_own_marks(c, s) ? 1 : m;
 	/* Slow start works on the share; the window is its integer part. */
 	if (w->cwnd >= w->ssthresh)
 		w->ssthresh = WARP_SSTHRESH_AFTER_SLOW_START;
 	left = weft_avoidance_of(&share, w->cwnd < w->ssthresh ? w->ssthresh : 0, acked);
 	if (!share)
 		share = 1;
-	share += ((left << WEFT_PACKET_BITS) + m * share / 2) / (m * share);
+	share += ((left << WEFT_PACKET_BITS) + parts * share / 2) / (parts * share);
 	if (share > WEFT_CWND_MAX)
 		share = WEFT_CWND_MAX;
 	__sync_val_compare_and_swap(&w->state[WARP_SHARE], was, share);
@@ -758,12 +807,27 @@ WARP_FUNCTION warp_on_ack(struct weft_connection *c, const volatile struct weft_
 	return 0;
 }
 
+/* Cuts subflow s alone, which is on its own. */
+static inline void warp_cut_on_its_own(struct weft_connection *c, __u32 s)
+{
+	struct weft_window *w = &c->w[s];
+	__u64 share = warp_share(w), left;
+
+	left = warp_times(share, (1ULL << WARP_BITS) - w->state[WARP_ALPHA] / 2);
+	warp_move(w, share, left);
+	warp_set_own_marks(c, s, (warp_in_slow_start(w) ? WARP_OWN_MARKS : warp_own_marks(c, s)) - 1);
+}
+
 WARP_FUNCTION warp_on_mark(struct weft_connection *c, const volatile struct weft_parameters *p, __u32 s)
 {
-	__u64 cut = c->cut, now = c->subflow[s].last_ack, starts = warp_in_slow_start(&c->w[s]), share, left, is_cut;
+	__u64 cut = c->cut, now = c->subflow[s].last_ack, share, left, is_cut;
 	__u32 r;
 
-	if ((!starts && !warp_sent_after_all_acked(c, cut, s)) ||
+	if (warp_is_on_its_own(c, s)) {
+		warp_cut_on_its_own(c, s);
+		goto apportion;
+	}
+	if (!warp_sent_after_all_acked(c, cut, s) ||
 	    __sync_val_compare_and_swap(&c->cut, cut, now << WARP_CUTTER_BITS | s) != cut)
 		return 0;
 	c->unacked_since_cut = warp_sending_subflows(c) & ~(1ULL << s);
@@ -772,14 +836,11 @@ WARP_FUNCTION warp_on_mark(struct weft_connection *c, const volatile struct weft
 	for (r = 0; r < WEFT_SUBFLOWS; r++) {
 		share = warp_share(&c->w[r]);
 		left = warp_times(share, (1ULL << WARP_BITS) - c->w[r].state[WARP_ALPHA] / 2);
-		/*
-		 * In slow start only s is cut, otherwise all subflows that are not in slow start.
-		 */
-		is_cut = (starts & (1ULL << s >> r)) | ((1 - starts) & (1 - warp_in_slow_start(&c->w[r])));
-		is_cut &= warp_is_sending(&c->w[r]);
+		is_cut = (1 - warp_is_on_its_own(c, r)) & warp_is_sending(&c->w[r]);
 		warp_move(&c->w[r], 0, (left - share) * is_cut);
 		c->w[r].ssthresh -= (c->w[r].ssthresh - WARP_SSTHRESH_AFTER_SLOW_START) * is_cut;
 	}
+apportion:
 	warp_apply_min_window(c);
 	warp_apportion_without_raising(c, s);
 	warp_leave_slow_start(c, s);
@@ -806,6 +867,12 @@ WARP_FUNCTION warp_on_round(struct weft_connection *c, const volatile struct wef
 		warp_end(c);
 	}
 	warp_apportion(c);
+	/*
+	 * Acknowledgements of an inactive subflow do not grow its window, so it would keep the one
+	 * packet that a timeout left.
+	 */
+	if (!w->active && w->cwnd < WARP_MIN_CONNECTION_WINDOW)
+		w->cwnd = WARP_MIN_CONNECTION_WINDOW;
 	return 0;
 }
 
@@ -815,6 +882,7 @@ WARP_FUNCTION warp_on_fast_retransmit(struct weft_connection *c, const volatile 
 	struct weft_window *w = &c->w[s];
 	__u64 share = warp_share(w);
 
+	warp_set_own_marks(c, s, 0);
 	if (warp_is_sending(w)) {
 		warp_move(w, share, share / 2);
 		warp_apply_min_window(c);
@@ -835,6 +903,7 @@ WARP_FUNCTION warp_on_timeout(struct weft_connection *c, const volatile struct w
 	__u64 half = w->cwnd / 2;
 
 	c->left_slow_start = 1;
+	warp_set_own_marks(c, s, 0);
 	w->cwnd = WEFT_PACKET;
 	w->state[WARP_TIMEOUTS]++;
 	if (half < 2 * WEFT_PACKET)

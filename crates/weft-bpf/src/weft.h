@@ -124,7 +124,7 @@ struct weft_connection {
 	__u32 left_slow_start; /* warp: 1 once slow start has ended */
 	__u32 moving;  /* warp: 1 while a subflow moves shares between subflows (warp_begin) */
 	__u32 unacked_since_cut; /* warp: bit s: s sends, no acknowledgement since the cut */
-	__u32 rounds_without_room; /* warp: rounds of the first sender since the last trial */
+	__u32 rounds_since_trial; /* warp: rounds of the first sender since a trial or activation */
 	__u64 newest_ack; /* warp: us: time of the newest acknowledgement of any subflow */
 	__u32 tried;	  /* warp: subflow on trial plus 1; 0: no trial */
 	__u32 last_tried; /* warp: subflow of the last trial */
@@ -133,7 +133,8 @@ struct weft_connection {
 	__u32 trial_rounds_of_first; /* warp: rounds of the first sender during the trial */
 	__u32 trial_acked;
 	__u32 trial_marked;
-	__u32 packets_without_room; /* warp: sum of floor(W) over rounds_without_room */
+	__u32 packets_since_trial; /* warp: sum of floor(W) over rounds_since_trial */
+	__u64 own_marks; /* warp: byte s: marks until s no longer grows on its own */
 };
 
 /* Kinds of events that the programs send to the daemon. */

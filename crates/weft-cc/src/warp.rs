@@ -6,14 +6,14 @@
 //!
 //! 1. *Growth*: a round adds one packet to `W`, in equal parts: `f_s += 1 / (m f_s)` per packet
 //!    acknowledged, with m subflows sending. Each path has its own slow start: the first mark or
-//!    loss on a subflow ends it there.
+//!    loss on a subflow ends it there. After a mark, the subflow grows on its own until its fifth
+//!    mark, by one packet per round: slow start leaves less than an idle path needs. Only its own
+//!    marks cut it meanwhile, and it takes part in no shift.
 //! 2. *Cut*: the first mark, on any subflow, of a packet that was sent after all subflows had an
 //!    acknowledgement since the last cut, cuts every `f_r` by `alpha_r / 2`. Windows of few packets
 //!    are marked in different rounds, so cuts subflow by subflow would reduce the sum by less than
 //!    DCTCP does. A subflow applies a cut with its next acknowledgement; until then it sends what
-//!    the previous window allows, and marks of these packets say nothing about the new window. A
-//!    mark on a subflow in slow start cuts only that subflow, and marks on other subflows do not
-//!    cut it.
+//!    the previous window allows, and marks of these packets say nothing about the new window.
 //! 3. *Shift*: at the end of a subflow's round a part of its share moves to the others if it has
 //!    more marks than the connection. It loses the part `kappa (F_s - F)`, where F is the mean of
 //!    the last rounds weighted by shares. Nothing moves if all paths are marked alike, and the sum
@@ -24,8 +24,8 @@
 //!    that does not work is deactivated first, then the one with the most marks; its share goes to
 //!    the others. A subflow is activated if there is room for twice as much: at once before the
 //!    first mark or loss of the connection, afterwards after `tau` consecutive rounds.
-//! 5. *Trial*: if there is no room, an inactive subflow is tried after `8 tau` rounds and 2,000
-//!    packets. It gets two packets of `W`, or half of it if there are fewer than four. After `tau`
+//! 5. *Trial*: if there is no room, an inactive subflow is tried `8 tau` rounds and 2,000 packets
+//!    after the last trial or activation. It gets two packets of `W`, or half of it if there are fewer than four. After `tau`
 //!    of its rounds the subflow with more marks is deactivated.
 //! 6. *Joins*: a subflow that opens is inactive; if there is room, it is activated and takes its
 //!    share from the others.
@@ -59,14 +59,17 @@ const MIN_CONNECTION_WINDOW: f64 = 2.0;
 const MIN_MEAN_WINDOW: f64 = 4.0;
 /// The threshold after slow start; every window is at least this large.
 const SSTHRESH_AFTER_SLOW_START: f64 = 1.0;
+/// A subflow grows on its own from the mark that ends its slow start until this many marks, that one
+/// included.
+const OWN_MARKS: u8 = 5;
 /// A subflow with no acknowledgement for this many round-trip times does not work.
 const MAX_SILENCE_RTTS: u64 = 2;
-/// A trial begins after at least this many times `tau` rounds without room, and lasts at most as
-/// long.
+/// A trial begins after at least this many times `tau` rounds since the last one, and lasts at most
+/// as long.
 const TRIAL_INTERVAL_TAUS: u32 = 8;
-/// A trial begins after at least this many packets without room. Meanwhile Linux's packet scheduler
-/// assigns bursts of 64 KB to the tried subflow. The rest of these, up to some 180 packets, leaves
-/// after the trial in addition to W.
+/// A trial begins after at least this many packets since the last one. Meanwhile Linux's packet
+/// scheduler assigns bursts of 64 KB to the tried subflow. The rest of these, up to some 180
+/// packets, leaves after the trial in addition to W.
 const TRIAL_INTERVAL_PACKETS: u32 = 2000;
 
 /// State: the share of the connection's window, in packets; 0 while the subflow is inactive.
@@ -106,20 +109,23 @@ struct Activity {
     all_acked_at: Elapsed,
     /// Consecutive rounds of the first sending subflow with room for another subflow.
     rounds_with_room: u32,
-    /// Rounds of the first sending subflow without room since the last trial.
-    rounds_without_room: u32,
+    /// Rounds of the first sending subflow since the last trial or activation, while a subflow is
+    /// inactive.
+    rounds_since_trial: u32,
     /// The sum of `floor(W)` over these rounds.
-    packets_without_room: u32,
+    packets_since_trial: u32,
     /// Time of each subflow's last acknowledgement.
     last_ack: Vec<Elapsed>,
+    /// Number of marks until the subflow no longer grows on its own, by subflow.
+    own_marks: Vec<u8>,
     trial: Option<Trial>,
     /// The subflow of the last trial.
     last_tried: u8,
 }
 
 impl Activity {
-    fn restart_without_room(&mut self) {
-        (self.rounds_without_room, self.packets_without_room) = (0, 0);
+    fn restart_since_trial(&mut self) {
+        (self.rounds_since_trial, self.packets_since_trial) = (0, 0);
     }
 }
 
@@ -228,6 +234,17 @@ impl Warp {
         w[s].ssthresh = SSTHRESH_AFTER_SLOW_START;
     }
 
+    /// Returns true if subflow `s` has left slow start and grows on its own.
+    fn grows_on_its_own(&self, s: usize) -> bool {
+        self.activity.own_marks[s] > 0
+    }
+
+    /// Returns true if subflow `s` is in slow start or grows on its own. Marks of other subflows do
+    /// not cut it, and its own marks cut no other subflow.
+    fn is_on_its_own(&self, w: &[Window], s: usize) -> bool {
+        in_slow_start(&w[s]) || self.grows_on_its_own(s)
+    }
+
     /// Multiplies the shares of the subflows that send.
     fn scale(w: &mut [Window], factor: f64) {
         for r in w.iter_mut().filter(|r| is_sending(r)) {
@@ -304,30 +321,35 @@ impl Warp {
             m -= 1.0;
             self.activity.rounds_with_room = 0;
         }
-        if !is_first {
-            return;
+        if is_first {
+            self.activate_or_try(w, s, m, total);
         }
+    }
+
+    /// Activates an inactive subflow if there is room, or starts a trial, at the end of a round of
+    /// the first sending subflow.
+    fn activate_or_try(&mut self, w: &mut [Window], s: usize, m: f64, total: f64) {
         let inactive = (0..w.len())
             .filter(|&r| is_alive(&w[r]) && !w[r].active)
             .min_by(|&a, &b| w[a].state[ALPHA].total_cmp(&w[b].state[ALPHA]));
         let Some(best) = inactive else {
             self.activity.rounds_with_room = 0;
-            self.activity.restart_without_room();
+            self.activity.restart_since_trial();
             return;
         };
+        self.activity.rounds_since_trial = self.activity.rounds_since_trial.saturating_add(1);
+        self.activity.packets_since_trial = self.activity.packets_since_trial.saturating_add(total as u32);
         if has_room(m, total) {
-            self.activity.restart_without_room();
             self.activity.rounds_with_room += 1;
             if !self.left_slow_start || self.activity.rounds_with_room >= self.params.tau {
                 self.activate(w, best);
                 self.activity.rounds_with_room = 0;
+                self.activity.restart_since_trial();
             }
         } else {
             self.activity.rounds_with_room = 0;
-            self.activity.rounds_without_room += 1;
-            self.activity.packets_without_room += total as u32;
-            if self.activity.rounds_without_room >= TRIAL_INTERVAL_TAUS * self.params.tau
-                && self.activity.packets_without_room >= TRIAL_INTERVAL_PACKETS
+            if self.activity.rounds_since_trial >= TRIAL_INTERVAL_TAUS * self.params.tau
+                && self.activity.packets_since_trial >= TRIAL_INTERVAL_PACKETS
             {
                 self.start_trial(w, s);
             }
@@ -347,7 +369,7 @@ impl Warp {
         if total <= 0.0 {
             return;
         }
-        self.activity.restart_without_room();
+        self.activity.restart_since_trial();
         self.activity.last_tried = subflow as u8;
         let share = MIN_CONNECTION_WINDOW.min(total / 2.0);
         Self::scale(w, (total - share) / total);
@@ -408,11 +430,11 @@ impl Warp {
 
     /// Moves a part of the share of `s` to the other working subflows.
     fn shift(&self, w: &mut [Window], s: usize) {
-        if !is_sending(&w[s]) || in_slow_start(&w[s]) {
+        if !is_sending(&w[s]) || self.is_on_its_own(w, s) {
             return;
         }
         let gets: u64 = (0..w.len())
-            .filter(|&r| r != s && self.is_working(w, r, s) && !in_slow_start(&w[r]))
+            .filter(|&r| r != s && self.is_working(w, r, s) && !self.is_on_its_own(w, r))
             .fold(0, |bits, r| bits | 1 << r);
         let counts = |r: usize| r == s || gets >> r & 1 == 1;
         let (mut total, mut marked) = (0.0, 0.0);
@@ -464,6 +486,31 @@ impl Warp {
         }
     }
 
+    /// Cuts subflow `s` alone, which is on its own.
+    fn cut_on_its_own(&mut self, w: &mut [Window], s: usize) {
+        self.activity.own_marks[s] = if in_slow_start(&w[s]) {
+            OWN_MARKS - 1
+        } else {
+            self.activity.own_marks[s] - 1
+        };
+        if is_sending(&w[s]) {
+            w[s].state[SHARE] *= 1.0 - w[s].state[ALPHA] / 2.0;
+        }
+    }
+
+    /// Cuts all subflows that are not on their own, at a mark on `s`.
+    fn cut_all(&mut self, w: &mut [Window], s: usize) {
+        let others = (0..w.len()).filter(|&r| r != s && is_sending(&w[r]));
+        self.unacked_since_cut = others.fold(0, |bits, r| bits | 1 << r);
+        (self.cut, self.was_single) = (self.now, self.unacked_since_cut == 0);
+        for r in 0..w.len() {
+            if is_sending(&w[r]) && !self.is_on_its_own(w, r) {
+                w[r].state[SHARE] *= 1.0 - w[r].state[ALPHA] / 2.0;
+                w[r].ssthresh = SSTHRESH_AFTER_SLOW_START;
+            }
+        }
+    }
+
     /// Activates a subflow if none sends.
     fn ensure_one_active(w: &mut [Window]) {
         if !w.iter().any(is_sending)
@@ -486,6 +533,8 @@ impl CongestionControl for Warp {
     fn on_open(&mut self, w: &mut [Window], s: usize) {
         self.activity.last_ack.resize(w.len(), Elapsed(0));
         self.activity.last_ack[s] = self.now;
+        self.activity.own_marks.resize(w.len(), 0);
+        self.activity.own_marks[s] = 0;
         w[s].state = [0.0; 4];
         w[s].state[ALPHA] = self.params.alpha0;
         w[s].active = false;
@@ -510,10 +559,13 @@ impl CongestionControl for Warp {
         if self.unacked_since_cut != 0 && ack.acked > 0 {
             self.on_ack_after_cut(w, s);
         }
-        if !ack.may_grow || !w[s].active || !self.after_cut() {
+        let alone = self.is_on_its_own(w, s);
+        if !ack.may_grow || !w[s].active || !(alone || self.after_cut()) {
             return;
         }
         let m = sending_total(w).0;
+        // The part of the connection's growth that a subflow gets, as a divisor.
+        let parts = if self.grows_on_its_own(s) { 1.0 } else { m };
         let r = &mut w[s];
         // Slow start works on the share; the window is its integer part.
         let whole = r.cwnd;
@@ -525,7 +577,7 @@ impl CongestionControl for Warp {
             ack.acked
         };
         let left = f64::from(left).min(r.cwnd);
-        r.state[SHARE] = r.cwnd + left / (m * r.cwnd);
+        r.state[SHARE] = r.cwnd + left / (parts * r.cwnd);
         r.cwnd = whole;
         if m == 1.0 {
             r.cwnd = min_window(r).max(r.state[SHARE].floor());
@@ -537,19 +589,12 @@ impl CongestionControl for Warp {
     }
 
     fn on_mark(&mut self, w: &mut [Window], s: usize) {
-        let starts = in_slow_start(&w[s]);
-        if !starts && !self.sent_after_all_acked() {
+        if self.is_on_its_own(w, s) {
+            self.cut_on_its_own(w, s);
+        } else if self.sent_after_all_acked() {
+            self.cut_all(w, s);
+        } else {
             return;
-        }
-        let others = (0..w.len()).filter(|&r| r != s && is_sending(&w[r]));
-        self.unacked_since_cut = others.fold(0, |bits, r| bits | 1 << r);
-        (self.cut, self.was_single) = (self.now, self.unacked_since_cut == 0);
-        for (r, window) in w.iter_mut().enumerate() {
-            let is_cut = if starts { r == s } else { !in_slow_start(window) };
-            if is_cut && is_sending(window) {
-                window.state[SHARE] *= 1.0 - window.state[ALPHA] / 2.0;
-                window.ssthresh = SSTHRESH_AFTER_SLOW_START;
-            }
         }
         Self::apply_min_window(w);
         Self::apportion_without_raising(w, s);
@@ -557,7 +602,7 @@ impl CongestionControl for Warp {
     }
 
     fn reacts_to_mark(&self, w: &[Window], s: usize) -> bool {
-        in_slow_start(&w[s]) || self.sent_after_all_acked()
+        self.is_on_its_own(w, s) || self.sent_after_all_acked()
     }
 
     fn extra_sndbuf_bursts(&self) -> u32 {
@@ -573,9 +618,15 @@ impl CongestionControl for Warp {
         self.shift(w, s);
         self.adjust_active(w, s, round);
         Self::apportion(w);
+        // Acknowledgements of an inactive subflow do not grow its window, so it would keep the one
+        // packet that a timeout left.
+        if !w[s].active {
+            w[s].cwnd = w[s].cwnd.max(MIN_CONNECTION_WINDOW);
+        }
     }
 
     fn on_fast_retransmit(&mut self, w: &mut [Window], s: usize) {
+        self.activity.own_marks[s] = 0;
         if is_sending(&w[s]) {
             w[s].state[SHARE] /= 2.0;
             Self::apply_min_window(w);
@@ -589,6 +640,7 @@ impl CongestionControl for Warp {
     fn on_timeout(&mut self, w: &mut [Window], s: usize, first: bool) {
         let half = (w[s].cwnd / 2.0).max(2.0);
         self.left_slow_start = true;
+        self.activity.own_marks[s] = 0;
         w[s].cwnd = 1.0;
         w[s].state[TIMEOUTS] += 1.0;
         if first {
@@ -647,6 +699,7 @@ mod tests {
         let mut cc = Warp::new(Parameters::default());
         cc.left_slow_start = true;
         cc.activity.last_ack = vec![Elapsed(0); w.len()];
+        cc.activity.own_marks = vec![0; w.len()];
         (cc, w)
     }
 
@@ -845,16 +898,71 @@ mod tests {
         cc.on_mark(&mut w, 0); // 16 (1 - 1/4)
         assert_eq!(shares(&w), [12.0, 16.0, 16.0]);
         assert_eq!((w[0].ssthresh, w[1].ssthresh), (1.0, f64::INFINITY));
-        // A mark on the next path in slow start ends slow start there, at any time of sending.
-        assert!(cc.reacts_to_mark(&w, 1) && !cc.reacts_to_mark(&w, 2));
-        // A mark on a path in congestion avoidance cuts all subflows but those in slow start.
-        for s in [1, 2, 0] {
-            cc.on_ack(&mut w, s, at(4.0, 0));
-        }
-        cc.unacked_since_cut = 0;
-        let before = shares(&w);
+        // Marks of every subflow count, at any time of sending.
+        assert!((0..3).all(|s| cc.reacts_to_mark(&w, s)));
+        // A mark on a path in congestion avoidance cuts no subflow that is on its own.
+        cc.on_mark(&mut w, 2);
+        assert_eq!(shares(&w), [12.0, 16.0, 12.0]);
+    }
+
+    #[test]
+    fn after_slow_start_a_subflow_grows_on_its_own_until_its_fifth_mark() {
+        let (mut cc, mut w) = sending(&[16.0, 16.0]);
+        w[0].ssthresh = f64::INFINITY;
         cc.on_mark(&mut w, 0);
-        assert_eq!(shares(&w), [before[0] * 0.75, before[1], before[2] * 0.75]);
+        for n in 1..OWN_MARKS {
+            // A whole packet per round, and a mark that cuts only this subflow.
+            w[0].state[SHARE] = 16.0;
+            cc.on_ack(&mut w, 0, ack(16));
+            assert_eq!(shares(&w), [17.0, 16.0], "{n}");
+            cc.on_round(&mut w, 1, round(8, 8));
+            assert_eq!(shares(&w), [17.0, 16.0], "no shift: {n}");
+            w[1].state = [16.0, 0.5, 0.0, 0.0];
+            cc.on_mark(&mut w, 0);
+            assert_eq!(shares(&w), [17.0 * 0.75, 16.0], "{n}");
+        }
+        w[0].state[SHARE] = 16.0;
+        cc.on_ack(&mut w, 0, ack(16));
+        assert_eq!(shares(&w), [16.5, 16.0]);
+        cc.on_mark(&mut w, 0);
+        assert_eq!(shares(&w), [16.5 * 0.75, 12.0]);
+    }
+
+    #[test]
+    fn a_loss_ends_growth_of_its_own() {
+        let (mut cc, mut w) = sending(&[16.0, 16.0]);
+        w[0].ssthresh = f64::INFINITY;
+        cc.on_mark(&mut w, 0);
+        cc.on_fast_retransmit(&mut w, 0);
+        let before = w[0].state[SHARE];
+        cc.on_ack(&mut w, 0, ack(1000)); // at most one window
+        assert_eq!(w[0].state[SHARE], before + 0.5);
+    }
+
+    #[test]
+    fn after_a_timeout_and_a_round_an_inactive_subflow_has_two_packets() {
+        let (mut cc, mut w) = sending(&[3.0, 4.0]);
+        w[0].ssthresh = SSTHRESH_AFTER_SLOW_START; // that of a recovery is kept
+        cc.on_timeout(&mut w, 0, false);
+        assert_eq!(cwnds(&w), [1.0, 4.0]);
+        cc.on_round(&mut w, 0, round(1, 1));
+        assert_eq!((w[0].active, w[0].cwnd), (false, 2.0));
+    }
+
+    #[test]
+    fn short_times_with_room_do_not_delay_a_trial() {
+        let (mut cc, mut w) = sending(&[6.0, 6.0]);
+        (w[1].active, w[1].state[SHARE]) = (false, 0.0);
+        for n in 0..140 {
+            assert!(!w[1].active, "{n}");
+            // Room for two subflows in every second round.
+            w[0].state[SHARE] = if n % 2 == 0 { 12.0 } else { 20.0 };
+            cc.on_round(&mut w, 0, round(8, 4));
+            if w[1].active {
+                return;
+            }
+        }
+        panic!("no trial");
     }
 
     #[test]
