@@ -25,8 +25,8 @@
 //!    the others. A subflow is activated if there is room for twice as much: at once before the
 //!    first mark or loss of the connection, afterwards after `tau` consecutive rounds.
 //! 5. *Trial*: if there is no room, an inactive subflow is tried `8 tau` rounds and 2,000 packets
-//!    after the last trial or activation. It gets two packets of `W`, or half of it if there are fewer than four. After `tau`
-//!    of its rounds the subflow with more marks is deactivated.
+//!    after the last trial or activation. It gets two packets of `W`, or half of it if there are
+//!    fewer than four. After `tau` of its rounds the subflow with more marks is deactivated.
 //! 6. *Joins*: a subflow that opens is inactive; if there is room, it is activated and takes its
 //!    share from the others.
 //!
@@ -942,7 +942,8 @@ mod tests {
     #[test]
     fn after_a_timeout_and_a_round_an_inactive_subflow_has_two_packets() {
         let (mut cc, mut w) = sending(&[3.0, 4.0]);
-        w[0].ssthresh = SSTHRESH_AFTER_SLOW_START; // that of a recovery is kept
+        // A repeated timeout keeps the threshold.
+        w[0].ssthresh = SSTHRESH_AFTER_SLOW_START;
         cc.on_timeout(&mut w, 0, false);
         assert_eq!(cwnds(&w), [1.0, 4.0]);
         cc.on_round(&mut w, 0, round(1, 1));

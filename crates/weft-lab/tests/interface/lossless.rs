@@ -203,8 +203,8 @@ fn a_class_is_paused_by_itself() {
     );
 }
 
-/// Six links of a leaf are full at once. A pool that holds the headroom of two of them drops packets; one
-/// that holds those of all does not.
+/// Six links of a leaf are full at once, each with a headroom of 4.3 KB. Packets are dropped if the pool is smaller than one
+/// headroom, and none are if it is larger than all six.
 #[test]
 fn a_pool_of_headroom_drops_packets_if_links_need_more_at_once() {
     let drops = |pool: &str| {

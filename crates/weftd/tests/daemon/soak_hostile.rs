@@ -100,7 +100,7 @@ struct Figures {
     worst_p99_us: f64,
     megabytes: u64,
     accepted: usize,
-    /// The longest time without an arrival, measured every two bursts; arrivals in each of them give none.
+    /// The longest time without an arrival, checked after every two bursts.
     pause: Duration,
 }
 
