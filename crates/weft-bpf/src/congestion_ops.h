@@ -80,6 +80,29 @@ static __always_inline void weft_hand_over(struct sock *sk, struct weft_window *
 	weft_publish(sk, w);
 }
 
+#if ALGORITHM_SHARES || ALGORITHM_ACTIVE
+/* MPTCP_SEND_BURST_SIZE, rounded up. */
+#define WEFT_UNSENT_LIMIT (1 << 16)
+
+/*
+ * Limits the unsent data of a subflow while another one is inactive. The scheduler assigns bursts
+ * to a subflow until its send buffer is full, and a buffer that once held a large window has room
+ * for megabytes. If the subflow becomes inactive, they leave it two packets at a time, in addition
+ * to the windows of the others. Otherwise no limit applies: paths whose round-trip times differ
+ * need unsent data on the shorter one.
+ */
+static __always_inline void weft_limit_unsent(struct sock *sk, const struct weft_connection *c)
+{
+	struct weft_private *ca = weft_private(sk);
+	__u32 limit = weft_has_inactive(c) ? WEFT_UNSENT_LIMIT : 0;
+
+	if (ca->unsent_limit == limit)
+		return;
+	ca->unsent_limit = limit;
+	bpf_setsockopt(sk, SOL_TCP, TCP_NOTSENT_LOWAT, &limit, sizeof(limit));
+}
+#endif
+
 static __always_inline struct weft_connection *weft_attach(struct sock *sk)
 {
 	struct weft_connection *c;
@@ -204,6 +227,7 @@ void BPF_PROG(weft_init, struct sock *sk)
 	ca->bulk = 0;
 	ca->received = 0;
 	ca->reduces = 0;
+	ca->unsent_limit = 0;
 	/*
 	 * An algorithm chosen while the SYN is in flight, as weft_scope does: the kernel does not
 	 * call init again when the SYN is answered.
@@ -330,6 +354,9 @@ void BPF_PROG(weft_cong_control, struct sock *sk)
 #endif
 		ON(round)(c, &parameters, s, ca->round_acked, ca->round_marked);
 		weft_notify_change(sk, c, before);
+#if ALGORITHM_SHARES || ALGORITHM_ACTIVE
+		weft_limit_unsent(sk, c);
+#endif
 		ca->round_acked = 0;
 		ca->round_marked = 0;
 		ca->round_end = tp->snd_nxt;

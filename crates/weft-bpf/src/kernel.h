@@ -18,6 +18,7 @@
 #define AF_INET6 10
 #define SOL_TCP 6
 #define TCP_CONGESTION 13
+#define TCP_NOTSENT_LOWAT 25
 #define TCP_CONG_NON_RESTRICTED 1
 #define TCP_CONG_NEEDS_ECN 2
 #define TCP_ECN_OK 1

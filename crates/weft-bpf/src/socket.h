@@ -77,6 +77,7 @@ struct weft_private {
 	__u32 received; /* bytes received when last recorded, modulo 2^32 */
 	__u32 owner;
 	__u32 reduces; /* 1 if the kernel called ssthresh after the last weft_set_state */
+	__u32 unsent_limit; /* bytes, or 0; weft_limit_unsent() */
 };
 
 static __always_inline struct weft_private *weft_private(struct sock *sk)
@@ -328,6 +329,17 @@ static __always_inline __u32 weft_active(const struct weft_connection *c)
 	for (s = 0; s < WEFT_SUBFLOWS; s++)
 		active |= (__u32)(c->w[s].established & c->w[s].active) << s;
 	return active;
+}
+
+/* Returns true if an established subflow is inactive. */
+static __always_inline bool weft_has_inactive(const struct weft_connection *c)
+{
+	__u32 s, inactive = 0;
+
+#pragma clang loop unroll(disable)
+	for (s = 0; s < WEFT_SUBFLOWS; s++)
+		inactive |= c->w[s].established & ~c->w[s].active;
+	return inactive & 1;
 }
 
 /*

@@ -10,7 +10,7 @@ use weft_kernel::programs::{ConnectionStats, KernelAlgorithm, Options, Programs}
 use weft_test_support::skip;
 
 use crate::machine::{
-    NO_JOINS, eventually, in_namespace, is_emulated, join, join_over_loopback, load, slow_loopback,
+    NO_JOINS, eventually, in_namespace, is_emulated, join, join_over_loopback, load, run, slow_loopback,
 };
 use crate::peers::{Family, Kind, Peers};
 
@@ -84,6 +84,9 @@ fn amp_suppresses_when_all_is_marked_and_releases_when_nothing_is() {
             }
             let programs = load(&[KernelAlgorithm::Amp]);
             let events = programs.events().expect("the ring");
+            // In the packets of loopback, a burst of the scheduler is one packet. A subflow that gets a burst at a time then waits
+            // for a delayed acknowledgement, and its window does not grow.
+            run("ip", &["link", "set", "lo", "mtu", "1500"]);
             slow_loopback(400);
             let marks = Marks::on_loopback();
             let peers = Peers::connect(Family::V4, Kind::Mptcp, "weft_amp", "weft_amp");

@@ -25,6 +25,7 @@ mod share;
 mod soak;
 mod soak_hostile;
 mod trial;
+mod unsent;
 
 use std::fs;
 use std::io::Write;
