@@ -1,19 +1,17 @@
-//! A barrier for windows of a few microseconds: waiting threads spin, then yield, then sleep.
+//! A barrier for windows of a few microseconds: waiting threads spin, then sleep.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-/// Number of spins before a waiting thread yields its core.
+/// Number of spins before a waiting thread sleeps.
 const SPINS: u32 = 2_000;
-
-/// Number of times that a waiting thread yields its core before it sleeps.
-const YIELDS: u32 = 20;
 
 /// A barrier that threads pass together, over and over. The last thread to arrive decides whether
 /// they go on.
 ///
 /// The threads that a busy core keeps from running are the ones that the others wait for. A
-/// thread that sleeps leaves its core to them; a thread that spins or yields takes time from them.
+/// thread that sleeps leaves its core to them; a thread that spins takes time from them. A thread that
+/// yields gives up the rest of its time slice to other processes, and sleep preserves it.
 pub struct Barrier {
     threads: usize,
     arrived: AtomicUsize,
@@ -61,18 +59,11 @@ impl Barrier {
             return Some(stops);
         }
         let is_over = |order| self.generation.load(order) != generation || self.broken.load(order);
-        let waits = (0..SPINS + YIELDS).find(|&n| {
-            if is_over(Ordering::Acquire) {
-                return true;
-            }
-            if n < SPINS {
-                std::hint::spin_loop();
-            } else {
-                std::thread::yield_now();
-            }
-            false
+        let has_passed = (0..SPINS).any(|_| {
+            std::hint::spin_loop();
+            is_over(Ordering::Acquire)
         });
-        if waits.is_none() {
+        if !has_passed {
             self.sleeping.fetch_add(1, Ordering::SeqCst);
             let mut guard = self.guard();
             while !is_over(Ordering::SeqCst) {
@@ -121,7 +112,7 @@ mod tests {
 
     use super::*;
 
-    /// Each thread is late in some rounds, so that the others spin, yield and sleep.
+    /// Each thread is late in some rounds, so that the others spin and sleep.
     #[test]
     fn threads_pass_together_and_get_one_answer() {
         const ROUNDS: usize = 300;

@@ -206,6 +206,13 @@ impl<E: Endpoint> Partition<E> {
         self.captures.add(self.ring_node.len(), ring, link);
     }
 
+    /// Appends a packet from another partition to a ring, numbered over all partitions.
+    pub fn receive(&mut self, ring: u32, packet: &Packet) {
+        let local = (ring - self.network.first_ring) as usize;
+        self.network
+            .receive(local, packet, packet.time, packet.route, packet.flags);
+    }
+
     /// Processes all events of `window` before `end`. Nodes are independent within a window, so
     /// their order is free. The events of a node are ordered by time, by the link's rank at this
     /// time, and by the order on the link. At equal times, packets come before timers.

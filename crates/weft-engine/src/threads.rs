@@ -15,7 +15,7 @@ use crate::barrier::{Barrier, BreakOnPanic};
 use crate::packet::Packet;
 use crate::partition::{Endpoint, Partition};
 use crate::pauses::PauseEvent;
-use crate::thread_choice::{Mode, ThreadChoice};
+use crate::thread_choice::{Mode, ThreadChoice, time_waited};
 
 /// Packets from one partition to another: (ring, packet).
 type Mail = Mutex<Vec<(u32, Packet)>>;
@@ -52,13 +52,10 @@ impl Exchange {
     }
 
     /// Appends the mail for partition `me` to its rings.
-    fn deliver<E>(&self, me: usize, partition: &mut Partition<E>) {
+    fn deliver<E: Endpoint>(&self, me: usize, partition: &mut Partition<E>) {
         for from in 0..self.next.len() {
             for (ring, packet) in lock(&self.mail[from * self.next.len() + me]).drain(..) {
-                let local = (ring - partition.network.first_ring) as usize;
-                partition
-                    .network
-                    .receive(local, &packet, packet.time, packet.route, packet.flags);
+                partition.receive(ring, &packet);
             }
         }
         if let Some(pauses) = &mut partition.network.pauses {
@@ -120,17 +117,19 @@ pub fn run<E: Endpoint, const TRACE: bool>(
     let mut windows = Windows::default();
     loop {
         let (mode, left, max_windows) = choice.phase();
-        let threads = match mode {
-            Mode::Parallel => cores.min(partitions.len()),
-            Mode::Sequential => 1,
-        };
         let (begin, events_before) = (Instant::now(), events(partitions));
         let last = windows.count.saturating_add(max_windows);
         let stops = |slept: bool, count: u64| {
             count >= last || ((slept || count.is_multiple_of(CLOCK_INTERVAL)) && begin.elapsed() >= left)
         };
-        let is_over = run_phase::<E, TRACE>(partitions, end, threads, &mut windows, stops);
-        choice.record(events(partitions) - events_before, begin.elapsed());
+        let threads = cores.min(partitions.len());
+        let is_over = match mode {
+            Mode::Parallel if threads > 1 => {
+                run_parallel::<E, TRACE>(partitions, end, threads, &mut windows, stops)
+            }
+            _ => run_sequential::<E, TRACE>(partitions, end, &mut windows, stops),
+        };
+        choice.record(events(partitions) - events_before, begin.elapsed(), time_waited);
         if is_over {
             return windows.count;
         }
@@ -142,9 +141,62 @@ fn events<E>(partitions: &[Partition<E>]) -> u64 {
     partitions.iter().map(|p| p.arrivals + p.timers_fired).sum()
 }
 
+/// Processes windows on this thread until `end`, or until `stops` returns true, as
+/// [`run_parallel`] does.
+fn run_sequential<E: Endpoint, const TRACE: bool>(
+    partitions: &mut [Partition<E>],
+    end: u64,
+    windows: &mut Windows,
+    stops: impl Fn(bool, u64) -> bool,
+) -> bool {
+    let lookahead = partitions[0].network.lookahead;
+    let mut next = vec![0; partitions.len()];
+    loop {
+        for (next, partition) in next.iter_mut().zip(&*partitions) {
+            *next = partition.network.next_window();
+        }
+        let window = next.iter().copied().min().unwrap_or(u64::MAX);
+        let start = window.saturating_mul(lookahead);
+        if start >= end || windows.last == Some(window) {
+            return true;
+        }
+        for me in 0..partitions.len() {
+            if next[me] == window {
+                partitions[me].process::<TRACE>(window, end.min(start + lookahead));
+                exchange(partitions, me);
+            }
+        }
+        windows.last = Some(window);
+        windows.count += 1;
+        if stops(false, windows.count) {
+            return false;
+        }
+    }
+}
+
+/// Delivers the mail that partition `from` has for the others. Its packets arrive after the window.
+fn exchange<E: Endpoint>(partitions: &mut [Partition<E>], from: usize) {
+    for to in 0..partitions.len() {
+        let outbox = &mut partitions[from].network.outboxes[to];
+        if !outbox.is_empty() {
+            let mut mail = std::mem::take(outbox);
+            for (ring, packet) in mail.drain(..) {
+                partitions[to].receive(ring, &packet);
+            }
+            partitions[from].network.outboxes[to] = mail;
+        }
+        if let Some(pauses) = &mut partitions[from].network.pauses {
+            let frames = std::mem::take(&mut pauses.outboxes[to]);
+            if let Some(pauses) = &mut partitions[to].network.pauses {
+                pauses.events.extend(frames.into_iter().map(Reverse));
+            }
+        }
+    }
+}
+
 /// Processes windows on `threads` threads until `end`, or until `stops` returns true. It gets
 /// whether a thread had to sleep, and the number of windows so far. Returns true at `end`.
-fn run_phase<E: Endpoint, const TRACE: bool>(
+fn run_parallel<E: Endpoint, const TRACE: bool>(
     partitions: &mut [Partition<E>],
     end: u64,
     threads: usize,
