@@ -18,7 +18,7 @@ use crate::hints;
 use crate::memory::MemoryBudget;
 use crate::resolve::{Resolved, resolve};
 use crate::run_loop::{RunLoop, Step};
-use crate::threads;
+use crate::threads::{IdleMeter, choose_threads};
 
 /// A checked experiment. It can be run any number of times; every run yields the same tables.
 #[derive(Clone, Debug)]
@@ -257,7 +257,7 @@ impl Experiment {
             warnings,
         } = self.prepare(options, folder.is_some())?;
         writer.folder = folder;
-        let began = Instant::now();
+        let (began, idle_meter) = (Instant::now(), IdleMeter::new());
         let duration = self.spec.duration;
         let mut run_loop = RunLoop::new(run, duration, stop, began);
         loop {
@@ -271,7 +271,11 @@ impl Experiment {
             }
             // The simulation so far was short; it starts over with more threads.
             if std::mem::take(&mut may_restart) && writer.row_counts.is_empty() {
-                let threads = threads::choose_threads(run_loop.run.useful_threads(), &progress);
+                let threads = choose_threads(
+                    run_loop.run.useful_threads(),
+                    &progress,
+                    idle_meter.idle_cores(progress.wall_seconds),
+                );
                 if threads > 1 {
                     options.threads = threads;
                     drop(run_loop);
