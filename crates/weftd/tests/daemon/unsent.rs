@@ -13,18 +13,8 @@ const MOST: u64 = (64 + 64 + 32) << 10;
 #[test]
 fn a_subflow_of_warp_keeps_few_unsent_bytes_while_another_one_is_inactive() {
     let scene = scene_or_skip!("a_subflow_of_warp_keeps_few_unsent_bytes_while_another_one_is_inactive");
-    subflows_keep_few_unsent_bytes(&scene, "weft_warp");
-}
-
-#[test]
-fn a_subflow_of_amp_keeps_few_unsent_bytes_while_another_one_is_inactive() {
-    let scene = scene_or_skip!("a_subflow_of_amp_keeps_few_unsent_bytes_while_another_one_is_inactive");
-    subflows_keep_few_unsent_bytes(&scene, "weft_amp");
-}
-
-fn subflows_keep_few_unsent_bytes(scene: &Scene, algorithm: &str) {
     scene.mark_queue();
-    let settings = format!("{NO_DEFAULT}congestion.default = \"{algorithm}\"\n");
+    let settings = format!("{NO_DEFAULT}congestion.default = \"weft_warp\"\n");
     let ends = [scene.client_name(), scene.server_name()];
     let _daemon = scene.daemon_of_these(&ends.each_ref().map(String::as_str), &settings);
     let servers: Vec<_> = (0..4).map(|_| scene.serve()).collect();
@@ -35,20 +25,23 @@ fn subflows_keep_few_unsent_bytes(scene: &Scene, algorithm: &str) {
         .chain(others)
         .collect();
     until("four subflows", || scene.subflows().len() == 4);
-    let is_limited = || queued(scene).iter().any(|(backup, _)| *backup);
+    let is_limited = || queued(&scene).iter().any(|(backup, _)| *backup);
     until("an inactive subflow", is_limited);
     // Data that was assigned in slow start leaves first.
     sleep(Duration::from_secs(2));
-    let mut most = 0;
+    let mut most = Vec::new();
     for _ in 0..40 {
         sleep(Duration::from_millis(50));
-        let subflows = queued(scene);
+        let subflows = queued(&scene);
         if subflows.iter().any(|(backup, _)| *backup) {
-            most = subflows.iter().map(|(_, bytes)| *bytes).fold(most, u64::max);
+            most.extend(subflows.iter().map(|(_, bytes)| *bytes).max());
         }
     }
-    eprintln!("{algorithm}: at most {most} bytes");
-    assert!(most > 0 && most < MOST, "{most} bytes at one subflow");
+    most.sort_unstable();
+    // On a busy machine all subflows may be active for a moment, and fill their buffers.
+    let usual = *most.get(most.len() * 3 / 4).expect("an inactive subflow");
+    eprintln!("{usual} bytes at one subflow, and up to {:?}", most.last());
+    assert!(usual > 0 && usual < MOST, "{most:?} bytes at one subflow");
 }
 
 /// Returns, for each subflow of the client, whether it is a backup and how many of its bytes are unsent or not acknowledged.
