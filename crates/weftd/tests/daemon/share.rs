@@ -166,7 +166,7 @@ fn restarts_reloads_and_stops_change_no_share() {
     assert!(wrong.is_empty(), "{wrong:.2?}");
 }
 
-/// A connection of AMP's, the first one, and others of DCTCP, each to a server of its own.
+/// An MPTCP connection, the first one, and TCP flows of DCTCP, each to a server of its own.
 pub struct Flows {
     servers: Vec<Server>,
     _loads: Vec<Load>,

@@ -4,8 +4,9 @@ use std::process::Command;
 use std::thread::sleep;
 use std::time::Duration;
 
-use crate::scene::{NO_DEFAULT, Scene, load, missing, until};
+use crate::scene::{NO_DEFAULT, Scene, missing, until};
 use crate::scene_or_skip;
+use crate::share::Flows;
 
 /// The limit, a burst of the scheduler in addition, and the packets in flight.
 const MOST: u64 = (64 + 64 + 32) << 10;
@@ -17,13 +18,7 @@ fn a_subflow_of_warp_keeps_few_unsent_bytes_while_another_one_is_inactive() {
     let settings = format!("{NO_DEFAULT}congestion.default = \"weft_warp\"\n");
     let ends = [scene.client_name(), scene.server_name()];
     let _daemon = scene.daemon_of_these(&ends.each_ref().map(String::as_str), &settings);
-    let servers: Vec<_> = (0..4).map(|_| scene.serve()).collect();
-    let others = servers[1..]
-        .iter()
-        .map(|server| load(scene.connect_dctcp(server.address)));
-    let _loads: Vec<_> = std::iter::once(load(scene.connect(servers[0].address)))
-        .chain(others)
-        .collect();
+    let _flows = Flows::beside(&scene, 3);
     until("four subflows", || scene.subflows().len() == 4);
     let is_limited = || queued(&scene).iter().any(|(backup, _)| *backup);
     until("an inactive subflow", is_limited);
