@@ -118,8 +118,8 @@ impl ThreadChoice {
         (self.mode, self.left, self.max_windows)
     }
 
-    /// Records a part of the phase: the events that it processed and the time that it took. At the end
-    /// of a phase, `waited` is called. It returns the time for which this thread has waited for a core so far.
+    /// Records the events of a part of the phase, and how long it took. At the end of a phase,
+    /// `waited` gives the total time that this thread has waited for a core.
     pub fn record(&mut self, events: u64, elapsed: Duration, waited: impl FnOnce() -> Duration) {
         self.events += events;
         self.elapsed += elapsed;
