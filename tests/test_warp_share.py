@@ -5,6 +5,8 @@ docs/warp/results.md has the ratios. Those outside of the bands are expected to 
 
 from __future__ import annotations
 
+from functools import cache
+
 import polars as pl
 import pytest
 
@@ -13,7 +15,7 @@ from weft.papers.warp.settings import TURNS, WARP, bottleneck, transport
 
 SEEDS = (1, 2, 3)
 SUBFLOWS = 4
-MISSED = {(TURNS, 20, 1): "1.48", (TURNS, 50, 1): "1.64"}
+MISSED = {(WARP, 50, 1): "1.49", (TURNS, 50, 1): "1.62"}
 """The ratios outside of the band, by scheme, delay and number of connections."""
 
 
@@ -42,20 +44,19 @@ def test_a_connection_is_worth_a_dctcp_flow_of_few_packets(scheme: str, flows: i
     assert 0.9 < sum(found) / len(found) < 1.1, found
 
 
-LEFT = "0 of 10 seeds: 0.49 to 0.62 of the path"
-"""The use of the path with Linux's scheduler."""
+MISSED_SEED = pytest.mark.xfail(strict=True, reason="0.88 of the path in one of 10 seeds")
 
 
 @pytest.mark.parametrize(
-    "scheduler", ["round-robin", pytest.param("linux", marks=pytest.mark.xfail(strict=True, reason=LEFT))]
+    ("scheduler", "seeds"), [("round-robin", 10), ("linux", 9), pytest.param("linux", 10, marks=MISSED_SEED)]
 )
-def test_a_path_that_others_leave_is_used_within_a_tenth_of_a_second(scheduler: str) -> None:
+def test_a_path_that_others_leave_is_used_within_a_tenth_of_a_second(scheduler: str, seeds: int) -> None:
     """A connection over two paths of 1 Gbps, of which four DCTCP flows leave one after a second.
 
     Goodput on the other path, which stays busy, does not count: the connection may leave that path to DCTCP.
     """
     used = [_idle_path_in_use(scheduler, seed) for seed in range(3001, 3011)]
-    assert min(used) >= 0.9, used
+    assert sum(part >= 0.9 for part in used) >= seeds, used
 
 
 @pytest.mark.parametrize("seed", [3001, 3002, 3003])
@@ -88,6 +89,7 @@ def test_an_incast_that_ends_before_joins_takes_as_long_as_with_dctcp(seed: int)
     assert warp == pytest.approx(dctcp, rel=1e-3)
 
 
+@cache
 def _idle_path_in_use(scheduler: str, seed: int) -> float:
     """The utilisation of the path that others left, from 100 to 400 ms after that."""
     pinned = {f"path {path}": {"cc": "dctcp", "paths": {"name": "pinned", "path": path}} for path in (0, 1)}

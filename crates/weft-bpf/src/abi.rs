@@ -144,6 +144,9 @@ mirrors! {
         trial_marked: u32,
         packets_since_trial: u32,
         own_marks: u64,
+        marked_rounds: u64,
+        crowded: u32,
+        reserved: u32,
     }
     /// `struct amp_fg_row`.
     "amp_fg_row" => Row {

@@ -61,6 +61,17 @@
  * inactive subflows in addition to W (TRIAL_INTERVAL_PACKETS of warp.rs).
  */
 #define WARP_TRIAL_INTERVAL_PACKETS 2000
+/* The same where there is room, for subflows on crowded paths. */
+#define WARP_TRIAL_INTERVAL_PACKETS_WITH_ROOM 16000
+/* A path is crowded if its alpha is above this many times that of every other working subflow. */
+#define WARP_CROWDED_RATIO 2
+/* A path is crowded only if the other sending subflows have this window on average. */
+#define WARP_MIN_OTHERS_WINDOW (16 * WEFT_PACKET)
+/* Minimum alpha for such comparisons. */
+#define WARP_MIN_CROWDED_ALPHA (1ULL << (WARP_BITS - 4))
+/* Rounds in a row with half of the packets marked which begin a trial. */
+#define WARP_MARKED_ROUNDS 2
+#define WARP_MARKED_ROUNDS_BITS 8
 
 /* Scale of fractions: 2^-30. */
 #define WARP_BITS DCTCP_ALPHA_BITS
@@ -303,6 +314,18 @@ static inline void warp_set_own_marks(struct weft_connection *c, __u32 s, __u64 
 	__sync_fetch_and_add(&c->own_marks, (marks - warp_own_marks(c, s)) << (s * WARP_OWN_MARKS_BITS));
 }
 
+/* Returns the number of rounds in a row in which half of the packets of r were marked. */
+static inline __u64 warp_marked_rounds(const struct weft_connection *c, __u32 r)
+{
+	return c->marked_rounds >> (r * WARP_MARKED_ROUNDS_BITS) & ((1U << WARP_MARKED_ROUNDS_BITS) - 1);
+}
+
+/* Changes that number for s. Only events of s change it. */
+static inline void warp_set_marked_rounds(struct weft_connection *c, __u32 s, __u64 rounds)
+{
+	__sync_fetch_and_add(&c->marked_rounds, (rounds - warp_marked_rounds(c, s)) << (s * WARP_MARKED_ROUNDS_BITS));
+}
+
 /*
  * Returns 1 if subflow r is in slow start or grows on its own, 0 otherwise. Marks of other subflows
  * do not cut it, and its own marks cut no other subflow.
@@ -441,13 +464,13 @@ WARP_FUNCTION warp_worst(struct weft_connection *c, __u32 s, __u32 not)
 
 /*
  * Deactivates `victim` at an event of subflow s. Its share goes to the other working subflows, or
- * to all sending subflows if none works. Each has less than four packets, so products fit 64 bits.
+ * to all sending subflows if none works.
  */
 WARP_FUNCTION warp_deactivate(struct weft_connection *c, __u32 victim, __u32 s)
 {
 	struct weft_window *w = &c->w[victim % WEFT_SUBFLOWS];
-	__u64 moved = warp_share(w), left = 0, share, gets;
-	__u32 r;
+	__u64 moved = warp_share(w), left = 0, share, gets, part;
+	__u32 r, shift;
 
 	w->active = 0;
 	w->state[WARP_SHARE] = 0;
@@ -459,17 +482,21 @@ WARP_FUNCTION warp_deactivate(struct weft_connection *c, __u32 victim, __u32 s)
 		left += warp_share(&c->w[r]) * (gets >> r & 1);
 	if (!left)
 		return 0;
+	/* Above 512 packets the lowest bits are negligible. */
+	shift = left >> 33 ? 13 : 0;
 	WARP_RARE
 	for (r = 0; r < WEFT_SUBFLOWS; r++) {
 		share = warp_share(&c->w[r]) * (gets >> r & 1);
-		warp_move(&c->w[r], 0, (share * moved + left / 2) / left);
+		part = ((share >> shift << WARP_BITS) + (left >> shift) / 2) / (left >> shift);
+		warp_move(&c->w[r], 0, warp_times(moved, part));
 	}
 	return 0;
 }
 
 /*
- * Returns alpha * WEFT_SUBFLOWS + number of the inactive subflow with the smallest alpha that has
- * not timed out twice, the first one of equals; WARP_NONE if there is none.
+ * Returns alpha * WEFT_SUBFLOWS + number of the inactive subflow with the smallest alpha, the first
+ * one of equals; WARP_NONE if there is none. Subflows that have timed out twice or are on crowded
+ * paths do not count.
  */
 #define WARP_NONE (1ULL << 62)
 
@@ -481,41 +508,129 @@ static inline __u64 warp_least_marked(const struct weft_connection *c)
 	WARP_RARE
 	for (r = 0; r < WEFT_SUBFLOWS; r++) {
 		key = c->w[r].state[WARP_ALPHA] * WEFT_SUBFLOWS + r;
-		/* At least 2^62 for subflows that send or have timed out twice. */
-		key += (1 - (warp_is_alive(&c->w[r]) & ~c->w[r].active)) << 62;
+		/* At least 2^62 for the other subflows. */
+		key += (1 - (warp_is_alive(&c->w[r]) & ~c->w[r].active & ~(c->crowded >> r))) << 62;
 		best -= warp_positive(best - key);
 	}
 	return best;
 }
 
-/* Starts a trial of the next inactive subflow without a timeout, in circular order. */
-WARP_FUNCTION warp_start_trial(struct weft_connection *c, __u32 s)
+/* Returns the mask of the inactive subflows on crowded paths that have not timed out twice. */
+static inline __u64 warp_crowded_subflows(const struct weft_connection *c)
 {
-	__u64 may_try = 0, later, total, tried, share, part, left;
-	__u32 r, next, rival = warp_worst(c, s, WEFT_SUBFLOWS);
-	struct weft_window *w;
+	__u64 all = 0;
+	__u32 r;
 
 	WARP_RARE
 	for (r = 0; r < WEFT_SUBFLOWS; r++)
-		may_try |= (__u64)(c->w[r].established & ~c->w[r].active & (1 - warp_timeouts(&c->w[r], 1)) & 1) << r;
+		all |= (warp_is_alive(&c->w[r]) & ~c->w[r].active & 1) << r;
+	return all & c->crowded;
+}
+
+/* Returns the mask of the subflows that may be tried. */
+static inline __u64 warp_may_try(const struct weft_connection *c)
+{
+	__u64 all = 0;
+	__u32 r;
+
+	WARP_RARE
+	for (r = 0; r < WEFT_SUBFLOWS; r++)
+		all |= (__u64)(c->w[r].established & ~c->w[r].active & (1 - warp_timeouts(&c->w[r], 1)) & 1) << r;
+	return all;
+}
+
+/* Returns 1 if the path of s is crowded, and another subflow works, 0 otherwise. */
+WARP_FUNCTION warp_is_crowding(struct weft_connection *c, __u32 s)
+{
+	struct weft_window *w = &c->w[s % WEFT_SUBFLOWS];
+	__u64 alpha = w->state[WARP_ALPHA], others, above = 0, is_above, share = warp_share(w), total, m;
+	__u32 r;
+
+	s %= WEFT_SUBFLOWS;
+	if (!warp_is_sending(w) || share >= WARP_MIN_MEAN_WINDOW || alpha < WARP_MIN_CROWDED_ALPHA ||
+	    warp_is_on_its_own(c, s))
+		return 0;
+	m = warp_sending_total(c, &total);
+	if (total < share + (m - 1) * WARP_MIN_OTHERS_WINDOW)
+		return 0;
+	others = warp_working_subflows(c, s) & ~(1ULL << s);
+	WARP_RARE
+	for (r = 0; r < WEFT_SUBFLOWS; r++) {
+		is_above = c->w[r].state[WARP_ALPHA] * WARP_CROWDED_RATIO - alpha;
+		WARP_HIDE(is_above);
+		above |= (is_above >> 63) << r;
+	}
+	return others && !(others & ~above);
+}
+
+/*
+ * Returns the first inactive subflow with less than half the alpha of every sending subflow;
+ * WEFT_SUBFLOWS if there is none.
+ */
+WARP_FUNCTION warp_clear_path(struct weft_connection *c)
+{
+	__u64 least = WARP_NONE, key, below = 0, is_below;
+	__u32 r;
+
+	WARP_RARE
+	for (r = 0; r < WEFT_SUBFLOWS; r++) {
+		key = c->w[r].state[WARP_ALPHA] + ((1 - warp_is_sending(&c->w[r])) << 62);
+		least -= warp_positive(least - key);
+	}
+	if (least < WARP_MIN_CROWDED_ALPHA)
+		return WEFT_SUBFLOWS;
+	WARP_RARE
+	for (r = 0; r < WEFT_SUBFLOWS; r++) {
+		is_below = c->w[r].state[WARP_ALPHA] * WARP_CROWDED_RATIO - least;
+		WARP_HIDE(is_below);
+		below |= (is_below >> 63) << r;
+	}
+	below &= warp_may_try(c);
+	return below ? warp_lowest(below) : WEFT_SUBFLOWS;
+}
+
+/* Returns 1 if marks have just risen on all sending subflows, at the end of a round of s, else 0. */
+static inline int warp_marks_rise(const struct weft_connection *c, __u32 s)
+{
+	__u64 few = 0, is_few;
+	__u32 r;
+
+	WARP_RARE
+	for (r = 0; r < WEFT_SUBFLOWS; r++) {
+		is_few = warp_marked_rounds(c, r) - WARP_MARKED_ROUNDS;
+		WARP_HIDE(is_few);
+		few |= (is_few >> 63) & warp_is_sending(&c->w[r]);
+	}
+	return !few && warp_marked_rounds(c, s) == WARP_MARKED_ROUNDS;
+}
+
+/*
+ * Starts a trial of subflow `next`; if that is WEFT_SUBFLOWS, of the next inactive subflow without
+ * a timeout, in circular order.
+ */
+WARP_FUNCTION warp_start_trial(struct weft_connection *c, __u32 s, __u32 next)
+{
+	__u64 may_try = warp_may_try(c), later, total, tried, share, part, left, kept;
+	__u32 r, rival = warp_worst(c, s, WEFT_SUBFLOWS);
+	struct weft_window *w;
+
 	warp_sending_total(c, &total);
 	if (!may_try || rival >= WEFT_SUBFLOWS || !total)
 		return 0;
 	later = may_try & -(2ULL << (c->last_tried % WEFT_SUBFLOWS));
-	next = warp_lowest(later ? later : may_try);
+	if (next >= WEFT_SUBFLOWS)
+		next = warp_lowest(later ? later : may_try);
 	w = &c->w[next];
 	c->rounds_since_trial = 0;
 	c->packets_since_trial = 0;
 	c->last_tried = next;
 	tried = total / 2 < WARP_MIN_CONNECTION_WINDOW ? total / 2 : WARP_MIN_CONNECTION_WINDOW;
-	/*
-	 * Less than eight packets per subflow, including the tried one, so products fit 64 bits.
-	 */
+	kept = warp_ratio(total - tried, total);
 	left = total;
 	WARP_RARE
 	for (r = 0; r < WEFT_SUBFLOWS; r++) {
 		share = warp_share(&c->w[r]);
-		part = (share * (total - tried) + total / 2) / total;
+		part = warp_times(share, kept);
 		warp_move(&c->w[r], share, part);
 		left -= part * warp_is_sending(&c->w[r]);
 	}
@@ -543,7 +658,7 @@ static inline void warp_continue_trial(struct weft_connection *c, const volatile
 	__u32 tried = (c->tried - 1) % WEFT_SUBFLOWS, rival = c->rival % WEFT_SUBFLOWS;
 	struct weft_window *w = &c->w[tried], *other = &c->w[rival];
 	__u64 fraction, total, m;
-	int better;
+	int better, stays_crowded;
 
 	if (s == tried) {
 		c->trial_rounds++;
@@ -561,8 +676,11 @@ static inline void warp_continue_trial(struct weft_connection *c, const volatile
 	better = c->trial_acked && fraction < other->state[WARP_ALPHA];
 	if (better)
 		w->state[WARP_ALPHA] = fraction;
+	stays_crowded = !better && c->crowded >> tried & 1;
+	if (better)
+		__sync_fetch_and_and(&c->crowded, ~(1U << tried));
 	m = warp_sending_total(c, &total);
-	if (warp_is_sending(other) && total < m * WARP_MIN_MEAN_WINDOW) {
+	if (warp_is_sending(other) && (stays_crowded || total < m * WARP_MIN_MEAN_WINDOW)) {
 		warp_deactivate(c, better ? rival : tried, s);
 		c->deactivated = c->newest_ack;
 	}
@@ -575,10 +693,11 @@ static inline void warp_continue_trial(struct weft_connection *c, const volatile
 static inline void warp_activate_or_try(struct weft_connection *c, const volatile struct weft_parameters *p, __u32 s, __u64 m,
 					__u64 total)
 {
-	__u64 best = warp_least_marked(c);
-	int recent = c->newest_ack - c->deactivated < p->min_inactive;
+	__u64 best = warp_least_marked(c), crowded = warp_crowded_subflows(c);
+	int recent = c->newest_ack - c->deactivated < p->min_inactive, room = warp_has_room(m, total), waited;
+	__u32 clear, packets = room ? WARP_TRIAL_INTERVAL_PACKETS_WITH_ROOM : WARP_TRIAL_INTERVAL_PACKETS;
 
-	if (best == WARP_NONE) {
+	if (best == WARP_NONE && !crowded) {
 		c->n_round = 0;
 		c->rounds_since_trial = 0;
 		c->packets_since_trial = 0;
@@ -586,22 +705,31 @@ static inline void warp_activate_or_try(struct weft_connection *c, const volatil
 	}
 	c->rounds_since_trial++;
 	/* The number does not wrap before it is large enough for a trial. */
-	if (c->packets_since_trial < WARP_TRIAL_INTERVAL_PACKETS)
+	if (c->packets_since_trial < WARP_TRIAL_INTERVAL_PACKETS_WITH_ROOM)
 		c->packets_since_trial += total >> WEFT_PACKET_BITS;
-	if (warp_has_room(m, total)) {
+	if (room && best != WARP_NONE) {
 		c->n_round++;
-		if (c->left_slow_start && (c->n_round < p->tau || recent))
+		if (!c->left_slow_start || (c->n_round >= p->tau && !recent)) {
+			warp_activate(c, best % WEFT_SUBFLOWS);
+			c->n_round = 0;
+			c->rounds_since_trial = 0;
+			c->packets_since_trial = 0;
 			return;
-		warp_activate(c, best % WEFT_SUBFLOWS);
-		c->n_round = 0;
-		c->rounds_since_trial = 0;
-		c->packets_since_trial = 0;
+		}
 	} else {
 		c->n_round = 0;
-		if (c->rounds_since_trial >= WARP_TRIAL_INTERVAL_TAUS * p->tau &&
-		    c->packets_since_trial >= WARP_TRIAL_INTERVAL_PACKETS && !recent)
-			warp_start_trial(c, s);
 	}
+	if (recent)
+		return;
+	waited = c->rounds_since_trial >= WARP_TRIAL_INTERVAL_TAUS * p->tau;
+	clear = waited ? warp_clear_path(c) : WEFT_SUBFLOWS;
+	if (clear >= WEFT_SUBFLOWS) {
+		if (room && !crowded)
+			return;
+		if (!(room && warp_marks_rise(c, s)) && !(waited && c->packets_since_trial >= packets))
+			return;
+	}
+	warp_start_trial(c, s, clear);
 }
 
 /* Adapts the number of sending subflows to W, at the end of a round of s. */
@@ -617,6 +745,12 @@ static inline void warp_adjust_active(struct weft_connection *c, const volatile 
 		return;
 	}
 	m = warp_sending_total(c, &total);
+	if (warp_is_crowding(c, s)) {
+		warp_deactivate(c, s, s);
+		c->deactivated = c->newest_ack;
+		__sync_fetch_and_or(&c->crowded, 1U << s);
+		m--;
+	}
 	for (i = 1; i < WEFT_SUBFLOWS; i++) {
 		if (m < 2 || total >= m * WARP_MIN_MEAN_WINDOW)
 			break;
@@ -750,6 +884,8 @@ WARP_FUNCTION warp_on_open(struct weft_connection *c, const volatile struct weft
 	__u64 total, m;
 
 	warp_set_own_marks(c, s, 0);
+	warp_set_marked_rounds(c, s, 0);
+	__sync_fetch_and_and(&c->crowded, ~(1U << s));
 	w->active = 0;
 	w->state[WARP_SHARE] = 0;
 	w->state[WARP_ALPHA] = p->alpha0;
@@ -851,11 +987,16 @@ WARP_FUNCTION warp_on_round(struct weft_connection *c, const volatile struct wef
 				 __u32 acked, __u32 marked)
 {
 	struct weft_window *w = &c->w[s];
+	__u64 rounds;
 
 	w->state[WARP_TIMEOUTS] = 0;
 	w->state[WARP_ALPHA] = dctcp_estimate(w->state[WARP_ALPHA], p->g, acked, marked);
-	if (acked)
+	if (acked) {
 		w->state[WARP_MARKED] = warp_ratio(marked < acked ? marked : acked, acked);
+		rounds = warp_marked_rounds(c, s);
+		rounds += rounds <= WARP_MARKED_ROUNDS;
+		warp_set_marked_rounds(c, s, 2ULL * marked >= acked ? rounds : 0);
+	}
 	if (warp_begin(c)) {
 		/*
 		 * If the last two sending subflows stop at the same time, each may leave the

@@ -135,6 +135,9 @@ struct weft_connection {
 	__u32 trial_marked;
 	__u32 packets_since_trial; /* warp: sum of floor(W) over rounds_since_trial */
 	__u64 own_marks; /* warp: byte s: marks until s no longer grows on its own */
+	__u64 marked_rounds; /* warp: byte s: rounds in a row of s with half of the packets marked */
+	__u32 crowded; /* warp: bit s: s was deactivated because its path is crowded */
+	__u32 reserved;
 };
 
 /* Kinds of events that the programs send to the daemon. */

@@ -26,8 +26,15 @@
 //!    first mark or loss of the connection, afterwards after `tau` consecutive rounds.
 //! 5. *Trial*: if there is no room, an inactive subflow is tried `8 tau` rounds and 2,000 packets
 //!    after the last trial or activation. It gets two packets of `W`, or half of it if there are
-//!    fewer than four. After `tau` of its rounds the subflow with more marks is deactivated.
-//! 6. *Joins*: a subflow that opens is inactive; if there is room, it is activated and takes its
+//!    fewer than four. After `tau` of its rounds the subflow with more marks is deactivated. A
+//!    subflow with less than half the alpha of every sending one is tried after `8 tau` rounds: data
+//!    that it still had to send showed few marks.
+//! 6. *Crowded paths*: a path is crowded if the share of its subflow is below four packets and the
+//!    others have 16 on average. Its alpha must also be above twice that of every other working
+//!    subflow. The subflow on it is deactivated. Room does not activate it; a trial has to show fewer marks. With room,
+//!    such a trial begins after 16,000 packets, and at once if half of the packets were marked in
+//!    two rounds in a row on all sending subflows.
+//! 7. *Joins*: a subflow that opens is inactive; if there is room, it is activated and takes its
 //!    share from the others.
 //!
 //! Windows are whole packets: `floor(W)` packets are apportioned by largest remainder, because
@@ -71,6 +78,17 @@ const TRIAL_INTERVAL_TAUS: u32 = 8;
 /// scheduler assigns bursts of 64 KB to the tried subflow. The rest of these, up to some 180
 /// packets, leaves after the trial in addition to W.
 const TRIAL_INTERVAL_PACKETS: u32 = 2000;
+/// The same where there is room, for subflows on crowded paths. Without a trial, such a connection
+/// loses nothing but the other path, and the rest of a burst keeps other subflows waiting.
+const TRIAL_INTERVAL_PACKETS_WITH_ROOM: u32 = 16_000;
+/// A path is crowded if its alpha is above this many times that of every other working subflow.
+const CROWDED_RATIO: f64 = 2.0;
+/// A path is crowded only if the other sending subflows have this many packets on average.
+const MIN_OTHERS_WINDOW: f64 = 16.0;
+/// Minimum alpha for such comparisons, which a round without marks must not decide.
+const MIN_CROWDED_ALPHA: f64 = 1.0 / 16.0;
+/// Number of rounds in a row with half of the packets marked which begin a trial.
+const MARKED_ROUNDS: u8 = 2;
 
 /// State: the share of the connection's window, in packets; 0 while the subflow is inactive.
 const SHARE: usize = 0;
@@ -121,9 +139,18 @@ struct Activity {
     trial: Option<Trial>,
     /// The subflow of the last trial.
     last_tried: u8,
+    /// Bit r: subflow r was deactivated because its path is crowded.
+    crowded: u64,
+    /// Rounds in a row in which half of the packets were marked, up to `MARKED_ROUNDS + 1`, by
+    /// subflow.
+    marked_rounds: Vec<u8>,
 }
 
 impl Activity {
+    fn is_crowded(&self, r: usize) -> bool {
+        self.crowded >> r & 1 == 1
+    }
+
     fn restart_since_trial(&mut self) {
         (self.rounds_since_trial, self.packets_since_trial) = (0, 0);
     }
@@ -170,6 +197,11 @@ fn sending_total(w: &[Window]) -> (f64, f64) {
     w.iter()
         .filter(|r| is_sending(r))
         .fold((0.0, 0.0), |(m, total), r| (m + 1.0, total + r.state[SHARE]))
+}
+
+/// Returns true if subflow `r` may be tried.
+fn may_try(r: &Window) -> bool {
+    r.established && !r.active && r.state[TIMEOUTS] == 0.0
 }
 
 /// Returns true if W has room for another subflow besides the m that send.
@@ -307,6 +339,43 @@ impl Warp {
             })
     }
 
+    /// Returns true if the path of `s` is crowded, and another subflow works.
+    fn is_crowding(&self, w: &[Window], s: usize) -> bool {
+        let (alpha, share) = (w[s].state[ALPHA], w[s].state[SHARE]);
+        let (m, total) = sending_total(w);
+        let mut others = (0..w.len())
+            .filter(|&r| r != s && self.is_working(w, r, s))
+            .peekable();
+        is_sending(&w[s])
+            && share < MIN_MEAN_WINDOW
+            && total - share >= (m - 1.0) * MIN_OTHERS_WINDOW
+            && alpha >= MIN_CROWDED_ALPHA
+            && !self.is_on_its_own(w, s)
+            && others.peek().is_some()
+            && others.all(|r| alpha > CROWDED_RATIO * w[r].state[ALPHA])
+    }
+
+    /// Returns the first inactive subflow with less than half the alpha of every sending subflow.
+    fn clear_path(w: &[Window]) -> Option<usize> {
+        let least = w
+            .iter()
+            .filter(|r| is_sending(r))
+            .map(|r| r.state[ALPHA])
+            .fold(f64::INFINITY, f64::min);
+        w.iter()
+            .position(|r| may_try(r) && CROWDED_RATIO * r.state[ALPHA] < least)
+            .filter(|_| least >= MIN_CROWDED_ALPHA)
+    }
+
+    /// Returns true if marks have just risen on all sending subflows, at the end of a round of `s`.
+    fn marks_rise(&self, w: &[Window], s: usize) -> bool {
+        let rounds = |r: usize| self.activity.marked_rounds[r];
+        rounds(s) == MARKED_ROUNDS
+            && (0..w.len())
+                .filter(|&r| is_sending(&w[r]))
+                .all(|r| rounds(r) >= MARKED_ROUNDS)
+    }
+
     /// Adapts the number of sending subflows to `W`, at the end of a round of `s`.
     fn adjust_active(&mut self, w: &mut [Window], s: usize, round: Round) {
         let is_first = w.iter().position(is_sending) == Some(s);
@@ -315,6 +384,11 @@ impl Warp {
             return;
         }
         let (mut m, total) = sending_total(w);
+        if self.is_crowding(w, s) {
+            self.deactivate(w, s, s);
+            self.activity.crowded |= 1 << s;
+            m -= 1.0;
+        }
         while m > 1.0 && total < m * MIN_MEAN_WINDOW {
             let victim = self.worst(w, s, None).expect("m subflows send");
             self.deactivate(w, victim, s);
@@ -329,39 +403,52 @@ impl Warp {
     /// Activates an inactive subflow if there is room, or starts a trial, at the end of a round of
     /// the first sending subflow.
     fn activate_or_try(&mut self, w: &mut [Window], s: usize, m: f64, total: f64) {
-        let inactive = (0..w.len())
-            .filter(|&r| is_alive(&w[r]) && !w[r].active)
+        let inactive = |&r: &usize| is_alive(&w[r]) && !w[r].active;
+        let any_crowded = (0..w.len()).filter(inactive).any(|r| self.activity.is_crowded(r));
+        let best = (0..w.len())
+            .filter(|r| inactive(r) && !self.activity.is_crowded(*r))
             .min_by(|&a, &b| w[a].state[ALPHA].total_cmp(&w[b].state[ALPHA]));
-        let Some(best) = inactive else {
+        if best.is_none() && !any_crowded {
             self.activity.rounds_with_room = 0;
             self.activity.restart_since_trial();
             return;
-        };
+        }
         self.activity.rounds_since_trial = self.activity.rounds_since_trial.saturating_add(1);
         self.activity.packets_since_trial = self.activity.packets_since_trial.saturating_add(total as u32);
-        if has_room(m, total) {
+        let has_room = has_room(m, total);
+        if has_room && let Some(best) = best {
             self.activity.rounds_with_room += 1;
             if !self.left_slow_start || self.activity.rounds_with_room >= self.params.tau {
                 self.activate(w, best);
                 self.activity.rounds_with_room = 0;
                 self.activity.restart_since_trial();
+                return;
             }
         } else {
             self.activity.rounds_with_room = 0;
-            if self.activity.rounds_since_trial >= TRIAL_INTERVAL_TAUS * self.params.tau
-                && self.activity.packets_since_trial >= TRIAL_INTERVAL_PACKETS
-            {
-                self.start_trial(w, s);
-            }
+        }
+        let waited = self.activity.rounds_since_trial >= TRIAL_INTERVAL_TAUS * self.params.tau;
+        if waited && let Some(clear) = Self::clear_path(w) {
+            self.start_trial(w, s, Some(clear));
+            return;
+        }
+        let packets = match (has_room, any_crowded) {
+            (false, _) => TRIAL_INTERVAL_PACKETS,
+            (true, true) => TRIAL_INTERVAL_PACKETS_WITH_ROOM,
+            (true, false) => return,
+        };
+        let rises = has_room && self.marks_rise(w, s);
+        if rises || waited && self.activity.packets_since_trial >= packets {
+            self.start_trial(w, s, None);
         }
     }
 
-    /// Starts a trial of the next inactive subflow without a timeout, in circular order.
-    fn start_trial(&mut self, w: &mut [Window], s: usize) {
-        let may_try = |&r: &usize| w[r].established && !w[r].active && w[r].state[TIMEOUTS] == 0.0;
-        let next = (usize::from(self.activity.last_tried) + 1..w.len())
-            .find(may_try)
-            .or_else(|| (0..w.len()).find(may_try));
+    /// Starts a trial of a subflow, by default of the next inactive one without a timeout, in
+    /// circular order.
+    fn start_trial(&mut self, w: &mut [Window], s: usize, subflow: Option<usize>) {
+        let next = subflow
+            .or_else(|| (usize::from(self.activity.last_tried) + 1..w.len()).find(|&r| may_try(&w[r])))
+            .or_else(|| (0..w.len()).find(|&r| may_try(&w[r])));
         let (Some(subflow), Some(rival)) = (next, self.worst(w, s, None)) else {
             return;
         };
@@ -422,8 +509,10 @@ impl Warp {
         if better {
             w[subflow].state[ALPHA] = f64::from(marked) / f64::from(acked);
         }
+        let stays_crowded = self.activity.is_crowded(subflow) && !better;
+        self.activity.crowded &= !(u64::from(better) << subflow);
         let (m, total) = sending_total(w);
-        if is_sending(&w[rival]) && total < m * MIN_MEAN_WINDOW {
+        if is_sending(&w[rival]) && (stays_crowded || total < m * MIN_MEAN_WINDOW) {
             self.deactivate(w, if better { rival } else { subflow }, s);
         }
     }
@@ -535,6 +624,9 @@ impl CongestionControl for Warp {
         self.activity.last_ack[s] = self.now;
         self.activity.own_marks.resize(w.len(), 0);
         self.activity.own_marks[s] = 0;
+        self.activity.marked_rounds.resize(w.len(), 0);
+        self.activity.marked_rounds[s] = 0;
+        self.activity.crowded &= !(1 << s);
         w[s].state = [0.0; 4];
         w[s].state[ALPHA] = self.params.alpha0;
         w[s].active = false;
@@ -614,6 +706,12 @@ impl CongestionControl for Warp {
         estimate(&mut w[s].state[ALPHA], self.params.g, round);
         if round.acked > 0 {
             w[s].state[MARKED] = f64::from(round.marked) / f64::from(round.acked);
+            let rounds = &mut self.activity.marked_rounds[s];
+            *rounds = if 2 * u64::from(round.marked) >= u64::from(round.acked) {
+                (*rounds + 1).min(MARKED_ROUNDS + 1)
+            } else {
+                0
+            };
         }
         self.shift(w, s);
         self.adjust_active(w, s, round);
@@ -700,6 +798,7 @@ mod tests {
         cc.left_slow_start = true;
         cc.activity.last_ack = vec![Elapsed(0); w.len()];
         cc.activity.own_marks = vec![0; w.len()];
+        cc.activity.marked_rounds = vec![0; w.len()];
         (cc, w)
     }
 
@@ -1030,6 +1129,76 @@ mod tests {
             cc.on_round(&mut w, 1, round(2, 2));
         }
         assert_eq!(shares(&w), [3.0, 0.0]);
+    }
+
+    /// Returns a connection whose subflow 1 was deactivated because its path is crowded.
+    fn crowded() -> (Warp, Vec<Window>) {
+        let (mut cc, mut w) = sending(&[30.0, 3.0]);
+        w[0].state[ALPHA] = 0.125;
+        cc.on_round(&mut w, 1, round(8, 4));
+        assert_eq!((w[1].active, shares(&w)), (false, vec![33.0, 0.0]));
+        (cc, w)
+    }
+
+    #[test]
+    fn a_subflow_on_a_crowded_path_is_deactivated() {
+        crowded();
+        let cases: [(f64, f64, f64); 4] = [
+            (30.0, 4.5, 0.125), // four packets
+            (15.0, 3.0, 0.125), // the other one has fewer than 16
+            (30.0, 3.0, 0.3),   // less than twice the marks
+            (30.0, 3.0, 0.5),
+        ];
+        for (other, share, alpha) in cases {
+            let (mut cc, mut w) = sending(&[other, share]);
+            w[0].state[ALPHA] = alpha;
+            w[0].state[MARKED] = 0.5; // no shift
+            cc.on_round(&mut w, 1, round(8, 4));
+            assert!(w[1].active, "{other} {share} {alpha}");
+        }
+    }
+
+    #[test]
+    fn room_does_not_activate_a_subflow_on_a_crowded_path() {
+        let (mut cc, mut w) = crowded();
+        let mut packets = 0.0;
+        while !w[1].active {
+            packets += sending_total(&w).1;
+            cc.on_round(&mut w, 0, round(30, 3));
+        }
+        assert!((16_000.0..16_034.0).contains(&packets), "{packets}");
+        assert_eq!(w[1].state[SHARE], 2.0);
+        // As many marks as on the other path: it stays crowded. With fewer it is kept.
+        for (marks, active) in [(4, false), (0, true)] {
+            let (mut cc, mut w) = (cc.clone(), w.clone());
+            for _ in 0..8 {
+                w[0].state[MARKED] = 1.0; // no shift
+                cc.on_round(&mut w, 1, round(8, marks));
+            }
+            assert_eq!((w[0].active, w[1].active), (true, active), "{marks}");
+        }
+    }
+
+    #[test]
+    fn a_rise_of_marks_begins_a_trial_of_a_crowded_path() {
+        let (mut cc, mut w) = crowded();
+        for marked in [15, 3, 14, 15, 15] {
+            assert!(!w[1].active, "{marked}");
+            cc.on_round(&mut w, 0, round(30, marked));
+        }
+        assert!(w[1].active);
+    }
+
+    #[test]
+    fn a_path_on_which_the_rest_of_a_burst_had_few_marks_is_tried_soon() {
+        let (mut cc, mut w) = sending(&[6.0, 6.0]);
+        (w[1].active, w[1].state[SHARE]) = (false, 0.0);
+        w[1].state[ALPHA] = 0.2;
+        for n in 0..64 {
+            assert!(!w[1].active, "{n}");
+            cc.on_round(&mut w, 0, round(8, 4));
+        }
+        assert_eq!(shares(&w), [4.0, 2.0]);
     }
 
     #[test]
