@@ -15,6 +15,7 @@ from weft.papers.warp import (
     ablation,
     coexistence,
     incast,
+    incast_grid,
     many_to_many,
     permutation,
     shifting,
@@ -312,3 +313,36 @@ def test_ablation_judges_nothing() -> None:
 def test_all_rivals_are_there() -> None:
     for name in ("lia", "olia", "balia", "xmp", "dcm", "amp", "amp-cut", "amp-fg", "mmptcp", "opn", "rps"):
         assert name in RIVALS
+
+
+def grid(of: Callable[[str, int], float]) -> pl.DataFrame:
+    """Mean FCT by time of joining and k, in a grid of 20 cells; DCTCP's is 1."""
+    cells = [
+        dict(zip(("gbps", "limit", "size_kib", "k"), (10, 100, size, k), strict=True))
+        for size in range(4)
+        for k in range(5)
+    ]
+    schemes = [(incast.SINGLE, incast.AT_ONCE), *product((WARP,), incast_grid.JOINS)]
+    return frame(
+        [
+            cell | {"scheme": name, "joins": joins, "mean_ms": of(joins, index) if name == WARP else 1.0, "late": 0.0}
+            for index, cell in enumerate(cells)
+            for name, joins in schemes
+        ]
+    )
+
+
+@pytest.mark.parametrize(
+    ("of", "expected"),
+    [
+        (lambda _joins, _cell: 1.1, []),
+        (lambda _joins, cell: 9.0 if cell == 7 else 1.0, []),
+        (lambda joins, cell: 1.11 if joins == incast.AT_ONCE and cell < 2 else 1.0, [0]),
+        (lambda joins, cell: 1.11 if joins == incast_grid.AFTER and cell < 2 else 1.0, [1]),
+    ],
+)
+def test_incast_grid(of: Callable[[str, int], float], expected: list[int]) -> None:
+    rows = grid(of)
+    claims = incast_grid.claims(rows)
+    assert failing(claims) == expected
+    assert len(incast_grid.plot(rows).axes) == len(incast_grid.JOINS) * len(incast_grid.MARKS)

@@ -56,6 +56,7 @@ FIGURES = (
     Figure("roce/clos", "An incast with pauses on the testbed of DCQCN's paper: unfairness and victims", 160, 8),
     Figure("warp/coexistence", "Warp and its rivals, competing with DCTCP on one bottleneck, 96 cells", 90, 2.2),
     Figure("warp/incast", "Incast by Warp and its rivals, compared with DCTCP's, 5 to 100 flows", 142, 3.6),
+    Figure("warp/incast-grid", "Incast by Warp, compared with DCTCP's, over rates, buffers, sizes and flows", 600, 5),
     Figure("warp/shifting", "How fast Warp and its rivals leave a path that becomes congested", 15, 1.8),
     Figure("warp/permutation", "A permutation in fat-trees of 128 and 1,024 hosts by Warp and its rivals", 700, 5.2),
     Figure("warp/web-search", "Web search and data mining on a leaf-spine by Warp and its rivals", 1470, 3.6),
