@@ -69,7 +69,7 @@ impl Part {
 
     fn on_timeout(&mut self, index: u32, cx: &mut HostContext<'_, '_>) {
         let sender = &mut self.senders[index];
-        sender.has_timer = false;
+        sender.progress.has_timer = false;
         sender.on_timer(cx.now);
         self.set_deadline(index, cx);
         self.request_nic(index, cx);
@@ -171,9 +171,9 @@ impl Part {
         };
         let receiver = &mut self.receivers[index];
         let (mut report, is_nack) = receiver.on_data(data, packet.size, cx.now);
-        if receiver.bytes >= receiver.notify_at {
-            let (next, bytes) = (receiver.next(), receiver.bytes);
-            cx.on_delivered_data(packet.lo, next, bytes, &mut receiver.notify_at);
+        if receiver.progress.bytes >= receiver.progress.notify_at {
+            let (next, bytes) = (receiver.next(), receiver.progress.bytes);
+            cx.on_delivered_data(packet.lo, next, bytes, &mut receiver.progress.notify_at);
         }
         let (class, is_complete) = (receiver.params.ack_class, receiver.is_complete());
         if !is_complete {
@@ -239,7 +239,7 @@ impl NicUser for Part {
         let Some(packet) = taken else {
             return;
         };
-        if sender.has_latencies && sender.data.sent() as u32 != chunk {
+        if sender.progress.has_latencies && sender.data.sent() as u32 != chunk {
             let (flow, now) = (sender.flow, cx.now);
             cx.host.latencies().record_chunk_sent(flow, chunk, now);
         }
@@ -253,11 +253,11 @@ impl NicSender for Sender {
     }
 
     fn waits(&mut self) -> &mut bool {
-        &mut self.waits
+        &mut self.progress.waits
     }
 
     fn has_timer(&mut self) -> &mut bool {
-        &mut self.has_timer
+        &mut self.progress.has_timer
     }
 
     fn deadline(&mut self) -> Option<u64> {
@@ -274,7 +274,7 @@ impl Transport for Part {
         let max = params.config.paths;
         let paths = Paths::new(&self.shared, spec.id, false, [self.host, spec.to], max);
         let mut sender = Sender::new(flow, params, paths, spec.size.map(|size| size.0), cx.now);
-        sender.has_latencies = self.shared.has_latencies(flow);
+        sender.progress.has_latencies = self.shared.has_latencies(flow);
         cx.attach_probes(flow, &[]);
         let index = self.senders.add(flow, sender);
         self.request_nic(index, cx);
@@ -331,8 +331,8 @@ impl Transport for Part {
             };
             SentFlow::with_one_subflow(
                 sender.flow,
-                sender.opened,
-                sender.acked,
+                sender.progress.opened,
+                sender.progress.acked,
                 sender.data.total(),
                 subflow,
             )
@@ -343,15 +343,15 @@ impl Transport for Part {
     fn received_flow(&self, flow: u32, chunks: u32) -> Option<ReceivedFlow> {
         let receiver = self.receivers.find(flow)?;
         Some(ReceivedFlow::with_one_subflow(
-            receiver.bytes,
-            receiver.packets,
-            receiver.chunks == u64::from(chunks),
-            receiver.last,
+            receiver.progress.bytes,
+            receiver.progress.packets,
+            receiver.progress.chunks == u64::from(chunks),
+            receiver.progress.last,
         ))
     }
 
     fn received_bytes(&self) -> Vec<(u32, u64)> {
-        let bytes = |receiver: &Receiver| (receiver.flow, receiver.bytes);
+        let bytes = |receiver: &Receiver| (receiver.flow, receiver.progress.bytes);
         self.receivers.iter().map(bytes).collect()
     }
 

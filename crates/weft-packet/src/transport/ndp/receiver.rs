@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::transport::arrivals::Arrivals;
+use crate::transport::flow_progress::Received;
 use crate::transport::spray::HEADER;
 
 use super::params::Params;
@@ -22,13 +23,7 @@ pub struct Receiver {
     /// Number of packets of the flow, once its last one has arrived.
     total: Option<u32>,
     pub pulls: Pulls,
-    /// Number of data packets that arrived, and of different ones.
-    pub packets: u64,
-    pub chunks: u64,
-    /// Their payload bytes, and when the last new one arrived.
-    pub bytes: u64,
-    pub last: u64,
-    pub notify_at: u64,
+    pub progress: Received,
 }
 
 /// The pulls of a flow.
@@ -58,11 +53,7 @@ impl Receiver {
             arrivals: Arrivals::default(),
             total: None,
             pulls: Pulls::default(),
-            packets: 0,
-            chunks: 0,
-            bytes: 0,
-            last: 0,
-            notify_at,
+            progress: Received::new(notify_at),
         }
     }
 
@@ -85,11 +76,9 @@ impl Receiver {
         }
         let has_arrived = self.arrivals.has(data.psn);
         if !data.trimmed {
-            self.packets += 1;
+            self.progress.packets += 1;
             if !has_arrived {
-                self.chunks += 1;
-                self.bytes += u64::from(u32::from(size) - HEADER);
-                self.last = now;
+                self.progress.accept(u64::from(u32::from(size) - HEADER), now);
                 self.arrivals.insert(data.psn);
             }
         }

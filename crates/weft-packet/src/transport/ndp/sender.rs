@@ -5,6 +5,7 @@ use std::sync::Arc;
 use weft_run::ControlCounters;
 
 use crate::packet::Packet;
+use crate::transport::flow_progress::Sent;
 use crate::transport::shared::Shared;
 use crate::transport::spray::{FlowData, Records, State};
 
@@ -32,15 +33,7 @@ pub struct Sender {
     /// Number of known fates in `recent`.
     fates: u32,
     pub data: FlowData,
-    /// True if the latencies of the flow are recorded.
-    pub has_latencies: bool,
-    /// True if the flow waits for the network card.
-    pub waits: bool,
-    /// True if the timer of timeouts is set.
-    pub has_timer: bool,
-    pub opened: u64,
-    /// Time at which the acknowledgement of all data arrived.
-    pub acked: Option<u64>,
+    pub progress: Sent,
     pub counters: SenderCounters,
 }
 
@@ -83,11 +76,7 @@ impl Sender {
             recent: 0,
             fates: 0,
             data,
-            has_latencies: false,
-            waits: false,
-            has_timer: false,
-            opened: now,
-            acked: None,
+            progress: Sent::new(now),
             counters: SenderCounters::default(),
             params,
         }
@@ -101,7 +90,7 @@ impl Sender {
 
     /// Ends the data of the flow. Returns true if all of it has been acknowledged.
     pub fn stop(&mut self, now: u64) -> bool {
-        if self.acked.is_some() || !self.data.stop() {
+        if self.progress.is_acked() || !self.data.stop() {
             return false;
         }
         let is_acked = self.records.is_empty();
@@ -112,7 +101,7 @@ impl Sender {
     }
 
     fn finish(&mut self, now: u64) {
-        self.acked = Some(now);
+        self.progress.acked = Some(now);
         self.records.clear();
         self.paths.release();
         self.scores = Scoreboard::default();
@@ -125,7 +114,7 @@ impl Sender {
 
     /// Returns true if the flow has a packet to send that was pulled, or that belongs to the first window.
     pub fn may_send(&mut self) -> bool {
-        self.acked.is_none()
+        !self.progress.is_acked()
             && self.credit > 0
             && (self.records.first_queued().is_some() || self.new_size().is_some())
     }
@@ -174,7 +163,7 @@ impl Sender {
     /// Handles an acknowledgement. Returns true if all data has been acknowledged now.
     pub fn on_ack(&mut self, ack: &Report, now: u64) -> bool {
         self.counters.acks += 1;
-        if self.acked.is_some() {
+        if self.progress.is_acked() {
             return false;
         }
         self.record_fate(ack.path, Fate::Arrived);
@@ -190,7 +179,7 @@ impl Sender {
     /// Handles the report of a trimmed packet: the packet waits until it is pulled.
     pub fn on_nack(&mut self, nack: &Report) {
         self.counters.nacks += 1;
-        if self.acked.is_some() {
+        if self.progress.is_acked() {
             return;
         }
         self.record_fate(nack.path, Fate::Trimmed);
@@ -202,7 +191,7 @@ impl Sender {
     /// Handles a pull.
     pub fn on_pull(&mut self, pulls: u32, next: u32) {
         self.counters.pulls += 1;
-        if self.acked.is_none() {
+        if !self.progress.is_acked() {
             self.records.acknowledge_all(next, next, 0);
             self.on_counter(pulls);
         }
@@ -211,7 +200,7 @@ impl Sender {
     /// Handles a header that a switch has returned. The packet waits until it is pulled, unless no pull will come, or
     /// most packets have arrived recently (section 3.2.4).
     pub fn on_return(&mut self, psn: u32, path: u16) {
-        if self.acked.is_some() {
+        if self.progress.is_acked() {
             return;
         }
         let most_arrived = 2 * self.recent.count_ones() > self.fates;
@@ -260,7 +249,7 @@ impl Sender {
 
     /// Handles the timer: every packet that has timed out is sent again without being pulled.
     pub fn on_timer(&mut self, now: u64) {
-        while self.acked.is_none() && self.deadline().is_some_and(|deadline| deadline <= now) {
+        while !self.progress.is_acked() && self.deadline().is_some_and(|deadline| deadline <= now) {
             let Some((_, psn)) = self.records.oldest() else {
                 return;
             };
@@ -275,7 +264,7 @@ impl Sender {
 
     /// Chooses new routes. A finished flow needs none.
     pub fn reroute(&mut self) {
-        if self.acked.is_none() {
+        if !self.progress.is_acked() {
             self.paths.reroute();
         }
     }

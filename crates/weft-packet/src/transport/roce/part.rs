@@ -78,7 +78,7 @@ impl Part {
         if sender.waits_for.is_some() || !sender.may_send() {
             return;
         }
-        let (next_at, route, class) = (sender.next_at, sender.route, sender.params.data_class);
+        let (next_at, route, class) = (sender.next_at(), sender.route, sender.params.data_class);
         let number = cx.port_of(route);
         let port = self.port(number);
         if next_at > cx.now.max(port.busy_until) {
@@ -101,7 +101,7 @@ impl Part {
         let Some(packet) = sender.take_packet(cx.now) else {
             return;
         };
-        if sender.has_latencies && sender.sent() != chunk {
+        if sender.progress.has_latencies && sender.sent() != chunk {
             let (flow, now) = (sender.flow, cx.now);
             cx.host.latencies().record_chunk_sent(flow, chunk, now);
         }
@@ -161,15 +161,15 @@ impl Part {
     fn set_deadline(&mut self, index: u32, cx: &mut HostContext<'_, '_>) {
         let key = self.key(3 * index + 1);
         let sender = &mut self.senders[index];
-        if let Some(deadline) = sender.deadline().filter(|_| !sender.has_timer) {
-            sender.has_timer = true;
+        if let Some(deadline) = sender.deadline().filter(|_| !sender.progress.has_timer) {
+            sender.progress.has_timer = true;
             cx.set_timer(deadline, key);
         }
     }
 
     fn on_timeout(&mut self, index: u32, cx: &mut HostContext<'_, '_>) {
         let sender = &mut self.senders[index];
-        sender.has_timer = false;
+        sender.progress.has_timer = false;
         sender.on_timer(cx.now);
         self.set_deadline(index, cx);
         self.request(index, cx);
@@ -195,9 +195,9 @@ impl Part {
         };
         let receiver = &mut self.receivers[index];
         let answer = receiver.on_data(data, packet.size, cx.now);
-        if receiver.bytes >= receiver.notify_at {
-            let (next, bytes) = (receiver.next(), receiver.bytes);
-            cx.on_delivered_data(packet.lo, next, bytes, &mut receiver.notify_at);
+        if receiver.progress.bytes >= receiver.progress.notify_at {
+            let (next, bytes) = (receiver.next(), receiver.progress.bytes);
+            cx.on_delivered_data(packet.lo, next, bytes, &mut receiver.progress.notify_at);
         }
         let (class, route) = (receiver.params.ack_class, receiver.route);
         if data.ce {
@@ -261,7 +261,7 @@ impl Transport for Part {
         let line_rate = fabric.links[first + cx.port_of(route) as usize].rate.0 as f64;
         let size = spec.size.map(|size| size.0);
         let mut sender = Sender::new(flow, params, route, line_rate, size, cx.now);
-        sender.has_latencies = self.shared.has_latencies(flow);
+        sender.progress.has_latencies = self.shared.has_latencies(flow);
         cx.attach_probes(flow, &[]);
         let index = self.senders.add(flow, sender);
         self.request(index, cx);
@@ -307,7 +307,11 @@ impl Transport for Part {
 
     fn reroute(&mut self) {
         let shared = &self.shared;
-        for sender in self.senders.iter_mut().filter(|sender| sender.acked.is_none()) {
+        for sender in self
+            .senders
+            .iter_mut()
+            .filter(|sender| !sender.progress.is_acked())
+        {
             sender.route = shared.route_of_flow(sender.flow, false);
         }
         for receiver in self.receivers.iter_mut() {
@@ -328,8 +332,8 @@ impl Transport for Part {
             };
             SentFlow::with_one_subflow(
                 sender.flow,
-                sender.opened,
-                sender.acked,
+                sender.progress.opened,
+                sender.progress.acked,
                 sender.total().map(u64::from),
                 subflow,
             )
@@ -340,15 +344,15 @@ impl Transport for Part {
     fn received_flow(&self, flow: u32, chunks: u32) -> Option<ReceivedFlow> {
         let receiver = self.receivers.find(flow)?;
         Some(ReceivedFlow::with_one_subflow(
-            receiver.bytes,
-            receiver.packets,
-            receiver.chunks == u64::from(chunks),
-            receiver.last,
+            receiver.progress.bytes,
+            receiver.progress.packets,
+            receiver.progress.chunks == u64::from(chunks),
+            receiver.progress.last,
         ))
     }
 
     fn received_bytes(&self) -> Vec<(u32, u64)> {
-        let bytes = |receiver: &Receiver| (receiver.flow, receiver.bytes);
+        let bytes = |receiver: &Receiver| (receiver.flow, receiver.progress.bytes);
         self.receivers.iter().map(bytes).collect()
     }
 
@@ -357,7 +361,7 @@ impl Transport for Part {
     }
 
     fn movable_subflows(&self) -> Vec<(u32, u32, u64)> {
-        let open = self.senders.iter().filter(|sender| sender.acked.is_none());
+        let open = self.senders.iter().filter(|sender| !sender.progress.is_acked());
         open.map(|sender| (sender.flow, 0, sender.acked_bytes()))
             .collect()
     }
@@ -367,7 +371,7 @@ impl Transport for Part {
             return false;
         };
         let sender = &mut self.senders[index];
-        let is_open = sender.acked.is_none();
+        let is_open = !sender.progress.is_acked();
         if is_open {
             sender.route = route;
         }

@@ -42,3 +42,43 @@ impl RateController {
         }
     }
 }
+
+/// The pace of a flow's packets.
+pub struct Pace {
+    control: RateController,
+    line_rate: f64,
+    /// Time from which on the rate allows the next packet.
+    next_at: u64,
+}
+
+impl Pace {
+    /// Returns the pace of a flow that opens now, on a card with this rate in bits per second.
+    pub const fn new(control: RateController, line_rate: f64, now: u64) -> Self {
+        Self {
+            control,
+            line_rate,
+            next_at: now,
+        }
+    }
+
+    /// Returns the time from which on the rate allows the next packet.
+    pub const fn next_at(&self) -> u64 {
+        self.next_at
+    }
+
+    /// Records that a packet of this size is sent now.
+    pub fn on_sent(&mut self, size: u16, now: u64) {
+        let rate = self.control.get().rate(now);
+        self.control.get().on_sent(size, now);
+        self.next_at = if rate < self.line_rate {
+            now + (f64::from(size) * 8e12 / rate) as u64
+        } else {
+            now
+        };
+    }
+
+    /// Handles a congestion notification.
+    pub fn on_notification(&mut self, now: u64) {
+        self.control.get().on_notification(now);
+    }
+}

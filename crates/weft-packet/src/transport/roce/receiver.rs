@@ -8,6 +8,7 @@ use weft_run::{RoceControl, RoceRetransmission};
 use crate::engine::route::Route;
 use crate::packet::Packet;
 use crate::transport::arrivals::Arrivals;
+use crate::transport::flow_progress::Received;
 
 use super::params::Params;
 use super::sender::Sender;
@@ -28,13 +29,7 @@ pub struct Receiver {
     /// in it.
     quiet_until: u64,
     is_marked: bool,
-    /// Number of data packets that arrived, and of different ones that were accepted.
-    pub packets: u64,
-    pub chunks: u64,
-    /// Payload bytes that were accepted, and when the last of them arrived.
-    pub bytes: u64,
-    pub last: u64,
-    pub notify_at: u64,
+    pub progress: Received,
 }
 
 /// An answer to a packet.
@@ -69,11 +64,7 @@ impl Receiver {
             is_reported: false,
             quiet_until: 0,
             is_marked: false,
-            packets: 0,
-            chunks: 0,
-            bytes: 0,
-            last: 0,
-            notify_at,
+            progress: Received::new(notify_at),
         }
     }
 
@@ -84,7 +75,7 @@ impl Receiver {
 
     /// Handles a packet of this size. Returns the answer.
     pub fn on_data(&mut self, data: Data, size: u16, now: u64) -> Answer {
-        self.packets += 1;
+        self.progress.packets += 1;
         let expected = self.arrivals.next();
         if self.arrivals.has(data.psn) {
             return self.acknowledge(data);
@@ -92,9 +83,7 @@ impl Receiver {
         let is_next = data.psn == expected;
         if is_next || self.params.config.retransmission == RoceRetransmission::SelectiveRepeat {
             self.arrivals.insert(data.psn);
-            self.chunks += 1;
-            self.bytes += Sender::payload(size);
-            self.last = now;
+            self.progress.accept(Sender::payload(size), now);
         }
         if is_next {
             self.is_reported = false;
@@ -210,13 +199,17 @@ mod tests {
         assert_eq!((answer(1), answer(2)), (Answer::Ack(2), Answer::Ack(3)));
         assert_eq!((answer(4), answer(1)), (nak(3, 4), Answer::Ack(3)));
         assert_eq!(
-            (go_back_n.chunks, go_back_n.bytes, go_back_n.packets),
+            (
+                go_back_n.progress.chunks,
+                go_back_n.progress.bytes,
+                go_back_n.progress.packets
+            ),
             (3, 3 * 1024, 7)
         );
         let mut selective = receiver(RoceRetransmission::SelectiveRepeat);
         let mut answer = |psn| selective.on_data(data(psn), 1086, 0);
         assert_eq!((answer(1), answer(2)), (nak(0, 1), nak(0, 2)));
         assert_eq!((answer(0), answer(4)), (Answer::Ack(3), nak(3, 4)));
-        assert_eq!((selective.chunks, selective.packets), (4, 4));
+        assert_eq!((selective.progress.chunks, selective.progress.packets), (4, 4));
     }
 }

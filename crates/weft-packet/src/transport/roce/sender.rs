@@ -6,11 +6,12 @@ use weft_run::{ControlCounters, RoceControl, RoceRetransmission};
 
 use crate::engine::route::Route;
 use crate::packet::Packet;
+use crate::transport::flow_progress::Sent;
 
 use super::dcqcn::Dcqcn;
 use super::go_back_n::GoBackN;
 use super::params::Params;
-use super::rate::{FixedRate, RateController};
+use super::rate::{FixedRate, Pace, RateController};
 use super::recovery::{Flight, Recovery};
 use super::selective_repeat::SelectiveRepeat;
 use super::wire::{Data, HEADER, Nak};
@@ -20,26 +21,17 @@ pub struct Sender {
     pub flow: u32,
     pub params: Arc<Params>,
     pub route: Route,
-    control: RateController,
+    pace: Pace,
     recovery: Recovery,
     flight: Flight,
-    line_rate: f64,
     /// Bytes of the flow, if it has a size, and the number of its packets, if known.
     size: Option<u64>,
     total: Option<u32>,
-    /// Time from which on the rate allows the next packet.
-    pub next_at: u64,
     /// Time of the timeout, if any packet is on its way.
     deadline: Option<u64>,
-    /// True if the latencies of the flow are recorded.
-    pub has_latencies: bool,
     /// The event for which the next packet waits, if there is one.
     pub waits_for: Option<Wait>,
-    /// True if the timer of timeouts is set.
-    pub has_timer: bool,
-    pub opened: u64,
-    /// Time at which the acknowledgement of all data arrived.
-    pub acked: Option<u64>,
+    pub progress: Sent,
     pub counters: SenderCounters,
 }
 
@@ -88,19 +80,14 @@ impl Sender {
             flow,
             params,
             route,
-            control,
+            pace: Pace::new(control, line_rate, now),
             recovery,
             flight: Flight { una: 0, sent: 0 },
-            line_rate,
             size,
             total,
-            next_at: now,
             deadline: None,
-            has_latencies: false,
             waits_for: None,
-            has_timer: false,
-            opened: now,
-            acked: None,
+            progress: Sent::new(now),
             counters: SenderCounters {
                 control: ControlCounters {
                     cnps: Some(0),
@@ -130,7 +117,7 @@ impl Sender {
     /// Ends the data of the flow. Returns true if all of it has been acknowledged.
     pub fn stop(&mut self, now: u64) -> bool {
         let sent = self.flight.sent;
-        if self.acked.is_some() || self.total.is_some_and(|total| sent >= total) {
+        if self.progress.is_acked() || self.total.is_some_and(|total| sent >= total) {
             return false;
         }
         self.total = Some(sent);
@@ -141,10 +128,15 @@ impl Sender {
     fn finish(&mut self, now: u64) -> bool {
         let is_done = self.total == Some(self.flight.una);
         if is_done {
-            self.acked = Some(now);
+            self.progress.acked = Some(now);
             self.deadline = None;
         }
         is_done
+    }
+
+    /// Returns the time from which on the rate allows the next packet.
+    pub const fn next_at(&self) -> u64 {
+        self.pace.next_at()
     }
 
     /// Returns true if a new packet may be sent.
@@ -155,7 +147,7 @@ impl Sender {
 
     /// Returns true if there is a packet that may be sent, whatever the rate.
     pub fn may_send(&mut self) -> bool {
-        self.acked.is_none() && (self.recovery.get().next(self.flight).is_some() || self.may_send_new())
+        !self.progress.is_acked() && (self.recovery.get().next(self.flight).is_some() || self.may_send_new())
     }
 
     /// Returns the next packet, which is sent now; `None` if there is none.
@@ -178,13 +170,7 @@ impl Sender {
         }
         // The size of a flow that was stopped does not matter, because it has none.
         let size = self.params.packet_size(psn, self.size);
-        let rate = self.control.get().rate(now);
-        self.control.get().on_sent(size, now);
-        self.next_at = if rate < self.line_rate {
-            now + (f64::from(size) * 8e12 / rate) as u64
-        } else {
-            now
-        };
+        self.pace.on_sent(size, now);
         let data = Data {
             psn,
             ack_at_once: !self.may_send(),
@@ -210,7 +196,7 @@ impl Sender {
     }
 
     fn advance(&mut self, expected: u32, now: u64) -> bool {
-        if self.acked.is_some() || expected <= self.flight.una {
+        if self.progress.is_acked() || expected <= self.flight.una {
             return false;
         }
         self.flight.una = expected;
@@ -225,7 +211,7 @@ impl Sender {
         self.counters.control.nacks += 1;
         self.advance(nak.expected, now);
         // An earlier report may arrive later if routes change.
-        if self.acked.is_none() && nak.expected == self.flight.una {
+        if !self.progress.is_acked() && nak.expected == self.flight.una {
             self.recovery.get().on_nak(nak, self.flight);
         }
     }
@@ -235,7 +221,7 @@ impl Sender {
         if let Some(cnps) = &mut self.counters.control.cnps {
             *cnps += 1;
         }
-        self.control.get().on_notification(now);
+        self.pace.on_notification(now);
     }
 
     /// Returns the time of the timeout, if any packet is on its way.
@@ -245,7 +231,7 @@ impl Sender {
 
     /// Handles the timer of timeouts.
     pub fn on_timer(&mut self, now: u64) {
-        if self.acked.is_some() || self.deadline.is_none_or(|deadline| now < deadline) {
+        if self.progress.is_acked() || self.deadline.is_none_or(|deadline| now < deadline) {
             return;
         }
         self.counters.timeouts += 1;

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::transport::arrivals::Arrivals;
+use crate::transport::flow_progress::Received;
 use crate::transport::spray::HEADER;
 
 use super::params::Params;
@@ -22,13 +23,7 @@ pub struct Receiver {
     pending: bool,
     /// PSNs of requests to send.
     requests: Vec<u32>,
-    /// Number of data packets that arrived, and of different ones.
-    pub packets: u64,
-    pub chunks: u64,
-    /// Their payload bytes, and when the last new one arrived.
-    pub bytes: u64,
-    pub last: u64,
-    pub notify_at: u64,
+    pub progress: Received,
     pub grants: Grants,
 }
 
@@ -61,11 +56,7 @@ impl Receiver {
             unacked: 0,
             pending: false,
             requests: Vec::new(),
-            packets: 0,
-            chunks: 0,
-            bytes: 0,
-            last: 0,
-            notify_at,
+            progress: Received::new(notify_at),
             grants: Grants::default(),
         }
     }
@@ -84,20 +75,18 @@ impl Receiver {
         let is_new = !self.arrivals.has(data.psn);
         if !data.is_rts {
             self.unacked += u32::from(size);
-            self.packets += 1;
+            self.progress.packets += 1;
         }
         if !is_new {
             self.unacked = 0;
             return self.ack(data, data.ce, data.ce || data.ack_at_once);
         }
-        let is_first = self.chunks == 0 && self.requests.is_empty();
+        let is_first = self.progress.chunks == 0 && self.requests.is_empty();
         let mut forced = is_first || data.is_rts;
         if data.is_rts {
             self.requests.push(data.psn);
         } else {
-            self.chunks += 1;
-            self.bytes += u64::from(u32::from(size) - HEADER);
-            self.last = now;
+            self.progress.accept(u64::from(u32::from(size) - HEADER), now);
         }
         if data.ack_at_once {
             (forced, self.pending) = (true, true);
@@ -116,7 +105,7 @@ impl Receiver {
 
     /// Returns the bytes of all data packets with their headers, without duplicates, modulo 2^32.
     fn wire_bytes(&self) -> u32 {
-        (self.bytes + self.chunks * u64::from(HEADER)) as u32
+        (self.progress.bytes + self.progress.chunks * u64::from(HEADER)) as u32
     }
 
     fn on_trimmed(&self, data: &Data) -> Answer {

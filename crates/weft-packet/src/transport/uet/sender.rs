@@ -5,6 +5,7 @@ use std::sync::Arc;
 use weft_run::ControlCounters;
 
 use crate::packet::Packet;
+use crate::transport::flow_progress::Sent;
 use crate::transport::shared::Shared;
 use crate::transport::spray::{FlowData, HEADER, Records, State};
 
@@ -19,6 +20,24 @@ use super::wire::{Ack, Data, Nack, expand};
 /// Bytes that a flow without a size has to send.
 const ENDLESS: i64 = i64::MAX / 4;
 
+/// The bytes of a flow that are in flight.
+#[derive(Default)]
+struct Flight {
+    bytes: i64,
+    /// Bytes that the receiver has reported, modulo 2^32.
+    received: u32,
+}
+
+impl Flight {
+    /// Returns the number of bytes that this report of the receiver adds, which are no longer in flight.
+    fn on_report(&mut self, received: u32) -> i64 {
+        let bytes = i64::from(received.wrapping_sub(self.received).cast_signed()).max(0);
+        self.received = self.received.wrapping_add(bytes as u32);
+        self.bytes -= bytes;
+        bytes
+    }
+}
+
 /// The sender of a flow.
 pub struct Sender {
     pub flow: u32,
@@ -29,20 +48,10 @@ pub struct Sender {
     window: Option<Nscc>,
     credit: Option<Credit>,
     records: Records,
-    in_flight: i64,
-    /// Bytes that the receiver has reported, modulo 2^32.
-    received: u32,
+    flight: Flight,
     pub data: FlowData,
     last_request: Option<u64>,
-    /// True if the latencies of the flow are recorded.
-    pub has_latencies: bool,
-    /// True if the flow waits for the network card.
-    pub waits: bool,
-    /// True if the timer of timeouts is set.
-    pub has_timer: bool,
-    pub opened: u64,
-    /// Time at which the acknowledgement of all data arrived.
-    pub acked: Option<u64>,
+    pub progress: Sent,
     pub counters: SenderCounters,
 }
 
@@ -105,15 +114,10 @@ impl Sender {
             window: params.config.control.has_window().then(|| Nscc::new(&params)),
             credit: params.config.control.has_credit().then(|| Credit::new(&params)),
             records: Records::new(4 * window_packets as usize),
-            in_flight: 0,
-            received: 0,
+            flight: Flight::default(),
             data: FlowData::new(size, &params.segments),
             last_request: None,
-            has_latencies: false,
-            waits: false,
-            has_timer: false,
-            opened: now,
-            acked: None,
+            progress: Sent::new(now),
             counters: SenderCounters::default(),
             params,
         }
@@ -127,7 +131,7 @@ impl Sender {
 
     /// Ends the data of the flow. Returns true if all of it has been acknowledged.
     pub fn stop(&mut self, now: u64) -> bool {
-        if self.acked.is_some() || !self.data.stop() {
+        if self.progress.is_acked() || !self.data.stop() {
             return false;
         }
         let is_acked = self.records.is_empty();
@@ -138,7 +142,7 @@ impl Sender {
     }
 
     fn finish(&mut self, now: u64) {
-        self.acked = Some(now);
+        self.progress.acked = Some(now);
         self.records.clear();
         self.routes.clear();
     }
@@ -156,7 +160,7 @@ impl Sender {
 
     /// Returns true if window and credit allow a packet, and there is one.
     pub fn may_send(&mut self) -> bool {
-        if self.acked.is_some() {
+        if self.progress.is_acked() {
             return false;
         }
         let queued = self.records.first_queued().map(|(_, record)| record.size);
@@ -166,7 +170,7 @@ impl Sender {
         let has_window = self
             .window
             .as_ref()
-            .is_none_or(|window| self.in_flight + i64::from(size) <= window.window());
+            .is_none_or(|window| self.flight.bytes + i64::from(size) <= window.window());
         has_window && self.credit.as_ref().is_none_or(Credit::allows)
     }
 
@@ -188,7 +192,7 @@ impl Sender {
             (self.records.push(size, false, ev, now), size, false, false)
         };
         if !is_rts {
-            self.in_flight += i64::from(size);
+            self.flight.bytes += i64::from(size);
         }
         if let Some(credit) = &mut self.credit {
             credit.charge(size);
@@ -213,7 +217,7 @@ impl Sender {
 
     /// Returns true if no packet of this size may follow.
     fn is_last(&self, size: u16) -> bool {
-        let full = |window: &Nscc| self.in_flight + i64::from(size) >= window.window();
+        let full = |window: &Nscc| self.flight.bytes + i64::from(size) >= window.window();
         self.backlog() == 0
             || self.credit.as_ref().is_some_and(|credit| !credit.allows())
             || self.window.as_ref().is_some_and(full)
@@ -262,14 +266,12 @@ impl Sender {
     pub fn on_ack(&mut self, ack: &Ack, now: u64) -> bool {
         self.counters.acks += 1;
         self.counters.marked += u64::from(ack.ecn_echo);
-        if self.acked.is_some() {
+        if self.progress.is_acked() {
             return false;
         }
         let next = self.records.next();
         let (cumulative, trigger) = (expand(ack.cumulative, next), expand(ack.trigger, next));
-        let bytes = i64::from(ack.received.wrapping_sub(self.received).cast_signed()).max(0);
-        self.received = self.received.wrapping_add(bytes as u32);
-        self.in_flight -= bytes;
+        let bytes = self.flight.on_report(ack.received);
         let sample = AckSample {
             now,
             bytes,
@@ -283,7 +285,7 @@ impl Sender {
         };
         let reference = Ack::reference(ack.from_trigger, trigger, cumulative);
         let ev = self.records.ev(trigger);
-        self.in_flight += self.records.acknowledge_all(cumulative, reference, ack.bitmap);
+        self.flight.bytes += self.records.acknowledge_all(cumulative, reference, ack.bitmap);
         if let Some(ev) = ev {
             let feedback = if ack.ecn_echo {
                 Feedback::Marked
@@ -293,7 +295,7 @@ impl Sender {
             self.balancer.on_feedback(ev, feedback, now);
         }
         if let Some(window) = &mut self.window {
-            window.on_ack(&sample, delay, self.in_flight, &self.params);
+            window.on_ack(&sample, delay, self.flight.bytes, &self.params);
         }
         self.stop_speculating();
         let chunks = u64::from(cumulative) - self.counters.rts.min(cumulative.into());
@@ -337,12 +339,12 @@ impl Sender {
                 now,
                 bytes,
                 rtt: self.params.config.simulator_quirks.then(|| now - record.sent),
-                in_flight: self.in_flight,
+                in_flight: self.flight.bytes,
                 reduces: self.credit.is_none() || !nack.last_hop,
             };
             window.on_nack(&sample, &self.params);
         }
-        self.in_flight -= bytes;
+        self.flight.bytes -= bytes;
         self.stop_speculating();
         self.records.queue(nack.psn);
         true
@@ -363,7 +365,7 @@ impl Sender {
         self.counters.pulls += 1;
         self.stop_speculating();
         let credit = self.credit.as_mut();
-        credit.is_some_and(|credit| credit.on_pull(granted)) && self.acked.is_none()
+        credit.is_some_and(|credit| credit.on_pull(granted)) && !self.progress.is_acked()
     }
 
     /// Returns the time at which the oldest packet on its way times out.
@@ -374,7 +376,7 @@ impl Sender {
 
     /// Handles the timer. Returns what follows if a packet has timed out.
     pub fn on_timer(&mut self, now: u64) -> Option<Expired> {
-        if self.acked.is_some() || self.deadline()? > now {
+        if self.progress.is_acked() || self.deadline()? > now {
             return None;
         }
         let (_, psn) = self.records.oldest()?;
@@ -392,7 +394,7 @@ impl Sender {
         if let Some(window) = &mut self.window {
             window.on_timeout(bytes, &self.params);
             if !record.is_rts {
-                self.in_flight -= bytes;
+                self.flight.bytes -= bytes;
             }
         }
         let had_queue = self.records.queued().0 > 0;
@@ -418,13 +420,13 @@ impl Sender {
         let full = self
             .window
             .as_ref()
-            .map(|window| window.window() < size + self.in_flight);
+            .map(|window| window.window() < size + self.flight.bytes);
         full.unwrap_or(false) || self.credit.as_ref().is_some_and(|credit| !credit.allows())
     }
 
     /// Chooses new routes. A finished flow needs none.
     pub fn reroute(&mut self) {
-        if self.acked.is_none() {
+        if !self.progress.is_acked() {
             self.routes.clear();
         }
     }
