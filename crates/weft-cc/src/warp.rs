@@ -31,9 +31,9 @@
 //!    that it still had to send showed few marks.
 //! 6. *Crowded paths*: a path is crowded if the share of its subflow is below four packets and the
 //!    others have 16 on average. Its alpha must also be above twice that of every other working
-//!    subflow. The subflow on it is deactivated. Room does not activate it; a trial has to show fewer marks. With room,
-//!    such a trial begins after 16,000 packets, and at once if half of the packets were marked in
-//!    two rounds in a row on all sending subflows.
+//!    subflow. The subflow on it is deactivated. Room does not activate it; a trial has to show
+//!    fewer marks. With room, such a trial begins after 16,000 packets, and at once if half of the
+//!    packets were marked in two rounds in a row on all sending subflows.
 //! 7. *Joins*: a subflow that opens is inactive; if there is room, it is activated and takes its
 //!    share from the others.
 //!
