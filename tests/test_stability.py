@@ -78,11 +78,18 @@ def test_the_linear_loop_turns_at_four_tenths_of_alpha() -> None:
         assert fastest_growth(0.95 * kappa, alpha) < 0 < fastest_growth(1.05 * kappa, alpha)
 
 
-def test_the_shift_oscillates_above_a_kappa_and_then_empties_queues() -> None:
+EMPTIED = "a shift of this size empties subflows, which are then deactivated: 0.010 of the window"
+"""The swing of packets with kappa = 1."""
+
+
+@pytest.mark.parametrize(
+    "oscillating",
+    [(0.25, 0.5), pytest.param((0.25, 0.5, 1.0), marks=pytest.mark.xfail(strict=True, reason=EMPTIED))],
+)
+def test_the_shift_oscillates_above_a_kappa_and_then_empties_queues(oscillating: tuple[float, ...]) -> None:
     """The fluid and packets: shares rest up to 0.1, and then swing more with kappa, at most as a relay makes them.
 
-    Packets swing a half to three quarters as much as the fluid. With kappa = 1 a shift empties subflows, whose paths
-    then count as crowded: they are deactivated, and the swing depends on the seed (0.010 to 0.136).
+    Packets swing a half to three quarters as much as the fluid, and no more at 1 than at 0.5.
     """
     scene = two(2)
     fluid = course(scene, KAPPAS, 400, 200)
@@ -91,15 +98,16 @@ def test_the_shift_oscillates_above_a_kappa_and_then_empties_queues() -> None:
     for quiet in (0.0, 0.05, 0.1):
         assert swing[quiet] < 0.025
         assert found[quiet].swing < 0.035
-    assert found[0.1].swing < found[0.25].swing < found[0.5].swing
+    large = [kappa for kappa in oscillating if kappa >= 0.5]
+    assert found[0.1].swing < found[0.25].swing < min(found[kappa].swing for kappa in large)
     assert swing[0.1] < swing[0.25] < swing[0.5] < swing[1.0]
     for kappa in (0.25, 0.5, 1.0):
         # A triangle of kappa / 2 a round up and down, 9.5 rounds long.
         assert max(swing[kappa], found[kappa].swing) < 0.34 * kappa
-    assert all(0.3 < found[name].swing / swing[name] < 0.8 for name in (0.25, 0.5))
-    assert [found[name].low > 0 for name in (0.1, 0.25, 0.5)] == [True, True, False]
+    assert all(0.3 < found[kappa].swing / swing[kappa] < 0.8 for kappa in oscillating)
+    assert [found[kappa].low > 0 for kappa in (0.1, *oscillating)] == [kappa < 0.5 for kappa in (0.1, *oscillating)]
     assert found[0.1].utilisation > 0.999
-    assert found[0.5].utilisation < 0.999
+    assert max(found[kappa].utilisation for kappa in large) < 0.999
 
 
 def test_on_two_bottlenecks_a_connection_has_less_than_a_dctcp_flow_where_they_mark_by_turns() -> None:
