@@ -1,7 +1,7 @@
 //! The progress of a flow at its sender and at its receiver, for transports that have a flow per connection.
 
 /// The progress of a flow at its sender.
-pub struct Sent {
+pub struct SenderProgress {
     /// Time at which the flow was opened, and at which the acknowledgement of all its data arrived.
     pub opened: u64,
     pub acked: Option<u64>,
@@ -13,7 +13,7 @@ pub struct Sent {
     pub has_timer: bool,
 }
 
-impl Sent {
+impl SenderProgress {
     /// Returns the progress of a flow that opens now.
     pub const fn new(now: u64) -> Self {
         Self {
@@ -33,7 +33,7 @@ impl Sent {
 }
 
 /// The data of a flow that its receiver has.
-pub struct Received {
+pub struct ReceiverProgress {
     /// Number of data packets that arrived, and of different ones that were accepted.
     pub packets: u64,
     pub chunks: u64,
@@ -44,7 +44,7 @@ pub struct Received {
     pub notify_at: u64,
 }
 
-impl Received {
+impl ReceiverProgress {
     /// Returns the progress of a flow of which nothing has arrived.
     pub const fn new(notify_at: u64) -> Self {
         Self {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::transport::arrivals::Arrivals;
-use crate::transport::flow_progress::Received;
+use crate::transport::flow_progress::ReceiverProgress;
 use crate::transport::spray::HEADER;
 
 use super::params::Params;
@@ -23,7 +23,7 @@ pub struct Receiver {
     /// Number of packets of the flow, once its last one has arrived.
     total: Option<u32>,
     pub pulls: Pulls,
-    pub progress: Received,
+    pub progress: ReceiverProgress,
 }
 
 /// The pulls of a flow.
@@ -53,7 +53,7 @@ impl Receiver {
             arrivals: Arrivals::default(),
             total: None,
             pulls: Pulls::default(),
-            progress: Received::new(notify_at),
+            progress: ReceiverProgress::new(notify_at),
         }
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use weft_run::ControlCounters;
 
 use crate::packet::Packet;
-use crate::transport::flow_progress::Sent;
+use crate::transport::flow_progress::SenderProgress;
 use crate::transport::shared::Shared;
 use crate::transport::spray::{FlowData, Records, State};
 
@@ -33,7 +33,7 @@ pub struct Sender {
     /// Number of known fates in `recent`.
     fates: u32,
     pub data: FlowData,
-    pub progress: Sent,
+    pub progress: SenderProgress,
     pub counters: SenderCounters,
 }
 
@@ -76,7 +76,7 @@ impl Sender {
             recent: 0,
             fates: 0,
             data,
-            progress: Sent::new(now),
+            progress: SenderProgress::new(now),
             counters: SenderCounters::default(),
             params,
         }

@@ -8,7 +8,7 @@ use weft_run::{RoceControl, RoceRetransmission};
 use crate::engine::route::Route;
 use crate::packet::Packet;
 use crate::transport::arrivals::Arrivals;
-use crate::transport::flow_progress::Received;
+use crate::transport::flow_progress::ReceiverProgress;
 
 use super::params::Params;
 use super::sender::Sender;
@@ -29,7 +29,7 @@ pub struct Receiver {
     /// in it.
     quiet_until: u64,
     is_marked: bool,
-    pub progress: Received,
+    pub progress: ReceiverProgress,
 }
 
 /// An answer to a packet.
@@ -64,7 +64,7 @@ impl Receiver {
             is_reported: false,
             quiet_until: 0,
             is_marked: false,
-            progress: Received::new(notify_at),
+            progress: ReceiverProgress::new(notify_at),
         }
     }
 

@@ -6,7 +6,7 @@ use weft_run::{ControlCounters, RoceControl, RoceRetransmission};
 
 use crate::engine::route::Route;
 use crate::packet::Packet;
-use crate::transport::flow_progress::Sent;
+use crate::transport::flow_progress::SenderProgress;
 
 use super::dcqcn::Dcqcn;
 use super::go_back_n::GoBackN;
@@ -31,7 +31,7 @@ pub struct Sender {
     deadline: Option<u64>,
     /// The event for which the next packet waits, if there is one.
     pub waits_for: Option<Wait>,
-    pub progress: Sent,
+    pub progress: SenderProgress,
     pub counters: SenderCounters,
 }
 
@@ -87,7 +87,7 @@ impl Sender {
             total,
             deadline: None,
             waits_for: None,
-            progress: Sent::new(now),
+            progress: SenderProgress::new(now),
             counters: SenderCounters {
                 control: ControlCounters {
                     cnps: Some(0),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::transport::arrivals::Arrivals;
-use crate::transport::flow_progress::Received;
+use crate::transport::flow_progress::ReceiverProgress;
 use crate::transport::spray::HEADER;
 
 use super::params::Params;
@@ -23,7 +23,7 @@ pub struct Receiver {
     pending: bool,
     /// PSNs of requests to send.
     requests: Vec<u32>,
-    pub progress: Received,
+    pub progress: ReceiverProgress,
     pub grants: Grants,
 }
 
@@ -56,7 +56,7 @@ impl Receiver {
             unacked: 0,
             pending: false,
             requests: Vec::new(),
-            progress: Received::new(notify_at),
+            progress: ReceiverProgress::new(notify_at),
             grants: Grants::default(),
         }
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use weft_run::ControlCounters;
 
 use crate::packet::Packet;
-use crate::transport::flow_progress::Sent;
+use crate::transport::flow_progress::SenderProgress;
 use crate::transport::shared::Shared;
 use crate::transport::spray::{FlowData, HEADER, Records, State};
 
@@ -51,7 +51,7 @@ pub struct Sender {
     flight: Flight,
     pub data: FlowData,
     last_request: Option<u64>,
-    pub progress: Sent,
+    pub progress: SenderProgress,
     pub counters: SenderCounters,
 }
 
@@ -117,7 +117,7 @@ impl Sender {
             flight: Flight::default(),
             data: FlowData::new(size, &params.segments),
             last_request: None,
-            progress: Sent::new(now),
+            progress: SenderProgress::new(now),
             counters: SenderCounters::default(),
             params,
         }
