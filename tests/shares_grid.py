@@ -17,25 +17,19 @@ from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from itertools import product
 from statistics import fmean, stdev
-from typing import Any
 
 import weft
-from tests.test_shares import MIN_OF_FAIR, SENDERS, TCP
+from tests.test_shares import MIN_OF_FAIR, experiment
 
-RATES = {
-    "100Mbps": (0.1, 30_000),
-    "1Gbps": (1.0, 30_000),
-    "10Gbps": (10.0, 60_000),
-    "100Gbps": (100.0, 150_000),
-}
-"""Rates in Gbps, and the number of measured packets of all flows together, after as many that are not measured."""
+PACKETS = {"100Mbps": 30_000, "1Gbps": 30_000, "10Gbps": 60_000, "100Gbps": 150_000}
+"""The number of measured packets of all flows together by rate, after as many that are not measured."""
 ALGORITHMS = {"reno": None, "cubic": None, "lia": None, "dctcp": 20, "amp": 20, "warp": 20}
 """The marking threshold in packets of each algorithm, if it has one."""
 DELAYS_US = (1, 2, 3, 5, 8, 12, 18, 25, 35, 50)
 COUNTS = (2, 4)
 SEEDS = range(7001, 7011)
 LINKS = (2, 6, 4, 6)
-"""The number of links between each of `SENDERS` and h0."""
+"""The number of links between each of `tests.test_shares.SENDERS` and h0."""
 MIN_RATIO = 0.6
 T95 = 2.262
 """The 97.5 % quantile of Student's t with nine degrees of freedom."""
@@ -45,28 +39,11 @@ Run = tuple[int, list[float], list[int]]
 """Delay, shares and timeouts."""
 
 
-def experiment(algorithm: str, rate: str, flows: int, delay_us: int) -> dict[str, Any]:
-    """Returns an experiment of flows with one subflow each that share the link to h0."""
-    gbps, packets = RATES[rate]
-    half_s = packets * 1514 * 8 / (gbps * 1e9)
-    mark = ALGORITHMS[algorithm]
-    return {
-        "name": "shares",
-        "duration": f"{2 * half_s:.9f}s",
-        "measure": {"start": f"{half_s:.9f}s"},
-        "topology": {"kind": "fat-tree", "k": 4, "rate": rate, "delay": f"{delay_us}us"},
-        "queues": {"limit": "100 packets"} | ({} if mark is None else {"mark": f"{mark} packets"}),
-        "transports": {"one": {"cc": algorithm, "tcp": TCP}},
-        "traffic": [
-            {"kind": "bulk", "transport": "one", "from": sender, "to": "h0", "jitter": "1ms"}
-            for sender in SENDERS[:flows]
-        ],
-    }
-
-
 def run(cell: Cell, delay_us: int, seed: int) -> Run:
     """Runs an experiment."""
-    flows = weft.run(experiment(*cell, delay_us), seed=seed, threads=1).flows.sort("flow")
+    algorithm, rate, _ = cell
+    spec = experiment(*cell, packets=PACKETS[rate], delay_us=delay_us, mark=ALGORITHMS[algorithm])
+    flows = weft.run(spec, seed=seed, threads=1).flows.sort("flow")
     measured = flows["measured_bytes"]
     return delay_us, (measured / measured.sum()).to_list(), (flows["timeouts"] + flows["syn_timeouts"]).to_list()
 
@@ -91,7 +68,7 @@ def signs(runs: list[Run]) -> dict[int, float]:
 def main() -> None:
     """Runs all experiments and prints what misses a criterion."""
     warnings.simplefilter("ignore")
-    cells = list(product(ALGORITHMS, RATES, COUNTS))
+    cells = list(product(ALGORITHMS, PACKETS, COUNTS))
     jobs = list(product(cells, DELAYS_US, SEEDS))
     with ThreadPoolExecutor() as pool:
         results = list(pool.map(lambda job: run(*job), jobs))

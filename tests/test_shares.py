@@ -33,16 +33,28 @@ TOLERANCE = 0.005
 """Shares have three digits; the last one may round the other way on another machine."""
 
 
-def experiment(algorithm: str, rate: str, flows: int) -> dict[str, Any]:
-    """Returns an experiment of flows with one subflow each that share the link to h0."""
-    gbps, packets = RATES[rate]
+def experiment(
+    algorithm: str,
+    rate: str,
+    flows: int,
+    *,
+    packets: int | None = None,
+    delay_us: int = 5,
+    mark: int | None = 20,
+) -> dict[str, Any]:
+    """Returns an experiment of flows with one subflow each that share the link to h0.
+
+    `packets` are measured, by default those of `RATES`.
+    """
+    gbps, usual = RATES[rate]
+    packets = usual if packets is None else packets
     half_s = packets * 1514 * 8 / (gbps * 1e9)
     return {
         "name": "shares",
         "duration": f"{2 * half_s:.9f}s",
         "measure": {"start": f"{half_s:.9f}s"},
-        "topology": {"kind": "fat-tree", "k": 4, "rate": rate, "delay": "5us"},
-        "queues": {"limit": "100 packets", "mark": "20 packets"},
+        "topology": {"kind": "fat-tree", "k": 4, "rate": rate, "delay": f"{delay_us}us"},
+        "queues": {"limit": "100 packets"} | ({} if mark is None else {"mark": f"{mark} packets"}),
         # With the default timeouts, a flow with a loss might wait until the end of the run.
         "transports": {"one": {"cc": algorithm, "tcp": TCP}},
         "traffic": [

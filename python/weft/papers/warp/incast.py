@@ -82,20 +82,23 @@ def case(
         mark=MARK,
         duration=f"{(rounds - 1) * INTERVAL_S + SILENCE_S}s",
         transports={name: transport},
-        traffic=[
-            {
-                "kind": "incast",
-                "transport": name,
-                "flows": k,
-                "size": f"{size_kib}KiB",
-                "gap": f"{gap_us}us",
-                "rounds": rounds,
-                "interval": f"{INTERVAL_S}s",
-            }
-        ],
+        traffic=[rounds_of(name, k, size_kib, gap_us=gap_us, rounds=rounds)],
     )
     labels: dict[str, str | int | float] = {"gap_us": gap_us, "size_kib": size_kib, "k": k}
     return Case({**labels, "scheme": name, "joins": joins}, experiment, seed)
+
+
+def rounds_of(name: str, k: int, size_kib: int, *, gap_us: int, rounds: int) -> dict[str, Any]:
+    """Returns the traffic of rounds of k flows of a transport."""
+    return {
+        "kind": "incast",
+        "transport": name,
+        "flows": k,
+        "size": f"{size_kib}KiB",
+        "gap": f"{gap_us}us",
+        "rounds": rounds,
+        "interval": f"{INTERVAL_S}s",
+    }
 
 
 def measure(result: Result) -> pl.DataFrame:

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from weft.papers.amp.incast import INTERVAL_S
 from weft.papers.figure import Claim, Table
 from weft.papers.seed_summary import SeedSummary, digits, over_seeds
-from weft.papers.warp.incast import AT_ONCE, SINGLE, measure
+from weft.papers.warp.incast import AT_ONCE, SINGLE, measure, rounds_of
 from weft.papers.warp.settings import DCTCP, WARP, bottleneck, transport
 from weft.sweep import Case
 
@@ -30,7 +31,7 @@ LIMITS, QUICK_LIMITS = (60, 100, 140, 200), (60, 200)
 SIZES_KIB, QUICK_SIZES_KIB = (32, 128, 256, 1024), (128,)
 FLOWS, QUICK_FLOWS = (5, 10, 20, 40, 70, 100), (5, 20, 70)
 SUBFLOWS, DELAY_US, GAP_US = 4, 2, 20
-ROUNDS, INTERVAL_S, SILENCE_S = 3, 1, 8
+ROUNDS, SILENCE_S = 3, 8
 AFTER = "after 256 KB"
 JOINS = {AT_ONCE: "0B", AFTER: "256KB"}
 MAX_RATIO = 1.1
@@ -71,26 +72,12 @@ def _case(name: str, joins: str, transport: dict[str, object], cell: Cell, seed:
         mark=MARKS[gbps],
         duration=f"{(ROUNDS - 1) * INTERVAL_S + SILENCE_S}s",
         transports={name: transport},
-        traffic=[
-            {
-                "kind": "incast",
-                "transport": name,
-                "flows": k,
-                "size": f"{size_kib}KiB",
-                "gap": f"{GAP_US}us",
-                "rounds": ROUNDS,
-                "interval": f"{INTERVAL_S}s",
-            }
-        ],
+        traffic=[rounds_of(name, k, size_kib, gap_us=GAP_US, rounds=ROUNDS)],
+        gbps=gbps,
+        limit=limit,
     )
-    topology = experiment.topology.model_copy(update={"rate": f"{gbps}Gbps"})
-    queues = experiment.queues.model_copy(update={"limit": f"{limit} packets"})
     labels: dict[str, str | int | float] = {"gbps": gbps, "limit": limit, "size_kib": size_kib, "k": k}
-    return Case(
-        {**labels, "scheme": name, "joins": joins},
-        experiment.model_copy(update={"topology": topology, "queues": queues}),
-        seed,
-    )
+    return Case({**labels, "scheme": name, "joins": joins}, experiment, seed)
 
 
 def claims(rows: pl.DataFrame) -> list[Claim]:

@@ -65,6 +65,8 @@ def bottleneck(
     transports: Mapping[str, Mapping[str, Any]],
     traffic: Sequence[Mapping[str, Any]],
     measured_from: str = "0s",
+    gbps: int = 10,
+    limit: int = 100,
 ) -> Experiment:
     """Returns senders, a switch and a receiver: AMP's figure 1 in profile `linux`."""
     from weft import Experiment
@@ -74,8 +76,8 @@ def bottleneck(
             "name": name,
             "duration": duration,
             "measure": {"start": measured_from},
-            "topology": {"kind": "many-to-one", "senders": senders, "rate": "10Gbps", "delay": f"{delay_us}us"},
-            "queues": {"limit": "100 packets", "mark": f"{mark} packets"},
+            "topology": {"kind": "many-to-one", "senders": senders, "rate": f"{gbps}Gbps", "delay": f"{delay_us}us"},
+            "queues": {"limit": f"{limit} packets", "mark": f"{mark} packets"},
             "transports": transports,
             "traffic": traffic,
         }
