@@ -82,7 +82,7 @@ fn share(
 const ADDRESSES: [Ipv4Addr; 2] = [Ipv4Addr::new(10, 1, 0, 1), Ipv4Addr::new(10, 1, 0, 2)];
 const TURN: Duration = Duration::from_millis(100);
 const BEGIN: Duration = Duration::from_secs(1);
-const SPAN: Duration = Duration::from_secs(6);
+const SPAN: Duration = Duration::from_secs(12);
 const SPANS: u32 = 3;
 
 /// Takes inactive subflows out of use, and back, as weftd does.
