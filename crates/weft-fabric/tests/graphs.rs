@@ -187,6 +187,64 @@ fn bad_graphs_get_one_line() {
     );
 }
 
+/// A ring of switches with a host each, as GraphML in which an element has a line of its own.
+fn long_ring(switches: usize) -> String {
+    let node = |i| format!("<node id=\"h{i}\"/>\n<node id=\"s{i}\"/>\n");
+    let edges = |i| {
+        let next = (i + 1) % switches;
+        format!(
+            "<edge source=\"h{i}\" target=\"s{i}\"/>\n\
+             <edge source=\"s{i}\" target=\"s{next}\"><data key=\"rate\">40Gbps</data></edge>\n"
+        )
+    };
+    let nodes: String = (0..switches).map(node).collect();
+    let edges: String = (0..switches).map(edges).collect();
+    format!("<graphml><graph edgedefault=\"undirected\">\n{nodes}{edges}</graph></graphml>")
+}
+
+/// Four times as many edges take four times as long to read; 16 times would be the square.
+#[test]
+fn graphml_is_read_in_linear_time() {
+    let seconds = |switches: usize, has_names: bool| {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), long_ring(switches)).unwrap();
+        let names: Vec<String> = (0..switches).map(|i| format!("h{i}")).collect();
+        let hosts = if has_names {
+            format!("hosts = {names:?}\n")
+        } else {
+            String::new()
+        };
+        let fields = format!("file = {:?}\n{hosts}{LINKS}", file.path().display().to_string());
+        let time = |_| {
+            let began = std::time::Instant::now();
+            let fabric = build("graph", &fields).unwrap();
+            assert_eq!((fabric.hosts.len(), fabric.links.len()), (switches, 4 * switches));
+            began.elapsed().as_secs_f64()
+        };
+        // Other work on the machine only adds.
+        (0..3).map(time).fold(f64::INFINITY, f64::min)
+    };
+    for has_names in [false, true] {
+        let [short, long] = [1_000, 4_000].map(|switches| seconds(switches, has_names));
+        assert!(
+            long < 10.0 * short,
+            "{short} s, and {long} s for four times as much"
+        );
+    }
+}
+
+/// An error that a later check finds names the line of the edge.
+#[test]
+fn lines_are_counted_over_the_whole_file() {
+    let text = long_ring(50).replace("target=\"s37\"/>", "target=\"x\"/>");
+    let line = 1 + text.lines().position(|line| line.contains("\"x\"")).unwrap();
+    let error = from_file(&text).err().unwrap();
+    assert!(
+        error.contains(&format!("line {line}.b: \"x\" does not exist")),
+        "{error}"
+    );
+}
+
 /// Two hosts with two ways between them: one over x, and a longer one over y and z.
 const WAYS: &str = "hosts = [\"a\", \"b\", \"c\", \"d\"]\nswitches = [\"x\", \"y\", \"z\"]\n\
     links = [{ a = \"a\", b = \"x\" }, { a = \"x\", b = \"b\", limit = \"7 packets\", mark = \"off\" },\n\

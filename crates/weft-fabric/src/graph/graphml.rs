@@ -56,6 +56,31 @@ impl<'a> Keys<'a> {
     }
 }
 
+/// A counter of the lines up to a position that only moves forward. `Document::text_pos_at` counts from
+/// the beginning, so that a call per edge takes time proportional to the square of the file.
+struct LineCounter<'a> {
+    text: &'a str,
+    position: usize,
+    line: usize,
+}
+
+impl<'a> LineCounter<'a> {
+    fn new(text: &'a str) -> Self {
+        Self {
+            text,
+            position: 0,
+            line: 1,
+        }
+    }
+
+    /// Returns the line, counted from 1, at a position that is not before that of the previous call.
+    fn line_at(&mut self, position: usize) -> usize {
+        self.line += self.text[self.position..position].matches('\n').count();
+        self.position = position;
+        self.line
+    }
+}
+
 /// Reads the nodes and edges of a file. `hosts` names the hosts, unless it is empty.
 ///
 /// # Errors
@@ -69,6 +94,7 @@ pub fn read(file: &str, hosts: &[String]) -> Result<GraphSpec, SpecError> {
     let document = Document::parse(&text)
         .map_err(|error| refuse(error.to_string(), "XML without a DTD, as GraphML is"))?;
     let line = |node: Node<'_, '_>| document.text_pos_at(node.range().start).row;
+    let mut lines = LineCounter::new(&text);
     let root = document.root_element();
     let graph = root
         .children()
@@ -80,14 +106,7 @@ pub fn read(file: &str, hosts: &[String]) -> Result<GraphSpec, SpecError> {
                 "<graphml> with a <graph>",
             )
         })?;
-    let is_within = |node: &Node<'_, '_>| {
-        let parent = node.parent().map(|parent| parent.tag_name().name());
-        matches!(parent, Some("graphml" | "node" | "edge"))
-    };
-    let another = root
-        .descendants()
-        .find(|node| node.tag_name().name() == "graph" && *node != graph && is_within(node));
-    if let Some(another) = another {
+    if let Some(another) = another_graph(root, graph) {
         let given = format!("line {}: another <graph>", line(another));
         return Err(refuse(given, "one, and none within its nodes"));
     }
@@ -137,7 +156,8 @@ pub fn read(file: &str, hosts: &[String]) -> Result<GraphSpec, SpecError> {
                         .transpose()?,
                     ..Cable::default()
                 };
-                cables.push((format!("file: {file}: line {}", line(node)), cable));
+                let line = lines.line_at(node.range().start);
+                cables.push((format!("file: {file}: line {line}"), cable));
             }
             "hyperedge" => {
                 let given = format!("line {}: <hyperedge>", line(node));
@@ -146,21 +166,40 @@ pub fn read(file: &str, hosts: &[String]) -> Result<GraphSpec, SpecError> {
             _ => {}
         }
     }
-    let is_host = |name: &String| match () {
-        () if !hosts.is_empty() => hosts.contains(name),
-        () if !declared.is_empty() => declared.contains(name),
-        () => degrees.get(name) == Some(&1),
+    if !hosts.is_empty() {
+        declared = hosts.iter().cloned().collect();
+    }
+    let is_host = |name: &String| {
+        if declared.is_empty() {
+            degrees.get(name) == Some(&1)
+        } else {
+            declared.contains(name)
+        }
     };
     let (found, switches): (Vec<_>, Vec<_>) = nodes.into_iter().partition(is_host);
-    if let Some(absent) = hosts.iter().find(|host| !found.contains(host)) {
-        return Err(refuse(
-            format!("node {absent:?} does not exist"),
-            "nodes of the file",
-        ));
+    if let Some(absent) = first_absent(hosts, &found) {
+        let given = format!("node {absent:?} does not exist");
+        return Err(refuse(given, "nodes of the file"));
     }
     Ok(GraphSpec {
         hosts: if hosts.is_empty() { found } else { hosts.to_vec() },
         switches,
         cables,
     })
+}
+
+/// Returns a graph other than `graph`, in the file or within a node or an edge.
+fn another_graph<'a>(root: Node<'a, 'a>, graph: Node<'a, 'a>) -> Option<Node<'a, 'a>> {
+    let is_within = |node: &Node<'_, '_>| {
+        let parent = node.parent().map(|parent| parent.tag_name().name());
+        matches!(parent, Some("graphml" | "node" | "edge"))
+    };
+    let mut graphs = root.descendants();
+    graphs.find(|node| node.tag_name().name() == "graph" && *node != graph && is_within(node))
+}
+
+/// Returns the first of `names` that is not in `existing`.
+fn first_absent<'a>(names: &'a [String], existing: &[String]) -> Option<&'a String> {
+    let existing: HashSet<&String> = existing.iter().collect();
+    names.iter().find(|name| !existing.contains(name))
 }
