@@ -43,6 +43,6 @@ pub use profile::{
 };
 pub use renames::{Both, replace_old_names};
 pub use roce::{RoceControlName, RoceRetransmission, RoceSpec};
-pub use tree::{from_table, read_table, to_table};
+pub use tree::{from_table, read_table, to_table, whole_number};
 pub use uet::{UetControl, UetLoadBalancing, UetSpec};
 pub use units::{QueueSize, Rate, Size, Time};

@@ -1,8 +1,10 @@
 //! Overrides of fields: `a.b[0].c=value`.
 
+use toml::de::DeValue;
 use toml::{Table, Value};
 
 use crate::SpecError;
+use crate::tree::from_de_value;
 
 const FORM: &str = "KEY=VALUE, with a KEY such as queues.mark or traffic[0].size";
 
@@ -145,17 +147,14 @@ fn literal(text: &str) -> Result<Value, SpecError> {
     if text.is_empty() {
         return Err(SpecError::new("", "nothing after \"=\"", "a value, such as \"\""));
     }
-    match text.parse() {
+    match DeValue::parse(text).map(|value| from_de_value(value.into_inner())) {
         Ok(Value::Datetime(_)) => Ok(Value::String(text.to_owned())),
         Ok(value) => Ok(value),
-        Err(error) if text.starts_with(['[', '{', '"', '\'']) => {
-            let error: toml::de::Error = error;
-            Err(SpecError::new(
-                "",
-                format!("{text}: {}", error.message()),
-                "a TOML value, or plain text",
-            ))
-        }
+        Err(error) if text.starts_with(['[', '{', '"', '\'']) => Err(SpecError::new(
+            "",
+            format!("{text}: {}", error.message()),
+            "a TOML value, or plain text",
+        )),
         Err(_) => Ok(Value::String(text.to_owned())),
     }
 }

@@ -4,18 +4,21 @@
 use schemars::JsonSchema;
 use serde::de::{self, DeserializeOwned, DeserializeSeed, IntoDeserializer, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, forward_to_deserialize_any};
+use toml::de::{DeTable, DeValue};
 use toml::{Table, Value};
 
 use crate::SpecError;
+use crate::file::BYTE_ORDER_MARK;
 use crate::unmodelled::unmodelled;
 
 /// Reads the text of a spec: TOML, or JSON if it begins with `{` (which no TOML document does). A
-/// JSON `null` counts as absent.
+/// JSON `null` counts as absent. A byte order mark is left out. A whole number beyond 64 bits becomes a
+/// float, so that the type of its field can refuse it with its path and range.
 ///
 /// # Errors
-/// Returns a syntax error with line and column, or an error for a JSON number that TOML cannot
-/// hold.
+/// Returns a syntax error with line and column, or an error for a JSON `null` in a list.
 pub fn read_table(text: &str) -> Result<Table, SpecError> {
+    let text = text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text);
     if text.trim_start().starts_with('{') {
         let Json(json) = serde_json::from_str(text).map_err(|error| {
             let message = error.to_string();
@@ -31,7 +34,7 @@ pub fn read_table(text: &str) -> Result<Table, SpecError> {
             _ => Ok(Table::new()),
         };
     }
-    text.parse().map_err(|error: toml::de::Error| {
+    let parsed = DeTable::parse(text).map_err(|error| {
         let before = &text[..error.span().map_or(0, |span| span.start.min(text.len()))];
         let line = before.matches('\n').count() + 1;
         let column = before.chars().rev().take_while(|c| *c != '\n').count() + 1;
@@ -40,7 +43,52 @@ pub fn read_table(text: &str) -> Result<Table, SpecError> {
             error.message(),
             "TOML (or JSON)",
         )
-    })
+    })?;
+    Ok(from_de_table(parsed.into_inner()))
+}
+
+/// Converts a parsed TOML table.
+fn from_de_table(table: DeTable<'_>) -> Table {
+    let fields = table.into_iter();
+    fields
+        .map(|(key, value)| (key.into_inner().into_owned(), from_de_value(value.into_inner())))
+        .collect()
+}
+
+/// Converts a parsed TOML value.
+pub(crate) fn from_de_value(value: DeValue<'_>) -> Value {
+    match value {
+        DeValue::String(text) => Value::String(text.into_owned()),
+        DeValue::Boolean(truth) => Value::Boolean(truth),
+        DeValue::Datetime(time) => Value::Datetime(time),
+        DeValue::Integer(number) => i64::from_str_radix(number.as_str(), number.radix()).map_or_else(
+            |_| Value::Float(large_integer(number.as_str(), number.radix())),
+            Value::Integer,
+        ),
+        // The parser has checked the digits; too large a number becomes infinite, which fields refuse.
+        DeValue::Float(number) => Value::Float(number.as_str().parse().unwrap_or(f64::NAN)),
+        DeValue::Array(items) => Value::Array(
+            items
+                .into_iter()
+                .map(|item| from_de_value(item.into_inner()))
+                .collect(),
+        ),
+        DeValue::Table(table) => Value::Table(from_de_table(table)),
+    }
+}
+
+/// Returns the float that is nearest to an integer, whose digits have this radix.
+fn large_integer(digits: &str, radix: u32) -> f64 {
+    let (sign, digits) = match digits.strip_prefix('-') {
+        Some(rest) => (-1.0, rest),
+        None => (1.0, digits.strip_prefix('+').unwrap_or(digits)),
+    };
+    if radix == 10 {
+        return sign * digits.parse().unwrap_or(f64::INFINITY);
+    }
+    let radix_value = f64::from(radix);
+    let digits = digits.chars().filter_map(|digit| digit.to_digit(radix));
+    digits.fold(0.0, |sum, digit| sum * radix_value + f64::from(digit))
 }
 
 /// A JSON value in which no object has a name twice. RFC 8259, section 4, says that "the names
@@ -103,17 +151,10 @@ fn from_json(json: serde_json::Value) -> Result<Option<Value>, SpecError> {
         Parsed::Null => return Ok(None),
         Parsed::Bool(b) => Value::Boolean(b),
         Parsed::String(s) => Value::String(s),
-        Parsed::Number(n) => match (n.as_i64(), n.is_u64(), n.as_f64()) {
-            (Some(i), ..) => Value::Integer(i),
-            (None, false, Some(f)) if f.is_finite() => Value::Float(f),
-            _ => {
-                return Err(SpecError::new(
-                    "",
-                    n.to_string(),
-                    format!("numbers up to {}", i64::MAX),
-                ));
-            }
-        },
+        Parsed::Number(n) => n.as_i64().map_or_else(
+            || Value::Float(n.as_f64().unwrap_or(f64::INFINITY)),
+            Value::Integer,
+        ),
         Parsed::Array(items) => {
             let mut array = Vec::with_capacity(items.len());
             for (i, item) in items.into_iter().enumerate() {
@@ -136,15 +177,17 @@ fn from_json(json: serde_json::Value) -> Result<Option<Value>, SpecError> {
     }))
 }
 
-/// Converts a table to a type.
+/// Converts a table to a type. A whole number may be written as a float without a fraction, `2.0`.
 ///
 /// # Errors
 /// Returns an error for the first field that is unknown, missing or of a wrong type, with its path
-/// inside the table.
+/// inside the table. The range of a number is that of the type's schema.
 pub fn from_table<T: DeserializeOwned + JsonSchema>(table: &Table) -> Result<T, SpecError> {
     T::deserialize(ValueDeserializer(Value::Table(table.clone()))).map_err(|mut error| {
         if error.allowed.is_empty() {
             error.allowed = describe(schemars::schema_for!(T).as_value(), &error.path);
+        } else if let Some(kind) = NumberKind::from_words(&error.allowed) {
+            error.allowed = kind.in_range(schemars::schema_for!(T).as_value(), &error);
         }
         error
     })
@@ -161,25 +204,7 @@ pub fn to_table<T: Serialize>(value: &T) -> Table {
 
 /// Returns the description of the field at `path` in the schema: the first sentence and an example.
 fn describe(schema: &serde_json::Value, path: &str) -> String {
-    let mut at = schema;
-    for key in path.split('.') {
-        // An optional field is a reference or null.
-        let arms = at["anyOf"].as_array();
-        at = arms
-            .and_then(|arms| arms.iter().find(|arm| arm["$ref"].is_string()))
-            .unwrap_or(at);
-        if let Some(name) = at["$ref"].as_str().and_then(|to| to.strip_prefix("#/$defs/")) {
-            at = &schema["$defs"][name];
-        }
-        let (key, index) = key.split_once('[').unwrap_or((key, ""));
-        at = match &at["properties"][key] {
-            serde_json::Value::Null => &at["additionalProperties"],
-            property => property,
-        };
-        if !index.is_empty() {
-            at = &at["items"];
-        }
-    }
+    let at = schema_at(schema, path);
     let text = at["description"].as_str().unwrap_or("a value");
     let said = text.split(". ").next().unwrap_or(text).trim_end_matches('.');
     let example = at["examples"][0]
@@ -187,6 +212,121 @@ fn describe(schema: &serde_json::Value, path: &str) -> String {
         .map(|text| format!(", such as {text:?}"))
         .unwrap_or_default();
     format!("add it: {said}{example}")
+}
+
+/// Returns the schema of the field at `path`; `null` if it has none.
+fn schema_at<'a>(schema: &'a serde_json::Value, path: &str) -> &'a serde_json::Value {
+    let mut at = schema;
+    for key in path.split('.') {
+        at = resolve_reference(schema, at);
+        let (key, indices) = key.split_once('[').unwrap_or((key, ""));
+        if !key.is_empty() {
+            at = match &at["properties"][key] {
+                serde_json::Value::Null => &at["additionalProperties"],
+                property => property,
+            };
+        }
+        for _ in indices.matches(']') {
+            at = &resolve_reference(schema, at)["items"];
+        }
+    }
+    at
+}
+
+/// Follows a reference; that of an optional field is an arm of `anyOf`.
+fn resolve_reference<'a>(schema: &'a serde_json::Value, at: &'a serde_json::Value) -> &'a serde_json::Value {
+    let arms = at["anyOf"].as_array();
+    let arm = arms
+        .and_then(|arms| arms.iter().find(|arm| arm["$ref"].is_string()))
+        .unwrap_or(at);
+    match arm["$ref"].as_str().and_then(|to| to.strip_prefix("#/$defs/")) {
+        Some(name) => &schema["$defs"][name],
+        None => at,
+    }
+}
+
+/// The kinds of numbers in a spec.
+#[derive(Clone, Copy, PartialEq)]
+enum NumberKind {
+    /// A whole number, in an integer of Rust.
+    Integer,
+    /// Any number.
+    Float,
+}
+
+impl NumberKind {
+    const ALL: [Self; 2] = [Self::Integer, Self::Float];
+
+    /// Returns the description without a range, which stands in an error until [`from_table`] adds it.
+    fn words(self) -> &'static str {
+        match self {
+            Self::Integer => "a whole number",
+            Self::Float => "a number",
+        }
+    }
+
+    fn from_words(words: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.words() == words)
+    }
+
+    /// Returns the description with the range that the schema has for the field of the error. If the
+    /// schema has no upper bound, that of the integer type is shown to those who exceed it.
+    fn in_range(self, schema: &serde_json::Value, error: &SpecError) -> String {
+        let at = schema_at(schema, &error.path);
+        let name = match self {
+            Self::Integer => "integer",
+            Self::Float => "number",
+        };
+        let has_type = |schema: &serde_json::Value| match &schema["type"] {
+            serde_json::Value::String(one) => one == name,
+            serde_json::Value::Array(several) => several.iter().any(|one| one == name),
+            _ => false,
+        };
+        let arms = at["anyOf"].as_array().map_or(&[][..], Vec::as_slice);
+        let Some(at) = std::iter::once(at).chain(arms).find(|schema| has_type(schema)) else {
+            return self.words().to_owned();
+        };
+        let bound = |key: &str| at[key].as_number().cloned();
+        let min = bound("minimum");
+        let exceeds = |min: &serde_json::Number| {
+            let given: Option<f64> = error.given.parse().ok();
+            given
+                .zip(min.as_f64())
+                .is_some_and(|(given, min)| given >= min && given.fract() == 0.0)
+        };
+        let type_max = match at["format"].as_str() {
+            Some("uint8") => Some(u64::from(u8::MAX)),
+            Some("uint16") => Some(u64::from(u16::MAX)),
+            Some("uint32") => Some(u64::from(u32::MAX)),
+            Some("uint64" | "uint") => Some(i64::MAX as u64),
+            _ => None,
+        };
+        let type_max = type_max.filter(|_| min.as_ref().is_some_and(exceeds));
+        let max = bound("maximum").or(type_max.map(Into::into));
+        // A bound such as 1.0 is shown as 1.
+        let shown = |bound: &serde_json::Number| match (bound.is_f64(), bound.as_f64()) {
+            (true, Some(bound)) => bound.to_string(),
+            _ => bound.to_string(),
+        };
+        match (&min, &max) {
+            (Some(min), Some(max)) => format!("{}, {} to {}", self.words(), shown(min), shown(max)),
+            (Some(min), None) => format!("{}, {} or more", self.words(), shown(min)),
+            (None, Some(max)) => format!("{}, at most {}", self.words(), shown(max)),
+            (None, None) => self.words().to_owned(),
+        }
+    }
+}
+
+/// Implements the methods of a deserialiser that read integers: a float without a fraction is one.
+macro_rules! forward_integers {
+    ($($method:ident)*) => {$(
+        fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, SpecError> {
+            match self.0 {
+                Value::Float(number) if let Some(whole) = whole_number(number) => visitor.visit_i64(whole),
+                other => ValueDeserializer(other).deserialize_any(visitor),
+            }
+        }
+    )*};
 }
 
 /// A value whose errors carry the path of their origin.
@@ -241,10 +381,20 @@ impl<'de> Deserializer<'de> for ValueDeserializer {
         }
     }
 
+    forward_integers! { deserialize_i8 deserialize_i16 deserialize_i32 deserialize_i64 deserialize_i128 }
+    forward_integers! { deserialize_u8 deserialize_u16 deserialize_u32 deserialize_u64 deserialize_u128 }
+
     forward_to_deserialize_any! {
-        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit unit_struct
+        bool f32 f64 char str string bytes byte_buf unit unit_struct
         seq tuple tuple_struct map struct identifier ignored_any
     }
+}
+
+/// Returns the integer that a float without a fraction stands for.
+pub fn whole_number(number: f64) -> Option<i64> {
+    // -2^63 to 2^63, which is not an i64 itself.
+    let fits = (-9_223_372_036_854_775_808.0..9_223_372_036_854_775_808.0).contains(&number);
+    (fits && number.fract() == 0.0).then_some(number as i64)
 }
 
 struct Items {
@@ -350,6 +500,8 @@ fn unexpected(given: &Unexpected<'_>) -> String {
         Unexpected::Str(s) => format!("{s:?}"),
         Unexpected::Signed(i) => i.to_string(),
         Unexpected::Unsigned(i) => i.to_string(),
+        // A number beyond 64 bits has more digits than a float holds.
+        Unexpected::Float(f) if f.abs() >= i64::MAX as f64 => format!("{f:e}"),
         Unexpected::Float(f) => f.to_string(),
         Unexpected::Bool(b) => b.to_string(),
         Unexpected::Map => "a table".to_owned(),
@@ -361,11 +513,10 @@ fn unexpected(given: &Unexpected<'_>) -> String {
 /// Translates Rust's names of types to words for users.
 fn type_in_words(expected: &str) -> String {
     match expected {
-        "u8" => format!("whole numbers from 0 to {}", u8::MAX),
-        "u16" => format!("whole numbers from 0 to {}", u16::MAX),
-        "u32" => format!("whole numbers from 0 to {}", u32::MAX),
-        "u64" | "usize" => format!("whole numbers from 0 to {}", i64::MAX),
-        "f64" => "a number".to_owned(),
+        "i8" | "i16" | "i32" | "i64" | "u8" | "u16" | "u32" | "u64" | "usize" => {
+            NumberKind::Integer.words().to_owned()
+        }
+        "f64" => NumberKind::Float.words().to_owned(),
         "a boolean" => "true or false".to_owned(),
         "a string" => "text".to_owned(),
         "a sequence" => "a list".to_owned(),

@@ -117,9 +117,33 @@ const COMPLAINTS: &[(&[&str], &str)] = &[
     ),
     (
         &["seed=-1"],
-        "seed: -1; allowed: whole numbers from 0 to 9223372036854775807",
+        "seed: -1; allowed: a whole number, 0 to 9223372036854775807",
     ),
-    (&["seed=x"], "seed: \"x\"; allowed: whole numbers from 0 to"),
+    (&["seed=x"], "seed: \"x\"; allowed: a whole number, 0 to"),
+    (
+        &["seed=9223372036854775808"],
+        "seed: 9.223372036854776e18; allowed: a whole number, 0 to 9223372036854775807",
+    ),
+    (
+        &["seed=99999999999999999999999"],
+        "seed: 1e23; allowed: a whole number, 0 to 9223372036854775807",
+    ),
+    (
+        &["seed=0xffffffffffffffffffff"],
+        "seed: 1.2089258196146292e24; allowed: a whole number, 0 to 9223372036854775807",
+    ),
+    (
+        &["hosts.clock_ppm=-1"],
+        "hosts.clock_ppm: -1; allowed: a whole number, 0 to 1000",
+    ),
+    (
+        &["transports.amp.class=300"],
+        "transports.amp.class: 300; allowed: a whole number, 0 to 7",
+    ),
+    (
+        &["events=[{at = \"1s\", fraction = true}]"],
+        "events[0].fraction: true; allowed: a number, 0 to 1",
+    ),
     (&["topology.kind=7"], "topology.kind: 7; allowed: text"),
     (&["topology=fat-tree"], "topology: \"fat-tree\"; allowed: a table"),
     (
@@ -156,7 +180,19 @@ const COMPLAINTS: &[(&[&str], &str)] = &[
     ),
     (
         &["transports.amp.subflows=1.5"],
-        "transports.amp.subflows: 1.5; allowed: whole numbers from 0 to 4294967295",
+        "transports.amp.subflows: 1.5; allowed: a whole number, 1 to 64",
+    ),
+    (
+        &["transports.amp.subflows=-4"],
+        "transports.amp.subflows: -4; allowed: a whole number, 1 to 64",
+    ),
+    (
+        &["transports.amp.subflows=5e9"],
+        "transports.amp.subflows: 5000000000; allowed: a whole number, 1 to 64",
+    ),
+    (
+        &["transports.amp.subflows=[2]"],
+        "transports.amp.subflows: a list; allowed: a whole number, 1 to 64",
     ),
     (
         &["transports.amp.subflow=4"],
@@ -227,6 +263,31 @@ fn complaints_name_the_field_what_was_given_and_what_is_allowed() {
     }
 }
 
+#[derive(serde::Deserialize, schemars::JsonSchema)]
+struct Seed {
+    seed: u64,
+}
+
+/// Programs write whole numbers as floats, and some editors begin a text with a byte order mark.
+#[test]
+fn whole_numbers_may_be_floats_and_texts_may_begin_with_a_mark() {
+    let spec = read(
+        "name = \"x\"",
+        &["seed=3.0", "transports={t = {cc = \"reno\", subflows = 2.0}}"],
+    );
+    assert_eq!(spec.unwrap_err().path, "duration");
+    for text in [
+        "seed = 7.0",
+        "seed = 7e0",
+        "\u{feff}seed = 7",
+        "\u{feff}{\"seed\": 7.0}",
+        "seed = 0x7",
+    ] {
+        let table = weft_spec::read_table(text).unwrap();
+        assert_eq!(weft_spec::from_table::<Seed>(&table).unwrap().seed, 7, "{text}");
+    }
+}
+
 #[test]
 fn syntax_errors_have_a_place() {
     let toml = read("name = \"x\"\nduration = = 1", &[]).unwrap_err();
@@ -236,7 +297,7 @@ fn syntax_errors_have_a_place() {
     let big = read("{\"seed\": 18446744073709551615}", &[]).unwrap_err();
     assert_eq!(
         big.to_string(),
-        "seed: 18446744073709551615; allowed: numbers up to 9223372036854775807"
+        "seed: 1.8446744073709552e19; allowed: a whole number, 0 to 9223372036854775807"
     );
     let date = read("name = 2020-01-01", &[]).unwrap_err();
     assert_eq!(

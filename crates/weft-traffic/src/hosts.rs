@@ -6,7 +6,7 @@ use std::fmt;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{Error, SeqAccess, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use weft_spec::SpecError;
+use weft_spec::{SpecError, whole_number};
 
 use crate::PatternContext;
 
@@ -170,6 +170,12 @@ impl Visitor<'_> for RefVisitor {
         let index = u32::try_from(index).map_err(|_| E::invalid_value(Unexpected::Signed(index), &self))?;
         Ok(HostRef::Index(index))
     }
+    fn visit_f64<E: Error>(self, index: f64) -> Result<HostRef, E> {
+        match whole_number(index) {
+            Some(index) => self.visit_i64(index),
+            None => Err(E::invalid_type(Unexpected::Float(index), &self)),
+        }
+    }
     fn visit_str<E: Error>(self, name: &str) -> Result<HostRef, E> {
         Ok(HostRef::Name(name.to_owned()))
     }
@@ -187,6 +193,12 @@ impl<'de> Visitor<'de> for SetVisitor {
     fn visit_i64<E: Error>(self, index: i64) -> Result<HostSet, E> {
         let index = u32::try_from(index).map_err(|_| E::invalid_value(Unexpected::Signed(index), &self))?;
         Ok(HostSet::One(HostRef::Index(index)))
+    }
+    fn visit_f64<E: Error>(self, index: f64) -> Result<HostSet, E> {
+        match whole_number(index) {
+            Some(index) => self.visit_i64(index),
+            None => Err(E::invalid_type(Unexpected::Float(index), &self)),
+        }
     }
     fn visit_str<E: Error>(self, text: &str) -> Result<HostSet, E> {
         if text == "all" {
