@@ -145,10 +145,16 @@ fn read(text: &str, unit: Option<Size>) -> Result<Vec<[f64; 2]>, ParseError> {
         }
         let numbers: Vec<f64> = fields.iter().filter_map(|field| field.parse().ok()).collect();
         let (2, &[size, p]) = (fields.len(), numbers.as_slice()) else {
+            // The workloads of Homa (Montazeri et al., SIGCOMM 2018) begin with their mean.
+            let allowed = if points.is_empty() && matches!(numbers[..], [_]) && fields.len() == 1 {
+                "two numbers in a line, and comments after #; write # before the number if it is the mean"
+            } else {
+                "two numbers in a line, and comments after #"
+            };
             return Err(ParseError {
                 line: Some(number),
                 given: format!("{:?} is not a size and a probability", data.trim()),
-                allowed: "two numbers in a line, and comments after #".into(),
+                allowed: allowed.into(),
             });
         };
         points.push([size, p]);

@@ -1,15 +1,18 @@
 //! Flows from a file: htsim's connection matrices (`.cm`), the flow lists of HPCC's ns-3, or CSV.
 //!
 //! - `.cm`: `Nodes N`, `Connections N`, then a line `FROM->TO start PICOSECONDS size BYTES` per
-//!   flow; the words after the ends may be in any order. A flow without a size sends until the end.
-//!   Triggers, by which flows start other flows, are refused.
+//!   flow; the words after the ends may be in any order. A flow of size 0 or without a size sends until the
+//!   end, as in htsim. The file must have as many flows as it announces, as in htsim. Triggers, by which
+//!   flows start other flows, are refused.
 //! - HPCC: the number of flows, then a line `FROM TO PRIORITY PORT BYTES SECONDS` per flow (Li et
-//!   al., "HPCC", SIGCOMM 2019, its public simulation). Priorities and ports have no effect.
+//!   al., "HPCC", SIGCOMM 2019, its public simulation). Priorities and ports have no effect. As in that
+//!   simulation, what follows the announced number of flows is not read.
 //! - CSV: a header with `from`, `to`, `size_bytes` and `start_s`, in any order. Values may be quoted
 //!   as in RFC 4180, but not contain line breaks.
 //!
-//! Blank lines and text after `#` outside quotes are skipped. A file must have as many flows as it announces. A
-//! host is given by its name, or otherwise by its index.
+//! Blank lines and text after `#` outside quotes are skipped. A host is given by its name, or otherwise
+//! by its index. Whole numbers may be written with a fraction of zero or with an exponent, as programs
+//! write the numbers of a column that has others (`1000.0`, `1e5`).
 
 use std::borrow::Cow;
 
@@ -17,10 +20,14 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weft_spec::{Size, SpecError, Time, read_text};
 
+use crate::sizes::MAX_SIZE;
 use crate::{Flow, HostRef, MAX_FLOWS, Pattern, PatternContext};
 
 /// Maximum size of a file in bytes, enough for the maximum number of flows.
 const MAX_FILE_BYTES: u64 = 128 << 20;
+
+/// Maximum start of a flow, that of every time in a spec: a million seconds.
+const MAX_START_PS: u64 = 1_000_000_000_000_000_000;
 
 /// Flows that are listed in a file, in the order of the file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -30,7 +37,9 @@ pub struct FlowList {
     /// Path of the file, relative to the spec's folder.
     pub file: String,
     /// Format of the file. By default the end of the file's name decides: `.cm`, `.csv`, or
-    /// otherwise HPCC's.
+    /// otherwise HPCC's. `.cm` has a line `FROM->TO start PICOSECONDS size BYTES` per flow, and a flow of
+    /// size 0 sends until the end. HPCC's has the number of flows, and then a line
+    /// `FROM TO PRIORITY PORT BYTES SECONDS` for each; what follows these flows is not read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub format: Option<Format>,
 }
@@ -57,8 +66,10 @@ enum Line<'a> {
     Flow(Cow<'a, str>, Cow<'a, str>, Option<u64>, u64),
     /// The number of hosts.
     Nodes(u64),
-    /// The number of flows.
+    /// The number of flows of the file.
     Flows(u64),
+    /// The number of flows, after which the file ends for the reader.
+    First(u64),
     /// A line that does not concern flows.
     Other,
 }
@@ -71,13 +82,12 @@ impl Pattern for FlowList {
         };
         let text = read_text(&self.file, MAX_FILE_BYTES)
             .map_err(|error| refuse(None, (error.to_string(), "a text file of flows".to_owned())))?;
-        let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
         match self.format() {
-            Format::Cm => parse_lines(text, context, refuse, |_, line| connection(line)),
-            Format::Hpcc => parse_lines(text, context, refuse, hpcc),
+            Format::Cm => parse_lines(&text, context, refuse, |_, line| connection(line)),
+            Format::Hpcc => parse_lines(&text, context, refuse, hpcc),
             Format::Csv => {
                 let mut header = None;
-                parse_lines(text, context, refuse, |_, line| match &header {
+                parse_lines(&text, context, refuse, |_, line| match &header {
                     None => {
                         header = Some(Header::read(line)?);
                         Ok(Line::Other)
@@ -111,6 +121,8 @@ fn parse_lines<'a>(
     let mut flows = Vec::new();
     // The announced numbers, with their lines.
     let (mut nodes, mut announced) = (None, None);
+    // The number of flows that are read, with its line.
+    let mut first: Option<(u64, usize)> = None;
     // The host with the highest index, with its line.
     let mut highest: Option<(u32, usize)> = None;
     let mut is_first = true;
@@ -118,6 +130,9 @@ fn parse_lines<'a>(
         let line = without_comment(line).trim();
         if line.is_empty() {
             continue;
+        }
+        if first.is_some_and(|(n, _)| n == flows.len() as u64) {
+            break;
         }
         let said = parse(is_first, line).map_err(|wrong| refuse(Some(i), wrong))?;
         is_first = false;
@@ -129,11 +144,16 @@ fn parse_lines<'a>(
             Line::Flows(n) if announced.replace((n, i)).is_some() => {
                 return Err(refuse(Some(i), duplicate("Connections", "once")));
             }
+            Line::First(n) => {
+                first = Some((n, i));
+                continue;
+            }
             _ => continue,
         };
         let host = |name: &str| {
             // A name may also be a number.
-            let index = name.parse().ok().filter(|_| context.host(name).is_none());
+            let index = whole(name).and_then(|index| index.try_into().ok());
+            let index = index.filter(|_| context.host(name).is_none());
             let host = index.map_or_else(|| HostRef::Name(name.to_owned()), HostRef::Index);
             host.resolve(context)
                 .map_err(|error| refuse(Some(i), (error.given, error.allowed)))
@@ -143,10 +163,11 @@ fn parse_lines<'a>(
             let given = format!("{:?} is both ends", context.hosts[from as usize]);
             return Err(refuse(Some(i), (given, "two hosts".to_owned())));
         }
-        if bytes == Some(0) {
+        if start > MAX_START_PS {
+            let given = format!("start {start}");
             return Err(refuse(
                 Some(i),
-                ("0 bytes".to_owned(), "a size above 0".to_owned()),
+                (given, format!("at most {MAX_START_PS} picoseconds")),
             ));
         }
         if flows.len() as u64 == MAX_FLOWS {
@@ -170,7 +191,13 @@ fn parse_lines<'a>(
             let given = format!("{n} flows are announced, and the file has {}", flows.len());
             Err(refuse(Some(i), (given, "as many as it has".to_owned())))
         }
-        _ => Ok(flows),
+        _ => match first {
+            Some((n, i)) if n > flows.len() as u64 => {
+                let given = format!("{n} flows are announced, and the file has {}", flows.len());
+                Err(refuse(Some(i), (given, "at most as many as it has".to_owned())))
+            }
+            _ => Ok(flows),
+        },
     }
 }
 
@@ -178,45 +205,78 @@ fn duplicate(what: &str, allowed: &str) -> ParseError {
     (format!("{what} for the second time"), allowed.to_owned())
 }
 
-fn number<N: std::str::FromStr>(text: &str, what: &str) -> Result<N, ParseError> {
-    text.parse()
-        .map_err(|_| (format!("{text:?}"), format!("{what}, a number")))
+/// Parses a whole number, which may have a fraction of zero or an exponent.
+fn whole(text: &str) -> Option<u64> {
+    /// 2^64, above every number that fits.
+    const END: f64 = 18_446_744_073_709_551_616.0;
+    if let Ok(number) = text.parse() {
+        return Some(number);
+    }
+    let number: f64 = text.parse().ok()?;
+    ((0.0..END).contains(&number) && number.fract() == 0.0).then_some(number as u64)
+}
+
+/// Returns the error for the value of a word or a column.
+fn wrong(what: &str, text: &str, allowed: &str) -> ParseError {
+    (format!("{what} {text:?}"), allowed.to_owned())
+}
+
+/// Parses the number of something.
+fn count(text: &str, what: &str) -> Result<u64, ParseError> {
+    whole(text).ok_or_else(|| wrong(what, text, "a whole number"))
+}
+
+/// Parses the bytes of a flow. `endless` names the value of a flow that sends until the end, if there is
+/// one.
+fn size(text: &str, what: &str, endless: &str) -> Result<u64, ParseError> {
+    let bytes = whole(text).filter(|&bytes| bytes > 0 && bytes as f64 <= MAX_SIZE);
+    bytes.ok_or_else(|| {
+        let allowed = format!("a whole number above 0, at most {MAX_SIZE}{endless}");
+        wrong(what, text, &allowed)
+    })
 }
 
 /// Converts seconds with a fraction to picoseconds.
-fn seconds(text: &str) -> Result<u64, ParseError> {
-    let seconds: f64 = number(text, "seconds")?;
-    if (0.0..=1e6).contains(&seconds) {
-        Ok((seconds * 1e12).round() as u64)
-    } else {
-        Err((format!("{text} seconds"), "0 to 1000000".to_owned()))
-    }
+fn seconds(text: &str, what: &str) -> Result<u64, ParseError> {
+    let seconds = text.parse().ok().filter(|seconds| (0.0..=1e6).contains(seconds));
+    let seconds: f64 = seconds.ok_or_else(|| wrong(what, text, "a number from 0 to 1000000"))?;
+    Ok((seconds * 1e12).round() as u64)
 }
 
 /// Words that are allowed after the ends of a connection.
 const WORDS: [&str; 4] = ["start", "size", "id", "prio"];
+
+/// Words of htsim that join flows by triggers.
+const TRIGGER_WORDS: [&str; 4] = ["trigger", "addon", "send_done_trigger", "recv_done_trigger"];
 
 /// Parses a line of a connection matrix.
 fn connection(line: &str) -> Result<Line<'_>, ParseError> {
     let mut words = line.split_whitespace();
     let first = words.next().unwrap_or_default();
     let Some((from, to)) = first.split_once("->") else {
-        if !matches!(first, "Nodes" | "Connections" | "Triggers" | "Failures") {
-            return Err((format!("{first:?}"), "Nodes, Connections, or FROM->TO".to_owned()));
+        match first {
+            "Nodes" | "Connections" | "Triggers" | "Failures" => {}
+            "trigger" => return Err(trigger(line)),
+            "failure" => return Err(failure(line)),
+            _ => return Err((format!("{first:?}"), "Nodes, Connections, or FROM->TO".to_owned())),
         }
-        let n: u64 = number(words.next().unwrap_or_default(), first)?;
+        let n = count(words.next().unwrap_or_default(), first)?;
         if words.next().is_some() {
             return Err((format!("{line:?}"), format!("{first} and a number")));
         }
         return match first {
             "Nodes" => Ok(Line::Nodes(n)),
             "Connections" => Ok(Line::Flows(n)),
-            _ if n > 0 => Err((line.to_owned(), format!("{first} 0"))),
+            "Triggers" if n > 0 => Err(trigger(line)),
+            _ if n > 0 => Err(failure(line)),
             _ => Ok(Line::Other),
         };
     };
     let mut values: [Option<&str>; 4] = [None; 4];
     while let Some(word) = words.next() {
+        if TRIGGER_WORDS.contains(&word) {
+            return Err(trigger(word));
+        }
         let position = WORDS.iter().position(|known| *known == word);
         let position = position.ok_or_else(|| (format!("{word:?}"), WORDS.join(", ")))?;
         let value = words.next();
@@ -226,23 +286,60 @@ fn connection(line: &str) -> Result<Line<'_>, ParseError> {
         }
     }
     let [start, bytes, ..] = values;
-    let start = start.map(|value| number(value, "start")).transpose()?;
-    let bytes = bytes.map(|value| number(value, "size")).transpose()?;
-    Ok(Line::Flow(from.into(), to.into(), bytes, start.unwrap_or(0)))
+    let start = start.map(|value| {
+        whole(value).ok_or_else(|| wrong("start", value, "a whole number of picoseconds from 0"))
+    });
+    let bytes = bytes
+        .filter(|value| whole(value) != Some(0))
+        .map(|value| size(value, "size", ", or 0 for a flow that sends until the end"));
+    Ok(Line::Flow(
+        from.into(),
+        to.into(),
+        bytes.transpose()?,
+        start.transpose()?.unwrap_or(0),
+    ))
+}
+
+/// Returns the error for a part of a matrix that concerns triggers.
+fn trigger(given: &str) -> ParseError {
+    let given = format!("{given}: Weft does not model triggers, by which flows start others");
+    (
+        given,
+        "flows with a start of their own, and Triggers 0".to_owned(),
+    )
+}
+
+/// Returns the error for a part of a matrix that concerns failures of links.
+fn failure(given: &str) -> ParseError {
+    let given = format!("{given}: failures are events of the spec");
+    (given, "Failures 0, and [[events]] in the spec".to_owned())
 }
 
 /// Parses a line of HPCC's list; the first line is the number of flows.
 fn hpcc(is_first: bool, line: &str) -> Result<Line<'_>, ParseError> {
     let words: Vec<&str> = line.split_whitespace().collect();
     match words[..] {
-        [count] if is_first => number(count, "the number of flows").map(Line::Flows),
+        [flows] if is_first => count(flows, "the number of flows").map(Line::First),
         [from, to, _, _, bytes, start] => {
-            let bytes = number(bytes, "bytes")?;
-            Ok(Line::Flow(from.into(), to.into(), Some(bytes), seconds(start)?))
+            let bytes = Some(size(bytes, "BYTES", "")?);
+            Ok(Line::Flow(
+                from.into(),
+                to.into(),
+                bytes,
+                seconds(start, "SECONDS")?,
+            ))
         }
         _ => {
-            let given = format!("{} words", words.len());
-            Err((given, "FROM TO PRIORITY PORT BYTES SECONDS".to_owned()))
+            let given = match words.len() {
+                1 => "1 word".to_owned(),
+                n => format!("{n} words"),
+            };
+            let allowed = if is_first {
+                "the number of flows, as in HPCC's lists; name the file .cm or .csv if it has another format"
+            } else {
+                "FROM TO PRIORITY PORT BYTES SECONDS"
+            };
+            Err((given, allowed.to_owned()))
         }
     }
 }
@@ -253,7 +350,7 @@ const COLUMNS: [(&str, &str, &str); 4] = [
     ("to", "name or index of a host", "receiver"),
     (
         "size_bytes",
-        "whole number above 0, or empty",
+        "whole number above 0, at most 10^12, or empty",
         "application bytes; a flow with an empty value sends until the end of the experiment",
     ),
     (
@@ -279,6 +376,12 @@ struct Header {
 impl Header {
     fn read(line: &str) -> Result<Self, ParseError> {
         let names = csv_values(line)?;
+        let separator = [';', '\t', '|']
+            .into_iter()
+            .find(|separator| line.contains(*separator));
+        if let ([_], Some(separator)) = (&names[..], separator) {
+            return Err((format!("columns separated by {separator:?}"), "commas".to_owned()));
+        }
         let mut positions = [0; 4];
         for (position, (wanted, ..)) in positions.iter_mut().zip(COLUMNS) {
             let mut found = (0..names.len()).filter(|&i| names[i] == wanted);
@@ -305,10 +408,14 @@ fn csv<'a>(line: &'a str, header: &Header) -> Result<Line<'a>, ParseError> {
     let value = |column: usize| values.get(header.positions[column]).ok_or_else(wrong);
     let bytes = match &**value(2)? {
         "" => None,
-        bytes => Some(number(bytes, "size_bytes")?),
+        bytes => Some(size(
+            bytes,
+            "size_bytes",
+            ", or empty for a flow that sends until the end",
+        )?),
     };
     let (from, to) = (value(0)?.clone(), value(1)?.clone());
-    Ok(Line::Flow(from, to, bytes, seconds(value(3)?)?))
+    Ok(Line::Flow(from, to, bytes, seconds(value(3)?, "start_s")?))
 }
 
 /// Returns the line up to the first `#` outside double quotes.
