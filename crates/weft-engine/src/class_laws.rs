@@ -127,6 +127,7 @@ fn run_through(kind: &QueueKind, traffic: &[Traffic], limit: u32, end: Time) -> 
         links: vec![link(0, 1), link(1, 0)],
         hosts: vec![0, 1],
         routing: Box::new(NoRouting),
+        warnings: Vec::new(),
     };
     let config = EngineConfig {
         min_packet: 64,

@@ -465,6 +465,7 @@ fn windows_are_short_enough_for_what_arrives() {
                 .collect(),
             hosts: (0..hosts).collect(),
             routing: Box::new(NoRouting),
+            warnings: Vec::new(),
         };
         let config = EngineConfig {
             min_packet: 66,

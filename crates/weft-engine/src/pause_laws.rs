@@ -149,6 +149,7 @@ impl Network {
             links: self.links.clone(),
             hosts: self.hosts.clone(),
             routing: Box::new(NoRouting),
+            warnings: Vec::new(),
         }
     }
 

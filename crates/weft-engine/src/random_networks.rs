@@ -73,6 +73,7 @@ impl RandomNetwork {
             links: self.links.clone(),
             hosts: self.hosts.clone(),
             routing: Box::new(NoRouting),
+            warnings: Vec::new(),
         }
     }
 

@@ -74,6 +74,7 @@ impl<'a> FabricBuilder<'a> {
             links: self.links,
             hosts,
             routing,
+            warnings: Vec::new(),
         }
     }
 }

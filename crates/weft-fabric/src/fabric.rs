@@ -132,6 +132,8 @@ pub struct Fabric {
     pub hosts: Vec<NodeId>,
     /// Paths between hosts.
     pub routing: Box<dyn Routing>,
+    /// Warnings about the file from which the topology was read, with paths relative to the topology.
+    pub warnings: Vec<String>,
 }
 
 impl Fabric {

@@ -1,9 +1,10 @@
-//! Networks of any shape: links listed in the spec, or read from a GraphML or htsim file.
+//! Networks of any shape: links listed in the spec, or read from a file of GraphML, htsim or HPCC.
 //!
 //! All shortest paths, by number of links, have equal cost, unless the spec lists paths between two
 //! hosts.
 
 mod graphml;
+mod hpcc;
 mod listed_paths;
 mod shortest_paths;
 mod topo;
@@ -13,7 +14,7 @@ use std::path::Path;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use weft_spec::{Mark, QueueKindSpec, QueueSize, Rate, SpecError, Time};
+use weft_spec::{Mark, QueueKindSpec, QueueSize, Rate, SpecError, Time, read_text};
 
 use crate::builder::FabricBuilder;
 use crate::{
@@ -23,14 +24,20 @@ use crate::{
 use listed_paths::ListedPaths;
 use shortest_paths::ShortestPaths;
 
+/// Maximum size of a file in bytes, so that no file fills the memory.
+const MAX_FILE_BYTES: u64 = 64 << 20;
+
 /// Named nodes, and cables between them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Graph {
     /// Path of a file that replaces `switches` and `links`, relative to the spec's folder. If its
-    /// name ends in `.topo`, the format is htsim's with tiers of switches; otherwise it is GraphML.
-    /// GraphML edges may have data `rate` and `delay`. Hosts are the nodes in `hosts`, or otherwise
-    /// those whose data `type` is "host", or otherwise those with a single edge.
+    /// name ends in `.topo`, the format is htsim's with tiers of switches. If its text begins with `<`,
+    /// the format is GraphML. Otherwise it is HPCC's: `NODES SWITCHES LINKS`, the numbers of the switches,
+    /// and a line `A B RATE DELAY ERROR_RATE` per link, whose error rate must be 0. GraphML edges may have
+    /// data `rate`, `bandwidth` or `capacity` with a unit, `LinkSpeedRaw` in bits per second, and `delay`
+    /// or `latency` with a unit. Hosts are the nodes in `hosts`, or otherwise those whose data `type` is
+    /// "host", or otherwise those with a single edge.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
     /// Names of the hosts, in order.
@@ -91,6 +98,8 @@ struct GraphSpec {
     switches: Vec<String>,
     /// Each cable with its path in the spec or its place in the file.
     cables: Vec<(String, Cable)>,
+    /// Warnings about the file.
+    warnings: Vec<String>,
 }
 
 impl Graph {
@@ -111,8 +120,16 @@ impl Graph {
             let is_topo = Path::new(file)
                 .extension()
                 .is_some_and(|extension| extension.eq_ignore_ascii_case("topo"));
-            let read = if is_topo { topo::read } else { graphml::read };
-            return read(file, &self.hosts).map_err(|error| error.within("file"));
+            let text = read_text(file, MAX_FILE_BYTES).map_err(|error| {
+                let allowed = "a topology file of at most 64 MiB: GraphML, htsim's .topo, or HPCC's";
+                SpecError::new("file", format!("{file}: {error}"), allowed)
+            })?;
+            let read = match () {
+                () if is_topo => topo::read,
+                () if text.trim_start().starts_with('<') => graphml::read,
+                () => hpcc::read,
+            };
+            return read(file, &text, &self.hosts).map_err(|error| error.within("file"));
         }
         let cables = self.links.iter().enumerate();
         Ok(GraphSpec {
@@ -121,8 +138,28 @@ impl Graph {
             cables: cables
                 .map(|(i, cable)| (format!("links[{i}]"), cable.clone()))
                 .collect(),
+            warnings: Vec::new(),
         })
     }
+
+    /// Returns the error for fewer than two hosts, which says how a file declares hosts.
+    fn too_few_hosts(&self, hosts: usize) -> SpecError {
+        match &self.file {
+            Some(file) if self.hosts.is_empty() => {
+                let given = format!(
+                    "{hosts} in {file}, whose nodes with the data type \"host\" are hosts, or otherwise those with a single edge"
+                );
+                let allowed = "at least 2, named here or given such data or a single edge; hosts do not forward, so each needs a switch";
+                SpecError::new("hosts", given, allowed)
+            }
+            _ => SpecError::new("hosts", format!("{hosts} hosts"), "at least 2"),
+        }
+    }
+}
+
+/// Returns a rate of this many bits per second.
+fn rate_in_bps(bits: f64) -> Result<Rate, SpecError> {
+    format!("{}bps", bits.round()).parse()
 }
 
 impl Cable {
@@ -168,8 +205,7 @@ impl Topology for Graph {
             hosts.extend(host.then_some(node));
         }
         if hosts.len() < 2 {
-            let given = format!("{} hosts", hosts.len());
-            return Err(SpecError::new("hosts", given, "at least 2"));
+            return Err(self.too_few_hosts(hosts.len()));
         }
         for (index, (path, mut cable)) in (0..).zip(spec.cables) {
             let path = &path;
@@ -222,6 +258,7 @@ impl Topology for Graph {
             }
         }
         let mut fabric = net.finish(hosts, Box::new(ShortestPaths::default()));
+        fabric.warnings = spec.warnings;
         let shortest = ShortestPaths::new(&fabric);
         shortest.check_ports(&fabric)?;
         fabric.routing = if self.paths.is_empty() {

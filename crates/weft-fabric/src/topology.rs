@@ -46,7 +46,7 @@ pub const TOPOLOGIES: &[Entry<dyn Topology>] = &[
     ),
     entry::<Graph>(
         "graph",
-        "any network, listed in the spec or read from GraphML or htsim's .topo; shortest or listed paths",
+        "any network, listed in the spec or read from GraphML, htsim's or HPCC's files; shortest or listed paths",
     ),
 ];
 

@@ -3,6 +3,8 @@
 
 mod network;
 
+use std::fmt::Write;
+
 use network::{LINKS, build, check_all, check_shape, made, path};
 use proptest::prelude::*;
 use weft_fabric::{Fabric, NodeId};
@@ -106,6 +108,223 @@ fn graphml_has_defaults() {
     assert!(error.starts_with("file: FILE: line 8: "), "{error}");
 }
 
+/// Returns GraphML of two hosts and a switch whose edges have these data, by their names.
+fn with_data(data: &[(&str, &str)]) -> String {
+    let (mut keys, mut values) = (String::new(), String::new());
+    for (n, (name, value)) in (0..).zip(data) {
+        write!(keys, "<key id=\"d{n}\" for=\"edge\" attr.name=\"{name}\"/>").unwrap();
+        write!(values, "<data key=\"d{n}\">{value}</data>").unwrap();
+    }
+    format!(
+        "<graphml>{keys}<graph edgedefault=\"undirected\"><node id=\"a\"/><node id=\"s\"/><node id=\"b\"/>\n\
+         <edge source=\"a\" target=\"s\">{values}</edge>\n<edge source=\"s\" target=\"b\">{values}</edge></graph></graphml>"
+    )
+}
+
+#[test]
+fn rates_and_delays_of_graphml_by_the_names_of_other_programs() {
+    for (data, rate, delay) in [
+        (&[("LinkSpeedRaw", "1000000000.0")][..], 1_000_000_000, 1_000_000),
+        (&[("LinkSpeedRaw", "45000000")], 45_000_000, 1_000_000),
+        (&[("bandwidth", "2.5 Gbps")], 2_500_000_000, 1_000_000),
+        (&[("capacity", "100Mbit/s")], 100_000_000, 1_000_000),
+        (&[("latency", "50 ms")], 10_000_000_000, 50_000_000_000),
+        (
+            &[("rate", "1Gbps"), ("LinkSpeedRaw", "5")],
+            1_000_000_000,
+            1_000_000,
+        ),
+    ] {
+        let fabric = from_file(&with_data(data)).unwrap();
+        assert!(
+            fabric
+                .links
+                .iter()
+                .all(|link| (link.rate.0, link.delay.0) == (rate, delay)),
+            "{data:?}"
+        );
+        assert!(fabric.warnings.is_empty());
+    }
+    for (name, value, said) in [
+        (
+            "bandwidth",
+            "10",
+            "bandwidth \"10\" is a bare number without a unit; allowed: a rate with a unit",
+        ),
+        (
+            "capacity",
+            "1e9",
+            "capacity \"1e9\" has the unit \"e9\"; allowed: a rate with a unit",
+        ),
+        (
+            "latency",
+            "50.0",
+            "latency \"50.0\" is a bare number without a unit; allowed: a time with a unit",
+        ),
+        (
+            "LinkSpeedRaw",
+            "1G",
+            "LinkSpeedRaw \"1G\"; allowed: a number of bits per second",
+        ),
+        (
+            "LinkSpeedRaw",
+            "-1",
+            "LinkSpeedRaw \"-1bps\" is negative; allowed: a rate with a unit",
+        ),
+    ] {
+        let error = from_file(&with_data(&[(name, value)])).err().unwrap();
+        let start = format!("file: FILE: line 2: {said}");
+        assert!(error.starts_with(&start), "{error}");
+    }
+}
+
+#[test]
+fn data_of_edges_without_an_effect_is_named() {
+    let text = with_data(&[
+        ("weight", "3"),
+        ("LinkLabel", "OC-3"),
+        ("bw", "10"),
+        ("LinkSpeedRaw", "1e9"),
+        ("key", "0"),
+    ]);
+    let warnings = from_file(&text).unwrap().warnings;
+    assert_eq!(warnings.len(), 1);
+    assert!(
+        warnings[0].contains("edges have data without an effect: bw, weight; "),
+        "{warnings:?}"
+    );
+}
+
+#[test]
+fn a_file_without_hosts_says_how_it_declares_them() {
+    let ring = "<graphml><graph edgedefault=\"undirected\"><node id=\"a\"/><node id=\"b\"/><node id=\"c\"/>\
+        <edge source=\"a\" target=\"b\"/><edge source=\"b\" target=\"c\"/><edge source=\"c\" target=\"a\"/></graph></graphml>";
+    assert_eq!(
+        from_file(ring).err().unwrap(),
+        "hosts: 0 in FILE, whose nodes with the data type \"host\" are hosts, or otherwise those with a single edge; allowed: \
+         at least 2, named here or given such data or a single edge; hosts do not forward, so each needs a switch"
+    );
+}
+
+const HPCC: &str = "5 2 4\n0 3\n0 1 100Gbps 0.001ms 0\n0 2 100Gbps 1000ns 0.000000\n3 4 25000000000.0 1us 0\n\
+    0 3 400Gbps 5us 0\n\nFirst line: total node #, switch node #, link #\nsrc0 dst0 rate delay error_rate\n...\n";
+
+#[test]
+fn a_topology_of_hpcc() {
+    let links = |fabric: &Fabric| -> Vec<_> {
+        let name = |node: NodeId| fabric.nodes[node as usize].name.clone();
+        let values = |link: &weft_fabric::Link| {
+            (
+                format!("{}->{}", name(link.from), name(link.to)),
+                link.rate.0 / 1_000_000_000,
+                link.delay.0 / 1_000_000,
+            )
+        };
+        fabric.links.iter().map(values).collect()
+    };
+    let fabric = from_file(HPCC).unwrap();
+    check_shape(&fabric);
+    check_all(&fabric, &fabric.hosts);
+    let names: Vec<_> = fabric
+        .hosts
+        .iter()
+        .map(|&host| fabric.nodes[host as usize].name.clone())
+        .collect();
+    assert_eq!(
+        names,
+        ["1", "2", "4"],
+        "nodes that are not switches, by their numbers"
+    );
+    let found = links(&fabric);
+    for (link, rate, delay) in [
+        ("0->1", 100, 1),
+        ("2->0", 100, 1),
+        ("4->3", 25, 1),
+        ("0->3", 400, 5),
+    ] {
+        assert!(
+            found.contains(&(link.to_owned(), rate, delay)),
+            "{link}: {found:?}"
+        );
+    }
+    // ns3-datacenter has the number of ToRs, and perhaps two rates, in the first line.
+    for first in ["5 2 1 4", "5 2 1 4 100000000000 400000000000"] {
+        let other = from_file(&HPCC.replacen("5 2 4", first, 1)).unwrap();
+        assert_eq!(links(&other), found);
+    }
+    let windows = from_file(&format!("\u{feff}{}", HPCC.replace('\n', "\r\n"))).unwrap();
+    assert_eq!(links(&windows), found);
+}
+
+#[test]
+fn bad_topologies_of_hpcc_get_one_line() {
+    for (old, new, said) in [
+        (
+            "5 2 4",
+            "graph [",
+            "line 1: \"graph [\"; allowed: NODES SWITCHES LINKS, as HPCC's topologies begin; or GraphML; or a .topo file of htsim",
+        ),
+        (
+            "5 2 4",
+            "5 2 9",
+            "line 8: \"First line: total node\"; allowed: A B RATE DELAY ERROR_RATE",
+        ),
+        ("5 2 4", "1 0 4", "line 1: 1 nodes; allowed: 2 to 1048576"),
+        ("5 2 4", "5 4 4", "line 1: 4 switches; allowed: 0 to 3"),
+        ("5 2 4", "5 2 0", "line 1: 0 links; allowed: 1 to 4194304"),
+        ("0 3\n", "0 5\n", "line 2: node \"5\"; allowed: 0 to 4"),
+        (
+            "0 3\n",
+            "0 0\n",
+            "line 2: switch 0 is listed twice; allowed: each once",
+        ),
+        (
+            "0 3\n",
+            "0 3 1\n",
+            "line 2: 3 switches, and 2 are announced; allowed: as many as are announced",
+        ),
+        (
+            "0 1 100Gbps",
+            "0 9 100Gbps",
+            "line 3: node \"9\"; allowed: 0 to 4",
+        ),
+        (
+            "0.001ms 0\n",
+            "0.001ms\n",
+            "line 3: \"0 1 100Gbps 0.001ms\"; allowed: A B RATE DELAY ERROR_RATE",
+        ),
+        (
+            "100Gbps",
+            "100GB",
+            "line 3: \"100GB\" has the unit \"GB\"; allowed: a rate with a unit",
+        ),
+        ("0.001ms", "1 h", "line 3: "),
+        (
+            "0.001ms 0\n",
+            "0.001ms 0.01\n",
+            "line 3: error rate 0.01; allowed: 0; for losses set queue = { name = \"lossy\", loss = 0.01 } for \
+             links.\"0->1\" and links.\"1->0\"",
+        ),
+        ("0 1 100Gbps", "1 1 100Gbps", "line 3: \"1\" is both ends"),
+    ] {
+        let text = HPCC.replacen(old, new, 1);
+        let error = from_file(&text).err().unwrap();
+        assert!(error.starts_with(&format!("file: FILE: {said}")), "{error}");
+    }
+    let few = from_file("3 1 4\n0\n0 1 1Gbps 1us 0\n0 2 1Gbps 1us 0\n")
+        .err()
+        .unwrap();
+    assert_eq!(
+        few,
+        "file: FILE: line 1: 4 links are announced, and the file has 2; allowed: at most as many as it has"
+    );
+    let none = from_file("3 1 2\n").err().unwrap();
+    assert_eq!(
+        none,
+        "file: FILE: line 1: 1 switches are announced, and 0 are listed; allowed: as many as are listed"
+    );
+}
+
 #[test]
 fn graphml_that_is_more_than_a_graph_is_refused() {
     let directed = "a directed edge; allowed: undirected edges";
@@ -183,7 +402,8 @@ fn bad_graphs_get_one_line() {
     // A file without an end is read up to the limit only.
     assert_eq!(
         refusal("file = \"/dev/zero\""),
-        "file: /dev/zero: is too long: more than 67108864 bytes; allowed: a GraphML file"
+        "file: /dev/zero: is too long: more than 67108864 bytes; allowed: a topology file of at most 64 MiB: GraphML, \
+         htsim's .topo, or HPCC's"
     );
 }
 

@@ -1,15 +1,38 @@
 //! A reader of GraphML (Brandes et al., "GraphML Progress Report", 2001), as written by graph
 //! libraries.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use roxmltree::{Document, Node};
-use weft_spec::{SpecError, read_text};
+use weft_spec::{Rate, SpecError, Time};
 
-use super::{Cable, GraphSpec};
+use super::{Cable, GraphSpec, rate_in_bps};
 
-/// Maximum size of a file in bytes, so that no file fills the memory.
-const MAX_FILE_BYTES: u64 = 64 << 20;
+/// Data of edges with a rate; the first that an edge has counts.
+const RATES: [&str; 3] = ["rate", "bandwidth", "capacity"];
+
+/// Data of edges with a rate in bits per second, as the Internet Topology Zoo has it.
+const RATE_IN_BPS: &str = "LinkSpeedRaw";
+
+/// Data of edges with a delay; the first that an edge has counts.
+const DELAYS: [&str; 2] = ["delay", "latency"];
+
+/// Data of edges that only describes them: identifiers, looks, and what the Internet Topology Zoo says about
+/// `LinkSpeedRaw` in words.
+const DESCRIPTIONS: [&str; 12] = [
+    "id",
+    "key",
+    "label",
+    "name",
+    "color",
+    "colour",
+    "LinkLabel",
+    "LinkNote",
+    "LinkSpeed",
+    "LinkSpeedUnits",
+    "LinkStatus",
+    "LinkType",
+];
 
 /// The declarations of the keys of data.
 struct Keys<'a> {
@@ -29,7 +52,9 @@ impl<'a> Keys<'a> {
         for key in declarations() {
             let id = key.attribute("id").unwrap_or_default();
             let default = key.children().find(|node| node.tag_name().name() == "default");
-            for (element, name) in [("node", "type"), ("edge", "rate"), ("edge", "delay")] {
+            let of_edges = RATES.into_iter().chain([RATE_IN_BPS]).chain(DELAYS);
+            let of_edges = of_edges.map(|name| ("edge", name));
+            for (element, name) in of_edges.chain([("node", "type")]) {
                 let domain = key.attribute("for").unwrap_or("all");
                 let meant = (domain == element || domain == "all") && keys.means(id, name);
                 if let Some(default) = default.filter(|_| meant) {
@@ -40,19 +65,69 @@ impl<'a> Keys<'a> {
         keys
     }
 
-    fn means(&self, key: &str, name: &str) -> bool {
-        self.names.get(key).copied().unwrap_or(key) == name
+    /// Returns the name of the data with this key.
+    fn name(&self, key: &'a str) -> &'a str {
+        self.names.get(key).copied().unwrap_or(key)
+    }
+
+    fn means(&self, key: &'a str, name: &str) -> bool {
+        self.name(key) == name
     }
 
     /// Returns the data of a node or an edge, or the declared default.
-    fn data(&self, node: Node<'_, '_>, name: &str) -> Option<String> {
-        let is_it = |data: &Node<'_, '_>| {
+    fn data(&self, node: Node<'a, 'a>, name: &'static str) -> Option<String> {
+        let is_it = |data: &Node<'a, 'a>| {
             let key = data.attribute("key").unwrap_or_default();
             data.tag_name().name() == "data" && self.means(key, name)
         };
         let default = || self.defaults.get(&(node.tag_name().name(), name)).copied();
         let found = node.children().find(is_it).or_else(default);
         found.and_then(|data| data.text().map(|text| text.trim().to_owned()))
+    }
+
+    /// Returns the rate of an edge. An error has the name of the data.
+    fn rate(&self, edge: Node<'a, 'a>) -> Result<Option<Rate>, SpecError> {
+        let with_unit = self.first(edge, &RATES);
+        match with_unit.or_else(|| self.first(edge, &[RATE_IN_BPS])) {
+            None => Ok(None),
+            Some((RATE_IN_BPS, text)) => {
+                let rate = match text.parse() {
+                    Ok(bits) => rate_in_bps(bits),
+                    Err(_) => Err(SpecError::new(
+                        "",
+                        format!("{text:?}"),
+                        "a number of bits per second",
+                    )),
+                };
+                rate.map(Some).map_err(|error| named(RATE_IN_BPS, error))
+            }
+            Some((name, text)) => text.parse().map(Some).map_err(|error| named(name, error)),
+        }
+    }
+
+    /// Returns the delay of an edge. An error has the name of the data.
+    fn delay(&self, edge: Node<'a, 'a>) -> Result<Option<Time>, SpecError> {
+        let found = self.first(edge, &DELAYS);
+        found
+            .map(|(name, text)| text.parse().map_err(|error| named(name, error)))
+            .transpose()
+    }
+
+    /// Returns the first of these data that an edge has, with its name.
+    fn first(&self, edge: Node<'a, 'a>, names: &[&'static str]) -> Option<(&'static str, String)> {
+        names
+            .iter()
+            .find_map(|&name| Some((name, self.data(edge, name)?)))
+    }
+
+    /// Adds the names of the data of an edge that neither is read nor only describes the edge.
+    fn note_unread(&self, edge: Node<'a, 'a>, unread: &mut BTreeSet<&'a str>) {
+        let keys = edge.children().filter(|data| data.tag_name().name() == "data");
+        let names = keys
+            .filter_map(|data| data.attribute("key"))
+            .map(|key| self.name(key));
+        let is_read = |name: &str| RATES.contains(&name) || DELAYS.contains(&name) || name == RATE_IN_BPS;
+        unread.extend(names.filter(|name| !is_read(name) && !DESCRIPTIONS.contains(name)));
     }
 }
 
@@ -81,20 +156,26 @@ impl<'a> LineCounter<'a> {
     }
 }
 
-/// Reads the nodes and edges of a file. `hosts` names the hosts, unless it is empty.
+/// Puts the name of data before what was given.
+fn named(name: &str, error: SpecError) -> SpecError {
+    SpecError {
+        given: format!("{name} {}", error.given),
+        ..error
+    }
+}
+
+/// Reads the nodes and edges of a file's text. `hosts` names the hosts, unless it is empty.
 ///
 /// # Errors
-/// Returns an error if the file cannot be read or is not GraphML. The message names the file, the
+/// Returns an error if the text is not GraphML. The message names the file, the
 /// line, what was given and what is allowed. Entity declarations are refused, because small files
 /// can expand into large ones with them.
-pub fn read(file: &str, hosts: &[String]) -> Result<GraphSpec, SpecError> {
+pub fn read(file: &str, text: &str, hosts: &[String]) -> Result<GraphSpec, SpecError> {
     let refuse = |given: String, allowed: &str| SpecError::new("", format!("{file}: {given}"), allowed);
-    let text =
-        read_text(file, MAX_FILE_BYTES).map_err(|error| refuse(error.to_string(), "a GraphML file"))?;
-    let document = Document::parse(&text)
+    let document = Document::parse(text)
         .map_err(|error| refuse(error.to_string(), "XML without a DTD, as GraphML is"))?;
     let line = |node: Node<'_, '_>| document.text_pos_at(node.range().start).row;
-    let mut lines = LineCounter::new(&text);
+    let mut lines = LineCounter::new(text);
     let root = document.root_element();
     let graph = root
         .children()
@@ -111,7 +192,6 @@ pub fn read(file: &str, hosts: &[String]) -> Result<GraphSpec, SpecError> {
         return Err(refuse(given, "one, and none within its nodes"));
     }
     let keys = Keys::from_declarations(root);
-    let data = |node: Node<'_, '_>, name: &str| keys.data(node, name);
     let attribute = |node: Node<'_, '_>, name: &str| {
         node.attribute(name).map(str::to_owned).ok_or_else(|| {
             refuse(
@@ -121,12 +201,13 @@ pub fn read(file: &str, hosts: &[String]) -> Result<GraphSpec, SpecError> {
         })
     };
     let (mut nodes, mut declared, mut cables) = (Vec::new(), HashSet::new(), Vec::new());
+    let mut unread = BTreeSet::new();
     let mut degrees: HashMap<String, u32> = HashMap::new();
     for node in graph.children().filter(Node::is_element) {
         match node.tag_name().name() {
             "node" => {
                 let name = attribute(node, "id")?;
-                if data(node, "type").as_deref() == Some("host") {
+                if keys.data(node, "type").as_deref() == Some("host") {
                     declared.insert(name.clone());
                 }
                 nodes.push(name);
@@ -148,14 +229,11 @@ pub fn read(file: &str, hosts: &[String]) -> Result<GraphSpec, SpecError> {
                 let cable = Cable {
                     a,
                     b,
-                    rate: data(node, "rate")
-                        .map(|text| text.parse().map_err(on_line))
-                        .transpose()?,
-                    delay: data(node, "delay")
-                        .map(|text| text.parse().map_err(on_line))
-                        .transpose()?,
+                    rate: keys.rate(node).map_err(on_line)?,
+                    delay: keys.delay(node).map_err(on_line)?,
                     ..Cable::default()
                 };
+                keys.note_unread(node, &mut unread);
                 let line = lines.line_at(node.range().start);
                 cables.push((format!("file: {file}: line {line}"), cable));
             }
@@ -182,6 +260,7 @@ pub fn read(file: &str, hosts: &[String]) -> Result<GraphSpec, SpecError> {
         return Err(refuse(given, "nodes of the file"));
     }
     Ok(GraphSpec {
+        warnings: unread_warning(file, &unread).into_iter().collect(),
         hosts: if hosts.is_empty() { found } else { hosts.to_vec() },
         switches,
         cables,
@@ -202,4 +281,18 @@ fn another_graph<'a>(root: Node<'a, 'a>, graph: Node<'a, 'a>) -> Option<Node<'a,
 fn first_absent<'a>(names: &'a [String], existing: &[String]) -> Option<&'a String> {
     let existing: HashSet<&String> = existing.iter().collect();
     names.iter().find(|name| !existing.contains(name))
+}
+
+/// Returns the warning about data of edges that is not read.
+fn unread_warning(file: &str, unread: &BTreeSet<&str>) -> Option<String> {
+    let names: Vec<_> = unread.iter().copied().collect();
+    (!names.is_empty()).then(|| {
+        format!(
+            "file: {file}: edges have data without an effect: {}; links have the data {}, {RATE_IN_BPS} and {}, and \
+             otherwise the rate and delay of the topology; rename data that is a rate or a delay, and give its unit",
+            names.join(", "),
+            RATES.join(", "),
+            DELAYS.join(", "),
+        )
+    })
 }

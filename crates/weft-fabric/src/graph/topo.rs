@@ -10,7 +10,7 @@
 
 use std::collections::HashMap;
 
-use weft_spec::{Rate, SpecError, Time, read_text};
+use weft_spec::{Rate, SpecError, Time};
 
 use super::{Cable, GraphSpec};
 
@@ -31,9 +31,6 @@ struct Tier {
 /// Keywords that are allowed before the tiers.
 const GLOBAL_KEYS: &[&str] = &["Nodes", "Tiers", "Podsize"];
 
-/// Maximum size of a file in bytes, above that of real files.
-const MAX_FILE_BYTES: u64 = 1 << 20;
-
 /// Keywords that are allowed in a tier. Those that do not concern links and switches, such as queue
 /// lengths, are ignored in favour of the spec.
 const TIER_KEYS: &[&str] = &[
@@ -48,12 +45,12 @@ const TIER_KEYS: &[&str] = &[
     "Bundle",
 ];
 
-/// Reads the nodes and cables of a file; hosts are called h0, h1 and so on.
+/// Reads the nodes and cables of a file's text; hosts are called h0, h1 and so on.
 ///
 /// # Errors
-/// Returns an error if the file cannot be read or its numbers do not describe a network. The
+/// Returns an error if its numbers do not describe a network. The
 /// message names the file, the line, what was given and what is allowed.
-pub fn read(file: &str, hosts: &[String]) -> Result<GraphSpec, SpecError> {
+pub fn read(file: &str, text: &str, hosts: &[String]) -> Result<GraphSpec, SpecError> {
     let refuse = |given: String, allowed: &str| SpecError::new("", format!("{file}: {given}"), allowed);
     if !hosts.is_empty() {
         return Err(SpecError::conflict(
@@ -62,7 +59,6 @@ pub fn read(file: &str, hosts: &[String]) -> Result<GraphSpec, SpecError> {
             "remove hosts",
         ));
     }
-    let text = read_text(file, MAX_FILE_BYTES).map_err(|error| refuse(error.to_string(), "a .topo file"))?;
     let mut all: HashMap<&'static str, (u64, usize)> = HashMap::new();
     let mut tiers: Vec<Tier> = Vec::new();
     for (line, text) in (1..).zip(text.lines()) {
@@ -279,6 +275,7 @@ fn spec(
             .map(|(t, pod, i)| name(t, pod, i))
             .collect(),
         cables,
+        warnings: Vec::new(),
     })
 }
 

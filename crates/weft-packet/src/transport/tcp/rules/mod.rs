@@ -141,6 +141,7 @@ fn parallel(delays: &[u64]) -> Fabric {
         links,
         hosts: (0..2 + paths).collect(),
         routing: Box::new(Parallel { paths }),
+        warnings: Vec::new(),
     }
 }
 
