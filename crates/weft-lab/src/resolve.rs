@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use weft_cc::{AlgorithmFactory, CongestionControl, Echo};
-use weft_fabric::{Fabric, PortQueues, QueueParameters, TOPOLOGIES};
+use weft_fabric::{Fabric, NodeId, PortQueues, QueueParameters, TOPOLOGIES};
 use weft_paths::{CONTROLLERS, Controller, Granularity, PathPolicy};
 use weft_run::{Backend, Plan, TcpMode, TransportConfig};
 use weft_spec::{KindSpec, Qdisc, QueueSize, Rate, Size, Spec, SpecError, Time, Traffic, find};
@@ -123,12 +123,18 @@ pub(crate) fn resolve(
         controller,
     };
     backend.check(&plan)?;
+    let of_topology = plan
+        .fabric
+        .warnings
+        .iter()
+        .map(|warning| format!("topology.{warning}"));
+    let warnings = of_topology.chain(warnings).chain(of_queues).collect();
     Ok(Resolved {
         backend,
         plan,
         classes,
         stop,
-        warnings: warnings.into_iter().chain(of_queues).collect(),
+        warnings,
     })
 }
 
@@ -528,9 +534,54 @@ fn check_connected<P: Iterator<Item = (u32, u32)>>(
     let Some((from, to)) = directions.find(|&(from, to)| !leads(from, to)) else {
         return Ok(());
     };
-    let [from, to] = [from, to].map(|host| &fabric.nodes[fabric.hosts[host as usize] as usize].name);
-    let problem = format!("no path leads from {from} to {to}");
-    Err(SpecError::conflict("", problem, "choose connected hosts"))
+    let nodes = [from, to].map(|host| fabric.hosts[host as usize]);
+    let name = |node: NodeId| &fabric.nodes[node as usize].name;
+    let problem = format!("no path leads from {} to {}", name(nodes[0]), name(nodes[1]));
+    let (problem, remedy) = match hosts_between(fabric, nodes[0], nodes[1]).first() {
+        Some(&between) => {
+            let between = name(between);
+            let problem = format!("{problem} except through {between}, and hosts do not forward");
+            (
+                problem,
+                format!("make {between} a switch, or choose connected hosts"),
+            )
+        }
+        None => (problem, "choose connected hosts".to_owned()),
+    };
+    Err(SpecError::conflict("", problem, remedy))
+}
+
+/// Returns the hosts between two nodes on the way that passes through the fewest hosts. The list is empty
+/// if no way leads from one to the other, or one without hosts does.
+fn hosts_between(fabric: &Fabric, from: NodeId, to: NodeId) -> Vec<NodeId> {
+    let mut previous: Vec<Option<NodeId>> = vec![None; fabric.nodes.len()];
+    // Nodes that are as many hosts away from the sender as the search has reached, and the next ones.
+    let (mut reached, mut next) = (vec![from], Vec::new());
+    previous[from as usize] = Some(from);
+    while previous[to as usize].is_none() && !reached.is_empty() {
+        while let Some(node) = reached.pop() {
+            let first = fabric.first_link(node);
+            let links = fabric.links[first..].iter().take_while(|link| link.from == node);
+            for link in links {
+                if previous[link.to as usize].is_none() {
+                    previous[link.to as usize] = Some(node);
+                    let is_host = fabric.nodes[link.to as usize].is_host;
+                    if is_host { &mut next } else { &mut reached }.push(link.to);
+                }
+            }
+        }
+        std::mem::swap(&mut reached, &mut next);
+    }
+    let mut hosts = Vec::new();
+    let mut at = to;
+    while let Some(node) = previous[at as usize].filter(|&node| node != at) {
+        if node != from && fabric.nodes[node as usize].is_host {
+            hosts.push(node);
+        }
+        at = node;
+    }
+    hosts.reverse();
+    hosts
 }
 
 /// Checks that every flow has a path, and that at least one opens before the end.

@@ -42,7 +42,15 @@ fn check_link(fabric: &Fabric, link: &Link, min_packet: u32) -> Result<(), Strin
             Time(sending as u64)
         ));
     }
+    if link.delay > MAX_DELAY {
+        return Err(format!(
+            "link from {from} to {to}: delay {}; allowed: at most {MAX_DELAY}",
+            link.delay
+        ));
+    }
     if crossing > MAX_DELAY {
+        // Without the fraction of a millisecond, which would be a row of digits.
+        let crossing = Time(crossing.0 - crossing.0 % Time::from_ms(1).0);
         return Err(format!(
             "link from {from} to {to}: a packet of {min_packet}B takes {crossing}, more than {MAX_DELAY}; shorten the delay or raise the rate"
         ));
