@@ -9,7 +9,7 @@ use std::path::Path;
 
 use nix::fcntl::OFlag;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use weft_spec::{Size, SpecError, Time, from_table, read_table};
 
 use crate::Failure;
@@ -66,6 +66,7 @@ pub struct Congestion {
     pub unprivileged: bool,
     /// Connections there is room for, TCP's that use one of the algorithms included: 16 to 1,048,576. Further ones are Reno and
     /// stay single-path.
+    #[schemars(range(min = 16, max = 1_048_576))]
     pub max_connections: u32,
 }
 
@@ -89,8 +90,10 @@ impl Default for Congestion {
 #[serde(deny_unknown_fields, default)]
 pub struct Subflows {
     /// Subflows of a connection, the first one included: 1 to 8.
+    #[schemars(range(min = 1, max = 8))]
     pub count: u8,
     /// Maximum number of subflows of an accepted connection, the first one included: 1 to 64. More are closed.
+    #[schemars(range(min = 1, max = 64))]
     pub max_accepted: u8,
     /// Additional subflows are opened once this much has been acknowledged or received; `"0B"`: at once.
     pub join_after: Size,
@@ -98,6 +101,7 @@ pub struct Subflows {
     pub policy: JoinPolicyName,
     /// This host's addresses for `policy = "fullmesh"`, of which each namespace uses those that it has: clients join from them,
     /// servers announce them. None: the namespace's `ip mptcp endpoint`s, or if there are none all its addresses.
+    #[serde(deserialize_with = "addresses")]
     pub addresses: Vec<IpAddr>,
     /// Whether, with `policy = "fullmesh"`, subflows may go to announced ports other than the connection's.
     pub announced_ports: bool,
@@ -106,7 +110,39 @@ pub struct Subflows {
     pub blackhole_reset: Option<Time>,
     /// Number of timeouts without progress after which a subflow is stale (`net.mptcp.stale_loss_cnt`): 1 to 64. Data that a
     /// stale subflow has not delivered is sent on the others, and it gets no new data.
+    #[schemars(range(min = 1, max = 64))]
     pub stale_timeouts: u8,
+}
+
+/// Reads a list of addresses.
+fn addresses<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<IpAddr>, D::Error> {
+    let listed = Vec::<String>::deserialize(from)?;
+    let parsed = listed.iter().enumerate().map(|(i, text)| {
+        text.parse().map_err(|_| {
+            let (given, allowed) = match text.split_once('/') {
+                Some((address, _)) if address.parse::<IpAddr>().is_ok() => (
+                    format!("{text:?} has a prefix length"),
+                    format!("an address without one, such as {address:?}"),
+                ),
+                _ => (
+                    format!("{text:?}"),
+                    "an IPv4 or IPv6 address, such as \"10.0.0.1\"".to_owned(),
+                ),
+            };
+            SpecError::new(format!("[{i}]"), given, allowed).to_serde_error()
+        })
+    });
+    parsed.collect()
+}
+
+/// Reads an address with a port.
+fn socket_address<'de, D: Deserializer<'de>>(from: D) -> Result<SocketAddr, D::Error> {
+    let text = String::deserialize(from)?;
+    text.parse().map_err(|_| {
+        let without_port = text.parse::<IpAddr>().is_ok();
+        let given = format!("{text:?}{}", if without_port { " has no port" } else { "" });
+        SpecError::new("", given, LISTEN).to_serde_error()
+    })
 }
 
 /// Pairs of addresses between which subflows are opened.
@@ -190,6 +226,7 @@ pub struct Metrics {
     /// Whether to serve metrics for Prometheus.
     pub enabled: bool,
     /// A loopback address with a port, such as `"127.0.0.1:9464"`.
+    #[serde(deserialize_with = "socket_address")]
     pub listen: SocketAddr,
 }
 
@@ -357,11 +394,7 @@ impl Config {
         namespaces::check_names(&config.namespaces)?;
         if !config.metrics.listen.ip().is_loopback() {
             let listen = config.metrics.listen.to_string();
-            return refuse(
-                "metrics.listen",
-                listen,
-                "a loopback address, such as \"127.0.0.1:9464\"",
-            );
+            return refuse("metrics.listen", listen, LISTEN);
         }
         Ok(config)
     }
@@ -520,6 +553,8 @@ fn writable_by_others(metadata: &fs::Metadata) -> Result<(), String> {
 }
 
 const ALL: &str = "*";
+/// The allowed values of `metrics.listen`.
+const LISTEN: &str = "a loopback address with a port, such as \"127.0.0.1:9464\"";
 const MIN_RESET: Time = Time::from_ms(1_000);
 const MAX_RESET: Time = Time::from_ms(3_600_000);
 /// Maximum number of connections that test the limit of a peer. A peer that takes no subflow rejects at most nine joins of them.

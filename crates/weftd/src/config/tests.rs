@@ -53,12 +53,54 @@ fn complaints_say_where_what_and_what_is_allowed() {
             "[subflows]\naddresses = [\"224.0.0.1\"]",
             "subflows.addresses: 224.0.0.1; allowed",
         ),
+        (
+            "[subflows]\naddresses = [\"10.0.0.2\", \"10.0.0.1/24\"]",
+            "subflows.addresses[1]: \"10.0.0.1/24\" has a prefix length; allowed: an address without one, such as \"10.0.0.1\"",
+        ),
+        (
+            "[subflows]\naddresses = [\"host\"]",
+            "subflows.addresses[0]: \"host\"; allowed: an IPv4 or IPv6 address, such as \"10.0.0.1\"",
+        ),
+        (
+            "[subflows]\naddresses = \"10.0.0.1\"",
+            "subflows.addresses: \"10.0.0.1\"; allowed: a list",
+        ),
+        (
+            "[metrics]\nlisten = \"127.0.0.1\"",
+            "metrics.listen: \"127.0.0.1\" has no port; allowed: a loopback address with a port, such as \"127.0.0.1:9464\"",
+        ),
+        (
+            "[metrics]\nlisten = \"localhost:9464\"",
+            "metrics.listen: \"localhost:9464\"; allowed: a loopback address with a port, such as \"127.0.0.1:9464\"",
+        ),
+        (
+            "[subflows]\ncount = 300",
+            "subflows.count: 300; allowed: a whole number, 1 to 8",
+        ),
+        (
+            "[subflows]\nmax_accepted = -1",
+            "subflows.max_accepted: -1; allowed: a whole number, 1 to 64",
+        ),
+        (
+            "[subflows]\nstale_timeouts = 2.5",
+            "subflows.stale_timeouts: 2.5; allowed: a whole number, 1 to 64",
+        ),
+        (
+            "congestion.max_connections = 99999999999999999999",
+            "congestion.max_connections: 1e20; allowed: a whole number, 16 to 1048576",
+        ),
         ("[subflows", "line 1, column 10: "),
     ] {
         let complaint = Config::parse(text).unwrap_err().to_string();
         assert!(complaint.starts_with(expected), "{text}: {complaint}");
         assert!(!complaint.contains('\n'), "{complaint}");
     }
+}
+
+#[test]
+fn a_configuration_may_begin_with_a_byte_order_mark_and_end_its_lines_as_windows_does() {
+    let config = Config::parse("\u{feff}[subflows]\r\ncount = 2.0\r\n").unwrap();
+    assert_eq!(config.subflows.count, 2);
 }
 
 #[test]
