@@ -91,6 +91,65 @@ def test_wrong_graphs() -> None:
     assert refused() == "graph: two nodes are called '1'; allowed: distinct names"
 
 
+@pytest.mark.parametrize(
+    ("data", "link"),
+    [
+        ({"bandwidth": "2.5Gbps"}, {"rate": "2.5Gbps"}),
+        ({"capacity": "1Gbps", "latency": "5us"}, {"rate": "1Gbps", "delay": "5us"}),
+        ({"LinkSpeedRaw": 155_000_000.0, "LinkLabel": "OC-3"}, {"rate": "155000000bps"}),
+        ({"LinkSpeedRaw": "155000000"}, {"rate": "155000000bps"}),
+        ({"rate": 1e9, "bandwidth": 7}, {"rate": "1000000000bps"}),
+        ({"delay": 2e-6, "latency": 3}, {"delay": "2000000ps"}),
+    ],
+)
+def test_data_of_edges_by_the_names_of_other_programs(data: dict[str, Any], link: dict[str, str]) -> None:
+    nx = pytest.importorskip("networkx")
+    made = nx.Graph()
+    made.add_edge("a", "b", **data)
+    links = interop.topology_from_networkx(made, rate="1Mbps", delay="1s")["links"]
+    assert links == [{"a": "a", "b": "b", **link}]
+
+
+@pytest.mark.parametrize(
+    ("data", "line"),
+    [
+        (
+            {"bandwidth": 10},
+            "bandwidth is 10, a number without a unit; allowed: text with a unit, or the data rate in bits per second",
+        ),
+        (
+            {"latency": 0.5},
+            "latency is 0.5, a number without a unit; allowed: text with a unit, or the data delay in seconds",
+        ),
+        ({"LinkSpeedRaw": "fast"}, "LinkSpeedRaw is 'fast'; allowed: a number of bits per second"),
+    ],
+)
+def test_data_of_edges_without_a_unit_is_refused(data: dict[str, Any], line: str) -> None:
+    nx = pytest.importorskip("networkx")
+    made = nx.Graph()
+    made.add_edge("a", "b", **data)
+    with pytest.raises(weft.UsageError) as raised:
+        interop.topology_from_networkx(made, rate="1Gbps", delay="1us")
+    assert str(raised.value) == f"graph: edge a-b: {line}"
+
+
+def test_data_of_edges_without_an_effect_is_named() -> None:
+    made = graph()
+    made.edges["left", "right"]["weight"] = 3
+    made.edges["h0", "left"]["bw"] = 10
+    made.edges["h0", "left"]["label"] = "x"
+    with pytest.warns(weft.ResultWarning, match=r"^graph: edges have data without an effect: bw, weight; links have"):
+        interop.topology_from_networkx(made, rate="1Gbps", delay="1us")
+
+
+def test_graphs_of_numpy() -> None:
+    np = pytest.importorskip("numpy")
+    made = graph()
+    made.edges["left", "right"].update(rate=np.float64(2e9), delay=np.float32(0.5))
+    links = interop.topology_from_networkx(made, rate="1Gbps", delay="1us")["links"]
+    assert {"a": "left", "b": "right", "rate": "2000000000bps", "delay": "500000000000ps"} in links
+
+
 def test_network_to_networkx() -> None:
     nx = pytest.importorskip("networkx")
     topology = {"kind": "leaf-spine", "leaves": 2, "spines": 2, "hosts_per_leaf": 2, "rate": "1Gbps", "delay": "1us"}
@@ -116,6 +175,9 @@ def replayed(file: Path) -> pl.DataFrame:
     return weft.run({**SPEC, "topology": MANY_TO_ONE, "traffic": traffic}).flows
 
 
+WHOLE = "allowed: whole numbers from 1 to 1000000000000"
+
+
 def test_flows_from_frames_and_parquet(tmp_path: Path) -> None:
     frame = pl.DataFrame(FLOWS)
     frame.with_columns(note=pl.lit("any")).write_parquet(tmp_path / "flows.parquet")
@@ -133,6 +195,26 @@ def test_flows_from_pandas(tmp_path: Path) -> None:
     assert pl.read_csv(file).to_dict(as_series=False) == FLOWS
 
 
+def test_flows_without_a_size_are_empty_or_nan(tmp_path: Path) -> None:
+    for name, size in (("null", None), ("nan", float("nan"))):
+        frame = pl.DataFrame(FLOWS | {"size_bytes": [50_000.0, size]})
+        file = interop.write_flow_list(frame, tmp_path / f"{name}.csv")
+        assert file.read_text().splitlines()[1:] == ["h0,r0,50000,0.0", "h1,r0,,0.001"]
+        assert replayed(file)["size_bytes"].to_list() == [50_000, None]
+
+
+def test_flows_without_a_size_from_pandas(tmp_path: Path) -> None:
+    """The frame has NaN for the missing size and floats for the others; a file that pandas writes is read as well."""
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(FLOWS | {"size_bytes": [50_000, None]})
+    file = interop.write_flow_list(frame, tmp_path / "pandas.csv")
+    assert pl.read_csv(file)["size_bytes"].to_list() == [50_000, None]
+    frame.to_csv(tmp_path / "own.csv", index=False)
+    assert "50000.0" in (tmp_path / "own.csv").read_text()
+    for written in (file, tmp_path / "own.csv"):
+        assert replayed(written)["size_bytes"].to_list() == [50_000, None]
+
+
 def test_flows_of_a_run_are_replayed(tmp_path: Path) -> None:
     traffic = [{"kind": "incast", "transport": "t", "flows": 2, "size": "20KB", "gap": "50us"}]
     first = weft.run({**SPEC, "topology": MANY_TO_ONE, "traffic": traffic}).flows
@@ -146,7 +228,17 @@ def test_flows_of_a_run_are_replayed(tmp_path: Path) -> None:
     [
         ({"from": ["h0"]}, "flows: no column 'to'; allowed: columns from, to, size_bytes, start_s"),
         (FLOWS | {"size_bytes": ["a", "b"]}, "flows: column 'size_bytes' has String; allowed: numbers"),
-        (FLOWS | {"start_s": [-1.0, 0.0]}, "flows: column 'start_s' has -1; allowed: 0 or more"),
+        (FLOWS | {"start_s": [-1.0, 0.0]}, "flows: column 'start_s' has -1; allowed: numbers from 0 to 1000000"),
+        (FLOWS | {"start_s": [0.0, 2e6]}, "flows: column 'start_s' has 2e+06; allowed: numbers from 0 to 1000000"),
+        (
+            FLOWS | {"start_s": [0.0, float("nan")]},
+            "flows: column 'start_s' has empty values; set a value for each flow",
+        ),
+        *(
+            (FLOWS | {"size_bytes": [1, wrong]}, f"flows: column 'size_bytes' has {wrong:g}; {WHOLE}")
+            for wrong in (0, -5, 10**13)
+        ),
+        (FLOWS | {"size_bytes": [1.0, 5.5]}, f"flows: column 'size_bytes' has 5.5; {WHOLE}"),
         (FLOWS | {"from": ["h0", None]}, "flows: column 'from' has empty values; set a value for each flow"),
     ],
 )

@@ -7,12 +7,15 @@ from __future__ import annotations
 
 import json
 import re
+import warnings
+from collections import Counter
 from importlib import import_module
+from numbers import Real
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from weft.errors import RequirementError, UsageError
+from weft.errors import RequirementError, ResultWarning, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Mapping
@@ -23,6 +26,27 @@ if TYPE_CHECKING:
 
 FLOW_COLUMNS = ("from", "to", "size_bytes", "start_s")
 """Columns of a flow list."""
+
+MAX_SIZE_BYTES = 10**12
+"""Maximum size of a flow in bytes."""
+
+MAX_START_S = 10**6
+"""Maximum start of a flow in seconds."""
+
+RATES = ("rate", "bandwidth", "capacity")
+"""Data of edges with a rate; the first that an edge has counts."""
+
+RATE_IN_BPS = "LinkSpeedRaw"
+"""Data of edges with a rate in bits per second, as the Internet Topology Zoo has it."""
+
+DELAYS = ("delay", "latency")
+"""Data of edges with a delay; the first that an edge has counts."""
+
+DESCRIPTIONS = {
+    *("id", "key", "label", "name", "color", "colour"),
+    *("LinkLabel", "LinkNote", "LinkSpeed", "LinkSpeedUnits", "LinkStatus", "LinkType"),
+}
+"""Data of edges that only describes them."""
 
 
 def topology_from_networkx(
@@ -35,21 +59,26 @@ def topology_from_networkx(
     """Returns the table `topology` of a spec for a graph of NetworkX.
 
     An edge becomes a cable, which has one link in each direction. Its data `rate` and `delay`, in the form that specs
-    have or as numbers in bits per second and seconds, replace the values for all edges. A directed graph needs both
-    directions of each edge, with equal data.
+    have or as numbers in bits per second and seconds, replace the values for all edges. So do `bandwidth`, `capacity`
+    and `latency` with a unit, and `LinkSpeedRaw` in bits per second. A directed graph needs both directions of each
+    edge, with equal data.
 
     Args:
         graph: A graph, multigraph or directed graph.
-        rate: Rate of edges without data `rate`, such as "10Gbps".
-        delay: Propagation delay of edges without data `delay`, such as "2us".
+        rate: Rate of edges without a rate of their own, such as "10Gbps".
+        delay: Propagation delay of edges without one of their own, such as "2us".
         hosts: The nodes that hold endpoints. By default those whose data `type` is "host", or, if no node has a
             `type`, those with a single edge.
 
     Raises:
-        UsageError: A node is not in the graph, an edge leads from a node to itself, or a direction is missing.
+        UsageError: A node is not in the graph, an edge leads from a node to itself, a direction is missing, or
+            `bandwidth`, `capacity` or `latency` is a number without a unit.
+
+    Warns:
+        ResultWarning: Edges have data with other names, which has no effect.
     """
     names = [str(node) for node in graph.nodes]
-    twice = next((name for index, name in enumerate(names) if name in names[:index]), None)
+    twice = next((name for name, count in Counter(names).items() if count > 1), None)
     if twice is not None:
         raise UsageError(f"graph: two nodes are called {twice!r}; allowed: distinct names")
     edges = [(str(a), str(b), data) for a, b, data in graph.edges(data=True)]
@@ -58,14 +87,17 @@ def topology_from_networkx(
             raise UsageError(f"graph: edge {a}-{b}; allowed: edges between different nodes")
     if graph.is_directed():
         edges = _undirected(edges)
+    _warn_of_unread(edges)
     chosen = _hosts(graph, edges, hosts)
-    unknown = next((name for name in chosen if name not in names), None)
+    known = set(names)
+    unknown = next((name for name in chosen if name not in known), None)
     if unknown is not None:
         raise UsageError(f"hosts: {unknown!r}; allowed: nodes of the graph")
+    end_nodes = set(chosen)
     return {
         "kind": "graph",
         "hosts": chosen,
-        "switches": [name for name in names if name not in set(chosen)],
+        "switches": [name for name in names if name not in end_nodes],
         "links": [{"a": a, "b": b, **_link_data(a, b, data)} for a, b, data in edges],
         "rate": rate,
         "delay": delay,
@@ -110,7 +142,8 @@ def write_flow_list(flows: pl.DataFrame | str | PathLike[str] | Any, file: str |
         The file.
 
     Raises:
-        UsageError: A column is missing or has another type, or a value is negative.
+        UsageError: A column is missing or has another type, a size is not a whole number from 1 to 10^12, or a start
+            is not from 0 to 10^6.
         OutputError: The file exists, or cannot be written.
     """
     import polars as pl
@@ -125,9 +158,16 @@ def write_flow_list(flows: pl.DataFrame | str | PathLike[str] | Any, file: str |
     for name in ("size_bytes", "start_s"):
         if not (frame[name].dtype.is_numeric() or frame[name].dtype == pl.Null):
             raise UsageError(f"flows: column {name!r} has {frame[name].dtype}; allowed: numbers")
-        least = frame[name].cast(pl.Float64).min()
-        if isinstance(least, float) and least < 0:
-            raise UsageError(f"flows: column {name!r} has {least:g}; allowed: 0 or more")
+    # pandas marks a missing number by NaN.
+    sizes, starts = (frame[name].cast(pl.Float64).fill_nan(None) for name in ("size_bytes", "start_s"))
+    frame = frame.with_columns(sizes.alias("size_bytes"), starts.alias("start_s"))
+    for wrong, allowed in (
+        (sizes.filter((sizes < 1) | (sizes > MAX_SIZE_BYTES) | (sizes != sizes.floor())), "whole numbers from 1"),
+        (starts.filter((starts < 0) | (starts > MAX_START_S)), "numbers from 0"),
+    ):
+        if len(wrong):
+            greatest = MAX_SIZE_BYTES if wrong.name == "size_bytes" else MAX_START_S
+            raise UsageError(f"flows: column {wrong.name!r} has {wrong[0]:g}; allowed: {allowed} to {greatest}")
     empty = next((name for name in ("from", "to", "start_s") if frame[name].null_count()), None)
     if empty is not None:
         raise UsageError(f"flows: column {empty!r} has empty values; set a value for each flow")
@@ -260,37 +300,67 @@ def _hosts(
     types = {str(node): data.get("type") for node, data in graph.nodes(data=True)}
     if any(kind is not None for kind in types.values()):
         return [name for name, kind in types.items() if kind == "host"]
-    ends = [end for a, b, _ in edges for end in (a, b)]
-    return [name for name in types if ends.count(name) == 1]
+    edge_counts = Counter(end for a, b, _ in edges for end in (a, b))
+    return [name for name in types if edge_counts[name] == 1]
 
 
 def _undirected(edges: list[tuple[str, str, Mapping[str, Any]]]) -> list[tuple[str, str, Mapping[str, Any]]]:
     """Pairs each edge of a directed graph with one in the other direction."""
     found: list[tuple[str, str, Mapping[str, Any]]] = []
-    waiting = list(edges)
-    while waiting:
-        a, b, data = waiting.pop(0)
-        link = _link_data(a, b, data)
-        back = next((row for row in waiting if row[:2] == (b, a) and _link_data(b, a, row[2]) == link), None)
-        if back is None:
-            raise UsageError(f"graph: no edge {b}->{a} like {a}->{b}; add it with equal data")
-        waiting.remove(back)
-        found.append((a, b, data))
+    # The edges that wait for one in the other direction, in order, by their ends and data.
+    waiting: dict[tuple[str, str, tuple[tuple[str, str], ...]], list[int]] = {}
+    unpaired: dict[int, tuple[str, str]] = {}
+    for index, (a, b, data) in enumerate(edges):
+        link = tuple(_link_data(a, b, data).items())
+        back = waiting.get((b, a, link))
+        if back:
+            del unpaired[back.pop(0)]
+        else:
+            waiting.setdefault((a, b, link), []).append(index)
+            unpaired[index] = (a, b)
+            found.append((a, b, data))
+    if unpaired:
+        a, b = next(iter(unpaired.values()))
+        raise UsageError(f"graph: no edge {b}->{a} like {a}->{b}; add it with equal data")
     return found
 
 
 def _link_data(a: str, b: str, data: Mapping[str, Any]) -> dict[str, str]:
     """Returns the rate and delay of an edge as a spec has them."""
     found = {}
-    for name, factor, unit in (("rate", 1.0, "bps"), ("delay", 1e12, "ps")):
-        value = data.get(name)
-        if isinstance(value, int | float) and not isinstance(value, bool):
-            if not 0 <= value * factor < 1e18:
-                raise UsageError(f"graph: edge {a}-{b}: {name} is {value}; allowed: a number of at least 0, or text")
-            found[name] = f"{round(value * factor)}{unit}"
-        elif value is not None:
-            found[name] = str(value)
+    for field, names, factor, unit in (("rate", (*RATES, RATE_IN_BPS), 1.0, "bps"), ("delay", DELAYS, 1e12, "ps")):
+        name = next((name for name in names if data.get(name) is not None), None)
+        if name is None:
+            continue
+        value, where = data[name], f"graph: edge {a}-{b}: {name} is"
+        if name == RATE_IN_BPS and isinstance(value, str):
+            try:
+                value = float(value)
+            except ValueError:
+                raise UsageError(f"{where} {value!r}; allowed: a number of bits per second") from None
+        if not isinstance(value, Real) or isinstance(value, bool):
+            found[field] = str(value)
+        elif name not in {field, RATE_IN_BPS}:
+            advice = f"text with a unit, or the data {field} in {'bits per second' if field == 'rate' else 'seconds'}"
+            raise UsageError(f"{where} {value}, a number without a unit; allowed: {advice}")
+        elif 0 <= (number := float(value) * factor) < 1e18:
+            found[field] = f"{round(number)}{unit}"
+        else:
+            raise UsageError(f"{where} {value}; allowed: a number of at least 0, or text")
     return found
+
+
+def _warn_of_unread(edges: list[tuple[str, str, Mapping[str, Any]]]) -> None:
+    """Warns of data of edges that neither is read nor only describes them."""
+    read = {*RATES, RATE_IN_BPS, *DELAYS, *DESCRIPTIONS}
+    unread = sorted({str(name) for _, _, data in edges for name in data if name not in read})
+    if unread:
+        line = (
+            f"graph: edges have data without an effect: {', '.join(unread)}; links have the data "
+            f"{', '.join((*RATES, RATE_IN_BPS, *DELAYS))}, and otherwise `rate` and `delay` of the call; rename data "
+            f"that is a rate or a delay"
+        )
+        warnings.warn(line, ResultWarning, stacklevel=3)
 
 
 def _frame(flows: Any) -> pl.DataFrame:  # noqa: ANN401 - a frame of pandas
@@ -313,7 +383,7 @@ def _frame(flows: Any) -> pl.DataFrame:  # noqa: ANN401 - a frame of pandas
 
 def _text(file: str | PathLike[str]) -> str:
     try:
-        return Path(file).read_text(encoding="utf-8")
+        return Path(file).read_text(encoding="utf-8-sig")
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
         raise UsageError(f"{file}: cannot read: {reason}; pass a text file") from None
