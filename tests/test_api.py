@@ -7,6 +7,7 @@ import threading
 import time
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -50,6 +51,54 @@ def test_error_names_file_and_field(spec: Path) -> None:
         weft.load(spec, ["topology.senders=0"])
     assert str(raised.value).startswith(f"{spec}: topology.senders: ")
     assert len(str(raised.value).splitlines()) == 1
+
+
+def test_numbers_of_numpy_are_numbers(experiment: weft.Experiment) -> None:
+    document = experiment.model_dump(by_alias=True, exclude_none=True)
+    document["topology"]["senders"] = np.int64(3)
+    document["traffic"][0]["flows"] = np.arange(5)[4]
+    document["seed"] = np.uint32(7)
+    document["hosts"] = {"tso": np.bool_(0)}
+    document["events"] = [{"at": "1ms", "layer": "switch-host", "fraction": np.float32(0.5), "rate": "1Gbps"}]
+    threads: Any = np.int64(1)
+    plain = weft.run(document, threads=threads)
+    assert plain.manifest["spec"]["topology"]["senders"] == 3
+    assert plain.manifest["spec"]["events"][0]["fraction"] == 0.5
+    model = weft.Experiment(**document)
+    assert weft.run(model).flows.equals(plain.flows)
+    assert experiment.model_copy(update={"seed": np.int64(7)}).seed == 7
+
+
+def test_values_that_are_not_of_a_spec_are_named_with_their_path(experiment: weft.Experiment) -> None:
+    document = experiment.model_dump(by_alias=True, exclude_none=True)
+
+    class Own(weft.CongestionControl):
+        name = "own-by-object"
+
+    deep: list[object] = []
+    for _ in range(100):
+        deep = [deep]
+    for change, line in (
+        ({"seed": {1, 2}}, "seed: set {1, 2}; allowed: values of JSON, and models of weft.spec"),
+        (
+            {"transports": {"t": {"cc": Own()}}},
+            "transports.t.cc: an object of the class Own; pass the class Own ",
+        ),
+        ({"traffic": [{"flows": float("nan")}]}, "traffic[0].flows: nan; allowed: a finite number"),
+        ({"transports": {1: {}}}, "transports: the name 1; allowed: names that are text"),
+        ({"probes": deep}, "probes[0][0][0]"),
+        ({"topology": document["topology"] | {"senders": 2.5}}, "topology.senders: 2.5; allowed: a whole number, 1 to"),
+    ):
+        with pytest.raises(weft.SpecError) as raised:
+            weft.run(document | change)
+        assert str(raised.value).startswith(line)
+    with pytest.raises(weft.SpecError, match=r"^seed: set \{1\}; allowed: values of JSON"):
+        weft.Experiment(**(document | {"seed": {1}}))
+
+
+def test_a_spec_may_begin_with_a_byte_order_mark(spec: Path, experiment: weft.Experiment) -> None:
+    spec.write_text("\ufeff" + spec.read_text().replace("\n", "\r\n"), encoding="utf-8")
+    assert weft.load(spec) == experiment
 
 
 def test_tables(experiment: weft.Experiment) -> None:

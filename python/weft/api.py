@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Mapping
 from functools import cached_property
 from html import escape
+from numbers import Integral
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -110,12 +111,14 @@ def run(
     Warns:
         ResultWarning: The results need care; each line is one of the manifest's `warnings`.
     """
-    if threads is not None and not (type(threads) is int and 1 <= threads <= MAX_THREADS):  # True is an int, too
+    is_number = isinstance(threads, Integral) and not isinstance(threads, bool)  # True is an int, too
+    if threads is not None and not (is_number and 1 <= threads <= MAX_THREADS):
         raise RunError(f"threads: {threads!r}; allowed: 1 to {MAX_THREADS}, or None")
     overrides = [] if seed is None else [f"seed={seed}"]
     checked = _checked(experiment, overrides, force=force)
     folder = None if out is None else Path(out)
     lasting = None if folder is None else folder.absolute()  # absolute: the working directory may change
+    threads = None if threads is None else int(threads)
     result = Result(checked.run(threads, trace_hash, progress, folder), lasting)
     for warning in result.manifest["warnings"]:
         warnings.warn(warning, ResultWarning, stacklevel=2)
@@ -165,13 +168,15 @@ class Result:
         return f"<Result {manifest['name'] or 'unnamed'!r}, seed {manifest['seed']}, {end}; rows of {rows}>"
 
     def _repr_html_(self) -> str:
+        from weft.summary import wall_time
+
         manifest = self.manifest
         counters = manifest["counters"]
         shown = {"packet-hops": "packet_hops", "marks": "marks", "drops": "drops", "timeouts": "timeouts"}
         facts = {
             "seed": manifest["seed"],
             "simulated": f"{manifest['end_s']:g} s" + (" (partial)" if self.partial else ""),
-            "wall clock": f"{manifest['wall_seconds']:.2f} s",
+            "wall clock": wall_time(manifest["wall_seconds"]),
             # A level that has no packets does not count them.
             **{words: f"{counters[name]:,}" for words, name in shown.items() if name in counters},
             **{f"rows of {name}": f"{rows:,}" for name, rows in manifest["rows"].items() if rows},
@@ -392,10 +397,7 @@ def _checked(
             text = experiment.model_dump_json(by_alias=True, exclude_none=True)
         case Mapping():
             own = in_document(experiment)
-            try:
-                text = to_json(experiment)
-            except (TypeError, ValueError) as error:
-                raise SpecError(str(error)) from None
+            text = to_json(experiment)
         case _:
             allowed = "a weft.Experiment, the path of a spec, or a dictionary"
             raise SpecError(f"{type(experiment).__name__} {experiment!r:.100}; allowed: {allowed}")

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from difflib import get_close_matches
 from importlib import import_module
+from numbers import Integral, Real
 from typing import TYPE_CHECKING, Annotated, Any, Self
 
 from pydantic import BaseModel, PlainSerializer, ValidationError
@@ -39,6 +41,7 @@ class _OneLine(ModelMetaclass):
     if not TYPE_CHECKING:
 
         def __call__(cls, *args: object, **fields: object) -> object:  # noqa: N805 - of a metaclass
+            fields = {name: python_numbers(value) for name, value in fields.items()}
             try:
                 return super().__call__(*args, **fields)
             except ValidationError as error:
@@ -51,6 +54,7 @@ class Model(BaseModel, metaclass=_OneLine):
     @classmethod
     def model_validate(cls, obj: Any, **how: Any) -> Self:  # noqa: ANN401 - as pydantic has it
         """Validates like pydantic's method, with errors of one line."""
+        obj = python_numbers(obj)
         try:
             return super().model_validate(obj, **how)
         except ValidationError as error:
@@ -87,25 +91,76 @@ def complaint(model: type[BaseModel], given: object, error: ValidationError) -> 
             _weft.Experiment.parse(to_json(given), algorithms=in_document(given))
         except SpecError as better:
             return better
-        except (TypeError, ValueError):
-            pass  # a value that JSON cannot hold; pydantic names it
     # The innermost error concerns the intended arm of a union; the errors of the other arms are
     # further outside.
     first = max(error.errors(include_url=False, include_context=False), key=lambda details: len(details["loc"]))
     return SpecError(_line(model, first))
 
 
+MAX_DEPTH = 64
+"""Maximum depth of a spec that is a dictionary; no field is deeper than ten."""
+
+
 def to_json(document: Mapping[str, Any]) -> str:
-    """Converts a spec, whose parts may be models, to JSON; fields that are None are left out."""
+    """Converts a spec, whose parts may be models, to JSON; fields that are None are left out.
 
-    def plain(value: object) -> object:
-        if isinstance(value, BaseModel):
-            return value.model_dump(by_alias=True, exclude_none=True)
-        if is_own(value):
-            return _name(value)
-        raise TypeError(f"{type(value).__name__} {value!r}; allowed: values of JSON, and models of weft.spec")
+    Raises:
+        SpecError: A value is none of JSON's; the line begins with its path.
+    """
+    return json.dumps(_json_value(document, "", 0))
 
-    return json.dumps(document, default=plain, allow_nan=False)
+
+def _json_value(value: object, path: str, depth: int) -> object:
+    """Returns a value of a spec as JSON has it."""
+    if depth > MAX_DEPTH:
+        raise SpecError(f"{path:.100}: nested more deeply than {MAX_DEPTH}; remove the inner values")
+    if isinstance(value, BaseModel):
+        return value.model_dump(by_alias=True, exclude_none=True)
+    if is_own(value):
+        return _name(value)
+    if isinstance(value, CongestionControl):
+        name = type(value).__name__
+        raise SpecError(f"{path}: an object of the class {name}; pass the class {name} itself")
+    value = _python_number(value)
+    if isinstance(value, Mapping):
+        found = {}
+        for key, field in value.items():
+            if not isinstance(key, str):
+                raise SpecError(f"{path or 'spec'}: the name {key!r:.100}; allowed: names that are text")
+            found[key] = _json_value(field, f"{path}.{key}" if path else key, depth + 1)
+        return found
+    if isinstance(value, list | tuple):
+        return [_json_value(item, f"{path}[{index}]", depth + 1) for index, item in enumerate(value)]
+    if isinstance(value, float) and not math.isfinite(value):
+        raise SpecError(f"{path}: {value}; allowed: a finite number")
+    if value is None or isinstance(value, str | int | float):
+        return value
+    shown = f"{type(value).__name__} {value!r:.100}"
+    raise SpecError(f"{path}: {shown}; allowed: values of JSON, and models of weft.spec")
+
+
+def python_numbers(value: Any) -> Any:  # noqa: ANN401 - any part of a spec
+    """Replaces numbers and arrays of NumPy in a part of a spec by Python's numbers and lists."""
+    if isinstance(value, BaseModel | str):
+        return value
+    if isinstance(value, Mapping):
+        return {name: python_numbers(field) for name, field in value.items()}
+    if isinstance(value, list | tuple):
+        return [python_numbers(item) for item in value]
+    return _python_number(value)
+
+
+def _python_number(value: object) -> object:
+    """Returns a number or an array of NumPy as a number or a list of Python's, and other values as they are."""
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, Integral):
+        return int(value)
+    if isinstance(value, Real):
+        return float(value)
+    if hasattr(value, "dtype") and hasattr(value, "tolist"):
+        return value.tolist()
+    return value
 
 
 def _line(model: type[BaseModel], error: ErrorDetails) -> str:

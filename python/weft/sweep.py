@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
+from numbers import Integral
 from typing import TYPE_CHECKING
 
 from weft import api
@@ -89,7 +90,7 @@ def run_cases(
             if name in measured.columns:
                 raise UsageError(f"run_cases: measured column {name!r}: also the name of a label; rename it")
         before = [pl.lit(column[index], column.dtype).alias(name) for name, column in labels.items()]
-        return measured.select(*before, pl.lit(case.seed, pl.Int64).alias("seed"), pl.all())
+        return measured.select(*before, pl.lit(int(case.seed), pl.Int64).alias("seed"), pl.all())
 
     # Runs in real time need a quiet machine: they run one after the other, after all others.
     exclusive = {level["name"] for level in api.registry()["levels"] if level["exclusive"]}
@@ -137,7 +138,7 @@ def _check_cases(cases: Sequence[Case]) -> None:
         if not isinstance(case.experiment, Experiment):
             kind = type(case.experiment).__name__
             raise UsageError(f"{where}: experiment of type {kind}; allowed: an Experiment, which weft.load returns")
-        if not isinstance(case.seed, int) or isinstance(case.seed, bool):
+        if not isinstance(case.seed, Integral) or isinstance(case.seed, bool):
             raise UsageError(f"{where}: seed {case.seed!r}; allowed: a whole number")
         equal = before.setdefault((case.seed, *sorted(map(repr, case.labels.items()))), [])
         if any(other.experiment == case.experiment for other in equal):
@@ -149,6 +150,8 @@ def _labels(cases: Sequence[Case]) -> dict[str, pl.Series]:
     """Returns the column of each label, with one type for all cases."""
     import polars as pl
 
+    from weft.model import python_numbers
+
     names = list(cases[0].labels)
     other = next((list(case.labels) for case in cases if set(case.labels) != set(names)), None)
     if other is not None:
@@ -157,7 +160,7 @@ def _labels(cases: Sequence[Case]) -> dict[str, pl.Series]:
         raise UsageError("run_cases: label 'seed': also the name of a column; rename it")
     found = {}
     for name in names:
-        values = [case.labels[name] for case in cases]
+        values = python_numbers([case.labels[name] for case in cases])
         try:
             found[name] = pl.Series(
                 name, values, pl.Float64 if any(isinstance(value, float) for value in values) else None
