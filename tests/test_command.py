@@ -36,6 +36,24 @@ def test_version(tmp_path: Path) -> None:
     assert (ended.code, ended.out, ended.err) == (0, f"weft {package.__version__}\n", "")
 
 
+@pytest.mark.parametrize("encoding", ["latin-1", "ascii", "utf-8"])
+def test_output_that_is_not_utf_8_has_the_table(spec: Path, encoding: str) -> None:
+    """The lines of tables are `-`, and other characters that the output lacks are `?` or, in JSON, escapes."""
+    text = spec.read_text().replace("[transports.dctcp]", '[transports."d\u0107tcp"]')
+    spec.write_text(text.replace('transport = "dctcp"', 'transport = "d\u0107tcp"'), encoding="utf-8")
+    environment = {**os.environ, "PYTHONIOENCODING": encoding, "PYTHONUTF8": "0"}
+
+    def out(*arguments: str) -> str:
+        done = subprocess.run(
+            [WEFT, "run", spec.name, *arguments], cwd=spec.parent, env=environment, capture_output=True, check=True
+        )
+        return done.stdout.decode(encoding)
+
+    assert ("d\u0107tcp" if encoding == "utf-8" else "d?tcp") in out("--out", "table")
+    assert ("\u2500\u2500" if encoding == "utf-8" else "--------") in out("--out", "lines")
+    assert json.loads(out("--json", "--out", "json"))["results"]["by_transport"][0]["transport"] == "d\u0107tcp"
+
+
 @pytest.mark.parametrize("arguments", [["-m", "weft", "--help"], ["-c", "import weft"]], ids=["command", "module"])
 def test_starts_at_once(arguments: list[str]) -> None:
     def used() -> float:

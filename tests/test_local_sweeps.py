@@ -114,7 +114,9 @@ def outcome_of(spec: Path) -> Outcome:
     return run_sweep(planned, spec.parent / "out", executor=executor, force=False, show=lambda _done, _note: None)
 
 
-def test_run_whose_workers_are_all_killed_has_failed(spec: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_run_whose_workers_are_all_killed_has_failed(
+    spec: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     with monkeypatch.context() as patch:
         patch.setattr(local, "PROGRAM", "import os; os.kill(os.getpid(), 9)")
         outcome = outcome_of(spec)
@@ -122,7 +124,30 @@ def test_run_whose_workers_are_all_killed_has_failed(spec: Path, monkeypatch: py
         "the worker was killed on every attempt, probably for lack of memory"
     ]
     assert outcome.exit_code == 3
+    # Three workers of each run are replaced, and the fourth is not.
+    lines = capsys.readouterr().err.splitlines()
+    assert sorted(lines) == [
+        line
+        for seed in (1, 2)
+        for line in 3
+        * [
+            "weft: warning: a worker was killed by signal 9, probably for lack of memory; "
+            f"its run with seed {seed} is repeated"
+        ]
+    ]
     assert outcome_of(spec).exit_code == 0
+
+
+def test_runs_of_an_earlier_spec_are_counted(spec: Path) -> None:
+    assert outcome_of(spec).others_line() is None
+    assert outcome_of(spec).others == 0
+    spec.write_text(spec.read_text().replace("flows = 4", "flows = 3"))
+    outcome = outcome_of(spec)
+    assert outcome.others == 2
+    assert outcome.document()["others"] == 2
+    line = outcome.others_line()
+    assert line is not None
+    assert line.startswith(f"2 runs of earlier sweeps are in {spec.parent}/out/runs and not part of this one, because ")
 
 
 def test_worker_that_cannot_start_ends_the_sweep(spec: Path, monkeypatch: pytest.MonkeyPatch) -> None:

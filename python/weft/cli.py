@@ -272,6 +272,8 @@ def _print_outcome(outcome: Outcome) -> None:
     terminal.print_line(counts + (f", {bad} failed; the same command retries these" if bad else ""))
     for line in outcome.unfinished_lines():
         terminal.print_line(line)
+    if (others := outcome.others_line()) is not None:
+        terminal.warn(others)
     if outcome.tables:
         terminal.print_line(f"Tables: {outcome.folder}/tables/TABLE/*.parquet, such as {outcome.tables['flows']}")
 

@@ -25,6 +25,7 @@ def choose_folder(given: Path | None, default: str) -> Path:
     Raises:
         OutputError: The given folder exists, or its parent cannot be written.
     """
+    refuse_standard_output(given)
     if given is None:
         default = file_name(default)
         names = itertools.chain([default], (f"{default}-{n}" for n in itertools.count(2)))
@@ -44,6 +45,16 @@ def choose_folder(given: Path | None, default: str) -> Path:
     if not parent.is_dir() or not os.access(parent, os.W_OK | os.X_OK):
         raise OutputError(f"{folder}: cannot create: {parent} is not a writable folder; use --out DIR")
     return folder
+
+
+def refuse_standard_output(given: Path | None) -> None:
+    """Refuses `-`, which other programs take for standard output.
+
+    Raises:
+        OutputError: The path is `-`.
+    """
+    if given == Path("-"):
+        raise OutputError("--out -: results are not written to standard output; use the name of a new folder or file")
 
 
 def file_name(name: str) -> str:
@@ -83,6 +94,7 @@ def choose_file(given: Path | None, default: str, suffix: str) -> Path:
     Raises:
         OutputError: The given file exists, or its folder cannot be written.
     """
+    refuse_standard_output(given)
     if given is None:
         names = itertools.chain([default], (f"{default}-{n}" for n in itertools.count(2)))
         return next(path for path in (Path(f"{name}{suffix}") for name in names) if not os.path.lexists(path))

@@ -99,8 +99,13 @@ def as_json(result: Result) -> dict[str, Any]:
     return {"by_transport": by_transport(result.flows).to_dicts(), "totals": totals(result.manifest)}
 
 
+def wall_time(seconds: float) -> str:
+    """Returns a wall time with two decimals, or with two digits if it is below a second."""
+    return f"{seconds:.2f} s" if seconds >= 1 else f"{seconds:.2g} s"
+
+
 def totals_line(manifest: Mapping[str, Any]) -> str:
     """Returns the totals of a run in one line."""
     values = totals(manifest)
     counted = [f"{values[name]:,} {word}" for name, word in COUNTERS.items() if name in values]
-    return ", ".join([*counted, f"{values['wall_seconds']:.2f} s of wall time"])
+    return ", ".join([*counted, f"{wall_time(values['wall_seconds'])} of wall time"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import re
 import shutil
 import sys
 import textwrap
@@ -105,8 +106,13 @@ def warn(line: str) -> None:
 
 
 def print_json(document: object) -> None:
-    """Prints one JSON document."""
-    _write(json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+    """Prints one JSON document; characters that the output cannot show are escaped."""
+    text = json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False)
+    try:
+        text.encode(getattr(sys.stdout, "encoding", None) or "utf-8")
+    except UnicodeEncodeError:
+        text = json.dumps(document, indent=2, allow_nan=False)
+    _write(text + "\n")
 
 
 def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
@@ -159,7 +165,12 @@ def _write(text: str) -> None:
     if sys.stdout is None:
         raise OutputError("standard output: closed; redirect it to a file, a pipe or a terminal")
     try:
-        sys.stdout.write(text)
+        try:
+            sys.stdout.write(text)
+        except UnicodeEncodeError as error:
+            # An output that is not UTF-8 gets the lines of tables as `-` and other characters as `?`.
+            plain = re.sub("[\u2500-\u257f]", "-", text)
+            sys.stdout.write(plain.encode(error.encoding, "replace").decode(error.encoding))
         sys.stdout.flush()
     except BrokenPipeError:
         raise OutputClosedError from None

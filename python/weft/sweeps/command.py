@@ -37,6 +37,8 @@ class Outcome:
     unfinished: dict[str, Unfinished]
     """The unfinished rows of each table."""
     force: bool
+    others: int = 0
+    """Number of runs in the folder that are not part of the sweep, such as those of an earlier spec."""
 
     @property
     def exit_code(self) -> int:
@@ -63,12 +65,23 @@ class Outcome:
             if found.count
         ]
 
+    def others_line(self) -> str | None:
+        """Returns a line about runs that are not part of the sweep; None if there are none."""
+        if not self.others:
+            return None
+        runs = "1 run of an earlier sweep is" if self.others == 1 else f"{self.others:,} runs of earlier sweeps are"
+        return (
+            f"{runs} in {self.folder}/runs and not part of this one, because the spec, the changes or the seeds "
+            "differ; use a new folder for each spec, or remove the folder and rerun the command"
+        )
+
     def document(self) -> dict[str, Any]:
         """Returns the outcome as a document for JSON."""
         return {
             "out": str(self.folder),
             "runs": len(self.sweep.runs),
             "reused": self.reused,
+            "others": self.others,
             "failed": self.failed(),
             "unfinished": {table: found.count for table, found in self.unfinished.items()},
             "tables": {name: f"{folder}/*.parquet" for name, folder in self.tables.items()},
@@ -130,9 +143,10 @@ def run_sweep(
         complete = [run for run in sweep.runs if run.key not in failed]
         tables = store.write_tables(folder, sweep, complete)
         unfinished = store.count_unfinished(folder, complete)
+        others = store.count_others(folder, distinct)
     order = list(distinct)
     failures.sort(key=lambda failure: order.index(failure.run.key))
-    return Outcome(sweep, folder, tables, there, tuple(failures), unfinished, force)
+    return Outcome(sweep, folder, tables, there, tuple(failures), unfinished, force, others)
 
 
 def check_exclusive(sweep: Sweep, executor: Executor) -> bool:

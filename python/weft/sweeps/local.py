@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import selectors
+import signal
 import subprocess
 import sys
 import tempfile
@@ -14,6 +15,7 @@ from collections import Counter, deque
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Self
 
+from weft import terminal
 from weft.errors import RequirementError
 from weft.output import remove_leftovers
 from weft.sweeps.plan import build
@@ -106,6 +108,7 @@ class LocalRunner:
                     if answer is None:
                         tries[run.key] += 1
                         if tries[run.key] < MAX_TRIES:
+                            self._warn_of_restart(worker, run)
                             waiting.append(run)
                             continue
                         answer = [self._killed(worker)]
@@ -126,6 +129,14 @@ class LocalRunner:
         selector.unregister(worker.output)
         self._workers.remove(worker)
         worker.end(STOP_S)
+
+    @staticmethod
+    def _warn_of_restart(worker: _Worker, run: Planned) -> None:
+        """Warns that a run whose worker was killed is repeated, because the next worker may be killed as well."""
+        code = worker.process.returncode
+        if code < 0:
+            likely = ", probably for lack of memory" if code == -signal.SIGKILL else ""
+            terminal.warn(f"a worker was killed by signal {-code}{likely}; its run with seed {run.seed} is repeated")
 
     def _killed(self, worker: _Worker) -> WorkerError:
         """Returns the error of a run whose workers all ended without an answer.

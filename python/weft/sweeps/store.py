@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, Any
 
 from weft import api
 from weft.errors import OutputError, UsageError
-from weft.output import PREFIX, locked_folder, new_folder, remove_leftovers
+from weft.output import PREFIX, locked_folder, new_folder, refuse_standard_output, remove_leftovers
 from weft.sweeps.axes import label_names
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
     import polars as pl
@@ -87,6 +87,7 @@ def opened(folder: Path, what: str = "sweep") -> Iterator[None]:
     Raises:
         OutputError: It is not the folder of a sweep, another sweep is using it, or it cannot be written.
     """
+    refuse_standard_output(folder)
     advice = f"use a new folder, or one that `weft {what}` wrote"
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -113,6 +114,13 @@ def opened(folder: Path, what: str = "sweep") -> Iterator[None]:
         raise OutputError(f"{folder}: cannot be written: {error.strerror or error}") from None
     finally:
         os.close(descriptor)
+
+
+def count_others(folder: Path, keys: Iterable[str]) -> int:
+    """Counts the runs in a folder that are none of these."""
+    own = {results_of(folder, key) for key in keys}
+    runs = (path for path in folder.glob("runs/??/*") if not path.name.startswith(PREFIX))
+    return sum(path not in own for path in runs)
 
 
 def write_document(folder: Path, document: dict[str, Any], name: str = DOCUMENT) -> None:
