@@ -30,6 +30,8 @@ from weft.exit_codes import run_command
 GROUPS = {
     "texts": texts.TEXTS,
     "distributions": texts.DISTRIBUTIONS,
+    "lists": texts.LISTS,
+    "networks": texts.NETWORKS,
     "fields": fields.FIELDS,
     "contradictions": fields.CONTRADICTIONS,
     "unmodelled": fields.UNMODELLED,

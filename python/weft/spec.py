@@ -2458,7 +2458,9 @@ class FlowListTraffic(Model):
     format: Literal["cm", "hpcc", "csv"] | None = None
     """
     Format of the file. By default the end of the file's name decides: `.cm`, `.csv`, or
-    otherwise HPCC's.
+    otherwise HPCC's. `.cm` has a line `FROM->TO start PICOSECONDS size BYTES` per flow, and a flow of
+    size 0 sends until the end. HPCC's has the number of flows, and then a line
+    `FROM TO PRIORITY PORT BYTES SECONDS` for each; what follows these flows is not read.
     """
     kind: Literal["flow-list"] = "flow-list"
     """
@@ -3810,9 +3812,12 @@ class GraphTopology(Model):
     file: str | None = None
     """
     Path of a file that replaces `switches` and `links`, relative to the spec's folder. If its
-    name ends in `.topo`, the format is htsim's with tiers of switches; otherwise it is GraphML.
-    GraphML edges may have data `rate` and `delay`. Hosts are the nodes in `hosts`, or otherwise
-    those whose data `type` is "host", or otherwise those with a single edge.
+    name ends in `.topo`, the format is htsim's with tiers of switches. If its text begins with `<`,
+    the format is GraphML. Otherwise it is HPCC's: `NODES SWITCHES LINKS`, the numbers of the switches,
+    and a line `A B RATE DELAY ERROR_RATE` per link, whose error rate must be 0. GraphML edges may have
+    data `rate`, `bandwidth` or `capacity` with a unit, `LinkSpeedRaw` in bits per second, and `delay`
+    or `latency` with a unit. Hosts are the nodes in `hosts`, or otherwise those whose data `type` is
+    "host", or otherwise those with a single edge.
     """
     hosts: list[str] | None = None
     """
@@ -3820,7 +3825,7 @@ class GraphTopology(Model):
     """
     kind: Literal["graph"] = "graph"
     """
-    any network, listed in the spec or read from GraphML or htsim's .topo; shortest or listed paths
+    any network, listed in the spec or read from GraphML, htsim's or HPCC's files; shortest or listed paths
     """
     links: list[Cable] | None = None
     """

@@ -1,0 +1,93 @@
+"""A number that does not fit its field is refused with the range that the schema states for the field."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+import weft
+
+SPEC: dict[str, Any] = {
+    "name": "ranges",
+    "duration": "1ms",
+    "topology": {"kind": "many-to-one", "senders": 3, "rate": "10Gbps", "delay": "1us"},
+    "queues": {"limit": "100 packets"},
+    "transports": {"t": {"cc": "reno"}},
+    "traffic": [{"kind": "bulk", "transport": "t", "from": "h0", "to": "r0"}],
+}
+
+PLACES: dict[str, tuple[str, Callable[[dict[str, Any]], dict[str, Any]]]] = {
+    "Topology": ("topology", lambda part: {"topology": part}),
+    "Traffic": ("traffic[0]", lambda part: {"traffic": [{"transport": "t", **part}]}),
+    "Queue": ("queues.kind", lambda part: {"queues": {"limit": "100KB", "kind": part}}),
+    "Paths": ("transports.t.paths", lambda part: {"transports": {"t": {"cc": "reno", "paths": part}}}),
+    "Controller": ("controller", lambda part: {"controller": part}),
+}
+"""The place in a spec of each sort of kind, by the end of its name in the schema."""
+
+PARTS: dict[str, tuple[str, Callable[[dict[str, Any]], dict[str, Any]]]] = {
+    "Transport": ("transports.t", lambda part: {"transports": {"t": {"cc": "reno", **part}}}),
+    "ProfilePatch": ("transports.t.tcp", lambda part: {"transports": {"t": {"cc": "reno", "tcp": part}}}),
+    "Uet": ("transports.u.uet", lambda part: {"transports": {"u": {"kind": "uet", "uet": part}}}),
+    "Ndp": ("transports.n.ndp", lambda part: {"transports": {"n": {"kind": "ndp", "ndp": part}}}),
+    "Roce": ("transports.r.roce", lambda part: {"transports": {"r": {"kind": "roce", "roce": part}}}),
+    "Hosts": ("hosts", lambda part: {"hosts": part}),
+    "Event": ("events[0]", lambda part: {"events": [{"at": "1ms", **part}]}),
+    "Stop": ("stop", lambda part: {"stop": {"class": "bulk", **part}}),
+    "Sweep": ("sweep", lambda part: {"sweep": part}),
+    "QueueClass": (
+        "queues.kind.classes[0]",
+        lambda part: {"queues": {"limit": "100KB", "kind": {"name": "priority", "classes": [part]}}},
+    ),
+}
+"""The place of the parts that have no kind."""
+
+Field = tuple[str, dict[str, Any], object, str]
+
+
+def bounds(schema: dict[str, Any]) -> tuple[float | None, float | None]:
+    """Returns the smallest and the greatest value of a field."""
+    return schema.get("minimum"), schema.get("maximum")
+
+
+def fields() -> Iterator[Field]:
+    """Yields path, spec, wrong value and range of each field that is one number."""
+    for name, part in weft.schema()["$defs"].items():
+        place = next((PLACES[end] for end in PLACES if name.endswith(end)), PARTS.get(name))
+        if place is None:
+            continue
+        where, spec = place
+        names = {key: part["properties"].get(key, {}) for key in ("kind", "name")}
+        chooser = {key: schema["const"] for key, schema in names.items() if "const" in schema}
+        for field, schema in part["properties"].items():
+            kinds = {schema.get("type")} if isinstance(schema.get("type"), str) else set(schema.get("type", []))
+            if not kinds & {"integer", "number"}:
+                continue
+            whole = "integer" in kinds
+            shown = "a whole number" if whole else "a number"
+            least, greatest = ("" if bound is None else f"{bound}".removesuffix(".0") for bound in bounds(schema))
+            if least:
+                shown += f", {least} to {greatest}" if greatest else f", {least} or more"
+            wrong = 0.5 if whole else "many"
+            yield f"{where}.{field}", {**SPEC, **spec({**chooser, field: wrong})}, wrong, shown
+
+
+FIELDS = list(fields())
+
+
+def test_there_are_fields_of_each_sort() -> None:
+    assert len(FIELDS) > 50
+    places = {place for place, _ in [*PLACES.values(), *PARTS.values()]}
+    assert {path.rpartition(".")[0] for path, *_ in FIELDS} == places
+
+
+@pytest.mark.parametrize(
+    ("path", "spec", "wrong", "shown"), [pytest.param(*field, id=f"{n}-{field[0]}") for n, field in enumerate(FIELDS)]
+)
+def test_the_range_is_that_of_the_schema(path: str, spec: dict[str, Any], wrong: object, shown: str) -> None:
+    with pytest.raises(weft.SpecError) as raised:
+        weft.run(spec)
+    given = f'"{wrong}"' if isinstance(wrong, str) else f"{wrong}"
+    assert str(raised.value) == f"{path}: {given}; allowed: {shown}"

@@ -1,0 +1,125 @@
+"""Public reports of users of simulators: each reproduction with the value that is right.
+
+Where a report was about a file, a small file of the same form is in `tests/reports`.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import weft
+
+FILES = Path(__file__).parent / "reports"
+
+
+def spec(**changed: Any) -> dict[str, Any]:
+    """Three senders and a receiver at 10 Gbps, for a millisecond."""
+    return {
+        "name": "report",
+        "duration": "1ms",
+        "topology": {"kind": "many-to-one", "senders": 3, "rate": "10Gbps", "delay": "1us"},
+        "queues": {"limit": "100 packets"},
+        "transports": {"t": {"cc": "reno"}},
+        "traffic": [{"kind": "bulk", "transport": "t", "from": "h0", "to": "r0"}],
+        **changed,
+    }
+
+
+def listed(name: str) -> dict[str, Any]:
+    """The same with the flows of a file."""
+    return spec(traffic=[{"kind": "flow-list", "transport": "t", "file": str(FILES / name)}])
+
+
+def refusal(experiment: dict[str, Any]) -> str:
+    with pytest.raises(weft.SpecError) as raised:
+        weft.run(experiment)
+    return str(raised.value)
+
+
+@pytest.mark.parametrize(("name", "size"), [("04-decimal.cm", 1000), ("04-endless.cm", None)])
+def test_example_matrices_of_htsim(name: str, size: int | None) -> None:
+    """Broadcom/csg-htsim: its examples have `start 0.000000 size 0`, which is a flow without end."""
+    flows = weft.run(listed(name)).flows
+    assert flows.select("from", "to", "size_bytes", "start_s").row(0) == ("h0", "r0", size, 0.0)
+    assert (flows["fct_s"].null_count() == 0) == (size is not None)
+
+
+def test_triggers_of_htsim_are_named() -> None:
+    """Broadcom/csg-htsim, gen_allreduce.py: collectives start flows by triggers."""
+    line = refusal(listed("04-trigger.cm"))
+    assert "04-trigger.cm: line 3: Triggers 1: Weft does not model triggers, by which flows start others; " in line
+
+
+def test_speeds_of_the_topology_zoo() -> None:
+    """Internet Topology Zoo and Shadow #778: links had the rate of the topology without a word."""
+    topology = {"kind": "graph", "file": str(FILES / "05-zoo.graphml"), "rate": "40Gbps", "delay": "1us"}
+    experiment = spec(topology=topology, duration="200ms", queues={"limit": "1000 packets"})
+    experiment["traffic"] = [{"kind": "bulk", "transport": "t", "from": "a", "to": "b"}]
+    line = refusal(experiment)
+    assert 'line 6: latency "50.0" is a bare number without a unit; allowed: a time with a unit' in line
+
+
+def test_speeds_and_delays_of_the_topology_zoo(tmp_path: Path) -> None:
+    """With the unit of the latency, the goodput is that of 1 Gbps."""
+    file = tmp_path / "zoo.graphml"
+    file.write_text((FILES / "05-zoo.graphml").read_text().replace("50.0", "50us"))
+    topology = {"kind": "graph", "file": str(file), "rate": "40Gbps", "delay": "1us"}
+    experiment = spec(topology=topology, duration="200ms", queues={"limit": "1000 packets"})
+    experiment["traffic"] = [{"kind": "bulk", "transport": "t", "from": "a", "to": "b"}]
+    result = weft.run(experiment)
+    assert set(result.links["rate_bps"]) == {10**9}
+    assert result.links["delay_s"].to_list() == pytest.approx([50e-6] * 4)
+    # 1448 of 1538 bytes on the wire are data.
+    assert result.flows["goodput_bps"][0] == pytest.approx(0.956e9, rel=0.02)
+
+
+def test_a_network_of_the_topology_zoo_says_how_it_gets_hosts(tmp_path: Path) -> None:
+    """Abilene has no node with one edge."""
+    edges = "".join(f'<edge source="{a}" target="{b}"/>' for a, b in ("ab", "bc", "ca"))
+    nodes = "".join(f'<node id="{name}"/>' for name in "abc")
+    file = tmp_path / "ring.graphml"
+    file.write_text(f'<graphml><graph edgedefault="undirected">{nodes}{edges}</graph></graphml>')
+    line = refusal(spec(topology={"kind": "graph", "file": str(file), "rate": "1Gbps", "delay": "1us"}))
+    assert line.startswith("topology.hosts: 0 in ")
+    assert 'whose nodes with the data type "host" are hosts, or otherwise those with a single edge; allowed:' in line
+
+
+def test_a_table_of_pandas() -> None:
+    """SimAI #35: pandas writes whole numbers as 1000.0 if one of the column is missing."""
+    flows = weft.run(listed("06-pandas.csv")).flows
+    assert flows["size_bytes"].to_list() == [1000, None]
+
+
+def test_the_flow_list_of_hpcc() -> None:
+    """alibaba-edu/High-Precision-Congestion-Control: flow.txt announces 2 flows, and prose follows."""
+    flows = weft.run(listed("07-hpcc.txt")).flows
+    assert flows.select("from", "to", "size_bytes").rows() == [("h0", "r0", 1000), ("h1", "r0", 1000)]
+
+
+def test_the_topology_of_hpcc(tmp_path: Path) -> None:
+    """HPCC #48: the topology that belongs to the flow list, whose host numbers are its node numbers."""
+    links = "0 1 25Gbps 0.001ms 0\n0 2 25Gbps 1us 0.0\n0 3 25Gbps 1us 0\n"
+    (tmp_path / "topology.txt").write_text(f"4 1 3\n0\n{links}\nFirst line: total node #\n")
+    (tmp_path / "flow.txt").write_text("2\n2 1 3 100 20000 0\n3 1 3 100 20000 0\n4 1 3 100 5 0\nsrc0 dst0\n")
+    topology = {"kind": "graph", "file": str(tmp_path / "topology.txt"), "rate": "1Gbps", "delay": "1s"}
+    experiment = spec(topology=topology, duration="20ms")
+    experiment["traffic"] = [{"kind": "flow-list", "transport": "t", "file": str(tmp_path / "flow.txt")}]
+    result = weft.run(experiment)
+    assert result.flows.select("from", "to").rows() == [("2", "1"), ("3", "1")]
+    assert set(result.links["rate_bps"]) == {25 * 10**9}
+    assert result.flows["fct_s"].null_count() == 0
+
+
+def test_hosts_do_not_forward() -> None:
+    """astra-sim/astra-sim #299: nodes are connected by a host, which does not forward."""
+    links = [{"a": "0", "b": "1"}, {"a": "1", "b": "2"}]
+    topology = {"kind": "graph", "rate": "200Gbps", "delay": "5us", "hosts": ["0", "1", "2"], "links": links}
+    experiment = spec(topology=topology)
+    experiment["traffic"] = [{"kind": "bulk", "transport": "t", "from": "0", "to": "2"}]
+    assert refusal(experiment) == (
+        "traffic[0]: no path leads from 0 to 2 except through 1, and hosts do not forward; make 1 a switch, or choose "
+        "connected hosts"
+    )
