@@ -3230,7 +3230,8 @@ class ProfilePatch(Model):
     recovery: Literal["newreno", "sack", "rack"] | None = None
     """
     Loss recovery: "newreno" (RFC 6582, the variant in which each partial acknowledgement restarts the
-    timer), "sack" (RFC 6675) or "rack" (RFC 8985).
+    timer), "sack" (RFC 6675) or "rack" (RFC 8985). With "sack", a retransmission is lost if data
+    that was sent after it is sacked, as in Linux until 4.3.
     """
     reinject: bool | None = None
     """

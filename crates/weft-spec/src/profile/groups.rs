@@ -69,7 +69,8 @@ pub struct RtoSettings {
 #[serde(deny_unknown_fields)]
 pub struct LossSettings {
     /// Loss recovery: "newreno" (RFC 6582, the variant in which each partial acknowledgement restarts the
-    /// timer), "sack" (RFC 6675) or "rack" (RFC 8985).
+    /// timer), "sack" (RFC 6675) or "rack" (RFC 8985). With "sack", a retransmission is lost if data
+    /// that was sent after it is sacked, as in Linux until 4.3.
     pub recovery: Recovery,
     /// Whether recovery "rack" sends a probe two RTTs after the last acknowledgement, so that a
     /// loss at the tail does not wait for the RTO (RFC 8985, section 7).

@@ -291,6 +291,9 @@ fn record_sack(subflow: &mut SubflowSender, packet: &Packet, profile: &Profile, 
         subflow
             .segments
             .mark_lost_by_dupthresh(subflow.reordering.threshold());
+        if subflow.state.is_fast_recovery() {
+            subflow.segments.mark_lost_retransmissions();
+        }
     }
     sacked
 }

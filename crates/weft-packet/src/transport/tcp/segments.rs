@@ -107,9 +107,18 @@ pub struct Segments {
     newest: Newest,
     /// True if a segment that was sent once arrived after one beyond it.
     reordered: bool,
-    /// Times and positions of retransmitted segments, in the order of transmission. Entries of
-    /// segments that were acknowledged or retransmitted since are stale.
-    retransmit_queue: VecDeque<(u64, u64)>,
+    /// Retransmissions in the order in which they were sent. Entries of segments that were
+    /// acknowledged or retransmitted since are stale.
+    retransmit_queue: VecDeque<Retransmission>,
+}
+
+/// A retransmission of a segment.
+#[derive(Clone, Copy, Debug)]
+struct Retransmission {
+    sent_at: u64,
+    position: u64,
+    /// Position after the last segment that had been sent when it was sent.
+    end: u64,
 }
 
 impl Segments {
@@ -419,11 +428,15 @@ impl Segments {
                 while self
                     .retransmit_queue
                     .front()
-                    .is_some_and(|&(_, position)| position < self.base)
+                    .is_some_and(|first| first.position < self.base)
                 {
                     self.retransmit_queue.pop_front();
                 }
-                self.retransmit_queue.push_back((now, position - 1));
+                self.retransmit_queue.push_back(Retransmission {
+                    sent_at: now,
+                    position: position - 1,
+                    end: self.end(),
+                });
                 return Some(segment);
             }
         }

@@ -172,11 +172,11 @@ fn recovery_keeps_to_the_window() {
     }
 }
 
-/// A retransmission that is also lost is detected by RACK because of segments that were sent after
-/// it and arrived, else by the timer.
+/// A retransmission that is also lost is detected by selective acknowledgements of data that was
+/// sent after it (RACK; Linux until 4.3, `tcp_mark_lost_retrans`), else by the timer.
 #[test]
-fn a_lost_retransmission_times_out_but_with_rack() {
-    for (recovery, timeouts) in [(Recovery::NewReno, 1), (Recovery::Sack, 1), (Recovery::Rack, 0)] {
+fn a_lost_retransmission_times_out_without_selective_acknowledgements() {
+    for (recovery, timeouts) in [(Recovery::NewReno, 1), (Recovery::Sack, 0), (Recovery::Rack, 0)] {
         let run = TestConnection::with_window(20.0, 200)
             .recovering_by(recovery)
             .run(1_000 * MS, |seen| {
@@ -193,7 +193,29 @@ fn a_lost_retransmission_times_out_but_with_rack() {
         assert_eq!(times.len(), 3);
         let rtt = round_trip(1514, &run.profile);
         let found = times[2] - times[1] < 2 * rtt;
-        assert_eq!(found, recovery == Recovery::Rack, "{recovery:?}");
+        assert_eq!(found, recovery != Recovery::NewReno, "{recovery:?}");
+        assert!(run.finished());
+    }
+}
+
+/// `tcp_mark_lost_retrans`: only new data that was sent after the retransmission counts. Without
+/// new data to send, the timer detects the loss. A segment that is lost four times is retransmitted
+/// once per round trip.
+#[test]
+fn a_lost_retransmission_needs_new_data_after_it_with_sack() {
+    for (segments, again, timeouts) in [(44, 2, 1), (200, 2, 0), (200, 4, 0)] {
+        let run = TestConnection::with_window(20.0, segments)
+            .recovering_by(Recovery::Sack)
+            .run(1_000 * MS, move |seen| {
+                let lost = seen.kind == PacketKind::Data && seen.packet.chunk == 40 && seen.again < again;
+                if lost { Fate::Drop } else { Fate::Pass }
+            });
+        let stats = run.subflow(0).stats();
+        assert_eq!(
+            (stats.timeouts, stats.retransmitted),
+            (timeouts, again.into()),
+            "{segments} segments, lost {again} times"
+        );
         assert!(run.finished());
     }
 }

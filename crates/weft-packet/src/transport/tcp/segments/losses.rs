@@ -1,6 +1,6 @@
 //! Marking of outstanding segments as lost.
 
-use super::{EVER_RETRANSMITTED, LOST, Newest, RETRANSMITTED, SACKED, Segments};
+use super::{EVER_RETRANSMITTED, LOST, Newest, RETRANSMITTED, Retransmission, SACKED, Segments};
 
 impl Segments {
     /// Marks segments as lost that were sent before the newest delivered segment and are
@@ -42,11 +42,11 @@ impl Segments {
             position += 1;
         }
         self.scanned_to = position.min(undecided);
-        while let Some(&(sent_at, position)) = self.retransmit_queue.front() {
-            if position >= self.base
-                && self.at(position).flags & RETRANSMITTED != 0
-                && self.at(position).sent_at == sent_at
-            {
+        while let Some(&first) = self.retransmit_queue.front() {
+            if self.is_outstanding(first) {
+                let Retransmission {
+                    sent_at, position, ..
+                } = first;
                 if (sent_at, position) >= newest {
                     break;
                 }
@@ -54,13 +54,46 @@ impl Segments {
                     due = due.min(sent_at.saturating_add(patience));
                     break;
                 }
-                self.at(position).flags &= !RETRANSMITTED;
-                self.counts.retransmitted -= 1;
-                self.next_lost = self.next_lost.min(position);
+                self.mark_lost_again(position);
             }
             self.retransmit_queue.pop_front();
         }
         due
+    }
+
+    /// Marks each retransmission as lost after which new data was sent that is sacked, as Linux did
+    /// until 4.3 (`tcp_mark_lost_retrans`); RACK replaced it in 4.4. It does not once segments have
+    /// arrived out of order, in which case Linux switched FACK off. RFC 6675 has no such rule: a
+    /// retransmission that is lost waits for the timer.
+    pub fn mark_lost_retransmissions(&mut self) {
+        if self.reordered {
+            return;
+        }
+        while let Some(&first) = self.retransmit_queue.front() {
+            if self.is_outstanding(first) {
+                if first.end >= self.sacked_end {
+                    return;
+                }
+                self.mark_lost_again(first.position);
+            }
+            self.retransmit_queue.pop_front();
+        }
+    }
+
+    /// Returns true if this is the last transmission of a segment that is still missing.
+    fn is_outstanding(&mut self, retransmission: Retransmission) -> bool {
+        if retransmission.position < self.base {
+            return false;
+        }
+        let segment = self.at(retransmission.position);
+        segment.flags & RETRANSMITTED != 0 && segment.sent_at == retransmission.sent_at
+    }
+
+    /// Marks a retransmission as lost, so that the segment is retransmitted once more.
+    fn mark_lost_again(&mut self, position: u64) {
+        self.at(position).flags &= !RETRANSMITTED;
+        self.counts.retransmitted -= 1;
+        self.next_lost = self.next_lost.min(position);
     }
 
     /// Marks every segment as lost that `threshold` sacked segments have overtaken (RFC 6675,

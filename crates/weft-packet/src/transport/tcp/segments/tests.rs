@@ -110,6 +110,47 @@ fn retransmissions_are_overtaken_in_the_order_of_sending() {
     assert_eq!(q.retransmit(230).map(|s| s.chunk), Some(2));
 }
 
+/// `tcp_mark_lost_retrans`: a retransmission is lost if data is sacked that was sent first after it,
+/// and not if only data is that was outstanding then.
+#[test]
+fn data_sent_after_a_retransmission_shows_that_it_is_lost() {
+    let mut q = queue(6);
+    q.sack(2 * MSS, 5 * MSS, 9, 0);
+    q.mark_lost_by_dupthresh(3);
+    assert_eq!(q.retransmit(10).map(|s| s.chunk), Some(0));
+    q.push(6 * MSS, 6, MSS as u16, 11);
+    assert_eq!(q.retransmit(12).map(|s| s.chunk), Some(1));
+    q.push(7 * MSS, 7, MSS as u16, 13);
+    q.sack(5 * MSS, 6 * MSS, 20, 0);
+    q.mark_lost_retransmissions();
+    assert!(!q.any_to_retransmit());
+    // Segment 6 was sent after the retransmission of 0, and before that of 1.
+    q.sack(6 * MSS, 7 * MSS, 21, 0);
+    q.mark_lost_retransmissions();
+    assert_eq!(q.retransmit(21).map(|s| s.chunk), Some(0));
+    assert_eq!(q.retransmit(21).map(|s| s.chunk), None);
+    q.sack(7 * MSS, 8 * MSS, 22, 0);
+    q.mark_lost_retransmissions();
+    assert_eq!(q.retransmit(22).map(|s| s.chunk), Some(1));
+    assert_eq!((q.pipe(), q.retransmit(22).map(|s| s.chunk)), (2, None));
+}
+
+/// Packets that overtake each other may also overtake a retransmission.
+#[test]
+fn no_retransmission_is_lost_once_packets_were_reordered() {
+    let mut q = queue(6);
+    q.sack(2 * MSS, 5 * MSS, 9, 0);
+    q.mark_lost_by_dupthresh(3);
+    assert_eq!(q.retransmit(10).map(|s| s.chunk), Some(0));
+    q.push(6 * MSS, 6, MSS as u16, 11);
+    q.push(7 * MSS, 7, MSS as u16, 11);
+    q.sack(7 * MSS, 8 * MSS, 20, 0);
+    q.sack(6 * MSS, 7 * MSS, 21, 0);
+    q.mark_lost_retransmissions();
+    assert_eq!(q.retransmit(21).map(|s| s.chunk), Some(1));
+    assert_eq!(q.retransmit(21).map(|s| s.chunk), None);
+}
+
 #[test]
 fn a_hole_filled_by_what_was_sent_once_is_reordering() {
     let mut q = queue(6);
