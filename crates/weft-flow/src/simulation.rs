@@ -26,7 +26,7 @@ use weft_traffic::{Action, Flow};
 
 use crate::backend::{is_max_min, is_single_path_sized, used_transports};
 use crate::placement::PathResolver;
-use crate::{IncrementalMaxMin, Settings};
+use crate::{Fluid, Settings};
 use batch::Method;
 use event_queue::{Event, EventQueue};
 use flows::{FlowSlots, Phase};
@@ -48,7 +48,7 @@ pub struct FlowSimulation {
     finished: Vec<(FlowRecord, Flow)>,
     completions: Vec<Vec<Time>>,
     measurement: Option<MeasurementWindow>,
-    /// Events and flows with new rates since the clock was last read.
+    /// Events and links with new rates since the clock was last read.
     work_since_check: usize,
     stats: SolverStats,
     /// Indices of the transports with traffic.
@@ -69,7 +69,7 @@ struct Network {
 /// Wall-clock time after which a run returns to its caller, so that it can be stopped.
 const SLICE_BUDGET: Duration = Duration::from_millis(50);
 
-/// Events and flows with new rates between two readings of the clock, one of which costs as much as a change of a few flows.
+/// Events and links with new rates between two readings of the clock, one of which costs as much as a change of a few flows.
 const CHECK_AFTER: usize = 1_000;
 
 impl FlowSimulation {
@@ -92,10 +92,7 @@ impl FlowSimulation {
         };
         let max_min = is_max_min(&plan);
         let rates = if max_min && is_single_path_sized(&plan) {
-            RateModel::Incremental {
-                sharing: IncrementalMaxMin::new(&capacities).map_err(cannot_run)?,
-                slot_of_key: Vec::new(),
-            }
+            RateModel::Incremental(Fluid::new(&capacities, Time(0)).map_err(cannot_run)?)
         } else {
             RateModel::Batch {
                 method: if max_min {
@@ -222,7 +219,6 @@ impl ActiveRun for FlowSimulation {
             if self.rates_stale && !self.solve(began)? {
                 return Ok(self.now);
             }
-            self.check_overload()?;
             let event = self.events.next_time();
             let departure = self.next_departure().map(|(time, _)| time);
             let snapshot = self

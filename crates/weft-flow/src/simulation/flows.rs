@@ -26,8 +26,6 @@ pub(super) struct ActiveFlow {
     /// The departure in the heap is valid only if it has this version.
     pub version: u32,
     pub phase: Phase,
-    /// Key in the incremental max-min rates.
-    pub sharing_key: Option<u32>,
 }
 
 /// Flows by slot. The slot of a flow that is done is used again.
@@ -127,7 +125,6 @@ impl FlowSimulation {
             established,
             version: 0,
             phase: Phase::Handshake,
-            sharing_key: None,
         });
         self.subflows += subflows as u64;
         self.events.schedule(established, Event::StartTransfer(slot));

@@ -9,7 +9,7 @@ use weft_spec::Time;
 use super::batch::{BatchSolver, Method};
 use super::flows::Phase;
 use super::{FlowSimulation, SLICE_BUDGET, add_seconds, cannot_run, responses};
-use crate::IncrementalMaxMin;
+use crate::Fluid;
 
 /// Relative excess of a link's rate over its capacity above which a result is wrong.
 const MAX_EXCESS: f64 = 1e-6;
@@ -18,12 +18,8 @@ const MAX_EXCESS: f64 = 1e-6;
 // There is one per run.
 #[allow(clippy::large_enum_variant)]
 pub(super) enum RateModel {
-    /// Max-min fair rates, solved only where a change affects them.
-    Incremental {
-        sharing: IncrementalMaxMin,
-        /// Slot of each key of `sharing`.
-        slot_of_key: Vec<u32>,
-    },
+    /// Max-min fair rates, solved only where a change affects them. Flows are numbered by their slots.
+    Incremental(Fluid),
     /// All rates are solved at every change.
     Batch {
         method: Method,
@@ -63,6 +59,9 @@ impl Departure {
 impl FlowSimulation {
     /// Returns the time and the slot of the next departure if no event comes first.
     pub(super) fn next_departure(&mut self) -> Option<(Time, u32)> {
+        if let RateModel::Incremental(fluid) = &mut self.rates {
+            return fluid.next_departure();
+        }
         while let Some(&Reverse(departure)) = self.departures.peek() {
             let (time, slot, version) = departure.parts();
             let flow = &self.flows[slot];
@@ -76,69 +75,49 @@ impl FlowSimulation {
 
     /// Adds a flow to the sharing if its path is up.
     pub(super) fn start_sharing(&mut self, slot: u32) {
-        let RateModel::Incremental { sharing, slot_of_key } = &mut self.rates else {
-            self.rates_stale = true;
-            return;
-        };
-        let flow = &mut self.flows[slot];
-        if !flow
-            .paths
-            .links
-            .iter()
-            .all(|&link| self.network.up[link as usize])
-        {
-            flow.rates[0] = 0.0;
-            flow.version += 1;
-            return;
+        self.rates_stale = true;
+        if let RateModel::Incremental(fluid) = &mut self.rates {
+            let flow = &self.flows[slot];
+            let path = flow.paths.path(0);
+            if path.iter().all(|&link| self.network.up[link as usize]) {
+                fluid.arrive(self.now, slot, path, flow.remaining_bits);
+            }
         }
-        let key = sharing.add(flow.paths.path(0));
-        flow.sharing_key = Some(key);
-        if key as usize == slot_of_key.len() {
-            slot_of_key.push(slot);
-        } else {
-            slot_of_key[key as usize] = slot;
-        }
-        self.stats.solutions += 1;
-        self.apply_moved_rates();
     }
 
     /// Removes a flow from the sharing.
     pub(super) fn stop_sharing(&mut self, slot: u32) {
         self.integrate(slot);
-        let flow = &mut self.flows[slot];
-        flow.rates.fill(0.0);
-        flow.version += 1;
+        self.rates_stale = true;
         match &mut self.rates {
-            RateModel::Batch { .. } => self.rates_stale = true,
-            RateModel::Incremental { sharing, .. } => {
-                if let Some(key) = flow.sharing_key.take() {
-                    sharing.remove(key);
-                    self.stats.solutions += 1;
-                    self.apply_moved_rates();
+            RateModel::Batch { .. } => {
+                let flow = &mut self.flows[slot];
+                flow.rates.fill(0.0);
+                flow.version += 1;
+            }
+            RateModel::Incremental(fluid) => {
+                if fluid.is_active(slot) {
+                    fluid.remove(self.now, slot);
                 }
             }
         }
-    }
-
-    /// Copies the rates that the last change of the sharing moved.
-    fn apply_moved_rates(&mut self) {
-        let mut index = 0;
-        while let RateModel::Incremental { sharing, slot_of_key } = &self.rates
-            && let Some(&(key, _)) = sharing.moved().get(index)
-        {
-            let (slot, rate) = (slot_of_key[key as usize], sharing.rate(key));
-            self.integrate(slot);
-            self.flows[slot].rates[0] = rate;
-            self.schedule_departure(slot);
-            index += 1;
-        }
-        self.work_since_check += index;
     }
 
     /// Integrates the rates of a flow up to now.
     pub(super) fn integrate(&mut self, slot: u32) {
         let flow = &mut self.flows[slot];
         if flow.phase != Phase::Transferring {
+            return;
+        }
+        if let RateModel::Incremental(fluid) = &mut self.rates {
+            if fluid.is_active(slot) {
+                let bits = fluid.collect(self.now, slot);
+                flow.delivered[0] += bits;
+                flow.remaining_bits -= bits;
+                for &link in flow.paths.path(0) {
+                    self.network.link_bits[link as usize] += bits;
+                }
+            }
             return;
         }
         let seconds = Time(self.now.0 - flow.updated_at.0).seconds();
@@ -156,6 +135,7 @@ impl FlowSimulation {
         }
     }
 
+    /// Integrates the rates of all flows up to now.
     pub(super) fn integrate_all(&mut self) {
         for slot in self.flows.slots() {
             self.integrate(slot);
@@ -177,37 +157,41 @@ impl FlowSimulation {
     /// Recomputes all rates.
     pub(super) fn recompute_all(&mut self) {
         self.rates_stale = true;
-        let RateModel::Incremental { sharing, slot_of_key } = &mut self.rates else {
+        if matches!(self.rates, RateModel::Batch { .. }) {
             return;
-        };
-        // Capacities above 0 are checked before the run.
-        if let Ok(empty) = IncrementalMaxMin::new(&self.network.capacities) {
-            *sharing = empty;
         }
-        slot_of_key.clear();
+        self.integrate_all();
+        // Capacities above 0 are checked before the run.
+        if let Ok(fluid) = Fluid::new(&self.network.capacities, self.now) {
+            self.rates = RateModel::Incremental(fluid);
+        }
         for slot in self.flows.slots() {
             if self.flows[slot].phase == Phase::Transferring {
-                self.integrate(slot);
-                let flow = &mut self.flows[slot];
-                flow.sharing_key = None;
                 self.start_sharing(slot);
             }
         }
     }
 
-    /// Continues the batch solution; returns true if it is complete.
+    /// Solves for the rates after all changes of this moment, or continues that; returns true if it is complete.
     ///
     /// # Errors
-    /// Returns an error if a link has no capacity.
+    /// Returns an error if a link has no capacity, and an internal error if a link carries more than its capacity.
     pub(super) fn solve(&mut self, began: Instant) -> Result<bool, weft_run::Error> {
-        let RateModel::Batch {
-            method,
-            prices,
-            solver,
-        } = &mut self.rates
-        else {
-            self.rates_stale = false;
-            return Ok(true);
+        let (method, prices, solver) = match &mut self.rates {
+            RateModel::Batch {
+                method,
+                prices,
+                solver,
+            } => (method, prices, solver),
+            RateModel::Incremental(fluid) => {
+                self.work_since_check += fluid.settle();
+                self.stats.solutions += 1;
+                self.rates_stale = false;
+                return match fluid.sharing().overload() {
+                    Some((link, rate)) => Err(overload(&self.plan.fabric, link as usize, rate)),
+                    None => Ok(true),
+                };
+            }
         };
         let mut running = if let Some(running) = solver.take() {
             running
@@ -255,20 +239,6 @@ impl FlowSimulation {
         }
         self.rates_stale = false;
         Ok(true)
-    }
-
-    /// Checks that the incremental rates exceed no capacity.
-    ///
-    /// # Errors
-    /// Returns an internal error if a link carries more than its capacity.
-    pub(super) fn check_overload(&self) -> Result<(), weft_run::Error> {
-        match &self.rates {
-            RateModel::Incremental { sharing, .. } => match sharing.overload() {
-                Some((link, rate)) => Err(overload(&self.plan.fabric, link as usize, rate)),
-                None => Ok(()),
-            },
-            RateModel::Batch { .. } => Ok(()),
-        }
     }
 }
 
