@@ -173,3 +173,19 @@ def test_a_slow_link_is_left_out() -> None:
     assert min(goodput(result, 20)) > 0.65 * RATE
     single = weft.run(slow | {"links": links, "transports": {"ndp": {"kind": "ndp", "ndp": {"paths": 1}}}}, threads=1)
     assert min(goodput(single, 20)) < 0.2 * RATE
+
+
+@pytest.mark.parametrize(
+    ("kinds", "headers"),
+    [(["ndp"], 1125), (["uet"], 16), (["ndp", "uet"], 1125)],
+)
+def test_the_default_of_headers_is_what_the_transports_need(kinds: list[str], headers: int) -> None:
+    """Section 3.2.4: 8 packets of 9,000 bytes, and as much memory for headers; the UEC has twice the limit."""
+    flows = []
+    for stated in ({}, {"headers": f"{headers} packets"}):
+        entry = {"kind": "bulk", "transport": kinds[0], "from": list(range(1, 16)), "to": [0] * 15, "size": "300KB"}
+        experiment = spec(4, [entry], "20ms", 30, transports={kind: {"kind": kind} for kind in kinds})
+        experiment["queues"]["kind"] = {"name": "trimming", **stated}
+        flows.append(weft.run(experiment).flows.drop("slowdown", strict=False))
+    assert flows[0].equals(flows[1])
+    assert flows[0]["packets_trimmed"].sum() > 0

@@ -91,7 +91,30 @@ pub(crate) fn apply(
             link.queue.mark = None;
         }
     }
+    set_header_limits(spec, fabric);
     check_buffers(spec, fabric)
+}
+
+/// Sets the capacity for headers of ports that trim and state none: the largest that a transport of the
+/// spec needs. A queue that is too short for a transport loses its headers; a longer one costs the others
+/// only time.
+fn set_header_limits(spec: &Spec, fabric: &mut Fabric) {
+    for link in &mut fabric.links {
+        let port = link.queue;
+        let QueueKind::Trimming(trimming) = &mut link.kind else {
+            continue;
+        };
+        if trimming.headers.is_some() {
+            continue;
+        }
+        let needed = spec.transports.values().filter_map(|transport| {
+            let kind = TRANSPORTS.iter().find(|kind| kind.name() == transport.kind)?;
+            kind.header_limit(transport, port.limit, trimming.size)
+        });
+        let general = trimming.header_limit(port);
+        let limit = needed.fold(general, |most, limit| if limit > most { limit } else { most });
+        trimming.headers = Some(limit);
+    }
 }
 
 /// Returns the kind of the queues that settings choose, and fills in its parameters; `None` if they choose

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use weft_cc::Window;
 use weft_run::{FlowRecord, SubflowRecord, SuppressionRecord, TransportConfig};
-use weft_spec::Time;
+use weft_spec::{QueueSize, Size, Time, TransportSpec};
 
 use crate::engine::route::Route;
 use crate::packet::Packet;
@@ -48,6 +48,13 @@ pub trait TransportKind: Sync {
     /// Returns true if the transport repeats what queues drop only after a timeout, which is rare if queues trim.
     fn expects_trimming(&self) -> bool {
         false
+    }
+
+    /// Returns the capacity for headers of `size` bytes that this transport needs at a port that trims and
+    /// has this `limit` for data; `None` if the general default is enough.
+    fn header_limit(&self, spec: &TransportSpec, limit: QueueSize, size: Size) -> Option<QueueSize> {
+        let _ = (spec, limit, size);
+        None
     }
 
     /// Creates the transport's part of the host with this index. The transport's own index among

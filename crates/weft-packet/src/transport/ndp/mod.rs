@@ -16,6 +16,7 @@ mod wire;
 use std::sync::Arc;
 
 use weft_run::{KindSettings, NdpConfig, TransportConfig};
+use weft_spec::{QueueSize, Size, TransportSpec};
 
 use super::contract::{ENTRY_BYTES, Transport, TransportKind};
 use super::shared::Shared;
@@ -25,6 +26,9 @@ use params::Params;
 use part::Part;
 use receiver::Receiver;
 use sender::Sender;
+
+/// Payload bytes of the paper's packets (section 6.2).
+const PAYLOAD: u64 = 9_000;
 
 /// NDP.
 pub struct Ndp;
@@ -67,6 +71,20 @@ impl TransportKind for Ndp {
 
     fn expects_trimming(&self) -> bool {
         true
+    }
+
+    /// Returns as many bytes of headers as of data. Next to 8 packets of 9,000 bytes, that is 1,125 headers
+    /// of 64 bytes (section 3.2.4).
+    fn header_limit(&self, spec: &TransportSpec, limit: QueueSize, size: Size) -> Option<QueueSize> {
+        let mtu = spec.ndp.as_ref().and_then(|ndp| ndp.mtu);
+        let payload = mtu.map_or(PAYLOAD, |mtu| mtu.0.saturating_sub(HEADER.into()));
+        Some(match limit {
+            QueueSize::Packets(packets) => {
+                let headers = u64::from(packets).saturating_mul(payload) / size.0;
+                QueueSize::Packets(u32::try_from(headers).unwrap_or(u32::MAX).max(1))
+            }
+            QueueSize::Bytes(bytes) => QueueSize::Bytes(bytes.max(size.0)),
+        })
     }
 
     fn create(&self, shared: &Arc<Shared>, host: u32, kind: usize) -> Box<dyn Transport> {
