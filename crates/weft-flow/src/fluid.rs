@@ -2,8 +2,8 @@
 //!
 //! Flows whose bottleneck is the same link have the same rate, the level of the link.
 //! Each receives the *service* of the link, which is the integral of its level over time.
-//! It is like the virtual time of fair queueing (Parekh and Gallager, "A generalized processor sharing approach to flow
-//! control", 1993, section III).
+//! It is like the virtual time of fair queueing (Parekh and Gallager, IEEE/ACM Transactions on Networking 1(3), 1993,
+//! section III).
 //! A flow leaves when that service has grown by its size.
 //! A change of a level therefore concerns the first departure of its link only.
 //! A bundle of flows is visited if it changes its bottleneck, and a flow if it arrives or leaves.

@@ -2,7 +2,7 @@
 //!
 //! Flows over one path are a *bundle*, because their rates are equal. A link that is full is the bottleneck of some
 //! bundles; they have one rate, the *level* of the link. So the state is a level per link and a bottleneck per bundle.
-//! A change of levels leaves most bundles alone: only those that change their bottleneck have to be told.
+//! A change of levels leaves most bundles alone: only those that change their bottleneck are visited.
 //!
 //! Progressive filling (Bertsekas and Gallager, "Data Networks", 1992, section 6.5.2) fixes links in the order of their
 //! levels, and a link depends only on those before it. [`solve`](IncrementalMaxMin::solve) therefore fixes again only
@@ -529,8 +529,8 @@ impl IncrementalMaxMin {
     }
 }
 
-/// Returns the idle links of a bundle whose levels depend on its rate, which falls. A link that is no bottleneck has more
-/// room then.
+/// Returns the idle links of a bundle whose levels depend on its rate, which falls. A link without a level has
+/// more room then.
 fn idle_bottlenecks<'a>(
     bundle: &'a Bundle,
     states: &'a [State],
