@@ -123,3 +123,23 @@ def test_hosts_do_not_forward() -> None:
         "traffic[0]: no path leads from 0 to 2 except through 1, and hosts do not forward; make 1 a switch, or choose "
         "connected hosts"
     )
+
+
+@pytest.mark.parametrize("senders", [8, 255])
+def test_a_paused_sender_costs_nothing(senders: int) -> None:
+    """HPCC #14: pauses of many senders. Their hosts have no timers while they are paused."""
+    result = weft.run(
+        {
+            "name": "pauses",
+            "duration": "300us",
+            "topology": {"kind": "many-to-one", "senders": senders, "rate": "100Gbps", "delay": "1us"},
+            "queues": {"limit": "200KB", "kind": "lossless"},
+            "transports": {"roce": {"kind": "roce", "roce": {"control": "none"}}},
+            "traffic": [{"kind": "bulk", "transport": "roce", "from": f"0..{senders}", "to": "r0"}],
+        }
+    )
+    pauses = int(result.links["pauses"].sum())
+    assert pauses >= senders
+    # A timer per packet that a host sends, one per pause, and a few per flow.
+    packets = int(result.flows["packets_sent"].sum())
+    assert result.manifest["counters"]["timers"] <= packets + 2 * pauses + 4 * senders

@@ -285,6 +285,17 @@ impl<E: Endpoint> Engine<E> {
         self.exchange_pauses(from);
     }
 
+    /// Ends the waits of endpoints for ends of pauses (see [`Context::set_timer_at_resume`]), because links have
+    /// changed, or routes.
+    pub fn end_waits(&mut self) {
+        let now = self.now;
+        for network in self.partitions.iter_mut().map(|p| &mut p.network) {
+            if network.pauses.is_some() {
+                (0..network.ports.len()).for_each(|port| network.wake_up(port, now));
+            }
+        }
+    }
+
     /// Processes all events before `end`, in picoseconds.
     pub fn run_until(&mut self, end: u64) {
         self.windows += if self.trace || self.captures {

@@ -10,6 +10,7 @@ use crate::network::PartitionNetwork;
 use crate::order::{Scratch, sort_uniform_keys};
 use crate::packet::Packet;
 use crate::pauses::PauseEvent;
+use crate::queue::WakeUp;
 use crate::route::Route;
 use crate::samples::{SAMPLE, Samples};
 use crate::timers::Timer;
@@ -78,6 +79,24 @@ impl Context<'_> {
     pub fn serialisation(&self, route: Route, bytes: u32) -> u64 {
         let port = self.first_port + self.port_of(route);
         self.network.ports[port as usize].serialisation(bytes)
+    }
+
+    /// Sets a timer for the end of a pause of a port of this node, or for [`end_wait`](Self::end_wait). Its time is
+    /// the first of `first`, `first + period` and so on that is not before. An endpoint that could send nothing
+    /// at the earlier times need not ask at each of them whether the pause lasts. A port has one such timer.
+    pub fn set_timer_at_resume(&mut self, port: u32, first: u64, period: u64, key: u64) {
+        let wake_up = WakeUp { first, period, key };
+        if !self
+            .network
+            .set_wake_up((self.first_port + port) as usize, wake_up)
+        {
+            self.set_timer(first, key);
+        }
+    }
+
+    /// Ends the wait of [`set_timer_at_resume`](Self::set_timer_at_resume), if the pause lasts.
+    pub fn end_wait(&mut self, port: u32) {
+        self.network.wake_up((self.first_port + port) as usize, self.now);
     }
 
     /// Sets a timer: [`Endpoint::on_timer`] is called with `key` at `time`, but not before now.

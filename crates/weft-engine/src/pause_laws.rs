@@ -4,7 +4,7 @@
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
-use weft_fabric::{Fabric, KindSource, Link, Lossless, Node, QueueConfig};
+use weft_fabric::{Fabric, KindSource, Link, LinkChange, Lossless, Node, QueueConfig};
 use weft_spec::{QueueSize, Rate, Size, Time};
 
 use crate::exactness::compare;
@@ -41,11 +41,26 @@ struct Station {
     /// Time between two packets in picoseconds.
     gap: u64,
     received: u64,
+    arrivals: Vec<u64>,
+    asks: Asks,
+}
+
+/// Times at which a station asks whether its port is paused.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+enum Asks {
+    /// Never: packets wait in its port.
+    #[default]
+    Never,
+    /// Every `gap`.
+    Always,
+    /// After the pause, at the first of these times.
+    AtResume,
 }
 
 impl Endpoint for Station {
-    fn on_packet(&mut self, _: &Packet, _: &mut Context<'_>) {
+    fn on_packet(&mut self, _: &Packet, cx: &mut Context<'_>) {
         self.received += 1;
+        self.arrivals.push(cx.now);
     }
 
     fn on_timer(&mut self, key: u64, cx: &mut Context<'_>) {
@@ -53,6 +68,13 @@ impl Endpoint for Station {
             return;
         }
         let flow = self.sent % self.routes.len() as u64;
+        if self.asks != Asks::Never && cx.is_paused(self.routes[flow as usize], 0) {
+            match self.asks {
+                Asks::AtResume => cx.set_timer_at_resume(0, cx.now + self.gap, self.gap, key),
+                _ => cx.set_timer(cx.now + self.gap, key),
+            }
+            return;
+        }
         cx.send(&Packet {
             route: self.routes[flow as usize],
             size: MTU as u16,
@@ -468,4 +490,44 @@ fn random_networks_do_all_that_pauses_do() {
     }
     let [pauses, expired, blocked, _] = sum;
     assert!(pauses > 1_000 && expired > 20 && blocked > 500, "{sum:?}");
+}
+
+/// A station that waits for the end of a pause sends at the same times as one that asks whether the pause lasts,
+/// but has fewer timers. Rates may change meanwhile.
+#[test]
+fn a_station_that_waits_for_the_end_of_a_pause_sends_as_one_that_asks() {
+    let run = |asks: Asks, changed_at: u64| {
+        let mut network = Network::new(5, vec![0, 1, 2, 3]);
+        for host in 0..3 {
+            network.cable([host, 4], Rate(10 * GBPS), Time(1_000_000), LOSSLESS);
+        }
+        network.cable([3, 4], Rate(GBPS), Time(1_000_000), LOSSLESS);
+        for host in 0..3 {
+            network.station(
+                &[vec![host, 4, 3]],
+                400,
+                Rate(10 * GBPS),
+                u64::from(host) * 333_333,
+            );
+            network.stations[host as usize].asks = asks;
+        }
+        let mut engine = network.engine();
+        engine.run_until(changed_at);
+        engine.change(network.link([4, 3]), LinkChange::Rate(Rate(3 * GBPS)));
+        engine.end_waits();
+        engine.run_until(1_000_000_000_000);
+        let pauses: u64 = (0..3)
+            .map(|host| engine.pause_counters(network.link([host, 4])).unwrap().pauses)
+            .sum();
+        assert!(pauses > 100, "{pauses}");
+        let receiver = engine.endpoint(3);
+        assert_eq!(receiver.received, 1_200);
+        (receiver.arrivals.clone(), engine.events().1)
+    };
+    for changed_at in [700_000_000, 3_000_000_000, 3_333_333_333] {
+        let (asked, asking) = run(Asks::Always, changed_at);
+        let (waited, waiting) = run(Asks::AtResume, changed_at);
+        assert_eq!(asked, waited);
+        assert!(waiting < asking / 2, "{waiting} of {asking}");
+    }
 }

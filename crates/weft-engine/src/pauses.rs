@@ -16,7 +16,8 @@ use crate::admission::Admission;
 use crate::ingress::Incoming;
 use crate::network::PartitionNetwork;
 use crate::packet::{CE, DATA, ECT, PROTECTED, Packet};
-use crate::queue::{LosslessQueue, NO_RING, ServedQueue, Waiting};
+use crate::queue::{LosslessQueue, NO_RING, ServedQueue, Waiting, WakeUp};
+use crate::timers::Timer;
 
 /// The pauses of a partition.
 pub struct Pauses {
@@ -433,6 +434,7 @@ impl PartitionNetwork {
             PauseAction::Resume => {
                 let waiting = queue.len();
                 queue.resume(class, now);
+                self.wake_up(port, now);
                 self.admissions.ports[port].add_time(|| waiting, now);
                 if self.free_at(port) > now {
                     self.schedule_service(port, served);
@@ -450,6 +452,26 @@ impl PartitionNetwork {
                 self.count_lost(port, &packets);
                 self.unhold_lost(port, served, &lost, now);
             }
+        }
+    }
+
+    /// Lets an endpoint wait for the end of a pause of `port`. Returns false if the port cannot be paused.
+    pub fn set_wake_up(&mut self, port: usize, wake_up: WakeUp) -> bool {
+        let queue = self.lossless(port);
+        queue.map(|(_, queue)| queue.wake_up = Some(wake_up)).is_some()
+    }
+
+    /// Sets the timer of the endpoint that waits for the end of a pause of `port`, if one does.
+    pub fn wake_up(&mut self, port: usize, now: u64) {
+        let Some((served, queue)) = self.lossless(port) else {
+            return;
+        };
+        if let Some(wake_up) = queue.wake_up.take() {
+            self.set_timer(Timer {
+                time: wake_up.time(now),
+                node: self.served[served].from,
+                key: wake_up.key,
+            });
         }
     }
 

@@ -44,7 +44,7 @@ impl PacketSimulation {
     /// Applies all actions that are due at `now`. If routing detects a change, all hosts choose new
     /// paths.
     pub(crate) fn apply_due(&mut self, now: u64) {
-        let mut updated = false;
+        let (first, mut updated) = (self.link_schedule.next, false);
         while let Some(&(time, action)) = self.link_schedule.actions.get(self.link_schedule.next) {
             if time > now {
                 break;
@@ -63,6 +63,9 @@ impl PacketSimulation {
                 self.engine.endpoint_mut(host).reroute();
             }
             self.reapply_assignments();
+        }
+        if self.link_schedule.next > first {
+            self.engine.end_waits();
         }
     }
 }

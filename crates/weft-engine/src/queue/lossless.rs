@@ -20,6 +20,25 @@ pub struct LosslessQueue {
     pub watchdog: Option<u64>,
     /// Number of pauses that lasted so long.
     pub expired: u64,
+    /// The timer of an endpoint that waits for the end of a pause.
+    pub wake_up: Option<WakeUp>,
+}
+
+/// A timer of an endpoint: the first of the times `first`, `first + period` and so on after the end of a pause.
+/// Until then, the endpoint could do nothing at these times.
+#[derive(Clone, Copy)]
+pub struct WakeUp {
+    pub first: u64,
+    pub period: u64,
+    pub key: u64,
+}
+
+impl WakeUp {
+    /// Returns the first time of the timer that is not before `now`.
+    pub fn time(self, now: u64) -> u64 {
+        let late = now.saturating_sub(self.first);
+        self.first + late.div_ceil(self.period) * self.period
+    }
 }
 
 /// A packet that waits.
@@ -69,6 +88,7 @@ impl LosslessQueue {
                 .map(|ramp| Box::new(Red::new(ramp, stream, max_packet))),
             watchdog: lossless.watchdog.map(|time| time.0),
             expired: 0,
+            wake_up: None,
         }
     }
 

@@ -18,7 +18,7 @@ use weft_fabric::{QueueConfig, QueueKind, RedAt};
 
 use crate::port::Port;
 use dequeue::DequeueRed;
-pub use lossless::{LosslessQueue, NO_RING, Waiting};
+pub use lossless::{LosslessQueue, NO_RING, Waiting, WakeUp};
 use packets::PacketQueue;
 pub use priority::PriorityQueue;
 pub use red::Red;

@@ -12,6 +12,8 @@ pub struct Port {
     flows: VecDeque<u32>,
     /// True if the timer is set.
     is_armed: bool,
+    /// True if the timer is set once the port is no longer paused.
+    is_dormant: bool,
 }
 
 impl Port {
@@ -48,5 +50,16 @@ impl Port {
     /// Handles the timer.
     pub fn on_timer(&mut self) {
         self.is_armed = false;
+        self.is_dormant = false;
+    }
+
+    /// Records that the timer is set once the port is no longer paused.
+    pub fn sleep(&mut self) {
+        self.is_dormant = true;
+    }
+
+    /// Records that the timer is set at once. Returns true if it was not.
+    pub fn wake(&mut self) -> bool {
+        std::mem::take(&mut self.is_dormant)
     }
 }

@@ -76,6 +76,11 @@ impl Part {
     fn request(&mut self, index: u32, cx: &mut HostContext<'_, '_>) {
         let sender = &mut self.senders[index];
         if sender.waits_for.is_some() || !sender.may_send() {
+            if sender.waits_for == Some(Wait::Port) && !sender.may_send() {
+                // It no longer waits from the next timer of the port on.
+                let number = cx.port_of(sender.route);
+                self.wake(number, cx);
+            }
             return;
         }
         let (next_at, route, class) = (sender.next_at(), sender.route, sender.params.data_class);
@@ -90,6 +95,7 @@ impl Part {
         } else {
             port.wait(index);
             self.senders[index].waits_for = Some(Wait::Port);
+            self.wake(number, cx);
             self.arm(number, route, cx);
         }
     }
@@ -126,11 +132,18 @@ impl Part {
         }
     }
 
+    /// Sets the timer of a port that waits for the end of its pause.
+    fn wake(&mut self, number: u32, cx: &mut HostContext<'_, '_>) {
+        if self.port(number).wake() {
+            cx.end_wait(number);
+        }
+    }
+
     /// Sends the packet of a flow that waits for a port.
     fn on_port_timer(&mut self, number: u32, cx: &mut HostContext<'_, '_>) {
         let port = self.port(number);
         port.on_timer();
-        let mut paused = None;
+        let (mut paused, mut is_idle) = (None, true);
         for _ in 0..port.waiting() {
             let Some(index) = self.port(number).next() else {
                 break;
@@ -141,19 +154,28 @@ impl Part {
                 continue;
             }
             if cx.is_paused(sender.route, sender.params.data_class) {
+                // After a failure, a flow may wait for another port than its route has.
+                is_idle &= cx.port_of(sender.route) == number;
                 sender.waits_for = Some(Wait::Port);
                 paused = paused.or(Some((sender.route, sender.params.config.mtu)));
                 self.port(number).wait(index);
                 continue;
             }
             self.send(index, cx);
+            is_idle = false;
             break;
         }
         let pause = paused.map_or(1, |(route, mtu)| cx.serialisation(route, mtu));
         let now = cx.now;
         if let Some(time) = self.port(number).arm(now + pause) {
             let key = self.key(PORTS - number);
-            cx.set_timer(time, key);
+            if is_idle {
+                // Until the pause ends, the timer would change nothing.
+                self.port(number).sleep();
+                cx.set_timer_at_resume(number, time, pause, key);
+            } else {
+                cx.set_timer(time, key);
+            }
         }
     }
 
@@ -228,10 +250,10 @@ impl Part {
         let Some(index) = self.senders.index_of(flow) else {
             return;
         };
-        if self.senders[index].on_ack(expected, cx.now) {
+        let is_acked = self.senders[index].on_ack(expected, cx.now);
+        self.request(index, cx);
+        if is_acked {
             cx.on_acked(flow);
-        } else {
-            self.request(index, cx);
         }
     }
 
@@ -271,7 +293,9 @@ impl Transport for Part {
         let Some(index) = self.senders.index_of(flow) else {
             return;
         };
-        if self.senders[index].stop(cx.now) {
+        let is_acked = self.senders[index].stop(cx.now);
+        self.request(index, cx);
+        if is_acked {
             cx.on_acked(flow);
         }
     }
