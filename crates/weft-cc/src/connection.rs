@@ -122,8 +122,7 @@ pub struct Round {
 /// The way in which a receiver echoes CE marks to the sender, if the algorithm uses ECN.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Echo {
-    /// No ECN: packets are sent as Not-ECT. Queues never mark them, and drop them only at the
-    /// limit.
+    /// No ECN: packets are sent as Not-ECT, which queues never mark.
     Off,
     /// RFC 3168: ECE on every acknowledgement until the sender sets CWR.
     Classic,
@@ -131,6 +130,15 @@ pub enum Echo {
     Dctcp,
     /// XMP: each acknowledgement carries the number of marks (up to 3) since the previous one.
     Count,
+}
+
+impl Echo {
+    /// Returns true if all packets are ECN-capable: also SYNs, acknowledgements and retransmissions (RFC 8257,
+    /// section 3.6; `TCP_CONG_NEEDS_ECN` and `tcp_ecn_send` of Linux). With ECN of RFC 3168, only new data is
+    /// (sections 6.1.1, 6.1.4 and 6.1.5).
+    pub fn covers_all_packets(self) -> bool {
+        matches!(self, Self::Dctcp | Self::Count)
+    }
 }
 
 /// A coupled congestion control. Every event names the subflow `s` on which it happened; `w` holds

@@ -2,6 +2,7 @@
 //! a subflow and those of closing it. They refer to no sender or receiver, so they can outlive the
 //! connection.
 
+use weft_cc::CongestionControl;
 use weft_paths::SubflowDirection;
 
 use crate::engine::Context;
@@ -75,7 +76,13 @@ impl TcpEndpoint {
         };
         cx.send(&Packet {
             route,
-            ..wire::control(flags, (flow, subflow), class, &transport.profile)
+            ..wire::control(
+                flags,
+                (flow, subflow),
+                class,
+                &transport.profile,
+                transport.cc.echo(),
+            )
         });
     }
 }

@@ -3,6 +3,8 @@
 
 use std::sync::Arc;
 
+use weft_cc::CongestionControl;
+
 use crate::packet::Packet;
 use crate::transport::state::HostContext;
 
@@ -67,6 +69,7 @@ impl TcpEndpoint {
                 (connection.flow, subflow.index()),
                 transport.class,
                 profile,
+                transport.cc.echo(),
             )
         });
     }
@@ -86,6 +89,7 @@ impl TcpEndpoint {
                 (packet.lo, packet.hi),
                 transport.ack_class,
                 &transport.profile,
+                transport.cc.echo(),
             )
         });
     }
@@ -114,7 +118,13 @@ impl TcpEndpoint {
             route: subflow.path.route(),
             slot: subflow.peer(),
             chunk: connection.data.total(),
-            ..wire::control(wire::DATA_FIN, (connection.flow, 0), transport.class, profile)
+            ..wire::control(
+                wire::DATA_FIN,
+                (connection.flow, 0),
+                transport.class,
+                profile,
+                transport.cc.echo(),
+            )
         });
     }
 

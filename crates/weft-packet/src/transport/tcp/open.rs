@@ -159,6 +159,7 @@ impl TcpEndpoint {
                 (connection.flow, subflow.index()),
                 transport.class,
                 profile,
+                transport.cc.echo(),
             )
         });
     }
@@ -219,7 +220,13 @@ impl TcpEndpoint {
             slot: packet.slot,
             seq: receiver,
             chunk: packet.chunk,
-            ..wire::control(wire::SYN_ACK, (flow, index), transport.ack_class, profile)
+            ..wire::control(
+                wire::SYN_ACK,
+                (flow, index),
+                transport.ack_class,
+                profile,
+                transport.cc.echo(),
+            )
         });
     }
 

@@ -202,9 +202,11 @@ impl Output<'_, '_> {
             ..
         } = self;
         let mut flags = connection.options.data_flags;
-        if connection.congestion.echo() != Echo::Off {
+        let (echo, is_new) = (connection.congestion.echo(), !segment.was_sent_before());
+        if echo.covers_all_packets() || echo != Echo::Off && is_new {
             flags |= ECT;
-            if subflow.rounds.take_cwr() {
+            // As `tcp_ecn_send` of Linux does.
+            if is_new && subflow.rounds.take_cwr() {
                 flags |= CWR;
             }
         }
@@ -218,7 +220,7 @@ impl Output<'_, '_> {
         {
             flags |= PUSH;
         }
-        if segment.was_sent_before() {
+        if !is_new {
             flags |= RETRANSMIT;
             subflow.state.undo.on_retransmit();
         }

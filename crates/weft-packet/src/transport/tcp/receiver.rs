@@ -11,7 +11,7 @@ use super::ack_timer::AckTimer;
 use super::ecn_echo::EcnEcho;
 use super::path::SubflowPath;
 use super::reassembly::{Chunks, RangeSet};
-use super::wire::{ACK, CWR, DSACK, LAST, PUSH};
+use super::wire::{ACK, CWR, DSACK, LAST, PUSH, control_ect};
 
 /// The receiver of a connection.
 pub struct ConnectionReceiver {
@@ -202,7 +202,7 @@ impl SubflowReceiver {
         Self {
             connection,
             peer,
-            ack_flags: ACK | class_flags(ack_class),
+            ack_flags: ACK | class_flags(ack_class) | control_ect(echo),
             path,
             timer: AckTimer::new(),
             next: 0,

@@ -12,10 +12,11 @@
 //! Other control packets have the fields of a SYN without `seq` and `chunk`. Some bits of the flags have
 //! one meaning in data and another in an ACK or a control packet.
 
+use weft_cc::Echo;
 use weft_run::PacketKind;
 use weft_spec::Profile;
 
-use crate::packet::{CLASS, DATA, PROTECTED, Packet, TRIMMED, class_flags};
+use crate::packet::{CE, CLASS, DATA, ECT, PROTECTED, Packet, TRIMMED, class_flags};
 
 /// The packet is a control packet: neither data nor an acknowledgement of data.
 pub const SYN: u16 = 1 << 1;
@@ -62,7 +63,7 @@ pub fn kind(packet: &Packet) -> Option<PacketKind> {
     } else if packet.flags & SYN == 0 {
         Some(PacketKind::Ack)
     } else {
-        control_kind(packet.flags & !(CLASS | TRIMMED | PROTECTED))
+        control_kind(packet.flags & !(CLASS | TRIMMED | PROTECTED | ECT | CE))
     }
 }
 
@@ -80,9 +81,14 @@ fn control_kind(flags: u16) -> Option<PacketKind> {
     }
 }
 
+/// Returns the flag of packets without data.
+pub fn control_ect(echo: Echo) -> u16 {
+    if echo.covers_all_packets() { ECT } else { 0 }
+}
+
 /// Returns a control packet with these flags of a flow's subflow, without its route, slot and numbers.
 /// Queues neither drop nor mark it if the profile protects handshakes.
-pub fn control(flags: u16, (flow, subflow): (u32, u32), class: u8, profile: &Profile) -> Packet {
+pub fn control(flags: u16, (flow, subflow): (u32, u32), class: u8, profile: &Profile, echo: Echo) -> Packet {
     let protection = if profile.handshake.protect_handshake {
         PROTECTED
     } else {
@@ -92,7 +98,7 @@ pub fn control(flags: u16, (flow, subflow): (u32, u32), class: u8, profile: &Pro
         lo: flow,
         hi: subflow,
         size: profile.sizes.ack_size as u16,
-        flags: flags | class_flags(class) | protection,
+        flags: flags | class_flags(class) | protection | control_ect(echo),
         ..Packet::default()
     }
 }
@@ -123,7 +129,14 @@ mod tests {
         for protected in [false, true] {
             profile.handshake.protect_handshake = protected;
             for (flags, expected) in kinds {
-                let packet = control(flags, (5, 2), 7, &profile);
+                let packet = control(flags, (5, 2), 7, &profile, Echo::Dctcp);
+                assert_eq!(
+                    kind(&Packet {
+                        flags: packet.flags | CE,
+                        ..packet
+                    }),
+                    Some(expected)
+                );
                 assert_eq!(kind(&packet), Some(expected));
                 assert_eq!(packet.flags & PROTECTED != 0, protected);
                 assert_eq!((packet.lo, packet.hi, packet.class()), (5, 2, 7));

@@ -323,23 +323,50 @@ fn marks_in_recovery_cut_nothing() {
     }
 }
 
-/// No packet is ECN-capable without an echo. With one, data is, but no SYN and no acknowledgement
-/// (RFC 3168, section 6.1.1).
+/// No packet is ECN-capable without an echo. With that of RFC 3168, new data is, but no SYN, acknowledgement or
+/// retransmission (sections 6.1.1, 6.1.4 and 6.1.5). With that of DCTCP, all packets are (RFC 8257, section 3.6;
+/// `tcp_ecn_send` of Linux).
 #[test]
-fn data_is_ecn_capable_where_congestion_control_asks_for_marks() {
-    for (echo, capable) in [
-        (Echo::Off, false),
-        (Echo::Classic, true),
-        (Echo::Dctcp, true),
-        (Echo::Count, true),
+fn packets_are_ecn_capable_as_those_of_linux() {
+    for (echo, new_data, others) in [
+        (Echo::Off, false, false),
+        (Echo::Classic, true, false),
+        (Echo::Dctcp, true, true),
+        (Echo::Count, true, true),
     ] {
-        let (test, _) = echoing(echo, 4.0, 10);
-        let run = test.run(100 * MS, pass);
+        let (mut test, _) = echoing(echo, 8.0, 40);
+        test.profile.handshake.full_handshakes = true;
+        let run = test.run(1_000 * MS, |seen| {
+            let lost = seen.kind == PacketKind::Data && seen.packet.chunk == 12 && seen.again == 0;
+            if lost { Fate::Drop } else { Fate::Pass }
+        });
+        assert_eq!(run.subflow(0).stats().retransmitted, 1);
         for seen in run.all() {
-            let expected = capable && seen.kind == PacketKind::Data;
+            let is_new = seen.kind == PacketKind::Data && seen.again == 0;
+            let expected = if is_new { new_data } else { others };
             assert_eq!(seen.packet.flags & ECT != 0, expected, "{echo:?} {:?}", seen.kind);
         }
     }
+}
+
+/// CWR travels with new data (RFC 3168, section 6.1.2; `tcp_ecn_send` of Linux).
+#[test]
+fn a_retransmission_carries_no_cwr() {
+    let (test, _) = echoing(Echo::Classic, 10.0, 60);
+    let mut rule = mark(|chunk| chunk == 14);
+    let run = test.run(1_000 * MS, move |seen| {
+        let lost = seen.kind == PacketKind::Data && seen.packet.chunk == 12 && seen.again == 0;
+        if lost { Fate::Drop } else { rule(seen) }
+    });
+    let all = run.all();
+    let data = || all.iter().filter(|seen| seen.kind == PacketKind::Data);
+    let with_cwr = |again: bool| {
+        let copies = data().filter(move |seen| (seen.again > 0) == again);
+        copies.filter(|seen| seen.packet.flags & CWR != 0).count()
+    };
+    assert_eq!(data().filter(|seen| seen.again > 0).count(), 1);
+    assert_eq!(with_cwr(true), 0);
+    assert!(with_cwr(false) > 0);
 }
 
 /// SYN and SYN/ACK, and no other packets, are exempt from drops and marks if the profile says so.
