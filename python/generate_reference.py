@@ -16,6 +16,7 @@ ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
 INDEX = "reference.md"
 COLUMNS = ROOT / "crates" / "weft-run" / "src" / "tables" / "columns.md"
+WITHOUT_ECN = ROOT / "crates" / "weft-fabric" / "src" / "queues" / "without_ecn.md"
 
 
 def pages() -> dict[str, str]:
@@ -29,6 +30,7 @@ def pages() -> dict[str, str]:
             heading = _heading(name, definitions[name])
             sections[page_of(name)] += _table(name, heading, definitions[name], definitions)
     sections["tables"] = [COLUMNS.read_text(encoding="utf-8").rstrip(), ""]
+    sections["queues"].append(WITHOUT_ECN.read_text(encoding="utf-8"))
     texts = {path_of(page): "\n".join([_head(*PAGES[page]), *parts]) for page, parts in sections.items()}
     return {INDEX: _index(), **texts}
 

@@ -34,5 +34,5 @@ def test_red_marks_and_drops_as_ns3s() -> None:
     driver = "target/ns3/red"
     subprocess.run([MAKE, driver], cwd=ROOT, capture_output=True, check=True)
     rows = red.compare(ROOT / driver, [red.SCENES[1], red.SCENES[-1]])
-    assert len(rows) == 6
+    assert len(rows) == 9
     assert [row for row in rows if not row.holds] == []

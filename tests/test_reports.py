@@ -8,6 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 import weft
@@ -123,6 +124,53 @@ def test_hosts_do_not_forward() -> None:
         "traffic[0]: no path leads from 0 to 2 except through 1, and hosts do not forward; make 1 a switch, or choose "
         "connected hosts"
     )
+
+
+def mixed_red(*, action: str = "mark", nodrop: bool = False, ecn: bool = True) -> dict[str, Any]:
+    """Four flows of DCTCP, or of CUBIC, and four of CUBIC without ECN through one RED queue."""
+    red = {"name": "red", "min": "50 packets", "max": "200 packets", "probability": 0.05, "action": action}
+    flow = {"kind": "bulk", "to": "r0"}
+    return {
+        "name": "red-without-ecn",
+        "duration": "500ms",
+        "topology": {"kind": "many-to-one", "senders": 8, "rate": "10Gbps", "delay": "20us"},
+        "queues": {"limit": "1000 packets", "kind": {**red, "nodrop": nodrop}},
+        "transports": {"dctcp": {"cc": "dctcp"}, "cubic": {"cc": "cubic"}},
+        "traffic": [
+            {**flow, "name": "first", "transport": "dctcp" if ecn else "cubic", "from": "0..4"},
+            {**flow, "name": "second", "transport": "cubic", "from": "4..8"},
+        ],
+        "measure": {"start": "150ms"},
+        "probes": [{"kind": "queue", "at": ["s0->r0"]}],
+    }
+
+
+def gbps(result: weft.Result, name: str) -> float:
+    """The goodput of a traffic entry."""
+    rates = result.flows.filter(pl.col("traffic") == name)["goodput_bps"]
+    return float(rates.sum()) / 1e9
+
+
+def test_red_drops_what_it_cannot_mark() -> None:
+    """Linux's `red` with `ecn`, RED of ns-3 and WRED of switches; FujiZ/ns-3 #3, sonic-net/sonic-mgmt #17108."""
+    alone, dropping = (weft.run(mixed_red(action=action, ecn=False)) for action in ("mark", "drop"))
+    # No packet of CUBIC is ECN-capable, so that both actions do the same.
+    assert alone.flows.equals(dropping.flows)
+    assert alone.queues["mean_packets"][0] == pytest.approx(54, rel=0.1)
+    link = alone.links.filter((pl.col("from") == "s0") & (pl.col("to") == "r0"))
+    assert link["loss"][0] == pytest.approx(0.002, rel=0.25)
+
+
+def test_dctcp_takes_most_of_a_red_queue_from_tcp_without_ecn() -> None:
+    """Judd (NSDI 2015): flows without ECN starve next to DCTCP where switches drop what they cannot mark."""
+    result = weft.run(mixed_red())
+    first, second = gbps(result, "first"), gbps(result, "second")
+    assert first + second > 9
+    assert first > 0.8 * (first + second)
+    # The option of Linux that Weft had before: packets without ECN fill the queue up to its limit.
+    result = weft.run(mixed_red(nodrop=True))
+    assert gbps(result, "second") > 9
+    assert result.queues["mean_packets"][0] > 800
 
 
 @pytest.mark.parametrize("senders", [8, 255])

@@ -1548,6 +1548,11 @@ class QueueClass(Model):
         extra="forbid",
         populate_by_name=True,
     )
+    drop_not_ect: bool | None = None
+    """
+    Whether a packet of the class that finds its marking threshold, but is not ECN-capable, is dropped, as by
+    switches that combine WRED with ECN. By default it is accepted.
+    """
     limit: Annotated[
         str | None,
         Field(
@@ -1608,7 +1613,8 @@ class QueueProbe(Model):
 class RedQueue(Model):
     """
     A FIFO that marks or drops packets at random. The probability rises with the length of the queue:
-    0 up to `min`, `probability` just below `max`, and 1 from `max` on.
+    0 up to `min`, `probability` just below `max`, and 1 from `max` on. A packet that is to be marked, but is
+    not ECN-capable, is dropped. With `min = max` and `probability = 1`, it is the threshold of a switch's WRED.
     """
 
     model_config = ConfigDict(
@@ -1647,6 +1653,11 @@ class RedQueue(Model):
     name: Literal["red"] = "red"
     """
     random early detection: marks or drops with a probability that rises with the queue (1993)
+    """
+    nodrop: bool | None = None
+    """
+    Whether packets that are chosen, but not ECN-capable, are accepted instead of dropped. `nodrop` of Linux's
+    `red`; by default they are dropped there, in ns-3 and by switches (WRED). With `action = "mark"` only.
     """
     probability: Annotated[float, Field(ge=0.0, le=1.0)]
     """
@@ -1719,6 +1730,11 @@ class SharedQueue(Model):
     ]
     """
     Size of a switch's buffer, including the reserves. Packets being sent do not count.
+    """
+    drop_not_ect: bool | None = None
+    """
+    Whether a packet that finds `mark`, but is not ECN-capable, is dropped, as by switches that combine WRED
+    with ECN. By default it is accepted, as by `ce_threshold` of Linux's `fq_codel`.
     """
     name: Literal["shared"] = "shared"
     """

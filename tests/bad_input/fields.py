@@ -236,6 +236,11 @@ FIELDS = [
     red("min = '1KB', max = '2KB', probability = -0.1", "queues.kind.probability: -0.1", "0 to 1"),
     red("min = '1KB', max = '2KB', probability = nan", "queues.kind.probability: "),
     red("min = '1KB', max = '2KB', probability = 0.1, weight = 0", "queues.kind.weight: 0", "above 0, up to 1"),
+    red(
+        "min = '1KB', max = '2KB', probability = 0.1, action = 'drop', nodrop = true",
+        "queues.kind.nodrop: no effect with action",
+        "remove one of them",
+    ),
     red("min = '1KB', max = '2KB', probability = 0.1, action = 'trim'", "queues.kind.action: "),
     red("min = '1KB', max = '2KB', probability = 0.1, at = 'egress'", "queues.kind.at: "),
     red(

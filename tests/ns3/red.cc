@@ -1,7 +1,7 @@
 // RED of ns-3 with open-loop traffic: bursts of packets at fixed times, a switch and a receiver. Prints JSON.
 //
-// Of the packets that wait before the receiver one is in the device's own queue, the others in RED's. All packets are
-// ECN-capable. No packet is lost elsewhere.
+// Of the packets that wait before the receiver one is in the device's own queue, the others in RED's. Packets are
+// ECN-capable, except the last `plain` ones of each burst. No packet is lost elsewhere.
 
 #include <iostream>
 #include <string>
@@ -28,6 +28,7 @@ struct Settings
     std::string senderRate = "1Gbps";
     uint32_t packet = 1250;  // bytes on the wire
     uint32_t burst = 8;      // packets
+    uint32_t plain = 0;      // packets of a burst without ECN, the last ones
     double period = 0.0008;  // seconds between the beginnings of bursts
     uint32_t first = 4;      // packets before the first burst
     double lead = 0.000055;  // seconds between them and the first burst
@@ -52,7 +53,7 @@ DisciplineChanged(uint32_t, uint32_t now)
 
 // Queues accept packets at once, so a burst is sent by one event and spaced by the sender's link.
 void
-SendBurst(Ptr<Socket> socket, uint32_t packets)
+SendBurst(Ptr<Socket> socket, uint32_t packets, uint32_t plain)
 {
     // Bytes of the headers of PPP, IP and UDP.
     const uint32_t headers = 2 + 20 + 8;
@@ -60,7 +61,7 @@ SendBurst(Ptr<Socket> socket, uint32_t packets)
     {
         // Sockets keep ECN bits out of their TOS, but not out of a packet's tag.
         SocketIpTosTag tos;
-        tos.SetTos(Ipv4Header::ECN_ECT0);
+        tos.SetTos(i < packets - plain ? Ipv4Header::ECN_ECT0 : Ipv4Header::ECN_NotECT);
         Ptr<Packet> packet = Create<Packet>(settings.packet - headers);
         packet->AddPacketTag(tos);
         socket->Send(packet);
@@ -82,6 +83,7 @@ main(int argc, char* argv[])
     command.AddValue("senderRate", "rate of the sender's link", settings.senderRate);
     command.AddValue("packet", "bytes of a packet on the wire", settings.packet);
     command.AddValue("burst", "packets of a burst", settings.burst);
+    command.AddValue("plain", "packets of a burst without ECN", settings.plain);
     command.AddValue("period", "seconds between the beginnings of bursts", settings.period);
     command.AddValue("first", "packets before the first burst", settings.first);
     command.AddValue("lead", "seconds between them and the first burst", settings.lead);
@@ -129,11 +131,11 @@ main(int argc, char* argv[])
     socket->Connect(sink);
     // Routing is ready after a microsecond.
     const Time begin = MicroSeconds(1);
-    Simulator::Schedule(begin, &SendBurst, socket, settings.first);
+    Simulator::Schedule(begin, &SendBurst, socket, settings.first, 0U);
     for (uint32_t n = 0; n < settings.bursts; n++)
     {
         const Time at = begin + Seconds(settings.lead + n * settings.period);
-        Simulator::Schedule(at, &SendBurst, socket, settings.burst);
+        Simulator::Schedule(at, &SendBurst, socket, settings.burst, settings.plain);
     }
     const Time end = Seconds(settings.bursts * settings.period);
     Simulator::Stop(end);

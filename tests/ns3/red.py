@@ -48,6 +48,8 @@ class Scene:
     """Measures, with the least and the most of Weft's over ns-3's."""
     period_us: int = BURST * SLOT_US
     mark: bool = True
+    plain: int = 0
+    """Packets of a burst without ECN, the last ones."""
 
     def marks_by_formula(self) -> float:
         """The expected number of marks where nothing is dropped.
@@ -65,11 +67,14 @@ class Scene:
 TWENTIETH = (0.95, 1.05)
 MARKS = {"marks": TWENTIETH, "queue": (0.995, 1.005)}
 DROPS = {"drops": (0.99, 1.01), "queue": (0.9, 1.1)}
+MIXED = {**DROPS, "marks": TWENTIETH}
 SCENES = [
     *(Scene(f"marks, {first} packets before", first, MARKS) for first in (7, 10, 13)),
     Scene("drops, load 1.013", 10, DROPS, period_us=790, mark=False),
+    Scene("half without ECN, load 1.013", 10, MIXED, period_us=790, plain=BURST // 2),
 ]
-"""The load fixes the number of drops, and the ramp the length of the queue with which RED drops as many."""
+"""The load fixes the number of drops, and the ramp the length of the queue with which RED drops as many. If half of the
+packets have no ECN, RED drops as many of them as it marks of the others."""
 
 
 def in_weft(scene: Scene, seed: int) -> dict[str, float]:
@@ -85,13 +90,19 @@ def in_weft(scene: Scene, seed: int) -> dict[str, float]:
         "weight": WEIGHT,
         "action": "mark" if scene.mark else "drop",
     }
-    # A source of constant rate has packets without ECN, so the packets before the bursts are never marked.
+    # A source of constant rate has packets without ECN. The average is below the ramp when the first ones arrive.
     source: dict[str, Any] = {"kind": "constant-rate", "rate": "1Gbps", "packet_size": f"{PACKET}B"}
     dropped = {**source, "on": f"{BURST * 10}us", "off": f"{scene.period_us - BURST * 10}us"}
     marked = {"cc": {"name": "dctcp", "cwnd_min": 100}, "tcp": tcp}
     flow: dict[str, Any] = {"kind": "bulk", "from": "h0", "to": "r0"}
     start = {"start": f"{scene.period_us}us"}
-    bursts = {"count": BURST, "rate": f"{rate // BURST}bps"} if scene.mark else start
+    capable = BURST - scene.plain
+    bursts = {"count": capable, "rate": f"{rate // BURST}bps"} if scene.mark else start
+    transports, others = {"bursts": marked if scene.mark else dropped, "first": source}, []
+    if scene.plain:
+        on = scene.plain * 10
+        transports["plain"] = {**source, "on": f"{on}us", "off": f"{scene.period_us - on}us"}
+        others.append({**flow, **start, "name": "plain", "transport": "plain"})
     experiment = Experiment.model_validate(
         {
             "name": "red-in-ns3",
@@ -111,9 +122,10 @@ def in_weft(scene: Scene, seed: int) -> dict[str, float]:
                 "host": {"limit": "1000000 packets", "mark": "off"},
             },
             "hosts": {"jitter": "0s", "clock_ppm": 0},
-            "transports": {"bursts": marked if scene.mark else dropped, "first": source},
+            "transports": transports,
             "traffic": [
                 {**flow, "name": "bursts", "transport": "bursts", **bursts},
+                *others,
                 {
                     **flow,
                     "name": "first",
@@ -139,6 +151,7 @@ def in_ns3(driver: Path, scene: Scene, seed: int) -> dict[str, float]:
         "mark": int(scene.mark),
         "packet": PACKET,
         "burst": BURST,
+        "plain": scene.plain,
         "first": scene.first,
         "lead": LEAD_US * 1e-6,
         "period": scene.period_us * 1e-6,
@@ -161,7 +174,12 @@ def compare(driver: Path, scenes: list[Scene]) -> list[Row]:
                 least, most = band
                 here, there = (fmean(found[measure] for found in side) for side in (ours, theirs))
                 rows.append(Row(scene.name, measure, here, there, here / there, least, most, ""))
-                if measure == "marks":
+                if scene.plain and measure == "marks":
+                    for side, found in (("Weft", ours), ("ns-3", theirs)):
+                        name = f"{scene.name}: {side}, marks over drops"
+                        marks, drops = (fmean(values[one] for values in found) for one in ("marks", "drops"))
+                        rows.append(Row(name, measure, marks, drops, marks / drops, least, most, ""))
+                elif measure == "marks":
                     formula = scene.marks_by_formula()
                     least, most = TWENTIETH
                     for side, value in (("Weft", here), ("ns-3", there)):

@@ -162,12 +162,13 @@ def queue(rng: Random, kind: str, limit: int) -> Spec:
     ramp = {"min": f"{low} packets", "max": f"{rng.randint(low, 2 * limit)} packets", "probability": rng.random()}
     average = {"at": "dequeue"} if rng.random() < 0.5 else {"weight": rng.choice([0.002, 0.1, 1.0])}
     sizes = {"buffer": f"{rng.randint(20, 300)}KB", "alpha": rng.choice([0.25, 1.0, 8.0])}
+    drops = {"drop_not_ect": low % 2 == 0}
     xoff = f"{rng.randint(5, 60)}KB"
     fields: dict[str, Spec] = {
         "fifo": {},
         "red": {"mark": "off", "kind": {"name": kind, **ramp, "action": rng.choice(["mark", "drop"])}},
-        "shared": {"kind": {"name": kind, **sizes, "reserve": rng.choice(["0B", "1500B"])}},
-        "priority": {"kind": {"name": kind, "classes": [{}, rng.choice([{}, {"weight": 1}])]}},
+        "shared": {"kind": {"name": kind, **sizes, **drops, "reserve": rng.choice(["0B", "1500B"])}},
+        "priority": {"kind": {"name": kind, "classes": [drops, rng.choice([{}, {"weight": 1}])]}},
         "lossless": {"limit": "700 packets", "kind": {"name": kind, "xoff": xoff, "watchdog": "1ms"}},
         "lossy": {"kind": {"name": kind, **rng.choice([{"loss": 0.01}, {"every": 50}])}},
     }
@@ -185,6 +186,8 @@ def queue(rng: Random, kind: str, limit: int) -> Spec:
     if kind == "lossless" and rng.random() < 0.5:
         marks = {"mark_min": ramp["min"], "mark_max": ramp["max"], "mark_probability": ramp["probability"]}
         fields[kind] |= {"mark": "off", "kind": fields[kind]["kind"] | marks}
+    if kind == "red" and fields[kind]["kind"]["action"] == "mark":
+        fields[kind]["kind"]["nodrop"] = low % 2 == 0
     if kind == "red" and rng.random() < 0.7:
         fields[kind]["kind"] |= average
     return {"kind": kind} | fields[kind]

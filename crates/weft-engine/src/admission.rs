@@ -21,6 +21,8 @@ pub struct Admissions {
 pub struct Admission {
     limit: QueueSize,
     mark: Option<QueueSize>,
+    /// Decision about a packet that finds `mark`.
+    at_mark: Decision,
     discipline: Discipline,
     /// The smallest number of packets in the port at which a packet might be marked or dropped; 0 if
     /// the queue is probed, marks every packet, or counts every packet.
@@ -52,6 +54,7 @@ impl Admission {
         Self {
             limit: queue.limit,
             mark: queue.mark,
+            at_mark: discipline.at_mark(),
             discipline,
             decide_at,
             drops: 0,
@@ -120,13 +123,17 @@ impl Admissions {
     pub fn decide(&mut self, port: &Port, index: usize, now: u64, size: u16, flags: &mut u16) -> bool {
         let admission = &mut self.ports[index];
         if *flags & PROTECTED == 0 {
-            let decision = admission.discipline.decide(&mut self.pools, port, now, size);
+            let mut decision = admission.discipline.decide(&mut self.pools, port, now, size);
             let waiting = |unit| port.waiting_in(unit);
+            if decision == Decision::Accept && admission.is_marking(waiting) {
+                decision = admission.at_mark;
+            }
+            let decision = decision.for_flags(*flags);
             if admission.is_full(waiting, size) || decision == Decision::Drop {
                 admission.drops += 1;
                 return false;
             }
-            if decision == Decision::Mark || admission.is_marking(waiting) {
+            if decision == Decision::Mark {
                 admission.mark(flags);
             }
         }

@@ -1,15 +1,27 @@
 //! Laws of the kinds of queues, on ports without a network.
 
-use weft_fabric::{QueueConfig, QueueKind, Red, RedAction, RedAt, Shared};
+use weft_fabric::{QueueConfig, QueueKind, QueueParameters, Red, RedAction, RedAt, Shared};
 use weft_spec::{QueueSize, Rate, Size, Time};
 
 use crate::admission::{Admission, Admissions};
-use crate::packet::{CE, ECT};
+use crate::packet::{CE, ECT, PROTECTED};
 use crate::port::Port;
 use crate::port_exactness::alone;
 use crate::queue::{Discipline, Pool, SharedPort};
 
 const PACKET: u16 = 1500;
+/// Threshold of queues that have no ramp, in bytes.
+const THRESHOLD: u64 = 900_000;
+/// The ramp of test plans of switch vendors.
+const RAMP: Red = Red {
+    min: QueueSize::Bytes(500_000),
+    max: QueueSize::Bytes(2_000_000),
+    probability: 0.2,
+    action: RedAction::Mark,
+    nodrop: false,
+    at: RedAt::Enqueue,
+    weight: None,
+};
 const UNLIMITED: QueueConfig = QueueConfig {
     limit: QueueSize::Packets(u32::MAX),
     mark: None,
@@ -86,6 +98,7 @@ fn congested_ports_hold_the_share_of_the_dynamic_threshold_to_a_packet() {
                         buffer: Size(buffer),
                         alpha,
                         reserve: Size(reserve),
+                        drop_not_ect: false,
                     },
                 );
                 let end = switch.overload(congested, 3_000);
@@ -110,6 +123,7 @@ fn a_reserve_is_free_for_its_port_alone() {
         buffer: Size(60_000),
         alpha: 1024.0,
         reserve: Size(reserve),
+        drop_not_ect: false,
     };
     for (reserve, accepted) in [(0, false), (3_000, true)] {
         let mut switch = Switch::new(2, shared(reserve));
@@ -120,22 +134,33 @@ fn a_reserve_is_free_for_its_port_alone() {
     }
 }
 
-/// Holds a queue at `length` bytes by replacing each packet that leaves, and returns the fraction of
-/// the packets that were marked.
-fn marked_fraction(red: Red, length: u64, packets: u64) -> f64 {
-    let mut admissions = alone(UNLIMITED, &QueueKind::from(red), false);
+/// Holds a queue at `length` bytes by replacing each packet that leaves, and returns the fractions of packets with
+/// these flags that were marked and dropped.
+fn chosen_fractions(kind: impl Into<QueueKind>, length: u64, packets: u64, flags: u16) -> [f64; 2] {
+    let limit = QueueConfig {
+        mark: Some(QueueSize::Bytes(THRESHOLD)),
+        ..UNLIMITED
+    };
+    let kind = kind.into();
+    let queue = if kind.marks() { UNLIMITED } else { limit };
+    let mut admissions = alone(queue, &kind, false);
     let mut port = Port::new(Rate(100_000_000_000), Time(0), &admissions.ports[0], 0, 0);
     let gap = port.serialisation(PACKET.into());
     // One packet is being sent, and one leaves as each packet arrives.
     for _ in 0..length / u64::from(PACKET) + 2 {
-        port.enqueue(&mut admissions, 0, 0, 0, PACKET, 0);
+        port.enqueue(&mut admissions, 0, 0, 0, PACKET, PROTECTED);
     }
-    let mut marked = 0;
+    let (mut marked, mut dropped) = (0, 0);
     for n in 1..=packets {
-        let accepted = port.enqueue(&mut admissions, 0, n * gap, n * gap, PACKET, ECT);
-        marked += u64::from(accepted.is_some_and(|(_, flags)| flags & CE != 0));
+        let now = n * gap;
+        if let Some((_, flags)) = port.enqueue(&mut admissions, 0, now, now, PACKET, flags) {
+            marked += u64::from(flags & CE != 0);
+        } else {
+            dropped += 1;
+            port.enqueue(&mut admissions, 0, now, now, PACKET, PROTECTED);
+        }
     }
-    marked as f64 / packets as f64
+    [marked, dropped].map(|count| count as f64 / packets as f64)
 }
 
 /// Test plans of switch vendors hold a queue between 500 KB and 2 MB and accept a marking rate within
@@ -145,23 +170,55 @@ fn marked_fraction(red: Red, length: u64, packets: u64) -> f64 {
 fn marks_are_as_frequent_as_the_ramp_says_within_5_percent() {
     for (weight, probability, factor) in [(None, 0.2, 1.0), (None, 1.0, 1.0), (Some(1.0), 0.2, 2.0)] {
         let red = Red {
-            min: QueueSize::Bytes(500_000),
-            max: QueueSize::Bytes(2_000_000),
             probability,
-            action: RedAction::Mark,
-            at: RedAt::Enqueue,
             weight,
+            ..RAMP
         };
         for length in [650_000_u64, 1_250_000, 1_850_000] {
             let length = length - length % u64::from(PACKET);
-            let found = marked_fraction(red, length, 300_000);
+            let [found, _] = chosen_fractions(red, length, 300_000, ECT);
             let expected = factor * probability * (length as f64 - 500_000.0) / 1_500_000.0;
             assert!(
                 (found / expected - 1.0).abs() < 0.05,
                 "{found} at {length} bytes instead of {expected}"
             );
         }
-        assert!(marked_fraction(red, 498_000, 10_000) <= 0.0);
-        assert!(marked_fraction(red, 2_001_000, 10_000) >= 1.0);
+        assert_eq!(chosen_fractions(red, 498_000, 10_000, ECT), [0.0, 0.0]);
+        assert_eq!(chosen_fractions(red, 2_001_000, 10_000, ECT), [1.0, 0.0]);
+    }
+}
+
+/// A packet that cannot be marked is dropped with the probability of a mark (`red_enqueue` of Linux's `sch_red.c`
+/// with `ecn`, WRED), or accepted with `nodrop`. A threshold accepts it unless the queue drops it there.
+#[test]
+fn packets_without_ecn_are_dropped_as_often_as_others_are_marked() {
+    for length in [650_000_u64, 1_250_000, 2_001_000] {
+        let length = length - length % u64::from(PACKET);
+        let [marked, none] = chosen_fractions(RAMP, length, 300_000, ECT);
+        assert_eq!(none, 0.0);
+        assert_eq!(chosen_fractions(RAMP, length, 300_000, 0), [0.0, marked]);
+        let nodrop = Red { nodrop: true, ..RAMP };
+        assert_eq!(chosen_fractions(nodrop, length, 10_000, 0), [0.0, 0.0]);
+        let dropping = Red {
+            action: RedAction::Drop,
+            ..RAMP
+        };
+        for flags in [0, ECT] {
+            assert_eq!(chosen_fractions(dropping, length, 300_000, flags), [0.0, marked]);
+        }
+    }
+    let shared = |drop_not_ect| Shared {
+        buffer: Size(100_000_000),
+        alpha: 1.0,
+        reserve: Size(0),
+        drop_not_ect,
+    };
+    for drops in [false, true] {
+        for (length, is_long) in [(THRESHOLD - u64::from(PACKET), false), (THRESHOLD, true)] {
+            let chosen = if is_long { 1.0 } else { 0.0 };
+            let dropped = if drops { chosen } else { 0.0 };
+            assert_eq!(chosen_fractions(shared(drops), length, 1_000, ECT), [chosen, 0.0]);
+            assert_eq!(chosen_fractions(shared(drops), length, 1_000, 0), [0.0, dropped]);
+        }
     }
 }

@@ -150,14 +150,19 @@ fn any_red() -> impl Strategy<Value = Red> {
             .prop_map(|(min, width)| (QueueSize::Bytes(min), QueueSize::Bytes(min + width))),
     ];
     let probability = prop::sample::select(vec![0.0, 0.1, 0.5, 1.0]);
-    let action = prop::sample::select(vec![RedAction::Mark, RedAction::Drop]);
+    let action = prop::sample::select(vec![
+        (RedAction::Mark, false),
+        (RedAction::Mark, true),
+        (RedAction::Drop, false),
+    ]);
     let weight = prop::option::of(prop::sample::select(vec![0.002, 0.25, 1.0]));
     let ramp = (ramp, probability, action, weight);
-    ramp.prop_map(|((min, max), probability, action, weight)| Red {
+    ramp.prop_map(|((min, max), probability, (action, nodrop), weight)| Red {
         min,
         max,
         probability,
         action,
+        nodrop,
         at: RedAt::Enqueue,
         weight,
     })
@@ -175,10 +180,12 @@ fn any_dequeue_red() -> impl Strategy<Value = Red> {
 /// A port with a small shared buffer.
 fn any_shared() -> impl Strategy<Value = Shared> {
     let alpha = prop::sample::select(vec![0.25, 0.5, 1.0, 3.0, 100.0]);
-    (3_000_u64..20_000, alpha, 0_u64..3_000).prop_map(|(buffer, alpha, reserve)| Shared {
+    let values = (3_000_u64..20_000, alpha, 0_u64..3_000, any::<bool>());
+    values.prop_map(|(buffer, alpha, reserve, drop_not_ect)| Shared {
         buffer: Size(buffer),
         alpha,
         reserve: Size(reserve),
+        drop_not_ect,
     })
 }
 
@@ -194,11 +201,12 @@ fn any_priority() -> impl Strategy<Value = Priority> {
         (1500_u64..6_000).prop_map(QueueSize::Bytes),
     ];
     let weight = prop::sample::select(vec![1, 2, 3, 7, 100]);
-    let class = (prop::option::of(limit), mark, weight);
+    let class = (prop::option::of(limit), mark, weight, any::<bool>());
     (prop::collection::vec(class, 1..=8), 0_usize..8).prop_map(|(classes, strict)| {
-        let class = |(i, (limit, mark, weight))| PriorityClass {
+        let class = |(i, (limit, mark, weight, drop_not_ect))| PriorityClass {
             limit,
             mark,
+            drop_not_ect,
             weight: (i >= strict).then_some(weight),
         };
         Priority {

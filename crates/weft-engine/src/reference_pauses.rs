@@ -208,6 +208,7 @@ impl<T: TestEndpoint> Reference<'_, T> {
                 max,
                 probability: stated.mark_probability.unwrap_or(1.0),
                 action: RedAction::Mark,
+                nodrop: true,
                 at: RedAt::Enqueue,
                 weight: None,
             };

@@ -132,9 +132,10 @@ impl Fifo {
             return self.offer_or_cut(packet);
         }
         if packet.flags & PROTECTED == 0 {
-            let [chosen_to_drop, chosen_to_mark] = self.choose(around);
+            let [chosen_to_drop, chosen_to_mark] = self.choose(&packet, around);
             let [full, long] = self.full_and_long(&packet);
-            if full || chosen_to_drop || !self.buffer_accepts(packet.size, around.free) {
+            let unmarkable = long && packet.flags & ECT == 0 && self.drops_unmarkable(&packet);
+            if full || unmarkable || chosen_to_drop || !self.buffer_accepts(packet.size, around.free) {
                 self.refuse(&packet);
                 return Err(packet);
             }
@@ -263,6 +264,18 @@ impl Fifo {
         [full, long]
     }
 
+    /// Returns whether the queue drops what it cannot mark where it would mark it.
+    fn drops_unmarkable(&self, packet: &Packet) -> bool {
+        match &self.kind {
+            QueueKind::Shared(shared) => shared.drop_not_ect,
+            QueueKind::Priority(priority) => {
+                let class = self.classes.as_ref().expect("classes").class_of(packet);
+                priority.classes[class].drop_not_ect
+            }
+            _ => false,
+        }
+    }
+
     /// Counts a packet as dropped.
     pub fn refuse(&mut self, packet: &Packet) {
         self.drops += 1;
@@ -299,7 +312,7 @@ impl Fifo {
             {
                 let length = self.length_as(red.min);
                 let chosen = self.is_chosen(red, length);
-                if chosen && red.action == RedAction::Drop {
+                if chosen && drops(red, &packet) {
                     self.packets -= 1;
                     self.bytes -= u64::from(packet.size);
                     self.drops += 1;
@@ -335,6 +348,7 @@ impl Fifo {
             max,
             probability: 1.0,
             action: RedAction::Mark,
+            nodrop: true,
             at: RedAt::Dequeue,
             weight: None,
         };
@@ -354,7 +368,7 @@ impl Fifo {
     }
 
     /// Returns whether RED drops, and whether it marks, a packet that arrives.
-    fn choose(&mut self, around: &Surroundings) -> [bool; 2] {
+    fn choose(&mut self, packet: &Packet, around: &Surroundings) -> [bool; 2] {
         let QueueKind::Red(red) = self.kind else {
             return [false, false];
         };
@@ -371,10 +385,7 @@ impl Fifo {
             length = self.average;
         }
         let chosen = self.is_chosen(red, length);
-        match red.action {
-            RedAction::Drop => [chosen, false],
-            RedAction::Mark => [false, chosen],
-        }
+        [chosen && drops(red, packet), chosen]
     }
 
     /// Returns true if a packet is marked or dropped at this length.
@@ -486,5 +497,14 @@ impl Fifo {
     pub fn distribution(&mut self, now: u64) -> Vec<u64> {
         self.add_time(now);
         self.time_at.clone()
+    }
+}
+
+/// Returns true if RED drops the packets like this one that it chooses.
+fn drops(red: Red, packet: &Packet) -> bool {
+    let is_capable = packet.flags & ECT != 0;
+    match red.action {
+        RedAction::Drop => true,
+        RedAction::Mark => !is_capable && !red.nodrop,
     }
 }

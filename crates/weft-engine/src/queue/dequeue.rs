@@ -28,7 +28,7 @@ impl DequeueRed {
     /// Handles the arrival of a packet at a port with this limit and threshold.
     pub fn offer(&mut self, mut packet: Packet, port: &Admission) -> Arrival {
         let waiting = |unit| self.packets.waiting_in(unit);
-        let arrival = Arrival::decide(&mut packet, |size| {
+        let arrival = Arrival::decide(&mut packet, Decision::Mark, |size| {
             [port.is_full(waiting, size), port.is_marking(waiting)]
         });
         if arrival.accepted {
@@ -44,7 +44,7 @@ impl DequeueRed {
             return Some((packet, Decision::Accept));
         }
         let length = self.packets.waiting_in(self.red.unit());
-        Some((packet, self.red.decide(length, 0)))
+        Some((packet, self.red.decide(length, 0).for_flags(packet.flags)))
     }
 
     /// Removes and returns all packets.

@@ -16,6 +16,7 @@ mod trims;
 
 use weft_fabric::{QueueConfig, QueueKind, RedAt};
 
+use crate::packet::ECT;
 use crate::port::Port;
 use dequeue::DequeueRed;
 pub use lossless::{LosslessQueue, NO_RING, Waiting, WakeUp};
@@ -33,8 +34,30 @@ pub enum Decision {
     Accept,
     /// The packet is accepted, and marked if it is ECN-capable.
     Mark,
+    /// The packet is accepted and marked if it is ECN-capable, and dropped otherwise.
+    MarkOrDrop,
     /// The packet is dropped.
     Drop,
+}
+
+impl Decision {
+    /// Returns the decision at a marking threshold.
+    pub fn at_mark(drops_not_ect: bool) -> Self {
+        if drops_not_ect {
+            Self::MarkOrDrop
+        } else {
+            Self::Mark
+        }
+    }
+
+    /// Returns the decision about a packet with these flags: all but [`MarkOrDrop`](Self::MarkOrDrop).
+    pub fn for_flags(self, flags: u16) -> Self {
+        match self {
+            Self::MarkOrDrop if flags & ECT != 0 => Self::Mark,
+            Self::MarkOrDrop => Self::Drop,
+            decision => decision,
+        }
+    }
 }
 
 /// The state of a port's queue that depends on its kind.
@@ -93,6 +116,14 @@ impl Discipline {
             Self::Fifo => None,
             Self::Red(red) => Some(red.decides_from(max_packet)),
             Self::Shared(_) | Self::Served(_) => Some(0),
+        }
+    }
+
+    /// Returns the decision about a packet that finds the port's marking threshold.
+    pub fn at_mark(&self) -> Decision {
+        match self {
+            Self::Shared(shared) => Decision::at_mark(shared.drops_not_ect),
+            Self::Fifo | Self::Red(_) | Self::Served(_) => Decision::Mark,
         }
     }
 

@@ -3,10 +3,10 @@
 
 use std::collections::VecDeque;
 
-use weft_fabric::{Priority, QueueConfig};
+use weft_fabric::{Priority, PriorityClass, QueueConfig};
 use weft_spec::QueueSize;
 
-use super::{Arrival, PacketQueue};
+use super::{Arrival, Decision, PacketQueue};
 use crate::admission::{exceeds, has_reached};
 use crate::packet::Packet;
 
@@ -24,6 +24,8 @@ struct Class {
     packets: PacketQueue,
     limit: QueueSize,
     mark: Option<QueueSize>,
+    /// Decision about a packet that finds `mark`.
+    at_mark: Decision,
     /// Bytes that the class may send in a turn; 0 if it is strict.
     quantum: u64,
     /// Bytes that the class may still send in this turn (`DC` of the paper).
@@ -34,15 +36,17 @@ impl PriorityQueue {
     /// Creates empty classes for a port with this limit and threshold.
     pub fn new(priority: &Priority, port: QueueConfig, max_packet: u32) -> Self {
         let quanta = priority.quanta(max_packet);
-        let class = |(queue, quantum): (QueueConfig, u64)| Class {
+        let class = |((stated, queue), quantum): ((&PriorityClass, QueueConfig), u64)| Class {
             packets: PacketQueue::default(),
             limit: queue.limit,
             mark: queue.mark,
+            at_mark: Decision::at_mark(stated.drop_not_ect),
             quantum,
             deficit: 0,
         };
+        let queues = priority.classes.iter().zip(priority.queues(port));
         Self {
-            classes: priority.queues(port).into_iter().zip(quanta).map(class).collect(),
+            classes: queues.zip(quanta).map(class).collect(),
             turns: VecDeque::new(),
             is_turn_begun: false,
         }
@@ -79,7 +83,7 @@ impl PriorityQueue {
                 has_reached(class.mark, waiting),
             ]
         };
-        let arrival = Arrival::decide(&mut packet, limits);
+        let arrival = Arrival::decide(&mut packet, class.at_mark, limits);
         if arrival.accepted {
             if class.quantum > 0 && class.packets.is_empty() {
                 self.turns.push_back(number);

@@ -92,7 +92,8 @@ impl Red {
         };
         match (chosen, self.config.action) {
             (false, _) => Decision::Accept,
-            (true, RedAction::Mark) => Decision::Mark,
+            (true, RedAction::Mark) if self.config.nodrop => Decision::Mark,
+            (true, RedAction::Mark) => Decision::MarkOrDrop,
             (true, RedAction::Drop) => Decision::Drop,
         }
     }

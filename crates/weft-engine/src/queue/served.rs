@@ -56,20 +56,26 @@ impl Arrival {
         }
     }
 
-    /// Decides about a packet. `limits` returns whether the queue is full, and whether it marks. A mark is
-    /// set only if the packet is ECN-capable.
-    pub fn decide(packet: &mut Packet, limits: impl FnOnce(u16) -> [bool; 2]) -> Self {
+    /// Decides about a packet. `limits` returns whether the queue is full, and whether it has reached its
+    /// marking threshold, where `at_mark` decides. A mark is set only if the packet is ECN-capable.
+    pub fn decide(packet: &mut Packet, at_mark: Decision, limits: impl FnOnce(u16) -> [bool; 2]) -> Self {
         if packet.flags & PROTECTED != 0 {
             return Self::accepted(false);
         }
-        match limits(packet.size) {
-            [true, _] => Self::dropped(*packet),
-            [false, true] if packet.flags & ECT != 0 => {
-                packet.flags |= CE;
-                Self::accepted(true)
-            }
-            _ => Self::accepted(false),
+        let [is_full, is_marking] = limits(packet.size);
+        let decision = if is_marking {
+            at_mark.for_flags(packet.flags)
+        } else {
+            Decision::Accept
+        };
+        if is_full || decision == Decision::Drop {
+            return Self::dropped(*packet);
         }
+        let marked = decision == Decision::Mark && packet.flags & ECT != 0;
+        if marked {
+            packet.flags |= CE;
+        }
+        Self::accepted(marked)
     }
 }
 

@@ -72,6 +72,8 @@ pub struct SharedPort {
     port: u32,
     /// Factor of the free space.
     alpha: f64,
+    /// Whether packets that are not ECN-capable are dropped at the marking threshold.
+    pub drops_not_ect: bool,
 }
 
 impl SharedPort {
@@ -81,6 +83,7 @@ impl SharedPort {
             pool: pool as u32,
             port: pools[pool].add_port(config.reserve.0),
             alpha: config.alpha,
+            drops_not_ect: config.drop_not_ect,
         }
     }
 

@@ -36,6 +36,10 @@ pub struct PriorityClass {
     /// Marking threshold of the class, by default the `mark` of the port. Only packets of the class count.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mark: Option<Mark>,
+    /// Whether a packet of the class that finds its marking threshold, but is not ECN-capable, is dropped, as by
+    /// switches that combine WRED with ECN. By default it is accepted.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub drop_not_ect: bool,
     /// Weight of the class, 1 to 1000. Classes with weights come after those without, and deficit round
     /// robin (Shreedhar and Varghese, SIGCOMM 1995) serves them. Without it, the class is strict.
     #[serde(default, skip_serializing_if = "Option::is_none")]

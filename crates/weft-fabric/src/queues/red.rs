@@ -9,7 +9,8 @@ use super::QueueParameters;
 use crate::QueueConfig;
 
 /// A FIFO that marks or drops packets at random. The probability rises with the length of the queue:
-/// 0 up to `min`, `probability` just below `max`, and 1 from `max` on.
+/// 0 up to `min`, `probability` just below `max`, and 1 from `max` on. A packet that is to be marked, but is
+/// not ECN-capable, is dropped. With `min = max` and `probability = 1`, it is the threshold of a switch's WRED.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Red {
@@ -23,6 +24,10 @@ pub struct Red {
     /// Whether packets are marked or dropped.
     #[serde(default)]
     pub action: RedAction,
+    /// Whether packets that are chosen, but not ECN-capable, are accepted instead of dropped. `nodrop` of Linux's
+    /// `red`; by default they are dropped there, in ns-3 and by switches (WRED). With `action = "mark"` only.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub nodrop: bool,
     /// Whether the length that a packet finds decides, or the length that it leaves behind when its
     /// transmission begins. At dequeue, marks report the present queue.
     #[serde(default)]
@@ -39,7 +44,7 @@ pub struct Red {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum RedAction {
-    /// ECN-capable packets are marked. The limit alone drops packets.
+    /// ECN-capable packets are marked, others dropped.
     #[default]
     Mark,
     /// Packets are dropped, ECN-capable ones included.
@@ -77,7 +82,7 @@ impl Red {
 /// The ramp of marks of another kind of queue: `mark_min` and `mark_max`.
 pub(super) type Ramp = [Option<QueueSize>; 2];
 
-/// Returns a ramp up to this probability, if there is one.
+/// Returns a ramp up to this probability, if there is one. It drops no packet.
 pub(super) fn ramp([min, max]: Ramp, probability: f64, at: RedAt) -> Option<Red> {
     let (min, max) = min.zip(max)?;
     Some(Red {
@@ -85,6 +90,7 @@ pub(super) fn ramp([min, max]: Ramp, probability: f64, at: RedAt) -> Option<Red>
         max,
         probability,
         action: RedAction::Mark,
+        nodrop: true,
         at,
         weight: None,
     })
@@ -150,6 +156,10 @@ impl QueueParameters for Red {
         }
         if let Some(weight) = self.weight.filter(|&weight| !(weight > 0.0 && weight <= 1.0)) {
             return Err(SpecError::new("weight", weight.to_string(), "above 0, up to 1"));
+        }
+        if self.nodrop && self.action == RedAction::Drop {
+            let problem = "no effect with action = \"drop\", which drops every packet that is chosen";
+            return Err(SpecError::conflict("nodrop", problem, "remove one of them"));
         }
         if self.at == RedAt::Dequeue && self.weight.is_some() {
             let problem = "the average is updated only at enqueue";

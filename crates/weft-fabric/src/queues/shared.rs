@@ -23,6 +23,10 @@ pub struct Shared {
     /// The default, none, is that of the paper.
     #[serde(default = "default_reserve")]
     pub reserve: Size,
+    /// Whether a packet that finds `mark`, but is not ECN-capable, is dropped, as by switches that combine WRED
+    /// with ECN. By default it is accepted, as by `ce_threshold` of Linux's `fq_codel`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub drop_not_ect: bool,
 }
 
 const fn default_alpha() -> f64 {

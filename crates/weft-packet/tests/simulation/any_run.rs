@@ -127,6 +127,7 @@ fn any_kind() -> impl Strategy<Value = QueueKind> {
                 .map(|(i, weight)| PriorityClass {
                     limit: limit.map(QueueSize::Packets),
                     mark: None,
+                    drop_not_ect: false,
                     weight: (i >= strict).then_some(weight),
                 })
                 .collect(),
@@ -136,6 +137,7 @@ fn any_kind() -> impl Strategy<Value = QueueKind> {
             max: QueueSize::Packets(min + width),
             probability,
             action,
+            nodrop: action == RedAction::Mark && min % 2 == 0,
             at,
             weight,
         })),
@@ -143,6 +145,7 @@ fn any_kind() -> impl Strategy<Value = QueueKind> {
             buffer: Size(buffer),
             alpha,
             reserve: Size(reserve),
+            drop_not_ect: reserve % 2 == 0,
         })),
     ]
 }
