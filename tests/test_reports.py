@@ -121,8 +121,8 @@ def test_hosts_do_not_forward() -> None:
     experiment = spec(topology=topology)
     experiment["traffic"] = [{"kind": "bulk", "transport": "t", "from": "0", "to": "2"}]
     assert refusal(experiment) == (
-        "traffic[0]: no path leads from 0 to 2 except through 1, and hosts do not forward; make 1 a switch, or choose "
-        "connected hosts"
+        "traffic[0]: no path leads from 0 to 2 except through 1, and hosts do not forward; choose connected hosts, "
+        "or make 1 a switch of a graph"
     )
 
 

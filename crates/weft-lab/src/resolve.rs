@@ -543,7 +543,7 @@ fn check_connected<P: Iterator<Item = (u32, u32)>>(
             let problem = format!("{problem} except through {between}, and hosts do not forward");
             (
                 problem,
-                format!("make {between} a switch, or choose connected hosts"),
+                format!("choose connected hosts, or make {between} a switch of a graph"),
             )
         }
         None => (problem, "choose connected hosts".to_owned()),

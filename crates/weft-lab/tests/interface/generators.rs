@@ -257,7 +257,7 @@ fn a_closed_loop_needs_paths_between_its_own_pairs_only() {
     let error = pairs(r#"[["S1", "D1"], ["S1", "D3"]]"#).unwrap_err();
     assert_eq!(
         error,
-        "traffic[0]: no path leads from S1 to D3; choose connected hosts"
+        "traffic[0]: no path leads from S1 to D3 except through D2, and hosts do not forward; choose connected hosts, or make D2 a switch of a graph"
     );
 }
 
@@ -275,7 +275,7 @@ fn jobs_need_paths_between_clients_and_servers_only() {
     let error = jobs(r#"["S1"]"#, r#"["D3"]"#).unwrap_err();
     assert_eq!(
         error,
-        "traffic[0]: no path leads from S1 to D3; choose connected hosts"
+        "traffic[0]: no path leads from S1 to D3 except through D2, and hosts do not forward; choose connected hosts, or make D2 a switch of a graph"
     );
 }
 

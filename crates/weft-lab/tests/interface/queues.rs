@@ -279,6 +279,18 @@ fn trimmed_packets_are_counted_and_repeated() {
     assert!(by_class(&marked, "trims")[1] < trims[1]);
 }
 
+/// A transport that expects queues that trim warns if flows use it, and not if it is only defined.
+#[test]
+fn transports_without_traffic_give_no_warning() {
+    let pulled = "transports.pulled={kind = \"ndp\"}";
+    let warnings = |overrides: &[&str]| run(overrides, 1).manifest["warnings"].to_string();
+    let warning = "queues.kind: transports.pulled (kind \\\"ndp\\\") repeats packets";
+    let unused = warnings(&[pulled]);
+    assert!(!unused.contains("transports.pulled"), "{unused}");
+    let used = warnings(&[pulled, "traffic[0].transport=pulled"]);
+    assert!(used.contains(warning), "{used}");
+}
+
 /// A link that never loses a packet equals a FIFO. Losses do not depend on the number of threads.
 #[test]
 fn losses_of_links_are_counted_and_equal_on_any_number_of_threads() {

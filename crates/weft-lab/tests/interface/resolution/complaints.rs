@@ -475,7 +475,7 @@ const COMPLAINTS: &[(&[&str], &str)] = &[
             "traffic[0].to=D3",
             "traffic[0].from=S1",
         ],
-        "traffic[0]: no path leads from S1 to D3; choose connected hosts",
+        "traffic[0]: no path leads from S1 to D3 except through D2, and hosts do not forward; choose connected hosts, or make D2 a switch of a graph",
     ),
 ];
 
