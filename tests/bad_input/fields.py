@@ -181,6 +181,7 @@ FIELDS = [
     field("topology.delay=-1us", "incast.toml: topology.delay: ", "-1us"),
     field("topology.delay=5"),
     field("topology.delay=1e9s"),
+    field("topology.delay=2e-06s", 'topology.delay: "2e-06s" has an exponent instead of all digits; allowed: a time'),
     field("topology.receivers=2", "topology.receivers: unknown field"),
     field("topology={kind = 'fat-tree', k = 3, rate = '1Gbps', delay = '1us'}", "topology.k", "even", "3"),
     field("topology={kind = 'fat-tree', k = 0, rate = '1Gbps', delay = '1us'}", "topology.k"),

@@ -154,7 +154,7 @@ fn rates_and_delays_of_graphml_by_the_names_of_other_programs() {
         (
             "capacity",
             "1e9",
-            "capacity \"1e9\" has the unit \"e9\"; allowed: a rate with a unit",
+            "capacity \"1e9\" has an exponent instead of all digits; allowed: a rate with a unit",
         ),
         (
             "latency",

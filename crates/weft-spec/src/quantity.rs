@@ -45,6 +45,14 @@ impl Dimension {
         if unit.is_empty() {
             return refuse("is a bare number without a unit");
         }
+        // Programs write small numbers so: Python has "2e-06" for 0.000002.
+        let after_e = unit.strip_prefix(['e', 'E']).unwrap_or_default();
+        if after_e
+            .trim_start_matches(['+', '-'])
+            .starts_with(|c: char| c.is_ascii_digit())
+        {
+            return refuse("has an exponent instead of all digits");
+        }
         let mut accepted = self.units.iter().chain(self.spellings);
         let Some(&(_, worth)) = accepted.find(|(name, _)| *name == unit) else {
             return refuse(&format!("has the unit {unit:?}"));

@@ -96,6 +96,10 @@ fn what_is_refused_says_why_and_what_is_allowed() {
         refusal::<Rate>("0.5bps"),
         format!("\"0.5bps\" is not a whole number of bps; allowed: {rate}")
     );
+    for text in ["2e-06s", "1e+16s", "5E3 s"] {
+        let said = format!("{text:?} has an exponent instead of all digits; allowed: a time with a unit");
+        assert!(refusal::<Time>(text).starts_with(&said), "{text}");
+    }
     assert!(refusal::<Time>("0.1ps").contains("not a whole number of ps"));
     assert!(refusal::<Time>("1.2.3s").contains("is not a time"));
     assert!(refusal::<Time>("1.s").contains("is not a time"));
