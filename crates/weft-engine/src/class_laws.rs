@@ -1,5 +1,7 @@
 //! Laws of traffic classes: the waiting times of priorities, and the shares of weights.
 
+use std::sync::Arc;
+
 use weft_fabric::{
     Fabric, KindSource, Link, Node, Overflow, Priority, PriorityClass, QueueConfig, QueueKind, TrimTo,
     Trimming, Victim,
@@ -126,7 +128,7 @@ fn run_through(kind: &QueueKind, traffic: &[Traffic], limit: u32, end: Time) -> 
         nodes: vec![node("sender"), node("receiver")],
         links: vec![link(0, 1), link(1, 0)],
         hosts: vec![0, 1],
-        routing: Box::new(NoRouting),
+        routing: Arc::new(NoRouting),
         warnings: Vec::new(),
     };
     let config = EngineConfig {

@@ -464,7 +464,7 @@ fn windows_are_short_enough_for_what_arrives() {
                 .chain((0..hosts).map(|host| link(hosts, host)))
                 .collect(),
             hosts: (0..hosts).collect(),
-            routing: Box::new(NoRouting),
+            routing: Arc::new(NoRouting),
             warnings: Vec::new(),
         };
         let config = EngineConfig {

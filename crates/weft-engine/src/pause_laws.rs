@@ -1,6 +1,8 @@
 //! Laws of priority flow control: no loss if the headroom is large enough, pauses that propagate, and
 //! deadlocks.
 
+use std::sync::Arc;
+
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
@@ -170,7 +172,7 @@ impl Network {
             nodes: (0..self.nodes).map(node).collect(),
             links: self.links.clone(),
             hosts: self.hosts.clone(),
-            routing: Box::new(NoRouting),
+            routing: Arc::new(NoRouting),
             warnings: Vec::new(),
         }
     }

@@ -72,7 +72,7 @@ impl RandomNetwork {
             nodes: (0..self.nodes).map(node).collect(),
             links: self.links.clone(),
             hosts: self.hosts.clone(),
-            routing: Box::new(NoRouting),
+            routing: Arc::new(NoRouting),
             warnings: Vec::new(),
         }
     }

@@ -73,7 +73,7 @@ impl<'a> FabricBuilder<'a> {
             nodes: self.nodes,
             links: self.links,
             hosts,
-            routing,
+            routing: routing.into(),
             warnings: Vec::new(),
         }
     }

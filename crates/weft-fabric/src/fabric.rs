@@ -1,6 +1,7 @@
 //! A built network: nodes, directed links with a queue at their head, and the paths between hosts.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use weft_spec::{Mark, QueueSize, Rate, SpecError, Time, check_queue};
 
@@ -131,7 +132,7 @@ pub struct Fabric {
     /// The nodes that hold endpoints, in the order in which specs number them.
     pub hosts: Vec<NodeId>,
     /// Paths between hosts.
-    pub routing: Box<dyn Routing>,
+    pub routing: Arc<dyn Routing>,
     /// Warnings about the file from which the topology was read, with paths relative to the topology.
     pub warnings: Vec<String>,
 }

@@ -11,6 +11,7 @@ mod topo;
 
 use std::collections::HashMap;
 use std::path::Path;
+use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -262,9 +263,9 @@ impl Topology for Graph {
         let shortest = ShortestPaths::new(&fabric);
         shortest.check_ports(&fabric)?;
         fabric.routing = if self.paths.is_empty() {
-            Box::new(shortest)
+            Arc::new(shortest)
         } else {
-            Box::new(ListedPaths::new(&self.paths, &fabric, shortest).map_err(|error| error.within("paths"))?)
+            Arc::new(ListedPaths::new(&self.paths, &fabric, shortest).map_err(|error| error.within("paths"))?)
         };
         Ok(fabric)
     }

@@ -140,7 +140,7 @@ fn parallel(delays: &[u64]) -> Fabric {
         nodes: (0..2 + paths).map(node).collect(),
         links,
         hosts: (0..2 + paths).collect(),
-        routing: Box::new(Parallel { paths }),
+        routing: Arc::new(Parallel { paths }),
         warnings: Vec::new(),
     }
 }
