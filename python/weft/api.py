@@ -111,6 +111,25 @@ def run(
     Warns:
         ResultWarning: The results need care; each line is one of the manifest's `warnings`.
     """
+    result = run_silently(
+        experiment, seed=seed, threads=threads, trace_hash=trace_hash, progress=progress, out=out, force=force
+    )
+    for warning in result.manifest["warnings"]:
+        warnings.warn(warning, ResultWarning, stacklevel=2)
+    return result
+
+
+def run_silently(
+    experiment: Experiment | Mapping[str, Any] | str | PathLike[str],
+    *,
+    seed: int | None = None,
+    threads: int | None = None,
+    trace_hash: bool = False,
+    progress: Callable[[_weft.Progress], bool | None] | None = None,
+    out: str | PathLike[str] | None = None,
+    force: bool = False,
+) -> Result:
+    """Runs an experiment like `run`. Its warnings are in the manifest only."""
     is_number = isinstance(threads, Integral) and not isinstance(threads, bool)  # True is an int, too
     if threads is not None and not (is_number and 1 <= threads <= MAX_THREADS):
         raise RunError(f"threads: {threads!r}; allowed: 1 to {MAX_THREADS}, or None")
@@ -119,10 +138,7 @@ def run(
     folder = None if out is None else Path(out)
     lasting = None if folder is None else folder.absolute()  # absolute: the working directory may change
     threads = None if threads is None else int(threads)
-    result = Result(checked.run(threads, trace_hash, progress, folder), lasting)
-    for warning in result.manifest["warnings"]:
-        warnings.warn(warning, ResultWarning, stacklevel=2)
-    return result
+    return Result(checked.run(threads, trace_hash, progress, folder), lasting)
 
 
 class Result:
@@ -130,7 +146,6 @@ class Result:
 
     The tables `flows`, `subflows`, `jobs`, `suppressions`, `queues`, `links`, `traces`, `latencies` and `packets` are
     Polars frames. They are passed on without copying, or read from the folder to which the run wrote them.
-    `flows` has three columns that are computed here: see `weft.slowdown.add_slowdown`.
     """
 
     def __init__(self, run: _weft.Run, folder: Path | None = None) -> None:
@@ -232,13 +247,10 @@ class Result:
             reason = next(iter(str(error).splitlines()), type(error).__name__)
             raise UsageError(f"{file}: cannot read: {reason}; pass a folder that `weft run` wrote") from None
 
-    @cached_property
+    @property
     def flows(self) -> pl.DataFrame:
-        """One row per flow, with `ideal_s`, `slowdown` and `slowdown_at_least` as the last columns."""
-        from weft.slowdown import MAX_LINKS, add_slowdown
-
-        transports = self.manifest["spec"]["transports"]
-        return add_slowdown(self._table("flows"), self._table("links"), transports, max_links=MAX_LINKS)
+        """One row per flow."""
+        return self._table("flows")
 
     @property
     def subflows(self) -> pl.DataFrame:
@@ -297,9 +309,8 @@ class Result:
             RequirementError: pandas, or pyarrow which it needs for this, is not installed.
             UsageError: There is no such table.
         """
-        frame = self.flows if table == "flows" else self._table(table)
         try:
-            return frame.to_pandas()
+            return self._table(table).to_pandas()
         except ModuleNotFoundError as error:
             line = f"to_pandas: {error.name} is not installed; run: pip install pandas pyarrow"
             raise RequirementError(line) from None

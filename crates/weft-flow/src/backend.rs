@@ -7,9 +7,9 @@ use weft_fabric::{Link, NetworkSize, Node};
 use weft_paths::{Granularity, PathPolicy};
 use weft_run::{
     ActiveRun, Backend, Error, FlowRecord, LINK_RESULT_BYTES, Omissions, Options, Plan, SubflowRecord,
-    TransportConfig,
+    Timing, TransportConfig, WireFormat,
 };
-use weft_spec::{Hosts, RateSharing, SpecError, Traffic};
+use weft_spec::{Hosts, RateSharing, SpecError};
 use weft_traffic::Flow;
 
 use crate::simulation::FlowSimulation;
@@ -233,6 +233,13 @@ impl Backend for FlowBackend {
             + matrix
     }
 
+    fn wire_format(&self, transport: &TransportConfig) -> Option<WireFormat> {
+        Some(WireFormat {
+            timing: Timing::Fluid,
+            ..WireFormat::of_tcp(transport, Some(transport.subflows))
+        })
+    }
+
     fn start(&self, plan: Plan, options: Options) -> Result<Box<dyn ActiveRun>, Error> {
         if options.trace_hash {
             return Err(Error::Option {
@@ -247,14 +254,11 @@ impl Backend for FlowBackend {
 
 /// Whether each transport carries traffic, in the order of the spec. The other ones have no effect.
 pub(crate) fn used_transports(plan: &Plan) -> Vec<bool> {
-    let traffic = &plan.spec.traffic;
-    let used = |name: &String| {
-        let named = |entry: &Traffic| {
-            entry.transport == *name || entry.classes.iter().any(|class| class.transport == *name)
-        };
-        traffic.iter().any(named)
-    };
-    plan.spec.transports.keys().map(used).collect()
+    let spec = &plan.spec;
+    spec.transports
+        .keys()
+        .map(|name| spec.has_traffic_of(name))
+        .collect()
 }
 
 /// Returns true if rates are max-min fair: as the spec says, or else if flows have a size. The equilibrium would have to be searched

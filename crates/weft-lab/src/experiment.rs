@@ -222,6 +222,10 @@ impl Experiment {
         let writer = ResultWriter::new(
             &plan,
             TableContext::new(&plan, &classes.names, backend.omissions()),
+            plan.transports
+                .iter()
+                .map(|transport| backend.wire_format(transport))
+                .collect(),
             None,
         );
         Ok(Prepared {
@@ -304,7 +308,13 @@ impl Experiment {
         let tables = writer.finish(&outcome)?;
         let summary = RunSummary {
             unfinished: Unfinished::from_tables(&tables),
-            warnings: [warnings, classes.warnings(&writer.classes_seen), more_warnings].concat(),
+            warnings: [
+                warnings,
+                classes.warnings(&writer.classes_seen),
+                writer.warnings(outcome.end),
+                more_warnings,
+            ]
+            .concat(),
             outcome,
             stopped,
             wall_seconds,

@@ -30,7 +30,8 @@ impl Experiment {
         let Resolved { plan, classes, .. } = resolve(self.checked(), &[], MemoryBudget::Unlimited)?;
         let context = TableContext::new(&plan, &classes.names, Omissions::default());
         let builder = ResultBuilder {
-            writer: ResultWriter::new(&plan, context, None),
+            // The kernel chooses the sizes of packets.
+            writer: ResultWriter::new(&plan, context, vec![None; plan.transports.len()], None),
             classes,
             spec: plan.spec.clone(),
             old_names: self.old_names().to_vec(),
@@ -55,7 +56,12 @@ impl ResultBuilder {
         let tables = self.writer.finish_unchecked(&outcome)?;
         let summary = RunSummary {
             unfinished: Unfinished::from_tables(&tables),
-            warnings: [self.old_names, self.classes.warnings(&self.writer.classes_seen)].concat(),
+            warnings: [
+                self.old_names,
+                self.classes.warnings(&self.writer.classes_seen),
+                self.writer.warnings(outcome.end),
+            ]
+            .concat(),
             outcome,
             stopped: None,
             wall_seconds: wall.as_secs_f64(),

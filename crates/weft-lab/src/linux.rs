@@ -19,6 +19,7 @@ use tempfile::TempDir;
 use weft_fabric::NetworkSize;
 use weft_run::{
     ActiveRun, Backend, Counters, Error, Options, Plan, RunOutput, RunResult, TABLES, TransportConfig,
+    WireFormat,
 };
 use weft_spec::{Spec, SpecError, Time};
 
@@ -46,6 +47,11 @@ impl Backend for LinuxBackend {
 
     fn exclusive(&self) -> bool {
         true
+    }
+
+    /// The kernel chooses the sizes of packets.
+    fn wire_format(&self, _: &TransportConfig) -> Option<WireFormat> {
+        None
     }
 
     /// Accepts every plan: `weftd testbed` refuses those that the kernel cannot run.

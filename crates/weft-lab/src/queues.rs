@@ -8,7 +8,7 @@ use weft_fabric::{
 };
 use weft_packet::{TRANSPORTS, TransportKind};
 use weft_run::{Backend, TransportConfig};
-use weft_spec::{Layer, QueueKindSpec, Size, Spec, SpecError, Traffic};
+use weft_spec::{Layer, QueueKindSpec, Size, Spec, SpecError};
 
 use crate::layers::{link_path, links_by_name, without_host_queue};
 use crate::lossless;
@@ -257,26 +257,17 @@ fn warn_of_drops(spec: &Spec, transports: &[TransportConfig], fabric: &Fabric) -
     ))
 }
 
-/// Returns the names of the transports that have traffic and whose kind has a property; `None` if there
-/// are none.
+/// Returns the names of the transports with traffic whose kind has a property; `None` if there are none.
 fn names_of(
     spec: &Spec,
     transports: &[TransportConfig],
     has: impl Fn(&dyn TransportKind) -> bool,
 ) -> Option<String> {
     let all = spec.transports.keys().zip(transports);
-    let has_traffic = |name: &String| {
-        let classes = |entry: &Traffic| entry.classes.iter().any(|class| class.transport == *name);
-        spec.traffic
-            .iter()
-            .any(|entry| entry.transport == *name || classes(entry))
-    };
-    let chosen = all
-        .filter(|(name, _)| has_traffic(name))
-        .filter(|(_, transport)| {
-            let kind = TRANSPORTS.iter().find(|kind| kind.name() == transport.kind);
-            kind.is_some_and(|&kind| has(kind))
-        });
+    let chosen = all.filter(|(name, transport)| {
+        let kind = TRANSPORTS.iter().find(|kind| kind.name() == transport.kind);
+        kind.is_some_and(|&kind| has(kind)) && spec.has_traffic_of(name)
+    });
     let names: Vec<String> = chosen
         .map(|(name, transport)| format!("transports.{name} (kind {:?})", transport.kind))
         .collect();

@@ -2,7 +2,9 @@
 
 use weft_fabric::NetworkSize;
 use weft_paths::draw_seed;
-use weft_run::{ActiveRun, Backend, Counters, Error, Options, Outcome, Plan, RunOutput, TransportConfig};
+use weft_run::{
+    ActiveRun, Backend, Counters, Error, Options, Outcome, Plan, RunOutput, TransportConfig, WireFormat,
+};
 use weft_spec::{HostJitter, HostQueues, Hosts, NamedProfile, PROFILES, Spec, SpecError, Time};
 
 use crate::transport::TRANSPORTS;
@@ -92,6 +94,11 @@ impl Backend for PacketBackend {
             streaming,
             available_bytes,
         )
+    }
+
+    fn wire_format(&self, transport: &TransportConfig) -> Option<WireFormat> {
+        let kind = TRANSPORTS.iter().find(|kind| kind.name() == transport.kind)?;
+        Some(kind.wire_format(transport))
     }
 
     fn start(&self, plan: Plan, options: Options) -> Result<Box<dyn ActiveRun>, Error> {

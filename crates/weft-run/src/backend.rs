@@ -3,7 +3,7 @@
 use weft_fabric::NetworkSize;
 use weft_spec::{Spec, SpecError, Time};
 
-use crate::{Counters, Error, Omissions, Outcome, Plan, RunResult, TransportConfig};
+use crate::{Counters, Error, Omissions, Outcome, Plan, RunResult, TransportConfig, WireFormat};
 
 /// The code behind a level. `weft-lab` uses backends only through this trait and a line of a
 /// registry.
@@ -64,6 +64,10 @@ pub trait Backend: Sync {
     /// Returns the estimated bytes of memory of a run. The estimate may be rough if the run easily
     /// fits into `available_bytes`. Without `streaming`, rows stay in memory until the end.
     fn estimate_run_bytes(&self, plan: &Plan, streaming: bool, available_bytes: u64) -> u64;
+
+    /// Returns the packets of a transport on the wire, from which the FCT of a flow that is alone follows; `None` if
+    /// the level does not determine them.
+    fn wire_format(&self, transport: &TransportConfig) -> Option<WireFormat>;
 
     /// Starts a run.
     ///

@@ -14,9 +14,10 @@ use std::sync::Arc;
 
 use arrow_array::{Array, RecordBatch};
 use weft_fabric::Link;
-use weft_spec::FctFrom;
+use weft_spec::{FctFrom, Time};
 use weft_traffic::{Flow, FlowGenerator};
 
+use crate::ideal::IdealTimes;
 use crate::{Error, Outcome, Plan};
 
 /// The names of all tables, in order.
@@ -125,6 +126,8 @@ pub(crate) struct TableBuilder<'a> {
     pub static_flows: u32,
     pub generators: &'a [Arc<dyn FlowGenerator>],
     pub outcome: &'a Outcome,
+    /// The FCT of each of `flows` if it were alone.
+    pub ideal: Vec<Option<Time>>,
 }
 
 /// Numbers of flows and jobs that were unfinished at the end of a run.
@@ -160,6 +163,7 @@ impl<'a> TableBuilder<'a> {
         flows: &[Flow],
         generators: &'a [Arc<dyn FlowGenerator>],
         outcome: &'a Outcome,
+        ideal: &mut IdealTimes,
     ) -> Result<Self, Error> {
         let flow_of = |index: u32| {
             let flow = flows.get(index as usize).or_else(|| outcome.opened.get(&index));
@@ -167,9 +171,11 @@ impl<'a> TableBuilder<'a> {
                 .ok_or_else(|| Error::Internal(format!("flow {index} has a record, but was not opened")))
         };
         let recorded = outcome.flows.iter().map(|record| flow_of(record.flow));
+        let recorded: Vec<Flow> = recorded.collect::<Result<_, _>>()?;
         Ok(Self {
             context,
-            flows: recorded.collect::<Result<_, _>>()?,
+            ideal: recorded.iter().map(|flow| ideal.of_flow(flow)).collect(),
+            flows: recorded,
             static_flows: flows.len() as u32,
             generators,
             outcome,
@@ -184,11 +190,12 @@ impl<'a> TableBuilder<'a> {
             static_flows,
             generators,
             outcome,
+            ideal,
         } = self;
         let tables = [
             (
                 "flows",
-                flows::flows(context, flows, *static_flows, generators, outcome)?,
+                flows::flows(context, flows, *static_flows, generators, outcome, ideal)?,
             ),
             ("subflows", flows::subflows(context, outcome)?),
             ("traces", traces::traces(context, outcome)?),

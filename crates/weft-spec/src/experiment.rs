@@ -420,6 +420,14 @@ fn default_profile() -> String {
 }
 
 impl Spec {
+    /// Returns true if a traffic entry uses this transport. The other transports have no effect.
+    pub fn has_traffic_of(&self, transport: &str) -> bool {
+        let mut entries = self.traffic.iter();
+        entries.any(|entry| {
+            entry.transport == transport || entry.classes.iter().any(|class| class.transport == transport)
+        })
+    }
+
     /// Converts a table to a spec, and checks everything that needs no registry: the queues, the
     /// duration, the names.
     ///

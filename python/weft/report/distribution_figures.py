@@ -11,7 +11,6 @@ from weft.errors import UsageError
 from weft.papers.seed_summary import digits
 from weft.plots import altair_plots, data
 from weft.report.figures import reason
-from weft.slowdown import MAX_LINKS
 
 if TYPE_CHECKING:
     from weft.api import Result
@@ -54,13 +53,13 @@ def add(figures: Figures, group: Group) -> None:
 
 def why_no_slowdown(result: Result) -> str:
     """Returns why a run has no slowdown by size; empty if it has one."""
-    count = result.links.height
-    if count > MAX_LINKS:
-        return f"slowdown by size: the network has {count:,} links; ideal FCTs are computed up to {MAX_LINKS:,}"
-    if "unfinished_s" not in result.flows.columns:
-        return "slowdown by size: the runs do not tell which flows their end cut off"
-    if result.flows["ideal_s"].count() == 0:
+    flows = result.flows
+    if not {"ideal_s", "unfinished_s"} <= set(flows.columns):
+        return "slowdown by size: an earlier version of Weft made the runs; rerun them"
+    if flows["size_bytes"].count() == 0:
         return "slowdown by size: no flow has a size"
+    if flows["ideal_s"].count() == 0:
+        return f"slowdown by size: level {result.manifest['level']} does not determine the sizes of packets"
     return ""
 
 

@@ -8,6 +8,7 @@ zeros, and is left out of the file as in a capture of headers only.
 from __future__ import annotations
 
 import hashlib
+import re
 import struct
 from bisect import bisect_right
 from collections import defaultdict
@@ -15,7 +16,6 @@ from dataclasses import dataclass, field
 from ipaddress import IPv4Address
 from typing import TYPE_CHECKING
 
-from weft.slowdown import size_in_bytes
 from weft.trace import options as opt
 from weft.trace.options import Key
 
@@ -155,7 +155,7 @@ class Segments:
         _, _, transport, size = self._rows[index]
         spec = self._transports[transport]
         tcp = spec["tcp"]
-        mss, buffer = size_in_bytes(tcp["mss"]), size_in_bytes(tcp["receive_buffer"])
+        mss, buffer = _size_in_bytes(tcp["mss"]), _size_in_bytes(tcp["receive_buffer"])
         shift = min(14, max(0, buffer.bit_length() - 16))
         self._flows[index] = Flow(
             sender=Key(self._random("sender", index, length=8)),
@@ -324,3 +324,13 @@ def packets(rows: pl.DataFrame) -> Iterator[Packet]:
     names = tuple(Packet.__dataclass_fields__)
     for row in rows.select(names).iter_rows():
         yield Packet(*row)
+
+
+def _size_in_bytes(size: str) -> int:
+    """Converts a size in a resolved spec, such as 1448B, to bytes."""
+    found = re.fullmatch(r"([0-9.]+)([KMGT]?)(i?)B", size)
+    if found is None:
+        raise ValueError(f"{size!r} is not a size")
+    number, prefix, binary = found.groups()
+    power = "KMGT".index(prefix) + 1 if prefix else 0
+    return round(float(number) * float(1024 if binary else 1000) ** power)

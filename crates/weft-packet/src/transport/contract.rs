@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use weft_cc::Window;
-use weft_run::{FlowRecord, SubflowRecord, SuppressionRecord, TransportConfig};
+use weft_run::{FlowRecord, SubflowRecord, SuppressionRecord, TransportConfig, WireFormat};
 use weft_spec::{QueueSize, Size, Time, TransportSpec};
 
 use crate::engine::route::Route;
@@ -35,6 +35,9 @@ pub trait TransportKind: Sync {
     /// Returns the maximum number of packets of a flow of this many bytes, for transports whose
     /// packet numbers are limited.
     fn packets(&self, transport: &TransportConfig, bytes: u64) -> u64;
+
+    /// Returns the packets of a flow on the wire, and what else determines its FCT if it is alone on the network.
+    fn wire_format(&self, transport: &TransportConfig) -> WireFormat;
 
     /// Returns the bytes of an open flow, at both ends.
     fn open_flow_bytes(&self, transport: &TransportConfig) -> u64;

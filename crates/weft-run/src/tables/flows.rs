@@ -17,6 +17,7 @@ pub(super) fn flows(
     static_flows: u32,
     generators: &[Arc<dyn FlowGenerator>],
     outcome: &Outcome,
+    ideal: &[Option<Time>],
 ) -> Result<RecordBatch, Error> {
     let records = &outcome.flows;
     let both = || flows.iter().zip(records);
@@ -26,7 +27,7 @@ pub(super) fn flows(
             .map(move |record| record.subflows.iter().map(count).sum::<u64>())
     };
     let suppressed = suppressed(outcome);
-    Columns::new("flows", context.omissions, flows.len())
+    let columns = Columns::new("flows", context.omissions, flows.len())
         .index("flow", records.iter().map(|record| record.flow))
         .text(
             "traffic",
@@ -114,8 +115,8 @@ pub(super) fn flows(
         )
         .count("packets_trimmed", sum(|subflow| subflow.packets_trimmed))
         .count("packets_blocked", sum(|subflow| subflow.packets_blocked))
-        .number("blocked_s", sum(|subflow| subflow.blocked.0).map(seconds))
-        .finish()
+        .number("blocked_s", sum(|subflow| subflow.blocked.0).map(seconds));
+    with_slowdown(columns, context, flows, outcome, ideal).finish()
 }
 
 /// Returns the job that a flow is a part of; the `static_flows` of the spec precede those of
@@ -168,6 +169,32 @@ fn unfinished(context: &TableContext, flow: &Flow, record: &FlowRecord, end: Tim
     }
     let from = fct_start(context, flow, record).unwrap_or(end);
     Some(Time(end.0 - from.0).seconds())
+}
+
+/// Adds the ideal completion times and the multiples of them that flows took.
+fn with_slowdown(
+    columns: Columns,
+    context: &TableContext,
+    flows: &[Flow],
+    outcome: &Outcome,
+    ideal: &[Option<Time>],
+) -> Columns {
+    let both = || flows.iter().zip(&outcome.flows);
+    let ideal = || ideal.iter().map(|ideal| ideal.map(Time::seconds));
+    let completion = both().map(|(flow, record)| completion_time(context, flow, record));
+    let at_least = both().map(|(flow, record)| unfinished(context, flow, record, outcome.end));
+    columns
+        .number_or_null("ideal_s", ideal())
+        .number_or_null("slowdown", ratios(completion, ideal()))
+        .number_or_null("slowdown_at_least", ratios(at_least, ideal()))
+}
+
+/// Returns the times as multiples of the ideal ones.
+fn ratios(
+    times: impl Iterator<Item = Option<f64>>,
+    ideal: impl Iterator<Item = Option<f64>>,
+) -> impl Iterator<Item = Option<f64>> {
+    times.zip(ideal).map(|(time, ideal)| Some(time? / ideal?))
 }
 
 /// Returns the application bits delivered in the window divided by the time that the flow had in

@@ -136,9 +136,7 @@ def measure(result: Result) -> pl.DataFrame:
     Its columns are entry, size, slowdown, goodput in Mbps, timeouts, and packets sent and retransmitted. If the end
     of the run cut a flow off, its slowdown is null, and its lower bound is in a column of its own.
     """
-    from weft.slowdown import with_slowdown
-
-    return with_slowdown(result).select(
+    return result.flows.select(
         "slowdown",
         entry="traffic",
         bytes="size_bytes",

@@ -8,7 +8,7 @@ mod tests;
 
 use std::sync::Arc;
 
-use weft_run::TransportConfig;
+use weft_run::{KindSettings, TransportConfig, WireFormat};
 
 use super::contract::{ENTRY_BYTES, Transport, TransportKind};
 use super::shared::Shared;
@@ -35,6 +35,18 @@ impl TransportKind for ConstantRate {
     fn packet_sizes(&self, transport: &TransportConfig) -> (u32, u32) {
         let header = transport.profile.sizes.header;
         (header, payload(transport) + header)
+    }
+
+    /// A source sends at its rate, also if its link is faster.
+    fn wire_format(&self, transport: &TransportConfig) -> WireFormat {
+        let schedule = match transport.settings {
+            KindSettings::ConstantRate(schedule) => Some(schedule),
+            _ => None,
+        };
+        WireFormat {
+            schedule,
+            ..WireFormat::new(payload(transport), transport.profile.sizes.header)
+        }
     }
 
     fn packets(&self, transport: &TransportConfig, bytes: u64) -> u64 {

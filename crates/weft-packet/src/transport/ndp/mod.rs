@@ -15,7 +15,7 @@ mod wire;
 
 use std::sync::Arc;
 
-use weft_run::{KindSettings, NdpConfig, TransportConfig};
+use weft_run::{KindSettings, NdpConfig, TransportConfig, WireFormat};
 use weft_spec::{QueueSize, Size, TransportSpec};
 
 use super::contract::{ENTRY_BYTES, Transport, TransportKind};
@@ -52,6 +52,15 @@ impl TransportKind for Ndp {
 
     fn packet_sizes(&self, transport: &TransportConfig) -> (u32, u32) {
         (HEADER, config(transport).map_or(HEADER, |ndp| ndp.mtu))
+    }
+
+    /// NDP sends data without a handshake (section 3.2).
+    fn wire_format(&self, transport: &TransportConfig) -> WireFormat {
+        let mtu = config(transport).map_or(HEADER, |ndp| ndp.mtu);
+        WireFormat {
+            paths: None,
+            ..WireFormat::new(mtu - HEADER, HEADER)
+        }
     }
 
     fn packets(&self, transport: &TransportConfig, bytes: u64) -> u64 {

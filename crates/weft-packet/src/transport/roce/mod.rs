@@ -18,7 +18,7 @@ mod wire;
 
 use std::sync::Arc;
 
-use weft_run::{KindSettings, RoceConfig, TransportConfig};
+use weft_run::{KindSettings, RoceConfig, TransportConfig, WireFormat};
 
 use super::contract::{ENTRY_BYTES, Transport, TransportKind};
 use super::shared::Shared;
@@ -50,6 +50,12 @@ impl TransportKind for Roce {
     /// The last packet of a flow may have a single byte.
     fn packet_sizes(&self, transport: &TransportConfig) -> (u32, u32) {
         (HEADER, config(transport).map_or(HEADER, |roce| roce.mtu))
+    }
+
+    /// The connection exists before its flows, so that there is no handshake.
+    fn wire_format(&self, transport: &TransportConfig) -> WireFormat {
+        let mtu = config(transport).map_or(HEADER, |roce| roce.mtu);
+        WireFormat::new(mtu - HEADER, HEADER)
     }
 
     fn packets(&self, transport: &TransportConfig, bytes: u64) -> u64 {

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use weft_cc::{Algorithm, Window};
-use weft_run::{FlowRecord, PacketKind, SubflowRecord, TransportConfig};
+use weft_paths::{Granularity, PathPolicy};
+use weft_run::{FlowRecord, PacketKind, SubflowRecord, TransportConfig, WireFormat};
 use weft_spec::Time;
 
 use crate::engine::route::Route;
@@ -62,6 +63,13 @@ impl TransportKind for Tcp {
             profile.sizes.ack_size.min(profile.sizes.header + 1),
             (profile.sizes.mss + profile.sizes.header).max(profile.sizes.ack_size),
         )
+    }
+
+    /// A flow whose packets change their paths may use all of them.
+    fn wire_format(&self, transport: &TransportConfig) -> WireFormat {
+        let mut granularities = (0..transport.subflows).map(|s| transport.paths.granularity(s, false));
+        let keeps_paths = granularities.all(|granularity| granularity == Granularity::Subflow);
+        WireFormat::of_tcp(transport, keeps_paths.then_some(transport.subflows))
     }
 
     fn packets(&self, transport: &TransportConfig, bytes: u64) -> u64 {

@@ -19,7 +19,7 @@ mod wire;
 
 use std::sync::Arc;
 
-use weft_run::{KindSettings, TransportConfig, UetConfig};
+use weft_run::{KindSettings, TransportConfig, UetConfig, WireFormat};
 
 use super::contract::{ENTRY_BYTES, Transport, TransportKind};
 use super::shared::Shared;
@@ -52,6 +52,16 @@ impl TransportKind for Uet {
 
     fn packet_sizes(&self, transport: &TransportConfig) -> (u32, u32) {
         (HEADER, config(transport).map_or(HEADER, |uet| uet.mtu))
+    }
+
+    /// The first packets of a flow establish its state at the receiver, so that there is no handshake.
+    fn wire_format(&self, transport: &TransportConfig) -> WireFormat {
+        let (mtu, message) = config(transport).map_or((HEADER, None), |uet| (uet.mtu, uet.message_size));
+        WireFormat {
+            message,
+            paths: None,
+            ..WireFormat::new(mtu - HEADER, HEADER)
+        }
     }
 
     fn packets(&self, transport: &TransportConfig, bytes: u64) -> u64 {
