@@ -115,6 +115,7 @@ def test_tables(experiment: weft.Experiment) -> None:
         "latencies",
         "packets",
         "pause_frames",
+        "throughput",
         "traffic_classes",
     ]
     assert result.flows["delivered_bytes"].to_list() == [64_000] * 4

@@ -27,6 +27,7 @@ TABLES = [
     "latencies",
     "packets",
     "pause_frames",
+    "throughput",
     "traffic_classes",
 ]
 

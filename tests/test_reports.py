@@ -191,3 +191,71 @@ def test_a_paused_sender_costs_nothing(senders: int) -> None:
     # A timer per packet that a host sends, one per pause, and a few per flow.
     packets = int(result.flows["packets_sent"].sum())
     assert result.manifest["counters"]["timers"] <= packets + 2 * pauses + 4 * senders
+
+
+@pytest.mark.parametrize(
+    ("kind", "queue", "ideal_us"),
+    [
+        # 97 packets of 1086 B and one of 734 B over two links of 10 Gbps and 1 us, each after the one before it.
+        ("roce", {"limit": "1MB", "kind": "lossless"}, 97 * 0.8688 + 0.5872 + 0.8688 + 2),
+        # 24 packets of 4150 B and one of 2000 B.
+        ("uet", {"limit": "42 packets", "kind": "trimming"}, 24 * 3.32 + 1.6 + 3.32 + 2),
+        # 11 packets of 9064 B and one of 1064 B.
+        ("ndp", {"limit": "42 packets", "kind": "trimming"}, 11 * 7.2512 + 0.8512 + 7.2512 + 2),
+    ],
+)
+def test_slowdown_of_kinds_other_than_tcp(kind: str, queue: dict[str, Any], ideal_us: float) -> None:
+    """High-Precision-Congestion-Control, issue 30: the slowdown of DCQCN by size."""
+    result = weft.run(
+        {
+            "name": "slowdown",
+            "duration": "2ms",
+            "hosts": {"clock_ppm": 0},
+            "topology": {"kind": "many-to-one", "senders": 4, "rate": "10Gbps", "delay": "1us"},
+            "queues": queue,
+            "transports": {"t": {"kind": kind}},
+            "traffic": [{"kind": "incast", "transport": "t", "flows": 4, "size": "100KB"}],
+            "probes": [{"kind": "throughput", "interval": "10us"}],
+        }
+    )
+    flows = result.flows
+    assert (1e6 * flows["ideal_s"]).to_list() == pytest.approx(4 * [ideal_us], rel=1e-6)
+    assert flows["slowdown"].to_list() == pytest.approx((flows["fct_s"] / flows["ideal_s"]).to_list())
+    assert flows["slowdown"].max() == pytest.approx(4, rel=0.15)
+    if kind == "roce":
+        assert flows["slowdown"].to_list() == pytest.approx(4 * [3.9], abs=0.05)
+    assert weft.stats.by_size(flows, by="transport")["flows"].to_list() == [4]
+    result.plot.slowdown()
+    assert result.throughput["delivered_bytes"].sum() == 400_000
+    result.plot.throughput()
+
+
+def test_a_probe_of_windows_says_which_kinds_have_none() -> None:
+    def probed(transport: dict[str, Any], **probe: object) -> weft.Result:
+        return weft.run(
+            {
+                "name": "probe",
+                "duration": "1ms",
+                "topology": {"kind": "many-to-one", "senders": 4, "rate": "10Gbps", "delay": "1us"},
+                "queues": {"limit": "42 packets", "kind": "trimming"},
+                "transports": {"t": transport},
+                "traffic": [{"kind": "incast", "transport": "t", "flows": 4, "size": "300KB"}],
+                "probes": [{"kind": "flow", **probe}],
+            }
+        )
+
+    uet = probed({"kind": "uet"}, interval="10us")
+    assert uet.traces["cwnd_packets"].min() > 0  # type: ignore[operator]
+    uet.plot.windows()
+    with pytest.raises(weft.WeftError, match=r"plot\.rates: the recorded flows have windows; use plot\.windows"):
+        uet.plot.rates()
+    roce = probed({"kind": "roce"}, interval="10us")
+    assert 0 < roce.traces["rate_bps"].min() <= roce.traces["rate_bps"].max() <= 10.1e9  # type: ignore[operator]
+    roce.plot.rates()
+    with pytest.raises(weft.WeftError, match=r"plot\.windows: the recorded flows have rates; use plot\.rates"):
+        roce.plot.windows()
+    with pytest.raises(weft.SpecError, match=r'probes\[0\].interval: not set, and transports.t \(kind "roce"\)'):
+        probed({"kind": "roce"})
+    for transport in ({"kind": "ndp"}, {"kind": "uet", "uet": {"control": "receiver"}}):
+        with pytest.raises(weft.SpecError, match='has neither window nor rate; use "throughput"'):
+            probed(transport, interval="10us")

@@ -35,6 +35,7 @@ TABLES = (
     "latencies",
     "packets",
     "pause_frames",
+    "throughput",
     "traffic_classes",
 )
 """Names of a run's tables, in the order in which they are shown."""
@@ -298,6 +299,11 @@ class Result:
         return self._table("pause_frames")
 
     @property
+    def throughput(self) -> pl.DataFrame:
+        """One row per flow with the probe `throughput` and interval in which data arrived."""
+        return self._table("throughput")
+
+    @property
     def traffic_classes(self) -> pl.DataFrame:
         """One row per traffic class of each queue that has classes."""
         return self._table("traffic_classes")
@@ -317,7 +323,7 @@ class Result:
 
     @property
     def plot(self) -> Plots:
-        """Plots of the tables: `fct`, `slowdown`, `windows`, `queues`, `jain`, `utilisation`.
+        """Plots of the tables: `fct`, `slowdown`, `windows`, `rates`, `throughput`, `queues`, `jain`, `utilisation`.
 
         Each is a Matplotlib figure; `result.plot.altair` has the same as Altair charts.
         """

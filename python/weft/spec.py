@@ -1908,6 +1908,39 @@ class Sweep(Model):
     """
 
 
+class ThroughputProbe(Model):
+    """
+    Application bytes that flows deliver in each interval.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+    )
+    flows: list[int] | str | None = None
+    """
+    Indices of flows, as in the probe `flow`; by default all flows.
+    """
+    interval: Annotated[
+        str,
+        Field(
+            examples=["2us", "1.5ms", "20s"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min|µs|μs)$",
+        ),
+    ]
+    """
+    Length of the intervals.
+    """
+    kind: Literal["throughput"] = "throughput"
+    """
+    application bytes that chosen flows deliver in each interval, at the levels `packet` and `flow`
+    """
+    traffic: str | None = None
+    """
+    Name of a traffic entry; by default all entries.
+    """
+
+
 class TwoBottlenecksTopology(Model):
     """
     Hosts S1, S2, S3, D1, D2 and D3; switches upper-in, upper-out, lower-in and lower-out.
@@ -4236,7 +4269,12 @@ class Experiment(Model):
     probes: Annotated[
         list[
             Annotated[
-                QueueProbe | BufferProbe | FlowProbe | LatencyProbe | PacketsProbe,
+                QueueProbe
+                | BufferProbe
+                | FlowProbe
+                | LatencyProbe
+                | ThroughputProbe
+                | PacketsProbe,
                 Field(discriminator="kind"),
             ]
         ],

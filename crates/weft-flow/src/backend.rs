@@ -137,12 +137,12 @@ impl Backend for FlowBackend {
                 "nothing at level \"flow\"",
             ));
         }
-        if let Some(probe) = spec.probes.first() {
-            let given = format!("{:?}, which only packets have", probe.kind);
+        if let Some(i) = spec.probes.iter().position(|probe| probe.kind != "throughput") {
+            let given = format!("{:?}, which only packets have", spec.probes[i].kind);
             return Err(SpecError::new(
-                "probes[0].kind",
+                format!("probes[{i}].kind"),
                 given,
-                "no probes at level \"flow\"",
+                "\"throughput\" at level \"flow\"",
             ));
         }
         if let Some(i) = spec.events.iter().position(|event| event.delay.is_some()) {

@@ -309,6 +309,11 @@ impl ActiveRun for FlowSimulation {
         lines
     }
 
+    /// Rates have been constant since the last change of a flow.
+    fn delivered_bytes(&self) -> Vec<(u32, u64)> {
+        self.bytes_now()
+    }
+
     fn manifest_entries(&self) -> Vec<(String, Value)> {
         let rates = if is_max_min(&self.plan) {
             "max-min"

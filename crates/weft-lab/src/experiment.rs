@@ -19,6 +19,7 @@ use crate::memory::MemoryBudget;
 use crate::resolve::{Resolved, resolve};
 use crate::run_loop::{RunLoop, Step};
 use crate::threads::{IdleMeter, choose_threads};
+use crate::throughput::ThroughputRecorders;
 
 /// A checked experiment. It can be run any number of times; every run yields the same tables.
 #[derive(Clone, Debug)]
@@ -230,6 +231,7 @@ impl Experiment {
         );
         Ok(Prepared {
             backend,
+            throughput: ThroughputRecorders::new(&plan),
             run: backend.start(plan, options)?,
             writer,
             classes,
@@ -255,6 +257,7 @@ impl Experiment {
         let Prepared {
             backend,
             run,
+            throughput,
             mut writer,
             classes,
             stop,
@@ -263,7 +266,7 @@ impl Experiment {
         writer.folder = folder;
         let (began, idle_meter) = (Instant::now(), IdleMeter::new());
         let duration = self.spec.duration;
-        let mut run_loop = RunLoop::new(run, duration, stop, began);
+        let mut run_loop = RunLoop::new(run, throughput, duration, stop, began);
         loop {
             let progress = match run_loop.step(&mut writer)? {
                 Step::Continue => continue,
@@ -284,17 +287,23 @@ impl Experiment {
                     options.threads = threads;
                     drop(run_loop);
                     let again = self.prepare(options, writer.folder.is_some())?;
-                    run_loop = RunLoop::new(again.run, duration, stop, began);
+                    run_loop = RunLoop::new(again.run, again.throughput, duration, stop, began);
                 }
             }
             if run_loop.stopped.is_some() {
                 break;
             }
         }
-        let RunLoop { run, stopped, .. } = run_loop;
+        run_loop.finish_throughput();
+        let RunLoop {
+            run,
+            stopped,
+            throughput,
+            ..
+        } = run_loop;
         let wall_seconds = began.elapsed().as_secs_f64();
         let (more_warnings, manifest_entries) = (run.warnings(), run.manifest_entries());
-        let outcome = match run.finish()? {
+        let mut outcome = match run.finish()? {
             RunOutput::Records(outcome) => *outcome,
             RunOutput::Tables(mut result) => {
                 add_warnings(&mut result, &warnings);
@@ -305,6 +314,7 @@ impl Experiment {
                 return Ok((result, folder));
             }
         };
+        outcome.throughput = throughput.into_records();
         let tables = writer.finish(&outcome)?;
         let summary = RunSummary {
             unfinished: Unfinished::from_tables(&tables),
@@ -336,6 +346,7 @@ impl Experiment {
 struct Prepared {
     backend: &'static dyn Backend,
     run: Box<dyn ActiveRun>,
+    throughput: ThroughputRecorders,
     writer: ResultWriter,
     classes: ClassNames,
     stop: Option<(u32, u64)>,

@@ -49,6 +49,7 @@ mod run_loop;
 mod schema;
 mod slices;
 mod threads;
+mod throughput;
 mod transports;
 mod uet;
 

@@ -16,8 +16,10 @@ use weft_run::Probe;
 use weft_spec::{Entry, Parsed, SpecError, Time, from_table, to_table};
 use weft_traffic::{Flow, FlowGenerator};
 
+pub(crate) use flows::TransportStates;
+
 use buffers::BufferProbe;
-use flows::{FlowProbe, LatencyProbe};
+use flows::{FlowProbe, LatencyProbe, ThroughputProbe};
 use packets::PacketProbe;
 
 /// All kinds of probe.
@@ -37,6 +39,10 @@ pub(crate) const PROBES: &[Entry<dyn ProbeKind>] = &[
     entry::<LatencyProbe>(
         "latency",
         "one-way latency of all data of chosen flows, from first transmission to in-order delivery",
+    ),
+    entry::<ThroughputProbe>(
+        "throughput",
+        "application bytes that chosen flows deliver in each interval, at the levels `packet` and `flow`",
     ),
     entry::<PacketProbe>(
         "packets",
@@ -61,6 +67,8 @@ pub(crate) struct ProbeContext<'a> {
     pub flows: &'a [Flow],
     pub generators: &'a [Arc<dyn FlowGenerator>],
     pub traffic: &'a [String],
+    /// Recorded state of the senders of a flow, and of all flows of a traffic entry, with the names of the transports.
+    pub transports: &'a TransportStates,
 }
 
 impl<'a> ProbeContext<'a> {
@@ -69,12 +77,14 @@ impl<'a> ProbeContext<'a> {
         flows: &'a [Flow],
         generators: &'a [Arc<dyn FlowGenerator>],
         traffic: &'a [String],
+        transports: &'a TransportStates,
     ) -> Self {
         Self {
             fabric,
             flows,
             generators,
             traffic,
+            transports,
         }
     }
 
@@ -124,7 +134,7 @@ pub(crate) fn resolve(
                 | Probe::Packets { .. } => 0,
                 Probe::Flow { flow, .. } => context.flows.get(*flow as usize).map_or(1, &subflows),
                 // The number and the duration of a generator's flows are known only during the run.
-                Probe::QueueTrace { .. } | Probe::Buffer { .. } | Probe::Generator { .. } => 1,
+                _ => 1,
             };
             let interval = loaded.value.interval().unwrap_or(duration);
             samples += u128::from(wide) * u128::from(duration.0 / interval.0);

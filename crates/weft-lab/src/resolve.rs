@@ -95,7 +95,8 @@ pub(crate) fn resolve(
         .iter()
         .filter_map(|traffic| traffic.name.clone())
         .collect();
-    let context = probes::ProbeContext::new(&fabric, &traffic.flows, &traffic.generators, &names);
+    let states = probes::TransportStates::new(&resolved, &transports);
+    let context = probes::ProbeContext::new(&fabric, &traffic.flows, &traffic.generators, &names, &states);
     let subflows = |flow: &Flow| transports[flow.transport as usize].subflows;
     let (entries, probes) = probes::resolve(&spec.probes, &context, spec.duration, subflows)?;
     resolved.probes = entries;

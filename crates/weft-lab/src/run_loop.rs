@@ -8,6 +8,7 @@ use weft_spec::Time;
 
 use crate::probes::MAX_SAMPLES;
 use crate::slices::Slices;
+use crate::throughput::ThroughputRecorders;
 
 /// Minimum number of rows for a row group of their own.
 const ROW_GROUP: usize = 1 << 16;
@@ -21,6 +22,8 @@ pub(crate) struct RunLoop {
     pub run: Box<dyn ActiveRun>,
     /// Time at which the stop condition was met.
     pub stopped: Option<Time>,
+    /// Recorders of throughput.
+    pub throughput: ThroughputRecorders,
     slices: Slices,
     duration: Time,
     /// Class and number of flows that end the run.
@@ -41,7 +44,13 @@ pub(crate) enum Step {
 
 impl RunLoop {
     /// Starts at the beginning of a run.
-    pub fn new(run: Box<dyn ActiveRun>, duration: Time, stop: Option<(u32, u64)>, began: Instant) -> Self {
+    pub fn new(
+        run: Box<dyn ActiveRun>,
+        throughput: ThroughputRecorders,
+        duration: Time,
+        stop: Option<(u32, u64)>,
+        began: Instant,
+    ) -> Self {
         let slices = Slices::new(duration, run.slice_granularity());
         let slices = match stop {
             Some(_) => slices.with_checkpoints(STOP_CHECK_INTERVAL.min(Time(duration.0 / 1_000))),
@@ -49,6 +58,7 @@ impl RunLoop {
         };
         Self {
             run,
+            throughput,
             stopped: None,
             slices,
             duration,
@@ -63,9 +73,9 @@ impl RunLoop {
             return Ok(Step::End);
         };
         let before = Instant::now();
-        let now = self.run.run_until(end)?;
+        let now = self.run_until(end)?;
         self.slices.advance_to(now);
-        check_traces(self.run.sample_rows())?;
+        check_traces(self.run.sample_rows() + self.throughput.rows())?;
         if let Some((class, number)) = self.stop
             && self.slices.at_checkpoint()
             && self.run.completed_flows(class) >= number
@@ -73,7 +83,9 @@ impl RunLoop {
             self.stopped = self.run.nth_completion(class, number);
         }
         if writer.folder.is_some() && self.run.finished_rows() >= ROW_GROUP {
-            writer.write_finished(&self.run.take_finished())?;
+            let finished = self.run.take_finished();
+            self.throughput.on_taken(&finished.flows);
+            writer.write_finished(&finished)?;
         }
         let report = self.slices.record_elapsed(before.elapsed());
         if !report && self.stopped.is_none() {
@@ -85,6 +97,23 @@ impl RunLoop {
             packet_hops: self.run.counters().packet_hops,
             wall_seconds: self.began.elapsed().as_secs_f64(),
         }))
+    }
+
+    /// Records throughput up to the time that the run has reached.
+    pub fn finish_throughput(&mut self) {
+        self.throughput.finish(self.slices.now(), &*self.run);
+    }
+
+    /// Runs up to `end`, or as far as the run gets, and stops where throughput is recorded.
+    fn run_until(&mut self, end: Time) -> Result<Time, Error> {
+        while let Some(stop) = self.throughput.next_stop().filter(|&stop| stop <= end) {
+            let now = self.run.run_until(stop)?;
+            if now < stop {
+                return Ok(now);
+            }
+            self.throughput.record(now, &*self.run);
+        }
+        self.run.run_until(end)
     }
 }
 

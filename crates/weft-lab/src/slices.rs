@@ -61,6 +61,11 @@ impl Slices {
         Some(Time(self.now))
     }
 
+    /// Returns the time that the run has reached.
+    pub fn now(&self) -> Time {
+        Time(self.now)
+    }
+
     /// Sets the time that the slice reached, which may be before its end.
     pub fn advance_to(&mut self, now: Time) {
         self.now = now.0;

@@ -195,6 +195,10 @@ impl ActiveRun for PacketSimulation {
         (counters.packet_hops / counters.windows.max(1) / MIN_HOPS_PER_THREAD) as usize
     }
 
+    fn delivered_bytes(&self) -> Vec<(u32, u64)> {
+        self.delivered_bytes()
+    }
+
     fn sample_rows(&self) -> usize {
         self.sample_rows()
     }

@@ -22,8 +22,8 @@ pub use backend::PacketBackend;
 pub use config::{NicConfig, Offload, SimulationConfig};
 pub use simulation::PacketSimulation;
 pub use transport::{
-    HostContext, HostState, OTHER, ReceivedFlow, SentFlow, Shared, TRANSPORTS, Transport, TransportKind,
-    other_timer,
+    HostContext, HostState, OTHER, ReceivedFlow, RecordedState, SentFlow, Shared, TRANSPORTS, Transport,
+    TransportKind, other_timer,
 };
 use weft_engine as engine;
 pub use weft_engine::{Context, Jitter};

@@ -26,6 +26,16 @@ impl PacketSimulation {
         self.outcome_of(finished)
     }
 
+    /// Returns the application bytes that have arrived, by flow.
+    pub fn delivered_bytes(&self) -> Vec<(u32, u64)> {
+        let finished = self.finished.flows.iter();
+        let finished = finished.map(|(record, _)| (record.flow, record.delivered_bytes));
+        self.hosts()
+            .flat_map(Host::received_bytes)
+            .chain(finished)
+            .collect()
+    }
+
     /// Returns the counters of every link, in the order of the fabric.
     pub(crate) fn link_records(&self) -> Vec<LinkRecord> {
         let record = |(counters, link): (LinkCounters, u32)| {
@@ -147,6 +157,7 @@ impl PacketSimulation {
             measured: measured.map(|window| window.finish(end, &self.snapshot())),
             samples: self.sorted_samples(),
             latencies: self.latencies(),
+            throughput: Vec::new(),
             packets,
             pause_frames,
             counters: self.counters(),
@@ -201,6 +212,7 @@ impl PacketSimulation {
             Sample::Subflow {
                 time, flow, subflow, ..
             } => (time, 1, flow, subflow),
+            Sample::Sender { time, flow, .. } => (time, 1, flow, 0),
         });
         samples
     }

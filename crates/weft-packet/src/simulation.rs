@@ -124,10 +124,8 @@ impl PacketSimulation {
                 Probe::Buffer { node, interval } => engine_config.buffers.push((node, interval.0.max(1))),
                 Probe::Packets { link } => engine_config.captures.push(link),
                 // Probes of flows are attached when the flows open.
-                Probe::Flow { .. }
-                | Probe::Generator { .. }
-                | Probe::Latency { .. }
-                | Probe::GeneratorLatency { .. } => {}
+                // Hosts and the run record the others.
+                _ => {}
             }
         }
         engine_config.return_routes = Some(Arc::new(ShortestReturns::new(Arc::clone(&shared))));

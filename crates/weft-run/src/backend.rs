@@ -94,6 +94,11 @@ pub trait ActiveRun {
     fn useful_threads(&self) -> usize {
         1
     }
+    /// Returns the application bytes that have been delivered, each counted once, by flow, without flows that were
+    /// taken by [`take_finished`](Self::take_finished).
+    fn delivered_bytes(&self) -> Vec<(u32, u64)> {
+        Vec::new()
+    }
     /// Returns the number of rows of traces and latencies so far.
     fn sample_rows(&self) -> usize {
         0

@@ -35,7 +35,7 @@ pub use ndp::NdpConfig;
 pub use outcome::{
     ClassRecord, ControlCounters, Counters, FlowRecord, JobRecord, LINK_RESULT_BYTES, LatencyRecord,
     LinkRecord, Outcome, PacketKind, PacketRecord, PauseFrameRecord, QueueRecord, Sample, SubflowRecord,
-    SuppressionRecord,
+    SuppressionRecord, ThroughputRecord,
 };
 pub use plan::{
     ConstantRateConfig, KindSettings, LinkEvent, Plan, Probe, Scheduler, TransportConfig, detection_times,

@@ -232,6 +232,17 @@ pub enum Sample {
         /// True if the subflow may send new data.
         active: bool,
     },
+    /// A sample of the sender of a flow of another kind than TCP.
+    Sender {
+        /// Time of the sample.
+        time: Time,
+        /// Index of the flow.
+        flow: u32,
+        /// Congestion window in packets; `None` if the flow has none.
+        cwnd: Option<f64>,
+        /// Rate in bits per second; `None` if no rate limits the flow.
+        rate: Option<f64>,
+    },
 }
 
 /// The delivery of one chunk of a flow's data: an MSS, except for the last chunk.
@@ -245,6 +256,19 @@ pub struct LatencyRecord {
     pub sent: Time,
     /// Time at which the receiving application had the chunk and all data before it.
     pub delivered: Time,
+}
+
+/// The bytes that the receiver of a flow got in an interval.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ThroughputRecord {
+    /// End of the interval, which excludes it.
+    pub end: Time,
+    /// Length of the interval.
+    pub interval: Time,
+    /// Index of the flow.
+    pub flow: u32,
+    /// Application bytes, each counted once, at least 1.
+    pub bytes: u64,
 }
 
 /// The kind of a packet. The first kind of each pair goes from a flow's sender to its receiver, the
@@ -389,6 +413,8 @@ pub struct Outcome {
     pub samples: Vec<Sample>,
     /// Latencies of delivered chunks of probed flows, by flow and chunk.
     pub latencies: Vec<LatencyRecord>,
+    /// Bytes of probed flows by interval, in order of time, then of the flow.
+    pub throughput: Vec<ThroughputRecord>,
     /// Recorded packets, in order of time, then of link.
     pub packets: Vec<PacketRecord>,
     /// Classes of recorded pause frames, in order of time, then of link and class.

@@ -162,6 +162,20 @@ pub enum Probe {
         /// Index into [`Plan::generators`].
         generator: u32,
     },
+    /// Bytes that the receiver of a flow gets in each interval.
+    Throughput {
+        /// Index of the flow, as in [`Plan::flows`] and beyond.
+        flow: u32,
+        /// Length of the intervals.
+        interval: Time,
+    },
+    /// Bytes that the receivers of all flows of a generator get in each interval.
+    GeneratorThroughput {
+        /// Index into [`Plan::generators`].
+        generator: u32,
+        /// Length of the intervals.
+        interval: Time,
+    },
     /// All packets that arrive over a link.
     Packets {
         /// Index into the fabric's links.

@@ -8,6 +8,7 @@ mod jobs;
 mod latencies;
 mod links;
 mod packets;
+mod throughput;
 mod traces;
 
 use std::sync::Arc;
@@ -32,6 +33,7 @@ pub const TABLES: &[&str] = &[
     "latencies",
     "packets",
     "pause_frames",
+    "throughput",
     "traffic_classes",
 ];
 
@@ -204,6 +206,7 @@ impl<'a> TableBuilder<'a> {
             ("latencies", latencies::latencies(context, outcome)?),
             ("packets", packets::packets(context, outcome)?),
             ("pause_frames", packets::pause_frames(context, outcome)?),
+            ("throughput", throughput::throughput(context, outcome)?),
         ];
         let kept = tables
             .into_iter()

@@ -266,6 +266,9 @@ fn probes(plan: &Plan) -> Result<(), SpecError> {
                 );
             }
             Probe::Packets { .. } => return refuse("probes", "packets", "probes of other kinds"),
+            Probe::Throughput { .. } | Probe::GeneratorThroughput { .. } => {
+                return refuse("probes", "throughput", "probes of other kinds");
+            }
             Probe::Buffer { .. } => return refuse("probes", "buffers of switches", "probes of other kinds"),
             Probe::Queue { .. } | Probe::Latency { .. } => continue,
         };

@@ -494,6 +494,8 @@ impl DriverState<'_, '_> {
             | Probe::Latency { .. }
             | Probe::GeneratorLatency { .. }
             | Probe::Buffer { .. }
+            | Probe::Throughput { .. }
+            | Probe::GeneratorThroughput { .. }
             | Probe::Packets { .. } => Time::MAX,
         }
     }

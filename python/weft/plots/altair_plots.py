@@ -59,6 +59,21 @@ class Charts:
         chosen, rows = data.windows(self._result.traces, flow)
         return windows(inline(rows), inline(data.suppressed(rows))).properties(title=f"flow {chosen}")
 
+    def rates(self, flow: int | None = None) -> alt.LayerChart:
+        """Sending rate over time of a flow whose congestion control sets one."""
+        chosen, rows = data.rates(self._result.traces, flow)
+        gbps = rows.select("time_s", gbps=pl.col("rate_bps") * 1e-9, flow=pl.lit(f"flow {chosen}"))
+        return layered(series(inline(gbps), "gbps", "rate (Gbps)", "flow"))
+
+    def throughput(self, by: str = "flow") -> alt.LayerChart:
+        """Goodput over time, one line per group."""
+        rows = data.throughput(self._result.throughput, self._result.flows, by)
+        groups = rows["group"].n_unique()
+        if groups > MAX_LINES:
+            raise UsageError(f"plot.throughput: {groups} groups; allowed: at most {MAX_LINES} in a plot")
+        gbps = rows.select("time_s", "group", gbps=pl.col("goodput_bps") * 1e-9)
+        return layered(series(inline(gbps), "gbps", "goodput (Gbps)", "group", interpolate="step-before"))
+
     def queues(self) -> alt.LayerChart:
         """Lengths of sampled queues over time, one line per link."""
         rows = data.queues(self._result.traces, self._result.links)
@@ -165,11 +180,19 @@ def buffers(rows: alt.InlineData | alt.NamedData, scales: Scales = PLAIN) -> alt
     return series(rows, "buffer_bytes", "buffer (bytes)", "buffer", scales)
 
 
-def series(rows: alt.InlineData | alt.NamedData, value: str, title: str, by: str, scales: Scales = PLAIN) -> alt.Chart:
+def series(
+    rows: alt.InlineData | alt.NamedData,
+    value: str,
+    title: str,
+    by: str,
+    scales: Scales = PLAIN,
+    *,
+    interpolate: Literal["step-after", "step-before"] = "step-after",
+) -> alt.Chart:
     """Values that change in time, as steps, one line each of `by`."""
     chart: alt.Chart = (
         alt.Chart(rows)
-        .mark_line(interpolate="step-after", clip=True, strokeWidth=1.5)
+        .mark_line(interpolate=interpolate, clip=True, strokeWidth=1.5)
         .encode(
             x=_over_time("time_s", scales),
             y=alt.Y(f"{value}:Q", title=title, scale=scales.value),

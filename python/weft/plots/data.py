@@ -60,6 +60,9 @@ def slowdown(flows: pl.DataFrame, by: str, percents: Sequence[float] = (50, 99))
     classes = by_size(has(flows, by), percents, by=by)
     if classes.is_empty():
         raise UsageError("plot.slowdown: no flow has a size; use a run whose flows have sizes")
+    classes = classes.filter(pl.col(f"p{percents[0]:g}").is_not_null())
+    if classes.is_empty():
+        raise UsageError("plot.slowdown: no flow has a slowdown; use a level other than linux")
     edges = [*EDGES_BYTES, None]
     rows = [
         {
@@ -87,14 +90,74 @@ def windows(traces: pl.DataFrame, flow: int | None = None) -> tuple[int, pl.Data
     Raises:
         UsageError: No probe has put that flow on record.
     """
-    traced = traces.drop_nulls("cwnd_packets")
+    chosen, rows = _traced(traces, flow, "windows", "cwnd_packets")
+    subflow = pl.format("subflow {}", "subflow").alias("subflow")
+    # Kinds that cannot suppress a subflow do not say whether it is active.
+    return chosen, rows.select("time_s", subflow, "cwnd_packets", pl.col("active").fill_null(value=True))
+
+
+def rates(traces: pl.DataFrame, flow: int | None = None) -> tuple[int, pl.DataFrame]:
+    """Sending rate of a flow whose congestion control sets one: its index, and `time_s` and `rate_bps`.
+
+    Args:
+        traces: The table of that name.
+        flow: Index of a flow on record; the first one unless given.
+
+    Raises:
+        UsageError: No probe has put the rate of that flow on record.
+    """
+    chosen, rows = _traced(traces, flow, "rates", "rate_bps")
+    return chosen, rows.select("time_s", "rate_bps")
+
+
+def _traced(traces: pl.DataFrame, flow: int | None, plot: str, column: str) -> tuple[int, pl.DataFrame]:
+    traced = traces.drop_nulls(column) if column in traces.columns else traces.clear()
     if traced.is_empty():
-        raise UsageError('plot.windows: no flow is recorded; add a probe of kind "flow" to the spec')
+        other = {"windows": ("rate_bps", "rates"), "rates": ("cwnd_packets", "windows")}[plot]
+        if other[0] in traces.columns and traces[other[0]].count():
+            raise UsageError(f"plot.{plot}: the recorded flows have {other[1]}; use plot.{other[1]}")
+        raise UsageError(f'plot.{plot}: no flow is recorded; add a probe of kind "flow" to the spec')
     chosen = int(traced["flow"][0]) if flow is None else flow
     rows = traced.filter(pl.col("flow") == chosen)
     if rows.is_empty():
-        raise UsageError(f"plot.windows: flow {chosen} is not recorded; choose a flow with a probe")
-    return chosen, rows.select("time_s", pl.format("subflow {}", "subflow").alias("subflow"), "cwnd_packets", "active")
+        raise UsageError(f"plot.{plot}: flow {chosen} is not recorded; choose a flow with a probe")
+    return chosen, rows
+
+
+def throughput(throughput: pl.DataFrame, flows: pl.DataFrame, by: str) -> pl.DataFrame:
+    """Goodput over time: `group`, `time_s` (the end of an interval) and `goodput_bps`, the sum over the flows.
+
+    Intervals in which nothing arrived have a row with 0, from the first to the last interval of the group.
+
+    Args:
+        throughput: The table of that name.
+        flows: The table of that name.
+        by: Column of `flows` that tells groups apart.
+
+    Raises:
+        UsageError: There is no such column, nothing is recorded, or intervals differ.
+    """
+    if throughput.is_empty():
+        raise UsageError('plot.throughput: nothing is recorded; add a probe of kind "throughput" to the spec')
+    width = float(throughput["interval_s"].max())  # type: ignore[arg-type]
+    index = (pl.col("time_s") / width - 1e-9).ceil().cast(pl.Int64)
+    chosen = flows.select("flow") if by == "flow" else has(flows, by).select("flow", by)
+    named = throughput.join(chosen, on="flow").select(
+        pl.col(by).cast(pl.String).fill_null("none").alias("group"), "time_s", "interval_s", "goodput_bps", index=index
+    )
+    # The last interval may be shorter.
+    if named.filter((pl.col("interval_s") < width * (1 - 1e-9)) & (pl.col("index") < pl.col("index").max())).height:
+        raise UsageError("plot.throughput: intervals differ; record one interval, or draw the table itself")
+    summed = named.group_by("group", "index").agg(pl.col("time_s").first(), pl.col("goodput_bps").sum())
+    grid = (
+        summed.group_by("group")
+        .agg(index=pl.int_ranges(pl.col("index").min(), pl.col("index").max() + 1).first())
+        .explode("index")
+    )
+    rows = grid.join(summed, on=["group", "index"], how="left").sort("group", "index")
+    return rows.select(
+        "group", pl.col("time_s").fill_null(pl.col("index") * width), pl.col("goodput_bps").fill_null(0.0)
+    )
 
 
 def suppressed(rows: pl.DataFrame) -> pl.DataFrame:

@@ -98,6 +98,40 @@ class Plots:
                 axes.axvspan(start, end, color=line.get_color(), alpha=0.15, linewidth=0)
         return _finished(figure, axes)
 
+    def rates(self, flow: int | None = None) -> Figure:
+        """Sending rate over time of a flow whose congestion control sets one, such as DCQCN.
+
+        Args:
+            flow: Index of a recorded flow; by default the first one.
+
+        Raises:
+            UsageError: No probe `flow` has recorded a rate of this flow.
+        """
+        chosen, rows = data.rates(self._result.traces, flow)
+        figure, axes = _figure("time (s)", "rate (Gbps)", f"flow {chosen}")
+        axes.step(rows["time_s"], rows["rate_bps"] * 1e-9, where="post")
+        axes.set_ylim(bottom=0)
+        return figure
+
+    def throughput(self, by: str = "flow") -> Figure:
+        """Goodput over time, one line per group: application bytes that arrived in each interval.
+
+        Args:
+            by: Column of `flows` that tells groups apart, such as `flow` or `transport`.
+
+        Raises:
+            UsageError: There is no such column, no probe `throughput`, or there are too many groups to distinguish.
+        """
+        rows = data.throughput(self._result.throughput, self._result.flows, by)
+        groups = rows["group"].n_unique()
+        if groups > MAX_LINES:
+            raise UsageError(f"plot.throughput: {groups} groups; allowed: at most {MAX_LINES} in a plot")
+        figure, axes = _figure("time (s)", "goodput (Gbps)")
+        for (group,), line in rows.group_by("group", maintain_order=True):
+            axes.step(line["time_s"], line["goodput_bps"] * 1e-9, where="pre", label=f"{by} {group}")
+        axes.set_ylim(bottom=0)
+        return _finished(figure, axes)
+
     def queues(self) -> Figure:
         """Lengths of queues over time, one line per link that a probe with an `interval` samples.
 

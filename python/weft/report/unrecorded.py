@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 _PROBES = {
     "traces": 'windows, queues, marks and drops over time: no probe of kind "flow" or of kind "queue" with every',
     "queues": 'distributions of queue lengths: no probe of kind "queue"',
+    "throughput": 'throughput over time: no probe of kind "throughput"',
     "latencies": 'one-way latencies: no probe of kind "latency"',
     "packets": 'single packets: no probe of kind "packets"',
 }

@@ -48,6 +48,31 @@ impl FlowSimulation {
         slots.filter(|&slot| self.flows[slot].phase != Phase::Done)
     }
 
+    /// Returns the bytes that have been delivered by now, by flow. Unlike [`integrate_all`](Self::integrate_all), this
+    /// changes nothing: sums in other steps would have other roundings.
+    pub(super) fn bytes_now(&self) -> Vec<(u32, u64)> {
+        let open = self.open_slots().map(|slot| {
+            let active = &self.flows[slot];
+            let profile = &self.plan.transports[active.flow.transport as usize].profile;
+            let payload = f64::from(profile.sizes.mss) / f64::from(profile.wire_size()) / 8.0;
+            let mut bits: f64 = active.delivered.iter().sum();
+            if active.phase == Phase::Transferring {
+                let rate: f64 = active.rates.iter().sum();
+                bits += rate * (self.now.seconds() - active.updated_at.seconds()).max(0.0);
+            }
+            let bytes = (bits * payload) as u64;
+            (
+                active.index,
+                active.flow.size.map_or(bytes, |size| bytes.min(size.0)),
+            )
+        });
+        let finished = self
+            .finished
+            .iter()
+            .map(|(record, _)| (record.flow, record.delivered_bytes));
+        open.chain(finished).collect()
+    }
+
     pub(super) fn link_records(&self) -> Vec<LinkRecord> {
         let record = |&bits: &f64| LinkRecord {
             bytes: (bits / 8.0) as u64,

@@ -48,6 +48,7 @@ fn tables_and_manifest_are_read_back() {
         "queues.parquet",
         "subflows.parquet",
         "suppressions.parquet",
+        "throughput.parquet",
         "traces.parquet",
         "traffic_classes.parquet",
     ];

@@ -60,9 +60,35 @@ pub trait TransportKind: Sync {
         None
     }
 
+    /// Returns what probes record of the senders of flows.
+    fn recorded_state(&self, transport: &TransportConfig) -> RecordedState {
+        let _ = transport;
+        RecordedState::Nothing
+    }
+
     /// Creates the transport's part of the host with this index. The transport's own index among
     /// the kinds is `kind`, which keys its timers.
     fn create(&self, shared: &Arc<Shared>, host: u32, kind: usize) -> Box<dyn Transport>;
+}
+
+/// The state of senders that probes record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RecordedState {
+    /// Every change of a window, or samples of [`Transport::windows`].
+    Windows,
+    /// Samples of [`Transport::sender_state`].
+    Samples,
+    /// None: there is neither a window nor a rate.
+    Nothing,
+}
+
+/// A sample of the state of a sender.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SenderState {
+    /// Congestion window in packets, if there is one.
+    pub cwnd: Option<f64>,
+    /// Rate in bits per second, if there is one.
+    pub rate: Option<f64>,
 }
 
 /// The part of one host that belongs to a transport: its senders and receivers.
@@ -87,6 +113,13 @@ pub trait Transport: Send {
     /// Returns the windows of a flow that this host sends, for probes; `None` unless it is open.
     fn windows(&self, flow: u32) -> Option<&[Window]> {
         let _ = flow;
+        None
+    }
+
+    /// Returns the state of a flow that this host sends, for probes of kinds without windows of TCP; `None` unless it is
+    /// open.
+    fn sender_state(&self, flow: u32, now: u64) -> Option<SenderState> {
+        let _ = (flow, now);
         None
     }
 

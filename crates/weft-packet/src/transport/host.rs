@@ -190,7 +190,14 @@ impl Host {
         let flow = self.state.tracer.flow_of(sampler);
         let windows = self.transports().find_map(|transport| transport.windows(flow));
         let windows = windows.map(<[_]>::to_vec);
-        if let Some(next) = self.state.tracer.sample(sampler, windows.as_deref(), cx.now) {
+        let mut others = self.others.iter().flatten();
+        let state = others.find_map(|other| other.sender_state(flow, cx.now));
+        let tracer = &mut self.state.tracer;
+        let next = match state {
+            Some(state) => Some(tracer.sample_sender(sampler, state, cx.now)),
+            None => tracer.sample(sampler, windows.as_deref(), cx.now),
+        };
+        if let Some(next) = next {
             cx.set_timer(next, host_timer(HostTimer::Sample, sampler));
         }
     }

@@ -25,7 +25,7 @@ mod timer_keys;
 mod tracer;
 mod uet;
 
-pub use contract::{OTHER, ReceivedFlow, SentFlow, Transport, TransportKind};
+pub use contract::{OTHER, ReceivedFlow, RecordedState, SentFlow, Transport, TransportKind};
 pub use generators::NEXT_JOB;
 pub use host::Host;
 pub use probes::FlowProbes;

@@ -35,7 +35,9 @@ impl FlowProbes {
                 Probe::Queue { .. }
                 | Probe::QueueTrace { .. }
                 | Probe::Buffer { .. }
-                | Probe::Packets { .. } => {}
+                | Probe::Packets { .. }
+                | Probe::Throughput { .. }
+                | Probe::GeneratorThroughput { .. } => {}
             }
         }
         new

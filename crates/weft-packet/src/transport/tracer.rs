@@ -6,6 +6,8 @@ use weft_cc::Window;
 use weft_run::Sample;
 use weft_spec::Time;
 
+use super::contract::SenderState;
+
 /// The recorder of flows at one host.
 #[derive(Default)]
 pub struct FlowTracer {
@@ -80,6 +82,18 @@ impl FlowTracer {
         self.samples
             .extend(windows.map(|(s, window)| sample(flow, s, window, now)));
         Some(now + interval)
+    }
+
+    /// Samples the state of a sampler's flow, which has no windows. Returns the time of the next sample.
+    pub fn sample_sender(&mut self, sampler: u32, state: SenderState, now: u64) -> u64 {
+        let Sampler { flow, interval } = self.samplers[sampler as usize];
+        self.samples.push(Sample::Sender {
+            time: Time(now),
+            flow,
+            cwnd: state.cwnd,
+            rate: state.rate,
+        });
+        now + interval
     }
 
     /// Records the windows of a flow that differ from what was last recorded.

@@ -135,7 +135,7 @@ fn a_dctcp_queue_oscillates_about_k() {
             );
             let lengths = later(&outcomes, |sample| match *sample {
                 Sample::Queue { time, length, .. } => Some((time, f64::from(length))),
-                Sample::Buffer { .. } | Sample::Subflow { .. } => None,
+                _ => None,
             });
             let what = format!(
                 "links of {us} us, K = {k}, ack_every = {}",
@@ -203,7 +203,7 @@ fn reno_follows_the_square_root_law() {
         );
         let cwnds = later(&outcomes, |sample| match *sample {
             Sample::Subflow { time, cwnd, .. } => Some((time, cwnd)),
-            Sample::Queue { .. } | Sample::Buffer { .. } => None,
+            _ => None,
         });
         let what = format!("links of {us} us, limit {limit}");
         let subflow = |of: fn(&weft_packet::SubflowRecord) -> u64| {

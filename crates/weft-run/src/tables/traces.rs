@@ -8,8 +8,8 @@ use crate::{Error, Outcome, Sample};
 
 pub(super) fn traces(context: &TableContext, outcome: &Outcome) -> Result<RecordBatch, Error> {
     let samples = &outcome.samples;
-    // (link, length, marks, drops) of a queue's sample; (flow, subflow, cwnd, ssthresh, active) of
-    // a subflow's sample.
+    // (link, length, marks, drops) of a queue's sample; (flow, subflow) of a flow's sample; (cwnd, ssthresh, active, rate)
+    // of such a sample.
     let queue = |sample: &Sample| match *sample {
         Sample::Queue {
             link,
@@ -18,27 +18,32 @@ pub(super) fn traces(context: &TableContext, outcome: &Outcome) -> Result<Record
             drops,
             ..
         } => Some((link, length, marks, drops)),
-        Sample::Buffer { .. } | Sample::Subflow { .. } => None,
+        _ => None,
     };
     let subflow = |sample: &Sample| match *sample {
+        Sample::Subflow { flow, subflow, .. } => Some((flow, subflow)),
+        Sample::Sender { flow, .. } => Some((flow, 0)),
         Sample::Queue { .. } | Sample::Buffer { .. } => None,
+    };
+    let state = |sample: &Sample| match *sample {
         Sample::Subflow {
-            flow,
-            subflow,
             cwnd,
             ssthresh,
             active,
             ..
-        } => Some((flow, subflow, cwnd, ssthresh, active)),
+        } => (Some(cwnd), Some(ssthresh), Some(active), None),
+        Sample::Sender { cwnd, rate, .. } => (cwnd, None, None, rate),
+        Sample::Queue { .. } | Sample::Buffer { .. } => (None, None, None, None),
     };
     let buffer = |sample: &Sample| match *sample {
         Sample::Buffer { node, bytes, .. } => Some((context.nodes[node as usize].as_str(), bytes)),
-        Sample::Queue { .. } | Sample::Subflow { .. } => None,
+        _ => None,
     };
     let time = |sample: &Sample| match sample {
-        Sample::Queue { time, .. } | Sample::Buffer { time, .. } | Sample::Subflow { time, .. } => {
-            time.seconds()
-        }
+        Sample::Queue { time, .. }
+        | Sample::Buffer { time, .. }
+        | Sample::Subflow { time, .. }
+        | Sample::Sender { time, .. } => time.seconds(),
     };
     Columns::new("traces", context.omissions, samples.len())
         .number("time_s", samples.iter().map(time))
@@ -66,32 +71,15 @@ pub(super) fn traces(context: &TableContext, outcome: &Outcome) -> Result<Record
         )
         .index_or_null(
             "flow",
-            samples
-                .iter()
-                .map(|sample| subflow(sample).map(|(flow, ..)| flow)),
+            samples.iter().map(|sample| subflow(sample).map(|(flow, _)| flow)),
         )
         .index_or_null(
             "subflow",
-            samples.iter().map(|sample| subflow(sample).map(|(_, i, ..)| i)),
+            samples.iter().map(|sample| subflow(sample).map(|(_, i)| i)),
         )
-        .number_or_null(
-            "cwnd_packets",
-            samples
-                .iter()
-                .map(|sample| subflow(sample).map(|(_, _, cwnd, ..)| cwnd)),
-        )
-        .number_or_null(
-            "ssthresh_packets",
-            samples
-                .iter()
-                .map(|sample| subflow(sample).map(|(.., threshold, _)| threshold)),
-        )
-        .flag_or_null(
-            "active",
-            samples
-                .iter()
-                .map(|sample| subflow(sample).map(|(.., active)| active)),
-        )
+        .number_or_null("cwnd_packets", samples.iter().map(|sample| state(sample).0))
+        .number_or_null("ssthresh_packets", samples.iter().map(|sample| state(sample).1))
+        .flag_or_null("active", samples.iter().map(|sample| state(sample).2))
         .text_or_null(
             "node",
             samples.iter().map(|sample| buffer(sample).map(|(node, _)| node)),
@@ -102,5 +90,6 @@ pub(super) fn traces(context: &TableContext, outcome: &Outcome) -> Result<Record
                 .iter()
                 .map(|sample| buffer(sample).map(|(_, bytes)| bytes)),
         )
+        .number_or_null("rate_bps", samples.iter().map(|sample| state(sample).3))
         .finish()
 }

@@ -9,6 +9,7 @@ use weft_run::DcqcnConfig;
 use super::rate::RateControl;
 
 /// The state of a flow. Rates are in bits per second, times in picoseconds.
+#[derive(Clone)]
 pub struct Dcqcn {
     config: DcqcnConfig,
     /// Rate of the link of the host.

@@ -20,7 +20,7 @@ use std::sync::Arc;
 
 use weft_run::{KindSettings, RoceConfig, TransportConfig, WireFormat};
 
-use super::contract::{ENTRY_BYTES, Transport, TransportKind};
+use super::contract::{ENTRY_BYTES, RecordedState, Transport, TransportKind};
 use super::shared::Shared;
 use part::Part;
 use receiver::Receiver;
@@ -64,6 +64,10 @@ impl TransportKind for Roce {
 
     fn open_flow_bytes(&self, _: &TransportConfig) -> u64 {
         (size_of::<Sender>() + size_of::<Receiver>() + 2 * ENTRY_BYTES) as u64
+    }
+
+    fn recorded_state(&self, _: &TransportConfig) -> RecordedState {
+        RecordedState::Samples
     }
 
     fn create(&self, shared: &Arc<Shared>, host: u32, kind: usize) -> Box<dyn Transport> {

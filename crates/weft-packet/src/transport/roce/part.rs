@@ -6,7 +6,7 @@ use weft_run::SubflowRecord;
 
 use crate::engine::route::Route;
 use crate::packet::Packet;
-use crate::transport::contract::{ReceivedFlow, SentFlow, Transport};
+use crate::transport::contract::{ReceivedFlow, SenderState, SentFlow, Transport};
 use crate::transport::flow_table::FlowTable;
 use crate::transport::per_transport::PerTransport;
 use crate::transport::shared::Shared;
@@ -341,6 +341,11 @@ impl Transport for Part {
         for receiver in self.receivers.iter_mut() {
             receiver.route = shared.route_of_flow(receiver.flow, true);
         }
+    }
+
+    fn sender_state(&self, flow: u32, now: u64) -> Option<SenderState> {
+        let sender = self.senders.find(flow)?;
+        (!sender.progress.is_acked()).then(|| sender.state(now))
     }
 
     fn sent_flows(&self) -> Vec<SentFlow> {

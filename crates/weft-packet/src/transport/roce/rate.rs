@@ -15,6 +15,7 @@ pub trait RateControl {
 }
 
 /// A rate that does not change.
+#[derive(Clone)]
 pub struct FixedRate(pub f64);
 
 impl RateControl for FixedRate {
@@ -28,6 +29,7 @@ impl RateControl for FixedRate {
 }
 
 /// The congestion control of a flow.
+#[derive(Clone)]
 pub enum RateController {
     Dcqcn(Dcqcn),
     Fixed(FixedRate),
@@ -75,6 +77,11 @@ impl Pace {
         } else {
             now
         };
+    }
+
+    /// Returns the rate in bits per second, without a change of the state.
+    pub fn rate(&self, now: u64) -> f64 {
+        self.control.clone().get().rate(now)
     }
 
     /// Handles a congestion notification.

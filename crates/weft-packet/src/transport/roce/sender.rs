@@ -6,6 +6,7 @@ use weft_run::{ControlCounters, RoceControl, RoceRetransmission};
 
 use crate::engine::route::Route;
 use crate::packet::Packet;
+use crate::transport::contract::SenderState;
 use crate::transport::flow_progress::SenderProgress;
 
 use super::dcqcn::Dcqcn;
@@ -106,6 +107,14 @@ impl Sender {
     /// Returns the number of packets; `None` if the flow has no end yet.
     pub fn total(&self) -> Option<u32> {
         self.total
+    }
+
+    /// Returns the state for probes.
+    pub fn state(&self, now: u64) -> SenderState {
+        SenderState {
+            cwnd: None,
+            rate: Some(self.pace.rate(now)),
+        }
     }
 
     /// Returns the acknowledged payload bytes.

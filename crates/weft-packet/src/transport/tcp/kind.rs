@@ -9,7 +9,9 @@ use weft_spec::Time;
 
 use crate::engine::route::Route;
 use crate::packet::{DATA, Packet};
-use crate::transport::contract::{ENTRY_BYTES, ReceivedFlow, SentFlow, Transport, TransportKind};
+use crate::transport::contract::{
+    ENTRY_BYTES, ReceivedFlow, RecordedState, SentFlow, Transport, TransportKind,
+};
 use crate::transport::shared::Shared;
 use crate::transport::state::HostContext;
 
@@ -89,6 +91,10 @@ impl TransportKind for Tcp {
             .map_or(0, |_| path_monitor::bytes(transport.subflows));
         let subflows = transport.subflows as usize * subflow;
         (size_of::<Algorithm>() + CONNECTION_BYTES + subflows + queues + monitor) as u64
+    }
+
+    fn recorded_state(&self, _: &TransportConfig) -> RecordedState {
+        RecordedState::Windows
     }
 
     fn create(&self, shared: &Arc<Shared>, host: u32, _: usize) -> Box<dyn Transport> {

@@ -21,7 +21,7 @@ use std::sync::Arc;
 
 use weft_run::{KindSettings, TransportConfig, UetConfig, WireFormat};
 
-use super::contract::{ENTRY_BYTES, Transport, TransportKind};
+use super::contract::{ENTRY_BYTES, RecordedState, Transport, TransportKind};
 use super::shared::Shared;
 use super::spray::HEADER;
 use crate::engine::route::Route;
@@ -77,6 +77,14 @@ impl TransportKind for Uet {
 
     fn uses_headers(&self) -> bool {
         true
+    }
+
+    /// Credit of the receiver is neither a window nor a rate.
+    fn recorded_state(&self, transport: &TransportConfig) -> RecordedState {
+        match config(transport) {
+            Some(uet) if uet.control.has_window() => RecordedState::Samples,
+            _ => RecordedState::Nothing,
+        }
     }
 
     fn create(&self, shared: &Arc<Shared>, host: u32, kind: usize) -> Box<dyn Transport> {

@@ -6,7 +6,7 @@ use weft_paths::draw;
 use weft_run::{SubflowRecord, UetControl};
 
 use crate::packet::{DATA, Packet};
-use crate::transport::contract::{ReceivedFlow, SentFlow, Transport};
+use crate::transport::contract::{ReceivedFlow, SenderState, SentFlow, Transport};
 use crate::transport::flow_table::FlowTable;
 use crate::transport::per_transport::PerTransport;
 use crate::transport::shared::Shared;
@@ -369,6 +369,11 @@ impl Transport for Part {
         self.receivers
             .iter_mut()
             .for_each(|receiver| receiver.routes.clear());
+    }
+
+    fn sender_state(&self, flow: u32, now: u64) -> Option<SenderState> {
+        let sender = self.senders.find(flow)?;
+        (!sender.progress.is_acked()).then(|| sender.state(now))
     }
 
     fn sent_flows(&self) -> Vec<SentFlow> {

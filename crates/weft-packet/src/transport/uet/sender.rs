@@ -5,6 +5,7 @@ use std::sync::Arc;
 use weft_run::ControlCounters;
 
 use crate::packet::Packet;
+use crate::transport::contract::SenderState;
 use crate::transport::flow_progress::SenderProgress;
 use crate::transport::shared::Shared;
 use crate::transport::spray::{FlowData, HEADER, Records, State};
@@ -127,6 +128,14 @@ impl Sender {
     pub fn window_packets(&self) -> Option<f64> {
         let window = self.window.as_ref()?.window();
         Some(window as f64 / self.params.mtu as f64)
+    }
+
+    /// Returns the state for probes.
+    pub fn state(&self, _: u64) -> SenderState {
+        SenderState {
+            cwnd: self.window_packets(),
+            rate: None,
+        }
     }
 
     /// Ends the data of the flow. Returns true if all of it has been acknowledged.
