@@ -116,6 +116,23 @@ def test_the_best_is_the_lowest_mean_and_is_sure_only_if_all_differences_are(bro
         assert sure == expected[len(close)]
 
 
+def test_nothing_is_best_while_a_group_has_no_value(browser: Browser, tmp_path: Path) -> None:
+    """Level `flow` has no timeouts."""
+    (tmp_path / "incast.toml").write_text(INCAST)
+    over = ["--over", "level=packet,flow", "--over", "traffic[0].flows=2,3", "--seeds", "2"]
+    assert command("sweep", "incast.toml", *over, "--out", "levels", "--workers", "1", cwd=tmp_path).code == 0
+    assert command("report", "levels", "-o", "levels.html", "--colour", "level", cwd=tmp_path).code == 0
+    page = visit(browser, tmp_path / "levels.html")
+    page.locator("#metric").select_option("FCT, p99")
+    assert all(row[1] in ("packet", "flow") for row in answers(page))
+    page.locator("#metric").select_option("timeouts per flow")
+    page.wait_for_timeout(300)
+    shown = answers(page)
+    assert [row[1:] for row in shown] == 2 * [["none", "", "", "not comparable: flow (no value)"]]
+    assert "timeouts per flow: not of level = flow" in page.locator("#absent").inner_text()
+    assert page.get_by_text("Distributions", exact=True).count() == 0
+
+
 def test_every_group_is_reachable(browser: Browser, folder: Path) -> None:
     page = visit(browser, folder / "sweep.html")
     marks = page.locator("#compared-chart .mark-symbol.role-mark path")

@@ -7,9 +7,9 @@
 [0.8, 1.0]
 
 Rows of several runs may be concatenated first (`polars.concat`), with columns for `by` that distinguish the runs. Null
-means that something did not happen; nulls are ignored everywhere. Flows that the end of a run cut off are the
-exception. They would have taken longer than most others, so `percentiles` and `cdf` count them if `at_least` says how
-long they had taken by then.
+means that something did not happen, and nulls are ignored. A group without any value keeps its row, which is null, and
+`weft.errors.ResultWarning` names it. Flows that the end of a run cut off would have taken longer than most others.
+`percentiles` and `cdf` count them if `at_least` says how long they had taken by then.
 
 >>> flows = pl.DataFrame({"fct_s": [1.0, 2.0, 3.0, None], "unfinished_s": [None, None, None, 2.5]})
 >>> stats.percentiles(flows, "fct_s", (50, 99), at_least="unfinished_s").row(0, named=True)
@@ -20,9 +20,12 @@ from __future__ import annotations
 
 import itertools
 import math
+import warnings
 from typing import TYPE_CHECKING
 
 import polars as pl
+
+from weft.errors import ResultWarning
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -32,6 +35,9 @@ LEVELS = ("host", "switch", "tor", "leaf", "agg", "int", "spine", "core", *(f"le
 
 EDGES_BYTES = (10_000, 100_000, 1_000_000, 10_000_000)
 """Boundaries of the classes of `by_size`; a flow of exactly such a size is in the upper class."""
+
+REL_TOL = 0.01
+"""By how much a percentile may exceed the one returned, as a share, without being marked as a lower bound."""
 
 
 def jain(column: str | pl.Expr) -> pl.Expr:
@@ -57,7 +63,7 @@ def percentiles(
     by: str | Iterable[str] = (),
     weight: str | pl.Expr | None = None,
     at_least: str | pl.Expr | None = None,
-    rel_tol: float = 0.01,
+    rel_tol: float = REL_TOL,
 ) -> pl.DataFrame:
     """Percentiles of a column: one row per group, with the columns of `by`, then `p50`, `p90`, `p99` and so on.
 
@@ -87,13 +93,16 @@ def percentiles(
     if at_least is not None:
         if weight is not None:
             raise ValueError("at_least: given together with weight; remove one of the two")
-        return _censored_percentiles(rows, _expression(column), percents, by, _expression(at_least), rel_tol)
+        found = _censored_percentiles(rows, _expression(column), percents, by, _expression(at_least), rel_tol)
+        return _warned(found, by, "percentiles", column)
     if weight is None:
-        return _aggregate(rows, by, {f"p{p:g}": _quantile(_expression(column), p) for p in percents})
+        found = _aggregate(rows, by, {f"p{p:g}": _quantile(_expression(column), p) for p in percents})
+        return _warned(found, by, "percentiles", column)
     # A share that misses the required one only by rounding has reached it.
     reached = {p: pl.col("fraction") >= p / 100 - 1e-12 for p in percents}
     smallest = {f"p{p:g}": pl.col("value").filter(enough).min() for p, enough in reached.items()}
-    return _aggregate(cdf(rows, column, by=by, weight=weight), by, smallest)
+    found = _with_all_groups(_aggregate(cdf(rows, column, by=by, weight=weight), by, smallest), rows, by)
+    return _warned(found, by, "percentiles", column)
 
 
 def cdf(
@@ -145,7 +154,8 @@ def by_size(
     """Percentiles of the slowdown by size: one row per class of sizes that has flows, the smallest first.
 
     After the columns of `by` come `below_bytes` (null: the largest flows), `size` (such as "10 KB to 100 KB") and
-    `flows`, their number. The other columns are those of `percentiles` with `at_least`.
+    `flows`, their number. The other columns are those of `percentiles` with `at_least`, which are null where no flow
+    has a slowdown. Flows without a size, and those that had not opened, are left out.
 
     For a confidence interval over seeds, have `seed` in `by` and give the result to `mean_ci`.
 
@@ -156,8 +166,10 @@ def by_size(
         by: Columns that distinguish groups, such as `transport`.
 
     Raises:
-        ValueError: A column of `by` has the name of one that is added.
+        ValueError: A column of `by` has the name of one that is added, or an earlier version wrote the table.
     """
+    if "slowdown" not in flows.columns:
+        raise ValueError("flows: no column slowdown, which earlier versions did not write; rerun the experiment")
     names = _names(by)
     if taken := {"below_bytes", "size", "flows"}.intersection(names):
         raise ValueError(f"by: {min(taken)!r}; allowed: names other than below_bytes, size, flows")
@@ -165,11 +177,15 @@ def by_size(
     edges = [size_name(edge) for edge in edges_bytes]
     labels = [f"below {edges[0]}", *(f"{low} to {high}" for low, high in itertools.pairwise(edges))] if edges else []
     below = pl.coalesce(pl.when(size < edge).then(edge) for edge in edges_bytes) if edges else pl.lit(None, pl.Int64)
-    opened = flows.filter(pl.col("slowdown").is_not_null() | pl.col("slowdown_at_least").is_not_null())
-    classed = opened.with_columns(below_bytes=below)
+    opened = pl.coalesce("slowdown", "slowdown_at_least").is_not_null()
+    if {"ideal_s", "fct_s", "unfinished_s"} <= set(flows.columns):
+        opened |= size.is_not_null() & pl.col("ideal_s").is_null() & pl.coalesce("fct_s", "unfinished_s").is_not_null()
+    classed = flows.filter(opened).with_columns(below_bytes=below)
     groups = [*names, "below_bytes"]
     counts = classed.group_by(groups).agg(flows=pl.len())
-    summary = percentiles(classed, "slowdown", percents, by=groups, at_least="slowdown_at_least")
+    value, at_least = pl.col("slowdown"), pl.col("slowdown_at_least")
+    summary = _censored_percentiles(classed, value, percents, groups, at_least, REL_TOL)
+    _warned(summary, groups, "by_size", value)
     largest = f"from {edges[-1]}" if edges else "all"
     label = pl.col("below_bytes").replace_strict(
         dict(zip(edges_bytes, labels, strict=True)), default=None, return_dtype=pl.String
@@ -295,7 +311,7 @@ def mean_ci(
 
     Each row counts as one independent measurement, so there must be one per seed. It is a mean or a percentile of its
     flows, and not the flows themselves, which share a network. The interval is Student's: mean +- t * s / sqrt(n) with
-    n - 1 degrees of freedom. It is null for fewer than two rows.
+    n - 1 degrees of freedom. It is null for fewer than two rows, and so is the mean of none.
 
     Source: Student, "The Probable Error of a Mean" (1908).
 
@@ -310,7 +326,7 @@ def mean_ci(
     """
     value = _expression(column).cast(pl.Float64)
     spread = {"n": value.count(), "mean": value.mean(), "deviation": value.std()}
-    of_groups = _aggregate(rows, by, spread)
+    of_groups = _warned(_aggregate(rows, by, spread), by, "mean_ci", column, "mean")
     counts = of_groups["n"].unique().to_list()
     factors = {n: t_quantile(n - 1, confidence) / math.sqrt(n) for n in counts if n > 1}
     factor = pl.col("n").replace_strict(factors, default=None, return_dtype=pl.Float64)
@@ -375,7 +391,42 @@ def _censored_percentiles(
         f"p{p:g}_is_lower_bound": (_quantile(high, p).fill_nan(math.inf) > (1 + rel_tol) * _quantile(pl.col("low"), p))
         for p in percents
     }
-    return _aggregate(both, names, {**lowest, **higher, "unfinished": pl.col("unfinished").sum()})
+    counted = {"unfinished": pl.col("unfinished").sum()}
+    found = _aggregate(both, names, {**lowest, **higher, **counted})
+    return _with_all_groups(found, rows, by).with_columns(pl.col("unfinished").fill_null(0))
+
+
+def _with_all_groups(found: pl.DataFrame, rows: pl.DataFrame, by: str | Iterable[str]) -> pl.DataFrame:
+    """Returns one row per group of `rows`, also for those that are not in `found`."""
+    names = _names(by)
+    if not names:
+        return found
+    groups = rows.select(names).unique().sort(names, nulls_last=True)
+    return groups.join(found, on=names, how="left", nulls_equal=True, maintain_order="left")
+
+
+def _warned(
+    found: pl.DataFrame, by: str | Iterable[str], function: str, column: str | pl.Expr, value: str | None = None
+) -> pl.DataFrame:
+    """Returns `found`, and warns of its groups without a value.
+
+    Args:
+        found: A row per group.
+        by: Columns that distinguish them.
+        function: The function that the user called.
+        column: Values that it takes.
+        value: The column to look at, by default the first one after those of `by`.
+    """
+    names = _names(by)
+    looked_at = value or next((name for name in found.columns if name not in names), None)
+    empty = found.filter(pl.col(looked_at).is_null()) if looked_at else found.clear()
+    if names and not empty.is_empty():
+        group = ", ".join(f"{name} = {empty[name][0]}" for name in names)
+        others = f" and {empty.height - 1} more groups" if empty.height > 1 else ""
+        of = _expression(column).meta.output_name()
+        line = f"{function}: no value of {of} for {group}{others}; their rows are null"
+        warnings.warn(line, ResultWarning, stacklevel=3)
+    return found
 
 
 def _aggregate(rows: pl.DataFrame, by: str | Iterable[str], aggregations: Mapping[str, pl.Expr]) -> pl.DataFrame:

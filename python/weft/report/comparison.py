@@ -12,7 +12,7 @@ from weft.papers.seed_summary import digits
 from weft.report.factors import ABSENT, Factor, Value, factor
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from weft.report.inputs import Group
 
@@ -37,6 +37,8 @@ class Metric:
     """The best value; empty if no value is better than others."""
     subset: str = ""
     """The sizes of flows to which it is restricted, a key of `SUBSETS`."""
+    applies: pl.Expr = field(default_factory=lambda: pl.lit(value=True))
+    """Whether a flow has such a value if it ends; a group with such flows and no value cannot be compared."""
 
 
 _SECONDS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"))
@@ -67,24 +69,34 @@ def _slowdown(subset: str, name: str, percent: int) -> Metric:
         pl.col(column).first(),
         at_least=f"{column}_is_lower_bound",
         subset=subset,
+        applies=_BYTES.is_not_null() & SUBSETS[subset],
     )
+
+
+def _goodput(subset: str) -> Metric:
+    chosen = _BYTES.is_not_null() & SUBSETS[subset]
+    mean = pl.col("goodput_bps").filter(chosen).mean()
+    title = f"goodput, mean of {subset}"
+    return Metric(title, ("goodput_bps",), mean, _RATES, best="highest", subset=subset, applies=chosen)
 
 
 _TO_END = pl.col("fct_s").is_not_null() | pl.col("unfinished_s").is_not_null()
 _FCT = ("fct_s", "unfinished_s")
 METRICS = (
     *(_slowdown(subset, name, percent) for subset in SUBSETS for name, percent in (("p99", 99), ("median", 50))),
-    Metric("FCT, median", _FCT, pl.col("p50").first(), _SECONDS, "p50_is_lower_bound"),
-    Metric("FCT, p99", _FCT, pl.col("p99").first(), _SECONDS, "p99_is_lower_bound"),
-    Metric("FCT, mean of ended flows", ("fct_s",), pl.col("fct_s").mean(), _SECONDS),
+    Metric("FCT, median", _FCT, pl.col("p50").first(), _SECONDS, "p50_is_lower_bound", applies=_BYTES.is_not_null()),
+    Metric("FCT, p99", _FCT, pl.col("p99").first(), _SECONDS, "p99_is_lower_bound", applies=_BYTES.is_not_null()),
+    Metric("FCT, mean of ended flows", ("fct_s",), pl.col("fct_s").mean(), _SECONDS, applies=_BYTES.is_not_null()),
     Metric(
         "flows ended",
         _FCT,
         pl.when(_TO_END.any()).then(pl.col("fct_s").count() / _TO_END.sum()),
         _PERCENT,
         best="highest",
+        applies=_BYTES.is_not_null(),
     ),
     Metric("goodput, mean of flows", ("goodput_bps",), pl.col("goodput_bps").mean(), _RATES, best="highest"),
+    *(_goodput(subset) for subset in SUBSETS if subset != ALL),
     Metric("Jain's index of goodputs", ("goodput_bps",), stats.jain("goodput_bps"), best="highest"),
     Metric("timeouts per flow", ("timeouts", "syn_timeouts"), (pl.col("timeouts") + pl.col("syn_timeouts")).mean()),
     Metric("packets marked", ("marked", "packets_sent"), _share("marked", "packets_sent"), _PERCENT, best=""),
@@ -112,6 +124,8 @@ class Comparison:
     """The unit in which each metric is shown, and its size."""
     absent: list[str]
     """Metrics that some group lacks."""
+    missing: dict[str, list[tuple[int, str]]]
+    """For each metric the groups and transports that have flows to which it applies, and no value."""
     labels: dict[tuple[int, str], dict[str, Value]] = field(default_factory=dict)
     """The fields that distinguish each group and transport."""
 
@@ -160,7 +174,8 @@ def compare(groups: Sequence[Group]) -> Comparison:
                     distributions.setdefault((index, str(transport)), []).append((fcts, rows.height))
             used = stats.utilisation(result.links).drop_nulls("mean")
             stage = pl.concat_str("stage", "direction", separator=" ", ignore_nulls=True)
-            used = used.select(metric=pl.format("utilisation, {}", stage), value="mean", at_least=pl.lit(value=False))
+            no = pl.lit(value=False)
+            used = used.select(metric=pl.format("utilisation, {}", stage), value="mean", at_least=no, applies=no)
             transports = flows.select(pl.col("transport").unique())
             stages.append(transports.join(used, how="cross").with_columns(**labels))
     measured = pl.concat(values)
@@ -174,8 +189,9 @@ def compare(groups: Sequence[Group]) -> Comparison:
     metrics = [*METRICS, *(Metric(title, (), pl.lit(None), _PERCENT, best="") for title in titles)]
     keys = (*SERIES, "metric")
     rows = _over_seeds(measured, keys, "value")
-    units, absent = _units(groups, metrics, rows)
+    units, absent = _units(metrics, rows)
     found = _labels(groups, [key for key, *_ in rows.select(pl.struct(SERIES).unique(maintain_order=True)).iter_rows()])
+    missing = _missing(measured, units)
     return Comparison(
         rows,
         measured.select(*SERIES, "seed", "metric", "value", "at_least"),
@@ -183,7 +199,8 @@ def compare(groups: Sequence[Group]) -> Comparison:
         distributions,
         [metric for metric in metrics if metric.title in units],
         units,
-        absent,
+        [*absent, *(_missing_line(groups, title, missing[title], found) for title in _major(metrics, missing))],
+        missing,
         found,
     )
 
@@ -194,10 +211,39 @@ def _over_seeds(values: pl.DataFrame, by: Sequence[str], column: str) -> pl.Data
     return rows.join(doubtful, on=by, maintain_order="left", nulls_equal=True)
 
 
-def _units(
-    groups: Sequence[Group], metrics: Sequence[Metric], rows: pl.DataFrame
-) -> tuple[dict[str, tuple[float, str]], list[str]]:
-    """Returns the unit of each metric that some group has, and a line for each that some group lacks."""
+def _missing(measured: pl.DataFrame, titles: Iterable[str]) -> dict[str, list[tuple[int, str]]]:
+    """Returns for each of these metrics the groups without a value that have flows to which it applies."""
+    lacking = measured.group_by(*SERIES, "metric").agg(
+        lacks=(pl.col("value").count() == 0) & pl.col("applies").any(),
+    )
+    rows = lacking.filter("lacks", pl.col("metric").is_in(list(titles))).sort(*SERIES)
+    found: dict[str, list[tuple[int, str]]] = {}
+    for group, transport, metric in rows.select(*SERIES, "metric").iter_rows():
+        found.setdefault(metric, []).append((group, transport))
+    return {title: found[title] for title in titles if title in found}
+
+
+def _major(metrics: Sequence[Metric], titles: Iterable[str]) -> list[str]:
+    """Returns those of these titles that are not restricted to a class of sizes."""
+    minor = {metric.title for metric in metrics if metric.subset not in ("", ALL)}
+    return [title for title in titles if title not in minor]
+
+
+def _missing_line(
+    groups: Sequence[Group],
+    metric: str,
+    lacking: Sequence[tuple[int, str]],
+    labels: Mapping[tuple[int, str], Mapping[str, Value]],
+) -> str:
+    names = []
+    for group, transport in lacking:
+        several = "transport" in labels[group, transport] or "flow transport" in labels[group, transport]
+        names.append(f"{groups[group].name}, {transport}" if several else groups[group].name)
+    return f"{metric}: not of {'; '.join(dict.fromkeys(names))}"
+
+
+def _units(metrics: Sequence[Metric], rows: pl.DataFrame) -> tuple[dict[str, tuple[float, str]], list[str]]:
+    """Returns the unit of each metric that some group has, and a line for each that no group has."""
     units: dict[str, tuple[float, str]] = {}
     absent = []
     for metric in metrics:
@@ -206,10 +252,6 @@ def _units(
         if values.is_empty():
             absent += [] if minor else [f"{metric.title}: no run has it"]
             continue
-        if not minor and (
-            missing := [groups[n].name for n in range(len(groups)) if n not in values["group"].to_list()]
-        ):
-            absent.append(f"{metric.title}: not of {'; '.join(missing)}")
         middle = values["mean"].abs().median()
         size = middle if isinstance(middle, float) else 0.0
         units[metric.title] = next((unit for unit in metric.units if size >= unit[0]), metric.units[-1])
@@ -246,7 +288,7 @@ def _several(keys: Sequence[dict[str, int | str]]) -> bool:
 
 
 def statistics_of(flows: pl.DataFrame) -> pl.DataFrame:
-    """Returns for one run `transport`, `metric`, `value` (null: not known) and `at_least`, one row per metric."""
+    """Returns a row per metric and transport: `transport`, `metric`, `value` or null, `at_least` and `applies`."""
     at_least = "unfinished_s" if "unfinished_s" in flows.columns else None
     percentiles = stats.percentiles(flows, "fct_s", (50, 99), by="transport", at_least=at_least)
     joined = flows.join(percentiles, on="transport", how="left")
@@ -261,9 +303,11 @@ def statistics_of(flows: pl.DataFrame) -> pl.DataFrame:
             joined = joined.join(named, on="transport", how="left")
     frames = []
     for metric in METRICS:
-        if not set(metric.needs) <= set(flows.columns):
-            continue
         doubt = pl.col(metric.at_least).first().fill_null(value=False) if metric.at_least else pl.lit(value=False)
-        values = joined.group_by("transport").agg(value=metric.value.cast(pl.Float64), at_least=doubt)
-        frames.append(values.select("transport", pl.lit(metric.title).alias("metric"), "value", "at_least"))
+        value = metric.value.cast(pl.Float64)
+        if not set(metric.needs) <= set(flows.columns):
+            doubt, value = pl.lit(value=False), pl.lit(None, pl.Float64)
+        applies = metric.applies.any()
+        values = joined.group_by("transport").agg(value=value, at_least=doubt, applies=applies)
+        frames.append(values.select("transport", pl.lit(metric.title).alias("metric"), "value", "at_least", "applies"))
     return pl.concat(frames)

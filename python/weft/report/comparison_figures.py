@@ -108,7 +108,7 @@ def _value_indices(comparison: Comparison, key: tuple[int, str], factors: Sequen
 
 
 def _metric(comparison: Comparison, number: int, keys: Sequence[tuple[int, str]]) -> dict[str, Any]:
-    """Returns a metric's title, its rows by series, and the values of the runs by seed."""
+    """Returns a metric's title, its rows by series, the series without a value, and the values of the runs by seed."""
     metric = comparison.metrics[number]
     size, unit = comparison.units[metric.title]
     series_of = {key: n for n, key in enumerate(keys)}
@@ -126,6 +126,7 @@ def _metric(comparison: Comparison, number: int, keys: Sequence[tuple[int, str]]
         "unit": unit,
         "best": metric.best,
         "rows": rows,
+        "missing": [series_of[key] for key in comparison.missing.get(metric.title, [])],
         "values": values,
     }
 

@@ -97,9 +97,22 @@ def read(folders: Sequence[Path]) -> ReportInputs:
             inputs.groups += [Group(apart | group.labels, group.runs) for group in groups]
         else:
             single.append(Run(folder, Result.read(folder).manifest))
+    if len(sweeps) == len(folders) > 1:
+        inputs.groups = _without_sweep(inputs.groups)
     inputs.groups += _grouped(single, alone=not sweeps)
     _check_distinct(inputs.runs)
     return inputs
+
+
+def _without_sweep(groups: list[Group]) -> list[Group]:
+    """Removes the field `sweep` if another field determines it: each of its values occurs in one sweep only."""
+    common = set.intersection(*(set(group.labels) for group in groups)) - {"sweep"}
+    for name in common:
+        pairs = {(group.labels[name], group.labels["sweep"]) for group in groups}
+        if len(pairs) == len({value for value, _ in pairs}):
+            labels = [{field: value for field, value in group.labels.items() if field != "sweep"} for group in groups]
+            return [Group(kept, group.runs) for kept, group in zip(labels, groups, strict=True)]
+    return groups
 
 
 def _sweep(folder: Path, inputs: ReportInputs) -> list[Group]:

@@ -31,6 +31,8 @@ MIN_DETAILS = 8
 """Number of runs with a fabric, however large it is."""
 MAX_LISTED = 1000
 """Runs in the list of runs."""
+DISTRIBUTIONS = ("fct", "slowdown", "utilisation", "jain")
+"""Figures of the part on distributions, which a page of several groups does not have."""
 
 
 def write(
@@ -90,6 +92,7 @@ def write(
         version=_weft.__version__,
         confidence=f"{100 * CONFIDENCE:.0f} %",
         figures=figures.by_name,
+        distributions=[name for name in DISTRIBUTIONS if name in figures.by_name],
         comparison=comparison_figures.table(inputs, comparison),
         controls=comparison_figures.controls(comparison, wishes),
         compared=compared,

@@ -250,32 +250,45 @@ function compareGroups(data) {
   function showAnswer(metric) {
     const part = at("answer");
     const situations = new Map();
-    for (const [series, mean, low, high, , isLowerBound] of metric.rows) {
-      if (!chosen(series)) continue;
+    const situation = (series) => {
       const names = [roles.rows, roles.columns, roles.x, roles.line];
       const key = joined(...names.map((name) => named(series, name)));
       const order = names.reduce((sum, name) => sum * 1000 + valueIndex(series, name), 0);
-      if (!situations.has(key)) situations.set(key, { order, entries: [] });
-      situations.get(key).entries.push({ series, label: label(series, roles.colour), mean, low, high, isLowerBound });
+      if (!situations.has(key)) situations.set(key, { order, entries: [], missing: [] });
+      return situations.get(key);
+    };
+    for (const [series, mean, low, high, , isLowerBound] of metric.rows) {
+      if (!chosen(series)) continue;
+      situation(series).entries.push({ series, label: label(series, roles.colour), mean, low, high, isLowerBound });
     }
-    const all = [...situations].filter(([, { entries }]) => entries.length > 1).sort(([, a], [, b]) => a.order - b.order);
+    // The best of the others might not be the best of all.
+    for (const series of metric.missing) {
+      if (chosen(series)) situation(series).missing.push(label(series, roles.colour));
+    }
+    const all = [...situations].filter(([, { entries, missing }]) => entries.length && entries.length + missing.length > 1)
+      .sort(([, a], [, b]) => a.order - b.order);
     part.hidden = !roles.colour || !metric.best || all.length === 0;
     if (part.hidden) return;
     at("answer-title").textContent = `${metric.best === "lowest" ? "Lowest" : "Highest"} ${metric.title}`;
     const unit = metric.unit ? ` ${metric.unit}` : "";
     const value = (it) => `${it.isLowerBound ? "≥ " : ""}${short(it.mean)}${unit}`;
-    at("answers").replaceChildren(...all.slice(0, MAX_ANSWERS).map(([key, { entries }]) => {
+    const answerOf = (entries, missing) => {
+      if (missing.length) return { best: null, words: ["none", "", "", `not comparable: ${missing.join(", ")} (no value)`] };
       const { best, next, sure } = answer(metric, entries);
       const bounds = best.low === null ? "" : ` (${range(best.low, best.high)})`;
+      return { best, words: [best.label, value(best) + bounds, `${next.label} ${value(next)}`, sure] };
+    };
+    at("answers").replaceChildren(...all.slice(0, MAX_ANSWERS).map(([key, { entries, missing }]) => {
+      const { best, words } = answerOf(entries, missing);
       // On small screens the rows are blocks, which would not be a table to screen readers without roles.
       const tr = document.createElement("tr");
       tr.setAttribute("role", "row");
-      const cells = [key || "all runs", best.label, value(best) + bounds, `${next.label} ${value(next)}`, sure];
+      const cells = [key || "all runs", ...words];
       cells.forEach((text, n) => {
         const cell = document.createElement(n ? "td" : "th");
         cell.setAttribute("role", n ? "cell" : "rowheader");
         if (n === 0) cell.scope = "row";
-        if (n === 1) {
+        if (n === 1 && best) {
           const dot = document.createElement("span");
           dot.className = "dot";
           dot.style.background = data.colours[valueIndex(best.series, roles.colour) % data.colours.length];
