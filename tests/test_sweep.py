@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 
 import weft
-from weft.errors import RunError, UsageError
+from weft.errors import ResultWarning, RunError, UsageError
 from weft.sweep import Case, run_cases
 
 
@@ -32,6 +32,17 @@ def test_rows_follow_the_cases(experiment: weft.Experiment) -> None:
     assert rows.columns == ["name", "k", "seed", "fct_s"]
     assert rows["k"].to_list() == [i for i in range(3) for _ in range(8)]
     assert rows["seed"].to_list() == 3 * (4 * [1] + 4 * [2])
+
+
+def test_warnings_name_their_case_and_the_caller(spec: Path) -> None:
+    down = ["events=[{at='0s', links=['s0->r0'], state='down'}]"]
+    cases = [Case({"state": state}, weft.load(spec, set_), seed=3) for state, set_ in (("up", []), ("down", down))]
+    with pytest.warns(ResultWarning) as warned:
+        run_cases(cases, measure)
+    (warning,) = warned
+    assert str(warning.message).startswith("state = down, seed = 3: transports.")
+    assert "no flow was established" in str(warning.message)
+    assert warning.filename == __file__
 
 
 def test_workers_change_nothing(experiment: weft.Experiment) -> None:

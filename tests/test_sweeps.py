@@ -450,3 +450,37 @@ def test_dask_is_imported_only_for_a_cluster() -> None:
 def test_spec_is_checked_before_anything_runs(spec: Path) -> None:
     with pytest.raises(SpecError, match="subflows"):
         planned(spec, ["transports.dctcp.subflows=1,0"])
+
+
+def test_warnings_of_runs_are_printed_once_with_their_cells(spec: Path) -> None:
+    """NDP with queues that drop packets, and flows whose SYN is lost; the third transport has no warning."""
+    text = (
+        spec.read_text()
+        + """
+[transports.ndp]
+kind = "ndp"
+"""
+    )
+    spec.write_text(text)
+    over = [
+        "--over",
+        "traffic[0].transport=dctcp,ndp",
+        "--over",
+        "events=[],[{at='0s', links=['s0->r0'], state='down'}]",
+    ]
+    done = weft("sweep", spec.name, *over, "--seeds", "2", "--out", "warned", "--workers", "1", cwd=spec.parent)
+    assert done.code == 0, done
+    down = "events=[{at='0s', links=['s0->r0'], state='down'}]"
+    expected = [
+        'weft: warning: queues.kind: transports.ndp (kind "ndp") repeats packets that queues drop only after timeouts; '
+        'use queues of kind "trimming" (4 of 8 runs, traffic[0].transport=ndp)',
+        "weft: warning: transports.dctcp: no flow was established: no SYN/ACK had arrived when the run ended at 50ms; "
+        "tcp.initial_rto, after which a lost SYN is sent again, is 1s "
+        f"(2 of 8 runs, traffic[0].transport=dctcp, {down})",
+    ]
+    assert sorted(line for line in done.err.splitlines() if line.startswith("weft: warning")) == sorted(expected)
+    as_json = weft("sweep", spec.name, *over, "--seeds", "2", "--out", "warned", "--json", cwd=spec.parent)
+    assert [(warning["runs"], warning["cells"]) for warning in as_json.document["warnings"]] == [
+        (2, ["traffic[0].transport=dctcp", down]),
+        (4, ["traffic[0].transport=ndp"]),
+    ]

@@ -274,6 +274,8 @@ def _print_outcome(outcome: Outcome) -> None:
         terminal.print_line(line)
     if (others := outcome.others_line()) is not None:
         terminal.warn(others)
+    for line in outcome.warning_lines():
+        terminal.warn(line)
     if outcome.tables:
         terminal.print_line(f"Tables: {outcome.folder}/tables/TABLE/*.parquet, such as {outcome.tables['flows']}")
 
@@ -370,6 +372,8 @@ def _print_tuning(outcome: Tuned) -> None:
     ]
     own = "no result" if outcome.own_objective is None else outcome.own_objective
     rows.append(("as given", *(outcome.own_values[field] for field in fields), own))
+    for line in outcome.warnings:
+        terminal.warn(line)
     count, bad = len(outcome.trials), len(outcome.failed())
     whole = ", all combinations" if count == combinations(tuning.parameters) else ""
     title = f"The best of {count} trials{whole}" + (f"; {bad} failed" if bad else "")

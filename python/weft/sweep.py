@@ -15,7 +15,7 @@ from numbers import Integral
 from typing import TYPE_CHECKING
 
 from weft import api
-from weft.errors import RunError, UsageError
+from weft.errors import ResultWarning, RunError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -57,6 +57,9 @@ def run_cases(
         RunError: There are no cases.
         UsageError: Labels cannot be columns together, a measured column has a label's name, or `workers` is below 1.
         WeftError: The first error that a run raised.
+
+    Warns:
+        ResultWarning: The results of a run need care; the line begins with the labels and the seed of its case.
     """
     if not cases:
         raise RunError("run_cases: no cases; pass at least one")
@@ -68,6 +71,7 @@ def run_cases(
     labels = _labels(cases)
     stop = threading.Event()
     done = [0.0] * len(cases)
+    given: list[list[str]] = [[] for _ in cases]
 
     def run(index: int) -> pl.DataFrame:
         case = cases[index]
@@ -78,10 +82,11 @@ def run_cases(
 
         if stop.is_set():
             raise KeyboardInterrupt
-        result = api.run(case.experiment, seed=case.seed, threads=1, progress=watch)
+        result = api.run_silently(case.experiment, seed=case.seed, threads=1, progress=watch)
         if result.partial:
             raise KeyboardInterrupt
         done[index] = 1.0
+        given[index] = result.manifest["warnings"]
         measured = measure(result)
         if not isinstance(measured, pl.DataFrame):
             kind = type(measured).__name__
@@ -117,6 +122,10 @@ def run_cases(
                 pool.shutdown(cancel_futures=True)
                 raise
         rows |= {index: future.result() for index, future in futures.items()}
+    for case, lines in zip(cases, given, strict=True):
+        name = ", ".join(f"{label} = {value}" for label, value in {**case.labels, "seed": case.seed}.items())
+        for line in lines:
+            warnings.warn(f"{name}: {line}", ResultWarning, stacklevel=2)
     return pl.concat([rows[index] for index in range(len(cases))])
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from weft.sweeps.executor import Executor
     from weft.sweeps.plan import Sweep
-    from weft.sweeps.store import Unfinished
+    from weft.sweeps.store import RunWarning, Unfinished
     from weft.sweeps.worker import Failure
 
 
@@ -36,6 +36,8 @@ class Outcome:
     failures: tuple[Failure, ...]
     unfinished: dict[str, Unfinished]
     """The unfinished rows of each table."""
+    warnings: tuple[RunWarning, ...]
+    """The warnings of all runs."""
     force: bool
     others: int = 0
     """Number of runs in the folder that are not part of the sweep, such as those of an earlier spec."""
@@ -75,6 +77,25 @@ class Outcome:
             "differ; use a new folder for each spec, or remove the folder and rerun the command"
         )
 
+    def cells(self, warning: RunWarning) -> list[str]:
+        """Returns the values of the varied fields in the runs of a warning, for fields that have others as well."""
+        found = []
+        for n, axis in enumerate(self.sweep.axes):
+            values = sorted({run.point[n] for run in warning.runs})
+            if len(values) < len(axis.values):
+                found.append(f"{axis.field}={','.join(axis.values[value] for value in values)}")
+        return found
+
+    def warning_lines(self) -> list[str]:
+        """Returns one line per warning, with the number of runs and the values of the varied fields concerned."""
+        lines = []
+        for warning in self.warnings:
+            cells = "".join(f", {cell}" for cell in self.cells(warning))
+            numbers = "; numbers are those of the first" if warning.lines > 1 else ""
+            of = f"{len(warning.runs):,} of {len(self.sweep.runs):,} runs"
+            lines.append(f"{warning.line} ({of}{cells}{numbers})")
+        return lines
+
     def document(self) -> dict[str, Any]:
         """Returns the outcome as a document for JSON."""
         return {
@@ -84,6 +105,10 @@ class Outcome:
             "others": self.others,
             "failed": self.failed(),
             "unfinished": {table: found.count for table, found in self.unfinished.items()},
+            "warnings": [
+                {"line": warning.line, "runs": len(warning.runs), "cells": self.cells(warning)}
+                for warning in self.warnings
+            ],
             "tables": {name: f"{folder}/*.parquet" for name, folder in self.tables.items()},
         }
 
@@ -144,9 +169,10 @@ def run_sweep(
         tables = store.write_tables(folder, sweep, complete)
         unfinished = store.count_unfinished(folder, complete)
         others = store.count_others(folder, distinct)
+        warnings = tuple(store.collect_warnings(folder, complete))
     order = list(distinct)
     failures.sort(key=lambda failure: order.index(failure.run.key))
-    return Outcome(sweep, folder, tables, there, tuple(failures), unfinished, force, others)
+    return Outcome(sweep, folder, tables, there, tuple(failures), unfinished, warnings, force, others)
 
 
 def check_exclusive(sweep: Sweep, executor: Executor) -> bool:

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 DOCUMENT = "sweep.json"
 
+_NUMBER = re.compile(r"\d[\d,.]*")
+
 ROWS_PER_PART = 20_000
 """Number of rows at which a file of a table is full.
 
@@ -155,12 +157,36 @@ def count_unfinished(folder: Path, runs: Sequence[Planned]) -> dict[str, Unfinis
     return found
 
 
+@dataclass(frozen=True)
+class RunWarning:
+    """A warning of runs; their lines are alike except for numbers."""
+
+    line: str
+    """The line of the first of these runs."""
+    runs: tuple[Planned, ...]
+    lines: int
+    """Number of different lines."""
+
+
+def collect_warnings(folder: Path, runs: Sequence[Planned]) -> list[RunWarning]:
+    """Returns the warnings of the runs, each once: lines that differ in numbers only are one."""
+    found: dict[str, dict[str, list[Planned]]] = {}
+    for run in runs:
+        manifest = _manifest(results_of(folder, run.key)) or {}
+        for line in dict.fromkeys(manifest.get("warnings", [])):
+            found.setdefault(_NUMBER.sub("#", line), {}).setdefault(line, []).append(run)
+    return [
+        RunWarning(next(iter(lines)), tuple(run for of_line in lines.values() for run in of_line), len(lines))
+        for lines in found.values()
+    ]
+
+
 def write_tables(folder: Path, sweep: Sweep, runs: Sequence[Planned]) -> dict[str, Path]:
     """Assembles the tables of these runs.
 
-    A table begins with a column per axis, then `seed`, then `run`, which is the key of the run. The last columns of
-    `flows` are those of `weft.slowdown.add_slowdown`. Rows are in the order of the sweep. Runs at different levels
-    (packet, flow, linux) have different columns; those that a run lacks are null in its rows.
+    A table begins with a column per axis, then `seed`, then `run`, which is the key of the run. Rows are in the order
+    of the sweep. Runs at different levels (packet, flow, linux) have different columns; those that a run lacks are
+    null in its rows.
 
     Returns:
         The folder of each table that at least one run has.
@@ -257,8 +283,6 @@ def _read(folder: Path, table: str, run: Planned) -> pl.DataFrame:
     results = results_of(folder, run.key)
     file = results / f"{table}.parquet"
     try:
-        if table == "flows":
-            return api.Result.read(results).flows
         return pl.read_parquet(file)
     except UsageError as error:
         raise OutputError(str(error)) from None

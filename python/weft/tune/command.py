@@ -129,6 +129,8 @@ class Outcome:
     """The objective of the unchanged spec."""
     difference: Checked
     """The best trial minus the unchanged spec, seed by seed."""
+    warnings: tuple[str, ...] = ()
+    """The warnings of the runs of the best trial and of the unchanged spec, each with the number of runs."""
 
     def failed(self) -> list[Trial]:
         """Returns the trials without a result."""
@@ -307,6 +309,14 @@ def _trial(number: int, values: Mapping[str, Any], sweep: Sweep, measure: _Measu
     return Trial(number, values, sum(found) / len(found), found, "")
 
 
+def _warnings(folder: Path, runs: Sequence[Planned]) -> tuple[str, ...]:
+    distinct = {run.key: run for run in runs}
+    return tuple(
+        f"{warning.line} ({len(warning.runs):,} of {len(distinct):,} runs of the best trial and of the spec as given)"
+        for warning in store.collect_warnings(folder, list(distinct.values()))
+    )
+
+
 def _conclude(tuning: Tuning, folder: Path, ended: Sequence[Trial], given: Sweep, measure: _Measure) -> Outcome:
     """Checks the best trial, and writes the table and the documents."""
     ranked = _ranked(ended, tuning.objective)
@@ -335,6 +345,7 @@ def _conclude(tuning: Tuning, folder: Path, ended: Sequence[Trial], given: Sweep
         Checked.of(of_best),
         Checked.of(of_given),
         Checked.of(difference),
+        _warnings(folder, [*first.runs, *again.runs, *as_given.runs, *given.runs]),
     )
     _table(tuning, ended).write_parquet(folder / TABLE)
     store.write_document(folder, json.loads(first.runs[0].spec), BEST)
