@@ -69,7 +69,7 @@ def _experiment(algorithm: str, links: str) -> Experiment:
                     "cc": algorithm,
                     "subflows": subflows,
                     "profile": PROFILE,
-                    "tcp": {"min_rto": f"{MIN_RTO_MS}ms"},
+                    "tcp": {"min_rto": f"{MIN_RTO_MS}ms", "initial_rto": f"{MIN_RTO_MS}ms"},
                 }
             },
             "traffic": [{"kind": "bulk", "transport": algorithm, "pairs": "permutation"}],
