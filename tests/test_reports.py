@@ -5,6 +5,7 @@ Where a report was about a file, a small file of the same form is in `tests/repo
 
 from __future__ import annotations
 
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -259,3 +260,47 @@ def test_a_probe_of_windows_says_which_kinds_have_none() -> None:
     for transport in ({"kind": "ndp"}, {"kind": "uet", "uet": {"control": "receiver"}}):
         with pytest.raises(weft.SpecError, match='has neither window nor rate; use "throughput"'):
             probed(transport, interval="10us")
+
+
+def read(name: str) -> dict[str, Any]:
+    """Returns the spec of a report."""
+    return tomllib.loads((FILES / f"{name}.toml").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("level", ["packet", "flow"])
+@pytest.mark.parametrize("cable", ["a->x", "x->b"])
+def test_a_subflow_stays_on_its_interface(level: str, cable: str) -> None:
+    """A subflow whose cable is down carries nothing, and goes on when the cable is up again."""
+    experiment = read("interface-down") | {"level": level}
+    for event in experiment["events"]:
+        event["links"] = [cable]
+    early, late, end = (_acked(experiment | {"duration": duration}) for duration in ("2500ms", "7s", "20s"))
+    path = 10e6 / 8 * 1448 / 1514
+    # Packets in the queue when the cable goes down arrive, or are lost with it.
+    assert early[0] == pytest.approx(2 * path, rel=0.15)
+    assert late[0] == pytest.approx(early[0], abs=1)
+    # The other subflow waits for the lost data, which it sends again after a timeout.
+    assert 2.5 * path < late[1] - early[1] <= 4.6 * path
+    # A retransmission, whose interval doubles each time, finds the cable up again.
+    assert (5 if level == "packet" else 12.5) * path < end[0] - late[0] <= 13.1 * path
+
+
+def _acked(experiment: dict[str, Any]) -> list[int]:
+    """Returns the acknowledged bytes of both subflows at the end."""
+    if experiment["duration"] != "20s":
+        experiment = experiment | {"events": experiment["events"][:1]}
+    result = weft.run(experiment, threads=1)
+    if experiment["level"] == "packet" and experiment["duration"] == "7s":
+        assert result.subflows["timeouts"].to_list()[0] >= 3
+        assert result.flows["reinjected"].item() > 5
+    return [int(acked) for acked in result.subflows["acked_bytes"]]
+
+
+@pytest.mark.parametrize("level", ["packet", "flow"])
+def test_a_join_waits_for_its_cable(level: str) -> None:
+    """A subflow that opens while the cable of its interface is down does not take the other interface."""
+    experiment = read("interface-down") | {"level": level, "duration": "5s"}
+    experiment["events"] = [experiment["events"][0] | {"at": "0s", "links": ["a->y"]}]
+    subflows = weft.run(experiment, threads=1).subflows
+    assert subflows["acked_bytes"].to_list()[0] == pytest.approx(5 * 10e6 / 8 * 1448 / 1514, rel=0.05)
+    assert subflows["acked_bytes"].to_list()[1] == 0

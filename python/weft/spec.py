@@ -371,7 +371,8 @@ class BufferProbe(Model):
 
 class ByInterfacePaths(Model):
     """
-    Subflow s takes path s, in both directions; the first path follows the last.
+    Subflow s takes path s, in both directions; the first path follows the last. It keeps the interfaces at both ends: while
+    one of their cables is down, it times out, and other subflows carry the data.
     """
 
     model_config = ConfigDict(
@@ -1481,7 +1482,7 @@ class ParetoSize(Model):
 
 class PinnedPaths(Model):
     """
-    All subflows take the path with one number, in both directions.
+    All subflows take the path with one number, in both directions. They keep the interfaces at both ends.
     """
 
     model_config = ConfigDict(

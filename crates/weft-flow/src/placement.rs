@@ -124,17 +124,19 @@ impl PathResolver {
     }
 
     /// Appends the links of the policy's path, or of a replacement if that path crosses a link known to be down. The replacement
-    /// is the one that the packet level draws. If no try finds one, the policy's path stays. Returns the propagation delay.
+    /// is the one that the packet level draws; its first and last link are those of the policy's path if subflows of the policy
+    /// keep their interfaces. If no try finds one, the policy's path stays. Returns the propagation delay.
     pub fn live_path(
         &self,
         fabric: &Fabric,
         ends: (NodeId, NodeId),
-        chosen: u64,
-        count: u64,
+        (policy, paths): (&Policy, Paths),
         (seed, direction): (u64, SubflowDirection),
         links: &mut Vec<u32>,
     ) -> Time {
         let start = links.len();
+        let count = paths.count;
+        let chosen = policy.path(paths, seed, direction);
         let delay = self.path(fabric, ends, chosen, links);
         let is_up = |links: &[u32]| self.down.is_empty() || links.iter().all(|&l| !self.down[l as usize]);
         if is_up(&links[start..]) {
@@ -147,7 +149,8 @@ impl PathResolver {
         for n in drawn.chain(0..count.min(MAX_LINEAR_TRIES)) {
             other.clear();
             let delay = self.path(fabric, ends, n, &mut other);
-            if is_up(&other) {
+            let has_same_ends = other.first() == links.get(start) && other.last() == links.last();
+            if (has_same_ends || !policy.keeps_interfaces()) && is_up(&other) {
                 links.truncate(start);
                 links.append(&mut other);
                 return delay;

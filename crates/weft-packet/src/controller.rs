@@ -64,6 +64,7 @@ impl PacketSimulation {
                     to: hosts[spec.to as usize],
                     rate: (bytes - before) as f64 * 8.0 / seconds,
                     assigned_path: path,
+                    bound_path: self.shared.bound_path(&spec, subflow),
                 };
                 observations.push((id, observation));
             }

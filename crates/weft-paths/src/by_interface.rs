@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{PathPolicy, Paths, SubflowDirection};
 
-/// Subflow s takes path s, in both directions; the first path follows the last.
+/// Subflow s takes path s, in both directions; the first path follows the last. It keeps the interfaces at both ends: while
+/// one of their cables is down, it times out, and other subflows carry the data.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ByInterface {}
@@ -18,5 +19,9 @@ impl ByInterface {
 impl PathPolicy for ByInterface {
     fn path(&self, paths: Paths, _: u64, direction: SubflowDirection) -> u64 {
         u64::from(direction.subflow) % paths.count
+    }
+
+    fn keeps_interfaces(&self) -> bool {
+        true
     }
 }

@@ -24,4 +24,8 @@ impl PathPolicy for Consecutive {
         let first = uniform_below((hash >> 32) as u32, paths.count);
         (first + u64::from(direction.subflow) % paths.count) % paths.count
     }
+
+    fn keeps_interfaces(&self) -> bool {
+        true
+    }
 }

@@ -32,6 +32,8 @@ pub struct SubflowObservation {
     pub rate: f64,
     /// The path that the controller has assigned, if any.
     pub assigned_path: Option<u64>,
+    /// The path of the policy if the subflow keeps its first and last link, else `None`.
+    pub bound_path: Option<u64>,
 }
 
 /// A controller with its fields set.

@@ -41,6 +41,10 @@ impl PathPolicy for Disjoint {
         let within = (uniform_below(hash as u32, each) + step as u64 + begins as u64) % each;
         branch * each + within
     }
+
+    fn keeps_interfaces(&self) -> bool {
+        true
+    }
 }
 
 /// Domain tag that separates these draws from others for the same flow.

@@ -91,8 +91,11 @@ struct Reserved<'a> {
 }
 
 impl Reserved<'_> {
-    /// Reserves `demand` along a path if all its links have room for it.
+    /// Reserves `demand` along a path if the subflow may take it and all its links have room for it.
     fn try_reserve(&mut self, subflow: &SubflowObservation, path: u64, demand: f64) -> bool {
+        if !self.path_links.keep_interfaces(self.fabric, subflow, path) {
+            return false;
+        }
         let path_links = self.path_links.collect(self.fabric, subflow, path);
         let links = &self.fabric.links;
         let has_room = |&link: &usize| {

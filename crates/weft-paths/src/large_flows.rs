@@ -98,6 +98,21 @@ impl PathLinks {
         }
         &self.links
     }
+
+    /// Returns true if the subflow may take a path: if it is bound to the interfaces of another one,
+    /// both must have the same first and last link.
+    pub(crate) fn keep_interfaces(
+        &mut self,
+        fabric: &Fabric,
+        subflow: &SubflowObservation,
+        path: u64,
+    ) -> bool {
+        let ends = |links: &[usize]| (links.first().copied(), links.last().copied());
+        subflow.bound_path.is_none_or(|bound| {
+            let kept = ends(self.collect(fabric, subflow, bound));
+            ends(self.collect(fabric, subflow, path)) == kept
+        })
+    }
 }
 
 /// A fabric and subflows for the tests of controllers.
@@ -142,6 +157,84 @@ pub(crate) mod samples {
             to: fabric.hosts[to],
             rate: share * 1e9,
             assigned_path,
+            bound_path: None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use weft_fabric::{MultiHomedFatTree, PortQueues, QueueConfig, Topology};
+    use weft_spec::{QueueSize, Rate};
+
+    use super::*;
+    use crate::{Controller, FirstFit, LeastAllocated};
+
+    /// Between hosts with two cables each, controllers choose among all paths, or among those with
+    /// the interfaces of the subflow.
+    #[test]
+    fn a_bound_subflow_keeps_its_interfaces() {
+        let queue = QueueConfig {
+            limit: QueueSize::Packets(100),
+            mark: None,
+        };
+        let fabric = MultiHomedFatTree {
+            k: 4,
+            homes: 2,
+            rate: Rate(1_000_000_000),
+            delay: Time::from_us(1),
+        }
+        .build(&PortQueues {
+            switch: queue,
+            host: queue,
+            nic: false,
+        })
+        .unwrap();
+        let (from, to) = (fabric.hosts[0], *fabric.hosts.last().unwrap());
+        let interval = Time::from_ms(100);
+        let controllers: [&dyn Controller; 2] = [
+            &FirstFit {
+                interval,
+                threshold: 0.1,
+            },
+            &LeastAllocated {
+                interval,
+                threshold: 0.1,
+            },
+        ];
+        let observed = |bound_path| SubflowObservation {
+            from,
+            to,
+            rate: 0.4e9,
+            assigned_path: None,
+            bound_path,
+        };
+        let path_of = |controller: &dyn Controller, is_down: &dyn Fn(usize) -> bool, bound_path| {
+            // Each of two flows could fill a cable.
+            let other = SubflowObservation {
+                to: fabric.hosts[1],
+                ..observed(None)
+            };
+            let subflows = [observed(bound_path), other];
+            let assigned = controller.assign_paths(&fabric, is_down, &subflows);
+            assigned.iter().find(|(i, _)| *i == 0).map(|&(_, path)| path)
+        };
+        let ends = |path| {
+            let mut links = PathLinks::default();
+            let links = links.collect(&fabric, &observed(None), path);
+            (links[0], links[links.len() - 1])
+        };
+        for controller in controllers {
+            let mut interfaces = std::collections::HashSet::new();
+            for bound in 0..fabric.routing.path_count(from, to) {
+                assert_eq!(path_of(controller, &|_| false, None), Some(0));
+                let assigned = path_of(controller, &|_| false, Some(bound));
+                assert_eq!(assigned.map(ends), Some(ends(bound)));
+                let is_down = |link| link == ends(bound).0;
+                assert_eq!(path_of(controller, &is_down, Some(bound)), None);
+                interfaces.insert(ends(bound));
+            }
+            assert_eq!(interfaces.len(), 4, "two at each end");
         }
     }
 }

@@ -70,6 +70,9 @@ impl Controller for LeastAllocated {
             let subflow = &subflows[i];
             let paths = fabric.routing.path_count(subflow.from, subflow.to).min(MAX_PATHS);
             let mut cost = |path| {
+                if !path_links.keep_interfaces(fabric, subflow, path) {
+                    return None;
+                }
                 let links = path_links.collect(fabric, subflow, path);
                 let is_up = !links.iter().any(|&link| is_down(link));
                 is_up.then(|| links.iter().map(|&link| counts[link]).max())

@@ -157,6 +157,10 @@ impl PathPolicy for Opn {
         self.nth_path(paths, seed, direction, 0)
     }
 
+    fn keeps_interfaces(&self) -> bool {
+        true
+    }
+
     fn granularity(&self, _: u32, _: bool) -> Granularity {
         Granularity::OnRequest
     }

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{PathPolicy, Paths, SubflowDirection};
 
-/// All subflows take the path with one number, in both directions.
+/// All subflows take the path with one number, in both directions. They keep the interfaces at both ends.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Pinned {
@@ -21,5 +21,9 @@ impl Pinned {
 impl PathPolicy for Pinned {
     fn path(&self, paths: Paths, _: u64, _: SubflowDirection) -> u64 {
         u64::from(self.path) % paths.count
+    }
+
+    fn keeps_interfaces(&self) -> bool {
+        true
     }
 }

@@ -110,6 +110,12 @@ pub trait PathPolicy {
     /// Returns the number of the path, below `paths.count`, that the packets of one direction of a
     /// subflow take when the subflow opens.
     fn path(&self, paths: Paths, seed: u64, direction: SubflowDirection) -> u64;
+    /// Returns true if a subflow keeps its interfaces, that is, the first and the last link of its
+    /// path. It has their addresses (RFC 8684, section 3.2), so that its packets take no other
+    /// interfaces. If this is false, a host has one address for all its interfaces.
+    fn keeps_interfaces(&self) -> bool {
+        false
+    }
     /// Returns the granularity of path changes of a subflow's packets, in the ACK direction or the
     /// data direction.
     fn granularity(&self, subflow: u32, reverse: bool) -> Granularity {

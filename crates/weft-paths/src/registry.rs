@@ -47,6 +47,12 @@ macro_rules! policies {
                 }
             }
 
+            fn keeps_interfaces(&self) -> bool {
+                match self {
+                    $(Self::$type(policy) => policy.keeps_interfaces(),)+
+                }
+            }
+
             fn granularity(&self, subflow: u32, reverse: bool) -> Granularity {
                 match self {
                     $(Self::$type(policy) => policy.granularity(subflow, reverse),)+

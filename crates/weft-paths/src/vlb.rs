@@ -30,6 +30,10 @@ impl PathPolicy for Vlb {
         ]);
         ((u128::from(hash) * u128::from(paths.count)) >> 64) as u64
     }
+
+    fn keeps_interfaces(&self) -> bool {
+        true
+    }
 }
 
 /// Domain tag that separates these draws from others for the same subflow.

@@ -64,6 +64,29 @@ fn every_policy_stays_among_the_paths() {
     }
 }
 
+/// A subflow that keeps its interfaces has one address at each end, so that both directions have
+/// one path.
+#[test]
+fn policies_that_keep_interfaces_choose_one_path_for_both_directions() {
+    let mut kept = Vec::new();
+    for entry in POLICIES {
+        let policy = Policy::by_name(entry.name).unwrap();
+        let has_one_path = (0..FLOWS).all(|flow| {
+            (0..8).all(|subflow| {
+                let [there, back] = [false, true]
+                    .map(|reverse| policy.path(paths(64, 8), 7, direction(flow, subflow, reverse)));
+                there == back
+            })
+        });
+        assert_eq!(policy.keeps_interfaces(), has_one_path, "{}", entry.name);
+        kept.extend(has_one_path.then_some(entry.name));
+    }
+    assert_eq!(
+        kept,
+        ["vlb", "disjoint", "consecutive", "by-interface", "pinned", "opn"]
+    );
+}
+
 #[test]
 fn every_topology_names_a_policy_that_exists() {
     for entry in TOPOLOGIES {

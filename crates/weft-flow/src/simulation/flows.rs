@@ -2,7 +2,7 @@
 
 use std::ops::{Index, IndexMut, Range};
 
-use weft_paths::{PathPolicy, Paths, SubflowDirection, draw_seed};
+use weft_paths::{Paths, SubflowDirection, draw_seed};
 use weft_spec::{Profile, Time};
 use weft_traffic::Flow;
 
@@ -152,13 +152,11 @@ impl FlowSimulation {
                 reverse: false,
             };
             let seed = draw_seed(self.plan.spec.seed);
-            let chosen = transport.paths.path(paths, seed, direction);
             let begin = flow_paths.links.len();
             let delay = self.network.resolver.live_path(
                 fabric,
                 (from, to),
-                chosen,
-                paths.count,
+                (&transport.paths, paths),
                 (seed, direction),
                 &mut flow_paths.links,
             );

@@ -3,6 +3,7 @@
 
 use weft_fabric::NodeId;
 use weft_paths::{PathPolicy, Paths, SubflowDirection, draw};
+use weft_traffic::Flow;
 
 use crate::engine::route::Route;
 
@@ -13,6 +14,18 @@ const DRAWS: u64 = 64;
 
 /// Maximum number of paths that are tried in order, so that a search among millions of paths ends.
 const MAX_TRIED: u64 = 4096;
+
+/// The path that a policy, or a transport that sprays packets, has chosen for a direction of a
+/// subflow.
+#[derive(Clone, Copy)]
+pub struct ChosenPath {
+    /// Number of the path.
+    pub number: u64,
+    /// Number of changes of the path so far.
+    pub changes: u64,
+    /// True if a path that replaces it has the same interfaces, that is, first and last link.
+    pub keeps_interfaces: bool,
+}
 
 impl Shared {
     /// Returns the route of a direction of a flow that has one path.
@@ -44,33 +57,53 @@ impl Shared {
         to: NodeId,
     ) -> Result<Route, String> {
         let paths = self.paths_between(from, to)?;
-        let number = self.transports[transport as usize]
-            .paths
-            .path(paths, self.seed, way);
-        self.route_along_path(number, paths, way, 0, [from, to], &mut Vec::with_capacity(8))
+        let policy = &self.transports[transport as usize].paths;
+        let chosen = ChosenPath {
+            number: policy.path(paths, self.seed, way),
+            changes: 0,
+            keeps_interfaces: policy.keeps_interfaces(),
+        };
+        self.route_along_path(chosen, paths, way, [from, to], &mut Vec::with_capacity(8))
     }
 
-    /// Returns the route along the path of this number, after this many changes of the path. If a
-    /// link of the path is known to be down, other paths are drawn until all links of one are up.
-    /// If every path has a failed link, the original path is kept. `ports` is scratch memory.
+    /// Returns the number of the path whose interfaces a subflow of a flow keeps; `None` if the
+    /// policy of its transport lets it leave them.
+    pub fn bound_path(&self, flow: &Flow, subflow: u32) -> Option<u64> {
+        let transport = &self.transports[flow.transport as usize];
+        if !transport.paths.keeps_interfaces() {
+            return None;
+        }
+        let [from, to] = [flow.from, flow.to].map(|host| self.fabric.hosts[host as usize]);
+        let direction = SubflowDirection {
+            flow: flow.id,
+            subflow,
+            subflows: transport.subflows,
+            reverse: false,
+        };
+        let paths = self.paths_between(from, to).ok()?;
+        Some(transport.paths.path(paths, self.seed, direction))
+    }
+
+    /// Returns the route along a path. If a link of the path is known to be down, other paths are
+    /// drawn until all links of one are up. They have the same interfaces if the subflow keeps these.
+    /// If there is no such path, the original one is kept. `ports` is scratch memory.
     ///
     /// # Errors
     /// Returns an error if the path has more hops than a route can hold.
     pub fn route_along_path(
         &self,
-        number: u64,
+        chosen: ChosenPath,
         paths: Paths,
         way: SubflowDirection,
-        changes: u64,
         [from, to]: [NodeId; 2],
         ports: &mut Vec<u16>,
     ) -> Result<Route, String> {
         ports.clear();
-        self.fabric.routing.append_ports(from, to, number, ports);
+        self.fabric.routing.append_ports(from, to, chosen.number, ports);
         if self.down_links.any() && !self.is_up(from, ports) {
             let subflow = way.hash_key();
             let nth = |n| {
-                let bits = draw(&[self.seed, subflow, changes * DRAWS + n]);
+                let bits = draw(&[self.seed, subflow, chosen.changes * DRAWS + n]);
                 (u128::from(bits) * u128::from(paths.count)) >> 64
             };
             let drawn = (1..=DRAWS).map(|n| nth(n) as u64);
@@ -79,7 +112,8 @@ impl Shared {
             for n in others {
                 other.clear();
                 self.fabric.routing.append_ports(from, to, n, &mut other);
-                if self.is_up(from, &other) {
+                let is_reachable = !chosen.keeps_interfaces || self.share_interfaces(from, ports, &other);
+                if is_reachable && self.is_up(from, &other) {
                     *ports = other;
                     break;
                 }
@@ -129,14 +163,25 @@ impl Shared {
         })
     }
 
+    /// Returns true if two paths from `from` have the same first and the same last link.
+    fn share_interfaces(&self, from: NodeId, one: &[u16], other: &[u16]) -> bool {
+        let last = |ports: &[u16]| self.links_along(from, ports).last();
+        one.first() == other.first() && last(one) == last(other)
+    }
+
+    /// Returns the links of the path from `from` through these ports.
+    fn links_along(&self, from: NodeId, ports: &[u16]) -> impl Iterator<Item = usize> {
+        let fabric = &self.fabric;
+        ports.iter().scan(from, |at, &port| {
+            let link = fabric.first_link(*at) + usize::from(port);
+            *at = fabric.links[link].to;
+            Some(link)
+        })
+    }
+
     /// Returns true if no link of the path from `from` through these ports is known to be down.
     fn is_up(&self, from: NodeId, ports: &[u16]) -> bool {
-        let fabric = &self.fabric;
-        let mut at = from;
-        ports.iter().all(|&port| {
-            let link = fabric.first_link(at) + usize::from(port);
-            at = fabric.links[link].to;
-            !self.down_links.has(link)
-        })
+        self.links_along(from, ports)
+            .all(|link| !self.down_links.has(link))
     }
 }

@@ -4,6 +4,7 @@
 use weft_paths::SubflowDirection;
 
 use crate::engine::route::Route;
+use crate::transport::routes::ChosenPath;
 use crate::transport::shared::Shared;
 
 /// The routes by index.
@@ -45,10 +46,14 @@ impl PathRoutes {
     fn compute(&mut self, index: u16, shared: &Shared, number: impl FnOnce(u64, u64) -> u64) -> Route {
         let [from, to] = self.hosts.map(|host| shared.fabric.hosts[host as usize]);
         let route = shared.paths_between(from, to).and_then(|paths| {
-            let number = number(self.direction.hash_key(), paths.count);
-            let ends = [from, to];
+            // Packets are sprayed over all interfaces, so a host has one address for them.
+            let chosen = ChosenPath {
+                number: number(self.direction.hash_key(), paths.count),
+                changes: index.into(),
+                keeps_interfaces: false,
+            };
             let mut ports = Vec::with_capacity(8);
-            shared.route_along_path(number, paths, self.direction, index.into(), ends, &mut ports)
+            shared.route_along_path(chosen, paths, self.direction, [from, to], &mut ports)
         });
         // Whether routes fit was checked when the run was set up.
         let route = route.unwrap_or_default();

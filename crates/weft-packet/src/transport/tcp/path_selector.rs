@@ -7,6 +7,7 @@ use weft_paths::{Granularity, PathEvent, PathPolicy, PathState, Paths, SubflowDi
 use weft_spec::Time;
 
 use crate::engine::route::Route;
+use crate::transport::routes::ChosenPath;
 use crate::transport::shared::Shared;
 
 /// Selects the routes of the packets of one direction of a subflow.
@@ -132,16 +133,15 @@ impl PathSelector {
     /// Returns the current route.
     #[cold]
     pub fn route(&mut self) -> Option<Route> {
-        let number = self.path_number();
+        let chosen = ChosenPath {
+            number: self.path_number(),
+            changes: self.switches,
+            keeps_interfaces: self.shared.transports[self.transport as usize]
+                .paths
+                .keeps_interfaces(),
+        };
         self.shared
-            .route_along_path(
-                number,
-                self.paths,
-                self.direction,
-                self.switches,
-                self.ends,
-                &mut self.ports,
-            )
+            .route_along_path(chosen, self.paths, self.direction, self.ends, &mut self.ports)
             .ok()
     }
 }
