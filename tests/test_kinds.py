@@ -17,10 +17,11 @@ COLUMNS = {
     "rts_sent",
     "rts_repeated",
     "cnps_received",
+    "send_buffer_limited_s",
 }
 """Columns that not all kinds have."""
 
-TCP = {"marked", "fast_retransmits", "syn_timeouts", "acked_bytes"}
+TCP = {"marked", "fast_retransmits", "syn_timeouts", "acked_bytes", "send_buffer_limited_s"}
 ANSWERS = {"acks_received", "nacks_received"}
 PRESENT = {
     "tcp": TCP,

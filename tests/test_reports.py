@@ -267,6 +267,39 @@ def read(name: str) -> dict[str, Any]:
     return tomllib.loads((FILES / f"{name}.toml").read_text(encoding="utf-8"))
 
 
+def long_paths(transport: str, **settings: str) -> dict[str, Any]:
+    """Returns the paths of 281 ms with a transport, some of whose fields are set."""
+    experiment = read("send-buffer")
+    experiment["traffic"][0]["transport"] = transport
+    experiment["transports"][transport]["tcp"] |= settings
+    return experiment
+
+
+def test_the_send_buffer_limits_tcp_and_each_subflow_alike() -> None:
+    """A buffer of 4 MiB holds 2880 segments per round trip, with one path and with two.
+
+    A Linux 6.18 sender with the same buffer had 2,850 to 2,922 segments outstanding over a path of 281 ms.
+    """
+    limit = 2880 * 1448 * 8 / 0.281
+    with pytest.warns(weft.ResultWarning, match="send buffers: they were full for"):
+        single = weft.run(long_paths("t"), threads=1)
+    with pytest.warns(weft.ResultWarning, match=r"compare with a larger tcp\.send_buffer"):
+        multipath = weft.run(long_paths("m"), threads=1)
+    one, both = (result.flows["goodput_bps"].item() for result in (single, multipath))
+    assert one == pytest.approx(limit, rel=0.02)
+    # Linux's scheduler fills the second subflow slowly.
+    assert 1.2 * limit < both <= 2 * limit * 1.02
+    limited = single.subflows["send_buffer_limited_s"].item()
+    assert 5 < limited < 10
+
+
+def test_a_larger_send_buffer_fills_the_path() -> None:
+    result = weft.run(long_paths("t", send_buffer="512MB"), threads=1)
+    assert result.flows["goodput_bps"].item() > 10 * 2880 * 1448 * 8 / 0.281
+    assert result.subflows["send_buffer_limited_s"].item() == 0
+    assert not [line for line in result.manifest["warnings"] if line.startswith("send buffers")]
+
+
 @pytest.mark.parametrize("level", ["packet", "flow"])
 @pytest.mark.parametrize("cable", ["a->x", "x->b"])
 def test_a_subflow_stays_on_its_interface(level: str, cable: str) -> None:

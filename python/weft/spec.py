@@ -3301,6 +3301,20 @@ class ProfilePatch(Model):
     """
     Whether the round trip of the handshake is the first RTT sample.
     """
+    send_buffer: Annotated[
+        str | None,
+        Field(
+            examples=["128KB", "64KiB", "1448B"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(TiB|TB|GiB|GB|MiB|MB|KiB|KB|B|kB)$",
+        ),
+    ] = None
+    """
+    Maximum send buffer of a subflow in bytes of memory, at most 2^30 (the third value of Linux's
+    `tcp_wmem`). It holds sent data until it is acknowledged: 4MiB have space for 2880 segments of
+    1448 bytes, because every 45 of them take 896 bytes more. Up to this size the buffer grows with
+    the window, and does not limit it. The buffer of a connection is the sum of those of its subflows.
+    Simulators have none; 1GiB limits nothing.
+    """
     stall_on_held_data: bool | None = None
     """
     Whether to imitate a fault of the simulator of AMP's authors; off in every profile. Data

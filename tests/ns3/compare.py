@@ -189,6 +189,7 @@ def in_weft(scene: Scene, seed: int) -> dict[str, float | None]:
         "header": f"{HEADER}B",
         "ack_size": f"{HEADER}B",
         "receive_buffer": "64MiB",
+        "send_buffer": "64MiB",
         "quick_acks": 0,
         "timestamps": False,
         **scene.weft,

@@ -53,12 +53,12 @@ def experiment(
 
 
 def transport(cc: str | dict[str, Any], **fields: Any) -> dict[str, Any]:
-    """A transport whose windows no receive buffer limits and whose subflows send in turn, as windows allow."""
+    """A transport whose windows no buffer limits and whose subflows send in turn, as windows allow."""
     return {
         "cc": cc,
         "paths": "by-interface",
         "scheduler": "round-robin",
-        "tcp": {"receive_buffer": "256MiB"},
+        "tcp": {"receive_buffer": "256MiB", "send_buffer": "256MiB"},
     } | fields
 
 

@@ -79,6 +79,7 @@ def transport(rng: Random, cc: str, paths: str) -> Spec:
         "min_rto": ["1ms", "10ms"],
         "reinject": [True, False],
         "mss": ["1400B", "1460B", "9000B"],
+        "send_buffer": ["64KB", "256KB"],
     }
     for field, values in choices.items():
         if rng.random() < 0.15:

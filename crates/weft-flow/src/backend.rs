@@ -93,6 +93,7 @@ impl Backend for FlowBackend {
                         "rts_sent",
                         "rts_repeated",
                         "cnps_received",
+                        "send_buffer_limited_s",
                     ],
                 ),
                 (

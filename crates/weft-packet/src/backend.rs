@@ -228,6 +228,14 @@ impl ActiveRun for PacketSimulation {
                 100.0 * stall
             )
         };
+        let limited = self.send_buffer_limited();
+        let by_send_buffer = || {
+            format!(
+                "send buffers: they were full for {:.1} % of the time that flows were open, and limited these instead of \
+                 their windows; compare with a larger tcp.send_buffer",
+                100.0 * limited
+            )
+        };
         let inactive = self.inactive_flows();
         let without_subflow = || {
             format!(
@@ -245,6 +253,7 @@ impl ActiveRun for PacketSimulation {
         let lines = [
             deadlock,
             (stall > MAX_SILENT_STALL).then(warning),
+            (limited > MAX_SILENT_STALL).then(by_send_buffer),
             (inactive > 0).then(without_subflow),
         ];
         lines.into_iter().flatten().collect()
@@ -259,5 +268,6 @@ impl ActiveRun for PacketSimulation {
 /// about a microsecond for a barrier.
 const MIN_HOPS_PER_THREAD: u64 = 200;
 
-/// Fraction of the time of flows above which standstills on delayed acknowledgements are reported.
+/// Fraction of the time of flows above which standstills on delayed acknowledgements and full send
+/// buffers are reported.
 const MAX_SILENT_STALL: f64 = 0.01;

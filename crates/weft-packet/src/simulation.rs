@@ -254,6 +254,14 @@ impl PacketSimulation {
         stall as f64 / open.max(1) as f64
     }
 
+    /// Returns the fraction of the time of flows for which the send buffer limited them.
+    pub fn send_buffer_limited(&self) -> f64 {
+        let now = self.engine.now();
+        let limited: u64 = self.hosts().map(|host| host.tcp().sndbuf_limited()).sum();
+        let open: u64 = self.hosts().map(|host| host.tcp().open_time(now)).sum();
+        limited as f64 / open.max(1) as f64
+    }
+
     /// Returns the number of open flows that cannot send, because all their established subflows are
     /// inactive.
     pub fn inactive_flows(&self) -> usize {

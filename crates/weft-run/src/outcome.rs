@@ -78,6 +78,9 @@ pub struct SubflowRecord {
     pub timeouts: u64,
     /// Timeouts of SYNs; `None` if the kind has none.
     pub syn_timeouts: Option<u64>,
+    /// Time for which the send buffer, and not the window, limited the subflow; `None` if the kind
+    /// has no send buffer.
+    pub send_buffer_limited: Option<Time>,
     /// Payload bytes acknowledged at subflow level; `None` if acknowledgements do not count them.
     pub acked_bytes: Option<u64>,
     /// Congestion window at the end, in packets.

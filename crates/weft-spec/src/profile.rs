@@ -163,7 +163,7 @@ pub const PROFILES: &[NamedProfile] = &[
 ];
 
 impl Profile {
-    /// A stock Linux sender in the simulator's model: no auto-tuning, and pacing only if requested.
+    /// A stock Linux sender in the simulator's model: no auto-tuning of the receive buffer, and pacing only if requested.
     pub fn linux() -> Self {
         Self {
             sizes: PacketSizes {
@@ -220,6 +220,7 @@ impl Profile {
             connection: ConnectionSettings {
                 receive_buffer: 6 << 20,
                 subflow_receive_buffer: MAX_WINDOW_BYTES,
+                send_buffer: 4 << 20,
                 reinject: true,
                 complete_on_data_ack: true,
                 stall_on_held_data: false,
@@ -285,6 +286,7 @@ impl Profile {
             connection: ConnectionSettings {
                 receive_buffer: 1 << 30,
                 subflow_receive_buffer: MAX_WINDOW_BYTES,
+                send_buffer: MAX_WINDOW_BYTES,
                 reinject: false,
                 complete_on_data_ack: false,
                 stall_on_held_data: false,
@@ -402,6 +404,7 @@ impl Profile {
         for (field, buffer) in [
             ("receive_buffer", self.connection.receive_buffer),
             ("subflow_receive_buffer", self.connection.subflow_receive_buffer),
+            ("send_buffer", self.connection.send_buffer),
         ] {
             if buffer < self.sizes.mss.into() {
                 let given = format!("{} is less than one segment", Size(buffer));

@@ -479,6 +479,10 @@ fn patches_are_checked() {
             "subflow_receive_buffer: 1KB is less than one segment; allowed: at least 1448B",
         ),
         (
+            "send_buffer = \"1KB\"",
+            "send_buffer: 1KB is less than one segment; allowed: at least 1448B",
+        ),
+        (
             "receive_buffer = \"2GB\"",
             "receive_buffer: 2GB; allowed: at most 1073741824B (RFC 7323, section 2.3)",
         ),

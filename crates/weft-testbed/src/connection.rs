@@ -209,6 +209,7 @@ fn record(sent: &TcpInfo, received: Option<&TcpInfo>, established: Option<Time>)
         marked: Some(sent.marked.into()),
         timeouts: sent.timeouts.into(),
         acked_bytes: Some(sent.acked_bytes),
+        send_buffer_limited: Some(Time::from_us(sent.sndbuf_limited_us)),
         cwnd: sent.cwnd.into(),
         srtt: f64::from(sent.rtt_us) * 1e-6,
         ..SubflowRecord::default()

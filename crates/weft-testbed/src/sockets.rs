@@ -95,6 +95,8 @@ pub struct TcpInfo {
     pub marked: u32,
     /// Payload bytes acknowledged.
     pub acked_bytes: u64,
+    /// Time for which the send buffer limited the subflow, in us.
+    pub sndbuf_limited_us: u64,
     /// Retransmission timeouts; kernels before 6.7 do not count them.
     pub timeouts: u32,
     /// TCP's state; 1 is established.
@@ -117,6 +119,7 @@ impl TcpInfo {
             cwnd: read_u32(80),
             retransmitted: read_u32(100),
             acked_bytes: read_u64(120),
+            sndbuf_limited_us: read_u64(184),
             received: read_u32(152),
             sent: read_u32(156),
             marked: read_u32(196),

@@ -241,6 +241,7 @@ fn any_profile() -> impl Strategy<Value = Profile> {
                 p.joins.join_delay = Time::from_us(join_us);
                 p.connection.receive_buffer =
                     buffer.map_or(6 << 20, |segments| segments * u64::from(mss) + 1);
+                p.connection.send_buffer = p.connection.receive_buffer;
                 p.connection.reinject = reinject;
                 p.connection.complete_on_data_ack = complete_on_data_ack;
                 p.joins.round_robin_waits_for_join = round_robin_waits_for_join;

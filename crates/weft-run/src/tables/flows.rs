@@ -272,5 +272,10 @@ pub(super) fn subflows(context: &TableContext, outcome: &Outcome) -> Result<Reco
             "blocked_s",
             rows.iter().map(|(.., subflow)| subflow.blocked.seconds()),
         )
+        .number_or_null(
+            "send_buffer_limited_s",
+            rows.iter()
+                .map(|(.., subflow)| subflow.send_buffer_limited.map(Time::seconds)),
+        )
         .finish()
 }

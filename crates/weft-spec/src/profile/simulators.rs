@@ -21,6 +21,7 @@ impl Profile {
             p.joins.confirmed_joins = false;
             p.connection.reinject = false;
             p.connection.receive_buffer = UNLIMITED_BYTES;
+            p.connection.send_buffer = super::MAX_WINDOW_BYTES;
         })
     }
 

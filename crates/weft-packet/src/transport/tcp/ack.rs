@@ -190,14 +190,25 @@ fn end_round_if_over(
 ) {
     let beyond = profile.marks.round_end == RoundEnd::Rfc8257;
     if event.advances() && subflow.rounds.is_ended_by(event.ack(), beyond) {
+        count_send_buffer(connection, subflow, event, now);
         end_round(connection, subflow, reacts, now);
+    }
+}
+
+/// Counts a round as limited by the send buffer if this was full until the acknowledgement arrived,
+/// and the application has more data.
+#[inline(always)]
+fn count_send_buffer(connection: &ConnectionSender, subflow: &mut SubflowSender, event: &AckEvent, now: u64) {
+    let held = subflow.segments.len() + event.acked().packets;
+    if held >= subflow.seq.max_segments() && connection.data.has_unsent_written() {
+        subflow.count_sndbuf_limited(now);
     }
 }
 
 /// Ends a round, at which congestion control may suppress or release subflows, unless `reacts` is
 /// false.
 fn end_round(connection: &mut ConnectionSender, subflow: &mut SubflowSender, reacts: bool, now: u64) {
-    let round = subflow.rounds.start_next(subflow.seq.nxt());
+    let round = subflow.rounds.start_next(subflow.seq.nxt(), now);
     subflow.path.on_round(round, subflow.segments.is_empty(), now);
     if !reacts {
         return;

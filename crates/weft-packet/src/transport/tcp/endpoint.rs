@@ -57,6 +57,8 @@ pub struct Totals {
     pub(super) reclaimed_timeouts: u64,
     /// Time for which reclaimed connections were open, in picoseconds.
     pub(super) reclaimed_open_time: u64,
+    /// Time for which the send buffer limited reclaimed connections, in picoseconds.
+    pub(super) reclaimed_sndbuf_limited: u64,
     /// Time for which connections to this host received nothing until a delayed acknowledgement was sent, in picoseconds.
     pub(super) delayed_ack_stall: u64,
 }
@@ -113,6 +115,13 @@ impl TcpEndpoint {
     pub fn open_time(&self, now: u64) -> u64 {
         let open = |c: &ConnectionSender| c.lifetime.open_time(now);
         self.totals.reclaimed_open_time + self.connections().map(open).sum::<u64>()
+    }
+
+    /// Returns the sum of the times for which the send buffer limited connections from this host, in
+    /// picoseconds.
+    pub fn sndbuf_limited(&self) -> u64 {
+        let limited = |c: &ConnectionSender| sndbuf_limited(self.subflows_of(c));
+        self.totals.reclaimed_sndbuf_limited + self.connections().map(limited).sum::<u64>()
     }
 
     /// Returns the number of open connections from this host that cannot send, because all their
@@ -208,4 +217,11 @@ impl TcpEndpoint {
             subflow.segments.prefetch();
         }
     }
+}
+
+/// Returns the time for which the send buffer limited a connection with these subflows, in
+/// picoseconds: that of the subflow which it limited longest.
+pub(super) fn sndbuf_limited(subflows: &[SubflowSender]) -> u64 {
+    let limited = subflows.iter().map(|subflow| subflow.stats().sndbuf_limited);
+    limited.max().unwrap_or(0)
 }

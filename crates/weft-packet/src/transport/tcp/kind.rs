@@ -216,6 +216,7 @@ impl TcpEndpoint {
             fast_retransmits: Some(subflow.stats().fast_retransmits),
             timeouts: subflow.stats().timeouts,
             syn_timeouts: Some(subflow.stats().syn_timeouts),
+            send_buffer_limited: Some(Time(subflow.stats().sndbuf_limited)),
             acked_bytes: Some(subflow.seq.una()),
             cwnd: window.cwnd,
             srtt: window.srtt,

@@ -23,6 +23,7 @@ use super::reinject_queue::ReinjectQueue;
 use super::rotation::Rotation;
 use super::rtt::RttEstimator;
 use super::scatter_phase::{join_after, raise_dupack_threshold};
+use super::send_buffers::max_outstanding;
 use super::send_data::SendData;
 use super::send_queues::SendQueues;
 use super::slots::insert;
@@ -54,7 +55,7 @@ impl TcpEndpoint {
             data: SendData::new(
                 spec.size.map(|size| size.0),
                 profile.sizes.mss,
-                profile.connection.receive_buffer,
+                max_outstanding(&profile.connection, transport.subflows),
                 spec.rate.is_none(),
             ),
             joins: JoinSchedule::new(join_at(
@@ -70,6 +71,7 @@ impl TcpEndpoint {
                         transport.subflows,
                         transport.cc.extra_sndbuf_bursts(),
                         profile.sizes.mss,
+                        profile.connection.send_buffer,
                     )
                 })
                 .map(Box::new),

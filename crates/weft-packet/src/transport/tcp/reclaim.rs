@@ -4,7 +4,7 @@
 //! to a slot any more ([`crate::reclaim`]). A timer of the old connection may still fire; its time
 //! then differs from the deadline of the connection that uses the slot.
 
-use super::endpoint::TcpEndpoint;
+use super::endpoint::{TcpEndpoint, sndbuf_limited};
 use super::gate::BlockReasons;
 
 impl TcpEndpoint {
@@ -57,7 +57,9 @@ impl TcpEndpoint {
         self.totals.reclaimed_open_time += connection.lifetime.open_time(u64::MAX);
         let first = connection.first_subflow;
         self.slots.senders.remove(&connection.flow);
-        for subflow in &mut self.subflows[first as usize..][..subflows as usize] {
+        let of_connection = &mut self.subflows[first as usize..][..subflows as usize];
+        self.totals.reclaimed_sndbuf_limited += sndbuf_limited(of_connection);
+        for subflow in of_connection {
             self.totals.reclaimed_timeouts += subflow.stats().timeouts + subflow.stats().syn_timeouts;
             subflow.free();
         }

@@ -9,6 +9,8 @@ use weft_cc::Round;
 pub struct Rounds {
     /// The round ends when this byte is acknowledged.
     end: u64,
+    /// Time at which the round started.
+    started: u64,
     /// Marks cause no other cut until a byte beyond this one is acknowledged.
     cut_end: u64,
     /// The round so far.
@@ -32,9 +34,15 @@ impl Rounds {
         ack >= self.end + u64::from(beyond)
     }
 
-    /// Ends the round and starts one that ends at `nxt`, the next byte to send.
-    pub fn start_next(&mut self, nxt: u64) -> Round {
+    /// Returns the time at which the round started.
+    pub fn started(&self) -> u64 {
+        self.started
+    }
+
+    /// Ends the round and starts one at `now` that ends at `nxt`, the next byte to send.
+    pub fn start_next(&mut self, nxt: u64, now: u64) -> Round {
         self.end = nxt;
+        self.started = now;
         std::mem::take(&mut self.current)
     }
 

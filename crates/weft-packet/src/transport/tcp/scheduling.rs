@@ -10,7 +10,8 @@ use super::connection::ConnectionSender;
 use super::endpoint::TcpEndpoint;
 use super::gate::BlockReasons;
 use super::output::Output;
-use super::send_queue::{BURST, SKB_OVERHEAD, STALE_LOSS_COUNT, pacing_rate};
+use super::send_buffers::SKB_OVERHEAD;
+use super::send_queue::{BURST, STALE_LOSS_COUNT, pacing_rate};
 use super::send_queues::SendQueues;
 use super::subflow::SubflowSender;
 use crate::transport::state::HostContext;
@@ -75,7 +76,7 @@ impl ConnectionSender {
         let queue = queues.queue(s);
         let memory = queue.memory(&subflows[s], mss);
         let available = queues.reassignable() + ready;
-        if available == 0 || memory >= queue.sndbuf() {
+        if available == 0 || queues.is_full(s, &subflows[s]) {
             return None;
         }
         let burst = (BURST / mss).max(1);
@@ -84,7 +85,7 @@ impl ConnectionSender {
         let rate = pacing_rate(&self.congestion.windows()[s], &subflows[s], mss);
         queues.queue_mut(s).update_avg_pacing_rate(memory, rate);
         let mut left = burst.min(available);
-        while left > 0 && queues.queue(s).memory(&subflows[s], mss) < queues.queue(s).sndbuf() {
+        while left > 0 && !queues.is_full(s, &subflows[s]) {
             let mut count = fragment.min(left);
             left -= count;
             while count > 0

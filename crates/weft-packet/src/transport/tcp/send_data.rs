@@ -22,14 +22,16 @@ pub struct SendData {
     nxt: u32,
     /// First chunk that is not acknowledged.
     una: u32,
-    /// Chunks that may be outstanding: the shared receive buffer.
-    receive_window: u32,
+    /// Chunks that may be outstanding: what fits into the receive buffer, which subflows share, and
+    /// into the send buffer.
+    window: u32,
 }
 
 impl SendData {
     /// Creates the data of a flow of this many bytes; `None` for a flow that sends until it is
-    /// stopped. `is_written` is true if the application has written all of it at the beginning.
-    pub fn new(bytes: Option<u64>, mss: u32, receive_buffer: u64, is_written: bool) -> Self {
+    /// stopped. At most `buffer` bytes may be outstanding. `is_written` is true if the application has
+    /// written all of it at the beginning.
+    pub fn new(bytes: Option<u64>, mss: u32, buffer: u64, is_written: bool) -> Self {
         let wide = u64::from(mss);
         let (total, last_len) = match bytes {
             // A size beyond what chunks can number was rejected when the run was set up.
@@ -46,7 +48,7 @@ impl SendData {
             last_len,
             nxt: 0,
             una: 0,
-            receive_window: (receive_buffer / wide).clamp(1, u64::from(u32::MAX)) as u32,
+            window: (buffer / wide).clamp(1, u64::from(u32::MAX)) as u32,
         }
     }
 
@@ -108,12 +110,12 @@ impl SendData {
         self.has_unsent_written() && self.window_left() > 0
     }
 
-    /// Returns the number of chunks that the receive window still allows, which all subflows share
-    /// (RFC 8684, section 3.3.4). The receive buffer is constant, so that the edge of the window
-    /// follows from the last `DATA_ACK` (RFC 8684, section 3.3.5).
+    /// Returns the number of chunks that the window still allows, which all subflows share (RFC 8684,
+    /// section 3.3.4). The receive buffer is constant, so that the edge of the window follows from
+    /// the last `DATA_ACK` (RFC 8684, section 3.3.5).
     #[inline(always)]
     pub fn window_left(&self) -> u32 {
-        self.receive_window.saturating_sub(self.nxt - self.una)
+        self.window.saturating_sub(self.nxt - self.una)
     }
 
     /// Takes the next chunk of new data, if it may be sent.
@@ -143,7 +145,7 @@ impl SendData {
     }
 
     /// Records that all chunks before `una` are acknowledged: a `DATA_ACK` is cumulative (RFC 8684,
-    /// section 3.3.2). Returns true if the receive window was full.
+    /// section 3.3.2). Returns true if the window was full.
     #[inline(always)]
     pub fn advance(&mut self, una: u32) -> bool {
         let was_full = self.window_left() == 0;

@@ -9,16 +9,12 @@ use weft_cc::Window;
 use super::best_of::Key;
 use super::gate::BlockReasons;
 use super::rate::rate;
-use super::send_buffers::{SendBuffers, SubflowBuffer};
+use super::send_buffers::{SKB_OVERHEAD, SendBuffers, SubflowBuffer};
 use super::subflow::SubflowSender;
 
 /// Bytes assigned to one subflow at a time (`MPTCP_SEND_BURST_SIZE`), in two fragments; the
 /// subflow's memory is checked between them (`__subflow_push_pending`).
 pub const BURST: u32 = 65_428;
-
-/// Memory that a segment takes in a queue besides its payload: the `truesize` of a buffer that
-/// holds only headers.
-pub const SKB_OVERHEAD: u32 = 896;
 
 /// Number of consecutive timeouts after which another subflow gets the data that is queued on this
 /// one. Linux counts periods of the connection's own timer, of about 200 ms each, and reassigns the
@@ -69,6 +65,12 @@ impl SendQueue {
     /// Returns the chunks in order.
     pub fn chunks(&self) -> impl Iterator<Item = u32> {
         self.runs.iter().flat_map(|&(from, to)| from..to)
+    }
+
+    /// Returns true if the subflow's send buffer has no space for another segment.
+    #[inline(always)]
+    pub fn is_full(&self, buffers: &SendBuffers, subflow: &SubflowSender) -> bool {
+        buffers.is_full(self.buffer, self.len + subflow.segments.len())
     }
 
     /// Returns the memory that the queue takes (`sk_wmem_queued`), including sent segments that are

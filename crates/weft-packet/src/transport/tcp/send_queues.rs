@@ -39,10 +39,11 @@ pub fn bytes(subflows: u32) -> usize {
 
 impl SendQueues {
     /// Creates empty send queues; for `extra_sndbuf_bursts`, see
-    /// [`CongestionControl`](weft_cc::CongestionControl::extra_sndbuf_bursts).
-    pub fn new(subflows: u32, extra_sndbuf_bursts: u32, mss: u32) -> Self {
+    /// [`CongestionControl`](weft_cc::CongestionControl::extra_sndbuf_bursts). The send buffers of
+    /// subflows have at most `send_buffer` bytes.
+    pub fn new(subflows: u32, extra_sndbuf_bursts: u32, mss: u32, send_buffer: u64) -> Self {
         Self {
-            buffers: SendBuffers::new(extra_sndbuf_bursts * BURST.div_ceil(mss), mss),
+            buffers: SendBuffers::new(extra_sndbuf_bursts * BURST.div_ceil(mss), mss, send_buffer),
             keys: BestOf::new(subflows),
             empty: full_mask(subflows),
             queues: vec![SendQueue::default(); subflows as usize].into(),
@@ -93,6 +94,12 @@ impl SendQueues {
             let key = self.queues[s].current_key(&self.buffers, &windows[s], &subflows[s], mss);
             key.is_some_and(|key| self.keys.has(s, key))
         })
+    }
+
+    /// Returns true if the send buffer of subflow `s` has no space for another segment.
+    #[inline(always)]
+    pub fn is_full(&self, s: usize, subflow: &SubflowSender) -> bool {
+        self.queues[s].is_full(&self.buffers, subflow)
     }
 
     /// Returns the number of chunks that the application has handed over.
@@ -201,7 +208,7 @@ mod tests {
 
     #[test]
     fn no_chunk_waits_twice() {
-        let mut queues = SendQueues::new(3, 0, 1448);
+        let mut queues = SendQueues::new(3, 0, 1448, 4 << 20);
         queues.to_reassign.push_back(7);
         queues.queues[1].push(5);
         queues.queues[1].push(6);
@@ -215,7 +222,7 @@ mod tests {
 
     #[test]
     fn what_has_arrived_waits_nowhere() {
-        let mut queues = SendQueues::new(3, 0, 1448);
+        let mut queues = SendQueues::new(3, 0, 1448, 4 << 20);
         queues.to_reassign.extend([7, 4]);
         for chunk in [5, 6, 9] {
             queues.push(1, chunk);

@@ -1,30 +1,47 @@
 //! Positions in the data that a subflow sends (RFC 9293, section 3.3.1).
 
+use weft_spec::Profile;
+
+use super::send_buffers::max_segments;
+
 /// The bytes of a subflow that are acknowledged and sent.
 pub struct SendSequence {
     /// First byte that is not acknowledged (`SND.UNA`).
     una: u64,
     /// Next byte to send (`SND.NXT`).
     nxt: u64,
-    /// Bytes that may be unacknowledged: whole segments (`SND.WND`).
+    /// Bytes that may be unacknowledged: whole segments.
     window: u64,
+    /// Segments that the send buffer holds at its maximum.
+    max_segments: u32,
 }
 
 impl SendSequence {
-    /// Creates the sequence of a subflow of which nothing is sent, whose receiver has this buffer.
-    pub fn new(receive_buffer: u64, mss: u32) -> Self {
-        let mss = u64::from(mss);
+    /// Creates the sequence of a subflow of which nothing is sent. Its window is what the receiver's
+    /// buffer takes, and at most what the send buffer holds at its maximum. A smaller send buffer
+    /// limits no window: autotuning makes it hold two windows or more (`tcp_sndbuf_expand`).
+    pub fn from_profile(profile: &Profile) -> Self {
+        let (mss, buffers) = (profile.sizes.mss, &profile.connection);
+        let received = buffers.subflow_receive_buffer / u64::from(mss);
+        let sent = max_segments(buffers.send_buffer, mss);
         Self {
             una: 0,
             nxt: 0,
-            window: receive_buffer / mss * mss,
+            window: received.min(sent) * u64::from(mss),
+            max_segments: u32::try_from(sent).unwrap_or(u32::MAX),
         }
     }
 
-    /// Returns true if the receiver has room for another segment.
+    /// Returns true if the buffers of both ends have space for another segment.
     #[inline(always)]
     pub fn has_room(&self) -> bool {
         self.nxt - self.una < self.window
+    }
+
+    /// Returns the number of segments that the send buffer holds at its maximum.
+    #[inline(always)]
+    pub fn max_segments(&self) -> u32 {
+        self.max_segments
     }
 
     /// Returns the first byte that is not acknowledged.
@@ -64,9 +81,16 @@ impl SendSequence {
 mod tests {
     use super::*;
 
+    fn sequence(receive_buffer: u64, send_buffer: u64) -> SendSequence {
+        SendSequence::from_profile(&Profile::linux().with(|p| {
+            p.connection.subflow_receive_buffer = receive_buffer;
+            p.connection.send_buffer = send_buffer;
+        }))
+    }
+
     #[test]
     fn numbers_are_expanded_beyond_32_bits() {
-        let mut seq = SendSequence::new(1 << 40, 1448);
+        let mut seq = sequence(1 << 40, 1 << 40);
         assert_eq!(seq.expand(u32::MAX), u64::MAX, "one byte before the first");
         for _ in 0..80_000 {
             seq.extend(u16::MAX);
@@ -79,7 +103,7 @@ mod tests {
 
     #[test]
     fn the_window_has_room_for_whole_segments() {
-        let mut seq = SendSequence::new(3 * 1448 + 1447, 1448);
+        let mut seq = sequence(3 * 1448 + 1447, 4 << 20);
         let sent = std::iter::from_fn(|| seq.has_room().then(|| seq.extend(1448)));
         assert_eq!(sent.take(10).count(), 3);
         seq.advance(1448);

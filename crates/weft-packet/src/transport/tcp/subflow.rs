@@ -71,6 +71,8 @@ pub struct Stats {
     pub timeouts: u64,
     /// Timeouts of the SYN.
     pub syn_timeouts: u64,
+    /// Time in rounds at whose end the send buffer was full, in picoseconds (`tcpi_sndbuf_limited`).
+    pub sndbuf_limited: u64,
 }
 
 impl SubflowSender {
@@ -85,7 +87,7 @@ impl SubflowSender {
             state: SubflowState::new(),
             gate: SendGate::default(),
             path,
-            seq: SendSequence::new(profile.connection.subflow_receive_buffer, profile.sizes.mss),
+            seq: SendSequence::from_profile(profile),
             rounds: Rounds::default(),
             reordering: Reordering::from_profile(profile),
             segments: Segments::default(),
@@ -188,6 +190,12 @@ impl SubflowSender {
     /// Counts a timeout with data outstanding.
     pub fn count_timeout(&mut self) {
         self.stats.timeouts += 1;
+    }
+
+    /// Counts the round that ends at `now` as limited by the send buffer.
+    pub fn count_sndbuf_limited(&mut self, now: u64) {
+        let started = self.stats.established.unwrap_or(now).max(self.rounds.started());
+        self.stats.sndbuf_limited += now - started;
     }
 
     /// Counts a timeout of the SYN.

@@ -93,7 +93,7 @@ mod tests {
 
     /// Positions after this many bytes were sent.
     fn sent(bytes: u16) -> SendSequence {
-        let mut seq = SendSequence::new(1 << 40, 1448);
+        let mut seq = SendSequence::from_profile(&Profile::linux());
         seq.extend(bytes);
         seq
     }

@@ -357,6 +357,24 @@ fn the_receive_buffer_bounds_data_in_flight() {
     }
 }
 
+/// Returns the bytes that each of the first two subflows had in flight at most, as middleboxes
+/// observe it.
+fn max_in_flight(run: &Run) -> [u64; 2] {
+    let (mut held, mut max) = ([0; 2], [0; 2]);
+    for seen in run.all() {
+        let s = seen.subflow as usize;
+        match seen.kind {
+            PacketKind::Ack => held[s] = held[s].max(u64::from(seen.packet.seq)),
+            PacketKind::Data => {
+                let end = u64::from(seen.packet.seq) + 1448;
+                max[s] = max[s].max(end.saturating_sub(held[s]));
+            }
+            _ => {}
+        }
+    }
+    max
+}
+
 /// A subflow's own receive buffer bounds what it has in flight, and other subflows are not affected.
 #[test]
 fn the_buffer_of_a_subflow_bounds_its_data_in_flight() {
@@ -368,18 +386,7 @@ fn the_buffer_of_a_subflow_bounds_its_data_in_flight() {
             test.bytes = Some(2_000 * 1448);
             let run = test.run(60_000 * MS, pass);
             assert!(run.finished());
-            let (mut held, mut max) = ([0; 2], [0; 2]);
-            for seen in run.all() {
-                let s = seen.subflow as usize;
-                match seen.kind {
-                    PacketKind::Ack => held[s] = held[s].max(u64::from(seen.packet.seq)),
-                    PacketKind::Data => {
-                        let end = u64::from(seen.packet.seq) + 1448;
-                        max[s] = max[s].max(end.saturating_sub(held[s]));
-                    }
-                    _ => {}
-                }
-            }
+            let max = max_in_flight(&run);
             if segments < 20 {
                 assert_eq!(max, [segments * 1448; 2], "{scheduler:?}");
             } else {
@@ -388,6 +395,36 @@ fn the_buffer_of_a_subflow_bounds_its_data_in_flight() {
                     max.iter().all(|&max| (15 * 1448..=20 * 1448).contains(&max)),
                     "{max:?}"
                 );
+            }
+        }
+    }
+}
+
+/// A send buffer at its maximum bounds what a subflow has in flight, the only one like each of
+/// several (`sk_stream_memory_free`). One of 66,056 bytes has space for 45 segments, and the next
+/// larger one for 90, so that the window of 60 segments is the limit.
+#[test]
+fn the_send_buffer_of_a_subflow_bounds_its_data_in_flight() {
+    for (scheduler, paths) in [
+        (Scheduler::Linux, &[20 * DELAY][..]),
+        (Scheduler::Linux, &[20 * DELAY, 30 * DELAY]),
+        (Scheduler::RoundRobin, &[20 * DELAY, 30 * DELAY]),
+    ] {
+        for (buffer, segments) in [(66_056, 45..=45), (66_057, 45..=60)] {
+            let mut test = on_paths(paths, Script::steady(60.0).algorithm());
+            test.scheduler = scheduler;
+            test.profile.connection.send_buffer = buffer;
+            test.bytes = Some(4_000 * 1448);
+            let run = test.run(60_000 * MS, pass);
+            assert!(run.finished());
+            for (s, max) in max_in_flight(&run).into_iter().enumerate().take(paths.len()) {
+                assert!(
+                    segments.contains(&(max / 1448)),
+                    "{scheduler:?}, subflow {s} of {}: {max}",
+                    paths.len()
+                );
+                let limited = run.subflow(s).stats().sndbuf_limited;
+                assert_eq!(limited > 0, buffer == 66_056);
             }
         }
     }
