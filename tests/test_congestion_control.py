@@ -13,6 +13,7 @@ import traceback
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from statistics import fmean
 from typing import Any, ClassVar
 
 import pytest
@@ -116,9 +117,13 @@ def test_example_is_amp_packet_for_packet(profile: str, seed: int) -> None:
 class Plain(weft.CongestionControl):
     """Reno with ECN, all native."""
 
+    echo = "classic"
+
 
 class Through(weft.CongestionControl):
     """The same by the base class's methods."""
+
+    echo = "classic"
 
     def on_ack(self, w: Any, s: int, ack: Any) -> None:
         super().on_ack(w, s, ack)
@@ -139,6 +144,76 @@ def test_what_is_not_overridden_is_reno() -> None:
     assert plain["counters"]["marks"] > 0
     assert plain["trace_hash"] == through["trace_hash"]
     assert weft.run(scene("reno"), trace_hash=True).manifest["trace_hash"] != plain["trace_hash"], "which has no ECN"
+
+
+def test_without_an_echo_packets_are_not_ecn_capable() -> None:
+    class Unset(weft.CongestionControl):
+        name = "unset"
+
+    class Off(weft.CongestionControl):
+        name = "unset"
+        echo = "off"
+
+    unset, off, native = (weft.run(scene(cc), trace_hash=True).manifest for cc in (Unset, Off, "reno"))
+    assert unset["trace_hash"] == off["trace_hash"] == native["trace_hash"]
+
+
+def test_a_class_that_handles_marks_sets_an_echo() -> None:
+    def on_mark(self: Any, w: Any, s: int) -> None:
+        del self, w, s
+
+    line = "Mine.echo: not set, and on_mark handles marks; allowed: off, classic, dctcp, count"
+    with pytest.raises(weft.UsageError, match=line):
+        type("Mine", (weft.CongestionControl,), {"on_mark": on_mark})
+    # A class between this one and the base may set it.
+    type("Mine", (Plain,), {"on_mark": on_mark})
+
+
+@pytest.mark.parametrize("event", ["on_ack", "on_round"])
+def test_a_class_that_reads_marks_sets_an_echo(event: str) -> None:
+    seen: list[int] = []
+
+    def read(self: Any, w: Any, s: int, observed: Any) -> None:
+        del self, w, s
+        seen.append(observed.marked)
+
+    mine = type("Mine", (weft.CongestionControl,), {event: read})
+    with pytest.raises(ValueError, match=r'marked: the class does not set `echo`.*; set echo to "classic", '):
+        weft.run(scene(mine))
+    assert seen == []
+    for echo, is_marked in (("off", False), ("count", True)):
+        seen.clear()
+        weft.run(scene(type("Mine", (weft.CongestionControl,), {event: read, "echo": echo})))
+        assert any(seen) == is_marked
+
+
+def test_an_object_in_place_of_its_class(spec: Path) -> None:
+    line = "cc: an object of the class Plain; pass the class Plain itself"
+    with pytest.raises(weft.SpecError, match=line):
+        weft.run(scene(Plain()))
+    experiment = weft.load(spec)
+    with pytest.raises(weft.SpecError, match="cc"):
+        experiment.transports["dctcp"].model_copy(update={"cc": Plain()})
+
+
+class Sampled(weft.CongestionControl):
+    """Reno that collects the RTT samples of its acknowledgements."""
+
+    samples: ClassVar[list[float | None]] = []
+
+    def on_ack(self, w: Any, s: int, ack: Any) -> None:
+        super().on_ack(w, s, ack)
+        self.samples.append(ack.rtt)
+
+
+def test_an_acknowledgement_without_a_sample_has_no_rtt() -> None:
+    """Without timestamps, an acknowledgement of a retransmission gives no sample (RFC 6298, section 3)."""
+    Sampled.samples.clear()
+    own = {"cc": Sampled, "tcp": {"min_rto": "2ms", "timestamps": False}}
+    result = weft.run(scene(Sampled, transports={"own": own, "dctcp": {"cc": "dctcp"}}))
+    assert result.flows["retransmitted"].sum() > 0
+    assert None in Sampled.samples
+    assert all(sample is None or sample >= 8e-6 for sample in Sampled.samples)
 
 
 class Undoing(weft.CongestionControl):
@@ -174,6 +249,7 @@ def test_a_spurious_timeout_is_undone_by_the_class() -> None:
 class Witness(weft.CongestionControl):
     """Records its events."""
 
+    echo = "dctcp"
     seen: Counter[str]
     acked: list[tuple[float, int]]
     made: list[int]
@@ -187,7 +263,7 @@ class Witness(weft.CongestionControl):
 
     def on_ack(self, w: Any, s: int, ack: Any) -> None:
         super().on_ack(w, s, ack)
-        assert ack.rtt == 0 or w[s].min_rtt <= ack.rtt
+        assert ack.rtt is None or w[s].min_rtt <= ack.rtt
         assert ack.marked <= max(ack.acked, 1)
         self.seen["ack"] += 1
         self.acked.append((ack.now, ack.acked))
@@ -251,6 +327,95 @@ def test_a_pace_of_zero_is_refused(monkeypatch: pytest.MonkeyPatch, rate: float)
         weft.run(scene(NotPaced))
 
 
+class Fraction(weft.CongestionControl):
+    """A constant window."""
+
+    packets = 0.25
+    rate: float | None = None
+
+    def on_open(self, w: Any, s: int) -> None:
+        w[s].cwnd = self.packets
+
+    def on_ack(self, w: Any, s: int, ack: Any) -> None:
+        del ack
+        w[s].cwnd = self.packets
+
+    def pacing_rate(self, w: Any, s: int) -> float | None:  # noqa: ARG002
+        return self.rate
+
+
+@pytest.mark.parametrize(("packets", "rate"), [(0.5, None), (0.25, None), (0.01, None), (0.25, 1_000.0)])
+def test_a_window_below_one_is_a_packet_every_rtt_over_the_window(
+    monkeypatch: pytest.MonkeyPatch, packets: float, rate: float | None
+) -> None:
+    monkeypatch.setattr(Fraction, "packets", packets)
+    monkeypatch.setattr(Fraction, "rate", rate)
+    spec = scene(
+        Fraction,
+        duration="420ms",
+        measure={"start": "20ms", "stop": "420ms"},
+        topology={"kind": "many-to-one", "senders": 1, "rate": "10Gbps", "delay": "50us"},
+        transports={"own": {"cc": Fraction, "tcp": {"ack_every": 1}}},
+        traffic=[{"kind": "bulk", "transport": "own", "from": "h0", "to": "r0"}],
+        hosts={"jitter": "0s"},
+    )
+    # Two links with 50 us each way, a packet of 1,514 bytes and an acknowledgement of 66.
+    rtt = 2 * (2 * 50e-6) + 2 * (1514 + 66) * 8 / 10e9
+    expected = min(packets / rtt, rate or float("inf"))
+    (goodput,) = weft.run(spec).flows["goodput_bps"]
+    assert goodput / 8 / 1448 == pytest.approx(expected, rel=0.02)
+
+
+class Delay(weft.CongestionControl):
+    """Swift's window (Kumar et al., SIGCOMM 2020, algorithm 1) with a constant target."""
+
+    target = 60e-6
+    smallest = 0.001
+    samples: ClassVar[list[float]] = []
+
+    def __init__(self) -> None:
+        self.last_cut = 0.0
+
+    def on_ack(self, w: Any, s: int, ack: Any) -> None:
+        if ack.rtt is None:
+            return
+        if ack.now > 30e-3:
+            self.samples.append(ack.rtt)
+        cwnd = w[s].cwnd
+        if ack.rtt < self.target:
+            w[s].cwnd = cwnd + ack.acked / max(cwnd, 1.0)
+        elif ack.now - self.last_cut > w[s].srtt:
+            excess = (ack.rtt - self.target) / ack.rtt
+            w[s].cwnd = max(cwnd * max(1.0 - 0.8 * excess, 0.5), self.smallest)
+            self.last_cut = ack.now
+
+
+def test_windows_below_one_keep_the_delay_of_a_large_incast_at_its_target(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A hundred flows have a window of 0.42 packets each at a round-trip time of 60 us and 10 Gbps.
+
+    With windows of at least one packet, a hundred packets take 121 us.
+    """
+
+    def delay(smallest: float) -> tuple[float, float]:
+        monkeypatch.setattr(Delay, "smallest", smallest)
+        spec = scene(
+            Delay,
+            measure={"start": "30ms", "stop": "60ms"},
+            topology={"kind": "many-to-one", "senders": 100, "rate": "10Gbps", "delay": "5us"},
+            queues={"limit": "1000 packets"},
+            transports={"own": {"cc": Delay, "tcp": {"ack_every": 1}}},
+            traffic=[{"kind": "bulk", "transport": "own", "from": "0..100", "to": "r0"}],
+        )
+        Delay.samples.clear()
+        result = weft.run(spec)
+        return fmean(Delay.samples), float(result.flows["goodput_bps"].sum())
+
+    (rtt, goodput), (clamped, _) = delay(0.001), delay(1.0)
+    assert clamped > 110e-6
+    assert rtt == pytest.approx(60e-6, rel=0.35)
+    assert goodput > 0.9 * 10e9
+
+
 def test_model_takes_the_class(spec: Path) -> None:
     experiment = weft.load(spec)
     transport = experiment.transports["dctcp"].model_copy(update={"cc": Plain})
@@ -264,6 +429,8 @@ def test_model_takes_the_class(spec: Path) -> None:
 
 def test_exception_ends_the_run_with_its_own_traceback(tmp_path: Path) -> None:
     class Wrong(weft.CongestionControl):
+        echo = "classic"
+
         def on_mark(self, w: Any, s: int) -> None:
             w[s].cwnd = self.halve(w[s].cwnd)
 
@@ -280,9 +447,10 @@ def test_exception_ends_the_run_with_its_own_traceback(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("field", "value", "words"),
     [
-        ("cwnd", 0.5, "at least 1"),
-        ("cwnd", float("nan"), "at least 1"),
-        ("cwnd", float("inf"), "at least 1"),
+        ("cwnd", 0.0, "above 0"),
+        ("cwnd", -0.5, "above 0"),
+        ("cwnd", float("nan"), "above 0"),
+        ("cwnd", float("inf"), "above 0"),
         ("ssthresh", float("nan"), "at least 0"),
         ("srtt", 1.0, "srtt"),
         ("cwdn", 1.0, "cwdn"),
@@ -299,6 +467,8 @@ def test_windows_refuse_what_no_window_is(field: str, value: float, words: str) 
 
 def test_constructor_that_fails_and_one_with_arguments() -> None:
     class Demanding(weft.CongestionControl):
+        echo = "classic"
+
         def __init__(self, gain: float) -> None:
             self.gain = gain
 

@@ -42,13 +42,41 @@ class CongestionControl:
     algorithm may change `cwnd`, `ssthresh` and `active` of any of them during an event. On one
     acknowledgement the order is `on_round`, `on_ack`, then `on_mark` or `on_loss`.
 
+    Without `echo` packets are not ECN-capable, as those of the native Reno: queues never mark them,
+    and drop them at their limits. A class that handles marks has to set it.
+
+    Fields of a window `w[s]`, of which an algorithm may change the first three:
+
+    | field | unit | meaning |
+    |---|---|---|
+    | `cwnd` | packets | congestion window, above 0; below 1, a packet at a time leaves every `srtt / cwnd` |
+    | `ssthresh` | packets | slow-start threshold; infinite before the first cut, unless the profile says otherwise |
+    | `active` | bool | whether the scheduler may give this subflow new data |
+    | `established` | bool | whether the handshake is complete and the subflow is not closed |
+    | `in_recovery` | bool | whether the subflow recovers from a loss or a timeout |
+    | `srtt` | seconds | smoothed round-trip time; 0 before the first sample |
+    | `min_rtt` | seconds | smallest round-trip time; 0 before the first sample |
+    | `prior_cwnd`, `prior_ssthresh` | packets | before the last loss or timeout that may prove spurious, or 0 |
+
+    Fields of `ack` and `round`, which are for reading:
+
+    | field | unit | meaning |
+    |---|---|---|
+    | `ack.acked` | packets | newly delivered; 0 for a plain duplicate |
+    | `ack.marked` | packets | reported as marked; an error without `echo` |
+    | `ack.may_grow` | bool | whether the window may grow |
+    | `ack.rtt` | seconds | sample of the round-trip time; None if the acknowledgement gives none |
+    | `ack.now` | seconds | time since the connection opened |
+    | `round.acked` | packets | acknowledged in the round |
+    | `round.marked` | packets | marked packets among these; an error without `echo` |
+
     An exception ends the run and reaches the caller of `weft.run` with its own traceback.
     """
 
     name: ClassVar[str] = "CongestionControl"
     """Name in tables and manifest; by default the name of the class."""
 
-    echo: ClassVar[Echo] = "classic"
+    echo: ClassVar[Echo | None] = None
     """Echo of marks: `off`, not ECN-capable; `classic`, RFC 3168; `dctcp`, RFC 8257; `count`, XMP."""
 
     def __init_subclass__(cls, **options: Any) -> None:  # noqa: ANN401 - as a class statement has them
@@ -57,10 +85,13 @@ class CongestionControl:
             cls.name = cls.__name__
         if not (isinstance(cls.name, str) and cls.name.isprintable() and cls.name.strip()):
             raise UsageError(f"{cls.__name__}.name: {cls.name!r}; allowed: a non-empty name")
-        if cls.echo not in get_args(Echo):
+        if cls.echo not in (None, *get_args(Echo)):
             raise UsageError(f"{cls.__name__}.echo: {cls.echo!r}; allowed: {', '.join(get_args(Echo))}")
         for event in EVENTS:
             _check_method(f"{cls.__name__}.{event}", getattr(cls, event))
+        if cls.echo is None and cls.on_mark is not CongestionControl.on_mark:
+            allowed = ", ".join(get_args(Echo))
+            raise UsageError(f"{cls.__name__}.echo: not set, and on_mark handles marks; allowed: {allowed}")
         for name, value in vars(cls).items():
             if callable(value) and name not in EVENTS and _looks_like_an_event(name):
                 raise UsageError(f"{cls.__name__}.{name}: not an event; allowed: {', '.join(EVENTS)}")
@@ -75,7 +106,7 @@ class CongestionControl:
             w[s].cwnd += left / w[s].cwnd
 
     def on_mark(self, w: tuple[Window, ...], s: int) -> None:
-        """Handles the first mark of a window.
+        """Handles the first mark of a window. A class that overrides it sets `echo`.
 
         The next call comes only after everything in flight at this time is acknowledged.
         """
@@ -142,7 +173,7 @@ def _halve(window: Window) -> None:
     window.cwnd = window.ssthresh
 
 
-Own = tuple[type[CongestionControl], str, str, list[str]]
+Own = tuple[type[CongestionControl], str, str | None, list[str]]
 
 
 def is_own(value: object) -> bool:

@@ -15,7 +15,8 @@ use crate::Response;
 #[allow(clippy::struct_excessive_bools)]
 pub struct Window {
     /// Congestion window in packets of one MSS. The transport sends while fewer than `floor(cwnd)`
-    /// are in flight.
+    /// are in flight. Below 1, an algorithm outside this crate sends a packet at a time, every `srtt /
+    /// cwnd`; built-in algorithms keep at least 1.
     pub cwnd: f64,
     /// Slow-start threshold in packets.
     pub ssthresh: f64,

@@ -22,7 +22,7 @@ pub struct Window {
 #[pymethods]
 impl Window {
     /// Congestion window in packets of one MSS. The transport sends while fewer than `floor(cwnd)`
-    /// are in flight.
+    /// are in flight. Below 1, a packet at a time leaves every `srtt / cwnd`.
     #[getter]
     fn cwnd(&self) -> f64 {
         self.inner.cwnd
@@ -30,10 +30,8 @@ impl Window {
 
     #[setter]
     fn set_cwnd(&mut self, packets: f64) -> PyResult<()> {
-        // A window below a packet would let no packet leave, and no acknowledgement would ever open
-        // it.
-        if !(packets >= 1.0 && packets.is_finite()) {
-            let line = format!("cwnd: {packets}; allowed: a number of packets, at least 1");
+        if !(packets > 0.0 && packets.is_finite()) {
+            let line = format!("cwnd: {packets}; allowed: a number of packets above 0");
             return Err(PyValueError::new_err(line));
         }
         self.inner.cwnd = packets;
@@ -120,29 +118,96 @@ impl Window {
     }
 }
 
+/// A number of marks, or `None` if the class does not say whether it wants any.
+#[derive(Clone, Copy, Debug)]
+struct Marks(Option<u32>);
+
+impl Marks {
+    fn new(marked: u32, class: &PyAlgorithm) -> Self {
+        Self(class.sets_echo.then_some(marked))
+    }
+
+    /// Returns the number.
+    ///
+    /// # Errors
+    /// Returns an error if the class does not set `echo`. A 0 would be taken for a network without
+    /// congestion.
+    fn get(self) -> PyResult<u32> {
+        self.0.ok_or_else(|| {
+            let line = "marked: the class does not set `echo`, so its packets are never marked; \
+                        set echo to \"classic\", \"dctcp\" or \"count\" for marks, or to \"off\"";
+            PyValueError::new_err(line)
+        })
+    }
+}
+
 /// An acknowledgement.
-#[pyclass(frozen, get_all, module = "weft._weft")]
+#[pyclass(frozen, module = "weft._weft")]
 pub struct Ack {
     /// Packets newly delivered; 0 for a plain duplicate.
+    #[pyo3(get)]
     acked: u32,
-    /// Packets that the acknowledgement reports as marked.
-    marked: u32,
+    marked: Marks,
     /// True if the window may grow: not in fast recovery, not on a duplicate, and only if most of
     /// the window is used.
+    #[pyo3(get)]
     may_grow: bool,
-    /// RTT sample of the acknowledgement in seconds; 0 if it has none.
-    rtt: f64,
+    /// RTT sample of the acknowledgement in seconds; None if it has none.
+    #[pyo3(get)]
+    rtt: Option<f64>,
     /// Seconds since the connection opened.
+    #[pyo3(get)]
     now: f64,
 }
 
+impl Ack {
+    fn new(ack: weft_cc::Ack, class: &PyAlgorithm) -> Self {
+        Self {
+            acked: ack.acked,
+            marked: Marks::new(ack.marked, class),
+            may_grow: ack.may_grow,
+            rtt: (ack.rtt > 0.0).then_some(ack.rtt),
+            now: ack.now.seconds(),
+        }
+    }
+}
+
+#[pymethods]
+impl Ack {
+    /// Packets that the acknowledgement reports as marked. Raises `ValueError` if the class does not
+    /// set `echo`.
+    #[getter]
+    fn marked(&self) -> PyResult<u32> {
+        self.marked.get()
+    }
+}
+
 /// A round of a subflow.
-#[pyclass(frozen, get_all, module = "weft._weft")]
+#[pyclass(frozen, module = "weft._weft")]
 pub struct Round {
     /// Packets acknowledged in the round.
+    #[pyo3(get)]
     acked: u32,
-    /// Number of these packets that were marked.
-    marked: u32,
+    marked: Marks,
+}
+
+impl Round {
+    fn new(round: weft_cc::Round, class: &PyAlgorithm) -> Self {
+        Self {
+            acked: round.acked,
+            marked: Marks::new(round.marked, class),
+        }
+    }
+}
+
+#[pymethods]
+impl Round {
+    /// Number of these packets that were marked. Raises `ValueError` if the class does not set
+    /// `echo`.
+    #[getter]
+    fn marked(&self) -> PyResult<u32> {
+        self.marked.get()
+    }
 }
 
 /// The methods that a class overrides.
@@ -191,29 +256,33 @@ impl FirstException {
 struct PyAlgorithm {
     name: String,
     echo: Echo,
+    /// Whether the class sets `echo`.
+    sets_echo: bool,
     overrides: Overrides,
     object: Py<PyType>,
     exception: Arc<FirstException>,
 }
 
 /// Creates a factory of a user's class, which `weft.congestion_control` has checked: its name, the
-/// echo that it asks for, and the methods that it overrides.
+/// echo that it sets, and the methods that it overrides. Without an echo its packets are not
+/// ECN-capable, like those of the native Reno.
 ///
 /// # Errors
 /// Returns an error if there is no such echo.
 pub fn factory(
     class: Py<PyType>,
     name: String,
-    echo: &str,
+    echo: Option<&str>,
     overridden: &[String],
     exception: &Arc<FirstException>,
 ) -> PyResult<Arc<dyn AlgorithmFactory>> {
+    let sets_echo = echo.is_some();
     let echo = match echo {
-        "off" => Echo::Off,
-        "classic" => Echo::Classic,
-        "dctcp" => Echo::Dctcp,
-        "count" => Echo::Count,
-        _ => {
+        None | Some("off") => Echo::Off,
+        Some("classic") => Echo::Classic,
+        Some("dctcp") => Echo::Dctcp,
+        Some("count") => Echo::Count,
+        Some(echo) => {
             return Err(PyValueError::new_err(format!(
                 "echo: {echo:?}; allowed: \"off\", \"classic\", \"dctcp\", \"count\""
             )));
@@ -234,6 +303,7 @@ pub fn factory(
     Ok(Arc::new(PyAlgorithmFactory(Arc::new(PyAlgorithm {
         name,
         echo,
+        sets_echo,
         overrides,
         object: class,
         exception: Arc::clone(exception),
@@ -332,10 +402,11 @@ impl PyConnection {
 /// An event of [`CongestionControl`]: a call of the method if its class overrides the method, or
 /// else Reno's.
 macro_rules! event {
-    ($event:ident, $overrides:ident, $method:literal $(, $argument:ident: $kind:ty => $value:expr)*) => {
+    ($event:ident, $overrides:ident, $method:literal $(, $argument:ident: $kind:ty => $convert:expr)*) => {
         fn $event(&mut self, w: &mut [weft_cc::Window], s: usize $(, $argument: $kind)*) {
             if self.class.overrides.$overrides {
-                self.call(w, |instance, w| instance.call_method1(intern!(instance.py(), $method), (w, s $(, $value)*)));
+                $(let $argument = $convert($argument, &self.class);)*
+                self.call(w, |instance, w| instance.call_method1(intern!(instance.py(), $method), (w, s $(, $argument)*)));
             } else if let Some(native) = &mut self.native {
                 native.$event(w, s $(, $argument)*);
             }
@@ -363,20 +434,11 @@ impl CongestionControl for PyConnection {
         }
     }
 
-    event!(on_ack, ack, "on_ack", ack: weft_cc::Ack => Ack {
-        acked: ack.acked,
-        marked: ack.marked,
-        may_grow: ack.may_grow,
-        rtt: ack.rtt,
-        now: ack.now.seconds(),
-    });
+    event!(on_ack, ack, "on_ack", ack: weft_cc::Ack => Ack::new);
     event!(on_mark, mark, "on_mark");
-    event!(on_round, round, "on_round", round: weft_cc::Round => Round {
-        acked: round.acked,
-        marked: round.marked,
-    });
+    event!(on_round, round, "on_round", round: weft_cc::Round => Round::new);
     event!(on_fast_retransmit, loss, "on_loss");
-    event!(on_timeout, timeout, "on_timeout", first: bool => first);
+    event!(on_timeout, timeout, "on_timeout", first: bool => |first, _| first);
     event!(on_undo, undo, "on_undo");
     event!(on_close, close, "on_close");
 

@@ -34,6 +34,9 @@ pub struct Experiment {
     exception: Option<Arc<FirstException>>,
 }
 
+/// A congestion control written in Python: class, name, echo, overridden methods.
+type PyClass = (Py<PyType>, String, Option<String>, Vec<String>);
+
 #[pymethods]
 impl Experiment {
     /// Reads a spec in TOML, or in JSON when the first character is `{`, applies the overrides
@@ -49,12 +52,14 @@ impl Experiment {
         overrides: Vec<String>,
         folder: Option<PathBuf>,
         force: bool,
-        algorithms: Vec<(Py<PyType>, String, String, Vec<String>)>,
+        algorithms: Vec<PyClass>,
     ) -> PyResult<Self> {
         let exception = Arc::new(FirstException::default());
         let custom_algorithms = algorithms
             .into_iter()
-            .map(|(class, name, echo, overridden)| factory(class, name, &echo, &overridden, &exception))
+            .map(|(class, name, echo, overridden)| {
+                factory(class, name, echo.as_deref(), &overridden, &exception)
+            })
             .collect::<PyResult<Vec<_>>>()?;
         let options = ReadOptions {
             overrides: &overrides,

@@ -21,16 +21,26 @@ pub fn may_pace(pacing: bool, cc: &Algorithm) -> bool {
 }
 
 impl ConnectionSender {
-    /// Updates the departure time of the next packet when a packet of `subflow` is sent at `now`.
+    /// Updates the departure time of the next packet when a packet of `subflow` is sent at `now`. A
+    /// window below 1 is a packet every `srtt / cwnd` (Kumar et al., "Swift", SIGCOMM 2020, section
+    /// 3.1), or at the rate that the algorithm asks for if that is lower.
     pub fn on_paced_send(&self, subflow: &mut SubflowSender, now: u64) {
         let s = subflow.index() as usize;
+        let window = &self.windows()[s];
         let asked = self.congestion.pacing_rate(s);
-        let own = || rate(&self.windows()[s], subflow.segments.len());
-        let Some(rate) = asked.or_else(|| self.options.paced.then(own)) else {
+        let own = || rate(window, subflow.segments.len());
+        let mut pace = asked.or_else(|| self.options.paced.then(own));
+        let is_small = window.cwnd < 1.0;
+        if is_small {
+            let slowest = window.cwnd / window.srtt.max(125e-9);
+            pace = Some(pace.map_or(slowest, |rate| rate.min(slowest)));
+        }
+        let Some(rate) = pace else {
             return;
         };
         // The packet that is being sent counts, too.
-        if subflow.stats().packets_sent + 1 < UNPACED_PACKETS || rate.is_nan() || rate <= 0.0 {
+        let is_unpaced = subflow.stats().packets_sent + 1 < UNPACED_PACKETS && !is_small;
+        if is_unpaced || rate.is_nan() || rate <= 0.0 {
             subflow.gate.skip_pacing(now);
             return;
         }

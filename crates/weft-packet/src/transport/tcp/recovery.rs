@@ -96,7 +96,7 @@ fn enter_recovery(
     connection.congestion.set_in_recovery(s, true);
     connection.notify_cc(cx.now, |cc, windows| cc.on_fast_retransmit(windows, s));
     if profile.options.prr {
-        let target = connection.windows()[s].cwnd;
+        let target = connection.windows()[s].cwnd.max(1.0);
         let prr = Prr::new(target, subflow.segments.len(), subflow.stats().packets_sent);
         subflow.state.reduce_rate(prr);
     }
