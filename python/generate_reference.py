@@ -17,6 +17,7 @@ DOCS = ROOT / "docs"
 INDEX = "reference.md"
 COLUMNS = ROOT / "crates" / "weft-run" / "src" / "tables" / "columns.md"
 WITHOUT_ECN = ROOT / "crates" / "weft-fabric" / "src" / "queues" / "without_ecn.md"
+MIXES = ROOT / "crates" / "weft-packet" / "src" / "transport" / "mixes.md"
 
 
 def pages() -> dict[str, str]:
@@ -29,6 +30,7 @@ def pages() -> dict[str, str]:
         if "properties" in definitions[name]:
             heading = _heading(name, definitions[name])
             sections[page_of(name)] += _table(name, heading, definitions[name], definitions)
+    sections["transports"].append(MIXES.read_text(encoding="utf-8"))
     sections["tables"] = [COLUMNS.read_text(encoding="utf-8").rstrip(), ""]
     sections["queues"].append(WITHOUT_ECN.read_text(encoding="utf-8"))
     texts = {path_of(page): "\n".join([_head(*PAGES[page]), *parts]) for page, parts in sections.items()}

@@ -196,6 +196,71 @@ def names_mean_nothing(spec: Spec, result: weft.Result) -> bool:
     return True
 
 
+BACKLOGGED: tuple[Spec, ...] = (
+    {"cc": "dctcp"},
+    {"cc": "cubic", "subflows": 2},
+    {"cc": "dctcp", "tcp": {"mss": "8934B"}},
+    {"kind": "constant-rate", "rate": "100Gbps"},
+    {"kind": "uet", "uet": {"ack_bytes": "4KB"}},
+    {"kind": "ndp", "ndp": {"initial_window": 100}},
+    {"kind": "ndp", "ndp": {"initial_window": 600, "mtu": "1500B"}},
+    {"kind": "roce", "roce": {"control": "none"}},
+)
+"""Transports whose flows have more to send than their part of a host's link; for UET, unless its window is short."""
+
+
+def kinds_share_a_host(spec: Spec, _: weft.Result) -> bool:
+    """A host's link is not idle while a flow of any kind may send. `fq` gives all flows and subflows equal parts."""
+    rng = Random(json.dumps(spec))  # noqa: S311 (a spec, no secret)
+    if rng.random() < 0.6:
+        return False
+    transports = {f"t{i}": kind for i, kind in enumerate(rng.sample(BACKLOGGED, rng.randint(3, 4)))}
+    names = list(transports) + rng.choices(list(transports), k=rng.randint(0, 2))
+    rate_bps, delay = rng.choice([1e9, 10e9, 25e9]), rng.choice(["500ns", "1us", "2us"])
+    # Slow start, and then some hundred turns.
+    duration = 4e-3 + 6e7 / rate_bps
+    mix = {
+        "name": "mix",
+        "seed": rng.randint(1, 1000),
+        "duration": f"{duration * 1e6:.0f}us",
+        "measure": {"start": f"{duration / 3 * 1e6:.0f}us"},
+        "topology": {
+            "kind": "leaf-spine",
+            "leaves": 1,
+            "spines": 1,
+            "hosts_per_leaf": 7,
+            "rate": f"{rate_bps / 1e9:.0f}Gbps",
+            "delay": delay,
+        },
+        "queues": {"limit": "1000 packets", "mark": "off"},
+        "hosts": {
+            "jitter": rng.choice(["0s", "500ns", "packet"]),
+            "clock_ppm": rng.choice([0, 100]),
+            "qdisc": "fq",
+            "bql_limit": rng.choice(["4KB", "16KB", "64KB"]),
+        },
+        "transports": transports,
+        "traffic": [
+            {"kind": "bulk", "name": f"f{i}", "transport": name, "from": 0, "to": i + 1} for i, name in enumerate(names)
+        ],
+    }
+    result = run(mix)
+    parts = dict.fromkeys(range(len(names)), 0.0)
+    for row in result.links.iter_rows(named=True):
+        if row["to"].startswith("h") and row["to"] != "h0":
+            parts[int(row["to"][1:]) - 1] = row["bytes"] * 8 / (duration * 2 / 3) / rate_bps
+    # A packet counts whole if its last bit leaves within the window.
+    slack = len(names) * 9064 * 8 / (duration * 2 / 3) / rate_bps
+    used = sum(parts.values())
+    assert 0.985 < used < 1 + slack, f"work conservation: {used} of {mix}"
+    units = [parts[i] / transports[name].get("subflows", 1) for i, name in enumerate(names)]
+    backlogged = [unit for unit, name in zip(units, names, strict=True) if transports[name].get("kind") != "uet"]
+    assert max(backlogged) < 1.05 * min(backlogged) + slack, f"equal parts: {units} of {mix}"
+    # The window of UET may be shorter than a turn.
+    assert max(units) < 1.05 * max(backlogged) + slack, f"no part above the others: {units} of {mix}"
+    return True
+
+
 RELATIONS: tuple[Relation, ...] = (
     threads_change_nothing,
     resolved_spec_runs_alike,
@@ -207,5 +272,6 @@ RELATIONS: tuple[Relation, ...] = (
     flows_are_sums_of_subflows,
     nothing_is_faster_than_light,
     names_mean_nothing,
+    kinds_share_a_host,
 )
 """All relations."""

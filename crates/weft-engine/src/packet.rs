@@ -51,10 +51,15 @@ pub const fn class_flags(class: u8) -> u16 {
     (class as u16) << CLASS_SHIFT
 }
 
+/// Returns the traffic class in the flags of a packet.
+pub const fn class_of(flags: u16) -> usize {
+    ((flags & CLASS) >> CLASS_SHIFT) as usize
+}
+
 impl Packet {
     /// Returns the traffic class.
     pub fn class(&self) -> usize {
-        usize::from((self.flags & CLASS) >> CLASS_SHIFT)
+        class_of(self.flags)
     }
 
     /// Returns true if the packet is a header without its payload.

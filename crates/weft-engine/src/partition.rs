@@ -60,7 +60,12 @@ impl Context<'_> {
     /// included. May be in the past. Of a [served](crate::served) port, the time is exact only if the port
     /// is lossless and is not paused.
     pub fn drain_time(&self, route: Route, bytes: u32) -> u64 {
-        let index = (self.first_port + self.port_of(route)) as usize;
+        self.drain_time_of(self.port_of(route), bytes)
+    }
+
+    /// Returns when a port of this node will hold at most `bytes`; see [`drain_time`](Self::drain_time).
+    pub fn drain_time_of(&self, port: u32, bytes: u32) -> u64 {
+        let index = (self.first_port + port) as usize;
         if self.network.pauses.is_some() {
             return self.network.lossless_drain_time(index, self.now, bytes);
         }
@@ -68,16 +73,21 @@ impl Context<'_> {
         port.busy_until.saturating_sub(port.serialisation(bytes))
     }
 
-    /// Returns true if the first port of `route` may not send packets of a traffic class now, because the next
-    /// node has paused it.
-    pub fn is_paused(&self, route: Route, class: usize) -> bool {
-        let port = (self.first_port + self.port_of(route)) as usize;
+    /// Returns true if a port of this node may not send packets of a traffic class now, because the next node has
+    /// paused it.
+    pub fn is_paused(&self, port: u32, class: usize) -> bool {
+        let port = (self.first_port + port) as usize;
         self.network.pauses.is_some() && self.network.is_paused(port, class)
     }
 
     /// Returns the serialisation time of `bytes` at the first port of `route` in picoseconds.
     pub fn serialisation(&self, route: Route, bytes: u32) -> u64 {
-        let port = self.first_port + self.port_of(route);
+        self.serialisation_of(self.port_of(route), bytes)
+    }
+
+    /// Returns the serialisation time of `bytes` at a port of this node in picoseconds.
+    pub fn serialisation_of(&self, port: u32, bytes: u32) -> u64 {
+        let port = self.first_port + port;
         self.network.ports[port as usize].serialisation(bytes)
     }
 

@@ -70,7 +70,7 @@ impl Endpoint for Station {
             return;
         }
         let flow = self.sent % self.routes.len() as u64;
-        if self.asks != Asks::Never && cx.is_paused(self.routes[flow as usize], 0) {
+        if self.asks != Asks::Never && cx.is_paused(0, 0) {
             match self.asks {
                 Asks::AtResume => cx.set_timer_at_resume(0, cx.now + self.gap, self.gap, key),
                 _ => cx.set_timer(cx.now + self.gap, key),

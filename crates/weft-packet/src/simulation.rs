@@ -103,6 +103,7 @@ impl PacketSimulation {
             fabric,
             transports,
             kinds: numbers,
+            packet_sizes: sizes.iter().map(|&(_, max)| max).collect(),
             flows,
             generators,
             nic,

@@ -15,12 +15,13 @@ use super::shared::Shared;
 use super::state::{HostContext, HostState};
 use super::tcp::wire::SYN;
 use super::tcp::{self, TcpEndpoint};
-use super::timer_keys::{FIRST_OTHER, HostTimer, host_timer};
+use super::timer_keys::{FIRST_OTHER, HostTimer, LATE_NIC, host_timer};
 
 const START: u64 = HostTimer::Start as u64;
 const STOP: u64 = HostTimer::Stop as u64;
 const SAMPLE: u64 = HostTimer::Sample as u64;
 const START_JOB: u64 = HostTimer::StartJob as u64;
+const NIC: u64 = HostTimer::Nic as u64;
 
 /// A host.
 pub struct Host {
@@ -67,6 +68,8 @@ impl Endpoint for Host {
             STOP => self.stop(index, cx),
             SAMPLE => self.sample(index, cx),
             START_JOB => self.state.on_job_timer(index, cx),
+            NIC => self.on_nic_timer(index, cx),
+            LATE_NIC => self.on_nic_timer(u32::MAX - index, cx),
             timer if timer < FIRST_OTHER => {
                 let mut host = HostContext::new(&mut self.state, cx);
                 self.tcp.on_timer(key, &mut host);
@@ -175,7 +178,25 @@ impl Host {
         }
     }
 
+    /// Serves the flows that wait for the NIC of a port, until the port takes no packet.
+    fn on_nic_timer(&mut self, port: u32, cx: &mut Context<'_>) {
+        self.state.nics.on_timer(port);
+        while let Some(flow) = self.state.nics.next(port, cx) {
+            let mut host = HostContext::new(&mut self.state, cx);
+            match self.others.get_mut(flow.kind as usize) {
+                Some(Some(other)) => other.send_in_turn(flow.index, &mut host),
+                _ => self.tcp.send_in_turn(flow.index, &mut host),
+            }
+        }
+    }
+
     fn open(&mut self, flow: u32, cx: &mut Context<'_>) {
+        let shared = &self.state.shared;
+        if shared.has_mixes() {
+            let transport = shared.transport_of(flow);
+            let (kind, size) = (shared.kinds[transport].into(), shared.packet_sizes[transport]);
+            self.state.nics.add_user(kind, size);
+        }
         let (transport, mut host) = self.transport_of(flow, cx);
         transport.open(flow, &mut host);
     }

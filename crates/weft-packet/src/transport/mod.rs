@@ -10,6 +10,7 @@ mod generators;
 mod host;
 mod latencies;
 mod ndp;
+mod nic;
 mod per_transport;
 mod probes;
 mod return_routes;

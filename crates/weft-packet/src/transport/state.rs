@@ -11,6 +11,7 @@ use weft_run::{JobRecord, Sample};
 use crate::engine::Context;
 
 use super::latencies::Latencies;
+use super::nic::Nics;
 use super::shared::Shared;
 use super::timer_keys::{HostTimer, host_timer};
 use super::tracer::FlowTracer;
@@ -26,6 +27,8 @@ pub struct RunningJob {
 /// The part of a host that all of its transports share.
 pub struct HostState {
     pub(super) shared: Arc<Shared>,
+    /// The NICs, for which flows of all transports wait.
+    pub(super) nics: Nics,
     /// Index among the fabric's hosts.
     pub(super) index: u32,
     /// Flows that a generator opens because of the event that is being handled.
@@ -57,6 +60,12 @@ impl<'a, 'e> HostContext<'a, 'e> {
     #[inline(always)]
     pub fn new(host: &'a mut HostState, engine: &'a mut Context<'e>) -> Self {
         Self { host, engine }
+    }
+
+    /// Returns the NICs of the host and the context that they need.
+    #[inline(always)]
+    pub fn nics(&mut self) -> (&mut Nics, &mut Context<'e>) {
+        (&mut self.host.nics, self.engine)
     }
 
     /// Handles the acknowledgement of all data of a flow that this host sends.
@@ -125,6 +134,7 @@ impl HostState {
     /// Creates the state of an idle host.
     pub fn new(shared: Arc<Shared>, index: u32) -> Self {
         Self {
+            nics: Nics::new(shared.nic),
             shared,
             index,
             to_open: Vec::new(),

@@ -15,11 +15,22 @@ pub enum HostTimer {
     Sample = 5,
     /// A job starts. Index: `job * generators + generator`.
     StartJob = 6,
+    /// A port has drained, and a socket is the first flow that waits for it. Index: port.
+    Nic = 8,
 }
 
 /// First number of the timers of transports other than TCP: this number plus the index of the kind
 /// in the list of kinds.
 pub const FIRST_OTHER: u64 = 16;
+
+/// Number of the timers of ports for which hardware waits, the last of all timers of a host. The engine uses keys from
+/// 2^62 on.
+pub const LATE_NIC: u64 = (1 << 30) - 1;
+
+/// Returns the key of the timer of a port for which hardware waits.
+pub fn late_nic_timer(port: u32) -> u64 {
+    LATE_NIC << 32 | u64::from(u32::MAX - port)
+}
 
 /// Returns the key of a timer that the host handles.
 pub fn host_timer(timer: HostTimer, index: u32) -> u64 {

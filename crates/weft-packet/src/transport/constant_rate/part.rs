@@ -8,6 +8,7 @@ use crate::engine::route::Route;
 use crate::packet::{DATA, PROTECTED, Packet, class_flags};
 use crate::transport::contract::{OTHER, ReceivedFlow, SentFlow, Transport};
 use crate::transport::flow_table::FlowTable;
+use crate::transport::nic::{Feed, NicFlow, Request};
 use crate::transport::shared::Shared;
 use crate::transport::state::HostContext;
 use crate::transport::timer_keys::other_timer;
@@ -15,8 +16,8 @@ use crate::transport::timer_keys::other_timer;
 use super::payload;
 use super::schedule::Schedule;
 
-/// Bytes that wait at the port of a host with a network card before a source waits: the default
-/// `wmem_default` of Linux, which blocks a socket.
+/// Bytes that wait at the port of a host with a NIC before a source waits, if the host has only sources. A socket of
+/// Linux blocks at this size (`wmem_default`).
 const SOCKET_BUFFER: u32 = 212_992;
 
 /// The sender of a flow.
@@ -35,6 +36,8 @@ pub struct Sender {
     class: u16,
     /// Whether the times at which packets are sent are recorded.
     traced: bool,
+    /// Whether the flow waits for its turn at the NIC.
+    waits: bool,
     stopped: bool,
     acked: Option<u64>,
 }
@@ -124,16 +127,82 @@ impl Part {
 }
 
 impl Sender {
-    /// Sets the timer of the next packet, if there is one.
-    fn schedule_next(&mut self, index: u32, kind: usize, waits: bool, cx: &mut HostContext<'_, '_>) {
-        if self.stopped || self.total == Some(self.sent) {
-            return;
+    /// Returns true if the flow has no more packets.
+    fn is_done(&self) -> bool {
+        self.stopped || self.total == Some(self.sent)
+    }
+
+    /// Returns the next packet, which is sent now.
+    fn take_packet(&mut self) -> Packet {
+        let chunk = self.sent as u32;
+        self.sent += 1;
+        let size = if self.total == Some(self.sent) {
+            self.last_packet
+        } else {
+            self.packet
+        };
+        Packet {
+            route: self.route,
+            chunk,
+            lo: self.flow,
+            size,
+            flags: DATA | OTHER | self.class,
+            ..Packet::default()
         }
-        let mut time = self.schedule.next_time();
-        if waits {
-            time = time.max(cx.drain_time(self.route, SOCKET_BUFFER));
+    }
+}
+
+impl Part {
+    /// Sends a packet of a flow that is due, and more if the NIC admits them in a turn and they are due, too. Sets the
+    /// timer of the next one.
+    fn send_due(&mut self, index: u32, cx: &mut HostContext<'_, '_>) {
+        let kind = self.kind as u32;
+        let sender = &mut self.senders[index];
+        while !sender.is_done() && !sender.waits {
+            let (nics, engine) = cx.nics();
+            let is_shared = nics.is_shared();
+            if is_shared {
+                let flow = NicFlow { kind, index };
+                let request = || Request {
+                    flow,
+                    feed: Feed::Ring,
+                    class: sender.class,
+                    size: sender.packet.into(),
+                    backlog: SOCKET_BUFFER,
+                };
+                if !nics.admit(flow, engine.port_of(sender.route), 1, request, engine) {
+                    sender.waits = true;
+                    return;
+                }
+            }
+            let packet = sender.take_packet();
+            if sender.traced {
+                let now = cx.now;
+                let latencies = cx.host.latencies();
+                latencies.record_chunk_sent(sender.flow, packet.chunk, now);
+            }
+            cx.send(&packet);
+            if sender.is_done() {
+                return;
+            }
+            let next = sender.schedule.next_time();
+            if !is_shared || next > cx.now {
+                self.wait_until(next, index, cx);
+                return;
+            }
         }
-        cx.set_timer(time, other_timer(kind, index));
+    }
+
+    /// Sets the timer of a flow's next packet, which is due at a time. If the host sends nothing else, the socket
+    /// blocks once its buffer is full; otherwise the flow waits for its turn at the NIC.
+    fn wait_until(&self, due: u64, index: u32, cx: &mut HostContext<'_, '_>) {
+        let blocks = self.shared.nic.is_some() && !cx.host.nics.is_shared();
+        let time = if blocks {
+            due.max(cx.drain_time(self.senders[index].route, SOCKET_BUFFER))
+        } else {
+            due
+        };
+        cx.set_timer(time, other_timer(self.kind, index));
     }
 }
 
@@ -162,12 +231,13 @@ impl Transport for Part {
             last_packet: (last + header) as u16,
             class: class_flags(transport.class),
             traced,
+            waits: false,
             stopped: false,
             acked: None,
         };
-        let index = self.senders.len() as u32;
-        sender.schedule_next(index, self.kind, self.shared.nic.is_some(), cx);
-        self.senders.add(flow, sender);
+        let first = sender.schedule.next_time();
+        let index = self.senders.add(flow, sender);
+        self.wait_until(first, index, cx);
     }
 
     fn stop(&mut self, flow: u32, _: &mut HostContext<'_, '_>) {
@@ -193,38 +263,17 @@ impl Transport for Part {
     }
 
     fn on_timer(&mut self, key: u64, cx: &mut HostContext<'_, '_>) {
-        let index = key as u32;
-        let Some(sender) = self.senders.get_mut(index as usize) else {
-            return;
-        };
-        if sender.stopped {
-            return;
-        }
-        let chunk = sender.sent as u32;
-        sender.sent += 1;
-        let size = if sender.total == Some(sender.sent) {
-            sender.last_packet
-        } else {
-            sender.packet
-        };
-        if sender.traced {
-            let now = cx.now;
-            cx.host.latencies().record_chunk_sent(sender.flow, chunk, now);
-        }
-        cx.send(&Packet {
-            route: sender.route,
-            chunk,
-            lo: sender.flow,
-            size,
-            flags: DATA | OTHER | sender.class,
-            ..Packet::default()
-        });
-        sender.schedule_next(index, self.kind, self.shared.nic.is_some(), cx);
+        self.send_due(key as u32, cx);
+    }
+
+    fn send_in_turn(&mut self, index: u32, cx: &mut HostContext<'_, '_>) {
+        self.senders[index].waits = false;
+        self.send_due(index, cx);
     }
 
     fn reroute(&mut self) {
         let shared = &self.shared;
-        let sends = |sender: &&mut Sender| !sender.stopped && sender.total != Some(sender.sent);
+        let sends = |sender: &&mut Sender| !sender.is_done();
         for sender in self.senders.iter_mut().filter(sends) {
             sender.route = shared.route_of_flow(sender.flow, false);
         }

@@ -1,4 +1,4 @@
-//! The part of a host: its senders and receivers, its network card and its pull queue.
+//! The part of a host: its senders and receivers, and its pull queue.
 
 use std::sync::Arc;
 
@@ -7,9 +7,10 @@ use weft_run::SubflowRecord;
 use crate::packet::{DATA, Packet};
 use crate::transport::contract::{ReceivedFlow, SentFlow, Transport};
 use crate::transport::flow_table::FlowTable;
+use crate::transport::nic::{Feed, NicFlow, Request, WINDOW};
 use crate::transport::per_transport::PerTransport;
 use crate::transport::shared::Shared;
-use crate::transport::spray::{Nic, NicSender, NicUser};
+use crate::transport::spray::{NicSender, NicUser};
 use crate::transport::state::HostContext;
 use crate::transport::timer_keys::other_timer;
 
@@ -21,9 +22,8 @@ use super::receiver::Receiver;
 use super::sender::Sender;
 use super::wire::{Content, Data, Report, pull_packet};
 
-/// Indices of the timers of the network card and of the pull queue. Smaller indices are those of receivers from
+/// Index of the timer of the pull queue. Smaller indices are those of receivers from
 /// `RECEIVERS` on, and those of senders below.
-const NIC: u32 = u32::MAX;
 const PACER: u32 = u32::MAX - 1;
 const RECEIVERS: u32 = 1 << 31;
 
@@ -36,7 +36,6 @@ pub struct Part {
     params: PerTransport<Params>,
     senders: FlowTable<Sender>,
     receivers: FlowTable<Receiver>,
-    nic: Nic,
     pacer: Pacer,
 }
 
@@ -50,7 +49,6 @@ impl Part {
             kind,
             senders: FlowTable::default(),
             receivers: FlowTable::default(),
-            nic: Nic::default(),
             pacer: Pacer::default(),
         }
     }
@@ -65,6 +63,11 @@ impl Part {
 
     fn key(&self, index: u32) -> u64 {
         other_timer(self.kind, index)
+    }
+
+    fn send_control(&self, packet: &Packet, cx: &mut HostContext<'_, '_>) {
+        let (nics, engine) = cx.nics();
+        nics.send_control(self.kind as u32, packet, engine);
     }
 
     fn on_timeout(&mut self, index: u32, cx: &mut HostContext<'_, '_>) {
@@ -216,14 +219,6 @@ impl Part {
 impl NicUser for Part {
     type Sender = Sender;
 
-    fn nic(&mut self) -> &mut Nic {
-        &mut self.nic
-    }
-
-    fn nic_key(&self) -> u64 {
-        self.key(NIC)
-    }
-
     fn sender(&mut self, index: u32) -> &mut Sender {
         &mut self.senders[index]
     }
@@ -232,18 +227,29 @@ impl NicUser for Part {
         self.key(index)
     }
 
-    fn send_packet(&mut self, index: u32, cx: &mut HostContext<'_, '_>) {
+    fn request(&self, index: u32) -> Request {
+        let params = &self.senders[index].params;
+        Request {
+            flow: NicFlow {
+                kind: self.kind as u32,
+                index,
+            },
+            feed: Feed::Memory,
+            class: params.class,
+            size: params.config.mtu,
+            backlog: WINDOW,
+        }
+    }
+
+    fn take_packet(&mut self, index: u32, _: u32, cx: &mut HostContext<'_, '_>) -> Option<Packet> {
         let sender = &mut self.senders[index];
         let chunk = sender.data.sent() as u32;
-        let taken = sender.take_packet(cx.now, &self.shared);
-        let Some(packet) = taken else {
-            return;
-        };
+        let packet = sender.take_packet(cx.now, &self.shared)?;
         if sender.progress.has_latencies && sender.data.sent() as u32 != chunk {
             let (flow, now) = (sender.flow, cx.now);
             cx.host.latencies().record_chunk_sent(flow, chunk, now);
         }
-        self.nic.send(&packet, cx);
+        Some(packet)
     }
 }
 
@@ -304,11 +310,14 @@ impl Transport for Part {
 
     fn on_timer(&mut self, key: u64, cx: &mut HostContext<'_, '_>) {
         match key as u32 {
-            NIC => self.on_nic_timer(cx),
             PACER => self.on_pacer_timer(cx),
             receiver if receiver >= RECEIVERS => self.on_receiver_timer(receiver - RECEIVERS, cx),
             sender => self.on_timeout(sender, cx),
         }
+    }
+
+    fn send_in_turn(&mut self, index: u32, cx: &mut HostContext<'_, '_>) {
+        self.on_turn(index, cx);
     }
 
     fn reroute(&mut self) {

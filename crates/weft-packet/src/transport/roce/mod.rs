@@ -4,7 +4,6 @@
 
 mod dcqcn;
 mod go_back_n;
-mod nic;
 mod params;
 mod part;
 mod rate;

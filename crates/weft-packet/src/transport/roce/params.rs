@@ -15,10 +15,9 @@ pub struct Params {
     pub window: u32,
     /// True if switches may mark packets.
     pub is_ecn_capable: bool,
-    /// Flags of the traffic class of packets of senders and of receivers, and the class of the former.
+    /// Flags of the traffic class of packets of senders and of receivers.
     pub class: u16,
     pub ack_class: u16,
-    pub data_class: usize,
 }
 
 impl Params {
@@ -35,7 +34,6 @@ impl Params {
             is_ecn_capable: matches!(config.control, RoceControl::Dcqcn(_)),
             class: class_flags(class),
             ack_class: class_flags(ack_class),
-            data_class: class.into(),
             config,
         }
     }

@@ -1,4 +1,4 @@
-//! The part of a host: its senders and receivers, and the ports of its network card.
+//! The part of a host: its senders and receivers.
 
 use std::sync::Arc;
 
@@ -8,23 +8,17 @@ use crate::engine::route::Route;
 use crate::packet::Packet;
 use crate::transport::contract::{ReceivedFlow, SenderState, SentFlow, Transport};
 use crate::transport::flow_table::FlowTable;
+use crate::transport::nic::{Feed, NicFlow, Request, WINDOW};
 use crate::transport::per_transport::PerTransport;
 use crate::transport::shared::Shared;
 use crate::transport::state::HostContext;
 use crate::transport::timer_keys::other_timer;
 
 use super::config;
-use super::nic::Port;
 use super::params::Params;
 use super::receiver::Receiver;
 use super::sender::{Sender, Wait};
 use super::wire::{Content, Data, Nak, cnp_packet};
-
-/// Index of the timer of the first port of the network card; other ports have smaller ones. A third of the
-/// indices from 0 on each are those of the rates of senders, of their timeouts, and of receivers.
-const PORTS: u32 = u32::MAX;
-/// Maximum number of ports of a host.
-const MAX_PORTS: u32 = 1 << 16;
 
 /// The senders and receivers of a host.
 pub struct Part {
@@ -35,7 +29,6 @@ pub struct Part {
     params: PerTransport<Params>,
     senders: FlowTable<Sender>,
     receivers: FlowTable<Receiver>,
-    ports: Vec<Port>,
 }
 
 impl Part {
@@ -48,7 +41,6 @@ impl Part {
             kind,
             senders: FlowTable::default(),
             receivers: FlowTable::default(),
-            ports: Vec::new(),
         }
     }
 
@@ -64,39 +56,40 @@ impl Part {
         other_timer(self.kind, index)
     }
 
-    fn port(&mut self, number: u32) -> &mut Port {
-        if self.ports.len() <= number as usize {
-            self.ports.resize_with(number as usize + 1, Port::default);
+    fn nic_request(&self, index: u32) -> Request {
+        let params = &self.senders[index].params;
+        Request {
+            flow: NicFlow {
+                kind: self.kind as u32,
+                index,
+            },
+            feed: Feed::MemoryUnlessPaused,
+            class: params.class,
+            size: params.config.mtu,
+            backlog: WINDOW,
         }
-        &mut self.ports[number as usize]
     }
 
-    /// Sends a packet of a flow if the flow may send one and the port is free. Otherwise the flow waits until
-    /// its rate allows a packet, or for the port.
+    /// Sends a packet of a flow if the flow may send one and the NIC is free. Otherwise the flow waits until its
+    /// rate allows a packet, or for its turn.
     fn request(&mut self, index: u32, cx: &mut HostContext<'_, '_>) {
         let sender = &mut self.senders[index];
         if sender.waits_for.is_some() || !sender.may_send() {
-            if sender.waits_for == Some(Wait::Port) && !sender.may_send() {
-                // It no longer waits from the next timer of the port on.
-                let number = cx.port_of(sender.route);
-                self.wake(number, cx);
-            }
             return;
         }
-        let (next_at, route, class) = (sender.next_at(), sender.route, sender.params.data_class);
-        let number = cx.port_of(route);
-        let port = self.port(number);
-        if next_at > cx.now.max(port.busy_until) {
+        let next_at = sender.next_at();
+        let port = cx.port_of(sender.route);
+        let request = self.nic_request(index);
+        let (nics, engine) = cx.nics();
+        if next_at > engine.now.max(nics.busy_until(port)) {
             self.senders[index].waits_for = Some(Wait::Rate);
             let key = self.key(3 * index);
             cx.set_timer(next_at, key);
-        } else if next_at <= cx.now && port.is_idle(cx.now) && !cx.is_paused(route, class) {
+        } else if next_at <= engine.now && nics.is_free(&request, port, engine) {
             self.send(index, cx);
         } else {
-            port.wait(index);
-            self.senders[index].waits_for = Some(Wait::Port);
-            self.wake(number, cx);
-            self.arm(number, route, cx);
+            self.senders[index].waits_for = Some(Wait::Nic);
+            nics.wait(request, port, engine);
         }
     }
 
@@ -111,72 +104,11 @@ impl Part {
             let (flow, now) = (sender.flow, cx.now);
             cx.host.latencies().record_chunk_sent(flow, chunk, now);
         }
-        let mtu = sender.params.config.mtu;
-        cx.send(&packet);
-        // The processing time of a host may delay a packet, but does not reduce its rate. So the next packet follows
-        // once at most one packet is left at the port.
-        let next = cx.now + cx.serialisation(packet.route, packet.size.into());
-        let busy_until = next.max(cx.drain_time(packet.route, mtu));
-        let port = cx.port_of(packet.route);
-        self.port(port).busy_until = busy_until;
+        let request = self.nic_request(index);
+        let (nics, engine) = cx.nics();
+        nics.send_data(&request, &packet, engine);
         self.set_deadline(index, cx);
         self.request(index, cx);
-    }
-
-    /// Sets the timer of a port at which flows wait. A paused port is tried again after the time of a packet.
-    fn arm(&mut self, number: u32, route: Route, cx: &mut HostContext<'_, '_>) {
-        let next = cx.now + cx.serialisation(route, 1).max(1);
-        if let Some(time) = self.port(number).arm(next) {
-            let key = self.key(PORTS - number);
-            cx.set_timer(time, key);
-        }
-    }
-
-    /// Sets the timer of a port that waits for the end of its pause.
-    fn wake(&mut self, number: u32, cx: &mut HostContext<'_, '_>) {
-        if self.port(number).wake() {
-            cx.end_wait(number);
-        }
-    }
-
-    /// Sends the packet of a flow that waits for a port.
-    fn on_port_timer(&mut self, number: u32, cx: &mut HostContext<'_, '_>) {
-        let port = self.port(number);
-        port.on_timer();
-        let (mut paused, mut is_idle) = (None, true);
-        for _ in 0..port.waiting() {
-            let Some(index) = self.port(number).next() else {
-                break;
-            };
-            let sender = &mut self.senders[index];
-            sender.waits_for = None;
-            if !sender.may_send() {
-                continue;
-            }
-            if cx.is_paused(sender.route, sender.params.data_class) {
-                // After a failure, a flow may wait for another port than its route has.
-                is_idle &= cx.port_of(sender.route) == number;
-                sender.waits_for = Some(Wait::Port);
-                paused = paused.or(Some((sender.route, sender.params.config.mtu)));
-                self.port(number).wait(index);
-                continue;
-            }
-            self.send(index, cx);
-            is_idle = false;
-            break;
-        }
-        let pause = paused.map_or(1, |(route, mtu)| cx.serialisation(route, mtu));
-        let now = cx.now;
-        if let Some(time) = self.port(number).arm(now + pause) {
-            let key = self.key(PORTS - number);
-            if is_idle {
-                // Until the pause ends, the timer would change nothing.
-                self.port(number).sleep();
-                cx.set_timer_at_resume(number, time, pause, key);
-            } else {
-                cx.set_timer(time, key);
-            }
-        }
     }
 
     /// Sets the timer of timeouts unless it is set.
@@ -250,10 +182,10 @@ impl Part {
         let Some(index) = self.senders.index_of(flow) else {
             return;
         };
-        let is_acked = self.senders[index].on_ack(expected, cx.now);
-        self.request(index, cx);
-        if is_acked {
+        if self.senders[index].on_ack(expected, cx.now) {
             cx.on_acked(flow);
+        } else {
+            self.request(index, cx);
         }
     }
 
@@ -293,16 +225,14 @@ impl Transport for Part {
         let Some(index) = self.senders.index_of(flow) else {
             return;
         };
-        let is_acked = self.senders[index].stop(cx.now);
-        self.request(index, cx);
-        if is_acked {
+        if self.senders[index].stop(cx.now) {
             cx.on_acked(flow);
         }
     }
 
     fn on_packet(&mut self, packet: &Packet, cx: &mut HostContext<'_, '_>) {
         if packet.is_trimmed() {
-            // The checksum does not match, so the card discards the packet.
+            // The checksum does not match, so the NIC discards the packet.
             return;
         }
         match Content::read(packet) {
@@ -314,11 +244,8 @@ impl Transport for Part {
     }
 
     fn on_timer(&mut self, key: u64, cx: &mut HostContext<'_, '_>) {
+        // A third of the indices each are those of the rates of senders, of their timeouts, and of receivers.
         let index = key as u32;
-        if index > PORTS - MAX_PORTS {
-            self.on_port_timer(PORTS - index, cx);
-            return;
-        }
         match index % 3 {
             0 => {
                 self.senders[index / 3].waits_for = None;
@@ -326,6 +253,14 @@ impl Transport for Part {
             }
             1 => self.on_timeout(index / 3, cx),
             _ => self.notify(index / 3, cx),
+        }
+    }
+
+    fn send_in_turn(&mut self, index: u32, cx: &mut HostContext<'_, '_>) {
+        let sender = &mut self.senders[index];
+        sender.waits_for = None;
+        if sender.may_send() {
+            self.send(index, cx);
         }
     }
 

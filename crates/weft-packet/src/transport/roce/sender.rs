@@ -41,8 +41,8 @@ pub struct Sender {
 pub enum Wait {
     /// The rate of the flow allows it later, at the time of a timer.
     Rate,
-    /// Its port of the network card is busy or paused.
-    Port,
+    /// Its turn at the NIC, which is busy or paused.
+    Nic,
 }
 
 /// The counters of a sender.

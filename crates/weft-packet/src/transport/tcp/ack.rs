@@ -32,7 +32,7 @@ impl TcpEndpoint {
         if !subflow.state.is_established() {
             return;
         }
-        self.qdisc.on_ack(subflow);
+        self.admission.on_ack(subflow);
         let mut joins = false;
         if connection.data.is_advanced_by(packet.chunk) {
             // A full receive window may have blocked any subflow.

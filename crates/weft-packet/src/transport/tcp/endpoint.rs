@@ -7,9 +7,8 @@ use crate::engine::prefetch::prefetch;
 use crate::packet::{DATA, Packet};
 use crate::transport::shared::Shared;
 
+use super::admission::Admission;
 use super::connection::ConnectionSender;
-use super::nic::HostQdisc;
-use super::pacing::may_pace;
 use super::path_monitor::PathStats;
 use super::receiver::{ConnectionReceiver, SubflowReceiver};
 use super::slots::FreeSlots;
@@ -23,8 +22,8 @@ pub struct TcpEndpoint {
     pub(super) index: u32,
     pub(super) connections: Vec<ConnectionSender>,
     pub(super) subflows: Vec<SubflowSender>,
-    /// Subflows that wait for the host's ports.
-    pub(super) qdisc: HostQdisc,
+    /// The causes that may hold packets back.
+    pub(super) admission: Admission,
     pub(super) connection_receivers: Vec<ConnectionReceiver>,
     pub(super) subflow_receivers: Vec<SubflowReceiver>,
     /// The slots of flows.
@@ -67,14 +66,7 @@ impl TcpEndpoint {
     /// Creates the part of an idle host.
     pub fn new(shared: Arc<Shared>, index: u32) -> Self {
         Self {
-            qdisc: HostQdisc::new(
-                shared.nic,
-                shared.offload.tso,
-                shared
-                    .transports
-                    .iter()
-                    .any(|transport| may_pace(transport.profile.window.pacing, &transport.cc)),
-            ),
+            admission: Admission::new(&shared),
             shared,
             index,
             connections: Vec::new(),

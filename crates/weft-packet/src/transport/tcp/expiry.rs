@@ -118,13 +118,15 @@ impl TcpEndpoint {
         };
         let queued = new.filter(|_| connection.options.traced && connection.uses_send_queues());
         let flow = connection.flow;
+        let (nics, engine) = cx.nics();
         let mut output = Output {
-            qdisc: &mut self.qdisc,
+            admission: self.admission,
+            nics,
             connection,
             subflow,
             slot,
             header: profile.sizes.header,
-            cx,
+            cx: engine,
         };
         let is_retrans = new.is_none() && output.retransmit_last();
         if let Some(chunk) = new {

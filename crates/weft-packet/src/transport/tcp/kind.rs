@@ -26,15 +26,11 @@ const JOIN: u64 = TcpTimer::Join as u64;
 const SUBFLOW: u64 = TcpTimer::Subflow as u64;
 const DELAYED_ACK: u64 = TcpTimer::DelayedAck as u64;
 const CLOSE: u64 = TcpTimer::Close as u64;
-const NIC_READY: u64 = TcpTimer::NicReady as u64;
 const PACE: u64 = TcpTimer::Pace as u64;
 const WRITE: u64 = TcpTimer::Write as u64;
 
 /// TCP and multipath TCP.
 pub struct Tcp;
-
-/// Index of TCP among the kinds of transport.
-pub const INDEX: usize = 0;
 
 /// Bytes of a connection at both of its hosts, without its congestion control and its subflows.
 const CONNECTION_BYTES: usize =
@@ -128,11 +124,14 @@ impl Transport for TcpEndpoint {
             SUBFLOW => self.subflow_timer(index, cx),
             DELAYED_ACK => self.delayed_ack_timer(index, cx),
             CLOSE => self.close(index, cx),
-            NIC_READY => self.on_port_ready(index, cx),
             PACE => self.on_pacing_timer(index, cx),
             WRITE => self.on_application_write(index, cx),
             _ => self.on_path_monitor_timer(index, cx),
         }
+    }
+
+    fn send_in_turn(&mut self, slot: u32, cx: &mut HostContext<'_, '_>) {
+        Self::send_in_turn(self, slot, cx);
     }
 
     fn reroute(&mut self) {

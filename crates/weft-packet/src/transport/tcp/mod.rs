@@ -8,6 +8,7 @@
 mod ack;
 mod ack_event;
 mod ack_timer;
+mod admission;
 mod application;
 mod arrivals;
 mod best_of;
@@ -26,7 +27,6 @@ mod kind;
 mod lifetime;
 mod loss_probe;
 mod newreno;
-mod nic;
 mod offload;
 mod open;
 mod output;
@@ -74,4 +74,7 @@ mod wake;
 pub mod wire;
 
 pub use endpoint::TcpEndpoint;
-pub use kind::{INDEX, Tcp};
+pub use kind::Tcp;
+
+/// Index of TCP among the kinds of transport.
+pub const INDEX: usize = 0;

@@ -6,11 +6,12 @@ use weft_run::TransportConfig;
 
 use crate::engine::Context;
 use crate::packet::{ECT, Packet, RETRANSMIT};
+use crate::transport::nic::Nics;
 use crate::transport::state::HostContext;
 
+use super::admission::Admission;
 use super::connection::ConnectionSender;
 use super::endpoint::TcpEndpoint;
-use super::nic::HostQdisc;
 use super::rotation::Candidates;
 use super::segments::Segment;
 use super::subflow::SubflowSender;
@@ -58,17 +59,34 @@ impl TcpEndpoint {
         let header = transport.profile.sizes.header;
         let (first, n) = (connection.first_subflow, connection.windows().len());
         let subflows = &mut self.subflows[first as usize..][..n];
-        let qdisc = &mut self.qdisc;
+        let (nics, cx) = cx.nics();
+        let admission = self.admission;
         let s = (slot - first) as usize;
-        output(qdisc, connection, subflows, s, header, cx).retransmit_lost();
+        output(admission, nics, connection, subflows, s, header, cx).retransmit_lost();
         if connection.rotation.checks_all() {
             connection.rotation.set_checks_all(connection.joins.holds_back());
             for s in 0..n {
-                output(qdisc, connection, subflows, s, header, cx).retransmit_lost();
+                output(admission, nics, connection, subflows, s, header, cx).retransmit_lost();
             }
-            send_new_data(qdisc, connection, subflows, transport, Candidates::All, cx);
+            send_new_data(
+                admission,
+                nics,
+                connection,
+                subflows,
+                transport,
+                Candidates::All,
+                cx,
+            );
         } else {
-            send_new_data(qdisc, connection, subflows, transport, Candidates::One(s), cx);
+            send_new_data(
+                admission,
+                nics,
+                connection,
+                subflows,
+                transport,
+                Candidates::One(s),
+                cx,
+            );
         }
     }
 }
@@ -77,7 +95,8 @@ impl TcpEndpoint {
 /// long as windows allow it.
 #[inline(always)]
 fn send_new_data(
-    qdisc: &mut HostQdisc,
+    admission: Admission,
+    nics: &mut Nics,
     connection: &mut ConnectionSender,
     subflows: &mut [SubflowSender],
     transport: &TransportConfig,
@@ -89,7 +108,15 @@ fn send_new_data(
             return;
         };
         let n = subflows.len();
-        let mut output = output(qdisc, connection, subflows, s, transport.profile.sizes.header, cx);
+        let mut output = output(
+            admission,
+            nics,
+            connection,
+            subflows,
+            s,
+            transport.profile.sizes.header,
+            cx,
+        );
         if !output.admit() {
             continue;
         }
@@ -104,7 +131,8 @@ fn send_new_data(
 /// Returns the output of subflow `s` of a connection.
 #[inline(always)]
 fn output<'a, 'e>(
-    qdisc: &'a mut HostQdisc,
+    admission: Admission,
+    nics: &'a mut Nics,
     connection: &'a mut ConnectionSender,
     subflows: &'a mut [SubflowSender],
     s: usize,
@@ -112,7 +140,8 @@ fn output<'a, 'e>(
     cx: &'a mut Context<'e>,
 ) -> Output<'a, 'e> {
     Output {
-        qdisc,
+        admission,
+        nics,
         slot: connection.first_subflow + s as u32,
         connection,
         subflow: &mut subflows[s],
@@ -123,7 +152,9 @@ fn output<'a, 'e>(
 
 /// The output of a subflow during a callback: all that the transmission of its packets needs.
 pub struct Output<'a, 'e> {
-    pub qdisc: &'a mut HostQdisc,
+    /// The causes that may hold packets back, and the NICs of the host.
+    pub admission: Admission,
+    pub nics: &'a mut Nics,
     pub connection: &'a mut ConnectionSender,
     pub subflow: &'a mut SubflowSender,
     /// Slot of the subflow at this host.
@@ -137,8 +168,9 @@ impl Output<'_, '_> {
     /// Returns true if the host accepts a packet now. Otherwise the subflow waits.
     #[inline(always)]
     pub fn admit(&mut self) -> bool {
-        self.qdisc
-            .admit(self.connection, self.subflow, self.slot, self.cx)
+        let place = (self.slot, self.header);
+        self.admission
+            .admit(self.nics, self.connection, self.subflow, place, self.cx)
     }
 
     /// Retransmits lost segments as the window allows.
@@ -147,7 +179,8 @@ impl Output<'_, '_> {
         if self.subflow.segments.any_to_retransmit() {
             // The callee gets a bundle of its own, so that this one can stay in registers.
             let output = Output {
-                qdisc: self.qdisc,
+                admission: self.admission,
+                nics: self.nics,
                 connection: self.connection,
                 subflow: self.subflow,
                 slot: self.slot,

@@ -199,13 +199,15 @@ impl TcpEndpoint {
         while to_send != 0 {
             let s = to_send.trailing_zeros();
             to_send &= to_send - 1;
+            let (nics, engine) = cx.nics();
             let mut output = Output {
-                qdisc: &mut self.qdisc,
+                admission: self.admission,
+                nics,
                 connection,
                 subflow: &mut subflows[s as usize],
                 slot: first + s,
                 header,
-                cx,
+                cx: engine,
             };
             output.retransmit_lost();
             output.send_queued(s, &mut sent);

@@ -12,8 +12,6 @@ pub enum TcpTimer {
     DelayedAck = 4,
     /// A subflow closes. Index: subflow.
     Close = 7,
-    /// A port has drained. Index: port.
-    NicReady = 8,
     /// Pacing allows the next packet. Index: subflow.
     Pace = 9,
     /// An application has written a chunk. Index: flow.

@@ -1,4 +1,4 @@
-//! The part of a host: its senders and receivers, its network card and its pacer.
+//! The part of a host: its senders and receivers, and its pacer.
 
 use std::sync::Arc;
 
@@ -8,9 +8,10 @@ use weft_run::{SubflowRecord, UetControl};
 use crate::packet::{DATA, Packet};
 use crate::transport::contract::{ReceivedFlow, SenderState, SentFlow, Transport};
 use crate::transport::flow_table::FlowTable;
+use crate::transport::nic::{Feed, NicFlow, Request, WINDOW};
 use crate::transport::per_transport::PerTransport;
 use crate::transport::shared::Shared;
-use crate::transport::spray::{Nic, NicSender, NicUser};
+use crate::transport::spray::{NicSender, NicUser};
 use crate::transport::state::HostContext;
 use crate::transport::timer_keys::other_timer;
 
@@ -25,9 +26,8 @@ use super::receiver::{Answer, Receiver};
 use super::sender::Sender;
 use super::wire::{Ack, Content, Data, Nack, pull_packet};
 
-/// Indices of the timers of the network card, of the pacer and of the rate of pulls. Smaller indices are those
+/// Indices of the timers of the pacer and of the rate of pulls. Smaller indices are those
 /// of senders.
-const NIC: u32 = u32::MAX;
 const PACER: u32 = u32::MAX - 1;
 const PULL_RATE: u32 = u32::MAX - 2;
 
@@ -44,7 +44,6 @@ pub struct Part {
     params: PerTransport<Params>,
     senders: FlowTable<Sender>,
     receivers: FlowTable<Receiver>,
-    nic: Nic,
     pacer: Pacer,
     /// `None` if the network is not oversubscribed, or if a window limits flows as well.
     pull_rate: Option<PullRate>,
@@ -60,7 +59,6 @@ impl Part {
             kind,
             senders: FlowTable::default(),
             receivers: FlowTable::default(),
-            nic: Nic::default(),
             pacer: Pacer::default(),
             pull_rate: None,
         }
@@ -76,6 +74,11 @@ impl Part {
 
     fn key(&self, index: u32) -> u64 {
         other_timer(self.kind, index)
+    }
+
+    fn send_control(&self, packet: &Packet, cx: &mut HostContext<'_, '_>) {
+        let (nics, engine) = cx.nics();
+        nics.send_control(self.kind as u32, packet, engine);
     }
 
     fn send_request(&mut self, index: u32, cx: &mut HostContext<'_, '_>) {
@@ -254,14 +257,6 @@ impl Part {
 impl NicUser for Part {
     type Sender = Sender;
 
-    fn nic(&mut self) -> &mut Nic {
-        &mut self.nic
-    }
-
-    fn nic_key(&self) -> u64 {
-        self.key(NIC)
-    }
-
     fn sender(&mut self, index: u32) -> &mut Sender {
         &mut self.senders[index]
     }
@@ -270,19 +265,29 @@ impl NicUser for Part {
         self.key(index)
     }
 
-    fn send_packet(&mut self, index: u32, cx: &mut HostContext<'_, '_>) {
-        let waiting = self.nic.waiting_flows() as u32 + 1;
+    fn request(&self, index: u32) -> Request {
+        let params = &self.senders[index].params;
+        Request {
+            flow: NicFlow {
+                kind: self.kind as u32,
+                index,
+            },
+            feed: Feed::Memory,
+            class: params.class,
+            size: params.config.mtu,
+            backlog: WINDOW,
+        }
+    }
+
+    fn take_packet(&mut self, index: u32, waiting: u32, cx: &mut HostContext<'_, '_>) -> Option<Packet> {
         let sender = &mut self.senders[index];
         let chunk = sender.data.sent() as u32;
-        let taken = sender.take_packet(cx.now, waiting, &self.shared);
-        let Some(packet) = taken else {
-            return;
-        };
+        let packet = sender.take_packet(cx.now, waiting, &self.shared)?;
         if sender.progress.has_latencies && sender.data.sent() as u32 != chunk {
             let (flow, now) = (sender.flow, cx.now);
             cx.host.latencies().record_chunk_sent(flow, chunk, now);
         }
-        self.nic.send(&packet, cx);
+        Some(packet)
     }
 }
 
@@ -357,11 +362,14 @@ impl Transport for Part {
 
     fn on_timer(&mut self, key: u64, cx: &mut HostContext<'_, '_>) {
         match key as u32 {
-            NIC => self.on_nic_timer(cx),
             PACER => self.pace(cx),
             PULL_RATE => self.adapt_pull_rate(cx),
             sender => self.on_timeout(sender, cx),
         }
+    }
+
+    fn send_in_turn(&mut self, index: u32, cx: &mut HostContext<'_, '_>) {
+        self.on_turn(index, cx);
     }
 
     fn reroute(&mut self) {

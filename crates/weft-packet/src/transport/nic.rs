@@ -1,0 +1,516 @@
+//! The NICs of a host, one per link: flows of all transports wait in one queue per link and are served in turn.
+//!
+//! A transport asks for each packet of data, and a flow that has to wait is called when its turn comes. Data is not
+//! queued in the host. Packets without payload never wait behind data of another transport.
+//!
+//! In Linux, TCP small queues limit the packets of a socket below TCP, and byte queue limits those in the ring of a device.
+//! `fq` serves waiting sockets in turn (`net/sched/sch_fq.c`). Here the limit of the ring stands for both limits. Transports
+//! that a NIC runs in hardware have no ring: the NIC reads a packet from memory when it can send it. A waiting packet has not been
+//! sent yet, so no RTT sample contains the wait.
+
+use std::collections::VecDeque;
+
+use crate::config::NicConfig;
+use crate::engine::Context;
+use crate::packet::{Packet, class_of};
+
+use super::timer_keys::{HostTimer, host_timer, late_nic_timer};
+
+/// Number of packets that a socket sends at a time, if all packets of the host have one size (quantum of `fq`).
+const SOCKET_TURN: i64 = 2;
+
+/// Length of a turn in bytes, over the largest packet of the host, if packets differ in size (quantum of `fq`).
+const QUANTUM_PACKETS: i64 = 2;
+
+/// Credit of a flow that sends all it has.
+const UNLIMITED: i64 = i64::MAX / 2;
+
+/// Number of decisions from one that serves data to the next, while data and packets without payload of the same
+/// transport wait.
+const CYCLE: u32 = 11;
+
+/// A flow at a NIC: the kind of its transport, and the transport's number of the flow. A subflow of TCP is a flow here, because
+/// it is a socket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NicFlow {
+    pub kind: u32,
+    pub index: u32,
+}
+
+/// How the data of a flow reaches the port of its link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Feed {
+    /// From a socket through the ring of the device, which takes packets up to the limit.
+    Ring,
+    /// From memory, by hardware: a packet follows when the one before it has left.
+    Memory,
+    /// As `Memory`, by a NIC that observes the pauses of the flow's class and its own port.
+    MemoryUnlessPaused,
+}
+
+/// A flow that asks a NIC for a packet.
+#[derive(Clone, Copy, Debug)]
+pub struct Request {
+    pub flow: NicFlow,
+    pub feed: Feed,
+    /// Flags of the traffic class of its data.
+    pub class: u16,
+    /// Size of its full packets on the wire, in bytes.
+    pub size: u32,
+    /// Bytes that a socket may have in a FIFO of the host.
+    pub backlog: u32,
+}
+
+/// Backlog of a socket that only its window limits.
+pub const WINDOW: u32 = u32::MAX;
+
+/// The sockets of a host with a FIFO, as one flow among those of hardware.
+const SOCKETS: NicFlow = NicFlow {
+    kind: u32::MAX,
+    index: 0,
+};
+
+/// The NICs of a host.
+pub struct Nics {
+    config: Option<NicConfig>,
+    nics: Vec<Nic>,
+    flows: FlowMix,
+}
+
+/// The NIC of one link.
+#[derive(Default)]
+struct Nic {
+    waiting: VecDeque<Request>,
+    /// The sockets, if they wait in a FIFO, which takes turns with flows of hardware.
+    fifo: SocketFifo,
+    /// The flow whose turn it is, and how many packets or bytes it may still send. Bytes may become negative.
+    turn: Option<(NicFlow, i64)>,
+    /// True if a timer is set, or the queue is being served.
+    is_armed: bool,
+    /// Time at which the last packet that hardware has sent has left, if the host took no time to process it.
+    busy_until: u64,
+    /// Packets without payload that wait.
+    control: VecDeque<Packet>,
+    /// Number of decisions since one served data, while both waited, and whether data is being served.
+    position: u32,
+    serves_data: bool,
+}
+
+/// Sockets that wait in the order in which they had something to send. Their place among `waiting` is that of
+/// [`SOCKETS`], from when the first one waits until no one does and no one is served.
+#[derive(Default)]
+struct SocketFifo {
+    waiting: VecDeque<Request>,
+    /// The socket that is served, and the bytes that it may send before others.
+    head: Option<(NicFlow, i64)>,
+    /// Bytes that all of them may send before a flow of hardware is next.
+    credit: i64,
+}
+
+/// The kinds of flows that a host sends, and the credit of flows if there are several kinds.
+#[derive(Default)]
+struct FlowMix {
+    /// Kind of the first flow, and size of its full packets in bytes; `None` if all flows of a run are alike.
+    first: Option<(u32, u32)>,
+    /// Length of a turn in bytes if flows differ in kind or packet size; 0 if they do not.
+    quantum: i64,
+    largest: u32,
+    /// Bytes that flows may send before their next turn, by kind and number.
+    credits: Vec<Vec<i32>>,
+}
+
+impl FlowMix {
+    fn is_mixed(&self) -> bool {
+        self.quantum > 0
+    }
+
+    fn credit(&mut self, flow: NicFlow) -> &mut i32 {
+        let (kind, index) = (flow.kind as usize, flow.index as usize);
+        if self.credits.len() <= kind {
+            self.credits.resize_with(kind + 1, Vec::new);
+        }
+        let credits = &mut self.credits[kind];
+        if credits.len() <= index {
+            credits.resize(index + 1, 0);
+        }
+        &mut credits[index]
+    }
+}
+
+impl Nics {
+    /// Creates the NICs of an idle host.
+    pub fn new(config: Option<NicConfig>) -> Self {
+        Self {
+            config,
+            nics: Vec::new(),
+            flows: FlowMix::default(),
+        }
+    }
+
+    /// Returns true if flows of several kinds or with packets of several sizes share the NICs of this host.
+    pub fn is_shared(&self) -> bool {
+        self.flows.is_mixed()
+    }
+
+    /// Notes that the host sends flows of a kind of transport with full packets of this size in bytes.
+    pub fn add_user(&mut self, kind: u32, size: u32) {
+        let flows = &mut self.flows;
+        flows.largest = flows.largest.max(size);
+        if *flows.first.get_or_insert((kind, size)) != (kind, size) {
+            flows.quantum = QUANTUM_PACKETS * i64::from(flows.largest);
+        }
+    }
+
+    /// Returns true if `flow` may hand a burst of this many full packets to its port's ring now. Otherwise it waits and is
+    /// called when its turn comes. `request` says how.
+    #[inline(always)]
+    pub fn admit(
+        &mut self,
+        flow: NicFlow,
+        port: u32,
+        burst: u32,
+        request: impl Fn() -> Request,
+        cx: &mut Context<'_>,
+    ) -> bool {
+        let Some(config) = self.config else {
+            return true;
+        };
+        if self.nics.len() <= port as usize {
+            self.add_ports(port);
+        }
+        let nic = &mut self.nics[port as usize];
+        if cx.drain_time_of(port, config.bql_limit) <= cx.now {
+            match &mut nic.turn {
+                Some((served, left)) if *served == flow => {
+                    if *left > 0 {
+                        if self.flows.is_mixed() {
+                            self.charge(&request(), port, burst * request().size);
+                        } else {
+                            *left -= 1;
+                        }
+                        return true;
+                    }
+                }
+                _ if nic.waiting.is_empty() => {
+                    if self.flows.is_mixed() {
+                        self.charge(&request(), port, burst * request().size);
+                    }
+                    return true;
+                }
+                _ => {}
+            }
+        }
+        self.wait(request(), port, cx);
+        false
+    }
+
+    /// Returns true if the hardware of `port` can send a packet of `request` at once.
+    pub fn is_free(&mut self, request: &Request, port: u32, cx: &Context<'_>) -> bool {
+        self.add_ports(port);
+        let nic = &self.nics[port as usize];
+        nic.control.is_empty()
+            && nic.waiting.is_empty()
+            && self.ready_at(request, port, cx) <= cx.now
+            && !self.is_paused(request, port, cx)
+    }
+
+    /// Returns the time at which the packet that hardware sends on `port` has left.
+    pub fn busy_until(&self, port: u32) -> u64 {
+        self.nics.get(port as usize).map_or(0, |nic| nic.busy_until)
+    }
+
+    /// Returns the number of flows that wait for `port`.
+    pub fn waiting_flows(&self, port: u32) -> usize {
+        self.nics.get(port as usize).map_or(0, |nic| nic.waiting.len())
+    }
+
+    /// Sends a packet of data by hardware, which it occupies until its last bit has left.
+    pub fn send_data(&mut self, request: &Request, packet: &Packet, cx: &mut Context<'_>) {
+        let port = cx.port_of(packet.route);
+        self.send(port, packet, cx);
+        if request.feed == Feed::MemoryUnlessPaused && (!self.flows.is_mixed() || self.config.is_some()) {
+            // The processing time of a host may delay a packet, but does not reduce its rate. So the next packet follows
+            // once at most one packet is left at the port.
+            let drained = cx.drain_time_of(port, request.size);
+            let nic = &mut self.nics[port as usize];
+            nic.busy_until = nic.busy_until.max(drained);
+        }
+        if self.flows.is_mixed() {
+            self.charge(request, port, packet.size.into());
+        }
+    }
+
+    /// Sends a packet without payload of a transport of this kind, or lets it wait if the host sends flows of no
+    /// other kind.
+    pub fn send_control(&mut self, kind: u32, packet: &Packet, cx: &mut Context<'_>) {
+        let port = cx.port_of(packet.route);
+        self.add_ports(port);
+        let waits = !self.is_shared() && self.flows.first.is_none_or(|(first, _)| first == kind);
+        let nic = &mut self.nics[port as usize];
+        if !waits && nic.control.is_empty() {
+            cx.send(packet);
+        } else if cx.now >= nic.busy_until && nic.control.is_empty() && nic.waiting.is_empty() {
+            self.send(port, packet, cx);
+        } else {
+            nic.control.push_back(*packet);
+            self.arm(port, cx);
+        }
+    }
+
+    /// Lets a flow wait for its turn at `port`.
+    #[inline(never)]
+    pub fn wait(&mut self, request: Request, port: u32, cx: &mut Context<'_>) {
+        self.add_ports(port);
+        let is_in_fifo = self.is_in_fifo(&request);
+        let nic = &mut self.nics[port as usize];
+        let credit = if is_in_fifo { nic.fifo.head } else { nic.turn };
+        let credit = credit.filter(|(served, _)| *served == request.flow);
+        let continues = credit.is_some_and(|(_, credit)| {
+            if self.flows.is_mixed() {
+                credit > 0
+            } else {
+                request.feed == Feed::Ring && credit > UNLIMITED / 2
+            }
+        });
+        let queue = if is_in_fifo {
+            &mut nic.fifo.waiting
+        } else {
+            &mut nic.waiting
+        };
+        if continues {
+            queue.push_front(request);
+        } else {
+            queue.push_back(request);
+        }
+        if is_in_fifo && nic.waiting.iter().all(|waiting| waiting.flow != SOCKETS) {
+            nic.waiting.push_back(Request {
+                flow: SOCKETS,
+                ..request
+            });
+        }
+        self.arm(port, cx);
+    }
+
+    /// Returns the next flow that waits for `port` and may send, whose turn begins. If there is none yet, a timer is set.
+    pub fn next(&mut self, port: u32, cx: &mut Context<'_>) -> Option<NicFlow> {
+        self.end_turn(port);
+        let mut passed = 0;
+        loop {
+            if !self.next_is_data(port, cx) {
+                break;
+            }
+            let nic = &mut self.nics[port as usize];
+            let Some(&head) = nic.waiting.front() else {
+                break;
+            };
+            let first = match head.flow {
+                SOCKETS => *nic.fifo.waiting.front().unwrap_or(&head),
+                _ => head,
+            };
+            if self.is_paused(&first, port, cx) {
+                let nic = &mut self.nics[port as usize];
+                nic.waiting.rotate_left(1);
+                passed += 1;
+                if passed < nic.waiting.len() {
+                    continue;
+                }
+                // A port whose flows are all paused is tried again after the time of a packet.
+                let next = cx.now + cx.serialisation_of(port, head.size);
+                let next = next.max(nic.busy_until);
+                cx.set_timer(next, late_nic_timer(port));
+                return None;
+            }
+            if self.ready_at(&head, port, cx) > cx.now {
+                break;
+            }
+            if let Some(flow) = self.begin_turn(port) {
+                return Some(flow);
+            }
+        }
+        let nic = &mut self.nics[port as usize];
+        nic.is_armed = false;
+        self.arm(port, cx);
+        None
+    }
+
+    /// Handles the timer of a port, before [`next`](Self::next).
+    pub fn on_timer(&mut self, port: u32) {
+        self.nics[port as usize].serves_data = false;
+    }
+
+    /// Sends packets without payload that come before data. Returns true if data is next.
+    fn next_is_data(&mut self, port: u32, cx: &mut Context<'_>) -> bool {
+        let is_mixed = self.flows.is_mixed();
+        let nic = &mut self.nics[port as usize];
+        while !nic.control.is_empty() {
+            if is_mixed || nic.waiting.front().is_some_and(|head| head.feed == Feed::Ring) {
+                nic.control.drain(..).for_each(|packet| cx.send(&packet));
+                break;
+            }
+            if nic.busy_until > cx.now {
+                return false;
+            }
+            if !nic.serves_data && !nic.waiting.is_empty() {
+                nic.position = (nic.position + 1) % CYCLE;
+                nic.serves_data = nic.position == 0;
+            }
+            if nic.serves_data && !nic.waiting.is_empty() {
+                return true;
+            }
+            if let Some(packet) = nic.control.pop_front() {
+                nic.busy_until = cx.now + cx.serialisation_of(port, packet.size.into());
+                cx.send(&packet);
+            }
+        }
+        true
+    }
+
+    /// Begins the turn of the flow at the head of the queue, unless it has to wait for more credit.
+    fn begin_turn(&mut self, port: u32) -> Option<NicFlow> {
+        let nic = &mut self.nics[port as usize];
+        let request = nic.waiting.pop_front()?;
+        let (mut flow, quantum) = (request.flow, self.flows.quantum);
+        let credit = if !self.flows.is_mixed() {
+            match (request.feed, self.config.is_some_and(|config| config.fair)) {
+                (Feed::Ring, true) => SOCKET_TURN,
+                (Feed::Ring, false) => UNLIMITED,
+                (Feed::Memory | Feed::MemoryUnlessPaused, _) => 0,
+            }
+        } else if flow == SOCKETS {
+            if nic.fifo.credit <= 0 {
+                nic.fifo.credit += quantum;
+                nic.waiting.push_back(request);
+                return None;
+            }
+            let socket = nic.fifo.waiting.pop_front()?;
+            nic.waiting.push_front(request);
+            flow = socket.flow;
+            if nic.fifo.head.is_none_or(|(head, _)| head != flow) {
+                nic.fifo.head = Some((flow, socket.backlog.into()));
+            }
+            nic.fifo.credit
+        } else {
+            let credit = self.flows.credit(flow);
+            if *credit <= 0 {
+                *credit += quantum as i32;
+                nic.waiting.push_back(request);
+                return None;
+            }
+            i64::from(*credit)
+        };
+        nic.turn = Some((flow, credit));
+        Some(flow)
+    }
+
+    fn end_turn(&mut self, port: u32) {
+        let nic = &mut self.nics[port as usize];
+        let Some((flow, credit)) = nic.turn.take() else {
+            return;
+        };
+        if !self.flows.is_mixed() {
+            return;
+        }
+        if nic.waiting.front().is_none_or(|head| head.flow != SOCKETS)
+            || nic.fifo.head.is_none_or(|(head, _)| head != flow)
+        {
+            *self.flows.credit(flow) = credit as i32;
+            return;
+        }
+        nic.fifo.credit = credit;
+        if nic.fifo.waiting.front().is_none_or(|next| next.flow != flow) {
+            nic.fifo.head = None;
+        }
+        if nic.fifo.waiting.is_empty() {
+            nic.waiting.pop_front();
+        } else if credit <= 0 {
+            nic.waiting.rotate_left(1);
+        }
+    }
+
+    /// Charges a flow for bytes that it sends, in its turn or because nothing waits.
+    fn charge(&mut self, request: &Request, port: u32, bytes: u32) {
+        let is_in_fifo = self.is_in_fifo(request);
+        let quantum = self.flows.quantum;
+        let nic = &mut self.nics[port as usize];
+        let bytes = i64::from(bytes);
+        if let Some((_, left)) = nic.turn.as_mut().filter(|(served, _)| *served == request.flow) {
+            *left -= bytes;
+            if is_in_fifo && let Some((_, left)) = &mut nic.fifo.head {
+                *left -= bytes;
+            }
+            return;
+        }
+        // A turn begins with each packet, because no flow waits for one.
+        if is_in_fifo {
+            let credit = &mut nic.fifo.credit;
+            *credit += if *credit <= 0 { quantum } else { 0 } - bytes;
+        } else {
+            let credit = self.flows.credit(request.flow);
+            *credit += (if *credit <= 0 { quantum } else { 0 } - bytes) as i32;
+        }
+    }
+
+    /// Returns true if a flow is a socket that waits in a FIFO.
+    fn is_in_fifo(&self, request: &Request) -> bool {
+        let has_fifo = self.config.is_some_and(|config| !config.fair);
+        has_fifo && self.flows.is_mixed() && request.feed == Feed::Ring
+    }
+
+    /// Returns the time at which the port takes a packet of a flow.
+    fn ready_at(&self, request: &Request, port: u32, cx: &Context<'_>) -> u64 {
+        let busy_until = self.nics[port as usize].busy_until;
+        match (self.config, request.feed) {
+            (Some(config), Feed::Ring) => cx.drain_time_of(port, config.bql_limit),
+            (None, Feed::Ring) => cx.now,
+            (Some(_), _) if self.flows.is_mixed() => busy_until.max(cx.drain_time_of(port, request.size)),
+            _ => busy_until,
+        }
+    }
+
+    /// Returns true if a flow passes its turn because its class is paused.
+    fn is_paused(&self, request: &Request, port: u32, cx: &Context<'_>) -> bool {
+        (request.feed == Feed::MemoryUnlessPaused || self.flows.is_mixed())
+            && cx.is_paused(port, class_of(request.class))
+    }
+
+    fn send(&mut self, port: u32, packet: &Packet, cx: &mut Context<'_>) {
+        self.add_ports(port);
+        self.nics[port as usize].busy_until = cx.now + cx.serialisation_of(port, packet.size.into());
+        cx.send(packet);
+    }
+
+    /// Adds the NICs of the ports up to `port`.
+    fn add_ports(&mut self, port: u32) {
+        if self.nics.len() <= port as usize {
+            self.nics.resize_with(port as usize + 1, Nic::default);
+        }
+    }
+
+    /// Sets the timer for when the port takes the next packet, if anything waits and no timer is set.
+    fn arm(&mut self, port: u32, cx: &mut Context<'_>) {
+        let nic = &self.nics[port as usize];
+        let head = nic.waiting.front();
+        if nic.is_armed || (head.is_none() && nic.control.is_empty()) {
+            return;
+        }
+        let (time, key) = match (self.config, head) {
+            // The timer fires when half of the limit is free, not for each packet, because a device
+            // reports completions together.
+            (Some(config), Some(head)) if head.feed == Feed::Ring => (
+                cx.drain_time_of(port, config.bql_limit / 2),
+                host_timer(HostTimer::Nic, port),
+            ),
+            (_, Some(head)) if nic.control.is_empty() => {
+                let ready = self.ready_at(head, port, cx);
+                let earliest = match head.feed {
+                    Feed::MemoryUnlessPaused => cx.now + cx.serialisation_of(port, 1).max(1),
+                    Feed::Memory | Feed::Ring => cx.now,
+                };
+                (ready.max(earliest), late_nic_timer(port))
+            }
+            _ => (nic.busy_until, late_nic_timer(port)),
+        };
+        self.nics[port as usize].is_armed = true;
+        cx.set_timer(time, key);
+    }
+}
