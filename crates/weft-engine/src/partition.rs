@@ -67,10 +67,21 @@ impl Context<'_> {
     pub fn drain_time_of(&self, port: u32, bytes: u32) -> u64 {
         let index = (self.first_port + port) as usize;
         if self.network.pauses.is_some() {
-            return self.network.lossless_drain_time(index, self.now, bytes);
+            return self.network.lossless_drain_time(index, self.now, bytes, None);
         }
         let port = &self.network.ports[index];
         port.busy_until.saturating_sub(port.serialisation(bytes))
+    }
+
+    /// Returns when a port of this node will hold at most `bytes` in front of a packet of this traffic class. Packets of
+    /// other classes count unless they are paused.
+    pub fn drain_time_before(&self, port: u32, class: usize, bytes: u32) -> u64 {
+        if self.network.pauses.is_none() {
+            return self.drain_time_of(port, bytes);
+        }
+        let index = (self.first_port + port) as usize;
+        self.network
+            .lossless_drain_time(index, self.now, bytes, Some(class))
     }
 
     /// Returns true if a port of this node may not send packets of a traffic class now, because the next node has

@@ -224,12 +224,16 @@ impl PartitionNetwork {
         }
     }
 
-    /// Returns when `port` will hold at most `bytes` if it is not paused from `now` on.
-    pub fn lossless_drain_time(&self, port: usize, now: u64, bytes: u32) -> u64 {
+    /// Returns when `port` will hold at most `bytes` if it is not paused from `now` on. If `class` is given, packets of other
+    /// classes do not count while their classes are paused.
+    pub fn lossless_drain_time(&self, port: usize, now: u64, bytes: u32, class: Option<usize>) -> u64 {
         let output = &self.ports[port];
         let served = self.admissions.ports[port].served();
         let waiting = served.map_or(0, |served| match &self.served[served].queue {
-            ServedQueue::Lossless(queue) => queue.waiting_in(QueueSize::Bytes(0)) as u32,
+            ServedQueue::Lossless(queue) => match class {
+                None => queue.waiting_in(QueueSize::Bytes(0)) as u32,
+                Some(class) => queue.bytes_before(class) as u32,
+            },
             _ => 0,
         });
         let end = match waiting {

@@ -15,7 +15,9 @@ use crate::engine::route::HopBits;
 use crate::engine::{Engine, EngineConfig, MAX_ARRIVALS};
 use crate::events::LinkSchedule;
 use crate::reclaim::{FinishedRecords, ReclaimSchedule};
-use crate::transport::{FlowProbes, Host, HostTimer, Shared, ShortestReturns, TransportKind, host_timer};
+use crate::transport::{
+    FlowKind, FlowProbes, Host, HostTimer, Shared, ShortestReturns, TransportKind, host_timer,
+};
 use crate::validate::{check, check_events, check_links, max_burst_after_delay_cut};
 
 /// A packet-level run in progress.
@@ -70,10 +72,7 @@ impl PacketSimulation {
             transport.profile = transport.profile.clone().with_framing_in_headers();
         }
         let numbers = kind_numbers(&transports, kinds)?;
-        let sizes = transports.iter().zip(&numbers);
-        let sizes: Vec<(u32, u32)> = sizes
-            .map(|(transport, &kind)| kinds[usize::from(kind)].packet_sizes(transport))
-            .collect();
+        let sizes = packet_sizes(&transports, &numbers, kinds);
         let trimmed = fabric.links.iter().filter_map(|link| link.kind.trims_to());
         let mut engine_config = EngineConfig {
             min_packet: sizes
@@ -96,6 +95,7 @@ impl PacketSimulation {
             return_routes: None,
             changes: events.iter().map(|event| (event.link, event.change)).collect(),
         };
+        let flow_kinds = FlowKind::by_transport(&transports, &numbers, &sizes, &fabric);
         let shared = Arc::new(Shared {
             probes: FlowProbes::new(&probes),
             hops: HopBits::new(&fabric),
@@ -103,7 +103,7 @@ impl PacketSimulation {
             fabric,
             transports,
             kinds: numbers,
-            packet_sizes: sizes.iter().map(|&(_, max)| max).collect(),
+            flow_kinds,
             flows,
             generators,
             nic,
@@ -313,6 +313,18 @@ impl PacketSimulation {
     pub fn flows(&self) -> &[Flow] {
         &self.shared.flows
     }
+}
+
+/// Returns the size of the smallest and of the largest packet of each transport.
+fn packet_sizes(
+    transports: &[TransportConfig],
+    numbers: &[u8],
+    kinds: &[&dyn TransportKind],
+) -> Vec<(u32, u32)> {
+    let transports = transports.iter().zip(numbers);
+    transports
+        .map(|(transport, &kind)| kinds[usize::from(kind)].packet_sizes(transport))
+        .collect()
 }
 
 /// Returns the kind of each transport: its index in `kinds`.

@@ -118,6 +118,14 @@ impl LosslessQueue {
         self.classes.iter().map(|class| class.waiting_in(unit)).sum()
     }
 
+    /// Returns the bytes that wait in a class, and in all others that are not paused.
+    pub fn bytes_before(&self, class: usize) -> u64 {
+        let class = class.min(self.classes.len() - 1);
+        let counts = |&(number, other): &(usize, &Class)| number == class || other.pause.is_none();
+        let classes = self.classes.iter().enumerate().filter(counts);
+        classes.map(|(_, class)| class.bytes).sum()
+    }
+
     /// Returns true if a packet of a class is marked: the class has reached the marking threshold, or the ramp
     /// chooses the packet.
     pub fn marks(&mut self, class: usize) -> bool {

@@ -192,10 +192,9 @@ impl Host {
 
     fn open(&mut self, flow: u32, cx: &mut Context<'_>) {
         let shared = &self.state.shared;
-        if shared.has_mixes() {
-            let transport = shared.transport_of(flow);
-            let (kind, size) = (shared.kinds[transport].into(), shared.packet_sizes[transport]);
-            self.state.nics.add_user(kind, size);
+        if !shared.flow_kinds.is_empty() {
+            let kind = shared.flow_kinds[shared.transport_of(flow)];
+            self.state.nics.add_kind(kind);
         }
         let (transport, mut host) = self.transport_of(flow, cx);
         transport.open(flow, &mut host);

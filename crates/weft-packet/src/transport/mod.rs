@@ -29,6 +29,7 @@ mod uet;
 pub use contract::{OTHER, ReceivedFlow, RecordedState, SentFlow, Transport, TransportKind};
 pub use generators::NEXT_JOB;
 pub use host::Host;
+pub use nic::FlowKind;
 pub use probes::FlowProbes;
 pub use return_routes::ShortestReturns;
 pub use shared::Shared;

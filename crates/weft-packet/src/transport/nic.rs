@@ -10,6 +10,9 @@
 
 use std::collections::VecDeque;
 
+use weft_fabric::Fabric;
+use weft_run::TransportConfig;
+
 use crate::config::NicConfig;
 use crate::engine::Context;
 use crate::packet::{Packet, class_of};
@@ -70,10 +73,47 @@ const SOCKETS: NicFlow = NicFlow {
     index: 0,
 };
 
+/// The properties of flows by which those of a host are alike or not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FlowKind {
+    /// Kind of the transport.
+    pub transport: u32,
+    /// Size of a full packet on the wire, in bytes.
+    pub size: u32,
+    /// Traffic class, in a network that pauses classes; 0 in others.
+    pub class: u8,
+}
+
+impl FlowKind {
+    /// Returns the kinds of flows of these transports, whose number among the kinds of transport and whose smallest and largest
+    /// packets are given; none if all are alike.
+    pub fn by_transport(
+        transports: &[TransportConfig],
+        numbers: &[u8],
+        sizes: &[(u32, u32)],
+        fabric: &Fabric,
+    ) -> Vec<Self> {
+        let pauses = fabric.pause_frame().is_some();
+        let all = transports.iter().zip(numbers.iter().zip(sizes));
+        let kinds: Vec<Self> = all
+            .map(|(transport, (&number, &(_, size)))| Self {
+                transport: number.into(),
+                size,
+                class: if pauses { transport.class } else { 0 },
+            })
+            .collect();
+        if kinds.windows(2).all(|pair| pair[0] == pair[1]) {
+            return Vec::new();
+        }
+        kinds
+    }
+}
+
 /// The NICs of a host.
 pub struct Nics {
     config: Option<NicConfig>,
-    nics: Vec<Nic>,
+    /// The NIC of each link, by port.
+    links: Vec<Nic>,
     flows: FlowMix,
 }
 
@@ -110,9 +150,9 @@ struct SocketFifo {
 /// The kinds of flows that a host sends, and the credit of flows if there are several kinds.
 #[derive(Default)]
 struct FlowMix {
-    /// Kind of the first flow, and size of its full packets in bytes; `None` if all flows of a run are alike.
-    first: Option<(u32, u32)>,
-    /// Length of a turn in bytes if flows differ in kind or packet size; 0 if they do not.
+    /// Kind of the first flow; `None` if all flows of a run are alike.
+    first: Option<FlowKind>,
+    /// Length of a turn in bytes if the kinds of flows differ; 0 if they do not.
     quantum: i64,
     largest: u32,
     /// Bytes that flows may send before their next turn, by kind and number.
@@ -142,21 +182,21 @@ impl Nics {
     pub fn new(config: Option<NicConfig>) -> Self {
         Self {
             config,
-            nics: Vec::new(),
+            links: Vec::new(),
             flows: FlowMix::default(),
         }
     }
 
-    /// Returns true if flows of several kinds or with packets of several sizes share the NICs of this host.
+    /// Returns true if flows of several kinds share the NICs of this host.
     pub fn is_shared(&self) -> bool {
         self.flows.is_mixed()
     }
 
-    /// Notes that the host sends flows of a kind of transport with full packets of this size in bytes.
-    pub fn add_user(&mut self, kind: u32, size: u32) {
+    /// Notes that the host sends flows of this kind.
+    pub fn add_kind(&mut self, kind: FlowKind) {
         let flows = &mut self.flows;
-        flows.largest = flows.largest.max(size);
-        if *flows.first.get_or_insert((kind, size)) != (kind, size) {
+        flows.largest = flows.largest.max(kind.size);
+        if *flows.first.get_or_insert(kind) != kind {
             flows.quantum = QUANTUM_PACKETS * i64::from(flows.largest);
         }
     }
@@ -164,6 +204,10 @@ impl Nics {
     /// Returns true if `flow` may hand a burst of this many full packets to its port's ring now. Otherwise it waits and is
     /// called when its turn comes. `request` says how.
     #[inline(always)]
+    #[allow(
+        clippy::collapsible_match,
+        reason = "a flow that has used up its turn waits even if no other one does"
+    )]
     pub fn admit(
         &mut self,
         flow: NicFlow,
@@ -175,11 +219,16 @@ impl Nics {
         let Some(config) = self.config else {
             return true;
         };
-        if self.nics.len() <= port as usize {
+        if self.links.len() <= port as usize {
             self.add_ports(port);
         }
-        let nic = &mut self.nics[port as usize];
-        if cx.drain_time_of(port, config.bql_limit) <= cx.now {
+        let nic = &mut self.links[port as usize];
+        let drained = if self.flows.is_mixed() {
+            cx.drain_time_before(port, class_of(request().class), config.bql_limit)
+        } else {
+            cx.drain_time_of(port, config.bql_limit)
+        };
+        if drained <= cx.now {
             match &mut nic.turn {
                 Some((served, left)) if *served == flow => {
                     if *left > 0 {
@@ -207,7 +256,7 @@ impl Nics {
     /// Returns true if the hardware of `port` can send a packet of `request` at once.
     pub fn is_free(&mut self, request: &Request, port: u32, cx: &Context<'_>) -> bool {
         self.add_ports(port);
-        let nic = &self.nics[port as usize];
+        let nic = &self.links[port as usize];
         nic.control.is_empty()
             && nic.waiting.is_empty()
             && self.ready_at(request, port, cx) <= cx.now
@@ -216,12 +265,12 @@ impl Nics {
 
     /// Returns the time at which the packet that hardware sends on `port` has left.
     pub fn busy_until(&self, port: u32) -> u64 {
-        self.nics.get(port as usize).map_or(0, |nic| nic.busy_until)
+        self.links.get(port as usize).map_or(0, |nic| nic.busy_until)
     }
 
     /// Returns the number of flows that wait for `port`.
     pub fn waiting_flows(&self, port: u32) -> usize {
-        self.nics.get(port as usize).map_or(0, |nic| nic.waiting.len())
+        self.links.get(port as usize).map_or(0, |nic| nic.waiting.len())
     }
 
     /// Sends a packet of data by hardware, which it occupies until its last bit has left.
@@ -231,8 +280,8 @@ impl Nics {
         if request.feed == Feed::MemoryUnlessPaused && (!self.flows.is_mixed() || self.config.is_some()) {
             // The processing time of a host may delay a packet, but does not reduce its rate. So the next packet follows
             // once at most one packet is left at the port.
-            let drained = cx.drain_time_of(port, request.size);
-            let nic = &mut self.nics[port as usize];
+            let drained = self.drained_at(request, port, request.size, cx);
+            let nic = &mut self.links[port as usize];
             nic.busy_until = nic.busy_until.max(drained);
         }
         if self.flows.is_mixed() {
@@ -245,8 +294,8 @@ impl Nics {
     pub fn send_control(&mut self, kind: u32, packet: &Packet, cx: &mut Context<'_>) {
         let port = cx.port_of(packet.route);
         self.add_ports(port);
-        let waits = !self.is_shared() && self.flows.first.is_none_or(|(first, _)| first == kind);
-        let nic = &mut self.nics[port as usize];
+        let waits = !self.is_shared() && self.flows.first.is_none_or(|first| first.transport == kind);
+        let nic = &mut self.links[port as usize];
         if !waits && nic.control.is_empty() {
             cx.send(packet);
         } else if cx.now >= nic.busy_until && nic.control.is_empty() && nic.waiting.is_empty() {
@@ -262,7 +311,7 @@ impl Nics {
     pub fn wait(&mut self, request: Request, port: u32, cx: &mut Context<'_>) {
         self.add_ports(port);
         let is_in_fifo = self.is_in_fifo(&request);
-        let nic = &mut self.nics[port as usize];
+        let nic = &mut self.links[port as usize];
         let credit = if is_in_fifo { nic.fifo.head } else { nic.turn };
         let credit = credit.filter(|(served, _)| *served == request.flow);
         let continues = credit.is_some_and(|(_, credit)| {
@@ -299,7 +348,7 @@ impl Nics {
             if !self.next_is_data(port, cx) {
                 break;
             }
-            let nic = &mut self.nics[port as usize];
+            let nic = &mut self.links[port as usize];
             let Some(&head) = nic.waiting.front() else {
                 break;
             };
@@ -308,7 +357,7 @@ impl Nics {
                 _ => head,
             };
             if self.is_paused(&first, port, cx) {
-                let nic = &mut self.nics[port as usize];
+                let nic = &mut self.links[port as usize];
                 nic.waiting.rotate_left(1);
                 passed += 1;
                 if passed < nic.waiting.len() {
@@ -326,8 +375,9 @@ impl Nics {
             if let Some(flow) = self.begin_turn(port) {
                 return Some(flow);
             }
+            passed = 0;
         }
-        let nic = &mut self.nics[port as usize];
+        let nic = &mut self.links[port as usize];
         nic.is_armed = false;
         self.arm(port, cx);
         None
@@ -335,13 +385,13 @@ impl Nics {
 
     /// Handles the timer of a port, before [`next`](Self::next).
     pub fn on_timer(&mut self, port: u32) {
-        self.nics[port as usize].serves_data = false;
+        self.links[port as usize].serves_data = false;
     }
 
     /// Sends packets without payload that come before data. Returns true if data is next.
     fn next_is_data(&mut self, port: u32, cx: &mut Context<'_>) -> bool {
         let is_mixed = self.flows.is_mixed();
-        let nic = &mut self.nics[port as usize];
+        let nic = &mut self.links[port as usize];
         while !nic.control.is_empty() {
             if is_mixed || nic.waiting.front().is_some_and(|head| head.feed == Feed::Ring) {
                 nic.control.drain(..).for_each(|packet| cx.send(&packet));
@@ -367,7 +417,7 @@ impl Nics {
 
     /// Begins the turn of the flow at the head of the queue, unless it has to wait for more credit.
     fn begin_turn(&mut self, port: u32) -> Option<NicFlow> {
-        let nic = &mut self.nics[port as usize];
+        let nic = &mut self.links[port as usize];
         let request = nic.waiting.pop_front()?;
         let (mut flow, quantum) = (request.flow, self.flows.quantum);
         let credit = if !self.flows.is_mixed() {
@@ -403,7 +453,7 @@ impl Nics {
     }
 
     fn end_turn(&mut self, port: u32) {
-        let nic = &mut self.nics[port as usize];
+        let nic = &mut self.links[port as usize];
         let Some((flow, credit)) = nic.turn.take() else {
             return;
         };
@@ -431,7 +481,7 @@ impl Nics {
     fn charge(&mut self, request: &Request, port: u32, bytes: u32) {
         let is_in_fifo = self.is_in_fifo(request);
         let quantum = self.flows.quantum;
-        let nic = &mut self.nics[port as usize];
+        let nic = &mut self.links[port as usize];
         let bytes = i64::from(bytes);
         if let Some((_, left)) = nic.turn.as_mut().filter(|(served, _)| *served == request.flow) {
             *left -= bytes;
@@ -458,12 +508,23 @@ impl Nics {
 
     /// Returns the time at which the port takes a packet of a flow.
     fn ready_at(&self, request: &Request, port: u32, cx: &Context<'_>) -> u64 {
-        let busy_until = self.nics[port as usize].busy_until;
+        let busy_until = self.links[port as usize].busy_until;
         match (self.config, request.feed) {
-            (Some(config), Feed::Ring) => cx.drain_time_of(port, config.bql_limit),
+            (Some(config), Feed::Ring) => self.drained_at(request, port, config.bql_limit, cx),
             (None, Feed::Ring) => cx.now,
-            (Some(_), _) if self.flows.is_mixed() => busy_until.max(cx.drain_time_of(port, request.size)),
+            (Some(_), _) if self.flows.is_mixed() => {
+                busy_until.max(self.drained_at(request, port, request.size, cx))
+            }
             _ => busy_until,
+        }
+    }
+
+    /// Returns the time at which the port holds at most `bytes` in front of a packet of a flow.
+    fn drained_at(&self, request: &Request, port: u32, bytes: u32, cx: &Context<'_>) -> u64 {
+        if self.flows.is_mixed() {
+            cx.drain_time_before(port, class_of(request.class), bytes)
+        } else {
+            cx.drain_time_of(port, bytes)
         }
     }
 
@@ -475,20 +536,20 @@ impl Nics {
 
     fn send(&mut self, port: u32, packet: &Packet, cx: &mut Context<'_>) {
         self.add_ports(port);
-        self.nics[port as usize].busy_until = cx.now + cx.serialisation_of(port, packet.size.into());
+        self.links[port as usize].busy_until = cx.now + cx.serialisation_of(port, packet.size.into());
         cx.send(packet);
     }
 
     /// Adds the NICs of the ports up to `port`.
     fn add_ports(&mut self, port: u32) {
-        if self.nics.len() <= port as usize {
-            self.nics.resize_with(port as usize + 1, Nic::default);
+        if self.links.len() <= port as usize {
+            self.links.resize_with(port as usize + 1, Nic::default);
         }
     }
 
     /// Sets the timer for when the port takes the next packet, if anything waits and no timer is set.
     fn arm(&mut self, port: u32, cx: &mut Context<'_>) {
-        let nic = &self.nics[port as usize];
+        let nic = &self.links[port as usize];
         let head = nic.waiting.front();
         if nic.is_armed || (head.is_none() && nic.control.is_empty()) {
             return;
@@ -497,7 +558,7 @@ impl Nics {
             // The timer fires when half of the limit is free, not for each packet, because a device
             // reports completions together.
             (Some(config), Some(head)) if head.feed == Feed::Ring => (
-                cx.drain_time_of(port, config.bql_limit / 2),
+                self.drained_at(head, port, config.bql_limit / 2, cx),
                 host_timer(HostTimer::Nic, port),
             ),
             (_, Some(head)) if nic.control.is_empty() => {
@@ -510,7 +571,7 @@ impl Nics {
             }
             _ => (nic.busy_until, late_nic_timer(port)),
         };
-        self.nics[port as usize].is_armed = true;
+        self.links[port as usize].is_armed = true;
         cx.set_timer(time, key);
     }
 }

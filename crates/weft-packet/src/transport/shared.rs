@@ -10,6 +10,7 @@ use crate::config::{NicConfig, Offload};
 use crate::down_links::DownLinks;
 use crate::engine::route::HopBits;
 
+use super::nic::FlowKind;
 use super::probes::FlowProbes;
 use super::timer_keys::{HostTimer, host_timer};
 
@@ -21,8 +22,8 @@ pub struct Shared {
     pub transports: Vec<TransportConfig>,
     /// The kind of each transport: its index in the list of kinds.
     pub kinds: Vec<u8>,
-    /// Size of the largest packet of each transport on the wire, in bytes.
-    pub packet_sizes: Vec<u32>,
+    /// Kinds of flows at the NICs of hosts, by transport; empty if all flows are alike.
+    pub flow_kinds: Vec<FlowKind>,
     /// Flows.
     pub flows: Vec<Flow>,
     /// Generators of flows and jobs.
@@ -76,12 +77,6 @@ impl Shared {
     /// Returns the kind of the transport of a flow: its index in the list of kinds.
     pub fn kind_of(&self, flow: u32) -> usize {
         self.kinds[self.transport_of(flow)].into()
-    }
-
-    /// Returns true if transports differ in kind or in the size of their packets, so that a host may send both.
-    pub fn has_mixes(&self) -> bool {
-        let differ = |kinds: &[u8]| kinds[0] != kinds[1];
-        self.kinds.windows(2).any(differ) || self.packet_sizes.windows(2).any(|sizes| sizes[0] != sizes[1])
     }
 
     /// Returns the key of the timer that makes a host execute an action of a generator.

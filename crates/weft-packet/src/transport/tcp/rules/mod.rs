@@ -238,7 +238,7 @@ impl TestConnection {
             down_links: DownLinks::default(),
             fabric,
             kinds: vec![0],
-            packet_sizes: vec![self.profile.sizes.mss + self.profile.sizes.header],
+            flow_kinds: Vec::new(),
             transports: vec![TransportConfig {
                 kind: "tcp",
                 settings: KindSettings::None,
