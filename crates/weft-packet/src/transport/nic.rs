@@ -249,43 +249,61 @@ impl Nics {
                 _ => {}
             }
         }
-        self.wait(request(), port, cx);
+        self.wait_or_continue(request(), port, cx);
         false
     }
 
-    /// Returns true if the hardware of `port` can send a packet of `request` at once.
-    pub fn is_free(&mut self, request: &Request, port: u32, cx: &Context<'_>) -> bool {
+    /// Returns true if the hardware of `port` can send a packet of a flow at once. `request` is that of the flow.
+    #[inline]
+    pub fn is_free(
+        &mut self,
+        feed: Feed,
+        port: u32,
+        cx: &Context<'_>,
+        request: impl Fn() -> Request,
+    ) -> bool {
         self.add_ports(port);
         let nic = &self.links[port as usize];
-        nic.control.is_empty()
+        nic.busy_until <= cx.now
+            && nic.control.is_empty()
             && nic.waiting.is_empty()
-            && self.ready_at(request, port, cx) <= cx.now
-            && !self.is_paused(request, port, cx)
+            && (!self.flows.is_mixed() || self.ready_at(&request(), port, cx) <= cx.now)
+            && (feed == Feed::Memory && !self.flows.is_mixed() || !self.is_paused(&request(), port, cx))
     }
 
     /// Returns the time at which the packet that hardware sends on `port` has left.
+    #[inline]
     pub fn busy_until(&self, port: u32) -> u64 {
         self.links.get(port as usize).map_or(0, |nic| nic.busy_until)
     }
 
     /// Returns the number of flows that wait for `port`.
+    #[inline]
     pub fn waiting_flows(&self, port: u32) -> usize {
         self.links.get(port as usize).map_or(0, |nic| nic.waiting.len())
     }
 
-    /// Sends a packet of data by hardware, which it occupies until its last bit has left.
-    pub fn send_data(&mut self, request: &Request, packet: &Packet, cx: &mut Context<'_>) {
+    /// Sends a packet of data by hardware, which it occupies until its last bit has left. `request` is that of the flow.
+    #[inline]
+    pub fn send_data(
+        &mut self,
+        feed: Feed,
+        packet: &Packet,
+        cx: &mut Context<'_>,
+        request: impl Fn() -> Request,
+    ) {
         let port = cx.port_of(packet.route);
         self.send(port, packet, cx);
-        if request.feed == Feed::MemoryUnlessPaused && (!self.flows.is_mixed() || self.config.is_some()) {
+        if feed == Feed::MemoryUnlessPaused && (!self.flows.is_mixed() || self.config.is_some()) {
             // The processing time of a host may delay a packet, but does not reduce its rate. So the next packet follows
             // once at most one packet is left at the port.
-            let drained = self.drained_at(request, port, request.size, cx);
+            let request = request();
+            let drained = self.drained_at(&request, port, request.size, cx);
             let nic = &mut self.links[port as usize];
             nic.busy_until = nic.busy_until.max(drained);
         }
         if self.flows.is_mixed() {
-            self.charge(request, port, packet.size.into());
+            self.charge(&request(), port, packet.size.into());
         }
     }
 
@@ -307,20 +325,42 @@ impl Nics {
     }
 
     /// Lets a flow wait for its turn at `port`.
-    #[inline(never)]
+    #[inline]
     pub fn wait(&mut self, request: Request, port: u32, cx: &mut Context<'_>) {
         self.add_ports(port);
+        if self.flows.is_mixed() || request.feed == Feed::Ring {
+            self.wait_or_continue(request, port, cx);
+            return;
+        }
+        let nic = &mut self.links[port as usize];
+        nic.waiting.push_back(request);
+        if !nic.is_armed {
+            self.arm(port, cx);
+        }
+    }
+
+    /// Lets a flow wait that may be in its turn, and is then the next one if it has more to send.
+    #[inline(never)]
+    fn wait_or_continue(&mut self, request: Request, port: u32, cx: &mut Context<'_>) {
+        if !self.flows.is_mixed() {
+            let nic = &mut self.links[port as usize];
+            let in_turn =
+                |&(served, credit): &(NicFlow, i64)| served == request.flow && credit > UNLIMITED / 2;
+            if nic.turn.as_ref().is_some_and(in_turn) {
+                nic.waiting.push_front(request);
+            } else {
+                nic.waiting.push_back(request);
+            }
+            if !nic.is_armed {
+                self.arm(port, cx);
+            }
+            return;
+        }
         let is_in_fifo = self.is_in_fifo(&request);
         let nic = &mut self.links[port as usize];
         let credit = if is_in_fifo { nic.fifo.head } else { nic.turn };
         let credit = credit.filter(|(served, _)| *served == request.flow);
-        let continues = credit.is_some_and(|(_, credit)| {
-            if self.flows.is_mixed() {
-                credit > 0
-            } else {
-                request.feed == Feed::Ring && credit > UNLIMITED / 2
-            }
-        });
+        let continues = credit.is_some_and(|(_, credit)| credit > 0);
         let queue = if is_in_fifo {
             &mut nic.fifo.waiting
         } else {
@@ -341,7 +381,44 @@ impl Nics {
     }
 
     /// Returns the next flow that waits for `port` and may send, whose turn begins. If there is none yet, a timer is set.
+    #[inline]
     pub fn next(&mut self, port: u32, cx: &mut Context<'_>) -> Option<NicFlow> {
+        let nic = &mut self.links[port as usize];
+        if self.flows.is_mixed() || !nic.control.is_empty() {
+            return self.next_turn(port, cx);
+        }
+        nic.turn = None;
+        let Some(&head) = nic.waiting.front() else {
+            nic.is_armed = false;
+            return None;
+        };
+        match (head.feed, self.config) {
+            (Feed::Ring, Some(config)) => {
+                if cx.drain_time_of(port, config.bql_limit) > cx.now {
+                    let half = cx.drain_time_of(port, config.bql_limit / 2);
+                    cx.set_timer(half, host_timer(HostTimer::Nic, port));
+                    return None;
+                }
+                let turn = if config.fair { SOCKET_TURN } else { UNLIMITED };
+                nic.turn = Some((head.flow, turn));
+            }
+            (Feed::MemoryUnlessPaused, _) if cx.is_paused(port, class_of(head.class)) => {
+                return self.next_turn(port, cx);
+            }
+            _ => {
+                if nic.busy_until > cx.now {
+                    cx.set_timer(nic.busy_until, late_nic_timer(port));
+                    return None;
+                }
+            }
+        }
+        nic.waiting.pop_front();
+        Some(head.flow)
+    }
+
+    /// Returns the same as [`next`](Self::next), also if flows differ, packets without payload wait, or classes are paused.
+    #[inline(never)]
+    fn next_turn(&mut self, port: u32, cx: &mut Context<'_>) -> Option<NicFlow> {
         self.end_turn(port);
         let mut passed = 0;
         loop {
@@ -534,6 +611,7 @@ impl Nics {
             && cx.is_paused(port, class_of(request.class))
     }
 
+    #[inline]
     fn send(&mut self, port: u32, packet: &Packet, cx: &mut Context<'_>) {
         self.add_ports(port);
         self.links[port as usize].busy_until = cx.now + cx.serialisation_of(port, packet.size.into());
@@ -541,6 +619,7 @@ impl Nics {
     }
 
     /// Adds the NICs of the ports up to `port`.
+    #[inline]
     fn add_ports(&mut self, port: u32) {
         if self.links.len() <= port as usize {
             self.links.resize_with(port as usize + 1, Nic::default);

@@ -79,17 +79,17 @@ impl Part {
         }
         let next_at = sender.next_at();
         let port = cx.port_of(sender.route);
-        let request = self.nic_request(index);
         let (nics, engine) = cx.nics();
+        let request = || self.nic_request(index);
         if next_at > engine.now.max(nics.busy_until(port)) {
             self.senders[index].waits_for = Some(Wait::Rate);
             let key = self.key(3 * index);
             cx.set_timer(next_at, key);
-        } else if next_at <= engine.now && nics.is_free(&request, port, engine) {
+        } else if next_at <= engine.now && nics.is_free(Feed::MemoryUnlessPaused, port, engine, request) {
             self.send(index, cx);
         } else {
+            nics.wait(request(), port, engine);
             self.senders[index].waits_for = Some(Wait::Nic);
-            nics.wait(request, port, engine);
         }
     }
 
@@ -104,9 +104,10 @@ impl Part {
             let (flow, now) = (sender.flow, cx.now);
             cx.host.latencies().record_chunk_sent(flow, chunk, now);
         }
-        let request = self.nic_request(index);
         let (nics, engine) = cx.nics();
-        nics.send_data(&request, &packet, engine);
+        nics.send_data(Feed::MemoryUnlessPaused, &packet, engine, || {
+            self.nic_request(index)
+        });
         self.set_deadline(index, cx);
         self.request(index, cx);
     }

@@ -1,7 +1,7 @@
 //! The turns of sprayed flows at the NIC of their host. In its turn, a flow sends one packet.
 
 use crate::packet::Packet;
-use crate::transport::nic::Request;
+use crate::transport::nic::{Feed, Request};
 use crate::transport::state::HostContext;
 
 /// The port of a host's only link.
@@ -46,9 +46,8 @@ pub trait NicUser {
         if *sender.waits() || !sender.may_send() {
             return;
         }
-        let request = self.request(index);
         let (nics, engine) = cx.nics();
-        if nics.is_free(&request, PORT, engine) {
+        if nics.is_free(Feed::Memory, PORT, engine, || self.request(index)) {
             self.send_and_wait(index, cx);
         } else {
             self.wait_for_nic(index, cx);
@@ -67,9 +66,8 @@ pub trait NicUser {
     fn send_and_wait(&mut self, index: u32, cx: &mut HostContext<'_, '_>) {
         let waiting = cx.host.nics.waiting_flows(PORT) as u32 + 1;
         if let Some(packet) = self.take_packet(index, waiting, cx) {
-            let request = self.request(index);
             let (nics, engine) = cx.nics();
-            nics.send_data(&request, &packet, engine);
+            nics.send_data(Feed::Memory, &packet, engine, || self.request(index));
         }
         self.set_deadline(index, cx);
         if self.sender(index).may_send() {
