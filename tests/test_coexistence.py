@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import warnings
 from itertools import combinations, combinations_with_replacement
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -211,3 +212,10 @@ def test_kinds_in_a_fabric_have_as_much_as_with_hosts_of_their_own(a: str, b: st
     """Protocols divide the links of the fabric, by no means equally. Sharing hosts takes nothing from a kind."""
     shared, own = (permutations(a, b, own_hosts=own_hosts) for own_hosts in (False, True))
     assert [one / other > 0.8 for one, other in zip(shared, own, strict=True)] == [True, True], (shared, own)
+
+
+def test_report_of_two_kinds_at_one_host() -> None:
+    """A DCTCP flow next to an NDP flow of the same host: half of the link each, as two flows behind Linux's `fq`."""
+    with pytest.warns(weft.ResultWarning, match="trimming"):
+        result = weft.run(Path(__file__).parent / "reports" / "two-kinds-one-host.toml")
+    assert result.flows.sort("flow")["goodput_bps"].to_list() == pytest.approx([4.78e9, 4.96e9], rel=0.05)

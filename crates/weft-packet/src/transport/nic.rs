@@ -127,6 +127,8 @@ struct Nic {
     turn: Option<(NicFlow, i64)>,
     /// True if a timer is set, or the queue is being served.
     is_armed: bool,
+    /// True if the timer is set once the port is no longer paused.
+    is_dormant: bool,
     /// Time at which the last packet that hardware has sent has left, if the host took no time to process it.
     busy_until: u64,
     /// Packets without payload that wait.
@@ -334,7 +336,7 @@ impl Nics {
         }
         let nic = &mut self.links[port as usize];
         nic.waiting.push_back(request);
-        if !nic.is_armed {
+        if !nic.is_armed || nic.is_dormant {
             self.arm(port, cx);
         }
     }
@@ -440,10 +442,12 @@ impl Nics {
                 if passed < nic.waiting.len() {
                     continue;
                 }
-                // A port whose flows are all paused is tried again after the time of a packet.
-                let next = cx.now + cx.serialisation_of(port, head.size);
-                let next = next.max(nic.busy_until);
-                cx.set_timer(next, late_nic_timer(port));
+                // A port whose flows are all paused is tried again after times of a packet. Until the pause ends, this
+                // would change nothing.
+                let pause = cx.serialisation_of(port, head.size).max(1);
+                nic.is_dormant = true;
+                let next = nic.busy_until.max(cx.now + pause);
+                cx.set_timer_at_resume(port, next, pause, late_nic_timer(port));
                 return None;
             }
             if self.ready_at(&head, port, cx) > cx.now {
@@ -462,7 +466,9 @@ impl Nics {
 
     /// Handles the timer of a port, before [`next`](Self::next).
     pub fn on_timer(&mut self, port: u32) {
-        self.links[port as usize].serves_data = false;
+        let nic = &mut self.links[port as usize];
+        nic.serves_data = false;
+        nic.is_dormant = false;
     }
 
     /// Sends packets without payload that come before data. Returns true if data is next.
@@ -628,6 +634,10 @@ impl Nics {
 
     /// Sets the timer for when the port takes the next packet, if anything waits and no timer is set.
     fn arm(&mut self, port: u32, cx: &mut Context<'_>) {
+        let nic = &mut self.links[port as usize];
+        if std::mem::take(&mut nic.is_dormant) {
+            cx.end_wait(port);
+        }
         let nic = &self.links[port as usize];
         let head = nic.waiting.front();
         if nic.is_armed || (head.is_none() && nic.control.is_empty()) {
