@@ -3360,6 +3360,13 @@ class ProfilePatch(Model):
     give RTT samples and show which copy they acknowledge, so that a spurious timeout is undone
     (RFC 3522).
     """
+    window_validation: Literal["linux", "half-used"] | None = None
+    """
+    Condition on which the window may grow. With "linux", the window has stopped the sender within the last window of
+    data, and not the application, a receive window or the NIC of the host. In slow start, a window below twice the
+    packets outstanding may also grow (`tcp_cwnd_validate`, `tcp_is_cwnd_limited`). With "half-used", at least half of
+    the window is in flight when the acknowledgement arrives.
+    """
 
 
 class Roce(Model):

@@ -43,6 +43,18 @@ pub enum Recovery {
     Rack,
 }
 
+/// The condition on which a congestion window may grow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum WindowValidation {
+    /// Linux: the window has limited the sender within the last window of data. In slow start, a
+    /// window below twice the packets that were outstanding then also grows
+    /// (`tcp_is_cwnd_limited`).
+    Linux,
+    /// Simulators: at least half of the window is in flight when an acknowledgement arrives.
+    HalfUsed,
+}
+
 /// The end of a round of DCTCP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
@@ -60,7 +72,7 @@ pub struct Profile {
     /// The sizes of packets.
     #[serde(flatten)]
     pub sizes: PacketSizes,
-    /// The congestion window at the beginning, and pacing.
+    /// The congestion window at the beginning, the condition of its growth, and pacing.
     #[serde(flatten)]
     pub window: WindowSettings,
     /// The retransmission timeout.
@@ -176,6 +188,7 @@ impl Profile {
                 initial_cwnd: 10.0,
                 initial_ssthresh: f64::INFINITY,
                 pacing: false,
+                window_validation: WindowValidation::Linux,
             },
             rto: RtoSettings {
                 initial_rto: Time::from_ms(1_000),
@@ -242,6 +255,7 @@ impl Profile {
                 initial_cwnd: 1.0,
                 initial_ssthresh: 65_535.0 / 1400.0,
                 pacing: false,
+                window_validation: WindowValidation::HalfUsed,
             },
             rto: RtoSettings {
                 initial_rto: Time::from_ms(1_500),

@@ -13,7 +13,7 @@ use weft_packet::{
     Jitter, LinkChange, LinkEvent, NicConfig, Offload, Probe, Scheduler, SimulationConfig, TransportConfig,
 };
 use weft_paths::{Controller, FirstFit, POLICIES, Policy};
-use weft_spec::{Profile, QueueSize, Rate, Recovery, RoundEnd, Size, Time, find};
+use weft_spec::{Profile, QueueSize, Rate, Recovery, RoundEnd, Size, Time, WindowValidation, find};
 use weft_traffic::Flow;
 
 /// Header and the largest MSS below.
@@ -222,6 +222,11 @@ fn any_profile() -> impl Strategy<Value = Profile> {
                 p.handshake.syn_linear_timeouts = quick_acks % 3;
                 p.joins.confirmed_joins = confirmed_joins;
                 p.window.pacing = pacing;
+                p.window.window_validation = if quick_acks % 2 == 0 {
+                    WindowValidation::Linux
+                } else {
+                    WindowValidation::HalfUsed
+                };
                 p.rto.max_rto = Time::from_ms(10);
                 p.loss.recovery = recovery;
                 p.loss.dupack_threshold = dupack_threshold;

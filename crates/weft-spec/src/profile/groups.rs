@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::fields::{bytes, packets_or_unlimited};
-use super::{FctFrom, Recovery, RoundEnd};
+use super::{FctFrom, Recovery, RoundEnd, WindowValidation};
 use crate::{Size, Time};
 
 /// The sizes of packets.
@@ -31,7 +31,7 @@ pub struct PacketSizes {
     pub framing: u32,
 }
 
-/// The congestion window at the beginning, and pacing.
+/// The congestion window at the beginning, the condition of its growth, and pacing.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WindowSettings {
@@ -46,6 +46,11 @@ pub struct WindowSettings {
     /// slow start, 1.2 afterwards, from the eleventh packet on. A rate set by congestion control
     /// applies even if this is off.
     pub pacing: bool,
+    /// Condition on which the window may grow. With "linux", the window has stopped the sender within the last window of
+    /// data, and not the application, a receive window or the NIC of the host. In slow start, a window below twice the
+    /// packets outstanding may also grow (`tcp_cwnd_validate`, `tcp_is_cwnd_limited`). With "half-used", at least half of
+    /// the window is in flight when the acknowledgement arrives.
+    pub window_validation: WindowValidation,
 }
 
 /// The retransmission timeout.

@@ -2,7 +2,7 @@
 
 use crate::Time;
 
-use super::{Profile, Recovery};
+use super::{Profile, Recovery, WindowValidation};
 
 /// Receive buffer of simulators that have none.
 const UNLIMITED_BYTES: u64 = 1_000_000_000;
@@ -11,6 +11,7 @@ impl Profile {
     /// The TCP that simulators have in common: an acknowledgement per packet, and none of Linux's additions.
     fn plain() -> Self {
         Self::linux().with(|p| {
+            p.window.window_validation = WindowValidation::HalfUsed;
             p.loss.tail_loss_probe = false;
             p.loss.limited_transmit = false;
             p.options.prr = false;

@@ -1,7 +1,7 @@
 //! A sender's handling of acknowledgements: one event goes through one sequence of rules.
 
 use weft_cc::{Ack, CongestionControl, Elapsed};
-use weft_spec::{Profile, Recovery, RoundEnd};
+use weft_spec::{Profile, Recovery, RoundEnd, WindowValidation};
 
 use crate::engine::Context;
 use crate::packet::Packet;
@@ -71,6 +71,7 @@ impl TcpEndpoint {
         let subflow = &mut self.subflows[packet.slot as usize];
         let connection = &mut self.connections[subflow.connection() as usize];
         let profile = &self.shared.transports[connection.transport as usize].profile;
+        validate_cwnd(connection, subflow, profile);
         let echo = connection.congestion.echo();
         let event = AckEvent::advance(subflow, packet, ack, profile, echo, cx.now);
         apply_rules(connection, subflow, profile, &event, packet.slot, cx);
@@ -80,6 +81,7 @@ impl TcpEndpoint {
         let subflow = &mut self.subflows[packet.slot as usize];
         let connection = &mut self.connections[subflow.connection() as usize];
         let profile = &self.shared.transports[connection.transport as usize].profile;
+        validate_cwnd(connection, subflow, profile);
         let echo = connection.congestion.echo();
         let event = AckEvent::duplicate(subflow, packet, profile, echo, cx.now);
         apply_rules(connection, subflow, profile, &event, packet.slot, cx);
@@ -95,6 +97,14 @@ impl TcpEndpoint {
         let event = AckEvent::late_duplicate(subflow, packet);
         on_probe_acknowledged(connection, subflow, &event, cx.now);
         on_dsack(connection, subflow, profile, &event, cx.now);
+    }
+}
+
+/// Records whether the window has limited the sender, if the profile asks for it.
+#[inline(always)]
+fn validate_cwnd(connection: &ConnectionSender, subflow: &mut SubflowSender, profile: &Profile) {
+    if profile.window.window_validation == WindowValidation::Linux {
+        subflow.validate_cwnd(&connection.windows()[subflow.index() as usize]);
     }
 }
 
@@ -231,12 +241,16 @@ fn notify_of_ack(
 ) {
     let s = subflow.index() as usize;
     let acked = event.cc_acked(profile);
-    let limited = event.was_limited_by(connection.windows()[s].cwnd);
+    let window = &connection.windows()[s];
+    let is_used = match profile.window.window_validation {
+        WindowValidation::Linux => subflow.usage.is_cwnd_limited(window),
+        WindowValidation::HalfUsed => event.was_half_used(window.cwnd),
+    };
     let after_cut = profile.marks.grow_after_mark || subflow.rounds.is_after_cut(event.ack());
     let report = Ack {
         acked,
         marked: event.marked(),
-        may_grow: acked > 0 && !subflow.state.is_fast_recovery() && limited && after_cut,
+        may_grow: acked > 0 && event.advances() && !subflow.state.is_fast_recovery() && is_used && after_cut,
         rtt: if event.advances() { rtt } else { 0.0 },
         now: Elapsed(now - connection.lifetime.opened()),
     };

@@ -246,11 +246,10 @@ impl AckEvent {
         }
     }
 
-    /// Returns true if at least half of this window was used before: a window that is used only in
-    /// part is not grown (RFC 7661).
+    /// Returns true if at least half of this window was used before (RFC 7661, section 4.2).
     #[inline(always)]
-    pub fn was_limited_by(&self, cwnd: f64) -> bool {
-        self.advances() && f64::from(self.before.pipe * 2) >= cwnd
+    pub fn was_half_used(&self, cwnd: f64) -> bool {
+        f64::from(self.before.pipe * 2) >= cwnd
     }
 
     /// Returns true if the acknowledgement advanced and no more segments than before, `lost_unsent`,

@@ -95,6 +95,10 @@ impl Admission {
     #[inline(always)]
     pub fn on_ack(self, subflow: &mut SubflowSender) {
         if self.tso {
+            if subflow.gate.is_blocked_by(BlockReasons::TSO_DEFERRED) {
+                // The window limits a sender that waits for a longer burst (`tcp_tso_should_defer`).
+                subflow.usage.set_limited(subflow.seq.nxt());
+            }
             subflow.gate.on_ack();
         }
     }

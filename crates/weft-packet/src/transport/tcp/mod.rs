@@ -15,6 +15,7 @@ mod best_of;
 mod close;
 mod congestion;
 mod connection;
+mod cwnd_usage;
 mod deadline_timer;
 mod ecn_echo;
 mod endpoint;

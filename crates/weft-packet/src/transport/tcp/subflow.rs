@@ -4,6 +4,7 @@
 use weft_cc::Window;
 use weft_spec::Profile;
 
+use super::cwnd_usage::{CwndUsage, Outstanding};
 use super::gate::SendGate;
 use super::loss_probe::LossProbe;
 use super::path::SubflowPath;
@@ -27,6 +28,8 @@ pub struct SubflowSender {
     pub path: SubflowPath,
     /// Bytes that are acknowledged and sent.
     pub seq: SendSequence,
+    /// The use of the window.
+    pub usage: CwndUsage,
     /// Rounds, and cuts because of marks.
     pub rounds: Rounds,
     /// Signs of loss and reordering.
@@ -88,6 +91,7 @@ impl SubflowSender {
             gate: SendGate::default(),
             path,
             seq: SendSequence::from_profile(profile),
+            usage: CwndUsage::default(),
             rounds: Rounds::default(),
             reordering: Reordering::from_profile(profile),
             segments: Segments::default(),
@@ -113,6 +117,17 @@ impl SubflowSender {
             return self.pipe() < prr.cwnd();
         }
         f64::from(self.pipe()) + 1.0 <= window.cwnd.max(1.0)
+    }
+
+    /// Records whether the window limits the sender, before an acknowledgement is applied.
+    #[inline(always)]
+    pub fn validate_cwnd(&mut self, window: &Window) {
+        let outstanding = Outstanding {
+            una: self.seq.una(),
+            nxt: self.seq.nxt(),
+            packets: self.segments.len(),
+        };
+        self.usage.validate(!self.may_send(window), &outstanding);
     }
 
     /// Handles an acknowledgement during a recovery with proportional rate reduction.

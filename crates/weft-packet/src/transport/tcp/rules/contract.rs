@@ -1,6 +1,7 @@
 //! Notifications of congestion control, and the time at which its changes take effect.
 
 use weft_cc::Elapsed;
+use weft_spec::WindowValidation;
 
 use super::*;
 
@@ -67,7 +68,49 @@ fn an_acknowledgement_brings_its_time_and_its_sample() {
     }
 }
 
-/// If most of the window is not used, it may not grow (RFC 7661).
+/// A window that its application does not fill may not grow in congestion avoidance, and in slow
+/// start up to twice what was outstanding (`tcp_is_cwnd_limited`). Simulators' rule asks only for
+/// half of it.
+#[test]
+fn a_window_that_the_application_does_not_fill_may_not_grow() {
+    use WindowValidation::{HalfUsed, Linux};
+    // About seven segments per round trip of 45 us.
+    let rate = Rate(1_800_000_000);
+    for (validation, ssthresh, cwnd, expected) in [
+        (Linux, f64::INFINITY, 10.0, true),
+        (Linux, f64::INFINITY, 20.0, false),
+        (Linux, 2.0, 10.0, false),
+        (Linux, 2.0, 6.0, true),
+        (HalfUsed, 2.0, 10.0, true),
+        (HalfUsed, 2.0, 20.0, false),
+    ] {
+        let script = Script::steady(cwnd);
+        let mut test = TestConnection::with_window(cwnd, 300);
+        (test.cc, test.rate) = (script.algorithm(), Some(rate));
+        test.profile.window.window_validation = validation;
+        test.profile.window.initial_ssthresh = ssthresh;
+        test.run(100 * MS, pass);
+        let acks = acks(&script);
+        let may_grow = acks[50..250].iter().filter(|ack| ack.may_grow).count();
+        let expected = if expected { 200 } else { 0 };
+        assert_eq!(may_grow, expected, "{validation:?}, {ssthresh}, {cwnd}");
+    }
+}
+
+/// A window that was full stays so for Linux while acknowledgements arrive without transmissions:
+/// the last ones of a flow.
+#[test]
+fn a_full_window_counts_until_it_is_acknowledged() {
+    let script = Script::steady(10.0);
+    let mut test = TestConnection::with_window(10.0, 30);
+    test.cc = script.algorithm();
+    test.profile.window.initial_ssthresh = 2.0;
+    test.run(100 * MS, pass);
+    assert_eq!(acks(&script).len(), 30);
+    assert!(acks(&script).iter().all(|ack| ack.may_grow));
+}
+
+/// If most of the window is not used, it may not grow.
 #[test]
 fn an_unused_window_may_not_grow() {
     let script = Script::steady(10.0);
