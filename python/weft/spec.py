@@ -2549,9 +2549,9 @@ class Hosts(Model):
     """
     clock_ppm: Annotated[int | None, Field(ge=0, le=1000)] = None
     """
-    Maximum difference of a host's clock, and so of the rate of its links, in parts per million.
-    Each host's difference is drawn at random, uniformly. Profile `linux`: 100, the tolerance of
-    IEEE 802.3; `amp-2019`: 0.
+    Maximum difference of the clock of a host or a switch, and so of the rates at which it sends, in
+    parts per million. The difference of each node is drawn at random, uniformly. Profile `linux`:
+    100, the tolerance of IEEE 802.3; `amp-2019`: 0.
     """
     gro_flush_timeout: Annotated[
         str | None,

@@ -23,7 +23,7 @@ pub fn processing_time(seed: u64, node: u32, n: u64, max: u64) -> u64 {
     ((u128::from(finish(hash)) * (u128::from(max) + 1)) >> 64) as u64
 }
 
-/// Returns the offset of host `node`'s clock, uniform from `-max` to `max`.
+/// Returns the offset of node `node`'s clock, uniform from `-max` to `max`.
 pub fn clock_offset(seed: u64, node: u32, max: u32) -> i64 {
     let mut hash = seed;
     mix(&mut hash, u64::from(node) << 32 | 0x636C_636B);

@@ -49,7 +49,7 @@ pub struct SimulationConfig {
     /// Maximum processing time: a packet that finds its host's port idle is delayed by a random
     /// time up to this.
     pub jitter: Jitter,
-    /// Bound of the offsets of host clocks, in parts per million.
+    /// Bound of the offsets of the clocks of hosts and switches, in parts per million.
     pub clock_ppm: u32,
     /// The NIC of hosts; without one, a host's port queues all packets that sockets send.
     pub nic: Option<NicConfig>,

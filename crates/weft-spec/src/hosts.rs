@@ -34,9 +34,9 @@ pub struct Hosts {
     /// `amp-2019`: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub jitter: Option<HostJitter>,
-    /// Maximum difference of a host's clock, and so of the rate of its links, in parts per million.
-    /// Each host's difference is drawn at random, uniformly. Profile `linux`: 100, the tolerance of
-    /// IEEE 802.3; `amp-2019`: 0.
+    /// Maximum difference of the clock of a host or a switch, and so of the rates at which it sends, in
+    /// parts per million. The difference of each node is drawn at random, uniformly. Profile `linux`:
+    /// 100, the tolerance of IEEE 802.3; `amp-2019`: 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(max = 1000))]
     pub clock_ppm: Option<u32>,
