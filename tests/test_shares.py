@@ -15,6 +15,7 @@ import polars as pl
 import pytest
 
 import weft
+from tests import starved
 from tests.papers.snapshots import RENEW
 
 TABLE = Path(__file__).parent / "shares.csv"
@@ -110,3 +111,30 @@ def test_shares_are_those_of_the_table(algorithm: str) -> None:
         for cell, values in known.items()
         if values != pytest.approx(found[cell], abs=TOLERANCE)
     ] == []
+
+
+@pytest.mark.parametrize("algorithm", starved.ALGORITHMS)
+@pytest.mark.parametrize("rate", ["100Mbps", "1Gbps"])
+def test_no_flow_starves_with_the_defaults(algorithm: str, rate: str) -> None:
+    """Every fortieth run of decision 19's table; `python -m tests.starved` runs all."""
+    for case in starved.table(algorithm, rate, 200)[::40]:
+        assert min(case.shares()) >= starved.STARVED, case
+
+
+def test_a_window_that_the_host_does_not_fill_does_not_grow() -> None:
+    """A flow alone on the links of its host: its NIC limits it, not the window (`tcp_is_cwnd_limited`)."""
+    spec = {
+        "name": "alone",
+        "duration": "0.5s",
+        "topology": {"kind": "fat-tree", "k": 4, "rate": "1Gbps", "delay": "4us"},
+        "queues": {"limit": "120 packets"},
+        "transports": {"t": {"cc": "reno", "tcp": {"initial_ssthresh": 12}}},
+        "traffic": [{"kind": "bulk", "transport": "t", "from": "h1", "to": "h0"}],
+        "probes": [{"kind": "flow", "flows": [0], "interval": "1ms"}],
+        # With equal clocks no queue grows behind the host.
+        "hosts": {"clock_ppm": 0},
+    }
+    result = weft.run(spec, seed=1, threads=1)
+    # The NIC holds ten packets and the path a few.
+    assert result.traces["cwnd_packets"].max() < 20
+    assert result.links["utilisation"].max() > 0.99
