@@ -43,6 +43,17 @@ def refusal(experiment: dict[str, Any]) -> str:
     return str(raised.value)
 
 
+@pytest.mark.parametrize(("cc", "sender"), [("reno", "h1"), ("reno", "h5"), ("lia", "h1")])
+def test_neither_of_two_flows_starves(cc: str, sender: str) -> None:
+    """Linux lets two Reno flows share a port; one had nothing for 30 s in half of the seeds."""
+    experiment = tomllib.loads((FILES / "12-starved-flow.toml").read_text(encoding="utf-8"))
+    experiment |= {"duration": "10s", "transports": {"t": {"cc": cc}}}
+    experiment["traffic"][0]["from"] = sender
+    for seed in range(21, 27):
+        measured = weft.run(experiment, seed=seed, threads=1).flows["measured_bytes"]
+        assert min(measured) / measured.sum() > 0.025, f"seed {seed}: {measured.to_list()}"
+
+
 @pytest.mark.parametrize(("name", "size"), [("04-decimal.cm", 1000), ("04-endless.cm", None)])
 def test_example_matrices_of_htsim(name: str, size: int | None) -> None:
     """Broadcom/csg-htsim: its examples have `start 0.000000 size 0`, which is a flow without end."""
