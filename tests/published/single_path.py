@@ -51,7 +51,7 @@ def window(loss: float, cc: str, rtt: float = RTT) -> float:
 def periodic(product: int, cc: str) -> tuple[float, float]:
     """The loss events per packet and the mean window of a flow, alone on a link with a short queue."""
     mbps = product * 8 * WIRE / RTT / 1e6
-    options = {"name": cc, "hystart": 0, "fast_convergence": 0} if cc == "cubic" else cc
+    options = {"name": cc, "hystart": 0, "fast_convergence": 0, "rfc_growth": 1} if cc == "cubic" else cc
     fields = {"queues": {"limit": "5 packets"}, "duration": "1000s", "measure": {"start": "100s"}}
     flow = run(one_bottleneck(mbps, 1, options, **fields), "packet").flows.row(0, named=True)
     return flow["fast_retransmits"] / flow["packets_sent"], flow["goodput_bps"] * RTT / (8 * PAYLOAD)

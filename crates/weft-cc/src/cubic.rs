@@ -3,7 +3,7 @@
 //!
 //! Subflows are not coupled. Equation numbers are those of the RFC.
 //!
-//! Where the RFC leaves a choice:
+//! The default is Linux's: see the module `linux`. Where the RFC leaves a choice, `rfc_growth` has:
 //!
 //! - The RTT of equation (2)'s target is the smoothed one.
 //! - `t` is the time since the first acknowledgement of congestion avoidance at which the window
@@ -12,13 +12,6 @@
 //! - In the Reno-friendly region the window is raised to `W_est` and never lowered to it, as in
 //!   Linux.
 //! - A mark, with `ecn`, is a congestion event like a loss (section 4.6).
-//! - Linux's fixed point (beta = 717/1024) is not copied.
-//!
-//! Growth is that of Linux (`bictcp_update`) unless `rfc_growth` is set. `W_est` always has the
-//! alpha of section 4.3. Equations (1) and (4) are evaluated when the window has changed by a
-//! packet, or after 1/32 s. Until then the window grows at the rate found last, at most by half a
-//! packet per packet acknowledged. At RTTs well below 1/32 s, `W_est` therefore runs ahead of the
-//! window, which then catches up within a few RTTs.
 //!
 //! `HyStart` is that of Linux, not `HyStart`++ (RFC 9406). From a window of 16 packets on, slow
 //! start ends at the first of two signals:
@@ -32,9 +25,16 @@
 //!   most 16 ms.
 
 use crate::parameters::parameters;
-use crate::reno::congestion_avoidance;
+use crate::reno::{MIN_SSTHRESH, congestion_avoidance};
 use crate::response::pull;
-use crate::{Ack, CongestionControl, Echo, Elapsed, ParameterRange, Path, Response, Round, Window};
+use crate::{
+    Ack, CongestionControl, Echo, Elapsed, ParameterRange, Path, Response, Round, Window, slow_start,
+};
+
+mod friendly;
+mod linux;
+
+use linux::{Bictcp, Law};
 
 parameters! {
     /// C of equation (1), in packets per cubic second
@@ -55,6 +55,7 @@ parameters! {
 #[derive(Clone, Debug)]
 pub struct Cubic {
     params: Parameters,
+    law: Law,
     subflows: Vec<State>,
 }
 
@@ -68,6 +69,9 @@ impl Parameters {
 /// The state of a subflow.
 #[derive(Clone, Debug, Default)]
 struct State {
+    /// State of Linux's law, which is used without `rfc_growth`.
+    bictcp: Bictcp,
+    /// State of the RFC's law, which is used with `rfc_growth`.
     epoch: Epoch,
     /// The epoch before the last reduction, in case it proves spurious (section 4.9).
     prior_epoch: Epoch,
@@ -89,15 +93,6 @@ struct Epoch {
     t: f64,
     k: f64,
     w_est: f64,
-    /// Linux: packets acknowledged since equation (4) was last evaluated.
-    acked_since_eval: f64,
-    /// Linux: the window in whole packets when growth was last evaluated, and the time of that
-    /// evaluation.
-    last_eval: (f64, Elapsed),
-    /// Linux: growth per acknowledged packet.
-    growth_per_ack: f64,
-    /// Linux: the minimum of `growth_per_ack`.
-    min_growth: f64,
 }
 
 /// The state of `HyStart` in a round.
@@ -131,6 +126,7 @@ impl Cubic {
     /// Creates the state of a new connection.
     pub fn new(params: Parameters) -> Self {
         Self {
+            law: Law::new(params.c, params.beta),
             params,
             subflows: Vec::new(),
         }
@@ -138,59 +134,34 @@ impl Cubic {
 
     /// Sections 4.6 and 4.7, without the change of the window.
     fn reduce(&mut self, w: &mut Window, s: usize) {
-        let (
-            state,
-            Parameters {
-                beta,
-                fast_convergence,
-                ..
-            },
-        ) = (&mut self.subflows[s], self.params);
-        let epoch = &mut state.epoch;
-        epoch.cwnd_prior = w.cwnd;
-        let gives_way = fast_convergence && w.cwnd < epoch.w_max;
-        epoch.w_max = if gives_way {
-            w.cwnd * (1.0 + beta) / 2.0
+        let state = &mut self.subflows[s];
+        w.ssthresh = if self.params.rfc_growth {
+            state.prior_epoch = state.epoch;
+            state.epoch.reduce(w.cwnd, &self.params)
         } else {
-            w.cwnd
+            state
+                .bictcp
+                .reduce(w.cwnd, self.params.fast_convergence, &self.law)
         };
-        epoch.avoiding = false;
-        w.ssthresh = (w.cwnd * beta).max(2.0);
     }
 }
 
 impl Epoch {
-    /// Linux's `HZ / 32`.
-    const EVAL_INTERVAL: Elapsed = Elapsed(1_000_000_000_000 / 32);
-    /// Linux, before the first loss: 5 % per RTT.
-    const GROWTH_WITHOUT_W_MAX: f64 = 0.05;
-
-    /// Linux: `bictcp_update` and `tcp_cong_avoid_ai`, for `acked` packets.
-    fn grow(&mut self, w: &mut Window, acked: f64, now: Elapsed, params: &Parameters) {
-        let whole = w.cwnd.floor().max(1.0);
-        let unknown = self.w_max == 0.0;
-        self.acked_since_eval += acked;
-        if !self.avoiding {
-            self.start_epoch(w, params.c);
-            self.w_est = whole;
-            self.acked_since_eval = acked;
-            self.min_growth = if unknown { Self::GROWTH_WITHOUT_W_MAX } else { 0.0 };
-        } else if self.last_eval.0 == whole && now.0 - self.last_eval.1.0 <= Self::EVAL_INTERVAL.0 {
-            w.cwnd += acked * self.growth_per_ack;
-            return;
-        }
-        self.last_eval = (whole, now);
-        self.w_est += params.alpha() * self.acked_since_eval / w.cwnd;
-        self.acked_since_eval = 0.0;
-        let target = params.c * (self.t + w.min_rtt.min(w.srtt) - self.k).powi(3) + self.w_max;
-        let ahead = (target.floor() - whole).max(self.w_est.floor() - whole);
-        let slowest = self.min_growth.max(0.01 / whole);
-        self.growth_per_ack = (ahead / whole).clamp(slowest, 0.5);
-        w.cwnd += acked * self.growth_per_ack;
+    /// Sections 4.6 and 4.7. Returns the slow-start threshold.
+    fn reduce(&mut self, cwnd: f64, params: &Parameters) -> f64 {
+        self.cwnd_prior = cwnd;
+        let gives_way = params.fast_convergence && cwnd < self.w_max;
+        self.w_max = if gives_way {
+            cwnd * (1.0 + params.beta) / 2.0
+        } else {
+            cwnd
+        };
+        self.avoiding = false;
+        (cwnd * params.beta).max(MIN_SSTHRESH)
     }
 
     /// Sections 4.2 to 4.5, for `acked` packets.
-    fn grow_rfc9438(&mut self, w: &mut Window, acked: f64, params: &Parameters) {
+    fn grow(&mut self, w: &mut Window, acked: f64, params: &Parameters) {
         if !self.avoiding {
             self.start_epoch(w, params.c);
         }
@@ -288,15 +259,19 @@ impl CongestionControl for Cubic {
         {
             w.ssthresh = w.cwnd;
         }
-        if ack.may_grow {
+        if !self.params.rfc_growth {
+            state.bictcp.skip_idle(silence - w.srtt);
+            if ack.may_grow {
+                let left = slow_start(w, ack.acked);
+                if left > 0 {
+                    state.bictcp.grow(w, left, ack.now, &self.law);
+                }
+            }
+        } else if ack.may_grow {
             state.epoch.t += silence.min(w.srtt);
             let left = congestion_avoidance(w, ack);
             if left > 0.0 {
-                if self.params.rfc_growth {
-                    state.epoch.grow_rfc9438(w, left, &self.params);
-                } else {
-                    state.epoch.grow(w, left, ack.now, &self.params);
-                }
+                state.epoch.grow(w, left, &self.params);
             }
         }
     }
@@ -313,7 +288,6 @@ impl CongestionControl for Cubic {
 
     /// Section 4.6.
     fn on_fast_retransmit(&mut self, w: &mut [Window], s: usize) {
-        self.subflows[s].prior_epoch = self.subflows[s].epoch;
         self.reduce(&mut w[s], s);
         w[s].cwnd = w[s].ssthresh;
     }
@@ -321,16 +295,16 @@ impl CongestionControl for Cubic {
     /// Section 4.8.
     fn on_timeout(&mut self, w: &mut [Window], s: usize, first: bool) {
         if first {
-            self.subflows[s].prior_epoch = self.subflows[s].epoch;
             self.reduce(&mut w[s], s);
         }
         w[s].cwnd = 1.0;
         let state = &mut self.subflows[s];
+        state.bictcp = Bictcp::default();
         (state.epoch.w_max, state.epoch.avoiding) = (0.0, false);
         state.hystart = HyStart::default();
     }
 
-    /// Section 4.9.2.
+    /// Section 4.9.2. Linux restores the window and begins a new epoch.
     fn on_undo(&mut self, w: &mut [Window], s: usize) {
         if w[s].cwnd < w[s].prior_cwnd {
             self.subflows[s].epoch = self.subflows[s].prior_epoch;
@@ -344,31 +318,14 @@ impl CongestionControl for Cubic {
 }
 
 impl Parameters {
-    /// Section 4.3: Reno's window.
-    ///
-    /// Linux evaluates `W_est` once per 1/32 s while the window does not change, which is every `a`
-    /// round trips. Between two losses it is evaluated k times with probability `e^(-k x)`, where
-    /// `x = w p a` is the number of losses to expect between two evaluations. The growth between
-    /// two losses is therefore `a / (e^x - 1)` instead of Reno's `1 / (w p)`, and `x (e^x - 1) =
-    /// 3/2 p a^2`.
+    /// Section 4.3: Reno's window, or that of Linux, which differs at short round-trip times.
     fn friendly_window(&self, path: Path) -> f64 {
         let reno = pull(path.signal, 0.5).sqrt().recip();
         if self.rfc_growth {
-            return reno;
+            reno
+        } else {
+            reno * friendly::part_of_reno(path)
         }
-        let between = Epoch::EVAL_INTERVAL.seconds() / path.rtt;
-        let most = 1.5 * path.signal * between * between;
-        // Newton's method from above: the function is convex.
-        let mut x = most.sqrt().min(most.ln_1p().max(1.0));
-        for _ in 0..20 {
-            let grown = x.exp_m1();
-            let step = (x * grown - most) / (grown + x * x.exp());
-            x -= step;
-            if step <= 1e-12 * x {
-                break;
-            }
-        }
-        x / (path.signal * between)
     }
 }
 

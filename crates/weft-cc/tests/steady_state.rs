@@ -306,22 +306,56 @@ fn windows_settle_where_response_functions_say() {
     }
 }
 
-/// Linux's CUBIC in the Reno-friendly region, with one to a hundred RTTs between two evaluations of
-/// `W_est`.
+/// Linux's CUBIC in the Reno-friendly region, with one to a thousand RTTs between two evaluations
+/// of its divisor, compared with Reno under the same losses. `CUBIC_TABLE=1` prints the table of
+/// the response function instead, which takes minutes.
 #[test]
-fn cubic_of_linux_settles_where_its_response_function_says_at_short_round_trips() {
-    let cc = Algorithm::build("cubic", &[]).unwrap();
-    for (rtt, loss) in [(3e-4, 1e-4), (1e-3, 1e-4), (1e-3, 1e-3), (0.02, 1e-3)] {
-        let mut cwnd = [0.0];
-        let path = Path { signal: loss, rtt };
-        cc.response().unwrap().windows(&[path], &mut cwnd);
+fn cubic_of_linux_settles_where_its_response_function_says() {
+    let windows = |algorithm, parameters: &[(&str, f64)], loss: f64, rtt| {
+        let (subflows, mark) = (1, 0.0);
         let paths = Paths {
-            subflows: 1,
-            mark: 0.0,
+            subflows,
+            mark,
             loss,
             rtt,
         };
-        let found = paths.run("cubic", &[], 50_000).total / cwnd[0];
+        let found = paths.run(algorithm, parameters, (1000.0 / loss.sqrt()) as u32);
+        let cc = Algorithm::build(algorithm, &[]).unwrap();
+        let mut cwnd = [0.0];
+        let path = Path { signal: loss, rtt };
+        cc.response().unwrap().windows(&[path], &mut cwnd);
+        (found.total, cwnd[0])
+    };
+    let flat = [("c", 0.001)];
+    if std::env::var_os("CUBIC_TABLE").is_some() {
+        for rtt in [1e-5, 3e-5, 1e-4, 2e-4, 3e-4, 4e-4, 7e-4, 1e-3, 2e-3, 4e-3, 16e-3] {
+            let losses = [0.1, 0.03, 0.01, 0.003, 0.001, 3e-4, 1e-4, 3e-5, 1e-5];
+            let parts =
+                losses.map(|loss| windows("cubic", &flat, loss, rtt).0 / windows("reno", &[], loss, rtt).0);
+            println!("{parts:.2?},");
+        }
+    }
+    // Between the points of the table. Below a millisecond, the window depends on the phase of the
+    // jiffies.
+    for (rtt, loss, most) in [
+        (6e-5, 5e-3, 1.3),
+        (2.5e-4, 5e-4, 1.3),
+        (1.5e-3, 5e-4, 1.1),
+        (0.01, 2e-2, 1.1),
+        (0.05, 2e-3, 1.1),
+    ] {
+        let (reno, reno_expected) = windows("reno", &[], loss, rtt);
+        let (cubic, expected) = windows("cubic", &flat, loss, rtt);
+        let found = (cubic / reno) / (expected / reno_expected);
+        assert!(
+            (1.0 / most..most).contains(&found),
+            "RTT {rtt}, loss {loss}: {found}"
+        );
+    }
+    // With the cubic function, at the points of longer round trips.
+    for (rtt, loss) in [(3e-4, 1e-4), (1e-3, 1e-4), (1e-3, 1e-3), (0.02, 1e-3)] {
+        let (found, expected) = windows("cubic", &[], loss, rtt);
+        let found = found / expected;
         assert!((0.95..1.1).contains(&found), "RTT {rtt}, loss {loss}: {found}");
     }
 }
