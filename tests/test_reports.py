@@ -425,3 +425,21 @@ def test_a_cubic_flow_behind_a_short_queue_loses_as_many_packets_as_in_linux() -
     )
     link = weft.run(experiment, seed=1, threads=1).links.sort("drops").row(-1, named=True)
     assert 100 * link["drops"] / (link["packets"] + link["drops"]) == pytest.approx(2.51, rel=0.15)
+
+
+@pytest.mark.parametrize("recovery", ["newreno", "sack"])
+@pytest.mark.parametrize("delay", ["90ms", "100ms"])
+def test_round_trips_of_the_minimum_rto_cause_no_timeouts(recovery: str, delay: str) -> None:
+    """A textbook's link of 800 kbps: in Linux the RTO exceeds SRTT by the minimum (`__tcp_set_rto`)."""
+    links = [{"a": "a", "b": "s"}, {"a": "s", "b": "t", "rate": "800kbps", "delay": delay}, {"a": "t", "b": "b"}]
+    topology = {"kind": "graph", "rate": "10Mbps", "delay": "0s", "hosts": ["a", "b"], "switches": ["s", "t"]}
+    experiment = spec(
+        duration="100s",
+        topology=topology | {"links": links},
+        queues={"limit": "6 packets"},
+        transports={"t": {"cc": "reno", "tcp": {"recovery": recovery, "ack_every": 1}}},
+        traffic=[{"kind": "bulk", "transport": "t", "from": "a", "to": "b"}],
+    )
+    flow = weft.run(experiment, seed=1, threads=1).flows.row(0, named=True)
+    assert flow["fast_retransmits"] > 10
+    assert flow["timeouts"] == 0

@@ -3223,13 +3223,7 @@ class ProfilePatch(Model):
         ),
     ] = None
     """
-    Minimum of the RTO, or of RTO - SRTT with `min_rto_beyond_srtt`.
-    """
-    min_rto_beyond_srtt: bool | None = None
-    """
-    If true, `min_rto` is the minimum of RTO - SRTT, as in Linux. If false, it is the minimum of
-    the RTO itself (RFC 6298, rule 2.4). The difference matters if round trips are as long as
-    the minimum RTO. It is off in every profile.
+    Minimum of the RTO, or of its part for the variance with `rto_estimator = "linux"`.
     """
     mss: Annotated[
         str | None,
@@ -3296,6 +3290,13 @@ class ProfilePatch(Model):
     """
     Whether new data waits if round-robin reaches a subflow whose SYN/ACK has not arrived. If
     this is off, the subflow is skipped.
+    """
+    rto_estimator: Literal["rfc6298", "linux"] | None = None
+    """
+    Estimator of the RTO. With "rfc6298", it is SRTT + 4 RTTVAR, but at least `min_rto` (rules 2.3
+    and 2.4). With "linux", it is SRTT plus the largest mean deviation of the last round trip, or
+    plus `min_rto` if that is more. The difference matters if round trips are not much shorter
+    than `min_rto`.
     """
     sample_handshake_rtt: bool | None = None
     """

@@ -39,7 +39,7 @@ pub use overrides::apply_override;
 pub use profile::{
     AckSettings, ConnectionSettings, FctFrom, HandshakeSettings, JoinSettings, LossSettings, MarkSettings,
     NamedProfile, PROFILES, PacketSizes, Profile, ProfilePatch, Recovery, RecoveryOptions, RoundEnd,
-    RtoSettings, WindowSettings, WindowValidation,
+    RtoEstimator, RtoSettings, WindowSettings, WindowValidation,
 };
 pub use renames::{Both, replace_old_names};
 pub use roce::{RoceControlName, RoceRetransmission, RoceSpec};

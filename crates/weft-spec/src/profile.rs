@@ -55,6 +55,16 @@ pub enum WindowValidation {
     HalfUsed,
 }
 
+/// The estimator of the retransmission timeout.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum RtoEstimator {
+    /// RFC 6298, section 2.
+    Rfc6298,
+    /// Linux's `tcp_rtt_estimator`.
+    Linux,
+}
+
 /// The end of a round of DCTCP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
@@ -193,7 +203,7 @@ impl Profile {
             rto: RtoSettings {
                 initial_rto: Time::from_ms(1_000),
                 min_rto: Time::from_ms(200),
-                min_rto_beyond_srtt: false,
+                rto_estimator: RtoEstimator::Linux,
                 max_rto: Time::from_ms(120_000),
             },
             loss: LossSettings {
@@ -260,7 +270,7 @@ impl Profile {
             rto: RtoSettings {
                 initial_rto: Time::from_ms(1_500),
                 min_rto: Time::from_ms(200),
-                min_rto_beyond_srtt: false,
+                rto_estimator: RtoEstimator::Rfc6298,
                 max_rto: Time::from_ms(60_000),
             },
             loss: LossSettings {

@@ -62,6 +62,12 @@ const ROUND_END: Rename = Rename {
     change: Change::Flag("round_ends_beyond", "round_end", ["linux", "rfc8257"]),
 };
 
+const RTO_ESTIMATOR: Rename = Rename {
+    tables: "transports.*.tcp",
+    selector: None,
+    change: Change::Flag("min_rto_beyond_srtt", "rto_estimator", ["rfc6298", "linux"]),
+};
+
 /// All renames. No new name is an old name of the same tables.
 const RENAMES: &[Rename] = &[
     field("hosts", "nic", "qdisc"),
@@ -89,6 +95,7 @@ const RENAMES: &[Rename] = &[
     field("transports.*.tcp", "proportional_rate_reduction", "prr"),
     field("transports.*.tcp", "forward_rto", "frto"),
     ROUND_END,
+    RTO_ESTIMATOR,
     field("transports.*.tcp", "react_to_the_last", "react_after_last_data"),
     field(
         "transports.*.tcp",

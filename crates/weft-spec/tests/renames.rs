@@ -98,6 +98,14 @@ const RENAMED: &[(&str, &str, &[&str])] = &[
             "transports.b.tcp.round_ends_beyond: renamed; write transports.b.tcp.round_end = \"linux\" ",
         ],
     ),
+    (
+        "transports = { a = { tcp.min_rto_beyond_srtt = true }, b = { tcp.min_rto_beyond_srtt = false } }",
+        "transports = { a = { tcp.rto_estimator = \"linux\" }, b = { tcp.rto_estimator = \"rfc6298\" } }",
+        &[
+            "transports.a.tcp.min_rto_beyond_srtt: renamed; write transports.a.tcp.rto_estimator = \"linux\" ",
+            "transports.b.tcp.min_rto_beyond_srtt: renamed; write transports.b.tcp.rto_estimator = \"rfc6298\" ",
+        ],
+    ),
 ];
 
 #[test]

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::fields::{bytes, packets_or_unlimited};
-use super::{FctFrom, Recovery, RoundEnd, WindowValidation};
+use super::{FctFrom, Recovery, RoundEnd, RtoEstimator, WindowValidation};
 use crate::{Size, Time};
 
 /// The sizes of packets.
@@ -59,12 +59,13 @@ pub struct WindowSettings {
 pub struct RtoSettings {
     /// RTO before the first RTT sample (RFC 6298, rule 2.1).
     pub initial_rto: Time,
-    /// Minimum of the RTO, or of RTO - SRTT with `min_rto_beyond_srtt`.
+    /// Minimum of the RTO, or of its part for the variance with `rto_estimator = "linux"`.
     pub min_rto: Time,
-    /// If true, `min_rto` is the minimum of RTO - SRTT, as in Linux. If false, it is the minimum of
-    /// the RTO itself (RFC 6298, rule 2.4). The difference matters if round trips are as long as
-    /// the minimum RTO. It is off in every profile.
-    pub min_rto_beyond_srtt: bool,
+    /// Estimator of the RTO. With "rfc6298", it is SRTT + 4 RTTVAR, but at least `min_rto` (rules 2.3
+    /// and 2.4). With "linux", it is SRTT plus the largest mean deviation of the last round trip, or
+    /// plus `min_rto` if that is more. The difference matters if round trips are not much shorter
+    /// than `min_rto`.
+    pub rto_estimator: RtoEstimator,
     /// Maximum of the RTO.
     pub max_rto: Time,
 }

@@ -2,7 +2,7 @@
 
 use crate::Time;
 
-use super::{Profile, Recovery, WindowValidation};
+use super::{Profile, Recovery, RtoEstimator, WindowValidation};
 
 /// Receive buffer of simulators that have none.
 const UNLIMITED_BYTES: u64 = 1_000_000_000;
@@ -12,6 +12,7 @@ impl Profile {
     fn plain() -> Self {
         Self::linux().with(|p| {
             p.window.window_validation = WindowValidation::HalfUsed;
+            p.rto.rto_estimator = RtoEstimator::Rfc6298;
             p.loss.tail_loss_probe = false;
             p.loss.limited_transmit = false;
             p.options.prr = false;

@@ -248,9 +248,10 @@ impl TcpEndpoint {
         subflow.set_peer(packet.seq);
         let timeouts = subflow.stats().syn_timeouts;
         if profile.handshake.sample_handshake_rtt && (profile.options.timestamps || timeouts == 0) {
-            subflow
-                .rtt
-                .sample(cx.now - syn_sent_at(subflow, packet.chunk.into(), profile));
+            subflow.rtt.sample(
+                cx.now - syn_sent_at(subflow, packet.chunk.into(), profile),
+                &subflow.seq,
+            );
             let rtt = subflow.rtt.srtt() as f64 * 1e-12;
             connection.congestion.set_rtt(s, rtt, rtt);
         }

@@ -36,7 +36,7 @@ pub fn sample_rtt(
     } else {
         return 0.0;
     };
-    subflow.rtt.sample(now - first);
+    subflow.rtt.sample(now - first, &subflow.seq);
     subflow.rtt.update_min(now - last);
     let (srtt, min_rtt) = (seconds(subflow.rtt.srtt()), seconds(subflow.rtt.min_rtt()));
     connection

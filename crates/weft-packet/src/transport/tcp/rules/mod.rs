@@ -24,7 +24,7 @@ use weft_cc::{Ack, Algorithm, Echo, Round};
 use weft_fabric::{Fabric, KindSource, Link, Node, NodeId, QueueConfig, Routing};
 use weft_paths::ByInterface;
 use weft_run::{KindSettings, PacketKind, Scheduler, TransportConfig};
-use weft_spec::{Profile, QueueSize, Rate, Recovery, Size, Time};
+use weft_spec::{Profile, QueueSize, Rate, Recovery, RtoEstimator, Size, Time};
 use weft_traffic::Flow;
 
 use crate::config::Offload;
