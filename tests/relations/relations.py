@@ -74,10 +74,13 @@ def probes_change_nothing(spec: Spec, result: weft.Result) -> bool:
     layers = sorted(set(result.links["layer"]))
     probes = [
         {"kind": "queue", "at": layers, "interval": "70us"},
-        {"kind": "flow"},
+        {"kind": "throughput", "interval": "70us"},
         {"kind": "latency"},
         {"kind": "packets", "at": layers[:1]},
     ]
+    # Other kinds of transport need an interval, or have neither window nor rate.
+    if all(transport.get("kind", "tcp") == "tcp" for transport in spec["transports"].values()):
+        probes.append({"kind": "flow"})
     other = run(changed(spec, probes=probes))
     assert_equal_tables(result, other, ("flows", "subflows", "links", "jobs", "suppressions"))
     return True
