@@ -1,7 +1,7 @@
 """Flows of different kinds of transport share the NIC of their host.
 
 The reference has the rules ("Mixes of transports at one host" in `docs/reference/transports.md`). Each expected share
-follows from them and was stated before the run.
+follows from them. Those of pairs under `fq` were stated before the first run, those of `fifo` and `switch` after it.
 """
 
 from __future__ import annotations
