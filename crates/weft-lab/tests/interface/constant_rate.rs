@@ -37,9 +37,9 @@ fn rates(run: &RunResult) -> [f64; 2] {
 fn tcp_gets_what_sources_leave() {
     for cc in ["dctcp", "reno"] {
         let cc = format!("transports.tcp.cc={cc}");
-        let [source, tcp] = rates(&run(&[&cc], 1));
+        let [source, tcp] = rates(&run(&[&cc, "duration=1600ms"], 1));
         assert!((source / 300.0 - 1.0).abs() < 0.002, "{cc}: {source}");
-        // Packets that wait in the queue at the start of the measurement arrive in it.
+        // Packets that wait in the queue at the start of the measurement arrive in it: up to 2.4 ms of 1.5 s.
         assert!((0.95..1.005).contains(&(tcp / 700.0)), "{cc}: {tcp}");
     }
 }

@@ -11,6 +11,7 @@ use crate::packet::Packet;
 
 use super::shared::Shared;
 use super::state::HostContext;
+use super::tracer::SenderState;
 
 /// Flag of the packets of transports other than TCP. The field `lo` of such a packet has its flow,
 /// from which hosts see whose it is; all other fields that the engine does not read are free.
@@ -80,15 +81,6 @@ pub enum RecordedState {
     Samples,
     /// None: there is neither a window nor a rate.
     Nothing,
-}
-
-/// A sample of the state of a sender.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct SenderState {
-    /// Congestion window in packets, if there is one.
-    pub cwnd: Option<f64>,
-    /// Rate in bits per second, if there is one.
-    pub rate: Option<f64>,
 }
 
 /// The part of one host that belongs to a transport: its senders and receivers.

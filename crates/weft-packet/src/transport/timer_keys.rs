@@ -4,7 +4,7 @@
 //! results.
 
 /// Timers that the host itself handles. TCP has the other numbers below [`FIRST_OTHER`]
-/// ([`TcpTimer`](super::tcp::TcpTimer)).
+/// (`TcpTimer`).
 #[derive(Clone, Copy)]
 pub enum HostTimer {
     /// Opens a flow. Index: flow.

@@ -6,7 +6,14 @@ use weft_cc::Window;
 use weft_run::Sample;
 use weft_spec::Time;
 
-use super::contract::SenderState;
+/// A sample of the state of a sender.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SenderState {
+    /// Congestion window in packets, if there is one.
+    pub cwnd: Option<f64>,
+    /// Rate in bits per second, if there is one.
+    pub rate: Option<f64>,
+}
 
 /// The recorder of flows at one host.
 #[derive(Default)]

@@ -160,13 +160,21 @@ fn any_network() -> impl Strategy<Value = Network> {
         any_queue(),
         any_kind(),
     )
-        .prop_map(|(shape, rate, delay, switch, host, kind)| Network {
-            shape,
-            rate,
-            delay: Time(delay),
-            switch,
-            host,
-            kind,
+        .prop_map(|(shape, rate, delay, switch, host, mut kind)| {
+            // A threshold of 0 that drops what it cannot mark lets no SYN through.
+            if let QueueKind::Shared(shared) = &mut kind
+                && [switch.mark, host.mark].contains(&Some(QueueSize::Packets(0)))
+            {
+                shared.drop_not_ect = false;
+            }
+            Network {
+                shape,
+                rate,
+                delay: Time(delay),
+                switch,
+                host,
+                kind,
+            }
         })
 }
 

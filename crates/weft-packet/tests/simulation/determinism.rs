@@ -172,7 +172,7 @@ fn closed_loops(seed: u64) -> SimulationConfig {
             .value;
         pattern.generator(&context).unwrap().unwrap()
     };
-    let jobs = "servers = 5\nrequest = \"2KB\"\nblock = \"20KB\"\nslots = 6\njitter = \"50us\"";
+    let jobs = "servers = 5\nrequest = \"2KB\"\nblock = \"20KB\"\nslots = 8\njitter = \"50us\"";
     let size =
         "size = { kind = \"pareto\", shape = 1.5, mean = \"50KB\", max = \"1MB\" }\npairs = \"random\"";
     let generators = vec![generator(0, "jobs", jobs), generator(1, "closed-loop", size)];
@@ -235,7 +235,8 @@ fn the_experiments_hold_what_they_are_for() {
     assert!(of_hosts > 0, "no host's own queue dropped");
 
     let outcome = run(closed_loops(1));
-    assert!(outcome.jobs.iter().filter(|job| job.end.is_some()).count() > 50);
+    let ended = outcome.jobs.iter().filter(|job| job.end.is_some()).count();
+    assert!(ended > 50, "{ended} jobs ended");
     assert!(outcome.opened.values().filter(|flow| flow.transport == 1).count() > 50);
     assert!(outcome.latencies.len() > 1_000);
     let unprobed = SimulationConfig {

@@ -140,8 +140,8 @@ fn dctcp_flows_share_alike() {
 #[test]
 fn flows_that_lose_packets_share_about_alike() {
     for (algorithm, subflows) in [("reno", 1), ("cubic", 1), ("lia", 2)] {
-        // Two flows lose packets at different times, and CUBIC's windows are apart for seconds after that.
-        for (senders, warm_up, length) in [(2, 2_000, 4_000), (5, 400, 600), (10, 400, 600)] {
+        // Flows lose packets at different times, and CUBIC's windows are apart for seconds after that.
+        for (senders, warm_up) in [(2, 2_000), (5, 400), (10, 400)] {
             let contest = Contest {
                 scene: star,
                 gbps: 1,
@@ -149,7 +149,7 @@ fn flows_that_lose_packets_share_about_alike() {
                 algorithm,
                 subflows,
                 warm_up: Time::from_ms(warm_up),
-                length: Time::from_ms(length),
+                length: Time::from_ms(4_000),
             };
             contest.holds(senders, 0.9);
         }

@@ -6,13 +6,14 @@ use weft_run::SubflowRecord;
 
 use crate::engine::route::Route;
 use crate::packet::Packet;
-use crate::transport::contract::{ReceivedFlow, SenderState, SentFlow, Transport};
+use crate::transport::contract::{ReceivedFlow, SentFlow, Transport};
 use crate::transport::flow_table::FlowTable;
 use crate::transport::nic::{Feed, NicFlow, Request, WINDOW};
 use crate::transport::per_transport::PerTransport;
 use crate::transport::shared::Shared;
 use crate::transport::state::HostContext;
 use crate::transport::timer_keys::other_timer;
+use crate::transport::tracer::SenderState;
 
 use super::config;
 use super::params::Params;

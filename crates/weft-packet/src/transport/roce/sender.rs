@@ -6,8 +6,8 @@ use weft_run::{ControlCounters, RoceControl, RoceRetransmission};
 
 use crate::engine::route::Route;
 use crate::packet::Packet;
-use crate::transport::contract::SenderState;
 use crate::transport::flow_progress::SenderProgress;
+use crate::transport::tracer::SenderState;
 
 use super::dcqcn::Dcqcn;
 use super::go_back_n::GoBackN;

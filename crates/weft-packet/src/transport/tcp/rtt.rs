@@ -176,7 +176,7 @@ mod tests {
         for (samples, srtt, rttvar, rto) in table {
             let mut e = RttEstimator::new(3000, 1, 60_000);
             for &s in samples {
-                e.sample(s, &SendSequence::new(1000, 100));
+                e.sample(s, &SendSequence::from_profile(&Profile::linux()));
             }
             assert_eq!(
                 (e.srtt, e.rttvar, e.rto),
@@ -193,7 +193,7 @@ mod tests {
         assert_eq!(e.rto(), 2_000);
         e.back_off();
         assert_eq!(e.rto(), 3_000);
-        e.sample(10, &SendSequence::new(1000, 100));
+        e.sample(10, &SendSequence::from_profile(&Profile::linux()));
         assert_eq!(e.rto(), 200);
     }
 
@@ -211,7 +211,7 @@ mod tests {
             let [rtt, acked, sent, mdev, spread, srtt] = cells[..] else {
                 panic!("line {line}")
             };
-            let mut seq = SendSequence::new(1 << 30, 1);
+            let mut seq = SendSequence::from_profile(&Profile::linux());
             while seq.nxt() < sent {
                 seq.extend((sent - seq.nxt()).min(10_000) as u16);
             }
@@ -234,7 +234,7 @@ mod tests {
     fn in_linux_the_minimum_comes_on_top_of_the_round_trip() {
         const MS: u64 = 1_000_000_000;
         let mut e = RttEstimator::from_profile(&Profile::linux());
-        let mut seq = SendSequence::new(1 << 30, 1448);
+        let mut seq = SendSequence::from_profile(&Profile::linux());
         for (rtt, rto) in [(210, 630), (210, 1)] {
             seq.extend(1448);
             e.sample(rtt * MS, &seq);

@@ -110,13 +110,13 @@ impl SubflowSender {
 
     /// Returns true if the window allows another packet. In a recovery with proportional rate
     /// reduction its window counts; after it, the target is the window (RFC 9937, section 6). A
-    /// window below 1 allows one packet, which pacing delays.
+    /// window between 0 and 1 allows one packet, which pacing delays.
     #[inline(always)]
     pub fn may_send(&self, window: &Window) -> bool {
         if let Some(prr) = self.state.prr() {
             return self.pipe() < prr.cwnd();
         }
-        f64::from(self.pipe()) + 1.0 <= window.cwnd.max(1.0)
+        f64::from(self.pipe()) + 1.0 <= window.cwnd || (self.pipe() == 0 && window.cwnd > 0.0)
     }
 
     /// Records whether the window limits the sender, before an acknowledgement is applied.

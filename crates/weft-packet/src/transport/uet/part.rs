@@ -6,7 +6,7 @@ use weft_paths::draw;
 use weft_run::{SubflowRecord, UetControl};
 
 use crate::packet::{DATA, Packet};
-use crate::transport::contract::{ReceivedFlow, SenderState, SentFlow, Transport};
+use crate::transport::contract::{ReceivedFlow, SentFlow, Transport};
 use crate::transport::flow_table::FlowTable;
 use crate::transport::nic::{Feed, NicFlow, Request, WINDOW};
 use crate::transport::per_transport::PerTransport;
@@ -14,6 +14,7 @@ use crate::transport::shared::Shared;
 use crate::transport::spray::{NicSender, NicUser};
 use crate::transport::state::HostContext;
 use crate::transport::timer_keys::other_timer;
+use crate::transport::tracer::SenderState;
 
 use super::config;
 use super::credit::QUANTUM;

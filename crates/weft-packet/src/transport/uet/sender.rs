@@ -5,10 +5,10 @@ use std::sync::Arc;
 use weft_run::ControlCounters;
 
 use crate::packet::Packet;
-use crate::transport::contract::SenderState;
 use crate::transport::flow_progress::SenderProgress;
 use crate::transport::shared::Shared;
 use crate::transport::spray::{FlowData, HEADER, Records, State};
+use crate::transport::tracer::SenderState;
 
 use super::control::{AckSample, CongestionControl, NackSample};
 use super::credit::{Backlog, Credit};
