@@ -11,10 +11,10 @@ use weft_lab::{Experiment, RecordBatch, RunOptions};
 const SPEC: &str = r#"
     name = "lossy"
     duration = "1s"
-    topology = { kind = "many-to-one", senders = 2, rate = "1Gbps", delay = "100us" }
+    topology = { kind = "many-to-one", senders = 4, rate = "1Gbps", delay = "100us" }
     queues = { limit = "20 packets" }
     transports.t = { cc = "reno", subflows = 2 }
-    traffic = [{ kind = "incast", transport = "t", flows = 2, size = "5MB" }]
+    traffic = [{ kind = "incast", transport = "t", flows = 4, size = "5MB" }]
     probes = [{ kind = "flow" }]
 "#;
 
