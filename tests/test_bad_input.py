@@ -80,7 +80,7 @@ def wrong_values() -> Iterator[tuple[str, str]]:
         yield from ((field, value) for value in [*NO_QUANTITY, "3s", "0.5 packets", "99999999999 packets"])
     for field in COUNTS:
         yield from (
-            (field, value) for value in ["-1", "0.5", "true", "[]", "{}", "many", "1e9", "99999999999999999999"]
+            (field, value) for value in ["-1", "0.5", "true", "[]", "{}", "many", "1e30", "99999999999999999999"]
         )
     for field in NAMES:
         yield from ((field, value) for value in ["nothing-such", "3", "true", "[]"])

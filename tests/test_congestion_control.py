@@ -30,7 +30,7 @@ def scene(cc: object, **changes: Any) -> dict[str, Any]:
         "name": "scene",
         "duration": "60ms",
         "topology": {"kind": "many-to-one", "senders": 8, "rate": "10Gbps", "delay": "2us"},
-        "queues": {"limit": "60 packets", "mark": "10 packets"},
+        "queues": {"limit": "40 packets", "mark": "10 packets"},
         "transports": {"own": {"cc": cc, "subflows": 4, "tcp": {"min_rto": "2ms"}}, "dctcp": {"cc": "dctcp"}},
         "traffic": [
             {"kind": "bulk", "transport": "own", "pairs": [["h0", "r0"]]},

@@ -171,9 +171,11 @@ def test_red_drops_what_it_cannot_mark() -> None:
     alone, dropping = (weft.run(mixed_red(action=action, ecn=False)) for action in ("mark", "drop"))
     # No packet of CUBIC is ECN-capable, so that both actions do the same.
     assert alone.flows.equals(dropping.flows)
-    assert alone.queues["mean_packets"][0] == pytest.approx(54, rel=0.1)
+    # RED holds the mean between its thresholds of 50 and 200 packets; without drops it is 880.
+    assert 50 < alone.queues["mean_packets"][0] < 100
     link = alone.links.filter((pl.col("from") == "s0") & (pl.col("to") == "r0"))
-    assert link["loss"][0] == pytest.approx(0.002, rel=0.25)
+    # Without drops by RED it would be that of a full queue of 1000 packets.
+    assert 0.001 < link["loss"][0] < 0.01
 
 
 def test_dctcp_takes_most_of_a_red_queue_from_tcp_without_ecn() -> None:
@@ -185,7 +187,7 @@ def test_dctcp_takes_most_of_a_red_queue_from_tcp_without_ecn() -> None:
     # The option of Linux that Weft had before: packets without ECN fill the queue up to its limit.
     result = weft.run(mixed_red(nodrop=True))
     assert gbps(result, "second") > 9
-    assert result.queues["mean_packets"][0] > 800
+    assert result.queues["mean_packets"][0] > 600
 
 
 @pytest.mark.parametrize("senders", [8, 255])

@@ -87,8 +87,16 @@ def warned(packet: dict[str, str]) -> bool:
 
 
 @needs_tshark
-@pytest.mark.parametrize("profile", ["linux", "amp-2019"])
-@pytest.mark.parametrize("seed", [1, 2, 3, 4, 5])
+@pytest.mark.parametrize(
+    ("profile", "seed"),
+    # With seed 1 and profile `linux`, nothing is lost.
+    [
+        (profile, seed)
+        for profile in ("linux", "amp-2019")
+        for seed in (1, 2, 3, 4, 5)
+        if (profile, seed) != ("linux", 1)
+    ],
+)
 def test_a_host_sees_one_connection_of_four_subflows(four: Path, profile: str, seed: int) -> None:
     sets = [f"transports.{value}.profile={profile}" for value in ("amp", "reno", "dctcp")]
     probes = 'probes=[{ kind = "packets", at = ["h0"] }, { kind = "flow" }]'

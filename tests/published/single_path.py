@@ -176,7 +176,7 @@ COMPARISONS = [
         Comparison(
             PADHYE,
             f"packets per second of {senders} flows at their rate of loss indications",
-            lambda senders=senders: padhye(*crowded(senders)[:2], 0.2),  # type: ignore[misc]
+            lambda senders=senders: padhye(*crowded(senders)[:2], 0.2 + crowded(senders)[1]),  # type: ignore[misc]
             packet=Measure(lambda senders=senders: crowded(senders)[2], 0.2),  # type: ignore[misc]
             cause=cause,
         )
