@@ -12,7 +12,7 @@ pub struct CwndUsage {
     /// If it did not, the maximum number of outstanding packets (`max_packets_out`).
     max_packets_out: u32,
     /// Next byte to send when the fields above were set (`cwnd_usage_seq`).
-    cwnd_usage_seq: u64,
+    round_end: u64,
     /// Next byte to send at the last call of [`validate`](Self::validate) that found the window not
     /// full.
     validated_until: u64,
@@ -45,7 +45,7 @@ impl CwndUsage {
     #[inline(always)]
     pub fn set_limited(&mut self, nxt: u64) {
         self.is_cwnd_limited = true;
-        self.cwnd_usage_seq = nxt;
+        self.round_end = nxt;
     }
 
     /// Records that data was sent, if any was, and that the window still has space.
@@ -55,10 +55,10 @@ impl CwndUsage {
             return; // Nothing was sent.
         }
         self.validated_until = nxt;
-        if una >= self.cwnd_usage_seq || !self.is_cwnd_limited && packets > self.max_packets_out {
+        if una >= self.round_end || !self.is_cwnd_limited && packets > self.max_packets_out {
             self.is_cwnd_limited = false;
             self.max_packets_out = packets;
-            self.cwnd_usage_seq = nxt;
+            self.round_end = nxt;
         }
     }
 

@@ -22,7 +22,7 @@ pub struct RttEstimator {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Spread {
     /// The spread (`rttvar_us`).
-    spread: u64,
+    rttvar: u64,
     /// Largest deviation of this round trip, and at least the minimum RTO (`mdev_max_us`).
     max_mdev: u64,
     /// The round trip ends when data beyond this byte is acknowledged (`rtt_seq`).
@@ -37,10 +37,10 @@ impl Spread {
     fn update(&mut self, mdev: u64, min_rto: u64, seq: &SendSequence) {
         if mdev > self.max_mdev {
             self.max_mdev = mdev;
-            self.spread = self.spread.max(mdev);
+            self.rttvar = self.rttvar.max(mdev);
         }
         if seq.una() > self.end {
-            self.spread -= self.spread.saturating_sub(self.max_mdev) / 4;
+            self.rttvar -= self.rttvar.saturating_sub(self.max_mdev) / 4;
             self.end = seq.nxt();
             self.max_mdev = min_rto;
         }
@@ -52,7 +52,7 @@ impl RttEstimator {
     pub fn from_profile(profile: &Profile) -> Self {
         let [initial, min, max] = [profile.rto.initial_rto, profile.rto.min_rto, profile.rto.max_rto];
         let linux = Spread {
-            spread: 0,
+            rttvar: 0,
             max_mdev: 0,
             end: 0,
         };
@@ -107,8 +107,8 @@ impl RttEstimator {
         if self.srtt == 0 {
             self.srtt = rtt;
             self.rttvar = 2 * rtt;
-            linux.spread = self.rttvar.max(self.min_rto);
-            linux.max_mdev = linux.spread;
+            linux.rttvar = self.rttvar.max(self.min_rto);
+            linux.max_mdev = linux.rttvar;
             linux.end = seq.nxt();
         } else {
             let mean = self.rttvar / 4;
@@ -122,7 +122,7 @@ impl RttEstimator {
             linux.update(self.rttvar, self.min_rto, seq);
             self.srtt = (7 * self.srtt + rtt) / 8;
         }
-        self.rto = (self.srtt + linux.spread).min(self.max_rto);
+        self.rto = (self.srtt + linux.rttvar).min(self.max_rto);
     }
 
     /// Updates the minimum (RFC 8985, section 6.2, step 1) with an RTT that may be smaller than any
@@ -217,7 +217,7 @@ mod tests {
             }
             seq.advance(acked);
             e.sample(rtt * 1_000_000, &seq);
-            let found = [e.rttvar, e.linux.unwrap().spread, e.srtt].map(|ps| ps / 1_000_000);
+            let found = [e.rttvar, e.linux.unwrap().rttvar, e.srtt].map(|ps| ps / 1_000_000);
             let most = found
                 .iter()
                 .zip([mdev, spread, srtt])
