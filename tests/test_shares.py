@@ -136,5 +136,5 @@ def test_a_window_that_the_host_does_not_fill_does_not_grow() -> None:
     }
     result = weft.run(spec, seed=1, threads=1)
     # The NIC holds ten packets and the path a few.
-    assert result.traces["cwnd_packets"].max() < 20
-    assert result.links["utilisation"].max() > 0.99
+    assert max(result.traces["cwnd_packets"].drop_nulls().to_list()) < 20
+    assert max(result.links["utilisation"].to_list()) > 0.99
