@@ -224,7 +224,7 @@ lint: build $(STAMPS)/checks optional-linux ## Check formatting, clippy, ruff an
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
-	$(BIN)/codespell README.md CHANGELOG.md CONTRIBUTING.md Makefile crates docs examples python templates tests
+	$(BIN)/codespell README.md CHANGELOG.md CONTRIBUTING.md Makefile crates docs examples python research templates tests
 
 .PHONY: generate
 generate: $(STAMPS)/checks ## Regenerate python/weft/spec.py, the manual pages and the reference in docs

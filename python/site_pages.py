@@ -41,10 +41,8 @@ ICON = """\
 
 
 def on_config(config: MkDocsConfig) -> None:
-    """Lists the decisions and the pages of claims, so that a new one needs no line in `mkdocs.yml`."""
-    decisions = sorted(f"decisions/{file.name}" for file in (ROOT / "docs" / "decisions").glob("*.md"))
+    """Lists the pages of claims, so that a new one needs no line in `mkdocs.yml`."""
     claims = [site_claims.INDEX, *map(site_claims.page, site_claims.papers())]
-    _fill(config, "Contributing", "Decisions", decisions)
     _fill(config, "Validation and results", "Claims of the papers", claims)
 
 

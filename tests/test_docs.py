@@ -17,7 +17,9 @@ from weft.papers import FIGURES
 
 MAKE = shutil.which("make") or "make"
 ROOT = Path(__file__).parent.parent
-PAGES = sorted(file for kind in ("*.md", "*.ipynb") for file in (ROOT / "docs").rglob(kind))
+PAGES = sorted(
+    file for folder in ("docs", "research") for kind in ("*.md", "*.ipynb") for file in (ROOT / folder).rglob(kind)
+)
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *PAGES]
 COMMANDS = {
     "run",

@@ -42,7 +42,7 @@ def sources(line: str) -> list[Path]:
     return [
         *claims,
         *modules,
-        *(PAGE.parent / link for link in re.findall(r"\]\((\.\./(?:decisions|notebook)/[^)]+)\)", line)),
+        *(PAGE.parent / link for link in re.findall(r"\]\((\.\./\.\./research/(?:decisions|notebook)/[^)]+)\)", line)),
     ]
 
 

@@ -24,7 +24,7 @@ GENERATED = {
     "python/weft/spec.py",
 }
 """Files whose prose is checked at its source."""
-FOLDERS = ("crates", "docs", "examples", "python", "templates", "tests")
+FOLDERS = ("crates", "docs", "examples", "python", "research", "templates", "tests")
 PAGES = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md")
 SKIPPED = {"target", "__pycache__"}
 MIN_MESSAGE_WORDS = 4

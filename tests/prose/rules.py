@@ -117,7 +117,7 @@ NAMES = ("terms", "sentences", "fragments", "questions", "page-type", "identifie
 
 def page_type(file: str) -> Iterator[Finding]:
     """Pages whose front matter names no page type, or an unknown one."""
-    if not (file.startswith("docs/") and file.endswith(".md")):
+    if not (file.startswith(("docs/", "research/")) and file.endswith(".md")):
         return
     head = re.match(r"---\n(.*?\n)---\n", (ROOT / file).read_text(encoding="utf-8"), re.DOTALL)
     named = re.search(r"^type: *(\S+) *$", head[1], re.MULTILINE) if head else None

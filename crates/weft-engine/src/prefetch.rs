@@ -1,6 +1,6 @@
 //! Software prefetch. In a large network nearly everything that a packet touches has left the
 //! nearer caches since the previous window. If it is prefetched, it arrives while other packets are
-//! processed (measurements: `docs/decisions/0002`).
+//! processed (measurements: `research/decisions/0002`).
 
 /// Size of a cache line in bytes.
 const LINE: usize = 64;

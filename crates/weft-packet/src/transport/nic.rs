@@ -40,7 +40,7 @@ const CYCLE: u32 = 11;
 /// flows then lose each packet that they try. A gap lasts as long as the jitter of an idle port, on
 /// average half a packet up to 25 Gbps. The rate of the host falls by 0.02 %, which is more than the
 /// difference of most clocks, so that no queue stays full because of equal rates. The number was chosen
-/// after runs (docs/decisions/0019).
+/// after runs (research/decisions/0019).
 const REFILLS_PER_GAP: u32 = 512;
 
 /// A flow at a NIC: the kind of its transport, and the transport's number of the flow. A subflow of TCP is a flow here, because
