@@ -27,9 +27,10 @@ def pages() -> dict[str, str]:
     sections: dict[str, list[str]] = {page: [] for page in PAGES}
     sections["experiment"] += _table("Experiment", "An experiment", schema, definitions)
     for name in dict.fromkeys(_references(schema["properties"], definitions)):
-        if "properties" in definitions[name]:
+        if "properties" in definitions[name] and not name.startswith(IN_C):
             heading = _heading(name, definitions[name])
             sections[page_of(name)] += _table(name, heading, definitions[name], definitions)
+    sections["congestion-control"] += _programs(definitions)
     sections["transports"].append(MIXES.read_text(encoding="utf-8"))
     sections["tables"] = [COLUMNS.read_text(encoding="utf-8").rstrip(), ""]
     sections["queues"].append(WITHOUT_ECN.read_text(encoding="utf-8"))
@@ -109,6 +110,22 @@ def _table(name: str, heading: str, definition: dict[str, Any], definitions: dic
     yield ""
     if columns := definition.get("x-columns"):
         yield from (CSV_COLUMNS, *(f"| `{column}` | {values} | {meaning} |" for column, values, meaning in columns), "")
+
+
+def _programs(definitions: dict[str, Any]) -> Iterator[str]:
+    """The algorithms that are programs of `weftd`, each with the algorithm that has its parameters."""
+    yield PROGRAMS
+    for name, definition in definitions.items():
+        if not name.startswith(IN_C):
+            continue
+        native = definitions[name.removeprefix(IN_C)]
+        # A program may lack parameters of the native algorithm, but has none of its own.
+        fields, known = (set(given["properties"]) - {"name"} for given in (definition, native))
+        assert fields <= known, name  # noqa: S101 - the table below would be wrong
+        lacking = _codes(sorted(known - fields))
+        parameters = f"those of `{native['properties']['name']['const']}`" + (f" without {lacking}" if lacking else "")
+        yield f"| `{definition['properties']['name']['const']}` | {parameters} | {_cell(definition['description'])} |"
+    yield ""
 
 
 def _codes(names: Iterable[str]) -> str:
@@ -227,6 +244,15 @@ part of a spec; other parts are as in any experiment.
 | page | content |
 |---|---|"""
 )
+IN_C = "Bpf"
+"""The beginning of the names of algorithms that are programs of `weftd`."""
+PROGRAMS = """\
+## Programs of `weftd`
+
+These algorithms are the C code that `weftd` loads into a kernel, compiled natively. Level: `packet`.
+
+| name | parameters | description |
+|---|---|---|"""
 CSV_COLUMNS = """\
 The first line of a CSV file has the names of its columns, in any order. Other columns have no effect. Values may be
 quoted as in RFC 4180, but not contain line breaks. Blank lines, and text after `#` outside quotes, are skipped.

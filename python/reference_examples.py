@@ -222,13 +222,15 @@ def example(name: str, definition: Mapping[str, Any]) -> str:
                 given[field] = schema.get("default", 0)
         table = ", ".join(f"{key} = {json.dumps(value)}" for key, value in given.items())
         if name.endswith("Cc"):
-            return f"[transports.dctcp]\ncc = {{ {table} }}\nsubflows = 2"
+            return f"[transports.{given['name'].replace(':', '-')}]\ncc = {{ {table} }}\nsubflows = 2"
         return f'[transports.dctcp]\ncc = "dctcp"\nsubflows = 2\npaths = {{ {table} }}'
     return EXAMPLES.get(name, "")
 
 
 def whole(text: str) -> dict[str, Any]:
-    """Returns a whole spec with an example in place of its parts."""
+    """Returns a whole spec with an example in place of its parts; its traffic uses the transport of the example."""
     base, part = tomllib.loads(BASE), tomllib.loads(text)
     transports = base["transports"] | part.get("transports", {})
-    return base | part | {"transports": transports}
+    used = next(iter(part.get("transports", base["transports"])))
+    traffic = [flows | {"transport": used} for flows in base["traffic"]]
+    return base | {"traffic": traffic} | part | {"transports": transports}
