@@ -187,6 +187,10 @@ target/ns3/%: tests/ns3/%.cc
 target/ns3/%: tests/speed/%.cc
 	$(COMPILE_FOR_NS3)
 
+.PHONY: pictures
+pictures: build $(STAMPS)/checks ## Draw the pictures in docs/pictures from runs; review them
+	$(BIN)/python python/draw_pictures.py
+
 .PHONY: update-guides
 update-guides: build $(STAMPS)/checks ## Update the outputs in the tutorial and the how-to pages; review the difference
 	WEFT_SNAPSHOTS=renew $(BIN)/python -m pytest tests/test_guides.py

@@ -22,6 +22,8 @@ BLOCKS = {True: "success", False: "failure", None: "info"}
 PAGE = """\
 ---
 type: results
+search:
+  exclude: true
 ---
 
 """

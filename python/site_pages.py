@@ -59,11 +59,11 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     files.append(File.generated(config, "command.md", content=_command()))
     for uri, text in site_claims.pages():
         files.append(File.generated(config, uri, content=text))
-    files.append(File.generated(config, "gallery.md", content="\n".join(_gallery())))
+    files.append(File.generated(config, "validation/plots.md", content="\n".join(_gallery())))
     files.append(File.generated(config, "favicon.svg", content=ICON))
     for figure in FIGURES:
         if _plot(figure).exists():
-            files.append(File.generated(config, f"gallery/{_file(figure)}", abs_src_path=str(_plot(figure))))
+            files.append(File.generated(config, f"validation/plots/{_file(figure)}", abs_src_path=str(_plot(figure))))
     return files
 
 
@@ -108,11 +108,11 @@ def _command() -> str:
 
 
 def _gallery() -> Iterator[str]:
-    yield "# Gallery\n"
+    yield "---\nsearch:\n  exclude: true\n---\n\n# Plots of the papers\n"
     yield (
         "All figures that `weft reproduce` makes. The plots here are those of the quick versions, one seed and less "
-        "time, as the tests draw them. The verdicts are those of the full size, which [Claims](claims.md) lists one by "
-        "one.\n"
+        "time, as the tests draw them. The verdicts are those of the full size, which "
+        "[Claims](../claims.md) lists one by one.\n"
     )
     for paper in dict.fromkeys(figure.paper for figure in FIGURES):
         yield f"## {title(paper)}\n"
@@ -123,7 +123,7 @@ def _gallery() -> Iterator[str]:
 def _shown(figure: Figure) -> Iterator[str]:
     yield f"### {figure.title}\n"
     if _plot(figure).exists():
-        yield f"[![{figure.title}](gallery/{_file(figure)})](gallery/{_file(figure)})\n"
+        yield f"[![{figure.title}](plots/{_file(figure)})](plots/{_file(figure)})\n"
     else:
         yield f"*Not drawn where this page was made.* `weft reproduce {figure.name} --quick` draws it.\n"
     verdicts = result(figure.name)
@@ -133,7 +133,7 @@ def _shown(figure: Figure) -> Iterator[str]:
     document: dict[str, Any] = json.loads(verdicts.read_text(encoding="utf-8"))
     judged = [claim["holds"] for claim in document["claims"] if claim["holds"] is not None]
     yield f"{document['caption']}\n"
-    target = f"{site_claims.page(figure.paper)}#{site_claims.anchor(figure.name)}"
+    target = f"../{site_claims.page(figure.paper)}#{site_claims.anchor(figure.name)}"
     verdict = f"[{sum(judged)} of {len(judged)} claims hold]({target}), {document['scale']}"
     yield f"`weft reproduce {figure.name}`: {verdict}.\n"
 

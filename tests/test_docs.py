@@ -77,10 +77,6 @@ def test_every_command_has_help(tmp_path: Path) -> None:
         assert weft(command, "--help", cwd=tmp_path).code == 0
 
 
-def test_readme_is_short() -> None:
-    assert len((ROOT / "README.md").read_text().split()) <= 750
-
-
 PROFILES = [listing["name"] for listing in json.loads(_weft.registry())["profiles"]]
 ONE_FLOW = """
 name = "one"
