@@ -1,4 +1,4 @@
-"""Assembles the page: text and tables for the template `pages/report.html`, charts and rows for `pages/report.js`."""
+"""Assembles the page: text and tables for `templates/report.html`, charts and rows for `templates/report.js`."""
 
 from __future__ import annotations
 

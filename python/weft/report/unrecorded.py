@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from weft.report.inputs import Run
 
 _PROBES = {
-    "traces": 'windows, queues, marks and drops over time: no probe of kind "flow" or of kind "queue" with every',
+    "traces": 'windows, queues, marks and drops over time: no probe of kind "flow" or of kind "queue" with an interval',
     "queues": 'distributions of queue lengths: no probe of kind "queue"',
     "throughput": 'throughput over time: no probe of kind "throughput"',
     "latencies": 'one-way latencies: no probe of kind "latency"',
@@ -62,7 +62,7 @@ def _of(run: Run) -> list[str]:
         if "flow" not in kinds:
             lines.append('windows over time: no probe of kind "flow"')
         if "queue" not in kinds:
-            lines.append('queue lengths, marks and drops over time: no probe of kind "queue" with every')
+            lines.append('queue lengths, marks and drops over time: no probe of kind "queue" with an interval')
     if any(kind in BUFFERED for kind in _kinds(spec)) and all(probe["kind"] != "buffer" for probe in probes):
         lines.append('bytes in the buffers of switches over time: no probe of kind "buffer"')
     missing = [name for name in ("drops", "marks", "timeouts") if name not in manifest["counters"]]
