@@ -1,7 +1,7 @@
 """Generates the reference of experiments and tables: `make generate`.
 
 `docs/reference.md` lists all names, and `docs/reference` has a page per group. They are made of the spec's JSON Schema,
-the registries and the tables' columns.
+the registries and the tables' columns. `generate_transports` makes the page that helps to choose a transport.
 """
 
 import json
@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+import generate_transports
 from reference_examples import ALL, example, levels, profile_values
 from weft import _weft
 
@@ -35,7 +36,7 @@ def pages() -> dict[str, str]:
     sections["tables"] = [COLUMNS.read_text(encoding="utf-8").rstrip(), ""]
     sections["queues"].append(WITHOUT_ECN.read_text(encoding="utf-8"))
     texts = {path_of(page): "\n".join([_head(*PAGES[page]), *parts]) for page, parts in sections.items()}
-    return {INDEX: _index(), **texts}
+    return {INDEX: _index(), generate_transports.PAGE: generate_transports.page(), **texts}
 
 
 def path_of(page: str) -> str:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from mkdocs.structure.files import File
 
 import site_claims
+import site_math
 from generate_claims import result
 from weft.papers import FIGURES
 from weft.papers.paper import title
@@ -41,7 +42,9 @@ ICON = """\
 
 
 def on_config(config: MkDocsConfig) -> None:
-    """Lists the pages of claims, so that a new one needs no line in `mkdocs.yml`."""
+    """Lists the pages of claims, so that a new one needs no line in `mkdocs.yml`, and draws equations."""
+    fence = {"name": "math", "class": "math", "format": site_math.draw}
+    config.mdx_configs["pymdownx.superfences"] = {"custom_fences": [fence]}
     claims = [site_claims.INDEX, *map(site_claims.page, site_claims.papers())]
     _fill(config, "Validation and results", "Claims of the papers", claims)
 

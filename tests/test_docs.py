@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+import draw_pictures
 from tests.command import weft
 from weft import _weft
 from weft.bench import SCENARIOS
@@ -103,3 +104,11 @@ def test_values_of_profiles() -> None:
         rows.add(f"| `{field}` | {' | '.join(texts)} |")
     values = page.partition("## Values")[2]
     assert rows == {line for line in values.splitlines() if line.startswith("| `")}
+
+
+def test_pictures() -> None:
+    """Each picture that can be drawn is in the repository and on a page, and no other one is."""
+    drawn = {f"{name}.svg" for name, _ in draw_pictures.names()}
+    kept = {path.relative_to(draw_pictures.PICTURES).as_posix() for path in draw_pictures.PICTURES.rglob("*.svg")}
+    shown = {name for page in DOCUMENTS for name in re.findall(r"pictures/([\w./-]+\.svg)\)", page.read_text())}
+    assert drawn == kept == shown

@@ -151,7 +151,7 @@ def test_what_differs_is_found(tmp_path: Path) -> None:
 
 
 def test_every_block_is_closed_and_known() -> None:
-    known = {"bash", "console", "python", "rust", "sh", "text", "toml", ""}
+    known = {"bash", "console", "math", "python", "rust", "sh", "text", "toml", ""}
     for page in (ROOT / "docs").rglob("*.md"):
         fences = [line[3:].partition(" ")[0] for line in page.read_text().splitlines() if line.startswith("```")]
         assert len(fences) % 2 == 0, page

@@ -15,6 +15,7 @@ from urllib.parse import unquote, urldefrag
 import pytest
 from playwright.sync_api import Browser
 
+import draw_pictures
 import site_notebooks
 from tests.browser import WIDTHS, Visit, style
 from weft.papers import FIGURES
@@ -168,3 +169,10 @@ def test_search_finds(browser: Browser, address: str) -> None:
     page.wait_for_function(FOUND, polling=200, timeout=20_000)
     assert page.locator(".md-search-result__item").count() > 2
     page.close()
+
+
+def test_equations_are_drawn(site: Path) -> None:
+    page = (site / "explanation" / "which-transport.html").read_text(encoding="utf-8")
+    guide = (ROOT / "docs" / "explanation" / "which-transport.md").read_text(encoding="utf-8")
+    assert page.count('<svg class="math"') == guide.count("```math") > 30
+    assert page.count("Do not use it") == len(draw_pictures.algorithms())

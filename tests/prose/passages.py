@@ -12,6 +12,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent.parent
 GENERATED = {
+    "docs/explanation/which-transport.md",
     "docs/reference.md",
     "docs/reference/congestion-control.md",
     "docs/reference/experiment.md",

@@ -1,6 +1,14 @@
 //! AMP: Kheirkhah and Lee, "AMP: An Adaptive Multipath TCP for Data Center Networks" (text of
 //! October 2020), section 4.2, Algorithm 1. Comments below cite its line numbers.
 //!
+//! A packet acknowledged on an active subflow adds the first change, where `w_total` sums active
+//! subflows; the first mark of a round makes the second:
+//!
+//! ```math
+//! w_s \leftarrow w_s + \frac{1}{w_{\mathrm{total}}}
+//! w_s \leftarrow w_s - \frac{w_s}{\beta}
+//! ```
+//!
 //! Where the paper is silent, the authors' simulator decides:
 //!
 //! - Suppression and release are decided at the end of a round of the initial subflow.

@@ -5,13 +5,15 @@
 //! For each subflow, with `m_j` 1 if the j-th packet of this round was marked, and `m'_j` of the
 //! previous round:
 //!
-//! ```text
-//! (3)  beta  = sum_j (m_j xor m'_j) / cw
-//! (4)  w_j   = (j / cw)^beta
-//! (5)  alpha = sum_j w_j m_j / cw
-//! (6)  each ACK of a round without marks:  cw <- cw + (1 - alpha) / cw
-//! (7)  cw <- (1 - alpha) cw
+//! ```math
+//! \beta = \frac{1}{w} \sum_j (m_j \oplus m'_j)
+//! g_j = \left(\frac{j}{w}\right)^{\beta}
+//! \alpha = \frac{1}{w} \sum_j g_j m_j
+//! w \leftarrow w + \frac{1 - \alpha}{w}
+//! w \leftarrow (1 - \alpha) w
 //! ```
+//!
+//! These are equations (3) to (7). Equation (6) is for each ACK of a round without marks.
 //!
 //! Where the paper contradicts itself: Algorithm 1 compares neighbours of one round, that is,
 //! `M[j] xor M[j-1]`, instead of the two rounds of equation (3); `neighbours = 1` does that, with

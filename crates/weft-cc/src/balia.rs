@@ -2,11 +2,13 @@
 //! IEEE/ACM Transactions on Networking 24(1), 2016; Walid, Peng, Hwang and Low,
 //! draft-walid-mptcp-congestion-control-04, section 3.
 //!
-//! With the rate `x_r = w_r / rtt_r` and `alpha_r = max_k(x_k) / x_r`:
+//! With the round-trip time `T_r`, each ACK on path r changes its window as in the second equation,
+//! and each loss as in the third:
 //!
-//! ```text
-//! each ACK on r:   w_r <- w_r + x_r / rtt_r / (sum_k x_k)^2 * (1 + alpha_r) / 2 * (4 + alpha_r) / 5
-//! each loss on r:  w_r <- w_r - w_r / 2 * min(alpha_r, 1.5)
+//! ```math
+//! x_r = \frac{w_r}{T_r}, \quad \alpha_r = \frac{\max_k x_k}{x_r}
+//! w_r \leftarrow w_r + \frac{x_r / T_r}{\left(\sum_k x_k\right)^2} \cdot \frac{1 + \alpha_r}{2} \cdot \frac{4 + \alpha_r}{5}
+//! w_r \leftarrow w_r - \frac{w_r}{2} \min(\alpha_r, 1.5)
 //! ```
 //!
 //! Where they are silent: a cut stops at two packets, as Reno's does, and sets `ssthresh`; slow

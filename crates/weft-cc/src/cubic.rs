@@ -1,7 +1,13 @@
 //! CUBIC: RFC 9438, section 4, with the `HyStart` of Linux (`tcp_cubic.c`; Ha and Rhee, "Taming the
 //! elephants: new TCP slow start", 2011).
 //!
-//! Subflows are not coupled. Equation numbers are those of the RFC.
+//! Subflows are not coupled. Equation numbers are those of the RFC. At the time t after the last
+//! congestion event, which had left `beta` of the window, the window aims at
+//!
+//! ```math
+//! W(t) = C (t - K)^3 + W_{\max}
+//! K = \sqrt[3]{\frac{W_{\max} (1 - \beta)}{C}}
+//! ```
 //!
 //! The default is Linux's: see the module `linux`. Where the RFC leaves a choice, `rfc_growth` has:
 //!

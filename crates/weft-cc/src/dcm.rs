@@ -2,7 +2,13 @@
 //! October 2020), section 2.1, equations (1) and (2).
 //!
 //! "Each subflow of DCM follows DCTCP to reduce its cwnd and MPTCP to increase its cwnd": equation
-//! (1) is that of [`Lia`], equation (2) that of [`Dctcp`].
+//! (1) is that of [`Lia`], equation (2) that of [`Dctcp`], for each acknowledged packet and for the
+//! first mark of a round:
+//!
+//! ```math
+//! w_s \leftarrow w_s + \min\left(\frac{\max_r (w_r / T_r^2)}{\left(\sum_r w_r / T_r\right)^2}, \frac{1}{w_s}\right)
+//! w_s \leftarrow w_s \left(1 - \frac{\alpha_s}{2}\right)
+//! ```
 //!
 //! Where the paper is silent: `a` of equation (1) is computed at every acknowledgement, as in the
 //! authors' simulator; `per_ack = 0` computes it once per round. Slow start ends at the first mark,

@@ -1,7 +1,13 @@
 //! DCTCP: RFC 8257, section 3.3; Alizadeh et al., "Data Center TCP (DCTCP)", SIGCOMM 2010, section
 //! 3.1, equations (1) and (2).
 //!
-//! Subflows are not coupled.
+//! Subflows are not coupled. With the fraction F of marked packets in a round, and at the first mark
+//! of a round:
+//!
+//! ```math
+//! \alpha \leftarrow (1 - g) \alpha + g F
+//! w \leftarrow w \left(1 - \frac{\alpha}{2}\right)
+//! ```
 //!
 //! Where the sources are silent or differ: `alpha` starts at `alpha0`, 1 as in RFC 8257 and Linux
 //! or 0 as in AMP's simulations. Slow start ends at the first mark, with a cut by the `alpha` of

@@ -2,8 +2,14 @@
 //! of congestion control for multipath TCP", NSDI 2011, section 2, algorithm COUPLED. It follows
 //! Kelly and Voice (2005) and Han et al. (2006).
 //!
-//! `w_r <- w_r + 1 / w_total` for each ACK on path r, `w_r <- w_r - w_total / 2` for each loss on
-//! it. All traffic moves to the least congested paths.
+//! For each ACK on path r, and for each loss on it:
+//!
+//! ```math
+//! w_r \leftarrow w_r + \frac{1}{\sum_k w_k}
+//! w_r \leftarrow w_r - \frac{1}{2} \sum_k w_k
+//! ```
+//!
+//! All traffic moves to the least congested paths. `w_total` is the sum.
 //!
 //! Where the paper is silent: a window falls to no less than one packet, which keeps probing (the
 //! paper's section 2.4); `ssthresh` follows it. Slow start and a timeout are Reno's on each

@@ -1,12 +1,13 @@
 //! LIA, MPTCP's coupled congestion control: RFC 6356, section 3, equations (1) and (2).
 //!
-//! Each packet acknowledged on subflow s adds `min(alpha / cwnd_total, 1 / cwnd_s)`, where
+//! For each packet acknowledged on subflow s, with the window `w_s` and the round-trip time `T_s`:
 //!
-//! ```text
-//! alpha = cwnd_total * max_r(cwnd_r / rtt_r^2) / (sum_r cwnd_r / rtt_r)^2
+//! ```math
+//! w_s \leftarrow w_s + \min\left(\frac{\alpha}{\sum_r w_r}, \frac{1}{w_s}\right)
+//! \alpha = \sum_r w_r \cdot \frac{\max_r (w_r / T_r^2)}{\left(\sum_r w_r / T_r\right)^2}
 //! ```
 //!
-//! The state is `alpha / cwnd_total`, in which the total cancels.
+//! The state is `alpha` over the sum of windows, in which that sum cancels.
 //!
 //! Where the RFC leaves a choice: alpha need not be computed at every acknowledgement (section
 //! 4.1). By default it is computed when a round of any subflow ends and after every event that

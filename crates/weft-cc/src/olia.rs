@@ -2,10 +2,10 @@
 //! issues and a possible solution", ACM CoNEXT 2012, section 4;
 //! draft-khalili-mptcp-congestion-control-05.
 //!
-//! Each packet acknowledged on path r adds
+//! For each packet acknowledged on path r, with the round-trip time `T_r`:
 //!
-//! ```text
-//! (w_r / rtt_r^2) / (sum_p w_p / rtt_p)^2 + alpha_r / w_r
+//! ```math
+//! w_r \leftarrow w_r + \frac{w_r / T_r^2}{\left(\sum_p w_p / T_p\right)^2} + \frac{\alpha_r}{w_r}
 //! ```
 //!
 //! Let R be all paths, M the paths with the largest window, and B the best paths: those with the

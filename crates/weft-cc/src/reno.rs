@@ -1,7 +1,13 @@
 //! Reno: RFC 5681, sections 3.1 (slow start, congestion avoidance, timeout) and 3.2 (fast
 //! retransmit).
 //!
-//! Subflows are not coupled: n of them take the share of n flows at a bottleneck.
+//! Subflows are not coupled: n of them take the share of n flows at a bottleneck. The equations are
+//! those of an acknowledged packet and of a loss:
+//!
+//! ```math
+//! w \leftarrow w + \frac{1}{w}
+//! w \leftarrow \frac{w}{2}
+//! ```
 //!
 //! Where the RFC leaves a choice: congestion avoidance is equation (3), `cwnd += 1 / cwnd` for each
 //! packet acknowledged. A delayed acknowledgement therefore counts all its packets, but an

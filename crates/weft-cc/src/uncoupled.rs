@@ -1,6 +1,11 @@
 //! Uncoupled: Wischik, Raiciu, Greenhalgh and Handley, "Design, implementation and evaluation of
-//! congestion control for multipath TCP", NSDI 2011, section 2. Each path r runs regular TCP: `w_r
-//! <- w_r + 1 / w_r` for each ACK and `w_r <- w_r / 2` for each loss.
+//! congestion control for multipath TCP", NSDI 2011, section 2. Each path r runs regular TCP, for
+//! each ACK and for each loss, with a = 1:
+//!
+//! ```math
+//! w_r \leftarrow w_r + \frac{a}{w_r}
+//! w_r \leftarrow \frac{w_r}{2}
+//! ```
 //!
 //! Each subflow is a [`Reno`], so that n subflows take the share of n flows. A `weight` a below 1
 //! makes subflows less aggressive, as the paper's EWTCP does: a subflow gains a packets per round.

@@ -2,7 +2,16 @@
 //!
 //! `W` is the sum of the shares `f_r` of the subflows that send. It follows DCTCP's law (RFC 8257,
 //! section 3.3), so a connection is one DCTCP flow wherever its subflows meet one bottleneck, at
-//! any number of subflows:
+//! any number of subflows. Growth for each acknowledged packet with m subflows, the cut at a mark,
+//! and the shift at the end of a round are
+//!
+//! ```math
+//! f_s \leftarrow f_s + \frac{1}{m f_s}
+//! f_r \leftarrow f_r \left(1 - \frac{\alpha_r}{2}\right)
+//! f_s \leftarrow f_s - \kappa f_s (F_s - F)
+//! ```
+//!
+//! in detail:
 //!
 //! 1. *Growth*: a round adds one packet to `W`, in equal parts: `f_s += 1 / (m f_s)` per packet
 //!    acknowledged, with m subflows sending. Each path has its own slow start: the first mark or

@@ -2,11 +2,13 @@
 //! October 2020), section 2.2, equation (3). That section follows Cao et al., "Explicit Multipath
 //! Congestion Control for Data Center Networks" (2013, "XMP's paper" below).
 //!
-//! With the rate `x_s = w_s / rtt_s` that a subflow had at the end of its last round, equation (3)
-//! reads
+//! With the rate `x_s = w_s / T_s` that a subflow had at the end of its last round, a round without
+//! a mark grows the window by equation (3), and the first mark of a round cuts it:
 //!
-//! ```text
-//! delta_s = rtt_s / rtt_min * x_s / (sum_r x_r)
+//! ```math
+//! \delta_s = \frac{T_s}{T_{\min}} \cdot \frac{x_s}{\sum_r x_r}
+//! w_s \leftarrow w_s + \delta_s
+//! w_s \leftarrow w_s - \frac{w_s}{\beta}
 //! ```
 //!
 //! Where section 2.2 is silent, Algorithm 1 of XMP's paper and the simulator of AMP's authors

@@ -1,0 +1,71 @@
+"""The page `docs/explanation/which-transport.md`: each algorithm and transport with its equations, for `make generate`.
+
+Equations and sources come from the heads of `crates/weft-cc/src`, words from `transport_guide.toml`, and pictures from
+`draw_pictures.py`.
+"""
+
+import json
+import re
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from weft import _weft
+
+ROOT = Path(__file__).parent.parent
+HEADS = ROOT / "crates" / "weft-cc" / "src"
+GUIDE = Path(__file__).parent / "transport_guide.toml"
+PAGE = "explanation/which-transport.md"
+FENCE = re.compile(r"^```math\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def page() -> str:
+    """Returns the text of the page."""
+    guide = tomllib.loads(GUIDE.read_text(encoding="utf-8"))
+    registry = json.loads(_weft.registry())
+    parts = [guide["introduction"]]
+    for entry in registry["algorithms"]:
+        if ":" not in entry["name"]:
+            parts += _section(entry["name"], guide["algorithms"][entry["name"]] | _head(entry["name"]))
+    parts.append(guide["other_kinds"])
+    for entry in registry["transports"]:
+        if entry["name"] != "tcp":
+            parts += _section(entry["name"], guide["kinds"][entry["name"]])
+    return "\n".join(parts)
+
+
+def _head(name: str) -> dict[str, Any]:
+    """Returns the source and the equations in the head of an algorithm's file."""
+    lines = (HEADS / f"{name.replace('-', '_')}.rs").read_text(encoding="utf-8").split("\n")
+    end = next(index for index, line in enumerate(lines) if not line.startswith("//!"))
+    head = "\n".join(line.removeprefix("//!").removeprefix(" ") for line in lines[:end])
+    # The first sentence, which may name authors "et al.".
+    source = re.split(r"(?<!et al)\. (?=[A-Z])", " ".join(head.partition("\n\n")[0].split()))[0]
+    # The source of Warp is a page of its own.
+    cited = re.search(r"RFC \d|[A-Z][a-z]+( et al\.| and |, )", source)
+    return {
+        "equations": [line for block in FENCE.findall(head) for line in block.splitlines()],
+        "source": source.partition(": ")[2] if cited else "",
+        "legend": "",
+    }
+
+
+def _section(name: str, about: dict[str, Any]) -> Iterator[str]:
+    yield f"### {about['title']} {{ #{name} }}\n"
+    yield f"{about['about'].strip()}\n"
+    for equation in about["equations"]:
+        yield f"```math\n{equation}\n```\n"
+    if about["legend"]:
+        yield f"{about['legend']}\n"
+    yield f"![Windows or rates of two connections by `{name}`, and the queue](../pictures/transports/{name}.svg)\n"
+    yield f"- **Use it** if {about['use']}"
+    yield f"- **Do not use it** if {about['avoid']}"
+    if about["source"]:
+        yield f"- **Source:** {_plain(about['source'])}"
+    yield ""
+
+
+def _plain(text: str) -> str:
+    """Returns a text of rustdoc without links to items."""
+    return re.sub(r"\[(`\w+`)\]", r"\1", text).rstrip(".") + "."
