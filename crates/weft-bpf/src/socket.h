@@ -55,6 +55,18 @@ struct {
 	__type(value, struct weft_user);
 } users SEC(".maps");
 
+/*
+ * Network namespaces, by inode number, whose events the daemon handles; key 0 stands for all. Any
+ * user can have sockets in a namespace that is not served, and their events would only cost time.
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 4096);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, __u32);
+	__type(value, __u32);
+} served SEC(".maps");
+
 /* Set before loading. A section of its own makes it a separate map. */
 const volatile struct weft_parameters parameters SEC(".rodata.parameters") = {};
 
@@ -176,15 +188,25 @@ static __always_inline bool weft_notify(struct weft_connection *c, __u32 s, __u3
 	return true;
 }
 
+static __always_inline bool weft_is_served(struct sock *sk)
+{
+	__u32 netns = BPF_CORE_READ(sk, __sk_common.skc_net.net, ns.inum), all = 0;
+
+	return bpf_map_lookup_elem(&served, &netns) || bpf_map_lookup_elem(&served, &all);
+}
+
 /*
- * Returns true if the user of the socket may cause another event. The limit is necessary because
- * any user can make sockets attach to an algorithm and leave it without end.
+ * Returns true if the daemon serves the socket's namespace and the socket's user may cause another
+ * event. The limit is necessary because any user can make sockets attach to an algorithm and leave
+ * it without end.
  */
 static __always_inline bool weft_within_limit(struct sock *sk, __u64 now)
 {
 	struct weft_user *user, first = { .second = now / 1000000000, .events = 1 };
 	__u32 uid = sk->sk_uid.val;
 
+	if (!weft_is_served(sk))
+		return false;
 	user = bpf_map_lookup_elem(&users, &uid);
 	if (!user) {
 		bpf_map_update_elem(&users, &uid, &first, BPF_ANY);
@@ -267,8 +289,9 @@ static __always_inline void weft_notify_bulk(struct sock *sk)
 	if (ca->bulk || tp->bytes_acked + tp->bytes_received < parameters.bulk)
 		return;
 	c = weft_find(sk);
-	/* Retried until the event has been sent. */
-	if (!c || !c->token || c->bulk || weft_notify_limited(sk, c, ca->slot % WEFT_SUBFLOWS, WEFT_BULK)) {
+	/* Retried until the event has been sent. A daemon that serves the namespace later counts bytes. */
+	if (!c || !c->token || c->bulk || !weft_is_served(sk) ||
+	    weft_notify_limited(sk, c, ca->slot % WEFT_SUBFLOWS, WEFT_BULK)) {
 		ca->bulk = 1;
 		if (c)
 			c->bulk = 1;

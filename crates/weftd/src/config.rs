@@ -114,6 +114,16 @@ pub struct Subflows {
     pub stale_timeouts: u8,
 }
 
+/// Whether an address can be one of an interface between which subflows are opened.
+fn may_be_joined(address: IpAddr) -> bool {
+    let is_local = match address {
+        IpAddr::V4(ip) => ip.is_link_local() || ip.is_broadcast(),
+        // IPv4 within IPv6 is no interface's.
+        IpAddr::V6(ip) => ip.is_unicast_link_local() || ip.to_ipv4_mapped().is_some(),
+    };
+    !(is_local || address.is_loopback() || address.is_multicast() || address.is_unspecified())
+}
+
 /// Reads a list of addresses.
 fn addresses<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<IpAddr>, D::Error> {
     let listed = Vec::<String>::deserialize(from)?;
@@ -180,10 +190,14 @@ impl Subflows {
             let accepted = self.max_accepted.to_string();
             return refuse("subflows.max_accepted", accepted, "1 to 64");
         }
-        for address in &self.addresses {
-            if address.is_loopback() || address.is_multicast() || address.is_unspecified() {
+        for (i, address) in self.addresses.iter().enumerate() {
+            let path = format!("subflows.addresses[{i}]");
+            if !may_be_joined(*address) {
                 let allowed = "addresses of this host's network interfaces";
-                return refuse("subflows.addresses", address.to_string(), allowed);
+                return refuse(&path, address.to_string(), allowed);
+            }
+            if self.addresses.iter().take(i).any(|other| other == address) {
+                return refuse(&path, format!("{address} twice"), "each address once");
             }
         }
         if let Some(reset) = self.blackhole_reset
@@ -304,6 +318,12 @@ impl Config {
         if !metadata.is_file() {
             return Err(refuse("not a regular file; allowed: a TOML file".to_owned()));
         }
+        if metadata.len() > MAX_BYTES {
+            return Err(refuse(format!(
+                "{} bytes; allowed: {MAX_BYTES} at most",
+                metadata.len()
+            )));
+        }
         writable_by_others(&metadata).map_err(refuse)?;
         check_folder(at).map_err(refuse)?;
         let mut text = String::new();
@@ -392,7 +412,7 @@ impl Config {
         }
         config.subflows.check()?;
         namespaces::check_names(&config.namespaces)?;
-        if !config.metrics.listen.ip().is_loopback() {
+        if !config.metrics.listen.ip().is_loopback() || config.metrics.listen.port() == 0 {
             let listen = config.metrics.listen.to_string();
             return refuse("metrics.listen", listen, LISTEN);
         }
@@ -518,7 +538,17 @@ fn check_name(name: &str) -> Result<KernelAlgorithm, SpecError> {
 pub(crate) fn refuse_if_others_write(program: &Path) -> Result<(), String> {
     let metadata = fs::metadata(program).map_err(|error| error.to_string())?;
     writable_by_others(&metadata)?;
-    check_folder(program)
+    // Who writes in the folder of a link can point it elsewhere.
+    let mut link = program.to_owned();
+    for _ in 0..MAX_LINKS {
+        check_folder(&link)?;
+        let Ok(target) = fs::read_link(&link) else {
+            return Ok(());
+        };
+        let folder = link.parent().unwrap_or(Path::new(""));
+        link = folder.join(target);
+    }
+    Err("too many links".to_owned())
 }
 
 /// Checks that other users cannot replace a file by writing in its folder.
@@ -552,6 +582,10 @@ fn writable_by_others(metadata: &fs::Metadata) -> Result<(), String> {
     Ok(())
 }
 
+/// Maximum size of a configuration. One with 4,096 namespaces has some 100 KB.
+const MAX_BYTES: u64 = 1 << 20;
+/// Links to a file that the kernel follows at most.
+const MAX_LINKS: usize = 40;
 const ALL: &str = "*";
 /// The allowed values of `metrics.listen`.
 const LISTEN: &str = "a loopback address with a port, such as \"127.0.0.1:9464\"";

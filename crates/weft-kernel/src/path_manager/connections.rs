@@ -2,7 +2,8 @@
 //!
 //! Times are nanoseconds of any clock that only goes forward.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::hash_map::Entry;
+use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::net::{IpAddr, SocketAddr};
 
 mod addresses;
@@ -87,20 +88,20 @@ pub struct Connections {
     all: HashMap<Token, Connection>,
     /// BPF events of connections that the kernel has not reported yet.
     pending_events: HashMap<Token, PendingEvents>,
+    /// The times of the first such event of each connection, oldest first. Some of them are no longer pending.
+    pending_since: VecDeque<(u64, Token)>,
     peers: Peers,
     /// Addresses of each namespace: those that subflows may have, and all.
     addresses: HashMap<usize, (Vec<Address>, Vec<IpAddr>)>,
     /// Number of connections that were not recorded because of [`MAX_CONNECTIONS`].
     omitted: u64,
-    /// Time at which BPF events that wait for the kernel's are too old.
-    next_prune: u64,
     /// Times at which connections have to be handled.
     deadlines: BTreeSet<(u64, Token)>,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct PendingEvents {
-    at: u64,
+    since: u64,
     bulk: bool,
     uncoupled: Option<UncoupledReason>,
 }
@@ -115,8 +116,8 @@ impl Connections {
             addresses: HashMap::new(),
             all: HashMap::new(),
             pending_events: HashMap::new(),
+            pending_since: VecDeque::new(),
             omitted: 0,
-            next_prune: u64::MAX,
             deadlines: BTreeSet::new(),
         }
     }
@@ -242,15 +243,14 @@ impl Connections {
 
     /// BPF events of a connection that the kernel has not reported yet.
     fn pending_events_of(&mut self, token: Token, now: u64) -> Option<&mut PendingEvents> {
-        if self.pending_events.len() >= MAX_PENDING && !self.pending_events.contains_key(&token) {
-            return None;
+        match self.pending_events.entry(token) {
+            Entry::Occupied(pending) => Some(pending.into_mut()),
+            Entry::Vacant(_) if self.pending_since.len() >= MAX_PENDING => None,
+            Entry::Vacant(vacant) => {
+                self.pending_since.push_back((now, token));
+                Some(vacant.insert(PendingEvents::new(now)))
+            }
         }
-        self.next_prune = self.next_prune.min(now + MAX_PENDING_AGE);
-        Some(
-            self.pending_events
-                .entry(token)
-                .or_insert(PendingEvents::new(now)),
-        )
     }
 
     /// Records whether programs report the connection. Programs stop reporting a subflow that gets another congestion control or
@@ -279,15 +279,26 @@ impl Connections {
                 self.join(token, now, batches);
             }
         }
-        self.pending_events
-            .retain(|_, early| early.at + MAX_PENDING_AGE > now);
+        while let Some((since, token)) = self.pending_since.front().copied()
+            && since + MAX_PENDING_AGE <= now
+        {
+            self.pending_since.pop_front();
+            // Another connection may have the token by now.
+            if self
+                .pending_events
+                .get(&token)
+                .is_some_and(|pending| pending.since == since)
+            {
+                self.pending_events.remove(&token);
+            }
+        }
     }
 }
 
 impl PendingEvents {
     fn new(now: u64) -> Self {
         Self {
-            at: now,
+            since: now,
             bulk: false,
             uncoupled: None,
         }

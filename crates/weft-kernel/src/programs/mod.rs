@@ -42,9 +42,11 @@ pub use registration::{HANDOVER, REGISTRATION};
 pub use stats::{ConnectionStats, Subflow, Totals};
 
 /// The maps that all programs share, and that are pinned.
-const SHARED: [&str; 3] = ["connections", "events", "totals"];
+const SHARED: [&str; 4] = ["connections", "events", "totals", "served"];
 /// The map that all programs share and that is not pinned: the limit of a user's events is one for all algorithms.
 const USERS: &str = "users";
+/// Key of the map of served namespaces that stands for all.
+const ALL_NAMESPACES: u32 = 0;
 /// Default of [`Options::max_events_per_user`].
 const MAX_EVENTS_PER_USER: u32 = 20_000;
 
@@ -124,6 +126,7 @@ pub struct Programs {
     connections: MapHandle,
     events: MapHandle,
     totals: MapHandle,
+    served: MapHandle,
     loaded: Vec<Loaded>,
 }
 
@@ -233,16 +236,48 @@ impl Programs {
             })
             .collect::<Result<Vec<_>, Error>>()?;
         registrar.finish(loaded.iter_mut().map(|loaded| (loaded.name, &mut loaded.link)));
-        let [connections, events, totals, _users] = shared.try_into().map_err(|_| Error::Kernel {
+        let [connections, events, totals, served, _users] = shared.try_into().map_err(|_| Error::Kernel {
             what: "the programs".to_owned(),
             why: "none was named".to_owned(),
         })?;
-        Ok(Self {
+        let programs = Self {
             connections,
             events,
             totals,
+            served,
             loaded,
-        })
+        };
+        programs.report(&[ALL_NAMESPACES])?;
+        Ok(programs)
+    }
+
+    /// Reports events of network namespaces with these inode numbers only. Before the first call, events of all are reported.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn report_only(&self, namespaces: &[u32]) -> Result<(), Error> {
+        if namespaces.len() > self.served.max_entries() as usize {
+            return self.report(&[ALL_NAMESPACES]);
+        }
+        // First those that go, as they may be in the way of others.
+        for key in self.served.keys() {
+            let kept = namespaces
+                .iter()
+                .any(|namespace| namespace.to_ne_bytes() == key[..]);
+            if !kept {
+                let _ = self.served.delete(&key);
+            }
+        }
+        self.report(namespaces)
+    }
+
+    fn report(&self, namespaces: &[u32]) -> Result<(), Error> {
+        for namespace in namespaces {
+            self.served
+                .update(&namespace.to_ne_bytes(), &[0; 4], MapFlags::ANY)
+                .map_err(|error| Error::kernel("the map of served namespaces", &error))?;
+        }
+        Ok(())
     }
 
     /// Loads `names` and lets go of them again, without registering them or touching what is pinned.
@@ -284,7 +319,12 @@ impl Programs {
 
     /// Whether the maps that are pinned in a folder, if any, have the layout of this version and this size.
     pub fn can_take_over(folder: &Path, max_connections: u32) -> bool {
-        let sizes = [size_of::<abi::Connection>(), 0, size_of::<abi::Totals>()];
+        let sizes = [
+            size_of::<abi::Connection>(),
+            0,
+            size_of::<abi::Totals>(),
+            size_of::<u32>(),
+        ];
         SHARED.iter().zip(sizes).all(|(name, size)| {
             MapHandle::from_pinned_path(folder.join(name)).map_or(true, |map| {
                 map.value_size() as usize == size

@@ -52,7 +52,10 @@ impl Rule {
             )
         })?;
         if let Some(cgroup) = &self.cgroup
-            && (cgroup.is_empty() || cgroup.starts_with('/') || cgroup.split('/').any(|part| part == ".."))
+            && (cgroup.is_empty()
+                || cgroup.starts_with('/')
+                || cgroup.contains('\0')
+                || cgroup.split('/').any(|part| part == ".."))
         {
             let allowed = "a path below the root of cgroups, without a leading \"/\"";
             return Err(refuse("cgroup", cgroup, allowed));

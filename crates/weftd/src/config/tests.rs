@@ -46,14 +46,6 @@ fn complaints_say_where_what_and_what_is_allowed() {
             "congestion.parameters.weft_lia.beta: 4; allowed: 0",
         ),
         (
-            "[subflows]\naddresses = [\"127.0.0.1\"]",
-            "subflows.addresses: 127.0.0.1; allowed: addresses of this host",
-        ),
-        (
-            "[subflows]\naddresses = [\"224.0.0.1\"]",
-            "subflows.addresses: 224.0.0.1; allowed",
-        ),
-        (
             "[subflows]\naddresses = [\"10.0.0.2\", \"10.0.0.1/24\"]",
             "subflows.addresses[1]: \"10.0.0.1/24\" has a prefix length; allowed: an address without one, such as \"10.0.0.1\"",
         ),
@@ -91,10 +83,54 @@ fn complaints_say_where_what_and_what_is_allowed() {
         ),
         ("[subflows", "line 1, column 10: "),
     ] {
-        let complaint = Config::parse(text).unwrap_err().to_string();
-        assert!(complaint.starts_with(expected), "{text}: {complaint}");
-        assert!(!complaint.contains('\n'), "{complaint}");
+        assert_refused(text, expected);
     }
+}
+
+#[test]
+fn addresses_that_would_have_no_effect_are_refused() {
+    for (text, expected) in [
+        (
+            "[subflows]\naddresses = [\"127.0.0.1\"]",
+            "subflows.addresses[0]: 127.0.0.1; allowed: addresses of this host",
+        ),
+        (
+            "[subflows]\naddresses = [\"10.0.0.1\", \"224.0.0.1\"]",
+            "subflows.addresses[1]: 224.0.0.1; allowed",
+        ),
+        (
+            "[subflows]\naddresses = [\"::ffff:10.0.0.1\"]",
+            "subflows.addresses[0]: ::ffff:10.0.0.1; allowed",
+        ),
+        (
+            "[subflows]\naddresses = [\"255.255.255.255\"]",
+            "subflows.addresses[0]: 255.255.255.255; allowed",
+        ),
+        (
+            "[subflows]\naddresses = [\"fe80::1\"]",
+            "subflows.addresses[0]: fe80::1; allowed",
+        ),
+        (
+            "[subflows]\naddresses = [\"10.0.0.1\", \"fd00::1\", \"10.0.0.1\"]",
+            "subflows.addresses[2]: 10.0.0.1 twice; allowed: each address once",
+        ),
+        (
+            "[metrics]\nlisten = \"127.0.0.1:0\"",
+            "metrics.listen: 127.0.0.1:0; allowed: a loopback",
+        ),
+        (
+            "[[rules]]\nalgorithm = \"reno\"\ncgroup = \"a\\u0000b\"",
+            "rules[0].cgroup: \"a\\0b\"; allowed: a path below the root",
+        ),
+    ] {
+        assert_refused(text, expected);
+    }
+}
+
+fn assert_refused(text: &str, expected: &str) {
+    let complaint = Config::parse(text).unwrap_err().to_string();
+    assert!(complaint.starts_with(expected), "{text}: {complaint}");
+    assert!(!complaint.contains('\n'), "{complaint}");
 }
 
 #[test]

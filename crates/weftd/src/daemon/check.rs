@@ -36,8 +36,8 @@ impl Check {
         limit: Duration,
     ) -> Result<Self, Failure> {
         let failed = |error: std::io::Error| Failure::Failed(format!("{}: {error}", program.display()));
-        let file = fs::canonicalize(&program).map_err(failed)?;
-        refuse_if_others_write(&file).map_err(|why| Failure::Failed(format!("{}: {why}", file.display())))?;
+        refuse_if_others_write(&program)
+            .map_err(|why| Failure::Failed(format!("{}: {why}", program.display())))?;
         let report = folder.join("check.log");
         let mut check = Command::new(&program);
         check
@@ -139,5 +139,31 @@ mod tests {
             panic!("it was started");
         };
         assert!(refused.to_string().contains("mode 777"), "{refused}");
+    }
+
+    /// Otherwise it could lead elsewhere by the time of the trial.
+    #[test]
+    fn a_link_that_others_may_replace_is_not_followed() {
+        let folder = tempfile::tempdir().unwrap();
+        let program = script(folder.path(), "exit 0", 0o755);
+        let open = folder.path().join("open");
+        fs::create_dir(&open).unwrap();
+        let link = open.join("weftd");
+        std::os::unix::fs::symlink(&program, &link).unwrap();
+        let through = folder.path().join("link");
+        std::os::unix::fs::symlink("open/weftd", &through).unwrap();
+        let start = |program: &Path| {
+            let limit = Duration::from_secs(10);
+            Check::start_program(program.to_owned(), None, folder.path(), limit).map(outcome)
+        };
+        assert_eq!(start(&through).unwrap(), Ok(()));
+        fs::set_permissions(&open, fs::Permissions::from_mode(0o777)).unwrap();
+        for link in [&link, &through] {
+            let refused = start(link).unwrap_err().to_string();
+            assert!(
+                refused.contains("its folder") && refused.contains("mode 777"),
+                "{refused}"
+            );
+        }
     }
 }

@@ -23,12 +23,17 @@ impl Daemon {
             else {
                 continue;
             };
-            let now = now();
+            let began = now();
+            if self.namespaces[namespace].budget.ready_at() > began {
+                self.unread.insert(token);
+                continue;
+            }
             let connections = &mut self.connections;
             let outcome = events.receive(|event| {
                 debug!(?event, "kernel");
-                connections.on_event(namespace, &event, now, batches);
+                connections.on_event(namespace, &event, began, batches);
             });
+            self.namespaces[namespace].budget.spend(began, now());
             match outcome {
                 Ok(false) => {}
                 Ok(true) => {
@@ -56,7 +61,13 @@ impl Daemon {
                 continue;
             };
             if was_unread || ready(token) {
+                let began = now();
+                if self.namespaces[namespace].budget.ready_at() > began {
+                    self.unread.insert(token);
+                    continue;
+                }
                 let (any, more) = changes.discard();
+                self.namespaces[namespace].budget.spend(began, now());
                 if any {
                     self.changed_addresses.insert(namespace);
                 }
@@ -175,7 +186,7 @@ impl Daemon {
                             continue;
                         };
                         if error.raw_os_error() == Some(EINVAL) {
-                            self.connections.on_unmanaged(token);
+                            self.connections.on_invalid(token, (local, remote), after);
                         } else {
                             self.connections.on_refused(token, (local, remote), after);
                         }

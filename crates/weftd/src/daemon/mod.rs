@@ -4,6 +4,7 @@
 //! and sleeps otherwise. All decisions are [`Connections`]'s.
 
 pub mod blackholes;
+mod budget;
 mod check;
 mod events;
 mod lock;
@@ -43,9 +44,10 @@ use weft_kernel::path_manager::Connections;
 use weft_kernel::programs::Programs;
 use weft_kernel::programs::scope::Scope;
 
+use budget::Rest;
 use check::Check;
 pub use lock::Lock;
-use namespaces::{named, names_of_namespaces};
+use namespaces::{named, names_of_namespaces, namespace_of};
 use served_namespace::ServedNamespace;
 use settings::Settings;
 use successor::{Stage, Trial};
@@ -156,6 +158,8 @@ struct Daemon {
     metrics: Metrics,
     /// `None` if the socket could not be created after a reload; creating it is retried.
     listener: Option<UnixListener>,
+    /// Namespaces whose events the programs report, once they have been told.
+    reported: Option<BTreeSet<u32>>,
     /// Named namespaces that were found.
     known_names: BTreeSet<PathBuf>,
     /// Nanoseconds after which a namespace's MPTCP that the kernel has switched off is switched on again, if ever.
@@ -270,6 +274,7 @@ impl Daemon {
             listener,
             answering: Arc::default(),
             check: None,
+            reported: None,
             unread: HashSet::new(),
             to_resync: BTreeSet::new(),
             next_resync: 0,
@@ -317,7 +322,9 @@ impl Daemon {
             self.register(descriptor, token).map_err(Failure::about("poll"))?;
         }
         let mut events = mio::Events::with_capacity(16);
+        let mut rest = Rest::default();
         loop {
+            rest.take_if_due(now());
             self.wait(poll, &mut events)?;
             if let Ok(Some(signal)) = signals.read_signal() {
                 let signal = signal.ssi_signo;
@@ -402,7 +409,7 @@ impl Daemon {
             .into_iter()
             .chain([self.next_totals, self.next_gauges, self.next_poll, self.next_sync])
             .chain([self.next_counters])
-            .chain((!self.unread.is_empty()).then_some(0))
+            .chain(self.unread.iter().map(|token| self.readable_at(*token)))
             .chain((!self.to_resync.is_empty()).then_some(self.next_resync))
             .chain((!self.changed_addresses.is_empty()).then_some(self.next_addresses))
             .chain(self.check.as_ref().map(|_| now() + CHECK_INTERVAL))
@@ -415,6 +422,12 @@ impl Daemon {
             }
             _ => Ok(()),
         }
+    }
+
+    /// The time from which a descriptor that is still readable may be read: at once, unless its namespace has used up its time.
+    fn readable_at(&self, token: usize) -> u64 {
+        let namespace = self.namespaces.get(namespace_of(token));
+        namespace.map_or(0, |served| served.budget.ready_at())
     }
 
     /// Leaves settings, names, maps and connections as they are for the next stage of a reload.

@@ -66,12 +66,32 @@ impl Daemon {
                 warn!(namespace = %self.namespaces[namespace].name(), "the namespace does not exist yet; it is served once it appears");
             }
         }
+        self.report_served();
         if start.is_some() {
             let mut batches = Vec::new();
             self.resync(&mut batches);
             self.send_commands(batches);
         }
         Ok(())
+    }
+
+    /// Makes the programs report events of the namespaces that are served now.
+    fn report_served(&mut self) {
+        let served: BTreeSet<u32> = self
+            .namespaces
+            .iter()
+            .filter_map(ServedNamespace::inode)
+            .collect();
+        if self.reported.as_ref() == Some(&served) {
+            return;
+        }
+        match self
+            .programs
+            .report_only(&served.iter().copied().collect::<Vec<_>>())
+        {
+            Ok(()) => self.reported = Some(served),
+            Err(error) => warn!(%error, "events of namespaces that are not served are reported, too"),
+        }
     }
 
     /// Looks up the addresses of a namespace, if they matter.
@@ -229,6 +249,11 @@ pub(super) fn events_of(namespace: usize) -> usize {
 
 pub(super) fn addresses_of(namespace: usize) -> usize {
     FIRST + 2 * namespace + 1
+}
+
+/// The namespace of such a place.
+pub(super) fn namespace_of(token: usize) -> usize {
+    token.saturating_sub(FIRST) / 2
 }
 
 /// Readable when names of namespaces come and go, and cgroups in these folders. None where there is no folder for them yet; then

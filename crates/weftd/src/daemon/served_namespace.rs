@@ -4,6 +4,7 @@ use std::io;
 use std::path::{Display, Path};
 
 use super::blackholes::Blackholes;
+use super::budget::Budget;
 use crate::status::{ConnectionStatus, NamespaceStatus, SubflowStatus, WindowStatus};
 use weft_kernel::path_manager::{
     AddressChanges, Command, Commands, Connection, Counters, DiagSubflow, Events, FourTuple, Namespace,
@@ -14,11 +15,14 @@ use weft_kernel::programs::{ConnectionStats, Subflow as Window};
 /// A namespace, whether it is there or not.
 pub(super) struct ServedNamespace {
     pub namespace: Namespace,
+    /// Time that events of its sockets take.
+    pub budget: Budget,
     open: Option<OpenSockets>,
 }
 
 struct OpenSockets {
     identity: (u64, u64),
+    inode: Option<u64>,
     commands: Commands,
     events: Events,
     /// `None` if all subflows have the addresses of the first one.
@@ -41,6 +45,7 @@ impl ServedNamespace {
     pub fn new(namespace: Namespace) -> Self {
         Self {
             namespace,
+            budget: Budget::default(),
             open: None,
         }
     }
@@ -67,6 +72,7 @@ impl ServedNamespace {
         let counted = counters.as_ref().and_then(|counters| counters.read().ok());
         self.open = Some(OpenSockets {
             identity,
+            inode: self.namespace.inode(),
             commands,
             events,
             addresses,
@@ -83,6 +89,11 @@ impl ServedNamespace {
 
     pub fn is_open(&self) -> bool {
         self.open.is_some()
+    }
+
+    /// The number by which the programs know it, if it is there.
+    pub fn inode(&self) -> Option<u32> {
+        u32::try_from(self.open.as_ref()?.inode?).ok()
     }
 
     pub fn name(&self) -> Display<'_> {

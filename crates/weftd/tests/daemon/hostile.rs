@@ -2,15 +2,16 @@
 
 use std::fs;
 use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::process::Command as Process;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{sleep, spawn};
 use std::time::Duration;
 
 use netlink_sys::protocols::NETLINK_GENERIC;
 use netlink_sys::{Socket, SocketAddr as NetlinkAddr};
+use socket2::{Domain, Protocol, Socket as MptcpSocket, Type};
 use weft_kernel::path_manager::{Command, Namespace, mptcp_subflows, open};
 use weft_test_support::mptcp_event::established as established_event;
 use weftd::daemon::settings;
@@ -161,6 +162,68 @@ fn callers_of_the_status_that_do_not_read_do_not_end_the_daemon() {
     sleep(Duration::from_secs(1));
     drop(callers);
     until("it answers", || scene.try_status().is_some());
+    daemon.stop();
+}
+
+/// Opens connections over the loopback of a namespace without a pause, each of which gets an algorithm at both ends.
+fn churn(namespace: &Namespace, stop: &AtomicBool, count: &AtomicU64) {
+    let churn = || {
+        let socket = || MptcpSocket::new(Domain::IPV4, Type::STREAM, Some(Protocol::MPTCP));
+        let listener = socket()?;
+        listener.bind(&SocketAddr::from((Ipv4Addr::LOCALHOST, 0)).into())?;
+        listener.listen(128)?;
+        let address = listener.local_addr()?;
+        while !stop.load(Ordering::Relaxed) {
+            let client = socket()?;
+            client.connect(&address)?;
+            let (server, _) = listener.accept()?;
+            for end in [&client, &server] {
+                end.set_tcp_congestion(b"weft_amp")?;
+            }
+            // So that no port waits for its end.
+            client.set_linger(Some(Duration::ZERO))?;
+            count.fetch_add(1, Ordering::Relaxed);
+        }
+        Ok(())
+    };
+    namespace.run_in(churn).expect("connections");
+}
+
+/// Users of the machine, in a namespace that is not served.
+#[test]
+fn two_processes_that_open_connections_without_a_pause_cost_the_daemon_little() {
+    let scene = scene_or_skip!("two_processes_that_open_connections_without_a_pause_cost_the_daemon_little");
+    let name = format!("weftd-test-{}-else", std::process::id());
+    let ip = |arguments: &[&str]| assert!(Process::new("ip").args(arguments).status().unwrap().success());
+    ip(&["netns", "add", &name]);
+    ip(&["-n", &name, "link", "set", "lo", "up"]);
+    let namespace = Namespace::named(&name);
+    let daemon = scene.daemon("");
+    let (stop, count) = (AtomicBool::new(false), AtomicU64::new(0));
+    let seconds = 4;
+    let cost = std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| churn(&namespace, &stop, &count));
+        }
+        sleep(Duration::from_secs(1));
+        let before = daemon.cpu_seconds();
+        sleep(Duration::from_secs(seconds));
+        let cost = daemon.cpu_seconds() - before;
+        stop.store(true, Ordering::Relaxed);
+        cost
+    });
+    ip(&["netns", "delete", &name]);
+    let part = cost / seconds as f64;
+    let rate = count.load(Ordering::Relaxed) / (seconds + 1);
+    eprintln!(
+        "{rate} connections a second: {:.1} % of a processor",
+        100.0 * part
+    );
+    assert!(rate > 100, "{rate} connections a second");
+    assert!(
+        part < 0.05,
+        "{part} of a processor at {rate} connections a second"
+    );
     daemon.stop();
 }
 

@@ -70,6 +70,8 @@ pub(super) struct Joins {
     pub retry_at: Option<u64>,
     /// True if the connection was opened under another path manager, so that the kernel refuses joins.
     pub unmanaged: bool,
+    /// Pairs between which the kernel cannot open a subflow, with addresses that the peer chose.
+    pub invalid: Vec<(IpAddr, SocketAddr)>,
 }
 
 /// The subflows that are out of use, and the requests of the algorithm that lead to it.
@@ -191,6 +193,8 @@ impl Connection {
     pub(super) fn on_announced(&mut self, id: u8, address: IpAddr, port: u16, any_port: bool) -> bool {
         let (_, own) = self.initial_pair;
         let port = if port == 0 { own.port() } else { port };
+        // An IPv4 address within IPv6 is judged, and joined to, as what it is.
+        let address = address.to_canonical();
         let is_loopback = address.is_loopback() && !own.ip().is_loopback();
         let is_broadcast = matches!(address, IpAddr::V4(ip) if ip.is_broadcast() || ip.is_link_local());
         let is_link_local = matches!(address, IpAddr::V6(ip) if ip.is_unicast_link_local());
@@ -427,7 +431,7 @@ impl Connection {
                             .subflows
                             .iter()
                             .any(|subflow| requested_pair(subflow) == *pair);
-                        !there && !self.joins.pending.contains(pair)
+                        !there && !self.joins.pending.contains(pair) && !self.joins.invalid.contains(pair)
                     })
                     .take(count)
                     .collect()

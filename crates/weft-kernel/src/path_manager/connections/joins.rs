@@ -8,12 +8,21 @@ use super::connection::requested_pair;
 use super::{CommandBatch, Connections, FourTuple, UncoupledReason};
 
 impl Connections {
-    /// The kernel refused a join as such: the connection was opened before its path manager was ours.
-    pub fn on_unmanaged(&mut self, token: Token) {
-        if let Some(connection) = self.all.get_mut(&token) {
+    /// The kernel calls a join invalid. Either the connection was opened before its path manager was ours, and no join is valid, or
+    /// it was to an address that the peer announced and that does not fit; others may.
+    pub fn on_invalid(&mut self, token: Token, pair: (IpAddr, SocketAddr), now: u64) {
+        let Some(connection) = self.all.get_mut(&token) else {
+            return;
+        };
+        let (_, initial) = connection.initial_pair;
+        if pair.1 == initial || connection.joins.invalid.len() >= MAX_INVALID {
             connection.joins.unmanaged = true;
             connection.joins.pending.clear();
+            return;
         }
+        connection.take_pending(pair);
+        connection.joins.invalid.push(pair);
+        self.schedule_join(token, now);
     }
 
     /// The kernel could not even begin with a join.
@@ -388,5 +397,7 @@ const DOUBLINGS: u32 = 5;
 /// The first delay before a refused destruction is repeated, and how often the delay doubles: up to 1.28 s.
 const DESTROY_RETRY_DELAY: u64 = 5_000_000;
 const MAX_DESTROY_REFUSALS: u32 = 9;
+/// Pairs of a connection that the kernel has called invalid.
+const MAX_INVALID: usize = 64;
 /// Subflows of a connection that BPF programs have reported as uncoupled and the kernel not at all.
 const MAX_EARLY: usize = 64;

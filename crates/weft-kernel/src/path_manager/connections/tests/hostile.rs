@@ -201,6 +201,32 @@ fn connections_beyond_the_limit_are_not_recorded() {
     assert!(all.pending_events.is_empty());
 }
 
+/// Events of connections that the kernel never reports, as many as are kept.
+#[test]
+fn pending_events_cost_nothing_per_turn() {
+    let mut all = connections(JoinPolicy::Ndiffports);
+    let count = MAX_PENDING as u64;
+    for i in 0..2 * count {
+        all.on_bulk(i as Token, i, &mut Vec::new());
+    }
+    assert_eq!(all.pending_events.len(), MAX_PENDING);
+    let took = cpu_time(|| {
+        for turn in 0..1000 {
+            all.on_deadlines(SECOND + turn, &mut Vec::new());
+        }
+    });
+    assert!(took.as_millis() < 100, "{took:?}");
+    // Each ends after ten seconds. A connection that the kernel has reported makes way for another with its token.
+    all.on_event(0, &Event::Closed { token: 0 }, SECOND, &mut Vec::new());
+    all.on_deadlines(10 * SECOND + 1, &mut Vec::new());
+    assert_eq!(all.pending_events.len(), MAX_PENDING - 2);
+    all.on_bulk(0, 11 * SECOND, &mut Vec::new());
+    all.on_deadlines(12 * SECOND, &mut Vec::new());
+    assert_eq!((all.pending_events.len(), all.pending_since.len()), (1, 1));
+    all.on_deadlines(21 * SECOND, &mut Vec::new());
+    assert!(all.pending_events.is_empty() && all.pending_since.is_empty());
+}
+
 #[test]
 fn a_connection_without_subflows_survives_everything() {
     for server in [false, true] {
@@ -260,6 +286,11 @@ fn a_peer_does_not_choose_which_hosts_are_attacked() {
         "::",
         "ff02::1",
         "fe80::1",
+        "::ffff:127.0.0.1",
+        "::ffff:0.0.0.0",
+        "::ffff:169.254.1.1",
+        "::ffff:255.255.255.255",
+        "::ffff:224.0.0.1",
     ] {
         assert_eq!(announce(&mut all, 1, address, 0), 0, "{address}");
     }
@@ -271,4 +302,48 @@ fn a_peer_does_not_choose_which_hosts_are_attacked() {
     assert_eq!(all.get(TOKEN).unwrap().announced.len(), 8);
     all.joins.announced_ports = true;
     assert_eq!(announce(&mut all, 1, "10.0.1.2", 22), 8);
+}
+
+/// The kernel cannot open a subflow to one of the addresses that a peer announced.
+#[test]
+fn an_address_that_does_not_fit_does_not_end_joins_to_others() {
+    let mut all = connections(JoinPolicy::Fullmesh);
+    all.on_event(0, &established(false), 0, &mut Vec::new());
+    let announce = |all: &mut Connections, id: u8, now: u64| {
+        let event = Event::Announced {
+            token: TOKEN,
+            id,
+            address: [10, 0, 2, id].into(),
+            port: 0,
+        };
+        let commands = commands_of(|t| all.on_event(0, &event, now, t));
+        let joins = commands.iter().map(|command| match command {
+            Command::CreateSubflow { local, remote, .. } => (*local, *remote),
+            other => panic!("{other:?}"),
+        });
+        joins.collect::<Vec<_>>()
+    };
+    all.all.get_mut(&TOKEN).unwrap().bulk = true;
+    let asked = announce(&mut all, 2, 0);
+    let to_announced: Vec<_> = asked
+        .iter()
+        .filter(|pair| pair.1.ip() == IpAddr::from([10, 0, 2, 2]))
+        .copied()
+        .collect();
+    assert!(!to_announced.is_empty(), "{asked:?}");
+    for pair in &to_announced {
+        all.on_invalid(TOKEN, *pair, 0);
+    }
+    assert!(!all.get(TOKEN).unwrap().joins.unmanaged);
+    // Not again to that address, but to the next one.
+    pass(&mut all, 10 * SECOND);
+    let asked = announce(&mut all, 3, 10 * SECOND);
+    assert!(
+        !asked.is_empty() && asked.iter().all(|pair| !to_announced.contains(pair)),
+        "{asked:?}"
+    );
+    // To the address of the first subflow the kernel refuses joins only of connections that are not ours.
+    let initial = all.get(TOKEN).unwrap().initial_pair;
+    all.on_invalid(TOKEN, initial, 10 * SECOND);
+    assert!(announce(&mut all, 4, 20 * SECOND).is_empty());
 }
