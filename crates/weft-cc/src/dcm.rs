@@ -2,8 +2,8 @@
 //! October 2020), section 2.1, equations (1) and (2).
 //!
 //! "Each subflow of DCM follows DCTCP to reduce its cwnd and MPTCP to increase its cwnd": equation
-//! (1) is that of [`Lia`], equation (2) that of [`Dctcp`], for each acknowledged packet and for the
-//! first mark of a round:
+//! (1) is that of [`Lia`], equation (2) that of [`Dctcp`]. They are for each acknowledged packet and
+//! for the first mark of a round:
 //!
 //! ```math
 //! w_s \leftarrow w_s + \min\left(\frac{\max_r (w_r / T_r^2)}{\left(\sum_r w_r / T_r\right)^2}, \frac{1}{w_s}\right)

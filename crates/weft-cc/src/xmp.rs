@@ -2,8 +2,8 @@
 //! October 2020), section 2.2, equation (3). That section follows Cao et al., "Explicit Multipath
 //! Congestion Control for Data Center Networks" (2013, "XMP's paper" below).
 //!
-//! With the rate `x_s = w_s / T_s` that a subflow had at the end of its last round, a round without
-//! a mark grows the window by equation (3), and the first mark of a round cuts it:
+//! A round without a mark grows the window by equation (3), and the first mark of a round cuts it.
+//! The rate `x_s = w_s / T_s` is that of the end of a subflow's last round:
 //!
 //! ```math
 //! \delta_s = \frac{T_s}{T_{\min}} \cdot \frac{x_s}{\sum_r x_r}
