@@ -8,10 +8,16 @@ Every call, also one without folders, writes the words of `weft.papers` into the
 figure's title and caption and, for each claim, its kind, origin, sentence, day of the reading, fitted settings and
 cause. Measured values and notes stay. A stored verdict is removed if the claim is only shown, or if its reading was
 fixed after the day of the run: such a claim is not yet rerun. The call also writes `docs/validation/figures.md`, the
-table of all figures.
+table of all figures, and `python/weft/papers/headlines.json`, the table of `weft reproduce --headlines`.
+
+A stored document has the commit and the day of its run, its seeds, and the verdicts that the quick version had then
+(`quick`). If the quick version's verdict on a claim changes, its figure has to be rerun at full size. Until then
+`python python/generate_claims.py --older "CHANGE" FIGURE...` marks the stored document as older than that change, and
+lists these claims (`older_than`, `older`). The pages show it. `tests/papers/test_ages.py` fails if neither is done.
 """
 
 import json
+import subprocess
 import sys
 import textwrap
 from collections.abc import Iterable, Iterator
@@ -21,6 +27,8 @@ from typing import Any
 import polars as pl
 
 from weft.papers import FIGURES
+from weft.papers.conclusions import CONCLUSIONS, TABLE, Conclusion
+from weft.papers.conclusions import verdict as verdict_on
 from weft.papers.counts import count
 from weft.papers.figure import CLAIM_PARTS, Scale
 from weft.papers.headlines import HEADLINES
@@ -31,8 +39,14 @@ from weft.papers.statement import CAUSES, Kind, statement
 ROOT = Path(__file__).parent.parent
 RESULTS = ROOT / "docs" / "claims"
 """The document of each figure."""
+SNAPSHOTS = ROOT / "tests" / "papers" / "snapshots"
+"""The verdicts of the quick version of each figure."""
 OVERVIEW = ROOT / "docs" / "validation" / "figures.md"
 """The table of all figures."""
+HEADLINE_TABLE = ROOT / "python" / "weft" / "papers" / TABLE
+"""The rows of `weft reproduce --headlines`."""
+QUICK_ONLY, INDICATIVE = "quick version only", "indicative: "
+"""The run of a claim that has no verdict at full size yet, and the words before the verdict of its conclusion."""
 MAX_MEASURED = 90
 """Maximum length of a measured value in that table, in characters."""
 
@@ -58,10 +72,39 @@ def take_over(folder: Path) -> None:
         if is_quick(figure) and kept_at.exists() and not is_quick(json.loads(kept_at.read_text(encoding="utf-8"))):
             sys.exit(f"{folder}: {figure['figure']}: {figure['scale']}; allowed: full size, as in {kept_at}")
         claims = judge(find_figures(figure["figure"])[0], pl.read_parquet(folder / figure["tables"][0]))
-        kept = {part: figure[part] for part in ("figure", "title", "caption", "scale", "date")}
+        kept = {part: figure[part] for part in ("figure", "title", "caption", "scale", "date", "seeds")}
+        kept |= {"commit": head(), "quick": quick_verdicts(figure["figure"])}
+        kept |= {"older_than": "", "older": []}
         kept["claims"] = [claim.document() for claim in claims]
         text = json.dumps(kept | {"version": document["version"]}, indent=2, ensure_ascii=False)
         kept_at.write_text(f"{text}\n", encoding="utf-8")
+
+
+def head() -> str:
+    """The commit of the working tree, in 8 digits."""
+    command = ("git", "rev-parse", "--short=8", "HEAD")
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()
+
+
+def quick_verdicts(figure: str) -> dict[str, bool]:
+    """The verdicts of the quick version today, by claim; empty if a kernel measures the figure."""
+    path = SNAPSHOTS / result(figure).name
+    claims = json.loads(path.read_text(encoding="utf-8"))["claims"] if path.exists() else []
+    return {claim["claim"]: claim["holds"] for claim in claims if claim["holds"] is not None}
+
+
+def changed(document: dict[str, Any]) -> list[str]:
+    """The claims of a stored document on which the quick version has another verdict than at the time of the run."""
+    then, now = document["quick"], quick_verdicts(document["figure"])
+    return [claim for claim in then if claim in now and then[claim] != now[claim]]
+
+
+def mark_older(figure: str, change: str) -> None:
+    """Marks a stored document as older than a change of models, with the claims whose quick verdict has changed."""
+    path = result(find_figures(figure)[0].name)
+    document = json.loads(path.read_text(encoding="utf-8"))
+    document |= {"older_than": change, "older": changed(document)}
+    path.write_text(f"{json.dumps(document, indent=2, ensure_ascii=False)}\n", encoding="utf-8")
 
 
 def is_quick(document: dict[str, Any]) -> bool:
@@ -99,6 +142,56 @@ def verdict(claim: dict[str, Any]) -> str:
     return "shown" if claim["kind"] == Kind.SHOWN else "no verdict" if claim["fixed"] is None else "not yet rerun"
 
 
+def run(document: dict[str, Any]) -> str:
+    """The day and the commit of a stored document's run, and whether models have changed since."""
+    older = ", older than today's models" if document["older_than"] else ""
+    return f"{document['date']}, {document['commit']}{older}"
+
+
+def headlines() -> list[dict[str, Any]]:
+    """The rows of the table of conclusions, from the stored documents."""
+    return [_headline(conclusion) for conclusion in CONCLUSIONS]
+
+
+def _headline(conclusion: Conclusion) -> dict[str, Any]:
+    """A row. A claim that is not yet run at full size has value and verdict of the quick version."""
+    measured, holds, runs = [], [], {}
+    for figure, name in conclusion.claims:
+        document = json.loads(result(figure).read_text(encoding="utf-8"))
+        claim = next((each for each in document["claims"] if each["claim"] == name and each["holds"] is not None), None)
+        if claim is None:
+            quick = json.loads((SNAPSHOTS / result(figure).name).read_text(encoding="utf-8"))["claims"]
+            claim = next(each for each in quick if each["claim"] == name)
+            runs[figure] = QUICK_ONLY
+        else:
+            runs[figure] = run(document)
+        holds.append(claim["holds"])
+        value = textwrap.shorten(claim["measured"].replace(" beside ", " with "), MAX_MEASURED, placeholder=" …")
+        measured.append(value)
+    return {
+        "paper": conclusion.paper,
+        "conclusion": conclusion.words,
+        "abstract": conclusion.abstract,
+        "number": conclusion.number,
+        "measured": "; ".join(dict.fromkeys(measured)),
+        "verdict": f"{INDICATIVE if QUICK_ONLY in runs.values() else ''}{verdict_on(holds)}",
+        "why": conclusion.why,
+        "claims": [{"figure": figure, "claim": name} for figure, name in conclusion.claims],
+        "run": "; ".join(f"{figure}: {words}" for figure, words in runs.items()),
+    }
+
+
+def headline_table() -> Iterator[str]:
+    """The table of conclusions in Markdown."""
+    heads = ("paper", "conclusion", "paper's value", "Weft's value", "verdict", "why", "run")
+    yield row(heads)
+    yield f"|{'---|' * len(heads)}"
+    for each in headlines():
+        words = f"{each['conclusion']}{' (abstract)' if each['abstract'] else ''}"
+        cells = (each["number"], each["measured"], each["verdict"], each["why"], each["run"])
+        yield row((f"`{each['paper']}`", words, *cells))
+
+
 def count_table(papers: dict[str, list[dict[str, Any]]]) -> Iterator[str]:
     """The statements of each paper's documents by origin, verdict and cause; a paper without a name has no column."""
     named = [] if list(papers) == [""] else ["paper"]
@@ -130,9 +223,9 @@ def overview() -> str:
         ]
         for paper in names
     }
-    parts = [OVERVIEW_INTRODUCTION, *count_table(stored), "", OVERVIEW_HEADING]
-    parts.append(row(("figure", "headline", "paper", "here", "verdict", "cause", "statements that hold")))
-    parts.append(f"|{'---|' * 7}")
+    parts = [OVERVIEW_INTRODUCTION, *headline_table(), "", OVERVIEW_COUNTS, *count_table(stored), "", OVERVIEW_HEADING]
+    heads = ("figure", "headline", "paper", "here", "verdict", "cause", "statements that hold", "run")
+    parts += [row(heads), f"|{'---|' * len(heads)}"]
     parts += [_line(document) for documents in stored.values() for document in documents]
     return "\n".join(parts) + "\n"
 
@@ -144,7 +237,7 @@ def _line(document: dict[str, Any]) -> str:
     # Stored results have the word that the style has replaced since.
     measured = textwrap.shorten(headline["measured"].replace(" beside ", " with "), MAX_MEASURED, placeholder=" …")
     hold = f"{sum(value.hold for value in counts)} of {sum(value.judged for value in counts)}"
-    cells = (headline["claim"], headline["paper"], measured, verdict(headline), cause, hold)
+    cells = (headline["claim"], headline["paper"], measured, verdict(headline), cause, hold, run(document))
     return row((f"`{document['figure']}`", *cells))
 
 
@@ -157,9 +250,17 @@ type: results
 
 # All figures
 
-This page has one line for each figure of the four papers.
+This page lists what the four papers conclude, and has one line for each of their figures.
 [Claims](../claims) has every claim, its sentence in the paper and the cause of each failure.
 
+## Conclusions of the papers
+
+A conclusion is *reproduced* if all claims that decide it hold, *partly* if some do, and *not* if none does.
+`weft reproduce --headlines` prints this table.
+A run is older than today's models if they have changed since and the figure was not rerun.
+Where only the quick version has a value, the verdict is *indicative*.
+"""
+OVERVIEW_COUNTS = """\
 ## Statements by paper, origin and cause
 
 - A claim of kind **judged** tests one reading of a statement, which was fixed before the run.
@@ -175,13 +276,19 @@ This page has one line for each figure of the four papers.
 OVERVIEW_HEADING = """\
 ## One headline for each figure
 
-The last column counts the figure's statements of all origins that hold.
+The column before the last counts the figure's statements of all origins that hold.
+"Older than today's models": models have changed since the run, as the figure's page says.
 """
 
 
 if __name__ == "__main__":
     RESULTS.mkdir(exist_ok=True)
-    for argument in sys.argv[1:]:
-        take_over(Path(argument))
+    marks = sys.argv[1:2] == ["--older"]
+    for argument in sys.argv[3 if marks else 1 :]:
+        if marks:
+            mark_older(argument, sys.argv[2])
+        else:
+            take_over(Path(argument))
     annotate_all()
+    HEADLINE_TABLE.write_text(f"{json.dumps(headlines(), indent=2, ensure_ascii=False)}\n", encoding="utf-8")
     OVERVIEW.write_text(overview(), encoding="utf-8")

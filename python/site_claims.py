@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from generate_claims import RESULTS, count_table, is_quick, result, verdict
+from generate_claims import RESULTS, count_table, is_quick, result, run, verdict
 from weft.papers import FIGURES
 from weft.papers.figure import Scale
 from weft.papers.paper import title
@@ -97,9 +97,20 @@ def _paper(paper: str) -> Iterator[str]:
 def _figure(document: dict[str, Any]) -> Iterator[str]:
     yield f"## `{document['figure']}`: {document['title']} {{ #{anchor(document['figure'])} }}\n"
     scale = f"{document['scale'][:1].upper()}{document['scale'][1:]}"
-    yield f"{scale}; Weft {document['version']}. {_text(document['caption'])}\n"
+    yield f"{scale}; run of {run(document)}; Weft {document['version']}. {_text(document['caption'])}\n"
+    if document["older_than"]:
+        yield from _older(document)
     for claim in document["claims"]:
         yield from _claim(claim)
+
+
+def _older(document: dict[str, Any]) -> Iterator[str]:
+    yield f'!!! warning "Older than {_text(document["older_than"])}"\n'
+    yield "    The figure was not rerun at full size since.\n"
+    if document["older"]:
+        yield "    The quick version has another verdict than at the time of the run on:\n"
+        yield from (f"    - {_text(claim)}" for claim in document["older"])
+        yield ""
 
 
 def _claim(claim: dict[str, Any]) -> Iterator[str]:

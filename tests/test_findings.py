@@ -16,10 +16,7 @@ from weft.papers.paper import find_figures
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "validation" / "findings.md"
 STORED = ROOT / "docs" / "claims"
-PAPERS = ("amp", "mptcp-dc", "amp-fg", "opn")
 NUMBER = re.compile(r"(?<![\w.])\d+(?:,\d{3})*(?:\.\d+)?(?![\w-])")
-COMPUTED = re.compile(r"^(\d+ of \d+ claims of the papers hold\.|\| `(amp|mptcp-dc|amp-fg|opn)` \|.*)$")
-"""Lines whose numbers `test_counts_of_claims` checks."""
 TYPOGRAPHY = re.compile(r"`[^`]*`|\]\([^)]*\)|\[decision \d+|\bx 8\b|\bp99\b|\bprofile\b|\b2:1\b")
 """Text whose digits are names."""
 
@@ -46,7 +43,7 @@ def sources(line: str) -> list[Path]:
     ]
 
 
-NUMBERED = [line for line in lines() if NUMBER.search(TYPOGRAPHY.sub(" ", line)) and not COMPUTED.match(line)]
+NUMBERED = [line for line in lines() if NUMBER.search(TYPOGRAPHY.sub(" ", line))]
 
 
 @pytest.mark.parametrize("line", NUMBERED, ids=lambda line: line[:40])
@@ -64,23 +61,6 @@ def test_a_wrong_number_is_found() -> None:
     line = next(line for line in NUMBERED if "`amp/fig08`" in line)
     with pytest.raises(AssertionError, match=r"123\.4"):
         test_numbers_are_in_the_sources_that_their_line_names(f"{line} 123.4 ms")
-
-
-def test_counts_of_claims() -> None:
-    counts = {paper: [0, 0] for paper in PAPERS}
-    for file in STORED.glob("*.json"):
-        document = json.loads(file.read_text(encoding="utf-8"))
-        paper = document["figure"].partition("/")[0]
-        for claim in document["claims"]:
-            if paper in counts and claim["holds"] is not None:
-                counts[paper][0] += 1
-                counts[paper][1] += claim["holds"]
-    rows = [f"| `{paper}` | {claims} | {hold} |" for paper, (claims, hold) in counts.items()]
-    claims, hold = (sum(count[index] for count in counts.values()) for index in (0, 1))
-    assert [line for line in lines() if COMPUTED.match(line)] == [
-        f"{hold} of {claims} claims of the papers hold.",
-        *rows,
-    ]
 
 
 def test_spraying_wins_web_search_and_incast() -> None:

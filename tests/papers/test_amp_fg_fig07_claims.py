@@ -10,6 +10,7 @@ from weft.papers.figure import Scale
 
 SMALL, SMALL_DCTCP, SMALL_MMPTCP, SMALL_LIA, SMALL_XMP = range(5)
 LARGE, LARGE_DCTCP, LARGE_MMPTCP, LARGE_LIA, LARGE_XMP = range(5, 10)
+ABSTRACT, CONCURRENT = 10, 11
 
 
 def table(changes: dict[tuple[str, str], float] | None = None) -> pl.DataFrame:
@@ -20,7 +21,7 @@ def table(changes: dict[tuple[str, str], float] | None = None) -> pl.DataFrame:
         [
             {"reading": reading, "size_kb": kb, "algorithm": name, "seed": seed}
             | {"fct_ms": fct + more, "timeouts": 0, "large_mb": 100.0, "size_mb": 0.5 if kind == "small" else 120.0}
-            for reading, kb in ((fig07.UNIFORM, 0), (fig07.EQUAL, 10))
+            for reading, kb in ((fig07.UNIFORM, 0), (fig07.EQUAL, 10), (fig07.CONCURRENT, 0))
             for (kind, name), fct in found.items()
             for seed in (1, 2)
             for more in (-10.0, 10.0)
@@ -39,7 +40,7 @@ def test_holds_for_what_the_paper_says() -> None:
 @pytest.mark.parametrize(
     ("changes", "expected"),
     [
-        ({("small", "lia"): 99.0}, [SMALL, SMALL_LIA]),
+        ({("small", "lia"): 99.0}, [SMALL, SMALL_LIA, ABSTRACT, CONCURRENT]),
         ({("small", "dctcp"): 130.0}, [SMALL_DCTCP]),
         ({("large", "xmp"): 101.0}, [LARGE_XMP]),
         ({("large", "amp-fg"): 140.0}, [LARGE, LARGE_DCTCP, LARGE_MMPTCP, LARGE_LIA, LARGE_XMP]),
@@ -52,7 +53,25 @@ def test_each_can_fail(changes: dict[tuple[str, str], float], expected: list[int
 def test_seed_without_small_objects_says_nothing_of_them() -> None:
     some = table().filter((pl.col("size_mb") > 1) | (pl.col("seed") == 2))
     assert len(fig07.claims(some)) == len(fig07.claims(table()))
-    assert len(fig07.claims(some.filter(seed=1))) == LARGE
+    large = fig07.claims(some.filter(seed=1))
+    assert [claim.claim.startswith("Above") for claim in large] == [True] * LARGE
+
+
+def test_abstract_is_also_judged_with_concurrent_jobs() -> None:
+    one = fig07.claims(table().filter(pl.col("reading") != fig07.CONCURRENT))
+    assert len(one) == CONCURRENT
+    changed = pl.when(reading=fig07.CONCURRENT, algorithm="xmp").then(90.0).otherwise("fct_ms")
+    both = fig07.claims(table().with_columns(fct_ms=changed))
+    assert (both[ABSTRACT].holds, both[CONCURRENT].holds) == (True, False)
+    assert both[CONCURRENT].claim == f"{both[ABSTRACT].claim}, {fig07.SLOTS} jobs at a time"
+
+
+def test_concurrent_jobs_are_at_full_size_only() -> None:
+    def slots(*, quick: bool) -> set[int]:
+        cases = fig07.cases(Scale(seeds=1, quick=quick))
+        return {entry.slots for case in cases for entry in case.experiment.traffic}  # type: ignore[union-attr]
+
+    assert (slots(quick=True), slots(quick=False)) == ({1}, {1, fig07.SLOTS})
 
 
 def test_other_reading_is_a_table() -> None:

@@ -10,7 +10,7 @@ import pytest
 from weft.papers.figure import Scale
 from weft.papers.mptcp_dc import fig04
 
-BETTER, APPROACHES, LITTLE = range(3)
+BETTER, APPROACHES, LITTLE, ABSTRACT = range(4)
 PERCENT = {
     "vlb": 50.0,
     "multipath": 90.0,
@@ -49,6 +49,7 @@ def test_holds_for_what_the_paper_says(*, full: bool) -> None:
         ({"vlb": 73.0}, [BETTER]),
         ({fig04.scheme(100): 80.0}, [APPROACHES]),
         ({fig04.scheme(500): 56.0}, [LITTLE]),
+        ({fig04.scheme(10): 96.0}, [ABSTRACT]),
     ],
 )
 def test_each_can_fail(changes: dict[str, float], expected: list[int]) -> None:

@@ -21,7 +21,7 @@ def fig10_table(changes: dict[str, float] | None = None, again: int = 80) -> pl.
     return pl.DataFrame(
         [
             {"opens": opens, "scheme": name, "seed": seed, "fct_ms": fct + more}
-            | {"sent": 200, "again": again, "moved": 0, "timeouts": 0}
+            | {"sent": 200, "again": again, "moved": 0, "timeouts": int(name == "mptcp")}
             | {f"{what}_{within}": n for what, n in (("packets", 200), ("reordered", 50)) for within in fig10.WITHIN}
             for opens in fig10.OPENS
             for name, fct in found.items()
@@ -35,8 +35,9 @@ def fig10_table(changes: dict[str, float] | None = None, again: int = 80) -> pl.
     ("table", "expected"),
     [
         (fig10_table(), []),
-        (fig10_table({"opn": 39.0}), [0]),
-        (fig10_table({"opn": 39.0, "opn-rtts": 39.0}), [0, 1, 3]),
+        (fig10_table({"opn": 39.0}), [0, 6]),
+        (fig10_table({"opn": 39.0, "opn-rtts": 39.0}), [0, 1, 3, 6, 8]),
+        (fig10_table().with_columns(timeouts=0), [5, 7]),
         (fig10_table({"rps": 61.0}), [2, 3]),
         (fig10_table(again=2), [4]),
     ],
@@ -59,7 +60,8 @@ def fig11_table(changes: dict[tuple[str, str], float] | None = None) -> pl.DataF
     values |= {(name, "short"): 90.0 for name in ("ecmp", "rps", "mmptcp")} | (changes or {})
     return pl.DataFrame(
         [
-            {"opens": opens, "scheme": name, "seed": seed, "kind": kind, "fct_ms": value, "mbps": value, "timeouts": 0}
+            {"opens": opens, "scheme": name, "seed": seed, "kind": kind, "fct_ms": value, "mbps": value}
+            | {"timeouts": int(name == "mptcp")}
             for opens in fig11.OPENS
             for (name, kind), value in values.items()
             for seed in (1, 2)
@@ -72,9 +74,10 @@ def fig11_table(changes: dict[tuple[str, str], float] | None = None) -> pl.DataF
     ("changes", "expected"),
     [
         ({}, []),
-        ({("opn", "short"): 55.0}, [0]),
+        ({("opn", "short"): 52.0}, [0]),
+        ({("opn", "short"): 56.0}, [0, 7]),
         ({("rps", "short"): 30.0}, [1, 4]),
-        ({("opn-rtts", "short"): 95.0}, [3, 4]),
+        ({("opn-rtts", "short"): 95.0}, [3, 4, 9]),
         ({("opn", "long"): 80.0}, [2]),
     ],
 )

@@ -11,7 +11,7 @@ import site_claims
 from tests.papers import snapshots
 from weft.papers import FIGURES
 from weft.papers.figure import EQUATIONS, Figure, Scale
-from weft.papers.statement import statement
+from weft.papers.statement import Kind, statement
 
 SIMULATED = [figure for figure in FIGURES if figure.level != EQUATIONS]
 
@@ -59,14 +59,15 @@ def test_quick_versions_fit_into_the_tests() -> None:
 
 
 def test_kept_claims_are_those_of_the_figures() -> None:
-    """A stored document lacks a claim only if the claim's reading was fixed after the run."""
+    """A stored document lacks a claim only if its reading was fixed after the run, or if it has no verdict."""
     for figure in FIGURES:
         kept = generate_claims.result(figure.name)
         if kept.exists() and figure.level != "linux":
             quick = {claim["claim"] for claim in snapshots.load(figure.name)["claims"]}
             document = json.loads(kept.read_text())
             missing = quick - {claim["claim"] for claim in document["claims"]}
-            fixed = {claim: statement(figure.name, claim).fixed for claim in missing}
+            behind = {claim: statement(figure.name, claim) for claim in missing}
+            fixed = {claim: value.fixed for claim, value in behind.items() if value.kind is not Kind.SHOWN}
             assert [claim for claim, day in fixed.items() if day is None or day.isoformat() <= document["date"]] == []
 
 

@@ -5,24 +5,10 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from weft.papers.seed_summary import digits
-
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 MB = 1e6
-
-
-def goodput_of_four_subflows() -> str:
-    """Computes the ratio that 30 to 32 packets in flight allow (AMP, figure 4(a))."""
-    floor, dctcp_flows = 4 * 2, 8
-    ratios = [floor / ((packets - floor) / dctcp_flows) for packets in (30, 32)]
-    needed = floor + dctcp_flows * floor / 2.3
-    return (
-        f"XMP's 4 subflows have {floor} packets at least. Of 30 to 32 in flight the 8 DCTCP flows have the rest, so "
-        f"that XMP's goodput is {digits(ratios[1])} to {digits(ratios[0])} times theirs; 2.3 times takes "
-        f"{digits(needed)} packets in flight"
-    )
 
 
 def goodput_at_the_floor() -> str:
@@ -95,26 +81,6 @@ def amp_fg_cuts_less() -> str:
     return f"no weight is above 1, so alpha is at most the ratio of marked packets: {', '.join(parts)}"
 
 
-def lia_queue(buffer: int) -> str:
-    """Computes the queue that a halved window leaves (AMP-FG, figures 5 and 6)."""
-    bdp = 1e9 * 100e-6 / (8 * 1514)
-    left = (buffer + bdp) / 2 - bdp
-    return (
-        f"{buffer} packets wait and {bdp:.0f} are on the links when the buffer overflows. If all windows are halved, "
-        f"{left:.0f} still wait; the queue is empty only after timeouts"
-    )
-
-
-def lia_queue_100() -> str:
-    """Computes the queue for the buffer of figure 5 (AMP-FG)."""
-    return lia_queue(100)
-
-
-def lia_queue_500() -> str:
-    """Computes the queue for the buffer of figure 6 (AMP-FG)."""
-    return lia_queue(500)
-
-
 def fair_sharing_ms(low: float, high: float) -> float:
     """Returns the mean FCT in ms of objects of `low` to `high` bytes among 8 that share 1 Gbps fairly.
 
@@ -139,11 +105,6 @@ def fair_sharing(low: float, high: float) -> str:
         f"{fair_sharing_ms(low, high):.4g} ms on average, whichever control fills the link. A lower mean takes unfair "
         "sharing, or links that other schemes leave idle"
     )
-
-
-def fair_sharing_small() -> str:
-    """Computes the mean FCT of objects up to 1 MB (AMP-FG, figure 7)."""
-    return fair_sharing(0.01 * MB, MB)
 
 
 def fair_sharing_large() -> str:

@@ -16,6 +16,12 @@ REGIME = Differs(
     "the packet level at 10 Gbps with the transport of the authors' simulator, where the statement holds (amp/fig06, "
     "amp/fig08 and amp/fig09)",
 )
+SHIFT = Open(
+    "the time to shift depends on the regime: the BDP is 3.4 packets, nearly all windows are at their floor, and "
+    "Linux's "
+    "LIA halves at marks. 50 Mbit/s with links four times as long does not help. Why XMP does not shift at all with "
+    "some seeds was not found"
+)
 OWN = Statement(origin=Origin.WEFT, fixed=FIXED)
 
 
@@ -61,16 +67,16 @@ STATEMENTS: dict[str, dict[str, Statement]] = {
     "amp/linux-shift": {
         **{
             f"{name} finishes its traffic shifting after about {ms} ms at 10 Gbps": _said(
-                f"{name}: about {ms}ms", REGIME, FIXED_AGAIN
+                f"{name}: about {ms}ms", SHIFT, FIXED_AGAIN
             )
             for name, ms in (("AMP", 3), ("XMP", 3), ("DCM", 7), ("MPTCP", 3))
         },
         "The packet level says the same as the kernel (not the paper's claim)": OWN,
         "A constant cut shifts traffic faster than DCM's cut by alpha": _said(
-            "a fixed amount of congestion window reduction to ECN signals is suitable", REGIME
+            "a fixed amount of congestion window reduction to ECN signals is suitable", SHIFT
         ),
         "AMP and XMP achieve similar traffic shifting times": _said(
-            "both AMP and XMP achieve similar traffic shifting time", REGIME
+            "both AMP and XMP achieve similar traffic shifting time", SHIFT
         ),
     },
 }

@@ -81,6 +81,13 @@ def claims(rows: pl.DataFrame) -> list[Claim]:
             all(summary.mean >= FILLED for summary in many.values()),
             f"holds from {FILLED:g} % on with {MAX_SUBFLOWS} subflows",
         ),
+        Claim(
+            "BCube, which one path cannot fill, gives full bandwidth to Multipath TCP",
+            "full bandwidth",
+            f"{by_vlb['BCube']} by VLB, {many['BCube']} with {MAX_SUBFLOWS} subflows",
+            by_vlb["BCube"].mean < FILLED <= many["BCube"].mean,
+            f"the abstract; holds when Multipath TCP has {FILLED:g} % or more, and VLB has not",
+        ),
     ]
 
 

@@ -18,6 +18,7 @@ from weft.papers.opn.two_racks import (
     AT_ONCE,
     QUICK,
     SPREAD,
+    abstract,
     bars,
     late,
     names,
@@ -104,6 +105,7 @@ def claims(rows: pl.DataFrame) -> list[Claim]:
             f"of the whole run; holds from {_least_loss():.2f} on, where the table falls below {SPINES}. Below that "
             "OPN uses all fast paths, and what it gains or loses is traffic shifting's",
         ),
+        *abstract(here, {name: means[name] for name in (*OPNS, "mptcp")}, "OPN's mean FCT"),
     ]
 
 

@@ -13,7 +13,7 @@ import polars as pl
 from weft.papers.figure import Claim, Table
 from weft.papers.opn import two_racks
 from weft.papers.opn.settings import LABELS, MSS, OPNS, OTHERS, SCHEMES, WITH
-from weft.papers.opn.two_racks import AT_ONCE, QUICK, SPREAD, bars, late, names, opens_ms
+from weft.papers.opn.two_racks import AT_ONCE, QUICK, SPREAD, abstract, bars, late, names, opens_ms
 from weft.papers.seed_summary import SeedSummary, listed, over_seeds, percentile
 
 if TYPE_CHECKING:
@@ -60,7 +60,10 @@ def claims(rows: pl.DataFrame) -> list[Claim]:
     rate = {name: _rate(here, name) for name in SCHEMES}
     timeouts = listed((LABELS[name], late(_of(here, name, SHORT))) for name in SCHEMES)
     opens = f"flows that open within {OPENS[AT_ONCE]:g} ms, and in the table over {OPENS[SPREAD]:g} ms"
-    return [claim for name in OPNS for claim in _of_opn(rows, name, mean, tail, rate, f"{timeouts}; {opens}")]
+    return [
+        *(claim for name in OPNS for claim in _of_opn(rows, name, mean, tail, rate, f"{timeouts}; {opens}")),
+        *abstract(here, {name: mean[name] for name in (*OPNS, "mptcp")}, "OPN's mean FCT of short flows"),
+    ]
 
 
 def _of_opn(

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from weft import reordering
+from weft.papers.figure import Claim
 from weft.papers.opn.settings import (
     COLOURS,
     GBPS,
@@ -20,15 +21,17 @@ from weft.papers.opn.settings import (
     LABELS,
     MORE,
     MSS,
+    OPNS,
     SCHEMES,
     SPINES,
+    WITH,
     experiment,
 )
-from weft.papers.seed_summary import SeedSummary, over_seeds
+from weft.papers.seed_summary import SeedSummary, listed, over_seeds
 from weft.sweep import Case
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from matplotlib.axes import Axes
 
@@ -46,6 +49,10 @@ QUICK = "the schemes of the plot only, every fourth flow"
 ARRIVALS = {"probes": [{"kind": "packets", "at": ["leaf-host"]}]}
 """Fields of a spec that `reordered` needs."""
 NAMES = (*SCHEMES, *MORE)
+FEWER = 0.1
+"""Part by which OPN has to have fewer flows with a timeout to reduce their probability."""
+UP_TO, POINTS = 50, 5
+"""Percent by which the abstract's OPN is below MPTCP at most, and the tolerance in percentage points."""
 
 
 def opens_ms(packets: float) -> dict[str, float]:
@@ -97,6 +104,37 @@ def names(rows: pl.DataFrame) -> list[str]:
 def late(rows: pl.DataFrame) -> SeedSummary:
     """Returns the percentage of flows with a timeout."""
     return over_seeds(rows, 100 * (pl.col("timeouts") > 0).mean(), "%")
+
+
+def abstract(rows: pl.DataFrame, means: Mapping[str, SeedSummary], subject: str) -> list[Claim]:
+    """Returns the claims of the paper's abstract, for each of OPN's timers.
+
+    Args:
+        rows: The flows of all schemes in one reading of when they open.
+        means: Mean FCT of OPN with each timer and of MPTCP.
+        subject: The mean FCT in words.
+    """
+    found = []
+    for name in OPNS:
+        timeouts = {scheme: late(rows.filter(scheme=scheme)) for scheme in (name, "mptcp")}
+        below = SeedSummary(tuple(100 * (1 - ratio) for ratio in (means[name] / means["mptcp"]).values), "%")
+        found += [
+            Claim(
+                f"OPN reduces the probability of timeouts, {WITH[name]}",
+                "reduces",
+                f"flows with a timeout: {listed((LABELS[scheme], value) for scheme, value in timeouts.items())}",
+                timeouts[name].mean < (1 - FEWER) * timeouts["mptcp"].mean,
+                f"the abstract; holds when it is less than {1 - FEWER:.0%} of MPTCP's percentage",
+            ),
+            Claim(
+                f"{subject} is up to 50 % below that of MPTCP, {WITH[name]}",
+                "up to 50 %",
+                str(below),
+                below.mean >= UP_TO - POINTS,
+                f"the abstract; holds from {UP_TO - POINTS} % on, so that this figure has the reduction",
+            ),
+        ]
+    return found
 
 
 def out_of_order(rows: pl.DataFrame, within: str) -> SeedSummary:
