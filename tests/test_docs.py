@@ -55,7 +55,7 @@ def test_weft_commands(document: Path) -> None:
         words = line.split()
         assert words[0] in COMMANDS, line
         if words[0] == "reproduce":
-            assert names & set(words) or {"--list", "PAPER", "PAPER/FIGURE"} & set(words), line
+            assert names & set(words) or {"--list", "--headlines", "PAPER", "PAPER/FIGURE"} & set(words), line
         if words[0] == "bench":
             scenarios = [word for word in words[1:] if not word.startswith("-") and not word.isdigit()]
             assert set(scenarios) <= {*SCENARIOS, "[SCENARIO…]"}, line

@@ -574,6 +574,12 @@ def reproduce(
         Path | None,
         typer.Option("--scenarios", metavar="FILE.csv", help="Compare the scenarios of this file. Only for uet."),
     ] = None,
+    headlines: Annotated[
+        bool, typer.Option("--headlines", help="List what the papers conclude and what Weft found; runs nothing.")
+    ] = False,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="Print every claim with its note, cause and tables.")
+    ] = False,
     out: Out = None,
     as_json: Json = False,
 ) -> None:
@@ -586,6 +592,9 @@ def reproduce(
 
     if list_figures:
         _list_figures(as_json=as_json)
+        return
+    if headlines:
+        _print_headlines(name, as_json=as_json)
         return
     if name is None:
         raise UsageError("no figure given; pass a paper or a figure from `weft reproduce --list`")
@@ -615,7 +624,7 @@ def reproduce(
     if as_json:
         terminal.print_json(result.document(folder))
     else:
-        _print_result(result, folder)
+        _print_result(result, folder, verbose=verbose)
     if result.left_out:
         raise StoppedError(f"stopped; the finished figures are in {folder}, marked partial")
     raise typer.Exit(result.exit_code)
@@ -640,20 +649,43 @@ def _list_figures(*, as_json: bool) -> None:
     terminal.print_line(f"Times on {CORES} cores; full size with {Scale.seeds} seeds, quick with one.")
 
 
-def _print_result(result: PaperResult, folder: Path) -> None:
-    from weft.html_pages import duration
+def _print_headlines(paper: str | None, *, as_json: bool) -> None:
+    from weft.papers.conclusions import stored_headlines
 
-    for figure in result.done if len(result.figures) == 1 else []:
-        terminal.print_line(f"{figure['figure']}: {figure['title']}\n{figure['scale']}\n")
-        if result.figures[0].scenarios:
-            _print_scenarios(figure["claims"])
-            continue
+    rows = stored_headlines(paper)
+    if as_json:
+        terminal.print_json(rows)
+        return
+    columns = ("paper", "conclusion", "paper's value", "Weft's value", "verdict", "reason", "run")
+    cells = [
+        (row["paper"], row["conclusion"], row["number"], row["measured"], row["verdict"], row["why"], row["run"])
+        for row in rows
+    ]
+    terminal.print_table("", columns, cells)
+
+
+def _print_result(result: PaperResult, folder: Path, *, verbose: bool) -> None:
+    from weft.html_pages import duration
+    from weft.papers import summary
+
+    one = len(result.figures) == 1
+    if one:
+        terminal.print_line(f"{result.done[0]['figure']}: {result.done[0]['title']}\n{result.done[0]['scale']}")
+    if one and result.figures[0].scenarios:
+        _print_scenarios(result.done[0]["claims"])
+    else:
+        terminal.print_table("", summary.COLUMNS, summary.rows(result.done))
+        if left_out := summary.left_out(result.done) * (not verbose):
+            terminal.print_line(f"{left_out} claims more, and notes, causes and tables: with -v, and on the page.")
+        if any(map(summary.is_quick, result.done)):
+            terminal.print_line("A quick version is indicative: only the full size decides a claim.")
+    for figure in result.done if verbose and not result.figures[0].scenarios else []:
+        verdicts = summary.QUICK if summary.is_quick(figure) else summary.FULL
         for claim in figure["claims"]:
             parts = {"": claim["claim"], "paper": claim["paper"], "measured": claim["measured"], "note": claim["note"]}
-            verdict = {True: "holds", False: "DOES NOT HOLD", None: "measured"}[claim["holds"]]
             if claim["cause"] is not None:
                 parts["cause"] = f"{claim['cause']['kind']}: {claim['cause']['text']}"
-            terminal.print_paragraph(verdict, parts)
+            terminal.print_paragraph(verdicts[claim["holds"]], parts)
             if claim["table"] is not None:
                 terminal.print_table("", claim["table"]["columns"], claim["table"]["rows"])
     columns = ("figure", "title", "claims", "hold", "time")
@@ -668,7 +700,7 @@ def _print_result(result: PaperResult, folder: Path) -> None:
         for figure in result.done
     ]
     terminal.print_table("", columns, rows)
-    for count in result.counts:
+    for count in [] if any(map(summary.is_quick, result.done)) else result.counts:
         causes = ", ".join(f"{kind or 'without a cause'} {number}" for kind, number in count.causes.items())
         rest = f"; {count.fail} do not: {causes}" if count.fail else ""
         terminal.print_line(f"Statements of origin {count.origin}: {count.hold} of {count.judged} hold{rest}")

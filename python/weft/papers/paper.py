@@ -113,14 +113,28 @@ def find_figures(name: str) -> list[Figure]:
             *dict.fromkeys(figure.paper for figure in papers.FIGURES),
             *(figure.name for figure in papers.FIGURES),
         )
+        inside = figure_with(name)
         near = _nearest(name, allowed)
-        if near:
+        if inside is not None:
+            hint = f"it is a part of {inside.name}: {inside.title}"
+        elif near:
             hint = f"did you mean {', '.join(near)}? `weft reproduce --list` lists all figures"
         else:
             of_paper = [known for known in allowed if known.startswith(f"{name.partition('/')[0]}/")]
             hint = f"allowed: {', '.join(of_paper or allowed)}"
         raise UsageError(f"figure {name!r} does not exist; {hint}")
     return found
+
+
+def figure_with(name: str) -> Figure | None:
+    """Returns the figure whose title says that it also has the paper's figure `name`, such as "amp/fig11"."""
+    paper, _, figure = name.partition("/")
+    number = re.fullmatch(r"(?:fig|figure)[-_ ]?0*(\d+)", figure)
+    for known in papers.FIGURES if number else ():
+        also = re.search(r"\(with figures? ([^)]*)\)", known.title)
+        if known.paper == paper and also and number and number[1] in re.findall(r"\d+", also[1]):
+            return known
+    return None
 
 
 def _nearest(name: str, allowed: Sequence[str]) -> list[str]:
