@@ -17,7 +17,7 @@ import polars as pl
 from matplotlib.figure import Figure
 
 import weft
-from weft import demo_permutation
+from weft import demo_permutation, stats
 from weft.papers.amp.settings import SHOWN
 from weft.sweep import run_cases
 
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from matplotlib.axes import Axes
+
+    from weft._weft import Window
 
 ROOT = Path(__file__).parent.parent
 PICTURES = ROOT / "docs" / "pictures"
@@ -35,7 +37,7 @@ COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
 """The colours of Okabe and Ito, which readers with colour blindness can distinguish."""
 GREY = "#777777"
 SEEDS = range(1, 6)
-FLOWS_PER_SEED = 16
+COUNT = "transports.sender.subflows"
 
 mpl.rcParams.update(
     {
@@ -98,9 +100,7 @@ def cpu_seconds() -> Figure:
 def permutation() -> Figure:
     """Draws the first experiment of README: the goodput of all flows over one path and over four."""
     flows = pl.concat(
-        run_example("permutation", f"transports.sender.subflows={count}", seed=seed).select(
-            "goodput_bps", subflows=pl.lit(count)
-        )
+        run_example("permutation", f"{COUNT}={count}", seed=seed).select("goodput_bps", subflows=pl.lit(count))
         for count in (1, 4)
         for seed in SEEDS
     )
@@ -142,6 +142,48 @@ def incast() -> Figure:
     axes.yaxis.set_major_formatter("{x:g}")
     axes.set_title("Incast: paths do not help if all flows meet at the receiver")
     axes.legend(fontsize=8)
+    return figure
+
+
+def subflows() -> Figure:
+    """Draws the goodput of the slowest flow over the number of subflows, as the second tutorial does."""
+    runs = pl.DataFrame(
+        {"subflows": count, "slowest": run_example("permutation", f"{COUNT}={count}", seed=seed)["goodput_bps"].min()}
+        for count in (1, 2, 4)
+        for seed in SEEDS
+    )
+    table = stats.mean_ci(runs, pl.col("slowest") / 1e9, by=["subflows"])
+    figure = Figure(figsize=(4.6, 2.8), layout="constrained")
+    axes = figure.subplots()
+    spread = [table["mean"] - table["low"], table["high"] - table["mean"]]
+    axes.errorbar(table["subflows"], table["mean"], spread, marker="o", capsize=3, color=COLOURS[0])
+    axes.set(xlabel="subflows", ylabel="slowest flow (Gbps)", xticks=[1, 2, 4], ylim=(0, 10))
+    axes.set_title("Mean and 95 % confidence over five seeds")
+    return figure
+
+
+class Gentle(weft.CongestionControl):
+    """The algorithm of README and of the third tutorial."""
+
+    echo = "dctcp"
+
+    def on_mark(self, w: tuple[Window, ...], s: int) -> None:
+        """Cuts by a fifth."""
+        w[s].cwnd = w[s].ssthresh = max(0.8 * w[s].cwnd, 2.0)
+
+
+def gentle() -> Figure:
+    """Draws by how much that algorithm exceeds AMP in each seed."""
+
+    def mean(cc: str | type[weft.CongestionControl], seed: int) -> float:
+        experiment = weft.load(EXAMPLES / "permutation.toml", [f"seed={seed}"])
+        experiment.transports["sender"].cc = cc  # type: ignore[assignment]
+        return float(weft.run(experiment).flows["goodput_bps"].to_numpy().mean()) / 1e9
+
+    figure = Figure(figsize=(4.6, 2.4), layout="constrained")
+    axes = figure.subplots()
+    axes.bar([*SEEDS], [mean(Gentle, seed) - mean("amp", seed) for seed in SEEDS], color=COLOURS[0])
+    axes.set(xlabel="seed", ylabel="goodput above\nAMP's (Gbps)")
     return figure
 
 
@@ -291,6 +333,8 @@ def names() -> Iterator[tuple[str, Callable[[], Figure]]]:
         "failed-link": failed_link,
         "cpu-seconds": cpu_seconds,
         "permutation": permutation,
+        "subflows": subflows,
+        "gentle": gentle,
         "incast": incast,
     }.items()
     for name in VARIANTS:
