@@ -6,6 +6,8 @@ use super::{Profile, Recovery, RtoEstimator, WindowValidation};
 
 /// Receive buffer of simulators that have none.
 const UNLIMITED_BYTES: u64 = 1_000_000_000;
+/// ns-2's `window_` in packets, which bounds the window of a sender and is its first slow-start threshold.
+const NS2_WINDOW: u32 = 20;
 
 impl Profile {
     /// The TCP that simulators have in common: an acknowledgement per packet, and none of Linux's additions.
@@ -40,11 +42,13 @@ impl Profile {
     }
 
     /// ns-2's `FullTcp` with selective acknowledgements, on which the DCTCP and MPTCP of `MPTCP_OPN`'s ns-2 are based.
-    /// Initial window and sizes are ns-2's; the paper has an RTO of 200 ms, which a lost SYN takes as well.
+    /// Initial window, sizes and `window_` are ns-2's; the paper has an RTO of 200 ms, which a lost SYN takes as well.
     pub fn ns2_2019() -> Self {
         Self::plain().with(|p| {
             (p.sizes.mss, p.sizes.header, p.sizes.ack_size) = (1460, 40, 40);
             p.window.initial_cwnd = 2.0;
+            p.window.initial_ssthresh = NS2_WINDOW.into();
+            p.connection.subflow_receive_buffer = u64::from(NS2_WINDOW * p.sizes.mss);
             p.rto.initial_rto = p.rto.min_rto;
             p.loss.recovery = Recovery::Sack;
         })

@@ -5,7 +5,8 @@ of a full packet between racks. Four links take 50 us to send it and its acknowl
 
 The paper says nothing else about the transport of its ns-2. Here it is ns-2's FullTcp with selective
 acknowledgements, on which the DCTCP and MPTCP of ns-2 are based. It sends an acknowledgement for every packet, has an
-initial window of 2 packets and three duplicate acknowledgements, and has none of Linux's additions. Handshakes count.
+initial window of 2 packets and three duplicate acknowledgements, and has none of Linux's additions. ns-2's default
+`window_` of 20 packets bounds windows and is the first slow-start threshold. Handshakes count.
 Joins begin when the first handshake is over, and a lost SYN takes the RTO as well.
 
 The marking threshold, which the paper does not give, is DCTCP's 20 packets. Hosts' own queues are like a switch's.
