@@ -152,7 +152,7 @@ CONCLUSIONS = (
         "Large flows have a higher throughput than by LIA and XMP",
         "10 to 35 % higher",
         (("amp-fg/fig08", "AMP-FG has a higher throughput than LIA and XMP"),),
-        "Above LIA, not above XMP, whose increase is coupled; figure 4's simplified XMP would be below.",
+        "Above LIA with 4 subflows or more, not above XMP, whose increase is coupled.",
         abstract=True,
     ),
     Conclusion(

@@ -54,11 +54,15 @@ impl Profile {
         })
     }
 
-    /// ns-3.21, the simulator of AMP-FG, which has no selective acknowledgements. The initial window is its default,
-    /// and equation (2) of the paper supposes an acknowledgement per packet.
+    /// ns-3.21, the simulator of AMP-FG, which has no selective acknowledgements. Initial window, first slow-start
+    /// threshold and buffers are the defaults of its `TcpSocket`, and equation (2) of the paper supposes an
+    /// acknowledgement per packet.
     pub fn ns_3_21() -> Self {
         Self::plain().with(|p| {
             p.window.initial_cwnd = 1.0;
+            p.window.initial_ssthresh = 65_535.0 / f64::from(p.sizes.mss);
+            // `RcvBufSize`; `SndBufSize` is as large, and so does not bound the window further.
+            p.connection.subflow_receive_buffer = 131_072;
             p.loss.recovery = Recovery::NewReno;
         })
     }
