@@ -2,12 +2,13 @@
 
 /// The progress of a flow at its sender.
 pub struct SenderProgress {
+    pub flow: u32,
     /// Time at which the flow was opened, and at which the acknowledgement of all its data arrived.
     pub opened: u64,
     pub acked: Option<u64>,
     /// True if the latencies of the flow are recorded.
     pub has_latencies: bool,
-    /// True if the flow waits for the network card.
+    /// True if the flow waits for the NIC, or until its rate allows a packet.
     pub waits: bool,
     /// True if the timer of timeouts is set.
     pub has_timer: bool,
@@ -15,11 +16,12 @@ pub struct SenderProgress {
 
 impl SenderProgress {
     /// Returns the progress of a flow that opens now.
-    pub const fn new(now: u64) -> Self {
+    pub const fn new(flow: u32, now: u64, has_latencies: bool) -> Self {
         Self {
+            flow,
             opened: now,
             acked: None,
-            has_latencies: false,
+            has_latencies,
             waits: false,
             has_timer: false,
         }
@@ -34,6 +36,7 @@ impl SenderProgress {
 
 /// The data of a flow that its receiver has.
 pub struct ReceiverProgress {
+    pub flow: u32,
     /// Number of data packets that arrived, and of different ones that were accepted.
     pub packets: u64,
     pub chunks: u64,
@@ -46,8 +49,9 @@ pub struct ReceiverProgress {
 
 impl ReceiverProgress {
     /// Returns the progress of a flow of which nothing has arrived.
-    pub const fn new(notify_at: u64) -> Self {
+    pub const fn new(flow: u32, notify_at: u64) -> Self {
         Self {
+            flow,
             packets: 0,
             chunks: 0,
             bytes: 0,

@@ -4,6 +4,7 @@
 mod arrivals;
 mod constant_rate;
 mod contract;
+mod endpoint;
 mod flow_progress;
 mod flow_table;
 mod generators;

@@ -1,8 +1,11 @@
 //! A source without congestion control. While it is on, it sends packets of one size at a constant
 //! rate, and it retransmits nothing. The receiver sends one packet once all data has arrived.
 
-mod part;
+mod params;
+mod protocol;
+mod receiver;
 mod schedule;
+mod sender;
 #[cfg(test)]
 mod tests;
 
@@ -11,8 +14,11 @@ use std::sync::Arc;
 use weft_run::{KindSettings, TransportConfig, WireFormat};
 
 use super::contract::{ENTRY_BYTES, Transport, TransportKind};
+use super::endpoint::FlowEndpoint;
 use super::shared::Shared;
-use part::{Part, Receiver, Sender};
+use protocol::SourceProtocol;
+use receiver::Receiver;
+use sender::Sender;
 
 /// Sources at a constant rate.
 pub struct ConstantRate;
@@ -57,7 +63,11 @@ impl TransportKind for ConstantRate {
         (size_of::<Sender>() + size_of::<Receiver>() + 2 * ENTRY_BYTES) as u64
     }
 
-    fn create(&self, shared: &Arc<Shared>, _: u32, kind: usize) -> Box<dyn Transport> {
-        Box::new(Part::new(Arc::clone(shared), kind))
+    fn create(&self, shared: &Arc<Shared>, host: u32, kind: usize) -> Box<dyn Transport> {
+        Box::new(FlowEndpoint::<SourceProtocol>::new(
+            Arc::clone(shared),
+            host,
+            kind,
+        ))
     }
 }

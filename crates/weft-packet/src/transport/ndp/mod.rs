@@ -4,8 +4,8 @@
 
 mod pacer;
 mod params;
-mod part;
 mod paths;
+mod protocol;
 mod receiver;
 mod scoreboard;
 mod sender;
@@ -19,11 +19,12 @@ use weft_run::{KindSettings, NdpConfig, TransportConfig, WireFormat};
 use weft_spec::{QueueSize, Size, TransportSpec};
 
 use super::contract::{ENTRY_BYTES, Transport, TransportKind};
+use super::endpoint::FlowEndpoint;
 use super::shared::Shared;
 use super::spray::HEADER;
 use crate::engine::route::Route;
 use params::Params;
-use part::Part;
+use protocol::NdpProtocol;
 use receiver::Receiver;
 use sender::Sender;
 
@@ -97,6 +98,6 @@ impl TransportKind for Ndp {
     }
 
     fn create(&self, shared: &Arc<Shared>, host: u32, kind: usize) -> Box<dyn Transport> {
-        Box::new(Part::new(Arc::clone(shared), host, kind))
+        Box::new(FlowEndpoint::<NdpProtocol>::new(Arc::clone(shared), host, kind))
     }
 }

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use crate::transport::arrivals::Arrivals;
+use crate::transport::endpoint::FlowReceiver;
 use crate::transport::flow_progress::ReceiverProgress;
+use crate::transport::shared::Shared;
 use crate::transport::spray::HEADER;
 
 use super::params::Params;
@@ -15,7 +17,6 @@ const MAX_DOUBLINGS: u32 = 20;
 
 /// The receiver of a flow.
 pub struct Receiver {
-    pub flow: u32,
     pub params: Arc<Params>,
     /// Paths of answers.
     pub paths: Paths,
@@ -45,15 +46,14 @@ pub struct Pulls {
 
 impl Receiver {
     /// Creates the receiver of a flow of which nothing has arrived.
-    pub fn new(flow: u32, params: Arc<Params>, paths: Paths, notify_at: u64) -> Self {
+    pub fn new(params: Arc<Params>, paths: Paths, progress: ReceiverProgress) -> Self {
         Self {
-            flow,
             params,
             paths,
             arrivals: Arrivals::default(),
             total: None,
             pulls: Pulls::default(),
-            progress: ReceiverProgress::new(notify_at),
+            progress,
         }
     }
 
@@ -107,5 +107,23 @@ impl Receiver {
     pub fn repeat(&mut self, now: u64) {
         self.pulls.last = now;
         self.pulls.repeated = MAX_DOUBLINGS.min(self.pulls.repeated + 1);
+    }
+}
+
+impl FlowReceiver for Receiver {
+    fn progress(&self) -> &ReceiverProgress {
+        &self.progress
+    }
+
+    fn progress_mut(&mut self) -> &mut ReceiverProgress {
+        &mut self.progress
+    }
+
+    fn next_chunk(&self) -> u32 {
+        self.next()
+    }
+
+    fn reroute(&mut self, _: &Shared) {
+        self.paths.reroute();
     }
 }

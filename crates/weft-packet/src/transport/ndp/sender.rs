@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use weft_run::ControlCounters;
+use weft_run::{ControlCounters, SubflowRecord};
 
 use crate::packet::Packet;
+use crate::transport::endpoint::FlowSender;
 use crate::transport::flow_progress::SenderProgress;
 use crate::transport::shared::Shared;
 use crate::transport::spray::{FlowData, Records, State};
@@ -19,7 +20,6 @@ const RECENT: u32 = 12;
 
 /// The sender of a flow.
 pub struct Sender {
-    pub flow: u32,
     pub params: Arc<Params>,
     paths: Paths,
     scores: Scoreboard,
@@ -63,11 +63,10 @@ impl SenderCounters {
 
 impl Sender {
     /// Creates the sender of a flow of this size, which may send its first window.
-    pub fn new(flow: u32, params: Arc<Params>, paths: Paths, size: Option<u64>, now: u64) -> Self {
+    pub fn new(params: Arc<Params>, paths: Paths, size: Option<u64>, progress: SenderProgress) -> Self {
         let data = FlowData::new(size, &params.segments);
         let remembered = params.remembered().min(data.total().unwrap_or(u64::MAX));
         Self {
-            flow,
             scores: Scoreboard::new(paths.count()),
             paths,
             records: Records::new(remembered as usize),
@@ -76,7 +75,7 @@ impl Sender {
             recent: 0,
             fates: 0,
             data,
-            progress: SenderProgress::new(now),
+            progress,
             counters: SenderCounters::default(),
             params,
         }
@@ -86,18 +85,6 @@ impl Sender {
     pub fn acked_bytes(&self) -> u64 {
         let una = self.records.una().into();
         self.data.bytes_before(una, &self.params.segments)
-    }
-
-    /// Ends the data of the flow. Returns true if all of it has been acknowledged.
-    pub fn stop(&mut self, now: u64) -> bool {
-        if self.progress.is_acked() || !self.data.stop() {
-            return false;
-        }
-        let is_acked = self.records.is_empty();
-        if is_acked {
-            self.finish(now);
-        }
-        is_acked
     }
 
     fn finish(&mut self, now: u64) {
@@ -110,41 +97,6 @@ impl Sender {
     /// Returns the size of the next new packet.
     fn new_size(&self) -> Option<u16> {
         self.data.next_size(&self.params.segments)
-    }
-
-    /// Returns true if the flow has a packet to send that was pulled, or that belongs to the first window.
-    pub fn may_send(&mut self) -> bool {
-        !self.progress.is_acked()
-            && self.credit > 0
-            && (self.records.first_queued().is_some() || self.new_size().is_some())
-    }
-
-    /// Returns the next packet, which is sent now: one that is sent again before a new one.
-    pub fn take_packet(&mut self, now: u64, shared: &Shared) -> Option<Packet> {
-        let again = self.records.first_queued();
-        let (psn, size, path) = if let Some((psn, record)) = again {
-            let path = self.choose_path(self.records.ev(psn));
-            self.records.resend_first(psn, path, now);
-            self.counters.retransmitted += 1;
-            (psn, record.size, path)
-        } else {
-            let size = self.new_size()?;
-            let path = self.choose_path(None);
-            self.data.count();
-            (self.records.push(size, false, path, now), size, path)
-        };
-        self.credit -= 1;
-        let data = Data {
-            psn,
-            path,
-            last: self.data.total() == Some(u64::from(psn) + 1),
-            retransmission: again.is_some(),
-            trimmed: false,
-        };
-        Some(Packet {
-            route: self.paths.route(path, shared),
-            ..data.packet(self.flow, size, self.params.class)
-        })
     }
 
     /// Returns the path of the next packet. A packet that is sent again avoids its last path.
@@ -241,12 +193,6 @@ impl Sender {
         self.fates = RECENT.min(self.fates + 1);
     }
 
-    /// Returns the time at which the oldest packet on its way times out.
-    pub fn deadline(&mut self) -> Option<u64> {
-        let (sent, _) = self.records.oldest()?;
-        Some(sent + self.params.config.rto.0)
-    }
-
     /// Handles the timer: every packet that has timed out is sent again without being pulled.
     pub fn on_timer(&mut self, now: u64) {
         while !self.progress.is_acked() && self.deadline().is_some_and(|deadline| deadline <= now) {
@@ -261,11 +207,95 @@ impl Sender {
             self.credit += 1;
         }
     }
+}
 
-    /// Chooses new routes. A finished flow needs none.
-    pub fn reroute(&mut self) {
-        if !self.progress.is_acked() {
-            self.paths.reroute();
+impl FlowSender for Sender {
+    fn progress(&self) -> &SenderProgress {
+        &self.progress
+    }
+
+    fn progress_mut(&mut self) -> &mut SenderProgress {
+        &mut self.progress
+    }
+
+    fn full_packet(&self) -> (u16, u32) {
+        (self.params.class, self.params.config.mtu)
+    }
+
+    fn may_send(&mut self) -> bool {
+        !self.progress.is_acked()
+            && self.credit > 0
+            && (self.records.first_queued().is_some() || self.new_size().is_some())
+    }
+
+    fn port(&self, _: &Shared) -> u32 {
+        0
+    }
+
+    fn take_packet(&mut self, now: u64, _: u32, shared: &Shared) -> Option<Packet> {
+        let again = self.records.first_queued();
+        let (psn, size, path) = if let Some((psn, record)) = again {
+            let path = self.choose_path(self.records.ev(psn));
+            self.records.resend_first(psn, path, now);
+            self.counters.retransmitted += 1;
+            (psn, record.size, path)
+        } else {
+            let size = self.new_size()?;
+            let path = self.choose_path(None);
+            self.data.count();
+            (self.records.push(size, false, path, now), size, path)
+        };
+        self.credit -= 1;
+        let data = Data {
+            psn,
+            path,
+            last: self.data.total() == Some(u64::from(psn) + 1),
+            retransmission: again.is_some(),
+            trimmed: false,
+        };
+        Some(Packet {
+            route: self.paths.route(path, shared),
+            ..data.packet(self.progress.flow, size, self.params.class)
+        })
+    }
+
+    fn deadline(&mut self) -> Option<u64> {
+        let (sent, _) = self.records.oldest()?;
+        Some(sent + self.params.config.rto.0)
+    }
+
+    fn stop(&mut self, now: u64) -> bool {
+        if self.progress.is_acked() || !self.data.stop() {
+            return false;
+        }
+        let is_acked = self.records.is_empty();
+        if is_acked {
+            self.finish(now);
+        }
+        is_acked
+    }
+
+    fn reroute(&mut self, _: &Shared) {
+        self.paths.reroute();
+    }
+
+    fn sent(&self) -> u64 {
+        self.data.sent()
+    }
+
+    fn total(&self) -> Option<u64> {
+        self.data.total()
+    }
+
+    fn record(&self) -> SubflowRecord {
+        let counters = &self.counters;
+        SubflowRecord {
+            packets_sent: self.data.sent() + counters.retransmitted,
+            retransmitted: counters.retransmitted,
+            timeouts: counters.timeouts,
+            acked_bytes: Some(self.acked_bytes()),
+            control: Some(counters.control()),
+            ..SubflowRecord::default()
         }
     }
 }

@@ -5,7 +5,7 @@
 mod dcqcn;
 mod go_back_n;
 mod params;
-mod part;
+mod protocol;
 mod rate;
 mod receiver;
 mod recovery;
@@ -20,8 +20,9 @@ use std::sync::Arc;
 use weft_run::{KindSettings, RoceConfig, TransportConfig, WireFormat};
 
 use super::contract::{ENTRY_BYTES, RecordedState, Transport, TransportKind};
+use super::endpoint::FlowEndpoint;
 use super::shared::Shared;
-use part::Part;
+use protocol::RoceProtocol;
 use receiver::Receiver;
 use sender::Sender;
 use wire::HEADER;
@@ -70,6 +71,6 @@ impl TransportKind for Roce {
     }
 
     fn create(&self, shared: &Arc<Shared>, host: u32, kind: usize) -> Box<dyn Transport> {
-        Box::new(Part::new(Arc::clone(shared), host, kind))
+        Box::new(FlowEndpoint::<RoceProtocol>::new(Arc::clone(shared), host, kind))
     }
 }

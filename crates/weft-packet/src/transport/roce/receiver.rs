@@ -8,7 +8,9 @@ use weft_run::{RoceControl, RoceRetransmission};
 use crate::engine::route::Route;
 use crate::packet::Packet;
 use crate::transport::arrivals::Arrivals;
+use crate::transport::endpoint::FlowReceiver;
 use crate::transport::flow_progress::ReceiverProgress;
+use crate::transport::shared::Shared;
 
 use super::params::Params;
 use super::sender::Sender;
@@ -16,7 +18,6 @@ use super::wire::{Data, Nak, ack_packet};
 
 /// The receiver of a flow.
 pub struct Receiver {
-    pub flow: u32,
     pub params: Arc<Params>,
     /// Route of answers.
     pub route: Route,
@@ -54,9 +55,8 @@ impl Answer {
 
 impl Receiver {
     /// Creates the receiver of a flow.
-    pub fn new(flow: u32, params: Arc<Params>, route: Route, notify_at: u64) -> Self {
+    pub fn new(params: Arc<Params>, route: Route, progress: ReceiverProgress) -> Self {
         Self {
-            flow,
             params,
             route,
             arrivals: Arrivals::default(),
@@ -64,13 +64,8 @@ impl Receiver {
             is_reported: false,
             quiet_until: 0,
             is_marked: false,
-            progress: ReceiverProgress::new(notify_at),
+            progress,
         }
-    }
-
-    /// Returns the number of packets before the first missing one.
-    pub fn next(&self) -> u32 {
-        self.arrivals.next()
     }
 
     /// Handles a packet of this size. Returns the answer.
@@ -135,6 +130,24 @@ impl Receiver {
     }
 }
 
+impl FlowReceiver for Receiver {
+    fn progress(&self) -> &ReceiverProgress {
+        &self.progress
+    }
+
+    fn progress_mut(&mut self) -> &mut ReceiverProgress {
+        &mut self.progress
+    }
+
+    fn next_chunk(&self) -> u32 {
+        self.arrivals.next()
+    }
+
+    fn reroute(&mut self, shared: &Shared) {
+        self.route = shared.route_of_flow(self.progress.flow, true);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use weft_run::{DcqcnConfig, RoceConfig};
@@ -166,7 +179,11 @@ mod tests {
             rto: Time::from_us(320),
         };
         let params = Params::for_tests(config);
-        Receiver::new(0, Arc::new(params), Route::default(), u64::MAX)
+        Receiver::new(
+            Arc::new(params),
+            Route::default(),
+            ReceiverProgress::new(0, u64::MAX),
+        )
     }
 
     /// The first mark causes a notification, and later ones within 50 us together cause another one at the end.

@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
-use weft_run::{ControlCounters, RoceControl, RoceRetransmission};
+use weft_run::{ControlCounters, RoceControl, RoceRetransmission, SubflowRecord};
 
 use crate::engine::route::Route;
 use crate::packet::Packet;
+use crate::transport::endpoint::FlowSender;
 use crate::transport::flow_progress::SenderProgress;
+use crate::transport::shared::Shared;
 use crate::transport::tracer::SenderState;
 
 use super::dcqcn::Dcqcn;
@@ -19,9 +21,8 @@ use super::wire::{Data, HEADER, Nak};
 
 /// The sender of a flow.
 pub struct Sender {
-    pub flow: u32,
     pub params: Arc<Params>,
-    pub route: Route,
+    route: Route,
     pace: Pace,
     recovery: Recovery,
     flight: Flight,
@@ -30,19 +31,8 @@ pub struct Sender {
     total: Option<u32>,
     /// Time of the timeout, if any packet is on its way.
     deadline: Option<u64>,
-    /// The event for which the next packet waits, if there is one.
-    pub waits_for: Option<Wait>,
     pub progress: SenderProgress,
     pub counters: SenderCounters,
-}
-
-/// The event for which a packet waits that the window allows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wait {
-    /// The rate of the flow allows it later, at the time of a timer.
-    Rate,
-    /// Its turn at the NIC, which is busy or paused.
-    Nic,
 }
 
 /// The counters of a sender.
@@ -57,12 +47,11 @@ pub struct SenderCounters {
 impl Sender {
     /// Creates the sender of a flow of this size. `line_rate` is the rate of its first link in bits per second.
     pub fn new(
-        flow: u32,
         params: Arc<Params>,
         route: Route,
         line_rate: f64,
         size: Option<u64>,
-        now: u64,
+        progress: SenderProgress,
     ) -> Self {
         let config = &params.config;
         let control = match config.control {
@@ -78,17 +67,15 @@ impl Sender {
         };
         let total = size.map(|size| size.div_ceil(params.payload) as u32);
         Self {
-            flow,
             params,
             route,
-            pace: Pace::new(control, line_rate, now),
+            pace: Pace::new(control, line_rate, progress.opened),
             recovery,
             flight: Flight { una: 0, sent: 0 },
             size,
             total,
             deadline: None,
-            waits_for: None,
-            progress: SenderProgress::new(now),
+            progress,
             counters: SenderCounters {
                 control: ControlCounters {
                     cnps: Some(0),
@@ -97,40 +84,6 @@ impl Sender {
                 ..SenderCounters::default()
             },
         }
-    }
-
-    /// Returns the number of different packets that were sent.
-    pub fn sent(&self) -> u32 {
-        self.flight.sent
-    }
-
-    /// Returns the number of packets; `None` if the flow has no end yet.
-    pub fn total(&self) -> Option<u32> {
-        self.total
-    }
-
-    /// Returns the state for probes.
-    pub fn state(&self, now: u64) -> SenderState {
-        SenderState {
-            cwnd: None,
-            rate: Some(self.pace.rate(now)),
-        }
-    }
-
-    /// Returns the acknowledged payload bytes.
-    pub fn acked_bytes(&self) -> u64 {
-        let bytes = u64::from(self.flight.una) * self.params.payload;
-        self.size.map_or(bytes, |size| bytes.min(size))
-    }
-
-    /// Ends the data of the flow. Returns true if all of it has been acknowledged.
-    pub fn stop(&mut self, now: u64) -> bool {
-        let sent = self.flight.sent;
-        if self.progress.is_acked() || self.total.is_some_and(|total| sent >= total) {
-            return false;
-        }
-        self.total = Some(sent);
-        self.finish(now)
     }
 
     /// Ends the flow if all of its data has been acknowledged. Returns true if it has.
@@ -143,58 +96,10 @@ impl Sender {
         is_done
     }
 
-    /// Returns the time from which on the rate allows the next packet.
-    pub const fn next_at(&self) -> u64 {
-        self.pace.next_at()
-    }
-
     /// Returns true if a new packet may be sent.
     fn may_send_new(&self) -> bool {
         let Flight { una, sent } = self.flight;
         self.total.is_none_or(|total| sent < total) && sent - una < self.params.window
-    }
-
-    /// Returns true if there is a packet that may be sent, whatever the rate.
-    pub fn may_send(&mut self) -> bool {
-        !self.progress.is_acked() && (self.recovery.get().next(self.flight).is_some() || self.may_send_new())
-    }
-
-    /// Returns the next packet, which is sent now; `None` if there is none.
-    pub fn take_packet(&mut self, now: u64) -> Option<Packet> {
-        let again = self.recovery.get().next(self.flight);
-        let psn = match again {
-            Some(psn) => {
-                self.recovery.get().on_resent(psn);
-                self.counters.retransmitted += 1;
-                psn
-            }
-            None if self.may_send_new() => {
-                self.flight.sent += 1;
-                self.flight.sent - 1
-            }
-            None => return None,
-        };
-        if self.deadline.is_none() {
-            self.deadline = Some(now + self.params.config.rto.0);
-        }
-        // The size of a flow that was stopped does not matter, because it has none.
-        let size = self.params.packet_size(psn, self.size);
-        self.pace.on_sent(size, now);
-        let data = Data {
-            psn,
-            ack_at_once: !self.may_send(),
-            retransmission: again.is_some(),
-            ce: false,
-        };
-        let Params {
-            class,
-            is_ecn_capable,
-            ..
-        } = *self.params;
-        Some(Packet {
-            route: self.route,
-            ..data.packet(self.flow, size, class, is_ecn_capable)
-        })
     }
 
     /// Handles an acknowledgement of all packets before `expected`. Returns true if all data has been
@@ -233,11 +138,6 @@ impl Sender {
         self.pace.on_notification(now);
     }
 
-    /// Returns the time of the timeout, if any packet is on its way.
-    pub fn deadline(&self) -> Option<u64> {
-        self.deadline
-    }
-
     /// Handles the timer of timeouts.
     pub fn on_timer(&mut self, now: u64) {
         if self.progress.is_acked() || self.deadline.is_none_or(|deadline| now < deadline) {
@@ -252,5 +152,121 @@ impl Sender {
     /// Returns the payload of a packet of this size.
     pub fn payload(size: u16) -> u64 {
         u64::from(size) - u64::from(HEADER)
+    }
+}
+
+impl FlowSender for Sender {
+    fn progress(&self) -> &SenderProgress {
+        &self.progress
+    }
+
+    fn progress_mut(&mut self) -> &mut SenderProgress {
+        &mut self.progress
+    }
+
+    fn full_packet(&self) -> (u16, u32) {
+        (self.params.class, self.params.config.mtu)
+    }
+
+    fn may_send(&mut self) -> bool {
+        !self.progress.is_acked() && (self.recovery.get().next(self.flight).is_some() || self.may_send_new())
+    }
+
+    fn next_at(&self) -> u64 {
+        self.pace.next_at()
+    }
+
+    fn port(&self, shared: &Shared) -> u32 {
+        self.route.next(shared.hops).0
+    }
+
+    fn take_packet(&mut self, now: u64, _: u32, _: &Shared) -> Option<Packet> {
+        let again = self.recovery.get().next(self.flight);
+        let psn = match again {
+            Some(psn) => {
+                self.recovery.get().on_resent(psn);
+                self.counters.retransmitted += 1;
+                psn
+            }
+            None if self.may_send_new() => {
+                self.flight.sent += 1;
+                self.flight.sent - 1
+            }
+            None => return None,
+        };
+        if self.deadline.is_none() {
+            self.deadline = Some(now + self.params.config.rto.0);
+        }
+        // The size of a flow that was stopped does not matter, because it has none.
+        let size = self.params.packet_size(psn, self.size);
+        self.pace.on_sent(size, now);
+        let data = Data {
+            psn,
+            ack_at_once: !self.may_send(),
+            retransmission: again.is_some(),
+            ce: false,
+        };
+        let Params {
+            class,
+            is_ecn_capable,
+            ..
+        } = *self.params;
+        Some(Packet {
+            route: self.route,
+            ..data.packet(self.progress.flow, size, class, is_ecn_capable)
+        })
+    }
+
+    fn deadline(&mut self) -> Option<u64> {
+        self.deadline
+    }
+
+    fn stop(&mut self, now: u64) -> bool {
+        let sent = self.flight.sent;
+        if self.progress.is_acked() || self.total.is_some_and(|total| sent >= total) {
+            return false;
+        }
+        self.total = Some(sent);
+        self.finish(now)
+    }
+
+    fn reroute(&mut self, shared: &Shared) {
+        self.route = shared.route_of_flow(self.progress.flow, false);
+    }
+
+    fn sent(&self) -> u64 {
+        self.flight.sent.into()
+    }
+
+    fn total(&self) -> Option<u64> {
+        self.total.map(u64::from)
+    }
+
+    fn record(&self) -> SubflowRecord {
+        let counters = &self.counters;
+        SubflowRecord {
+            packets_sent: self.sent() + counters.retransmitted,
+            retransmitted: counters.retransmitted,
+            timeouts: counters.timeouts,
+            acked_bytes: self.movable_bytes(),
+            control: Some(counters.control),
+            ..SubflowRecord::default()
+        }
+    }
+
+    fn state(&self, now: u64) -> Option<SenderState> {
+        Some(SenderState {
+            cwnd: None,
+            rate: Some(self.pace.rate(now)),
+        })
+    }
+
+    fn movable_bytes(&self) -> Option<u64> {
+        let bytes = u64::from(self.flight.una) * self.params.payload;
+        Some(self.size.map_or(bytes, |size| bytes.min(size)))
+    }
+
+    fn set_route(&mut self, route: Route) {
+        self.route = route;
     }
 }

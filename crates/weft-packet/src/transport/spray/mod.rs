@@ -1,17 +1,14 @@
-//! Parts of transports that spray the packets of a flow over paths: its data, records of packets, routes, and turns at the
-//! NIC.
+//! Parts of transports that spray the packets of a flow over paths: its data, records of packets, and routes.
 
 mod flow_data;
 mod records;
 mod routes;
 mod segments;
-mod turns;
 
 pub use flow_data::FlowData;
 pub use records::{Records, State};
 pub use routes::PathRoutes;
 pub use segments::Segments;
-pub use turns::{NicSender, NicUser};
 
 /// Bytes of all headers, and of each packet without payload.
 pub const HEADER: u32 = 64;

@@ -8,8 +8,8 @@ mod load_balancer;
 mod nscc;
 mod pacer;
 mod params;
-mod part;
 mod paths;
+mod protocol;
 mod pull_rate;
 mod receiver;
 mod sender;
@@ -22,11 +22,12 @@ use std::sync::Arc;
 use weft_run::{KindSettings, TransportConfig, UetConfig, WireFormat};
 
 use super::contract::{ENTRY_BYTES, RecordedState, Transport, TransportKind};
+use super::endpoint::FlowEndpoint;
 use super::shared::Shared;
 use super::spray::HEADER;
 use crate::engine::route::Route;
 use params::Params;
-use part::Part;
+use protocol::UetProtocol;
 use receiver::Receiver;
 use sender::Sender;
 
@@ -88,6 +89,6 @@ impl TransportKind for Uet {
     }
 
     fn create(&self, shared: &Arc<Shared>, host: u32, kind: usize) -> Box<dyn Transport> {
-        Box::new(Part::new(Arc::clone(shared), host, kind))
+        Box::new(FlowEndpoint::<UetProtocol>::new(Arc::clone(shared), host, kind))
     }
 }

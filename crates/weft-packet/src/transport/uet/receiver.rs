@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use crate::transport::arrivals::Arrivals;
+use crate::transport::endpoint::FlowReceiver;
 use crate::transport::flow_progress::ReceiverProgress;
+use crate::transport::shared::Shared;
 use crate::transport::spray::HEADER;
 
 use super::params::Params;
@@ -12,7 +14,6 @@ use super::wire::{Ack, Data, Nack};
 
 /// The receiver of a flow.
 pub struct Receiver {
-    pub flow: u32,
     pub params: Arc<Params>,
     /// Routes of answers.
     pub routes: EvRoutes,
@@ -47,24 +48,17 @@ pub enum Answer {
 
 impl Receiver {
     /// Creates the receiver of a flow of which nothing has arrived.
-    pub fn new(flow: u32, params: Arc<Params>, routes: EvRoutes, notify_at: u64) -> Self {
+    pub fn new(params: Arc<Params>, routes: EvRoutes, progress: ReceiverProgress) -> Self {
         Self {
-            flow,
             params,
             routes,
             arrivals: Arrivals::default(),
             unacked: 0,
             pending: false,
             requests: Vec::new(),
-            progress: ReceiverProgress::new(notify_at),
+            progress,
             grants: Grants::default(),
         }
-    }
-
-    /// Returns the number of chunks of data before the first missing one.
-    pub fn next_chunk(&self) -> u32 {
-        let next = self.arrivals.next();
-        next - self.requests.iter().filter(|&&psn| psn < next).count() as u32
     }
 
     /// Handles a packet of this size. Returns the answer.
@@ -133,5 +127,24 @@ impl Receiver {
             retransmission: data.retransmission,
             of_rts: data.is_rts,
         })
+    }
+}
+
+impl FlowReceiver for Receiver {
+    fn progress(&self) -> &ReceiverProgress {
+        &self.progress
+    }
+
+    fn progress_mut(&mut self) -> &mut ReceiverProgress {
+        &mut self.progress
+    }
+
+    fn next_chunk(&self) -> u32 {
+        let next = self.arrivals.next();
+        next - self.requests.iter().filter(|&&psn| psn < next).count() as u32
+    }
+
+    fn reroute(&mut self, _: &Shared) {
+        self.routes.clear();
     }
 }

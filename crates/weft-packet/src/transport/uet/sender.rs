@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use weft_run::ControlCounters;
+use weft_run::{ControlCounters, SubflowRecord};
 
 use crate::packet::Packet;
+use crate::transport::endpoint::FlowSender;
 use crate::transport::flow_progress::SenderProgress;
 use crate::transport::shared::Shared;
 use crate::transport::spray::{FlowData, HEADER, Records, State};
@@ -41,7 +42,6 @@ impl Flight {
 
 /// The sender of a flow.
 pub struct Sender {
-    pub flow: u32,
     pub params: Arc<Params>,
     routes: EvRoutes,
     balancer: Balancer,
@@ -100,16 +100,14 @@ pub struct Expired {
 impl Sender {
     /// Creates the sender of a flow of this size.
     pub fn new(
-        flow: u32,
         params: Arc<Params>,
         routes: EvRoutes,
         balancer: Balancer,
         size: Option<u64>,
-        now: u64,
+        progress: SenderProgress,
     ) -> Self {
         let window_packets = params.max_window(params.network_rtt) / params.mtu + 1;
         Self {
-            flow,
             routes,
             balancer,
             window: params.config.control.has_window().then(|| Nscc::new(&params)),
@@ -118,7 +116,7 @@ impl Sender {
             flight: Flight::default(),
             data: FlowData::new(size, &params.segments),
             last_request: None,
-            progress: SenderProgress::new(now),
+            progress,
             counters: SenderCounters::default(),
             params,
         }
@@ -128,26 +126,6 @@ impl Sender {
     pub fn window_packets(&self) -> Option<f64> {
         let window = self.window.as_ref()?.window();
         Some(window as f64 / self.params.mtu as f64)
-    }
-
-    /// Returns the state for probes.
-    pub fn state(&self, _: u64) -> SenderState {
-        SenderState {
-            cwnd: self.window_packets(),
-            rate: None,
-        }
-    }
-
-    /// Ends the data of the flow. Returns true if all of it has been acknowledged.
-    pub fn stop(&mut self, now: u64) -> bool {
-        if self.progress.is_acked() || !self.data.stop() {
-            return false;
-        }
-        let is_acked = self.records.is_empty();
-        if is_acked {
-            self.finish(now);
-        }
-        is_acked
     }
 
     fn finish(&mut self, now: u64) {
@@ -165,63 +143,6 @@ impl Sender {
     fn backlog(&self) -> i64 {
         let unsent = self.data.unsent_bytes(&self.params.segments);
         unsent.map_or(ENDLESS, u64::cast_signed)
-    }
-
-    /// Returns true if window and credit allow a packet, and there is one.
-    pub fn may_send(&mut self) -> bool {
-        if self.progress.is_acked() {
-            return false;
-        }
-        let queued = self.records.first_queued().map(|(_, record)| record.size);
-        let Some(size) = queued.or_else(|| self.new_size()) else {
-            return false;
-        };
-        let has_window = self
-            .window
-            .as_ref()
-            .is_none_or(|window| self.flight.bytes + i64::from(size) <= window.window());
-        has_window && self.credit.as_ref().is_none_or(Credit::allows)
-    }
-
-    /// Returns the next packet, which is sent now. This many flows wait for the network card.
-    pub fn take_packet(&mut self, now: u64, waiting: u32, shared: &Shared) -> Option<Packet> {
-        let ev = self.balancer.choose();
-        let (psn, size, is_rts, retransmission) = if let Some((psn, record)) = self.records.first_queued() {
-            self.records.resend_first(psn, ev, now);
-            let count = if record.is_rts {
-                &mut self.counters.repeated_rts
-            } else {
-                &mut self.counters.retransmitted
-            };
-            *count += 1;
-            (psn, record.size, record.is_rts, true)
-        } else {
-            let size = self.new_size()?;
-            self.data.count();
-            (self.records.push(size, false, ev, now), size, false, false)
-        };
-        if !is_rts {
-            self.flight.bytes += i64::from(size);
-        }
-        if let Some(credit) = &mut self.credit {
-            credit.charge(size);
-        }
-        let ack_at_once = retransmission || self.is_last(size);
-        let data = Data {
-            psn,
-            ev,
-            pull_target: self.ask(waiting),
-            ack_at_once,
-            retransmission,
-            is_rts,
-            ce: false,
-            trimmed: false,
-            trimmed_at_last_hop: false,
-        };
-        Some(Packet {
-            route: self.routes.route(ev, shared),
-            ..data.packet(self.flow, size, self.params.class)
-        })
     }
 
     /// Returns true if no packet of this size may follow.
@@ -267,7 +188,7 @@ impl Sender {
         };
         Some(Packet {
             route: self.routes.route(ev, shared),
-            ..data.packet(self.flow, HEADER as u16, self.params.class)
+            ..data.packet(self.progress.flow, HEADER as u16, self.params.class)
         })
     }
 
@@ -377,12 +298,6 @@ impl Sender {
         credit.is_some_and(|credit| credit.on_pull(granted)) && !self.progress.is_acked()
     }
 
-    /// Returns the time at which the oldest packet on its way times out.
-    pub fn deadline(&mut self) -> Option<u64> {
-        let (sent, _) = self.records.oldest()?;
-        Some(sent + self.params.config.rto.0)
-    }
-
     /// Handles the timer. Returns what follows if a packet has timed out.
     pub fn on_timer(&mut self, now: u64) -> Option<Expired> {
         if self.progress.is_acked() || self.deadline()? > now {
@@ -432,11 +347,125 @@ impl Sender {
             .map(|window| window.window() < size + self.flight.bytes);
         full.unwrap_or(false) || self.credit.as_ref().is_some_and(|credit| !credit.allows())
     }
+}
 
-    /// Chooses new routes. A finished flow needs none.
-    pub fn reroute(&mut self) {
-        if !self.progress.is_acked() {
-            self.routes.clear();
+impl FlowSender for Sender {
+    fn progress(&self) -> &SenderProgress {
+        &self.progress
+    }
+
+    fn progress_mut(&mut self) -> &mut SenderProgress {
+        &mut self.progress
+    }
+
+    fn full_packet(&self) -> (u16, u32) {
+        (self.params.class, self.params.config.mtu)
+    }
+
+    fn may_send(&mut self) -> bool {
+        if self.progress.is_acked() {
+            return false;
         }
+        let queued = self.records.first_queued().map(|(_, record)| record.size);
+        let Some(size) = queued.or_else(|| self.new_size()) else {
+            return false;
+        };
+        let has_window = self
+            .window
+            .as_ref()
+            .is_none_or(|window| self.flight.bytes + i64::from(size) <= window.window());
+        has_window && self.credit.as_ref().is_none_or(Credit::allows)
+    }
+
+    fn port(&self, _: &Shared) -> u32 {
+        0
+    }
+
+    fn take_packet(&mut self, now: u64, waiting: u32, shared: &Shared) -> Option<Packet> {
+        let ev = self.balancer.choose();
+        let (psn, size, is_rts, retransmission) = if let Some((psn, record)) = self.records.first_queued() {
+            self.records.resend_first(psn, ev, now);
+            let count = if record.is_rts {
+                &mut self.counters.repeated_rts
+            } else {
+                &mut self.counters.retransmitted
+            };
+            *count += 1;
+            (psn, record.size, record.is_rts, true)
+        } else {
+            let size = self.new_size()?;
+            self.data.count();
+            (self.records.push(size, false, ev, now), size, false, false)
+        };
+        if !is_rts {
+            self.flight.bytes += i64::from(size);
+        }
+        if let Some(credit) = &mut self.credit {
+            credit.charge(size);
+        }
+        let ack_at_once = retransmission || self.is_last(size);
+        let data = Data {
+            psn,
+            ev,
+            pull_target: self.ask(waiting),
+            ack_at_once,
+            retransmission,
+            is_rts,
+            ce: false,
+            trimmed: false,
+            trimmed_at_last_hop: false,
+        };
+        Some(Packet {
+            route: self.routes.route(ev, shared),
+            ..data.packet(self.progress.flow, size, self.params.class)
+        })
+    }
+
+    fn deadline(&mut self) -> Option<u64> {
+        let (sent, _) = self.records.oldest()?;
+        Some(sent + self.params.config.rto.0)
+    }
+
+    fn stop(&mut self, now: u64) -> bool {
+        if self.progress.is_acked() || !self.data.stop() {
+            return false;
+        }
+        let is_acked = self.records.is_empty();
+        if is_acked {
+            self.finish(now);
+        }
+        is_acked
+    }
+
+    fn reroute(&mut self, _: &Shared) {
+        self.routes.clear();
+    }
+
+    fn sent(&self) -> u64 {
+        self.data.sent()
+    }
+
+    fn total(&self) -> Option<u64> {
+        self.data.total()
+    }
+
+    fn record(&self) -> SubflowRecord {
+        let counters = &self.counters;
+        SubflowRecord {
+            packets_sent: self.data.sent() + counters.retransmitted,
+            retransmitted: counters.retransmitted,
+            timeouts: counters.timeouts,
+            marked: Some(counters.marked),
+            control: Some(counters.control()),
+            cwnd: self.window_packets().unwrap_or(0.0),
+            ..SubflowRecord::default()
+        }
+    }
+
+    fn state(&self, _: u64) -> Option<SenderState> {
+        Some(SenderState {
+            cwnd: self.window_packets(),
+            rate: None,
+        })
     }
 }
