@@ -329,7 +329,14 @@ impl Config {
         let mut text = String::new();
         file.read_to_string(&mut text)
             .map_err(|error| refuse(error.to_string()))?;
-        let config = Self::parse(&text).map_err(|error| refuse(error.to_string()))?;
+        let mut config = Self::parse(&text).map_err(|error| refuse(error.to_string()))?;
+        let is_empty = |line: &str| line.trim().is_empty() || line.trim().starts_with('#');
+        if text.lines().all(is_empty) {
+            config.warnings.push(format!(
+                "{}: contains no setting; all have their defaults, and weftd serves its own network namespace only",
+                at.display()
+            ));
+        }
         namespaces::check_files(&config.namespaces).map_err(|error| refuse(error.to_string()))?;
         Ok(config)
     }

@@ -173,3 +173,18 @@ fn what_is_no_file_is_refused_at_once() {
 fn a_file_that_is_asked_for_must_be_there() {
     assert!(Config::read(Some(Path::new("/nowhere/weftd.toml"))).is_err());
 }
+
+#[test]
+fn a_file_without_settings_is_a_warning() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("weftd.toml");
+    let warnings = |text: &str| {
+        fs::write(&path, text).unwrap();
+        Config::read(Some(&path)).unwrap().warnings
+    };
+    for empty in ["", "\n# namespaces = [\"a\"]\n"] {
+        let found = warnings(empty);
+        assert!(found.len() == 1 && found[0].contains("contains no setting"), "{found:?}");
+    }
+    assert!(warnings("subflows.count = 2").is_empty());
+}

@@ -297,6 +297,10 @@ impl Daemon {
             }
             return Err(failure);
         }
+        // Otherwise the program before this one may still go on.
+        if matches!(stage, Stage::Started | Stage::Passed) {
+            daemon.leave_unserved();
+        }
         info!(
             algorithms = daemon.algorithms.join(" "),
             adopted = daemon.connections.len(),

@@ -75,6 +75,26 @@ impl Daemon {
         Ok(())
     }
 
+    /// Restores the settings of namespaces that an earlier configuration named and this one does not.
+    pub(super) fn leave_unserved(&mut self) {
+        let served: Vec<_> = self
+            .namespaces
+            .iter()
+            .map(|served| served.namespace.clone())
+            .collect();
+        let inodes: BTreeSet<_> = served.iter().filter_map(Namespace::inode).collect();
+        let is_served = |namespace: &Namespace| {
+            served.contains(namespace) || namespace.inode().is_some_and(|inode| inodes.contains(&inode))
+        };
+        let (left, wrong) = self.settings.restore_unserved(is_served);
+        for namespace in left {
+            info!(namespace = %namespace.path().display(), "no longer served; its settings are restored");
+        }
+        for wrong in wrong {
+            warn!("{wrong}");
+        }
+    }
+
     /// Makes the programs report events of the namespaces that are served now.
     fn report_served(&mut self) {
         let served: BTreeSet<u32> = self

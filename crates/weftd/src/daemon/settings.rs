@@ -25,6 +25,9 @@ struct SavedSetting {
     #[serde(rename = "was")]
     previous: String,
     set: String,
+    /// True if the kernel copied the setting into this namespace, which may be one that is not served.
+    #[serde(default)]
+    inherited: bool,
 }
 
 /// The settings that were changed, and their file.
@@ -84,6 +87,7 @@ impl Settings {
                 key: key.to_owned(),
                 previous,
                 set: value.to_owned(),
+                inherited: false,
             }),
         }
         self.save()?;
@@ -111,6 +115,7 @@ impl Settings {
         }
         let inherited = SavedSetting {
             namespace: namespace.clone(),
+            inherited: true,
             ..original.clone()
         };
         self.changed.push(inherited);
@@ -129,6 +134,21 @@ impl Settings {
         self.restore_where(|changed| changed.key == key)
     }
 
+    /// Restores the settings of namespaces that are no longer served. Returns these namespaces and the problems.
+    pub fn restore_unserved(
+        &mut self,
+        is_served: impl Fn(&Namespace) -> bool,
+    ) -> (Vec<Namespace>, Vec<String>) {
+        let mut left: Vec<Namespace> = Vec::new();
+        for changed in self.changed.iter().filter(|changed| !changed.inherited) {
+            if !is_served(&changed.namespace) && !left.contains(&changed.namespace) {
+                left.push(changed.namespace.clone());
+            }
+        }
+        let wrong = self.restore_where(|changed| !changed.inherited && left.contains(&changed.namespace));
+        (left, wrong)
+    }
+
     fn restore_where(&mut self, selected: impl Fn(&SavedSetting) -> bool) -> Vec<String> {
         let mut wrong = Vec::new();
         let (restored, left): (Vec<_>, Vec<_>) = self.changed.drain(..).partition(selected);
@@ -141,6 +161,7 @@ impl Settings {
             key,
             previous,
             set,
+            ..
         } in restored.into_iter().rev()
         {
             let result = match read(&namespace, &key) {

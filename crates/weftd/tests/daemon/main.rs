@@ -263,10 +263,10 @@ fn what_joins_a_suppressed_connection_is_suppressed_too() {
 fn a_killed_daemon_breaks_no_connection_and_the_next_one_adopts_it() {
     let scene = scene_or_skip!("a_killed_daemon_breaks_no_connection_and_the_next_one_adopts_it");
     let before = scene.setting("net.ipv4.tcp_congestion_control");
-    let daemon = scene.daemon("");
+    let daemon = scene.daemon("subflows.stale_timeouts = 2");
     assert_eq!(scene.setting("net.ipv4.tcp_congestion_control"), "weft_amp");
     assert_eq!(scene.setting("net.mptcp.pm_type"), "1");
-    assert_eq!(scene.setting("net.mptcp.stale_loss_cnt"), "1");
+    assert_eq!(scene.setting("net.mptcp.stale_loss_cnt"), "2");
     let server = scene.serve();
     let load = load(scene.connect(server.address));
     // At the server as well: if no process listens to its events, the kernel refuses joins that are under way.

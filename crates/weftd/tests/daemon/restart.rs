@@ -281,3 +281,21 @@ fn a_program_that_does_not_take_the_configuration_changes_nothing() {
     assert!(after.uptime_s >= before.uptime_s);
     daemon.stop();
 }
+
+/// Otherwise its connections would get neither subflows from weftd nor from the kernel.
+#[test]
+fn a_reload_that_drops_a_namespace_restores_its_settings() {
+    let scene = scene_or_skip!("a_reload_that_drops_a_namespace_restores_its_settings");
+    let of_client = || ["net.ipv4.tcp_congestion_control", "net.mptcp.pm_type"].map(|key| scene.setting(key));
+    let of_server = || weftd::daemon::settings::read(&scene.server, "net.mptcp.pm_type").expect("a setting");
+    let before = of_client();
+    let daemon = scene.daemon("");
+    assert_eq!(of_client(), ["weft_amp", "1"]);
+    scene.configure_these(&[&scene.server_name()], "");
+    scene.reload(&daemon);
+    assert_eq!(of_client(), before);
+    assert_eq!(of_server(), "1");
+    assert!(daemon.has_logged("no longer served"));
+    daemon.stop();
+    assert_eq!((of_client(), of_server()), (before, "0".to_owned()));
+}

@@ -146,6 +146,12 @@ impl Scene {
         self.configured(&self.names, more)
     }
 
+    /// The same for other namespaces.
+    pub fn configure_these(&self, namespaces: &[&str], more: &str) -> PathBuf {
+        let namespaces: Vec<String> = namespaces.iter().map(|name| (*name).to_owned()).collect();
+        self.configured(&namespaces, more)
+    }
+
     fn configured(&self, namespaces: &[String], more: &str) -> PathBuf {
         let config = self.folder.path().join("weftd.toml");
         let metrics = if more.contains("metrics.") {
