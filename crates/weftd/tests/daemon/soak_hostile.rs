@@ -32,6 +32,8 @@ const MAX_P99_US: f64 = 1e6;
 const MAX_RATIO: f64 = 2.0;
 /// The longest time without an arrival: several timeouts in a row, which back off, on a busy machine.
 const MAX_PAUSE: Duration = Duration::from_secs(10);
+/// Time between two readings of what has arrived.
+const STEP: Duration = Duration::from_millis(10);
 /// Time between two changes of the marks, which make the algorithm decide.
 const BURST: Duration = Duration::from_millis(500);
 
@@ -100,7 +102,7 @@ struct Figures {
     worst_p99_us: f64,
     megabytes: u64,
     accepted: usize,
-    /// The longest time without an arrival, checked after every two bursts.
+    /// The longest time without an arrival, except while the status is asked for; no less than [`STEP`].
     pause: Duration,
 }
 
@@ -141,15 +143,20 @@ impl<'a> Soak<'a> {
         while began.elapsed() < time {
             for on in [true, false] {
                 self.scene.mark(on);
-                sleep(BURST);
+                let burst = Instant::now();
+                while burst.elapsed() < BURST {
+                    sleep(STEP);
+                    let now = server.read();
+                    // The time since the last step with an arrival, whether or not something arrives now.
+                    figures.pause = figures.pause.max(last.elapsed());
+                    if now > read {
+                        (read, last) = (now, Instant::now());
+                    }
+                    assert!(last.elapsed() < MAX_PAUSE, "nothing arrives any more");
+                }
             }
-            if server.read() > read {
-                (read, last) = (server.read(), Instant::now());
-            }
-            let pause = last.elapsed();
-            figures.pause = figures.pause.max(pause);
-            assert!(pause < MAX_PAUSE, "nothing arrives any more");
             self.check(&mut figures);
+            last = Instant::now();
         }
         drop(loads);
         figures
