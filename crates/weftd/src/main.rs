@@ -58,7 +58,7 @@ fn run(command: Command) -> Result<ExitCode, Failure> {
             print_text(&status::List(&status).to_string())?;
         }
         Command::Doctor { json, namespace } => {
-            let report = doctor::run_checks(namespace.map(Namespace::named).as_ref());
+            let report = doctor::run_checks(namespace.map(Namespace::named).as_ref())?;
             print(&report, json)?;
             return Ok(ExitCode::from(u8::from(report.fails())));
         }

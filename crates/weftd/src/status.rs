@@ -31,10 +31,24 @@ pub struct Status {
     /// is known then.
     #[serde(default)]
     pub trial_s: Option<f64>,
+    /// Settings on which the doctor's advice depends.
+    #[serde(default)]
+    pub settings: StatusSettings,
     /// All connections.
     pub connections: Vec<ConnectionStatus>,
     /// Times from a decision of an algorithm until the kernel has been notified.
     pub decisions: Decisions,
+}
+
+/// Settings of a daemon.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StatusSettings {
+    /// True if all subflows of a connection have the addresses of the first one.
+    pub one_address_pair: bool,
+    /// Whether sockets of every user may choose the algorithms.
+    pub unprivileged: bool,
+    /// Where metrics are served.
+    pub metrics: Option<SocketAddr>,
 }
 
 /// A network namespace that the daemon manages.

@@ -38,9 +38,9 @@ use tracing::{debug, info, warn};
 use crate::Failure;
 use crate::config::{Config, Log};
 use crate::metrics::{self, Metrics};
-use crate::status;
+use crate::status::{self, StatusSettings};
 use weft_kernel::events::Events;
-use weft_kernel::path_manager::Connections;
+use weft_kernel::path_manager::{Connections, JoinPolicy};
 use weft_kernel::programs::Programs;
 use weft_kernel::programs::scope::Scope;
 
@@ -155,6 +155,8 @@ struct Daemon {
     connections: Connections,
     default: Option<String>,
     settings: Settings,
+    /// Settings of the configuration that the status shows.
+    shown: StatusSettings,
     metrics: Metrics,
     /// `None` if the socket could not be created after a reload; creating it is retried.
     listener: Option<UnixListener>,
@@ -270,6 +272,11 @@ impl Daemon {
             connections: Connections::new(config.joins(), config.hysteresis()),
             default: config.congestion.default.clone(),
             settings,
+            shown: StatusSettings {
+                one_address_pair: config.joins().policy == JoinPolicy::Ndiffports,
+                unprivileged: config.congestion.unprivileged,
+                metrics: config.metrics.enabled.then_some(config.metrics.listen),
+            },
             metrics,
             listener,
             answering: Arc::default(),

@@ -152,6 +152,7 @@ impl Daemon {
             entries: all.len(),
             namespaces: self.namespaces.iter().map(ServedNamespace::status).collect(),
             trial_s: None,
+            settings: self.shown,
             connections,
             decisions: self.metrics.decisions(),
         }

@@ -13,14 +13,14 @@ use crate::daemon::{self, settings};
 use crate::status::Status;
 use weft_kernel::path_manager::Namespace;
 
-pub(super) fn findings(status: Option<&Status>) -> Vec<Finding> {
+pub(super) fn findings(status: Option<&Status>, is_hidden: bool) -> Vec<Finding> {
     vec![
         release(),
         capabilities(),
         btf(),
         struct_ops(),
         bpf_fs(status),
-        process(status),
+        process(status, is_hidden),
     ]
 }
 
@@ -135,10 +135,13 @@ fn bpf_fs(status: Option<&Status>) -> Finding {
     )
 }
 
-/// The daemon that runs, or what an earlier one has left.
-fn process(status: Option<&Status>) -> Finding {
+/// The daemon that runs, or what an earlier one has left. The status `is_hidden` from all but root.
+fn process(status: Option<&Status>, is_hidden: bool) -> Finding {
     const CHECK: &str = "weftd";
     let folder = daemon::folder();
+    if is_hidden {
+        return Finding::warning(CHECK, "unknown: only root can ask weftd", "sudo weftd doctor");
+    }
     if let Some(status) = status {
         if let Some(seconds) = status.trial_s {
             return Finding::warning(

@@ -10,6 +10,7 @@ use std::fmt;
 
 use serde::Serialize;
 
+use crate::Failure;
 use crate::daemon;
 use crate::status::{self, Status};
 use weft_kernel::path_manager::Namespace;
@@ -88,23 +89,34 @@ impl Finding {
 }
 
 /// Runs all checks, in `namespace` if it is set, otherwise in the network namespaces that a running daemon manages.
-pub fn run_checks(namespace: Option<&Namespace>) -> Report {
-    let status = status::ask(&daemon::socket(&daemon::folder())).ok();
-    let mut findings = kernel::findings(status.as_ref());
+///
+/// # Errors
+/// There is no such namespace.
+pub fn run_checks(namespace: Option<&Namespace>) -> Result<Report, Failure> {
+    if let Some(namespace) = namespace.filter(|namespace| !namespace.is_namespace()) {
+        return Err(Failure::Input(format!(
+            "--namespace: {} is no network namespace; allowed: a name that `ip netns` lists, or an absolute path",
+            namespace.path().display()
+        )));
+    }
+    let answer = status::ask(&daemon::socket(&daemon::folder()));
+    let is_hidden = matches!(answer, Err(Failure::Missing(_)));
+    let status = answer.ok();
+    let mut findings = kernel::findings(status.as_ref(), is_hidden);
     let namespaces = match namespace {
         Some(namespace) => vec![namespace.clone()],
         None => namespaces(status.as_ref()),
     };
     for namespace in namespaces {
         let name = namespace.path().display().to_string();
-        let found = network::findings(&namespace).into_iter();
+        let found = network::findings(&namespace, status.as_ref()).into_iter();
         let found = found.chain([offloads::finding(&namespace)]);
         findings.extend(found.map(|finding| Finding {
             namespace: Some(name.clone()),
             ..finding
         }));
     }
-    Report { findings }
+    Ok(Report { findings })
 }
 
 /// The namespaces that a daemon serves, if it runs in the caller's namespace; otherwise that one. The command

@@ -1,7 +1,7 @@
 //! Settings of a network namespace, and options that its sockets have negotiated.
 
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
 use socket2::{Domain, Protocol, Socket, Type};
@@ -9,11 +9,14 @@ use socket2::{Domain, Protocol, Socket, Type};
 use super::Finding;
 use crate::daemon::blackholes;
 use crate::daemon::settings::read;
+use crate::status::Status;
 use weft_kernel::path_manager::{
     Counters, DiagSubflow, Listener, MptcpCounters, Namespace, endpoints, limits, listeners, mptcp_subflows,
+    present,
 };
 
-pub(super) fn findings(namespace: &Namespace) -> Vec<Finding> {
+pub(super) fn findings(namespace: &Namespace, status: Option<&Status>) -> Vec<Finding> {
+    let metrics = status.and_then(|status| status.settings.metrics);
     vec![
         mptcp(namespace),
         match read_blackholes(namespace) {
@@ -23,10 +26,19 @@ pub(super) fn findings(namespace: &Namespace) -> Vec<Finding> {
         path_manager(namespace),
         configured_endpoints(namespace),
         kernel_limits(namespace),
+        match present(namespace) {
+            Ok(present) => addresses(&present, status),
+            Err(error) => Finding::warning(ADDRESSES, error.to_string(), "run as root"),
+        },
         default_algorithm(namespace),
+        allowed_algorithms(namespace, status),
         ecn(namespace),
         match listeners(namespace) {
-            Ok(listeners) => listening(&listeners),
+            // The daemon's own is for programs of this host.
+            Ok(mut listeners) => {
+                listeners.retain(|listener| Some(listener.local) != metrics);
+                listening(&listeners)
+            }
             Err(error) => Finding::warning(LISTENERS, error.to_string(), "run as root"),
         },
         match mptcp_subflows(namespace) {
@@ -163,6 +175,60 @@ fn default_algorithm(namespace: &Namespace) -> Finding {
     }
 }
 
+/// Subflows between one pair of addresses take one path where each path has an address of its own.
+fn addresses(present: &[IpAddr], status: Option<&Status>) -> Finding {
+    let is_global = |ip: &&IpAddr| match ip {
+        IpAddr::V4(ip) => !ip.is_link_local(),
+        IpAddr::V6(ip) => !ip.is_unicast_link_local(),
+    };
+    let global: Vec<&IpAddr> = present
+        .iter()
+        .filter(is_global)
+        .filter(|ip| !ip.is_loopback())
+        .collect();
+    let most = [true, false].map(|v4| global.iter().filter(|ip| ip.is_ipv4() == v4).count());
+    let most = most.into_iter().max().unwrap_or(0);
+    let detail = format!("{} global addresses", global.len());
+    if most < 2 || !status.is_some_and(|status| status.settings.one_address_pair) {
+        return Finding::ok(ADDRESSES, detail);
+    }
+    Finding::warning(
+        ADDRESSES,
+        format!(
+            "{detail}, and subflows.policy = \"ndiffports\": all subflows of a connection have the addresses of the first one"
+        ),
+        "if each address has a path of its own to the other end: subflows.policy = \"fullmesh\" and subflows.count = the number of \
+         paths, at both ends",
+    )
+}
+
+/// The kernel's list is of the whole machine; a `sysctl` of it that does not name them takes them away from users.
+fn allowed_algorithms(namespace: &Namespace, status: Option<&Status>) -> Finding {
+    const CHECK: &str = "allowed algorithms";
+    const KEY: &str = "net.ipv4.tcp_allowed_congestion_control";
+    let Some(status) = status.filter(|status| status.settings.unprivileged) else {
+        return Finding::ok(CHECK, "not for every user");
+    };
+    let allowed = read(namespace, KEY).unwrap_or_default();
+    let missing: Vec<&str> = status
+        .algorithms
+        .iter()
+        .map(String::as_str)
+        .filter(|name| !allowed.split_whitespace().any(|allowed| allowed == *name))
+        .collect();
+    if missing.is_empty() {
+        return Finding::ok(CHECK, "every user may choose weftd's");
+    }
+    Finding::warning(
+        CHECK,
+        format!(
+            "{KEY} lacks {}, so only root may choose them, and no default but of the first namespace can name them",
+            missing.join(" ")
+        ),
+        "systemctl reload weftd, and remove the setting from /etc/sysctl.d or add the names there",
+    )
+}
+
 /// The congestion controls ask for ECN by themselves; the setting decides for others.
 fn ecn(namespace: &Namespace) -> Finding {
     const CHECK: &str = "ECN here";
@@ -182,8 +248,21 @@ fn ecn(namespace: &Namespace) -> Finding {
                 "sysctl -w net.ipv4.tcp_ecn_fallback=1, unless no device does",
             )
         }
-        Ok(value) => Finding::ok(CHECK, format!("net.ipv4.tcp_ecn={value}")),
+        Ok(value) => Finding::ok(CHECK, format!("net.ipv4.tcp_ecn={value}{}", accurate_ecn(value))),
         Err(error) => Finding::failure(CHECK, error.to_string(), "mount /proc"),
+    }
+}
+
+/// What happens to sockets with an algorithm that needs ECN, by the mode of Accurate ECN (RFC 9768).
+fn accurate_ecn(mode: &str) -> &'static str {
+    match mode {
+        "3" => {
+            ": asks for Accurate ECN and accepts it; where both ends do, marks are counted by the other end and not echoed one by one"
+        }
+        "4" | "5" => {
+            ": accepts Accurate ECN, where marks are counted by the other end, and asks for the ECN of RFC 3168"
+        }
+        _ => "",
     }
 }
 
@@ -255,15 +334,18 @@ fn hash_policy(namespace: &Namespace) -> Finding {
 
 /// Whether an algorithm needs, and therefore echoes, ECN marks.
 fn echoes(name: &str) -> bool {
-    (name.starts_with("weft_") && name != "weft_lia") || name == "dctcp"
+    (name.starts_with("weft_") && !WITHOUT_ECN.contains(&name)) || name == "dctcp"
 }
 
+/// Weft's algorithms that do not ask for ECN.
+const WITHOUT_ECN: [&str; 1] = ["weft_lia"];
 /// The fix of a wrong default. All ends can have one algorithm, which senders and receivers use.
 const DEFAULT: &str = "congestion.default = \"weft_amp\" in /etc/weft/weftd.toml";
 const BLACKHOLES: &str = "MPTCP blackholes";
 /// A port on which nothing listens (`tcpmux`).
 const CLOSED_PORT: u16 = 1;
 const LISTENERS: &str = "listeners";
+const ADDRESSES: &str = "addresses";
 const PEERS: &str = "ECN at the other ends";
 /// Listeners named in one line.
 const SHOWN: usize = 4;
@@ -301,6 +383,24 @@ mod tests {
         for fix in fixes.into_iter().flatten() {
             assert!(fix.contains(DEFAULT), "{fix}");
         }
+    }
+
+    #[test]
+    fn several_addresses_need_a_full_mesh() {
+        let status = |one_address_pair| Status {
+            settings: crate::status::StatusSettings {
+                one_address_pair,
+                ..crate::status::StatusSettings::default()
+            },
+            ..Status::default()
+        };
+        let present = |list: &[&str]| list.iter().map(|ip| ip.parse().unwrap()).collect::<Vec<IpAddr>>();
+        let two = present(&["10.0.0.1", "10.1.0.1", "fe80::1", "127.0.0.1"]);
+        assert_eq!(addresses(&two, Some(&status(true))).state, State::Warning);
+        assert_eq!(addresses(&two, Some(&status(false))).state, State::Good);
+        assert_eq!(addresses(&two, None).state, State::Good);
+        let one_each = present(&["10.0.0.1", "fd00::1", "fe80::1", "127.0.0.1", "169.254.1.1"]);
+        assert_eq!(addresses(&one_each, Some(&status(true))).state, State::Good);
     }
 
     #[test]
