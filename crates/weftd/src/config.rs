@@ -118,7 +118,7 @@ pub struct Subflows {
 fn may_be_joined(address: IpAddr) -> bool {
     let is_local = match address {
         IpAddr::V4(ip) => ip.is_link_local() || ip.is_broadcast(),
-        // IPv4 within IPv6 is no interface's.
+        // Interfaces have no IPv4 addresses within IPv6.
         IpAddr::V6(ip) => ip.is_unicast_link_local() || ip.to_ipv4_mapped().is_some(),
     };
     !(is_local || address.is_loopback() || address.is_multicast() || address.is_unspecified())
@@ -175,7 +175,7 @@ impl Default for Subflows {
             addresses: Vec::new(),
             announced_ports: false,
             blackhole_reset: None,
-            stale_timeouts: 1,
+            stale_timeouts: 4,
         }
     }
 }
@@ -589,7 +589,7 @@ fn writable_by_others(metadata: &fs::Metadata) -> Result<(), String> {
     Ok(())
 }
 
-/// Maximum size of a configuration. One with 4,096 namespaces has some 100 KB.
+/// Maximum size of a configuration. A list of 4,096 namespaces has some 100 KB.
 const MAX_BYTES: u64 = 1 << 20;
 /// Links to a file that the kernel follows at most.
 const MAX_LINKS: usize = 40;

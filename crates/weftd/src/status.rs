@@ -47,7 +47,7 @@ pub struct StatusSettings {
     pub one_address_pair: bool,
     /// Whether sockets of every user may choose the algorithms.
     pub unprivileged: bool,
-    /// Where metrics are served.
+    /// Address of the metrics, if they are served.
     pub metrics: Option<SocketAddr>,
 }
 

@@ -184,7 +184,10 @@ fn a_file_without_settings_is_a_warning() {
     };
     for empty in ["", "\n# namespaces = [\"a\"]\n"] {
         let found = warnings(empty);
-        assert!(found.len() == 1 && found[0].contains("contains no setting"), "{found:?}");
+        assert!(
+            found.len() == 1 && found[0].contains("contains no setting"),
+            "{found:?}"
+        );
     }
     assert!(warnings("subflows.count = 2").is_empty());
 }

@@ -33,8 +33,8 @@ impl Budget {
     }
 }
 
-/// Makes the calling thread sleep now and then, however much there is to do: the kernel kills a thread with real-time priority that
-/// does not sleep within `LimitRTTIME`, and others need the processor.
+/// Makes the calling thread sleep now and then, however much there is to do. Other programs need the processor, and the kernel kills a thread
+/// with real-time priority that does not sleep within `LimitRTTIME`.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Rest {
     sleeps: i64,

@@ -141,7 +141,7 @@ mod tests {
         assert!(refused.to_string().contains("mode 777"), "{refused}");
     }
 
-    /// Otherwise it could lead elsewhere by the time of the trial.
+    /// The check and the trial follow the link one after the other.
     #[test]
     fn a_link_that_others_may_replace_is_not_followed() {
         let folder = tempfile::tempdir().unwrap();

@@ -160,7 +160,7 @@ struct Daemon {
     metrics: Metrics,
     /// `None` if the socket could not be created after a reload; creating it is retried.
     listener: Option<UnixListener>,
-    /// Namespaces whose events the programs report, once they have been told.
+    /// Namespaces whose events the programs report, once that is set.
     reported: Option<BTreeSet<u32>>,
     /// Named namespaces that were found.
     known_names: BTreeSet<PathBuf>,

@@ -95,7 +95,7 @@ impl Finding {
 pub fn run_checks(namespace: Option<&Namespace>) -> Result<Report, Failure> {
     if let Some(namespace) = namespace.filter(|namespace| !namespace.is_namespace()) {
         return Err(Failure::Input(format!(
-            "--namespace: {} is no network namespace; allowed: a name that `ip netns` lists, or an absolute path",
+            "--namespace: {}: not a network namespace; allowed: a name that `ip netns` lists, or an absolute path",
             namespace.path().display()
         )));
     }

@@ -253,7 +253,7 @@ fn ecn(namespace: &Namespace) -> Finding {
     }
 }
 
-/// What happens to sockets with an algorithm that needs ECN, by the mode of Accurate ECN (RFC 9768).
+/// Returns the effect of a mode of Accurate ECN (RFC 9768) on sockets with an algorithm that needs ECN.
 fn accurate_ecn(mode: &str) -> &'static str {
     match mode {
         "3" => {

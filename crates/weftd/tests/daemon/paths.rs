@@ -290,48 +290,92 @@ fn round_trip_times_of_paths_may_differ() {
     assert!(parts(1).all(|part| part > 0.3), "{medians:?}");
 }
 
-/// One of two paths loses everything for five seconds.
+/// One of two paths loses everything for five seconds. A connection must not stop for longer than with Linux alone: its own path
+/// manager, and Reno. Runs alternate, and the worst of them counts, because a connection either goes on at once or stops for seconds.
 #[test]
 #[ignore = "a measurement: make measure-linux"]
-fn a_failed_path_costs_little_and_is_used_again() {
-    let scene = scene_or_skip!("a_failed_path_costs_little_and_is_used_again");
-    if is_skipped("a_failed_path_costs_little_and_is_used_again") {
+fn a_failed_path_costs_no_more_than_with_linux_alone() {
+    const LINUX: &str = "Linux alone";
+    let scene = scene_or_skip!("a_failed_path_costs_no_more_than_with_linux_alone");
+    if is_skipped("a_failed_path_costs_no_more_than_with_linux_alone") {
         return;
     }
-    let medians = measured(
-        &scene,
-        "one of two paths fails",
-        ALGORITHMS,
-        || Hosts::new(&[100, 100]),
-        FULL_MESH,
-        [
-            "s at less than half of the other path",
-            "s until both are used again",
-        ],
-        |hosts| {
-            let client = hosts.iperf3(1, 30);
-            sleep(WARM_UP + Duration::from_secs(3));
-            hosts.lose(1, true);
-            let (mut slow, step) = (0.0, Duration::from_millis(100));
-            observe(hosts, Duration::from_secs(5), step, |_, mbps| {
-                slow += if mbps[0] < 50.0 { step.as_secs_f64() } else { 0.0 };
-                false
-            });
-            hosts.lose(1, false);
-            let mut again = f64::INFINITY;
-            observe(hosts, Duration::from_secs(15), step, |time, mbps| {
-                let both = mbps.iter().sum::<f64>() >= 0.9 * hosts.mbps();
-                if both {
-                    again = time.as_secs_f64();
-                }
-                both
-            });
-            drop(client);
-            [slow, again]
-        },
-    );
-    let good = |[slow, again]: [f64; 2]| slow <= 1.0 && again <= 2.0;
-    assert!(medians.iter().all(|&median| good(median)), "{medians:?}");
+    let kinds = [LINUX, "weft_amp", "weft_warp"];
+    let mut runs = kinds.map(|_| Vec::new());
+    for _ in 0..number("RUNS", 20) {
+        for (kind, runs) in kinds.iter().zip(&mut runs) {
+            let hosts = Hosts::new(&[100, 100]);
+            if *kind == LINUX {
+                let client = ["-n", hosts.client(), "mptcp"];
+                ip(&[
+                    &client[..],
+                    &["limits", "set", "subflow", "4", "add_addr_accepted", "4"],
+                ]
+                .concat());
+                let second = ["endpoint", "add", "10.77.1.1", "dev", "v1", "subflow"];
+                ip(&[&client[..], &second].concat());
+                ip(&[
+                    "-n",
+                    hosts.server(),
+                    "mptcp",
+                    "limits",
+                    "set",
+                    "subflow",
+                    "4",
+                    "add_addr_accepted",
+                    "4",
+                ]);
+                runs.push(cost_of_a_failure(&hosts));
+                continue;
+            }
+            let both = [hosts.client(), hosts.server()];
+            let settings = format!("{NO_DEFAULT}congestion.default = \"{kind}\"\n{FULL_MESH}");
+            let daemon = scene.daemon_of_these(&both, &settings);
+            runs.push(cost_of_a_failure(&hosts));
+            daemon.stop();
+        }
+    }
+    let mut worst = Vec::new();
+    for (kind, runs) in kinds.iter().zip(&runs) {
+        let sorted = |i: usize| {
+            let mut values: Vec<f64> = runs.iter().map(|run: &[f64; 2]| run[i]).collect();
+            values.sort_by(f64::total_cmp);
+            values
+        };
+        let (slow, again) = (sorted(0), sorted(1));
+        let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
+        eprintln!(
+            "{kind}: s at less than half of the other path {slow:.1?}; s until both are used again {again:.2?}; load {load}"
+        );
+        worst.push((slow[slow.len() - 1], again[again.len() / 2]));
+    }
+    let (linux, _) = worst[0];
+    assert!(worst.iter().all(|(slow, _)| *slow <= linux + 0.2), "{worst:?}");
+    assert!(worst.iter().all(|(_, again)| *again <= 2.0), "{worst:?}");
+}
+
+/// Loses one path, and returns the seconds for which the other one then carries less than half of its rate. The second number is
+/// the time from the repair until both carry 0.9 of their rates.
+fn cost_of_a_failure(hosts: &Hosts) -> [f64; 2] {
+    let client = hosts.iperf3(1, 30);
+    sleep(WARM_UP + Duration::from_secs(3));
+    hosts.lose(1, true);
+    let (mut slow, step) = (0.0, Duration::from_millis(100));
+    observe(hosts, Duration::from_secs(5), step, |_, mbps| {
+        slow += if mbps[0] < 50.0 { step.as_secs_f64() } else { 0.0 };
+        false
+    });
+    hosts.lose(1, false);
+    let mut again = f64::INFINITY;
+    observe(hosts, Duration::from_secs(15), step, |time, mbps| {
+        let both = mbps.iter().sum::<f64>() >= 0.9 * hosts.mbps();
+        if both {
+            again = time.as_secs_f64();
+        }
+        both
+    });
+    drop(client);
+    [slow, again]
 }
 
 /// Calls `see` with the rates of the cables in Mbit/s, headers included, until the time is over or it returns true.

@@ -282,7 +282,7 @@ fn a_program_that_does_not_take_the_configuration_changes_nothing() {
     daemon.stop();
 }
 
-/// Otherwise its connections would get neither subflows from weftd nor from the kernel.
+/// Connections of a namespace with settings of an earlier daemon get subflows neither from weftd nor from the kernel.
 #[test]
 fn a_reload_that_drops_a_namespace_restores_its_settings() {
     let scene = scene_or_skip!("a_reload_that_drops_a_namespace_restores_its_settings");

@@ -146,7 +146,7 @@ impl Scene {
         self.configured(&self.names, more)
     }
 
-    /// The same for other namespaces.
+    /// Replaces the configuration by one for these namespaces. Returns its file.
     pub fn configure_these(&self, namespaces: &[&str], more: &str) -> PathBuf {
         let namespaces: Vec<String> = namespaces.iter().map(|name| (*name).to_owned()).collect();
         self.configured(&namespaces, more)

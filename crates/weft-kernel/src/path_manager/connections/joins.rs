@@ -8,8 +8,8 @@ use super::connection::requested_pair;
 use super::{CommandBatch, Connections, FourTuple, UncoupledReason};
 
 impl Connections {
-    /// The kernel calls a join invalid. Either the connection was opened before its path manager was ours, and no join is valid, or
-    /// it was to an address that the peer announced and that does not fit; others may.
+    /// The kernel calls a join invalid. If it was to the address of the first subflow, the connection was opened before its path
+    /// manager was ours, and no join is valid. Otherwise the peer has announced an address that does not fit, and others may.
     pub fn on_invalid(&mut self, token: Token, pair: (IpAddr, SocketAddr), now: u64) {
         let Some(connection) = self.all.get_mut(&token) else {
             return;
