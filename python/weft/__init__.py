@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from weft import interop, reordering, slowdown, stats, sweep, trace
-    from weft._weft import Progress, __version__
+    from weft._weft import Progress
     from weft.api import Result, load, registry, run, schema
     from weft.congestion_control import CongestionControl
     from weft.errors import (
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     )
     from weft.spec import Experiment
     from weft.sweeps.results import Sweep
+    from weft.version import __version__
 
 __all__ = [
     "CongestionControl",
@@ -59,7 +60,7 @@ __all__ = [
 _MODULES = ("interop", "reordering", "slowdown", "statistics", "stats", "sweep", "trace")
 
 _NAMES = (
-    ("weft._weft", ("Progress", "__version__")),
+    ("weft._weft", ("Progress",)),
     ("weft.api", ("Result", "load", "registry", "run", "schema")),
     ("weft.congestion_control", ("CongestionControl",)),
     (
@@ -79,6 +80,7 @@ _NAMES = (
     ),
     ("weft.spec", ("Experiment",)),
     ("weft.sweeps.results", ("Sweep",)),
+    ("weft.version", ("__version__",)),
 )
 
 

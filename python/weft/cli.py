@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from weft import _weft, terminal
+from weft import terminal
 from weft.api import MAX_THREADS
 from weft.errors import StoppedError
 from weft.exit_codes import MISSING, run_command
@@ -136,7 +136,9 @@ def weft(
 ) -> None:
     """Simulate multipath transport in data-centre fabrics, or run it on this Linux kernel."""
     if version:
-        terminal.print_line(f"weft {_weft.__version__}")
+        from weft.version import __version__
+
+        terminal.print_line(f"weft {__version__}")
         raise typer.Exit
     if context.invoked_subcommand is None:
         terminal.print_line(context.get_help())

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from weft import _weft, demo_incast, demo_permutation
+from weft import demo_incast, demo_permutation
 from weft.html_pages import render
 from weft.papers.amp.incast import measure, plot_fct
 from weft.papers.amp.settings import SHOWN
 from weft.report import inputs
 from weft.report import page as report_page
 from weft.sweep import run_cases
+from weft.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -73,7 +74,7 @@ class Demo:
             parts=self.parts,
             permutation=demo_permutation,
             incast=demo_incast,
-            version=_weft.__version__,
+            version=__version__,
         )
         (folder / "index.html").write_text(page, encoding="utf-8")
         runs = [folder / "runs" / f"{run.manifest['name']}-seed-{run.manifest['seed']}" for run in self.reported]

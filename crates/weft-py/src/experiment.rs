@@ -141,9 +141,15 @@ impl Experiment {
         if let Some(error) = exception {
             return Err(error);
         }
+        // Only the package knows the commit from which it was built.
+        let version: String = py.import("weft.version")?.getattr("__version__")?.extract()?;
         let run = stored.and_then(|stored| match stored {
-            StoredRun::InMemory(run) => Ok(run),
-            StoredRun::OnDisk(unsaved) => {
+            StoredRun::InMemory(mut run) => {
+                run.manifest["version"] = version.into();
+                Ok(run)
+            }
+            StoredRun::OnDisk(mut unsaved) => {
+                unsaved.manifest["version"] = version.into();
                 let manifest = unsaved.manifest.clone();
                 let tables = Vec::new();
                 py.detach(|| unsaved.keep())?;

@@ -11,12 +11,13 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from weft import _weft, papers
+from weft import papers
 from weft.errors import UsageError
 from weft.exit_codes import MISSING, describe
 from weft.html_pages import render
 from weft.papers.counts import Count, count
 from weft.papers.reproduce import TABLE, file_name, reproduce
+from weft.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -60,7 +61,7 @@ class PaperResult:
 
         Paths of files are those in `folder`.
         """
-        about = {"version": _weft.__version__, "page": str(folder / "index.html")}
+        about = {"version": __version__, "page": str(folder / "index.html")}
         figures = [
             entry | {kind: [str(folder / name) for name in entry[kind]] for kind in ("tables", "plots")}
             for entry in self.done
@@ -87,7 +88,7 @@ class PaperResult:
         """Writes the page and the claims next to the plots and tables."""
         text = json.dumps(self.document(Path()), indent=2, ensure_ascii=False)
         (folder / "claims.json").write_text(text, encoding="utf-8")
-        page = render("paper.html", result=self, about=title(self.figures[0].paper), version=_weft.__version__)
+        page = render("paper.html", result=self, about=title(self.figures[0].paper), version=__version__)
         (folder / "index.html").write_text(page, encoding="utf-8")
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from weft import _weft
 from weft.html_pages import render
 from weft.plots import data
 from weft.report import comparison_figures, distribution_figures, fabric, run_figures
@@ -14,6 +13,7 @@ from weft.report.figures import Figures
 from weft.report.run_figures import label
 from weft.report.unrecorded import unrecorded
 from weft.summary import COUNTERS, RARE_COUNTERS
+from weft.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -89,7 +89,7 @@ def write(
         title=_title(inputs),
         inputs=inputs,
         several=several,
-        version=_weft.__version__,
+        version=__version__,
         confidence=f"{100 * CONFIDENCE:.0f} %",
         figures=figures.by_name,
         distributions=[name for name in DISTRIBUTIONS if name in figures.by_name],

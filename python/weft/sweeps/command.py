@@ -9,6 +9,7 @@ from weft import api
 from weft.errors import StoppedError, UsageError
 from weft.sweeps import store
 from weft.sweeps.plan import build
+from weft.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -192,6 +193,7 @@ def _document(sweep: Sweep) -> dict[str, Any]:
     return {
         "spec": str(sweep.spec),
         "name": sweep.name,
+        "version": __version__,
         "build": build(),
         "set": list(sweep.overrides),
         "over": {axis.field: list(axis.values) for axis in sweep.axes},

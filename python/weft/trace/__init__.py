@@ -25,8 +25,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from weft import _weft
 from weft.errors import UsageError
+from weft.version import __version__
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -71,7 +71,7 @@ def write(run: Result | str | PathLike[str], file: str | PathLike[str]) -> Trace
         raise UsageError("trace: not possible with events that change the delay of links; remove them")
     path = Path(file)
     with new_file(path) as new, new.open("wb") as to:
-        writer = Writer(to, f"weft {_weft.__version__}")
+        writer = Writer(to, f"weft {__version__}")
         counts = _write(writer, result, list(dict.fromkeys(named)))
     return TraceFile(path, counts)
 

@@ -17,6 +17,7 @@ from weft.sweeps.plan import build, plan_points
 from weft.sweeps.runner import Runner, make_runner
 from weft.tune.space import combinations
 from weft.tune.study import JOURNAL, Trial, Trials, has_trials
+from weft.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -70,6 +71,7 @@ class Tuning:
         """Returns the settings on which the results depend."""
         return {
             "spec": str(self.spec),
+            "version": __version__,
             "build": build(),
             "set": list(self.overrides),
             "experiment": self.plan({}).runs[0].key,
