@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from weft import _weft
-from weft.cli import app
+from weft import _weft, cli
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,7 +27,7 @@ EXIT_CODES = {
 
 def generate() -> dict[str, str]:
     """The text of each page, by the name of its file."""
-    command = typer.main.get_command(app)
+    command = cli.command()
     assert isinstance(command, TyperGroup)  # noqa: S101 - there are several commands
     context = typer.Context(command, info_name="weft")
     names = command.list_commands(context)

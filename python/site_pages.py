@@ -103,9 +103,9 @@ def _command() -> str:
     import typer
     from typer.cli import get_docs_for_click
 
-    from weft.cli import app
+    from weft import cli
 
-    command = typer.main.get_command(app)
+    command = cli.command()
     text: str = get_docs_for_click(obj=command, ctx=typer.Context(command), name="weft", title="The command `weft`")
     return text
 

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from tests.command import WEFT, weft
-from weft import _weft, doctor
+from weft import __version__, doctor
+from weft.exit_codes import BUG, MISSING, describe
 
 BASH = shutil.which("bash")
 
@@ -26,16 +27,20 @@ def test_doctor_finds_what_there_is(tmp_path: Path) -> None:
     assert (found["tshark"]["state"] == "ok") == (shutil.which("tshark") is not None)
     shown = weft("doctor", cwd=tmp_path)
     assert shown.code == 0
-    assert _weft.__version__ in shown.out
+    assert __version__ in shown.out
 
 
 def test_doctor_says_what_is_broken(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(doctor, "TINY", "name = 3")
-    monkeypatch.setattr("importlib.metadata.requires", lambda _name: ["polars", "nobody", 'else; extra == "x"'])
+    requirements = ["polars>=1", "rich>=999", "nobody", 'else; extra == "x"']
+    monkeypatch.setattr("importlib.metadata.requires", lambda _name: requirements)
     monkeypatch.setenv("WEFTD", str(tmp_path / "weftd"))
     found = {value.what: value for value in doctor.examine()}
     assert found["simulator"].state == "error"
-    assert found["Python packages"].detail == "missing: nobody"
+    packages = found["Python packages"]
+    assert packages.state == "error"
+    assert packages.detail == f"rich {metadata.version('rich')} instead of rich>=999; no nobody"
+    assert packages.fix == "pip install 'rich>=999' nobody"
     assert found["weftd"].state == "warning"
 
 
@@ -43,15 +48,27 @@ def test_doctor_names_the_packages_of_extras(monkeypatch: pytest.MonkeyPatch) ->
     def version(name: str) -> str:
         if name == "matplotlib":
             raise metadata.PackageNotFoundError(name)
-        return "1.0"
+        return "5.0"
 
     monkeypatch.setattr("importlib.metadata.version", version)
+    needed = ['matplotlib>=3; extra == "reproduce"', 'optuna>=5; extra == "tune"', 'pandas>=9; extra == "pandas"']
+    monkeypatch.setattr("importlib.metadata.requires", lambda _name: needed)
     found = {value.what: value for value in doctor.examine()}
     assert found["reproduce"].state == "warning"
-    assert found["reproduce"].detail == "needed for weft reproduce and weft demo: no matplotlib"
-    assert found["reproduce"].fix == "pip install matplotlib"
-    assert found["tune"].detail == "optuna 1.0"
+    assert found["reproduce"].detail == "needed for weft reproduce and weft demo: no matplotlib>=3"
+    assert found["reproduce"].fix == "pip install 'matplotlib>=3'"
+    assert found["tune"].detail == "optuna 5.0"
+    assert found["pandas"].detail == "needed for result.to_pandas(): pandas 5.0 instead of pandas>=9"
     assert {"report", "reproduce", "tune", "cluster", "slurm", "pandas"} <= set(found)
+
+
+def test_an_error_next_to_wrong_versions_is_no_bug(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An error of a package that is too old is not reported as a bug in Weft, but with the command that helps."""
+    error = TypeError("unexpected keyword argument")
+    assert describe(error)[1] == BUG
+    monkeypatch.setattr("importlib.metadata.requires", lambda _name: ["rich>=999"])
+    there = metadata.version("rich")
+    assert describe(error) == (f"rich {there} instead of rich>=999; run: pip install 'rich>=999'", MISSING)
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

@@ -8,6 +8,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 
 from tests.command import INCAST
 from weft.extras import EXTRAS, MODULES, PURPOSES
@@ -43,12 +44,16 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_extras_are_those_of_the_distribution() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     extras = project["optional-dependencies"]
-    everything = extras.pop("all")
-    assert {name: tuple(packages) for name, packages in extras.items()} == EXTRAS
-    assert set(everything) == {package for name in ("report", "reproduce", "tune") for package in EXTRAS[name]}
+    assert extras.pop("all") == ["weft-sim[report,reproduce,tune]"]
+    needed = {name: [Requirement(package) for package in packages] for name, packages in extras.items()}
+    assert {name: tuple(package.name for package in packages) for name, packages in needed.items()} == EXTRAS
     assert set(PURPOSES) == set(EXTRAS)
     assert set(MODULES) <= {package for packages in EXTRAS.values() for package in packages}
-    assert {"polars", "pydantic"} <= set(project["dependencies"])
+    always = [Requirement(package) for package in project["dependencies"]]
+    assert {"polars", "pydantic"} <= {package.name for package in always}
+    # What is not pinned has a lowest version, with which `make test-versions` runs the commands.
+    for package in [*always, *(package for packages in needed.values() for package in packages)]:
+        assert any(bound.operator == ">=" for bound in package.specifier), package
 
 
 @pytest.mark.parametrize(

@@ -95,7 +95,7 @@ def test_unknown_field_is_refused() -> None:
     ("make", "line"),
     [
         (
-            lambda: spec.AmpCc(gamm=3),
+            lambda: spec.AmpCc(gamm=3),  # type: ignore[call-arg]
             'gamm: unknown field; did you mean "gamma"? allowed: beta, cwnd_min, dctcp_cut, gamma, name, ssr, tau',
         ),
         (

@@ -6,6 +6,8 @@ machine lacks something, 70 a bug in Weft, 130 stopped by Ctrl-C, SIGTERM or SIG
 
 from __future__ import annotations
 
+import contextlib
+import io
 import os
 import sys
 from pathlib import Path
@@ -28,7 +30,6 @@ if TYPE_CHECKING:
 app = typer.Typer(
     name="weft",
     help="A simulator and Linux testbed for multipath transport in data-centre fabrics.",
-    add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
@@ -541,9 +542,11 @@ def completion(
     shell: Annotated[Literal["bash", "zsh", "fish"], typer.Argument(metavar="bash|zsh|fish", help="The shell.")],
 ) -> None:
     """Print a script for shell completion, for example for `source <(weft completion bash)`."""
-    from typer._completion_shared import get_completion_script
-
-    terminal.print_line(get_completion_script(prog_name="weft", complete_var=COMPLETE, shell=shell))
+    text = io.StringIO()
+    os.environ[COMPLETE] = f"source_{shell}"
+    with contextlib.redirect_stdout(text), contextlib.suppress(SystemExit):
+        command()(prog_name="weft")
+    terminal.print_line(text.getvalue().rstrip("\n"))
 
 
 @app.command()
@@ -770,10 +773,13 @@ COMPLETE = "_WEFT_COMPLETE"
 """Name of the variable with which a shell requests completions."""
 
 
+def command() -> Any:  # noqa: ANN401 - the class has no public name in Typer
+    """Returns the command; `weft completion` takes the place of Typer's two options for completion."""
+    found = typer.main.get_command(app)
+    found.params = [option for option in found.params if option.name not in {"install_completion", "show_completion"}]
+    return found
+
+
 def main() -> None:
     """Runs the command and ends the process."""
-    if COMPLETE in os.environ:
-        from typer._completion_classes import completion_init
-
-        completion_init()
-    sys.exit(run_command(lambda: app(standalone_mode=False)))
+    sys.exit(run_command(lambda: command()(standalone_mode=False)))

@@ -15,6 +15,7 @@ from packaging.requirements import Requirement
 
 from weft import _weft
 from weft.extras import EXTRAS, PURPOSES
+from weft.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -48,10 +49,8 @@ traffic = [{ kind = "incast", transport = "dctcp", flows = 2, size = "100KB" }]
 
 def examine() -> Iterator[Finding]:
     """Runs all checks, the most important first."""
-    yield Finding(
-        "weft", "ok", f"{_weft.__version__}, Python {platform.python_version()}, {platform.platform(terse=True)}"
-    )
-    yield from _packages()
+    yield Finding("weft", "ok", f"{__version__}, Python {platform.python_version()}, {platform.platform(terse=True)}")
+    yield _packages()
     yield _simulator()
     yield _machine()
     yield _place(Path.cwd())
@@ -60,29 +59,77 @@ def examine() -> Iterator[Finding]:
     yield from map(_extra, EXTRAS)
 
 
-def _packages() -> Iterator[Finding]:
-    """Checks the packages that Weft's own metadata require."""
-    missing = []
+@dataclass(frozen=True)
+class Package:
+    """A package that Weft's own metadata require."""
+
+    requirement: Requirement
+    version: str | None
+    """None if it is missing."""
+
+    @property
+    def suits(self) -> bool:
+        """Whether it is there in a version that Weft works with."""
+        return self.version is not None and self.requirement.specifier.contains(self.version, prereleases=True)
+
+    @property
+    def needed(self) -> str:
+        """The name and the versions that Weft works with, as `pip install` takes them."""
+        return f"{self.requirement.name}{self.requirement.specifier}"
+
+    def __str__(self) -> str:
+        if self.suits:
+            return f"{self.requirement.name} {self.version}"
+        if self.version is None:
+            return f"no {self.needed}"
+        return f"{self.requirement.name} {self.version} instead of {self.needed}"
+
+
+def packages(extra: str = "") -> list[Package]:
+    """Returns the packages that Weft requires, or those of an extra alone.
+
+    Raises:
+        PackageNotFoundError: Weft itself is not installed.
+    """
+    found = []
+    for requirement in map(Requirement, metadata.requires(DISTRIBUTION) or []):
+        marker = requirement.marker
+        if marker is None:
+            wanted = not extra
+        else:
+            wanted = marker.evaluate({"extra": extra}) and not (extra and marker.evaluate({"extra": ""}))
+        if wanted:
+            try:
+                version = metadata.version(requirement.name)
+            except metadata.PackageNotFoundError:
+                version = None
+            found.append(Package(requirement, version))
+    return found
+
+
+def wrong_versions() -> list[Package]:
+    """Returns the packages that are there in versions which Weft does not work with, also those of extras."""
     try:
-        required = metadata.requires(DISTRIBUTION) or []
+        found = [package for extra in ("", *EXTRAS) for package in packages(extra)]
     except metadata.PackageNotFoundError:
-        yield Finding("Python packages", "error", f"{DISTRIBUTION} is not installed", "make build")
-        return
-    for requirement in map(Requirement, required):
-        if requirement.marker and not requirement.marker.evaluate({"extra": ""}):
-            continue
-        try:
-            suits = metadata.version(requirement.name) in requirement.specifier
-        except metadata.PackageNotFoundError:
-            suits = False
-        if not suits:
-            missing.append(f"{requirement.name}{requirement.specifier}")
-    if missing:
-        yield Finding(
-            "Python packages", "error", f"missing: {', '.join(missing)}", f"pip install {shlex.join(missing)}"
-        )
-    else:
-        yield Finding("Python packages", "ok", "all there")
+        return []
+    return [package for package in dict.fromkeys(found) if package.version is not None and not package.suits]
+
+
+def install(wrong: list[Package]) -> str:
+    """Returns the command that installs packages in versions that Weft works with."""
+    return f"pip install {shlex.join(package.needed for package in wrong)}"
+
+
+def _packages() -> Finding:
+    """Checks the packages that all commands need."""
+    try:
+        wrong = [package for package in packages() if not package.suits]
+    except metadata.PackageNotFoundError:
+        return Finding("Python packages", "error", f"{DISTRIBUTION} is not installed", "make build")
+    if wrong:
+        return Finding("Python packages", "error", "; ".join(map(str, wrong)), install(wrong))
+    return Finding("Python packages", "ok", "all there, in versions that Weft works with")
 
 
 def _simulator() -> Finding:
@@ -96,14 +143,15 @@ def _simulator() -> Finding:
 
 
 def _machine() -> Finding:
-    cores = len(os.sched_getaffinity(0))
+    from weft.sweeps.local import cores
+
     memory = "memory unknown"
     try:
         lines = dict(line.split(":") for line in Path("/proc/meminfo").read_text(encoding="ascii").splitlines())
         memory = f"{int(lines['MemAvailable'].split()[0]) / 1e6:.1f} GB of memory free"
     except (OSError, LookupError, ValueError):
         pass
-    return Finding("machine", "ok", f"{cores} cores, load {os.getloadavg()[0]:.1f}, {memory}")
+    return Finding("machine", "ok", f"{cores()} cores, load {os.getloadavg()[0]:.1f}, {memory}")
 
 
 def _place(folder: Path) -> Finding:
@@ -122,13 +170,12 @@ def _program(name: str, purpose: str, fix: str, given: str | None = None) -> Fin
 
 def _extra(extra: str) -> Finding:
     """Checks the packages of an extra."""
-    versions, missing = [], []
-    for package in EXTRAS[extra]:
-        try:
-            versions.append(f"{package} {metadata.version(package)}")
-        except metadata.PackageNotFoundError:
-            missing.append(package)
-    if missing:
-        detail = f"needed for {PURPOSES[extra]}: no {', '.join(missing)}"
-        return Finding(extra, "warning", detail, f"pip install {' '.join(missing)}")
-    return Finding(extra, "ok", ", ".join(versions))
+    try:
+        needed = packages(extra)
+    except metadata.PackageNotFoundError:
+        return Finding(extra, "warning", f"unknown, because {DISTRIBUTION} is not installed", "make build")
+    wrong = [package for package in needed if not package.suits]
+    if wrong:
+        detail = f"needed for {PURPOSES[extra]}: {', '.join(map(str, wrong))}"
+        return Finding(extra, "warning", detail, install(wrong))
+    return Finding(extra, "ok", ", ".join(map(str, needed)))

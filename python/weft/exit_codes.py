@@ -8,9 +8,7 @@ import os
 import signal
 import sys
 import warnings
-from typing import TYPE_CHECKING
-
-import typer
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from weft import _weft, terminal
 from weft.errors import InternalError, RequirementError, ResultWarning, StoppedError, WeftError
@@ -22,6 +20,13 @@ BAD_INPUT = 2
 MISSING = 3
 BUG = 70
 INTERRUPTED = 130
+
+
+@runtime_checkable
+class _BadCommand(Protocol):
+    """Typer's exceptions about options and arguments. Their class has had several names and places."""
+
+    def format_message(self) -> str: ...
 
 
 def run_command(program: Callable[[], int | None]) -> int:
@@ -116,7 +121,7 @@ def describe(error: BaseException) -> tuple[str, int]:
             return str(error), MISSING
         case WeftError():
             return str(error), BAD_INPUT
-        case typer.TyperException():
+        case _BadCommand():
             return error.format_message(), BAD_INPUT
         case FileNotFoundError(filename=None):
             return "the working directory no longer exists; change to another directory", BAD_INPUT
@@ -124,6 +129,21 @@ def describe(error: BaseException) -> tuple[str, int]:
             # Help is printed by another library.
             return f"standard output: cannot be written: {error.strerror}", BAD_INPUT
         case _:
+            advice = _wrong_versions() if isinstance(error, Exception) else None
+            if advice is not None:
+                return advice, MISSING
             panic = None if isinstance(error, Exception) else _weft.last_panic()
             what = panic or f"{type(error).__name__}: {error}"
-    return f"a bug in weft {_weft.__version__}, please report it: {what}", BUG
+    from weft.version import __version__
+
+    return f"a bug in weft {__version__}, please report it: {what}", BUG
+
+
+def _wrong_versions() -> str | None:
+    """Returns a line about packages whose versions Weft does not work with: they may be the cause of an error."""
+    from weft.doctor import install, wrong_versions
+
+    problems = wrong_versions()
+    if not problems:
+        return None
+    return f"{'; '.join(map(str, problems))}; run: {install(problems)}"

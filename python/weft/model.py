@@ -11,7 +11,6 @@ from numbers import Integral, Real
 from typing import TYPE_CHECKING, Annotated, Any, Self
 
 from pydantic import BaseModel, PlainSerializer, ValidationError
-from pydantic._internal._model_construction import ModelMetaclass
 from pydantic_core import PydanticSerializationUnexpectedValue
 
 from weft import _weft
@@ -32,23 +31,28 @@ OwnCc = Annotated[type[CongestionControl], PlainSerializer(_name, return_type=st
 """A class of congestion control written in Python. A dump contains its name."""
 
 
-class _OneLine(ModelMetaclass):
-    """A metaclass that makes construction raise `SpecError`.
+if TYPE_CHECKING:
+    _OneLine = BaseModel
+else:
+    # The metaclass of pydantic has no public name.
+    class _OneLineMeta(type(BaseModel)):
+        """A metaclass that makes construction raise `SpecError`.
 
-    Validation inside another model does not use it.
-    """
+        Validation inside another model does not use it.
+        """
 
-    if not TYPE_CHECKING:
-
-        def __call__(cls, *args: object, **fields: object) -> object:  # noqa: N805 - of a metaclass
+        def __call__(cls, *args: object, **fields: object) -> object:
             fields = {name: python_numbers(value) for name, value in fields.items()}
             try:
                 return super().__call__(*args, **fields)
             except ValidationError as error:
                 raise complaint(cls, fields, error) from None
 
+    class _OneLine(BaseModel, metaclass=_OneLineMeta):
+        """A model whose construction raises `SpecError`."""
 
-class Model(BaseModel, metaclass=_OneLine):
+
+class Model(_OneLine):
     """A part of a spec. Every error in it is a `SpecError` of one line."""
 
     @classmethod

@@ -47,7 +47,8 @@ def peak_rss_bytes() -> int:
         # Of this program only: ru_maxrss includes the process before it executed this program.
         lines = dict(line.split(":", 1) for line in status.read_text(encoding="utf-8").splitlines())
         return 1024 * int(lines["VmHWM"].removesuffix("kB"))
-    return 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    unit = 1 if sys.platform == "darwin" else 1024
+    return unit * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
 
 if __name__ == "__main__":

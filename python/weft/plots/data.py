@@ -151,7 +151,8 @@ def throughput(throughput: pl.DataFrame, flows: pl.DataFrame, by: str) -> pl.Dat
     summed = named.group_by("group", "index").agg(pl.col("time_s").first(), pl.col("goodput_bps").sum())
     grid = (
         summed.group_by("group")
-        .agg(index=pl.int_ranges(pl.col("index").min(), pl.col("index").max() + 1).first())
+        .agg(first=pl.col("index").min(), last=pl.col("index").max())
+        .select("group", index=pl.int_ranges("first", pl.col("last") + 1))
         .explode("index")
     )
     rows = grid.join(summed, on=["group", "index"], how="left").sort("group", "index")

@@ -202,4 +202,6 @@ class _Worker:
 
 def cores() -> int:
     """Returns the number of processors that this process may use."""
-    return len(os.sched_getaffinity(0))
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1  # macOS does not restrict a process to some processors
