@@ -51,7 +51,7 @@ def test_extras_are_those_of_the_distribution() -> None:
     assert set(MODULES) <= {package for packages in EXTRAS.values() for package in packages}
     always = [Requirement(package) for package in project["dependencies"]]
     assert {"polars", "pydantic"} <= {package.name for package in always}
-    # What is not pinned has a lowest version, with which `make test-versions` runs the commands.
+    # Every requirement has a lowest version, with which `make test-versions` runs the commands.
     for package in [*always, *(package for packages in needed.values() for package in packages)]:
         assert any(bound.operator == ">=" for bound in package.specifier), package
 

@@ -1,4 +1,4 @@
-"""Which build of Weft this is: `0.2.0` if it is a release, otherwise such as `0.2.0.dev993+g9988197`.
+"""The version of this build: `0.2.0` if it is a release, otherwise such as `0.2.0.dev993+g9988197`.
 
 A tag such as `v0.2.0` makes a release of the commit. Other commits are counted from the last release on. `.dirty` at
 the end means changes that are not committed. In a clone Git tells, so that a new commit compiles nothing again. A wheel
@@ -40,7 +40,7 @@ def describe(root: Path) -> str | None:
 
 
 def _git(root: Path, *arguments: str) -> str:
-    # In a hook Git's variables name the repository of the hook. Without locks nobody else has to wait.
+    # In a hook Git's variables name the repository of the hook. Without locks other programs never wait.
     env = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     done = subprocess.run(
         ["git", *arguments],  # noqa: S607
