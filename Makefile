@@ -167,7 +167,7 @@ bench-peers: build $(STAMPS)/ns3 $(STAMPS)/simgrid ## Run the same work here and
 	else echo "Skipped: the comparison with SimGrid, because libsimgrid-dev is not installed"; fi
 
 .PHONY: validate
-validate: build $(STAMPS)/ns3 ## Run small experiments here and in ns-3, side by side (docs/validation/comparisons.md)
+validate: build $(STAMPS)/ns3 ## Run small experiments here and in ns-3, side by side (research/comparisons.md)
 	@if [ -e $(NS3) ]; then $(MAKE) --no-print-directory target/ns3/driver target/ns3/red && \
 	$(BIN)/python tests/ns3/compare.py target/ns3/driver && $(BIN)/python -m tests.ns3.red target/ns3/red; \
 	else echo "Skipped: the comparison with ns-3, because libns3-dev is not installed"; fi

@@ -5,6 +5,8 @@ the registries and the tables' columns. `generate_transports` makes the page tha
 """
 
 import json
+import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -26,11 +28,18 @@ def pages() -> dict[str, str]:
     schema = json.loads(_weft.schema())
     definitions = schema["$defs"]
     sections: dict[str, list[str]] = {page: [] for page in PAGES}
-    sections["experiment"] += _table("Experiment", "An experiment", schema, definitions)
-    for name in dict.fromkeys(_references(schema["properties"], definitions)):
-        if "properties" in definitions[name] and not name.startswith(IN_C):
-            heading = _heading(name, definitions[name])
-            sections[page_of(name)] += _table(name, heading, definitions[name], definitions)
+    names = [
+        name
+        for name in dict.fromkeys(_references(schema["properties"], definitions))
+        if "properties" in definitions[name] and not name.startswith(IN_C)
+    ]
+    common = {page: _common([name for name in names if page_of(name) == page], definitions) for page in PAGES}
+    sections["experiment"] += _table("Experiment", "An experiment", schema, definitions, {})
+    for name in names:
+        heading = _heading(name, definitions[name])
+        sections[page_of(name)] += _table(name, heading, definitions[name], definitions, common[page_of(name)])
+    for page, rows in common.items():
+        sections[page] += [COMMON, *rows.values(), ""] if rows else []
     sections["congestion-control"] += _programs(definitions)
     sections["transports"].append(MIXES.read_text(encoding="utf-8"))
     sections["tables"] = [COLUMNS.read_text(encoding="utf-8").rstrip(), ""]
@@ -84,14 +93,40 @@ def _heading(name: str, definition: dict[str, Any]) -> str:
     return f"`{name}`"
 
 
-def _table(name: str, heading: str, definition: dict[str, Any], definitions: dict[str, Any]) -> Iterator[str]:
+def _row(name: str, field: str, definitions: dict[str, Any]) -> str:
+    """The row of a field in the table of common fields."""
+    definition = definitions[name]
+    schema = definition["properties"][field]
+    needed = "required" if field in definition.get("required", []) else _default(schema)
+    supported = levels(name, definition, field)
+    column = "all" if supported == ALL else _codes(supported)
+    allowed, meaning = _allowed(schema, definitions), _cell(schema.get("description", ""))
+    return f"| `{field}` | {_cell(allowed)} | {needed} | {column} | {meaning} |"
+
+
+def _common(names: list[str], definitions: dict[str, Any]) -> dict[str, str]:
+    """The rows of fields that several definitions of a page have, by field."""
+    fields = [(name, field) for name in names if name != "ProfilePatch" for field in definitions[name]["properties"]]
+    kept = [pair for pair in fields if "const" not in definitions[pair[0]]["properties"][pair[1]]]
+    rows = [(field, _row(name, field, definitions)) for name, field in kept]
+    return {field: row for (field, row), count in Counter(rows).items() if count >= SHARED_BY}
+
+
+def _table(
+    name: str, heading: str, definition: dict[str, Any], definitions: dict[str, Any], common: dict[str, str]
+) -> Iterator[str]:
     of_all = levels(name, definition)
     yield f"## {heading}\n"
     yield _cell(definition.get("description", "")) + "\n"
-    yield f"Levels: {_codes(of_all)}.\n"
+    if of_all != ALL:
+        yield f"Levels: {_codes(of_all)}.\n"
     if text := example(name, definition):
         yield f"```toml\n{text}\n```\n"
     fields = {field: schema for field, schema in definition["properties"].items() if "const" not in schema}
+    shared = [field for field in fields if field in common and common[field] == _row(name, field, definitions)]
+    fields = {field: schema for field, schema in fields.items() if field not in shared}
+    if shared:
+        yield f"[Common fields](#common-fields): {_codes(shared)}.\n"
     if not fields:
         return
     # A column for levels only where fields differ from each other, and a default per profile.
@@ -147,12 +182,19 @@ def _allowed(schema: dict[str, Any], definitions: dict[str, Any]) -> str:
         return ", ".join(f"`{json.dumps(value)}`" for value in schema["enum"] if value is not None)
     if "const" in schema:
         return f"`{json.dumps(schema['const'])}`"
+    if quantity := QUANTITIES.get(tuple(map(str, schema.get("examples", ())))):
+        return f"[{quantity}](../reference.md#quantities)"
     if "examples" in schema:
         return "such as " + ", ".join(f"`{json.dumps(example)}`" for example in schema["examples"])
     for union in ("anyOf", "oneOf"):
         if union in schema:
             arms = [_allowed(arm, definitions) for arm in schema[union] if arm.get("type") != "null"]
-            return ", ".join(dict.fromkeys(arms))
+            choices = [arm for arm in dict.fromkeys(arms) if not re.fullmatch(r"`[A-Z]\w+`", arm)]
+            # A long list of models says no more than that there are some.
+            many = len(arms) - len(choices) > MAX_MODELS
+            return ", ".join(
+                [*choices, "or a table with the fields of one of these"] if many and choices else dict.fromkeys(arms)
+            )
     kinds = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
     kind = next(kind for kind in kinds if kind != "null")
     if kind == "array":
@@ -236,15 +278,29 @@ INTRODUCTION = (
 # Experiments and tables
 
 These pages are generated by `make generate` from the schema that `weft schema` prints; do not edit them. Each table of
-fields has the name of its model in `weft.spec`. Quantities are written with their unit.
-The unit `us` may also be written `µs`. `Gbps`, `Mbps` and `kbps` may also be written `Gbit/s`, `Mbit/s` and `kbit/s`.
+fields has the name of its model in `weft.spec`.
 
-Each section names the levels that support its fields: a level accepts them, and they have an effect. Each example is a
-part of a spec; other parts are as in any experiment.
+A section names the levels that support its fields, unless all do: a level accepts them, and they have an effect. Each
+example is a part of a spec; other parts are as in any experiment.
 
 | page | content |
 |---|---|"""
 )
+MAX_MODELS = 4
+SHARED_BY = 3
+"""The number of definitions of a page from which on a field is described once."""
+COMMON = """\
+## Common fields
+
+| field | value | default | levels | meaning |
+|---|---|---|---|---|"""
+QUANTITIES = {
+    ("2us", "1.5ms", "20s"): "time",
+    ("128KB", "64KiB", "1448B"): "size",
+    ("10Gbps", "100Mbps"): "rate",
+    ("100 packets", "150KB"): "length",
+}
+"""Quantities with units, by the examples of the schema."""
 IN_C = "Bpf"
 """The beginning of the names of algorithms that are programs of `weftd`."""
 PROGRAMS = """\
@@ -261,6 +317,17 @@ quoted as in RFC 4180, but not contain line breaks. Blank lines, and text after 
 | column | value | meaning |
 |---|---|---|"""
 NAMES = """
+## Quantities
+
+Quantities are texts with a unit.
+
+| quantity | examples | units |
+|---|---|---|
+| time | `"2us"`, `"1.5ms"`, `"20s"` | `ps`, `ns`, `us` or `µs`, `ms`, `s` |
+| size | `"128KB"`, `"64KiB"`, `"1448B"` | `B`, `KB`, `MB`, `GB`, and `KiB`, `MiB`, `GiB` |
+| rate | `"10Gbps"`, `"100Mbps"` | `Tbps`, `Gbps` or `Gbit/s`, `Mbps` or `Mbit/s`, `kbps` or `kbit/s`, `bps` |
+| length of a queue | `"100 packets"`, `"150KB"` | packets, or those of a size |
+
 ## Names
 
 `weft list` prints these names with a line about each.

@@ -12,7 +12,6 @@ import pytest
 
 import draw_pictures
 from tests.command import weft
-from weft import _weft
 from weft.bench import SCENARIOS
 from weft.papers import FIGURES
 
@@ -78,37 +77,24 @@ def test_every_command_has_help(tmp_path: Path) -> None:
         assert weft(command, "--help", cwd=tmp_path).code == 0
 
 
-PROFILES = [listing["name"] for listing in json.loads(_weft.registry())["profiles"]]
-ONE_FLOW = """
-name = "one"
-duration = "1ms"
-topology = { kind = "many-to-one", senders = 1, rate = "1Gbps", delay = "1us" }
-queues = { limit = "10 packets" }
-transports.one = { cc = "reno", profile = "PROFILE" }
-traffic = [{ kind = "bulk", transport = "one", from = "h0", to = "r0" }]
-"""
-
-
-def test_values_of_profiles() -> None:
-    """The page on the transport has each field of a profile, with its values."""
-    page = (ROOT / "docs" / "explanation" / "transport.md").read_text()
-    specs = [json.loads(_weft.Experiment.parse(ONE_FLOW.replace("PROFILE", profile)).spec()) for profile in PROFILES]
-    fields = [
-        spec["transports"]["one"]["tcp"] | {f"hosts.{key}": value for key, value in spec["hosts"].items()}
-        for spec in specs
-    ]
-    rows = set()
-    for field in fields[0]:
-        found = [values[field] for values in fields]
-        texts = [value if isinstance(value, str) else json.dumps(value) for value in found]
-        rows.add(f"| `{field}` | {' | '.join(texts)} |")
-    values = page.partition("## Values")[2]
-    assert rows == {line for line in values.splitlines() if line.startswith("| `")}
-
-
 def test_pictures() -> None:
     """Each picture that can be drawn is in the repository and on a page, and no other one is."""
     drawn = {f"{name}.svg" for name, _ in draw_pictures.names()}
     kept = {path.relative_to(draw_pictures.PICTURES).as_posix() for path in draw_pictures.PICTURES.rglob("*.svg")}
     shown = {name for page in DOCUMENTS for name in re.findall(r"pictures/([\w./-]+\.svg)\)", page.read_text())}
     assert drawn == kept == shown
+
+
+NOT_FOR_USERS = ("contributing/", "style.md", "glossary.md", "validation/figures.md")
+"""Pages for people who change Weft, and the generated overview of claims, which the search leaves out."""
+WORD = re.compile(r"\S*\w\S*")
+
+
+def test_user_docs_are_short() -> None:
+    """README and the pages for users, notebooks included, have at most 60,000 words."""
+    docs = ROOT / "docs"
+    users = [page for page in docs.rglob("*.md") if not str(page.relative_to(docs)).startswith(NOT_FOR_USERS)]
+    notebooks = [json.loads(file.read_text()) for file in docs.rglob("*.ipynb")]
+    cells = ["".join(cell["source"]) for notebook in notebooks for cell in notebook["cells"]]
+    texts = [page.read_text() for page in (ROOT / "README.md", *users)] + cells
+    assert sum(len(WORD.findall(text)) for text in texts) <= 60_000

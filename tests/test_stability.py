@@ -1,4 +1,4 @@
-"""The numbers of docs/warp/analysis.md on Warp's fixed points and stability: computed, and at the packet level."""
+"""The numbers of research/warp/analysis.md on Warp's fixed points and stability: computed, and at the packet level."""
 
 from __future__ import annotations
 

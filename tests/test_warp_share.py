@@ -1,6 +1,6 @@
 """The shares of Warp competing with DCTCP, with larger windows than in `warp/coexistence` and with the smallest.
 
-docs/warp/results.md has the ratios. Those outside of the bands are expected to fail until the law is revised.
+research/warp/results.md has the ratios. Those outside of the bands are expected to fail until the law is revised.
 """
 
 from __future__ import annotations

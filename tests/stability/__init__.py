@@ -1,4 +1,4 @@
 """Warp as differential equations with the delay of a round, and the same scenes at the packet level.
 
-docs/warp/analysis.md has the results.
+research/warp/analysis.md has the results.
 """

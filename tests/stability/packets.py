@@ -1,7 +1,7 @@
 """The scenes of `fluid.py` at the packet level: one bottleneck, and two.
 
 Subflows send whenever their windows have room (`scheduler = "round-robin"`) and every segment is acknowledged, as the
-model has it; docs/warp/analysis.md says what the other scheduler and delayed acknowledgements do.
+model has it; research/warp/analysis.md says what the other scheduler and delayed acknowledgements do.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0 */
 /*
- * Warp: docs/warp/law.md describes the law. The behaviour is that of warp.rs of weft-cc, event by
+ * Warp: research/warp/law.md describes the law. The behaviour is that of warp.rs of weft-cc, event by
  * event.
  *
  * Terms: W is the sum of the shares of all sending subflows, m their number. A subflow sends if it

@@ -1,5 +1,5 @@
 //! Small scenarios in which Warp must be about as good as DCTCP on each subflow
-//! (docs/warp/results.md).
+//! (research/warp/results.md).
 
 use weft_lab::RunOptions;
 

@@ -1,1 +1,1 @@
-"""Warp: Weft's own congestion control, judged by criteria that were set before it was run (docs/warp/protocol.md)."""
+"""Warp: Weft's own congestion control, judged by criteria that were set before its runs (research/warp/protocol.md)."""

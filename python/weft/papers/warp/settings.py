@@ -1,6 +1,6 @@
 """The common settings of the figures: the schemes, one bottleneck of 10 Gbps, and criteria for all cells.
 
-Scenes, seeds and criteria were fixed in docs/warp/protocol.md, before any of them was run.
+Scenes, seeds and criteria were fixed in research/warp/protocol.md, before any of them was run.
 """
 
 from __future__ import annotations
