@@ -184,7 +184,8 @@ impl Subflows {
     fn check(&self) -> Result<(), SpecError> {
         let refuse = |path: &str, value: String, allowed: &str| Err(SpecError::new(path, value, allowed));
         if !(1..=8).contains(&self.count) {
-            return refuse("subflows.count", self.count.to_string(), "1 to 8");
+            let allowed = "1 to 8, as a connection has windows for 8 subflows";
+            return refuse("subflows.count", self.count.to_string(), allowed);
         }
         if !(1..=64).contains(&self.max_accepted) {
             let accepted = self.max_accepted.to_string();

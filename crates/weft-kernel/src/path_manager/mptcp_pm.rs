@@ -29,7 +29,7 @@ pub struct Limits {
 pub struct Endpoint {
     /// The address.
     pub ip: IpAddr,
-    /// Flag `subflow`: connections join from it.
+    /// Flag `subflow` or `laminar`: connections join from it.
     pub joins: bool,
     /// Flag `signal`: it is announced.
     pub announced: bool,
@@ -180,7 +180,7 @@ impl Message {
         }
         Ok(found.map(|ip| Endpoint {
             ip,
-            joins: flags & FLAG_SUBFLOW != 0,
+            joins: flags & (FLAG_SUBFLOW | FLAG_LAMINAR) != 0,
             announced: flags & FLAG_SIGNAL != 0,
             backup: flags & FLAG_BACKUP != 0,
         }))
@@ -375,6 +375,8 @@ const ADDR_FLAGS: u16 = 6;
 const FLAG_SIGNAL: u32 = 1;
 const FLAG_SUBFLOW: u32 = 2;
 const FLAG_BACKUP: u32 = 4;
+/// Subflows of such an endpoint go to announced addresses, since Linux 6.18.
+const FLAG_LAMINAR: u32 = 1 << 5;
 
 const EVENT_ESTABLISHED: u8 = 2;
 const EVENT_CLOSED: u8 = 3;

@@ -199,7 +199,7 @@ impl Daemon {
         let default = self.default.as_deref();
         let default = default.map(|name| (settings::DEFAULT, name));
         let own = [
-            ("net.mptcp.pm_type", "1"),
+            settings::path_manager(&served.namespace),
             ("net.mptcp.stale_loss_cnt", &self.stale_timeouts),
         ];
         for (key, value) in own.into_iter().chain(default) {

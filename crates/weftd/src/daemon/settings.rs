@@ -17,6 +17,16 @@ const PREFIX: &str = "weft_";
 /// The setting that names the default congestion control.
 pub const DEFAULT: &str = "net.ipv4.tcp_congestion_control";
 
+/// Returns the setting that chooses who manages the subflows of a namespace, and its value for user space. Linux 6.15 replaced
+/// `pm_type`, which goes on to show the same.
+pub fn path_manager(namespace: &Namespace) -> (&'static str, &'static str) {
+    const NAME: &str = "net.mptcp.path_manager";
+    match read(namespace, NAME) {
+        Ok(_) => (NAME, "userspace"),
+        Err(_) => ("net.mptcp.pm_type", "1"),
+    }
+}
+
 /// A setting that was changed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct SavedSetting {

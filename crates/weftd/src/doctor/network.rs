@@ -8,7 +8,7 @@ use socket2::{Domain, Protocol, Socket, Type};
 
 use super::Finding;
 use crate::daemon::blackholes;
-use crate::daemon::settings::read;
+use crate::daemon::settings::{self, read};
 use crate::status::Status;
 use weft_kernel::path_manager::{
     Counters, DiagSubflow, Listener, MptcpCounters, Namespace, endpoints, limits, listeners, mptcp_subflows,
@@ -102,18 +102,21 @@ fn judge_blackholes(before: MptcpCounters, after: MptcpCounters) -> Finding {
 
 fn path_manager(namespace: &Namespace) -> Finding {
     const CHECK: &str = "path manager";
-    match read(namespace, "net.mptcp.pm_type").as_deref() {
-        Ok("1") => Finding::ok(CHECK, "in user space (net.mptcp.pm_type=1)"),
+    let (key, of_user_space) = settings::path_manager(namespace);
+    match read(namespace, key).as_deref() {
+        Ok(value) if value == of_user_space => Finding::ok(CHECK, format!("in user space ({key}={value})")),
         Ok(kind) => Finding::warning(
             CHECK,
             format!(
-                "the kernel's (net.mptcp.pm_type={kind}): connections opened now get no subflows and no suppression from weftd"
+                "the kernel's ({key}={kind}): connections opened now get no subflows and no suppression from weftd"
             ),
-            "systemctl start weftd (it sets net.mptcp.pm_type=1), or sysctl -w net.mptcp.pm_type=1",
+            format!(
+                "systemctl start weftd (it sets {key}={of_user_space}), or sysctl -w {key}={of_user_space}"
+            ),
         ),
         Err(error) => Finding::failure(
             CHECK,
-            format!("net.mptcp.pm_type: {error}"),
+            format!("{key}: {error}"),
             "boot a kernel from 5.19 on with MPTCP",
         ),
     }
@@ -122,12 +125,11 @@ fn path_manager(namespace: &Namespace) -> Finding {
 /// The kernel's own path manager makes use of them, which is out of work where weftd serves.
 fn configured_endpoints(namespace: &Namespace) -> Finding {
     const CHECK: &str = "endpoints";
-    match (
-        endpoints(namespace),
-        read(namespace, "net.mptcp.pm_type").as_deref(),
-    ) {
+    let (key, of_user_space) = settings::path_manager(namespace);
+    let in_user_space = read(namespace, key).is_ok_and(|value| value == of_user_space);
+    match (endpoints(namespace), in_user_space) {
         (Ok(endpoints), _) if endpoints.is_empty() => Finding::ok(CHECK, "none configured"),
-        (Ok(endpoints), Ok("1")) => Finding::warning(
+        (Ok(endpoints), true) => Finding::warning(
             CHECK,
             format!(
                 "{} of `ip mptcp endpoint` are configured, and not used unless weftd spreads subflows over addresses",

@@ -4,6 +4,8 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
+use weftd::daemon::settings;
+
 use crate::scene::{SERVER, Scene, missing, until, weftd};
 use crate::scene_or_skip;
 
@@ -34,7 +36,8 @@ fn the_doctor_says_what_is_wrong_and_what_mends_it() {
         .as_str()
         .unwrap()
         .to_owned();
-    assert!(fix.contains("net.mptcp.pm_type=1"), "{fix}");
+    let (key, value) = settings::path_manager(&scene.client);
+    assert!(fix.contains(&format!("{key}={value}")), "{fix}");
     let _daemon = scene.daemon("");
     let (code, report) = examine();
     assert_eq!(code, Some(0));
