@@ -129,6 +129,11 @@ test-linux: $(STAMPS)/linux $(STAMPS)/emulator ## Test weftd on this kernel (roo
 	cargo test --locked -p weft-kernel -p weftd -p weft-testbed -- --nocapture --skip coexistence::
 	cargo test --locked -p weft-kernel --test functional coexistence:: -- --nocapture --test-threads=1
 
+# Kernels of Debian from 6.1 to the newest, with each mode of ECN. They run in emulation, one after the other.
+.PHONY: nightly
+nightly: $(STAMPS)/linux $(STAMPS)/emulator ## Test weftd on all kernels of Debian, with each mode of ECN (root, an hour)
+	WEFT_ECN_MODES="1 2 3 4 5" cargo test --locked -p weft-kernel --test functional debian:: -- --include-ignored --nocapture --test-threads=1
+
 .PHONY: measure-linux
 measure-linux: $(STAMPS)/linux $(STAMPS)/emulator ## Measure what weftd costs and how soon it acts (root, a quiet machine)
 	cargo test --release --locked -p weft-kernel -p weftd -- --ignored --nocapture --test-threads=1 --skip soak

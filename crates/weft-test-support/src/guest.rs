@@ -11,16 +11,16 @@ use tempfile::TempDir;
 /// A kernel of Debian for virtual machines.
 #[derive(Clone, Copy)]
 pub struct Packaged {
-    /// Version, such as "6.1".
+    /// Beginning of the version, such as "6.1", of which the newest is taken.
     pub series: &'static str,
-    /// Whether the kernel is among the backports if the release does not have it.
-    pub backported: bool,
+    /// The release of Debian whose backports have the kernel, if this machine's release does not.
+    pub backports: Option<&'static str>,
 }
 
 /// The kernel of Debian 12.
 pub const STABLE: Packaged = Packaged {
     series: "6.1",
-    backported: false,
+    backports: None,
 };
 
 /// An initramfs of busybox, to which a test adds files.
@@ -104,30 +104,37 @@ impl Guest {
     }
 }
 
-/// Returns the folder of the unpacked package of the newest kernel of a series.
+/// Returns the folder with the unpacked packages of the newest kernel of a series.
 fn unpacked(kernel: Packaged, below: &Path) -> Result<PathBuf, String> {
-    let Packaged { series, backported } = kernel;
+    let Packaged { series, backports } = kernel;
     let folder = below.join(format!("debian-{series}"));
     if folder.join("boot").is_dir() {
         return Ok(folder);
     }
     let work = tempfile::tempdir_in(below).expect("a temporary folder");
-    let backport = || download(work.path(), series, &backports(work.path())?);
-    let package = download(work.path(), series, &[])
-        .or_else(|| backported.then(backport)?)
-        .ok_or_else(|| {
-            format!("linux-image-{series}.*-cloud-amd64 among Debian's packages (apt-get update)")
-        })?;
+    let backport = || {
+        download(
+            work.path(),
+            series,
+            &options_for_backports(work.path(), backports?)?,
+        )
+    };
+    let packages = download(work.path(), series, &[])
+        .or_else(backport)
+        .ok_or_else(|| format!("Linux {series} (cloud-amd64) among Debian's packages (apt-get update)"))?;
     let unpacked = work.path().join("unpacked");
-    let status = Command::new("dpkg-deb")
-        .arg("-x")
-        .arg(package)
-        .arg(&unpacked)
-        .status();
-    assert!(
-        status.is_ok_and(|status| status.success()),
-        "the package is unpacked"
-    );
+    for package in packages {
+        let status = Command::new("dpkg-deb")
+            .arg("-x")
+            .arg(package)
+            .arg(&unpacked)
+            .status();
+        assert!(
+            status.is_ok_and(|status| status.success()),
+            "the package is unpacked"
+        );
+    }
+    use_one_layout(&unpacked);
     // busybox loads no compressed modules.
     for module in files_below(&unpacked.join("lib/modules")) {
         if module.extension().is_some_and(|extension| extension == "xz") {
@@ -142,10 +149,55 @@ fn unpacked(kernel: Packaged, below: &Path) -> Result<PathBuf, String> {
     Ok(folder)
 }
 
+/// Newer packages have modules in `usr/lib/modules`, and the kernel among them. Moves both to where they were before.
+fn use_one_layout(unpacked: &Path) {
+    let modules = unpacked.join("usr/lib/modules");
+    if !modules.is_dir() {
+        return;
+    }
+    fs::create_dir_all(unpacked.join("lib")).expect("a folder");
+    fs::rename(modules, unpacked.join("lib/modules")).expect("modules");
+    let kernel = files_below(&unpacked.join("lib/modules"))
+        .into_iter()
+        .find(|file| file.ends_with("vmlinuz"));
+    fs::create_dir_all(unpacked.join("boot")).expect("a folder");
+    fs::rename(kernel.expect("a kernel"), unpacked.join("boot/vmlinuz")).expect("a kernel");
+}
+
+/// The packages of the newest kernel among those that are there with all its parts. Since 6.19 a kernel is in `linux-binary-VERSION` and
+/// `linux-modules-VERSION`, and `linux-image-VERSION` has no files.
+fn packages_of_newest(found: &str) -> Option<Vec<String>> {
+    let names: Vec<&str> = found
+        .lines()
+        .filter_map(|line| line.split_whitespace().next())
+        .collect();
+    let has = |part: &str, version: &str| names.contains(&format!("linux-{part}-{version}").as_str());
+    let versions = names.iter().filter_map(|name| name.strip_prefix("linux-image-"));
+    let complete = versions.filter(|version| !has("binary", version) || has("modules", version));
+    // Versions are compared number by number: 6.12.9 is older than 6.12.10.
+    let numbers = |name: &&str| -> Vec<u32> {
+        name.split(|c: char| !c.is_ascii_digit())
+            .filter_map(|n| n.parse().ok())
+            .collect()
+    };
+    let newest = complete.max_by_key(numbers)?;
+    let parts: &[&str] = if has("binary", newest) {
+        &["binary", "modules"]
+    } else {
+        &["image"]
+    };
+    Some(
+        parts
+            .iter()
+            .map(|part| format!("linux-{part}-{newest}"))
+            .collect(),
+    )
+}
+
 /// Downloads the newest kernel of a series by apt with these options.
-fn download(to: &Path, series: &str, options: &[String]) -> Option<PathBuf> {
+fn download(to: &Path, series: &str, options: &[String]) -> Option<Vec<PathBuf>> {
     let pattern = format!(
-        r"^linux-image-{}\.[0-9].*-cloud-amd64$",
+        r"^linux-(image|binary|modules)-{}\.[0-9].*-cloud-amd64$",
         series.replace('.', r"\.")
     );
     let found = Command::new("apt-cache")
@@ -153,17 +205,11 @@ fn download(to: &Path, series: &str, options: &[String]) -> Option<PathBuf> {
         .args(["search", "--names-only", &pattern])
         .output()
         .ok()?;
-    let found = String::from_utf8_lossy(&found.stdout).into_owned();
-    let names = found.lines().filter_map(|line| line.split_whitespace().next());
-    // Versions are compared number by number: 6.12.9 is older than 6.12.10.
-    let numbers = |name: &&str| -> Vec<u32> {
-        name.split(|c: char| !c.is_ascii_digit())
-            .filter_map(|n| n.parse().ok())
-            .collect()
-    };
+    let packages = packages_of_newest(&String::from_utf8_lossy(&found.stdout))?;
     let status = Command::new("apt-get")
         .args(options)
-        .args(["--quiet", "download", names.max_by_key(numbers)?])
+        .args(["--quiet", "download"])
+        .args(packages)
         .current_dir(to)
         .output()
         .ok()?
@@ -171,20 +217,20 @@ fn download(to: &Path, series: &str, options: &[String]) -> Option<PathBuf> {
     let package = |file: &PathBuf| file.extension().is_some_and(|extension| extension == "deb");
     status
         .success()
-        .then(|| files_below(to).into_iter().find(package))?
+        .then(|| files_below(to).into_iter().filter(package).collect())
 }
 
-/// Returns options by which apt also reads the backports of this machine's Debian, and which change nothing outside `folder`.
-fn backports(folder: &Path) -> Option<Vec<String>> {
+/// Returns options by which apt reads the backports of a release of Debian, and which change nothing outside `folder`.
+fn options_for_backports(folder: &Path, release: &str) -> Option<Vec<String>> {
     let targets = Command::new("apt-get")
         .args(["indextargets", "--format", "$(REPO_URI) $(CODENAME) $(COMPONENT)"])
         .output()
         .ok()?;
     let targets = String::from_utf8_lossy(&targets.stdout).into_owned();
-    let (archive, release) = targets.lines().find_map(|line| {
+    let archive = targets.lines().find_map(|line| {
         let mut words = line.split_whitespace();
-        let (archive, release) = (words.next()?, words.next()?);
-        (words.next() == Some("main") && !release.contains('-')).then_some((archive, release))
+        let (archive, own) = (words.next()?, words.next()?);
+        (words.next() == Some("main") && !own.contains('-')).then_some(archive)
     })?;
     for below in ["sources", "lists/partial", "cache"] {
         fs::create_dir_all(folder.join(below)).ok()?;
@@ -231,4 +277,26 @@ pub fn files_below(folder: &Path) -> Vec<PathBuf> {
         }
     }
     files
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_newest_kernel_with_all_its_parts_is_taken() {
+        let found = "linux-image-6.12.9-cloud-amd64 - Linux\nlinux-image-6.12.10-cloud-amd64 - Linux\n";
+        assert_eq!(
+            packages_of_newest(found).unwrap(),
+            ["linux-image-6.12.10-cloud-amd64"]
+        );
+        let split = ["image", "binary", "modules"]
+            .map(|part| format!("linux-{part}-7.3.4+deb13-cloud-amd64 - Linux"));
+        let parts = ["binary", "modules"].map(|part| format!("linux-{part}-7.3.4+deb13-cloud-amd64"));
+        let newer = "linux-image-7.3.5+deb13-cloud-amd64\nlinux-binary-7.3.5+deb13-cloud-amd64\n";
+        for all in [split.join("\n"), format!("{newer}{}", split.join("\n"))] {
+            assert_eq!(packages_of_newest(&all).unwrap(), parts);
+        }
+        assert_eq!(packages_of_newest(newer), None);
+    }
 }

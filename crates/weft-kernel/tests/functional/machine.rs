@@ -23,12 +23,23 @@ pub fn in_namespace(name: &str, test: impl FnOnce() + Send + 'static) {
     let lock = File::create(std::env::temp_dir().join("weft-kernel-tests.lock")).expect("a lock file");
     lock.lock().expect("the lock");
     let thread = std::thread::spawn(|| {
-        unshare(CloneFlags::CLONE_NEWNET).expect("a network namespace");
+        new_namespace();
         run("ip", &["link", "set", "lo", "up"]);
         test();
     });
     if let Err(panic) = thread.join() {
         std::panic::resume_unwind(panic);
+    }
+}
+
+/// The setting of ECN of the calling thread's namespace.
+pub const TCP_ECN: &str = "/proc/sys/net/ipv4/tcp_ecn";
+
+/// Gives the thread a network namespace of its own, with the mode of ECN that `debian.rs` asks for.
+fn new_namespace() {
+    unshare(CloneFlags::CLONE_NEWNET).expect("a network namespace");
+    if let Ok(mode) = std::env::var("WEFT_TCP_ECN") {
+        std::fs::write(TCP_ECN, mode).expect("a setting");
     }
 }
 
@@ -85,7 +96,7 @@ impl NamespaceThread {
         let (work, todo) = channel::<Box<dyn FnOnce() + Send>>();
         let (sender, receiver) = channel();
         std::thread::spawn(move || {
-            unshare(CloneFlags::CLONE_NEWNET).expect("a network namespace");
+            new_namespace();
             sender.send(nix::unistd::gettid()).expect("a listener");
             for work in todo {
                 work();

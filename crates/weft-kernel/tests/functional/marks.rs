@@ -87,7 +87,9 @@ fn amp_suppresses_when_all_is_marked_and_releases_when_nothing_is() {
             // In the packets of loopback, a burst of the scheduler is one packet. A subflow that gets a burst at a time then waits
             // for a delayed acknowledgement, and its window does not grow.
             run("ip", &["link", "set", "lo", "mtu", "1500"]);
-            slow_loopback(400);
+            // In emulation 400 Mbit/s are more than the processor can do. On 7.3 one subflow then carries all data, and another gets
+            // packets of 80 bytes, which are not marked.
+            slow_loopback(if is_emulated() { 40 } else { 400 });
             let marks = Marks::on_loopback();
             let peers = Peers::connect(Family::V4, Kind::Mptcp, "weft_amp", "weft_amp");
             let sender = peers.send_until_stopped();
