@@ -17,7 +17,9 @@
  *
  * Events come from cong_control, which is called for each acknowledgement and exists in every
  * kernel. Linux 6.10 changed its arguments, so only the socket is read. The numbers of packets and
- * marks are the increases of `delivered` and `delivered_ce`, as in the kernel's DCTCP. The order of
+ * marks are the increases of `delivered` and `delivered_ce`, as in the kernel's DCTCP. With Accurate
+ * ECN these marks are the other end's count; otherwise an acknowledgement with ECE marks all that it
+ * delivers, and the receiver's weft_echo makes that exact. The order of
  * events and the conditions for growth are those of the packet level (weft-packet,
  * transport/tcp/ack.rs), with one exception: whether the window was used is decided as in
  * tcp_is_cwnd_limited().
@@ -189,7 +191,7 @@ static __always_inline void weft_begin(struct sock *sk)
 {
 	struct tcp_sock *tp = (struct tcp_sock *)sk;
 
-	if (ALGORITHM_ECN && !(tp->ecn_flags & TCP_ECN_OK)) {
+	if (ALGORITHM_ECN && !(tp->ecn_flags & TCP_ECN_MODE_ANY)) {
 		weft_count(without_ecn);
 		weft_notify_uncoupled(sk, ALGORITHM_ID, WEFT_NO_ECN);
 		weft_fall_back(sk);

@@ -21,9 +21,15 @@
 #define TCP_NOTSENT_LOWAT 25
 #define TCP_CONG_NON_RESTRICTED 1
 #define TCP_CONG_NEEDS_ECN 2
-#define TCP_ECN_OK 1
 #define TCP_SYN_SENT 2
+/*
+ * Modes of ECN in ecn_flags: that of RFC 3168, and Accurate ECN (RFC 9768), which Linux 6.18 does
+ * not have yet. Both bits are set until the SYN has been answered.
+ */
+#define TCP_ECN_MODE_RFC3168 1
 #define TCP_ECN_DEMAND_CWR 4
+#define TCP_ECN_MODE_ACCECN 16
+#define TCP_ECN_MODE_ANY (TCP_ECN_MODE_RFC3168 | TCP_ECN_MODE_ACCECN)
 #define ICSK_ACK_TIMER 2
 #define ICSK_ACK_NOW 16
 #define TCP_INFINITE_SSTHRESH 0x7fffffff
@@ -135,7 +141,8 @@ struct rate_sample;
 
 /*
  * libbpf matches members by name with those of the kernel's struct. Members that are not listed
- * here stay NULL.
+ * here stay NULL. Linux 7.1 moved one event of cwnd_event, the start of a transmission, to a member
+ * of its own; the events that are used here still come by cwnd_event.
  */
 struct tcp_congestion_ops {
 	__u32 (*ssthresh)(struct sock *sk);

@@ -515,13 +515,18 @@ static __always_inline void weft_publish(struct sock *sk, struct weft_window *w)
 	sk->sk_pacing_rate = rate < sk->sk_max_pacing_rate ? rate : sk->sk_max_pacing_rate;
 }
 
-/* RFC 8257, section 3.2: ECE mirrors CE exactly, also with delayed acknowledgements. */
+/*
+ * RFC 8257, section 3.2: ECE mirrors CE exactly, also with delayed acknowledgements. With Accurate
+ * ECN the kernel reports a count of marks, which has the bits of ECE and CWR.
+ */
 static __always_inline void weft_echo(struct sock *sk, bool ce)
 {
 	struct inet_connection_sock *icsk = (struct inet_connection_sock *)sk;
 	struct tcp_sock *tp = (struct tcp_sock *)sk;
 	struct weft_private *ca = weft_private(sk);
 
+	if (tp->ecn_flags & TCP_ECN_MODE_ACCECN)
+		return;
 	if (ca->ce_state != ce) {
 		/* The delayed acknowledgement covers only packets that came before this one. */
 		if (icsk->icsk_ack.pending & ICSK_ACK_TIMER) {

@@ -16,8 +16,9 @@ mod shares;
 
 use std::time::Duration;
 
-use machine::{NO_JOINS, eventually, in_namespace, load};
+use machine::{NO_JOINS, eventually, in_namespace, load, run};
 use peers::{Family, Kind, Peers};
+use weft_kernel::events::EventKind;
 use weft_kernel::programs::{Error, KernelAlgorithm, Options, Programs};
 use weft_test_support::{skip, skip_without_feature};
 
@@ -219,12 +220,68 @@ fn ten_thousand_connections_leave_no_entry() {
 #[test]
 fn where_the_other_end_knows_no_ecn_it_is_reno() {
     in_namespace("where_the_other_end_knows_no_ecn_it_is_reno", || {
+        // With Accurate ECN it would know it.
+        std::fs::write(machine::TCP_ECN, "2").expect("a setting");
         let programs = load(&[KernelAlgorithm::Amp]);
         let peers = Peers::connect(Family::V4, Kind::Tcp, "weft_amp", "reno");
         peers.send(MEGABYTE);
         assert_eq!(peers.client_algorithm(), "reno");
         assert_eq!(programs.totals().expect("a map").without_ecn, 1);
         assert!(programs.connections().expect("a map").is_empty());
+    });
+}
+
+/// The receiver's kernel counts the marks, whatever its congestion control. A listener without ECN refuses only the ECN of RFC 3168.
+#[test]
+fn with_accurate_ecn_the_other_end_needs_no_algorithm() {
+    const NAME: &str = "with_accurate_ecn_the_other_end_needs_no_algorithm";
+    in_namespace(NAME, || {
+        if std::fs::write(machine::TCP_ECN, "3").is_err() {
+            skip_without_feature(NAME, "it needs Accurate ECN (net.ipv4.tcp_ecn=3)");
+            return;
+        }
+        let programs = load(&[KernelAlgorithm::Dctcp]);
+        let marks = marks::Marks::on_loopback();
+        run("ip", &["link", "set", "lo", "mtu", "1500", "gso_max_segs", "1"]);
+        let peers = Peers::connect(Family::V4, Kind::Mptcp, "weft_dctcp", "reno");
+        assert_eq!(peers.client_algorithm(), "weft_dctcp");
+        let local = peers.client_address();
+        let client = || {
+            let connections = programs.connections().expect("a map");
+            let mut subflows = connections.into_iter().flat_map(|c| c.subflows);
+            subflows.find(|s| s.local == local).expect("the client's")
+        };
+        peers.send(MEGABYTE);
+        assert_eq!(client().marked, 0);
+        marks.one_in(1);
+        let before = client();
+        peers.send(MEGABYTE);
+        let after = client();
+        let (acked, marked) = (after.acked - before.acked, after.marked - before.marked);
+        println!("{marked} of {acked} packets marked");
+        assert!(acked > 700 && marked.abs_diff(acked) <= acked / 100, "{after:?}");
+        assert_eq!(programs.totals().expect("a map").without_ecn, 0);
+        peers.close();
+    });
+}
+
+/// A receiver gets no acknowledgements, but the kernel reports the mark of each packet, with either mode of ECN.
+#[test]
+fn a_receiver_has_a_slot_and_its_bytes_are_counted() {
+    in_namespace("a_receiver_has_a_slot_and_its_bytes_are_counted", || {
+        let programs = load(&[KernelAlgorithm::Dctcp]);
+        let events = programs.events().expect("the ring");
+        let peers = Peers::connect(Family::V4, Kind::Mptcp, "weft_dctcp", "weft_dctcp");
+        peers.send(4 * MEGABYTE);
+        let server = peers.server_address();
+        eventually("the server's bytes are counted", || {
+            let connections = programs.connections().expect("a map");
+            let mut subflows = connections.iter().flat_map(|c| &c.subflows);
+            subflows.any(|s| s.local == server && s.received > 3 * MEGABYTE as u64)
+        });
+        let bulk = marks::wait(&events, EventKind::BulkThreshold, 2);
+        assert!(bulk.iter().any(|event| event.local == server), "{bulk:?}");
+        peers.close();
     });
 }
 
