@@ -131,16 +131,12 @@ def test_the_incasts_of_the_readme() -> None:
 
 def test_the_counts_of_claims_in_the_readme() -> None:
     readme = " ".join((ROOT / "README.md").read_text().split())
-    figures = [file.name for file in FIGURES if file.paper in PAPERS]
-    stated = re.search(r"Of (\d+) figures of four papers, each of (\d+) claims .*? (\d+) statements contradict", readme)
+    stated = re.search(r"In (\d+) figures of four papers, each of more than (\d+) statements", readme)
     assert stated is not None
+    assert int(stated[1]) == len([figure for figure in FIGURES if figure.paper in PAPERS])
     page = (DOCS / "validation" / "figures.md").read_text()
-    contradictions = [
-        int(row) for row in re.findall(r"^\| `[a-z-]+` \| paper \| \d+ \| \d+ \| (\d+) \|", page, re.MULTILINE)
-    ]
-    claims = re.search(r"of (\d+) claims of the papers hold", (DOCS / "validation" / "findings.md").read_text())
-    assert claims is not None
-    assert [int(number) for number in stated.groups()] == [len(figures), int(claims[1]), sum(contradictions)]
+    judged = re.findall(r"^\| `[a-z-]+` \| (?:paper|paper on Linux|weft) \| (\d+) \|", page, re.MULTILINE)
+    assert sum(map(int, judged)) > int(stated[2])
 
 
 def test_what_differs_is_found(tmp_path: Path) -> None:
