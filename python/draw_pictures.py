@@ -6,6 +6,8 @@ Without names it draws all, in about a minute. A picture is an SVG file in `docs
 from __future__ import annotations
 
 import csv
+import json
+import re
 import sys
 import warnings
 from functools import partial
@@ -15,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import matplotlib as mpl
 import polars as pl
 from matplotlib.figure import Figure
+from matplotlib.ticker import NullFormatter
 
 import weft
 from weft import demo_permutation, stats
@@ -242,6 +245,73 @@ def example(name: str) -> Figure:
     return figure
 
 
+FULL_SIZE: dict[str, tuple[str, str, str, str | None, str]] = {
+    "web-search": (
+        "beyond-all-schemes",
+        "slowdown up to 100 KB",
+        "Web search, 50 % load: p99 slowdown of short flows",
+        "web search, 50 %",
+        "320 hosts, FIFOs that mark, 8 subflows",
+    ),
+    "permutation": (
+        "beyond-all-schemes",
+        "goodput",
+        "Permutation: mean goodput (Mbps)",
+        "permutation",
+        "320 hosts at 1 Gbps, 8 subflows",
+    ),
+    "short-flows": (
+        "beyond-sprayed",
+        "p99 up to 100 KB, us",
+        "Web search: 99th percentile of short flows' FCT (us)",
+        None,
+        "each transport in switches of its own kind",
+    ),
+    "exchange": (
+        "beyond-sprayed",
+        "last flow, us",
+        "Permutation: completion of the last flow (us)",
+        None,
+        "each transport in switches of its own kind",
+    ),
+}
+"""The stored claims, the column, the title, the load and the conditions of each picture of results at full size."""
+VALUE = re.compile(r"([\d.]+)(?: Mbps)?(?: \(([\d.]+) to ([\d.]+)\))?$")
+
+
+def full_size(name: str) -> Figure:
+    """Draws a column of the stored results of a figure at full size: means and ranges over five seeds."""
+    document, column, title, load, conditions = FULL_SIZE[name]
+    claims = json.loads((ROOT / "docs" / "claims" / f"{document}.json").read_text(encoding="utf-8"))["claims"]
+    tables = [claim["table"] for claim in claims if column in (claim.get("table") or {"columns": ()})["columns"]]
+    table = tables[0]
+    rows = [dict(zip(table["columns"], row, strict=True)) for row in table["rows"]]
+    shown = {}
+    for row in rows:
+        found = VALUE.match(row[column].split("; ")[-1])
+        if found is not None and load in (None, row.get("load")):
+            mean = float(found[1])
+            shown[row.get("scheme") or row["transport"]] = [mean, float(found[2] or mean), float(found[3] or mean)]
+    figure = Figure(figsize=(5.6, 0.7 + 0.24 * len(shown)), layout="constrained")
+    axes = figure.subplots()
+    for at, (mean, low, high) in enumerate(shown.values()):
+        axes.plot([low, high], [at, at], color=COLOURS[0], linewidth=1.5)
+        axes.plot(mean, at, "o", color=COLOURS[0])
+        label = f"{mean:,.0f}" if mean >= 100 else f"{mean:.3g}"
+        axes.annotate(label, (high, at), xytext=(5, 0), textcoords="offset points", va="center", fontsize=8)
+        axes.axhline(at, color="#eeeeee", linewidth=0.8, zorder=0)
+    axes.set_yticks(range(len(shown)), list(shown))
+    axes.invert_yaxis()
+    axes.margins(x=0.15)
+    if max(high for _, _, high in shown.values()) > 10 * min(low for _, low, _ in shown.values()):
+        axes.set_xscale("log")
+        axes.xaxis.set_major_formatter("{x:,g}")
+        axes.xaxis.set_minor_formatter(NullFormatter())
+    axes.set_title(title)
+    axes.set_xlabel(f"{conditions}; mean and range of five seeds", fontsize=8)
+    return figure
+
+
 KINDS: dict[str, dict[str, Any]] = {
     "uet": {"kind": "uet"},
     "ndp": {"kind": "ndp", "ndp": {"mtu": "1564B"}},
@@ -339,6 +409,8 @@ def names() -> Iterator[tuple[str, Callable[[], Figure]]]:
     }.items()
     for name in VARIANTS:
         yield f"examples/{name}", partial(example, name)
+    for name in FULL_SIZE:
+        yield f"full-size/{name}", partial(full_size, name)
     for name in algorithms():
         yield f"transports/{name}", partial(transport, name)
 
