@@ -1360,31 +1360,29 @@ class Ndp(Model):
         extra="forbid",
         populate_by_name=True,
     )
-    initial_window: Annotated[int | None, Field(ge=1, le=65536)] = None
+    initial_window: Annotated[int, Field(ge=1, le=65536)] = 30
     """
-    Number of packets that a flow sends at the rate of its host's link without being asked. The default is 30
-    (section 6.2).
+    Number of packets that a flow sends at the rate of its host's link without being asked (section 6.2).
     """
     mtu: Annotated[
-        str | None,
+        str,
         Field(
             examples=["128KB", "64KiB", "1448B"],
             pattern="^[0-9]+(\\.[0-9]+)? *(TiB|TB|GiB|GB|MiB|MB|KiB|KB|B|kB)$",
         ),
-    ] = None
+    ] = "9064B"
     """
-    Size of a full packet with its header of 64 bytes. The default is "9064B", which carries the 9000 bytes of the
-    paper's packets (section 6.2).
+    Size of a full packet with its header of 64 bytes. The default carries the 9000 bytes of the paper's packets
+    (section 6.2).
     """
-    paths: Annotated[int | None, Field(ge=1, le=65536)] = None
+    paths: Annotated[int, Field(ge=1, le=65536)] = 256
     """
-    Maximum number of paths that a flow uses. The default is 256; up to this number, a flow uses all paths
-    (section 3.1.1). With 1, a flow has one path.
+    Maximum number of paths that a flow uses; up to this number, a flow uses all paths (section 3.1.1). With 1, a
+    flow has one path. The default is the number of paths of a fat-tree with 32 ports per switch.
     """
-    pull_rate: float | None = None
+    pull_rate: float = 1.0
     """
-    Rate of pulls as a share of the rate at which the receiver's link carries full packets. The default is 1
-    (section 3.2).
+    Rate of pulls as a share of the rate at which the receiver's link carries full packets (section 3.2).
     """
     rto: Annotated[
         str | None,
@@ -3380,85 +3378,84 @@ class Roce(Model):
         extra="forbid",
         populate_by_name=True,
     )
-    ack_every: Annotated[int | None, Field(ge=1)] = None
+    ack_every: Annotated[int, Field(ge=1)] = 1
     """
-    Number of packets in order per acknowledgement. The default is 1, as in the simulators of HPCC and IRN. The
+    Number of packets in order per acknowledgement. The default is that of the simulators of HPCC and IRN. The
     last packet that a flow may send is always acknowledged.
     """
     alpha_interval: Annotated[
-        str | None,
+        str,
         Field(
             examples=["2us", "1.5ms", "20s"],
             pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min|µs|μs)$",
         ),
-    ] = None
+    ] = "55us"
     """
-    DCQCN: time without a notification after which the reduction factor decays. The default is "55us" (section
-    3.1).
+    DCQCN: time without a notification after which the reduction factor decays (section 3.1).
     """
     byte_counter: Annotated[
-        str | None,
+        str,
         Field(
             examples=["128KB", "64KiB", "1448B"],
             pattern="^[0-9]+(\\.[0-9]+)? *(TiB|TB|GiB|GB|MiB|MB|KiB|KB|B|kB)$",
         ),
-    ] = None
+    ] = "10MB"
     """
-    DCQCN: bytes after which the byte counter increases the rate. The default is "10MB" (section 5.2).
+    DCQCN: bytes after which the byte counter increases the rate (section 5.2).
     """
     cnp_interval: Annotated[
-        str | None,
+        str,
         Field(
             examples=["2us", "1.5ms", "20s"],
             pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min|µs|μs)$",
         ),
-    ] = None
+    ] = "50us"
     """
-    DCQCN: minimum time between two congestion notifications of a flow. The default is "50us" (section 3.1).
+    DCQCN: minimum time between two congestion notifications of a flow (section 3.1).
     """
     control: Literal["dcqcn", "none"] = "dcqcn"
     """
     Congestion control.
     """
-    fast_recovery: Annotated[int | None, Field(ge=1)] = None
+    fast_recovery: Annotated[int, Field(ge=1)] = 5
     """
-    DCQCN: number F of increases in fast recovery, by timer or byte counter. The default is 5 (section 3.1).
+    DCQCN: number F of increases in fast recovery, by timer or byte counter (section 3.1).
     """
-    gain: Annotated[float | None, Field(ge=0.0, le=1.0)] = None
+    gain: Annotated[float, Field(ge=0.0, le=1.0)] = 0.00390625
     """
     DCQCN: weight g of a notification in the reduction factor, above 0, up to 1. The default is 1/256 (section
     5.2).
     """
     hyper_increase: Annotated[
-        str | None,
+        str,
         Field(
             examples=["10Gbps", "100Mbps"],
             pattern="^[0-9]+(\\.[0-9]+)? *(Tbps|Gbps|Mbps|kbps|bps|Kbps|Tbit/s|Gbit/s|Mbit/s|kbit/s|bit/s)$",
         ),
-    ] = None
+    ] = "400Mbps"
     """
     DCQCN: step of the target rate once timer and byte counter are beyond fast recovery. The default is
-    "400Mbps": ten times `increase`, as in QCN (IEEE 802.1Qau), because the paper has no number.
+    ten times that of `increase`, as in QCN (IEEE 802.1Qau), because the paper has no number.
     """
     increase: Annotated[
-        str | None,
+        str,
         Field(
             examples=["10Gbps", "100Mbps"],
             pattern="^[0-9]+(\\.[0-9]+)? *(Tbps|Gbps|Mbps|kbps|bps|Kbps|Tbit/s|Gbit/s|Mbit/s|kbit/s|bit/s)$",
         ),
-    ] = None
+    ] = "40Mbps"
     """
-    DCQCN: step of the target rate after fast recovery. The default is "40Mbps" (section 3.1).
+    DCQCN: step of the target rate after fast recovery (section 3.1).
     """
     increase_interval: Annotated[
-        str | None,
+        str,
         Field(
             examples=["2us", "1.5ms", "20s"],
             pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min|µs|μs)$",
         ),
-    ] = None
+    ] = "55us"
     """
-    DCQCN: period of the timer that increases the rate. The default is "55us" (section 5.2).
+    DCQCN: period of the timer that increases the rate (section 5.2).
     """
     initial_rate: Annotated[
         str | None,
@@ -3471,40 +3468,40 @@ class Roce(Model):
     DCQCN: first rate of a flow. The default is the rate of the host's link (section 3.1).
     """
     min_rate: Annotated[
-        str | None,
+        str,
         Field(
             examples=["10Gbps", "100Mbps"],
             pattern="^[0-9]+(\\.[0-9]+)? *(Tbps|Gbps|Mbps|kbps|bps|Kbps|Tbit/s|Gbit/s|Mbit/s|kbit/s|bit/s)$",
         ),
-    ] = None
+    ] = "10Mbps"
     """
-    DCQCN: smallest rate of a flow. The default is "10Mbps", that of QCN, because the paper has no number.
+    DCQCN: smallest rate of a flow. The default is that of QCN, because the paper has no number.
     """
     mtu: Annotated[
-        str | None,
+        str,
         Field(
             examples=["128KB", "64KiB", "1448B"],
             pattern="^[0-9]+(\\.[0-9]+)? *(TiB|TB|GiB|GB|MiB|MB|KiB|KB|B|kB)$",
         ),
-    ] = None
+    ] = "1086B"
     """
-    Size of a full packet with its headers of 62 bytes. The default is "1086B": 1024 bytes are the largest
-    payload of InfiniBand that fits into an Ethernet frame of 1500 bytes.
+    Size of a full packet with its headers of 62 bytes. The payload of the default, 1024 bytes, is the largest
+    of InfiniBand that fits into an Ethernet frame of 1500 bytes.
     """
     retransmission: Literal["go-back-n", "selective-repeat"] = "go-back-n"
     """
     Retransmission of lost packets.
     """
     rto: Annotated[
-        str | None,
+        str,
         Field(
             examples=["2us", "1.5ms", "20s"],
             pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min|µs|μs)$",
         ),
-    ] = None
+    ] = "67108864ns"
     """
-    Timeout since the last progress. The default is "67108864ns", 4.096 us x 2^14: the exponent of InfiniBand
-    that is usual. IRN has 320 us.
+    Timeout since the last progress. The default is 4.096 us x 2^14 with the exponent of InfiniBand that is usual
+    (InfiniBand Architecture Specification, section 9.7.6.1.3). IRN has 320 us.
     """
     window: Annotated[
         str | None,
@@ -3688,24 +3685,22 @@ class Uet(Model):
         populate_by_name=True,
     )
     ack_bytes: Annotated[
-        str | None,
+        str,
         Field(
             examples=["128KB", "64KiB", "1448B"],
             pattern="^[0-9]+(\\.[0-9]+)? *(TiB|TB|GiB|GB|MiB|MB|KiB|KB|B|kB)$",
         ),
-    ] = None
+    ] = "16KiB"
     """
-    Bytes on the wire after which a receiver acknowledges. The default is "16384B", which the fourth full packet
-    reaches.
+    Bytes on the wire after which a receiver acknowledges. The fourth full packet reaches the default.
     """
     control: Literal["sender", "receiver", "both"] = "sender"
     """
     Congestion control: a window of the sender, credit of the receiver, or both.
     """
-    entropies: Annotated[int | None, Field(ge=1, le=65536)] = None
+    entropies: Annotated[int, Field(ge=1, le=65536)] = 64
     """
-    Number of entropy values of a flow: a power of two up to 65536. With 1, a flow has one path. The default
-    is 64.
+    Number of entropy values of a flow: a power of two up to 65536. With 1, a flow has one path.
     """
     initial_window: Annotated[
         str | None,
@@ -3733,14 +3728,14 @@ class Uet(Model):
     By default, all data of a flow is one message.
     """
     mtu: Annotated[
-        str | None,
+        str,
         Field(
             examples=["128KB", "64KiB", "1448B"],
             pattern="^[0-9]+(\\.[0-9]+)? *(TiB|TB|GiB|GB|MiB|MB|KiB|KB|B|kB)$",
         ),
-    ] = None
+    ] = "4150B"
     """
-    Size of a full packet with its header of 64 bytes. The default is "4150B".
+    Size of a full packet with its header of 64 bytes.
     """
     network_rtt: Annotated[
         str | None,
@@ -4040,7 +4035,7 @@ class Queues(Model):
 
 class Transport(Model):
     """
-    A transport: congestion control, subflows, paths and a profile.
+    A transport: its kind, the traffic classes of its packets, and the fields of that kind.
     """
 
     model_config = ConfigDict(
@@ -4144,18 +4139,17 @@ class Transport(Model):
         ),
     ] = None
     """
-    Kind "constant-rate": time for which a flow sends, in turn with `off`. Without it, a flow always
-    sends.
+    Kind "constant-rate": time for which a flow sends, in turn with `off`. Without it, a flow always sends.
     """
     packet_size: Annotated[
-        str | None,
+        str,
         Field(
             examples=["128KB", "64KiB", "1448B"],
             pattern="^[0-9]+(\\.[0-9]+)? *(TiB|TB|GiB|GB|MiB|MB|KiB|KB|B|kB)$",
         ),
-    ] = None
+    ] = "1514B"
     """
-    Kind "constant-rate": size of a full packet with its header, by default that of the profile.
+    Kind "constant-rate": size of a full packet with its header of 66 bytes.
     """
     paths: (
         Literal[
@@ -4205,7 +4199,7 @@ class Transport(Model):
         ),
     ] = None
     """
-    Kind "constant-rate": the rate on the wire, headers included, while a flow sends.
+    Kind "constant-rate": rate on the wire, headers included, while a flow sends.
     """
     roce: Roce | None = None
     """

@@ -7,10 +7,11 @@ use weft_fabric::{Link, NetworkSize, Node};
 use weft_paths::{Granularity, PathPolicy};
 use weft_run::{
     ActiveRun, Backend, Error, FlowRecord, LINK_RESULT_BYTES, Omissions, Options, Plan, SubflowRecord,
-    Timing, TransportConfig, WireFormat,
+    Timing, WireFormat,
 };
 use weft_spec::{Hosts, RateSharing, SpecError};
 use weft_traffic::Flow;
+use weft_transports::{TcpSpec, TransportConfig};
 
 use crate::simulation::FlowSimulation;
 
@@ -174,15 +175,16 @@ impl Backend for FlowBackend {
         }
         let max_min = is_max_min(plan);
         let asked = spec.sharing == Some(RateSharing::MaxMin);
-        let mut first: Option<(&str, &str, bool)> = None;
+        let mut first: Option<(&str, String, bool)> = None;
         let transports = spec.transports.iter().zip(&plan.transports);
         for (((name, given), transport), _) in transports.zip(used_transports(plan)).filter(|(_, used)| *used)
         {
-            check_transport(given, transport, asked)
+            let given = TcpSpec::from_spec(given)?;
+            check_transport(&given, transport, asked)
                 .map_err(|error| error.within(&format!("transports.{name}")))?;
-            let marks = transport.cc.echo() != Echo::Off;
-            match first {
-                Some((other, cc, other_marks)) if other_marks != marks && !max_min => {
+            let marks = transport.expect_tcp().cc.echo() != Echo::Off;
+            match &first {
+                Some((other, cc, other_marks)) if *other_marks != marks && !max_min => {
                     let (signal, others) = if marks {
                         ("marks", "losses")
                     } else {
@@ -198,7 +200,7 @@ impl Backend for FlowBackend {
                     ));
                 }
                 Some(_) => {}
-                None => first = Some((name, &given.cc.name, marks)),
+                None => first = Some((name, given.cc.name, marks)),
             }
         }
         Ok(())
@@ -215,7 +217,8 @@ impl Backend for FlowBackend {
         /// Links of a path, as many as a fat-tree's have; a link is noted on either side and while paths are built.
         const PATH: usize = 6 * 3 * size_of::<u32>();
         let subflow = PATH + 8 * size_of::<f64>() + size_of::<SubflowRecord>();
-        (2 * size_of::<Flow>() + size_of::<FlowRecord>() + 256 + transport.subflows as usize * subflow) as u64
+        (2 * size_of::<Flow>() + size_of::<FlowRecord>() + 256 + transport.subflows() as usize * subflow)
+            as u64
     }
 
     fn estimate_run_bytes(&self, plan: &Plan, _streaming: bool, _available_bytes: u64) -> u64 {
@@ -237,7 +240,7 @@ impl Backend for FlowBackend {
     fn wire_format(&self, transport: &TransportConfig) -> Option<WireFormat> {
         Some(WireFormat {
             timing: Timing::Fluid,
-            ..WireFormat::of_tcp(transport, Some(transport.subflows))
+            ..WireFormat::of_tcp(transport.expect_tcp(), Some(transport.subflows()))
         })
     }
 
@@ -277,7 +280,7 @@ fn has_sized_flows(plan: &Plan) -> bool {
 
 fn has_single_paths(plan: &Plan) -> bool {
     let mut transports = plan.transports.iter().zip(used_transports(plan));
-    transports.all(|(transport, used)| transport.subflows == 1 || !used)
+    transports.all(|(transport, used)| transport.subflows() == 1 || !used)
 }
 
 /// Returns true if flows with a size come and go over one subflow each, so that max-min fair rates can follow each change.
@@ -285,13 +288,9 @@ pub(crate) fn is_single_path_sized(plan: &Plan) -> bool {
     has_sized_flows(plan) && has_single_paths(plan)
 }
 
-fn check_transport(
-    given: &weft_spec::TransportSpec,
-    transport: &TransportConfig,
-    max_min: bool,
-) -> Result<(), SpecError> {
+fn check_transport(given: &TcpSpec, transport: &TransportConfig, max_min: bool) -> Result<(), SpecError> {
     // Where max-min fair rates are asked for, congestion control is none of them.
-    if transport.cc.response().is_none() && !max_min {
+    if transport.expect_tcp().cc.response().is_none() && !max_min {
         let known = Algorithm::BUILT_IN.iter().map(|entry| entry.name);
         let known = known.filter(|name| Algorithm::build(name, &[]).is_ok_and(|cc| cc.response().is_some()));
         let names: Vec<_> = known.map(|name| format!("{name:?}")).collect();

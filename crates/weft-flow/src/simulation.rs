@@ -21,8 +21,9 @@ use weft_run::{
     ActiveRun, Counters, FlowRecord, GeneratorAction, GeneratorDriver, LinkChange, MeasurementWindow,
     Outcome, Plan, RunOutput, detection_times,
 };
-use weft_spec::{Profile, Time};
+use weft_spec::Time;
 use weft_traffic::{Action, Flow};
+use weft_transports::Profile;
 
 use crate::backend::{is_max_min, is_single_path_sized, used_transports};
 use crate::placement::PathResolver;
@@ -82,11 +83,15 @@ impl FlowSimulation {
         let capacities: Vec<f64> = plan.fabric.links.iter().map(|link| link.rate.0 as f64).collect();
         let used = used_transports(&plan);
         let used: Vec<usize> = (0..used.len()).filter(|&i| used[i]).collect();
-        let packet_bits = used.iter().map(|&i| packet_bits(&plan.transports[i].profile));
+        let packet_bits = used
+            .iter()
+            .map(|&i| packet_bits(&plan.transports[i].expect_tcp().profile));
         let settings = Settings {
             packet_bits: packet_bits.fold(0.0, f64::max),
             // All respond to the same signal at an equilibrium, which is checked before the run.
-            marks: used.iter().any(|&i| plan.transports[i].cc.echo() != Echo::Off),
+            marks: used
+                .iter()
+                .any(|&i| plan.transports[i].expect_tcp().cc.echo() != Echo::Off),
             threads,
             ..Settings::default()
         };
@@ -341,7 +346,7 @@ impl ActiveRun for FlowSimulation {
 fn responses<'a>(plan: &'a Plan, used: &[usize]) -> Vec<&'a dyn Response> {
     let transports = used.iter().map(|&transport| &plan.transports[transport]);
     transports
-        .filter_map(|transport| transport.cc.response())
+        .filter_map(|transport| transport.expect_tcp().cc.response())
         .collect()
 }
 

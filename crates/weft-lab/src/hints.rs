@@ -55,8 +55,8 @@ struct Search<'a> {
     found: Vec<String>,
 }
 
-/// Returns true if `key` is the table of another kind than that of `table`, such as `uet` in a transport of kind
-/// "tcp".
+/// Returns true if `key` is the table of another kind than that of `table`, as the table of a kind of transport in a
+/// transport of kind "tcp".
 fn is_of_another_kind(properties: &Json, table: &Table, key: &str) -> bool {
     let kind = &properties["kind"];
     let chosen = table

@@ -25,33 +25,27 @@
 
 mod backends;
 mod classes;
-mod constant_rate;
 mod equilibrium;
 mod events;
 mod experiment;
 pub mod external;
 mod files;
 mod hints;
-mod host_links;
 mod layers;
 mod linux;
 mod lossless;
 mod max_min;
 mod memory;
-mod ndp;
 mod probes;
 mod queues;
-mod refused;
 mod registry;
 mod resolve;
-mod roce;
 mod run_loop;
 mod schema;
 mod slices;
 mod threads;
 mod throughput;
 mod transports;
-mod uet;
 
 pub use equilibrium::equilibrium;
 pub use experiment::{Experiment, ReadOptions, RunOptions};

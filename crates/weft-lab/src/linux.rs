@@ -18,10 +18,10 @@ use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use tempfile::TempDir;
 use weft_fabric::NetworkSize;
 use weft_run::{
-    ActiveRun, Backend, Counters, Error, Options, Plan, RunOutput, RunResult, TABLES, TransportConfig,
-    WireFormat,
+    ActiveRun, Backend, Counters, Error, Options, Plan, RunOutput, RunResult, TABLES, WireFormat,
 };
 use weft_spec::{Spec, SpecError, Time};
+use weft_transports::{TcpSpec, TransportConfig};
 
 use crate::layers::link_path;
 use crate::transports::algorithms;
@@ -73,12 +73,13 @@ impl Backend for LinuxBackend {
             ));
         }
         for (name, transport) in &plan.spec.transports {
-            let known = |(known, _): (&str, _)| known == transport.cc.name;
+            let cc = TcpSpec::from_spec(transport)?.cc;
+            let known = |(known, _): (&str, _)| known == cc.name;
             if !algorithms().any(known) {
                 let path = format!("transports.{name}.cc");
                 let problem = format!(
                     "{:?} is a user-defined algorithm, which level \"linux\" cannot run",
-                    transport.cc.name
+                    cc.name
                 );
                 return Err(SpecError::conflict(
                     path,

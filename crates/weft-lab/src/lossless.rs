@@ -1,8 +1,8 @@
 //! Checks of lossless queues: they are everywhere or nowhere, and their thresholds fit into the buffers.
 
 use weft_fabric::{Fabric, Link, Lossless, QueueKind};
-use weft_run::TransportConfig;
 use weft_spec::{Layer, Size, Spec, SpecError};
+use weft_transports::TransportConfig;
 
 use crate::layers::link_path;
 use crate::queues::{path_of, source_of};
@@ -32,8 +32,7 @@ pub(crate) fn check(spec: &Spec, transports: &[TransportConfig], fabric: &Fabric
             return Err(SpecError::conflict(format!("{path}.classes"), problem, remedy));
         }
     }
-    let sizes = transports.iter().map(|transport| &transport.profile);
-    let sizes = sizes.map(|profile| profile.wire_size().max(profile.ack_wire_size()));
+    let sizes = transports.iter().map(|transport| transport.sizes().max());
     let max_packet = sizes.max().unwrap_or(1);
     check_pools(spec, fabric)?;
     let mut ports = vec![0; fabric.nodes.len()];

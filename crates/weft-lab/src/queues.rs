@@ -6,9 +6,9 @@ use std::collections::{BTreeMap, HashMap};
 use weft_fabric::{
     Fabric, KindSource, Link, NodeId, QUEUES, QueueKind, QueueParameters, check_mark, resolve_queue_kind,
 };
-use weft_packet::{TRANSPORTS, TransportKind};
-use weft_run::{Backend, TransportConfig};
+use weft_run::Backend;
 use weft_spec::{Layer, QueueKindSpec, Size, Spec, SpecError};
+use weft_transports::{KINDS, Parameters, TransportConfig, find_kind};
 
 use crate::layers::{link_path, links_by_name, without_host_queue};
 use crate::lossless;
@@ -108,8 +108,8 @@ fn set_header_limits(spec: &Spec, fabric: &mut Fabric) {
             continue;
         }
         let needed = spec.transports.values().filter_map(|transport| {
-            let kind = TRANSPORTS.iter().find(|kind| kind.name() == transport.kind)?;
-            kind.header_limit(transport, port.limit, trimming.size)
+            let kind = find_kind(KINDS, &transport.kind).ok()?;
+            kind.header_limit(&transport.params, port.limit, trimming.size)
         });
         let general = trimming.header_limit(port);
         let limit = needed.fold(general, |most, limit| if limit > most { limit } else { most });
@@ -238,7 +238,7 @@ fn check_classes(spec: &Spec, transports: &[TransportConfig], fabric: &Fabric) -
 fn warn_of_headers(spec: &Spec, transports: &[TransportConfig], fabric: &Fabric) -> Option<String> {
     let kinds = kinds_by_source(fabric);
     let (source, _) = kinds.iter().find(|(_, kind)| kind.trims_to().is_some())?;
-    let names = names_of(spec, transports, |kind| !kind.uses_headers())?;
+    let names = names_of(spec, transports, |parameters| !parameters.uses_headers())?;
     let path = path_of(spec, *source);
     Some(format!(
         "{path}: {names} discards headers, so that packets which queues trim count as lost; compare with queues of \
@@ -251,23 +251,21 @@ fn warn_of_drops(spec: &Spec, transports: &[TransportConfig], fabric: &Fabric) -
     if fabric.links.iter().any(|link| link.kind.trims_to().is_some()) {
         return None;
     }
-    let names = names_of(spec, transports, |kind| kind.expects_trimming())?;
+    let names = names_of(spec, transports, Parameters::expects_trimming)?;
     Some(format!(
         "queues.kind: {names} repeats packets that queues drop only after timeouts; use queues of kind \"trimming\""
     ))
 }
 
-/// Returns the names of the transports with traffic whose kind has a property; `None` if there are none.
+/// Returns the names of the transports with traffic whose parameters have a property; `None` if there are none.
 fn names_of(
     spec: &Spec,
     transports: &[TransportConfig],
-    has: impl Fn(&dyn TransportKind) -> bool,
+    has: impl Fn(&dyn Parameters) -> bool,
 ) -> Option<String> {
     let all = spec.transports.keys().zip(transports);
-    let chosen = all.filter(|(name, transport)| {
-        let kind = TRANSPORTS.iter().find(|kind| kind.name() == transport.kind);
-        kind.is_some_and(|&kind| has(kind)) && spec.has_traffic_of(name)
-    });
+    let chosen =
+        all.filter(|(name, transport)| has(transport.parameters.as_ref()) && spec.has_traffic_of(name));
     let names: Vec<String> = chosen
         .map(|(name, transport)| format!("transports.{name} (kind {:?})", transport.kind))
         .collect();

@@ -1,14 +1,14 @@
 //! The names that a spec can choose from.
 
 use weft_fabric::{QUEUES, TOPOLOGIES};
-use weft_packet::TRANSPORTS;
 use weft_paths::{CONTROLLERS, POLICIES};
-use weft_spec::{Entry, PROFILES};
+use weft_spec::Entry;
 use weft_traffic::TRAFFIC;
+use weft_transports::{KINDS, PROFILES, SCHEDULERS};
 
 use crate::backends::BACKENDS;
 use crate::probes::PROBES;
-use crate::transports::{SCHEDULERS, algorithms};
+use crate::transports::algorithms;
 
 /// A name and its description.
 #[derive(Clone, Debug, serde::Serialize)]
@@ -71,7 +71,7 @@ pub fn registry() -> Registry {
             .collect()
     }
     Registry {
-        transports: TRANSPORTS
+        transports: KINDS
             .iter()
             .map(|kind| Listing {
                 name: kind.name(),

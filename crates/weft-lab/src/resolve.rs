@@ -3,12 +3,13 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use weft_cc::{AlgorithmFactory, CongestionControl, Echo};
+use weft_cc::AlgorithmFactory;
 use weft_fabric::{Fabric, NodeId, PortQueues, QueueParameters, TOPOLOGIES};
 use weft_paths::{CONTROLLERS, Controller, Granularity, PathPolicy};
-use weft_run::{Backend, Plan, TcpMode, TransportConfig};
-use weft_spec::{KindSpec, Qdisc, QueueSize, Rate, Size, Spec, SpecError, Time, Traffic, find};
+use weft_run::{Backend, Plan};
+use weft_spec::{KindSpec, Qdisc, QueueSize, Rate, Spec, SpecError, Time, Traffic, find};
 use weft_traffic::{Flow, FlowGenerator, MAX_FLOWS, PatternContext, TRAFFIC};
+use weft_transports::{KINDS, TransportConfig};
 
 use crate::backends::backend_by_level;
 use crate::classes::{self, ClassNames, EntryFlows};
@@ -97,7 +98,7 @@ pub(crate) fn resolve(
         .collect();
     let states = probes::TransportStates::new(&resolved, &transports);
     let context = probes::ProbeContext::new(&fabric, &traffic.flows, &traffic.generators, &names, &states);
-    let subflows = |flow: &Flow| transports[flow.transport as usize].subflows;
+    let subflows = |flow: &Flow| transports[flow.transport as usize].subflows();
     let (entries, probes) = probes::resolve(&spec.probes, &context, spec.duration, subflows)?;
     resolved.probes = entries;
     let measure = resolved.measure.as_mut().map(|measure| {
@@ -148,16 +149,18 @@ fn resolve_transports(
     backend: &dyn Backend,
     fabric: &Fabric,
 ) -> Result<Vec<TransportConfig>, SpecError> {
+    let context = weft_transports::Context {
+        fabric,
+        policy,
+        congestion_control: &|cc| transports::congestion_control(cc, custom_algorithms),
+    };
     let mut transports = Vec::new();
     for (name, transport) in &mut resolved.transports {
         let path = format!("transports.{name}");
-        let (with_defaults, built) = transports::resolve(transport, custom_algorithms, policy, fabric)
-            .map_err(|error| error.within(&path))?;
+        let (with_defaults, built) =
+            weft_transports::resolve(transport, KINDS, &context).map_err(|error| error.within(&path))?;
         check_queue_fits_packet(spec, fabric, &built, &path)?;
-        transports::check_kind(backend, built.kind)
-            .and_then(|()| check_policy(transport, &built))
-            .and_then(|()| check_multipath(fabric, &built, transport))
-            .map_err(|error| error.within(&path))?;
+        transports::check_kind(backend, built.kind).map_err(|error| error.within(&path))?;
         *transport = with_defaults;
         transports.push(built);
     }
@@ -187,7 +190,8 @@ fn controller(
         .map_err(|error| error.with_known_fields(&["kind"]).within("controller"))?;
     for (transport, (name, stated)) in transports.iter().zip(&spec.transports) {
         if transport.paths.granularity(0, false) != Granularity::Subflow {
-            let policy = stated.paths.as_ref().map_or("", |paths| &paths.name);
+            let policy = stated.params.get("paths").and_then(|paths| paths.get("name"));
+            let policy = policy.and_then(|name| name.as_str()).unwrap_or_default();
             let problem = format!(
                 "{:?} cannot assign paths with transports.{name}.paths = {policy:?}",
                 controller.kind
@@ -200,78 +204,6 @@ fn controller(
     Ok(Some(Arc::from(loaded.value)))
 }
 
-/// Checks that hosts have several paths to each other if packets change their paths. If there are
-/// very many hosts, only some are checked.
-fn check_multipath(
-    fabric: &Fabric,
-    transport: &TransportConfig,
-    spec: &weft_spec::TransportSpec,
-) -> Result<(), SpecError> {
-    const MAX_HOSTS: usize = 64;
-    if transport.paths.granularity(0, false) == Granularity::Subflow {
-        return Ok(());
-    }
-    let (first, last) = (
-        fabric.hosts.iter().take(MAX_HOSTS),
-        fabric.hosts.iter().rev().take(MAX_HOSTS),
-    );
-    let mut pairs = first.flat_map(|&from| last.clone().map(move |&to| (from, to)));
-    if pairs.any(|(from, to)| fabric.routing.path_count(from, to) > 1) {
-        return Ok(());
-    }
-    let name = spec.paths.as_ref().map_or("", |paths| &paths.name);
-    Err(SpecError::conflict(
-        "paths",
-        format!("{name:?} needs several paths between hosts, and this topology has one"),
-        "use a policy that keeps the path, such as \"ecmp\"",
-    ))
-}
-
-/// Checks the number of subflows and their joins against the path policy. If the first subflow
-/// hands over to other subflows, there must be other ones, and the policy decides when they join.
-/// If paths are monitored, there must be a second subflow. The receiver must then not have the
-/// fault of the simulator that sends no data on two subflows.
-fn check_policy(spec: &weft_spec::TransportSpec, transport: &TransportConfig) -> Result<(), SpecError> {
-    check_marks(spec, transport)?;
-    if matches!(transport.mode(), TcpMode::Standard) {
-        return Ok(());
-    }
-    let name = spec.paths.as_ref().map_or("", |paths| &paths.name);
-    if transport.subflows == 1 {
-        let given = format!("1 with paths = {name:?}, which moves data between subflows");
-        return Err(SpecError::new("subflows", given, "at least 2"));
-    }
-    if transport.mode().monitor().is_some() && transport.profile.connection.stall_on_held_data {
-        return Err(SpecError::conflict(
-            "tcp.stall_on_held_data",
-            format!("excludes paths = {name:?}, which sends data of slow paths on two subflows"),
-            "set it to false or use another policy",
-        ));
-    }
-    if transport.mode().scatter().is_some() && transport.join_after != Size(0) {
-        return Err(SpecError::conflict(
-            "join_after",
-            format!("not used with paths = {name:?}"),
-            "set paths.threshold instead",
-        ));
-    }
-    Ok(())
-}
-
-/// Checks that a policy that reads marks has an algorithm with ECN.
-fn check_marks(spec: &weft_spec::TransportSpec, transport: &TransportConfig) -> Result<(), SpecError> {
-    let reads_marks = transport.paths.granularity(0, false) == Granularity::OnEvent;
-    if !reads_marks || transport.cc.echo() != Echo::Off {
-        return Ok(());
-    }
-    let name = spec.paths.as_ref().map_or("", |paths| &paths.name);
-    Err(SpecError::conflict(
-        "paths",
-        format!("{name:?} reads ECN marks, and cc = {:?} has no ECN", spec.cc.name),
-        "use an algorithm with ECN, such as \"dctcp\"",
-    ))
-}
-
 /// Checks that a queue in bytes has room for one full packet; otherwise it would drop every one.
 fn check_queue_fits_packet(
     spec: &Spec,
@@ -279,10 +211,7 @@ fn check_queue_fits_packet(
     transport: &TransportConfig,
     path: &str,
 ) -> Result<(), SpecError> {
-    let packet = transport
-        .profile
-        .wire_size()
-        .max(transport.profile.ack_wire_size());
+    let packet = transport.sizes().max();
     // Packets and bytes cannot be compared, so a limit in packets passes.
     let check = |limit: QueueSize, field: &dyn Fn() -> String| {
         if limit < QueueSize::Bytes(packet.into()) {
@@ -490,15 +419,13 @@ fn check_write_rates(
         let problem = format!("not supported at level {:?}", backend.name());
         return Err(SpecError::conflict(field(traffic), problem, UNSUPPORTED));
     }
-    for (kind, remedy) in [
-        ("constant-rate", "set the rate of the transport instead"),
-        ("uet", "remove this field"),
-        ("ndp", "remove this field"),
-        ("roce", "remove this field"),
-    ] {
-        let is_of_kind = |flow: &Flow| transports[flow.transport as usize].kind == kind;
+    for transport in transports {
+        let Some(remedy) = transport.parameters.refused_write_rate() else {
+            continue;
+        };
+        let is_of_kind = |flow: &Flow| transports[flow.transport as usize].kind == transport.kind;
         if let Some(traffic) = find_write_rate(flows, generators, is_of_kind) {
-            let problem = format!("not used with transports of kind {kind:?}");
+            let problem = format!("not used with transports of kind {:?}", transport.kind);
             return Err(SpecError::conflict(field(traffic), problem, remedy));
         }
     }

@@ -5,14 +5,14 @@ use schemars::{Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 use weft_cc::ParameterRange;
 use weft_fabric::{QUEUES, TOPOLOGIES};
-use weft_packet::TRANSPORTS;
 use weft_paths::{CONTROLLERS, POLICIES};
-use weft_spec::{Entry, PROFILES, SizeClass, Spec};
+use weft_spec::{Entry, SizeClass, Spec};
 use weft_traffic::TRAFFIC;
+use weft_transports::{KINDS, PROFILES, SCHEDULERS};
 
 use crate::backends::BACKENDS;
 use crate::probes::PROBES;
-use crate::transports::{SCHEDULERS, algorithms};
+use crate::transports::algorithms;
 
 /// Returns the JSON Schema (draft 2020-12) of a spec, with the fields of every registered kind. The
 /// keyword `discriminator` says that kinds are distinguished by `kind`, and congestion controls
@@ -58,6 +58,7 @@ pub fn schema() -> Value {
         &json!({}),
         &[],
     );
+    let transport_fields = transport_fields(&mut generator);
     let cc = congestion_control(&mut kinds);
     // Without a policy, the topology decides.
     let mut paths = or_null(named(&mut generator, &mut kinds, POLICIES, "Paths"));
@@ -65,13 +66,14 @@ pub fn schema() -> Value {
 
     let mut root = generator.into_root_schema_for::<Spec>().to_value();
     let definitions = &mut root["$defs"];
+    definitions["Transport"] = with_fields(definitions["Transport"].take(), transport_fields);
     for open in ["Kind", "Traffic", "Cc", "PathPolicy", "QueueKind"] {
         if let Some(definitions) = definitions.as_object_mut() {
             definitions.remove(open);
         }
     }
     let transport = &mut definitions["Transport"]["properties"];
-    transport["kind"]["enum"] = TRANSPORTS.iter().map(|kind| kind.name()).collect();
+    transport["kind"]["enum"] = KINDS.iter().map(|kind| kind.name()).collect();
     transport["cc"] = described(
         cc,
         "Congestion control: a name, or a table with the name and parameters. Required if the kind is \"tcp\".",
@@ -116,6 +118,39 @@ pub fn schema() -> Value {
     root["properties"]["controller"]["description"] = described_so;
     root["title"] = "Experiment".into();
     root
+}
+
+/// Returns the fields of all kinds of transport. A field that several kinds have is that of the first one; those of
+/// other kinds than the default say their kind.
+fn transport_fields(generator: &mut SchemaGenerator) -> Map<String, Value> {
+    let mut fields = Map::new();
+    for (n, kind) in KINDS.iter().enumerate() {
+        let mut schema = kind.schema(generator).to_value();
+        let own = schema["properties"].as_object_mut().map(std::mem::take);
+        for (field, mut property) in own.unwrap_or_default() {
+            if n > 0
+                && let Some(about) = property["description"].as_str()
+            {
+                let mut letters = about.chars();
+                let first = letters
+                    .next()
+                    .map(|letter| letter.to_lowercase().collect::<String>());
+                let about = first.unwrap_or_default() + letters.as_str();
+                property["description"] = format!("Kind {:?}: {about}", kind.name()).into();
+            }
+            fields.entry(field).or_insert(property);
+        }
+    }
+    fields
+}
+
+/// Adds fields to the schema of a table, which then has no others.
+fn with_fields(mut schema: Value, fields: Map<String, Value>) -> Value {
+    if let Some(own) = schema["properties"].as_object_mut() {
+        own.extend(fields);
+    }
+    schema["additionalProperties"] = false.into();
+    schema
 }
 
 /// Adds null to the choices of a schema.

@@ -1,162 +1,11 @@
-//! Conversion of the transports of a spec to those of the simulator.
+//! The congestion controls that a spec can name, and the kinds of transport of a level.
 
 use std::sync::Arc;
 
 use weft_bpf_native::NativeFactory;
 use weft_cc::{Algorithm, AlgorithmFactory};
-use weft_fabric::Fabric;
-use weft_packet::TRANSPORTS;
-use weft_paths::{POLICIES, Policy};
-use weft_run::{Backend, KindSettings, Scheduler};
-use weft_spec::{
-    Cc, MAX_CLASS, MAX_SUBFLOWS, PROFILES, PathPolicySpec, ProfilePatch, SpecError, find, to_table,
-};
-
-use crate::{constant_rate, ndp, refused, roce, uet};
-
-/// A packet scheduler with its name.
-pub(crate) struct NamedScheduler {
-    pub name: &'static str,
-    pub about: &'static str,
-    scheduler: Scheduler,
-}
-
-/// All packet schedulers.
-pub(crate) const SCHEDULERS: &[NamedScheduler] = &[
-    NamedScheduler {
-        name: "round-robin",
-        about: "subflows with window space, in turn (default of profile amp-2019)",
-        scheduler: Scheduler::RoundRobin,
-    },
-    NamedScheduler {
-        name: "lowest-rtt",
-        about: "the subflow with the lowest smoothed RTT among those with window space",
-        scheduler: Scheduler::LowestRtt,
-    },
-    NamedScheduler {
-        name: "linux",
-        about: "bursts, ahead of windows, to the subflow that will finish first, as in Linux (default of profile linux)",
-        scheduler: Scheduler::Linux,
-    },
-];
-
-/// Resolves a transport. Returns it with every default filled in, and its configuration. Paths of
-/// errors are relative to the transport. `custom_algorithms` are user-defined congestion controls,
-/// `policy` is the default of the topology, which is `fabric`.
-pub(crate) fn resolve(
-    spec: &weft_spec::TransportSpec,
-    custom_algorithms: &[Arc<dyn AlgorithmFactory>],
-    policy: &str,
-    fabric: &Fabric,
-) -> Result<(weft_spec::TransportSpec, weft_run::TransportConfig), SpecError> {
-    let kind = TRANSPORTS
-        .iter()
-        .map(|kind| kind.name())
-        .find(|&name| name == spec.kind)
-        .ok_or_else(|| {
-            SpecError::unknown_name("kind", &spec.kind, TRANSPORTS.iter().map(|kind| kind.name()))
-        })?;
-    let is_tcp = kind == "tcp";
-    check_fields(spec, kind)?;
-    let (cc, algorithm) = if is_tcp {
-        congestion_control(&spec.cc, custom_algorithms)?
-    } else {
-        // Nothing reads the algorithm of other kinds.
-        let algorithm = Algorithm::build("reno", &[]).map_err(|error| cc_error(&error, &[]))?;
-        (Cc::default(), algorithm)
-    };
-    if !(1..=MAX_SUBFLOWS).contains(&spec.subflows) {
-        return Err(SpecError::new(
-            "subflows",
-            spec.subflows.to_string(),
-            format!("1 to {MAX_SUBFLOWS}"),
-        ));
-    }
-    for (field, class) in [("class", Some(spec.class)), ("ack_class", spec.ack_class)] {
-        if let Some(class) = class.filter(|&class| class > MAX_CLASS) {
-            let allowed = format!("0 to {MAX_CLASS}");
-            return Err(SpecError::new(field, class.to_string(), allowed));
-        }
-    }
-    let base = PROFILES
-        .iter()
-        .find(|named| named.name == spec.profile)
-        .ok_or_else(|| {
-            SpecError::unknown_name("profile", &spec.profile, PROFILES.iter().map(|named| named.name))
-        })?;
-    let scheduler = spec.scheduler.as_deref().unwrap_or(base.scheduler);
-    let named = SCHEDULERS
-        .iter()
-        .find(|named| named.name == scheduler)
-        .ok_or_else(|| {
-            SpecError::unknown_name("scheduler", scheduler, SCHEDULERS.iter().map(|named| named.name))
-        })?;
-    let mut profile = spec
-        .tcp
-        .apply(&(base.build)())
-        .map_err(|error| error.within("tcp"))?;
-    let (paths, policy) = path_policy(spec.paths.as_ref(), policy)?;
-    let mut resolved = weft_spec::TransportSpec {
-        cc,
-        scheduler: is_tcp.then(|| named.name.to_owned()),
-        ..spec.clone()
-    };
-    let mut settings = KindSettings::None;
-    if kind == "uet" {
-        let (uet, config) = uet::resolve(&spec.uet.clone().unwrap_or_default(), &mut profile, fabric)?;
-        (resolved.uet, settings) = (Some(uet), KindSettings::Uet(config));
-    } else if kind == "ndp" {
-        let (ndp, config) = ndp::resolve(&spec.ndp.clone().unwrap_or_default(), &mut profile, fabric)?;
-        (resolved.ndp, settings) = (Some(ndp), KindSettings::Ndp(config));
-    } else if kind == "roce" {
-        constant_rate::check_policy(&paths, &policy)?;
-        let (roce, config) = roce::resolve(&spec.roce.clone().unwrap_or_default(), &mut profile)?;
-        (resolved.roce, settings) = (Some(roce), KindSettings::Roce(config));
-        resolved.paths = Some(paths);
-    } else {
-        if !is_tcp {
-            constant_rate::check_policy(&paths, &policy)?;
-            settings = KindSettings::ConstantRate(constant_rate::resolve(spec, &mut profile)?);
-        }
-        resolved.paths = Some(paths);
-        resolved.tcp = ProfilePatch(to_table(&profile));
-    }
-    let transport = weft_run::TransportConfig {
-        kind,
-        cc: algorithm,
-        subflows: spec.subflows,
-        paths: policy,
-        join_after: spec.join_after,
-        scheduler: named.scheduler,
-        class: spec.class,
-        ack_class: spec.ack_class.unwrap_or(spec.class),
-        profile,
-        settings,
-    };
-    Ok((resolved, transport))
-}
-
-/// Refuses the fields of other kinds.
-fn check_fields(spec: &weft_spec::TransportSpec, kind: &str) -> Result<(), SpecError> {
-    for (owner, given) in [("uet", spec.uet.is_some()), ("ndp", spec.ndp.is_some())] {
-        if kind == owner {
-            refused::tcp_settings(spec, kind)?;
-        } else {
-            let remedy = format!("remove it or set kind = {owner:?}");
-            refused::fields(&[(owner, given)], kind, &remedy)?;
-        }
-    }
-    if kind == "roce" {
-        roce::check_tcp_absent(spec)?;
-    } else {
-        let remedy = "remove it or set kind = \"roce\"";
-        refused::fields(&[("roce", spec.roce.is_some())], kind, remedy)?;
-    }
-    if kind != "constant-rate" {
-        return constant_rate::check_absent(spec);
-    }
-    refused::tcp_fields(spec, kind)
-}
+use weft_run::Backend;
+use weft_spec::{Cc, SpecError};
 
 /// Checks that the level has this kind of transport.
 pub(crate) fn check_kind(backend: &dyn Backend, kind: &str) -> Result<(), SpecError> {
@@ -172,47 +21,14 @@ pub(crate) fn check_kind(backend: &dyn Backend, kind: &str) -> Result<(), SpecEr
     ))
 }
 
-/// Names of policies of other simulators, with the policy that models or resembles each.
-const RELATED_POLICIES: &[(&str, &str, &str)] = &[(
-    "letflow",
-    "flowlet",
-    "which models LetFlow in the direction of data",
-)];
-
-/// Resolves the path policy. Also returns its name with all parameters.
-fn path_policy(spec: Option<&PathPolicySpec>, default: &str) -> Result<(PathPolicySpec, Policy), SpecError> {
-    let default = || PathPolicySpec {
-        name: default.to_owned(),
-        params: toml::Table::new(),
-    };
-    let policy = spec.cloned().unwrap_or_else(default);
-    let entry = find(POLICIES, "paths", &policy.name).map_err(|error| {
-        let related = RELATED_POLICIES.iter().find(|(name, ..)| *name == policy.name);
-        related.map_or(error, |(name, model, about)| {
-            let remedy = format!("use {model:?}, {about}");
-            SpecError::conflict("paths", format!("{name:?} does not exist"), remedy)
-        })
-    })?;
-    let loaded = (entry.parse)(&policy.params).map_err(|error| error.within("paths"))?;
-    let resolved = PathPolicySpec {
-        name: policy.name,
-        params: loaded.params,
-    };
-    Ok((resolved, *loaded.value))
-}
-
 /// The former prefix of [`weft_bpf_native::PREFIX`], still accepted.
 const FORMER_PREFIX: &str = "kernel:";
 
 /// Resolves the algorithm. Also returns its name with all parameters.
-fn congestion_control(
+pub(crate) fn congestion_control(
     spec: &Cc,
     custom_algorithms: &[Arc<dyn AlgorithmFactory>],
 ) -> Result<(Cc, Algorithm), SpecError> {
-    if spec.is_absent() {
-        let remedy = "add the name of a congestion control";
-        return Err(SpecError::conflict("cc", "required field is missing", remedy));
-    }
     if let Some(factory) = custom_algorithms
         .iter()
         .find(|factory| factory.name() == spec.name)
@@ -295,6 +111,8 @@ fn cc_error(error: &weft_cc::Error, custom_algorithms: &[Arc<dyn AlgorithmFactor
 
 #[cfg(test)]
 mod tests {
+    use weft_transports::KINDS;
+
     use crate::backends::BACKENDS;
 
     use super::*;
@@ -305,11 +123,13 @@ mod tests {
             check_kind(backend, "tcp").unwrap();
             let error = check_kind(backend, "carrier-pigeon").unwrap_err();
             let level = backend.name();
-            let kinds = if level == "packet" {
-                "\"tcp\", \"constant-rate\", \"uet\", \"ndp\", \"roce\""
-            } else {
-                "\"tcp\""
-            };
+            let kinds: Vec<_> = backend
+                .transport_kinds()
+                .iter()
+                .map(|kind| format!("{kind:?}"))
+                .collect();
+            assert_eq!(kinds.len(), if level == "packet" { KINDS.len() } else { 1 });
+            let kinds = kinds.join(", ");
             let expected = format!(
                 "kind: \"carrier-pigeon\" is not supported at level {level:?}; use {kinds} or another level"
             );

@@ -2,10 +2,9 @@
 
 use weft_fabric::NetworkSize;
 use weft_paths::draw_seed;
-use weft_run::{
-    ActiveRun, Backend, Counters, Error, Options, Outcome, Plan, RunOutput, TransportConfig, WireFormat,
-};
-use weft_spec::{HostJitter, HostQueues, Hosts, NamedProfile, PROFILES, Spec, SpecError, Time};
+use weft_run::{ActiveRun, Backend, Counters, Error, Options, Outcome, Plan, RunOutput, WireFormat};
+use weft_spec::{HostJitter, HostQueues, Hosts, Spec, SpecError, Time};
+use weft_transports::{NamedProfile, PROFILES, TransportConfig, profile_name};
 
 use crate::transport::TRANSPORTS;
 use crate::{Jitter, NicConfig, Offload, PacketSimulation, SimulationConfig, footprint};
@@ -52,7 +51,7 @@ impl Backend for PacketBackend {
         let is_profile_of_all = |profile: &&NamedProfile| {
             spec.transports
                 .values()
-                .all(|transport| transport.profile == profile.name)
+                .all(|transport| profile_name(&transport.params) == profile.name)
         };
         let profile = PROFILES.iter().find(is_profile_of_all).unwrap_or(&PROFILES[0]);
         let nic = match spec.hosts.qdisc {
@@ -127,7 +126,7 @@ fn jitter(spec: Option<HostJitter>, transports: &[TransportConfig]) -> Jitter {
             time: MIN_JITTER.0,
             packet: transports
                 .iter()
-                .map(|t| t.profile.wire_size())
+                .map(|transport| transport.sizes().full())
                 .max()
                 .unwrap_or(0) as u16,
         },

@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use weft_fabric::Fabric;
 use weft_paths::Controller;
-use weft_run::{LinkEvent, Probe, TransportConfig};
+use weft_run::{LinkEvent, Probe};
 use weft_spec::Time;
 use weft_traffic::{Flow, FlowGenerator};
+use weft_transports::TransportConfig;
 
 use crate::engine::Jitter;
 use crate::transport::TransportKind;

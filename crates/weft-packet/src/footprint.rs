@@ -10,9 +10,10 @@ use std::collections::BinaryHeap;
 use std::mem::size_of;
 
 use weft_fabric::{Fabric, NetworkSize};
-use weft_run::{FlowRecord, LINK_RESULT_BYTES, SubflowRecord, TransportConfig};
+use weft_run::{FlowRecord, LINK_RESULT_BYTES, SubflowRecord};
 use weft_spec::Time;
 use weft_traffic::{Flow, FlowGenerator};
+use weft_transports::TransportConfig;
 
 use crate::engine;
 use crate::transport::{Host, TRANSPORTS};
@@ -39,7 +40,7 @@ pub fn open_flow_bytes(transport: &TransportConfig) -> u64 {
 
 /// Returns the bytes of the rows of a finished flow, until they are written.
 pub fn row_bytes(transport: &TransportConfig) -> u64 {
-    (size_of::<FlowRecord>() + transport.subflows as usize * size_of::<SubflowRecord>()) as u64
+    (size_of::<FlowRecord>() + transport.subflows() as usize * size_of::<SubflowRecord>()) as u64
 }
 
 /// Estimates the bytes of a run. `available_bytes` is the free memory: the estimate is coarse if

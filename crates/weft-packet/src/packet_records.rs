@@ -58,7 +58,7 @@ impl PacketSimulation {
         match kind {
             PacketKind::Data => {
                 let transport = self.shared.flow(packet.lo).transport;
-                let header = self.shared.transports[transport as usize].profile.sizes.header;
+                let header = self.shared.transports[transport as usize].sizes().header;
                 let payload = u32::from(packet.size).saturating_sub(header);
                 record.bytes = if packet.is_trimmed() { 0 } else { payload };
                 record.cwr = packet.flags & CWR != 0;

@@ -168,15 +168,18 @@ impl PacketSimulation {
 #[cfg(test)]
 mod tests {
     use crate::Jitter;
+    use std::sync::Arc;
+
     use weft_cc::Algorithm;
     use weft_fabric::{ManyToOne, PortQueues, QueueConfig, Topology};
     use weft_paths::Ecmp;
-    use weft_spec::{Profile, QueueSize, Rate, Size};
+    use weft_spec::{QueueSize, Rate, Size};
     use weft_traffic::Flow;
+    use weft_transports::{Profile, Scheduler, TcpConfig, TransportConfig};
 
     use super::*;
     use crate::transport::TRANSPORTS;
-    use crate::{Counters, Offload, Outcome, Probe, Scheduler, SimulationConfig, TransportConfig};
+    use crate::{Counters, Offload, Outcome, Probe, SimulationConfig};
 
     const END: Time = Time::from_ms(40);
     const FLOWS: u32 = 1_600;
@@ -207,15 +210,16 @@ mod tests {
         });
         let transport = |(name, subflows)| TransportConfig {
             kind: "tcp",
-            settings: weft_run::KindSettings::None,
-            cc: Algorithm::build(name, &[]).unwrap(),
-            subflows,
-            paths: Ecmp {}.into(),
-            join_after: Size(0),
-            scheduler: Scheduler::RoundRobin,
             class: 0,
             ack_class: 0,
-            profile: profile.clone(),
+            paths: Ecmp {}.into(),
+            parameters: Arc::new(TcpConfig {
+                cc: Algorithm::build(name, &[]).unwrap(),
+                subflows,
+                join_after: Size(0),
+                scheduler: Scheduler::RoundRobin,
+                profile: profile.clone(),
+            }),
         };
         let flow = |i: u32| Flow {
             id: u64::from(i),

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use weft_fabric::QueueParameters;
-use weft_run::{CounterSnapshot, Counters, MeasurementWindow, Probe, QueueRecord, TransportConfig};
+use weft_run::{CounterSnapshot, Counters, MeasurementWindow, Probe, QueueRecord};
 use weft_spec::Time;
 use weft_traffic::Flow;
+use weft_transports::TransportConfig;
 
 use crate::clocks;
 use crate::config::SimulationConfig;
@@ -52,7 +53,7 @@ impl PacketSimulation {
     pub fn new(config: SimulationConfig) -> Result<Self, String> {
         let SimulationConfig {
             mut fabric,
-            mut transports,
+            transports,
             kinds,
             flows,
             generators,
@@ -68,9 +69,6 @@ impl PacketSimulation {
             trace_hash,
         } = config;
         clocks::apply(&mut fabric, &mut events, clock_ppm, seed);
-        for transport in &mut transports {
-            transport.profile = transport.profile.clone().with_framing_in_headers();
-        }
         let numbers = kind_numbers(&transports, kinds)?;
         let sizes = packet_sizes(&transports, &numbers, kinds);
         let trimmed = fabric.links.iter().filter_map(|link| link.kind.trims_to());
@@ -101,6 +99,10 @@ impl PacketSimulation {
             hops: HopBits::new(&fabric),
             down_links: DownLinks::new(if events.is_empty() { 0 } else { fabric.links.len() }),
             fabric,
+            tcp: transports
+                .iter()
+                .map(|transport| transport.tcp().cloned())
+                .collect(),
             transports,
             kinds: numbers,
             flow_kinds,

@@ -9,7 +9,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use experiment::{GBPS, cc, config, everywhere, fat_tree, flow, queue, transport};
 use weft_packet::{PacketSimulation, SimulationConfig};
-use weft_spec::{Profile, Rate, Time};
+use weft_spec::{Rate, Time};
+use weft_transports::Profile;
 
 /// The system's allocator, which counts.
 struct Counting;

@@ -2,8 +2,9 @@
 
 use weft_fabric::NetworkSize;
 use weft_spec::{Spec, SpecError, Time};
+use weft_transports::TransportConfig;
 
-use crate::{Counters, Error, Omissions, Outcome, Plan, RunResult, TransportConfig, WireFormat};
+use crate::{Counters, Error, Omissions, Outcome, Plan, RunResult, WireFormat};
 
 /// The code behind a level. `weft-lab` uses backends only through this trait and a line of a
 /// registry.

@@ -11,9 +11,10 @@ use std::sync::Arc;
 use weft_fabric::{Fabric, Link, LinkChange, NodeId, Routing};
 use weft_spec::{Rate, Time};
 use weft_traffic::Flow;
+use weft_transports::ConstantRateConfig;
 
 use crate::wire_format::{Packets, Timing, WireFormat};
-use crate::{ConstantRateConfig, LinkEvent, Plan};
+use crate::{LinkEvent, Plan};
 
 /// Maximum number of paths between two hosts that are considered, in equal steps over all of them.
 const MAX_PATHS: u64 = 1024;
@@ -597,6 +598,7 @@ mod tests {
         #[test]
         fn a_source_keeps_its_schedule(path in hops(), bytes in 1..60_000_u64, on in 1..40_u64, off in 0..40_u64, mbps in 1..20_000_u64) {
             let schedule = ConstantRateConfig {
+                packet_size: 1514,
                 rate: Rate(mbps * 1_000_000),
                 on: Some(Time::from_us(on)),
                 off: Time::from_us(off),

@@ -13,15 +13,11 @@ mod generators;
 mod ideal;
 mod manifest;
 mod measurement;
-mod ndp;
 mod outcome;
 mod plan;
 mod result_writer;
-mod roce;
 mod run;
 mod tables;
-mod tcp_mode;
-mod uet;
 mod wire_format;
 
 pub use arrow_array::RecordBatch;
@@ -31,20 +27,14 @@ pub use folder::Folder;
 pub use generators::{GeneratorAction, GeneratorDriver};
 pub use manifest::{Rows, RunSummary, manifest};
 pub use measurement::{CounterSnapshot, MeasuredWindow, MeasurementWindow};
-pub use ndp::NdpConfig;
 pub use outcome::{
     ClassRecord, ControlCounters, Counters, FlowRecord, JobRecord, LINK_RESULT_BYTES, LatencyRecord,
     LinkRecord, Outcome, PacketKind, PacketRecord, PauseFrameRecord, QueueRecord, Sample, SubflowRecord,
     SuppressionRecord, ThroughputRecord,
 };
-pub use plan::{
-    ConstantRateConfig, KindSettings, LinkEvent, Plan, Probe, Scheduler, TransportConfig, detection_times,
-};
+pub use plan::{LinkEvent, Plan, Probe, detection_times};
 pub use result_writer::ResultWriter;
-pub use roce::{DcqcnConfig, RoceConfig, RoceControl, RoceRetransmission};
 pub use run::{RunResult, UnsavedRun};
 pub use tables::{Omissions, TABLES, TableContext, Tables, Unfinished};
-pub use tcp_mode::TcpMode;
-pub use uet::{UetConfig, UetControl, UetLoadBalancing};
 pub use weft_fabric::LinkChange;
 pub use wire_format::{Timing, WireFormat};

@@ -4,16 +4,11 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use weft_cc::Algorithm;
 use weft_fabric::{Fabric, LinkChange};
-use weft_paths::{Controller, Policy};
-use weft_spec::{Profile, Rate, Size, Spec, Time};
+use weft_paths::Controller;
+use weft_spec::{Spec, Time};
 use weft_traffic::{Flow, FlowGenerator};
-
-use crate::ndp::NdpConfig;
-use crate::roce::RoceConfig;
-use crate::tcp_mode::TcpMode;
-use crate::uet::UetConfig;
+use weft_transports::TransportConfig;
 
 /// A run, checked and ready for a backend.
 pub struct Plan {
@@ -36,84 +31,6 @@ pub struct Plan {
     pub events: Vec<LinkEvent>,
     /// The controller, which observes the whole network and assigns paths to subflows.
     pub controller: Option<Arc<dyn Controller>>,
-}
-
-/// The policy that chooses the subflow for the next chunk.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Scheduler {
-    /// Subflows with window space in rotation.
-    RoundRobin,
-    /// The subflow with the lowest smoothed round-trip time of those with window space.
-    LowestRtt,
-    /// The policy of Linux: a burst of 64 KB goes to the subflow that would be the first to have
-    /// sent all its data.
-    Linux,
-}
-
-/// A transport: congestion control, number of subflows, their paths, and profile.
-#[derive(Clone, Debug)]
-pub struct TransportConfig {
-    /// Kind of transport, by name.
-    pub kind: &'static str,
-    /// Congestion control with its parameters; every connection starts with a clone.
-    pub cc: Algorithm,
-    /// Number of subflows of a connection, at least 1.
-    pub subflows: u32,
-    /// Policy that chooses between the paths of two hosts.
-    pub paths: Policy,
-    /// Acknowledged bytes after which the additional subflows join.
-    pub join_after: Size,
-    /// Packet scheduler.
-    pub scheduler: Scheduler,
-    /// Traffic class of the packets that the senders of flows send, below 8.
-    pub class: u8,
-    /// Traffic class of the packets that the receivers of flows send, below 8.
-    pub ack_class: u8,
-    /// All other settings of sender and receiver.
-    pub profile: Profile,
-    /// The settings that only its kind has.
-    pub settings: KindSettings,
-}
-
-/// The settings of a transport that only its kind has.
-#[derive(Clone, Copy, Debug, Default)]
-pub enum KindSettings {
-    /// None: TCP, and kinds from outside the workspace.
-    #[default]
-    None,
-    /// The schedule of sources of kind `constant-rate`.
-    ConstantRate(ConstantRateConfig),
-    /// The Ultra Ethernet transport, kind `uet`.
-    Uet(UetConfig),
-    /// NDP, kind `ndp`.
-    Ndp(NdpConfig),
-    /// RDMA over converged Ethernet, kind `roce`.
-    Roce(RoceConfig),
-}
-
-/// The schedule of a source without congestion control.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ConstantRateConfig {
-    /// Rate on the wire while the source is on.
-    pub rate: Rate,
-    /// Time for which the source is on; `None`: always.
-    pub on: Option<Time>,
-    /// Time for which it is off afterwards.
-    pub off: Time,
-    /// Whether these times are means of exponential distributions.
-    pub random: bool,
-}
-
-impl TransportConfig {
-    /// Returns the mode of TCP that comes with the path policy.
-    pub fn mode(&self) -> TcpMode<'_> {
-        TcpMode::from_policy(&self.paths)
-    }
-
-    /// Returns true if chunks are assigned to subflows before their windows have room.
-    pub fn uses_send_queues(&self) -> bool {
-        self.scheduler == Scheduler::Linux && self.subflows > 1
-    }
 }
 
 /// A probe: data to record in addition to the tables of every run.

@@ -5,12 +5,13 @@ use std::sync::Arc;
 
 use weft_spec::Time;
 use weft_traffic::{Flow, FlowGenerator};
+use weft_transports::TransportConfig;
 
 use crate::folder::Folder;
 use crate::ideal::IdealTimes;
 use crate::manifest::Rows;
 use crate::tables::{TableBuilder, TableContext, Tables};
-use crate::{Error, FlowRecord, Outcome, Plan, TransportConfig, WireFormat, conservation};
+use crate::{Error, FlowRecord, Outcome, Plan, WireFormat, conservation};
 
 /// Builds and writes the tables of one run, and counts their rows over all calls.
 pub struct ResultWriter {
@@ -46,7 +47,7 @@ struct Handshakes {
 impl Handshakes {
     fn new(transport: &TransportConfig) -> Self {
         Self {
-            initial_rto: transport.profile.rto.initial_rto,
+            initial_rto: transport.parameters.syn_timeout().unwrap_or_default(),
             opened: 0,
             longest: Time(0),
             waiting: Vec::new(),

@@ -15,8 +15,9 @@ use std::sync::Arc;
 
 use arrow_array::{Array, RecordBatch};
 use weft_fabric::Link;
-use weft_spec::{FctFrom, Time};
+use weft_spec::Time;
 use weft_traffic::{Flow, FlowGenerator};
+use weft_transports::FctFrom;
 
 use crate::ideal::IdealTimes;
 use crate::{Error, Outcome, Plan};
@@ -95,7 +96,7 @@ impl TableContext {
             transports: spec.transports.keys().cloned().collect(),
             fct_from: transports
                 .iter()
-                .map(|transport| transport.profile.connection.fct_from)
+                .map(|transport| transport.parameters.fct_from())
                 .collect(),
             traffic: spec
                 .traffic

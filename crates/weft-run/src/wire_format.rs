@@ -1,8 +1,6 @@
 //! The packets of a flow on the wire, from which its FCT on an idle network follows.
 
-use weft_spec::FctFrom;
-
-use crate::{ConstantRateConfig, TransportConfig};
+use weft_transports::{ConstantRateConfig, FctFrom, TcpConfig};
 
 /// The packets that a transport makes of a flow's data, and the links that they may use at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,8 +52,8 @@ impl WireFormat {
     }
 
     /// Returns the format of TCP with the sizes of the transport's profile, for a flow that uses this many paths.
-    pub fn of_tcp(transport: &TransportConfig, paths: Option<u32>) -> Self {
-        let profile = &transport.profile;
+    pub fn of_tcp(tcp: &TcpConfig, paths: Option<u32>) -> Self {
+        let profile = &tcp.profile;
         let is_timed = profile.connection.fct_from == FctFrom::Open;
         Self {
             handshake: is_timed.then(|| profile.ack_wire_size()),

@@ -95,7 +95,7 @@ impl SpecError {
     }
 
     /// Creates an error about a field that is not among `fields`.
-    pub(crate) fn unknown_field(field: &str, fields: &[&str]) -> Self {
+    pub fn unknown_field(field: &str, fields: &[&str]) -> Self {
         Self::new(field, UNKNOWN_FIELD, fields.join(", ")).suggest(field, fields.iter().copied())
     }
 

@@ -9,10 +9,7 @@ use serde::de::Visitor;
 use serde::{Deserialize, Deserializer, Serialize};
 use toml::Table;
 
-use crate::{
-    Cc, Hosts, Layer, NdpSpec, PathPolicySpec, ProfilePatch, QueueKindSpec, QueueSize, Rate, RoceSpec, Size,
-    SpecError, Time, UetSpec, from_table,
-};
+use crate::{Hosts, Layer, QueueKindSpec, QueueSize, Rate, Size, SpecError, Time, from_table};
 
 /// An experiment: a network, transports, and traffic.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -265,42 +262,16 @@ pub enum Mark {
     At(QueueSize),
 }
 
-/// Maximum number of subflows per connection. It exceeds the path diversity of any topology, and
-/// the simulator stores the number in few bits.
-pub const MAX_SUBFLOWS: u32 = 64;
-
 /// The last traffic class: IEEE 802.1Q has eight.
 pub const MAX_CLASS: u8 = 7;
 
-/// A transport: congestion control, subflows, paths and a profile.
+/// A transport: its kind, the traffic classes of its packets, and the fields of that kind.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 #[schemars(rename = "Transport")]
 pub struct TransportSpec {
     /// Kind of transport, that is, the protocol. "tcp" is MPTCP if there are several subflows.
     #[serde(default = "default_transport_kind")]
     pub kind: String,
-    /// Congestion control: a name, or a table with the name and parameters. Required if the kind is
-    /// "tcp".
-    #[serde(default, skip_serializing_if = "Cc::is_absent")]
-    pub cc: Cc,
-    /// Subflows per connection; 1 is single path.
-    #[serde(default = "default_subflows")]
-    #[schemars(range(min = 1, max = MAX_SUBFLOWS))]
-    pub subflows: u32,
-    /// Path policy, which chooses one of the paths between two hosts for each packet: a name, or a
-    /// table with the name and parameters. The default depends on the topology and is mostly
-    /// "ecmp".
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub paths: Option<PathPolicySpec>,
-    /// Application bytes that must be acknowledged before the additional subflows join. The default
-    /// of `weftd` is 256KB.
-    #[serde(default = "default_join_after")]
-    pub join_after: Size,
-    /// Packet scheduler, which selects the subflow of the next packet. The default is the
-    /// profile's: "linux" in "linux", "round-robin" in "amp-2019".
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub scheduler: Option<String>,
     /// Traffic class of all packets that the senders of flows send, for queues that have classes.
     /// Strict classes are served in the order of their numbers.
     #[serde(default, skip_serializing_if = "is_first")]
@@ -311,37 +282,10 @@ pub struct TransportSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(max = MAX_CLASS))]
     pub ack_class: Option<u8>,
-    /// Profile, that is, named settings of sender and receiver.
-    #[serde(default = "default_profile")]
-    pub profile: String,
-    /// Settings that differ from those of the profile.
-    #[serde(default)]
-    pub tcp: ProfilePatch,
-    /// Kind "constant-rate": the rate on the wire, headers included, while a flow sends.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub rate: Option<Rate>,
-    /// Kind "constant-rate": size of a full packet with its header, by default that of the profile.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub packet_size: Option<Size>,
-    /// Kind "constant-rate": time for which a flow sends, in turn with `off`. Without it, a flow always
-    /// sends.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub on: Option<Time>,
-    /// Kind "constant-rate": time for which a flow pauses after each time `on`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub off: Option<Time>,
-    /// Kind "constant-rate": whether the times `on` and `off` are means of exponential distributions.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub random: bool,
-    /// Kind "uet": settings of the Ultra Ethernet transport.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub uet: Option<UetSpec>,
-    /// Kind "ndp": settings of NDP.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub ndp: Option<NdpSpec>,
-    /// Kind "roce": settings of RDMA over converged Ethernet.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub roce: Option<RoceSpec>,
+    /// Fields of that kind.
+    #[serde(flatten)]
+    #[schemars(with = "BTreeMap<String, serde_json::Value>")]
+    pub params: Table,
 }
 
 /// A traffic entry: its kind, its transport and the fields of that kind.
@@ -399,24 +343,12 @@ fn default_bidirectional() -> bool {
     true
 }
 
-fn default_subflows() -> u32 {
-    1
-}
-
-fn default_join_after() -> Size {
-    Size(0)
-}
-
 fn default_level() -> String {
     "packet".to_owned()
 }
 
 fn default_transport_kind() -> String {
     "tcp".to_owned()
-}
-
-fn default_profile() -> String {
-    "linux".to_owned()
 }
 
 impl Spec {

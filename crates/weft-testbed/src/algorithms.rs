@@ -6,6 +6,7 @@ use weft_cc::Algorithm;
 use weft_run::Error;
 use weft_run::Plan;
 use weft_spec::{Cc, SpecError};
+use weft_transports::TcpSpec;
 
 use weft_kernel::programs::{self, KernelAlgorithm, Options, Programs};
 
@@ -43,6 +44,17 @@ pub fn in_kernel(cc: &Cc) -> Result<&'static str, SpecError> {
     Err(SpecError::new("cc", format!("{:?}", cc.name), allowed))
 }
 
+/// Returns the names and the fields of a plan's transports, all of which are of kind `tcp`.
+///
+/// # Errors
+/// Returns an error if one is of another kind.
+pub fn tcp_specs(plan: &Plan) -> Result<Vec<(&str, TcpSpec)>, SpecError> {
+    let transports = plan.spec.transports.iter();
+    transports
+        .map(|(name, transport)| Ok((name.as_str(), TcpSpec::from_spec(transport)?)))
+        .collect()
+}
+
 /// A program has one set of parameters on the whole machine, so transports with the same algorithm must agree.
 ///
 /// So must those that join late.
@@ -50,9 +62,10 @@ pub fn in_kernel(cc: &Cc) -> Result<&'static str, SpecError> {
 /// # Errors
 /// Two do not.
 pub fn agree(plan: &Plan) -> Result<(), SpecError> {
+    let transports = tcp_specs(plan)?;
     let mut known: BTreeMap<&str, (&str, &Cc)> = BTreeMap::new();
     let mut late = None;
-    for (name, transport) in &plan.spec.transports {
+    for (name, transport) in &transports {
         let (first, cc) = known.entry(&transport.cc.name).or_insert((name, &transport.cc));
         if cc.parameters != transport.cc.parameters {
             let value = format!(
@@ -63,7 +76,7 @@ pub fn agree(plan: &Plan) -> Result<(), SpecError> {
             return Err(SpecError::new(format!("transports.{name}.cc"), value, allowed));
         }
         if transport.join_after.0 > 0 {
-            let (first, after) = *late.get_or_insert((name.as_str(), transport.join_after));
+            let (first, after) = *late.get_or_insert((*name, transport.join_after));
             if after != transport.join_after {
                 let path = format!("transports.{name}.join_after");
                 let allowed = format!("0B, or {after} as in transports.{first}, at level \"linux\"");
@@ -81,8 +94,9 @@ pub fn agree(plan: &Plan) -> Result<(), SpecError> {
 /// # Errors
 /// Returns an error if some transports use classic ECN and others no ECN, or if `lia` has another `beta`.
 pub fn classic_ecn(plan: &Plan) -> Result<bool, SpecError> {
+    let transports = tcp_specs(plan)?;
     let mut known: Option<(&str, bool)> = None;
-    for (name, transport) in &plan.spec.transports {
+    for (name, transport) in &transports {
         let cc = &transport.cc;
         let parameter = |name: &str| cc.parameters.get(name).copied().unwrap_or(0.0);
         let asks = match cc.name.as_str() {
@@ -118,7 +132,8 @@ pub fn classic_ecn(plan: &Plan) -> Result<bool, SpecError> {
 /// [`Error::MissingRequirement`]: what the kernel lacks or refuses.
 pub fn load(plan: &Plan) -> Result<Option<Programs>, Error> {
     let mut parameters: BTreeMap<KernelAlgorithm, Vec<(String, f64)>> = BTreeMap::new();
-    for transport in plan.spec.transports.values() {
+    let transports = tcp_specs(plan).map_err(|error| Error::Internal(error.to_string()))?;
+    for (_, transport) in &transports {
         if let Some(name) = KernelAlgorithm::parse(&transport.cc.name) {
             let values = transport.cc.parameters.iter();
             // `lia` has its ECN from the hosts, see `classic_ecn`.
@@ -133,11 +148,9 @@ pub fn load(plan: &Plan) -> Result<Option<Programs>, Error> {
     let names: Vec<_> = parameters.keys().copied().collect();
     let options = Options {
         parameters: parameters.into_iter().collect(),
-        join_after: plan
-            .spec
-            .transports
-            .values()
-            .map(|transport| transport.join_after.0)
+        join_after: transports
+            .iter()
+            .map(|(_, transport)| transport.join_after.0)
             .max()
             .unwrap_or(0),
         ..Options::default()

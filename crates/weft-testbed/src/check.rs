@@ -1,11 +1,10 @@
 //! Limits of this level. A field of a spec that exceeds them is refused by name.
 
 use weft_run::{Plan, Probe};
-use weft_spec::{
-    HostJitter, Mark, Profile, Qdisc, QueueSize, Rate, Size, SpecError, Time, TransportSpec, to_table,
-};
+use weft_spec::{HostJitter, Mark, Qdisc, QueueSize, Rate, Size, SpecError, Time, to_table};
+use weft_transports::{Profile, TcpSpec};
 
-use super::algorithms::{OWN, agree, classic_ecn, in_kernel};
+use super::algorithms::{OWN, agree, classic_ecn, in_kernel, tcp_specs};
 use super::switch::{LENGTHS, PORTS};
 
 /// Topologies that are built.
@@ -80,7 +79,8 @@ pub fn check(plan: &Plan) -> Result<(), SpecError> {
         );
     }
     for (name, transport) in &spec.transports {
-        self::transport(transport, spec.topology.kind == ONE_PATH)
+        TcpSpec::from_spec(transport)
+            .and_then(|tcp| self::transport(&tcp, spec.topology.kind == ONE_PATH))
             .map_err(|error| error.within(&format!("transports.{name}")))?;
     }
     agree(plan)?;
@@ -155,7 +155,7 @@ fn queues(plan: &Plan) -> Result<(), SpecError> {
     Ok(())
 }
 
-fn transport(transport: &TransportSpec, one_path: bool) -> Result<(), SpecError> {
+fn transport(transport: &TcpSpec, one_path: bool) -> Result<(), SpecError> {
     in_kernel(&transport.cc)?;
     if let Some(paths) = &transport.paths
         && !one_path
@@ -224,7 +224,8 @@ fn transport(transport: &TransportSpec, one_path: bool) -> Result<(), SpecError>
 /// MTU, initial window and minimum RTO belong to interfaces and routes, not to sockets.
 fn one_profile(plan: &Plan) -> Result<(), SpecError> {
     let mut first: Option<(&str, Profile)> = None;
-    for (name, transport) in &plan.spec.transports {
+    let transports = tcp_specs(plan)?;
+    for (name, transport) in &transports {
         let profile = transport.tcp.apply(&Profile::linux())?;
         if let Some((other, theirs)) = &first {
             let same = (

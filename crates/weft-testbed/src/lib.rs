@@ -33,8 +33,9 @@ use weft_run::{
     CounterSnapshot, Error, GeneratorDriver, JobRecord, MeasurementWindow, Outcome, Plan, Probe, RunResult,
     SuppressionRecord,
 };
-use weft_spec::{Profile, SpecError, Time};
+use weft_spec::{SpecError, Time};
 use weft_traffic::Flow;
+use weft_transports::{Profile, TcpSpec};
 
 pub use command::{Arguments, run_command};
 
@@ -90,12 +91,11 @@ impl Testbed {
             .map_err(Error::MissingRequirement)?;
         let switch =
             Switch::attach(&plan.fabric, &network, profile.wire_size()).map_err(Error::MissingRequirement)?;
-        let socket_options = plan
-            .spec
-            .transports
-            .values()
+        let socket_options = algorithms::tcp_specs(plan)
+            .map_err(refused)?
+            .iter()
             .zip(&profiles)
-            .map(|(transport, profile)| {
+            .map(|((_, transport), profile)| {
                 Ok(SocketOptions {
                     cc: algorithms::in_kernel(&transport.cc)?.to_owned(),
                     multipath: transport.subflows > 1,
@@ -203,7 +203,8 @@ impl Testbed {
     fn connection(&self, plan: &Plan, index: u32, flow: &Flow) -> std::io::Result<Connection> {
         let [from, to] = [flow.from, flow.to].map(|host| plan.fabric.hosts[host as usize]);
         let transport = plan.spec.transports.values().nth(flow.transport as usize);
-        let policy = transport.and_then(|transport| transport.paths.as_ref());
+        let tcp = transport.and_then(|transport| TcpSpec::from_spec(transport).ok());
+        let policy = tcp.and_then(|tcp| tcp.paths);
         let number = if policy.is_some_and(|policy| policy.name == check::BY_INTERFACE) {
             0
         } else {
@@ -373,9 +374,10 @@ fn suppressions(flow_runs: &[FlowRun], report: &Report, began_ns: u64) -> Vec<Su
 }
 
 fn profiles(plan: &Plan) -> Result<Vec<Profile>, SpecError> {
-    let transports = plan.spec.transports.values();
+    let transports = algorithms::tcp_specs(plan)?;
     transports
-        .map(|transport| transport.tcp.apply(&Profile::linux()))
+        .iter()
+        .map(|(_, transport)| transport.tcp.apply(&Profile::linux()))
         .collect()
 }
 

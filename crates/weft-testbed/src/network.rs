@@ -5,7 +5,8 @@ use std::io;
 use std::os::fd::AsRawFd;
 
 use weft_fabric::{Fabric, NodeId};
-use weft_spec::{Profile, QueueSize};
+use weft_spec::QueueSize;
+use weft_transports::Profile;
 
 use super::layout::{AddressPlan, Interface};
 use super::namespace::Namespace;

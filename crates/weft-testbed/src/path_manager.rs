@@ -133,10 +133,9 @@ pub fn manage(
 
 impl<'a> Manager<'a> {
     fn new(plan: &Plan, layout: &AddressPlan, network: &Network, shared: &'a Shared) -> io::Result<Self> {
-        let transports: Vec<_> = plan.spec.transports.values().collect();
         let (mut hosts, mut groups, mut host_of_node) = (Vec::new(), Vec::new(), BTreeMap::new());
         for (from, to, index) in ends(plan) {
-            let transport = transports[index as usize];
+            let transport = plan.transports[index as usize].expect_tcp();
             if transport.subflows < 2 {
                 continue;
             }

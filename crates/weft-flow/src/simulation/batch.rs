@@ -80,7 +80,7 @@ impl BatchSolver {
             }
             instance.connect(usable.iter().map(|&s| paths.path(s)))?;
             let transport = flow.flow.transport as usize;
-            bits.push(packet_bits(&plan.transports[transport].profile));
+            bits.push(packet_bits(&plan.transports[transport].expect_tcp().profile));
             responses.push(used.iter().position(|&other| other == transport).unwrap_or(0) as u32);
             rtts.extend(usable.iter().map(|&s| paths.rtts[s]));
             subflows.extend(usable.iter().map(|&s| (slot, s as u32)));

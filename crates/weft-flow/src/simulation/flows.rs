@@ -3,8 +3,9 @@
 use std::ops::{Index, IndexMut, Range};
 
 use weft_paths::{Paths, SubflowDirection, draw_seed};
-use weft_spec::{Profile, Time};
+use weft_spec::Time;
 use weft_traffic::Flow;
+use weft_transports::Profile;
 
 use super::event_queue::Event;
 use super::{FlowSimulation, add_seconds};
@@ -107,7 +108,7 @@ impl FlowPaths {
 impl FlowSimulation {
     /// Opens a flow: its paths are chosen, and its handshake takes a round-trip time.
     pub(super) fn open(&mut self, index: u32, flow: Flow) {
-        let profile = &self.plan.transports[flow.transport as usize].profile;
+        let profile = &self.plan.transports[flow.transport as usize].expect_tcp().profile;
         let paths = self.choose_paths(&flow);
         let subflows = paths.ends.len();
         // A flow without a size has no handshake, so that all flows that open at one time need one equilibrium.
@@ -143,12 +144,12 @@ impl FlowSimulation {
         let Some(paths) = Paths::between(fabric, from, to) else {
             return flow_paths;
         };
-        let hop = 8.0 * f64::from(transport.profile.wire_size());
-        for subflow in 0..transport.subflows {
+        let hop = 8.0 * f64::from(transport.sizes().full());
+        for subflow in 0..transport.subflows() {
             let direction = SubflowDirection {
                 flow: flow.id,
                 subflow,
-                subflows: transport.subflows,
+                subflows: transport.subflows(),
                 reverse: false,
             };
             let seed = draw_seed(self.plan.spec.seed);

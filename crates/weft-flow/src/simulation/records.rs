@@ -13,7 +13,9 @@ impl FlowSimulation {
     /// Returns the record of a flow; `finish` is the time at which its last byte arrived.
     pub(super) fn record(&self, slot: u32, finish: Option<Time>) -> (FlowRecord, Flow) {
         let active = &self.flows[slot];
-        let profile = &self.plan.transports[active.flow.transport as usize].profile;
+        let profile = &self.plan.transports[active.flow.transport as usize]
+            .expect_tcp()
+            .profile;
         let payload = f64::from(profile.sizes.mss) / f64::from(profile.wire_size()) / 8.0;
         let delivered: f64 = active.delivered.iter().sum();
         let delivered_bytes = match (finish, active.flow.size) {
@@ -53,7 +55,9 @@ impl FlowSimulation {
     pub(super) fn bytes_now(&self) -> Vec<(u32, u64)> {
         let open = self.open_slots().map(|slot| {
             let active = &self.flows[slot];
-            let profile = &self.plan.transports[active.flow.transport as usize].profile;
+            let profile = &self.plan.transports[active.flow.transport as usize]
+                .expect_tcp()
+                .profile;
             let payload = f64::from(profile.sizes.mss) / f64::from(profile.wire_size()) / 8.0;
             let mut bits: f64 = active.delivered.iter().sum();
             if active.phase == Phase::Transferring {

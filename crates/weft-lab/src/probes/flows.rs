@@ -3,8 +3,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weft_packet::{RecordedState, TRANSPORTS};
-use weft_run::{Probe, TransportConfig};
+use weft_run::Probe;
 use weft_spec::{Spec, SpecError, Time, Traffic};
+use weft_transports::TransportConfig;
 
 use super::flow_selection::{Indices, Selection, select_flows};
 use super::{ProbeContext, ProbeKind};

@@ -16,13 +16,14 @@ const BELOW_PACKET: &[&str] = &[
     "weft-fabric",
     "weft-paths",
     "weft-traffic",
+    "weft-transports",
     "weft-run",
     "weft-engine",
 ];
 
-const BELOW_RUN: &[&str] = BELOW_PACKET.split_at(5).0;
+const BELOW_RUN: &[&str] = BELOW_PACKET.split_at(6).0;
 
-const BELOW_BACKENDS: &[&str] = BELOW_PACKET.split_at(6).0;
+const BELOW_BACKENDS: &[&str] = BELOW_PACKET.split_at(7).0;
 
 /// The crates on which each crate may depend.
 const ARROWS: &[(&str, &[&str])] = &[
@@ -31,6 +32,10 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("weft-fabric", &["weft-spec"]),
     ("weft-paths", &["weft-spec", "weft-fabric"]),
     ("weft-traffic", &["weft-spec"]),
+    (
+        "weft-transports",
+        &["weft-spec", "weft-cc", "weft-fabric", "weft-paths"],
+    ),
     ("weft-run", BELOW_RUN),
     ("weft-engine", &["weft-spec", "weft-fabric"]),
     ("weft-packet", BELOW_PACKET),
@@ -54,6 +59,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "weft-kernel",
             "weft-fabric",
             "weft-traffic",
+            "weft-transports",
             "weft-run",
             "weft-lab",
         ],
@@ -66,6 +72,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "weft-fabric",
             "weft-paths",
             "weft-traffic",
+            "weft-transports",
             "weft-run",
             "weft-packet",
             "weft-flow",

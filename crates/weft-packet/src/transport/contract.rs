@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use weft_cc::Window;
-use weft_run::{FlowRecord, SubflowRecord, SuppressionRecord, TransportConfig, WireFormat};
-use weft_spec::{QueueSize, Size, Time, TransportSpec};
+use weft_run::{FlowRecord, SubflowRecord, SuppressionRecord, WireFormat};
+use weft_spec::Time;
+use weft_transports::{Kind, TransportConfig};
 
 use crate::engine::route::Route;
 use crate::packet::Packet;
@@ -21,45 +22,26 @@ pub const OTHER: u16 = 1 << 15;
 /// quarter of slots that is empty.
 pub const ENTRY_BYTES: usize = 16;
 
-/// A kind of transport: what is known before a run, and the constructor of its part of a host.
-pub trait TransportKind: Sync {
-    /// Returns the name in specs, `transports.NAME.kind`.
-    fn name(&self) -> &'static str;
-
-    /// Returns a one-line description.
-    fn about(&self) -> &'static str;
-
+/// A kind of transport at the packet level: what is known before a run, and the constructor of its part of a host.
+pub trait TransportKind: Kind {
     /// Returns the size of the smallest and of the largest packet on the wire. The smallest one
     /// determines the lookahead, the largest one the jitter of hosts.
-    fn packet_sizes(&self, transport: &TransportConfig) -> (u32, u32);
+    fn packet_sizes(&self, transport: &TransportConfig) -> (u32, u32) {
+        let sizes = transport.sizes();
+        (sizes.header.min(sizes.control), sizes.max())
+    }
 
     /// Returns the maximum number of packets of a flow of this many bytes, for transports whose
     /// packet numbers are limited.
-    fn packets(&self, transport: &TransportConfig, bytes: u64) -> u64;
+    fn packets(&self, transport: &TransportConfig, bytes: u64) -> u64 {
+        bytes.div_ceil(transport.sizes().payload.into())
+    }
 
     /// Returns the packets of a flow on the wire, and what else determines its FCT if it is alone on the network.
     fn wire_format(&self, transport: &TransportConfig) -> WireFormat;
 
     /// Returns the bytes of an open flow, at both ends.
     fn open_flow_bytes(&self, transport: &TransportConfig) -> u64;
-
-    /// Returns true if the transport repeats what headers of trimmed packets report as lost. Otherwise it
-    /// discards headers.
-    fn uses_headers(&self) -> bool {
-        false
-    }
-
-    /// Returns true if the transport repeats what queues drop only after a timeout, which is rare if queues trim.
-    fn expects_trimming(&self) -> bool {
-        false
-    }
-
-    /// Returns the capacity for headers of `size` bytes that this transport needs at a port that trims and
-    /// has this `limit` for data; `None` if the general default is enough.
-    fn header_limit(&self, spec: &TransportSpec, limit: QueueSize, size: Size) -> Option<QueueSize> {
-        let _ = (spec, limit, size);
-        None
-    }
 
     /// Returns what probes record of the senders of flows.
     fn recorded_state(&self, transport: &TransportConfig) -> RecordedState {

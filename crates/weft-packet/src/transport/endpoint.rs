@@ -3,8 +3,9 @@
 
 use std::sync::Arc;
 
-use weft_run::{SubflowRecord, TransportConfig};
+use weft_run::SubflowRecord;
 use weft_traffic::Flow;
+use weft_transports::TransportConfig;
 
 use crate::engine::route::Route;
 use crate::packet::{DATA, Packet};

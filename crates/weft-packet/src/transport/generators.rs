@@ -113,7 +113,7 @@ impl HostState {
         let direction = SubflowDirection {
             flow: request.id,
             subflow: 0,
-            subflows: transport.subflows,
+            subflows: transport.subflows(),
             reverse: false,
         };
         // Whether routes fit was checked when the run was set up.
@@ -124,7 +124,7 @@ impl HostState {
             route,
             lo: next,
             hi: generator,
-            size: transport.profile.sizes.ack_size as u16,
+            size: transport.sizes().control as u16,
             flags: NEXT_JOB | class_flags(transport.class),
             ..Packet::default()
         });

@@ -39,9 +39,9 @@ pub use timer_keys::{HostTimer, host_timer, other_timer};
 
 /// All kinds of transport, the default first. TCP must be the first one.
 pub const TRANSPORTS: &[&dyn TransportKind] = &[
-    &tcp::Tcp,
-    &constant_rate::ConstantRate,
-    &uet::Uet,
-    &ndp::Ndp,
-    &roce::Roce,
+    &weft_transports::Tcp,
+    &weft_transports::ConstantRate,
+    &weft_transports::Uet,
+    &weft_transports::Ndp,
+    &weft_transports::Roce,
 ];

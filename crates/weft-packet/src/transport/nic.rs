@@ -11,7 +11,7 @@
 use std::collections::VecDeque;
 
 use weft_fabric::Fabric;
-use weft_run::TransportConfig;
+use weft_transports::TransportConfig;
 
 use crate::config::NicConfig;
 use crate::engine::Context;

@@ -77,7 +77,7 @@ impl Shared {
         let direction = SubflowDirection {
             flow: flow.id,
             subflow,
-            subflows: transport.subflows,
+            subflows: transport.subflows(),
             reverse: false,
         };
         let paths = self.paths_between(from, to).ok()?;

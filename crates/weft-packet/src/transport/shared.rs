@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use weft_fabric::Fabric;
-use weft_run::TransportConfig;
 use weft_traffic::{Action, Flow, FlowGenerator, OnDelivered};
+use weft_transports::{TcpConfig, TransportConfig};
 
 use crate::config::{NicConfig, Offload};
 use crate::down_links::DownLinks;
@@ -20,6 +20,8 @@ pub struct Shared {
     pub fabric: Fabric,
     /// Transports.
     pub transports: Vec<TransportConfig>,
+    /// The parameters of each transport of kind "tcp".
+    pub tcp: Vec<Option<TcpConfig>>,
     /// The kind of each transport: its index in the list of kinds.
     pub kinds: Vec<u8>,
     /// Kinds of flows at the NICs of hosts, by transport; empty if all flows are alike.
@@ -43,6 +45,17 @@ pub struct Shared {
 }
 
 impl Shared {
+    /// Returns the parameters of a transport of TCP.
+    ///
+    /// # Panics
+    /// Panics for a transport of another kind, which has no connections.
+    #[inline(always)]
+    pub fn tcp(&self, transport: u32) -> &TcpConfig {
+        self.tcp[transport as usize]
+            .as_ref()
+            .expect("a transport of kind tcp")
+    }
+
     /// Returns the generator that opened a flow, and the flow's number in it.
     pub fn generator_of(&self, flow: u32) -> Option<(u32, u32)> {
         let generators = self.generators.len() as u32;

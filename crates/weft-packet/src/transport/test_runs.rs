@@ -1,31 +1,26 @@
 //! Runs of transports other than TCP for their tests: configurations in which all that such a test does not set
 //! has its plainest value.
 
-use weft_cc::Algorithm;
+use std::sync::Arc;
+
 use weft_fabric::Fabric;
 use weft_paths::Ecmp;
-use weft_run::{KindSettings, Outcome, Scheduler, TransportConfig};
-use weft_spec::{Profile, Size, Time};
+use weft_run::Outcome;
+use weft_spec::{Size, Time};
 use weft_traffic::Flow;
+use weft_transports::{Parameters, TransportConfig};
 
 use super::TRANSPORTS;
 use crate::{Jitter, Offload, PacketSimulation, SimulationConfig};
 
-/// A transport of a kind whose packets have `[payload, header, ACK]` bytes.
-pub fn transport(kind: &'static str, settings: KindSettings, sizes: [u32; 3]) -> TransportConfig {
-    let mut profile = Profile::linux();
-    [profile.sizes.mss, profile.sizes.header, profile.sizes.ack_size] = sizes;
+/// A transport of a kind.
+pub fn transport(kind: &'static str, parameters: impl Parameters) -> TransportConfig {
     TransportConfig {
         kind,
         class: 0,
         ack_class: 0,
-        settings,
-        cc: Algorithm::build("reno", &[]).unwrap(),
-        subflows: 1,
         paths: Ecmp {}.into(),
-        join_after: Size(0),
-        scheduler: Scheduler::RoundRobin,
-        profile,
+        parameters: Arc::new(parameters),
     }
 }
 

@@ -3,15 +3,17 @@
 // Every test crate uses its own part of this.
 #![allow(dead_code)]
 
+use std::sync::Arc;
+
 use weft_cc::Algorithm;
 use weft_fabric::{Fabric, FatTree, ManyToOne, PortQueues, QueueConfig, Topology};
 use weft_packet::{
-    FlowRecord, Jitter, Offload, Outcome, PacketSimulation, Scheduler, SimulationConfig, SubflowRecord,
-    TRANSPORTS, TransportConfig,
+    FlowRecord, Jitter, Offload, Outcome, PacketSimulation, SimulationConfig, SubflowRecord, TRANSPORTS,
 };
-use weft_paths::Ecmp;
-use weft_spec::{Profile, QueueSize, Rate, Size, Time};
+use weft_paths::{Ecmp, Policy};
+use weft_spec::{QueueSize, Rate, Size, Time};
 use weft_traffic::Flow;
+use weft_transports::{Profile, Scheduler, TcpConfig, TransportConfig};
 
 pub const GBPS: u64 = 1_000_000_000;
 
@@ -66,11 +68,40 @@ pub fn cc(name: &str, parameters: &[(&str, f64)]) -> Algorithm {
     Algorithm::build(name, &parameters).unwrap()
 }
 
+/// A transport of TCP.
+#[derive(Clone, Debug)]
+pub struct TcpTransport {
+    pub cc: Algorithm,
+    pub subflows: u32,
+    pub paths: Policy,
+    pub join_after: Size,
+    pub scheduler: Scheduler,
+    pub class: u8,
+    pub ack_class: u8,
+    pub profile: Profile,
+}
+
+impl From<TcpTransport> for TransportConfig {
+    fn from(transport: TcpTransport) -> Self {
+        Self {
+            kind: "tcp",
+            class: transport.class,
+            ack_class: transport.ack_class,
+            paths: transport.paths,
+            parameters: Arc::new(TcpConfig {
+                cc: transport.cc,
+                subflows: transport.subflows,
+                join_after: transport.join_after,
+                scheduler: transport.scheduler,
+                profile: transport.profile.with_framing_in_headers(),
+            }),
+        }
+    }
+}
+
 /// A transport with round-robin scheduling, its paths drawn by ECMP.
-pub fn transport(cc: Algorithm, subflows: u32, profile: Profile) -> TransportConfig {
-    TransportConfig {
-        kind: "tcp",
-        settings: weft_run::KindSettings::None,
+pub fn transport(cc: Algorithm, subflows: u32, profile: Profile) -> TcpTransport {
+    TcpTransport {
         cc,
         subflows,
         paths: Ecmp {}.into(),
@@ -108,14 +139,14 @@ pub fn sized(from: u32, to: u32, bytes: u64) -> Flow {
 }
 
 /// A configuration on one thread without probes, trace and jitter.
-pub fn config(fabric: Fabric, transports: Vec<TransportConfig>, mut flows: Vec<Flow>) -> SimulationConfig {
+pub fn config(fabric: Fabric, transports: Vec<TcpTransport>, mut flows: Vec<Flow>) -> SimulationConfig {
     for (id, flow) in (0..).zip(&mut flows) {
         flow.id = id;
     }
     SimulationConfig {
         kinds: TRANSPORTS,
         fabric,
-        transports,
+        transports: transports.into_iter().map(TransportConfig::from).collect(),
         flows,
         generators: Vec::new(),
         probes: Vec::new(),

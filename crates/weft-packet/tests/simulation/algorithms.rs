@@ -2,7 +2,8 @@
 
 use crate::experiment::{config, flow, many_to_one, queue, run, transport};
 use weft_cc::Algorithm;
-use weft_spec::{Profile, Time};
+use weft_spec::Time;
+use weft_transports::Profile;
 
 /// Two hosts with one or four subflows each fill one link of 10 Gbps with every algorithm. Links have 5 us, the queue holds
 /// 100 packets and marks from 20 on, and the second half of 40 ms is measured.

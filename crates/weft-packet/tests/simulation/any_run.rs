@@ -2,19 +2,18 @@
 
 use std::sync::Arc;
 
-use crate::experiment::{cc, config, flow, queue, run, sized, sum, transport};
+use crate::experiment::{TcpTransport, cc, config, flow, queue, run, sized, sum, transport};
 use proptest::prelude::*;
 use weft_cc::Algorithm;
 use weft_fabric::{
     Fabric, Overflow, PortQueues, Priority, PriorityClass, QueueConfig, QueueKind, Red, RedAction, RedAt,
     SAMPLES, Shared, TOPOLOGIES, TrimTo, Trimming, Victim,
 };
-use weft_packet::{
-    Jitter, LinkChange, LinkEvent, NicConfig, Offload, Probe, Scheduler, SimulationConfig, TransportConfig,
-};
+use weft_packet::{Jitter, LinkChange, LinkEvent, NicConfig, Offload, Probe, SimulationConfig};
 use weft_paths::{Controller, FirstFit, POLICIES, Policy};
-use weft_spec::{Profile, QueueSize, Rate, Recovery, RoundEnd, Size, Time, WindowValidation, find};
+use weft_spec::{QueueSize, Rate, Size, Time, find};
 use weft_traffic::Flow;
+use weft_transports::{Profile, Recovery, RoundEnd, Scheduler, TcpMode, WindowValidation};
 
 /// Header and the largest MSS below.
 const MAX_PACKET_BYTES: u64 = 9_066;
@@ -268,7 +267,7 @@ fn any_profile() -> impl Strategy<Value = Profile> {
 fn any_transport(
     subflows: std::ops::Range<u32>,
     profile: impl Strategy<Value = Profile>,
-) -> impl Strategy<Value = TransportConfig> {
+) -> impl Strategy<Value = TcpTransport> {
     let algorithms: Vec<_> = Algorithm::BUILT_IN.iter().map(|entry| entry.name).collect();
     let paths: Vec<_> = POLICIES.iter().map(|entry| entry.name).collect();
     let schedulers = vec![Scheduler::RoundRobin, Scheduler::LowestRtt, Scheduler::Linux];
@@ -285,7 +284,7 @@ fn any_transport(
                 let paths = Policy::by_name(paths).unwrap();
                 // As specs are checked.
                 profile.connection.stall_on_held_data &= !matches!(paths, Policy::Opn(_));
-                TransportConfig {
+                TcpTransport {
                     paths,
                     scheduler,
                     class,
@@ -326,7 +325,7 @@ fn any_sent() -> impl Strategy<Value = Sent> {
 }
 
 impl Sent {
-    fn flow(self, network: &Network, hosts: u32, transports: &[TransportConfig]) -> Flow {
+    fn flow(self, network: &Network, hosts: u32, transports: &[TcpTransport]) -> Flow {
         // Of two bottlenecks only S2 and D2 (hosts 1 and 4) are connected to everyone.
         let (from, to) = if network.shape.0 == "two-bottlenecks" {
             [(0, 3), (1, 4), (2, 5), (4, 1), (1, 3), (5, 1)][self.from as usize % 6]
@@ -494,7 +493,7 @@ fn any_lossless_network() -> impl Strategy<Value = Network> {
 }
 
 /// Any algorithm by a profile as it is, but that no acknowledgement is delayed: with a window of one packet each would cost 40 ms.
-fn any_transfers() -> impl Strategy<Value = (TransportConfig, Vec<Sent>)> {
+fn any_transfers() -> impl Strategy<Value = (TcpTransport, Vec<Sent>)> {
     let profiles = prop::sample::select(vec![Profile::linux(), Profile::amp_2019()]);
     let at_once = profiles.prop_map(|profile| profile.with(|p| p.acks.ack_every = 1));
     let transport = any_transport(2..6, at_once);
@@ -526,7 +525,7 @@ proptest! {
     ) {
         // Linux's scheduler has a suppressed subflow carry all while the path of the active one is slow.
         let may_leave_one_suppressed =
-            transport.mode().monitor().is_some() && transport.scheduler == Scheduler::Linux;
+            TcpMode::from_policy(&transport.paths).monitor().is_some() && transport.scheduler == Scheduler::Linux;
         let transports = vec![transport];
         let fabric = network.build();
         let hosts = fabric.hosts.len() as u32;

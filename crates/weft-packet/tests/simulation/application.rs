@@ -1,18 +1,19 @@
 //! Flows whose applications write at a rate.
 
-use crate::experiment::{assert_within, cc, config, flow, many_to_one, queue, run, sized, transport};
+use crate::experiment::{
+    TcpTransport, assert_within, cc, config, flow, many_to_one, queue, run, sized, transport,
+};
 use weft_fabric::Fabric;
-use weft_packet::Scheduler;
-use weft_packet::TransportConfig;
-use weft_spec::{Profile, Rate, Time};
+use weft_spec::{Rate, Time};
 use weft_traffic::Flow;
+use weft_transports::{Profile, Scheduler};
 
 fn star() -> Fabric {
     many_to_one(2, Time::from_us(5), queue(100, Some(20)))
 }
 
-fn sends(scheduler: Scheduler, subflows: u32) -> TransportConfig {
-    TransportConfig {
+fn sends(scheduler: Scheduler, subflows: u32) -> TcpTransport {
+    TcpTransport {
         scheduler,
         ..transport(cc("dctcp", &[]), subflows, Profile::linux())
     }

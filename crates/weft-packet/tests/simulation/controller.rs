@@ -6,8 +6,9 @@ use crate::experiment::{GBPS, assert_conserved, cc, config, fat_tree, flow, queu
 use weft_fabric::{Fabric, PortQueues};
 use weft_packet::{LinkChange, LinkEvent, Outcome, PacketSimulation, SimulationConfig};
 use weft_paths::{Controller, FirstFit};
-use weft_spec::{Profile, Rate, Time};
+use weft_spec::{Rate, Time};
 use weft_traffic::Flow;
+use weft_transports::Profile;
 
 const END: Time = Time::from_ms(30);
 

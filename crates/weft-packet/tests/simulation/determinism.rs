@@ -1,10 +1,13 @@
 //! A run is a function of its configuration and seed: not of threads, of slices, or of the run before.
 
-use crate::experiment::{GBPS, cc, config, everywhere, fat_tree, flow, queue, sized, transport};
+use crate::experiment::{
+    GBPS, TcpTransport, cc, config, everywhere, fat_tree, flow, queue, sized, transport,
+};
 use weft_fabric::{PortQueues, QueueConfig};
-use weft_packet::{Jitter, Outcome, PacketSimulation, Probe, Scheduler, SimulationConfig, TransportConfig};
-use weft_spec::{Profile, QueueSize, Rate, Time, find};
+use weft_packet::{Jitter, Outcome, PacketSimulation, Probe, SimulationConfig};
+use weft_spec::{QueueSize, Rate, Time, find};
 use weft_traffic::{Flow, PatternContext, TRAFFIC};
+use weft_transports::{Profile, Scheduler};
 
 /// A seed's experiment.
 type Experiment = fn(u64) -> SimulationConfig;
@@ -48,11 +51,11 @@ fn mixed(seed: u64) -> SimulationConfig {
                 p.rto.min_rto = Time::from_us(800);
             }),
         ),
-        TransportConfig {
+        TcpTransport {
             scheduler: Scheduler::LowestRtt,
             ..transport(cc("xmp", &[]), 4, hasty())
         },
-        TransportConfig {
+        TcpTransport {
             scheduler: Scheduler::LowestRtt,
             ..transport(cc("dcm", &[]), 2, hasty())
         },

@@ -3,8 +3,9 @@
 use crate::experiment::{self, cc, config, flow, many_to_one, queue, run, sized, transport};
 use weft_fabric::{Fabric, PortQueues};
 use weft_packet::{LinkChange, LinkEvent, Outcome, PacketSimulation, SimulationConfig};
-use weft_spec::{Profile, Rate, Time};
+use weft_spec::{Rate, Time};
 use weft_traffic::Flow;
+use weft_transports::Profile;
 
 fn event(us: u64, link: u32, change: LinkChange) -> LinkEvent {
     LinkEvent {

@@ -4,8 +4,9 @@
 use crate::experiment::{self, GBPS, assert_within, cc, config, everywhere, flow, queue, transport};
 use weft_fabric::{Fabric, ManyToOne, PortQueues, QueueConfig, Topology};
 use weft_packet::{Jitter, NicConfig, Outcome, PacketSimulation, SimulationConfig};
-use weft_spec::{PROFILES, Profile, Rate, Time};
+use weft_spec::{Rate, Time};
 use weft_traffic::Flow;
+use weft_transports::{PROFILES, Profile};
 
 const SEEDS: u64 = 20;
 const DELAY: Time = Time::from_us(5);

@@ -2,11 +2,14 @@
 
 use std::fmt::Write;
 
-use crate::experiment::{cc, config, everywhere, fat_tree, flow, many_to_one, queue, run, sum, transport};
+use crate::experiment::{
+    TcpTransport, cc, config, everywhere, fat_tree, flow, many_to_one, queue, run, sum, transport,
+};
 use weft_cc::Algorithm;
-use weft_packet::{Outcome, Scheduler, TransportConfig};
-use weft_spec::{Profile, Rate, Time};
+use weft_packet::Outcome;
+use weft_spec::{Rate, Time};
 use weft_traffic::Flow;
+use weft_transports::{Profile, Scheduler};
 
 /// Goodput of all flows, packets marked and dropped, and timeouts, as one cell.
 fn cell(algorithm: &str, subflows: u32, profile: &Profile, limit: u32, mark: Option<u32>) -> String {
@@ -115,7 +118,7 @@ fn every_algorithm_with_the_default_profile() {
                     start: Time::from_us(u64::from(i) * 10),
                     ..flow(i, (i + 5) % HOSTS)
                 });
-                let own = TransportConfig {
+                let own = TcpTransport {
                     scheduler: Scheduler::Linux,
                     ..transport(cc(algorithm.name, &[]), subflows, Profile::linux())
                 };

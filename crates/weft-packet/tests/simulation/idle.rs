@@ -1,9 +1,12 @@
 //! An idle fat-tree: multipath flows of 256 KB by defaults, as a user would ask for them, end when they have arrived.
 
-use crate::experiment::{GBPS, cc, config, everywhere, fat_tree, queue, run, sized, sum, transport};
-use weft_packet::{Outcome, Scheduler, TransportConfig};
-use weft_spec::{Profile, Rate, Time};
+use crate::experiment::{
+    GBPS, TcpTransport, cc, config, everywhere, fat_tree, queue, run, sized, sum, transport,
+};
+use weft_packet::Outcome;
+use weft_spec::{Rate, Time};
 use weft_traffic::Flow;
+use weft_transports::{Profile, Scheduler};
 
 const HOSTS: u32 = 16;
 const FLOWS: u32 = 800;
@@ -24,7 +27,7 @@ fn flows(scheduler: Scheduler) -> Outcome {
             ..sized(from, (from + step) % HOSTS, 256_000)
         }
     });
-    let amp = TransportConfig {
+    let amp = TcpTransport {
         scheduler,
         ..transport(cc("amp", &[]), 4, Profile::linux())
     };

@@ -5,8 +5,9 @@
 
 use crate::experiment::{assert_within, cc, config, fct, many_to_one, queue, run, sized, sum, transport};
 use weft_packet::{Outcome, SimulationConfig};
-use weft_spec::{Profile, Time};
+use weft_spec::Time;
 use weft_traffic::Flow;
+use weft_transports::Profile;
 
 const ROUNDS: u32 = 20;
 

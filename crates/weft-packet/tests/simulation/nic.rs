@@ -5,8 +5,9 @@ use crate::experiment::{
 };
 use weft_fabric::{Fabric, QueueConfig};
 use weft_packet::{Jitter, NicConfig, Outcome, PacketSimulation, Probe, SimulationConfig};
-use weft_spec::{Profile, QueueSize, Rate, Time};
+use weft_spec::{QueueSize, Rate, Time};
 use weft_traffic::Flow;
+use weft_transports::Profile;
 
 const LIMIT: u32 = 16_000;
 

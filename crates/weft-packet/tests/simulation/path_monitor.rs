@@ -1,14 +1,15 @@
 //! Connections that watch the paths of their subflows.
 
-use crate::experiment::{cc, config, everywhere, queue, run, sized, sum, transport};
+use crate::experiment::{TcpTransport, cc, config, everywhere, queue, run, sized, sum, transport};
 use weft_fabric::{Fabric, LeafSpine, Topology, TwoBottlenecks};
 use weft_packet::{
-    FlowRecord, Jitter, LinkChange, LinkEvent, NicConfig, Offload, Outcome, PacketSimulation, Scheduler,
-    SimulationConfig, TransportConfig,
+    FlowRecord, Jitter, LinkChange, LinkEvent, NicConfig, Offload, Outcome, PacketSimulation,
+    SimulationConfig,
 };
 use weft_paths::{Consecutive, Opn, Policy, StateScope};
-use weft_spec::{PROFILES, Profile, Rate, Time};
+use weft_spec::{Rate, Time};
 use weft_traffic::Flow;
+use weft_transports::{PROFILES, Profile, Scheduler};
 
 const SPINES: u32 = 4;
 
@@ -54,8 +55,8 @@ fn watches(state: StateScope) -> Policy {
     .into()
 }
 
-fn sends(paths: Policy, scheduler: Scheduler) -> TransportConfig {
-    TransportConfig {
+fn sends(paths: Policy, scheduler: Scheduler) -> TcpTransport {
+    TcpTransport {
         paths,
         scheduler,
         ..transport(cc("lia", &[]), SPINES, Profile::linux())
@@ -63,9 +64,9 @@ fn sends(paths: Policy, scheduler: Scheduler) -> TransportConfig {
 }
 
 /// Two subflows, of which Warp uses one where it needs no more.
-fn warp(scheduler: Scheduler) -> TransportConfig {
+fn warp(scheduler: Scheduler) -> TcpTransport {
     let profile = Profile::amp_2019().with(|p| p.acks.ack_every = 1);
-    TransportConfig {
+    TcpTransport {
         paths: watches(StateScope::Host),
         scheduler,
         ..transport(cc("warp", &[]), 2, profile)
@@ -80,7 +81,7 @@ const MERGED: Offload = Offload {
 
 /// Spines fail under one flow that is large enough to use all of them.
 fn with_down_spines(
-    transport: TransportConfig,
+    transport: TcpTransport,
     spines: &[u32],
     flows: Vec<Flow>,
     threads: usize,
@@ -100,7 +101,7 @@ fn with_down_spines(
 }
 
 /// Spines die 2 ms after the beginning.
-fn dying(transport: TransportConfig) -> Outcome {
+fn dying(transport: TcpTransport) -> Outcome {
     let mut config = with_down_spines(transport, &[1], vec![sized(0, 4, 2_000_000)], 1);
     for event in &mut config.events {
         event.at = Time::from_ms(2);

@@ -1,10 +1,13 @@
 //! PLB: subflows leave paths whose packets are marked, and stay on the others.
 
-use crate::experiment::{GBPS, assert_conserved, cc, config, everywhere, flow, queue, run, sized, transport};
+use crate::experiment::{
+    GBPS, TcpTransport, assert_conserved, cc, config, everywhere, flow, queue, run, sized, transport,
+};
 use weft_fabric::{Fabric, LeafSpine, Topology};
-use weft_packet::{LinkChange, LinkEvent, PacketSimulation, SimulationConfig, TransportConfig};
+use weft_packet::{LinkChange, LinkEvent, PacketSimulation, SimulationConfig};
 use weft_paths::Policy;
-use weft_spec::{Profile, Rate, Time};
+use weft_spec::{Rate, Time};
+use weft_transports::Profile;
 
 /// Interval at which the links are read.
 const STEP: Time = Time::from_us(20);
@@ -36,8 +39,8 @@ fn fabric() -> (Fabric, [usize; 2]) {
 
 /// A transport with this policy. A window of at least 20 packets is more than a flow's share of a path with another
 /// flow. One flow alone is limited by its own host.
-fn sends(paths: &str) -> TransportConfig {
-    TransportConfig {
+fn sends(paths: &str) -> TcpTransport {
+    TcpTransport {
         paths: Policy::by_name(paths).unwrap(),
         ..transport(cc("dctcp", &[("cwnd_min", 20.0)]), 1, Profile::linux())
     }

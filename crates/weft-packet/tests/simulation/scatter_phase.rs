@@ -1,11 +1,12 @@
 //! MMPTCP: packets scattered over all paths first, several subflows later.
 
-use crate::experiment::{GBPS, cc, config, fat_tree, flow, queue, run, sized, sum, transport};
+use crate::experiment::{GBPS, TcpTransport, cc, config, fat_tree, flow, queue, run, sized, sum, transport};
 use weft_fabric::{Fabric, PortQueues};
-use weft_packet::{Outcome, SimulationConfig, TransportConfig};
+use weft_packet::{Outcome, SimulationConfig};
 use weft_paths::{Mmptcp, Policy};
-use weft_spec::{Profile, Rate, Recovery, Size, Time};
+use weft_spec::{Rate, Size, Time};
 use weft_traffic::Flow;
+use weft_transports::{Profile, Recovery};
 
 /// 16 hosts, 4 paths of the same length between pods, and queues that never overflow.
 fn fabric() -> Fabric {
@@ -27,12 +28,12 @@ fn scatter(threshold: u64) -> Policy {
     .into()
 }
 
-fn sends(paths: Policy, subflows: u32, recovery: Recovery) -> TransportConfig {
+fn sends(paths: Policy, subflows: u32, recovery: Recovery) -> TcpTransport {
     let profile = Profile::linux().with(|p| {
         p.loss.recovery = recovery;
         p.window.initial_cwnd = 40.0;
     });
-    TransportConfig {
+    TcpTransport {
         paths,
         ..transport(cc("reno", &[]), subflows, profile)
     }

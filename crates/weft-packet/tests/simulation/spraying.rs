@@ -1,10 +1,11 @@
 //! Policies by which packets of one subflow take different paths.
 
-use crate::experiment::{GBPS, cc, config, fat_tree, flow, queue, run, transport};
+use crate::experiment::{GBPS, TcpTransport, cc, config, fat_tree, flow, queue, run, transport};
 use weft_fabric::PortQueues;
-use weft_packet::{Outcome, TransportConfig};
+use weft_packet::Outcome;
 use weft_paths::{Flowlet, Policy};
-use weft_spec::{Profile, Rate, Time};
+use weft_spec::{Rate, Time};
+use weft_transports::Profile;
 
 /// One bulk flow from the first to the last host of a fat-tree of 16, over 4 paths, and where its packets went: by link.
 fn alone(paths: Policy, cwnd: f64) -> (Outcome, Vec<(String, u64)>) {
@@ -23,7 +24,7 @@ fn alone(paths: Policy, cwnd: f64) -> (Outcome, Vec<(String, u64)>) {
         })
         .collect();
     let profile = Profile::linux().with(|p| p.window.initial_cwnd = cwnd);
-    let transports = vec![TransportConfig {
+    let transports = vec![TcpTransport {
         paths,
         ..transport(cc("reno", &[]), 1, profile)
     }];

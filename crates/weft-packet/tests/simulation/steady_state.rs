@@ -2,14 +2,15 @@
 //! the theory that they surround.
 
 use crate::experiment::{
-    GBPS, assert_conserved, assert_within, cc, config, everywhere, fat_tree, flow, queue, run, sized,
-    transport,
+    GBPS, TcpTransport, assert_conserved, assert_within, cc, config, everywhere, fat_tree, flow, queue, run,
+    sized, transport,
 };
 use weft_fabric::{Fabric, ManyToOne, PortQueues, Topology, TwoBottlenecks};
-use weft_packet::{Outcome, PacketSimulation, Probe, Sample, SimulationConfig, TransportConfig};
+use weft_packet::{Outcome, PacketSimulation, Probe, Sample, SimulationConfig};
 use weft_paths::ByInterface;
-use weft_spec::{Profile, Rate, Recovery, Time};
+use weft_spec::{Rate, Time};
 use weft_traffic::Flow;
+use weft_transports::{Profile, Recovery};
 
 /// The bottlenecks' rate.
 const RATE: u64 = 10 * GBPS;
@@ -303,7 +304,7 @@ fn two_lia_subflows_fill_two_idle_paths() {
     };
     // From S2 to D2.
     let both = |subflows| {
-        let transport = TransportConfig {
+        let transport = TcpTransport {
             paths: ByInterface {}.into(),
             ..transport(cc("lia", &[]), subflows, undelayed())
         };

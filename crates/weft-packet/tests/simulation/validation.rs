@@ -1,9 +1,10 @@
 //! Configurations that cannot be simulated are refused in one line, before anything runs.
 
-use crate::experiment::{cc, config, flow, many_to_one, queue, run, sized, transport};
+use crate::experiment::{TcpTransport, cc, config, flow, many_to_one, queue, run, sized, transport};
 use weft_fabric::{PortQueues, TOPOLOGIES};
 use weft_packet::{PacketSimulation, SimulationConfig};
-use weft_spec::{Profile, Rate, Time, find};
+use weft_spec::{Rate, Time, find};
+use weft_transports::{Profile, TransportConfig};
 
 fn sound() -> SimulationConfig {
     let fabric = many_to_one(2, Time::from_us(1), queue(100, None));
@@ -69,11 +70,18 @@ fn routes_must_fit() {
     );
 }
 
+/// A transport of Reno with a change of Linux's profile.
+fn with_profile(change: impl FnOnce(&mut Profile)) -> TcpTransport {
+    transport(cc("reno", &[]), 1, Profile::linux().with(change))
+}
+
 /// A link must take some time, or there is no order of cause and effect; and not so much that no window can hold it.
 #[test]
 fn links_must_take_some_time() {
     let instant = refusal(|s| {
-        s.transports[0].profile.sizes.ack_size = 1;
+        s.transports = vec![TransportConfig::from(with_profile(|profile| {
+            profile.sizes.ack_size = 1;
+        }))];
         s.fabric.links[1].rate = Rate(100_000_000_000_000);
         s.fabric.links[1].delay = Time(0);
     });
@@ -99,8 +107,10 @@ fn extreme_links_work() {
         (10_000_000_000, 9_000_000_000_000),
     ] {
         let mut config = sound();
-        let profile = &mut config.transports[0].profile;
-        (profile.rto.initial_rto, profile.rto.min_rto) = (Time::from_ms(60_000), Time::from_ms(60_000));
+        let patient = with_profile(|profile| {
+            (profile.rto.initial_rto, profile.rto.min_rto) = (Time::from_ms(60_000), Time::from_ms(60_000));
+        });
+        config.transports = vec![patient.into()];
         for link in &mut config.fabric.links {
             (link.rate, link.delay) = (Rate(rate), Time(delay));
         }

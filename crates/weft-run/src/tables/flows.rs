@@ -4,8 +4,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
-use weft_spec::{FctFrom, Time};
+use weft_spec::Time;
 use weft_traffic::{Flow, FlowGenerator};
+use weft_transports::FctFrom;
 
 use super::TableContext;
 use super::columns::Columns;

@@ -11,7 +11,8 @@ mod tests;
 
 use std::sync::Arc;
 
-use weft_run::{KindSettings, TransportConfig, WireFormat};
+use weft_run::WireFormat;
+use weft_transports::{ConstantRate, ConstantRateConfig, TransportConfig};
 
 use super::contract::{ENTRY_BYTES, Transport, TransportKind};
 use super::endpoint::FlowEndpoint;
@@ -20,43 +21,19 @@ use protocol::SourceProtocol;
 use receiver::Receiver;
 use sender::Sender;
 
-/// Sources at a constant rate.
-pub struct ConstantRate;
-
-/// Returns the payload of a full packet in bytes.
-fn payload(transport: &TransportConfig) -> u32 {
-    transport.profile.sizes.mss
+/// Returns the parameters of a transport of this kind.
+fn config(transport: &TransportConfig) -> Option<ConstantRateConfig> {
+    transport.parameters_of().copied()
 }
 
 impl TransportKind for ConstantRate {
-    fn name(&self) -> &'static str {
-        "constant-rate"
-    }
-
-    fn about(&self) -> &'static str {
-        "packets at a constant rate, on and off, without congestion control or retransmissions"
-    }
-
-    /// The last packet of a flow may have a single byte. The receiver's packet has none.
-    fn packet_sizes(&self, transport: &TransportConfig) -> (u32, u32) {
-        let header = transport.profile.sizes.header;
-        (header, payload(transport) + header)
-    }
-
     /// A source sends at its rate, also if its link is faster.
     fn wire_format(&self, transport: &TransportConfig) -> WireFormat {
-        let schedule = match transport.settings {
-            KindSettings::ConstantRate(schedule) => Some(schedule),
-            _ => None,
-        };
+        let sizes = transport.sizes();
         WireFormat {
-            schedule,
-            ..WireFormat::new(payload(transport), transport.profile.sizes.header)
+            schedule: config(transport),
+            ..WireFormat::new(sizes.payload, sizes.header)
         }
-    }
-
-    fn packets(&self, transport: &TransportConfig, bytes: u64) -> u64 {
-        bytes.div_ceil(u64::from(payload(transport)))
     }
 
     fn open_flow_bytes(&self, _: &TransportConfig) -> u64 {

@@ -1,6 +1,6 @@
 //! The constants that all flows of a transport share, and the division of data into packets.
 
-use weft_run::{ConstantRateConfig, KindSettings, TransportConfig};
+use weft_transports::{ConstantRateConfig, TransportConfig};
 
 use crate::packet::class_flags;
 
@@ -18,13 +18,11 @@ pub struct Params {
 impl Params {
     /// Computes the constants of a transport; `None` if it is of another kind.
     pub fn new(transport: &TransportConfig) -> Option<Self> {
-        let KindSettings::ConstantRate(config) = transport.settings else {
-            return None;
-        };
-        let sizes = &transport.profile.sizes;
+        let config: ConstantRateConfig = transport.parameters_of().copied()?;
+        let sizes = transport.sizes();
         Some(Self {
             config,
-            payload: sizes.mss,
+            payload: sizes.payload,
             header: sizes.header,
             class: class_flags(transport.class),
             ack_class: class_flags(transport.ack_class),

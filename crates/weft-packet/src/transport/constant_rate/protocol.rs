@@ -1,6 +1,6 @@
 //! The protocol at a host: sources send packets when they are due.
 
-use weft_run::TransportConfig;
+use weft_transports::TransportConfig;
 
 use crate::packet::{DATA, Packet};
 use crate::transport::endpoint::{FlowEndpoint, FlowSender, FlowSetup, Protocol};

@@ -1,7 +1,7 @@
 //! The times at which a source sends: packets at equal distances of the time during which it is on.
 
 use weft_paths::draw;
-use weft_run::ConstantRateConfig;
+use weft_transports::ConstantRateConfig;
 
 /// Distinguishes the random numbers of sources from others of the run.
 const STREAM: u64 = 0x6F6E_6F66;
@@ -85,6 +85,7 @@ mod tests {
 
     fn config(on: Option<Time>, off: Time, random: bool) -> ConstantRateConfig {
         ConstantRateConfig {
+            packet_size: 1514,
             rate: Rate(1_000_000_000),
             on,
             off,
@@ -105,6 +106,7 @@ mod tests {
     fn packets_do_not_drift() {
         let rate = Rate(3_000_000_000);
         let config = ConstantRateConfig {
+            packet_size: 1514,
             rate,
             ..config(None, Time(0), false)
         };

@@ -1,28 +1,38 @@
 //! Sources competing with TCP and with each other in one network.
 
+use weft_cc::Algorithm;
 use weft_fabric::{ManyToOne, PortQueues, QueueConfig, Topology};
-use weft_run::{ConstantRateConfig, KindSettings, Outcome, TransportConfig};
-use weft_spec::{QueueSize, Rate, Time};
+use weft_run::Outcome;
+use weft_spec::{QueueSize, Rate, Size, Time};
 use weft_traffic::Flow;
+use weft_transports::{ConstantRateConfig, Profile, Scheduler, TcpConfig, TransportConfig};
 
 use crate::transport::{TRANSPORTS, test_runs};
 use crate::{PacketSimulation, Probe, SimulationConfig};
 
-/// Time between two packets of 1040 bytes: 10 us.
+/// Time between two packets of 1066 bytes: 10 us.
 const INTERVAL: u64 = 10_000_000;
-const RATE: Rate = Rate(832_000_000);
+const RATE: Rate = Rate(852_800_000);
 
 fn transport(kind: &'static str) -> TransportConfig {
     if kind == "tcp" {
-        return test_runs::transport(kind, KindSettings::None, [1448, 66, 66]);
+        let tcp = TcpConfig {
+            cc: Algorithm::build("reno", &[]).unwrap(),
+            subflows: 1,
+            join_after: Size(0),
+            scheduler: Scheduler::RoundRobin,
+            profile: Profile::linux(),
+        };
+        return test_runs::transport(kind, tcp);
     }
-    let schedule = ConstantRateConfig {
+    let source = ConstantRateConfig {
         rate: RATE,
+        packet_size: 1066,
         on: None,
         off: Time(0),
         random: false,
     };
-    test_runs::transport(kind, KindSettings::ConstantRate(schedule), [1_000, 40, 66])
+    test_runs::transport(kind, source)
 }
 
 /// Runs two flows of these kinds, of 100 packets or so, to one receiver behind a port of this many

@@ -1,6 +1,6 @@
 //! The constants that all flows of a transport share.
 
-use weft_run::{NdpConfig, TransportConfig};
+use weft_transports::{NdpConfig, TransportConfig};
 
 use crate::packet::class_flags;
 use crate::transport::spray::{HEADER, Segments};

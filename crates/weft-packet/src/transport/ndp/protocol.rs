@@ -1,6 +1,6 @@
 //! The protocol at a host: its packets, and the pull queue of the flows that it receives.
 
-use weft_run::TransportConfig;
+use weft_transports::TransportConfig;
 
 use crate::packet::Packet;
 use crate::transport::endpoint::{FlowEndpoint, FlowSetup, Protocol};

@@ -3,9 +3,10 @@
 use weft_fabric::{
     Fabric, FatTree, Overflow, PortQueues, QueueConfig, QueueKind, Topology, TrimTo, Trimming, Victim,
 };
-use weft_run::{KindSettings, NdpConfig, Outcome, SubflowRecord, TransportConfig};
+use weft_run::{Outcome, SubflowRecord};
 use weft_spec::{QueueSize, Rate, Size, Time};
 use weft_traffic::Flow;
+use weft_transports::{NdpConfig, TransportConfig};
 
 use crate::transport::test_runs;
 
@@ -17,15 +18,14 @@ const DELAY: u64 = 1_000_000;
 const WINDOW: u32 = 30;
 
 fn transport(initial_window: u32) -> TransportConfig {
-    let settings = KindSettings::Ndp(NdpConfig {
+    let ndp = NdpConfig {
         initial_window,
         mtu: MTU,
-        pull_rate: 1.0,
         rto: Time::from_ms(1),
-        paths: 256,
         rate: Rate(10_000_000_000),
-    });
-    test_runs::transport("ndp", settings, [MTU - 64, 64, 64])
+        ..NdpConfig::default()
+    };
+    test_runs::transport("ndp", ndp)
 }
 
 /// A fat-tree with the switches of the paper, and room for this many headers.

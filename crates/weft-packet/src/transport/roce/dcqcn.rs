@@ -4,14 +4,14 @@
 //! Nothing happens between two packets of a flow that another host could observe. The expirations of timers
 //! are therefore computed when the rate is used or cut, in their order.
 
-use weft_run::DcqcnConfig;
+use weft_transports::RoceConfig;
 
 use super::rate::RateControl;
 
 /// The state of a flow. Rates are in bits per second, times in picoseconds.
 #[derive(Clone)]
 pub struct Dcqcn {
-    config: DcqcnConfig,
+    config: RoceConfig,
     /// Rate of the link of the host.
     line_rate: f64,
     /// Current rate and target rate.
@@ -37,7 +37,7 @@ struct Since {
 
 impl Dcqcn {
     /// Creates the state of a flow that begins at this rate.
-    pub fn new(config: DcqcnConfig, line_rate: f64, rate: f64) -> Self {
+    pub fn new(config: RoceConfig, line_rate: f64, rate: f64) -> Self {
         let rate = rate.min(line_rate);
         Self {
             config,
@@ -138,28 +138,22 @@ impl RateControl for Dcqcn {
 
 #[cfg(test)]
 mod tests {
-    use weft_spec::{Rate, Time};
+    use weft_spec::Time;
 
     use super::*;
 
     const US: u64 = 1_000_000;
     const LINE: f64 = 40e9;
 
-    const CONFIG: DcqcnConfig = DcqcnConfig {
-        cnp_interval: Time::from_us(50),
-        alpha_interval: Time::from_us(55),
-        gain: 1.0 / 256.0,
-        increase_interval: Time::from_us(60),
-        byte_counter: 10_000_000,
-        fast_recovery: 5,
-        increase: Rate(40_000_000),
-        hyper_increase: Rate(400_000_000),
-        min_rate: Rate(10_000_000),
-        initial_rate: None,
-    };
+    fn config() -> RoceConfig {
+        RoceConfig {
+            increase_interval: Time::from_us(60),
+            ..RoceConfig::default()
+        }
+    }
 
     fn new() -> Dcqcn {
-        Dcqcn::new(CONFIG, LINE, LINE)
+        Dcqcn::new(config(), LINE, LINE)
     }
 
     fn assert_close(measured: f64, expected: f64) {
@@ -262,7 +256,7 @@ mod tests {
         assert_close(flow.rate(50 * US * 99), 10e6);
         assert_close(flow.rate(1_000_000 * US), LINE);
         assert!(flow.timer > 10_000);
-        let mut slow = Dcqcn::new(CONFIG, 1e6, 1e6);
+        let mut slow = Dcqcn::new(config(), 1e6, 1e6);
         slow.on_notification(0);
         assert_close(slow.rate(0), 1e6);
     }

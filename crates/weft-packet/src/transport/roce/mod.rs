@@ -17,7 +17,8 @@ mod wire;
 
 use std::sync::Arc;
 
-use weft_run::{KindSettings, RoceConfig, TransportConfig, WireFormat};
+use weft_run::WireFormat;
+use weft_transports::{Roce, RoceConfig, TransportConfig};
 
 use super::contract::{ENTRY_BYTES, RecordedState, Transport, TransportKind};
 use super::endpoint::FlowEndpoint;
@@ -27,39 +28,16 @@ use receiver::Receiver;
 use sender::Sender;
 use wire::HEADER;
 
-/// RDMA over converged Ethernet.
-pub struct Roce;
-
-/// Returns the settings of a transport of this kind.
+/// Returns the parameters of a transport of this kind.
 fn config(transport: &TransportConfig) -> Option<RoceConfig> {
-    match transport.settings {
-        KindSettings::Roce(config) => Some(config),
-        _ => None,
-    }
+    transport.parameters_of().copied()
 }
 
 impl TransportKind for Roce {
-    fn name(&self) -> &'static str {
-        "roce"
-    }
-
-    fn about(&self) -> &'static str {
-        "RDMA over converged Ethernet (RoCEv2): paced flows with DCQCN, go-back-N or selective repeat"
-    }
-
-    /// The last packet of a flow may have a single byte.
-    fn packet_sizes(&self, transport: &TransportConfig) -> (u32, u32) {
-        (HEADER, config(transport).map_or(HEADER, |roce| roce.mtu))
-    }
-
     /// The connection exists before its flows, so that there is no handshake.
     fn wire_format(&self, transport: &TransportConfig) -> WireFormat {
         let mtu = config(transport).map_or(HEADER, |roce| roce.mtu);
         WireFormat::new(mtu - HEADER, HEADER)
-    }
-
-    fn packets(&self, transport: &TransportConfig, bytes: u64) -> u64 {
-        config(transport).map_or(bytes, |roce| params::packets(roce.mtu, bytes))
     }
 
     fn open_flow_bytes(&self, _: &TransportConfig) -> u64 {

@@ -1,6 +1,7 @@
 //! The constants that all flows of a transport share, and the division of data into packets.
 
-use weft_run::{RoceConfig, RoceControl, TransportConfig};
+use weft_spec::Size;
+use weft_transports::{RoceConfig, RoceControl, TransportConfig};
 
 use crate::packet::class_flags;
 
@@ -27,11 +28,11 @@ impl Params {
     }
 
     fn with_classes(config: RoceConfig, [class, ack_class]: [u8; 2]) -> Self {
-        let packets = |window: u64| u32::try_from(window / u64::from(config.mtu)).unwrap_or(u32::MAX);
+        let packets = |window: Size| u32::try_from(window.0 / u64::from(config.mtu)).unwrap_or(u32::MAX);
         Self {
             payload: u64::from(config.mtu - HEADER),
             window: config.window.map_or(u32::MAX, packets),
-            is_ecn_capable: matches!(config.control, RoceControl::Dcqcn(_)),
+            is_ecn_capable: config.control == RoceControl::Dcqcn,
             class: class_flags(class),
             ack_class: class_flags(ack_class),
             config,
@@ -50,9 +51,4 @@ impl Params {
         let payload = size.map_or(self.payload, |size| self.payload.min(size - before));
         (payload + u64::from(HEADER)) as u16
     }
-}
-
-/// Returns the number of packets of this many bytes.
-pub fn packets(mtu: u32, bytes: u64) -> u64 {
-    bytes.div_ceil(u64::from(mtu - HEADER))
 }

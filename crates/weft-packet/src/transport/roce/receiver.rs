@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use weft_run::{RoceControl, RoceRetransmission};
+use weft_transports::{RoceControl, RoceRetransmission};
 
 use crate::engine::route::Route;
 use crate::packet::Packet;
@@ -108,10 +108,7 @@ impl Receiver {
     /// Handles a marked packet. Returns the time at which a congestion notification is sent because of it. That is
     /// now, or the end of the interval that began with the last notification.
     pub fn on_mark(&mut self, now: u64) -> Option<u64> {
-        let RoceControl::Dcqcn(_) = self.params.config.control else {
-            return None;
-        };
-        if self.is_marked {
+        if self.params.config.control == RoceControl::None || self.is_marked {
             return None;
         }
         if now < self.quiet_until {
@@ -123,10 +120,8 @@ impl Receiver {
 
     /// Records that a congestion notification is sent.
     pub fn on_notification(&mut self, now: u64) {
-        if let RoceControl::Dcqcn(config) = self.params.config.control {
-            self.quiet_until = now + config.cnp_interval.0;
-            self.is_marked = false;
-        }
+        self.quiet_until = now + self.params.config.cnp_interval.0;
+        self.is_marked = false;
     }
 }
 
@@ -150,33 +145,16 @@ impl FlowReceiver for Receiver {
 
 #[cfg(test)]
 mod tests {
-    use weft_run::{DcqcnConfig, RoceConfig};
-    use weft_spec::{Rate, Time};
+    use weft_transports::RoceConfig;
 
     use super::*;
 
     const US: u64 = 1_000_000;
 
     fn receiver(retransmission: RoceRetransmission) -> Receiver {
-        let dcqcn = DcqcnConfig {
-            cnp_interval: Time::from_us(50),
-            alpha_interval: Time::from_us(55),
-            gain: 1.0 / 256.0,
-            increase_interval: Time::from_us(55),
-            byte_counter: 10_000_000,
-            fast_recovery: 5,
-            increase: Rate(40_000_000),
-            hyper_increase: Rate(400_000_000),
-            min_rate: Rate(10_000_000),
-            initial_rate: None,
-        };
         let config = RoceConfig {
             retransmission,
-            control: RoceControl::Dcqcn(dcqcn),
-            mtu: 1086,
-            ack_every: 1,
-            window: None,
-            rto: Time::from_us(320),
+            ..RoceConfig::default()
         };
         let params = Params::for_tests(config);
         Receiver::new(

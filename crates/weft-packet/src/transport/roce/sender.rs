@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use weft_run::{ControlCounters, RoceControl, RoceRetransmission, SubflowRecord};
+use weft_run::{ControlCounters, SubflowRecord};
+use weft_transports::{RoceControl, RoceRetransmission};
 
 use crate::engine::route::Route;
 use crate::packet::Packet;
@@ -55,9 +56,9 @@ impl Sender {
     ) -> Self {
         let config = &params.config;
         let control = match config.control {
-            RoceControl::Dcqcn(dcqcn) => {
-                let rate = dcqcn.initial_rate.map_or(line_rate, |rate| rate.0 as f64);
-                RateController::Dcqcn(Dcqcn::new(dcqcn, line_rate, rate))
+            RoceControl::Dcqcn => {
+                let rate = config.initial_rate.map_or(line_rate, |rate| rate.0 as f64);
+                RateController::Dcqcn(Dcqcn::new(*config, line_rate, rate))
             }
             RoceControl::None => RateController::Fixed(FixedRate(line_rate)),
         };

@@ -1,8 +1,9 @@
 //! Runs whose times and counters follow from the laws by arithmetic.
 
 use weft_fabric::{Lossy, ManyToOne, PortQueues, QueueConfig, QueueKind, Topology};
-use weft_run::{KindSettings, Outcome, RoceConfig, RoceControl, RoceRetransmission, SubflowRecord};
-use weft_spec::{QueueSize, Rate, Time};
+use weft_run::{Outcome, SubflowRecord};
+use weft_spec::{QueueSize, Rate, Size, Time};
+use weft_transports::{RoceConfig, RoceControl, RoceRetransmission};
 
 use crate::SimulationConfig;
 use crate::transport::test_runs;
@@ -13,19 +14,19 @@ const PACKET: u64 = 849_600;
 const ACK: u64 = 52_800;
 const DELAY: u64 = 1_000_000;
 
-const CONFIG: RoceConfig = RoceConfig {
-    retransmission: RoceRetransmission::GoBackN,
-    control: RoceControl::None,
-    mtu: MTU,
-    ack_every: 1,
-    window: None,
-    rto: Time::from_us(500),
-};
+fn plain() -> RoceConfig {
+    RoceConfig {
+        control: RoceControl::None,
+        mtu: MTU,
+        rto: Time::from_us(500),
+        ..RoceConfig::default()
+    }
+}
 
 /// Runs flows of this many packets to one receiver. The port before the receiver drops each packet whose number
 /// is a multiple of `every`, if that is given.
 fn run(config: RoceConfig, packets: &[u64], every: Option<u32>, threads: usize) -> Outcome {
-    let transport = test_runs::transport("roce", KindSettings::Roce(config), [MTU - 62, 62, 66]);
+    let transport = test_runs::transport("roce", config);
     let senders = packets.len() as u32;
     let queue = QueueConfig {
         limit: QueueSize::Packets(1_000),
@@ -67,7 +68,7 @@ fn unloaded(packets: u64) -> (u64, u64) {
 #[test]
 fn a_flow_alone_sends_back_to_back() {
     for packets in [1, 2, 100] {
-        let outcome = run(CONFIG, &[packets], None, 1);
+        let outcome = run(plain(), &[packets], None, 1);
         let flow = &outcome.flows[0];
         let (finish, acked) = unloaded(packets);
         assert_eq!((flow.finish, flow.acked), (Some(Time(finish)), Some(Time(acked))));
@@ -89,7 +90,7 @@ fn a_flow_alone_sends_back_to_back() {
 fn fewer_acknowledgements_change_no_time() {
     let config = RoceConfig {
         ack_every: 16,
-        ..CONFIG
+        ..plain()
     };
     let outcome = run(config, &[100], None, 1);
     let flow = &outcome.flows[0];
@@ -102,8 +103,8 @@ fn fewer_acknowledgements_change_no_time() {
 fn a_window_limits_the_packets_without_acknowledgement() {
     let config = RoceConfig {
         ack_every: 16,
-        window: Some(2 * u64::from(MTU) + 1),
-        ..CONFIG
+        window: Some(Size(2 * u64::from(MTU) + 1)),
+        ..plain()
     };
     let outcome = run(config, &[10], None, 1);
     let flow = &outcome.flows[0];
@@ -115,7 +116,7 @@ fn a_window_limits_the_packets_without_acknowledgement() {
 /// The sender has sent `k` packets beyond the missing one when the report arrives, and repeats all of them.
 #[test]
 fn go_back_n_repeats_what_follows_a_loss() {
-    let outcome = run(CONFIG, &[100], Some(60), 1);
+    let outcome = run(plain(), &[100], Some(60), 1);
     let flow = &outcome.flows[0];
     // The report of packet 59 (the 60th) leaves when packet 60 arrives: 2 packets and 2 delays after it was sent.
     // It takes 2 acknowledgements and 2 delays. At that time, the sender has begun packets for 3 packet times and
@@ -139,7 +140,7 @@ fn go_back_n_repeats_what_follows_a_loss() {
 fn selective_repeat_repeats_only_the_loss() {
     let config = RoceConfig {
         retransmission: RoceRetransmission::SelectiveRepeat,
-        ..CONFIG
+        ..plain()
     };
     let outcome = run(config, &[290], Some(60), 1);
     let flow = &outcome.flows[0];
@@ -158,14 +159,14 @@ fn a_lost_last_packet_waits_for_the_timeout() {
     for retransmission in [RoceRetransmission::GoBackN, RoceRetransmission::SelectiveRepeat] {
         let config = RoceConfig {
             retransmission,
-            ..CONFIG
+            ..plain()
         };
         let outcome = run(config, &[60], Some(60), 1);
         let flow = &outcome.flows[0];
         let subflow = &flow.subflows[0];
         assert_eq!((subflow.timeouts, subflow.retransmitted), (1, 1));
         // The acknowledgement of packet 58, and the timeout.
-        let timeout = unloaded(59).1 + CONFIG.rto.0;
+        let timeout = unloaded(59).1 + plain().rto.0;
         assert_eq!(flow.finish, Some(Time(timeout + unloaded(1).0)));
     }
 }
@@ -176,7 +177,7 @@ fn threads_change_nothing() {
     for retransmission in [RoceRetransmission::GoBackN, RoceRetransmission::SelectiveRepeat] {
         let config = RoceConfig {
             retransmission,
-            ..CONFIG
+            ..plain()
         };
         let one = run(config, &packets, Some(70), 1);
         for threads in 2..=4 {

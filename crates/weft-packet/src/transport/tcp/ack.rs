@@ -1,7 +1,7 @@
 //! A sender's handling of acknowledgements: one event goes through one sequence of rules.
 
 use weft_cc::{Ack, CongestionControl, Elapsed};
-use weft_spec::{Profile, Recovery, RoundEnd, WindowValidation};
+use weft_transports::{Profile, Recovery, RoundEnd, WindowValidation};
 
 use crate::engine::Context;
 use crate::packet::Packet;
@@ -70,7 +70,7 @@ impl TcpEndpoint {
     fn on_new_ack(&mut self, packet: &Packet, ack: u64, cx: &mut HostContext<'_, '_>) {
         let subflow = &mut self.subflows[packet.slot as usize];
         let connection = &mut self.connections[subflow.connection() as usize];
-        let profile = &self.shared.transports[connection.transport as usize].profile;
+        let profile = &self.shared.tcp(connection.transport).profile;
         validate_cwnd(connection, subflow, profile);
         let echo = connection.congestion.echo();
         let event = AckEvent::advance(subflow, packet, ack, profile, echo, cx.now);
@@ -80,7 +80,7 @@ impl TcpEndpoint {
     fn on_duplicate_ack(&mut self, packet: &Packet, cx: &mut HostContext<'_, '_>) {
         let subflow = &mut self.subflows[packet.slot as usize];
         let connection = &mut self.connections[subflow.connection() as usize];
-        let profile = &self.shared.transports[connection.transport as usize].profile;
+        let profile = &self.shared.tcp(connection.transport).profile;
         validate_cwnd(connection, subflow, profile);
         let echo = connection.congestion.echo();
         let event = AckEvent::duplicate(subflow, packet, profile, echo, cx.now);
@@ -93,7 +93,7 @@ impl TcpEndpoint {
     fn on_late_duplicate(&mut self, packet: &Packet, cx: &mut HostContext<'_, '_>) {
         let subflow = &mut self.subflows[packet.slot as usize];
         let connection = &mut self.connections[subflow.connection() as usize];
-        let profile = &self.shared.transports[connection.transport as usize].profile;
+        let profile = &self.shared.tcp(connection.transport).profile;
         let event = AckEvent::late_duplicate(subflow, packet);
         on_probe_acknowledged(connection, subflow, &event, cx.now);
         on_dsack(connection, subflow, profile, &event, cx.now);

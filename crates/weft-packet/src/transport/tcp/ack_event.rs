@@ -2,7 +2,7 @@
 //! built once, and the rules of [`ack`](super::ack) and [`recovery`](super::recovery) read it.
 
 use weft_cc::Echo;
-use weft_spec::{Profile, Recovery};
+use weft_transports::{Profile, Recovery};
 
 use crate::packet::{Packet, RETRANSMIT};
 

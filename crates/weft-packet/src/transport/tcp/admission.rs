@@ -24,8 +24,8 @@ pub struct Admission {
 impl Admission {
     /// Determines the causes.
     pub fn new(shared: &Shared) -> Self {
-        let mut transports = shared.transports.iter();
-        let paces = transports.any(|transport| may_pace(transport.profile.window.pacing, &transport.cc));
+        let mut transports = shared.tcp.iter().flatten();
+        let paces = transports.any(|tcp| may_pace(tcp.profile.window.pacing, &tcp.cc));
         let tso = shared.offload.tso;
         Self {
             paces,

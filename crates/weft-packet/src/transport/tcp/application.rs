@@ -35,10 +35,7 @@ impl TcpEndpoint {
         if connection.data.written() >= connection.data.total() {
             return; // stopped, or all there is
         }
-        let mss = self.shared.transports[connection.transport as usize]
-            .profile
-            .sizes
-            .mss;
+        let mss = self.shared.tcp(connection.transport).profile.sizes.mss;
         let chunks = chunks_written_by(cx.now - connection.lifetime.opened(), rate, mss);
         connection.data.set_written(chunks);
         if connection.data.written() < connection.data.total() {

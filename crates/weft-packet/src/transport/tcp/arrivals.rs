@@ -12,7 +12,7 @@ impl TcpEndpoint {
     pub fn on_data(&mut self, packet: &Packet, cx: &mut HostContext<'_, '_>) {
         let receiver = &mut self.subflow_receivers[packet.slot as usize];
         let connection = &mut self.connection_receivers[receiver.connection as usize];
-        let profile = &self.shared.transports[connection.transport as usize].profile;
+        let profile = &self.shared.tcp(connection.transport).profile;
         if receiver.needs_ack_before_ce_change(packet) {
             cx.send(&receiver.acknowledge(connection.chunks(), 0, 0, profile));
         }
@@ -61,7 +61,7 @@ impl TcpEndpoint {
     fn acknowledge_pushed(&mut self, slot: u32, cx: &mut HostContext<'_, '_>) {
         let connection = self.subflow_receivers[slot as usize].connection;
         let connection = &mut self.connection_receivers[connection as usize];
-        let profile = &self.shared.transports[connection.transport as usize].profile;
+        let profile = &self.shared.tcp(connection.transport).profile;
         let mut pushed = connection.take_pushed();
         while pushed != 0 {
             let s = pushed.trailing_zeros();
@@ -81,7 +81,7 @@ impl TcpEndpoint {
             return;
         }
         let connection = &self.connection_receivers[receiver.connection as usize];
-        let profile = &self.shared.transports[connection.transport as usize].profile;
+        let profile = &self.shared.tcp(connection.transport).profile;
         let since_data = cx.now - connection.last_data_at();
         if since_data >= profile.acks.delayed_ack_timeout.0 {
             self.totals.delayed_ack_stall += since_data;

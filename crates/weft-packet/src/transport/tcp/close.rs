@@ -33,7 +33,7 @@ impl TcpEndpoint {
         if connection.lifetime.is_finished() {
             return true;
         }
-        let profile = &self.shared.transports[connection.transport as usize].profile;
+        let profile = &self.shared.tcp(connection.transport).profile;
         let outstanding = |s: &SubflowSender| !s.segments.is_empty();
         if !profile.connection.complete_on_data_ack && self.subflows_of(connection).iter().any(outstanding) {
             return false;

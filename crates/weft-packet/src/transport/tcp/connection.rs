@@ -2,7 +2,7 @@
 //! events of which congestion control is notified.
 
 use weft_cc::{Ack, Algorithm, CongestionControl, Window};
-use weft_run::Scheduler;
+use weft_transports::Scheduler;
 
 use super::congestion::Congestion;
 use super::join_schedule::JoinSchedule;

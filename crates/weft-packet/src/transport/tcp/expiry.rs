@@ -2,7 +2,7 @@
 //! section 7.3), end of a reordering window (RFC 8985, section 6.2, step 5).
 
 use weft_cc::CongestionControl;
-use weft_spec::Recovery;
+use weft_transports::Recovery;
 
 use super::endpoint::TcpEndpoint;
 use super::output::Output;
@@ -39,7 +39,7 @@ impl TcpEndpoint {
         let subflow = &mut self.subflows[slot as usize];
         let index = subflow.connection();
         let connection = &mut self.connections[index as usize];
-        let profile = &self.shared.transports[connection.transport as usize].profile;
+        let profile = &self.shared.tcp(connection.transport).profile;
         let s = subflow.index();
         subflow.count_timeout();
         let repeated = subflow.state.timed_out_at(subflow.seq.una());
@@ -88,7 +88,7 @@ impl TcpEndpoint {
     fn on_probe_timer(&mut self, slot: u32, cx: &mut HostContext<'_, '_>) {
         let subflow = &mut self.subflows[slot as usize];
         let connection = &self.connections[subflow.connection() as usize];
-        let profile = &self.shared.transports[connection.transport as usize].profile;
+        let profile = &self.shared.tcp(connection.transport).profile;
         match subflow.probe_verdict(profile.rto.min_rto.0, cx.now) {
             ProbeVerdict::Rearm => subflow.rearm_rto(slot, cx),
             ProbeVerdict::WaitUntil(due) => subflow.timer.set(due, slot, cx),
@@ -106,7 +106,7 @@ impl TcpEndpoint {
         let subflow = &mut self.subflows[slot as usize];
         let index = subflow.connection();
         let connection = &mut self.connections[index as usize];
-        let profile = &self.shared.transports[connection.transport as usize].profile;
+        let profile = &self.shared.tcp(connection.transport).profile;
         subflow.timer.set_purpose(TimerPurpose::Retransmit);
         let s = subflow.index();
         let new = if connection.uses_send_queues() {
@@ -146,7 +146,7 @@ impl TcpEndpoint {
         let subflow = &mut self.subflows[slot as usize];
         let index = subflow.connection();
         let connection = &mut self.connections[index as usize];
-        let profile = &self.shared.transports[connection.transport as usize].profile;
+        let profile = &self.shared.tcp(connection.transport).profile;
         subflow.rearm_rto(slot, cx);
         detect_rack_losses(connection, subflow, profile, slot, cx);
         self.transmit_pending(index, slot, cx);

@@ -35,10 +35,10 @@ impl TcpEndpoint {
         );
         let (flow, subflows) = (connection.flow, connection.windows().len() as u32);
         if index == 0 {
-            let transport = &self.shared.transports[connection.transport as usize];
+            let tcp = self.shared.tcp(connection.transport);
             connection
                 .lifetime
-                .close_until(cx.now + transport.profile.joins.join_delay.0);
+                .close_until(cx.now + tcp.profile.joins.join_delay.0);
         }
         if subflow.stats().established.is_some() {
             self.send_control(flow, index, wire::FIN, cx);
@@ -57,10 +57,11 @@ impl TcpEndpoint {
         let shared = &self.shared;
         let spec = shared.flow(flow);
         let transport = &shared.transports[spec.transport as usize];
+        let tcp = shared.tcp(spec.transport);
         let direction = SubflowDirection {
             flow: spec.id,
             subflow,
-            subflows: transport.subflows,
+            subflows: tcp.subflows,
             reverse: self.index == spec.to,
         };
         let there = if direction.reverse { spec.from } else { spec.to };
@@ -76,13 +77,7 @@ impl TcpEndpoint {
         };
         cx.send(&Packet {
             route,
-            ..wire::control(
-                flags,
-                (flow, subflow),
-                class,
-                &transport.profile,
-                transport.cc.echo(),
-            )
+            ..wire::control(flags, (flow, subflow), class, &tcp.profile, tcp.cc.echo())
         });
     }
 }

@@ -58,7 +58,8 @@ impl TcpEndpoint {
         let subflow = &mut self.subflows[slot as usize];
         let connection = &self.connections[subflow.connection() as usize];
         let transport = &self.shared.transports[connection.transport as usize];
-        let profile = &transport.profile;
+        let tcp = self.shared.tcp(connection.transport);
+        let profile = &tcp.profile;
         subflow.state.on_join_ack_sent();
         subflow.arm(slot, cx);
         cx.send(&Packet {
@@ -69,7 +70,7 @@ impl TcpEndpoint {
                 (connection.flow, subflow.index()),
                 transport.class,
                 profile,
-                transport.cc.echo(),
+                tcp.cc.echo(),
             )
         });
     }
@@ -81,6 +82,7 @@ impl TcpEndpoint {
         };
         let connection = &self.connection_receivers[receiver.connection as usize];
         let transport = &self.shared.transports[connection.transport as usize];
+        let tcp = self.shared.tcp(connection.transport);
         cx.send(&Packet {
             route: receiver.path.route(),
             slot: receiver.peer,
@@ -88,8 +90,8 @@ impl TcpEndpoint {
                 wire::JOIN_CONFIRMED,
                 (packet.lo, packet.hi),
                 transport.ack_class,
-                &transport.profile,
-                transport.cc.echo(),
+                &tcp.profile,
+                tcp.cc.echo(),
             )
         });
     }
@@ -109,7 +111,8 @@ impl TcpEndpoint {
             return;
         }
         let transport = &self.shared.transports[connection.transport as usize];
-        let profile = &transport.profile;
+        let tcp = self.shared.tcp(connection.transport);
+        let profile = &tcp.profile;
         if profile.acks.ack_every == 1 {
             // No acknowledgement is delayed.
             return;
@@ -123,7 +126,7 @@ impl TcpEndpoint {
                 (connection.flow, 0),
                 transport.class,
                 profile,
-                transport.cc.echo(),
+                tcp.cc.echo(),
             )
         });
     }
@@ -137,14 +140,14 @@ impl TcpEndpoint {
         };
         let connection = &mut self.connection_receivers[index as usize];
         connection.set_total(packet.chunk);
-        let transport = &shared.transports[connection.transport as usize];
-        for s in 0..transport.subflows {
+        let tcp = shared.tcp(connection.transport);
+        for s in 0..tcp.subflows {
             let Some(&receiver) = self.slots.subflow_receivers.get(&(packet.lo, s)) else {
                 continue;
             };
             let receiver = &mut self.subflow_receivers[receiver as usize];
             if receiver.unacked() > 0 {
-                cx.send(&receiver.acknowledge(connection.chunks(), 0, 0, &transport.profile));
+                cx.send(&receiver.acknowledge(connection.chunks(), 0, 0, &tcp.profile));
             }
         }
     }

@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use weft_cc::{Algorithm, Window};
 use weft_paths::{Granularity, PathPolicy};
-use weft_run::{FlowRecord, PacketKind, SubflowRecord, TransportConfig, WireFormat};
+use weft_run::{FlowRecord, PacketKind, SubflowRecord, WireFormat};
 use weft_spec::Time;
+use weft_transports::{Tcp, TransportConfig};
 
 use crate::engine::route::Route;
 use crate::packet::{DATA, Packet};
@@ -29,9 +30,6 @@ const CLOSE: u64 = TcpTimer::Close as u64;
 const PACE: u64 = TcpTimer::Pace as u64;
 const WRITE: u64 = TcpTimer::Write as u64;
 
-/// TCP and multipath TCP.
-pub struct Tcp;
-
 /// Bytes of a connection at both of its hosts, without its congestion control and its subflows.
 const CONNECTION_BYTES: usize =
     size_of::<ConnectionSender>() + size_of::<receiver::ConnectionReceiver>() + 2 * ENTRY_BYTES;
@@ -46,46 +44,33 @@ const SUBFLOW_BYTES: usize = size_of::<SubflowSender>()
 const FIRST_SEGMENTS: usize = 16;
 
 impl TransportKind for Tcp {
-    fn name(&self) -> &'static str {
-        "tcp"
-    }
-
-    fn about(&self) -> &'static str {
-        "TCP, and multipath TCP with more than one subflow (default)"
-    }
-
     /// The last segment of a flow may have a single byte.
     fn packet_sizes(&self, transport: &TransportConfig) -> (u32, u32) {
-        let profile = &transport.profile;
-        (
-            profile.sizes.ack_size.min(profile.sizes.header + 1),
-            (profile.sizes.mss + profile.sizes.header).max(profile.sizes.ack_size),
-        )
+        let sizes = transport.sizes();
+        (sizes.control.min(sizes.header + 1), sizes.max())
     }
 
     /// A flow whose packets change their paths may use all of them.
     fn wire_format(&self, transport: &TransportConfig) -> WireFormat {
-        let mut granularities = (0..transport.subflows).map(|s| transport.paths.granularity(s, false));
+        let tcp = transport.expect_tcp();
+        let mut granularities = (0..tcp.subflows).map(|s| transport.paths.granularity(s, false));
         let keeps_paths = granularities.all(|granularity| granularity == Granularity::Subflow);
-        WireFormat::of_tcp(transport, keeps_paths.then_some(transport.subflows))
-    }
-
-    fn packets(&self, transport: &TransportConfig, bytes: u64) -> u64 {
-        bytes.div_ceil(u64::from(transport.profile.sizes.mss))
+        WireFormat::of_tcp(tcp, keeps_paths.then_some(tcp.subflows))
     }
 
     fn open_flow_bytes(&self, transport: &TransportConfig) -> u64 {
+        let tcp = transport.expect_tcp();
         let subflow = size_of::<Window>() + SUBFLOW_BYTES;
-        let queues = if transport.uses_send_queues() {
-            send_queues::bytes(transport.subflows)
+        let queues = if tcp.uses_send_queues() {
+            send_queues::bytes(tcp.subflows)
         } else {
             0
         };
         let monitor = transport
             .mode()
             .monitor()
-            .map_or(0, |_| path_monitor::bytes(transport.subflows));
-        let subflows = transport.subflows as usize * subflow;
+            .map_or(0, |_| path_monitor::bytes(tcp.subflows));
+        let subflows = tcp.subflows as usize * subflow;
         (size_of::<Algorithm>() + CONNECTION_BYTES + subflows + queues + monitor) as u64
     }
 
@@ -151,7 +136,7 @@ impl Transport for TcpEndpoint {
 
     fn received_flow(&self, flow: u32, chunks: u32) -> Option<ReceivedFlow> {
         let connection = self.connection_receiver(flow)?;
-        let subflows = self.shared.transports[connection.transport as usize].subflows;
+        let subflows = self.shared.tcp(connection.transport).subflows;
         let packets = |s| {
             self.subflow_receiver(flow, s)
                 .map_or(0, receiver::SubflowReceiver::packets)

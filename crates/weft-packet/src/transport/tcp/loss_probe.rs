@@ -1,6 +1,6 @@
 //! Tail loss probes (RFC 8985, section 7).
 
-use weft_spec::{Profile, Recovery};
+use weft_transports::{Profile, Recovery};
 
 /// The loss probes of a subflow.
 pub struct LossProbe {

@@ -75,7 +75,6 @@ mod wake;
 pub mod wire;
 
 pub use endpoint::TcpEndpoint;
-pub use kind::Tcp;
 
 /// Index of TCP among the kinds of transport.
 pub const INDEX: usize = 0;

@@ -1,6 +1,6 @@
 //! Loss detection without SACK (RFC 5681, section 3.2; RFC 6582).
 
-use weft_spec::Profile;
+use weft_transports::Profile;
 
 use super::subflow::SubflowSender;
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use weft_cc::{CongestionControl, Window};
 use weft_paths::{Opn, SubflowDirection, draw};
-use weft_spec::Profile;
+use weft_transports::Profile;
 
 use crate::packet::{DATA, Packet, class_flags};
 use crate::transport::state::HostContext;
@@ -37,39 +37,40 @@ impl TcpEndpoint {
         let shared = &self.shared;
         let spec = shared.flow(flow);
         let transport = &shared.transports[spec.transport as usize];
-        let profile = &transport.profile;
-        let first = self.free_slots.take_run(transport.subflows);
+        let tcp = shared.tcp(spec.transport);
+        let profile = &tcp.profile;
+        let first = self.free_slots.take_run(tcp.subflows);
         let first = first.unwrap_or(self.subflows.len() as u32);
         let connection = ConnectionSender {
             flow,
             transport: spec.transport,
             first_subflow: first,
             congestion: Congestion::new(
-                transport.cc.clone(),
+                tcp.cc.clone(),
                 Window {
                     paced: profile.window.pacing,
                     ..Window::new(profile.window.initial_cwnd, profile.window.initial_ssthresh)
                 },
-                transport.subflows,
+                tcp.subflows,
             ),
             data: SendData::new(
                 spec.size.map(|size| size.0),
                 profile.sizes.mss,
-                max_outstanding(&profile.connection, transport.subflows),
+                max_outstanding(&profile.connection, tcp.subflows),
                 spec.rate.is_none(),
             ),
             joins: JoinSchedule::new(join_at(
-                join_after(transport).0,
+                join_after(tcp, transport.mode()).0,
                 profile.sizes.mss,
                 profile.joins.confirmed_joins,
             )),
             reinject: ReinjectQueue::default(),
-            send_queues: transport
+            send_queues: tcp
                 .uses_send_queues()
                 .then(|| {
                     SendQueues::new(
-                        transport.subflows,
-                        transport.cc.extra_sndbuf_bursts(),
+                        tcp.subflows,
+                        tcp.cc.extra_sndbuf_bursts(),
                         profile.sizes.mss,
                         profile.connection.send_buffer,
                     )
@@ -113,15 +114,16 @@ impl TcpEndpoint {
     fn add_subflows(&mut self, connection: u32, first: u32, flow: u32) {
         let shared = &self.shared;
         let spec = shared.flow(flow);
-        let transport = &shared.transports[spec.transport as usize];
+        let tcp = shared.tcp(spec.transport);
+        let mode = shared.transports[spec.transport as usize].mode();
         let nodes = &shared.fabric.hosts;
         let (from, to) = (nodes[self.index as usize], nodes[spec.to as usize]);
-        for s in 0..transport.subflows {
+        for s in 0..tcp.subflows {
             // Whether routes fit was checked when the run was set up.
             let direction = SubflowDirection {
                 flow: spec.id,
                 subflow: s,
-                subflows: transport.subflows,
+                subflows: tcp.subflows,
                 reverse: false,
             };
             let route = shared
@@ -129,9 +131,9 @@ impl TcpEndpoint {
                 .unwrap_or_default();
             let selector = PathSelector::new(shared, spec.transport, direction, from, to);
             let path = SubflowPath::new(route, selector);
-            let mut subflow = SubflowSender::new(connection, s, path, &transport.profile);
+            let mut subflow = SubflowSender::new(connection, s, path, &tcp.profile);
             if let Some(paths) = subflow.path.paths() {
-                raise_dupack_threshold(&mut subflow, transport, paths, direction);
+                raise_dupack_threshold(&mut subflow, (tcp, mode), paths, direction);
             }
             match self.subflows.get_mut((first + s) as usize) {
                 Some(slot) => *slot = subflow,
@@ -148,7 +150,8 @@ impl TcpEndpoint {
             return;
         }
         let transport = &self.shared.transports[connection.transport as usize];
-        let profile = &transport.profile;
+        let tcp = self.shared.tcp(connection.transport);
+        let profile = &tcp.profile;
         subflow.on_syn_sent(cx.now);
         subflow.arm(slot, cx);
         cx.send(&Packet {
@@ -161,7 +164,7 @@ impl TcpEndpoint {
                 (connection.flow, subflow.index()),
                 transport.class,
                 profile,
-                transport.cc.echo(),
+                tcp.cc.echo(),
             )
         });
     }
@@ -172,7 +175,8 @@ impl TcpEndpoint {
         let shared = Arc::clone(&self.shared);
         let spec = shared.flow(flow);
         let transport = &shared.transports[spec.transport as usize];
-        let profile = &transport.profile;
+        let tcp = shared.tcp(spec.transport);
+        let profile = &tcp.profile;
         let connection = if let Some(&known) = self.slots.receivers.get(&flow) {
             known
         } else {
@@ -200,7 +204,7 @@ impl TcpEndpoint {
                 let direction = SubflowDirection {
                     flow: spec.id,
                     subflow: index,
-                    subflows: transport.subflows,
+                    subflows: tcp.subflows,
                     reverse: true,
                 };
                 let path = SubflowPath::new(
@@ -209,7 +213,7 @@ impl TcpEndpoint {
                         .unwrap_or_default(),
                     PathSelector::new(&shared, spec.transport, direction, here, there),
                 );
-                let echo = transport.cc.echo();
+                let echo = tcp.cc.echo();
                 let mut new =
                     SubflowReceiver::new(connection, packet.slot, path, echo, transport.ack_class, profile);
                 if packet.seq != 0 {
@@ -227,7 +231,7 @@ impl TcpEndpoint {
                 (flow, index),
                 transport.ack_class,
                 profile,
-                transport.cc.echo(),
+                tcp.cc.echo(),
             )
         });
     }
@@ -243,7 +247,7 @@ impl TcpEndpoint {
             return;
         }
         let connection = &mut self.connections[subflow.connection() as usize];
-        let profile = &self.shared.transports[connection.transport as usize].profile;
+        let profile = &self.shared.tcp(connection.transport).profile;
         let s = subflow.index() as usize;
         subflow.set_peer(packet.seq);
         let timeouts = subflow.stats().syn_timeouts;
@@ -270,7 +274,7 @@ impl TcpEndpoint {
         let subflow = &mut self.subflows[slot as usize];
         let index = subflow.connection();
         let connection = &mut self.connections[index as usize];
-        let profile = &self.shared.transports[connection.transport as usize].profile;
+        let profile = &self.shared.tcp(connection.transport).profile;
         let full_handshakes = profile.handshake.full_handshakes;
         let s = subflow.index() as usize;
         subflow.timer.stop();
@@ -308,7 +312,7 @@ impl TcpEndpoint {
             return;
         }
         let connection = &self.connections[subflow.connection() as usize];
-        let profile = &self.shared.transports[connection.transport as usize].profile;
+        let profile = &self.shared.tcp(connection.transport).profile;
         subflow.count_syn_timeout();
         subflow.path.on_timeout(false, cx.now);
         if subflow.stats().syn_timeouts > profile.handshake.syn_linear_timeouts.into() {
@@ -320,7 +324,7 @@ impl TcpEndpoint {
     /// Returns a uniformly random time up to `join_delay`, from a random stream for each `purpose`.
     pub(super) fn join_delay(&self, flow: u32, subflow: u32, purpose: u64) -> u64 {
         let spec = self.shared.flow(flow);
-        let profile = &self.shared.transports[spec.transport as usize].profile;
+        let profile = &self.shared.tcp(spec.transport).profile;
         let which = spec.id.rotate_left(32) ^ u64::from(subflow);
         let hash = draw(&[self.shared.seed, which, purpose]);
         let range = u128::from(profile.joins.join_delay.0) + 1;

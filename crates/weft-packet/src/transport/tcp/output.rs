@@ -2,7 +2,7 @@
 //! allow.
 
 use weft_cc::Echo;
-use weft_run::TransportConfig;
+use weft_transports::TcpConfig;
 
 use crate::engine::Context;
 use crate::packet::{ECT, Packet, RETRANSMIT};
@@ -55,8 +55,8 @@ impl TcpEndpoint {
             self.schedule_and_send(index, slot, cx);
             return;
         }
-        let transport = &self.shared.transports[connection.transport as usize];
-        let header = transport.profile.sizes.header;
+        let tcp = self.shared.tcp(connection.transport);
+        let header = tcp.profile.sizes.header;
         let (first, n) = (connection.first_subflow, connection.windows().len());
         let subflows = &mut self.subflows[first as usize..][..n];
         let (nics, cx) = cx.nics();
@@ -68,25 +68,9 @@ impl TcpEndpoint {
             for s in 0..n {
                 output(admission, nics, connection, subflows, s, header, cx).retransmit_lost();
             }
-            send_new_data(
-                admission,
-                nics,
-                connection,
-                subflows,
-                transport,
-                Candidates::All,
-                cx,
-            );
+            send_new_data(admission, nics, connection, subflows, tcp, Candidates::All, cx);
         } else {
-            send_new_data(
-                admission,
-                nics,
-                connection,
-                subflows,
-                transport,
-                Candidates::One(s),
-                cx,
-            );
+            send_new_data(admission, nics, connection, subflows, tcp, Candidates::One(s), cx);
         }
     }
 }
@@ -99,12 +83,12 @@ fn send_new_data(
     nics: &mut Nics,
     connection: &mut ConnectionSender,
     subflows: &mut [SubflowSender],
-    transport: &TransportConfig,
+    tcp: &TcpConfig,
     candidates: Candidates,
     cx: &mut Context<'_>,
 ) {
     while connection.has_sendable() {
-        let Some(s) = connection.next_subflow(transport.scheduler, candidates, subflows) else {
+        let Some(s) = connection.next_subflow(tcp.scheduler, candidates, subflows) else {
             return;
         };
         let n = subflows.len();
@@ -114,7 +98,7 @@ fn send_new_data(
             connection,
             subflows,
             s,
-            transport.profile.sizes.header,
+            tcp.profile.sizes.header,
             cx,
         );
         if !output.admit() {

@@ -7,7 +7,7 @@
 use std::collections::{HashMap, HashSet};
 
 use weft_paths::{PathMonitorConfig, Paths, draw};
-use weft_spec::Profile;
+use weft_transports::Profile;
 
 use super::reinjections::ReinjectionTracker;
 use super::subflow::SubflowSender;

@@ -85,13 +85,14 @@ impl TcpEndpoint {
         cx.set_timer(next, timer_key(TcpTimer::PathMonitor, index));
         let (first, number) = (connection.first_subflow, connection.transport);
         let transport = &self.shared.transports[number as usize];
+        let tcp = self.shared.tcp(number);
         let stats = &mut self.path_stats;
         let subflows = &mut self.subflows[first as usize..][..connection.windows().len()];
         monitor.add_counters(subflows, stats, number);
         if let Some(arrived) = monitor.arrived(connection.data.una(), subflows) {
             connection.cancel_reinjections(arrived);
         }
-        monitor.classify(subflows, config, &transport.profile, stats, number, cx.now);
+        monitor.classify(subflows, config, &tcp.profile, stats, number, cx.now);
         let max = |loss| {
             let policy = transport.mode().monitor();
             policy.map_or(u32::MAX, |policy| policy.max_subflows(loss))

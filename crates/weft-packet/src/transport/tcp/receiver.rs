@@ -3,7 +3,7 @@
 //! duplicates (RFC 2883).
 
 use weft_cc::Echo;
-use weft_spec::{Profile, Recovery};
+use weft_transports::{Profile, Recovery};
 
 use crate::packet::{CE, Packet, RETRANSMIT, class_flags};
 

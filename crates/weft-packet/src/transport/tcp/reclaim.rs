@@ -28,7 +28,7 @@ impl TcpEndpoint {
     /// may still be due.
     pub fn sender_is_idle(&self, index: u32, now: u64) -> bool {
         let connection = &self.connections[index as usize];
-        let profile = &self.shared.transports[connection.transport as usize].profile;
+        let profile = &self.shared.tcp(connection.transport).profile;
         let throttled = self
             .subflows_of(connection)
             .iter()

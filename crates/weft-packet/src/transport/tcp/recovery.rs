@@ -2,7 +2,7 @@
 //! after a timeout (RFC 5682), and undo.
 
 use weft_cc::CongestionControl;
-use weft_spec::{Profile, Recovery};
+use weft_transports::{Profile, Recovery};
 
 use crate::engine::Context;
 

@@ -1,7 +1,7 @@
 //! Signs of loss and of reordering on a subflow: duplicate acknowledgements (RFC 5681, section 3.2;
 //! RFC 6675, section 2) and RACK's reordering window (RFC 8985, section 6.2).
 
-use weft_spec::Profile;
+use weft_transports::Profile;
 
 use super::rack::Rack;
 

@@ -49,7 +49,7 @@ impl TcpEndpoint {
             let direction = SubflowDirection {
                 flow: spec.id,
                 subflow,
-                subflows: shared.transports[spec.transport as usize].subflows,
+                subflows: shared.tcp(spec.transport).subflows,
                 reverse,
             };
             shared.route(spec.transport, direction, node(from), node(to))

@@ -1,6 +1,6 @@
 //! Round-trip time and retransmission timeout (RFC 6298, or Linux's `tcp_rtt_estimator`).
 
-use weft_spec::{Profile, RtoEstimator};
+use weft_transports::{Profile, RtoEstimator};
 
 use super::send_sequence::SendSequence;
 

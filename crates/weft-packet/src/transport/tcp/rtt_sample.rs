@@ -1,7 +1,7 @@
 //! RTT samples: what an acknowledgement shows about the round-trip time (RFC 6298, section 3; RFC
 //! 7323, section 4).
 
-use weft_spec::Profile;
+use weft_transports::Profile;
 
 use super::ack_event::AckEvent;
 use super::connection::ConnectionSender;

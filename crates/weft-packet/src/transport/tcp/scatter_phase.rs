@@ -3,8 +3,7 @@
 
 use weft_paths::{Paths, SubflowDirection};
 use weft_spec::Size;
-
-use weft_run::TransportConfig;
+use weft_transports::{TcpConfig, TcpMode};
 
 use super::connection::ConnectionSender;
 use super::endpoint::TcpEndpoint;
@@ -12,23 +11,20 @@ use super::gate::BlockReasons;
 use super::subflow::SubflowSender;
 
 /// Returns the bytes that have to be acknowledged before the additional subflows join.
-pub fn join_after(transport: &TransportConfig) -> Size {
-    transport
-        .mode()
-        .scatter()
-        .map_or(transport.join_after, |scatter| scatter.threshold)
+pub fn join_after(tcp: &TcpConfig, mode: TcpMode<'_>) -> Size {
+    mode.scatter().map_or(tcp.join_after, |scatter| scatter.threshold)
 }
 
 /// Raises the duplicate threshold of a subflow whose packets overtake each other by policy, so that
 /// segments are considered lost later.
 pub fn raise_dupack_threshold(
     subflow: &mut SubflowSender,
-    transport: &TransportConfig,
+    (tcp, mode): (&TcpConfig, TcpMode<'_>),
     paths: Paths,
     direction: SubflowDirection,
 ) {
-    let usual = transport.profile.loss.dupack_threshold;
-    let scatter = transport.mode().scatter();
+    let usual = tcp.profile.loss.dupack_threshold;
+    let scatter = mode.scatter();
     if let Some(duplicates) =
         scatter.and_then(|scatter| scatter.dupack_threshold(paths, direction.subflow, usual))
     {

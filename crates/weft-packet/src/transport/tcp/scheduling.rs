@@ -176,7 +176,7 @@ impl TcpEndpoint {
     /// able to send.
     pub(super) fn schedule_and_send(&mut self, index: u32, slot: u32, cx: &mut HostContext<'_, '_>) {
         let connection = &mut self.connections[index as usize];
-        let profile = &self.shared.transports[connection.transport as usize].profile;
+        let profile = &self.shared.tcp(connection.transport).profile;
         let (mss, header) = (profile.sizes.mss, profile.sizes.header);
         let (first, n) = (connection.first_subflow, connection.windows().len());
         let subflows = &mut self.subflows[first as usize..][..n];

@@ -9,7 +9,7 @@
 //! segmentation offload allows. Linux offloads in software if the card does not.
 
 use weft_cc::Window;
-use weft_spec::ConnectionSettings;
+use weft_transports::ConnectionSettings;
 
 /// Smallest window, in packets, for which autotuning provides a buffer (`TCP_INIT_CWND`).
 const MIN_SNDBUF_CWND: f64 = 10.0;

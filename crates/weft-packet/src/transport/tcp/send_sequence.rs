@@ -1,6 +1,6 @@
 //! Positions in the data that a subflow sends (RFC 9293, section 3.3.1).
 
-use weft_spec::Profile;
+use weft_transports::Profile;
 
 use super::send_buffers::max_segments;
 

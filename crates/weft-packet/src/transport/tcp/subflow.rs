@@ -2,7 +2,7 @@
 //! and the counters of its record.
 
 use weft_cc::Window;
-use weft_spec::Profile;
+use weft_transports::Profile;
 
 use super::cwnd_usage::{CwndUsage, Outstanding};
 use super::gate::SendGate;

@@ -1,7 +1,7 @@
 //! Decisions about an acknowledgement in fast recovery (RFC 6582) and after a timeout: F-RTO (RFC
 //! 5682) and the Eifel detection algorithm (RFC 3522). The module `recovery` applies them.
 
-use weft_spec::{Profile, Recovery};
+use weft_transports::{Profile, Recovery};
 
 use super::ack_event::AckEvent;
 use super::send_sequence::SendSequence;

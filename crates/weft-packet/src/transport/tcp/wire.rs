@@ -14,7 +14,7 @@
 
 use weft_cc::Echo;
 use weft_run::PacketKind;
-use weft_spec::Profile;
+use weft_transports::Profile;
 
 use crate::packet::{CE, CLASS, DATA, ECT, PROTECTED, Packet, TRIMMED, class_flags};
 

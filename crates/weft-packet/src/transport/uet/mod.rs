@@ -19,7 +19,8 @@ mod wire;
 
 use std::sync::Arc;
 
-use weft_run::{KindSettings, TransportConfig, UetConfig, WireFormat};
+use weft_run::WireFormat;
+use weft_transports::{TransportConfig, Uet, UetConfig};
 
 use super::contract::{ENTRY_BYTES, RecordedState, Transport, TransportKind};
 use super::endpoint::FlowEndpoint;
@@ -31,33 +32,17 @@ use protocol::UetProtocol;
 use receiver::Receiver;
 use sender::Sender;
 
-/// The Ultra Ethernet transport.
-pub struct Uet;
-
-/// Returns the settings of a transport of this kind.
+/// Returns the parameters of a transport of this kind.
 fn config(transport: &TransportConfig) -> Option<UetConfig> {
-    match transport.settings {
-        KindSettings::Uet(config) => Some(config),
-        _ => None,
-    }
+    transport.parameters_of().copied()
 }
 
 impl TransportKind for Uet {
-    fn name(&self) -> &'static str {
-        "uet"
-    }
-
-    fn about(&self) -> &'static str {
-        "the Ultra Ethernet transport: sprayed packets, trimming, congestion control of sender or receiver"
-    }
-
-    fn packet_sizes(&self, transport: &TransportConfig) -> (u32, u32) {
-        (HEADER, config(transport).map_or(HEADER, |uet| uet.mtu))
-    }
-
     /// The first packets of a flow establish its state at the receiver, so that there is no handshake.
     fn wire_format(&self, transport: &TransportConfig) -> WireFormat {
-        let (mtu, message) = config(transport).map_or((HEADER, None), |uet| (uet.mtu, uet.message_size));
+        let (mtu, message) = config(transport).map_or((HEADER, None), |uet| {
+            (uet.mtu, uet.message_size.map(|size| size.0))
+        });
         WireFormat {
             message,
             paths: None,
@@ -74,10 +59,6 @@ impl TransportKind for Uet {
         let evs = config(transport).map_or(0, |uet| uet.entropies as usize);
         let routes = evs * (2 * size_of::<Route>() + 1);
         (size_of::<Sender>() + size_of::<Receiver>() + 2 * ENTRY_BYTES + routes) as u64
-    }
-
-    fn uses_headers(&self) -> bool {
-        true
     }
 
     /// Credit of the receiver is neither a window nor a rate.

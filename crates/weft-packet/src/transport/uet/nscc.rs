@@ -51,7 +51,10 @@ impl Nscc {
         let base_rtt = params.network_rtt;
         let max_window = params.max_window(base_rtt);
         Self {
-            window: params.config.initial_window.map_or(max_window, u64::cast_signed),
+            window: params
+                .config
+                .initial_window
+                .map_or(max_window, |window| window.0.cast_signed()),
             max_window,
             base_rtt,
             average_delay: 0,

@@ -1,6 +1,6 @@
 //! The constants that all flows of a transport share. They follow from the network and the configuration.
 
-use weft_run::{TransportConfig, UetConfig};
+use weft_transports::{TransportConfig, UetConfig};
 
 use crate::packet::class_flags;
 use crate::transport::spray::{HEADER, Segments};
@@ -35,7 +35,10 @@ pub struct Params {
 impl Params {
     /// Returns the division of data into packets.
     pub fn segments(config: &UetConfig) -> Segments {
-        Segments::new(u64::from(config.mtu - HEADER), config.message_size)
+        Segments::new(
+            u64::from(config.mtu - HEADER),
+            config.message_size.map(|size| size.0),
+        )
     }
 
     /// Computes the constants of a transport of this kind.

@@ -1,7 +1,7 @@
 //! The protocol at a host: its packets, and the pacer of the flows that it receives.
 
 use weft_paths::draw;
-use weft_run::{TransportConfig, UetControl};
+use weft_transports::{TransportConfig, UetControl};
 
 use crate::packet::Packet;
 use crate::transport::endpoint::{FlowEndpoint, FlowSetup, Protocol};

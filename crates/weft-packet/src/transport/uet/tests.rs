@@ -5,12 +5,10 @@ use std::fmt::Write as _;
 use weft_fabric::{
     Fabric, FatTree, Overflow, PortQueues, QueueConfig, QueueKind, Topology, TrimTo, Trimming, Victim,
 };
-use weft_run::{
-    ControlCounters, KindSettings, Outcome, SubflowRecord, TransportConfig, UetConfig, UetControl,
-    UetLoadBalancing,
-};
+use weft_run::{ControlCounters, Outcome, SubflowRecord};
 use weft_spec::{QueueSize, Rate, Size, Time};
 use weft_traffic::Flow;
+use weft_transports::{TransportConfig, UetConfig, UetControl};
 
 use crate::transport::test_runs::{self, flow};
 
@@ -20,22 +18,18 @@ const NETWORK_RTT: Time = Time(14_022_720);
 
 /// A transport of one of the scenes, with the timeout of queues of 43 packets.
 fn transport(control: UetControl) -> TransportConfig {
-    let settings = KindSettings::Uet(UetConfig {
+    let uet = UetConfig {
         control,
-        load_balancing: UetLoadBalancing::Mixed,
-        entropies: 64,
         mtu: MTU,
-        message_size: None,
-        ack_bytes: 16_384,
-        initial_window: None,
         network_rtt: NETWORK_RTT,
         target_delay: Time(10_517_040),
         rto: Time(100_656_000),
         rate: Rate(100_000_000_000),
         oversubscription: 1.0,
         simulator_quirks: true,
-    });
-    test_runs::transport("uet", settings, [MTU - 64, 64, 64])
+        ..UetConfig::default()
+    };
+    test_runs::transport("uet", uet)
 }
 
 /// A fat-tree of the scenes: 42 waiting packets and one in transmission per port.

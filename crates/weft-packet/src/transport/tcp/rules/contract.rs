@@ -1,7 +1,7 @@
 //! Notifications of congestion control, and the time at which its changes take effect.
 
 use weft_cc::Elapsed;
-use weft_spec::WindowValidation;
+use weft_transports::WindowValidation;
 
 use super::*;
 

@@ -3,7 +3,7 @@
 
 use proptest::prelude::*;
 
-use weft_spec::RoundEnd;
+use weft_transports::RoundEnd;
 
 use super::*;
 use crate::packet::{ECT, PROTECTED};

@@ -23,9 +23,10 @@ use std::sync::{Arc, Mutex};
 use weft_cc::{Ack, Algorithm, Echo, Round};
 use weft_fabric::{Fabric, KindSource, Link, Node, NodeId, QueueConfig, Routing};
 use weft_paths::ByInterface;
-use weft_run::{KindSettings, PacketKind, Scheduler, TransportConfig};
-use weft_spec::{Profile, QueueSize, Rate, Recovery, RtoEstimator, Size, Time};
+use weft_run::PacketKind;
+use weft_spec::{QueueSize, Rate, Size, Time};
 use weft_traffic::Flow;
+use weft_transports::{Profile, Recovery, RtoEstimator, Scheduler, TcpConfig, TransportConfig};
 
 use crate::config::Offload;
 use crate::down_links::DownLinks;
@@ -232,6 +233,13 @@ impl TestConnection {
             return_routes: None,
             changes: Vec::new(),
         };
+        let tcp = TcpConfig {
+            cc: self.cc,
+            subflows: self.subflows,
+            join_after: Size(self.join_after),
+            scheduler: self.scheduler,
+            profile: self.profile,
+        };
         let shared = Arc::new(Shared {
             probes: FlowProbes::default(),
             hops: HopBits::new(&fabric),
@@ -239,17 +247,13 @@ impl TestConnection {
             fabric,
             kinds: vec![0],
             flow_kinds: Vec::new(),
+            tcp: vec![Some(tcp.clone())],
             transports: vec![TransportConfig {
                 kind: "tcp",
-                settings: KindSettings::None,
-                cc: self.cc,
-                subflows: self.subflows,
-                paths: ByInterface {}.into(),
-                join_after: Size(self.join_after),
-                scheduler: self.scheduler,
                 class: 0,
                 ack_class: 0,
-                profile: self.profile,
+                paths: ByInterface {}.into(),
+                parameters: Arc::new(tcp),
             }],
             flows: vec![Flow {
                 id: 0,

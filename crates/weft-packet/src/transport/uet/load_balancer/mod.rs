@@ -7,7 +7,7 @@ mod reps;
 
 use rand_xoshiro::SplitMix64;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
-use weft_run::UetLoadBalancing;
+use weft_transports::UetLoadBalancing;
 
 use bitmap::Bitmap;
 use mixed::Mixed;

@@ -1,6 +1,5 @@
 //! Profiles: all settings of a TCP sender and receiver apart from congestion control.
 
-mod fields;
 mod groups;
 mod patch;
 mod simulators;
@@ -8,27 +7,19 @@ mod simulators;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{HostJitter, Hosts, Qdisc, Size, SpecError, Time};
+use weft_spec::{HostJitter, Hosts, Qdisc, Size, SpecError, Time};
+
+use crate::FctFrom;
 
 pub use groups::{
     AckSettings, ConnectionSettings, HandshakeSettings, JoinSettings, LossSettings, MarkSettings,
-    PacketSizes, RecoveryOptions, RtoSettings, WindowSettings,
+    RecoveryOptions, RtoSettings, SegmentSizes, WindowSettings,
 };
 pub use patch::ProfilePatch;
 
 /// Maximum size of a packet on the wire, data or ACK: the limit of the length fields of IPv4 and
 /// IPv6.
 const MAX_WIRE_SIZE: u32 = 65_535;
-
-/// Start of a flow's completion time, which ends when the receiver has the last byte.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum FctFrom {
-    /// The flow's start: the first SYN is sent.
-    Open,
-    /// The arrival of subflow 0's SYN/ACK.
-    Established,
-}
 
 /// How a subflow recovers from loss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -81,7 +72,7 @@ pub enum RoundEnd {
 pub struct Profile {
     /// The sizes of packets.
     #[serde(flatten)]
-    pub sizes: PacketSizes,
+    pub sizes: SegmentSizes,
     /// The congestion window at the beginning, the condition of its growth, and pacing.
     #[serde(flatten)]
     pub window: WindowSettings,
@@ -188,7 +179,7 @@ impl Profile {
     /// A stock Linux sender in the simulator's model: no auto-tuning of the receive buffer, and pacing only if requested.
     pub fn linux() -> Self {
         Self {
-            sizes: PacketSizes {
+            sizes: SegmentSizes {
                 mss: 1448,
                 header: 66,
                 ack_size: 66,
@@ -255,7 +246,7 @@ impl Profile {
     /// The transport in the simulator of AMP's authors of 2019.
     pub fn amp_2019() -> Self {
         Self {
-            sizes: PacketSizes {
+            sizes: SegmentSizes {
                 mss: 1400,
                 header: 62,
                 ack_size: 42,

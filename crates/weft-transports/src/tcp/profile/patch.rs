@@ -8,9 +8,9 @@ use toml::Table;
 use super::Profile;
 use super::groups::{
     AckSettings, ConnectionSettings, HandshakeSettings, JoinSettings, LossSettings, MarkSettings,
-    PacketSizes, RecoveryOptions, RtoSettings, WindowSettings,
+    RecoveryOptions, RtoSettings, SegmentSizes, WindowSettings,
 };
-use crate::{SpecError, from_table, to_table};
+use weft_spec::{SpecError, from_table, to_table};
 
 /// Settings that differ from those of a profile: any fields of [`Profile`]'s groups, unchecked until
 /// they are applied.
@@ -58,7 +58,7 @@ impl ProfilePatch {
     /// Returns the error about a field that no group has. It lists the fields of all groups.
     fn unknown_field(&self, field: &str) -> SpecError {
         let rejections = [
-            self.reject::<PacketSizes>(field),
+            self.reject::<SegmentSizes>(field),
             self.reject::<WindowSettings>(field),
             self.reject::<RtoSettings>(field),
             self.reject::<LossSettings>(field),

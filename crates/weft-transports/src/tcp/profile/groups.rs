@@ -3,14 +3,15 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::fields::{bytes, packets_or_unlimited};
-use super::{FctFrom, Recovery, RoundEnd, RtoEstimator, WindowValidation};
-use crate::{Size, Time};
+use super::{Recovery, RoundEnd, RtoEstimator, WindowValidation};
+use crate::FctFrom;
+use crate::fields::{bytes, packets_or_unlimited};
+use weft_spec::{Size, Time};
 
 /// The sizes of packets.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct PacketSizes {
+pub struct SegmentSizes {
     /// Payload bytes of a full segment.
     #[serde(with = "bytes")]
     #[schemars(with = "Size")]

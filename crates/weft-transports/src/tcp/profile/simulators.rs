@@ -1,6 +1,6 @@
 //! Profiles of the simulators of papers, apart from that of AMP's authors.
 
-use crate::Time;
+use weft_spec::Time;
 
 use super::{Profile, Recovery, RtoEstimator, WindowValidation};
 

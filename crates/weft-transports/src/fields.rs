@@ -1,10 +1,23 @@
-//! The forms of a profile's values in a spec.
+//! The forms of values in a spec that their types do not have.
+
+use toml::{Table, Value};
+
+/// Returns a function that tells whether the table `name` of `given` has a field.
+pub fn given_in<'a>(given: &'a Table, name: &str) -> impl Fn(&str) -> bool + use<'a> {
+    let table = given.get(name).and_then(Value::as_table);
+    move |field| table.is_some_and(|table| table.contains_key(field))
+}
+
+/// Returns true for the value of a field that has no default before the network is known.
+pub fn is_unset<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
 
 /// Serde functions for bytes as a size with a unit.
 pub mod bytes {
     use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
 
-    use crate::Size;
+    use weft_spec::Size;
 
     pub fn serialize<N: Copy + Into<u64>, S: Serializer>(bytes: &N, to: S) -> Result<S::Ok, S::Error> {
         Size((*bytes).into()).serialize(to)

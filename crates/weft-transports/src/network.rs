@@ -2,37 +2,22 @@
 //! packets take.
 
 use weft_fabric::{Fabric, Link, NodeId, QueueKind};
-use weft_spec::{QueueSize, Rate, Size, SpecError, Time};
+use weft_spec::{QueueSize, Rate, SpecError, Time};
 
 /// Bytes of all headers, and of a packet without payload.
-pub(crate) const HEADER: u32 = 64;
-
-/// Maximum size of a packet on the wire.
-pub(crate) const MAX_PACKET: u64 = 65_535;
+pub const HEADER: u32 = 64;
 
 /// Maximum number of hosts whose paths are searched for the longest one, at each end.
 const MAX_HOSTS: usize = 64;
 /// Maximum number of paths between two hosts that are searched.
 const MAX_PATHS: u64 = 16;
 
-/// Checks the size of a field, in bytes.
-///
-/// # Errors
-/// Returns an error if the size is out of range.
-pub(crate) fn check_size(field: &str, size: Size, min: u64, max: u64) -> Result<(), SpecError> {
-    if (min..=max).contains(&size.0) {
-        return Ok(());
-    }
-    let allowed = format!("{min}B to {max}B");
-    Err(SpecError::new(field, size.to_string(), allowed))
-}
-
 /// Returns the rate of the hosts' links for a transport of this kind: one link for each host, all with the same
 /// rate.
 ///
 /// # Errors
 /// Returns an error if a host has more links, or if the rates differ.
-pub(crate) fn host_rate(fabric: &Fabric, kind: &str) -> Result<Rate, SpecError> {
+pub fn host_rate(fabric: &Fabric, kind: &str) -> Result<Rate, SpecError> {
     let mut rates = vec![None; fabric.nodes.len()];
     for link in &fabric.links {
         let node = &fabric.nodes[link.from as usize];
@@ -61,14 +46,14 @@ pub(crate) fn host_rate(fabric: &Fabric, kind: &str) -> Result<Rate, SpecError> 
 }
 
 /// Returns the longest round-trip time of a full packet and a header without queues.
-pub(crate) fn network_rtt(fabric: &Fabric, mtu: u32) -> Time {
+pub fn network_rtt(fabric: &Fabric, mtu: u32) -> Time {
     longest(fabric, |link| {
         2 * link.delay.0 + time_of(u64::from(mtu + HEADER), link.rate)
     })
 }
 
 /// Returns the longest round-trip time of a full packet and a header if each queue of a switch is full.
-pub(crate) fn loaded_rtt(fabric: &Fabric, mtu: u32) -> Time {
+pub fn loaded_rtt(fabric: &Fabric, mtu: u32) -> Time {
     longest(fabric, |link| {
         let waiting = if fabric.nodes[link.from as usize].is_host {
             0
@@ -82,7 +67,7 @@ pub(crate) fn loaded_rtt(fabric: &Fabric, mtu: u32) -> Time {
 
 /// Returns the longest time that a full queue of headers takes to empty, with the data that is sent between them; 0
 /// if no queue trims.
-pub(crate) fn longest_headers(fabric: &Fabric, mtu: u32) -> Time {
+pub fn longest_headers(fabric: &Fabric, mtu: u32) -> Time {
     let times = fabric.links.iter().filter_map(|link| {
         let QueueKind::Trimming(trimming) = &link.kind else {
             return None;
@@ -145,7 +130,7 @@ fn queue_bytes(link: &Link, mtu: u64) -> u64 {
 
 /// Returns the bytes that fill the largest queue of a switch, by packets of this size. A packet that is being
 /// sent is not a part of a limit, so it is added.
-pub(crate) fn largest_queue(fabric: &Fabric, mtu: u64) -> u64 {
+pub fn largest_queue(fabric: &Fabric, mtu: u64) -> u64 {
     let of_switches = fabric
         .links
         .iter()

@@ -1,0 +1,31 @@
+//! Parameters of transports: the types of each kind in a spec, their checks, and defaults that follow from the
+//! network.
+//!
+//! A kind of transport is a file of this crate and a line of its registry, and the folder with its behaviour at
+//! the packet level. Other crates handle [parameters](Parameters) without names of kinds.
+
+mod constant_rate;
+mod fields;
+mod kind;
+mod ndp;
+mod network;
+mod ranges;
+mod registry;
+mod resolve;
+mod roce;
+mod tcp;
+mod uet;
+
+pub use constant_rate::{ConstantRate, ConstantRateConfig};
+pub use kind::{BuildAlgorithm, Context, FctFrom, Kind, PacketSizes, Parameters, Resolved, TransportConfig};
+pub use ndp::{Ndp, NdpConfig};
+pub use registry::{KINDS, find_kind};
+pub use resolve::resolve;
+pub use roce::{Roce, RoceConfig, RoceControl, RoceRetransmission};
+pub use tcp::{
+    AckSettings, ConnectionSettings, HandshakeSettings, JoinSettings, LossSettings, MAX_SUBFLOWS,
+    MarkSettings, NamedProfile, NamedScheduler, PROFILES, Profile, ProfilePatch, Recovery, RecoveryOptions,
+    RoundEnd, RtoEstimator, RtoSettings, SCHEDULERS, Scheduler, SegmentSizes, Tcp, TcpConfig, TcpMode,
+    TcpSpec, WindowSettings, WindowValidation, profile_name,
+};
+pub use uet::{Uet, UetConfig, UetControl, UetLoadBalancing};

@@ -1,0 +1,45 @@
+//! Checks of the ranges of fields.
+
+use weft_spec::{Size, SpecError, Time};
+
+/// Maximum size of a packet on the wire: the limit of the length fields of IPv4 and IPv6.
+pub const MAX_PACKET: u64 = 65_535;
+
+/// Checks the size of a field, in bytes.
+///
+/// # Errors
+/// Returns an error if the size is out of range.
+pub fn check_size(field: &str, bytes: impl Into<u64>, min: u64, max: u64) -> Result<(), SpecError> {
+    let bytes = bytes.into();
+    if (min..=max).contains(&bytes) {
+        return Ok(());
+    }
+    let allowed = format!("{min}B to {max}B");
+    Err(SpecError::new(field, Size(bytes).to_string(), allowed))
+}
+
+/// Checks that a time is above 0.
+///
+/// # Errors
+/// Returns an error if it is 0.
+pub fn check_time(field: &str, time: Time) -> Result<(), SpecError> {
+    if time == Time(0) {
+        return Err(SpecError::new(field, "0s", "a time above 0"));
+    }
+    Ok(())
+}
+
+/// Checks a number from 1 on.
+///
+/// # Errors
+/// Returns an error if the number is out of range.
+pub fn check_count(field: &str, count: u32, max: u32) -> Result<(), SpecError> {
+    if (1..=max).contains(&count) {
+        return Ok(());
+    }
+    let allowed = match max {
+        u32::MAX => "at least 1".to_owned(),
+        max => format!("1 to {max}"),
+    };
+    Err(SpecError::new(field, count.to_string(), allowed))
+}
