@@ -8,6 +8,7 @@ use std::process::Command;
 use std::time::SystemTime;
 
 use serde_json::Value;
+use weft_transports::KINDS;
 
 /// The crates below `weft-packet`: those below `weft-run`, `weft-run` and the engine.
 const BELOW_PACKET: &[&str] = &[
@@ -347,4 +348,31 @@ fn a_file_of_another_crate_is_foreign() {
     ));
     let list = "out/a.o: src/native.c \\\n ../a\\ b.h\n\nsrc/native.c:\n# env-dep:OUT_DIR=x\n";
     assert_eq!(listed(list), ["src/native.c", "../a b.h"]);
+}
+
+/// Crates in which no kind of transport is named, so that a new kind changes none of them.
+const WITHOUT_KINDS: [&str; 4] = ["weft-spec", "weft-run", "weft-engine", "weft-lab"];
+
+/// Documentation of columns, which says the kinds that fill them, is in Markdown.
+#[test]
+fn crates_around_transports_name_no_kind() {
+    let workspace = Workspace::read();
+    let is_name = |word: &&str| KINDS[1..].iter().any(|kind| kind.name() == *word);
+    let mut named = BTreeSet::new();
+    let mut folders_left: Vec<PathBuf> = WITHOUT_KINDS
+        .iter()
+        .map(|name| workspace.package(name).folder.join("src"))
+        .collect();
+    let mut count = 0;
+    while let Some(folder) = folders_left.pop() {
+        folders_left.extend(folders(&folder));
+        for file in files(&folder, "rs") {
+            count += 1;
+            let text = fs::read_to_string(&file).unwrap();
+            let words = text.split(|letter: char| !letter.is_alphanumeric() && !"_-".contains(letter));
+            named.extend(words.filter(is_name).map(|word| (file.clone(), word.to_owned())));
+        }
+    }
+    assert!(count > 80, "only {count} files");
+    assert_eq!(named, BTreeSet::new());
 }
