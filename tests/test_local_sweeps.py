@@ -22,7 +22,7 @@ from weft.sweeps.command import Outcome, run_sweep
 from weft.sweeps.executor import Executor
 from weft.sweeps.plan import plan
 
-LONG = INCAST.replace("flows = 4", "flows = 4\nrounds = 100000\nevery = '500us'").replace("50ms", "60s")
+LONG = INCAST.replace("flows = 4", "flows = 4\nrounds = 100000\ninterval = '500us'").replace("50ms", "60s")
 """Runs that take until they are stopped."""
 
 

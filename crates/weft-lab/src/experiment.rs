@@ -10,7 +10,7 @@ use weft_run::{
     ActiveRun, Backend, Error, Folder, MAX_THREADS, Options, Progress, ResultWriter, RunOutput, RunResult,
     RunSummary, TableContext, Unfinished, UnsavedRun, manifest,
 };
-use weft_spec::{Both, Spec, SpecError, apply_override, read_table, replace_old_names};
+use weft_spec::{Spec, SpecError, apply_override, read_table};
 
 use crate::classes::ClassNames;
 use crate::files;
@@ -28,8 +28,6 @@ pub struct Experiment {
     json: serde_json::Value,
     custom_algorithms: Vec<Arc<dyn AlgorithmFactory>>,
     memory: MemoryBudget,
-    /// A warning for each old name of a field or value in the spec and its overrides.
-    old_names: Vec<String>,
 }
 
 /// Options for reading a spec.
@@ -109,7 +107,6 @@ impl Experiment {
     /// than the machine has free, unless forced.
     pub fn read(text: &str, options: &ReadOptions<'_>) -> Result<Self, SpecError> {
         let mut table = read_table(text)?;
-        let mut old_names = replace_old_names(&mut table, Both::Refuse)?;
         if let Some(folder) = options.folder {
             // Absolute paths, so that the resolved spec is the same experiment from any folder.
             files::resolve_paths(
@@ -119,11 +116,6 @@ impl Experiment {
         }
         for assignment in options.overrides {
             apply_override(&mut table, assignment)?;
-            for warning in replace_old_names(&mut table, Both::TakeOld)? {
-                if !old_names.contains(&warning) {
-                    old_names.push(warning);
-                }
-            }
         }
         let memory = if options.force {
             MemoryBudget::Unlimited
@@ -142,7 +134,6 @@ impl Experiment {
             json,
             custom_algorithms: options.custom_algorithms.to_vec(),
             memory,
-            old_names,
         })
     }
 
@@ -160,11 +151,6 @@ impl Experiment {
     /// Returns the level at which the experiment runs.
     pub fn level(&self) -> &str {
         &self.spec.level
-    }
-
-    /// Returns a warning for each old name of a field or value in the spec and its overrides.
-    pub(crate) fn old_names(&self) -> &[String] {
-        &self.old_names
     }
 
     /// Returns the resolved spec.
@@ -236,7 +222,7 @@ impl Experiment {
             writer,
             classes,
             stop,
-            warnings: [&self.old_names[..], &warnings].concat(),
+            warnings,
         })
     }
 

@@ -17,7 +17,6 @@ pub struct ResultBuilder {
     writer: ResultWriter,
     classes: ClassNames,
     spec: weft_spec::Spec,
-    old_names: Vec<String>,
 }
 
 impl Experiment {
@@ -34,7 +33,6 @@ impl Experiment {
             writer: ResultWriter::new(&plan, context, vec![None; plan.transports.len()], None),
             classes,
             spec: plan.spec.clone(),
-            old_names: self.old_names().to_vec(),
         };
         Ok((plan, builder))
     }
@@ -57,7 +55,6 @@ impl ResultBuilder {
         let summary = RunSummary {
             unfinished: Unfinished::from_tables(&tables),
             warnings: [
-                self.old_names,
                 self.classes.warnings(&self.writer.classes_seen),
                 self.writer.warnings(outcome.end),
             ]

@@ -21,9 +21,6 @@ pub(crate) fn check_kind(backend: &dyn Backend, kind: &str) -> Result<(), SpecEr
     ))
 }
 
-/// The former prefix of [`weft_bpf_native::PREFIX`], still accepted.
-const FORMER_PREFIX: &str = "kernel:";
-
 /// Resolves the algorithm. Also returns its name with all parameters.
 pub(crate) fn congestion_control(
     spec: &Cc,
@@ -41,10 +38,6 @@ pub(crate) fn congestion_control(
         return Ok((spec.clone(), Algorithm::custom(Arc::clone(factory))));
     }
     let mut resolved = spec.clone();
-    if let Some(name) = spec.name.strip_prefix(FORMER_PREFIX) {
-        resolved.name = format!("{}{name}", weft_bpf_native::PREFIX);
-    }
-    let spec = resolved.clone();
     let params: Vec<(String, f64)> = spec.parameters.clone().into_iter().collect();
     let algorithm = build(&spec.name, &params).map_err(|error| cc_error(&error, custom_algorithms))?;
     let named = algorithms().find(|(name, _)| *name == spec.name);

@@ -367,29 +367,3 @@ fn options_out_of_range_are_refused() {
         assert!(error.is_bad_input() && matches!(error, Error::Option { .. }));
     }
 }
-
-/// A spec with old names gives the run of the new names, and the manifest names both, once each.
-#[test]
-fn old_names_give_warnings_in_the_manifest() {
-    let old = INCAST.replace("    interval = \"10ms\"", "    every = \"10ms\"");
-    assert_ne!(old, INCAST);
-    let overrides = ["hosts.nic=switch", "hosts.nic=fq"].map(str::to_owned);
-    let renamed = Experiment::parse(&old, &overrides).unwrap();
-    assert_eq!(renamed.spec(), experiment(&["hosts.qdisc=fq"]).spec());
-    assert_eq!(
-        run_on(&renamed, 1).manifest["warnings"],
-        serde_json::json!([
-            "traffic[0].every: renamed; write traffic[0].interval (0.3 removes the old name)",
-            "hosts.nic: renamed; write hosts.qdisc (0.3 removes the old name)",
-        ])
-    );
-    assert_eq!(
-        run_on(&experiment(&[]), 1).manifest["warnings"],
-        serde_json::json!([])
-    );
-    let both = INCAST.replace("    rounds = 2", "    rounds = 2\n    every = \"10ms\"");
-    assert_eq!(
-        Experiment::parse(&both, &[]).unwrap_err().to_string(),
-        "traffic[0].every: is the former name of interval, which is also set; remove this field"
-    );
-}

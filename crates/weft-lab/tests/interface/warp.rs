@@ -47,7 +47,7 @@ fn goodput(spec: &str, cc: &str, changes: &[&str]) -> f64 {
             .find_map(|change| change.strip_prefix(name))
             .map_or(0.0, |value| value.trim_end_matches('s').parse::<f64>().unwrap())
     };
-    let time = seconds("measure.to=") - seconds("measure.from=");
+    let time = seconds("measure.stop=") - seconds("measure.start=");
     counts(flows, "measured_bytes")[0] as f64 * 8e-6 / time
 }
 
@@ -59,10 +59,10 @@ fn a_path_that_goes_down_costs_no_more_than_it_costs_dctcp() {
     at = \"0.5s\"
     links = [\"leaf0->spine1\", \"spine1->leaf1\"]
     state = \"down\"
-    detect = \"50s\"
+    detection_delay = \"50s\"
 "
     );
-    let part = ["measure.from=0.5s", "measure.to=1.5s", "duration=1.5s"];
+    let part = ["measure.start=0.5s", "measure.stop=1.5s", "duration=1.5s"];
     let [warp, native, dctcp] = ["warp", "bpf:warp", "dctcp"].map(|cc| goodput(&spec, cc, &part));
     println!("after a failure: warp {warp:.0}, bpf:warp {native:.0}, dctcp {dctcp:.0} Mbps");
     assert!(warp >= 0.95 * dctcp && native >= 0.95 * dctcp);
@@ -97,8 +97,8 @@ fn a_path_that_others_leave_is_used_again_within_a_tenth_of_a_second() {
             let scheduler = format!("transports.multipath.scheduler={scheduler}");
             let seed = format!("seed={seed}");
             let part = [
-                "measure.from=1.1s",
-                "measure.to=2s",
+                "measure.start=1.1s",
+                "measure.stop=2s",
                 "duration=2s",
                 scheduler.as_str(),
                 seed.as_str(),
@@ -116,8 +116,8 @@ fn eight_idle_paths_are_full_within_fifty_round_trips() {
         "topology.spines=8",
         "topology.delay=125us",
         "transports.multipath.subflows=8",
-        "measure.from=0.05s",
-        "measure.to=0.1s",
+        "measure.start=0.05s",
+        "measure.stop=0.1s",
         "duration=0.1s",
     ];
     let [warp, native, dctcp] = ["warp", "bpf:warp", "dctcp"].map(|cc| goodput(PATHS, cc, &part));
@@ -149,7 +149,7 @@ fn an_incast_that_just_fits_takes_no_longer_than_with_dctcp() {
         flows = 70
         size = "200KB"
         gap = "20us"
-        every = "500ms"
+        interval = "500ms"
         rounds = 6
     "#;
     for seed in 1001..1004 {
