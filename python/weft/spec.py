@@ -2928,7 +2928,8 @@ class OpnPaths(Model):
     ] = "200us"
     """
     Timeout δ of Algorithm 1, at least 1us. A path is slow if data has been outstanding on it
-    for this long without an acknowledgement. Paths are checked at this interval.
+    for this long and no connection that shares `state` has received an acknowledgement on it.
+    Paths are checked at this interval.
     """
     delta_rtts: Annotated[float, Field(ge=0.0, le=1000.0)] = 0.0
     """

@@ -2,9 +2,9 @@
 //! (2020), sections "Concurrency tuning" and "Traffic shifting". It uses as many subflows as the
 //! measured loss rate suggests, on paths that respond.
 //!
-//! **Traffic shifting** (Algorithm 1, lines 1 to 12). A path without an acknowledgement for δ is
-//! slow. Its outstanding data is reinjected on fast paths, and it gets no new data until all paths
-//! count as fast again, at multiples of ε.
+//! **Traffic shifting** (Algorithm 1, lines 1 to 12). A path is slow if none of a host's
+//! connections has received an acknowledgement on it for δ. Its outstanding data is reinjected on
+//! fast paths, and it gets no new data until all paths count as fast again, at multiples of ε.
 //!
 //! **Concurrency tuning** (lines 14 to 20, figure 9). Every 10 ms, the loss rate of a sender is its
 //! number of retransmitted packets divided by that of sent packets. The table gives the number of
@@ -13,7 +13,11 @@
 //! Where the paper is silent or contradicts itself:
 //!
 //! - A path without outstanding data for δ is not slow, although it has no acknowledgements.
-//! - If all paths are slow, those that respond count as fast again; if none responds, all are used.
+//! - If all paths of a connection are slow, those with an acknowledgement within δ count as fast
+//!   again; without any, all are used. A connection that has just opened makes no path fast.
+//! - Each connection looks for acknowledgements at its checks, every δ.
+//! - Handshakes are not monitored: a lost SYN waits for its RTO.
+//! - A loss counts when the packet is retransmitted, which is after an RTO if that detects it.
 //! - Data that a subflow's acknowledgement covers is not reinjected. Data that an unused subflow
 //!   has not sent yet goes to the other subflows.
 //! - δ is 200 us in Algorithm 1, and "2 times of the average round trip time" in the text:
@@ -48,7 +52,8 @@ use crate::{Granularity, PathPolicy, Paths, SubflowDirection};
 #[serde(deny_unknown_fields)]
 pub struct Opn {
     /// Timeout δ of Algorithm 1, at least 1us. A path is slow if data has been outstanding on it
-    /// for this long without an acknowledgement. Paths are checked at this interval.
+    /// for this long and no connection that shares `state` has received an acknowledgement on it.
+    /// Paths are checked at this interval.
     #[serde(default = "default_delta")]
     pub delta: Time,
     /// Minimum of the timeout in smoothed round-trip times of the subflow: 0 in Algorithm 1, 2 in
@@ -115,8 +120,8 @@ impl Opn {
 /// no new data on slow paths, and reinjects their outstanding data on fast ones.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PathMonitorConfig {
-    /// A path is slow if data has been outstanding on it for this long without an acknowledgement.
-    /// Paths are checked at this interval.
+    /// A path is slow if data has been outstanding on it for this long and no connection that shares
+    /// the state has received an acknowledgement on it. Paths are checked at this interval.
     pub timeout: Time,
     /// Minimum of the timeout in smoothed round-trip times.
     pub timeout_rtts: f64,

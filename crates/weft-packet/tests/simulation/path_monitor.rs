@@ -140,7 +140,8 @@ fn paths_that_are_slow_in_turns_hold_nothing_back() {
                 host_rate: None,
             };
             let mut transport = sends(watches(StateScope::Host), scheduler);
-            transport.profile.rto.min_rto = Time::from_ms(1);
+            // Longer than a round trip with full queues, 1.6 ms, so that few packets are sent again for an RTO.
+            transport.profile.rto.min_rto = Time::from_ms(5);
             let flows = vec![sized(1, 4, 150_000), sized(0, 3, 80_000 + 50 * seed)];
             let config = SimulationConfig {
                 seed,
@@ -161,7 +162,7 @@ fn paths_that_are_slow_in_turns_hold_nothing_back() {
                 needed += flow.delivered_bytes.div_ceil(1448);
             }
         }
-        // 1.15 times; 1.23 times if copies that wait are sent although their original has arrived.
+        // 1.18 times; 1.21 times if copies that wait are sent although their original has arrived.
         if scheduler == Scheduler::Linux {
             assert!(sent * 5 < needed * 6, "{sent} for {needed}");
         }

@@ -22,6 +22,8 @@ type Path = (u64, u64);
 #[derive(Default)]
 pub struct PathStats {
     slow: HashSet<Path>,
+    /// Time of the last check that found new acknowledgements, of any connection.
+    last_ack_at: HashMap<Path, u64>,
     /// Time at which `slow` was last cleared, in multiples of the configured reset interval.
     epoch: u64,
     /// Data packets of the current period, and retransmissions among them.
@@ -53,18 +55,40 @@ impl PathStats {
         }
     }
 
-    /// Adds the paths that are `silent` to the slow ones. If all paths of a connection are slow,
-    /// only the silent ones stay so: a path that answers now is better than one that does not,
-    /// whatever its earlier state.
-    fn add_silent(&mut self, silent: &[Path], monitored: &[MonitoredSubflow]) {
-        self.slow.extend(silent);
-        if monitored.iter().all(|entry| self.slow.contains(&entry.path)) {
-            for entry in monitored {
-                self.slow.remove(&entry.path);
+    /// Classifies the paths of a connection at time `now`. A path is slow if an acknowledgement has
+    /// been owed for the timeout and none has come over the path from any connection. If all paths
+    /// of a connection are slow, those with a recent acknowledgement count as fast again.
+    fn classify(&mut self, observations: &[Observation], now: u64) {
+        for observation in observations.iter().filter(|o| o.is_acknowledged) {
+            self.last_ack_at.insert(observation.path, now);
+        }
+        let last_ack_at = &self.last_ack_at;
+        let has_recent_ack = |o: &&Observation| {
+            let at = last_ack_at.get(&o.path);
+            at.is_some_and(|at| now < at.saturating_add(o.timeout))
+        };
+        let is_overdue = |o: &Observation| o.owed_since.is_some_and(|at| now >= at.saturating_add(o.timeout));
+        let silent = observations
+            .iter()
+            .filter(|o| is_overdue(o) && !has_recent_ack(o));
+        self.slow.extend(silent.map(|o| o.path));
+        if observations.iter().all(|o| self.slow.contains(&o.path)) {
+            for observation in observations.iter().filter(has_recent_ack) {
+                self.slow.remove(&observation.path);
             }
-            self.slow.extend(silent);
         }
     }
+}
+
+/// A subflow at a check, and its path.
+struct Observation {
+    path: Path,
+    /// True if the subflow received an acknowledgement since its last check.
+    is_acknowledged: bool,
+    /// Time since which an acknowledgement is owed; `None` if none is.
+    owed_since: Option<u64>,
+    /// Time without an acknowledgement after which the path is slow.
+    timeout: u64,
 }
 
 /// The subflows that a check selects.
@@ -98,37 +122,35 @@ struct MonitoredSubflow {
     una: u64,
     dupacks: u32,
     sacked: u32,
-    /// Time of the last check that found new acknowledgements.
-    last_ack_at: u64,
     /// Data sent before this byte was reinjected on other subflows.
     reinjected_to: u64,
 }
 
 impl MonitoredSubflow {
-    /// Returns true if outstanding data has not been acknowledged for too long. A receiver that
-    /// acknowledges every other segment need not acknowledge the first one, and may delay the
-    /// acknowledgement of a single one (as RFC 8985 allows for it).
-    fn is_silent(
+    /// Compares the subflow with its state at the last check. A receiver that acknowledges every
+    /// other segment need not acknowledge the first one, and may delay the acknowledgement of a
+    /// single one (as RFC 8985 allows for it).
+    fn observe(
         &mut self,
         subflow: &SubflowSender,
         config: &PathMonitorConfig,
         profile: &Profile,
-        now: u64,
-    ) -> bool {
+    ) -> Observation {
         let sacked = subflow.segments.sacked();
         let dupacks = subflow.reordering.dupacks();
-        if subflow.seq.una() != self.una || dupacks > self.dupacks || sacked != self.sacked {
-            self.last_ack_at = now;
-        }
+        let is_acknowledged =
+            subflow.seq.una() != self.una || dupacks > self.dupacks || sacked != self.sacked;
         (self.una, self.dupacks, self.sacked) = (subflow.seq.una(), dupacks, sacked);
-        if subflow.segments.is_empty() || subflow.state.is_closed() {
-            return false;
-        }
+        let is_outstanding = !subflow.segments.is_empty() && !subflow.state.is_closed();
         let delayed = || subflow.segments.head_sent_at() + profile.acks.delayed_ack_timeout.0;
-        let owed = subflow.segments.first_sent_at(profile.acks.ack_every);
-        let since = self.last_ack_at.max(owed.unwrap_or_else(delayed));
+        let owed = || subflow.segments.first_sent_at(profile.acks.ack_every);
         let rtts = (config.timeout_rtts * subflow.rtt.srtt() as f64) as u64;
-        now >= since.saturating_add(config.timeout.0.max(rtts))
+        Observation {
+            path: self.path,
+            is_acknowledged,
+            owed_since: is_outstanding.then(|| owed().unwrap_or_else(delayed)),
+            timeout: config.timeout.0.max(rtts),
+        }
     }
 }
 
@@ -150,8 +172,8 @@ impl PathMonitor {
     }
 
     /// Sets the subflows of the connection, in a random order of preference after the first one.
-    pub fn set_subflows(&mut self, subflows: &[SubflowSender], seed: u64, id: u64, paths: Paths, now: u64) {
-        self.subflows = in_drawn_order(subflows, seed, id, paths, now);
+    pub fn set_subflows(&mut self, subflows: &[SubflowSender], seed: u64, id: u64, paths: Paths) {
+        self.subflows = in_drawn_order(subflows, seed, id, paths);
     }
 
     /// Returns true if a check is due at this time.
@@ -198,14 +220,11 @@ impl PathMonitor {
     ) {
         let (monitored, stats) = self.stats(hosts, transport);
         stats.advance_to(config, now);
-        let is_silent = |entry: &mut MonitoredSubflow| {
-            let subflow = &subflows[entry.index as usize];
-            entry
-                .is_silent(subflow, config, profile, now)
-                .then_some(entry.path)
-        };
-        let silent: Vec<Path> = monitored.iter_mut().filter_map(is_silent).collect();
-        stats.add_silent(&silent, monitored);
+        let observations: Vec<Observation> = monitored
+            .iter_mut()
+            .map(|entry| entry.observe(&subflows[entry.index as usize], config, profile))
+            .collect();
+        stats.classify(&observations, now);
     }
 
     /// Selects the subflows to use. `max` returns their maximum number at a loss rate.
@@ -290,13 +309,7 @@ impl PathMonitor {
 
 /// Returns the subflows of a connection that opens: the first one, which opens it, and the others
 /// in random order.
-fn in_drawn_order(
-    subflows: &[SubflowSender],
-    seed: u64,
-    id: u64,
-    paths: Paths,
-    now: u64,
-) -> Box<[MonitoredSubflow]> {
+fn in_drawn_order(subflows: &[SubflowSender], seed: u64, id: u64, paths: Paths) -> Box<[MonitoredSubflow]> {
     let path = |subflow: &SubflowSender| subflow.path.number().unwrap_or(0);
     let mut monitored: Box<[MonitoredSubflow]> = subflows
         .iter()
@@ -306,7 +319,6 @@ fn in_drawn_order(
             una: 0,
             dupacks: 0,
             sacked: 0,
-            last_ack_at: now,
             reinjected_to: 0,
         })
         .collect();
@@ -318,3 +330,104 @@ fn in_drawn_order(
 
 /// Domain of these random draws, which differ from others for the same subflow.
 const ORDER_DOMAIN: u64 = 0x6F72_6465;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DELTA: u64 = 200;
+    const FIRST: Path = (20, 0);
+    const SECOND: Path = (20, 1);
+
+    fn acknowledged(path: Path) -> Observation {
+        Observation {
+            is_acknowledged: true,
+            ..idle(path)
+        }
+    }
+
+    fn owed(path: Path, since: u64) -> Observation {
+        Observation {
+            owed_since: Some(since),
+            ..idle(path)
+        }
+    }
+
+    fn idle(path: Path) -> Observation {
+        Observation {
+            path,
+            is_acknowledged: false,
+            owed_since: None,
+            timeout: DELTA,
+        }
+    }
+
+    fn slow(stats: &PathStats) -> Vec<Path> {
+        let mut paths: Vec<Path> = stats.slow.iter().copied().collect();
+        paths.sort_unstable();
+        paths
+    }
+
+    /// Algorithm 1, line 3: "if none ACKs are received on `p_i`".
+    #[test]
+    fn a_path_is_slow_if_no_acks_are_received_on_it() {
+        let mut stats = PathStats::default();
+        stats.classify(&[owed(FIRST, 1_000), acknowledged(SECOND)], 1_000 + DELTA - 1);
+        assert_eq!(slow(&stats), []);
+        stats.classify(&[owed(FIRST, 1_000), acknowledged(SECOND)], 1_000 + DELTA);
+        assert_eq!(slow(&stats), [FIRST]);
+    }
+
+    /// "If the sender has not received any ACK packets on a path": those of another connection count.
+    #[test]
+    fn a_silent_subflow_makes_no_path_slow_on_which_others_receive_acks() {
+        let mut stats = PathStats::default();
+        stats.classify(&[acknowledged(FIRST), acknowledged(SECOND)], 1_100);
+        stats.classify(&[owed(FIRST, 1_000), acknowledged(SECOND)], 1_100 + DELTA - 1);
+        assert_eq!(slow(&stats), []);
+        // The other connection receives no more, so that none is received on the path.
+        stats.classify(&[owed(FIRST, 1_000), acknowledged(SECOND)], 1_100 + DELTA);
+        assert_eq!(slow(&stats), [FIRST]);
+    }
+
+    /// Two subflows of one connection may share a path.
+    #[test]
+    fn subflows_of_a_connection_answer_for_each_other() {
+        let mut stats = PathStats::default();
+        stats.classify(&[owed(FIRST, 0), acknowledged(FIRST)], 10 * DELTA);
+        assert_eq!(slow(&stats), []);
+    }
+
+    /// Algorithm 1, lines 9 to 11: only `timer_2` sets a path to FAST, an acknowledgement does not.
+    #[test]
+    fn a_slow_path_stays_slow_while_another_is_fast() {
+        let mut stats = PathStats::default();
+        stats.classify(&[owed(FIRST, 0), acknowledged(SECOND)], DELTA);
+        stats.classify(&[acknowledged(FIRST), acknowledged(SECOND)], 2 * DELTA);
+        assert_eq!(slow(&stats), [FIRST]);
+    }
+
+    /// The paper does not say what happens if all paths are slow. A connection that has just opened has no
+    /// evidence for any of them.
+    #[test]
+    fn a_connection_without_acks_clears_nothing() {
+        let mut stats = PathStats::default();
+        stats.classify(&[owed(FIRST, 0), owed(SECOND, 0)], DELTA);
+        stats.classify(&[idle(FIRST), idle(SECOND)], DELTA + 1);
+        stats.classify(&[owed(FIRST, DELTA), idle(SECOND)], DELTA + 1);
+        assert_eq!(slow(&stats), [FIRST, SECOND]);
+    }
+
+    #[test]
+    fn paths_with_acks_count_as_fast_again_if_all_are_slow() {
+        let mut stats = PathStats::default();
+        stats.classify(&[owed(FIRST, 0), owed(SECOND, 0)], DELTA);
+        stats.classify(&[owed(FIRST, 0), acknowledged(SECOND)], 2 * DELTA);
+        assert_eq!(slow(&stats), [FIRST]);
+        // Also those on which another connection has just received one.
+        stats.classify(&[owed(FIRST, 0), owed(SECOND, 0)], 3 * DELTA);
+        stats.classify(&[acknowledged(SECOND)], 3 * DELTA + 1);
+        stats.classify(&[idle(FIRST), idle(SECOND)], 3 * DELTA + 2);
+        assert_eq!(slow(&stats), [FIRST]);
+    }
+}

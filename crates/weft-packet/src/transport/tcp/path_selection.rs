@@ -52,7 +52,7 @@ impl TcpEndpoint {
         for subflow in &mut *subflows {
             subflow.path.switch_to(switches);
         }
-        monitor.set_subflows(subflows, self.shared.seed, id, paths, cx.now);
+        monitor.set_subflows(subflows, self.shared.seed, id, paths);
         connection.set_path_monitor(Some(monitor));
         self.select_subflows(index, config, cx);
     }
