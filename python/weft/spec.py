@@ -70,6 +70,10 @@ class AmpFgCc(Model):
     """
     1 compares neighbours within a round (Algorithm 1), 0 two rounds (equation (3))
     """
+    weight_ratio: Annotated[int, Field(ge=0, le=1)] = 0
+    """
+    1 divides the weights of marks by the sum of all weights (the text), 0 by the window (equation (5))
+    """
 
 
 class BaliaCc(Model):
@@ -198,6 +202,10 @@ class BpfAmpFgCc(Model):
     neighbours: Annotated[int, Field(ge=0, le=1)] = 0
     """
     1 compares neighbours within a round (Algorithm 1), 0 two rounds (equation (3))
+    """
+    weight_ratio: Annotated[int, Field(ge=0, le=1)] = 0
+    """
+    1 divides the weights of marks by the sum of all weights (the text), 0 by the window (equation (5))
     """
 
 

@@ -40,13 +40,21 @@ def test_windows(marks: tuple[int, ...], equations: float, neighbours: float) ->
     assert fig04.after_neighbours(marks) == pytest.approx(neighbours)
 
 
+def test_weight_ratio_divides_by_the_sum_of_the_weights() -> None:
+    weights = [(j / 4) ** 0.25 for j in (1, 2, 3, 4)]
+    assert fig04.after_weight_ratio((0, 0, 0, 1)) == pytest.approx(4 - 4 / sum(weights))
+    assert [int(fig04.after_weight_ratio(marks)) for marks in fig04.SCENARIOS.values()] == [2, 3, 1]
+
+
 def test_no_text_but_xmps_follows_from_the_equations() -> None:
     verdicts = [claim.holds for claim in fig04.claims(fig04.rows())]
-    assert verdicts == [False, False, False, True, True, True, True, False]
+    assert verdicts == [False, False, False, True, True, True, True, False, False]
 
 
 def test_the_texts_windows_would_hold() -> None:
-    rows = fig04.rows().with_columns(equations=pl.Series([2.0, 4.0, 1.0]), lowest=pl.lit(1.0), highest=pl.lit(4.0))
+    windows = pl.Series([2.0, 4.0, 1.0])
+    rows = fig04.rows().with_columns(equations=windows, lowest=pl.lit(1.0), highest=pl.lit(4.0))
+    rows = rows.with_columns(windows.alias(fig04.WEIGHT_RATIO))
     assert all(claim.holds for claim in fig04.claims(rows))
 
 

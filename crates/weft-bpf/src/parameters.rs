@@ -1,8 +1,11 @@
 //! Conversion of the parameters of `weft-cc` to the fixed point of the programs.
 
-use weft_cc::{Algorithm, Error};
+use weft_cc::{Algorithm, Error, Parameter, ParameterRange};
 
 use crate::abi::{PACKET, Parameters};
+
+/// Parameters without an effect in the programs: they must be 0 there.
+const NOT_IN_PROGRAMS: &[&str] = &["weight_ratio"];
 
 impl Parameters {
     /// Converts the parameters of `algorithm`. Parameters that are not given have the defaults of
@@ -10,7 +13,7 @@ impl Parameters {
     /// `max_events_per_user` belong to the kernel and are 0.
     ///
     /// # Errors
-    /// Returns the errors of [`Algorithm::build`].
+    /// Returns the errors of [`Algorithm::build`], and one if a parameter of [`NOT_IN_PROGRAMS`] is set.
     pub fn new(algorithm: &str, params: &[(String, f64)]) -> Result<Self, Error> {
         Algorithm::build(algorithm, params)?;
         let entry = Algorithm::BUILT_IN.iter().find(|entry| entry.name == algorithm);
@@ -23,6 +26,20 @@ impl Parameters {
                 .unwrap_or(0.0)
         };
         let scaled = |parameter: &str, bits: i32| (value(parameter) * 2.0_f64.powi(bits)).round() as u32;
+        let missing = entry
+            .iter()
+            .flat_map(|entry| entry.parameters)
+            .find(|p| NOT_IN_PROGRAMS.contains(&p.name) && value(p.name) != p.default);
+        if let (Some(entry), Some(&parameter)) = (entry, missing) {
+            return Err(Error::Value {
+                algorithm: entry.name,
+                parameter: Parameter {
+                    allowed: ParameterRange::Integer(0, 0),
+                    ..parameter
+                },
+                value: value(parameter.name),
+            });
+        }
         Ok(Self {
             cwnd_min: (value("cwnd_min") * PACKET) as u64,
             bulk: 0,

@@ -13,11 +13,14 @@
 //! w \leftarrow (1 - \alpha) w
 //! ```
 //!
-//! These are equations (3) to (7). Equation (6) is for each ACK of a round without marks.
+//! These are equations (3) to (7). Equation (6) is for each ACK of an RTT without marks.
 //!
 //! Where the paper contradicts itself: Algorithm 1 compares neighbours of one round, that is,
 //! `M[j] xor M[j-1]`, instead of the two rounds of equation (3); `neighbours = 1` does that, with
 //! `M[0] = 0`.
+//! The text calls alpha the "weight ratio of ACK packets with ECN-marked", which is the sum of
+//! `g_j m_j` divided by that of `g_j`, not equation (5); `weight_ratio = 1` does that. Two of the
+//! three scenarios of Figure 4 need it.
 //! Equation (7) is for "packet loss" in the text and Algorithm 1, but Figure 4 applies it to marks.
 //! This file applies it once, at the end of a round with a mark. The numbers of Figure 4 (a window
 //! of 4 goes to 2, 4 and 1) do not follow from the equations, which give 3, 3.3 and 2.1.
@@ -25,8 +28,10 @@
 //! Where it is silent: `cw` is the number of packets acknowledged in the round, and packets that
 //! the previous round did not have count as unmarked. A round is the acknowledgements from the end
 //! of one, that one included, to the end of the next. Equation (6) takes alpha of the last complete
-//! round, and stops at the first mark of a round. A duplicate takes the next position with its own
-//! mark. A loss takes half of the window or the part alpha, whichever is larger, down to two
+//! round, and stops at the first mark of a round. Unless a profile has `grow_after_mark`, growth also
+//! pauses until the data that was outstanding at that mark is acknowledged, so within the next round.
+//! Algorithm 1 has "For each ACK" instead. A duplicate takes the next position with its own mark. A
+//! loss takes half of the window or the part alpha, whichever is larger, down to two
 //! packets; in recovery the end of a round does not cut. Slow start is Reno's and ends at the first
 //! mark; a timeout is Reno's.
 
@@ -39,6 +44,8 @@ parameters! {
     cwnd_min: f64 = 2.0, ParameterRange::Integer(1, 100);
     /// 1 compares neighbours within a round (Algorithm 1), 0 two rounds (equation (3))
     neighbours: bool = 0.0, ParameterRange::Bool;
+    /// 1 divides the weights of marks by the sum of all weights (the text), 0 by the window (equation (5))
+    weight_ratio: bool = 0.0, ParameterRange::Bool;
 }
 
 /// Advanced MPTCP.
@@ -96,10 +103,10 @@ impl MarkBitmap {
 
 impl State {
     /// Equations (3) to (5).
-    fn estimate(&mut self, neighbours: bool) {
+    fn estimate(&mut self, params: &Parameters) {
         let cw = self.marks.packets;
         let other = |j: usize| {
-            if neighbours {
+            if params.neighbours {
                 j > 0 && self.marks.get(j - 1)
             } else {
                 self.previous_marks.get(j)
@@ -109,7 +116,12 @@ impl State {
         let beta = changes as f64 / cw as f64;
         let weight = |j: usize| ((j + 1) as f64 / cw as f64).powf(beta);
         let weights: f64 = (0..cw).filter(|&j| self.marks.get(j)).map(weight).sum();
-        self.alpha = weights / cw as f64;
+        let all = if params.weight_ratio {
+            (0..cw).map(weight).sum()
+        } else {
+            cw as f64
+        };
+        self.alpha = weights / all;
     }
 }
 
@@ -168,7 +180,7 @@ impl CongestionControl for AmpFg {
         if state.marks.packets == 0 {
             return;
         }
-        state.estimate(self.params.neighbours);
+        state.estimate(&self.params);
         if state.marks.marked > 0 && !w.in_recovery {
             w.cwnd = (w.cwnd * (1.0 - state.alpha)).max(self.params.cwnd_min.min(w.cwnd));
             w.ssthresh = w.cwnd;
@@ -266,6 +278,34 @@ mod tests {
         assert_near(figure_4(false, [0, 0, 1, 1]), 3.0 - 0.75_f64.sqrt());
         // Neighbours: one change, beta = 1/4, w_3 = (3/4)^(1/4) = 0.9306: 3 - 0.9306.
         assert_near(figure_4(true, [0, 0, 1, 1]), 3.0 - 0.75_f64.powf(0.25));
+    }
+
+    /// "the weight ratio of ACK packets with ECN-marked". Scenario 1: 1 / (1/4^(1/4) + 2/4^(1/4) +
+    /// 3/4^(1/4) + 1) = 0.2875. Scenario 3: (0.866 + 1) / (0.5 + 0.7071 + 0.866 + 1) = 0.6072.
+    #[test]
+    fn the_weight_ratio_gives_scenarios_1_and_3_of_figure_4_in_whole_packets() {
+        let after = |marks: [u32; 4]| {
+            let (mut cc, mut w) = open(false, 3.0);
+            cc.params.weight_ratio = true;
+            cc.params.cwnd_min = 1.0;
+            report(&mut cc, &mut w, &[0, 0, 0]);
+            w[0].cwnd = 4.0;
+            report(&mut cc, &mut w, &marks);
+            w[0].cwnd
+        };
+        let root = |x: f64, beta: f64| x.powf(beta);
+        let all = |beta| [0.25, 0.5, 0.75, 1.0].map(|x| root(x, beta)).iter().sum::<f64>();
+        assert_near(after([0, 0, 0, 1]), 4.0 - 4.0 / all(0.25));
+        assert_near(
+            after([0, 0, 1, 1]),
+            4.0 - 4.0 * (root(0.75, 0.5) + 1.0) / all(0.5),
+        );
+        assert_eq!(
+            [after([0, 0, 0, 1]), after([0, 0, 1, 1])].map(f64::floor),
+            [2.0, 1.0]
+        );
+        // All packets are marked: the window falls to its floor.
+        assert_eq!(after([1, 1, 1, 1]), 1.0);
     }
 
     #[test]

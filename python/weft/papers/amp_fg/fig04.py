@@ -28,7 +28,7 @@ WORDS = {1: "the last packet is marked", 2: "the first packet is marked", 3: "tw
 PAPER_AMP = {1: 2, 2: 4, 3: 1}
 PAPER_XMP = {1: 3, 2: 3, 3: 2}
 """Windows of the next round in the text."""
-EQUATIONS, ALGORITHM_1 = "equations", "algorithm 1"
+EQUATIONS, ALGORITHM_1, WEIGHT_RATIO = "equations", "algorithm 1", "weight ratio"
 
 
 def beta(marks: Sequence[int], before: Sequence[int]) -> float:
@@ -61,13 +61,20 @@ def after_neighbours(marks: Sequence[int]) -> float:
     return len(marks) * (1 - alpha(marks, beta_of_neighbours(marks)))
 
 
+def after_weight_ratio(marks: Sequence[int], before: Sequence[int] = BEFORE) -> float:
+    """Returns the window if alpha is the text's "weight ratio of ACK packets with ECN-marked" (`weight_ratio = 1`)."""
+    every = [1] * len(marks)
+    of_beta = beta(marks, before)
+    return len(marks) * (1 - alpha(marks, of_beta) / alpha(every, of_beta))
+
+
 def after_ratio(marks: Sequence[int]) -> float:
     """Returns the window of the figure's simplified XMP."""
     return len(marks) * (1 - sum(marks) / len(marks))
 
 
 def rows() -> pl.DataFrame:
-    """Returns one row per scenario: the windows by the equations, by Algorithm 1's XOR, and of the simplified XMP.
+    """Returns one row per scenario: the windows by the equations, by other readings, and of the simplified XMP.
 
     `lowest` and `highest` are bounds of the window by the equations over all 16 possible rounds of four before.
     """
@@ -75,6 +82,7 @@ def rows() -> pl.DataFrame:
     for scenario, marks in SCENARIOS.items():
         all_before = [after(marks, before) for before in product((0, 1), repeat=len(marks))]
         of_amp = {EQUATIONS: after(marks), ALGORITHM_1: after_neighbours(marks)}
+        of_amp[WEIGHT_RATIO] = after_weight_ratio(marks)
         found = {"xmp": after_ratio(marks), "lowest": min(all_before), "highest": max(all_before)}
         table.append({"scenario": scenario} | of_amp | found)
     return pl.DataFrame(table)
@@ -110,6 +118,14 @@ def claims(rows: pl.DataFrame) -> list[Claim]:
             all(found[name][EQUATIONS] < found[name]["xmp"] for name in (1, 3)),
             "holds when both windows are smaller. No round can do that: a weight is at most 1, so that alpha is at "
             "most the ratio of marked packets, by which the figure's XMP cuts",
+        ),
+        Claim(
+            "With alpha as weight ratio the windows are those of the text",
+            ", ".join(str(PAPER_AMP[scenario]) for scenario in found),
+            ", ".join(digits(row[WEIGHT_RATIO]) for row in found.values()),
+            all(int(row[WEIGHT_RATIO]) == PAPER_AMP[scenario] for scenario, row in found.items()),
+            'in whole packets; "the weight ratio of ACK packets with ECN-marked" in the text of equation (5), the '
+            "parameter `weight_ratio`. AMP-FG then cuts more than the figure's simplified XMP in scenarios 1 and 3",
         ),
     ]
 

@@ -115,6 +115,10 @@ STATEMENTS: dict[str, dict[str, Statement]] = {
         "AMP-FG cuts more for a mark on the last packet than for one on the first": _said(
             "AMP can detect more accurate congestion conditions according to the different weight of packet"
         ),
+        "With alpha as weight ratio the windows are those of the text": Statement(
+            sentence="the weight ratio of ACK packets with ECN-marked in the current whole congestion window",
+            kind=Kind.SHOWN,
+        ),
         "AMP-FG cuts more than XMP when the last packets are marked, scenarios 1 and 3": _said(
             "AMP deals with the most recent marked packet in a more active manner compared with XMP",
             Contradiction("figure 4 against equation (5)", sums.amp_fg_cuts_less),
