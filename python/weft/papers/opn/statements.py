@@ -86,7 +86,13 @@ def _workloads(causes: Mapping[str, Cause], said: Mapping[str, str]) -> dict[str
     }
     found: dict[str, Statement] = {}
     for what, sentence in said.items():
-        found |= _by_timer(words[what], _said(sentence, causes[what]))
+        behind = _said(sentence, causes[what])
+        found |= _by_timer(words[what], behind)
+        if what in ("short", "tail", "long"):
+            cuts = replace(behind, kind=Kind.SHOWN, cause=None, fixed=None)
+            found |= {
+                f"{words[what]}, {timer}, and DCTCP's cuts for all multipath schemes": cuts for timer in WITH.values()
+            }
     return found
 
 

@@ -62,6 +62,9 @@ AT_MOST_S = 60.0
 QUICK = f"{QUICK_LEAVES} racks instead of {LEAVES}, flows open for {QUICK_OPENS_MS} ms instead of {OPENS_MS} ms"
 QUICK_NAMES = (*SCHEMES, *MARKED)
 NAMES = (*QUICK_NAMES, "opn-own")
+MARKED_OPNS = {"opn-dcm": "opn", "opn-rtts-dcm": "opn-rtts"}
+"""OPN with DCTCP's cuts, and the name with the same timer."""
+MARKED_OTHERS = ("ecmp", "rps", "mptcp-dcm", "mmptcp-dcm")
 PANELS = ("short", "tail", "long", "all")
 
 
@@ -160,6 +163,18 @@ def best(rows: pl.DataFrame, panel: str, opn: str) -> dict[str, str]:
         workload: lowest((value_of(rows, workload, name, panel).mean, name) for name in (*OTHERS, opn))[1]
         for workload in SHARES
     }
+
+
+def marked_best(rows: pl.DataFrame, panel: str, opn: str) -> dict[str, tuple[SeedSummary, str, SeedSummary]]:
+    """Returns OPN's value and the best other scheme's name and value, by workload, with DCTCP's cuts for all."""
+    lowest: Callable[..., str] = min if panel in ("short", "tail") else max
+    others = [name for name in MARKED_OTHERS if name in names(rows)]
+    found = {}
+    for workload in SHARES:
+        values = {name: value_of(rows, workload, name, panel) for name in (opn, *others)}
+        first = lowest(others, key=lambda name: values[name].mean)
+        found[workload] = (values[opn], first, values[first])
+    return found
 
 
 def cause(rows: pl.DataFrame, panel: str) -> str:
