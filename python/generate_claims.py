@@ -263,6 +263,12 @@ A run is older than today's models if they have changed since and the figure was
 Where only the quick version has a value, the verdict is *indicative*.
 """
 OVERVIEW_COUNTS = """\
+The paper of MPTCP_OPN does not say how subflows grow, and no reading gives all of its statements.
+LIA without marks is judged, because it loses whole windows, which is the paper's argument.
+OPN then has fewer timeouts and shorter times than MPTCP, but longer times than ECMP and RPS with DCTCP.
+With DCTCP's cuts for all multipath schemes no flow times out, so that the reason for OPN is gone.
+OPN is then ahead in the quick version of `opn/fig15`, where paths are slow; `opn/fig13` and `opn/fig15` show both.
+
 ## Statements by paper, origin and cause
 
 - A claim of kind **judged** tests one reading of a statement, which was fixed before the run.

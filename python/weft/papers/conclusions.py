@@ -116,7 +116,7 @@ CONCLUSIONS = (
             ("amp/fig06", "A constant cut shifts traffic faster than DCM's cut by alpha"),
             ("amp/fig06", "Figure 6(b): DCM finishes its traffic shifting after about 7 ms"),
         ),
-        "DCM's time depends on the link delay and on the order of packets at one instant.",
+        "The order and MPTCP's, AMP's and XMP's 3 ms; DCM's time depends on the order of packets at one instant.",
     ),
     Conclusion(
         "amp-fg",

@@ -132,7 +132,14 @@ STATEMENTS: dict[str, dict[str, Statement]] = {
         "Figure 6(a): MPTCP finishes its traffic shifting after about 3 ms": _said(
             "MPTCP finishes its traffic shifting at 2.003s"
         ),
-        "Figure 6(b): DCM finishes its traffic shifting after about 7 ms": _said("and DCM does at 2.007s"),
+        "Figure 6(b): DCM finishes its traffic shifting after about 7 ms": _said(
+            "and DCM does at 2.007s",
+            Open(
+                "the order of packets at one instant moves it from 4.03 to 6.05 ms (decision 10); with two of five "
+                "seeds "
+                "it is within the tolerance"
+            ),
+        ),
         "DCM is 4 ms slower than MPTCP": _said(
             "MPTCP finishes traffic shifting about 4ms faster than DCM",
             Differs(
