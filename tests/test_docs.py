@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
 import shutil
@@ -83,6 +84,18 @@ def test_pictures() -> None:
     kept = {path.relative_to(draw_pictures.PICTURES).as_posix() for path in draw_pictures.PICTURES.rglob("*.svg")}
     shown = {name for page in DOCUMENTS for name in re.findall(r"pictures/([\w./-]+\.svg)\)", page.read_text())}
     assert drawn == kept == shown
+
+
+OF_README = ("failed-link", "cpu-seconds", "subflows", *(f"full-size/{name}" for name in draw_pictures.FULL_SIZE))
+
+
+@pytest.mark.parametrize("name", OF_README)
+def test_a_picture_shows_what_runs_give(name: str) -> None:
+    """The words and numbers of a stored picture are those of one that is drawn now; if not, `make pictures`."""
+    drawn = io.StringIO()
+    dict(draw_pictures.names())[name]().savefig(drawn, format="svg")
+    stored = (draw_pictures.PICTURES / f"{name}.svg").read_text()
+    assert re.findall(r">([^<>]+)</text>", stored) == re.findall(r">([^<>]+)</text>", drawn.getvalue())
 
 
 NOT_FOR_USERS = ("contributing/", "style.md", "glossary.md", "validation/figures.md")
