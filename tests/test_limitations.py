@@ -23,9 +23,7 @@ COLUMNS = (ROOT / "crates" / "weft-run" / "src" / "tables" / "columns.md").read_
 RULES = tomllib.loads((ROOT / "crates/weft-packet/src/transport/tcp/rules/rfc.toml").read_text(encoding="utf-8"))
 SCHEMA = json.loads(_weft.schema())
 NAMES = {group: {entry["name"] for entry in entries} for group, entries in json.loads(_weft.registry()).items()}
-TCP, UET, NDP = ({"cc": "dctcp"}, {"kind": "uet"}, {"kind": "ndp"})
-MULTI_HOMED = {"kind": "multi-homed-fat-tree", "k": 4, "rate": "10Gbps", "delay": "1us"}
-TRIMMING = {"limit": "8 packets", "kind": "trimming"}
+TCP = {"cc": "dctcp"}
 
 Check = Callable[[], bool]
 """Returns whether the thing is still missing."""
@@ -141,9 +139,6 @@ MISSING: dict[str, Check] = {
     "backup flags of MPTCP": departs(8684, "3.3.8", "departed"),
     "resets, fast close, fallback of MPTCP": every(departs(8684, "3.5"), departs(8684, "3.6"), departs(8684, "3.7")),
     "checksums of MPTCP": no_field("checksum"),
-    "`ndp`, `uet`: several links per host": every(
-        *(refused(kind, "needs hosts with one link", topology=MULTI_HOMED, queues=TRIMMING) for kind in (NDP, UET))
-    ),
     "`ndp`: priorities of flows, time-wait state": no_field("priorit|time_wait", "Ndp"),
     "`uet`: probes": no_field("probe|sleek", "Uet"),
     "`roce`: queue pairs, messages, RETH": no_field("queue_pair|message|reth", "Roce"),

@@ -7,7 +7,7 @@ use weft_fabric::Fabric;
 use weft_spec::{QueueSize, Rate, Size, SpecError, Time, from_table, to_table};
 
 use crate::fields::{self, bytes};
-use crate::network::{HEADER, host_rate, loaded_rtt, longest_headers};
+use crate::network::{HEADER, fastest_host, loaded_rtt, longest_headers};
 use crate::ranges::{MAX_PACKET, check_count, check_size, check_time};
 use crate::{Context, Kind, PacketSizes, Parameters, Resolved};
 
@@ -92,7 +92,7 @@ impl Kind for Ndp {
     fn resolve(&self, given: &Table, context: &Context<'_>) -> Result<Resolved, SpecError> {
         let spec: NdpSpec = from_table(given)?;
         let mut ndp = spec.ndp.unwrap_or_default();
-        ndp.rate = host_rate(context.fabric, self.name())?;
+        ndp.rate = fastest_host(context.fabric);
         ndp.resolve(fields::given_in(given, "ndp"), context.fabric)
             .map_err(|error| error.within("ndp"))?;
         let params = to_table(&NdpSpec { ndp: Some(ndp) });

@@ -2,7 +2,7 @@
 //! packets take.
 
 use weft_fabric::{Fabric, Link, NodeId, QueueKind};
-use weft_spec::{QueueSize, Rate, SpecError, Time};
+use weft_spec::{QueueSize, Rate, Time};
 
 /// Bytes of all headers, and of a packet without payload.
 pub const HEADER: u32 = 64;
@@ -12,37 +12,25 @@ const MAX_HOSTS: usize = 64;
 /// Maximum number of paths between two hosts that are searched.
 const MAX_PATHS: u64 = 16;
 
-/// Returns the rate of the hosts' links for a transport of this kind: one link for each host, all with the same
-/// rate.
-///
-/// # Errors
-/// Returns an error if a host has more links, or if the rates differ.
-pub fn host_rate(fabric: &Fabric, kind: &str) -> Result<Rate, SpecError> {
-    let mut rates = vec![None; fabric.nodes.len()];
-    for link in &fabric.links {
-        let node = &fabric.nodes[link.from as usize];
-        if node.is_host && rates[link.from as usize].replace(link.rate).is_some() {
-            let problem = format!("{kind:?} needs hosts with one link, and {} has more", node.name);
-            return Err(SpecError::conflict(
-                "kind",
-                problem,
-                "use another topology or kind",
-            ));
-        }
+/// Returns the highest rate of a host: the sum over its links.
+pub fn fastest_host(fabric: &Fabric) -> Rate {
+    let mut sums = vec![0_u64; fabric.nodes.len()];
+    for link in host_links(fabric) {
+        let sum = &mut sums[link.from as usize];
+        *sum = sum.saturating_add(link.rate.0);
     }
-    let mut rates = rates.iter().flatten();
-    let first = rates.next().copied().unwrap_or(Rate(1));
-    match rates.find(|&&rate| rate != first) {
-        None => Ok(first),
-        Some(other) => {
-            let problem = format!("{kind:?} needs equal links of hosts, and they have {first} and {other}");
-            Err(SpecError::conflict(
-                "kind",
-                problem,
-                "use another topology or kind",
-            ))
-        }
-    }
+    Rate(sums.into_iter().max().unwrap_or(0).max(1))
+}
+
+/// Returns the rate of the slowest link by which a host sends.
+pub fn slowest_host_link(fabric: &Fabric) -> Rate {
+    let rates = host_links(fabric).map(|link| link.rate);
+    rates.min().unwrap_or(Rate(1))
+}
+
+fn host_links(fabric: &Fabric) -> impl Iterator<Item = &Link> {
+    let links = fabric.links.iter();
+    links.filter(|link| fabric.nodes[link.from as usize].is_host)
 }
 
 /// Returns the longest round-trip time of a full packet and a header without queues.

@@ -7,7 +7,7 @@ use weft_fabric::Fabric;
 use weft_spec::{Rate, Size, SpecError, Time, from_table, to_table};
 
 use crate::fields::{self, bytes};
-use crate::network::{HEADER, host_rate, largest_queue, network_rtt};
+use crate::network::{HEADER, fastest_host, largest_queue, network_rtt, slowest_host_link};
 use crate::ranges::{MAX_PACKET, check_size, check_time};
 use crate::{Context, Kind, PacketSizes, Parameters, Resolved};
 
@@ -164,7 +164,7 @@ impl Kind for Uet {
     fn resolve(&self, given: &Table, context: &Context<'_>) -> Result<Resolved, SpecError> {
         let spec: UetSpec = from_table(given)?;
         let mut uet = spec.uet.unwrap_or_default();
-        uet.rate = host_rate(context.fabric, self.name())?;
+        uet.rate = fastest_host(context.fabric);
         uet.resolve(fields::given_in(given, "uet"), context.fabric)
             .map_err(|error| error.within("uet"))?;
         let params = to_table(&UetSpec { uet: Some(uet) });
@@ -194,7 +194,7 @@ impl UetConfig {
             self.target_delay = Time(self.network_rtt.0 / 4 * 3);
         }
         if !is_given("rto") {
-            self.rto = default_rto(fabric, self.mtu.into(), self.rate);
+            self.rto = default_rto(fabric, self.mtu.into());
         }
         check_time("network_rtt", self.network_rtt)?;
         check_time("target_delay", self.target_delay)?;
@@ -237,8 +237,8 @@ fn oversubscription(fabric: &Fabric) -> f64 {
 }
 
 /// Returns the timeout for the largest queue of a switch.
-fn default_rto(fabric: &Fabric, mtu: u64, rate: Rate) -> Time {
+fn default_rto(fabric: &Fabric, mtu: u64) -> Time {
     let bits = largest_queue(fabric, mtu) * RTO_QUEUES * 8;
-    let queues = u128::from(bits) * 1_000_000_000_000 / u128::from(rate.0);
+    let queues = u128::from(bits) * 1_000_000_000_000 / u128::from(slowest_host_link(fabric).0);
     Time(RTO.0.saturating_add(u64::try_from(queues).unwrap_or(u64::MAX)))
 }

@@ -81,9 +81,9 @@ pub trait Transport: Send {
     /// [`other_timer`](super::timer_keys::other_timer).
     fn on_timer(&mut self, key: u64, cx: &mut HostContext<'_, '_>);
 
-    /// Sends what a flow that waits for a NIC may send in its turn: as long as the NIC admits packets. `index` is the
+    /// Sends what a flow that waits for the NIC of a port may send in its turn: as long as the NIC admits packets. `index` is the
     /// transport's own number of the flow ([`NicFlow`](super::nic::NicFlow)).
-    fn send_in_turn(&mut self, index: u32, cx: &mut HostContext<'_, '_>);
+    fn send_in_turn(&mut self, index: u32, port: u32, cx: &mut HostContext<'_, '_>);
 
     /// Chooses new routes after routing has detected a link event.
     fn reroute(&mut self) {}

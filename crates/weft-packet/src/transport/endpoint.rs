@@ -11,7 +11,7 @@ use crate::engine::route::Route;
 use crate::packet::{DATA, Packet};
 
 use super::contract::{ReceivedFlow, SentFlow, Transport};
-use super::flow_progress::{ReceiverProgress, SenderProgress};
+use super::flow_progress::{PortSet, ReceiverProgress, SenderProgress};
 use super::flow_table::FlowTable;
 use super::nic::{Feed, NicFlow, Request, WINDOW};
 use super::per_transport::PerTransport;
@@ -65,11 +65,9 @@ pub trait Protocol: Default + Send + Sized + 'static {
         endpoint.request_nic(sender, cx);
     }
 
-    /// Handles the turn of a sender at the NIC.
-    fn on_turn(endpoint: &mut FlowEndpoint<Self>, sender: u32, cx: &mut HostContext<'_, '_>) {
-        if endpoint.senders[sender].may_send() {
-            endpoint.send(sender, cx);
-        }
+    /// Handles the turn of a sender at the NIC of a port.
+    fn on_turn(endpoint: &mut FlowEndpoint<Self>, sender: u32, port: u32, cx: &mut HostContext<'_, '_>) {
+        endpoint.send_or_wait(sender, Some(port), cx);
     }
 }
 
@@ -101,12 +99,12 @@ pub trait FlowSender: Send {
         0
     }
 
-    /// Returns the port of the next packet.
-    fn port(&self, shared: &Shared) -> u32;
+    /// Returns the port of the next packet, if the flow may send one and waits for no packet of this port.
+    fn next_port(&mut self, shared: &Shared) -> Option<u32>;
 
-    /// Returns the next packet, which is sent now; `None` if there is none. This many flows wait for the NIC, itself
-    /// included.
-    fn take_packet(&mut self, now: u64, waiting: u32, shared: &Shared) -> Option<Packet>;
+    /// Returns the next packet, which is sent now through a port; `None` if there is none. This many flows wait for the
+    /// NIC, itself included.
+    fn take_packet(&mut self, now: u64, port: u32, waiting: u32, shared: &Shared) -> Option<Packet>;
 
     /// Returns the time at which the oldest packet on its way times out; `None` if there is none.
     fn deadline(&mut self) -> Option<u64>;
@@ -225,42 +223,50 @@ impl<P: Protocol> FlowEndpoint<P> {
         }
     }
 
-    /// Sends a packet of a flow if the flow may send one and the NIC is free. Otherwise the flow waits until its
-    /// rate allows a packet, or for its turn.
+    /// Sends packets of a flow on the links that are free, as far as it may send them. The flow waits for its turn at the other
+    /// links, or until its rate allows a packet.
     pub fn request_nic(&mut self, index: u32, cx: &mut HostContext<'_, '_>) {
-        let sender = &mut self.senders[index];
-        if sender.progress().waits || !sender.may_send() {
-            return;
-        }
-        let (next_at, port) = (sender.next_at(), sender.port(&self.shared));
-        let (nics, engine) = cx.nics();
-        if next_at <= engine.now && nics.is_free(P::FEED, port, engine, || self.request(index)) {
-            self.send(index, cx);
-        } else {
-            self.wait(index, cx);
+        self.send_or_wait(index, None, cx);
+    }
+
+    /// Does the same as [`request_nic`](Self::request_nic). It is the turn of the flow at port `granted`.
+    #[inline]
+    fn send_or_wait(&mut self, index: u32, mut granted: Option<u32>, cx: &mut HostContext<'_, '_>) {
+        let mut busy = None;
+        while let Some(port) = self.senders[index].next_port(&self.shared) {
+            if granted == Some(port) || (busy != Some(port) && self.is_free(index, port, cx)) {
+                (granted, busy) = (None, Some(port));
+                self.send(index, port, cx);
+            } else {
+                self.wait(index, port, cx);
+            }
         }
     }
 
-    /// Sends a packet of a flow that may send. The flow waits for its turn if it may send another one.
+    /// Returns true if the rate of a flow and the NIC of a port allow a packet now.
+    fn is_free(&self, index: u32, port: u32, cx: &mut HostContext<'_, '_>) -> bool {
+        let (nics, engine) = cx.nics();
+        self.senders[index].next_at() <= engine.now
+            && nics.is_free(P::FEED, port, engine, || self.request(index))
+    }
+
+    /// Sends a packet of a flow that may send.
     #[inline]
-    fn send(&mut self, index: u32, cx: &mut HostContext<'_, '_>) {
-        if let Some(packet) = self.take_packet(index, cx) {
+    fn send(&mut self, index: u32, port: u32, cx: &mut HostContext<'_, '_>) {
+        if let Some(packet) = self.take_packet(index, port, cx) {
             let (nics, engine) = cx.nics();
             nics.send_data(P::FEED, &packet, engine, || self.request(index));
         }
         self.set_deadline(index, cx);
-        if self.senders[index].may_send() {
-            self.wait(index, cx);
-        }
     }
 
     /// Returns the next packet of a flow, which is sent now; `None` if there is none.
     #[inline]
-    pub fn take_packet(&mut self, index: u32, cx: &mut HostContext<'_, '_>) -> Option<Packet> {
+    pub fn take_packet(&mut self, index: u32, port: u32, cx: &mut HostContext<'_, '_>) -> Option<Packet> {
+        let waiting = cx.host.nics.waiting_flows(port) as u32 + 1;
         let sender = &mut self.senders[index];
-        let waiting = cx.host.nics.waiting_flows(sender.port(&self.shared)) as u32 + 1;
         let chunk = sender.sent();
-        let packet = sender.take_packet(cx.now, waiting, &self.shared)?;
+        let packet = sender.take_packet(cx.now, port, waiting, &self.shared)?;
         if sender.progress().has_latencies && sender.sent() != chunk {
             let (flow, now) = (sender.progress().flow, cx.now);
             let latencies = cx.host.latencies();
@@ -270,21 +276,22 @@ impl<P: Protocol> FlowEndpoint<P> {
     }
 
     /// Lets a flow wait for its turn at the NIC, or until its rate allows a packet if that is later than the NIC is free.
-    fn wait(&mut self, index: u32, cx: &mut HostContext<'_, '_>) {
+    fn wait(&mut self, index: u32, port: u32, cx: &mut HostContext<'_, '_>) {
         let sender = &mut self.senders[index];
-        sender.progress_mut().waits = true;
-        let (next_at, port) = (sender.next_at(), sender.port(&self.shared));
+        let next_at = sender.next_at();
         let (nics, engine) = cx.nics();
         if next_at > engine.now && next_at > nics.busy_until(port) {
+            sender.progress_mut().waits = PortSet::ALL;
             engine.set_timer(next_at, self.key(P::rate_timer(index)));
         } else {
+            sender.progress_mut().waits.insert(port);
             nics.wait(self.request(index), port, engine);
         }
     }
 
     /// Handles the timer of a flow that waits until its rate allows a packet.
     pub fn on_rate_timer(&mut self, index: u32, cx: &mut HostContext<'_, '_>) {
-        self.senders[index].progress_mut().waits = false;
+        self.senders[index].progress_mut().waits = PortSet::NONE;
         self.request_nic(index, cx);
     }
 
@@ -420,9 +427,9 @@ impl<P: Protocol> Transport for FlowEndpoint<P> {
         P::on_timer(self, key as u32, cx);
     }
 
-    fn send_in_turn(&mut self, index: u32, cx: &mut HostContext<'_, '_>) {
-        self.senders[index].progress_mut().waits = false;
-        P::on_turn(self, index, cx);
+    fn send_in_turn(&mut self, index: u32, port: u32, cx: &mut HostContext<'_, '_>) {
+        self.senders[index].progress_mut().waits.remove(port);
+        P::on_turn(self, index, port, cx);
     }
 
     fn reroute(&mut self) {

@@ -1,5 +1,50 @@
 //! The progress of a flow at its sender and at its receiver, for transports that have a flow per connection.
 
+/// Ports of a host. Those from the 64th on are one port here, so that a flow waits for one of them at a time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PortSet(u64);
+
+impl PortSet {
+    /// No port.
+    pub const NONE: Self = Self(0);
+    /// All ports.
+    pub const ALL: Self = Self(u64::MAX);
+
+    const fn bit(port: u32) -> u64 {
+        1 << if port < 63 { port } else { 63 }
+    }
+
+    /// Returns true if no port is in the set.
+    #[inline]
+    pub const fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    /// Returns true if a port is in the set.
+    #[inline]
+    pub const fn contains(self, port: u32) -> bool {
+        self.0 & Self::bit(port) != 0
+    }
+
+    /// Returns true if `other` has all ports of this set.
+    #[inline]
+    pub const fn is_within(self, other: Self) -> bool {
+        self.0 & !other.0 == 0
+    }
+
+    /// Adds a port.
+    #[inline]
+    pub const fn insert(&mut self, port: u32) {
+        self.0 |= Self::bit(port);
+    }
+
+    /// Removes a port.
+    #[inline]
+    pub const fn remove(&mut self, port: u32) {
+        self.0 &= !Self::bit(port);
+    }
+}
+
 /// The progress of a flow at its sender.
 pub struct SenderProgress {
     pub flow: u32,
@@ -8,8 +53,8 @@ pub struct SenderProgress {
     pub acked: Option<u64>,
     /// True if the latencies of the flow are recorded.
     pub has_latencies: bool,
-    /// True if the flow waits for the NIC, or until its rate allows a packet.
-    pub waits: bool,
+    /// The ports for which the flow waits; all of them until its rate allows a packet.
+    pub waits: PortSet,
     /// True if the timer of timeouts is set.
     pub has_timer: bool,
 }
@@ -22,7 +67,7 @@ impl SenderProgress {
             opened: now,
             acked: None,
             has_latencies,
-            waits: false,
+            waits: PortSet::NONE,
             has_timer: false,
         }
     }

@@ -184,7 +184,7 @@ impl Host {
         while let Some(flow) = self.state.nics.next(port, cx) {
             let mut host = HostContext::new(&mut self.state, cx);
             match self.others.get_mut(flow.kind as usize) {
-                Some(Some(other)) => other.send_in_turn(flow.index, &mut host),
+                Some(Some(other)) => other.send_in_turn(flow.index, port, &mut host),
                 _ => self.tcp.send_in_turn(flow.index, &mut host),
             }
         }

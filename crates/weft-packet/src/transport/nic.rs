@@ -149,9 +149,23 @@ struct Nic {
     serves_data: bool,
     /// Number of times that the ring was to be filled again.
     refills: u32,
+    /// Bytes that flows may send before their next turn if the kinds of flows differ, by kind and number.
+    credits: Vec<Vec<i32>>,
 }
 
 impl Nic {
+    fn credit(&mut self, flow: NicFlow) -> &mut i32 {
+        let (kind, index) = (flow.kind as usize, flow.index as usize);
+        if self.credits.len() <= kind {
+            self.credits.resize_with(kind + 1, Vec::new);
+        }
+        let credits = &mut self.credits[kind];
+        if credits.len() <= index {
+            credits.resize(index + 1, 0);
+        }
+        &mut credits[index]
+    }
+
     /// Returns the bytes that the ring still holds when it is filled again. Usually half of the limit is free then, not
     /// a packet, because a device reports completions together.
     fn refill_level(&mut self, limit: u32) -> u32 {
@@ -175,7 +189,7 @@ struct SocketFifo {
     credit: i64,
 }
 
-/// The kinds of flows that a host sends, and the credit of flows if there are several kinds.
+/// The kinds of flows that a host sends.
 #[derive(Default)]
 struct FlowMix {
     /// Kind of the first flow; `None` if all flows of a run are alike.
@@ -183,25 +197,11 @@ struct FlowMix {
     /// Length of a turn in bytes if the kinds of flows differ; 0 if they do not.
     quantum: i64,
     largest: u32,
-    /// Bytes that flows may send before their next turn, by kind and number.
-    credits: Vec<Vec<i32>>,
 }
 
 impl FlowMix {
     fn is_mixed(&self) -> bool {
         self.quantum > 0
-    }
-
-    fn credit(&mut self, flow: NicFlow) -> &mut i32 {
-        let (kind, index) = (flow.kind as usize, flow.index as usize);
-        if self.credits.len() <= kind {
-            self.credits.resize_with(kind + 1, Vec::new);
-        }
-        let credits = &mut self.credits[kind];
-        if credits.len() <= index {
-            credits.resize(index + 1, 0);
-        }
-        &mut credits[index]
     }
 }
 
@@ -549,7 +549,7 @@ impl Nics {
             }
             nic.fifo.credit
         } else {
-            let credit = self.flows.credit(flow);
+            let credit = nic.credit(flow);
             if *credit <= 0 {
                 *credit += quantum as i32;
                 nic.waiting.push_back(request);
@@ -572,7 +572,7 @@ impl Nics {
         if nic.waiting.front().is_none_or(|head| head.flow != SOCKETS)
             || nic.fifo.head.is_none_or(|(head, _)| head != flow)
         {
-            *self.flows.credit(flow) = credit as i32;
+            *nic.credit(flow) = credit as i32;
             return;
         }
         nic.fifo.credit = credit;
@@ -604,7 +604,7 @@ impl Nics {
             let credit = &mut nic.fifo.credit;
             *credit += if *credit <= 0 { quantum } else { 0 } - bytes;
         } else {
-            let credit = self.flows.credit(request.flow);
+            let credit = nic.credit(request.flow);
             *credit += (if *credit <= 0 { quantum } else { 0 } - bytes) as i32;
         }
     }

@@ -10,6 +10,7 @@ use crate::config::{NicConfig, Offload};
 use crate::down_links::DownLinks;
 use crate::engine::route::HopBits;
 
+use super::flow_progress::PortSet;
 use super::nic::FlowKind;
 use super::probes::FlowProbes;
 use super::timer_keys::{HostTimer, host_timer};
@@ -68,6 +69,22 @@ impl Shared {
         n.checked_mul(self.generators.len() as u32)?
             .checked_add(generator)?
             .checked_add(self.flows.len() as u32)
+    }
+
+    /// Returns the number of links by which a host sends.
+    pub fn links_of(&self, host: u32) -> u32 {
+        let node = self.fabric.hosts[host as usize];
+        (self.fabric.first_link(node + 1) - self.fabric.first_link(node)) as u32
+    }
+
+    /// Returns the ports of a host whose links are not known to be down.
+    pub fn live_ports(&self, host: u32) -> PortSet {
+        let first = self.fabric.first_link(self.fabric.hosts[host as usize]);
+        let is_up = |&port: &u32| !self.down_links.any() || !self.down_links.has(first + port as usize);
+        let mut ports = PortSet::NONE;
+        let live = (0..self.links_of(host)).filter(is_up);
+        live.for_each(|port| ports.insert(port));
+        ports
     }
 
     /// Returns the flow with this index.

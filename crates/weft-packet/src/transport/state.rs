@@ -31,6 +31,8 @@ pub struct HostState {
     pub(super) nics: Nics,
     /// Index among the fabric's hosts.
     pub(super) index: u32,
+    /// Number of links by which the host sends.
+    links: u32,
     /// Flows that a generator opens because of the event that is being handled.
     pub(super) to_open: Vec<u32>,
     /// The recorder of flows.
@@ -66,6 +68,15 @@ impl<'a, 'e> HostContext<'a, 'e> {
     #[inline(always)]
     pub fn nics(&mut self) -> (&mut Nics, &mut Context<'e>) {
         (&mut self.host.nics, self.engine)
+    }
+
+    /// Returns the time that all links of the host together take to send this many bytes, in picoseconds.
+    pub fn serialisation_of_host(&self, bytes: u32) -> f64 {
+        let time = |port| self.engine.serialisation_of(port, bytes) as f64;
+        match self.host.links {
+            1 => time(0),
+            links => 1.0 / (0..links).map(|port| 1.0 / time(port)).sum::<f64>(),
+        }
     }
 
     /// Handles the acknowledgement of all data of a flow that this host sends.
@@ -135,6 +146,7 @@ impl HostState {
     pub fn new(shared: Arc<Shared>, index: u32) -> Self {
         Self {
             nics: Nics::new(shared.nic),
+            links: shared.links_of(index),
             shared,
             index,
             to_open: Vec::new(),

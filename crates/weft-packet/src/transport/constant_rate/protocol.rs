@@ -72,7 +72,7 @@ impl Protocol for SourceProtocol {
         endpoint.wait_until(first, sender, cx);
     }
 
-    fn on_turn(endpoint: &mut FlowEndpoint<Self>, sender: u32, cx: &mut HostContext<'_, '_>) {
+    fn on_turn(endpoint: &mut FlowEndpoint<Self>, sender: u32, _: u32, cx: &mut HostContext<'_, '_>) {
         endpoint.send_due(sender, cx);
     }
 }
@@ -93,18 +93,17 @@ impl FlowEndpoint<SourceProtocol> {
     /// Sends a packet of a flow that is due, and more if the NIC admits them in a turn and they are due, too. Sets the
     /// timer of the next one.
     fn send_due(&mut self, index: u32, cx: &mut HostContext<'_, '_>) {
-        while self.senders[index].may_send() && !self.senders[index].progress.waits {
-            let port = self.senders[index].port(&self.shared);
+        while let Some(port) = self.senders[index].next_port(&self.shared) {
             let (nics, engine) = cx.nics();
             let is_shared = nics.is_shared();
             if is_shared {
                 let request = || self.request(index);
                 if !nics.admit(request().flow, port, 1, request, engine) {
-                    self.senders[index].progress.waits = true;
+                    self.senders[index].progress.waits.insert(port);
                     return;
                 }
             }
-            let Some(packet) = self.take_packet(index, cx) else {
+            let Some(packet) = self.take_packet(index, port, cx) else {
                 return;
             };
             cx.send(&packet);

@@ -64,11 +64,12 @@ impl FlowSender for Sender {
         self.total != Some(self.sent)
     }
 
-    fn port(&self, shared: &Shared) -> u32 {
-        self.route.next(shared.hops).0
+    fn next_port(&mut self, shared: &Shared) -> Option<u32> {
+        let may_send = self.progress.waits.is_empty() && self.may_send();
+        may_send.then(|| self.route.next(shared.hops).0)
     }
 
-    fn take_packet(&mut self, _: u64, _: u32, _: &Shared) -> Option<Packet> {
+    fn take_packet(&mut self, _: u64, _: u32, _: u32, _: &Shared) -> Option<Packet> {
         let chunk = self.sent as u32;
         let size = self.params.packet_size(self.sent, self.size);
         self.sent += 1;

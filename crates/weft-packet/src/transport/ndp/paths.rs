@@ -7,7 +7,7 @@ use weft_paths::draw;
 
 use crate::engine::route::Route;
 use crate::transport::shared::Shared;
-use crate::transport::spray::PathRoutes;
+use crate::transport::spray::{PathRoutes, path_in_part};
 
 /// Distinguishes the random numbers of orders, and of the choice of paths, from others.
 const ORDERS: u64 = 0x6E64_706F;
@@ -59,7 +59,7 @@ impl Paths {
     pub fn route(&mut self, path: u16, shared: &Shared) -> Route {
         let count = self.order.len() as u64;
         self.routes.route(path, shared, |direction, existing| {
-            number(path.into(), count, existing, || {
+            path_in_part(path.into(), count, existing, || {
                 draw(&[shared.seed, CHOICE, direction, path.into()])
             })
         })
@@ -75,32 +75,5 @@ impl Paths {
         self.routes.release();
         self.order = Box::new([0]);
         self.used = 0;
-    }
-}
-
-/// Returns the number of path `index` of `count` among the existing ones: a random one of its own `1 / count` of them.
-fn number(index: u64, count: u64, existing: u64, random: impl FnOnce() -> u64) -> u64 {
-    let start = |index: u64| (u128::from(index) * u128::from(existing) / u128::from(count)) as u64;
-    let (first, end) = (start(index), start(index + 1));
-    if end <= first + 1 {
-        return first;
-    }
-    first + ((u128::from(random()) * u128::from(end - first)) >> 64) as u64
-}
-
-#[cfg(test)]
-mod tests {
-    use std::collections::BTreeSet;
-
-    use super::*;
-
-    #[test]
-    fn paths_are_all_different() {
-        for (count, existing) in [(1, 1), (36, 36), (7, 10), (256, 1_000_003), (65_536, 1 << 40)] {
-            let numbers = (0..count).map(|index| number(index, count, existing, || draw(&[index, count])));
-            let numbers: BTreeSet<u64> = numbers.collect();
-            assert_eq!(numbers.len() as u64, count);
-            assert!(*numbers.last().unwrap() < existing);
-        }
     }
 }

@@ -6,6 +6,7 @@ use crate::packet::Packet;
 use crate::transport::endpoint::{FlowEndpoint, FlowSetup, Protocol};
 use crate::transport::flow_progress::{ReceiverProgress, SenderProgress};
 use crate::transport::nic::Feed;
+use crate::transport::spray::PathsAhead;
 use crate::transport::state::HostContext;
 
 use super::config;
@@ -46,7 +47,13 @@ impl Protocol for NdpProtocol {
             shared,
         } = flow;
         let paths = Paths::new(shared, spec.id, false, [host, spec.to], params.config.paths);
-        Sender::new(params, paths, spec.size.map(|size| size.0), progress)
+        Sender::new(
+            params,
+            paths,
+            PathsAhead::new(shared, host),
+            spec.size.map(|size| size.0),
+            progress,
+        )
     }
 
     fn receiver(&mut self, flow: FlowSetup<'_, Params>, progress: ReceiverProgress) -> Receiver {
@@ -101,10 +108,8 @@ impl FlowEndpoint<NdpProtocol> {
     /// number of pulls.
     fn pull(&mut self, index: u32, cx: &HostContext<'_, '_>) -> u32 {
         let receiver = &mut self.receivers[index];
-        // Any route has the rate of the NIC.
-        let route = receiver.paths.route(0, &self.shared);
         let config = &receiver.params.config;
-        let interval = cx.serialisation(route, config.mtu) as f64 / config.pull_rate;
+        let interval = cx.serialisation_of_host(config.mtu) / config.pull_rate;
         self.protocol.pacer.pause(cx.now, interval as u64);
         receiver.pulls.sent += 1;
         receiver.pulls.sent

@@ -8,7 +8,7 @@ use crate::packet::Packet;
 use crate::transport::endpoint::FlowSender;
 use crate::transport::flow_progress::SenderProgress;
 use crate::transport::shared::Shared;
-use crate::transport::spray::{FlowData, Records, State};
+use crate::transport::spray::{FlowData, PathsAhead, Records, State};
 
 use super::params::Params;
 use super::paths::Paths;
@@ -22,6 +22,8 @@ const RECENT: u32 = 12;
 pub struct Sender {
     pub params: Arc<Params>,
     paths: Paths,
+    /// The paths of the next packets, if the host has several links.
+    ahead: Option<Box<PathsAhead>>,
     scores: Scoreboard,
     records: Records,
     /// Number of packets that may be sent.
@@ -63,12 +65,19 @@ impl SenderCounters {
 
 impl Sender {
     /// Creates the sender of a flow of this size, which may send its first window.
-    pub fn new(params: Arc<Params>, paths: Paths, size: Option<u64>, progress: SenderProgress) -> Self {
+    pub fn new(
+        params: Arc<Params>,
+        paths: Paths,
+        ahead: Option<Box<PathsAhead>>,
+        size: Option<u64>,
+        progress: SenderProgress,
+    ) -> Self {
         let data = FlowData::new(size, &params.segments);
         let remembered = params.remembered().min(data.total().unwrap_or(u64::MAX));
         Self {
             scores: Scoreboard::new(paths.count()),
             paths,
+            ahead,
             records: Records::new(remembered as usize),
             credit: params.config.initial_window.into(),
             pulls: 0,
@@ -97,6 +106,12 @@ impl Sender {
     /// Returns the size of the next new packet.
     fn new_size(&self) -> Option<u16> {
         self.data.next_size(&self.params.segments)
+    }
+
+    /// Returns the path of the next packet through a port.
+    fn path_through(&mut self, port: u32, last: Option<u16>) -> u16 {
+        let chosen = self.ahead.as_mut().and_then(|ahead| ahead.take(port, last));
+        chosen.unwrap_or_else(|| self.choose_path(last))
     }
 
     /// Returns the path of the next packet. A packet that is sent again avoids its last path.
@@ -228,20 +243,33 @@ impl FlowSender for Sender {
             && (self.records.first_queued().is_some() || self.new_size().is_some())
     }
 
-    fn port(&self, _: &Shared) -> u32 {
-        0
+    fn next_port(&mut self, shared: &Shared) -> Option<u32> {
+        let waits = self.progress.waits;
+        if self.ahead.is_none() {
+            return (waits.is_empty() && self.may_send()).then_some(0);
+        }
+        if !self.may_send() {
+            return None;
+        }
+        let mut ahead = self.ahead.take()?;
+        let port = ahead.next_port(waits, || {
+            let path = self.choose_path(None);
+            (self.paths.route(path, shared).next(shared.hops).0, path)
+        });
+        self.ahead = Some(ahead);
+        port
     }
 
-    fn take_packet(&mut self, now: u64, _: u32, shared: &Shared) -> Option<Packet> {
+    fn take_packet(&mut self, now: u64, port: u32, _: u32, shared: &Shared) -> Option<Packet> {
         let again = self.records.first_queued();
         let (psn, size, path) = if let Some((psn, record)) = again {
-            let path = self.choose_path(self.records.ev(psn));
+            let path = self.path_through(port, self.records.ev(psn));
             self.records.resend_first(psn, path, now);
             self.counters.retransmitted += 1;
             (psn, record.size, path)
         } else {
             let size = self.new_size()?;
-            let path = self.choose_path(None);
+            let path = self.path_through(port, None);
             self.data.count();
             (self.records.push(size, false, path, now), size, path)
         };
@@ -275,8 +303,11 @@ impl FlowSender for Sender {
         is_acked
     }
 
-    fn reroute(&mut self, _: &Shared) {
+    fn reroute(&mut self, shared: &Shared) {
         self.paths.reroute();
+        if let Some(ahead) = &mut self.ahead {
+            ahead.reroute(shared);
+        }
     }
 
     fn sent(&self) -> u64 {

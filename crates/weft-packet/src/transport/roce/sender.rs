@@ -177,11 +177,12 @@ impl FlowSender for Sender {
         self.pace.next_at()
     }
 
-    fn port(&self, shared: &Shared) -> u32 {
-        self.route.next(shared.hops).0
+    fn next_port(&mut self, shared: &Shared) -> Option<u32> {
+        let may_send = self.progress.waits.is_empty() && self.may_send();
+        may_send.then(|| self.route.next(shared.hops).0)
     }
 
-    fn take_packet(&mut self, now: u64, _: u32, _: &Shared) -> Option<Packet> {
+    fn take_packet(&mut self, now: u64, _: u32, _: u32, _: &Shared) -> Option<Packet> {
         let again = self.recovery.get().next(self.flight);
         let psn = match again {
             Some(psn) => {

@@ -71,3 +71,33 @@ impl PathRoutes {
         self.routes = Box::new([Route::default()]);
     }
 }
+
+/// Returns the number of path `index` of `count` among the existing ones: a random one of its own `1 / count` of them.
+pub fn path_in_part(index: u64, count: u64, existing: u64, random: impl FnOnce() -> u64) -> u64 {
+    let start = |index: u64| (u128::from(index) * u128::from(existing) / u128::from(count)) as u64;
+    let (first, end) = (start(index), start(index + 1));
+    if end <= first + 1 {
+        return first;
+    }
+    first + ((u128::from(random()) * u128::from(end - first)) >> 64) as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use weft_paths::draw;
+
+    use super::*;
+
+    #[test]
+    fn paths_are_all_different() {
+        for (count, existing) in [(1, 1), (36, 36), (7, 10), (256, 1_000_003), (65_536, 1 << 40)] {
+            let numbers =
+                (0..count).map(|index| path_in_part(index, count, existing, || draw(&[index, count])));
+            let numbers: BTreeSet<u64> = numbers.collect();
+            assert_eq!(numbers.len() as u64, count);
+            assert!(*numbers.last().unwrap() < existing);
+        }
+    }
+}

@@ -115,7 +115,7 @@ impl Transport for TcpEndpoint {
         }
     }
 
-    fn send_in_turn(&mut self, slot: u32, cx: &mut HostContext<'_, '_>) {
+    fn send_in_turn(&mut self, slot: u32, _: u32, cx: &mut HostContext<'_, '_>) {
         Self::send_in_turn(self, slot, cx);
     }
 

@@ -7,6 +7,7 @@ use crate::packet::Packet;
 use crate::transport::endpoint::{FlowEndpoint, FlowSetup, Protocol};
 use crate::transport::flow_progress::{ReceiverProgress, SenderProgress};
 use crate::transport::nic::Feed;
+use crate::transport::spray::PathsAhead;
 use crate::transport::state::HostContext;
 
 use super::config;
@@ -54,7 +55,14 @@ impl Protocol for UetProtocol {
         let seed = draw(&[flow.shared.seed, STREAM, spec.id]);
         Sender::new(
             params,
-            EvRoutes::new(spec.id, false, [flow.host, spec.to], config.entropies),
+            EvRoutes::new(
+                flow.shared,
+                spec.id,
+                false,
+                [flow.host, spec.to],
+                config.entropies,
+            ),
+            PathsAhead::new(flow.shared, flow.host),
             Balancer::new(config.load_balancing, config.entropies, seed),
             spec.size.map(|size| size.0),
             progress,
@@ -68,7 +76,13 @@ impl Protocol for UetProtocol {
             let seed = draw(&[flow.shared.seed, INTERVAL_STREAM, flow.host.into()]);
             self.pull_rate = Some(PullRate::new(config.oversubscription, config.network_rtt.0, seed));
         }
-        let routes = EvRoutes::new(spec.id, true, [flow.host, spec.from], config.entropies);
+        let routes = EvRoutes::new(
+            flow.shared,
+            spec.id,
+            true,
+            [flow.host, spec.from],
+            config.entropies,
+        );
         Receiver::new(flow.params, routes, progress)
     }
 
@@ -137,12 +151,7 @@ impl FlowEndpoint<UetProtocol> {
     fn pace(&mut self, cx: &mut HostContext<'_, '_>) {
         let UetProtocol { pacer, pull_rate } = &mut self.protocol;
         pacer.is_running = false;
-        let Some(first) = self.receivers.first_mut() else {
-            return;
-        };
-        // Any route has the rate of the NIC.
-        let route = first.routes.route(0, &self.shared);
-        let quantum = cx.serialisation(route, QUANTUM as u32);
+        let quantum = cx.serialisation_of_host(QUANTUM as u32) as u64;
         let Some((index, time)) = pacer.grant(&mut self.receivers, quantum) else {
             return;
         };

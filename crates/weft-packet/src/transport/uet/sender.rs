@@ -8,7 +8,7 @@ use crate::packet::Packet;
 use crate::transport::endpoint::FlowSender;
 use crate::transport::flow_progress::SenderProgress;
 use crate::transport::shared::Shared;
-use crate::transport::spray::{FlowData, HEADER, Records, State};
+use crate::transport::spray::{FlowData, HEADER, PathsAhead, Records, State};
 use crate::transport::tracer::SenderState;
 
 use super::control::{AckSample, CongestionControl, NackSample};
@@ -44,6 +44,8 @@ impl Flight {
 pub struct Sender {
     pub params: Arc<Params>,
     routes: EvRoutes,
+    /// The EVs of the next packets, if the host has several links.
+    ahead: Option<Box<PathsAhead>>,
     balancer: Balancer,
     /// The window, unless only credit limits the flow, and the credit, unless only the window does.
     window: Option<Nscc>,
@@ -102,12 +104,14 @@ impl Sender {
     pub fn new(
         params: Arc<Params>,
         routes: EvRoutes,
+        ahead: Option<Box<PathsAhead>>,
         balancer: Balancer,
         size: Option<u64>,
         progress: SenderProgress,
     ) -> Self {
         let window_packets = params.max_window(params.network_rtt) / params.mtu + 1;
         Self {
+            ahead,
             routes,
             balancer,
             window: params.config.control.has_window().then(|| Nscc::new(&params)),
@@ -377,12 +381,26 @@ impl FlowSender for Sender {
         has_window && self.credit.as_ref().is_none_or(Credit::allows)
     }
 
-    fn port(&self, _: &Shared) -> u32 {
-        0
+    fn next_port(&mut self, shared: &Shared) -> Option<u32> {
+        let waits = self.progress.waits;
+        if self.ahead.is_none() {
+            return (waits.is_empty() && self.may_send()).then_some(0);
+        }
+        if !self.may_send() {
+            return None;
+        }
+        let mut ahead = self.ahead.take()?;
+        let port = ahead.next_port(waits, || {
+            let ev = self.balancer.choose();
+            (self.routes.route(ev, shared).next(shared.hops).0, ev)
+        });
+        self.ahead = Some(ahead);
+        port
     }
 
-    fn take_packet(&mut self, now: u64, waiting: u32, shared: &Shared) -> Option<Packet> {
-        let ev = self.balancer.choose();
+    fn take_packet(&mut self, now: u64, port: u32, waiting: u32, shared: &Shared) -> Option<Packet> {
+        let ahead = self.ahead.as_mut().and_then(|ahead| ahead.take(port, None));
+        let ev = ahead.unwrap_or_else(|| self.balancer.choose());
         let (psn, size, is_rts, retransmission) = if let Some((psn, record)) = self.records.first_queued() {
             self.records.resend_first(psn, ev, now);
             let count = if record.is_rts {
@@ -437,8 +455,11 @@ impl FlowSender for Sender {
         is_acked
     }
 
-    fn reroute(&mut self, _: &Shared) {
+    fn reroute(&mut self, shared: &Shared) {
         self.routes.clear();
+        if let Some(ahead) = &mut self.ahead {
+            ahead.reroute(shared);
+        }
     }
 
     fn sent(&self) -> u64 {
