@@ -52,5 +52,6 @@ pub use experiment::{Experiment, ReadOptions, RunOptions};
 pub use max_min::{MaxMin, max_min};
 pub use registry::{Listing, Registry, registry};
 pub use schema::schema;
+pub use weft_packet::add_transport;
 pub use weft_run::{Error, Progress, RecordBatch, RunResult, UnsavedRun};
 pub use weft_spec::SpecError;

@@ -8,7 +8,7 @@ use weft_fabric::{
 };
 use weft_run::Backend;
 use weft_spec::{Layer, QueueKindSpec, Size, Spec, SpecError};
-use weft_transports::{KINDS, Parameters, TransportConfig, find_kind};
+use weft_transports::{Parameters, TransportConfig, find_kind, kinds};
 
 use crate::layers::{link_path, links_by_name, without_host_queue};
 use crate::lossless;
@@ -108,7 +108,7 @@ fn set_header_limits(spec: &Spec, fabric: &mut Fabric) {
             continue;
         }
         let needed = spec.transports.values().filter_map(|transport| {
-            let kind = find_kind(KINDS, &transport.kind).ok()?;
+            let kind = find_kind(kinds(), &transport.kind).ok()?;
             kind.header_limit(&transport.params, port.limit, trimming.size)
         });
         let general = trimming.header_limit(port);

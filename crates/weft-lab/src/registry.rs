@@ -4,7 +4,7 @@ use weft_fabric::{QUEUES, TOPOLOGIES};
 use weft_paths::{CONTROLLERS, POLICIES};
 use weft_spec::Entry;
 use weft_traffic::TRAFFIC;
-use weft_transports::{KINDS, PROFILES, SCHEDULERS};
+use weft_transports::{PROFILES, SCHEDULERS};
 
 use crate::backends::BACKENDS;
 use crate::probes::PROBES;
@@ -71,7 +71,7 @@ pub fn registry() -> Registry {
             .collect()
     }
     Registry {
-        transports: KINDS
+        transports: weft_transports::kinds()
             .iter()
             .map(|kind| Listing {
                 name: kind.name(),

@@ -9,7 +9,7 @@ use weft_paths::{CONTROLLERS, Controller, Granularity, PathPolicy};
 use weft_run::{Backend, Plan};
 use weft_spec::{KindSpec, Qdisc, QueueSize, Rate, Spec, SpecError, Time, Traffic, find};
 use weft_traffic::{Flow, FlowGenerator, MAX_FLOWS, PatternContext, TRAFFIC};
-use weft_transports::{KINDS, TransportConfig};
+use weft_transports::{TransportConfig, kinds};
 
 use crate::backends::backend_by_level;
 use crate::classes::{self, ClassNames, EntryFlows};
@@ -158,7 +158,7 @@ fn resolve_transports(
     for (name, transport) in &mut resolved.transports {
         let path = format!("transports.{name}");
         let (with_defaults, built) =
-            weft_transports::resolve(transport, KINDS, &context).map_err(|error| error.within(&path))?;
+            weft_transports::resolve(transport, kinds(), &context).map_err(|error| error.within(&path))?;
         check_queue_fits_packet(spec, fabric, &built, &path)?;
         transports::check_kind(backend, built.kind).map_err(|error| error.within(&path))?;
         *transport = with_defaults;

@@ -8,7 +8,7 @@ use weft_fabric::{QUEUES, TOPOLOGIES};
 use weft_paths::{CONTROLLERS, POLICIES};
 use weft_spec::{Entry, SizeClass, Spec};
 use weft_traffic::TRAFFIC;
-use weft_transports::{KINDS, PROFILES, SCHEDULERS};
+use weft_transports::{PROFILES, SCHEDULERS};
 
 use crate::backends::BACKENDS;
 use crate::probes::PROBES;
@@ -73,7 +73,7 @@ pub fn schema() -> Value {
         }
     }
     let transport = &mut definitions["Transport"]["properties"];
-    transport["kind"]["enum"] = KINDS.iter().map(|kind| kind.name()).collect();
+    transport["kind"]["enum"] = weft_transports::kinds().iter().map(|kind| kind.name()).collect();
     transport["cc"] = described(
         cc,
         "Congestion control: a name, or a table with the name and parameters. Required if the kind is \"tcp\".",
@@ -124,7 +124,7 @@ pub fn schema() -> Value {
 /// other kinds than the default say their kind.
 fn transport_fields(generator: &mut SchemaGenerator) -> Map<String, Value> {
     let mut fields = Map::new();
-    for (n, kind) in KINDS.iter().enumerate() {
+    for (n, kind) in weft_transports::kinds().iter().enumerate() {
         let mut schema = kind.schema(generator).to_value();
         let own = schema["properties"].as_object_mut().map(std::mem::take);
         for (field, mut property) in own.unwrap_or_default() {

@@ -6,7 +6,7 @@ use weft_run::{ActiveRun, Backend, Counters, Error, Options, Outcome, Plan, RunO
 use weft_spec::{HostJitter, HostQueues, Hosts, Spec, SpecError, Time};
 use weft_transports::{NamedProfile, PROFILES, TransportConfig, profile_name};
 
-use crate::transport::TRANSPORTS;
+use crate::transport::transports;
 use crate::{Jitter, NicConfig, Offload, PacketSimulation, SimulationConfig, footprint};
 
 /// The packet level.
@@ -38,7 +38,7 @@ impl Backend for PacketBackend {
     }
 
     fn transport_kinds(&self) -> Vec<&'static str> {
-        TRANSPORTS.iter().map(|kind| kind.name()).collect()
+        transports().iter().map(|kind| kind.name()).collect()
     }
 
     fn supports_queue_kinds(&self) -> bool {
@@ -96,7 +96,7 @@ impl Backend for PacketBackend {
     }
 
     fn wire_format(&self, transport: &TransportConfig) -> Option<WireFormat> {
-        let kind = TRANSPORTS.iter().find(|kind| kind.name() == transport.kind)?;
+        let kind = transports().iter().find(|kind| kind.name() == transport.kind)?;
         Some(kind.wire_format(transport))
     }
 
@@ -141,7 +141,7 @@ impl SimulationConfig {
         Self {
             fabric: plan.fabric,
             transports: plan.transports,
-            kinds: TRANSPORTS,
+            kinds: transports(),
             flows: plan.flows,
             generators: plan.generators,
             probes: plan.probes,

@@ -16,7 +16,7 @@ use weft_traffic::{Flow, FlowGenerator};
 use weft_transports::TransportConfig;
 
 use crate::engine;
-use crate::transport::{Host, TRANSPORTS};
+use crate::transport::{self, Host};
 
 /// Bytes of a host and of its index in the engine.
 const HOST_BYTES: usize = size_of::<Host>() + size_of::<(u32, u32)>();
@@ -34,7 +34,9 @@ pub const FLOW_BYTES: u64 = (2 * size_of::<Flow>() + engine::TIMER_BYTES) as u64
 
 /// Returns the bytes of an open flow at both ends, as its kind of transport estimates them.
 pub fn open_flow_bytes(transport: &TransportConfig) -> u64 {
-    let kind = TRANSPORTS.iter().find(|kind| kind.name() == transport.kind);
+    let kind = transport::transports()
+        .iter()
+        .find(|kind| kind.name() == transport.kind);
     kind.map_or(0, |kind| kind.open_flow_bytes(transport))
 }
 

@@ -20,12 +20,15 @@ mod validate;
 
 pub use backend::PacketBackend;
 pub use config::{NicConfig, Offload, SimulationConfig};
+pub use packet::{DATA, Packet, class_flags};
 pub use simulation::PacketSimulation;
 pub use transport::{
-    HostContext, HostState, OTHER, ReceivedFlow, RecordedState, SentFlow, Shared, TRANSPORTS, Transport,
-    TransportKind, other_timer,
+    ENTRY_BYTES, Feed, FlowEndpoint, FlowReceiver, FlowSender, FlowSetup, HostContext, HostState, OTHER,
+    Protocol, ReceivedFlow, ReceiverProgress, RecordedState, SenderProgress, SentFlow, Shared, TRANSPORTS,
+    Transport, TransportKind, add_transport, other_timer, transports,
 };
 use weft_engine as engine;
+pub use weft_engine::route::Route;
 pub use weft_engine::{Context, Jitter};
 pub use weft_run::{Counters, FlowRecord, LinkChange, LinkEvent, Outcome, Probe, Sample, SubflowRecord};
 pub use weft_transports::{Scheduler, TransportConfig};

@@ -19,7 +19,7 @@ mod uet;
 pub use constant_rate::{ConstantRate, ConstantRateConfig};
 pub use kind::{BuildAlgorithm, Context, FctFrom, Kind, PacketSizes, Parameters, Resolved, TransportConfig};
 pub use ndp::{Ndp, NdpConfig};
-pub use registry::{KINDS, find_kind};
+pub use registry::{KINDS, add_kind, find_kind, kinds};
 pub use resolve::resolve;
 pub use roce::{Roce, RoceConfig, RoceControl, RoceRetransmission};
 pub use tcp::{

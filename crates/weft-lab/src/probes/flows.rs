@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use weft_packet::{RecordedState, TRANSPORTS};
+use weft_packet::RecordedState;
 use weft_run::Probe;
 use weft_spec::{Spec, SpecError, Time, Traffic};
 use weft_transports::TransportConfig;
@@ -162,7 +162,9 @@ impl TransportStates {
     /// Returns the states of the transports of a spec.
     pub fn new(spec: &Spec, transports: &[TransportConfig]) -> Self {
         let state = |transport: &TransportConfig| {
-            let kind = TRANSPORTS.iter().find(|kind| kind.name() == transport.kind);
+            let kind = weft_packet::transports()
+                .iter()
+                .find(|kind| kind.name() == transport.kind);
             kind.map_or(RecordedState::Nothing, |kind| kind.recorded_state(transport))
         };
         let all = spec.transports.keys().zip(transports);

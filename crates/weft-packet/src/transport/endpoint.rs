@@ -73,10 +73,13 @@ pub trait Protocol: Default + Send + Sized + 'static {
 
 /// A flow whose sender or receiver is created.
 pub struct FlowSetup<'a, T> {
+    /// The flow.
     pub spec: Flow,
     /// Index of this end's host.
     pub host: u32,
+    /// The constants of its transport.
     pub params: Arc<T>,
+    /// State that all hosts share.
     pub shared: &'a Shared,
 }
 
@@ -158,11 +161,14 @@ pub trait FlowReceiver: Send {
 
 /// The senders and receivers of a protocol at a host.
 pub struct FlowEndpoint<P: Protocol> {
+    /// State that all hosts share.
     pub shared: Arc<Shared>,
     host: u32,
     kind: usize,
     params: PerTransport<P::Params>,
+    /// The senders of the host's flows.
     pub senders: FlowTable<P::Sender>,
+    /// The receivers of the flows to the host.
     pub receivers: FlowTable<P::Receiver>,
     /// What the flows of the host share.
     pub protocol: P,

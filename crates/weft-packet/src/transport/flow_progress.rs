@@ -47,9 +47,11 @@ impl PortSet {
 
 /// The progress of a flow at its sender.
 pub struct SenderProgress {
+    /// Index of the flow.
     pub flow: u32,
-    /// Time at which the flow was opened, and at which the acknowledgement of all its data arrived.
+    /// Time at which the flow was opened.
     pub opened: u64,
+    /// Time at which the acknowledgement of all its data arrived.
     pub acked: Option<u64>,
     /// True if the latencies of the flow are recorded.
     pub has_latencies: bool,
@@ -81,12 +83,15 @@ impl SenderProgress {
 
 /// The data of a flow that its receiver has.
 pub struct ReceiverProgress {
+    /// Index of the flow.
     pub flow: u32,
-    /// Number of data packets that arrived, and of different ones that were accepted.
+    /// Number of data packets that arrived.
     pub packets: u64,
+    /// Number of different ones that were accepted.
     pub chunks: u64,
-    /// Payload bytes of the accepted ones, and when the last of them arrived.
+    /// Payload bytes of the accepted ones.
     pub bytes: u64,
+    /// Time at which the last of them arrived.
     pub last: u64,
     /// Number of payload bytes at which the host is to be notified.
     pub notify_at: u64,

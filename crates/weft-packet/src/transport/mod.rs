@@ -27,17 +27,21 @@ mod timer_keys;
 mod tracer;
 mod uet;
 
-pub use contract::{OTHER, ReceivedFlow, RecordedState, SentFlow, Transport, TransportKind};
+use std::sync::{PoisonError, RwLock};
+
+pub use contract::{ENTRY_BYTES, OTHER, ReceivedFlow, RecordedState, SentFlow, Transport, TransportKind};
+pub use endpoint::{FlowEndpoint, FlowReceiver, FlowSender, FlowSetup, Protocol};
+pub use flow_progress::{ReceiverProgress, SenderProgress};
 pub use generators::NEXT_JOB;
 pub use host::Host;
-pub use nic::FlowKind;
+pub use nic::{Feed, FlowKind};
 pub use probes::FlowProbes;
 pub use return_routes::ShortestReturns;
 pub use shared::Shared;
 pub use state::{HostContext, HostState};
 pub use timer_keys::{HostTimer, host_timer, other_timer};
 
-/// All kinds of transport, the default first. TCP must be the first one.
+/// The kinds of transport of this crate, the default first. TCP must be the first one.
 pub const TRANSPORTS: &[&dyn TransportKind] = &[
     &weft_transports::Tcp,
     &weft_transports::ConstantRate,
@@ -45,3 +49,21 @@ pub const TRANSPORTS: &[&dyn TransportKind] = &[
     &weft_transports::Ndp,
     &weft_transports::Roce,
 ];
+
+/// The kinds of this crate, and those that programs have added.
+static ALL: RwLock<&[&dyn TransportKind]> = RwLock::new(TRANSPORTS);
+
+/// Returns all kinds of transport, the default first.
+pub fn transports() -> &'static [&'static dyn TransportKind] {
+    *ALL.read().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Adds a kind of transport of another crate, for all specs that this process reads from now on. A kind whose name
+/// exists is left out.
+pub fn add_transport(kind: &'static dyn TransportKind) {
+    let mut all = ALL.write().unwrap_or_else(PoisonError::into_inner);
+    if all.iter().all(|known| known.name() != kind.name()) {
+        *all = all.iter().copied().chain([kind]).collect::<Vec<_>>().leak();
+        weft_transports::add_kind(kind);
+    }
+}
