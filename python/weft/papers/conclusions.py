@@ -275,7 +275,7 @@ CONCLUSIONS = (
             ("mptcp-dc/testbed", "TM1: all hosts' goodput by Multipath TCP"),
             ("mptcp-dc/testbed", "TM2: all hosts' goodput by Multipath TCP"),
         ),
-        "The ratio; the rates depend on loss recovery.",
+        "The ratio; the rates depend on loss recovery, and the testbed's kernel is not stated.",
     ),
 )
 """The conclusions, by paper, in the order of the papers."""

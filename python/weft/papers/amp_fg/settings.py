@@ -5,8 +5,8 @@ six links take 73 us to send it and 3 us to send its acknowledgement, so a link'
 
 The paper does not give the marking threshold K. Here it is a fifth of the buffer: DCTCP's 20 packets if the buffer
 holds 100. The paper does not give the transport of its ns-3.21 either, which had no selective acknowledgements. Here
-it is NewReno by three duplicate acknowledgements, an acknowledgement for every packet, as equation (2) supposes, an
-initial window of one packet, RTOs from 200 ms, and the slow-start threshold and buffers of ns-3.21's sockets.
+it is NewReno by three duplicate acknowledgements, an acknowledgement for every packet, as equation (2) supposes, and
+RTOs from 200 ms. The initial window of one packet, slow-start threshold and buffers are those of ns-3.21's sockets.
 """
 
 from __future__ import annotations

@@ -68,8 +68,15 @@ TWO_PEAKS = _said(
 SAME_PEAKS = _said("Multipath TCP shows the same", JITTER, PEAKS)
 SMALLER = _said("also smaller peaks corresponding to delays caused by retransmit timeouts on one of the subflows")
 UNAFFECTED = _said("Throughput is unaffected by these timeouts")
-VLB_TM1, VLB_TM2 = (_said(f"TM {tm} by VLB: 2.7Gb/s") for tm in (1, 2))
-MULTIPATH_TM1, MULTIPATH_TM2 = (_said(f"TM {tm} by Multipath TCP: 4.2Gb/s") for tm in (1, 2))
+FEW_RTOS = Open(
+    "flows lose little time to RTOs, because lost retransmissions are detected, as in Linux until 4.3: rates are "
+    "those of "
+    "today's Linux. In the run of 2026-11-23 they were not detected, and 3.15 (VLB, TM1), 4.67 (Multipath TCP, TM1) "
+    "and "
+    "3.25 Gbit/s (scheduler, TM2) were within the tolerance. The kernel of the testbed is not stated"
+)
+VLB_TM1, VLB_TM2 = (_said(f"TM {tm} by VLB: 2.7Gb/s", FEW_RTOS) for tm in (1, 2))
+MULTIPATH_TM1, MULTIPATH_TM2 = (_said(f"TM {tm} by Multipath TCP: 4.2Gb/s", FEW_RTOS) for tm in (1, 2))
 SUBSTANTIAL = _said("This is still a substantial improvement over VLB")
 
 
@@ -244,7 +251,7 @@ STATEMENTS: dict[str, dict[str, Statement]] = {
         "TM1: all hosts' goodput by Scheduler": _said("Scheduler gets 90% of the theoretical maximum on TM1"),
         "TM1: all hosts' goodput by Multipath TCP": MULTIPATH_TM1,
         "TM2: all hosts' goodput by VLB": VLB_TM2,
-        "TM2: all hosts' goodput by Scheduler": _said("TM 2 by Scheduler: 2.7Gb/s"),
+        "TM2: all hosts' goodput by Scheduler": _said("TM 2 by Scheduler: 2.7Gb/s", FEW_RTOS),
         "TM2: all hosts' goodput by Multipath TCP": MULTIPATH_TM2,
         "Multipath TCP is a substantial improvement over VLB": SUBSTANTIAL,
         "TM2: no schedule of symmetric paths is without collision; Multipath TCP uses all paths and works well": _said(

@@ -5,16 +5,16 @@ of a full packet between racks. Four links take 50 us to send it and its acknowl
 
 The paper says nothing else about the transport of its ns-2. Here it is ns-2's FullTcp with selective
 acknowledgements, on which the DCTCP and MPTCP of ns-2 are based. It sends an acknowledgement for every packet, has an
-initial window of 2 packets and three duplicate acknowledgements, and has none of Linux's additions. ns-2's default
-`window_` of 20 packets bounds windows and is the first slow-start threshold. Handshakes count.
+initial window of 2 packets and three duplicate acknowledgements, and has none of Linux's additions. The default of
+ns-2's `window_`, 20 packets, bounds windows and is the first slow-start threshold. Handshakes count.
 Joins begin when the first handshake is over, and a lost SYN takes the RTO as well.
 
 The marking threshold, which the paper does not give, is DCTCP's 20 packets. Hosts' own queues are like a switch's.
 MPTCP and OPN grow by LIA, MPTCP over 20 subflows on 20 paths ("use all paths"). So only OPN's own parts make a
 difference between the two. "For ECMP and RPS, DCTCP is chosen" leaves open how subflows grow. LIA without marks is
 judged, because the paper's argument is the loss of whole windows. In the other reading all multipath schemes have
-DCTCP's cuts; it is run side by side for the workloads. No reading gives all statements: with marks no flow times out,
-so that the reason for OPN is gone, and without them LIA's full queues cost what OPN gains over DCTCP.
+DCTCP's cuts; it is run side by side for the workloads. No reading gives all statements. With marks no flow times out,
+so that the reason for OPN is gone. Without them LIA's full queues cost what OPN gains over DCTCP.
 """
 
 from __future__ import annotations

@@ -117,10 +117,6 @@ STATEMENTS: dict[str, dict[str, Statement]] = {
         "The mean FCT falls with more subflows and then rises greatly": _said(
             "when the number of subflows is small, the flow completion time decreases ... exceeds a certain point ... "
             "greatly increases",
-            NotStated(
-                "ns-2's `window_`, which bounds windows and is the first slow-start threshold",
-                "its default of 20 packets: then it is 32.4 ms with 1 subflow, 22.8 ms with 4 and 219 ms with 20",
-            ),
         ),
     },
     "opn/fig06": {
