@@ -22,7 +22,7 @@ use super::wire::{Content, Data, pull_packet};
 const PACER: u32 = u32::MAX - 1;
 const RECEIVERS: u32 = 1 << 31;
 
-/// What the flows of a host share.
+/// The state that the flows of a host share.
 #[derive(Default)]
 pub struct NdpProtocol {
     pacer: Pacer,

@@ -33,8 +33,8 @@ impl PathsAhead {
         })
     }
 
-    /// Returns a port for which the next packet may wait, other than those for which the flow `waits`; `None` if there is
-    /// none, or if the paths that `choose` returns do not lead there.
+    /// Returns a port for which the next packet may wait, other than those for which the flow `waits`. It is `None` if there
+    /// is none, or if the paths that `choose` returns do not lead there.
     pub fn next_port(&mut self, waits: PortSet, mut choose: impl FnMut() -> (u32, u16)) -> Option<u32> {
         if self.live.is_within(waits) {
             return None;

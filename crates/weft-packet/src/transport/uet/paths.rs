@@ -1,5 +1,5 @@
 //! The routes of the EVs of one direction of a flow. A hash of flow, direction and EV chooses one of the
-//! paths, as the hashes of switches do together. If a host has several links, its NIC knows which one a packet takes, so EVs
+//! paths, as the hashes of switches do together. If a host has several links, its NIC knows which link a packet takes, so EVs
 //! are divided evenly among all paths.
 
 use weft_paths::draw;

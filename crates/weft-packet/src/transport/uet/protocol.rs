@@ -30,7 +30,7 @@ const PULL_RATE: u32 = u32::MAX - 2;
 const STREAM: u64 = 0x7565_746C;
 const INTERVAL_STREAM: u64 = 0x7565_746F;
 
-/// What the flows of a host share.
+/// The state that the flows of a host share.
 #[derive(Default)]
 pub struct UetProtocol {
     pacer: Pacer,
