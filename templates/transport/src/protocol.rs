@@ -84,11 +84,12 @@ impl FlowSender for Sender {
         self.sent_at.is_none() && self.total() != Some(self.acked)
     }
 
-    fn port(&self, shared: &Shared) -> u32 {
-        self.route.next(shared.hops).0
+    fn next_port(&mut self, shared: &Shared) -> Option<u32> {
+        let may_send = self.progress.waits.is_empty() && self.may_send();
+        may_send.then(|| self.route.next(shared.hops).0)
     }
 
-    fn take_packet(&mut self, now: u64, _: u32, _: &Shared) -> Option<Packet> {
+    fn take_packet(&mut self, now: u64, _: u32, _: u32, _: &Shared) -> Option<Packet> {
         if !self.may_send() {
             return None;
         }
