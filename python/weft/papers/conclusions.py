@@ -144,7 +144,7 @@ CONCLUSIONS = (
         "Small flows have a lower latency than by LIA and XMP",
         "19.5 and 16.3 % lower",
         (("amp-fg/fig07", "Between 10 KB and 1 MB, AMP-FG's FCT is below that of LIA and XMP"),),
-        "With one job at a time objects share one link; with 16 at a time it is below both (8.5 to 19 % below XMP).",
+        "With one job at a time objects share one link; with 16 at a time it is below both (8 to 17 % below XMP).",
         abstract=True,
     ),
     Conclusion(
