@@ -155,7 +155,7 @@ def headlines() -> list[dict[str, Any]]:
 
 def _headline(conclusion: Conclusion) -> dict[str, Any]:
     """A row. A claim that is not yet run at full size has value and verdict of the quick version."""
-    measured, holds, runs = [], [], {}
+    measured, holds, runs, older = [], [], {}, False
     for figure, name in conclusion.claims:
         document = json.loads(result(figure).read_text(encoding="utf-8"))
         claim = next((each for each in document["claims"] if each["claim"] == name and each["holds"] is not None), None)
@@ -165,6 +165,7 @@ def _headline(conclusion: Conclusion) -> dict[str, Any]:
             runs[figure] = QUICK_ONLY
         else:
             runs[figure] = run(document)
+            older |= bool(document["older_than"])
         holds.append(claim["holds"])
         value = textwrap.shorten(claim["measured"].replace(" beside ", " with "), MAX_MEASURED, placeholder=" …")
         measured.append(value)
@@ -177,6 +178,7 @@ def _headline(conclusion: Conclusion) -> dict[str, Any]:
         "verdict": f"{INDICATIVE if QUICK_ONLY in runs.values() else ''}{verdict_on(holds)}",
         "why": conclusion.why,
         "claims": [{"figure": figure, "claim": name} for figure, name in conclusion.claims],
+        "older": older,
         "run": "; ".join(f"{figure}: {words}" for figure, words in runs.items()),
     }
 

@@ -599,7 +599,7 @@ def reproduce(
         _list_figures(as_json=as_json)
         return
     if headlines:
-        _print_headlines(name, as_json=as_json)
+        _print_headlines(name, as_json=as_json, verbose=verbose)
         return
     if name is None:
         raise UsageError("no figure given; pass a paper or a figure from `weft reproduce --list`")
@@ -654,19 +654,26 @@ def _list_figures(*, as_json: bool) -> None:
     terminal.print_line(f"Times on {CORES} cores; full size with {Scale.seeds} seeds, quick with one.")
 
 
-def _print_headlines(paper: str | None, *, as_json: bool) -> None:
+def _print_headlines(paper: str | None, *, as_json: bool, verbose: bool) -> None:
     from weft.papers.conclusions import stored_headlines
 
     rows = stored_headlines(paper)
     if as_json:
         terminal.print_json(rows)
         return
-    columns = ("paper", "conclusion", "paper's value", "Weft's value", "verdict", "reason", "run")
+    columns = ["paper", "conclusion", "paper's value", "Weft's value", "verdict"]
     cells = [
-        (row["paper"], row["conclusion"], row["number"], row["measured"], row["verdict"], row["why"], row["run"])
+        [row["paper"], row["conclusion"], row["number"], row["measured"], f"{row['verdict']}{' *' * row['older']}"]
         for row in rows
     ]
+    if verbose:
+        columns += ["reason", "run"]
+        cells = [[*cell, row["why"], row["run"]] for cell, row in zip(cells, rows, strict=True)]
     terminal.print_table("", columns, cells)
+    if any(row["older"] for row in rows):
+        terminal.print_line("* A run is older than today's models.")
+    if not verbose:
+        terminal.print_line("Reasons, and the day and commit of each run: with -v, and on the page of all figures.")
 
 
 def _print_result(result: PaperResult, folder: Path, *, verbose: bool) -> None:

@@ -92,8 +92,12 @@ def test_command_runs_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     assert reproduce("--headlines", "--json") == 0
     rows: list[dict[str, Any]] = json.loads(capsys.readouterr().out)
     assert len(rows) == len(CONCLUSIONS)
+    assert reproduce("opn", "--headlines", "-v") == 0
+    details = capsys.readouterr().out
     assert reproduce("opn", "--headlines") == 0
     shown = capsys.readouterr().out
+    assert ("reason" in details, "reason" in shown) == (True, False)
+    assert ("older than today's models." in shown) == any(row["older"] for row in rows if row["paper"] == "opn")
     assert all(row["conclusion"][:20] in shown for row in rows if row["paper"] == "opn")
     assert not any(row["conclusion"] in shown for row in rows if row["paper"] == "amp")
 
