@@ -104,12 +104,12 @@ impl PartitionNetwork {
         if let ServedQueue::Lossless(_) = self.served[served].queue {
             self.enqueue_lossless(port, served, now, ready, packet);
         } else {
-            self.enqueue_other(port, served, now, ready, packet);
+            self.enqueue_unpaused(port, served, now, ready, packet);
         }
     }
 
     /// Does what [`enqueue_served`](Self::enqueue_served) does, at a port that cannot be paused.
-    fn enqueue_other(&mut self, port: usize, served: usize, now: u64, ready: u64, packet: Packet) {
+    fn enqueue_unpaused(&mut self, port: usize, served: usize, now: u64, ready: u64, packet: Packet) {
         let (state, admission) = (&mut self.served[served], &mut self.admissions.ports[port]);
         admission.add_time(|| state.queue.len(), now);
         let arrival = state.queue.offer(packet, admission);

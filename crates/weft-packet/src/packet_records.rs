@@ -8,7 +8,7 @@ use weft_spec::Time;
 use crate::packet::{CE, CLASS, DATA, ECT, Packet, RETRANSMIT};
 use crate::simulation::PacketSimulation;
 use crate::transport::tcp::wire::{self, CWR, ECE};
-use crate::transport::{NEXT_JOB, OTHER};
+use crate::transport::{NEXT_JOB, NON_TCP};
 
 impl PacketSimulation {
     /// Records the packets captured so far. It must run before the slots of finished flows are
@@ -90,7 +90,7 @@ impl PacketSimulation {
 /// Returns the kind of a packet in the records. Returns `None` for packets without data of transports
 /// other than TCP, and for those that start a job.
 fn packet_kind(packet: &Packet) -> Option<PacketKind> {
-    if packet.flags & OTHER != 0 {
+    if packet.flags & NON_TCP != 0 {
         (packet.flags & DATA != 0).then_some(PacketKind::Data)
     } else if packet.flags & !CLASS == NEXT_JOB {
         None

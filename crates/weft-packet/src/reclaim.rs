@@ -13,7 +13,7 @@ use crate::engine::route::Route;
 use crate::packet::CLASS;
 use crate::simulation::PacketSimulation;
 use crate::transport::tcp::wire;
-use crate::transport::{NEXT_JOB, OTHER};
+use crate::transport::{NEXT_JOB, NON_TCP};
 
 /// Interval between searches for reclaimable flows. A search is skipped while more flows are open
 /// than have finished.
@@ -93,7 +93,7 @@ impl PacketSimulation {
                 // Counted for its flow wherever it arrives.
                 targets.opening.insert(packet.lo);
             }
-            if packet.flags & !CLASS == NEXT_JOB || packet.flags & OTHER != 0 {
+            if packet.flags & !CLASS == NEXT_JOB || packet.flags & NON_TCP != 0 {
                 continue;
             }
             match wire::kind(packet) {

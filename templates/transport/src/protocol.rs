@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use weft_packet::{
-    DATA, Feed, FlowEndpoint, FlowReceiver, FlowSender, FlowSetup, HostContext, OTHER, Packet, Protocol,
+    DATA, Feed, FlowEndpoint, FlowReceiver, FlowSender, FlowSetup, HostContext, NON_TCP, Packet, Protocol,
     ReceiverProgress, Route, SenderProgress, Shared, SubflowRecord, class_flags,
 };
 use weft_transports::TransportConfig;
@@ -100,7 +100,7 @@ impl FlowSender for Sender {
             lo: self.progress.flow,
             chunk: self.acked as u32,
             size: (self.payload(self.acked) + u64::from(HEADER)) as u16,
-            flags: DATA | OTHER | self.params.class,
+            flags: DATA | NON_TCP | self.params.class,
             ..Packet::default()
         })
     }
@@ -218,7 +218,7 @@ impl Protocol for StopAndWaitProtocol {
             lo: packet.lo,
             chunk: receiver.next_chunk(),
             size: HEADER as u16,
-            flags: OTHER | receiver.params.ack_class,
+            flags: NON_TCP | receiver.params.ack_class,
             ..Packet::default()
         };
         endpoint.report_arrival(index, cx);

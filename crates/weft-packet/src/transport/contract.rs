@@ -16,13 +16,13 @@ use super::tracer::SenderState;
 
 /// Flag of the packets of transports other than TCP. The field `lo` of such a packet has its flow,
 /// from which hosts see whose it is; all other fields that the engine does not read are free.
-pub const OTHER: u16 = 1 << 15;
+pub const NON_TCP: u16 = 1 << 15;
 
 /// Bytes of an entry of a hash table of flows: key and value, a control byte, and a share of the
 /// quarter of slots that is empty.
 pub const ENTRY_BYTES: usize = 16;
 
-/// A kind of transport at the packet level: what is known before a run, and the constructor of its part of a host.
+/// A kind of transport at the packet level: what is known before a run, and the constructor of its endpoint of a host.
 pub trait TransportKind: Kind {
     /// Returns the size of the smallest and of the largest packet on the wire. The smallest one
     /// determines the lookahead, the largest one the jitter of hosts.
@@ -49,7 +49,7 @@ pub trait TransportKind: Kind {
         RecordedState::Nothing
     }
 
-    /// Creates the transport's part of the host with this index. The transport's own index among
+    /// Creates the transport's endpoint of the host with this index. The transport's own index among
     /// the kinds is `kind`, which keys its timers.
     fn create(&self, shared: &Arc<Shared>, host: u32, kind: usize) -> Box<dyn Transport>;
 }
@@ -65,7 +65,7 @@ pub enum RecordedState {
     Nothing,
 }
 
-/// The part of one host that belongs to a transport: its senders and receivers.
+/// The endpoint of a transport at one host: its senders and receivers.
 pub trait Transport: Send {
     /// Opens a flow that this host sends.
     fn open(&mut self, flow: u32, cx: &mut HostContext<'_, '_>);
@@ -78,7 +78,7 @@ pub trait Transport: Send {
     fn on_packet(&mut self, packet: &Packet, cx: &mut HostContext<'_, '_>);
 
     /// Handles a timer that is due. The transport set it, and `key` is from
-    /// [`other_timer`](super::timer_keys::other_timer).
+    /// [`endpoint_timer`](super::timer_keys::endpoint_timer).
     fn on_timer(&mut self, key: u64, cx: &mut HostContext<'_, '_>);
 
     /// Sends what a flow that waits for the NIC of a port may send in its turn: as long as the NIC admits packets. `index` is the

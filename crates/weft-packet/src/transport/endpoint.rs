@@ -17,7 +17,7 @@ use super::nic::{Feed, NicFlow, Request, WINDOW};
 use super::per_transport::PerTransport;
 use super::shared::Shared;
 use super::state::HostContext;
-use super::timer_keys::other_timer;
+use super::timer_keys::endpoint_timer;
 use super::tracer::SenderState;
 
 /// A protocol: its senders, receivers, packets and timers. A value has what the flows of a host share, as a pacer of
@@ -205,7 +205,7 @@ impl<P: Protocol> FlowEndpoint<P> {
 
     /// Returns the key of the timer with this number.
     pub fn key(&self, timer: u32) -> u64 {
-        other_timer(self.kind, timer)
+        endpoint_timer(self.kind, timer)
     }
 
     /// Sends a packet without payload when the NIC has time for it.

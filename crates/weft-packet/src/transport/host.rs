@@ -9,13 +9,13 @@ use crate::engine::route::Route;
 use crate::engine::{Context, Endpoint};
 use crate::packet::{CLASS, DATA, Packet, TRIMMED};
 
-use super::contract::{OTHER, ReceivedFlow, SentFlow, Transport, TransportKind};
+use super::contract::{NON_TCP, ReceivedFlow, SentFlow, Transport, TransportKind};
 use super::generators::NEXT_JOB;
 use super::shared::Shared;
 use super::state::{HostContext, HostState};
 use super::tcp::wire::SYN;
 use super::tcp::{self, TcpEndpoint};
-use super::timer_keys::{FIRST_OTHER, HostTimer, LATE_NIC, host_timer};
+use super::timer_keys::{FIRST_ENDPOINT, HostTimer, LATE_NIC, host_timer};
 
 const START: u64 = HostTimer::Start as u64;
 const STOP: u64 = HostTimer::Stop as u64;
@@ -27,20 +27,20 @@ const NIC: u64 = HostTimer::Nic as u64;
 pub struct Host {
     state: HostState,
     tcp: TcpEndpoint,
-    /// The parts of other kinds of transport, by kind.
-    others: Vec<Option<Box<dyn Transport>>>,
+    /// The endpoints of other kinds of transport, by kind.
+    endpoints: Vec<Option<Box<dyn Transport>>>,
 }
 
 impl Endpoint for Host {
     #[inline(always)]
     fn on_packet(&mut self, packet: &Packet, cx: &mut Context<'_>) {
         let mut host = HostContext::new(&mut self.state, cx);
-        if packet.flags & (DATA | OTHER | TRIMMED) == DATA {
+        if packet.flags & (DATA | NON_TCP | TRIMMED) == DATA {
             self.tcp.on_data(packet, &mut host);
-        } else if packet.flags & (SYN | OTHER | TRIMMED) == 0 {
+        } else if packet.flags & (SYN | NON_TCP | TRIMMED) == 0 {
             self.tcp.on_ack(packet, &mut host);
         } else {
-            self.on_other_packet(packet, cx);
+            self.dispatch(packet, cx);
         }
         if !self.state.to_open.is_empty() {
             self.open_pending(cx);
@@ -49,14 +49,14 @@ impl Endpoint for Host {
 
     #[inline(always)]
     fn prefetch(&self, packet: &Packet) {
-        if packet.flags & OTHER == 0 {
+        if packet.flags & NON_TCP == 0 {
             self.tcp.prefetch(packet);
         }
     }
 
     #[inline(always)]
     fn prefetch_indirect(&self, packet: &Packet) {
-        if packet.flags & OTHER == 0 {
+        if packet.flags & NON_TCP == 0 {
             self.tcp.prefetch_indirect(packet);
         }
     }
@@ -70,14 +70,14 @@ impl Endpoint for Host {
             START_JOB => self.state.on_job_timer(index, cx),
             NIC => self.on_nic_timer(index, cx),
             LATE_NIC => self.on_nic_timer(u32::MAX - index, cx),
-            timer if timer < FIRST_OTHER => {
+            timer if timer < FIRST_ENDPOINT => {
                 let mut host = HostContext::new(&mut self.state, cx);
                 self.tcp.on_timer(key, &mut host);
             }
             timer => {
                 let mut host = HostContext::new(&mut self.state, cx);
-                if let Some(Some(other)) = self.others.get_mut((timer - FIRST_OTHER) as usize) {
-                    other.on_timer(key, &mut host);
+                if let Some(Some(endpoint)) = self.endpoints.get_mut((timer - FIRST_ENDPOINT) as usize) {
+                    endpoint.on_timer(key, &mut host);
                 }
             }
         }
@@ -91,22 +91,22 @@ impl Host {
     /// Creates an idle host with these kinds of transport.
     pub fn new(shared: &Arc<Shared>, index: u32, kinds: &[&'static dyn TransportKind]) -> Self {
         let used = |kind: usize| shared.kinds.contains(&(kind as u8));
-        let other = |(number, kind): (usize, &&dyn TransportKind)| {
+        let endpoint = |(number, kind): (usize, &&dyn TransportKind)| {
             (number != tcp::INDEX && used(number)).then(|| kind.create(shared, index, number))
         };
         Self {
-            others: kinds.iter().enumerate().map(other).collect(),
+            endpoints: kinds.iter().enumerate().map(endpoint).collect(),
             tcp: TcpEndpoint::new(Arc::clone(shared), index),
             state: HostState::new(Arc::clone(shared), index),
         }
     }
 
-    /// Returns TCP's part of this host.
+    /// Returns TCP's endpoint.
     pub fn tcp(&self) -> &TcpEndpoint {
         &self.tcp
     }
 
-    /// Returns TCP's part of this host.
+    /// Returns TCP's endpoint.
     pub fn tcp_mut(&mut self) -> &mut TcpEndpoint {
         &mut self.tcp
     }
@@ -118,18 +118,18 @@ impl Host {
 
     fn transports(&self) -> impl Iterator<Item = &dyn Transport> {
         let tcp: &dyn Transport = &self.tcp;
-        let others = self
-            .others
+        let endpoints = self
+            .endpoints
             .iter()
             .flatten()
-            .map(|other| &**other as &dyn Transport);
-        std::iter::once(tcp).chain(others)
+            .map(|endpoint| &**endpoint as &dyn Transport);
+        std::iter::once(tcp).chain(endpoints)
     }
 
     fn transports_mut(&mut self) -> impl Iterator<Item = &mut dyn Transport> {
         let tcp: &mut dyn Transport = &mut self.tcp;
-        let others = self.others.iter_mut().flatten();
-        std::iter::once(tcp).chain(others.map(|other| &mut **other as &mut dyn Transport))
+        let endpoints = self.endpoints.iter_mut().flatten();
+        std::iter::once(tcp).chain(endpoints.map(|endpoint| &mut **endpoint as &mut dyn Transport))
     }
 
     /// Returns the transport of a flow, and the context for a call of it.
@@ -139,21 +139,21 @@ impl Host {
         cx: &'a mut Context<'e>,
     ) -> (&'a mut dyn Transport, HostContext<'a, 'e>) {
         let kind = self.state.shared.kind_of(flow);
-        let transport = match self.others.get_mut(kind) {
-            Some(Some(other)) => &mut **other as &mut dyn Transport,
+        let transport = match self.endpoints.get_mut(kind) {
+            Some(Some(endpoint)) => &mut **endpoint as &mut dyn Transport,
             _ => &mut self.tcp,
         };
         (transport, HostContext::new(&mut self.state, cx))
     }
 
     #[inline(never)]
-    fn on_other_packet(&mut self, packet: &Packet, cx: &mut Context<'_>) {
+    fn dispatch(&mut self, packet: &Packet, cx: &mut Context<'_>) {
         if packet.is_trimmed() {
             *self.state.trimmed.entry((packet.lo, packet.hi)).or_default() += 1;
         }
-        if packet.flags & OTHER != 0 {
-            let mut others = self.others.iter_mut().flatten();
-            if let (Some(only), None) = (others.next(), others.next()) {
+        if packet.flags & NON_TCP != 0 {
+            let mut endpoints = self.endpoints.iter_mut().flatten();
+            if let (Some(only), None) = (endpoints.next(), endpoints.next()) {
                 // The flow need not be looked up.
                 only.on_packet(packet, &mut HostContext::new(&mut self.state, cx));
             } else {
@@ -183,8 +183,8 @@ impl Host {
         self.state.nics.on_timer(port);
         while let Some(flow) = self.state.nics.next(port, cx) {
             let mut host = HostContext::new(&mut self.state, cx);
-            match self.others.get_mut(flow.kind as usize) {
-                Some(Some(other)) => other.send_in_turn(flow.index, port, &mut host),
+            match self.endpoints.get_mut(flow.kind as usize) {
+                Some(Some(endpoint)) => endpoint.send_in_turn(flow.index, port, &mut host),
                 _ => self.tcp.send_in_turn(flow.index, &mut host),
             }
         }
@@ -210,8 +210,8 @@ impl Host {
         let flow = self.state.tracer.flow_of(sampler);
         let windows = self.transports().find_map(|transport| transport.windows(flow));
         let windows = windows.map(<[_]>::to_vec);
-        let mut others = self.others.iter().flatten();
-        let state = others.find_map(|other| other.sender_state(flow, cx.now));
+        let mut endpoints = self.endpoints.iter().flatten();
+        let state = endpoints.find_map(|endpoint| endpoint.sender_state(flow, cx.now));
         let tracer = &mut self.state.tracer;
         let next = match state {
             Some(state) => Some(tracer.sample_sender(sampler, state, cx.now)),
@@ -303,13 +303,17 @@ impl Host {
     /// Drops the recorded latencies of flows that this host receives. Returns for each flow how
     /// many chunks the sender has to [drop](Self::drop_sent).
     pub fn drop_delivered(&mut self) -> Vec<(u32, usize)> {
-        let Self { state, tcp, others } = self;
+        let Self {
+            state,
+            tcp,
+            endpoints,
+        } = self;
         let is_known = |flow| {
             tcp.receives(flow)
-                || others
+                || endpoints
                     .iter()
                     .flatten()
-                    .any(|other| other.received_flow(flow, 0).is_some())
+                    .any(|endpoint| endpoint.received_flow(flow, 0).is_some())
         };
         state.latencies.drop_delivered(is_known)
     }

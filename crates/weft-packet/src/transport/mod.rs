@@ -29,7 +29,7 @@ mod uet;
 
 use std::sync::{PoisonError, RwLock};
 
-pub use contract::{ENTRY_BYTES, OTHER, ReceivedFlow, RecordedState, SentFlow, Transport, TransportKind};
+pub use contract::{ENTRY_BYTES, NON_TCP, ReceivedFlow, RecordedState, SentFlow, Transport, TransportKind};
 pub use endpoint::{FlowEndpoint, FlowReceiver, FlowSender, FlowSetup, Protocol};
 pub use flow_progress::{ReceiverProgress, SenderProgress};
 pub use generators::NEXT_JOB;
@@ -39,7 +39,7 @@ pub use probes::FlowProbes;
 pub use return_routes::ShortestReturns;
 pub use shared::Shared;
 pub use state::{HostContext, HostState};
-pub use timer_keys::{HostTimer, host_timer, other_timer};
+pub use timer_keys::{HostTimer, endpoint_timer, host_timer};
 
 /// The kinds of transport of this crate, the default first. TCP must be the first one.
 pub const TRANSPORTS: &[&dyn TransportKind] = &[

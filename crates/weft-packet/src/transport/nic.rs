@@ -34,8 +34,8 @@ const CYCLE: u32 = 11;
 
 /// Number of times that a ring is filled again, each with about five packets, until it runs dry once.
 ///
-/// No card sends without a gap for ever: interrupts are late now and then, and byte queue limits
-/// shrink until the card starves (`lib/dynamic_queue_limits.c`). A host whose packets leave back to
+/// No NIC sends without a gap for ever: interrupts are late now and then, and byte queue limits
+/// shrink until the NIC starves (`lib/dynamic_queue_limits.c`). A host whose packets leave back to
 /// back keeps its phase relative to a port of the same rate, and the queue of that port full. Other
 /// flows then lose each packet that they try. A gap lasts as long as the jitter of an idle port, on
 /// average half a packet up to 25 Gbps. The rate of the host falls by 0.02 %, which is more than the

@@ -35,9 +35,9 @@ pub struct Shared {
     pub probes: FlowProbes,
     /// How routes are packed.
     pub hops: HopBits,
-    /// The network cards of the hosts.
+    /// The NICs of the hosts.
     pub nic: Option<NicConfig>,
-    /// The work that is offloaded to the network cards.
+    /// The work that is offloaded to the NICs.
     pub offload: Offload,
     /// Links that routing avoids because they are down.
     pub down_links: DownLinks,

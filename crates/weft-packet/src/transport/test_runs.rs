@@ -41,7 +41,7 @@ pub fn flow(id: u32, from: u32, to: u32, bytes: u64) -> Flow {
     }
 }
 
-/// A run with hosts that neither delay packets nor have network cards.
+/// A run with hosts that neither delay packets nor have NICs.
 pub fn config(
     fabric: Fabric,
     transports: Vec<TransportConfig>,

@@ -3,7 +3,7 @@
 //! Simultaneous timers of a host fire in the order of their keys, so the numbers are part of the
 //! results.
 
-/// Timers that the host itself handles. TCP has the other numbers below [`FIRST_OTHER`]
+/// Timers that the host itself handles. TCP has the other numbers below [`FIRST_ENDPOINT`]
 /// (`TcpTimer`).
 #[derive(Clone, Copy)]
 pub enum HostTimer {
@@ -21,7 +21,7 @@ pub enum HostTimer {
 
 /// First number of the timers of transports other than TCP: this number plus the index of the kind
 /// in the list of kinds.
-pub const FIRST_OTHER: u64 = 16;
+pub const FIRST_ENDPOINT: u64 = 16;
 
 /// Number of the timers of ports for which hardware waits, the last of all timers of a host. The engine uses keys from
 /// 2^62 on.
@@ -38,6 +38,6 @@ pub fn host_timer(timer: HostTimer, index: u32) -> u64 {
 }
 
 /// Returns the key of a timer of the transport whose kind has this index.
-pub fn other_timer(kind: usize, index: u32) -> u64 {
-    (FIRST_OTHER + kind as u64) << 32 | u64::from(index)
+pub fn endpoint_timer(kind: usize, index: u32) -> u64 {
+    (FIRST_ENDPOINT + kind as u64) << 32 | u64::from(index)
 }

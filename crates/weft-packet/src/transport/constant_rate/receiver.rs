@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::packet::{PROTECTED, Packet};
-use crate::transport::contract::OTHER;
+use crate::transport::contract::NON_TCP;
 use crate::transport::endpoint::FlowReceiver;
 use crate::transport::flow_progress::ReceiverProgress;
 use crate::transport::shared::Shared;
@@ -46,7 +46,7 @@ impl Receiver {
         (self.total == Some(self.progress.packets)).then(|| Packet {
             lo: self.progress.flow,
             size: self.params.header as u16,
-            flags: OTHER | PROTECTED | self.params.ack_class,
+            flags: NON_TCP | PROTECTED | self.params.ack_class,
             ..Packet::default()
         })
     }

@@ -6,7 +6,7 @@ use weft_run::SubflowRecord;
 
 use crate::engine::route::Route;
 use crate::packet::{DATA, Packet};
-use crate::transport::contract::OTHER;
+use crate::transport::contract::NON_TCP;
 use crate::transport::endpoint::FlowSender;
 use crate::transport::flow_progress::SenderProgress;
 use crate::transport::shared::Shared;
@@ -78,7 +78,7 @@ impl FlowSender for Sender {
             chunk,
             lo: self.progress.flow,
             size,
-            flags: DATA | OTHER | self.params.class,
+            flags: DATA | NON_TCP | self.params.class,
             ..Packet::default()
         })
     }

@@ -12,7 +12,7 @@
 //! and 4).
 
 use crate::packet::{DATA, Packet, RETRANSMIT};
-use crate::transport::contract::OTHER;
+use crate::transport::contract::NON_TCP;
 use crate::transport::spray::HEADER;
 
 /// Mask of the kind of a packet without payload.
@@ -67,7 +67,7 @@ impl Data {
             slot: self.path.into(),
             lo: flow,
             size,
-            flags: OTHER | DATA | class | own,
+            flags: NON_TCP | DATA | class | own,
             ..Packet::default()
         }
     }
@@ -101,7 +101,7 @@ fn control(flow: u32, class: u16, kind: u16, pulls: u32, next: u32) -> Packet {
         chunk: pulls,
         hi: next,
         size: HEADER as u16,
-        flags: OTHER | class | kind,
+        flags: NON_TCP | class | kind,
         ..Packet::default()
     }
 }

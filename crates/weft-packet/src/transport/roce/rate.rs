@@ -54,7 +54,7 @@ pub struct Pace {
 }
 
 impl Pace {
-    /// Returns the pace of a flow that opens now, on a card with this rate in bits per second.
+    /// Returns the pace of a flow that opens now, on a NIC with this rate in bits per second.
     pub const fn new(control: RateController, line_rate: f64, now: u64) -> Self {
         Self {
             control,

@@ -8,7 +8,7 @@
 //! | `hi` | 0, the subflow | | | |
 
 use crate::packet::{CE, DATA, ECT, Packet};
-use crate::transport::contract::OTHER;
+use crate::transport::contract::NON_TCP;
 
 /// Bytes of the headers of data: Ethernet with its checksum (18), IPv4 (20), UDP (8), BTH (12) and ICRC (4).
 /// RETH and VLAN tags are not modelled. (InfiniBand Architecture Specification, annex A17.)
@@ -71,7 +71,7 @@ impl Data {
             seq: self.psn,
             lo: flow,
             size,
-            flags: OTHER
+            flags: NON_TCP
                 | DATA
                 | class
                 | flag(is_capable, ECT)
@@ -110,7 +110,7 @@ fn control(flow: u32, class: u16, kind: u16, size: u16) -> Packet {
     Packet {
         lo: flow,
         size,
-        flags: OTHER | class | kind,
+        flags: NON_TCP | class | kind,
         ..Packet::default()
     }
 }

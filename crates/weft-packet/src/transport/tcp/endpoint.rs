@@ -1,4 +1,4 @@
-//! TCP's part of a host: its connections and subflows, senders and receivers.
+//! TCP's endpoint of a host: its connections and subflows, senders and receivers.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use super::slots::FreeSlots;
 use super::subflow::SubflowSender;
 use super::wire::SYN;
 
-/// TCP's part of one host.
+/// TCP's endpoint of one host.
 pub struct TcpEndpoint {
     pub(super) shared: Arc<Shared>,
     /// Index among the fabric's hosts.
@@ -63,7 +63,7 @@ pub struct Totals {
 }
 
 impl TcpEndpoint {
-    /// Creates the part of an idle host.
+    /// Creates the endpoint of an idle host.
     pub fn new(shared: Arc<Shared>, index: u32) -> Self {
         Self {
             admission: Admission::new(&shared),

@@ -1,9 +1,9 @@
 //! Segmentation and receive offload: data is sent in bursts, and packets that arrive back to back
 //! are acknowledged once.
 //!
-//! Linux hands its card up to 64 KB of a socket at a time (TSO) and waits a short time to fill such
+//! Linux hands its NIC up to 64 KB of a socket at a time (TSO) and waits a short time to fill such
 //! a burst (`tcp_tso_autosize`, `tcp_tso_should_defer`, `net/ipv4/tcp_output.c`). Its receivers
-//! merge the packets that an interrupt of the card finds (GRO), which TCP answers with one
+//! merge the packets that an interrupt of the NIC finds (GRO), which TCP answers with one
 //! acknowledgement. Here an interrupt comes a configured time after the last packet. Packets on
 //! links stay packets.
 
@@ -14,7 +14,7 @@ use super::rate::rate;
 use super::receiver::SubflowReceiver;
 use super::subflow::SubflowSender;
 
-/// Bytes that a card takes of a socket at a time (`GSO_LEGACY_MAX_SIZE`), and that a receiver
+/// Bytes that a NIC takes of a socket at a time (`GSO_LEGACY_MAX_SIZE`), and that a receiver
 /// merges at most.
 const GSO_MAX_SIZE: u32 = 65_536;
 /// Divisor of the window: a sender that may send this part of its window does not wait
@@ -24,7 +24,7 @@ const TSO_WIN_DIVISOR: u32 = 3;
 const TSO_MAX_IDLE: u64 = 1_000_000_000;
 
 impl ConnectionSender {
-    /// Returns the number of packets that `subflow`, whose window allows one, hands to its card
+    /// Returns the number of packets that `subflow`, whose window allows one, hands to its NIC
     /// now, or `None` if it waits until its window allows a longer burst.
     pub fn burst(&self, subflow: &SubflowSender, now: u64) -> Option<u32> {
         // Retransmissions are sent packet by packet, without waiting.

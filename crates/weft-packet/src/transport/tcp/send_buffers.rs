@@ -6,7 +6,7 @@
 //! stores data in pieces (`sk_buff`), each of which takes some memory besides its payload. While a
 //! window limits a subflow, acknowledgements allow a segment or two at a time, and each is sent as
 //! a piece of its own. While the buffer limits it, the window is open, and pieces are as long as
-//! segmentation offload allows. Linux offloads in software if the card does not.
+//! segmentation offload allows. Linux offloads in software if the NIC does not.
 
 use weft_cc::Window;
 use weft_transports::ConnectionSettings;

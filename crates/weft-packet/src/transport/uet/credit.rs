@@ -25,7 +25,7 @@ pub struct Backlog {
     pub queued: i64,
     /// The window, if there is one.
     pub window: Option<i64>,
-    /// Number of flows that wait at the network card.
+    /// Number of flows that wait at the NIC.
     pub waiting: u32,
 }
 

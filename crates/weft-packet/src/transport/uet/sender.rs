@@ -95,7 +95,7 @@ pub struct Expired {
     pub size: i64,
     /// True if other packets waited to be sent again before it.
     pub had_queue: bool,
-    /// True if nothing has been granted, so that the packet does not ask for the network card.
+    /// True if nothing has been granted, so that the packet does not ask for the NIC.
     pub is_speculating: bool,
 }
 

@@ -12,7 +12,7 @@
 //! reference follows from the other fields.
 
 use crate::packet::{CE, DATA, ECT, Packet, TRIMMED_AT_LAST_HOP};
-use crate::transport::contract::OTHER;
+use crate::transport::contract::NON_TCP;
 use crate::transport::spray::HEADER;
 
 /// Mask of the kind of a packet without payload.
@@ -102,7 +102,7 @@ impl Data {
             slot: self.ev.into(),
             lo: flow,
             size,
-            flags: OTHER
+            flags: NON_TCP
                 | class
                 | kind
                 | flag(self.ack_at_once, AT_ONCE)
@@ -168,7 +168,7 @@ fn control(flow: u32, class: u16, flags: u16) -> Packet {
     Packet {
         lo: flow,
         size: HEADER as u16,
-        flags: OTHER | class | flags,
+        flags: NON_TCP | class | flags,
         ..Packet::default()
     }
 }
