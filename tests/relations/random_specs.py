@@ -205,9 +205,10 @@ def roce(rng: Random) -> Spec:
     return settings | ({"window": "20KB"} if rng.random() < 0.3 else {})
 
 
-def with_kind(rng: Random, tcp: Spec, *, priority: bool) -> Spec:
+def with_kind(rng: Random, tcp: Spec, kind: str | None = None, *, priority: bool) -> Spec:
     """The transport `tcp`, or sometimes one of another kind; with `priority`, ACKs have a class of their own."""
-    kind = "tcp" if rng.random() < 0.8 else rng.choice(names("transports"))
+    if kind is None:
+        kind = "tcp" if rng.random() < 0.8 else rng.choice(names("transports"))
     fields = {
         "tcp": tcp,
         "constant-rate": {"rate": rng.choice(["10Mbps", "100Mbps"])},
@@ -219,6 +220,21 @@ def with_kind(rng: Random, tcp: Spec, *, priority: bool) -> Spec:
         "roce": {"roce": roce(rng)},
     }[kind]
     return {"kind": kind} | fields | ({"ack_class": 1} if priority else {})
+
+
+MIXES = 0.3
+"""Part of the specs with several traffic entries whose hosts send flows of two kinds."""
+
+
+def mix(rng: Random, spec: Spec) -> None:
+    """Lets two transports send between the same hosts."""
+    tcp = next(iter(spec["transports"].values()))
+    spec["transports"] = {"a": tcp, "b": tcp}
+    first, second = spec["traffic"][:2]
+    copied = {field: value for field, value in first.items() if field not in ("name", "transport", "start")}
+    spec["traffic"][1] = copied | {field: second[field] for field in ("name", "start")}
+    for entry, name in zip(spec["traffic"], ("a", "b", rng.choice("ab")), strict=False):
+        entry["transport"] = name
 
 
 def random_spec(seed: int) -> Spec:
@@ -259,7 +275,13 @@ def random_spec(seed: int) -> Spec:
         }
     kind = rng.choice(names("queues"))
     spec["queues"] |= queue(rng, kind, limit)
+    is_mix = len(entries) > 1 and rng.random() < MIXES
+    if is_mix:
+        mix(rng, spec)
+    # The transports of a mix are of different kinds.
+    of_mix: list[str | None] = [*rng.sample(names("transports"), 2)] if is_mix else [None, None]
     spec["transports"] = {
-        name: with_kind(rng, value, priority=kind == "priority") for name, value in transports.items()
+        name: with_kind(rng, value, own, priority=kind == "priority")
+        for (name, value), own in zip(spec["transports"].items(), of_mix, strict=False)
     }
     return spec

@@ -213,16 +213,20 @@ BACKLOGGED: tuple[Spec, ...] = (
 
 
 def kinds_share_a_host(spec: Spec, _: weft.Result) -> bool:
-    """A host's link is not idle while a flow of any kind may send. `fq` gives all flows and subflows equal parts."""
+    """A host's link is not idle while a flow of any kind may send, whatever the discipline of the host.
+
+    `fq` gives all flows and subflows equal parts, whatever their traffic classes.
+    """
     rng = Random(json.dumps(spec))  # noqa: S311 (a spec, no secret)
     if rng.random() < 0.6:
         return False
     transports = {f"t{i}": kind for i, kind in enumerate(rng.sample(BACKLOGGED, rng.randint(3, 4)))}
     names = list(transports) + rng.choices(list(transports), k=rng.randint(0, 2))
     rate_bps, delay = rng.choice([1e9, 10e9, 25e9]), rng.choice(["500ns", "1us", "2us"])
+    qdisc = rng.choice(["fq", "fq", "fifo", "switch"])
     # Slow start, and then some hundred turns.
     duration = 4e-3 + 6e7 / rate_bps
-    mix = {
+    mix: Spec = {
         "name": "mix",
         "seed": rng.randint(1, 1000),
         "duration": f"{duration * 1e6:.0f}us",
@@ -239,7 +243,7 @@ def kinds_share_a_host(spec: Spec, _: weft.Result) -> bool:
         "hosts": {
             "jitter": rng.choice(["0s", "500ns", "packet"]),
             "clock_ppm": rng.choice([0, 100]),
-            "qdisc": "fq",
+            "qdisc": qdisc,
             "bql_limit": rng.choice(["4KB", "16KB", "64KB"]),
         },
         "transports": transports,
@@ -247,6 +251,12 @@ def kinds_share_a_host(spec: Spec, _: weft.Result) -> bool:
             {"kind": "bulk", "name": f"f{i}", "transport": name, "from": 0, "to": i + 1} for i, name in enumerate(names)
         ],
     }
+    if rng.random() < 0.3:
+        mix["queues"] |= {"kind": {"name": "priority", "classes": [{}, {"weight": 1}]}}
+        mix["transports"] = {
+            name: transports[name] | {"class": i % 2}
+            for i, name in enumerate(rng.sample(list(transports), len(transports)))
+        }
     result = run(mix)
     parts = dict.fromkeys(range(len(names)), 0.0)
     for row in result.links.iter_rows(named=True):
@@ -256,6 +266,8 @@ def kinds_share_a_host(spec: Spec, _: weft.Result) -> bool:
     slack = len(names) * 9064 * 8 / (duration * 2 / 3) / rate_bps
     used = sum(parts.values())
     assert 0.985 < used < 1 + slack, f"work conservation: {used} of {mix}"
+    if qdisc != "fq":
+        return True
     units = [parts[i] / transports[name].get("subflows", 1) for i, name in enumerate(names)]
     backlogged = [unit for unit, name in zip(units, names, strict=True) if transports[name].get("kind") != "uet"]
     assert max(backlogged) < 1.05 * min(backlogged) + slack, f"equal parts: {units} of {mix}"
