@@ -107,6 +107,21 @@ package: $(STAMPS)/wheel ## Pack the Python package, below target/wheels: a whee
 test-sdist: package $(STAMPS)/checks ## Build the wheel again from the packed sources, in an environment of its own (minutes)
 	WEFT_BUILD_SDIST=1 $(BIN)/python -m pytest tests/test_package.py
 
+.PHONY: test-versions
+test-versions: package $(STAMPS)/checks ## Run the commands with the oldest and newest versions of packages, and old readers on tables (minutes)
+	WEFT_VERSIONS=1 $(BIN)/python -m pytest --numprocesses auto tests/test_versions.py
+
+# In addition to the tests on kernels.
+nightly: test-versions test-sdist
+
+# `make container CONTAINER="sudo docker"` chooses another program.
+CONTAINER ?= $(notdir $(or $(shell command -v podman || command -v buildah || command -v docker),podman))
+.PHONY: container test-container
+container: package ## Build the container `weft`; OPTIONS="--isolation chroot" goes to podman, buildah or docker
+	$(CONTAINER) build $(OPTIONS) --file Containerfile --tag weft .
+test-container: package ## Build it and run `weft demo` in it
+	$(CONTAINER) build $(OPTIONS) --file Containerfile --target test .
+
 .PHONY: relations
 relations: build $(STAMPS)/checks ## Check relations between runs on random specs, CASES=10000 of them from FIRST=1 on
 	CASES=$(or $(CASES),10000) FIRST=$(or $(FIRST),1) $(BIN)/python -m pytest --numprocesses auto tests/test_relations.py
@@ -247,6 +262,7 @@ update-locks: $(STAMPS)/checks ## Update the pinned versions of Python packages
 	@compile() { $(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
 	  --no-header --no-annotate --no-emit-index-url "$$@"; }; \
 	compile --group install -o requirements/uv.lock; \
+	compile --group package -o requirements/package.lock; \
 	compile pyproject.toml --extra all --group build -o requirements/run.lock; \
 	compile pyproject.toml --extra all --group build --group checks -c requirements/run.lock -o requirements/checks.lock
 
@@ -298,9 +314,17 @@ $(STAMPS)/build: pyproject.toml $(RUST_SOURCES) $(STAMPS)/run
 	@PIP_QUIET=1 $(BIN)/maturin develop --release --locked --quiet
 	@touch $@
 
-# Cargo finds what `make build` has compiled.
-$(STAMPS)/wheel: $(STAMPS)/build README.md LICENSE $(shell find python -type f -not -name '*.so' -not -path '*/__pycache__/*')
+# On Linux, Zig links the wheel with the oldest glibc of distributions in use, that of RHEL 8, instead of this machine's.
+FOR_OLD_GLIBC := $(if $(filter Linux,$(shell uname -s)),--zig --compatibility manylinux_2_28)
+$(STAMPS)/wheel: pyproject.toml $(RUST_SOURCES) README.md LICENSE $(STAMPS)/zig \
+  $(shell find python -type f -not -name '*.so' -not -path '*/__pycache__/*')
 	@rm -rf $(WHEELS)
-	$(BIN)/maturin build --release --locked --quiet --out $(WHEELS)
-	$(BIN)/maturin sdist --out $(WHEELS)
+	PATH=$(abspath $(BIN)):$$PATH $(BIN)/python python/build_weft.py \
+	  maturin build --release --locked --quiet $(FOR_OLD_GLIBC) --out $(WHEELS)
+	PATH=$(abspath $(BIN)):$$PATH $(BIN)/python python/build_weft.py maturin sdist --out $(WHEELS)
+	@touch $@
+
+$(STAMPS)/zig: requirements/package.lock $(STAMPS)/run
+	@echo "Installing Zig, to link the wheel"
+	@$(UV_INSTALL) -r $< || $(PIP_INSTALL) -r $<
 	@touch $@

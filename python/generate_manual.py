@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from weft import _weft, cli
+from weft import cli
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,6 +24,11 @@ EXIT_CODES = {
     70: "A bug in Weft.",
     130: "Stopped by Ctrl-C, SIGTERM or SIGHUP. Finished results are kept and marked partial.",
 }
+
+
+def version() -> str:
+    """The version of the next release, without a commit: pages change with releases only."""
+    return str(tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"])
 
 
 def generate() -> dict[str, str]:
@@ -42,7 +48,7 @@ def generate() -> dict[str, str]:
 
 def _page(name: str, command: TyperCommand | TyperGroup, context: typer.Context, others: list[str]) -> Iterator[str]:
     about = command.get_short_help_str(200)
-    yield f'.TH {name.upper()} 1 "" "Weft {_weft.__version__}" "Weft"'
+    yield f'.TH {name.upper()} 1 "" "Weft {version()}" "Weft"'
     yield from (".SH NAME", f"{name} \\- {_escaped(about.removesuffix('.'))}")
     pieces = " ".join(command.collect_usage_pieces(context))
     yield from (".SH SYNOPSIS", f".B {_escaped(context.command_path)}", _escaped(pieces))

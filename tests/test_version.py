@@ -17,7 +17,7 @@ ROOT = Path(__file__).parent.parent
 
 
 class Clone:
-    """A repository with a version of Cargo's."""
+    """A repository whose project has a version."""
 
     def __init__(self, root: Path, given: str) -> None:
         self.root = root
@@ -31,38 +31,38 @@ class Clone:
         return done.stdout.strip()
 
     def commit(self, given: str) -> str:
-        (self.root / "Cargo.toml").write_text(f'[workspace.package]\nversion = "{given}"\n')
+        (self.root / "pyproject.toml").write_text(f'[project]\nversion = "{given}"\n')
         self.git("add", ".")
         self.git("commit", "--quiet", "--allow-empty", "--message=change")
         return f"g{self.git('rev-parse', '--short=7', 'HEAD')}"
 
 
 def test_commits_are_counted_from_the_last_release(tmp_path: Path) -> None:
-    clone = Clone(tmp_path, "0.2.0-dev")
-    commit = clone.commit("0.2.0-dev")
+    clone = Clone(tmp_path, "0.2.0.dev0")
+    commit = clone.commit("0.2.0.dev0")
     assert version.describe(tmp_path) == f"0.2.0.dev2+{commit}"
     clone.commit("0.2.0")
     clone.git("tag", "v0.2.0")
     assert version.describe(tmp_path) == "0.2.0"
-    (tmp_path / "Cargo.toml").open("a").write("# changed\n")
+    (tmp_path / "pyproject.toml").open("a").write("# changed\n")
     assert re.fullmatch(r"0\.2\.0\.post0\+g[0-9a-f]{7,}\.dirty", str(version.describe(tmp_path)))
-    commit = clone.commit("0.3.0-dev")
+    commit = clone.commit("0.3.0.dev0")
     clone.git("tag", "another")
     assert version.describe(tmp_path) == f"0.3.0.dev1+{commit}"
 
 
 def test_a_folder_without_git_has_no_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    Clone(tmp_path, "0.2.0-dev")
+    Clone(tmp_path, "0.2.0.dev0")
     inner = tmp_path / "inside"
     inner.mkdir()
-    (inner / "Cargo.toml").write_text('[workspace.package]\nversion = "0.2.0-dev"\n')
+    (inner / "pyproject.toml").write_text('[project]\nversion = "0.2.0.dev0"\n')
     assert version.describe(inner) is None  # packed sources inside of another repository
     monkeypatch.setenv("PATH", str(inner))
     assert version.describe(tmp_path) is None  # no program `git`
 
 
 def test_variables_of_git_do_not_matter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    clone = Clone(tmp_path, "0.2.0-dev")
+    clone = Clone(tmp_path, "0.2.0.dev0")
     found = version.describe(tmp_path)
     monkeypatch.setenv("GIT_DIR", str(tmp_path / "elsewhere"))
     assert version.describe(tmp_path) == found

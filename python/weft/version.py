@@ -11,6 +11,7 @@ import os
 import re
 import subprocess
 import tomllib
+from importlib import metadata
 from pathlib import Path
 
 FILE = Path(__file__).with_name("version.txt")
@@ -21,10 +22,9 @@ _TIMEOUT_S = 10
 
 def describe(root: Path) -> str | None:
     """Returns the version of a clone, or None if the folder is not the root of a clone of Weft."""
-    if not (root / ".git").exists() or not (root / "Cargo.toml").exists():
+    if not (root / ".git").exists() or not (root / "pyproject.toml").exists():
         return None
-    cargo = tomllib.loads((root / "Cargo.toml").read_text(encoding="utf-8"))
-    given = cargo["workspace"]["package"]["version"]
+    given = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
     try:
         dirty = _git(root, "describe", "--always", "--exclude=*", "--abbrev=7", "--dirty")
         tagged = _git(root, "describe", "--tags", "--match=v[0-9]*", "--long", "--always")
@@ -35,8 +35,8 @@ def describe(root: Path) -> str | None:
     commit, _, changed = dirty.partition("-")
     if tag and tag[1] == given and commits == 0 and not changed:
         return tag[1]
-    number, _, development = given.partition("-")
-    return f"{number}.{'dev' if development else 'post'}{commits}+g{commit}{'.dirty' if changed else ''}"
+    number, development, _ = given.partition(".dev")
+    return f"{number}{development or '.post'}{commits}+g{commit}{'.dirty' if changed else ''}"
 
 
 def _git(root: Path, *arguments: str) -> str:
@@ -61,10 +61,7 @@ def _find() -> str:
         return found
     if FILE.exists():
         return FILE.read_text(encoding="ascii").strip()
-    from weft import _weft
-
-    number, _, development = _weft.__version__.partition("-")
-    return f"{number}.dev0" if development else number
+    return metadata.version("weft-sim")
 
 
 def __getattr__(name: str) -> str:
