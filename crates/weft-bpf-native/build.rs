@@ -3,7 +3,11 @@
 fn main() {
     println!("cargo::rerun-if-changed={}", weft_bpf::SOURCES);
     println!("cargo::rerun-if-changed=src/native.c");
-    cc::Build::new()
+    let mut build = cc::Build::new();
+    if std::env::var("CARGO_CFG_TARGET_OS").is_ok_and(|system| system != "linux") {
+        build.include("src/without_linux");
+    }
+    build
         .file("src/native.c")
         .include(weft_bpf::SOURCES)
         .opt_level(2)
