@@ -149,7 +149,8 @@ fn unpacked(kernel: Packaged, below: &Path) -> Result<PathBuf, String> {
     Ok(folder)
 }
 
-/// Newer packages have modules in `usr/lib/modules`, and the kernel among them. Moves both to where they were before.
+/// Debian 13 has modules in `usr/lib/modules`, and its newest packages have the kernel among them. Moves both to where they were
+/// before.
 fn use_one_layout(unpacked: &Path) {
     let modules = unpacked.join("usr/lib/modules");
     if !modules.is_dir() {
@@ -160,8 +161,10 @@ fn use_one_layout(unpacked: &Path) {
     let kernel = files_below(&unpacked.join("lib/modules"))
         .into_iter()
         .find(|file| file.ends_with("vmlinuz"));
-    fs::create_dir_all(unpacked.join("boot")).expect("a folder");
-    fs::rename(kernel.expect("a kernel"), unpacked.join("boot/vmlinuz")).expect("a kernel");
+    if let Some(kernel) = kernel {
+        fs::create_dir_all(unpacked.join("boot")).expect("a folder");
+        fs::rename(kernel, unpacked.join("boot/vmlinuz")).expect("a kernel");
+    }
 }
 
 /// The packages of the newest kernel among those that are there with all its parts. Since 6.19 a kernel is in `linux-binary-VERSION` and
