@@ -209,6 +209,25 @@ class BpfAmpFgCc(Model):
     """
 
 
+class BpfBaliaCc(Model):
+    """
+    BALIA in the C of weftd's program weft_balia: fixed point, up to 8 coupled subflows
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+    )
+    cwnd_min: Annotated[int, Field(ge=1, le=100)] = 2
+    """
+    floor of a cut by a loss, in packets (2 in RFC 5681, equation (4))
+    """
+    name: Literal["bpf:balia"] = "bpf:balia"
+    """
+    BALIA in the C of weftd's program weft_balia: fixed point, up to 8 coupled subflows
+    """
+
+
 class BpfDcmCc(Model):
     """
     DCM in the C of weftd's program weft_dcm: fixed point, up to 8 coupled subflows
@@ -291,6 +310,25 @@ class BpfLiaCc(Model):
     per_ack: Annotated[int, Field(ge=0, le=1)] = 0
     """
     1 computes alpha at every acknowledgement, 0 once per round
+    """
+
+
+class BpfOliaCc(Model):
+    """
+    OLIA in the C of weftd's program weft_olia: fixed point, up to 8 coupled subflows
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+    )
+    cwnd_min: Annotated[int, Field(ge=1, le=100)] = 2
+    """
+    floor of a cut by a loss, in packets (2 in RFC 5681, equation (4))
+    """
+    name: Literal["bpf:olia"] = "bpf:olia"
+    """
+    OLIA in the C of weftd's program weft_olia: fixed point, up to 8 coupled subflows
     """
 
 
@@ -4074,9 +4112,11 @@ class Transport(Model):
             "xmp",
             "bpf:amp",
             "bpf:amp-fg",
+            "bpf:balia",
             "bpf:dcm",
             "bpf:dctcp",
             "bpf:lia",
+            "bpf:olia",
             "bpf:warp",
             "bpf:xmp",
         ]
@@ -4095,9 +4135,11 @@ class Transport(Model):
         | XmpCc
         | BpfAmpCc
         | BpfAmpFgCc
+        | BpfBaliaCc
         | BpfDcmCc
         | BpfDctcpCc
         | BpfLiaCc
+        | BpfOliaCc
         | BpfWarpCc
         | BpfXmpCc
         | OwnCc

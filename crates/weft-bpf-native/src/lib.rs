@@ -17,7 +17,7 @@ use abi::{Connection, PACKET, Parameters, Rows, SUBFLOWS, Window};
 pub const PREFIX: &str = "bpf:";
 
 /// Names in specs, with the values of `enum weft_algorithm` and descriptions.
-const ALGORITHMS: [(&str, u32, &str); 7] = [
+const ALGORITHMS: [(&str, u32, &str); 9] = [
     (
         "bpf:amp",
         1,
@@ -27,6 +27,11 @@ const ALGORITHMS: [(&str, u32, &str); 7] = [
         "bpf:amp-fg",
         AMP_FG,
         "AMP-FG in the C of weftd's program weft_amp_fg: positions of marks in rows of bits",
+    ),
+    (
+        "bpf:balia",
+        9,
+        "BALIA in the C of weftd's program weft_balia: fixed point, up to 8 coupled subflows",
     ),
     (
         "bpf:dcm",
@@ -42,6 +47,11 @@ const ALGORITHMS: [(&str, u32, &str); 7] = [
         "bpf:lia",
         4,
         "LIA in the C of weftd's program weft_lia: fixed point, up to 8 coupled subflows",
+    ),
+    (
+        "bpf:olia",
+        8,
+        "OLIA in the C of weftd's program weft_olia: fixed point, up to 8 coupled subflows",
     ),
     (
         "bpf:warp",
@@ -275,6 +285,7 @@ impl CongestionControl for NativeAlgorithm {
             let sent = ack.now.0.saturating_sub((rtt * 1e12).round() as u64);
             self.connection.subflow[s].last_sent = sent / PICOSECONDS;
             self.connection.subflow[s].last_ack = self.now;
+            self.connection.subflow[s].acked += u64::from(ack.acked);
             if !self.rows.is_empty() || self.algorithm == WARP && ack.acked > 0 {
                 self.event(Event::Delivered, w, s, [ack.acked, ack.marked]);
             }

@@ -4,9 +4,11 @@
 
 #include "amp.h"
 #include "amp_fg.h"
+#include "balia.h"
 #include "dcm.h"
 #include "dctcp.h"
 #include "lia.h"
+#include "olia.h"
 #include "warp.h"
 #include "xmp.h"
 
@@ -47,9 +49,11 @@ enum native_event { OPEN, ACK, MARK, ROUND, FAST_RETRANSMIT, TIMEOUT, CLOSE, DEL
 
 ALGORITHM(amp)
 ALGORITHM(amp_fg)
+ALGORITHM(balia)
 ALGORITHM(dcm)
 ALGORITHM(dctcp)
 ALGORITHM(lia)
+ALGORITHM(olia)
 ALGORITHM(warp)
 ALGORITHM(xmp)
 
@@ -99,6 +103,12 @@ void weft_native_event(__u32 algorithm, struct weft_connection *c, struct amp_fg
 		break;
 	case WEFT_LIA:
 		lia_event(c, p, event, s, acked, marked);
+		break;
+	case WEFT_BALIA:
+		balia_event(c, p, event, s, acked, marked);
+		break;
+	case WEFT_OLIA:
+		olia_event(c, p, event, s, acked, marked);
 		break;
 	case WEFT_WARP:
 		if (event == DELIVERED)

@@ -16,12 +16,14 @@ pub use compile::compile;
 pub const SOURCES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src");
 
 /// The programs of `weftd`: `{program}.bpf.c` in [`SOURCES`].
-pub const PROGRAMS: [&str; 8] = [
+pub const PROGRAMS: [&str; 10] = [
     "weft_amp",
     "weft_amp_fg",
+    "weft_balia",
     "weft_dcm",
     "weft_dctcp",
     "weft_lia",
+    "weft_olia",
     "weft_warp",
     "weft_xmp",
     "weft_scope",

@@ -40,6 +40,8 @@ enum weft_algorithm {
 	WEFT_XMP = 5,
 	WEFT_AMP_FG = 6,
 	WEFT_WARP = 7,
+	WEFT_OLIA = 8,
+	WEFT_BALIA = 9,
 };
 
 /* Parameters of an algorithm, set before its program is loaded. The names are those of weft-cc. */

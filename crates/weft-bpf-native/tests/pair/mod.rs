@@ -168,7 +168,9 @@ impl Pair {
         what: &str,
         event: impl Fn(&mut dyn CongestionControl, &mut [Window]),
     ) -> Result<(), End> {
-        let tie = self.on_two_sides() || self.warp && self.decided_by_rounding();
+        let tie = self.on_two_sides()
+            || self.warp && self.decided_by_rounding()
+            || self.ours.name() == "olia" && self.nearly_the_largest();
         event(&mut self.ours, &mut self.w);
         event(&mut self.kernels, &mut self.kernel);
         self.history.push(format!("{what}: {:?}", cwnds(&self.w)));
@@ -254,6 +256,19 @@ impl Pair {
             w.state[SHARE] <= w.ssthresh * (1.0 + TOLERANCE) && whole(w.ssthresh.min(1e9) - w.state[SHARE])
         };
         whole(total / 2.0) || alphas.windows(2).any(same) || self.w.iter().any(starts)
+    }
+
+    /// Returns true if OLIA's sets of the largest windows or of the best paths depend on rounding: two windows, or two qualities,
+    /// differ by less than the tolerance.
+    fn nearly_the_largest(&self) -> bool {
+        let quality = |w: &Window| w.state[0].max(w.state[1]) / (w.srtt * w.srtt);
+        let timed = || self.w.iter().filter(|w| w.established && w.srtt > 0.0);
+        let nearly = |mut values: Vec<f64>| {
+            values.sort_by(f64::total_cmp);
+            let near = |pair: &[f64]| pair[0] != pair[1] && pair[1] - pair[0] <= 2.0 * TOLERANCE * pair[1];
+            values.windows(2).any(near)
+        };
+        nearly(timed().map(|w| w.cwnd).collect()) || nearly(timed().map(quality).collect())
     }
 
     /// Returns the shares of the subflows that send.

@@ -95,9 +95,11 @@ macro_rules! names {
 names! {
     Amp = 1, "amp", "weft_amp";
     AmpFg = 6, "amp-fg", "weft_amp_fg";
+    Balia = 9, "balia", "weft_balia";
     Dcm = 2, "dcm", "weft_dcm";
     Dctcp = 3, "dctcp", "weft_dctcp";
     Lia = 4, "lia", "weft_lia";
+    Olia = 8, "olia", "weft_olia";
     Warp = 7, "warp", "weft_warp";
     Xmp = 5, "xmp", "weft_xmp";
 }

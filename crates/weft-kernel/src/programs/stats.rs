@@ -132,7 +132,11 @@ impl Subflow {
         let alpha = match algorithm {
             KernelAlgorithm::AmpFg | KernelAlgorithm::Dcm | KernelAlgorithm::Dctcp => Some(0),
             KernelAlgorithm::Warp => Some(1),
-            KernelAlgorithm::Amp | KernelAlgorithm::Lia | KernelAlgorithm::Xmp => None,
+            KernelAlgorithm::Amp
+            | KernelAlgorithm::Balia
+            | KernelAlgorithm::Lia
+            | KernelAlgorithm::Olia
+            | KernelAlgorithm::Xmp => None,
         };
         Self {
             slot: s,
