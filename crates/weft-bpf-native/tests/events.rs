@@ -57,6 +57,8 @@ fn parameters(all: &[weft_cc::Parameter], rng: &mut impl Rng) -> Vec<(String, f6
         return Vec::new();
     }
     all.iter()
+        // The programs refuse it.
+        .filter(|p| p.name != "weight_ratio")
         .map(|p| {
             let value = match p.allowed {
                 ParameterRange::Float(min, max) if p.name == "beta" => rng.random_range(min..=max.min(16.0)),
