@@ -6,7 +6,10 @@
 import importlib.util
 import json
 import sys
+from pathlib import Path
 
+# The manifest of a run has the version, which the package states.
+sys.path.append(str(Path(sys.argv[1]).parents[1]))
 found = importlib.util.spec_from_file_location("_weft", sys.argv[1])
 assert found is not None
 assert found.loader is not None
