@@ -142,7 +142,9 @@ def test_without_an_echo_packets_are_not_ecn_capable() -> None:
         name = "unset"
         echo = "off"
 
-    unset, off, native = (weft.run(scene(cc), trace_hash=True).manifest for cc in (Unset, Off, "reno"))
+    unset, off, native = (
+        weft.run(scene(cc), trace_hash=True).manifest for cc in (Unset, Off, {"name": "reno", "rfc_growth": 1})
+    )
     assert unset["trace_hash"] == off["trace_hash"] == native["trace_hash"]
 
 

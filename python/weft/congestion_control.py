@@ -33,7 +33,8 @@ class CongestionControl:
     """The congestion control of one connection, over the windows of all its subflows.
 
     Subclass it and override the methods that you need. Methods that are not overridden are those of
-    Reno (RFC 5681) on each subflow, in native code. Pass the class itself wherever a spec has `cc`.
+    Reno (RFC 5681; `reno` with `rfc_growth = 1`) on each subflow, in native code. Pass the class
+    itself wherever a spec has `cc`.
     Each connection gets an object of its own, created without arguments at the connection's first
     event, so parameters are attributes of the class. Only the packet level supports it, on one
     thread.

@@ -1733,6 +1733,10 @@ class RenoCc(Model):
     """
     Reno on each subflow, uncoupled, without ECN (RFC 5681)
     """
+    rfc_growth: Annotated[int, Field(ge=0, le=1)] = 0
+    """
+    1: a window grows by 1 / cwnd per packet (RFC 5681, equation (3)); 0: by whole packets, as in Linux
+    """
 
 
 class RpsPaths(Model):

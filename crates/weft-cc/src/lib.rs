@@ -6,6 +6,7 @@
 //! change.
 
 mod connection;
+mod counting;
 mod custom;
 mod parameters;
 mod registry;

@@ -9,12 +9,18 @@
 //! w \leftarrow \frac{w}{2}
 //! ```
 //!
-//! Where the RFC leaves a choice: congestion avoidance is equation (3), `cwnd += 1 / cwnd` for each
-//! packet acknowledged. A delayed acknowledgement therefore counts all its packets, but an
-//! acknowledgement never adds more than one packet. `FlightSize` of equation (4) is the window,
-//! which a sender with enough data fills. The transport inflates the window during recovery
-//! (section 3.2, steps 3 to 5).
+//! By default, windows are whole packets as in Linux (`tcp_reno_cong_avoid`, `tcp_reno_ssthresh`;
+//! compared with acknowledgements and losses that 6.18 recorded). A window grows by one packet once
+//! as many packets have been acknowledged as it has, and a loss leaves half of it, rounded down.
+//!
+//! With `rfc_growth`, congestion avoidance is equation (3), `cwnd += 1 / cwnd` for each packet
+//! acknowledged. A delayed acknowledgement therefore counts all its packets, but an acknowledgement
+//! never adds more than one packet. Half a window may have a fraction.
+//!
+//! `FlightSize` of equation (4) is the window, which a sender with enough data fills. The transport
+//! inflates the window during recovery (section 3.2, steps 3 to 5).
 
+use crate::counting::count_acked;
 use crate::parameters::parameters;
 use crate::response::{independent_windows, pull};
 use crate::{Ack, CongestionControl, Echo, ParameterRange, Path, Response, Window, slow_start};
@@ -22,6 +28,8 @@ use crate::{Ack, CongestionControl, Echo, ParameterRange, Path, Response, Window
 parameters! {
     /// floor of a cut by a loss, in packets (2 in RFC 5681, equation (4))
     cwnd_min: f64 = MIN_SSTHRESH, ParameterRange::Integer(1, 100);
+    /// 1: a window grows by 1 / cwnd per packet (RFC 5681, equation (3)); 0: by whole packets, as in Linux
+    rfc_growth: bool = 0.0, ParameterRange::Bool;
 }
 
 /// The smallest `ssthresh` in packets (RFC 5681, equation (4)).
@@ -41,6 +49,31 @@ impl Reno {
     pub fn new(params: Parameters) -> Self {
         Self { params }
     }
+
+    /// Equation (4) and section 3.2, step 2, without the inflation.
+    fn reduce(&self, w: &mut Window) {
+        if self.params.rfc_growth {
+            halve_to(w, self.params.cwnd_min);
+        } else {
+            // `tcp_reno_ssthresh`, `tcp_init_cwnd_reduction`.
+            w.ssthresh = (w.cwnd / 2.0).floor().max(self.params.cwnd_min);
+            w.cwnd = w.ssthresh;
+            w.state[COUNT] = 0.0;
+        }
+    }
+}
+
+/// Index in the state of a window: packets acknowledged since it last grew (`snd_cwnd_cnt`).
+const COUNT: usize = 0;
+
+/// Grows a window by whole packets (`tcp_reno_cong_avoid`).
+fn grow_whole(w: &mut Window, acked: u32) {
+    let left = slow_start(w, acked);
+    if left > 0 {
+        let mut count = w.state[COUNT] as u32;
+        w.cwnd += f64::from(count_acked(&mut count, w.cwnd as u32, left));
+        w.state[COUNT] = count.into();
+    }
 }
 
 impl CongestionControl for Reno {
@@ -49,21 +82,28 @@ impl CongestionControl for Reno {
     }
 
     fn on_ack(&mut self, w: &mut [Window], s: usize, ack: Ack) {
-        grow(&mut w[s], ack);
+        if self.params.rfc_growth {
+            grow(&mut w[s], ack);
+        } else if ack.may_grow {
+            grow_whole(&mut w[s], ack.acked);
+        }
     }
 
     /// Handles a mark as a loss (RFC 3168, section 6.1.2), although the algorithm does not ask for
     /// ECN.
     fn on_mark(&mut self, w: &mut [Window], s: usize) {
-        halve_to(&mut w[s], self.params.cwnd_min);
+        self.reduce(&mut w[s]);
     }
 
     fn on_fast_retransmit(&mut self, w: &mut [Window], s: usize) {
-        halve_to(&mut w[s], self.params.cwnd_min);
+        self.reduce(&mut w[s]);
     }
 
     fn on_timeout(&mut self, w: &mut [Window], s: usize, first: bool) {
-        collapse_to(&mut w[s], first, self.params.cwnd_min);
+        if first {
+            self.reduce(&mut w[s]);
+        }
+        (w[s].cwnd, w[s].state[COUNT]) = (1.0, 0.0);
     }
 
     fn response(&self) -> Option<&dyn Response> {
@@ -122,78 +162,4 @@ pub(crate) fn collapse_to(w: &mut Window, first: bool, floor: f64) {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::test_windows::{ack, in_avoidance};
-
-    #[test]
-    fn slow_start_adds_what_is_acknowledged_up_to_ssthresh() {
-        let mut w = vec![Window::new(4.0, 7.0)];
-        Reno::default().on_ack(&mut w, 0, ack(2));
-        assert_eq!(w[0].cwnd, 6.0);
-        // One of the two packets reaches ssthresh 7, the other is left to congestion avoidance: 7 +
-        // 1/7.
-        Reno::default().on_ack(&mut w, 0, ack(2));
-        assert_eq!(w[0].cwnd, 7.0 + 1.0 / 7.0);
-    }
-
-    #[test]
-    fn congestion_avoidance_adds_a_packet_a_round() {
-        let mut w = in_avoidance(&[10.0]);
-        // A delayed acknowledgement of 2: 10 + 2/10.
-        Reno::default().on_ack(&mut w, 0, ack(2));
-        assert_eq!(w[0].cwnd, 10.2);
-        // An acknowledgement of more than the window adds only one packet.
-        Reno::default().on_ack(&mut w, 0, ack(50));
-        assert_eq!(w[0].cwnd, 11.2);
-    }
-
-    #[test]
-    fn losses_halve_and_timeouts_collapse_no_lower_than_two_and_one() {
-        let mut w = in_avoidance(&[11.0, 3.0]);
-        Reno::default().on_fast_retransmit(&mut w, 0);
-        assert_eq!((w[0].cwnd, w[0].ssthresh), (5.5, 5.5));
-        Reno::default().on_timeout(&mut w, 0, true);
-        assert_eq!((w[0].cwnd, w[0].ssthresh), (1.0, 2.75));
-        // A timeout of the same segment holds ssthresh constant.
-        Reno::default().on_timeout(&mut w, 0, false);
-        assert_eq!((w[0].cwnd, w[0].ssthresh), (1.0, 2.75));
-        Reno::default().on_fast_retransmit(&mut w, 1);
-        assert_eq!((w[1].cwnd, w[1].ssthresh), (2.0, 2.0));
-    }
-
-    #[test]
-    fn the_floor_is_that_of_equation_4_or_another() {
-        let mut low = Reno::new(Parameters { cwnd_min: 1.0 });
-        let mut w = in_avoidance(&[3.0, 1.5]);
-        low.on_fast_retransmit(&mut w, 0);
-        low.on_timeout(&mut w, 1, true);
-        assert_eq!((w[0].cwnd, w[0].ssthresh), (1.5, 1.5));
-        assert_eq!((w[1].cwnd, w[1].ssthresh), (1.0, 1.0));
-        let mut high = Reno::new(Parameters { cwnd_min: 4.0 });
-        let mut w = in_avoidance(&[5.0]);
-        high.on_fast_retransmit(&mut w, 0);
-        assert_eq!((w[0].cwnd, w[0].ssthresh), (4.0, 4.0));
-    }
-
-    #[test]
-    fn a_timeout_is_followed_by_slow_start_to_half_the_window() {
-        let mut w = in_avoidance(&[8.0]);
-        Reno::default().on_timeout(&mut w, 0, true);
-        for expected in [2.0, 3.0, 4.0, 4.25] {
-            Reno::default().on_ack(&mut w, 0, ack(1));
-            assert_eq!(w[0].cwnd, expected);
-        }
-    }
-
-    #[test]
-    fn its_laws_hold_whatever_is_reported() {
-        crate::events::obeys("reno", |step| {
-            step.moves_no_other_window();
-            step.grows_at_acknowledgements_only();
-            step.adds_at_most_a_packet_a_round();
-            step.adds_for_each_packet(1.0 / step.own().0.cwnd);
-            step.halves_at_a_loss(step.parameter("cwnd_min").unwrap());
-        });
-    }
-}
+mod tests;

@@ -38,7 +38,10 @@ impl Uncoupled {
     /// Creates the state of a new connection.
     pub fn new(params: Parameters) -> Self {
         let Parameters { cwnd_min, weight } = params;
-        let reno = Reno::new(reno::Parameters { cwnd_min });
+        let reno = Reno::new(reno::Parameters {
+            cwnd_min,
+            rfc_growth: true,
+        });
         Self { reno, weight }
     }
 }

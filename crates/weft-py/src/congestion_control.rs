@@ -324,7 +324,8 @@ impl AlgorithmFactory for PyAlgorithmFactory {
     fn new_connection(&self) -> Box<dyn CongestionControl + Send> {
         Box::new(PyConnection {
             class: Arc::clone(&self.0),
-            native: Algorithm::build("reno", &[]).ok(),
+            // Classes may have windows that are no whole packets.
+            native: Algorithm::build("reno", &[("rfc_growth".to_owned(), 1.0)]).ok(),
             object: None,
         })
     }

@@ -32,7 +32,7 @@ fn tables(cc: &str) -> Vec<(&'static str, RecordBatch)> {
 
 #[test]
 fn with_an_infinite_legacy_window_it_is_reno() {
-    let reno = tables("reno");
+    let reno = tables(r#"{ name = "reno", rfc_growth = 1 }"#);
     let traces = reno.iter().find(|(name, _)| *name == "traces").unwrap();
     assert!(traces.1.num_rows() > 1_000);
     assert_eq!(reno, tables("scalable"));

@@ -16,6 +16,7 @@
 //! Two things differ. The cube root is exact, whereas Linux's has an error of 0.2 %. An idle time
 //! (`CA_EVENT_TX_START`) is found from acknowledgements: what a silence exceeds the smoothed RTT by.
 
+use crate::counting::count_acked;
 use crate::{Elapsed, Window};
 
 /// Jiffies per second (`CONFIG_HZ` of Debian's kernels).
@@ -109,24 +110,7 @@ impl Bictcp {
         if self.last_cwnd != cwnd || jiffy.saturating_sub(self.last_time) > EVAL_JIFFIES {
             self.evaluate(cwnd, acked, jiffy, w.min_rtt, law);
         }
-        w.cwnd += f64::from(self.count(acked));
-    }
-
-    /// Counts acknowledged packets, and returns by how many packets the window grows for them
-    /// (`tcp_cong_avoid_ai`).
-    fn count(&mut self, acked: u32) -> u32 {
-        let mut grown = 0;
-        // "If credits accumulated at a higher w, apply them gently now."
-        if self.cwnd_cnt >= self.cnt {
-            self.cwnd_cnt = 0;
-            grown = 1;
-        }
-        self.cwnd_cnt += acked;
-        if self.cwnd_cnt >= self.cnt {
-            grown += self.cwnd_cnt / self.cnt;
-            self.cwnd_cnt %= self.cnt;
-        }
-        grown
+        w.cwnd += f64::from(count_acked(&mut self.cwnd_cnt, self.cnt, acked));
     }
 
     /// Finds the divisor (`bictcp_update`).

@@ -48,7 +48,7 @@ SHOWN = {
 
 
 def transport(
-    cc: str, subflows: int = 1, *, profile: str = PROFILE, tcp: Mapping[str, Any] | None = None
+    cc: str | Mapping[str, Any], subflows: int = 1, *, profile: str = PROFILE, tcp: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
     """Returns a transport whose subflows each take a random path, in both directions.
 
@@ -61,7 +61,7 @@ def transport(
     return {"cc": cc, "subflows": subflows, "paths": "vlb", "profile": profile, "tcp": dict(tcp or {})}
 
 
-VLB = transport("reno")
+VLB = transport({"name": "reno", "rfc_growth": 1})
 MULTIPATH = transport("lia", 8)
 
 

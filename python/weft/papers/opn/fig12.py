@@ -15,7 +15,7 @@ import polars as pl
 
 from weft import stats
 from weft.papers.figure import Claim, Table
-from weft.papers.opn.settings import HOSTS_PER_LEAF, SPINES, experiment, transport
+from weft.papers.opn.settings import HOSTS_PER_LEAF, RENO, SPINES, experiment, transport
 from weft.papers.seed_summary import SeedSummary, digits, over_seeds
 from weft.sweep import Case
 
@@ -138,7 +138,7 @@ def _case(reading: str, scheme: str, cc: str, n: int, seed: int, *, quick: bool)
 def _tcp(path: int | None) -> dict[str, Any]:
     """Returns Reno over the path of that number, or over a path drawn for each flow."""
     paths = "ecmp" if path is None else {"name": "pinned", "path": path}
-    return transport("ecmp") | {"cc": "reno", "paths": paths}
+    return transport("ecmp") | {"cc": RENO, "paths": paths}
 
 
 def _numbers(rows: pl.DataFrame) -> list[int]:

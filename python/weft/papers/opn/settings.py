@@ -33,6 +33,8 @@ BUFFER, MARK = 256, 20
 MSS = 1460
 RTO_MS = 200
 PROFILE = "ns2-2019"
+RENO: dict[str, Any] = {"name": "reno", "rfc_growth": 1}
+"""Reno of RFC 5681, as in ns-2."""
 
 TRANSPORTS: dict[str, dict[str, Any]] = {
     "ecmp": {"cc": "dctcp", "paths": "ecmp"},
@@ -45,8 +47,8 @@ TRANSPORTS: dict[str, dict[str, Any]] = {
     "opn-own": {"cc": "lia", "subflows": SPINES, "paths": {"name": "opn", "state": "connection"}},
     # These are not the paper's: they show the effect of DCTCP's marks on ECMP and RPS, and their
     # effect on the others. DCM is LIA's increase with DCTCP's cuts.
-    "ecmp-reno": {"cc": "reno", "paths": "ecmp"},
-    "rps-reno": {"cc": "reno", "paths": "rps"},
+    "ecmp-reno": {"cc": RENO, "paths": "ecmp"},
+    "rps-reno": {"cc": RENO, "paths": "rps"},
     "mptcp-dcm": {"cc": "dcm", "subflows": SPINES, "paths": "consecutive"},
     "mmptcp-dcm": {"cc": "dcm", "subflows": SPINES, "paths": "mmptcp"},
     "opn-dcm": {"cc": "dcm", "subflows": SPINES, "paths": "opn"},

@@ -386,11 +386,11 @@ fn round_trip(bytes: u32, profile: &Profile) -> u64 {
     4 * DELAY + 2 * serialisation(bytes) + 2 * serialisation(profile.sizes.ack_size)
 }
 
-/// Returns Reno, which starts with a window of `cwnd` packets in congestion avoidance.
+/// Returns Reno of RFC 5681, which starts with a window of `cwnd` packets in congestion avoidance.
 fn reno(profile: &mut Profile, cwnd: f64) -> Algorithm {
     profile.window.initial_cwnd = cwnd;
     profile.window.initial_ssthresh = cwnd;
-    Algorithm::build("reno", &[]).unwrap()
+    Algorithm::build("reno", &[("rfc_growth".to_owned(), 1.0)]).unwrap()
 }
 
 /// Returns an algorithm that keeps all windows at 0 until all subflows are established, and then
