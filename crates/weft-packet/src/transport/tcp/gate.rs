@@ -27,6 +27,8 @@ pub struct SendGate {
     reasons: BlockReasons,
     /// Packets that are left of the burst which was handed to the NIC.
     burst_left: u32,
+    /// True if the packet that was admitted last ends a burst of several packets.
+    ends_burst: bool,
     /// Earliest time at which pacing allows the next packet; 0 if the subflow is not paced.
     earliest_departure: u64,
 }
@@ -65,13 +67,20 @@ impl SendGate {
             return false;
         }
         self.burst_left -= 1;
+        self.ends_burst = self.burst_left == 0;
         true
+    }
+
+    /// Returns true if the packet that was admitted last ends a burst of several packets.
+    #[inline(always)]
+    pub fn ends_burst(&self) -> bool {
+        self.ends_burst
     }
 
     /// Starts a burst, of which `left` packets follow the first one.
     #[inline(always)]
     pub fn start_burst(&mut self, left: u32) {
-        self.burst_left = left;
+        (self.burst_left, self.ends_burst) = (left, false);
     }
 
     /// Handles an acknowledgement if data leaves in bursts: the window may now allow a longer one.
@@ -99,5 +108,24 @@ impl SendGate {
         let due = self.earliest_departure.max(now);
         let late = due - self.earliest_departure;
         self.earliest_departure = due.saturating_add(interval - late.min(interval / 2));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_last_packet_of_several_ends_a_burst() {
+        let mut gate = SendGate::default();
+        for packets in [1, 3, 1, 2] {
+            gate.start_burst(packets - 1);
+            assert!(!gate.ends_burst(), "the first of {packets}");
+            for left in (0..packets - 1).rev() {
+                assert!(gate.take_from_burst());
+                assert_eq!(gate.ends_burst(), left == 0, "{left} of {packets} are left");
+            }
+            assert!(!gate.take_from_burst());
+        }
     }
 }

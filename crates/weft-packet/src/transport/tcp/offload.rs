@@ -2,10 +2,11 @@
 //! are acknowledged once.
 //!
 //! Linux hands its NIC up to 64 KB of a socket at a time (TSO) and waits a short time to fill such
-//! a burst (`tcp_tso_autosize`, `tcp_tso_should_defer`, `net/ipv4/tcp_output.c`). Its receivers
-//! merge the packets that an interrupt of the NIC finds (GRO), which TCP answers with one
-//! acknowledgement. Here an interrupt comes a configured time after the last packet. Packets on
-//! links stay packets.
+//! a burst (`tcp_tso_autosize`, `tcp_tso_should_defer`, `net/ipv4/tcp_output.c`). The last packet of
+//! a burst of several carries PSH (`__tcp_transmit_skb`), so that since 6.6 its acknowledgement is
+//! not delayed. Its receivers merge the packets that an interrupt of the NIC finds (GRO), which TCP
+//! answers with one acknowledgement. Here an interrupt comes a configured time after the last packet.
+//! Packets on links stay packets.
 
 use weft_spec::Time;
 

@@ -233,7 +233,7 @@ impl Output<'_, '_> {
         }
         if connection.options.sets_push
             && segment.seq.wrapping_add(u32::from(segment.len)) == subflow.seq.nxt() as u32
-            && connection.has_sent_all(subflow.index() as usize)
+            && (connection.has_sent_all(subflow.index() as usize) || subflow.gate.ends_burst())
         {
             flags |= PUSH;
         }
