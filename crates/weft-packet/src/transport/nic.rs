@@ -229,6 +229,13 @@ impl Nics {
         }
     }
 
+    /// Forgets what a flow owes or may send, because its number is that of a new flow now.
+    pub fn forget_credit(&mut self, flow: NicFlow) {
+        for nic in self.links.iter_mut().filter(|nic| !nic.credits.is_empty()) {
+            *nic.credit(flow) = 0;
+        }
+    }
+
     /// Returns true if `flow` may hand a burst of this many full packets to its port's ring now. Otherwise it waits and is
     /// called when its turn comes. `request` says how.
     #[inline(always)]
@@ -689,5 +696,22 @@ impl Nics {
         };
         self.links[port as usize].is_armed = true;
         cx.set_timer(time, key);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_new_flow_does_not_owe_what_the_last_one_with_its_number_did() {
+        let mut nics = Nics::new(None);
+        nics.add_ports(1);
+        let [flow, other] = [3, 4].map(|index| NicFlow { kind: 0, index });
+        *nics.links[1].credit(flow) = -9_000;
+        *nics.links[1].credit(other) = 1_500;
+        nics.forget_credit(flow);
+        let credits = [flow, other].map(|flow| *nics.links[1].credit(flow));
+        assert_eq!(credits, [0, 1_500]);
     }
 }

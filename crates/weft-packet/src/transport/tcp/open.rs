@@ -8,8 +8,10 @@ use weft_paths::{Opn, SubflowDirection, draw};
 use weft_transports::Profile;
 
 use crate::packet::{DATA, Packet, class_flags};
+use crate::transport::nic::NicFlow;
 use crate::transport::state::HostContext;
 
+use super::INDEX;
 use super::congestion::Congestion;
 use super::connection::{ConnectionSender, SendOptions};
 use super::endpoint::TcpEndpoint;
@@ -39,8 +41,15 @@ impl TcpEndpoint {
         let transport = &shared.transports[spec.transport as usize];
         let tcp = shared.tcp(spec.transport);
         let profile = &tcp.profile;
-        let first = self.free_slots.take_run(tcp.subflows);
-        let first = first.unwrap_or(self.subflows.len() as u32);
+        let reused = self.free_slots.take_run(tcp.subflows);
+        let first = reused.unwrap_or(self.subflows.len() as u32);
+        let slots = first..first + tcp.subflows;
+        for slot in slots.filter(|_| reused.is_some()) {
+            cx.host.nics.forget_credit(NicFlow {
+                kind: INDEX as u32,
+                index: slot,
+            });
+        }
         let connection = ConnectionSender {
             flow,
             transport: spec.transport,
