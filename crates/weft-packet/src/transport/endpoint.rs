@@ -170,7 +170,7 @@ pub struct FlowEndpoint<P: Protocol> {
     pub senders: FlowTable<P::Sender>,
     /// The receivers of the flows to the host.
     pub receivers: FlowTable<P::Receiver>,
-    /// What the flows of the host share.
+    /// State that the flows of the host share.
     pub protocol: P,
 }
 
