@@ -1735,7 +1735,7 @@ class RenoCc(Model):
     """
     rfc_growth: Annotated[int, Field(ge=0, le=1)] = 0
     """
-    1: a window grows by 1 / cwnd per packet (RFC 5681, equation (3)); 0: by whole packets, as in Linux
+    1: grows by 1 / cwnd per packet (RFC 5681); 0: by whole packets, as Linux does
     """
 
 

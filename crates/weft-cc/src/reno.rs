@@ -28,7 +28,7 @@ use crate::{Ack, CongestionControl, Echo, ParameterRange, Path, Response, Window
 parameters! {
     /// floor of a cut by a loss, in packets (2 in RFC 5681, equation (4))
     cwnd_min: f64 = MIN_SSTHRESH, ParameterRange::Integer(1, 100);
-    /// 1: a window grows by 1 / cwnd per packet (RFC 5681, equation (3)); 0: by whole packets, as in Linux
+    /// 1: grows by 1 / cwnd per packet (RFC 5681); 0: by whole packets, as Linux does
     rfc_growth: bool = 0.0, ParameterRange::Bool;
 }
 
