@@ -84,7 +84,7 @@ PYTEST := WEFTD=$(abspath target/debug/weftd) $(BIN)/python -m pytest
 
 # Side by side: some of the release build is one thread's, and what is installed needs a network more than a core.
 .PHONY: ready-to-test rust-tests
-ready-to-test: build package rust-tests optional-linux $(STAMPS)/browser $(STAMPS)/tshark $(STAMPS)/valgrind $(STAMPS)/emulator $(STAMPS)/ns3 $(STAMPS)/checks
+ready-to-test: build $(STAMPS)/wheel rust-tests optional-linux $(STAMPS)/browser $(STAMPS)/tshark $(STAMPS)/valgrind $(STAMPS)/emulator $(STAMPS)/ns3 $(STAMPS)/checks
 rust-tests: optional-linux $(STAMPS)/venv
 	$(CARGO_TEST) --no-run
 
@@ -101,7 +101,8 @@ optional-linux: | $(STAMPS)/system
 
 WHEELS := target/wheels
 .PHONY: package
-package: $(STAMPS)/wheel ## Pack the Python package, below target/wheels: a wheel for any Python from 3.11 on, and the sources
+package: $(STAMPS)/zig ## Pack the Python package, below target/wheels: a wheel for any Python from 3.11 on, and the sources
+	$(call PACK,$(FOR_OLD_GLIBC))
 
 .PHONY: test-sdist
 test-sdist: package $(STAMPS)/checks ## Build the wheel again from the packed sources, in an environment of its own (minutes)
@@ -314,14 +315,17 @@ $(STAMPS)/build: pyproject.toml $(RUST_SOURCES) $(STAMPS)/run
 	@PIP_QUIET=1 $(BIN)/maturin develop --release --locked --quiet
 	@touch $@
 
-# On Linux, Zig links the wheel with the oldest glibc of distributions in use, that of RHEL 8, instead of this machine's.
+# On Linux, Zig links the packed wheel with the oldest glibc of distributions in use, that of RHEL 8, instead of this machine's.
 FOR_OLD_GLIBC := $(if $(filter Linux,$(shell uname -s)),--zig --compatibility manylinux_2_28)
-$(STAMPS)/wheel: pyproject.toml $(RUST_SOURCES) README.md LICENSE $(STAMPS)/zig \
-  $(shell find python -type f -not -name '*.so' -not -path '*/__pycache__/*')
-	@rm -rf $(WHEELS)
-	PATH=$(abspath $(BIN)):$$PATH $(BIN)/python python/build_weft.py \
-	  maturin build --release --locked --quiet $(FOR_OLD_GLIBC) --out $(WHEELS)
-	PATH=$(abspath $(BIN)):$$PATH $(BIN)/python python/build_weft.py maturin sdist --out $(WHEELS)
+define PACK
+@rm -rf $(WHEELS)
+PATH=$(abspath $(BIN)):$$PATH $(BIN)/python python/build_weft.py maturin build --release --locked --quiet $(1) --out $(WHEELS)
+PATH=$(abspath $(BIN)):$$PATH $(BIN)/python python/build_weft.py maturin sdist --out $(WHEELS)
+endef
+
+# The wheel of `make test` has what `make build` has compiled: Zig would compile everything again.
+$(STAMPS)/wheel: $(STAMPS)/build README.md LICENSE $(shell find python -type f -not -name '*.so' -not -path '*/__pycache__/*')
+	$(call PACK,)
 	@touch $@
 
 $(STAMPS)/zig: requirements/package.lock $(STAMPS)/run

@@ -134,3 +134,10 @@ PANDAS = """
 import weft
 print(len(weft.run(weft.load("incast.toml")).to_pandas("flows")))
 """
+
+
+def test_wheel_needs_the_glibc_of_rhel_8() -> None:
+    (wheel,) = WHEELS.glob("weft_sim-*.whl")
+    glibc = re.search(r"-manylinux_2_(\d+)_x86_64$", wheel.stem)
+    assert glibc is not None
+    assert int(glibc[1]) <= 28  # that of Debian 11 is 31
