@@ -72,7 +72,7 @@ class AmpFgCc(Model):
     """
     weight_ratio: Annotated[int, Field(ge=0, le=1)] = 0
     """
-    1 divides the weights of marks by the sum of all weights (the text), 0 by the window (equation (5))
+    1: weights of marks by the sum of all weights (text), 0: by the window (equation (5))
     """
 
 
@@ -205,7 +205,7 @@ class BpfAmpFgCc(Model):
     """
     weight_ratio: Annotated[int, Field(ge=0, le=1)] = 0
     """
-    1 divides the weights of marks by the sum of all weights (the text), 0 by the window (equation (5))
+    1: weights of marks by the sum of all weights (text), 0: by the window (equation (5))
     """
 
 

@@ -44,7 +44,7 @@ parameters! {
     cwnd_min: f64 = 2.0, ParameterRange::Integer(1, 100);
     /// 1 compares neighbours within a round (Algorithm 1), 0 two rounds (equation (3))
     neighbours: bool = 0.0, ParameterRange::Bool;
-    /// 1 divides the weights of marks by the sum of all weights (the text), 0 by the window (equation (5))
+    /// 1: weights of marks by the sum of all weights (text), 0: by the window (equation (5))
     weight_ratio: bool = 0.0, ParameterRange::Bool;
 }
 
