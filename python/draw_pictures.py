@@ -6,6 +6,7 @@ Without names it draws all, in about a minute. A picture is an SVG file in `docs
 from __future__ import annotations
 
 import csv
+import io
 import json
 import re
 import sys
@@ -42,20 +43,18 @@ GREY = "#777777"
 SEEDS = range(1, 6)
 COUNT = "transports.sender.subflows"
 
-mpl.rcParams.update(
-    {
-        "svg.fonttype": "none",
-        "svg.hashsalt": "weft",
-        "font.family": "sans-serif",
-        "font.sans-serif": ["Helvetica", "Arial", "DejaVu Sans"],
-        "font.size": 9,
-        "axes.spines.top": False,
-        "axes.spines.right": False,
-        "axes.titlelocation": "left",
-        "axes.titlesize": 10,
-        "legend.frameon": False,
-    }
-)
+STYLE = {
+    "svg.fonttype": "none",
+    "svg.hashsalt": "weft",
+    "font.family": "sans-serif",
+    "font.sans-serif": ["Helvetica", "Arial", "DejaVu Sans"],
+    "font.size": 9,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.titlelocation": "left",
+    "axes.titlesize": 10,
+    "legend.frameon": False,
+}
 
 
 def failed_link() -> Figure:
@@ -422,16 +421,23 @@ def algorithms() -> list[str]:
     return [*native, *(entry["name"] for entry in registry["transports"] if entry["name"] != "tcp")]
 
 
+def svg(name: str) -> str:
+    """Draws a picture, and returns it as SVG."""
+    drawn = io.StringIO()
+    with mpl.rc_context(STYLE):
+        dict(names())[name]().savefig(drawn, format="svg", metadata={"Date": None}, facecolor="white")
+    # Matplotlib leaves blanks at the ends of lines.
+    return "\n".join(line.rstrip() for line in drawn.getvalue().splitlines()) + "\n"
+
+
 def main(chosen: Sequence[str]) -> None:
     """Draws pictures, all if none is chosen."""
     warnings.simplefilter("ignore", weft.ResultWarning)
-    for name, draw in names():
+    for name, _ in names():
         if not chosen or name in chosen:
             path = PICTURES / f"{name}.svg"
             path.parent.mkdir(parents=True, exist_ok=True)
-            draw().savefig(path, metadata={"Date": None}, facecolor="white")
-            # Matplotlib leaves blanks at the ends of lines.
-            path.write_text("\n".join(line.rstrip() for line in path.read_text().splitlines()) + "\n", encoding="utf-8")
+            path.write_text(svg(name), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -79,7 +79,7 @@ def test_starts_with_light_modules() -> None:
     }
     ours = {name for name in imported if name.split(".")[0] == "weft"}
     # The program's body is `weft.__main__`, which `-m` does not import.
-    light = {"", ".api", ".cli", ".errors", ".exit_codes", ".terminal"}
+    light = {"", ".api", ".cli", ".errors", ".exit_codes", ".terminal", ".version"}
     assert ours == {f"weft{name}" for name in light} | {"weft._weft"}
     packages = {name.split(".")[0] for name in imported}
     assert "typer" in packages

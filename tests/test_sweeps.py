@@ -210,7 +210,7 @@ def sweep(out: str) -> list[str]:
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a spec whose runs take long enough to be killed."""
     folder = tmp_path_factory.mktemp("sweep")
-    long = INCAST.replace("flows = 4", "flows = 4\nrounds = 3000\nevery = '500us'").replace("50ms", "2s")
+    long = INCAST.replace("flows = 4", "flows = 4\nrounds = 3000\ninterval = '500us'").replace("50ms", "2s")
     (folder / "incast.toml").write_text(long)
     return folder
 

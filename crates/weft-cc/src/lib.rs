@@ -6,13 +6,13 @@
 //! change.
 
 mod connection;
-mod counting;
 mod custom;
 mod parameters;
 mod registry;
 mod response;
 #[cfg(test)]
 mod test_windows;
+mod whole_packets;
 
 // Unit tests of this crate and its integration tests share a transport that reports random events.
 #[cfg(test)]

@@ -20,9 +20,9 @@
 //! `FlightSize` of equation (4) is the window, which a sender with enough data fills. The transport
 //! inflates the window during recovery (section 3.2, steps 3 to 5).
 
-use crate::counting::count_acked;
 use crate::parameters::parameters;
 use crate::response::{independent_windows, pull};
+use crate::whole_packets::count_acked;
 use crate::{Ack, CongestionControl, Echo, ParameterRange, Path, Response, Window, slow_start};
 
 parameters! {

@@ -324,7 +324,7 @@ impl AlgorithmFactory for PyAlgorithmFactory {
     fn new_connection(&self) -> Box<dyn CongestionControl + Send> {
         Box::new(PyConnection {
             class: Arc::clone(&self.0),
-            // Classes may have windows that are no whole packets.
+            // Classes may have windows with fractions of a packet.
             native: Algorithm::build("reno", &[("rfc_growth".to_owned(), 1.0)]).ok(),
             object: None,
         })

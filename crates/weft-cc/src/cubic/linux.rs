@@ -16,7 +16,7 @@
 //! Two things differ. The cube root is exact, whereas Linux's has an error of 0.2 %. An idle time
 //! (`CA_EVENT_TX_START`) is found from acknowledgements: what a silence exceeds the smoothed RTT by.
 
-use crate::counting::count_acked;
+use crate::whole_packets::count_acked;
 use crate::{Elapsed, Window};
 
 /// Jiffies per second (`CONFIG_HZ` of Debian's kernels).

@@ -1,9 +1,9 @@
 use super::*;
 use crate::test_windows::{ack, in_avoidance};
 
-/// What a socket of Linux 6.18 showed of its Reno after each acknowledgement outside recoveries, and
-/// at each loss (`TCP_INFO`): packets newly acknowledged, the window before, and the window after or
-/// the new slow-start threshold. Two flows shared 8 Mbps, 11 ms and a queue of 14 packets.
+/// Events of Reno at a socket of Linux 6.18 (`TCP_INFO`): acknowledgements outside recoveries, and losses. A row has
+/// the packets newly acknowledged, the window before, and the window after or the new slow-start threshold.
+/// Two flows shared 8 Mbps, 11 ms and a queue of 14 packets.
 const EVENTS: &str = include_str!("events.csv");
 
 fn rfc() -> Reno {
