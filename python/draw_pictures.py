@@ -43,7 +43,7 @@ GREY = "#777777"
 SEEDS = range(1, 6)
 COUNT = "transports.sender.subflows"
 
-STYLE = {
+STYLE: dict[Any, Any] = {
     "svg.fonttype": "none",
     "svg.hashsalt": "weft",
     "font.family": "sans-serif",
