@@ -22,7 +22,7 @@ pub fn fastest_host(fabric: &Fabric) -> Rate {
     Rate(sums.into_iter().max().unwrap_or(0).max(1))
 }
 
-/// Returns the rate of the slowest link by which a host sends.
+/// Returns the rate of the slowest link over which a host sends.
 pub fn slowest_host_link(fabric: &Fabric) -> Rate {
     let rates = host_links(fabric).map(|link| link.rate);
     rates.min().unwrap_or(Rate(1))

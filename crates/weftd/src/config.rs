@@ -546,7 +546,7 @@ fn check_name(name: &str) -> Result<KernelAlgorithm, SpecError> {
 pub(crate) fn refuse_if_others_write(program: &Path) -> Result<(), String> {
     let metadata = fs::metadata(program).map_err(|error| error.to_string())?;
     writable_by_others(&metadata)?;
-    // Who writes in the folder of a link can point it elsewhere.
+    // Anyone who can write to the folder that holds a link can point the link elsewhere.
     let mut link = program.to_owned();
     for _ in 0..MAX_LINKS {
         check_folder(&link)?;

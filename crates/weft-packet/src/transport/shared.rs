@@ -71,7 +71,7 @@ impl Shared {
             .checked_add(self.flows.len() as u32)
     }
 
-    /// Returns the number of links by which a host sends.
+    /// Returns the number of links over which a host sends.
     pub fn links_of(&self, host: u32) -> u32 {
         let node = self.fabric.hosts[host as usize];
         (self.fabric.first_link(node + 1) - self.fabric.first_link(node)) as u32

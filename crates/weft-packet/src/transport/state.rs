@@ -31,7 +31,7 @@ pub struct HostState {
     pub(super) nics: Nics,
     /// Index among the fabric's hosts.
     pub(super) index: u32,
-    /// Number of links by which the host sends.
+    /// Number of links over which the host sends.
     links: u32,
     /// Flows that a generator opens because of the event that is being handled.
     pub(super) to_open: Vec<u32>,

@@ -18,8 +18,8 @@ use super::wire::{Content, Data, Nak, cnp_packet};
 #[derive(Default)]
 pub struct RoceProtocol;
 
-/// Returns the number of the timer of a receiver's congestion notifications. A third of the numbers each are
-/// those of the rates of senders, of their timeouts, and of receivers.
+/// Returns the number of the timer that paces a receiver's congestion notifications. A sender has two, one for
+/// its rate and one for timeouts; the remainder of division by three tells the three kinds apart.
 fn notification_timer(receiver: u32) -> u32 {
     3 * receiver + 2
 }

@@ -21,8 +21,7 @@ use super::receiver::{Answer, Receiver};
 use super::sender::Sender;
 use super::wire::{Content, Data, Nack, pull_packet};
 
-/// Numbers of the timers of the pacer and of the rate of pulls. Smaller numbers are those
-/// of senders.
+/// Timer numbers of the pull pacer and of the pull rate. Each smaller number is the timeout of a sender.
 const PACER: u32 = u32::MAX - 1;
 const PULL_RATE: u32 = u32::MAX - 2;
 
@@ -89,8 +88,8 @@ impl Protocol for UetProtocol {
     fn on_packet(endpoint: &mut FlowEndpoint<Self>, packet: &Packet, cx: &mut HostContext<'_, '_>) {
         let flow = packet.lo;
         match Content::read(packet) {
-            // A switch that sends headers back to senders: the receiver sends no NACK, so the sender does
-            // what the NACK would cause.
+            // Some switches send the header of a trimmed packet back to its sender. The receiver then sends no
+            // NACK, so the sender reacts to the header as it would to a NACK.
             Content::Data(data) if data.trimmed && endpoint.is_returned(packet) => {
                 let nack = Nack {
                     psn: data.psn,
