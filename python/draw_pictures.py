@@ -23,7 +23,7 @@ from matplotlib.ticker import NullFormatter
 import weft
 from weft import demo_permutation, stats
 from weft.papers.amp.settings import SHOWN
-from weft.sweep import run_cases
+from weft.sweeps.cases import run_cases
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -20,7 +20,7 @@ from tests.guides import FENCE, Guide
 from tests.papers.snapshots import RENEW
 from weft import demo_permutation
 from weft.papers import FIGURES
-from weft.sweep import run_cases
+from weft.sweeps.cases import run_cases
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"

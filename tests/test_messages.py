@@ -14,7 +14,7 @@ from weft.output import choose_file, choose_folder
 from weft.sweeps.axes import Axis
 from weft.sweeps.executor import Executor
 from weft.sweeps.store import opened
-from weft.tune.space import parse
+from weft.tuning.space import parse
 
 SPEC: dict[str, Any] = {"transports": {}}
 

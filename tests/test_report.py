@@ -18,7 +18,7 @@ from tests.command import INCAST
 from tests.command import weft as command
 from weft.errors import UsageError
 from weft.plots import altair_plots, data
-from weft.report import (
+from weft.reports import (
     comparison,
     distribution_figures,
     fabric,
@@ -28,8 +28,8 @@ from weft.report import (
     switch_counters,
     timeline,
 )
-from weft.report.figures import Figures
-from weft.report.unrecorded import unrecorded
+from weft.reports.figures import Figures
+from weft.reports.unrecorded import unrecorded
 
 PROBES = 'probes=[{kind="flow"}, {kind="queue", at=["s0->r0"], interval="2us"}]'
 AMP = ("transports.dctcp.cc=amp", "transports.dctcp.subflows=4", "topology.senders=20", "traffic[0].flows=20")

@@ -21,12 +21,12 @@ from tests.command import INCAST
 from tests.command import weft as command
 from weft.errors import UsageError
 from weft.plots import altair_plots
-from weft.report import comparison_figures, run_figures
-from weft.report.comparison import compare
-from weft.report.fabric import picture
-from weft.report.factors import MAX_LABEL, Wishes, arrange, factor
-from weft.report.inputs import read
-from weft.report.link_events import link_events
+from weft.reports import comparison_figures, run_figures
+from weft.reports.comparison import compare
+from weft.reports.fabric import picture
+from weft.reports.factors import MAX_LABEL, Wishes, arrange, factor
+from weft.reports.inputs import read
+from weft.reports.link_events import link_events
 
 EVENT = '[{at="100us", links=["s0->r0"], rate="5Gbps"}]'
 LARGE = """

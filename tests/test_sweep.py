@@ -14,7 +14,7 @@ import pytest
 
 import weft
 from weft.errors import ResultWarning, RunError, UsageError
-from weft.sweep import Case, run_cases
+from weft.sweeps.cases import Case, run_cases
 
 
 def measure(result: weft.Result) -> pl.DataFrame:

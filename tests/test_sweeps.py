@@ -29,7 +29,7 @@ from weft.sweeps import cluster, local, store, worker
 from weft.sweeps.axes import Axis, label_names
 from weft.sweeps.command import Outcome, run_sweep
 from weft.sweeps.executor import Executor
-from weft.sweeps.plan import Sweep, plan
+from weft.sweeps.plan import SweepPlan, plan
 
 OVER = ["transports.dctcp.cc=dctcp,reno", "transports.dctcp.subflows=1,2"]
 
@@ -99,7 +99,7 @@ def test_label_names_are_short_where_they_can_be() -> None:
     assert label_names(axes, {"flow", "subflows"}) == names
 
 
-def planned(spec: Path, over: list[str], seeds: int = 1, overrides: tuple[str, ...] = ()) -> Sweep:
+def planned(spec: Path, over: list[str], seeds: int = 1, overrides: tuple[str, ...] = ()) -> SweepPlan:
     return plan(spec, overrides, [Axis.parse(text) for text in over], seeds, force=False)
 
 
@@ -349,11 +349,11 @@ def test_more_seeds_reuse_what_is_there(spec: Path) -> None:
     assert content(folder / "tables") == first
 
 
-def run_here(sweep: Sweep, folder: Path) -> Outcome:
+def run_here(sweep: SweepPlan, folder: Path) -> Outcome:
     return run_sweep(sweep, folder, executor=Executor(workers=1), force=False, show=lambda _done, _note: None)
 
 
-def run_on_dask(sweep: Sweep, folder: Path) -> Outcome:
+def run_on_dask(sweep: SweepPlan, folder: Path) -> Outcome:
     """Workers are threads of this process."""
     with LocalCluster(
         n_workers=1, threads_per_worker=2, processes=False, protocol="tcp", dashboard_address=None, silence_logs=50

@@ -20,10 +20,10 @@ from tests.command import INCAST, WEFT, Ended, weft
 from weft import cli
 from weft.errors import UsageError
 from weft.exit_codes import run_command
-from weft.tune.command import Checked, Outcome, Tuning
-from weft.tune.objective import Objective
-from weft.tune.space import Choice, Range, combinations, parse
-from weft.tune.study import Trial, Trials
+from weft.tuning.command import Checked, Outcome, Tuning
+from weft.tuning.objective import Objective
+from weft.tuning.space import Choice, Range, combinations, parse
+from weft.tuning.study import Trial, Trials
 
 FCT = "avg(fct_s) FROM flows"
 QUICK = ["--trials", "10", "--batch-size", "4", "--seeds", "2"]

@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from weft import interop, reordering, slowdown, stats, sweep, trace
+    from weft import interop, reordering, slowdown, stats, trace
     from weft._weft import Progress
     from weft.api import Result, load, registry, run, schema
     from weft.congestion_control import CongestionControl
@@ -53,11 +53,10 @@ __all__ = [
     "schema",
     "slowdown",
     "stats",
-    "sweep",
     "trace",
 ]
 
-_MODULES = ("interop", "reordering", "slowdown", "statistics", "stats", "sweep", "trace")
+_MODULES = ("interop", "reordering", "slowdown", "stats", "trace")
 
 _NAMES = (
     ("weft._weft", ("Progress",)),
@@ -67,7 +66,6 @@ _NAMES = (
         "weft.errors",
         (
             "InternalError",
-            "MissingError",
             "OutputError",
             "RequirementError",
             "ResultWarning",

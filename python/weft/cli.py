@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from weft.papers.paper import PaperResult
     from weft.sweeps.command import Outcome
-    from weft.tune.command import Outcome as Tuned
+    from weft.tuning.command import Outcome as Tuned
 
 app = typer.Typer(
     name="weft",
@@ -321,7 +321,6 @@ def tune(
         int,
         typer.Option("--batch-size", parser=threads, metavar="N", help="Propose this many trials at a time."),
     ] = 8,
-    old_batch: Annotated[int | None, typer.Option("--batch", parser=threads, hidden=True)] = None,
     overrides: Annotated[
         list[str] | None, typer.Option("--set", metavar="a.b=c", help="Change a field in all runs.")
     ] = None,
@@ -341,13 +340,10 @@ def tune(
     from weft.extras import require
     from weft.output import file_name
     from weft.sweeps.executor import Executor
-    from weft.tune.command import Tuning, run_tuning
-    from weft.tune.objective import Objective
-    from weft.tune.space import parse
+    from weft.tuning.command import Tuning, run_tuning
+    from weft.tuning.objective import Objective
+    from weft.tuning.space import parse
 
-    if old_batch is not None:
-        terminal.warn("--batch is now --batch-size; the old name goes in 0.3")
-        batch = old_batch
     require("weft tune", "tune")
     executor = Executor.parse(cluster, workers)
     objective = Objective.parse(minimize, maximize)
@@ -365,7 +361,7 @@ def tune(
 
 
 def _print_tuning(outcome: Tuned) -> None:
-    from weft.tune.space import combinations
+    from weft.tuning.space import combinations
 
     tuning = outcome.tuning
     fields = [parameter.field for parameter in tuning.parameters]
@@ -437,14 +433,14 @@ def report(
     from weft.output import choose_file, write_file
 
     require("weft report", "report")
-    from weft.report import inputs
-    from weft.report.factors import Wishes
+    from weft.reports import inputs
+    from weft.reports.factors import Wishes
 
     file = choose_file(out, "weft-report", ".html")
     with terminal.ProgressBar("report") as bar:
         bar.show(0)
         read = inputs.read(folders)
-        from weft.report import page
+        from weft.reports import page
 
         given = {"x": x, "colour": colour, "line": line, "columns": columns, "rows": rows}
         wishes = Wishes({role: name for role, name in given.items() if name is not None}, where or [])
@@ -593,7 +589,7 @@ def reproduce(
     from weft.extras import require
     from weft.output import choose_folder, new_folder
     from weft.papers.figure import Scale
-    from weft.papers.paper import OLD_NAMES, find_figures, reproduce_all
+    from weft.papers.paper import find_figures, reproduce_all
 
     if list_figures:
         _list_figures(as_json=as_json)
@@ -603,9 +599,6 @@ def reproduce(
         return
     if name is None:
         raise UsageError("no figure given; pass a paper or a figure from `weft reproduce --list`")
-    if name in OLD_NAMES:
-        terminal.warn(f"{name} is now {OLD_NAMES[name]}; the old name goes in 0.3")
-        name = OLD_NAMES[name]
     figures = find_figures(name)
     if scenarios is not None and not all(figure.scenarios for figure in figures):
         raise UsageError(f"--scenarios: {name} does not compare scenarios; remove the option")

@@ -11,9 +11,9 @@ from weft import demo_incast, demo_permutation
 from weft.html_pages import render
 from weft.papers.amp.incast import measure, plot_fct
 from weft.papers.amp.settings import SHOWN
-from weft.report import inputs
-from weft.report import page as report_page
-from weft.sweep import run_cases
+from weft.reports import inputs
+from weft.reports import page as report_page
+from weft.sweeps.cases import run_cases
 from weft.version import __version__
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import polars as pl
 from weft.papers.amp.incast import FLOWS, GAP_US, INTERVAL_S, ROUNDS, SILENCE_S, summary
 from weft.papers.amp.settings import LIMIT, PROFILE, SHOWN, SUBFLOWS, K, many_to_one, transport
 from weft.papers.seed_summary import digits
-from weft.sweep import Case
+from weft.sweeps.cases import Case
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -8,7 +8,7 @@ import polars as pl
 
 from weft.papers.amp.settings import SHOWN
 from weft.papers.seed_summary import digits
-from weft.sweep import Case
+from weft.sweeps.cases import Case
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
-
 
 class WeftError(Exception):
     """The base of all errors that Weft reports."""
@@ -42,11 +40,3 @@ class ResultWarning(UserWarning):
 
     The manifest has it too.
     """
-
-
-def __getattr__(name: str) -> object:
-    # The name until 0.1; it is removed in 0.3.
-    if name == "MissingError":
-        warnings.warn("weft.errors.MissingError is now RequirementError", DeprecationWarning, stacklevel=2)
-        return RequirementError
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -17,7 +17,7 @@ import polars as pl
 
 import weft
 from weft import Experiment
-from weft.sweep import Case, run_cases
+from weft.sweeps.cases import Case, run_cases
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

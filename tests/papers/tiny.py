@@ -18,7 +18,7 @@ from weft import papers
 from weft.errors import WeftError
 from weft.papers.figure import Claim, Figure, Scale
 from weft.papers.seed_summary import over_seeds
-from weft.sweep import Case
+from weft.sweeps.cases import Case
 
 TITLES = {
     "good": "One claim that holds & one that doesn't: <i>no markup</i>",

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Plot
 
     from weft.api import Result
-    from weft.sweep import Case
+    from weft.sweeps.cases import Case
 
 EQUATIONS = "equations"
 """The level of a figure that follows from equations: nothing runs, and there are neither seeds nor a quick version."""

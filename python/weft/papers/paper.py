@@ -97,17 +97,12 @@ def title(paper: str) -> str:
     return (import_module(f"weft.papers.{paper.replace('-', '_')}").__doc__ or paper).partition("\n")[0].rstrip(".")
 
 
-OLD_NAMES = {"beyond/everything": "beyond/all-schemes"}
-"""Names that figures had until 0.1, with today's names."""
-
-
 def find_figures(name: str) -> list[Figure]:
     """Returns the figure of that name, or all figures of the paper of that name.
 
     Raises:
         UsageError: No figure or paper has that name.
     """
-    name = OLD_NAMES.get(name, name)
     found = [figure for figure in papers.FIGURES if name in (figure.name, figure.paper)]
     if not found:
         allowed = (

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from weft.output import new_file
 from weft.papers.figure import EQUATIONS
 from weft.papers.statement import Kind, statement
-from weft.sweep import run_cases
+from weft.sweeps.cases import run_cases
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

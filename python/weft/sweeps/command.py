@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from weft.sweeps.executor import Executor
-    from weft.sweeps.plan import Sweep
+    from weft.sweeps.plan import SweepPlan
     from weft.sweeps.store import RunWarning, Unfinished
     from weft.sweeps.worker import Failure
 
@@ -29,7 +29,7 @@ COMPLETION = {"flows": "fct_s", "jobs": "jct_s"}
 class Outcome:
     """The outcome of a sweep."""
 
-    sweep: Sweep
+    sweep: SweepPlan
     folder: Path
     tables: dict[str, Path]
     reused: int
@@ -115,7 +115,7 @@ class Outcome:
 
 
 def run_sweep(
-    sweep: Sweep,
+    sweep: SweepPlan,
     folder: Path,
     *,
     executor: Executor,
@@ -176,7 +176,7 @@ def run_sweep(
     return Outcome(sweep, folder, tables, there, tuple(failures), unfinished, warnings, force, others)
 
 
-def check_exclusive(sweep: Sweep, executor: Executor) -> bool:
+def check_exclusive(sweep: SweepPlan, executor: Executor) -> bool:
     """Returns whether one of these runs needs a machine to itself.
 
     Raises:
@@ -189,7 +189,7 @@ def check_exclusive(sweep: Sweep, executor: Executor) -> bool:
     return bool(exclusive)
 
 
-def _document(sweep: Sweep) -> dict[str, Any]:
+def _document(sweep: SweepPlan) -> dict[str, Any]:
     return {
         "spec": str(sweep.spec),
         "name": sweep.name,

@@ -36,8 +36,8 @@ class Planned:
 
 
 @dataclass(frozen=True)
-class Sweep:
-    """All runs of a sweep."""
+class SweepPlan:
+    """All runs of a sweep, in the order of its tables."""
 
     spec: Path
     overrides: tuple[str, ...]
@@ -66,7 +66,7 @@ def plan(
     seeds: int | None = None,
     *,
     force: bool,
-) -> Sweep:
+) -> SweepPlan:
     """Plans a sweep and checks all its runs.
 
     Args:
@@ -97,7 +97,7 @@ def plan_points(
     *,
     first: int = 0,
     force: bool,
-) -> Sweep:
+) -> SweepPlan:
     """Checks the runs of some combinations of values.
 
     Args:
@@ -112,7 +112,7 @@ def plan_points(
     Raises:
         SpecError: A run is wrong.
     """
-    sweep = Sweep(spec, tuple(overrides), tuple(axes), seeds, "", frozenset(), ())
+    sweep = SweepPlan(spec, tuple(overrides), tuple(axes), seeds, "", frozenset(), ())
     planned: list[Planned] = []
     levels: set[str] = set()
     name = ""
@@ -130,7 +130,7 @@ def plan_points(
             document["seed"] = seed
             text = json.dumps(document, sort_keys=True)
             planned.append(Planned(point, seed, text, _key(text, files)))
-    return Sweep(spec, tuple(overrides), tuple(axes), seeds, name, frozenset(levels), tuple(planned))
+    return SweepPlan(spec, tuple(overrides), tuple(axes), seeds, name, frozenset(levels), tuple(planned))
 
 
 def _axes(over: Sequence[str]) -> list[Axis]:

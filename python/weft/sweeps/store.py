@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     import polars as pl
 
-    from weft.sweeps.plan import Planned, Sweep
+    from weft.sweeps.plan import Planned, SweepPlan
 
 DOCUMENT = "sweep.json"
 
@@ -181,7 +181,7 @@ def collect_warnings(folder: Path, runs: Sequence[Planned]) -> list[RunWarning]:
     ]
 
 
-def write_tables(folder: Path, sweep: Sweep, runs: Sequence[Planned]) -> dict[str, Path]:
+def write_tables(folder: Path, sweep: SweepPlan, runs: Sequence[Planned]) -> dict[str, Path]:
     """Assembles the tables of these runs.
 
     A table begins with a column per axis, then `seed`, then `run`, which is the key of the run. Rows are in the order
@@ -234,7 +234,7 @@ def _columns(folder: Path, rows: dict[Planned, dict[str, int]]) -> dict[str, pl.
     return found
 
 
-def _labels(sweep: Sweep, runs: Sequence[Planned], taken: set[str]) -> dict[Planned, list[pl.Expr]]:
+def _labels(sweep: SweepPlan, runs: Sequence[Planned], taken: set[str]) -> dict[Planned, list[pl.Expr]]:
     import polars as pl
 
     names = label_names(sweep.axes, taken | {"seed", "run"})

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Plot
 
     from weft.papers.figure import Scale
-    from weft.sweep import Case
+    from weft.sweeps.cases import Case
 
 __all__ = ["QUICK", "cases", "claims", "measure", "plot"]
 

@@ -29,7 +29,7 @@ from weft.papers.amp.settings import (
 )
 from weft.papers.figure import Claim, Table
 from weft.papers.seed_summary import SeedSummary, listed, over_seeds
-from weft.sweep import Case
+from weft.sweeps.cases import Case
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -12,7 +12,7 @@ from weft.papers.amp.link_delays import with_stated_delay
 from weft.papers.amp.settings import DELAY_US, SHOWN, STATED_DELAY_US
 from weft.papers.figure import Claim
 from weft.papers.seed_summary import SeedSummary, listed, over_seeds
-from weft.sweep import Case
+from weft.sweeps.cases import Case
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -16,7 +16,7 @@ from weft.papers.amp.fat_tree import DELAY_US, OTHER_DELAY_US, fat_tree, plot_cd
 from weft.papers.amp.settings import TOLERANCE, transport
 from weft.papers.figure import Claim
 from weft.papers.seed_summary import SeedSummary, listed, over_seeds, percentile
-from weft.sweep import Case
+from weft.sweeps.cases import Case
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Plot

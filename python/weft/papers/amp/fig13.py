@@ -26,7 +26,7 @@ from weft.papers.amp.fat_tree import DELAY_US, HOSTS, OTHER_DELAY_US, beta_warni
 from weft.papers.amp.settings import BY_SENDER, PAPER_FCT_MS, SHOWN, transport, unfinished_ms
 from weft.papers.figure import Claim
 from weft.papers.seed_summary import SeedSummary, listed, over_seeds, percentile
-from weft.sweep import Case
+from weft.sweeps.cases import Case
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -23,7 +23,7 @@ from weft.papers.amp.settings import (
 )
 from weft.papers.figure import Claim
 from weft.papers.seed_summary import SeedSummary, digits, listed, over_seeds
-from weft.sweep import Case
+from weft.sweeps.cases import Case
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Plot

@@ -14,7 +14,7 @@ import polars as pl
 from weft.papers.amp.settings import PAPER_FCT_MS, SHOWN, many_to_one, transport, unfinished_ms
 from weft.papers.figure import Table
 from weft.papers.seed_summary import digits, listed, over_seeds
-from weft.sweep import Case
+from weft.sweeps.cases import Case
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -16,7 +16,7 @@ from weft.papers.amp.linux_settings import LEVELS, TRANSPORTS, experiment
 from weft.papers.amp.settings import SHOWN
 from weft.papers.figure import Claim
 from weft.papers.seed_summary import digits
-from weft.sweep import Case
+from weft.sweeps.cases import Case
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -18,7 +18,7 @@ import polars as pl
 from weft.papers.amp_fg.settings import BDP, RTT_US, SHOWN, experiment, transport
 from weft.papers.figure import Claim
 from weft.papers.seed_summary import SeedSummary, over_seeds
-from weft.sweep import Case
+from weft.sweeps.cases import Case
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Plot

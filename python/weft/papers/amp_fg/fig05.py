@@ -18,7 +18,7 @@ from weft import stats
 from weft.papers.amp_fg.settings import BDP, HOSTS, K_OF_BUFFER, SHOWN, experiment, fat_tree, tor_of, transport
 from weft.papers.figure import Claim
 from weft.papers.seed_summary import SeedSummary, listed, over_seeds
-from weft.sweep import Case
+from weft.sweeps.cases import Case
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Plot

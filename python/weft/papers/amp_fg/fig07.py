@@ -17,7 +17,7 @@ import polars as pl
 from weft.papers.amp_fg.settings import SHOWN, experiment, fat_tree, transport
 from weft.papers.figure import Claim, Table
 from weft.papers.seed_summary import SeedSummary, listed, over_seeds
-from weft.sweep import Case
+from weft.sweeps.cases import Case
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Plot

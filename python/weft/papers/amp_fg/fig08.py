@@ -18,7 +18,7 @@ import polars as pl
 from weft.papers.amp_fg.settings import HOSTS, PORTS, QUICK_PORTS, SHOWN, experiment, fat_tree, transport
 from weft.papers.figure import Claim, Table
 from weft.papers.seed_summary import SeedSummary, digits, listed, over_seeds
-from weft.sweep import Case
+from weft.sweeps.cases import Case
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

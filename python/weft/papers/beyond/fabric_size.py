@@ -19,7 +19,7 @@ from weft.papers.figure import Claim, Table
 from weft.papers.mptcp_dc import large_scale
 from weft.papers.mptcp_dc.large_scale import VLB, fat_tree
 from weft.papers.seed_summary import SeedSummary, over_seeds
-from weft.sweep import Case
+from weft.sweeps.cases import Case
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Plot

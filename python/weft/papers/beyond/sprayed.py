@@ -28,7 +28,7 @@ import polars as pl
 from weft.papers.figure import Claim, Table
 from weft.papers.seed_summary import SeedSummary, listed, over_seeds
 from weft.papers.uet.scenario import HEADER, MTU, mark_ramp
-from weft.sweep import Case
+from weft.sweeps.cases import Case
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

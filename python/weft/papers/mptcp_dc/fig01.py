@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Plot
 
     from weft.papers.figure import Scale
-    from weft.sweep import Case
+    from weft.sweeps.cases import Case
 
 SUBFLOWS = (VLB, 2, 3, 4, 5, 6, 7, 8)
 MAX_SUBFLOWS = SUBFLOWS[-1]

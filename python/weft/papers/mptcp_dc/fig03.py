@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Plot
 
     from weft.papers.figure import Scale
-    from weft.sweep import Case
+    from weft.sweeps.cases import Case
 
 SUBFLOWS = (VLB, 2, 4, 8)
 QUICK = fig01.QUICK

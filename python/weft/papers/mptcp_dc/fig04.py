@@ -26,7 +26,7 @@ from weft.papers.mptcp_dc.fat_tree import (
     transport,
 )
 from weft.papers.seed_summary import SeedSummary, digits, over_seeds
-from weft.sweep import Case
+from weft.sweeps.cases import Case
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -25,7 +25,7 @@ from weft.papers.mptcp_dc.fat_tree import (
     fat_tree,
 )
 from weft.papers.seed_summary import SeedSummary, listed, over_seeds, percentile
-from weft.sweep import Case
+from weft.sweeps.cases import Case
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -20,7 +20,7 @@ from weft import stats
 from weft.papers.figure import Claim
 from weft.papers.mptcp_dc.fat_tree import OPENING, PORTS, PROFILE, QUICK_PORTS, fat_tree, transport
 from weft.papers.seed_summary import SeedSummary, digits, over_seeds
-from weft.sweep import Case
+from weft.sweeps.cases import Case
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -22,7 +22,7 @@ from weft.papers.mptcp_dc.latency import (
     measure,
     plot_panels,
 )
-from weft.sweep import Case
+from weft.sweeps.cases import Case
 
 if TYPE_CHECKING:
     import polars as pl

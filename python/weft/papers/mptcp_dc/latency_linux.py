@@ -21,7 +21,7 @@ from weft.papers.mptcp_dc.latency import (
     share,
 )
 from weft.papers.seed_summary import digits
-from weft.sweep import Case
+from weft.sweeps.cases import Case
 
 if TYPE_CHECKING:
     import polars as pl

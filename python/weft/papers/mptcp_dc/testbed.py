@@ -28,7 +28,7 @@ from weft.papers.mptcp_dc.testbed_linux import (
     PAPER_MAX_GBPS,
 )
 from weft.papers.seed_summary import SeedSummary, digits, over_seeds
-from weft.sweep import Case
+from weft.sweeps.cases import Case
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Plot

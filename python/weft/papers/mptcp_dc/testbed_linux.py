@@ -21,7 +21,7 @@ import polars as pl
 
 from weft.papers.figure import Claim
 from weft.papers.seed_summary import digits, over_seeds
-from weft.sweep import Case
+from weft.sweeps.cases import Case
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

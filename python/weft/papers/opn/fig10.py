@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from weft.api import Result
     from weft.papers.figure import Scale
-    from weft.sweep import Case
+    from weft.sweeps.cases import Case
 
 FLOWS, PACKETS = 1000, 200
 OPENS = opens_ms(FLOWS * PACKETS)

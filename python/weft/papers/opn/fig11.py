@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from weft.api import Result
     from weft.papers.figure import Scale
-    from weft.sweep import Case
+    from weft.sweeps.cases import Case
 
 SHORT, LONG = "short", "long"
 SIZES = {SHORT: (800, 40, 60), LONG: (200, 600, 800)}

@@ -17,7 +17,7 @@ from weft import stats
 from weft.papers.figure import Claim, Table
 from weft.papers.opn.settings import HOSTS_PER_LEAF, RENO, SPINES, experiment, transport
 from weft.papers.seed_summary import SeedSummary, digits, over_seeds
-from weft.sweep import Case
+from weft.sweeps.cases import Case
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Plot

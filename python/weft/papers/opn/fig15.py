@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Plot
 
     from weft.papers.figure import Claim, Scale
-    from weft.sweep import Case
+    from weft.sweeps.cases import Case
 
 QUICK = workloads.QUICK
 FAILED, MBPS = 8, 100.0

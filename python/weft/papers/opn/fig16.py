@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from weft.api import Result
     from weft.papers.figure import Scale
-    from weft.sweep import Case
+    from weft.sweeps.cases import Case
 
 WORKLOADS = ("data-mining", "web-search")
 MBPS = tuple(float(rate) for rate in range(100, 1001, 100))

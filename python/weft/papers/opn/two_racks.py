@@ -28,7 +28,7 @@ from weft.papers.opn.settings import (
     experiment,
 )
 from weft.papers.seed_summary import SeedSummary, listed, over_seeds
-from weft.sweep import Case
+from weft.sweeps.cases import Case
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -15,7 +15,7 @@ from weft.papers.figure import Claim, Table
 from weft.papers.roce.fluid import Dcqcn
 from weft.papers.roce.settings import DCQCN, QUEUES, RATE, TRANSPORTS
 from weft.papers.seed_summary import SeedSummary, digits, over_seeds
-from weft.sweep import Case
+from weft.sweeps.cases import Case
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Plot

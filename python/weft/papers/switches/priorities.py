@@ -13,7 +13,7 @@ import polars as pl
 
 from weft.papers.figure import Claim, Table
 from weft.papers.seed_summary import SeedSummary, digits, over_seeds
-from weft.sweep import Case
+from weft.sweeps.cases import Case
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Plot

@@ -17,7 +17,7 @@ from weft.papers.seed_summary import digits
 from weft.papers.warp.incast import AT_ONCE, MAX_RATIO, SUBFLOWS
 from weft.papers.warp.incast import case as warp_case
 from weft.papers.warp.settings import DCTCP, transport
-from weft.sweep import Case
+from weft.sweeps.cases import Case
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Plot

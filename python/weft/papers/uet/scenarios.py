@@ -14,7 +14,7 @@ from weft.papers.figure import Claim, Table
 from weft.papers.uet.agreement import BARS, ONE_PATH_SEEDS, Comparison, is_in_order
 from weft.papers.uet.scenario import QUANTITIES, Kind, outcome
 from weft.papers.uet.scenario_files import PUBLISHED, load
-from weft.sweep import Case
+from weft.sweeps.cases import Case
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -16,7 +16,7 @@ from weft.papers.warp import coexistence, incast, shifting
 from weft.papers.warp.coexistence import DCTCP_FLOWS, DELAYS_US, FLOWS, MARKS
 from weft.papers.warp.incast import AT_ONCE, SINGLE
 from weft.papers.warp.settings import DCTCP, WARP, transport
-from weft.sweep import Case
+from weft.sweeps.cases import Case
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Plot

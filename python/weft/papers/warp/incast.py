@@ -26,7 +26,7 @@ from weft.papers.warp.settings import (
     met,
     transport,
 )
-from weft.sweep import Case
+from weft.sweeps.cases import Case
 
 if TYPE_CHECKING:
     from collections.abc import Callable

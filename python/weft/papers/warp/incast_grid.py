@@ -15,7 +15,7 @@ from weft.papers.figure import Claim, Table
 from weft.papers.seed_summary import SeedSummary, digits, over_seeds
 from weft.papers.warp.incast import AT_ONCE, SINGLE, measure, rounds_of
 from weft.papers.warp.settings import DCTCP, WARP, bottleneck, transport
-from weft.sweep import Case
+from weft.sweeps.cases import Case
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Plot

@@ -18,7 +18,7 @@ from weft.papers.beyond.all_schemes import LONG_MS, QUICK_LONG_MS, QUICK_SETTLED
 from weft.papers.figure import Claim, Table
 from weft.papers.seed_summary import SeedSummary, listed, over_seeds
 from weft.papers.warp.settings import COLOURS, SCHEMES, TURNS, WARP, extent, label
-from weft.sweep import Case
+from weft.sweeps.cases import Case
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Plot

@@ -23,7 +23,7 @@ from weft.papers.amp.settings import two_bottlenecks
 from weft.papers.figure import Claim, Table
 from weft.papers.seed_summary import SeedSummary, digits, listed, over_seeds
 from weft.papers.warp.settings import COLOURS, DCTCP, MULTIPATH, TURNS, WARP, label, transport
-from weft.sweep import Case
+from weft.sweeps.cases import Case
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Plot

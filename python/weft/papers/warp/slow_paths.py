@@ -15,7 +15,7 @@ from weft.papers.beyond.all_schemes import LOADS, QUICK_SETTLED_MS, SETTLED_MS, 
 from weft.papers.figure import Claim, Table
 from weft.papers.seed_summary import SeedSummary, listed, over_seeds
 from weft.papers.warp.settings import COLOURS, RIVALS, SCHEMES, TURNS, WARP, label
-from weft.sweep import Case
+from weft.sweeps.cases import Case
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Plot

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Plot
 
     from weft.papers.figure import Scale
-    from weft.sweep import Case
+    from weft.sweeps.cases import Case
 
 WORKLOADS = {
     **{name: LOADS[name] for name in ("web-30", "web-50", "web-70")},

@@ -11,16 +11,16 @@ import polars as pl
 from weft.output import file_name
 from weft.papers.seed_summary import digits
 from weft.plots import altair_plots, data
-from weft.report import fabric, switch_counters, timeline
-from weft.report.figures import INK, PAPER
-from weft.report.link_events import link_events
+from weft.reports import fabric, switch_counters, timeline
+from weft.reports.figures import INK, PAPER
+from weft.reports.link_events import link_events
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from weft.report.figures import Figures
-    from weft.report.inputs import Group, Run
-    from weft.report.link_events import LinkEvent
+    from weft.reports.figures import Figures
+    from weft.reports.inputs import Group, Run
+    from weft.reports.link_events import LinkEvent
 
 EVENT = altair_plots.HEAT[-1]
 """Colour of link events."""

@@ -15,8 +15,8 @@ from weft.sweeps.axes import Axis, label_names
 from weft.sweeps.command import check_exclusive
 from weft.sweeps.plan import build, plan_points
 from weft.sweeps.runner import Runner, make_runner
-from weft.tune.space import combinations
-from weft.tune.study import JOURNAL, Trial, Trials, has_trials
+from weft.tuning.space import combinations
+from weft.tuning.study import JOURNAL, Trial, Trials, has_trials
 from weft.version import __version__
 
 if TYPE_CHECKING:
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     import polars as pl
 
     from weft.sweeps.executor import Executor
-    from weft.sweeps.plan import Planned, Sweep
+    from weft.sweeps.plan import Planned, SweepPlan
     from weft.sweeps.worker import Failure
-    from weft.tune.objective import Objective
-    from weft.tune.space import Parameter
+    from weft.tuning.objective import Objective
+    from weft.tuning.space import Parameter
 
 DOCUMENT = "tune.json"
 TABLE = "trials.parquet"
@@ -53,7 +53,7 @@ class Tuning:
     """Number of trials that are proposed before any of them has ended."""
     force: bool
 
-    def plan(self, values: Mapping[str, Any], *, first: int = 0) -> Sweep:
+    def plan(self, values: Mapping[str, Any], *, first: int = 0) -> SweepPlan:
         """Plans the runs of a trial or, without values, of the unchanged spec.
 
         `first` is added to their seeds.
@@ -282,7 +282,7 @@ def _run_batch(tuning: Tuning, journal: Trials, trials: int, measure: _Measure) 
     ended = len(journal.ended)
     first = ended - ended % tuning.batch_size
     proposed = journal.propose(first, min(tuning.batch_size, trials - first))
-    plans: dict[int, Sweep] = {}
+    plans: dict[int, SweepPlan] = {}
     refused: dict[int, str] = {}
     for number, values in enumerate(proposed, start=first):
         if number >= ended:
@@ -298,7 +298,7 @@ def _run_batch(tuning: Tuning, journal: Trials, trials: int, measure: _Measure) 
             journal.append(_trial(number, values, plans[number], measure))
 
 
-def _trial(number: int, values: Mapping[str, Any], sweep: Sweep, measure: _Measure) -> Trial:
+def _trial(number: int, values: Mapping[str, Any], sweep: SweepPlan, measure: _Measure) -> Trial:
     failures = [measure.failures[run.key] for run in sweep.runs if run.key in measure.failures]
     if failures:
         command = sweep.command(failures[0].run, force=False)
@@ -319,7 +319,7 @@ def _warnings(folder: Path, runs: Sequence[Planned]) -> tuple[str, ...]:
     )
 
 
-def _conclude(tuning: Tuning, folder: Path, ended: Sequence[Trial], given: Sweep, measure: _Measure) -> Outcome:
+def _conclude(tuning: Tuning, folder: Path, ended: Sequence[Trial], given: SweepPlan, measure: _Measure) -> Outcome:
     """Checks the best trial, and writes the table and the documents."""
     ranked = _ranked(ended, tuning.objective)
     if not ranked:

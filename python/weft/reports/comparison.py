@@ -9,12 +9,12 @@ import polars as pl
 
 from weft import stats
 from weft.papers.seed_summary import digits
-from weft.report.factors import ABSENT, Factor, Value, factor
+from weft.reports.factors import ABSENT, Factor, Value, factor
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from weft.report.inputs import Group
+    from weft.reports.inputs import Group
 
 CONFIDENCE = 0.95
 SERIES = ("group", "transport")

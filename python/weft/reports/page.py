@@ -6,20 +6,20 @@ from typing import TYPE_CHECKING, Any
 
 from weft.html_pages import render
 from weft.plots import data
-from weft.report import comparison_figures, distribution_figures, fabric, run_figures
-from weft.report.comparison import CONFIDENCE, compare
-from weft.report.factors import ABSENT, Wishes
-from weft.report.figures import Figures
-from weft.report.run_figures import label
-from weft.report.unrecorded import unrecorded
+from weft.reports import comparison_figures, distribution_figures, fabric, run_figures
+from weft.reports.comparison import CONFIDENCE, compare
+from weft.reports.factors import ABSENT, Wishes
+from weft.reports.figures import Figures
+from weft.reports.run_figures import label
+from weft.reports.unrecorded import unrecorded
 from weft.summary import COUNTERS, RARE_COUNTERS
 from weft.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from weft.report.comparison import Comparison
-    from weft.report.inputs import ReportInputs
+    from weft.reports.comparison import Comparison
+    from weft.reports.inputs import ReportInputs
 
 MAX_ROWS = 60_000
 """Rows in all timelines of a page, of some 20 bytes each."""

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     import polars as pl
 
-    from weft.tune.study import Direction
+    from weft.tuning.study import Direction
 
 _EXAMPLE = "such as 'quantile_cont(fct_s, 0.99) FROM flows'"
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from weft.errors import OutputError
-from weft.tune.space import combinations, positions, untried
+from weft.tuning.space import combinations, positions, untried
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from optuna import Study
     from optuna.trial import FrozenTrial
 
-    from weft.tune.space import Parameter
+    from weft.tuning.space import Parameter
 
 JOURNAL = "trials.log"
 Direction = Literal["minimize", "maximize"]

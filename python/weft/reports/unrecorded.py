@@ -9,7 +9,7 @@ from weft.api import TABLES
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from weft.report.inputs import Run
+    from weft.reports.inputs import Run
 
 _PROBES = {
     "traces": 'windows, queues, marks and drops over time: no probe of kind "flow" or of kind "queue" with an interval',

@@ -10,12 +10,12 @@ from weft import stats
 from weft.errors import UsageError
 from weft.papers.seed_summary import digits
 from weft.plots import altair_plots, data
-from weft.report.figures import reason
+from weft.reports.figures import reason
 
 if TYPE_CHECKING:
     from weft.api import Result
-    from weft.report.figures import Figures
-    from weft.report.inputs import Group
+    from weft.reports.figures import Figures
+    from weft.reports.inputs import Group
 
 MAX_STEPS = 600
 """Maximum number of steps of a distribution."""

@@ -13,15 +13,15 @@ import polars as pl
 
 from weft import stats
 from weft.plots import altair_plots
-from weft.report.comparison import CONFIDENCE, Comparison
-from weft.report.factors import ABSENT, arrange, factor
-from weft.report.figures import CONFIG
+from weft.reports.comparison import CONFIDENCE, Comparison
+from weft.reports.factors import ABSENT, arrange, factor
+from weft.reports.figures import CONFIG
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from weft.report.factors import Factor, Layout, Wishes
-    from weft.report.inputs import ReportInputs
+    from weft.reports.factors import Factor, Layout, Wishes
+    from weft.reports.inputs import ReportInputs
 
 MAX_LISTED = 1000
 """Maximum number of rows of the table."""

@@ -180,11 +180,3 @@ def _labels(cases: Sequence[Case]) -> dict[str, pl.Series]:
                 f"run_cases: label {name!r}: {reason}; allowed: text in all cases, or numbers in all cases"
             ) from None
     return found
-
-
-def __getattr__(name: str) -> object:
-    # The name until 0.1; it is removed in 0.3.
-    if name == "sweep":
-        warnings.warn("weft.sweep.sweep is now run_cases", DeprecationWarning, stacklevel=2)
-        return run_cases
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
