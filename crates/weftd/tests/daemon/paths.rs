@@ -284,7 +284,7 @@ fn round_trip_times_of_paths_may_differ() {
         )
     });
     eprintln!("{medians:?}");
-    // The path of 1 ms alone would be half, and coupled algorithms with two subflows per path have less (docs/linux/measurements.md).
+    // The path of 1 ms alone would be half, and coupled algorithms with two subflows per path have less (research/linux.md).
     let parts = |n: usize| medians[n].iter().map(|[part, ..]| *part);
     assert!(parts(0).all(|part| part > 0.5), "{medians:?}");
     assert!(parts(1).all(|part| part > 0.3), "{medians:?}");
