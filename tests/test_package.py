@@ -10,6 +10,7 @@ import sys
 import tarfile
 import tomllib
 import zipfile
+from email import message_from_bytes
 from pathlib import Path
 
 import pytest
@@ -151,6 +152,17 @@ def test_wheel_is_for_any_python_from_3_11_on(wheel: Path) -> None:
     assert sum(name.endswith(".so") for name in names) == 1
 
 
+def test_an_index_page_shows_the_whole_description(wheel: Path) -> None:
+    """It has no links to files, which would lead nowhere from the page of a package index."""
+    with zipfile.ZipFile(wheel) as archive:
+        (name,) = (name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
+        metadata = message_from_bytes(archive.read(name))
+    description = metadata.get_payload()
+    assert metadata["Description-Content-Type"].startswith("text/markdown")
+    assert description.strip() == (ROOT / "python" / "description.md").read_text().strip()
+    assert not re.findall(r"\]\((?!https:)", description)
+
+
 def test_sources_are_complete(sources: Path, tmp_path: Path) -> None:
     with tarfile.open(sources) as archive:
         archive.extractall(tmp_path, filter="data")
@@ -160,7 +172,8 @@ def test_sources_are_complete(sources: Path, tmp_path: Path) -> None:
         file for file in (ROOT / "python").rglob("*.*") if file.suffix in {".py", ".pyi", ".html", ".js", ".1", ".csv"}
     )
     assert {str(file.relative_to(ROOT)) for file in python if file.parent != ROOT / "python"} <= files
-    assert {"Cargo.lock", "LICENSE", "README.md", "PKG-INFO", "pyproject.toml", ".cargo/config.toml"} <= files
+    assert {"Cargo.lock", "LICENSE", "PKG-INFO", "pyproject.toml", ".cargo/config.toml"} <= files
+    assert "python/description.md" in files
     assert {"python/build_weft.py", "python/weft/version.txt"} <= files
     assert not any(file.startswith(("target/", "out/", ".venv/")) or file.endswith(".so") for file in files)
     # Cargo misses no crate, and drops from Cargo.lock what only weftd needs; nothing gets another version.
