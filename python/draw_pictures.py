@@ -250,7 +250,7 @@ FULL_SIZE: dict[str, tuple[str, str, str, str | None, str]] = {
         "slowdown up to 100 KB",
         "Web search, 50 % load: p99 slowdown of short flows",
         "web search, 50 %",
-        "320 hosts, FIFOs that mark, 8 subflows",
+        "320 hosts at 1 Gbps, load of the links to the spines, 8 subflows",
     ),
     "permutation": (
         "beyond-all-schemes",
@@ -264,14 +264,14 @@ FULL_SIZE: dict[str, tuple[str, str, str, str | None, str]] = {
         "p99 up to 100 KB, us",
         "Web search: 99th percentile of short flows' FCT (us)",
         None,
-        "each transport in switches of its own kind",
+        "128 hosts at 100 Gbps, 60 % load, each transport in switches of its own kind",
     ),
     "exchange": (
         "beyond-sprayed",
         "last flow, us",
         "Permutation: completion of the last flow (us)",
         None,
-        "each transport in switches of its own kind",
+        "128 hosts at 100 Gbps, each transport in switches of its own kind",
     ),
 }
 """The stored claims, the column, the title, the load and the conditions of each picture of results at full size."""

@@ -47,22 +47,22 @@ def _head(name: str) -> dict[str, Any]:
     return {
         "equations": [line for block in FENCE.findall(head) for line in block.splitlines()],
         "source": source.partition(": ")[2] if cited else "",
-        "legend": "",
     }
 
 
 def _section(name: str, about: dict[str, Any]) -> Iterator[str]:
-    yield f"### {about['title']} {{ #{name} }}\n"
+    yield f"### {about['title']}\n"
     yield f"{about['about'].strip()}\n"
     for equation in about["equations"]:
         yield f"```math\n{equation}\n```\n"
-    if about["legend"]:
+    if about.get("legend"):
         yield f"{about['legend']}\n"
     yield f"![Windows or rates of two connections by `{name}`, and the queue](../pictures/transports/{name}.svg)\n"
     yield f"- **Use it** if {about['use']}"
     yield f"- **Do not use it** if {about['avoid']}"
     if about["source"]:
-        yield f"- **Source:** {_plain(about['source'])}"
+        link = f" [Text of the paper]({about['link']})." if "link" in about else ""
+        yield f"- **Source:** {_plain(about['source'])}{link}"
     yield ""
 
 

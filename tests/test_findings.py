@@ -73,5 +73,34 @@ def test_spraying_wins_web_search_and_incast() -> None:
     assert "spines at 100 Mbps" in other
 
 
+def measured(figure: str, claim: str) -> str:
+    (found,) = (entry["measured"] for entry in stored(figure)["claims"] if entry["claim"].startswith(claim))
+    return str(found)
+
+
+def test_the_advice_on_transports_is_that_of_the_claims() -> None:
+    """The numbers in the table of `which-transport.md`, and the order of the schemes that it names."""
+    page = (ROOT / "docs" / "explanation" / "which-transport.md").read_text(encoding="utf-8")
+    slow = measured("beyond/failures", "Packet spraying suffers most")
+    flowlets, sprayed = (
+        sorted(float(value) for value in re.findall(rf"{name} ([\d.]+)", slow)) for name in ("flowlets", "RPS")
+    )
+    kept = [
+        f"{values[0]:.0%} to {values[1]:.0%}".replace("%", "", 1).replace("%", " %") for values in (flowlets, sprayed)
+    ]
+    assert f"flowlets keep {kept[0]} of the goodput, and spraying {kept[1]} |" in page
+    assert min(flowlets) > max(float(value) for value in re.findall(r"(?:ECMP|RPS|x 8|MMPTCP) ([\d.]+)", slow))
+    failed = measured("beyond/failures", "With 10 % of the links down, multipath recovers sooner")
+    tree, leaves = (
+        {name: float(value) for name, value in re.findall(r"(ECMP|RPS|flowlets|AMP x 8) (?:at least )?([\d.]+)", part)}
+        for part in failed.split("; leaf-spine")
+    )
+    assert min(tree, key=tree.__getitem__) == "RPS"
+    assert min(leaves, key=leaves.__getitem__) == "AMP x 8"
+    credit = measured("beyond/sprayed", "Incast: credit of the receiver")
+    assert {float(value) for value in re.findall(r"(?:RCCC|NDP) ([\d.]+)", credit)} == {1.02}
+    assert "the last flow ends within 1.02 times the optimum" in page
+
+
 def test_the_page_is_short() -> None:
     assert len(" ".join(lines()).split()) <= 900

@@ -150,7 +150,7 @@ MISSING: dict[str, Check] = {
         no_field("ecn|retransmi", "Transport"),
     ),
     "wireless links, routing protocols": no_name(".*(wifi|wireless|ospf|bgp|routing).*"),
-    "longer paths than the shortest": no_field("k_shortest|valiant|stretch"),
+    "longer paths than the shortest, except in `bcube`": no_field("k_shortest|valiant|stretch"),
     "CoDel, PIE": every(
         *(refused(TCP, "does not model", queues={"limit": "9 packets", "kind": kind}) for kind in ("codel", "pie"))
     ),
@@ -164,7 +164,7 @@ MISSING: dict[str, Check] = {
     "hosts that act on the state of their cables": no_field("carrier", "Hosts", "Event", "Transport"),
     "triggers of htsim": list_refused("Nodes 2\nConnections 1\nTriggers 1\n0->1 id 1 trigger 1 size 1000\n"),
     "collective operations, logs of Chakra and NCCL": no_name(".*(collective|reduce|gather|chakra|nccl).*"),
-    "sweeps over several fields at once": no_field("case|zip|together", "Sweep"),
+    "sweeps that vary fields in step": no_field("case|zip|together", "Sweep"),
     "path policies and traffic in Python": no_class("Path|Policy|Traffic|Pattern"),
 }
 
