@@ -177,7 +177,12 @@ LEVELS = {
 ON_LINUX = {
     *("many-to-one", "two-bottlenecks", "two-paths"),
     *("consecutive", "by-interface"),
-    *("amp", "amp-fg", "cubic", "dcm", "dctcp", "lia", "reno", "warp", "xmp"),
+    *("cubic", "reno"),
+    *(
+        entry["name"].removeprefix("bpf:")
+        for entry in json.loads(_weft.registry())["algorithms"]
+        if ":" in entry["name"]
+    ),
 }
 """The topologies, path policies and algorithms of level `linux`."""
 
