@@ -200,6 +200,13 @@ validate-flow: build ## Compare the flow level with published results, an indepe
 	CASES=$(or $(RUNS),10000) $(BIN)/python -m tests.levels.capacities
 	$(BIN)/python -m tests.levels.compare
 
+.PHONY: conformance
+conformance: build $(STAMPS)/checks ## Play public scripts on Weft and on this kernel, side by side (root); UPDATE=yes renews the page
+	@mkdir -p target
+	WEFT_CONFORMANCE=$(abspath target/conformance.tsv) $(CARGO_TEST) --lib --quiet rules::conformance > target/conformance.log 2>&1 || \
+	  { cat target/conformance.log; [ -n "$(UPDATE)" ]; }
+	$(BIN)/python -m tests.conformance.compare target/conformance.tsv $(if $(UPDATE),--update)
+
 # Not by pkg-config: ns-3's files there name libraries that Debian's package does not need.
 COMPILE_FOR_NS3 = mkdir -p $(@D) && g++ -O2 -std=c++17 -Wall -Wextra $< -o $@ \
   $(addprefix -lns3-,core network internet point-to-point applications traffic-control)

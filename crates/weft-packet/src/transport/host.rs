@@ -111,6 +111,16 @@ impl Host {
         &mut self.tcp
     }
 
+    /// Calls TCP's endpoint as an event of this host does.
+    #[cfg(test)]
+    pub fn with_tcp(
+        &mut self,
+        cx: &mut Context<'_>,
+        call: impl FnOnce(&mut TcpEndpoint, &mut HostContext<'_, '_>),
+    ) {
+        call(&mut self.tcp, &mut HostContext::new(&mut self.state, cx));
+    }
+
     /// Returns what all transports of this host share.
     pub fn state(&self) -> &HostState {
         &self.state

@@ -45,9 +45,23 @@ impl TcpEndpoint {
                 .saturating_add(write_time(chunks + 1, rate, mss));
             cx.set_timer(next, timer_key(TcpTimer::Write, flow));
         }
+        self.send_written(index, cx);
+    }
+
+    /// Sends what the application of a connection has written, as windows allow.
+    fn send_written(&mut self, index: u32, cx: &mut HostContext<'_, '_>) {
+        let connection = &mut self.connections[index as usize];
         connection.rotation.set_checks_all(true);
         let first = connection.first_subflow;
         self.transmit_pending(index, first, cx);
+    }
+
+    /// Sets the number of chunks that the application of a flow has written.
+    #[cfg(test)]
+    pub(super) fn set_written(&mut self, flow: u32, chunks: u64, cx: &mut HostContext<'_, '_>) {
+        let index = self.slots.senders[&flow];
+        self.connections[index as usize].data.set_written(chunks);
+        self.send_written(index, cx);
     }
 }
 

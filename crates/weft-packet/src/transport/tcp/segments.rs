@@ -149,6 +149,12 @@ impl Segments {
         self.counts.lost - self.counts.retransmitted
     }
 
+    /// Returns the number of segments that are lost, including those that were retransmitted.
+    #[cfg(test)]
+    pub fn lost(&self) -> u32 {
+        self.counts.lost
+    }
+
     /// Returns true if any segment is considered lost.
     pub fn any_lost(&self) -> bool {
         self.counts.lost > 0

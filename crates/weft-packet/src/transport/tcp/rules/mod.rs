@@ -5,12 +5,14 @@
 
 mod acknowledgements;
 mod citations;
+mod conformance;
 mod connections;
 mod contract;
 mod marks;
 mod middlebox;
 mod offload;
 mod pacing;
+mod peer;
 mod recovery;
 mod script;
 mod simulator;
@@ -42,6 +44,7 @@ use super::receiver::ConnectionReceiver;
 use super::subflow::SubflowSender;
 
 use middlebox::{Fate, Middlebox, ObservedPacket, Rule, pass, stalled};
+use peer::Peer;
 use script::{Event, Script};
 
 /// Rate of all links.
@@ -53,16 +56,21 @@ const DELAY: u64 = 10_000_000;
 const US: u64 = 1_000_000;
 const MS: u64 = 1_000_000_000;
 
-/// A host or a middlebox.
+/// Key of a timer at which the application of a scripted flow has written this many segments.
+const WRITE: u64 = 0xFFFF << 32;
+
+/// A host, a middlebox, or a peer at the place of a middlebox.
 enum TestNode {
     Host(Box<Host>),
     Middlebox(Middlebox),
+    Peer(Peer),
 }
 
 impl Endpoint for TestNode {
     fn on_packet(&mut self, packet: &Packet, cx: &mut Context<'_>) {
         match self {
             Self::Host(host) => host.on_packet(packet, cx),
+            Self::Peer(peer) => peer.on_packet(packet, cx),
             Self::Middlebox(middle) => match middle.see(packet) {
                 Fate::Pass => middle.forward(packet, cx),
                 Fate::Drop => {}
@@ -83,7 +91,11 @@ impl Endpoint for TestNode {
 
     fn on_timer(&mut self, key: u64, cx: &mut Context<'_>) {
         match self {
+            Self::Host(host) if key >= WRITE => {
+                host.with_tcp(cx, |tcp, cx| tcp.set_written(0, key - WRITE, cx));
+            }
             Self::Host(host) => host.on_timer(key, cx),
+            Self::Peer(peer) => peer.on_timer(key, cx),
             Self::Middlebox(middle) => {
                 let due = middle.held.iter().position(|&(time, _)| time == cx.now);
                 if let Some((_, packet)) = due.and_then(|i| middle.held.remove(i)) {
@@ -216,6 +228,14 @@ impl TestConnection {
     }
 
     fn start(self, rule: impl FnMut(&ObservedPacket) -> Fate + Send + 'static) -> Run {
+        let rule: Rule = Arc::new(Mutex::new(rule));
+        self.start_with(true, |shared| {
+            TestNode::Middlebox(Middlebox::new(Arc::clone(&rule), shared.hops))
+        })
+    }
+
+    /// Creates the connection with these nodes between its hosts. `opens` says whether host 0 opens it.
+    fn start_with(self, opens: bool, between: impl Fn(&Shared) -> TestNode) -> Run {
         let profile = self.profile.clone();
         let fabric = parallel(&self.delays);
         let config = EngineConfig {
@@ -273,12 +293,13 @@ impl TestConnection {
             offload: self.offload,
             seed: self.seed,
         });
-        let rule: Rule = Arc::new(Mutex::new(rule));
         let mut engine = Engine::new(&shared.fabric, &config, |host| match host {
             0 | 1 => TestNode::Host(Box::new(Host::new(&shared, host, TRANSPORTS))),
-            _ => TestNode::Middlebox(Middlebox::new(Arc::clone(&rule), shared.hops)),
+            _ => between(&shared),
         });
-        engine.set_timer(0, 0, 0, host_timer(HostTimer::Start, 0));
+        if opens {
+            engine.set_timer(0, 0, 0, host_timer(HostTimer::Start, 0));
+        }
         if let Some(stop) = self.stop {
             engine.set_timer(0, 0, stop, host_timer(HostTimer::Stop, 0));
         }
@@ -305,8 +326,26 @@ impl Run {
     fn host(&self, host: u32) -> &TcpEndpoint {
         match self.engine.endpoint(host) {
             TestNode::Host(host) => host.tcp(),
-            TestNode::Middlebox(_) => unreachable!("hosts are 0 and 1"),
+            TestNode::Middlebox(_) | TestNode::Peer(_) => unreachable!("hosts are 0 and 1"),
         }
+    }
+
+    /// Returns the peer on a path.
+    fn peer(&self, path: u32) -> &Peer {
+        match self.engine.endpoint(2 + path) {
+            TestNode::Peer(peer) => peer,
+            TestNode::Host(_) | TestNode::Middlebox(_) => unreachable!("peers are 2 and on"),
+        }
+    }
+
+    /// Makes the peer on a path send a packet.
+    fn inject(&mut self, path: u32, time: u64, packet: Packet, to_receiver: bool) {
+        let node = 2 + path;
+        let TestNode::Peer(peer) = self.engine.endpoint_mut(node) else {
+            unreachable!("peers are 2 and on");
+        };
+        let key = peer.prepare(packet, to_receiver);
+        self.engine.set_timer(node, node, time, key);
     }
 
     fn connection(&self) -> &ConnectionSender {
@@ -339,7 +378,7 @@ impl Run {
         let mut all: Vec<&ObservedPacket> = (0..self.paths)
             .flat_map(|path| match self.engine.endpoint(2 + path) {
                 TestNode::Middlebox(middle) => &middle.seen,
-                TestNode::Host(_) => unreachable!("middle boxes are 2 and on"),
+                TestNode::Host(_) | TestNode::Peer(_) => unreachable!("middle boxes are 2 and on"),
             })
             .collect();
         all.sort_by_key(|seen| seen.time);

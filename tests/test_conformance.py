@@ -1,0 +1,54 @@
+"""The table of public scripts, its page, and the stored results."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from tests.conformance import page
+from tests.conformance.table import parse_steps, read_table
+
+KINDS = {"write", "ack", "send", "info", "data", "reply"}
+
+
+def test_each_script_has_its_own_name_and_known_steps() -> None:
+    scripts = read_table()
+    names = Counter(script.name for script in scripts)
+    assert [name for name, times in names.items() if times > 1] == []
+    for script in scripts:
+        assert {step.kind for step in script.steps} <= KINDS, script.name
+        assert bool(script.steps) != bool(script.not_modelled), script.name
+
+
+def test_page_is_generated_from_table_and_results() -> None:
+    assert page.PAGE.read_text() == page.page(), "make conformance UPDATE=yes"
+
+
+def test_readme_quotes_the_count() -> None:
+    assert page.quoted_count() in page.README.read_text()
+
+
+def test_each_difference_has_a_reason() -> None:
+    _, results = page.read_results()
+    for script in read_table():
+        if not script.not_modelled:
+            weft, kernel = results[script.name]
+            assert (bool(script.weft), bool(script.kernel)) == (not weft, not kernel), script.name
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("+10 ack 4 sack 5-7", (10.0, 10.0, "ack", ("4", "sack", "5-7"))),
+        ("+300..310 send 0-1 # a probe", (300.0, 310.0, "send", ("0-1",))),
+    ],
+)
+def test_steps_are_parsed(line: str, expected: tuple[float, float, str, tuple[str, ...]]) -> None:
+    (step,) = parse_steps(line)
+    assert (step.after_ms, step.until_ms, step.kind, step.words) == expected
+
+
+def test_a_line_without_a_time_is_refused() -> None:
+    with pytest.raises(ValueError, match="no time"):
+        parse_steps("ack 4")
