@@ -166,7 +166,7 @@ fn callers_of_the_status_that_do_not_read_do_not_end_the_daemon() {
 }
 
 /// Opens connections over the loopback of a namespace without a pause, each of which gets an algorithm at both ends.
-fn churn(namespace: &Namespace, stop: &AtomicBool, count: &AtomicU64) {
+pub fn churn(namespace: &Namespace, cc: &str, stop: &AtomicBool, count: &AtomicU64) {
     let churn = || {
         let socket = || MptcpSocket::new(Domain::IPV4, Type::STREAM, Some(Protocol::MPTCP));
         let listener = socket()?;
@@ -178,7 +178,7 @@ fn churn(namespace: &Namespace, stop: &AtomicBool, count: &AtomicU64) {
             client.connect(&address)?;
             let (server, _) = listener.accept()?;
             for end in [&client, &server] {
-                end.set_tcp_congestion(b"weft_amp")?;
+                end.set_tcp_congestion(cc.as_bytes())?;
             }
             // So that no port waits for its end.
             client.set_linger(Some(Duration::ZERO))?;
@@ -203,7 +203,7 @@ fn two_processes_that_open_connections_without_a_pause_cost_the_daemon_little() 
     let seconds = 4;
     let cost = std::thread::scope(|scope| {
         for _ in 0..2 {
-            scope.spawn(|| churn(&namespace, &stop, &count));
+            scope.spawn(|| churn(&namespace, "weft_amp", &stop, &count));
         }
         sleep(Duration::from_secs(1));
         let before = daemon.cpu_seconds();

@@ -94,6 +94,7 @@ impl Scene {
     pub fn stock_peer(&self) -> StockPeer {
         let (name, client) = (format!("{}-stock", self.names[1]), &self.names[0]);
         ip(&["netns", "add", &name]);
+        ip(&["-n", &name, "link", "set", "lo", "up"]);
         self.cable_to(&name);
         for (name, address) in [(client, STOCK_CLIENT), (&name, STOCK)] {
             let address = format!("{address}/24");
