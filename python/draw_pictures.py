@@ -154,13 +154,13 @@ def subflows() -> Figure:
         for count in (1, 2, 4)
         for seed in SEEDS
     )
-    table = stats.mean_ci(runs, pl.col("slowest") / 1e9, by=["subflows"])
+    table = stats.median_ci(runs, pl.col("slowest") / 1e9, by=["subflows"])
     figure = Figure(figsize=(4.6, 2.8), layout="constrained")
     axes = figure.subplots()
-    spread = [table["mean"] - table["low"], table["high"] - table["mean"]]
-    axes.errorbar(table["subflows"], table["mean"], spread, marker="o", capsize=3, color=COLOURS[0])
+    spread = [table["median"] - table["low"], table["high"] - table["median"]]
+    axes.errorbar(table["subflows"], table["median"], spread, marker="o", capsize=3, color=COLOURS[0])
     axes.set(xlabel="subflows", ylabel="slowest flow (Gbps)", xticks=[1, 2, 4], ylim=(0, 10))
-    axes.set_title("Mean and 95 % confidence over five seeds")
+    axes.set_title("Median and 95 % confidence over five seeds")
     return figure
 
 

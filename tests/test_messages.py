@@ -11,10 +11,10 @@ from tests.command import INCAST
 from weft import UsageError, WeftError, run
 from weft.api import Result
 from weft.output import choose_file, choose_folder
+from weft.search.space import parse
 from weft.sweeps.axes import Axis
 from weft.sweeps.executor import Executor
 from weft.sweeps.store import opened
-from weft.tuning.space import parse
 
 SPEC: dict[str, Any] = {"transports": {}}
 

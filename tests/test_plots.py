@@ -10,6 +10,7 @@ import pytest
 
 import weft
 from weft.errors import UsageError
+from weft.plots.notebook import NotebookFigure
 from weft.slowdown import with_slowdown
 
 
@@ -23,8 +24,10 @@ def test_completion_times(result: weft.Result) -> None:
     (axes,) = result.plot.fct().axes
     (line,) = axes.get_lines()
     times, shares = line.get_data()
-    assert np.array_equal(times, np.sort(result.flows["fct_s"]))
-    assert np.array_equal(shares, [0.25, 0.5, 0.75, 1.0])
+    ends = np.sort(result.flows["fct_s"])
+    assert times == pytest.approx(1e6 * np.array([ends[0], *ends, ends[-1]]))
+    assert axes.get_xlabel() == "flow completion time (us)"
+    assert np.array_equal(shares, [0, 0.25, 0.5, 0.75, 1.0, 1.0])
     assert axes.get_legend_handles_labels()[1] == ["incast: 4 of 4"]
 
 
@@ -38,24 +41,56 @@ def test_windows(result: weft.Result) -> None:
     (axes,) = result.plot.windows(2).axes
     rows = result.traces.filter(flow=2, subflow=0)
     times, windows = axes.get_lines()[0].get_data()
-    assert np.array_equal(times, rows["time_s"])
+    assert times == pytest.approx(1e6 * rows["time_s"].to_numpy())
+    assert axes.get_xlabel() == "time (us)"
     assert np.array_equal(windows, rows["cwnd_packets"])
     assert len(axes.get_lines()) == 2
+
+
+def test_the_timeline_covers_what_happened(result: weft.Result) -> None:
+    """The run lasts 50 ms, and all flows are over after one."""
+    figure = result.plot.timeline(2)
+    windows, queues = figure.axes
+    rows = result.traces.filter(flow=2)
+    assert windows.get_xlim() == pytest.approx((1e6 * rows["time_s"].min(), 1e6 * rows["time_s"].max()))  # type: ignore[operator]
+    assert queues.get_lines()
+    end = 1e6 * result.flows["finish_s"].max()  # type: ignore[operator]
+    assert result.plot.queues().axes[0].get_xlim()[1] == pytest.approx(end)
+
+
+def test_plots_are_drawn_into_given_axes(result: weft.Result) -> None:
+    figure = NotebookFigure()
+    for n, axes in enumerate(figure.subplots(2, 4).flat):
+        plot = (
+            result.plot.fct,
+            result.plot.slowdown,
+            result.plot.windows,
+            result.plot.timeline,
+            result.plot.queues,
+            result.plot.jain,
+            result.plot.utilisation,
+            result.plot.fct,
+        )[n]
+        assert plot(ax=axes, title="mine") is figure
+        assert axes.get_title(loc="left") == "mine"
+        assert axes.has_data()
 
 
 def test_queues(result: weft.Result) -> None:
     (axes,) = result.plot.queues().axes
     (line,) = axes.get_lines()
     assert np.array_equal(line.get_ydata(), result.traces["length_packets"].drop_nulls())
-    assert axes.get_legend_handles_labels()[1] == ["s0 to r0"]
 
 
 def test_jain_and_utilisation(result: weft.Result) -> None:
     (axes,) = result.plot.jain().axes
     (bar,) = axes.patches
-    assert 0.25 <= bar.get_height() <= 1  # type: ignore[attr-defined]
+    assert 0.25 <= bar.get_width() <= 1  # type: ignore[attr-defined]
     (axes,) = result.plot.utilisation().axes
     assert axes.patches
+    # The flows are over after a millisecond of a run of 50.
+    drawn = max(bar.get_width() for bar in axes.patches)  # type: ignore[attr-defined]
+    assert drawn > 20 * weft.stats.utilisation(result.links)["mean"].max()  # type: ignore[operator]
 
 
 def test_slowdown(result: weft.Result) -> None:

@@ -310,8 +310,8 @@ def test_hundred_thousand_flows(folder: Path, browser: Browser) -> None:
         (["run", "-o", "nowhere/a.html"], ["nowhere", "cannot create"]),
         (["run", "-o", "incast.toml/a.html"], ["cannot create"]),
         (["run", "-o", "."], ["exists already"]),
-        (["sweepless"], ["sweep.json", "is not what weft has written"]),
-        (["elsewhere"], ["sweep.json", "is not what weft has written"]),
+        (["sweepless"], ["sweep.json", "not written by weft"]),
+        (["elsewhere"], ["sweep.json", "not written by weft"]),
         ([], ["RUN_OR_SWEEP"]),
     ],
 )
@@ -432,12 +432,7 @@ def test_large_networks_are_drawn_in_bundles(tmp_path: Path) -> None:
     assert sum(len(node["members"]) for node in drawn_["nodes"]) == 128 + 80
 
 
-def test_intervals_are_those_of_student() -> None:
-    rows = pl.DataFrame({"cc": ["a"] * 3 + ["b"], "v": [1.0, 2.0, 3.0, 5.0]})
-    told = weft.stats.mean_ci(rows, "v", by="cc")
-    # t for 2 degrees of freedom is 4.30265, the standard error 1 / sqrt(3).
-    assert told["low"].to_list() == [pytest.approx(2 - 4.30265 / 3**0.5, abs=1e-4), None]
-    assert told["n"].to_list() == [3, 1]
+def test_quantiles_are_those_of_student() -> None:
     for freedom, confidence, value in ((1, 0.95, 12.7062), (4, 0.95, 2.77645), (9, 0.99, 3.24984), (30, 0.9, 1.69726)):
         assert weft.stats.t_quantile(freedom, confidence) == pytest.approx(value, abs=1e-4)
     with pytest.raises(ValueError, match="allowed"):
@@ -454,7 +449,7 @@ def test_comparison_counts_each_seed_once(folder: Path, several: Path) -> None:
     ]
     (row,) = told.rows.filter(group=0, metric="FCT, median").iter_rows(named=True)
     assert row["n"] == 3
-    assert row["mean"] == pytest.approx(sum(medians) / 3)
+    assert row["median"] == pytest.approx(sorted(medians)[1])
 
 
 def test_queues_of_a_scene_begin_with_what_held(folder: Path, one: Path) -> None:

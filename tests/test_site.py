@@ -89,7 +89,7 @@ def test_all_figures_and_documents_are_there(site: Path, pages: dict[Path, Refer
     written = {file.relative_to(ROOT / "docs").with_suffix(".html") for file in documents}
     assert written <= {page.relative_to(site) for page in pages}
     reference = (site / "reference" / "python.html").read_text()
-    for name in ("weft.api.run", "weft.stats.mean_ci", "weft.congestion_control.CongestionControl.on_mark"):
+    for name in ("weft.api.run", "weft.stats.median_ci", "weft.congestion_control.CongestionControl.on_mark"):
         assert f'id="{name}"' in reference
     assert "weft sweep" in (site / "command.html").read_text()
 

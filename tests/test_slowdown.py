@@ -277,8 +277,8 @@ def test_sizes_have_names_and_seeds_an_interval() -> None:
     rows = weft.stats.by_size(flows, [99], by="seed")
     assert rows["size"].to_list() == 2 * ["10 KB to 100 KB", "from 10 MB"]
     assert weft.stats.by_size(flows, edges_bytes=[])["size"].to_list() == ["all"]
-    over_seeds = weft.stats.mean_ci(rows, "p99", by=["below_bytes", "size"])
-    assert over_seeds.select("size", "n", "mean").rows() == [("10 KB to 100 KB", 2, 3.0), ("from 10 MB", 2, 6.0)]
+    over_seeds = weft.stats.median_ci(rows, "p99", by=["below_bytes", "size"])
+    assert over_seeds.select("size", "n", "median").rows() == [("10 KB to 100 KB", 2, 3.0), ("from 10 MB", 2, 6.0)]
 
 
 def test_a_group_without_a_value_keeps_its_row() -> None:
@@ -302,9 +302,9 @@ def test_a_group_without_a_value_keeps_its_row() -> None:
         with pytest.warns(ResultWarning, match="percentiles: no value of slowdown for transport = b; "):
             found = percentiles(flows, "slowdown", [100], by="transport", **options)  # type: ignore[arg-type]
         assert found.select("transport", "p100").rows() == [("a", 2.0), ("b", None)]
-    with pytest.warns(ResultWarning, match="mean_ci: no value of slowdown for transport = b; "):
-        means = weft.stats.mean_ci(flows, "slowdown", by="transport")
-    assert means.select("transport", "n", "mean").rows() == [("a", 2, 1.5), ("b", 0, None)]
+    with pytest.warns(ResultWarning, match="median_ci: no value of slowdown for transport = b; "):
+        means = weft.stats.median_ci(flows, "slowdown", by="transport")
+    assert means.select("transport", "n", "median").rows() == [("a", 2, 1.5), ("b", 0, None)]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         percentiles(flows, "fct_s", by="transport")

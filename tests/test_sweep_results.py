@@ -1,4 +1,4 @@
-"""`weft.Sweep.read` returns what `weft sweep` has left."""
+"""`weft.Sweep` opens what `weft sweep` has left."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_tables_have_labels_and_slowdown(folder: Path) -> None:
-    sweep = weft.Sweep.read(folder)
+    sweep = weft.Sweep(folder)
     assert sweep.axes == {"cc": ["dctcp", "amp"], "flows": [2, 4]}
     assert (sweep.name, sweep.seeds) == ("incast", 2)
     assert repr(sweep) == "<Sweep 'incast', 8 runs; values of cc: 2, flows: 2; 2 seeds>"
@@ -42,7 +42,7 @@ def test_tables_have_labels_and_slowdown(folder: Path) -> None:
 
 
 def test_each_run_is_at_hand(folder: Path) -> None:
-    sweep = weft.Sweep.read(folder)
+    sweep = weft.Sweep(folder)
     results = list(sweep.results())
     assert [labels for labels, _ in results][:3] == [
         {"cc": "dctcp", "flows": 2, "seed": 1},
@@ -56,15 +56,15 @@ def test_each_run_is_at_hand(folder: Path) -> None:
 
 def test_other_folders_are_refused(folder: Path, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"not the folder of a sweep: no sweep\.json"):
-        weft.Sweep.read(tmp_path)
+        weft.Sweep(tmp_path)
     (tmp_path / "sweep.json").write_text(json.dumps({"name": 3}))
     with pytest.raises(UsageError, match="not written by weft"):
-        weft.Sweep.read(tmp_path)
+        weft.Sweep(tmp_path)
     shutil.copy(folder / "sweep.json", tmp_path / "sweep.json")
     with pytest.raises(UsageError, match="run the same command again"):
-        weft.Sweep.read(tmp_path)
+        weft.Sweep(tmp_path)
     with pytest.raises(UsageError, match=r"flaws: no such table .* allowed: flows, subflows"):
-        weft.Sweep.read(folder).table("flaws")
+        weft.Sweep(folder).table("flaws")
 
 
 @pytest.mark.parametrize("key", ["../../elsewhere", "", "/etc", "0123456789abcdeg"])
@@ -74,4 +74,4 @@ def test_a_key_that_is_a_path_is_refused(folder: Path, tmp_path: Path, key: str)
     (tmp_path / "sweep.json").write_text(json.dumps(document))
     (tmp_path / "tables").mkdir()
     with pytest.raises(UsageError, match=r"sweep\.json: not written by weft; pass a folder that `weft sweep` wrote"):
-        weft.Sweep.read(tmp_path)
+        weft.Sweep(tmp_path)

@@ -4,6 +4,8 @@
 >>> experiment = weft.load("incast.toml")
 >>> result = weft.run(experiment, seed=7)
 >>> result.flows  # a Polars frame, one row per flow
+>>> sweep = weft.sweep(experiment, over={"transports.t.cc": ["amp", "xmp"]}, seeds=5)
+>>> sweep.plot.compare("p99 slowdown")
 """
 
 from importlib import import_module
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
     from weft.congestion_control import CongestionControl
     from weft.errors import (
         InternalError,
+        NotAFolderError,
         OutputError,
         RequirementError,
         ResultWarning,
@@ -25,14 +28,19 @@ if TYPE_CHECKING:
         UsageError,
         WeftError,
     )
+    from weft.papers.reproduce import reproduce_one as reproduce
+    from weft.reports import write_report as report
+    from weft.search.tune import Study, tune
     from weft.spec import Experiment
     from weft.sweeps.results import Sweep
+    from weft.sweeps.sweep import sweep
     from weft.version import __version__
 
 __all__ = [
     "CongestionControl",
     "Experiment",
     "InternalError",
+    "NotAFolderError",
     "OutputError",
     "Progress",
     "RequirementError",
@@ -41,6 +49,7 @@ __all__ = [
     "RunError",
     "SpecError",
     "StoppedError",
+    "Study",
     "Sweep",
     "UsageError",
     "WeftError",
@@ -49,11 +58,15 @@ __all__ = [
     "load",
     "registry",
     "reordering",
+    "report",
+    "reproduce",
     "run",
     "schema",
     "slowdown",
     "stats",
+    "sweep",
     "trace",
+    "tune",
 ]
 
 _MODULES = ("interop", "reordering", "slowdown", "stats", "trace")
@@ -66,6 +79,7 @@ _NAMES = (
         "weft.errors",
         (
             "InternalError",
+            "NotAFolderError",
             "OutputError",
             "RequirementError",
             "ResultWarning",
@@ -78,8 +92,13 @@ _NAMES = (
     ),
     ("weft.spec", ("Experiment",)),
     ("weft.sweeps.results", ("Sweep",)),
+    ("weft.sweeps.sweep", ("sweep",)),
+    ("weft.search.tune", ("Study", "tune")),
     ("weft.version", ("__version__",)),
 )
+
+
+_RENAMED = {"report": ("weft.reports", "write_report"), "reproduce": ("weft.papers.reproduce", "reproduce_one")}
 
 
 def __getattr__(name: str) -> object:
@@ -89,6 +108,9 @@ def __getattr__(name: str) -> object:
             found = getattr(import_module(module), name)
             globals()[name] = found
             return found
+    if name in _RENAMED:
+        module, function = _RENAMED[name]
+        return getattr(import_module(module), function)
     if name in _MODULES:
         return import_module(f"weft.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

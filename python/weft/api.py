@@ -13,13 +13,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from weft import _weft
-from weft.errors import OutputError, RequirementError, ResultWarning, RunError, SpecError, UsageError
+from weft.errors import NotAFolderError, OutputError, RequirementError, ResultWarning, RunError, SpecError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
     import polars as pl
 
+    from weft.congestion_control import Own
     from weft.plots import Plots
     from weft.spec import Experiment
 
@@ -135,7 +136,7 @@ def run_silently(
     if threads is not None and not (is_number and 1 <= threads <= MAX_THREADS):
         raise RunError(f"threads: {threads!r}; allowed: 1 to {MAX_THREADS}, or None")
     overrides = [] if seed is None else [f"seed={seed}"]
-    checked = _checked(experiment, overrides, force=force)
+    checked = check_experiment(experiment, overrides, force=force)
     folder = None if out is None else Path(out)
     lasting = None if folder is None else folder.absolute()  # absolute: the working directory may change
     threads = None if threads is None else int(threads)
@@ -226,6 +227,14 @@ class Result:
         if self._run is not None and self._folder is None:
             return {name: pl.DataFrame(table) for name, table in self._run.tables().items()}
         return {name: self._table(name) for name in TABLES if name in self.manifest["rows"]}
+
+    def table(self, name: str) -> pl.DataFrame:
+        """Returns a table by its name.
+
+        Raises:
+            UsageError: The run has no such table.
+        """
+        return self._table(name)
 
     def _table(self, name: str) -> pl.DataFrame:
         names = self.manifest["rows"]
@@ -381,7 +390,7 @@ def _manifest(folder: Path) -> dict[str, Any]:
     try:
         manifest = json.loads(file.read_text(encoding="utf-8"))
     except (FileNotFoundError, NotADirectoryError):
-        raise UsageError(f"{folder}: not a run folder: no manifest.json; {advice}") from None
+        raise NotAFolderError(f"{folder}: not a run folder: no manifest.json; {advice}") from None
     except OSError as error:
         raise UsageError(f"{file}: cannot read: {error.strerror}; {advice}") from None
     except (ValueError, RecursionError) as error:
@@ -398,22 +407,35 @@ def _manifest(folder: Path) -> dict[str, Any]:
     return dict(manifest)
 
 
-def _checked(
-    experiment: Experiment | Mapping[str, Any] | str | PathLike[str], overrides: list[str], *, force: bool
+def check_experiment(
+    experiment: Experiment | Mapping[str, Any] | str | PathLike[str],
+    overrides: list[str],
+    *,
+    force: bool,
+    classes: Iterable[object] = (),
 ) -> _weft.Experiment:
-    """Checks an experiment that is given in any of the supported forms."""
-    if isinstance(experiment, str | PathLike):
-        return _parse(experiment, overrides, force=force)
+    """Checks an experiment that is given in any of the supported forms.
+
+    Args:
+        experiment: An experiment, the path of a spec, or a spec as a dictionary.
+        overrides: Changes before the check, such as `"traffic[0].size=256KB"`.
+        force: Accept a network that needs more memory than the machine has free.
+        classes: Subclasses of `weft.CongestionControl` that overrides name.
+    """
     from weft.congestion_control import in_document, own_algorithms
+
+    given = list(classes)
+    if isinstance(experiment, str | PathLike):
+        return _parse(experiment, overrides, force=force, own=own_algorithms(given) if given else [])
     from weft.model import to_json
     from weft.spec import Experiment
 
     match experiment:
         case Experiment():
-            own = own_algorithms(transport.cc for transport in experiment.transports.values())
+            own = own_algorithms([*(transport.cc for transport in experiment.transports.values()), *given])
             text = experiment.model_dump_json(by_alias=True, exclude_none=True)
         case Mapping():
-            own = in_document(experiment)
+            own = in_document(experiment, given)
             text = to_json(experiment)
         case _:
             allowed = "a weft.Experiment, the path of a spec, or a dictionary"
@@ -421,14 +443,16 @@ def _checked(
     return _weft.Experiment.parse(text, overrides, None, force, own)
 
 
-def _parse(path: str | PathLike[str], overrides: Iterable[str], *, force: bool) -> _weft.Experiment:
+def _parse(
+    path: str | PathLike[str], overrides: Iterable[str], *, force: bool, own: Sequence[Own] = ()
+) -> _weft.Experiment:
     changes = list(overrides)
     for change in changes:
         if not is_text(change):
             raise SpecError(f"{change!r}: not UTF-8 text; allowed: KEY=VALUE, such as traffic[0].size=256KB")
     text = _read(path)
     try:
-        return _weft.Experiment.parse(text, changes, Path(path).absolute().parent, force)
+        return _weft.Experiment.parse(text, changes, Path(path).absolute().parent, force, list(own))
     except SpecError as error:
         raise SpecError(f"{path}: {error}") from None
 

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from weft.papers.paper import PaperResult
+    from weft.search.command import Outcome as Tuned
     from weft.sweeps.command import Outcome
-    from weft.tuning.command import Outcome as Tuned
 
 app = typer.Typer(
     name="weft",
@@ -228,6 +228,27 @@ def sweep(
             help="Run this many consecutive seeds, from the spec's seed on. [default: 1]",
         ),
     ] = None,
+    precision: Annotated[
+        str | None,
+        typer.Option(
+            "--precision",
+            metavar="SHARE",
+            help="Add seeds until half the 95 % interval of each median is at most this share of it, such as 5%.",
+        ),
+    ] = None,
+    of: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--of",
+            metavar="MEASURE",
+            help="Print this measure, such as 'p99 slowdown' or 'min goodput'; the first one decides --precision. "
+            "Repeat the option for several. [default: FCT and slowdown, or goodput]",
+        ),
+    ] = None,
+    max_seeds: Annotated[
+        int,
+        typer.Option("--max-seeds", parser=runs, metavar="N", help="Add seeds with --precision up to this number."),
+    ] = 100,
     overrides: Annotated[
         list[str] | None, typer.Option("--set", metavar="a.b=c", help="Change a field in all runs.")
     ] = None,
@@ -248,26 +269,44 @@ def sweep(
 
     The table [sweep] of the spec provides defaults for --over and --seeds.
     """
+    from weft.errors import UsageError
+    from weft.measures import parse
     from weft.output import file_name
     from weft.sweeps.axes import Axis
     from weft.sweeps.command import run_sweep
     from weft.sweeps.executor import Executor
     from weft.sweeps.plan import plan
+    from weft.sweeps.precision import Precision, parse_share
 
+    for text in of or []:
+        parse(text)
+    if precision is not None and not of:
+        raise UsageError("--precision: no measure; add --of, such as --of 'p99 slowdown'")
+    wanted = None if precision is None else Precision((of or [""])[0], parse_share(precision), max_seeds)
     executor = Executor.parse(cluster, workers)
     axes = None if over is None else [Axis.parse(text) for text in over]
-    planned = plan(spec, overrides or [], axes, seeds, force=force)
+    planned = plan(spec, overrides or [], axes, seeds, precision=wanted, force=force)
     folder = Path(f"weft-sweep-{file_name(planned.name or spec.stem)}") if out is None else out
     with terminal.ProgressBar(planned.name or spec.stem, lines=True) as bar:
         outcome = run_sweep(planned, folder, executor=executor, force=force, show=bar.show)
     if as_json:
-        terminal.print_json(outcome.document())
+        terminal.print_json(outcome.document() | {"summary": _summaries(outcome, of)})
     else:
-        _print_outcome(outcome)
+        _print_outcome(outcome, of)
     raise typer.Exit(outcome.exit_code)
 
 
-def _print_outcome(outcome: Outcome) -> None:
+def _summaries(outcome: Outcome, of: list[str] | None) -> dict[str, list[dict[str, Any]]]:
+    if not outcome.tables:
+        return {}
+    from weft.sweeps import summary
+    from weft.sweeps.results import Sweep
+
+    found = Sweep(outcome.folder)
+    return {text: found.summary(text).to_dicts() for text in of or summary.default_measures(found)}
+
+
+def _print_outcome(outcome: Outcome, of: list[str] | None) -> None:
     for failed in outcome.failed():
         terminal.print_line(f"failed: {failed['run']}\n  {failed['reason']}\n  {failed['command']}\n")
     count, bad = len(outcome.sweep.runs), len(outcome.failures)
@@ -279,8 +318,17 @@ def _print_outcome(outcome: Outcome) -> None:
         terminal.warn(others)
     for line in outcome.warning_lines():
         terminal.warn(line)
-    if outcome.tables:
-        terminal.print_line(f"Tables: {outcome.folder}/tables/TABLE/*.parquet, such as {outcome.tables['flows']}")
+    if not outcome.tables:
+        return
+    from weft.sweeps import summary
+    from weft.sweeps.results import Sweep
+
+    found = Sweep(outcome.folder)
+    columns, rows = summary.table(found, of or summary.default_measures(found))
+    terminal.print_table("", columns, rows[: summary.MAX_ROWS])
+    if len(rows) > summary.MAX_ROWS:
+        terminal.print_line(f"{len(rows) - summary.MAX_ROWS:,} rows more: with --json, or in Python with weft.Sweep")
+    terminal.print_line(f"Tables: {outcome.folder}/tables/TABLE/*.parquet, such as {outcome.tables['flows']}")
 
 
 @app.command()
@@ -316,7 +364,7 @@ def tune(
         typer.Option(
             "--seeds", parser=runs, metavar="N", help="Run each trial with this many seeds, from the spec's seed on."
         ),
-    ] = 3,
+    ] = 5,
     batch: Annotated[
         int,
         typer.Option("--batch-size", parser=threads, metavar="N", help="Propose this many trials at a time."),
@@ -339,10 +387,10 @@ def tune(
     from weft import api
     from weft.extras import require
     from weft.output import file_name
+    from weft.search.command import Tuning, run_tuning
+    from weft.search.objective import Objective
+    from weft.search.space import parse
     from weft.sweeps.executor import Executor
-    from weft.tuning.command import Tuning, run_tuning
-    from weft.tuning.objective import Objective
-    from weft.tuning.space import parse
 
     require("weft tune", "tune")
     executor = Executor.parse(cluster, workers)
@@ -361,7 +409,7 @@ def tune(
 
 
 def _print_tuning(outcome: Tuned) -> None:
-    from weft.tuning.space import combinations
+    from weft.search.space import combinations
 
     tuning = outcome.tuning
     fields = [parameter.field for parameter in tuning.parameters]

@@ -207,12 +207,11 @@ def own_algorithms(values: Iterable[object]) -> list[Own]:
     return found
 
 
-def in_document(document: Mapping[str, Any]) -> list[Own]:
-    """Returns the classes in a spec that is a dictionary, whose parts may be models."""
+def in_document(document: Mapping[str, Any], others: Iterable[object] = ()) -> list[Own]:
+    """Returns the classes in a spec that is a dictionary, whose parts may be models, and `others`."""
     transports = document.get("transports")
-    return (
-        own_algorithms(_cc(transport) for transport in transports.values()) if isinstance(transports, Mapping) else []
-    )
+    named = transports.values() if isinstance(transports, Mapping) else ()
+    return own_algorithms([*(_cc(transport) for transport in named), *others])
 
 
 def _cc(transport: object) -> object:

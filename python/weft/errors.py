@@ -23,8 +23,16 @@ class OutputError(WeftError):
     """Results cannot be written: the folder exists already, or is not writable."""
 
 
-class UsageError(WeftError):
-    """An argument is wrong in a way that the command's parser cannot detect, such as a figure that does not exist."""
+class UsageError(WeftError, ValueError):
+    """An argument is wrong, such as a measure or a figure that does not exist."""
+
+
+class NotAFolderError(UsageError, FileNotFoundError):
+    """A folder is missing, or is not that of a run or a sweep."""
+
+    def __str__(self) -> str:
+        """Returns the message, which is not that of a system call."""
+        return str(self.args[0])
 
 
 class StoppedError(WeftError):

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import tempfile
 import time
 import warnings
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from weft.output import new_file
@@ -15,7 +17,6 @@ from weft.sweeps.cases import run_cases
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
 
     import polars as pl
     from matplotlib.figure import Figure as Plot
@@ -43,6 +44,10 @@ class Reproduction:
     caption: str
     """The caption of the plot."""
 
+    def __repr__(self) -> str:
+        judged = [claim.holds for claim in self.claims if claim.holds is not None]
+        return f"<Reproduction of {self.figure.name}, {self.scale}: {sum(judged)} of {len(judged)} claims hold>"
+
     def write(self, folder: Path) -> None:
         """Writes the plot into the folder that has the table."""
         with warnings.catch_warnings():
@@ -65,6 +70,50 @@ class Reproduction:
             "tables": [file_name(self.figure, TABLE)],
             "plots": [file_name(self.figure, kind) for kind in PLOTS],
         }
+
+
+def reproduce_one(
+    name: str,
+    *,
+    quick: bool = False,
+    seeds: int | None = None,
+    progress: Callable[[float], None] | None = None,
+) -> Reproduction:
+    """Repeats a figure of a paper, and returns its rows, claims and plot.
+
+    >>> figure = weft.reproduce("amp-fg/fig04")
+    >>> figure.rows.height > 0, len(figure.claims) > 0
+    (True, True)
+
+    Args:
+        name: The figure, such as "amp/fig08"; `weft reproduce --list` lists all.
+        quick: Run the smaller version that the figure describes. Its verdicts are indicative.
+        seeds: Number of seeds; by default 5, or 1 with `quick`.
+        progress: Called with the part of the work that is done, 0 to 1.
+
+    Returns:
+        The reproduction: `rows` (a Polars frame), `claims` (with `claim`, `paper`, `measured` and `holds`), `plot` (a
+        Matplotlib figure) and `write(folder)`.
+
+    Raises:
+        UsageError: There is no such figure, or it is a paper with several.
+        RequirementError: A package of the extra `reproduce` is missing, or this machine cannot run the figure.
+    """
+    from weft.errors import UsageError
+    from weft.extras import require
+    from weft.papers.figure import Scale
+    from weft.papers.paper import find_figures
+
+    require("weft.reproduce", "reproduce")
+    figures = find_figures(name)
+    if len(figures) > 1:
+        allowed = ", ".join(figure.name for figure in figures)
+        raise UsageError(f"figure {name!r}: a paper with {len(figures)} figures; allowed: {allowed}")
+    if seeds is not None and not (isinstance(seeds, int) and seeds >= 1):
+        raise UsageError(f"seeds: {seeds!r}; allowed: a whole number of at least 1, or None")
+    with tempfile.TemporaryDirectory(prefix="weft-reproduce-") as folder:
+        scale = Scale(seeds=seeds or (1 if quick else Scale.seeds), quick=quick)
+        return reproduce(figures[0], scale, Path(folder), progress)
 
 
 def file_name(figure: Figure, kind: str) -> str:

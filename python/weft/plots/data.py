@@ -6,6 +6,7 @@ All values are measured. If there are more values than a plot can show, `thinned
 from __future__ import annotations
 
 import math
+import re
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -16,6 +17,8 @@ from weft.stats import EDGES_BYTES, by_size
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from weft.api import Result
 
 MAX_LINES = 20
 """Maximum number of lines in a plot; more cannot be distinguished."""
@@ -233,6 +236,44 @@ def utilisation(links: pl.DataFrame) -> pl.DataFrame:
     rows = stats.utilisation(links)
     stage = pl.concat_str("stage", "direction", separator=" ", ignore_nulls=True)
     return rows.select(stage.alias("stage"), "links", "mean", "min", "max")
+
+
+def active_span(result: Result) -> tuple[float, float]:
+    """Returns the time in which flows were open: from the first start to the last end, in seconds.
+
+    Flows that were open at the end of the run extend it to that end.
+    """
+    end = float(result.manifest["end_s"])
+    if result.flows.is_empty():
+        return 0.0, end
+    stop = pl.col("stop_s") if "stop_s" in result.flows.columns else pl.lit(None)
+    over = pl.coalesce("finish_s", stop).fill_null(end)
+    first, last = result.flows.filter(pl.col("start_s") <= end).select(pl.col("start_s").min(), over.max()).row(0)
+    if first is None or last is None or last <= first:
+        return 0.0, end
+    return float(first), min(float(last), end)
+
+
+def active_links(result: Result) -> pl.DataFrame:
+    """Returns the table `links` with utilisations of the time in which flows were open, within the measured time."""
+    measure = result.manifest["spec"].get("measure") or {}
+    end = float(result.manifest["end_s"])
+    begin = seconds_of(measure.get("start", "0s"))
+    stop = min(seconds_of(measure["stop"]) if measure.get("stop") else end, end)
+    first, last = active_span(result)
+    active = min(last, stop) - max(first, begin)
+    if not 0 < active < stop - begin:
+        return result.links
+    factor = (stop - begin) / active
+    return result.links.with_columns((pl.col("utilisation") * factor).clip(upper_bound=1.0))
+
+
+def seconds_of(text: str) -> float:
+    """Returns a time of a resolved spec, such as "10ms", in seconds."""
+    found = re.fullmatch(r"([\d.]+) ?(ps|ns|us|ms|s)", text)
+    if found is None:
+        raise ValueError(text)
+    return float(found[1]) * {"ps": 1e-12, "ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}[found[2]]
 
 
 def in_progress(rows: pl.DataFrame, begins: str, ends: str) -> pl.DataFrame:

@@ -111,11 +111,11 @@ class Comparison:
     """All statistics of each group and transport."""
 
     rows: pl.DataFrame
-    """`group` (its index), `transport`, `metric`, `n` seeds, `mean`, `low`, `high` (null for one seed), `at_least`."""
+    """`group` (its index), `transport`, `metric`, `n`, `median`, `low`, `high` (null below five seeds), `at_least`."""
     values: pl.DataFrame
     """`group`, `transport`, `seed`, `metric`, `value` and `at_least`, one row per run."""
     by_size: pl.DataFrame
-    """`group`, `transport`, `below_bytes`, `size`, `percentile`, `n`, `mean`, `low`, `high` and `at_least`."""
+    """`group`, `transport`, `below_bytes`, `size`, `percentile`, `n`, `median`, `low`, `high` and `at_least`."""
     distributions: dict[tuple[int, str], list[tuple[pl.Series, int]]]
     """For each group and transport and each of its runs the FCTs, rising, and the number of opened flows."""
     metrics: list[Metric]
@@ -142,16 +142,16 @@ class Comparison:
         return [candidate for candidate in found if len(candidate.values) > 1]
 
     def cell(self, group: int, transport: str, metric: Metric) -> tuple[str, str]:
-        """Returns a mean and its interval, such as "1.23" and "1.19 to 1.27" (empty for one seed), without the unit."""
+        """Returns a median and its interval, such as "1.23" and "1.19 to 1.27" (empty below five seeds), no unit."""
         found = self.rows.filter(group=group, transport=transport, metric=metric.title)
-        if found.is_empty() or found["mean"][0] is None:
+        if found.is_empty() or found["median"][0] is None:
             return ABSENT, ""
         row = found.row(0, named=True)
         unit = self.units[metric.title][0]
-        mean = ("≥ " if row["at_least"] else "") + digits(row["mean"] / unit)
+        middle = ("≥ " if row["at_least"] else "") + digits(row["median"] / unit)
         if row["low"] is None:
-            return mean, ""
-        return mean, f"{digits(row['low'] / unit)} to {digits(row['high'] / unit)}"
+            return middle, ""
+        return middle, f"{digits(row['low'] / unit)} to {digits(row['high'] / unit)}"
 
 
 def compare(groups: Sequence[Group]) -> Comparison:
@@ -206,7 +206,7 @@ def compare(groups: Sequence[Group]) -> Comparison:
 
 
 def _over_seeds(values: pl.DataFrame, by: Sequence[str], column: str) -> pl.DataFrame:
-    rows = stats.mean_ci(values, column, by=by, confidence=CONFIDENCE)
+    rows = stats.median_ci(values, column, by=by, confidence=CONFIDENCE)
     doubtful = values.group_by(by).agg(pl.col("at_least").any())
     return rows.join(doubtful, on=by, maintain_order="left", nulls_equal=True)
 
@@ -247,12 +247,12 @@ def _units(metrics: Sequence[Metric], rows: pl.DataFrame) -> tuple[dict[str, tup
     units: dict[str, tuple[float, str]] = {}
     absent = []
     for metric in metrics:
-        values = rows.filter(pl.col("metric") == metric.title).drop_nulls("mean")
+        values = rows.filter(pl.col("metric") == metric.title).drop_nulls("median")
         minor = metric.subset not in ("", ALL)
         if values.is_empty():
             absent += [] if minor else [f"{metric.title}: no run has it"]
             continue
-        middle = values["mean"].abs().median()
+        middle = values["median"].abs().median()
         size = middle if isinstance(middle, float) else 0.0
         units[metric.title] = next((unit for unit in metric.units if size >= unit[0]), metric.units[-1])
     return units, absent

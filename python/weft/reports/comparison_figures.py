@@ -5,7 +5,6 @@ The page's script gives fields their roles, so that a reader can change them: `c
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any
 
 import altair as alt
@@ -113,8 +112,8 @@ def _metric(comparison: Comparison, number: int, keys: Sequence[tuple[int, str]]
     size, unit = comparison.units[metric.title]
     series_of = {key: n for n, key in enumerate(keys)}
     rows = []
-    for row in comparison.rows.filter(metric=metric.title).drop_nulls("mean").iter_rows(named=True):
-        bounds = [_rounded(row[name], size) for name in ("mean", "low", "high")]
+    for row in comparison.rows.filter(metric=metric.title).drop_nulls("median").iter_rows(named=True):
+        bounds = [_rounded(row[name], size) for name in ("median", "low", "high")]
         rows.append([series_of[row["group"], row["transport"]], *bounds, row["n"], int(row["at_least"])])
     values: dict[int, list[list[float | None]]] = {}
     for row in comparison.values.filter(metric=metric.title).drop_nulls("value").iter_rows(named=True):
@@ -142,17 +141,17 @@ def _sizes(comparison: Comparison, keys: Sequence[tuple[int, str]]) -> dict[str,
             series_of[row["group"], row["transport"]],
             order.index(row["size"]),
             row["percentile"],
-            *(_rounded(row[name]) for name in ("mean", "low", "high")),
+            *(_rounded(row[name]) for name in ("median", "low", "high")),
             row["n"],
             int(row["at_least"]),
         ]
-        for row in rows.drop_nulls("mean").iter_rows(named=True)
+        for row in rows.drop_nulls("median").iter_rows(named=True)
     ]
     return {"labels": order, "rows": drawn}
 
 
 def _distributions(comparison: Comparison, keys: Sequence[tuple[int, str]]) -> dict[str, Any] | None:
-    """Returns shares of flows that have ended within a time: means over the seeds, and their intervals."""
+    """Returns shares of flows that have ended within a time: medians over the seeds, and their intervals."""
     ended = [fcts for runs in comparison.distributions.values() for fcts, _ in runs if len(fcts)]
     if not ended:
         return None
@@ -163,13 +162,21 @@ def _distributions(comparison: Comparison, keys: Sequence[tuple[int, str]]) -> d
         runs = comparison.distributions.get(key, [])
         times = _times([fcts for fcts, _ in runs if len(fcts)], points)
         shares = [fcts.search_sorted(pl.Series(times, dtype=pl.Float64), side="right") / count for fcts, count in runs]
-        factor = stats.t_quantile(len(runs) - 1, CONFIDENCE) / math.sqrt(len(runs)) if len(runs) > 1 else None
-        for n, time in enumerate(times):
-            of_runs = pl.Series([share[n] for share in shares], dtype=pl.Float64)
-            mean, deviation = float(of_runs.mean()), of_runs.std()  # type: ignore[arg-type]
-            half = factor * deviation if factor is not None and isinstance(deviation, float) else None
-            low, high = (None, None) if half is None else (max(0.0, mean - half), min(1.0, mean + half))
-            rows.append([number, _rounded(time, size), *(_rounded(bound) for bound in (mean, low, high))])
+        table = (
+            pl.concat(
+                [
+                    pl.DataFrame({"time": range(len(times)), "share": share}, schema_overrides={"share": pl.Float64})
+                    for share in shares
+                ]
+            )
+            if times
+            else None
+        )
+        if table is None:
+            continue
+        for row in stats.median_ci(table, "share", by="time", confidence=CONFIDENCE).iter_rows(named=True):
+            bounds = (_rounded(row[name]) for name in ("median", "low", "high"))
+            rows.append([number, _rounded(times[row["time"]], size), *bounds])
     return {"axis": f"flow completion time ({unit})", "rows": rows}
 
 
@@ -202,11 +209,11 @@ _SHAPE = alt.Shape("mark:N", legend=None)
 
 def _tooltips(*names: tuple[str, str]) -> list[alt.Tooltip]:
     shown = [alt.Tooltip(f"{name}:N", title=title) for name, title in names]
-    return [alt.Tooltip("series:N"), *shown, alt.Tooltip("mean:Q", format=".4~g"), alt.Tooltip("interval:N")]
+    return [alt.Tooltip("series:N"), *shown, alt.Tooltip("median:Q", format=".4~g"), alt.Tooltip("interval:N")]
 
 
 def _dots() -> alt.FacetChart:
-    """One line per value of the field with a colour: a mark at the mean, and a bar over the interval."""
+    """One line per value of the field with a colour: a mark at the median, and a bar over the interval."""
     where: dict[str, Any] = {
         "y": alt.Y("colour:N", title=None, axis=alt.Axis(labelLimit=150)),
         "yOffset": alt.YOffset("line:N"),
@@ -217,13 +224,13 @@ def _dots() -> alt.FacetChart:
         x=alt.X("low:Q"), x2="high:Q", strokeDash=alt.StrokeDash("line:N", legend=None)
     )
     marks = base.mark_point(filled=False, opacity=1, size=55, strokeWidth=2).encode(
-        x=alt.X("mean:Q"), shape=_SHAPE, tooltip=[*_tooltips(), alt.Tooltip("n:Q", title="seeds")]
+        x=alt.X("median:Q"), shape=_SHAPE, tooltip=[*_tooltips(), alt.Tooltip("n:Q", title="seeds")]
     )
     return _faceted(bars, marks)
 
 
 def _lines() -> alt.FacetChart:
-    """Lines over a field or over classes of sizes, with a mark at each mean and a bar over its interval."""
+    """Lines over a field or over classes of sizes, with a mark at each median and a bar over its interval."""
     where: dict[str, Any] = {
         "x": alt.X("x:O", axis=alt.Axis(labelLimit=120)),
         "xOffset": alt.XOffset("colour:N"),
@@ -231,22 +238,22 @@ def _lines() -> alt.FacetChart:
     }
     dash = alt.StrokeDash("line:N", legend=alt.Legend(title=None))
     base = alt.Chart().encode(**where)
-    lines = base.mark_line(strokeWidth=2).encode(y=alt.Y("mean:Q"), strokeDash=dash)
+    lines = base.mark_line(strokeWidth=2).encode(y=alt.Y("median:Q"), strokeDash=dash)
     bars = base.mark_rule(strokeWidth=1.5).encode(y=alt.Y("low:Q"), y2="high:Q", detail="line:N")
     marks = base.mark_point(filled=True, opacity=1, size=45).encode(
-        y=alt.Y("mean:Q"), shape=_SHAPE, tooltip=[*_tooltips(("x", "at")), alt.Tooltip("n:Q", title="seeds")]
+        y=alt.Y("median:Q"), shape=_SHAPE, tooltip=[*_tooltips(("x", "at")), alt.Tooltip("n:Q", title="seeds")]
     )
     return _faceted(lines, bars, marks)
 
 
 def _cdf() -> alt.FacetChart:
-    """Distributions: the mean share of flows and, as a band, its interval."""
+    """Distributions: the median share of flows and, as a band, its interval."""
     colour = alt.Color("colour:N", legend=alt.Legend(title=None, symbolType="stroke"))
     base = alt.Chart().encode(x=alt.X("x:Q", scale=alt.Scale(type="log", nice=False)), color=colour)
     share = alt.Scale(domain=[0, 1])
     bands = base.mark_area(opacity=0.15).encode(y=alt.Y("low:Q", scale=share), y2="high:Q", detail="line:N")
     lines = base.mark_line(strokeWidth=2).encode(
-        y=alt.Y("mean:Q", title="share of flows", scale=share),
+        y=alt.Y("median:Q", title="share of flows", scale=share),
         strokeDash=alt.StrokeDash("line:N", legend=alt.Legend(title=None)),
         tooltip=_tooltips(),
     )

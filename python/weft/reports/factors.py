@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import tomllib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from weft.errors import UsageError
@@ -54,8 +54,10 @@ class Layout:
 class Wishes:
     """A layout as a user asks for it: names of fields by role, and `FIELD=VALUE`."""
 
-    roles: Mapping[str, str]
+    roles: Mapping[str, str] = field(default_factory=dict)
     where: Sequence[str] = ()
+    of: str | None = None
+    """The measure with which the page opens."""
 
 
 def factor(name: str, values: Sequence[Value]) -> Factor:
@@ -112,9 +114,9 @@ def _listed(names: Mapping[str, Any]) -> str:
 
 def _colour(free: Sequence[Factor]) -> Factor | None:
     for name in COMPARED:
-        for field in free:
-            if field.name.rsplit(".", 1)[-1] == name:
-                return field
+        for candidate in free:
+            if candidate.name.rsplit(".", 1)[-1] == name:
+                return candidate
     return max((field for field in free if not field.numeric), key=lambda field: len(field.values), default=None)
 
 

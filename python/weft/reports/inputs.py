@@ -11,7 +11,8 @@ from weft import api
 from weft.api import Result
 from weft.errors import UsageError
 from weft.sweeps.axes import Axis, label_names
-from weft.sweeps.store import DOCUMENT, checked_key, results_of
+from weft.sweeps.results import axes_of, read_document
+from weft.sweeps.store import DOCUMENT, results_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -116,33 +117,21 @@ def _without_sweep(groups: list[Group]) -> list[Group]:
 
 
 def _sweep(folder: Path, inputs: ReportInputs) -> list[Group]:
-    allowed = "allowed: the folder of a run, or of a sweep, as weft leaves it"
-    file = folder / DOCUMENT
-    try:
-        document = json.loads(file.read_text(encoding="utf-8"))
-        axes = [Axis(name, tuple(values)) for name, values in document["over"].items()]
-        planned = [(checked_key(run["run"]), int(run["seed"]), tuple(run["set"])) for run in document["runs"]]
+    document = read_document(folder)
+    if not document.get("settings"):  # only Python has settings of several fields
         inputs.commands.append(_sweep_command(document))
-        values = dict(zip((axis.field for axis in axes), (axis.labels() for axis in axes), strict=True))
-        names = dict(zip(values, label_names(axes, {"seed", "run", "sweep"}), strict=True))
-        points = [
-            {
-                names[axis.field]: values[axis.field][axis.values.index(change.partition("=")[2])]
-                for axis, change in zip(axes, changes, strict=True)
-            }
-            for _, _, changes in planned
-        ]
-    except OSError as error:
-        raise UsageError(f"{file}: cannot be read: {error.strerror}; {allowed}") from None
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        raise UsageError(f"{file}: is not what weft has written; {allowed}") from None
-    groups: dict[tuple[str, ...], tuple[dict[str, str | int | float], list[Run]]] = {}
-    for (key, seed, changes), point in zip(planned, points, strict=True):
-        results = results_of(folder, key)
+    axes = axes_of(document)
+    labels = [axis.labels() for axis in axes]
+    names = label_names(axes, {"seed", "run", "sweep"})
+    groups: dict[tuple[int, ...], tuple[dict[str, str | int | float], list[Run]]] = {}
+    for run in document["runs"]:
+        results = results_of(folder, run["run"])
         if not (results / "manifest.json").is_file():
-            inputs.absent.append(f"{' '.join([*changes, f'seed={seed}'])}: has no results in {folder}")
+            name = " ".join([*run["set"], f"seed={run['seed']}"])
+            inputs.absent.append(f"{name}: has no results in {folder}")
             continue
-        groups.setdefault(changes, (point, []))[1].append(Run(results, Result.read(results).manifest))
+        point = {name: values[n] for name, values, n in zip(names, labels, run["point"], strict=True)}
+        groups.setdefault(tuple(run["point"]), (point, []))[1].append(Run(results, Result.read(results).manifest))
     if not groups:
         raise UsageError(f"{folder}: no run of this sweep has results; allowed: a sweep in which one has")
     return [Group(point, tuple(sorted(runs, key=lambda run: run.seed))) for point, runs in groups.values()]
@@ -152,7 +141,10 @@ def _sweep_command(document: dict[str, Any]) -> str:
     words = ["weft", "sweep", document["spec"]]
     words += [word for change in document["set"] for word in ("--set", change)]
     words += [word for name, values in document["over"].items() for word in ("--over", f"{name}={','.join(values)}")]
-    return shlex.join([*words, "--seeds", str(document["seeds"])])
+    if (precision := document.get("precision")) is None:
+        return shlex.join([*words, "--seeds", str(document["seeds"])])
+    share, most = f"{100 * precision['share']:g}%", str(precision["max_seeds"])
+    return shlex.join([*words, "--precision", share, "--of", precision["of"], "--max-seeds", most])
 
 
 def _grouped(runs: Sequence[Run], *, alone: bool) -> list[Group]:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import itertools
+import json
 import re
+import tomllib
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING, Self
 
-from weft.errors import UsageError
+from weft.errors import SpecError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
@@ -33,6 +36,47 @@ class Axis:
 
     field: str
     values: tuple[str, ...]
+    settings: tuple[tuple[str, ...], ...] = ()
+    """For each value the changes that it stands for, if it is the name of several; otherwise empty."""
+
+    @classmethod
+    def of(cls, field: str, values: object) -> Self:
+        """Returns an axis from Python values: numbers, text, tables, classes of congestion control.
+
+        A dictionary of dictionaries names settings that change several fields together:
+        `of("scheme", {"ndp": {"traffic[0].transport": "ndp", "queues.kind": "trimming"}})`.
+
+        Raises:
+            UsageError: There are no values, or one is given twice or cannot be a value of a spec.
+        """
+        where = f"over: {field!r:.100}"
+        if not isinstance(field, str) or not field.strip():
+            raise UsageError(f"{where}; allowed: the path of a field, such as transports.t.cc")
+        if field == "seed" or field == "sweep" or field.startswith("sweep."):
+            raise UsageError(f"{where}: cannot be varied; use seeds= for seeds, and fields of the experiment")
+        if isinstance(values, str) or not isinstance(values, Iterable):
+            raise UsageError(f"{where}: {values!r:.100}; allowed: a list of values")
+        if isinstance(values, Mapping):
+            named = {str(name): changes for name, changes in values.items()}
+            wrong = next((name for name, changes in named.items() if not isinstance(changes, Mapping)), None)
+            if wrong is not None or not named:
+                raise UsageError(f"{where}: {wrong!r}: not a dictionary of fields; pass one for each name")
+            settings = tuple(
+                tuple(f"{path}={_text(value, f'{where}: {path}')}" for path, value in changes.items())
+                for changes in named.values()
+            )
+            return cls(field.strip(), tuple(named), settings)
+        texts = tuple(_text(value, where) for value in _python_numbers(list(values)))
+        if not texts:
+            raise UsageError(f"{where}: has no values; pass at least one")
+        if len(set(texts)) < len(texts):
+            twice = next(text for n, text in enumerate(texts) if text in texts[:n])
+            raise UsageError(f"{where}: has {twice:.50} twice; remove one of the two")
+        return cls(field.strip(), texts)
+
+    def changes(self, index: int) -> list[str]:
+        """Returns what the value at an index changes, in the form that `--set` takes."""
+        return list(self.settings[index]) if self.settings else [f"{self.field}={self.values[index]}"]
 
     @classmethod
     def parse(cls, text: str) -> Self:
@@ -67,6 +111,60 @@ class Axis:
         if all(re.fullmatch(_NUMBER, value, re.ASCII) for value in self.values):
             return [float(v) for v in plain] if any("." in v for v in plain) else [int(v) for v in plain]
         return plain
+
+
+def _python_numbers(values: list[object]) -> list[object]:
+    from weft.model import python_numbers
+
+    found: list[object] = python_numbers(values)
+    return found
+
+
+def classes_in(values: object) -> list[object]:
+    """Returns the classes of congestion control among values of `over`, also in tables."""
+    from weft.congestion_control import is_own
+
+    if is_own(values):
+        return [values]
+    if isinstance(values, Mapping):
+        return [found for value in values.values() for found in classes_in(value)]
+    if isinstance(values, list | tuple):
+        return [found for value in values for found in classes_in(value)]
+    return []
+
+
+def _text(value: object, where: str) -> str:
+    """Returns a value as text after `=` in `--set`, which is a value of TOML or plain text.
+
+    Raises:
+        UsageError: It cannot be a value of a spec.
+    """
+    if isinstance(value, str):
+        try:
+            tomllib.loads(f"value = {value}")
+        except tomllib.TOMLDecodeError:
+            return value  # such as "10 packets", which needs no quotes
+        return json.dumps(value)
+    return _toml(value, where)
+
+
+def _toml(value: object, where: str) -> str:
+    from weft.model import to_json
+
+    try:
+        plain = json.loads(to_json({"value": value}))["value"]
+    except SpecError as error:
+        raise UsageError(f"{where}: {str(error).removeprefix('value: ')}") from None
+    return _inline(plain)
+
+
+def _inline(value: object) -> str:
+    """Returns JSON's value as an inline value of TOML."""
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{json.dumps(name)} = {_inline(field)}" for name, field in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_inline, value)) + "]"
+    return json.dumps(value)
 
 
 def check(axes: Sequence[Axis], seeds: int) -> None:

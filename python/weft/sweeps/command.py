@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from weft import api
 from weft.errors import StoppedError, UsageError
+from weft.measures import parse
 from weft.sweeps import store
 from weft.sweeps.plan import build
+from weft.sweeps.store import SPEC
 from weft.version import __version__
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from weft.sweeps.executor import Executor
     from weft.sweeps.plan import SweepPlan
+    from weft.sweeps.runner import Runner
     from weft.sweeps.store import RunWarning, Unfinished
     from weft.sweeps.worker import Failure
 
@@ -137,43 +141,118 @@ def run_sweep(
     """
     if check_exclusive(sweep, executor):
         executor = replace(executor, workers=1)
-    done = 0
     failures: list[Failure] = []
     with store.opened(folder):
-        store.write_document(folder, _document(sweep))
+        sweep = _with_file(sweep, folder)
+        store.write_document(folder, document_of(sweep))
+        there = sum(store.is_complete(store.results_of(folder, key)) for key in {run.key for run in sweep.runs})
+        most = len(sweep.runs) if sweep.precision is None else len(sweep.runs) * 100
+        try:
+            with _lazy_runner(folder, executor, sweep, most=most, force=force) as runner:
+                _execute(sweep, folder, runner, failures, show)
+                if sweep.precision is not None:
+                    sweep = _extend(sweep, folder, runner, failures, show, force=force)
+                    store.write_document(folder, document_of(sweep))
+        except KeyboardInterrupt:
+            # This may exceed the number that was reported: some runs ended while others were being stopped.
+            keys = {run.key for run in sweep.runs}
+            kept = sum(store.is_complete(store.results_of(folder, key)) for key in keys)
+            line = f"stopped; {kept} of {len(keys)} runs are in {folder}; the same command runs the others"
+            raise StoppedError(line) from None
         distinct = {run.key: run for run in sweep.runs}
-        missing = {key: run for key, run in distinct.items() if not store.is_complete(store.results_of(folder, key))}
-        there = len(distinct) - len(missing)
-
-        def on_done(_: object, failure: Failure | None) -> None:
-            nonlocal done
-            done += 1
-            failures.extend([] if failure is None else [failure])
-            bad = f", {len(failures)} failed" if failures else ""
-            show(done / len(missing), f"{there + done} of {len(distinct)} runs{bad}")
-
-        if missing:
-            from weft.sweeps.runner import make_runner
-
-            show(0, f"{there} of {len(distinct)} runs")
-            try:
-                with make_runner(folder, executor, most=len(missing), force=force) as runner:
-                    runner.run_all(list(missing.values()), on_done)
-            except KeyboardInterrupt:
-                # This may exceed the number that was reported: some runs ended while others were
-                # being stopped.
-                kept = sum(store.is_complete(store.results_of(folder, key)) for key in distinct)
-                line = f"stopped; {kept} of {len(distinct)} runs are in {folder}; the same command runs the others"
-                raise StoppedError(line) from None
         failed = {failure.run.key for failure in failures}
         complete = [run for run in sweep.runs if run.key not in failed]
-        tables = store.write_tables(folder, sweep, complete)
-        unfinished = store.count_unfinished(folder, complete)
+        manifests = store.read_manifests(folder, complete)
+        tables = store.write_tables(folder, sweep, complete, manifests)
+        unfinished = store.count_unfinished(manifests)
         others = store.count_others(folder, distinct)
-        warnings = tuple(store.collect_warnings(folder, complete))
+        warnings = tuple(store.collect_warnings(manifests))
     order = list(distinct)
     failures.sort(key=lambda failure: order.index(failure.run.key))
     return Outcome(sweep, folder, tables, there, tuple(failures), unfinished, warnings, force, others)
+
+
+def _with_file(sweep: SweepPlan, folder: Path) -> SweepPlan:
+    """Returns the plan with a file of its experiment, which is written to the folder if there is none."""
+    if sweep.source.path is not None:
+        return sweep
+    document = sweep.source.resolved((), force=True)
+    store.write_document(folder, document, SPEC)
+    return replace(sweep, spec=folder / SPEC)
+
+
+@contextmanager
+def _lazy_runner(folder: Path, executor: Executor, sweep: SweepPlan, *, most: int, force: bool) -> Iterator[Runner]:
+    from weft.sweeps.runner import make_runner
+
+    with make_runner(folder, executor, most=most, force=force, own=sweep.source.own()) as runner:
+        yield runner
+
+
+def _execute(
+    sweep: SweepPlan, folder: Path, runner: Runner, failures: list[Failure], show: Callable[[float, str], None]
+) -> None:
+    """Executes the runs that have no results and have not failed, and collects the failures."""
+    distinct = {run.key: run for run in sweep.runs}
+    failed = {failure.run.key for failure in failures}
+    missing = {
+        key: run
+        for key, run in distinct.items()
+        if key not in failed and not store.is_complete(store.results_of(folder, key))
+    }
+    there = done = len(distinct) - len(missing)
+
+    def on_done(_: object, failure: Failure | None) -> None:
+        nonlocal done
+        done += 1
+        failures.extend([] if failure is None else [failure])
+        bad = f", {len(failures)} failed" if failures else ""
+        show(done / len(distinct), f"{done} of {len(distinct)} runs{bad}")
+
+    if missing:
+        show(there / len(distinct), f"{there} of {len(distinct)} runs")
+        runner.run_all(list(missing.values()), on_done)
+
+
+def _extend(
+    sweep: SweepPlan,
+    folder: Path,
+    runner: Runner,
+    failures: list[Failure],
+    show: Callable[[float, str], None],
+    *,
+    force: bool,
+) -> SweepPlan:
+    """Adds seeds to each combination of values until its interval is narrow enough."""
+    precision = sweep.precision
+    assert precision is not None  # noqa: S101 - the caller has looked
+    measure = parse(precision.of)
+    values: dict[str, float | None] = {}
+    looks = dict.fromkeys(dict.fromkeys(run.point for run in sweep.runs), 0)
+    undecided = list(looks)
+    for look, size in enumerate(precision.sizes(sweep.seeds), start=1):
+        for point in undecided:
+            if sum(run.point == point for run in sweep.runs) < size:
+                sweep = sweep.extended(point, size, force=force)
+        _execute(sweep, folder, runner, failures, show)
+        failed = {failure.run.key for failure in failures}
+        still = []
+        for point in undecided:
+            looks[point] = look
+            runs = [run for run in sweep.runs if run.point == point]
+            if any(run.key in failed for run in runs):
+                continue
+            for run in runs:
+                if run.key not in values:
+                    table = api.Result.read(store.results_of(folder, run.key)).table(measure.quantity.table)
+                    values[run.key] = measure.values(table, []).item(0, "value")
+            known = [value for run in runs if (value := values[run.key]) is not None]
+            if len(known) == len(runs) and not precision.is_reached(known, look):
+                still.append(point)
+        undecided = still
+        if not undecided:
+            break
+    return replace(sweep, looks=tuple(looks.items()))
 
 
 def check_exclusive(sweep: SweepPlan, executor: Executor) -> bool:
@@ -189,7 +268,10 @@ def check_exclusive(sweep: SweepPlan, executor: Executor) -> bool:
     return bool(exclusive)
 
 
-def _document(sweep: SweepPlan) -> dict[str, Any]:
+def document_of(sweep: SweepPlan) -> dict[str, Any]:
+    """Returns the document of a sweep, which `weft.Sweep` reads."""
+    precision = {} if sweep.precision is None else {"precision": sweep.precision.document()}
+    settings = {axis.field: [list(changes) for changes in axis.settings] for axis in sweep.axes if axis.settings}
     return {
         "spec": str(sweep.spec),
         "name": sweep.name,
@@ -197,6 +279,12 @@ def _document(sweep: SweepPlan) -> dict[str, Any]:
         "build": build(),
         "set": list(sweep.overrides),
         "over": {axis.field: list(axis.values) for axis in sweep.axes},
+        **({"settings": settings} if settings else {}),
         "seeds": sweep.seeds,
-        "runs": [{"run": run.key, "seed": run.seed, "set": sweep.changes(run)} for run in sweep.runs],
+        **precision,
+        **({"looks": [{"point": list(point), "looks": count} for point, count in sweep.looks]} if precision else {}),
+        "runs": [
+            {"run": run.key, "seed": run.seed, "point": list(run.point), "set": sweep.changes(run)}
+            for run in sweep.runs
+        ],
     }

@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 import hashlib
+import inspect
 import json
+import secrets
 import shlex
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from functools import cache
+from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from weft import _weft, api
 from weft.errors import SpecError, UsageError
 from weft.sweeps import axes as grid
+from weft.sweeps.store import SPEC
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from weft.congestion_control import Own
     from weft.sweeps.axes import Axis
+    from weft.sweeps.precision import Precision
 
 HIGHEST_SEED = 2**63 - 1
 
@@ -40,17 +47,31 @@ class SweepPlan:
     """All runs of a sweep, in the order of its tables."""
 
     spec: Path
+    """The file of the experiment; `SPEC` if it was not a file."""
     overrides: tuple[str, ...]
     axes: tuple[Axis, ...]
     seeds: int
+    """Number of seeds per combination of values, the largest if they differ."""
     name: str
     level: frozenset[str]
     """The levels of the runs."""
     runs: tuple[Planned, ...]
+    source: Source
+    precision: Precision | None = None
+    """The intervals that decide the number of seeds, if it is not fixed."""
+    looks: tuple[tuple[tuple[int, ...], int], ...] = ()
+    """For each combination how often its interval was looked at, if `precision` decides."""
 
     def changes(self, run: Planned) -> list[str]:
         """Returns the varied fields of a run, in the form that `--set` takes."""
-        return [f"{axis.field}={axis.values[n]}" for axis, n in zip(self.axes, run.point, strict=True)]
+        return [change for axis, n in zip(self.axes, run.point, strict=True) for change in axis.changes(n)]
+
+    def extended(self, point: tuple[int, ...], seeds: int, *, force: bool) -> SweepPlan:
+        """Returns a plan with this number of seeds for a combination of values, which has fewer."""
+        have = sum(run.point == point for run in self.runs)
+        more = plan_points(self.source, self.overrides, self.axes, [point], seeds - have, first=have, force=force)
+        runs = sorted((*self.runs, *more.runs), key=lambda run: (run.point, run.seed))
+        return replace(self, runs=tuple(runs), seeds=max(self.seeds, seeds))
 
     def command(self, run: Planned, *, force: bool) -> str:
         """Returns the command that repeats one of the runs."""
@@ -59,37 +80,79 @@ class SweepPlan:
         return shlex.join(words)
 
 
+@dataclass(frozen=True)
+class Source:
+    """The experiment that a sweep varies."""
+
+    experiment: Any
+    """The path of a spec, a spec as a dictionary, or an experiment."""
+    classes: tuple[Any, ...] = ()
+    """Classes of congestion control that the values of axes name."""
+
+    @property
+    def path(self) -> Path | None:
+        """The file of the experiment; None if there is none."""
+        return Path(self.experiment) if isinstance(self.experiment, str | PathLike) else None
+
+    def resolved(self, overrides: Sequence[str], *, force: bool) -> dict[str, Any]:
+        """Returns the checked spec with some changes.
+
+        Raises:
+            SpecError: It is wrong.
+        """
+        checked = api.check_experiment(self.experiment, list(overrides), force=force, classes=self.classes)
+        document: dict[str, Any] = json.loads(checked.spec())
+        return document
+
+    def own(self) -> list[Own]:
+        """Returns all classes of congestion control that runs may name."""
+        from weft.congestion_control import in_document, own_algorithms
+
+        match self.experiment:
+            case Mapping():
+                return in_document(self.experiment, self.classes)
+            case str() | PathLike():
+                return own_algorithms(self.classes)
+            case _:
+                transports = self.experiment.transports.values()
+                return own_algorithms([*(transport.cc for transport in transports), *self.classes])
+
+
 def plan(
-    spec: Path,
+    spec: Source | Path,
     overrides: Sequence[str],
     axes: Sequence[Axis] | None = None,
     seeds: int | None = None,
     *,
+    precision: Precision | None = None,
     force: bool,
 ) -> SweepPlan:
     """Plans a sweep and checks all its runs.
 
     Args:
-        spec: The file of the experiment.
+        spec: The experiment, or its file.
         overrides: Changes in all runs, in the form that `--set` takes.
         axes: The varied fields; None: those of the spec's table `[sweep]`.
         seeds: Number of runs per combination; None: that of `[sweep]`, or 1.
+        precision: The intervals that decide how many seeds are added, if wanted.
         force: Run experiments that need more memory than a machine has free.
 
     Raises:
         SpecError: A run is wrong.
         UsageError: The axes contradict each other, or there are too many runs.
     """
+    source = spec if isinstance(spec, Source) else Source(spec)
     if axes is None or seeds is None:
-        said = json.loads(api._parse(spec, overrides, force=force).spec()).get("sweep", {})  # noqa: SLF001
+        said = source.resolved(overrides, force=force).get("sweep", {})
         axes = _axes(said.get("over", [])) if axes is None else axes
         seeds = int(said.get("seeds", 1)) if seeds is None else seeds
     grid.check(axes, seeds)
-    return plan_points(spec, overrides, axes, grid.points(axes), seeds, force=force)
+    planned = plan_points(source, overrides, axes, grid.points(axes), seeds, force=force)
+    return replace(planned, precision=precision)
 
 
 def plan_points(
-    spec: Path,
+    spec: Source | Path,
     overrides: Sequence[str],
     axes: Sequence[Axis],
     points: Iterable[tuple[int, ...]],
@@ -101,7 +164,7 @@ def plan_points(
     """Checks the runs of some combinations of values.
 
     Args:
-        spec: The file of the experiment.
+        spec: The experiment, or its file.
         overrides: Changes in all runs, in the form that `--set` takes.
         axes: Fields and their values.
         points: Index of the value of each axis, per combination.
@@ -112,13 +175,15 @@ def plan_points(
     Raises:
         SpecError: A run is wrong.
     """
-    sweep = SweepPlan(spec, tuple(overrides), tuple(axes), seeds, "", frozenset(), ())
+    source = spec if isinstance(spec, Source) else Source(spec)
+    sweep = SweepPlan(source.path or Path(SPEC), tuple(overrides), tuple(axes), seeds, "", frozenset(), (), source)
+    sources = {own.name: source_digest(own) for own, *_ in source.own()}
     planned: list[Planned] = []
     levels: set[str] = set()
     name = ""
     for point in points:
         changes = sweep.changes(Planned(point, 0, "", ""))
-        document = json.loads(api._parse(spec, [*overrides, *changes], force=force).spec())  # noqa: SLF001
+        document = source.resolved([*overrides, *changes], force=force)
         document.pop("sweep", None)  # not part of a single run
         name, start = document["name"], document["seed"] + first
         levels.add(document["level"])
@@ -126,11 +191,13 @@ def plan_points(
             more = first + seeds - 1
             raise SpecError(f"seed: {document['seed']} and {more} more; allowed: at most {HIGHEST_SEED}")
         files = [_digest(path) for path in _files(document)]
+        ccs = {str((transport.get("cc") or {}).get("name")) for transport in document["transports"].values()}
+        files += [sources[name] for name in sorted(ccs & sources.keys())]
         for seed in range(start, start + seeds):
             document["seed"] = seed
             text = json.dumps(document, sort_keys=True)
             planned.append(Planned(point, seed, text, _key(text, files)))
-    return SweepPlan(spec, tuple(overrides), tuple(axes), seeds, name, frozenset(levels), tuple(planned))
+    return replace(sweep, name=name, level=frozenset(levels), runs=tuple(planned))
 
 
 def _axes(over: Sequence[str]) -> list[Axis]:
@@ -150,6 +217,18 @@ def build() -> str:
     A changed simulator has results of its own.
     """
     return f"{_weft.__version__}+{_digest(Path(_weft.__file__))[:16]}"
+
+
+def source_digest(own: object) -> str:
+    """Returns a hash of the source of a class or function, so that results of another version are not reused.
+
+    The source of a class that was typed in may be unknown; such results are never reused.
+    """
+    try:
+        text = inspect.getsource(own)  # type: ignore[arg-type]
+    except (OSError, TypeError):
+        text = secrets.token_hex(16)
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _key(text: str, files: Sequence[str]) -> str:

@@ -22,7 +22,7 @@ from weft.output import PREFIX, locked_folder, new_folder, refuse_standard_outpu
 from weft.sweeps.axes import label_names
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     import polars as pl
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from weft.sweeps.plan import Planned, SweepPlan
 
 DOCUMENT = "sweep.json"
+SPEC = "spec.json"
+"""The file in the folder of a sweep or tuning with a spec that was not a file."""
 
 _NUMBER = re.compile(r"\d[\d,.]*")
 
@@ -106,7 +108,7 @@ def opened(folder: Path, what: str = "sweep") -> Iterator[None]:
             ) from None
         except OSError:
             pass  # the file system has no locks
-        others = [path.name for path in folder.iterdir() if not path.name.startswith(PREFIX)]
+        others = [path.name for path in folder.iterdir() if not path.name.startswith(PREFIX) and path.name != SPEC]
         if others and f"{what}.json" not in others:
             raise OutputError(f"--out {folder}: not the folder of a {what}; {advice}")
         for parent in (folder, *folder.glob("runs/??")):
@@ -145,11 +147,26 @@ class Unfinished:
     """Number of runs that have such rows."""
 
 
-def count_unfinished(folder: Path, runs: Sequence[Planned]) -> dict[str, Unfinished]:
+def read_manifests(folder: Path, runs: Sequence[Planned]) -> dict[Planned, dict[str, Any]]:
+    """Returns the manifests of runs that have results.
+
+    Raises:
+        OutputError: One has none.
+    """
+    found = {}
+    for run in runs:
+        results = results_of(folder, run.key)
+        manifest = _manifest(results)
+        if manifest is None:
+            raise OutputError(f"{results}: was removed during the sweep; rerun the same command")
+        found[run] = manifest
+    return found
+
+
+def count_unfinished(manifests: Mapping[Planned, Mapping[str, Any]]) -> dict[str, Unfinished]:
     """Counts the flows and jobs that had not ended when their runs did."""
     found = {table: Unfinished() for table in ("flows", "jobs")}
-    for run in runs:
-        manifest = _manifest(results_of(folder, run.key)) or {}
+    for manifest in manifests.values():
         for table, before in found.items():
             count = manifest.get("unfinished", {}).get(table, 0)
             rows = manifest.get("rows", {}).get(table, 0)
@@ -168,11 +185,10 @@ class RunWarning:
     """Number of different lines."""
 
 
-def collect_warnings(folder: Path, runs: Sequence[Planned]) -> list[RunWarning]:
+def collect_warnings(manifests: Mapping[Planned, Mapping[str, Any]]) -> list[RunWarning]:
     """Returns the warnings of the runs, each once: lines that differ in numbers only are one."""
     found: dict[str, dict[str, list[Planned]]] = {}
-    for run in runs:
-        manifest = _manifest(results_of(folder, run.key)) or {}
+    for run, manifest in manifests.items():
         for line in dict.fromkeys(manifest.get("warnings", [])):
             found.setdefault(_NUMBER.sub("#", line), {}).setdefault(line, []).append(run)
     return [
@@ -181,7 +197,9 @@ def collect_warnings(folder: Path, runs: Sequence[Planned]) -> list[RunWarning]:
     ]
 
 
-def write_tables(folder: Path, sweep: SweepPlan, runs: Sequence[Planned]) -> dict[str, Path]:
+def write_tables(
+    folder: Path, sweep: SweepPlan, runs: Sequence[Planned], manifests: Mapping[Planned, Mapping[str, Any]]
+) -> dict[str, Path]:
     """Assembles the tables of these runs.
 
     A table begins with a column per axis, then `seed`, then `run`, which is the key of the run. Rows are in the order
@@ -193,7 +211,7 @@ def write_tables(folder: Path, sweep: SweepPlan, runs: Sequence[Planned]) -> dic
     """
     tables = folder / "tables"
     with new_folder(tables) as unfinished:
-        rows, levels = _counted(folder, runs)
+        rows, levels = _counted(manifests)
         columns = _columns(folder, {run: rows[run] for run in levels.values()})
         labels = _labels(sweep, runs, {name for frame in columns.values() for name in frame.columns})
         for table, empty in columns.items():
@@ -207,15 +225,13 @@ def write_tables(folder: Path, sweep: SweepPlan, runs: Sequence[Planned]) -> dic
     return {table: tables / table for table in columns}
 
 
-def _counted(folder: Path, runs: Sequence[Planned]) -> tuple[dict[Planned, dict[str, int]], dict[str, Planned]]:
+def _counted(
+    manifests: Mapping[Planned, Mapping[str, Any]],
+) -> tuple[dict[Planned, dict[str, int]], dict[str, Planned]]:
     """Returns the number of rows of each table of each run, and one run of each level."""
     rows: dict[Planned, dict[str, int]] = {}
     levels: dict[str, Planned] = {}
-    for run in runs:
-        results = results_of(folder, run.key)
-        manifest = _manifest(results)
-        if manifest is None:
-            raise OutputError(f"{results}: was removed during the sweep; rerun the same command")
+    for run, manifest in manifests.items():
         rows[run] = {table: manifest["rows"][table] for table in api.TABLES if table in manifest["rows"]}
         levels.setdefault(manifest["level"], run)
     return rows, levels

@@ -55,9 +55,9 @@ function compareGroups(data) {
     };
   }
 
-  function interval(mean, low, high, n, isLowerBound) {
+  function interval(median, low, high, n, isLowerBound) {
     const text = low === null ? "none: one seed" : range(low, high);
-    return { mean, low, high, interval: text, n, isLowerBound };
+    return { median, low, high, interval: text, n, isLowerBound };
   }
 
   async function draw(id, template, rows, options) {
@@ -122,10 +122,10 @@ function compareGroups(data) {
 
   // The scale of values: logarithmic where they differ by more than a factor of ten.
   function scaleOf(rows) {
-    const means = rows.map((it) => it.mean);
-    const [least, most] = [Math.min(...means), Math.max(...means)];
+    const medians = rows.map((it) => it.median);
+    const [least, most] = [Math.min(...medians), Math.max(...medians)];
     if (!(least > 0 && most > 10 * least)) return { zero: false };
-    // A wide interval around one mean must not hide the differences between the others.
+    // A wide interval around one median must not hide the differences between the others.
     const [low, high] = [least / 2, 2 * most];
     for (const it of rows) {
       if (it.low === null) continue;
@@ -134,16 +134,16 @@ function compareGroups(data) {
     return { type: "log", nice: false, domain: [low, high] };
   }
 
-  const METHOD = `Marks are means over the seeds, and bars their ${Math.round(100 * data.confidence)} % confidence intervals
-    (Student's t).`.replace(/\s+/g, " ");
+  const METHOD = `Marks are medians over the seeds, and bars their ${Math.round(100 * data.confidence)} % confidence intervals
+    (order statistics, from five seeds on).`.replace(/\s+/g, " ");
   const CUT = " A triangle may be higher: the run's end cut off flows.";
 
   async function showMetric() {
     const metric = data.metrics[at("metric").selectedIndex];
     const rows = [];
-    for (const [series, mean, low, high, n, isLowerBound] of metric.rows) {
+    for (const [series, median, low, high, n, isLowerBound] of metric.rows) {
       if (!chosen(series)) continue;
-      const it = row(series, interval(mean, low, high, n, isLowerBound));
+      const it = row(series, interval(median, low, high, n, isLowerBound));
       const level = roles.x ? valueIndex(series, roles.colour) : valueIndex(series, roles.line) + it.turn * DASHES.length;
       it.mark = isLowerBound ? "more" : String(level % SHAPES.length);
       if (roles.x) it.x = factors.get(roles.x).values[valueIndex(series, roles.x)];
@@ -179,9 +179,9 @@ function compareGroups(data) {
   function showSizes(percentile) {
     const id = `by-size-${percentile}`;
     const rows = [];
-    for (const [series, size, of, mean, low, high, n, isLowerBound] of data.sizes.rows) {
+    for (const [series, size, of, median, low, high, n, isLowerBound] of data.sizes.rows) {
       if (of !== percentile || !chosen(series, true)) continue;
-      const it = row(series, interval(mean, low, high, n, isLowerBound));
+      const it = row(series, interval(median, low, high, n, isLowerBound));
       it.mark = isLowerBound ? "more" : String(valueIndex(series, roles.colour) % SHAPES.length);
       it.x = data.sizes.labels[size];
       rows.push(it);
@@ -201,8 +201,8 @@ function compareGroups(data) {
 
   function showDistribution() {
     const rows = [];
-    for (const [series, x, mean, low, high] of data.cdf.rows) {
-      if (chosen(series, true)) rows.push(row(series, { ...interval(mean, low, high, 0, 0), x }));
+    for (const [series, x, median, low, high] of data.cdf.rows) {
+      if (chosen(series, true)) rows.push(row(series, { ...interval(median, low, high, 0, 0), x }));
     }
     return draw("cdf", "cdf", rows, {
       left: 60, height: 220,
@@ -222,7 +222,7 @@ function compareGroups(data) {
   // The best in one situation, and which others differ from it in every likely outcome.
   function answer(metric, entries) {
     const sign = metric.best === "highest" ? -1 : 1;
-    const ranked = [...entries].sort((one, other) => sign * (one.mean - other.mean));
+    const ranked = [...entries].sort((one, other) => sign * (one.median - other.median));
     const [best, next] = ranked;
     const values = new Map(metric.values[best.series]);
     // Ratios of positive values: one seed with a very large value would hide all differences otherwise.
@@ -257,9 +257,9 @@ function compareGroups(data) {
       if (!situations.has(key)) situations.set(key, { order, entries: [], missing: [] });
       return situations.get(key);
     };
-    for (const [series, mean, low, high, , isLowerBound] of metric.rows) {
+    for (const [series, median, low, high, , isLowerBound] of metric.rows) {
       if (!chosen(series)) continue;
-      situation(series).entries.push({ series, label: label(series, roles.colour), mean, low, high, isLowerBound });
+      situation(series).entries.push({ series, label: label(series, roles.colour), median, low, high, isLowerBound });
     }
     // The best of the others might not be the best of all.
     for (const series of metric.missing) {
@@ -271,7 +271,7 @@ function compareGroups(data) {
     if (part.hidden) return;
     at("answer-title").textContent = `${metric.best === "lowest" ? "Lowest" : "Highest"} ${metric.title}`;
     const unit = metric.unit ? ` ${metric.unit}` : "";
-    const value = (it) => `${it.isLowerBound ? "≥ " : ""}${short(it.mean)}${unit}`;
+    const value = (it) => `${it.isLowerBound ? "≥ " : ""}${short(it.median)}${unit}`;
     const answerOf = (entries, missing) => {
       if (missing.length) return { best: null, words: ["none", "", "", `not comparable: ${missing.join(", ")} (no value)`] };
       const { best, next, sure } = answer(metric, entries);

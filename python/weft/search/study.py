@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from weft.errors import OutputError
-from weft.tuning.space import combinations, positions, untried
+from weft.search.space import combinations, positions, untried
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from optuna import Study
     from optuna.trial import FrozenTrial
 
-    from weft.tuning.space import Parameter
+    from weft.search.space import Parameter
 
 JOURNAL = "trials.log"
 Direction = Literal["minimize", "maximize"]
@@ -51,7 +51,7 @@ class Trials:
         """Opens the journal in a folder that no other process uses."""
         self._parameters = parameters
         self._direction = direction
-        self._study = _open(folder / JOURNAL, direction)
+        self._study = open_study(folder / JOURNAL, direction)
         self.ended = [_read(trial) for trial in self._study.get_trials(deepcopy=False)]
 
     def propose(self, first: int, count: int) -> list[dict[str, Any]]:
@@ -110,7 +110,7 @@ class Trials:
 
 def has_trials(folder: Path) -> bool:
     """Returns whether a journal with a trial exists."""
-    return (folder / JOURNAL).exists() and bool(_open(folder / JOURNAL, "minimize").get_trials(deepcopy=False))
+    return (folder / JOURNAL).exists() and bool(open_study(folder / JOURNAL, "minimize").get_trials(deepcopy=False))
 
 
 def _read(trial: FrozenTrial) -> Trial:
@@ -118,7 +118,8 @@ def _read(trial: FrozenTrial) -> Trial:
     return Trial(trial.number, trial.params, trial.value, by_seed, trial.user_attrs["reason"])
 
 
-def _open(file: Path, direction: Direction) -> Study:
+def open_study(file: Path, direction: Direction) -> Study:
+    """Opens the journal of a tuning, or creates it."""
     import optuna
     from optuna.storages import JournalStorage
     from optuna.storages.journal import JournalFileBackend

@@ -10,13 +10,13 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from weft.errors import OutputError, RunError, SpecError, StoppedError
+from weft.search.space import combinations
+from weft.search.study import JOURNAL, Trial, Trials, has_trials
 from weft.sweeps import store
 from weft.sweeps.axes import Axis, label_names
 from weft.sweeps.command import check_exclusive
 from weft.sweeps.plan import build, plan_points
 from weft.sweeps.runner import Runner, make_runner
-from weft.tuning.space import combinations
-from weft.tuning.study import JOURNAL, Trial, Trials, has_trials
 from weft.version import __version__
 
 if TYPE_CHECKING:
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 
     import polars as pl
 
+    from weft.search.objective import Objective
+    from weft.search.space import Parameter
     from weft.sweeps.executor import Executor
     from weft.sweeps.plan import Planned, SweepPlan
     from weft.sweeps.worker import Failure
-    from weft.tuning.objective import Objective
-    from weft.tuning.space import Parameter
 
 DOCUMENT = "tune.json"
 TABLE = "trials.parquet"
@@ -84,29 +84,29 @@ class Tuning:
 
 @dataclass(frozen=True)
 class Checked:
-    """The objective at seeds that selected nothing: its mean and the 95 % confidence interval of the mean."""
+    """The objective at seeds that selected nothing: its median and the 95 % confidence interval of the median."""
 
     by_seed: tuple[float | None, ...]
-    mean: float | None
+    median: float | None
     low: float | None
-    """Lower end of the interval; like `high`, None for fewer than two seeds."""
+    """Lower end of the interval; like `high`, None for fewer than five seeds."""
     high: float | None
 
     def __str__(self) -> str:
-        if self.mean is None:
+        if self.median is None:
             return "no result at any seed"
         within = "" if self.low is None else f", 95% within {self.low:.4g} to {self.high:.4g}"
-        return f"{self.mean:.4g}{within} ({sum(value is not None for value in self.by_seed)} seeds)"
+        return f"{self.median:.4g}{within} ({sum(value is not None for value in self.by_seed)} seeds)"
 
     @classmethod
     def of(cls, values: Sequence[float | None]) -> Checked:
-        """Computes the mean and interval of the values of all seeds; a value is None if there is none."""
+        """Computes the median and interval of the values of all seeds; a value is None if there is none."""
         import polars as pl
 
-        from weft.stats import mean_ci
+        from weft.stats import median_ci
 
-        row = mean_ci(pl.DataFrame({"value": values}, schema={"value": pl.Float64}), "value").row(0, named=True)
-        return cls(tuple(values), row["mean"], row["low"], row["high"])
+        row = median_ci(pl.DataFrame({"value": values}, schema={"value": pl.Float64}), "value").row(0, named=True)
+        return cls(tuple(values), row["median"], row["low"], row["high"])
 
 
 @dataclass(frozen=True)
@@ -141,13 +141,13 @@ class Outcome:
     def finding(self) -> str | None:
         """Returns a sentence if the check does not show that the best trial is better; else None."""
         difference = self.difference
-        if difference.mean is None:
+        if difference.median is None:
             return "No improvement found: the best trial or the spec as given has no result at the unused seeds."
         if difference.low is None or difference.high is None:
-            return "One seed gives no interval; use --seeds 2 or more to distinguish an improvement from chance."
+            return "Fewer than five seeds give no interval; use --seeds 5 or more to tell improvement from chance."
         if difference.low <= 0 <= difference.high:
             return "No improvement found: the interval of the difference includes 0."
-        if (difference.mean > 0) == (self.tuning.objective.direction == "minimize"):
+        if (difference.median > 0) == (self.tuning.objective.direction == "minimize"):
             return "No improvement found: at the unused seeds the best trial is worse than the spec as given."
         return None
 
@@ -313,9 +313,10 @@ def _trial(number: int, values: Mapping[str, Any], sweep: SweepPlan, measure: _M
 
 def _warnings(folder: Path, runs: Sequence[Planned]) -> tuple[str, ...]:
     distinct = {run.key: run for run in runs}
+    complete = [run for key, run in distinct.items() if store.is_complete(store.results_of(folder, key))]
     return tuple(
         f"{warning.line} ({len(warning.runs):,} of {len(distinct):,} runs of the best trial and of the spec as given)"
-        for warning in store.collect_warnings(folder, list(distinct.values()))
+        for warning in store.collect_warnings(store.read_manifests(folder, complete))
     )
 
 

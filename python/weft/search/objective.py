@@ -9,15 +9,19 @@ from typing import TYPE_CHECKING, Self
 
 from weft import api
 from weft.errors import UsageError
+from weft.measures import parse
+from weft.sweeps.plan import source_digest
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
     import polars as pl
 
-    from weft.tuning.study import Direction
+    from weft.search.study import Direction
 
+DIRECTIONS = ("minimize", "maximize")
+"""Optuna's names of directions."""
 _EXAMPLE = "such as 'quantile_cont(fct_s, 0.99) FROM flows'"
 
 
@@ -28,6 +32,8 @@ class Objective:
     flag: str
     """The option that set it: `--minimize` or `--maximize`."""
     sql: str
+    function: Callable[[api.Result], float | None] | None = None
+    """The function that takes the place of a query; `sql` is then its name and a hash of its source."""
 
     @property
     def direction(self) -> Direction:
@@ -55,6 +61,33 @@ class Objective:
         objective._answer({name: table.lazy() for name, table in _without_rows().items()})
         return objective
 
+    @classmethod
+    def of_function(cls, objective: object, direction: Direction) -> Self:
+        """Creates an objective from a function of a `Result`, a measure such as "p99 slowdown", or a query.
+
+        Raises:
+            UsageError: It is none of these, or the direction is wrong.
+        """
+        if direction not in DIRECTIONS:
+            raise UsageError(f"direction: {direction!r}; allowed: {', '.join(DIRECTIONS)}")
+        flag = f"--{direction}"
+        if callable(objective):
+            return cls(flag, f"{getattr(objective, '__qualname__', 'objective')} {source_digest(objective)}", objective)
+        if not isinstance(objective, str):
+            raise UsageError(f"objective: {objective!r:.100}; allowed: a function, a measure, or SQL, {_EXAMPLE}")
+        try:
+            measure = parse(objective)
+        except UsageError:
+            if not re.search(r"\bfrom\b", objective, re.IGNORECASE):
+                raise
+            return cls.parse(*((objective, None) if direction == "minimize" else (None, objective)))
+
+        def value(result: api.Result) -> float | None:
+            found: float | None = measure.values(result.table(measure.quantity.table), []).item(0, "value")
+            return found
+
+        return cls(flag, objective, value)
+
     def of(self, run: Path) -> float | None:
         """Returns the number of a run, given its folder.
 
@@ -66,6 +99,9 @@ class Objective:
         import polars as pl
 
         tables = {name: pl.scan_parquet(file) for name in api.TABLES if (file := run / f"{name}.parquet").exists()}
+        if self.function is not None:
+            found = self.function(api.Result.read(run))
+            return None if found is None or not math.isfinite(found) else float(found)
         answer = self._answer(tables)
         if answer.height != 1:
             raise self._refused(f"gives {answer.height} rows")

@@ -1,0 +1,1 @@
+"""The Python functions with which questions are answered: sweeps, intervals, plots, tuning, reproduction."""
