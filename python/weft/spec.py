@@ -1098,9 +1098,11 @@ class LiaCc(Model):
 
 class LosslessQueue(Model):
     """
-    A FIFO per traffic class that pauses its neighbours instead of dropping packets. A switch counts the
-    waiting packets of each incoming link, and pauses the link before its buffer is full. `limit` is the buffer
-    for the packets of an incoming link in a class. Packets that a host sends itself wait without a limit.
+    Priority flow control (PFC, IEEE 802.1Qbb): a FIFO per traffic class that pauses its neighbours instead of
+    dropping packets. A switch counts the waiting packets of each incoming link, and pauses the link before its
+    buffer is full. Pauses thus spread hop by hop, up to the hosts that send. `limit` is the buffer for the packets
+    of an incoming link in a class. Packets that a host sends itself wait without a limit. Transports of all kinds
+    may send. If paused links wait for each other in a cycle (deadlock), a warning names them.
     """
 
     model_config = ConfigDict(
@@ -1768,7 +1770,7 @@ class SharedQueue(Model):
     alpha: float = 1.0
     """
     Factor of the free space, above 0 and at most 1024. With n congested ports and no reserve, each
-    port holds alpha B / (1 + alpha n) of a buffer of B bytes. The default has no source.
+    port holds alpha B / (1 + alpha n) of a buffer of B bytes. 1.0 is a choice of Weft.
     """
     buffer: Annotated[
         str,
@@ -4263,7 +4265,7 @@ class Transport(Model):
     scheduler: Literal["round-robin", "lowest-rtt", "linux"] | None = None
     """
     Packet scheduler, which selects the subflow of the next packet. The default is the
-    profile's: "linux" in "linux", "round-robin" in "amp-2019".
+    profile's: "linux" in "linux", and "round-robin" in all others.
     """
     subflows: Annotated[int, Field(ge=1, le=64)] = 1
     """

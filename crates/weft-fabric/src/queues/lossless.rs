@@ -15,9 +15,11 @@ const MAX_CLASSES: u8 = MAX_CLASS + 1;
 /// Size of a pause frame on the wire: the smallest Ethernet frame (IEEE 802.3, annex 31B).
 pub const PAUSE_FRAME: u32 = 64;
 
-/// A FIFO per traffic class that pauses its neighbours instead of dropping packets. A switch counts the
-/// waiting packets of each incoming link, and pauses the link before its buffer is full. `limit` is the buffer
-/// for the packets of an incoming link in a class. Packets that a host sends itself wait without a limit.
+/// Priority flow control (PFC, IEEE 802.1Qbb): a FIFO per traffic class that pauses its neighbours instead of
+/// dropping packets. A switch counts the waiting packets of each incoming link, and pauses the link before its
+/// buffer is full. Pauses thus spread hop by hop, up to the hosts that send. `limit` is the buffer for the packets
+/// of an incoming link in a class. Packets that a host sends itself wait without a limit. Transports of all kinds
+/// may send. If paused links wait for each other in a cycle (deadlock), a warning names them.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Lossless {

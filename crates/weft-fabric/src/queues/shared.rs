@@ -16,7 +16,7 @@ pub struct Shared {
     /// Size of a switch's buffer, including the reserves. Packets being sent do not count.
     pub buffer: Size,
     /// Factor of the free space, above 0 and at most 1024. With n congested ports and no reserve, each
-    /// port holds alpha B / (1 + alpha n) of a buffer of B bytes. The default has no source.
+    /// port holds alpha B / (1 + alpha n) of a buffer of B bytes. 1.0 is a choice of Weft.
     #[serde(default = "default_alpha")]
     pub alpha: f64,
     /// Part of the buffer that only this port may use. The dynamic threshold applies to the rest.

@@ -50,7 +50,7 @@ pub struct TcpSpec {
     #[serde(default = "default_join_after")]
     pub join_after: Size,
     /// Packet scheduler, which selects the subflow of the next packet. The default is the
-    /// profile's: "linux" in "linux", "round-robin" in "amp-2019".
+    /// profile's: "linux" in "linux", and "round-robin" in all others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scheduler: Option<String>,
     /// Profile, that is, named settings of sender and receiver.
