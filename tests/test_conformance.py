@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections import Counter
 
 import pytest
 
 from tests.conformance import page
+from tests.conformance.faults import FAULTS
 from tests.conformance.table import parse_steps, read_table
 
-KINDS = {"write", "ack", "send", "info", "data", "reply"}
+KINDS = {"write", "ack", "send", "info", "data", "reply", "join", "open", "prio"}
 
 
 def test_each_script_has_its_own_name_and_known_steps() -> None:
@@ -35,6 +37,14 @@ def test_each_difference_has_a_reason() -> None:
         if not script.not_modelled:
             weft, kernel = results[script.name]
             assert (bool(script.weft), bool(script.kernel)) == (not weft, not kernel), script.name
+
+
+def test_each_planted_fault_is_text_of_its_file() -> None:
+    faults = tomllib.loads(FAULTS.read_text())["fault"]
+    assert len(faults) == 40
+    for fault in faults:
+        assert (page.ROOT / fault["file"]).read_text().count(fault["old"]) == 1, fault["name"]
+        assert fault["new"] != fault["old"]
 
 
 @pytest.mark.parametrize(

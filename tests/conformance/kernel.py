@@ -5,6 +5,7 @@ Each script has a process in a network namespace of its own, which ends with the
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import fcntl
 import os
@@ -280,6 +281,8 @@ class Player:
         self.expect_nothing()
 
     def expect_nothing(self) -> None:
+        if not self.setup.get("checks_data", True):
+            self.captured.clear()
         extra = [s for s in self.captured if s.length > 0]
         if extra:
             raise DifferenceError("sent " + ", ".join(describe(s) for s in extra))
@@ -306,9 +309,10 @@ class Player:
 
     def do_send(self, step: Step) -> None:
         """Expects data."""
+        ranges = [word for word in step.words if word[0].isdigit()]
         first, last = self.now + step.after_ms * 1e-3, self.now + step.until_ms * 1e-3
         at = 0.0
-        for text in step.words:
+        for text in ranges:
             start, end = byte_range_of(text)
             while start < end:
                 segment = self.wait_for(lambda s: s.length > 0, last + self.lateness(last), f"segment {start / MSS:g}")
@@ -316,9 +320,16 @@ class Player:
                 length = min(end, start - start % MSS + MSS) - start
                 if segment.seq != start or segment.length != length:
                     raise DifferenceError(f"sent {describe(segment)}, not {start / MSS:g}")
+                self.check_flags(segment, step)
                 self.check_time(at, first, last)
                 start += segment.length
         self.now = at if step.after_ms > 0 else self.now
+
+    def check_flags(self, segment: Segment, step: Step) -> None:
+        if "ect" in step.words and segment.ecn == 0:
+            raise DifferenceError("not ECN-capable")
+        if ("C" in segment.flags) != ("cwr" in step.words):
+            raise DifferenceError("CWR" if "C" in segment.flags else "no CWR")
 
     def check_time(self, at: float, first: float, last: float) -> None:
         if not first - TOLERANCE_MS * 1e-3 <= at <= last + self.lateness(last):
@@ -328,6 +339,48 @@ class Player:
         """Returns the time by which an answer may be later than `until`."""
         delay = until - self.now
         return TOLERANCE_MS * 1e-3 + (delay * WHEEL if delay >= LONG_DELAY else 0)
+
+    # Steps of the peer of a receiver.
+
+    def do_data(self, step: Step) -> None:
+        """Sends data, which the application reads at once."""
+        self.act_at(step)
+        assert self.socket
+        start, end = byte_range_of(step.words[0])
+        for seq in range(start, end, MSS):
+            ecn = 0 if not self.setup["ecn"] else 3 if "ce" in step.words else 2
+            flags = "CA" if "cwr" in step.words else "A"
+            self.emit(flags, seq, 0, payload=bytes(min(MSS, end - seq)), ecn=ecn)
+            with contextlib.suppress(BlockingIOError):
+                self.socket.recv(1_000_000)
+
+    def do_reply(self, step: Step) -> None:
+        """Expects an acknowledgement."""
+        first, last = self.now + step.after_ms * 1e-3, self.now + step.until_ms * 1e-3
+        segment = self.wait_for(lambda s: s.length == 0, last + self.lateness(last), "acknowledgement")
+        expected = round(float(step.words[0]) * MSS)
+        if segment.ack != expected:
+            raise DifferenceError(f"acknowledged {segment.ack / MSS:g}")
+        blocks = self.blocks(segment)
+        for block in step.ranges("sack"):
+            if not blocks or blocks[0] != block:
+                raise DifferenceError(f"reported {blocks}")
+        is_dsack = bool(blocks) and (
+            blocks[0][1] <= segment.ack or (len(blocks) > 1 and blocks[1][0] <= blocks[0][0] <= blocks[1][1])
+        )
+        if is_dsack != ("dsack" in step.words):
+            raise DifferenceError(f"reported {blocks}")
+        if ("E" in segment.flags) != ("ece" in step.words):
+            raise DifferenceError("ECE" if "E" in segment.flags else "no ECE")
+        self.check_time(segment.time, first, last)
+        self.now = segment.time if step.after_ms > 0 else self.now
+
+    def blocks(self, segment: Segment) -> list[tuple[int, int]]:
+        """Returns the blocks of a selective acknowledgement, relative to the peer's first byte."""
+        edges = segment.options.get("SAck", ())
+        assert isinstance(edges, tuple)
+        relative = [edge - PEER_ISN - 1 for edge in edges]
+        return list(zip(relative[::2], relative[1::2], strict=True))
 
     def do_info(self, step: Step) -> None:
         """Expects values of the socket."""
@@ -371,6 +424,15 @@ def describe(segment: Segment) -> str:
     return f"{segment.seq / MSS:g}-{(segment.seq + segment.length) / MSS:g}"
 
 
+def player_of(script: Script) -> Player:
+    """Returns the player for a script."""
+    if script.setup.get("mptcp", False):
+        from tests.conformance.mptcp import MptcpPlayer
+
+        return MptcpPlayer(script)
+    return Player(script)
+
+
 def play(script: Script, tries: int = 4) -> Outcome:
     """Plays a script in a process of its own. A run in which this program was late says nothing and is repeated."""
     difference = ""
@@ -396,7 +458,7 @@ def play_here(script: Script) -> str:
     # Other programs of a busy machine must not delay this one, which sleeps most of the time.
     os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
     try:
-        Player(script).play()
+        player_of(script).play()
     except DifferenceError as difference:
         return str(difference)
     except LateError as late:

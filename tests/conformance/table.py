@@ -60,7 +60,7 @@ class Script:
     @property
     def is_public(self) -> bool:
         """Whether others wrote the script, rather than this project from a rule."""
-        return not self.origin.startswith(("RFC ", "Linux ", "Weft"))
+        return not self.origin.startswith(("RFC ", "Linux `", "Weft"))
 
 
 def byte_range(text: str) -> tuple[int, int]:
@@ -97,5 +97,6 @@ def read_table(folder: Path = SCRIPTS) -> list[Script]:
         table = tomllib.loads(file.read_text())
         for entry in table["script"]:
             steps = parse_steps(entry.pop("steps", ""))
-            scripts.append(Script(steps=steps, **entry))
+            names = entry.pop("names", None) or [entry.pop("name")]
+            scripts += [Script(name=name, steps=steps, **entry) for name in names]
     return scripts

@@ -63,6 +63,16 @@ impl TcpEndpoint {
         self.connections[index as usize].data.set_written(chunks);
         self.send_written(index, cx);
     }
+
+    /// Makes a subflow active, or a backup.
+    #[cfg(test)]
+    pub(super) fn set_active(&mut self, flow: u32, subflow: usize, active: bool) {
+        let index = self.slots.senders[&flow];
+        let connection = &mut self.connections[index as usize];
+        let set = |windows: &mut [weft_cc::Window]| windows[subflow].active = active;
+        connection.congestion.notify(|_, windows| set(windows));
+        connection.rotation.set_checks_all(true);
+    }
 }
 
 #[cfg(test)]

@@ -7,8 +7,8 @@ use std::path::Path;
 
 use super::peer::Peer;
 use super::*;
-use crate::packet::{DATA, RETRANSMIT};
-use crate::transport::tcp::wire::{ACK, CWR, DSACK, ECE, SYN, kind};
+use crate::packet::{DATA, ECT, RETRANSMIT};
+use crate::transport::tcp::wire::{ACK, CWR, DSACK, ECE, JOIN_ACK, SYN, kind};
 
 /// Payload bytes of a segment: scripts count in segments.
 const MSS: u32 = 1000;
@@ -127,6 +127,9 @@ struct Player {
     stated: Vec<usize>,
     written: u64,
     header: u32,
+    /// Whether everything that is sent must be stated.
+    checks_data: bool,
+    rtt: u64,
 }
 
 impl Player {
@@ -207,13 +210,15 @@ impl Player {
             stated: vec![0; subflows as usize],
             written: 0,
             header,
+            checks_data: flag("checks_data", true),
+            rtt,
         };
-        player.skip_handshake();
+        player.skip_sent();
         player
     }
 
-    /// Leaves out the packets of handshakes.
-    fn skip_handshake(&mut self) {
+    /// Leaves out the packets that were sent so far.
+    fn skip_sent(&mut self) {
         for (path, stated) in self.stated.iter_mut().enumerate() {
             *stated = self.run.peer(path as u32).seen.len();
         }
@@ -236,6 +241,9 @@ impl Player {
                 "info" => self.expect_info(step),
                 "data" => self.data(step),
                 "reply" => self.expect_reply(step),
+                "join" => self.expect_join(step),
+                "open" => self.open(step),
+                "prio" => self.set_priority(step),
                 kind => panic!("{}: {kind}: no such kind of step", step.text),
             };
             done.map_err(|difference| format!("{}: {difference}", step.text))?;
@@ -247,6 +255,9 @@ impl Player {
     fn act_at(&mut self, step: &Step) -> Result<u64, String> {
         self.now += step.after.0;
         self.run.until(self.now.max(self.run.engine.now()));
+        if !self.checks_data {
+            self.skip_sent();
+        }
         for path in 0..self.stated.len() as u32 {
             if let Some((_, packet)) = self.next(path, PacketKind::Data) {
                 return Err(format!("sent {}", self.describe(&packet)));
@@ -306,9 +317,11 @@ impl Player {
     fn expect_data(&mut self, step: &Step) -> Result<(), String> {
         let (first, last) = (self.now + step.after.0, self.now + step.after.1);
         let path = step.subflow();
-        let ranges = step.words.iter().take_while(|word| *word != "on");
+        let is_range = |word: &&String| word.starts_with(|c: char| c.is_ascii_digit());
+        let ranges = step.words.iter().take_while(is_range);
         let mut at = 0;
         for (mut start, end) in ranges.map(|word| bytes(word)).collect::<Vec<_>>() {
+            let first_byte = start;
             while start < end {
                 while self.next(path, PacketKind::Data).is_none() {
                     let now = self.run.engine.now();
@@ -321,6 +334,18 @@ impl Player {
                 self.stated[path as usize] = index + 1;
                 if packet.seq != start {
                     return Err(format!("sent {}, not {}", self.describe(&packet), start / MSS));
+                }
+                if let Some(data) = step.option("data")
+                    && packet.chunk != data.parse::<u32>().unwrap() + (start - first_byte) / MSS
+                {
+                    return Err(format!("data {}", packet.chunk));
+                }
+                let flags = packet.flags;
+                if step.has("ect") && flags & ECT == 0 {
+                    return Err("not ECN-capable".to_owned());
+                }
+                if (flags & (ECT | CWR) == ECT | CWR) != step.has("cwr") {
+                    return Err(format!("CWR is {}", !step.has("cwr")));
                 }
                 at = packet.time;
                 if !(first.saturating_sub(TOLERANCE)..=last + TOLERANCE).contains(&at) {
@@ -388,7 +413,10 @@ impl Player {
             let packet = Packet {
                 slot: self.run.peer(path).slot,
                 seq,
-                chunk: seq / MSS,
+                chunk: step
+                    .option("data")
+                    .map_or(start / MSS, |data| data.parse().unwrap())
+                    + (seq - start) / MSS,
                 hi: path,
                 size: (len + self.header) as u16,
                 flags,
@@ -415,22 +443,18 @@ impl Player {
         }
         let (index, packet) = self.next(path, PacketKind::Ack).unwrap();
         self.stated[path as usize] = index + 1;
-        let sack = step.option("sack").map_or((0, 0), bytes);
-        let sack = if sack.0 == sack.1 {
-            (packet.lo, packet.lo)
-        } else {
-            sack
-        };
+        let block = (packet.lo, packet.hi);
+        let sack = step.option("sack").map_or(block, bytes);
         let expected = (bytes(&step.words[0]).0, sack, step.has("dsack"), step.has("ece"));
-        let flags = packet.flags;
-        let got = (
-            packet.seq,
-            (packet.lo, packet.hi),
-            flags & DSACK != 0,
-            flags & ECE != 0,
-        );
+        let (is_dsack, has_ece) = (packet.flags & DSACK != 0, packet.flags & ECE != 0);
+        let got = (packet.seq, block, is_dsack, has_ece);
         if got != expected {
             return Err(format!("acknowledged {got:?}, not {expected:?}"));
+        }
+        if let Some(data) = step.option("data")
+            && packet.chunk != data.parse::<u32>().unwrap()
+        {
+            return Err(format!("acknowledged data {}", packet.chunk));
         }
         if !(first.saturating_sub(TOLERANCE)..=last + TOLERANCE).contains(&packet.time) {
             let late = (packet.time as f64 - first as f64) / MS as f64;
@@ -439,6 +463,67 @@ impl Player {
         if step.after.0 > 0 {
             self.now = packet.time;
         }
+        Ok(())
+    }
+
+    /// Expects that the sender joins. The peer completes the handshake by itself.
+    fn expect_join(&mut self, step: &Step) -> Result<(), String> {
+        let path = step.words[0].parse().unwrap();
+        let last = self.now + step.after.1;
+        while self.next(path, PacketKind::JoinAck).is_none() {
+            let now = self.run.engine.now();
+            if now > last + self.rtt + TOLERANCE {
+                return Err("no join".to_owned());
+            }
+            self.run.until(now + SETTLE);
+        }
+        let (_, syn) = self.next(path, PacketKind::Syn).unwrap();
+        let (index, ack) = self.next(path, PacketKind::JoinAck).unwrap();
+        self.stated[path as usize] = index + 1;
+        self.now = ack.time;
+        self.run.until(ack.time + SETTLE);
+        let first = (self.now + step.after.0).saturating_sub(self.rtt + TOLERANCE);
+        if (first..=last + TOLERANCE).contains(&syn.time) {
+            Ok(())
+        } else {
+            Err("not at the stated time".to_owned())
+        }
+    }
+
+    /// Joins a receiver, which must confirm it.
+    fn open(&mut self, step: &Step) -> Result<(), String> {
+        let at = self.act_at(step)?;
+        let path: u32 = step.words[0].parse().unwrap();
+        let syn = Packet {
+            hi: path,
+            flags: SYN,
+            ..Packet::default()
+        };
+        self.run.inject(path, at, syn, true);
+        self.run.until(at + SETTLE);
+        let slot = self.run.peer(path).slot;
+        let third = Packet {
+            slot,
+            flags: JOIN_ACK,
+            ..syn
+        };
+        self.run.inject(path, at + SETTLE, third, true);
+        self.run.until(at + 2 * SETTLE);
+        let confirmed = self.next(path, PacketKind::JoinConfirmed);
+        confirmed
+            .map(|_| ())
+            .ok_or_else(|| "the join is not confirmed".to_owned())
+    }
+
+    /// Makes a subflow a backup, or active.
+    fn set_priority(&mut self, step: &Step) -> Result<(), String> {
+        let at = self.act_at(step)?;
+        let subflow: u64 = step.words[0].parse().unwrap();
+        let active = u64::from(step.words[1] == "active");
+        self.run
+            .engine
+            .set_timer(0, 0, at, PRIORITY | subflow << 1 | active);
+        self.run.until(at + SETTLE);
         Ok(())
     }
 }

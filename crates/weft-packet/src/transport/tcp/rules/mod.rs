@@ -59,6 +59,9 @@ const MS: u64 = 1_000_000_000;
 /// Key of a timer at which the application of a scripted flow has written this many segments.
 const WRITE: u64 = 0xFFFF << 32;
 
+/// Key of a timer at which a subflow becomes active, by the lowest bit, or a backup.
+const PRIORITY: u64 = 0xFFFE << 32;
+
 /// A host, a middlebox, or a peer at the place of a middlebox.
 enum TestNode {
     Host(Box<Host>),
@@ -91,6 +94,10 @@ impl Endpoint for TestNode {
 
     fn on_timer(&mut self, key: u64, cx: &mut Context<'_>) {
         match self {
+            Self::Host(host) if (PRIORITY..WRITE).contains(&key) => {
+                let (subflow, active) = ((key - PRIORITY) >> 1, key & 1 != 0);
+                host.with_tcp(cx, |tcp, _| tcp.set_active(0, subflow as usize, active));
+            }
             Self::Host(host) if key >= WRITE => {
                 host.with_tcp(cx, |tcp, cx| tcp.set_written(0, key - WRITE, cx));
             }

@@ -57,6 +57,7 @@ impl Peer {
                 return;
             }
             Some(PacketKind::JoinAck) => Packet {
+                slot: self.slot,
                 flags: packet.flags | ACK,
                 ..*packet
             },

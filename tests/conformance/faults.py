@@ -1,0 +1,124 @@
+"""Plants faults, each alone in a scratch copy of the repository, and says which tests find them.
+
+`python -m tests.conformance.faults` runs for each fault the table of public scripts, the rules of the transport and the
+tests of the crate that it changes, which are a part of `make test`. It writes `faults.csv` for the page.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+import tomllib
+from pathlib import Path
+
+FOLDER = Path(__file__).parent
+ROOT = FOLDER.parent.parent
+FAULTS = FOLDER / "faults.toml"
+FOUND = FOLDER / "faults.csv"
+CONFORMANCE = "rules::conformance::"
+TRANSPORT = ["-p", "weft-packet", "--lib", "transport::tcp::"]
+
+
+def tests_for(file: str) -> list[list[str]]:
+    """Returns the arguments of `cargo test` for a fault in a file, in the order in which they run."""
+    crate = file.split("/")[1]
+    own = [["-p", crate, "--lib"], ["-p", crate, "--tests"]]
+    return [TRANSPORT] if crate == "weft-packet" else [*own, TRANSPORT] if crate == "weft-cc" else own
+
+
+def failing(output: str) -> list[str]:
+    """Returns the tests that failed."""
+    return re.findall(r"^test (\S+) \.\.\. FAILED", output, re.MULTILINE)
+
+
+def try_fault(fault: dict[str, str], copy: Path, target: Path) -> list[str]:
+    """Plants a fault, and returns the tests that fail; the copy is as before afterwards.
+
+    Raises:
+        ValueError: the text of the fault does not occur once, or the faulty program does not compile.
+    """
+    file = copy / fault["file"]
+    sound = file.read_text()
+    if sound.count(fault["old"]) != 1:
+        raise ValueError(
+            f"{fault['name']}: {fault['old']!r} occurs {sound.count(fault['old'])} times in {fault['file']}"
+        )
+    file.write_text(sound.replace(fault["old"], fault["new"]))
+    environment = {
+        **os.environ,
+        "CARGO_TARGET_DIR": str(target),
+        "CARGO_INCREMENTAL": "1",
+        "CARGO_PROFILE_TEST_OPT_LEVEL": "0",
+        "CARGO_PROFILE_DEV_OPT_LEVEL": "0",
+        "CARGO_PROFILE_TEST_DEBUG": "0",
+        "CARGO_PROFILE_DEV_DEBUG": "0",
+        "RUST_BACKTRACE": "0",
+    }
+    found: list[str] = []
+    try:
+        for arguments in tests_for(fault["file"]):
+            command = ["nice", "cargo", "test", "--locked", "--no-fail-fast", *arguments]
+            result = subprocess.run(command, cwd=copy, env=environment, capture_output=True, text=True, check=False)
+            if "could not compile" in result.stderr:
+                raise ValueError(f"{fault['name']}: does not compile\n{result.stderr}")
+            found += failing(result.stdout)
+            if found and arguments[:2] != ["-p", "weft-cc"]:
+                break
+    finally:
+        file.write_text(sound)
+        os.utime(file)
+    return found
+
+
+def main() -> int:
+    """Plants all faults, or those whose name contains a word."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("word", nargs="?", default="")
+    parser.add_argument("--target", type=Path, help="a folder of cargo's builds to use")
+    options = parser.parse_args()
+    faults = [f for f in tomllib.loads(FAULTS.read_text())["fault"] if options.word in f["name"]]
+    rows = {}
+    if FOUND.exists():
+        with FOUND.open(newline="") as file:
+            rows = {row["fault"]: row for row in csv.DictReader(file)}
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder) / "copy"
+        git = ["git", "-C", str(ROOT)]
+        subprocess.run([*git, "worktree", "add", "--quiet", "--detach", str(copy), "HEAD"], check=True)
+        try:
+            for fault in faults:
+                started = time.monotonic()
+                found = try_fault(fault, copy, options.target or Path(folder) / "target")
+                by_scripts = any(CONFORMANCE in name for name in found)
+                others = [name for name in found if CONFORMANCE not in name]
+                rows[fault["name"]] = {
+                    "fault": fault["name"],
+                    "scripts": "yes" if by_scripts else "no",
+                    "tests": str(len(others)),
+                    "first": others[0] if others else "",
+                }
+                print(
+                    f"{fault['name']}: scripts {by_scripts}, {len(others)} tests ({time.monotonic() - started:.0f} s)"
+                )
+                sys.stdout.flush()
+                with FOUND.open("w", newline="") as file:
+                    writer = csv.DictWriter(file, ["fault", "scripts", "tests", "first"], lineterminator="\n")
+                    writer.writeheader()
+                    writer.writerows(rows.values())
+        finally:
+            subprocess.run([*git, "worktree", "remove", "--force", str(copy)], check=True)
+    missed = [row["fault"] for row in rows.values() if row["scripts"] == "no" and row["tests"] == "0"]
+    print(f"{len(rows) - len(missed)} of {len(rows)} faults were found")
+    for name in missed:
+        print(f"not found: {name}")
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
