@@ -18,6 +18,7 @@ from tests.command import INCAST
 from tests.command import weft as command
 from weft.errors import UsageError
 from weft.plots import altair_plots, data
+from weft.plots.data import active_links
 from weft.reports import (
     comparison,
     distribution_figures,
@@ -514,7 +515,10 @@ def test_tables_have_utilisation_in_percent(tmp_path: Path) -> None:
     assert headings[2:] == ["mean (%)", "least (%)", "most (%)"]
     busiest = run_figures.detail(group, "run", group.runs[0], 1000)["busiest"]
     assert busiest["heads"][:2] == ["link", "utilisation (%)"]
-    largest = weft.Result.read(run).links["utilisation"].max()
+    result = weft.Result.read(run)
+    largest = active_links(result)["utilisation"].max()
+    # The flows are over long before the end of the run.
+    assert largest > 5 * result.links["utilisation"].max()  # type: ignore[operator]
     assert isinstance(largest, float)
     for shown in (max(float(row[4]) for row in stages), float(busiest["rows"][0][1])):
         assert shown == pytest.approx(100 * largest, rel=5e-3)

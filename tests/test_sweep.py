@@ -5,7 +5,6 @@ from __future__ import annotations
 import _thread
 import threading
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -135,24 +134,3 @@ def test_interrupt_stops_all(spec: Path) -> None:
     threading.Timer(0.5, _thread.interrupt_main).start()
     with pytest.raises(KeyboardInterrupt):
         run_cases([Case({}, long, seed) for seed in range(8)], measure)
-
-
-def test_interrupt_while_runs_begin_stops_those_that_began(spec: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    long = weft.load(spec, ["duration=60s", "traffic[0].size=2GB"])
-    measured = []
-    submit = ThreadPoolExecutor.submit
-
-    def interrupted(pool: ThreadPoolExecutor, *args: Any, **kwargs: Any) -> Future[Any]:
-        if args[1] == 1:
-            raise KeyboardInterrupt
-        return submit(pool, *args, **kwargs)
-
-    monkeypatch.setattr(ThreadPoolExecutor, "submit", interrupted)
-
-    def measure(result: weft.Result) -> pl.DataFrame:
-        measured.append(result)
-        return result.flows
-
-    with pytest.raises(KeyboardInterrupt):
-        run_cases([Case({}, long, seed) for seed in range(2)], measure)
-    assert measured == []

@@ -257,6 +257,12 @@ class Result:
             reason = next(iter(str(error).splitlines()), type(error).__name__)
             raise UsageError(f"{file}: cannot read: {reason}; pass a folder that `weft run` wrote") from None
 
+    def detach(self) -> Result:
+        """Reads all tables into memory, so that the run's folder may be removed, and returns the result."""
+        self.tables = {name: self._table(name) for name in TABLES if name in self.manifest["rows"]}
+        self._folder = None
+        return self
+
     @property
     def flows(self) -> pl.DataFrame:
         """One row per flow."""

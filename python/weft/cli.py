@@ -269,6 +269,8 @@ def sweep(
 
     The table [sweep] of the spec provides defaults for --over and --seeds.
     """
+    from dataclasses import replace
+
     from weft.errors import UsageError
     from weft.measures import parse
     from weft.output import file_name
@@ -285,7 +287,7 @@ def sweep(
     wanted = None if precision is None else Precision((of or [""])[0], parse_share(precision), max_seeds)
     executor = Executor.parse(cluster, workers)
     axes = None if over is None else [Axis.parse(text) for text in over]
-    planned = plan(spec, overrides or [], axes, seeds, precision=wanted, force=force)
+    planned = replace(plan(spec, overrides or [], axes, seeds, precision=wanted, force=force), of=of[0] if of else None)
     folder = Path(f"weft-sweep-{file_name(planned.name or spec.stem)}") if out is None else out
     with terminal.ProgressBar(planned.name or spec.stem, lines=True) as bar:
         outcome = run_sweep(planned, folder, executor=executor, force=force, show=bar.show)
@@ -465,6 +467,12 @@ def report(
         str | None, typer.Option("--line", metavar="FIELD", help="Use a kind of line per value of this field.")
     ] = None,
     x: Annotated[str | None, typer.Option("--x", metavar="FIELD", help="Draw this field along the x axis.")] = None,
+    of: Annotated[
+        str | None,
+        typer.Option(
+            "--of", metavar="MEASURE", help="Show this measure first, such as 'mean fct'. [default: the sweep's]"
+        ),
+    ] = None,
     where: Annotated[
         list[str] | None,
         typer.Option(
@@ -491,7 +499,7 @@ def report(
         from weft.reports import page
 
         given = {"x": x, "colour": colour, "line": line, "columns": columns, "rows": rows}
-        wishes = Wishes({role: name for role, name in given.items() if name is not None}, where or [])
+        wishes = Wishes({role: name for role, name in given.items() if name is not None}, where or [], of)
         text = page.write(read, bar.show, wishes=wishes)
     write_file(file, text)
     if as_json:
@@ -549,6 +557,125 @@ def trace(
     else:
         terminal.print_table("", ("capture point", "packets"), list(written.packets.items()))
         terminal.print_line(f"Open {written.file} in Wireshark, or read it with tshark -r {written.file}")
+
+
+@app.command("ls")
+def list_folders(
+    folder: Annotated[Path, typer.Argument(metavar="[DIR]", help="Where to look, with its subfolders.")] = Path(),
+    as_json: Json = False,
+) -> None:
+    """List runs, sweeps and tunings in a folder, the newest first."""
+    from weft.inspection import find
+
+    found = find(folder)
+    if as_json:
+        terminal.print_json(
+            [vars(one) | {"folder": str(one.folder), "changed": one.changed.isoformat()} for one in found]
+        )
+        return
+    rows = [
+        (str(one.folder), one.kind, one.name, one.runs, one.version, one.changed.strftime("%Y-%m-%d %H:%M"))
+        for one in found
+    ]
+    terminal.print_table("", ("folder", "kind", "name", "runs", "version", "written"), rows)
+
+
+@app.command()
+def show(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder of a run, sweep or tuning.")],
+    of: Annotated[
+        list[str] | None,
+        typer.Option("--of", metavar="MEASURE", help="Print this measure of a sweep, such as 'p99 slowdown'."),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Print what a folder holds: spec, seeds, version and main results."""
+    from weft import summary
+    from weft.api import Result
+    from weft.inspection import facts
+    from weft.sweeps import summary as sweep_summary
+    from weft.sweeps.results import Sweep
+
+    found = facts(folder)
+    if as_json:
+        terminal.print_json(found)
+        return
+    terminal.print_table("", ("", "value"), list(found.items()))
+    if "run" in found:
+        terminal.print_table("", *summary.table(Result.read(folder).flows))
+    elif "sweep" in found:
+        opened = Sweep(folder)
+        columns, rows = sweep_summary.table(opened, of or sweep_summary.default_measures(opened))
+        terminal.print_table("", columns, rows[: sweep_summary.MAX_ROWS])
+
+
+@app.command()
+def diff(
+    first: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run.")],
+    second: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of another run.")],
+    as_json: Json = False,
+) -> None:
+    """Compare two runs: fields of their specs, versions, tables and measures."""
+    from dataclasses import asdict
+
+    from weft.inspection import difference
+
+    found = difference(first, second)
+    if as_json:
+        terminal.print_json(asdict(found))
+        return
+    if found.fields:
+        terminal.print_table("", ("field", str(first), str(second)), found.fields)
+    else:
+        terminal.print_line("Specs, seeds and versions are equal.")
+    terminal.print_table("", ("table", "compared"), found.tables)
+    terminal.print_table(
+        "",
+        ("measure", str(first), str(second)),
+        [(name, *("-" if value is None else value for value in values)) for name, *values in found.measures],
+    )
+
+
+@app.command()
+def check(
+    spec: Annotated[Path, typer.Argument(metavar="SPEC.toml", help="The experiment.")],
+    overrides: Annotated[
+        list[str] | None, typer.Option("--set", metavar="a.b=c", help="Change a field before the check.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Check a spec, and all runs of its table [sweep], without running anything."""
+    from weft.sweeps.plan import plan
+
+    planned = plan(spec, overrides or [], force=False)
+    document = {"name": planned.name, "levels": sorted(planned.level), "runs": len(planned.runs)}
+    if as_json:
+        terminal.print_json(document)
+        return
+    runs = "1 run" if len(planned.runs) == 1 else f"{len(planned.runs):,} runs of [sweep]"
+    terminal.print_line(f"{spec}: correct; {planned.name}, level {', '.join(sorted(planned.level))}, {runs}")
+
+
+@app.command()
+def new(
+    kind: Annotated[
+        Literal["incast", "permutation", "load"],
+        typer.Argument(metavar="incast|permutation|load", help="The kind of traffic."),
+    ],
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out", "-o", metavar="FILE.toml", help="Write to this file, which must not exist. [default: KIND.toml]"
+        ),
+    ] = None,
+) -> None:
+    """Write a commented spec to begin with."""
+    from weft.inspection import new_spec
+    from weft.output import choose_file, write_file
+
+    file = choose_file(out, kind, ".toml")
+    write_file(file, new_spec(kind, file.stem))
+    terminal.print_line(f"Edit {file}; then: weft run {file}, or weft sweep {file}")
 
 
 @app.command("list")

@@ -103,7 +103,7 @@ def run(on_progress: Callable[[float], None] | None = None) -> Demo:
 
     def measure_and_keep(result: Result) -> pl.DataFrame:
         if result.manifest["rows"]["traces"]:
-            kept[result.manifest["name"], result.manifest["seed"]] = result
+            kept[result.manifest["name"], result.manifest["seed"]] = result.detach()
         return measure(result)
 
     rows = run_cases(cases, measure_and_keep, on_progress=report_progress(PERMUTATION_SHARE, 1 - PERMUTATION_SHARE))

@@ -11,7 +11,7 @@ import warnings
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from weft import _weft, terminal
-from weft.errors import InternalError, RequirementError, ResultWarning, StoppedError, WeftError
+from weft.errors import InternalError, RequirementError, ResultWarning, RunError, StoppedError, WeftError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -137,6 +137,11 @@ def describe(error: BaseException) -> tuple[str, int]:
     from weft.version import __version__
 
     return f"a bug in weft {__version__}, please report it: {what}", BUG
+
+
+def error_of(line: str, code: int) -> WeftError:
+    """Returns the exception for a failure of a worker, from its line and exit code."""
+    return {MISSING: RequirementError, BUG: InternalError}.get(code, RunError)(line)
 
 
 def _wrong_versions() -> str | None:

@@ -119,6 +119,9 @@ class Measure:
         elif self.quantity.column not in table.columns:
             numbers = [name for name, kind in table.schema.items() if kind.is_numeric()]
             raise UsageError(f"{self.text!r}: {self.quantity.table} has no {self.name}; allowed: {', '.join(numbers)}")
+        if self.name == "slowdown" and "slowdown_at_least" in table.columns:
+            # No flow is faster than on an idle path.
+            table = table.with_columns(pl.col("slowdown_at_least").clip(lower_bound=1.0))
         if self.low_bytes is not None:
             table = table.filter(pl.col("size_bytes") >= self.low_bytes)
         if self.high_bytes is not None:

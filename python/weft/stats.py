@@ -184,7 +184,8 @@ def by_size(
     classed = flows.filter(opened).with_columns(below_bytes=below)
     groups = [*names, "below_bytes"]
     counts = classed.group_by(groups).agg(flows=pl.len())
-    value, at_least = pl.col("slowdown"), pl.col("slowdown_at_least")
+    # No flow is faster than on an idle path.
+    value, at_least = pl.col("slowdown"), pl.col("slowdown_at_least").clip(lower_bound=1.0)
     summary = _censored_percentiles(classed, value, percents, groups, at_least, REL_TOL)
     _warned(summary, groups, "by_size", value)
     largest = f"from {edges[-1]}" if edges else "all"

@@ -256,10 +256,7 @@ def active_span(result: Result) -> tuple[float, float]:
 
 def active_links(result: Result) -> pl.DataFrame:
     """Returns the table `links` with utilisations of the time in which flows were open, within the measured time."""
-    measure = result.manifest["spec"].get("measure") or {}
-    end = float(result.manifest["end_s"])
-    begin = seconds_of(measure.get("start", "0s"))
-    stop = min(seconds_of(measure["stop"]) if measure.get("stop") else end, end)
+    begin, stop = result.manifest["measured_s"]
     first, last = active_span(result)
     active = min(last, stop) - max(first, begin)
     if not 0 < active < stop - begin:

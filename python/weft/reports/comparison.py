@@ -8,15 +8,21 @@ from typing import TYPE_CHECKING, Literal
 import polars as pl
 
 from weft import stats
+from weft.measures import parse
 from weft.papers.seed_summary import digits
+from weft.plots import data
 from weft.reports.factors import ABSENT, Factor, Value, factor
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from weft.api import Result
+    from weft.measures import Measure
     from weft.reports.inputs import Group
 
 CONFIDENCE = 0.95
+SLOWDOWN_BOUND = pl.col("slowdown_at_least").clip(lower_bound=1.0)
+"""Lower bound of the slowdown of a flow that was cut off: no flow is faster than on an idle path."""
 SERIES = ("group", "transport")
 """Columns that identify a series: the flows of one transport in the runs of one group."""
 
@@ -154,8 +160,18 @@ class Comparison:
         return middle, f"{digits(row['low'] / unit)} to {digits(row['high'] / unit)}"
 
 
-def compare(groups: Sequence[Group]) -> Comparison:
-    """Reads the flows and links of all runs, one after the other."""
+def compare(groups: Sequence[Group], of: str | None = None) -> Comparison:
+    """Reads the tables of all runs, one after the other.
+
+    Args:
+        groups: The groups.
+        of: A measure, which becomes the first metric.
+
+    Raises:
+        UsageError: It is not a measure, or runs have no such table.
+    """
+    measure = None if of is None else parse(of)
+    first = [] if measure is None else [Metric(measure.title, (), pl.lit(None), measure.units, best=measure.best)]
     values, sizes, stages = [], [], []
     distributions: dict[tuple[int, str], list[tuple[pl.Series, int]]] = {}
     subsets: set[str] = set()
@@ -165,6 +181,8 @@ def compare(groups: Sequence[Group]) -> Comparison:
             flows = result.flows
             labels = {"group": pl.lit(index), "seed": pl.lit(run.seed)}
             values.append(statistics_of(flows).with_columns(**labels))
+            if measure is not None:
+                values.append(_measured(measure, result, values[-1]))
             subsets |= {name for name, chosen in SUBSETS.items() if name != ALL and flows.select(chosen.any()).item()}
             if "unfinished_s" in flows.columns:
                 sizes.append(stats.by_size(flows, by="transport").with_columns(**labels))
@@ -172,7 +190,7 @@ def compare(groups: Sequence[Group]) -> Comparison:
                 for (transport,), rows in opened.group_by("transport"):
                     fcts = rows["fct_s"].drop_nulls().sort()
                     distributions.setdefault((index, str(transport)), []).append((fcts, rows.height))
-            used = stats.utilisation(result.links).drop_nulls("mean")
+            used = stats.utilisation(data.active_links(result)).drop_nulls("mean")
             stage = pl.concat_str("stage", "direction", separator=" ", ignore_nulls=True)
             no = pl.lit(value=False)
             used = used.select(metric=pl.format("utilisation, {}", stage), value="mean", at_least=no, applies=no)
@@ -186,7 +204,7 @@ def compare(groups: Sequence[Group]) -> Comparison:
     stage_values = pl.concat(stages).select(measured.columns)
     measured = pl.concat([measured, stage_values])
     titles = stage_values["metric"].unique(maintain_order=True)
-    metrics = [*METRICS, *(Metric(title, (), pl.lit(None), _PERCENT, best="") for title in titles)]
+    metrics = [*first, *METRICS, *(Metric(title, (), pl.lit(None), _PERCENT, best="") for title in titles)]
     keys = (*SERIES, "metric")
     rows = _over_seeds(measured, keys, "value")
     units, absent = _units(metrics, rows)
@@ -202,6 +220,22 @@ def compare(groups: Sequence[Group]) -> Comparison:
         [*absent, *(_missing_line(groups, title, missing[title], found) for title in _major(metrics, missing))],
         missing,
         found,
+    )
+
+
+def _measured(measure: Measure, result: Result, like: pl.DataFrame) -> pl.DataFrame:
+    """Returns a measure of each transport of a run, in the columns of other statistics."""
+    table = result.table(measure.quantity.table)
+    if "transport" in table.columns:
+        found = measure.values(table, ["transport"])
+    else:
+        transports = result.flows.select(pl.col("transport").unique())
+        found = transports.join(measure.values(table, []), how="cross")
+    labels = like.select("group", "seed").head(1)
+    return (
+        found.with_columns(metric=pl.lit(measure.title), applies=pl.lit(value=True))
+        .join(labels, how="cross")
+        .select(like.columns)
     )
 
 
@@ -295,7 +329,7 @@ def statistics_of(flows: pl.DataFrame) -> pl.DataFrame:
     if {"slowdown", "slowdown_at_least"} <= set(flows.columns):
         for name, chosen in SUBSETS.items():
             percentiles_of = stats.percentiles(
-                flows.filter(chosen), "slowdown", (50, 99), by="transport", at_least="slowdown_at_least"
+                flows.filter(chosen), "slowdown", (50, 99), by="transport", at_least=SLOWDOWN_BOUND
             )
             named = percentiles_of.rename(
                 {column: f"{name} {column}" for column in percentiles_of.columns if column != "transport"}

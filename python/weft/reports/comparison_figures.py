@@ -93,6 +93,7 @@ def controls(comparison: Comparison, wishes: Wishes) -> dict[str, Any]:
     }
     return {
         "metrics": [metric.title for metric in comparison.metrics],
+        "first": comparison.metrics[0].title,
         "factors": factors,
         "roles": layout.roles,
         "fixed": fixed,
@@ -213,7 +214,7 @@ def _tooltips(*names: tuple[str, str]) -> list[alt.Tooltip]:
 
 
 def _dots() -> alt.FacetChart:
-    """One line per value of the field with a colour: a mark at the median, and a bar over the interval."""
+    """One line per value of the field with a colour: a mark at the median, its value, and a bar over the interval."""
     where: dict[str, Any] = {
         "y": alt.Y("colour:N", title=None, axis=alt.Axis(labelLimit=150)),
         "yOffset": alt.YOffset("line:N"),
@@ -226,7 +227,8 @@ def _dots() -> alt.FacetChart:
     marks = base.mark_point(filled=False, opacity=1, size=55, strokeWidth=2).encode(
         x=alt.X("median:Q"), shape=_SHAPE, tooltip=[*_tooltips(), alt.Tooltip("n:Q", title="seeds")]
     )
-    return _faceted(bars, marks)
+    values = base.mark_text(dy=-11, fontSize=11).encode(x=alt.X("median:Q"), text=alt.Text("label:N"))
+    return _faceted(bars, marks, values)
 
 
 def _lines() -> alt.FacetChart:

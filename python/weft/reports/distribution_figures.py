@@ -27,7 +27,7 @@ def add(figures: Figures, group: Group) -> None:
     for run in group.runs:
         result = run.result()
         flows.append(result.flows.with_columns(group=pl.col("transport")))
-        used.append(result.links)
+        used.append(data.active_links(result))
         reasons |= {why_no_slowdown(result)} - {""}
     together = pl.concat(flows, how="diagonal_relaxed")
     _add_fct(figures, together)
@@ -122,7 +122,7 @@ def _add_utilisation(figures: Figures, links: pl.DataFrame) -> None:
     figures.add(
         "utilisation",
         "Utilisation by stage of the network",
-        "Bars are the share of a stage's capacity in use while measured, lines its least and most used link.",
+        "Bars are the share of a stage's capacity in use while flows were open, lines its least and most used link.",
         altair_plots.utilisation(rows),
         height=max(80, 22 * rows.height + 10),
         table=(["stage and direction", "links", "mean (%)", "least (%)", "most (%)"], cells),

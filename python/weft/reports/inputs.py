@@ -70,6 +70,8 @@ class ReportInputs:
     """Shell commands that rerun the sweeps."""
     absent: list[str] = field(default_factory=list)
     """Runs of sweeps that have no results."""
+    of: str | None = None
+    """The measure that a sweep was asked for."""
 
     @property
     def axes(self) -> list[str]:
@@ -118,6 +120,7 @@ def _without_sweep(groups: list[Group]) -> list[Group]:
 
 def _sweep(folder: Path, inputs: ReportInputs) -> list[Group]:
     document = read_document(folder)
+    inputs.of = inputs.of or document.get("of")
     if not document.get("settings"):  # only Python has settings of several fields
         inputs.commands.append(_sweep_command(document))
     axes = axes_of(document)

@@ -55,9 +55,9 @@ def write(
     figures = Figures()
     several = len(inputs.runs) > 1
     tell(0.05, "statistics")
-    comparison = compare(inputs.groups)
+    wishes = wishes or Wishes()
+    comparison = compare(inputs.groups, wishes.of or inputs.of)
     figures.missing += comparison.absent
-    wishes = wishes or Wishes({})
     compared = len(comparison.labels) > 1
     drawn = comparison_figures.drawings(comparison, wishes)
     tell(0.4, "distributions")

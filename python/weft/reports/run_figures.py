@@ -56,7 +56,7 @@ def detail(group: Group, name: str, run: Run, rows: int) -> dict[str, Any]:
     result = run.result()
     flows = result.flows
     hosts = set(flows["from"].to_list()) | set(flows["to"].to_list())
-    links = switch_counters.links(result)
+    links = switch_counters.links(result, data.active_links(result))
     picture = fabric.picture(links, hosts)
     scenes, notes = timeline.scenes(result, rows)
     begins = fabric.ends(result.links, picture)

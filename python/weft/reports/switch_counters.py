@@ -12,13 +12,17 @@ if TYPE_CHECKING:
     from weft.api import Result
 
 
-def links(result: Result) -> pl.DataFrame:
+def links(result: Result, of: pl.DataFrame) -> pl.DataFrame:
     """Returns the table of links with `trims` and `paused`, each only if it is not 0 everywhere.
 
     `trims` counts packets. `paused` is the share of the measured time for which the link was paused, the sum over its
     classes.
+
+    Args:
+        result: The run.
+        of: Its table of links.
     """
-    found = result.links
+    found = of
     if result.manifest["rows"].get("traffic_classes"):
         trims = result.traffic_classes.group_by("link").agg(pl.col("trims").sum())
         if trims["trims"].sum():

@@ -62,7 +62,9 @@ def scenes(result: Result, rows: int) -> tuple[list[dict[str, Any]], list[str]]:
         losses = _losses(traces, result.links, notes)
     parts = {"queues": queues, "buffers": _buffers(traces, notes), "losses": losses, "counts": _counts(result)}
     share = rows // (len(flows) + 1)
-    whole = (0.0, float(result.manifest["end_s"]))
+    end = float(result.manifest["end_s"])
+    whole = (0.0, end)
+    active = _active(result, end)
     found = []
     for flow in flows:
         assert windows is not None  # noqa: S101 - there are no flows without
@@ -71,7 +73,8 @@ def scenes(result: Result, rows: int) -> tuple[list[dict[str, Any]], list[str]]:
         edge = 0.02 * (high - low)
         life = (max(whole[0], low - edge), min(whole[1], high + edge)) if high > low else whole
         found.append(_scene(_about(result, flow), life, {"windows": of_flow, **parts}, share) | {"flow": flow})
-    found.append(_scene("the whole run", whole, parts, share) | {"flow": None})
+    name = "the whole run" if active == whole else "while flows were open"
+    found.append(_scene(name, active, parts, share) | {"flow": None})
     if any(scene["thinned"] for scene in found):
         notes.append(
             "Where there are more samples than a plot can show, it has the first, last, smallest and largest of each "
@@ -81,6 +84,19 @@ def scenes(result: Result, rows: int) -> tuple[list[dict[str, Any]], list[str]]:
         notes.append(f"Where a flow was suppressed more than {MAX_SPANS} times, the longest {MAX_SPANS} are shaded.")
     # A scene without any data is left out.
     return [scene for scene in found if any(scene[name] for name in SERIES)], notes
+
+
+def _active(result: Result, end: float) -> tuple[float, float]:
+    """Returns the time from the first to the last start or end of a flow or change of a link, with some room.
+
+    It is the whole run if that is not much longer.
+    """
+    first, last = data.active_span(result)
+    times = [data.seconds_of(event["at"]) for event in result.manifest["spec"].get("events", [])]
+    first, last = min([first, *times]), max([last, *times])
+    room = 0.02 * (last - first)
+    low, high = max(0.0, first - room), min(end, last + room)
+    return (low, high) if 0 < high - low < 0.9 * end else (0.0, end)
 
 
 def most_eventful(result: Result, found: Sequence[dict[str, Any]]) -> int:

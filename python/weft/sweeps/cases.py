@@ -1,29 +1,37 @@
-"""Many runs in parallel, each on one thread of a pool.
+"""Many runs of different experiments, each measured and dropped as soon as it ends: the figures of papers.
 
-A run is measured and dropped from memory as soon as it ends.
+The runs are executed by the processes of `weft.sweep`. `weft.sweep` suits runs that differ in fields of one experiment.
 """
 
 from __future__ import annotations
 
-import os
-import threading
+import hashlib
+import json
+import shutil
+import tempfile
 import warnings
 from collections.abc import Mapping
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from numbers import Integral
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from weft import api
+from weft.congestion_control import is_own, own_algorithms
 from weft.errors import ResultWarning, RunError, UsageError
+from weft.exit_codes import error_of
+from weft.sweeps.executor import Executor
+from weft.sweeps.plan import Planned
+from weft.sweeps.runner import make_runner
+from weft.sweeps.store import results_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     import polars as pl
 
-    from weft._weft import Progress
     from weft.spec import Experiment
+    from weft.sweeps.worker import Failure
 
 
 @dataclass(frozen=True)
@@ -69,64 +77,85 @@ def run_cases(
     import polars as pl
 
     labels = _labels(cases)
-    stop = threading.Event()
-    done = [0.0] * len(cases)
-    given: list[list[str]] = [[] for _ in cases]
-
-    def run(index: int) -> pl.DataFrame:
-        case = cases[index]
-
-        def watch(progress: Progress) -> bool:
-            done[index] = progress.fraction
-            return not stop.is_set()
-
-        if stop.is_set():
-            raise KeyboardInterrupt
-        result = api.run_silently(case.experiment, seed=case.seed, threads=1, progress=watch)
-        if result.partial:
-            raise KeyboardInterrupt
-        done[index] = 1.0
-        given[index] = result.manifest["warnings"]
-        measured = measure(result)
-        if not isinstance(measured, pl.DataFrame):
-            kind = type(measured).__name__
-            raise UsageError(f"run_cases: measure returned a value of type {kind}; allowed: a Polars DataFrame")
-        for name in (*labels, "seed"):
-            if name in measured.columns:
-                raise UsageError(f"run_cases: measured column {name!r}: also the name of a label; rename it")
-        before = [pl.lit(column[index], column.dtype).alias(name) for name, column in labels.items()]
-        return measured.select(*before, pl.lit(int(case.seed), pl.Int64).alias("seed"), pl.all())
-
-    # Runs in real time need a quiet machine: they run one after the other, after all others.
-    exclusive = {level["name"] for level in api.registry()["levels"] if level["exclusive"]}
-    indices: tuple[list[int], list[int]] = ([], [])
-    for index, case in enumerate(cases):
-        indices[case.experiment.level in exclusive].append(index)
+    planned, of_key = _planned(cases)
     rows: dict[int, pl.DataFrame] = {}
-    for chosen, width in zip(indices, (workers or os.cpu_count(), 1), strict=True):
-        with ThreadPoolExecutor(width) as pool:
-            futures: dict[int, Future[pl.DataFrame]] = {}
-            try:
-                # Ctrl-C may come while threads start: runs that began before it must stop, too.
-                for index in chosen:
-                    futures[index] = pool.submit(run, index)
-                pending = set(futures.values())
-                while pending:
-                    finished, pending = wait(pending, timeout=0.2, return_when=FIRST_COMPLETED)
-                    if on_progress is not None:
-                        on_progress(sum(done) / len(done))
-                    for future in finished:
-                        future.result()
-            except BaseException:
-                stop.set()
-                pool.shutdown(cancel_futures=True)
-                raise
-        rows |= {index: future.result() for index, future in futures.items()}
-    for case, lines in zip(cases, given, strict=True):
-        name = ", ".join(f"{label} = {value}" for label, value in {**case.labels, "seed": case.seed}.items())
-        for line in lines:
-            warnings.warn(f"{name}: {line}", ResultWarning, stacklevel=2)
+    given: dict[int, list[str]] = {}
+    done = 0
+
+    with tempfile.TemporaryDirectory(prefix="weft-cases-") as name:
+        folder = Path(name)
+
+        def on_done(run: Planned, failure: Failure | None) -> None:
+            nonlocal done
+            if failure is not None:
+                raise error_of(failure.line, failure.code)
+            results = results_of(folder, run.key)
+            for index in of_key[run.key]:
+                result = api.Result.read(results)
+                given[index] = result.manifest["warnings"]
+                rows[index] = _row(measure(result), labels, index, cases[index].seed)
+            # A run is dropped as soon as it is measured.
+            shutil.rmtree(results, ignore_errors=True)
+            done += len(of_key[run.key])
+            if on_progress is not None:
+                on_progress(done / len(cases))
+
+        # Runs in real time need a quiet machine: they run one after the other, after all others.
+        exclusive = {level["name"] for level in api.registry()["levels"] if level["exclusive"]}
+        own = own_algorithms(
+            case.experiment.transports[name].cc for case in cases for name in case.experiment.transports
+        )
+        parts: tuple[list[Planned], list[Planned]] = ([], [])
+        for run in planned:
+            parts[cases[of_key[run.key][0]].experiment.level in exclusive].append(run)
+        for chosen, width in zip(parts, (workers, 1), strict=True):
+            if not chosen:
+                continue
+            executor = Executor(workers=width)
+            with make_runner(folder, executor, most=len(chosen), force=False, own=own) as runner:
+                runner.run_all(chosen, on_done)
+    for index, case in enumerate(cases):
+        words = ", ".join(f"{label} = {value}" for label, value in {**case.labels, "seed": case.seed}.items())
+        for line in given[index]:
+            warnings.warn(f"{words}: {line}", ResultWarning, stacklevel=2)
     return pl.concat([rows[index] for index in range(len(cases))])
+
+
+def _planned(cases: Sequence[Case]) -> tuple[list[Planned], dict[str, list[int]]]:
+    """Returns the runs of cases, and by key of a run the indices of the cases that it is."""
+    planned: dict[str, Planned] = {}
+    of_key: dict[str, list[int]] = {}
+    checked: dict[int, dict[str, Any]] = {}
+    for index, case in enumerate(cases):
+        if id(case.experiment) not in checked:
+            resolved = api.check_experiment(case.experiment, [], force=False)
+            checked[id(case.experiment)] = json.loads(resolved.spec())
+            checked[id(case.experiment)].pop("sweep", None)
+        spec = json.dumps(checked[id(case.experiment)] | {"seed": int(case.seed)}, sort_keys=True)
+        # Two classes may have one name, so that equal specs are one run only if all are of one experiment.
+        own = sorted(str(id(transport.cc)) for transport in case.experiment.transports.values() if is_own(transport.cc))
+        key = hashlib.sha256("\n".join([spec, *own]).encode()).hexdigest()[:32]
+        planned.setdefault(key, Planned((), int(case.seed), spec, key))
+        of_key.setdefault(key, []).append(index)
+    return list(planned.values()), of_key
+
+
+def _row(measured: object, labels: Mapping[str, pl.Series], index: int, seed: int) -> pl.DataFrame:
+    """Returns what was measured of a run, with its labels and seed as first columns.
+
+    Raises:
+        UsageError: It is not a frame, or a column has the name of a label.
+    """
+    import polars as pl
+
+    if not isinstance(measured, pl.DataFrame):
+        kind = type(measured).__name__
+        raise UsageError(f"run_cases: measure returned a value of type {kind}; allowed: a Polars DataFrame")
+    for name in (*labels, "seed"):
+        if name in measured.columns:
+            raise UsageError(f"run_cases: measured column {name!r}: also the name of a label; rename it")
+    before = [pl.lit(column[index], column.dtype).alias(name) for name, column in labels.items()]
+    return measured.select(*before, pl.lit(int(seed), pl.Int64).alias("seed"), pl.all())
 
 
 def _check_cases(cases: Sequence[Case]) -> None:

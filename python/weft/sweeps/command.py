@@ -280,6 +280,7 @@ def document_of(sweep: SweepPlan) -> dict[str, Any]:
         "set": list(sweep.overrides),
         "over": {axis.field: list(axis.values) for axis in sweep.axes},
         **({"settings": settings} if settings else {}),
+        **({"of": sweep.of} if sweep.of else {}),
         "seeds": sweep.seeds,
         **precision,
         **({"looks": [{"point": list(point), "looks": count} for point, count in sweep.looks]} if precision else {}),

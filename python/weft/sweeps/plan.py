@@ -59,6 +59,8 @@ class SweepPlan:
     source: Source
     precision: Precision | None = None
     """The intervals that decide the number of seeds, if it is not fixed."""
+    of: str | None = None
+    """The measure that the sweep is about, if one was named."""
     looks: tuple[tuple[tuple[int, ...], int], ...] = ()
     """For each combination how often its interval was looked at, if `precision` decides."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 import warnings
 from collections.abc import Mapping
+from dataclasses import replace
 from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,7 +29,7 @@ def sweep(
     *,
     seeds: int | None = None,
     precision: float | None = None,
-    of: str = "p99 slowdown",
+    of: str | None = None,
     max_seeds: int = 100,
     overrides: Iterable[str] = (),
     workers: int | None = None,
@@ -62,7 +63,8 @@ def sweep(
             or 1.
         precision: Adds seeds to each combination of values until the interval of `of` is narrow: half of it is at most
             this share of the median, such as 0.05 for 5 %. The intervals are corrected for the repeated looks.
-        of: The measure of `precision`, such as "p99 slowdown" (see `weft.measures.parse`).
+        of: The measure of `precision`, by default "p99 slowdown" (see `weft.measures.parse`). The page of `report`
+            opens with it.
         max_seeds: Number of seeds at which `precision` gives up, at least 6.
         overrides: Changes in all runs, such as `"traffic[0].size=256KB"`.
         workers: Number of concurrent runs, by default one per core.
@@ -97,12 +99,12 @@ def sweep(
         whole = isinstance(number, Integral) and not isinstance(number, bool)
         if number is not None and not (whole and 1 <= int(number) <= most):
             raise UsageError(f"{name}: {number!r}; allowed: a whole number from 1 to {most}, or None")
-    wanted = None if precision is None else Precision(of, precision, max_seeds)
+    wanted = None if precision is None else Precision(of or "p99 slowdown", precision, max_seeds)
     executor = Executor.parse(cluster, None if workers is None else int(workers))
     axes = None if over is None else [Axis.of(field, values) for field, values in over.items()]
     source = Source(experiment, tuple(dict.fromkeys(classes_in(over or {}))))
     count = None if seeds is None else int(seeds)
-    planned = plan(source, list(overrides), axes, count, precision=wanted, force=force)
+    planned = replace(plan(source, list(overrides), axes, count, precision=wanted, force=force), of=of)
     temporary = tempfile.TemporaryDirectory(prefix="weft-sweep-") if out is None else None
     folder = Path(temporary.name if temporary is not None else out or "")
     outcome = run_sweep(planned, folder, executor=executor, force=force, show=progress or _ignore)

@@ -6,12 +6,14 @@ function compareGroups(data) {
   const SHAPES = ["circle", "square", "diamond", "cross", "triangle-right", "triangle-down"];
   const DASHES = [[1, 0], [6, 3], [2, 2], [8, 2, 2, 2]];
   const MAX_ANSWERS = 24;
+  const MAX_LINES = 6;
   const MIN_PANEL = 230;
   const ALL = -1;
   const factors = new Map(data.factors.map((factor, n) => [factor.name, { ...factor, n }]));
   const roles = { x: "", colour: "", line: "", columns: "", rows: "", ...data.layout.roles };
   const where = new Map(data.factors.map(({ name }) => [name, data.layout.where[name] ?? ALL]));
   const views = {};
+  const shownRows = {};
 
   const short = (value) => String(+value.toPrecision(3));
   const range = (low, high) => `${short(low)} to ${short(high)}`;
@@ -78,8 +80,9 @@ function compareGroups(data) {
     const colours = roles.colour ? factors.get(roles.colour).labels : ["all"];
     const lines = roles.line ? factors.get(roles.line).labels : ["all"];
     const turns = Math.max(...rows.map((it) => it.turn));
-    // One seed has no intervals, and a scale of no values is an error.
-    const intervals = rows.some((it) => it.low !== null);
+    // Few seeds have no intervals, and a scale of no values is an error. Many lines hide each other's intervals.
+    const many = options.crowded && new Set(rows.map((it) => `${it.colour}/${it.line}`)).size > MAX_LINES;
+    const intervals = !many && rows.some((it) => it.low !== null);
     spec.spec.layer = spec.spec.layer.filter(({ encoding: { x, y } }) => intervals || ![x, y].some((it) => it?.field === "low"));
     for (const layer of spec.spec.layer) {
       const { encoding } = layer;
@@ -105,6 +108,8 @@ function compareGroups(data) {
     spec.description = options.description;
     if (views[id]) views[id].finalize();
     views[id] = await vegaEmbed(at(id), spec, { renderer: "svg", actions: false });
+    shownRows[id] = rows;
+    saveButtons(at(id), () => views[id].view, () => shownRows[id].map(({ order, turn, ...it }) => it));
     at(`${id}-caption`).textContent = options.description + (turns ? " Colours repeat with other marks." : "");
   }
 
@@ -145,6 +150,7 @@ function compareGroups(data) {
       if (!chosen(series)) continue;
       const it = row(series, interval(median, low, high, n, isLowerBound));
       const level = roles.x ? valueIndex(series, roles.colour) : valueIndex(series, roles.line) + it.turn * DASHES.length;
+      it.label = `${isLowerBound ? "≥ " : ""}${short(median)}`;
       it.mark = isLowerBound ? "more" : String(level % SHAPES.length);
       if (roles.x) it.x = factors.get(roles.x).values[valueIndex(series, roles.x)];
       rows.push(it);
@@ -163,7 +169,7 @@ function compareGroups(data) {
     } else {
       const longest = Math.max(...rows.map((it) => it.colour.length), 3);
       const count = new Set(rows.map((it) => it.colour)).size;
-      const step = 10 + 11 * new Set(rows.map((it) => it.line)).size;
+      const step = 22 + 14 * new Set(rows.map((it) => it.line)).size;
       await draw("compared-chart", "dots", rows, {
         left: Math.min(150, 16 + 7 * longest), height: Math.max(40, count * step), description,
         adapt: (encoding, { colours, lines }) => {
@@ -189,7 +195,7 @@ function compareGroups(data) {
     const scale = scaleOf(rows);
     const title = percentile === "p50" ? "Median slowdown" : "p99 slowdown";
     return draw(id, "lines", rows, {
-      left: 60, height: 200,
+      left: 60, height: 200, crowded: true,
       description: `${title} by size of flow. ${METHOD}${rows.some((it) => it.isLowerBound) ? CUT : ""}${atX()}`,
       adapt: (encoding) => {
         encoding.x = { ...encoding.x, title: "size of flow", sort: data.sizes.labels };
@@ -302,6 +308,38 @@ function compareGroups(data) {
     at("more-answers").textContent = all.length > MAX_ANSWERS ? `And ${all.length - MAX_ANSWERS} more; choose values above.` : "";
   }
 
+  // The layout is a part of the page's address, so that a link or a bookmark opens it again.
+  const ADDRESS = "#layout&";
+  function readAddress() {
+    if (!location.hash.startsWith(ADDRESS)) return;
+    const stated = new URLSearchParams(location.hash.slice(ADDRESS.length));
+    const metric = data.metrics.findIndex(({ title }) => title === stated.get("metric"));
+    if (metric >= 0) at("metric").selectedIndex = metric;
+    if (stated.has("metric")) {
+      for (const role of ROLES) roles[role] = factors.has(stated.get(role)) ? stated.get(role) : "";
+    }
+    for (const { name, labels } of factors.values()) {
+      const value = stated.get(`where.${name}`);
+      if (value !== null) where.set(name, labels.indexOf(value));
+    }
+  }
+
+  function writeAddress() {
+    const stated = new URLSearchParams({ metric: data.metrics[at("metric").selectedIndex].title });
+    for (const role of ROLES) if (roles[role]) stated.set(role, roles[role]);
+    for (const [name, value] of where) if (value !== ALL) stated.set(`where.${name}`, factors.get(name).labels[value]);
+    try {
+      history.replaceState(null, "", ADDRESS + stated);
+    } catch {
+      // Some browsers refuse this for files.
+    }
+  }
+
+  async function change() {
+    await show();
+    writeAddress();
+  }
+
   async function show() {
     settle();
     await showMetric();
@@ -315,16 +353,16 @@ function compareGroups(data) {
       for (const other of ROLES) if (name && roles[other] === name) roles[other] = "";
       roles[role] = name;
       if (name) where.set(name, ALL);
-      show();
+      change();
     });
   }
   for (const { name, n } of factors.values()) {
     at(`where-${n}`).addEventListener("change", (event) => {
       where.set(name, Number(event.target.value));
-      show();
+      change();
     });
   }
-  at("metric").addEventListener("change", showMetric);
+  at("metric").addEventListener("change", async () => { await showMetric(); writeAddress(); });
   let width = window.innerWidth;
   let later = 0;
   window.addEventListener("resize", () => {
@@ -333,5 +371,6 @@ function compareGroups(data) {
     clearTimeout(later);
     later = setTimeout(show, 150);
   });
+  readAddress();
   return show();
 }

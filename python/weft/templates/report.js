@@ -15,10 +15,20 @@
       if (spec.params) spec.params = spec.params.map((it) => (it.name in signals ? { ...it, value: signals[it.name] } : it));
       const { view } = await vegaEmbed(at(name), spec, { renderer: "svg", actions: false });
       views[name] = view;
+      saveButtons(at(name), () => views[name], () => rowsOf(name));
     }
     for (const [dataset, values] of Object.entries(datasets)) views[name].data(dataset, values);
     for (const [signal, value] of Object.entries(signals)) views[name].signal(signal, value);
     await views[name].runAsync();
+  }
+
+  // The rows that a plot shows: those of the run's data, or those that are a part of the plot.
+  function rowsOf(name) {
+    if (rows && rows[name]) return rows[name];
+    if (name === "fabric") return views.fabric.data("links").map(({ name: link, utilisation, count }) => ({ link, utilisation, count }));
+    const inner = (part) => (part && typeof part === "object" ? [part.values, ...Object.values(part).flatMap(inner)] : []);
+    return inner(page.charts[name]).filter((values) => Array.isArray(values) && values.length && typeof values[0] === "object")
+      .sort((one, other) => other.length - one.length)[0] ?? [];
   }
 
   const seconds = (value) => {

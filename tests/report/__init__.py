@@ -1,0 +1,1 @@
+"""Pages of reports, opened in a browser."""
