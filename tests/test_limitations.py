@@ -124,7 +124,7 @@ def no_class(pattern: str) -> Check:
 
 MISSING: dict[str, Check] = {
     "BBR, Swift, HPCC, TIMELY, PowerTCP, Vegas": every(
-        no_name(".*(bbr|swift|hpcc|timely|powertcp|vegas).*"), only("Roce", "control", "dcqcn", "none")
+        no_name(".*(bbr|swift|hpcc|timely|powertcp|(?<!w)vegas).*"), only("Roce", "control", "dcqcn", "none")
     ),
     "EQDS, Homa, QUIC, SCTP": no_name(".*(eqds|homa|quic|sctp).*"),
     "negotiation of ECN": no_field("negotiat"),

@@ -38,14 +38,14 @@ def test_every_setting_has_its_default() -> None:
     expected = defaults(tomllib.loads((WEFTD / "packaging" / "weftd.toml").read_text(encoding="utf-8")))
     table = {codes(key)[0]: default for key, default, *_ in rows("configuration.md", "## Configuration file")}
     in_words = {
-        "congestion.algorithms": "all nine",
+        "congestion.algorithms": "all ten",
         "congestion.default": "none",
         "congestion.parameters.NAME": "`{}`",
         "subflows.blackhole_reset": "none",
         "rules": "`[]`",
     }
     assert table.keys() == expected.keys() | in_words.keys()
-    assert len(expected["congestion.algorithms"]) == 9
+    assert len(expected["congestion.algorithms"]) == 10
     for name, value in expected.items():
         if name not in in_words:
             assert tomllib.loads(f"value = {codes(table[name])[0]}")["value"] == value, name

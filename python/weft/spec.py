@@ -363,6 +363,37 @@ class BpfWarpCc(Model):
     """
 
 
+class BpfWvegasCc(Model):
+    """
+    wVegas in the C of weftd's program weft_wvegas: fixed point, up to 8 coupled subflows
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+    )
+    cwnd_min: Annotated[int, Field(ge=1, le=100)] = 2
+    """
+    floor of a window after a round, and of a cut by a loss, in packets
+    """
+    drain: Annotated[int, Field(ge=0, le=1)] = 1
+    """
+    1: drains queues whose delay has doubled (the paper); 0: never drains queues
+    """
+    gamma: Annotated[int, Field(ge=0, le=1000)] = 1
+    """
+    packets in queues above which slow start ends (1 in the authors' module)
+    """
+    name: Literal["bpf:wvegas"] = "bpf:wvegas"
+    """
+    wVegas in the C of weftd's program weft_wvegas: fixed point, up to 8 coupled subflows
+    """
+    total_alpha: Annotated[int, Field(ge=2, le=1000)] = 10
+    """
+    packets that a connection keeps in queues, shared by its subflows (10 in the paper)
+    """
+
+
 class BpfXmpCc(Model):
     """
     XMP in the C of weftd's program weft_xmp: fixed point, up to 8 coupled subflows
@@ -2251,6 +2282,37 @@ class WarpCc(Model):
     """
 
 
+class WvegasCc(Model):
+    """
+    wVegas: delays in queues as signal, weighted by rate (Cao et al., ICNP 2012)
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+    )
+    cwnd_min: Annotated[int, Field(ge=1, le=100)] = 2
+    """
+    floor of a window after a round, and of a cut by a loss, in packets
+    """
+    drain: Annotated[int, Field(ge=0, le=1)] = 1
+    """
+    1: drains queues whose delay has doubled (the paper); 0: never drains queues
+    """
+    gamma: Annotated[int, Field(ge=0, le=1000)] = 1
+    """
+    packets in queues above which slow start ends (1 in the authors' module)
+    """
+    name: Literal["wvegas"] = "wvegas"
+    """
+    wVegas: delays in queues as signal, weighted by rate (Cao et al., ICNP 2012)
+    """
+    total_alpha: Annotated[int, Field(ge=2, le=1000)] = 10
+    """
+    packets that a connection keeps in queues, shared by its subflows (10 in the paper)
+    """
+
+
 class XmpCc(Model):
     """
     XMP: constant cuts, rate-balanced growth once per round (AMP's paper, section 2.2)
@@ -4115,6 +4177,7 @@ class Transport(Model):
             "reno",
             "uncoupled",
             "warp",
+            "wvegas",
             "xmp",
             "bpf:amp",
             "bpf:amp-fg",
@@ -4124,6 +4187,7 @@ class Transport(Model):
             "bpf:lia",
             "bpf:olia",
             "bpf:warp",
+            "bpf:wvegas",
             "bpf:xmp",
         ]
         | AmpCc
@@ -4138,6 +4202,7 @@ class Transport(Model):
         | RenoCc
         | UncoupledCc
         | WarpCc
+        | WvegasCc
         | XmpCc
         | BpfAmpCc
         | BpfAmpFgCc
@@ -4147,6 +4212,7 @@ class Transport(Model):
         | BpfLiaCc
         | BpfOliaCc
         | BpfWarpCc
+        | BpfWvegasCc
         | BpfXmpCc
         | OwnCc
         | None

@@ -17,7 +17,7 @@ use abi::{Connection, PACKET, Parameters, Rows, SUBFLOWS, Window};
 pub const PREFIX: &str = "bpf:";
 
 /// Names in specs, with the values of `enum weft_algorithm` and descriptions.
-const ALGORITHMS: [(&str, u32, &str); 9] = [
+const ALGORITHMS: [(&str, u32, &str); 10] = [
     (
         "bpf:amp",
         1,
@@ -59,6 +59,11 @@ const ALGORITHMS: [(&str, u32, &str); 9] = [
         "Warp in the C of weftd's program weft_warp: one window in fixed point for 8 subflows",
     ),
     (
+        "bpf:wvegas",
+        WVEGAS,
+        "wVegas in the C of weftd's program weft_wvegas: fixed point, up to 8 coupled subflows",
+    ),
+    (
         "bpf:xmp",
         5,
         "XMP in the C of weftd's program weft_xmp: fixed point, up to 8 coupled subflows",
@@ -70,6 +75,9 @@ const AMP_FG: u32 = 6;
 
 /// `WEFT_WARP`, the only algorithm with shares.
 const WARP: u32 = 7;
+
+/// `WEFT_WVEGAS`, the only algorithm with samples of round-trip times.
+const WVEGAS: u32 = 10;
 
 #[allow(unsafe_code, reason = "C is called through here and nowhere else")]
 mod ffi {
@@ -148,7 +156,8 @@ enum Event {
     FastRetransmit,
     Timeout,
     Close,
-    /// An acknowledgement that delivers data, whether or not the window may grow.
+    /// An acknowledgement that delivers data, whether or not the window may grow. Of wVegas: a sample
+    /// of the round-trip time, in microseconds in place of the packets.
     Delivered,
     Undo,
 }
@@ -288,6 +297,9 @@ impl CongestionControl for NativeAlgorithm {
             self.connection.subflow[s].acked += u64::from(ack.acked);
             if !self.rows.is_empty() || self.algorithm == WARP && ack.acked > 0 {
                 self.event(Event::Delivered, w, s, [ack.acked, ack.marked]);
+            }
+            if self.algorithm == WVEGAS && ack.rtt > 0.0 {
+                self.event(Event::Delivered, w, s, [(ack.rtt * 1e6).round() as u32, 0]);
             }
             if ack.may_grow {
                 self.event(Event::Ack, w, s, [ack.acked, ack.marked]);

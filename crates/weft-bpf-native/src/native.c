@@ -10,6 +10,7 @@
 #include "lia.h"
 #include "olia.h"
 #include "warp.h"
+#include "wvegas.h"
 #include "xmp.h"
 
 /* The events of weft-cc, with the numbers of lib.rs. */
@@ -55,6 +56,7 @@ ALGORITHM(dctcp)
 ALGORITHM(lia)
 ALGORITHM(olia)
 ALGORITHM(warp)
+ALGORITHM(wvegas)
 ALGORITHM(xmp)
 
 /* Updates the rows at an event, as the programs do. */
@@ -114,6 +116,11 @@ void weft_native_event(__u32 algorithm, struct weft_connection *c, struct amp_fg
 		if (event == DELIVERED)
 			warp_on_ack_after_cut(c, s);
 		warp_event(c, p, event, s, acked, marked);
+		break;
+	case WEFT_WVEGAS:
+		if (event == DELIVERED)
+			wvegas_on_sample(c, s, acked);
+		wvegas_event(c, p, event, s, acked, marked);
 		break;
 	case WEFT_XMP:
 		xmp_event(c, p, event, s, acked, marked);

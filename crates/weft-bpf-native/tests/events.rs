@@ -9,7 +9,7 @@ use weft_bpf_native::NativeFactory;
 use weft_bpf_native::abi::SUBFLOWS;
 use weft_cc::{Ack, Algorithm, ParameterRange, Round};
 
-/// Number of random sequences per algorithm; 180,000 in total.
+/// Number of random sequences per algorithm; 200,000 in total.
 const SEQUENCES: u64 = 20_000;
 /// Maximum number of sequences that end at a tie, where rounding decides: see [`pair`].
 const TIES: u64 = SEQUENCES / 50;
@@ -102,6 +102,12 @@ fn step(pair: &mut Pair, rng: &mut impl Rng) -> Result<(), End> {
             let may_grow = acked > 0 && rng.random_bool(0.9);
             // Usually less than a round-trip time.
             let later = rng.random_range(0..1_000);
+            // Whole microseconds, and none if a retransmission is acknowledged.
+            let rtt = match rng.random_range(0..10) {
+                0 => 0.0,
+                1 => f64::from(rng.random_range(25..2_500)) * 1e-6,
+                _ => f64::from(rng.random_range(100..130)) * 1e-6,
+            };
             pair.ack(
                 s,
                 later,
@@ -109,6 +115,7 @@ fn step(pair: &mut Pair, rng: &mut impl Rng) -> Result<(), End> {
                     acked,
                     marked,
                     may_grow,
+                    rtt,
                     ..Ack::default()
                 },
             )
@@ -135,7 +142,7 @@ fn every_algorithm_that_the_kernel_has_is_weft_ccs() {
     let names: Vec<_> = NativeFactory::all()
         .map(|(name, entry)| (name, entry.name))
         .collect();
-    assert_eq!(names.len(), 9);
+    assert_eq!(names.len(), 10);
     for (name, algorithm) in names {
         assert_eq!(name, format!("bpf:{algorithm}"));
         assert!(NativeFactory::factory(name, &[]).is_ok());

@@ -73,6 +73,8 @@ mirrors! {
         kappa: u32,
         min_inactive: u32,
         max_events_per_user: u32,
+        total_alpha: u32,
+        drain: u32,
     }
     /// `struct weft_window`.
     "weft_window" => Window {

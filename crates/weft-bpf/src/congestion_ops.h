@@ -12,6 +12,8 @@
  *                    deactivated one by one. ALGORITHM_reacts_to_mark decides whether a mark
  *                    reduces windows. ALGORITHM_on_ack_after_cut is called for everything that is
  *                    delivered.
+ *   ALGORITHM_DELAYS 1 if it needs samples of round-trip times. ALGORITHM_on_sample gets each of them,
+ *                    before the other events of the acknowledgement.
  *   ALGORITHM_ROWS   1 if each subflow has an ALGORITHM_rows, with ALGORITHM_rows_ack and
  *                    ALGORITHM_rows_round.
  *
@@ -34,6 +36,9 @@
 
 #ifndef ALGORITHM_ROWS
 #define ALGORITHM_ROWS 0
+#endif
+#ifndef ALGORITHM_DELAYS
+#define ALGORITHM_DELAYS 0
 #endif
 #ifndef ALGORITHM_SHARES
 #define ALGORITHM_SHARES 0
@@ -392,6 +397,19 @@ void BPF_PROG(weft_cong_control, struct sock *sk)
 	weft_notify_bulk(sk);
 }
 
+#if ALGORITHM_DELAYS
+/* The sample is negative if the acknowledgement has none (Karn). */
+SEC("struct_ops")
+void BPF_PROG(weft_pkts_acked, struct sock *sk, const struct ack_sample *sample)
+{
+	struct weft_connection *c = weft_find(sk);
+	__s32 rtt = sample->rtt_us;
+
+	if (c && rtt >= 0)
+		ON(sample)(c, weft_private(sk)->slot % WEFT_SUBFLOWS, rtt);
+}
+#endif
+
 SEC("struct_ops")
 void BPF_PROG(weft_set_state, struct sock *sk, __u8 state)
 {
@@ -501,6 +519,9 @@ struct tcp_congestion_ops WEFT_PASTE(weft_, ALGORITHM) = {
 	.cong_control = (void *)weft_cong_control,
 	.undo_cwnd = (void *)weft_undo_cwnd,
 	.sndbuf_expand = (void *)weft_sndbuf_expand,
+#if ALGORITHM_DELAYS
+	.pkts_acked = (void *)weft_pkts_acked,
+#endif
 #if ALGORITHM_ECN
 	.cwnd_event = (void *)weft_cwnd_event,
 	.flags = TCP_CONG_NON_RESTRICTED | TCP_CONG_NEEDS_ECN,

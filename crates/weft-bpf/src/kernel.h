@@ -139,6 +139,10 @@ struct mptcp_sock {
 
 struct rate_sample;
 
+struct ack_sample {
+	__s32 rtt_us;
+};
+
 /*
  * libbpf matches members by name with those of the kernel's struct. Members that are not listed
  * here stay NULL. Linux 7.1 moved one event of cwnd_event, the start of a transmission, to a member
@@ -155,6 +159,7 @@ struct tcp_congestion_ops {
 	void (*init)(struct sock *sk);
 	void (*release)(struct sock *sk);
 	__u32 (*sndbuf_expand)(struct sock *sk);
+	void (*pkts_acked)(struct sock *sk, const struct ack_sample *sample);
 };
 
 #pragma clang attribute pop

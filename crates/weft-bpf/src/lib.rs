@@ -16,7 +16,7 @@ pub use compile::compile;
 pub const SOURCES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src");
 
 /// The programs of `weftd`: `{program}.bpf.c` in [`SOURCES`].
-pub const PROGRAMS: [&str; 10] = [
+pub const PROGRAMS: [&str; 11] = [
     "weft_amp",
     "weft_amp_fg",
     "weft_balia",
@@ -25,6 +25,7 @@ pub const PROGRAMS: [&str; 10] = [
     "weft_lia",
     "weft_olia",
     "weft_warp",
+    "weft_wvegas",
     "weft_xmp",
     "weft_scope",
 ];

@@ -55,6 +55,8 @@ impl Parameters {
             kappa: scaled("kappa", 30),
             min_inactive: 0,
             max_events_per_user: 0,
+            total_alpha: value("total_alpha") as u32,
+            drain: value("drain") as u32,
         })
     }
 }

@@ -42,6 +42,7 @@ enum weft_algorithm {
 	WEFT_WARP = 7,
 	WEFT_OLIA = 8,
 	WEFT_BALIA = 9,
+	WEFT_WVEGAS = 10,
 };
 
 /* Parameters of an algorithm, set before its program is loaded. The names are those of weft-cc. */
@@ -51,7 +52,7 @@ struct weft_parameters {
 	__u32 beta;	/* 2^-20; 0: the algorithm has no beta */
 	__u32 alpha0;	/* 2^-30 */
 	__u32 g;	/* 2^-24 */
-	__u32 gamma;	/* rounds */
+	__u32 gamma;	/* rounds; wvegas: packets */
 	__u32 tau;	/* rounds */
 	__u32 ssr;	/* 0 or 1 */
 	__u32 per_ack;	/* 0 or 1 */
@@ -60,6 +61,8 @@ struct weft_parameters {
 	__u32 kappa;	/* 2^-30 */
 	__u32 min_inactive; /* warp: us from a deactivation to an activation; 0 natively */
 	__u32 max_events_per_user; /* per second, over all algorithms */
+	__u32 total_alpha; /* packets */
+	__u32 drain;	   /* 0 or 1 */
 };
 
 /*

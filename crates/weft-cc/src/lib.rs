@@ -33,6 +33,7 @@ pub mod olia;
 pub mod reno;
 pub mod uncoupled;
 pub mod warp;
+pub mod wvegas;
 pub mod xmp;
 
 pub use connection::{Ack, CongestionControl, Echo, Elapsed, Round, Window, slow_start};

@@ -111,6 +111,7 @@ algorithms! {
     "reno" => reno::Reno,
     "uncoupled" => uncoupled::Uncoupled,
     "warp" => warp::Warp,
+    "wvegas" => wvegas::Wvegas,
     "xmp" => xmp::Xmp,
 }
 

@@ -100,7 +100,7 @@ pub fn classic_ecn(plan: &Plan) -> Result<bool, SpecError> {
         let cc = &transport.cc;
         let parameter = |name: &str| cc.parameters.get(name).copied().unwrap_or(0.0);
         let asks = match cc.name.as_str() {
-            "balia" | "olia" | "reno" => false,
+            "balia" | "olia" | "reno" | "wvegas" => false,
             "cubic" => parameter("ecn") != 0.0,
             "lia" => parameter("beta") != 0.0,
             _ => continue,

@@ -55,7 +55,7 @@ impl Pair {
             w: Vec::new(),
             kernel: Vec::new(),
             armed: Vec::new(),
-            whole: matches!(algorithm, "amp" | "xmp"),
+            whole: matches!(algorithm, "amp" | "wvegas" | "xmp"),
             warp: algorithm == "warp",
             now: 0,
             settled: 0,

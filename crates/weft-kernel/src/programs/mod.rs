@@ -101,6 +101,7 @@ names! {
     Lia = 4, "lia", "weft_lia";
     Olia = 8, "olia", "weft_olia";
     Warp = 7, "warp", "weft_warp";
+    Wvegas = 10, "wvegas", "weft_wvegas";
     Xmp = 5, "xmp", "weft_xmp";
 }
 

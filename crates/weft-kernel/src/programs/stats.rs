@@ -136,6 +136,7 @@ impl Subflow {
             | KernelAlgorithm::Balia
             | KernelAlgorithm::Lia
             | KernelAlgorithm::Olia
+            | KernelAlgorithm::Wvegas
             | KernelAlgorithm::Xmp => None,
         };
         Self {

@@ -340,7 +340,7 @@ fn echoes(name: &str) -> bool {
 }
 
 /// Weft's algorithms that do not ask for ECN.
-const WITHOUT_ECN: [&str; 3] = ["weft_balia", "weft_lia", "weft_olia"];
+const WITHOUT_ECN: [&str; 4] = ["weft_balia", "weft_lia", "weft_olia", "weft_wvegas"];
 /// The fix of a wrong default. All ends can have one algorithm, which senders and receivers use.
 const DEFAULT: &str = "congestion.default = \"weft_amp\" in /etc/weft/weftd.toml";
 const BLACKHOLES: &str = "MPTCP blackholes";

@@ -4,7 +4,7 @@
 //! slices in which they do the same elsewhere, so that only the harm to the daemon differs.
 //!
 //! The median of the decision latency is compared, because work that others cause delays all decisions. The 99th percentile is that of
-//! the kernel: it handles the commands of all namespaces one after another (`genl_mutex`), and a path manager of another namespace
+//! the kernel, which handles the commands of all namespaces one after another (`genl_mutex`). A path manager of another namespace
 //! holds the lock while it waits for the socket of its connection (`mptcp_pm_nl_subflow_create_doit`).
 
 use std::fs;
