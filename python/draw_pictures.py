@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import matplotlib as mpl
 import polars as pl
 from matplotlib.figure import Figure
-from matplotlib.ticker import NullFormatter
+from matplotlib.ticker import LogLocator, NullFormatter
 
 import weft
 from weft import demo_permutation, stats
@@ -298,7 +298,7 @@ def full_size(name: str) -> Figure:
         if found is not None and load in (None, row.get("load")):
             mean = float(found[1])
             shown[row.get("scheme") or row["transport"]] = [mean, float(found[2] or mean), float(found[3] or mean)]
-    figure = Figure(figsize=(5.6, 0.7 + 0.24 * len(shown)), layout="constrained")
+    figure = Figure(figsize=(5.6, 0.85 + 0.24 * len(shown)), layout="constrained")
     axes = figure.subplots()
     for at, (mean, low, high) in enumerate(shown.values()):
         axes.plot([low, high], [at, at], color=COLOURS[0], linewidth=1.5)
@@ -309,12 +309,14 @@ def full_size(name: str) -> Figure:
     axes.set_yticks(range(len(shown)), list(shown))
     axes.invert_yaxis()
     axes.margins(x=0.15)
-    if max(high for _, _, high in shown.values()) > 10 * min(low for _, low, _ in shown.values()):
+    ratio = max(high for _, _, high in shown.values()) / min(low for _, low, _ in shown.values())
+    if ratio > 10:
         axes.set_xscale("log")
+        axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if ratio < 50 else (1.0,)))
         axes.xaxis.set_major_formatter("{x:,g}")
         axes.xaxis.set_minor_formatter(NullFormatter())
     axes.set_title(title)
-    axes.set_xlabel(f"{conditions}; mean and range of five seeds", fontsize=8)
+    axes.set_xlabel(f"{conditions}\nmean and range of five seeds", fontsize=8)
     return figure
 
 
