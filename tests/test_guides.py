@@ -144,7 +144,7 @@ def test_the_incasts_of_the_readme() -> None:
 def test_the_counts_of_claims_in_the_readme() -> None:
     readme = " ".join((ROOT / "README.md").read_text().split())
     stated = re.search(
-        r"\[(\d+) statements\]\(docs/validation/figures.md\) about (\d+) figures of four papers, and (\d+) hold\. "
+        r"\[(\d+) statements\]\(docs/validation/figures.md\) about (\d+) figures, of which (\d+) hold\. "
         r"Of the papers' statements that fail, (\d+) have a known cause, .*?; for (\d+) it is open",
         readme,
     )
@@ -158,6 +158,14 @@ def test_the_counts_of_claims_in_the_readme() -> None:
         known, unknown = known + sum(causes[:-1]), unknown + causes[-1]
     figures = len([figure for figure in FIGURES if figure.paper in PAPERS])
     assert list(map(int, stated.groups())) == [judged, figures, hold, known, unknown]
+    conclusions = [
+        row.split(" | ")[4] for row in re.findall(r"^\| `[a-z-]+` \| .*$", page, re.MULTILINE) if row.count("|") == 8
+    ]
+    reproduced, partly = (sum(verdict.endswith(word) for verdict in conclusions) for word in ("reproduced", "partly"))
+    assert (
+        f"Of {len(conclusions)} conclusions of four papers, Weft reproduces {reproduced}, and {partly} in part."
+        in readme
+    )
 
 
 def test_the_speeds_in_the_readme() -> None:
