@@ -23,6 +23,7 @@ from weft.exit_codes import MISSING, run_command
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from weft.papers.figure import Figure, Scale
     from weft.papers.paper import PaperResult
     from weft.search.command import Outcome as Tuned
     from weft.sweeps.command import Outcome
@@ -756,6 +757,12 @@ def reproduce(
     verbose: Annotated[
         bool, typer.Option("--verbose", "-v", help="Print every claim with its note, cause and tables.")
     ] = False,
+    export_to: Annotated[
+        Path | None,
+        typer.Option(
+            "--export", metavar="DIR", help="Write a figure's specs and a short script to this folder instead."
+        ),
+    ] = None,
     out: Out = None,
     as_json: Json = False,
 ) -> None:
@@ -778,6 +785,9 @@ def reproduce(
     if scenarios is not None and not all(figure.scenarios for figure in figures):
         raise UsageError(f"--scenarios: {name} does not compare scenarios; remove the option")
     require("weft reproduce", "reproduce")
+    if export_to is not None:
+        _export(figures, Scale(seeds=seeds or (1 if quick else Scale.seeds), quick=quick), export_to, as_json=as_json)
+        return
     folder = choose_folder(out, f"weft-{name}")
     scale = Scale(seeds=seeds or (1 if quick else Scale.seeds), quick=quick, scenarios=scenarios)
     with new_folder(folder) as unfinished:
@@ -801,6 +811,22 @@ def reproduce(
     if result.left_out:
         raise StoppedError(f"stopped; the finished figures are in {folder}, marked partial")
     raise typer.Exit(result.exit_code)
+
+
+def _export(figures: list[Figure], scale: Scale, folder: Path, *, as_json: bool) -> None:
+    from weft.errors import UsageError
+    from weft.output import choose_folder, new_folder
+    from weft.papers.export import export
+
+    if len(figures) > 1:
+        allowed = ", ".join(figure.name for figure in figures)
+        raise UsageError(f"--export: {len(figures)} figures; allowed: {allowed}")
+    with new_folder(choose_folder(folder, "")) as unfinished:
+        count = export(figures[0], scale, unfinished)
+    if as_json:
+        terminal.print_json({"out": str(folder), "runs": count})
+    else:
+        terminal.print_line(f"{count} runs in {folder}; run: python {folder / 'figure.py'}")
 
 
 def _list_figures(*, as_json: bool) -> None:

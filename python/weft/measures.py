@@ -114,7 +114,7 @@ class Measure:
             UsageError: The table has no such column.
         """
         if self.name == "queue":
-            keys = [name for name in table.columns if name not in {"time_at_length_s"}]
+            keys = [name for name in table.columns if name not in {"time_at_length_s", "packets", "seconds"}]
             table = stats.queue_lengths(table, by=keys)
         elif self.quantity.column not in table.columns:
             numbers = [name for name, kind in table.schema.items() if kind.is_numeric()]

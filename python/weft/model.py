@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Mapping
 from difflib import get_close_matches
 from importlib import import_module
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Annotated, Any, Self
 
-from pydantic import BaseModel, PlainSerializer, ValidationError
+from pydantic import BaseModel, ConfigDict, PlainSerializer, ValidationError
 from pydantic_core import PydanticSerializationUnexpectedValue
 
 from weft import _weft
@@ -53,7 +54,24 @@ else:
 
 
 class Model(_OneLine):
-    """A part of a spec. Every error in it is a `SpecError` of one line."""
+    """A part of a spec, checked when it is created and at each assignment.
+
+    Every error in it is a `SpecError` of one line.
+    """
+
+    model_config = ConfigDict(validate_assignment=True)
+
+    def __setattr__(self, name: str, value: Any) -> None:  # noqa: ANN401 - as pydantic has it
+        """Assigns a field.
+
+        Raises:
+            SpecError: There is no such field, or its value is wrong.
+        """
+        value = python_numbers(value)
+        try:
+            super().__setattr__(name, value)
+        except ValidationError as error:
+            raise complaint(type(self), None, error) from None
 
     @classmethod
     def model_validate(cls, obj: Any, **how: Any) -> Self:  # noqa: ANN401 - as pydantic has it
@@ -100,6 +118,9 @@ def complaint(model: type[BaseModel], given: object, error: ValidationError) -> 
     first = max(error.errors(include_url=False, include_context=False), key=lambda details: len(details["loc"]))
     return SpecError(_line(model, first))
 
+
+_UNITS = re.compile(r" \*\(([^()]+)\)\$'$")
+"""The units at the end of the message of a pattern."""
 
 MAX_DEPTH = 64
 """Maximum depth of a spec that is a dictionary; no field is deeper than ten."""
@@ -185,6 +206,10 @@ def _line(model: type[BaseModel], error: ErrorDetails) -> str:
             return f"{where}unknown field; {hint}allowed: {', '.join(names)}"
         case "missing":
             return f"{where}required field is missing; add it"
+        case "no_such_attribute":
+            return f"{where}unknown field; allowed: {', '.join(model.model_fields)}"
+        case "string_pattern_mismatch" if (units := _UNITS.search(error["msg"])) is not None:
+            return f"{where}{_shown(error['input'])}; allowed: a number with a unit: {', '.join(units[1].split('|'))}"
         case _:
             return f"{where}{_shown(error['input'])}; allowed: {error['msg'].removeprefix('Input should be ')}"
 

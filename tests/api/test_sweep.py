@@ -205,7 +205,7 @@ def test_measures() -> None:
     ):
         row = measures.parse(text).values(flows, []).row(0, named=True)
         assert (row["value"], row["at_least"]) == (pytest.approx(value), at_least), text
-    queues = pl.DataFrame({"link": [0, 1], "time_at_length_s": [[0.5, 0.5], [0.0, 0.0, 1.0]]})
+    queues = pl.DataFrame({"link": [0, 1], "packets": [9, 9], "time_at_length_s": [[0.5, 0.5], [0.0, 0.0, 1.0]]})
     assert measures.parse("p99 queue").values(queues, []).item(0, "value") == 2
     assert measures.parse("mean queue").values(queues, []).item(0, "value") == pytest.approx(1.25)
 

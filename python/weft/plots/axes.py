@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -21,6 +22,8 @@ MAX_END_LABELS = 8
 """Maximum number of lines with labels at their ends; more have a legend."""
 LINE_HEIGHT = 13.0
 """Least distance of two labels in points."""
+POINTS_PER_CHARACTER = 6.6
+"""Mean width of a character of a title."""
 LOG_RATIO = 10.0
 """Ratio of the largest and smallest value from which on an axis is logarithmic."""
 
@@ -69,7 +72,8 @@ def title_of(ax: Axes, given: str | None, finding: str) -> None:
     """Sets a title: what the caller gave, or else what the plot shows; an empty one is none."""
     text = finding if given is None else given
     if text:
-        ax.set_title(text, loc="left", fontsize="medium", fontweight="bold", wrap=True)
+        width = ax.get_position().width * figure_of(ax).get_figwidth() * 72 / POINTS_PER_CHARACTER
+        ax.set_title(textwrap.fill(text, max(20, int(width))), loc="left", fontsize="medium", fontweight="bold")
 
 
 def wants_log(values: Sequence[float]) -> bool:

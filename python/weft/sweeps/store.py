@@ -214,10 +214,11 @@ def write_tables(
         rows, levels = _counted(manifests)
         columns = _columns(folder, {run: rows[run] for run in levels.values()})
         labels = _labels(sweep, runs, {name for frame in columns.values() for name in frame.columns})
+        of_level = {run: manifest["level"] for run, manifest in manifests.items()}
         for table, empty in columns.items():
             (unfinished / table).mkdir()
             counts = {run: rows[run].get(table, 0) for run in runs}
-            for part, frame in enumerate(_parts(folder, table, empty, counts, labels)):
+            for part, frame in enumerate(_parts(folder, table, empty, counts, labels, of_level)):
                 # Names have a fixed width, so that sorting them gives the order of rows.
                 frame.write_parquet(unfinished / table / f"{part:05}.parquet")
         if tables.exists():
@@ -250,22 +251,25 @@ def _columns(folder: Path, rows: dict[Planned, dict[str, int]]) -> dict[str, pl.
     return found
 
 
-def _labels(sweep: SweepPlan, runs: Sequence[Planned], taken: set[str]) -> dict[Planned, list[pl.Expr]]:
+def _labels(sweep: SweepPlan, runs: Sequence[Planned], taken: set[str]) -> pl.DataFrame:
+    """Returns the columns before those of a table, with one row per run."""
     import polars as pl
 
     names = label_names(sweep.axes, taken | {"seed", "run"})
-    # A series gives all labels of an axis one type; a literal has the type of its own value.
+    # A series gives all labels of an axis one type.
     values = [pl.Series(name, axis.labels()) for name, axis in zip(names, sweep.axes, strict=True)]
-
-    def of(run: Planned) -> list[pl.Expr]:
-        axes = [pl.lit(column[n], column.dtype).alias(column.name) for column, n in zip(values, run.point, strict=True)]
-        return [*axes, pl.lit(run.seed, pl.Int64).alias("seed"), pl.lit(run.key).alias("run")]
-
-    return {run: of(run) for run in runs}
+    axes = [column[[run.point[n] for run in runs]] for n, column in enumerate(values)]
+    seeds = pl.Series("seed", [run.seed for run in runs], pl.Int64)
+    return pl.DataFrame([*axes, seeds, pl.Series("run", [run.key for run in runs], pl.String)])
 
 
 def _parts(
-    folder: Path, table: str, empty: pl.DataFrame, counts: dict[Planned, int], labels: dict[Planned, list[pl.Expr]]
+    folder: Path,
+    table: str,
+    empty: pl.DataFrame,
+    counts: dict[Planned, int],
+    labels: pl.DataFrame,
+    of_level: Mapping[Planned, str],
 ) -> Iterator[pl.DataFrame]:
     """Yields the frame of each file. Without rows it yields one empty frame, so that the columns are written.
 
@@ -274,23 +278,48 @@ def _parts(
         table: Name of the table.
         empty: An empty frame with its own columns.
         counts: Number of its rows in each run.
-        labels: The columns before its own.
+        labels: The columns before its own, with one row per run.
+        of_level: The level of each run; tables of one level have the same columns.
     """
     import polars as pl
 
-    columns = empty.select(*labels[next(iter(counts))], pl.all()).clear()
-    frames = [columns]
-    rows = 0
-    for run, count in counts.items():
+    columns = pl.concat([labels.clear(), empty], how="horizontal")
+    frames, rows = [columns], 0
+    batch: list[tuple[int, Planned]] = []
+
+    def read() -> pl.DataFrame:
+        """Reads the tables of the runs of a batch at once, which is faster than one by one."""
+        own = _read_all(folder, table, [run for _, run in batch])
+        repeats = pl.Series([counts[run] for _, run in batch])
+        index = pl.Series([n for n, _ in batch]).repeat_by(repeats).explode()
+        return pl.concat([labels[index], own], how="horizontal")
+
+    for n, (run, count) in enumerate(counts.items()):
         if count == 0:
             continue
-        frames.append(_read(folder, table, run).select(*labels[run], pl.all()))
+        if batch and of_level[batch[-1][1]] != of_level[run]:
+            frames.append(read())
+            batch = []
+        batch.append((n, run))
         rows += count
         if rows >= ROWS_PER_PART:
-            yield pl.concat(frames, how="diagonal", rechunk=True)
-            frames, rows = [columns], 0
+            yield pl.concat([*frames, read()], how="diagonal", rechunk=True)
+            frames, batch, rows = [columns], [], 0
+    if batch:
+        frames.append(read())
     if rows or not any(counts.values()):
         yield pl.concat(frames, how="diagonal", rechunk=True)
+
+
+def _read_all(folder: Path, table: str, runs: Sequence[Planned]) -> pl.DataFrame:
+    """Returns the rows of a table of several runs of one level, in their order."""
+    import polars as pl
+
+    try:
+        return pl.read_parquet([results_of(folder, run.key) / f"{table}.parquet" for run in runs])
+    except (OSError, pl.exceptions.PolarsError):
+        # The error names the file that cannot be read.
+        return pl.concat([_read(folder, table, run) for run in runs], how="vertical_relaxed")
 
 
 def _read(folder: Path, table: str, run: Planned) -> pl.DataFrame:
