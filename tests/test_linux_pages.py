@@ -99,3 +99,17 @@ def test_messages_of_the_tables_are_in_the_source() -> None:
     }
     assert len(fragments) > 20
     assert [fragment for fragment in sorted(fragments) if fragment not in source] == []
+
+
+def test_algorithms_without_marks_are_those_of_the_doctor() -> None:
+    source = (WEFTD / "src" / "doctor" / "network.rs").read_text(encoding="utf-8")
+    constant = re.search(r"const WITHOUT_ECN: .*?= \[(.*?)\];", source, re.DOTALL)
+    assert constant is not None
+    expected = set(re.findall(r'"(weft_\w+)"', constant[1]))
+    for page, sentence in (
+        ("two-networks.md", "All algorithms but (.*?) need queues"),
+        ("limits.md", "need no marks: (.*)"),
+    ):
+        stated = re.search(sentence, (PAGES / page).read_text(encoding="utf-8"))
+        assert stated is not None, page
+        assert set(codes(stated[1])) == expected, page
