@@ -111,6 +111,7 @@ def test_tables(experiment: weft.Experiment) -> None:
         "links",
         "traces",
         "jobs",
+        "ranks",
         "suppressions",
         "latencies",
         "packets",

@@ -15,6 +15,7 @@ from weft.sweeps.plan import plan
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 CHECKED = {
+    "all-reduce",
     "failed-link",
     "flow-level",
     "flow-list",
@@ -162,3 +163,14 @@ def test_linux_level() -> None:
 
 def test_the_example_for_linux_also_runs_in_the_simulator() -> None:
     assert goodput(run("linux-level", "level=packet"))[1] > 0
+
+
+def test_all_reduce() -> None:
+    ring, halving = run("all-reduce"), run("all-reduce", "traffic[0].algorithm=halving-doubling")
+    job = ring.jobs.row(0, named=True)
+    assert 15 / 8 * 16e6 * 8 / 100e9 < job["finish_s"] < 1.1 * 15 / 8 * 16e6 * 8 / 100e9
+    assert job["bus_bps"] == pytest.approx(15 / 8 * 16e6 * 8 / job["jct_s"])
+    last = ring.ranks.filter(pl.col("rank") == job["last_rank"])
+    assert last["finish_s"].to_list() == [job["finish_s"]] == [ring.ranks["finish_s"].max()]
+    assert (len(ring.flows), len(ring.ranks)) == (16 * 30, 16)
+    assert value(halving.jobs, pl.col("finish_s")) > job["finish_s"]

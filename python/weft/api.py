@@ -32,6 +32,7 @@ TABLES = (
     "links",
     "traces",
     "jobs",
+    "ranks",
     "suppressions",
     "latencies",
     "packets",
@@ -275,8 +276,13 @@ class Result:
 
     @property
     def jobs(self) -> pl.DataFrame:
-        """One row per job of the traffic `jobs`."""
+        """One row per job of the traffic `jobs`, and per repetition of a `collective`."""
         return self._table("jobs")
+
+    @property
+    def ranks(self) -> pl.DataFrame:
+        """One row per rank that began a job of ranks."""
+        return self._table("ranks")
 
     @property
     def suppressions(self) -> pl.DataFrame:

@@ -2023,6 +2023,66 @@ class ThroughputProbe(Model):
     """
 
 
+class TraceTraffic(Model):
+    """
+    Messages and computing of ranks, in the order that a file prescribes. Each message is a flow of its own, which opens when
+    the operations before it are done.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+    )
+    classes: list[SizeClass] | None = None
+    """
+    Classes by size, in order of rising thresholds. A flow belongs to the first class whose threshold is above its size. A flow in no class uses the entry's own transport, and its class has the entry's name.
+    """
+    file: str
+    """
+    Path of the file, relative to the spec's folder.
+    """
+    format: Literal["goal"] = "goal"
+    """
+    Format of the file.
+    """
+    hosts: Annotated[
+        str | int | list[str | int], Field(examples=["h0", "0..8", "all", ["h0", "h5"]])
+    ] = "all"
+    """
+    Hosts on which the ranks run, one rank per host.
+    """
+    kind: Literal["trace"] = "trace"
+    """
+    messages and computing of ranks, in the order that a file prescribes: GOAL text
+    """
+    name: str | None = None
+    """
+    Name in tables; by default the kind, with the entry's index if several entries have this kind.
+    """
+    placement: Literal["in-order", "random"] = "in-order"
+    """
+    Assignment of ranks to `hosts`.
+    """
+    send_done: Literal["acknowledged", "started"] = "acknowledged"
+    """
+    Event at which a message counts as sent, for operations that wait for it.
+    """
+    start: Annotated[
+        str,
+        Field(
+            examples=["2us", "1.5ms", "20s"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min|µs|μs)$",
+        ),
+    ] = "0s"
+    """
+    Time at which the ranks begin.
+    """
+    transport: str
+    """
+    Name of the transport.
+    """
+
+
 class TwoBottlenecksTopology(Model):
     """
     Hosts S1, S2, S3, D1, D2 and D3; switches upper-in, upper-out, lower-in and lower-out.
@@ -2593,6 +2653,131 @@ class ClosedLoopTraffic(Model):
     to: str | int | list[str | int] | None = None
     """
     Receivers if pairs are drawn; by default all hosts.
+    """
+    transport: str
+    """
+    Name of the transport.
+    """
+
+
+class CollectiveTraffic(Model):
+    """
+    An operation in which all ranks exchange data, such as an all-reduce. Each message is a flow of its own,
+    which opens when the messages that it needs have arrived at its sender.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+    )
+    algorithm: (
+        Literal[
+            "ring",
+            "halving-doubling",
+            "recursive-doubling",
+            "binomial-tree",
+            "double-binary-tree",
+            "chain",
+            "shift",
+            "at-once",
+        ]
+        | None
+    ) = None
+    """
+    The algorithm; by default "ring" for all-reduce, reduce-scatter and all-gather, "binomial-tree" for
+    broadcast, and "shift" for all-to-all.
+    """
+    chunks: Annotated[int, Field(ge=1)] = 1
+    """
+    Number of parts into which messages along trees and chains are cut, so that a rank forwards a part while it receives
+    the next one.
+    """
+    classes: list[SizeClass] | None = None
+    """
+    Classes by size, in order of rising thresholds. A flow belongs to the first class whose threshold is above its size. A flow in no class uses the entry's own transport, and its class has the entry's name.
+    """
+    compute: Annotated[
+        str,
+        Field(
+            examples=["2us", "1.5ms", "20s"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min|µs|μs)$",
+        ),
+    ] = "0s"
+    """
+    Time for which each rank computes before each repetition.
+    """
+    group_size: Annotated[int | None, Field(ge=2)] = None
+    """
+    Ranks per group; by default all ranks are one group. Consecutive ranks form groups that run the operation at the
+    same time.
+    """
+    hosts: Annotated[
+        str | int | list[str | int], Field(examples=["h0", "0..8", "all", ["h0", "h5"]])
+    ] = "all"
+    """
+    Hosts on which the ranks run, one rank per host.
+    """
+    kind: Literal["collective"] = "collective"
+    """
+    an operation of ranks, such as an all-reduce: messages that start when others have arrived
+    """
+    name: str | None = None
+    """
+    Name in tables; by default the kind, with the entry's index if several entries have this kind.
+    """
+    operation: Literal[
+        "all-reduce", "reduce-scatter", "all-gather", "broadcast", "all-to-all"
+    ]
+    """
+    The operation.
+    """
+    placement: Literal["in-order", "random"] = "in-order"
+    """
+    Assignment of ranks to `hosts`.
+    """
+    ranks: Annotated[int | None, Field(ge=2)] = None
+    """
+    Number of ranks; by default as many as `hosts`.
+    """
+    reduce_rate: Annotated[
+        str | None,
+        Field(
+            examples=["10Gbps", "100Mbps"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(Tbps|Gbps|Mbps|kbps|bps|Kbps|Tbit/s|Gbit/s|Mbit/s|kbit/s|bit/s)$",
+        ),
+    ] = None
+    """
+    Rate at which a rank combines data that it received with its own; by default this takes no time.
+    """
+    repeats: Annotated[int, Field(ge=1)] = 1
+    """
+    Number of times that the operation runs, one after another at each rank.
+    """
+    send_done: Literal["acknowledged", "started"] = "acknowledged"
+    """
+    Event at which a message counts as sent, for messages that wait for it.
+    """
+    size: Annotated[
+        str,
+        Field(
+            examples=["128KB", "64KiB", "1448B"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(TiB|TB|GiB|GB|MiB|MB|KiB|KB|B|kB)$",
+        ),
+    ]
+    """
+    Bytes of the whole array of a rank. A part is this size divided by the number of ranks. Each rank of an all-gather has a
+    part at first, and each rank of a reduce-scatter has one at the end. In an all-to-all each rank sends a part to each
+    other rank.
+    """
+    start: Annotated[
+        str,
+        Field(
+            examples=["2us", "1.5ms", "20s"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min|µs|μs)$",
+        ),
+    ] = "0s"
+    """
+    Time at which the ranks begin.
     """
     transport: str
     """
@@ -4472,6 +4657,8 @@ class Experiment(Model):
                 | OneToManyTraffic
                 | StrideTraffic
                 | HotSpotTraffic
+                | CollectiveTraffic
+                | TraceTraffic
                 | FlowListTraffic,
                 Field(discriminator="kind"),
             ]

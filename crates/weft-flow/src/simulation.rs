@@ -18,11 +18,11 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use weft_cc::{CongestionControl, Echo, Response};
 use weft_run::{
-    ActiveRun, Counters, FlowRecord, GeneratorAction, GeneratorDriver, LinkChange, MeasurementWindow,
-    Outcome, Plan, RunOutput, detection_times,
+    ActiveRun, Counters, FlowRecord, GeneratorDriver, LinkChange, MeasurementWindow, Outcome, Plan,
+    RunOutput, detection_times,
 };
 use weft_spec::Time;
-use weft_traffic::{Action, Flow};
+use weft_traffic::Flow;
 use weft_transports::Profile;
 
 use crate::backend::{is_max_min, is_single_path_sized, used_transports};
@@ -160,14 +160,14 @@ impl FlowSimulation {
                 let flow = self.plan.flows[index as usize].clone();
                 self.open(index, flow);
             }
-            Event::GeneratorAction(GeneratorAction { generator, action }) => {
-                let flows = match action {
-                    Action::OpenFlow(n) => vec![n],
-                    Action::StartJob(job) => self.generators.start_job(generator, job, self.now),
-                };
-                for n in flows {
+            Event::GeneratorAction(action) => {
+                let performed = self.generators.perform(action, self.now);
+                for (time, action) in performed.next {
+                    self.events.schedule(time, Event::GeneratorAction(action));
+                }
+                for n in performed.open {
                     // Flows beyond 32 bits have no index.
-                    if let Some((index, flow)) = self.generators.flow(generator, n) {
+                    if let Some((index, flow)) = self.generators.flow(action.generator, n) {
                         let start = self.now;
                         self.open(index, Flow { start, ..flow });
                     }

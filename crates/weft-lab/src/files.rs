@@ -6,7 +6,12 @@ use toml::{Table, Value};
 use weft_traffic::WORKLOADS;
 
 /// Fields that name a file, each with its kind.
-const FILE_FIELDS: &[(&str, &str)] = &[("empirical", "cdf"), ("flow-list", "file"), ("graph", "file")];
+const FILE_FIELDS: &[(&str, &str)] = &[
+    ("empirical", "cdf"),
+    ("flow-list", "file"),
+    ("graph", "file"),
+    ("trace", "file"),
+];
 
 /// Makes the relative paths of files in a spec start at `folder`, which is absolute. Call it before
 /// overrides: their paths are relative to the working directory.

@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, HashMap};
 
 use weft_run::{
-    ClassRecord, FlowRecord, JobRecord, LatencyRecord, LinkRecord, MeasurementWindow, Outcome, Sample,
+    ClassRecord, FlowRecord, GeneratorRank, JobRecord, LatencyRecord, LinkRecord, MeasurementWindow, Outcome,
+    Sample,
 };
 use weft_spec::Time;
 use weft_traffic::Flow;
@@ -143,6 +144,11 @@ impl PacketSimulation {
         let jobs = self.hosts().flat_map(|host| host.state().jobs().cloned());
         let mut jobs: Vec<JobRecord> = jobs.collect();
         jobs.sort_by_key(|job| (job.generator, job.job));
+        let ranks = self.hosts().flat_map(|host| host.state().ranks());
+        let mut ranks: Vec<_> = ranks
+            .map(|(generator, record)| GeneratorRank { generator, record })
+            .collect();
+        ranks.sort_by_key(GeneratorRank::key);
         let end = Time(self.engine.now());
         let measured = self.measurement.as_ref();
         Outcome {
@@ -150,6 +156,7 @@ impl PacketSimulation {
             flows,
             opened,
             jobs,
+            ranks,
             suppressions,
             links: self.link_records(),
             classes: self.class_records(),

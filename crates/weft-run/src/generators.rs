@@ -11,12 +11,13 @@
 //! without a packet between the clients.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
 use weft_spec::Time;
-use weft_traffic::{Action, Flow, FlowGenerator, OnDelivered};
+use weft_traffic::{Action, Flow, FlowGenerator, HostEvent, HostProgress, OnDelivered};
 
-use crate::JobRecord;
+use crate::{GeneratorRank, JobRecord};
 
 /// An action of a generator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -27,6 +28,33 @@ pub struct GeneratorAction {
     pub action: Action,
 }
 
+/// The consequences of an action.
+#[derive(Clone, Debug, Default)]
+pub struct Performed {
+    /// Numbers of the flows that open.
+    pub open: Vec<u32>,
+    /// Actions that follow, with their times.
+    pub next: Vec<(Time, GeneratorAction)>,
+}
+
+impl Performed {
+    fn open(open: Vec<u32>) -> Self {
+        Self {
+            open,
+            next: Vec::new(),
+        }
+    }
+}
+
+/// The records of jobs.
+#[derive(Clone, Debug, Default)]
+pub struct GeneratorRecords {
+    /// Jobs with a client, by generator and number.
+    pub jobs: Vec<JobRecord>,
+    /// Parts of ranks, by generator, job and rank.
+    pub ranks: Vec<GeneratorRank>,
+}
+
 /// The generators of a run, and the jobs that have not finished.
 pub struct GeneratorDriver {
     generators: Vec<Arc<dyn FlowGenerator>>,
@@ -35,6 +63,8 @@ pub struct GeneratorDriver {
     /// not arrived.
     running: HashMap<(u32, u32), (usize, u32)>,
     jobs: Vec<JobRecord>,
+    /// Progress of generators that decide by host when flows open, by generator and host.
+    progress: HashMap<(u32, u32), Box<dyn HostProgress>>,
 }
 
 impl GeneratorDriver {
@@ -46,6 +76,7 @@ impl GeneratorDriver {
             static_flows,
             running: HashMap::new(),
             jobs: Vec::new(),
+            progress: HashMap::new(),
         }
     }
 
@@ -77,7 +108,7 @@ impl GeneratorDriver {
     }
 
     /// Starts a job. Returns the numbers of the flows that open.
-    pub fn start_job(&mut self, generator: u32, number: u32, now: Time) -> Vec<u32> {
+    fn start_job(&mut self, generator: u32, number: u32, now: Time) -> Vec<u32> {
         let Some(job) = self.generators[generator as usize].job(number) else {
             return Vec::new();
         };
@@ -108,6 +139,12 @@ impl GeneratorDriver {
         match traffic.on_delivered(n) {
             OnDelivered::Nothing => {}
             OnDelivered::Reply(answer) => push(now, Action::OpenFlow(answer)),
+            OnDelivered::Progress => {
+                let flow = traffic.flow(n);
+                // The sender learns of the end at the same time as the receiver.
+                actions.extend(self.progress(generator, flow.to, HostEvent::Delivered(n), now));
+                actions.extend(self.progress(generator, flow.from, HostEvent::Acknowledged(n), now));
+            }
             OnDelivered::JobBlock(job) => {
                 if self.on_block(generator, job, now)
                     && let Some(job) = traffic.next_job(job, now)
@@ -117,6 +154,58 @@ impl GeneratorDriver {
             }
         }
         actions
+    }
+
+    /// Carries out an action.
+    pub fn perform(
+        &mut self,
+        GeneratorAction { generator, action }: GeneratorAction,
+        now: Time,
+    ) -> Performed {
+        match action {
+            Action::OpenFlow(n) => Performed::open(vec![n]),
+            Action::StartJob(job) => Performed::open(self.start_job(generator, job, now)),
+            Action::Resume(host) => Performed {
+                open: Vec::new(),
+                next: self.progress(generator, host, HostEvent::Resume, now),
+            },
+        }
+    }
+
+    fn progress(
+        &mut self,
+        generator: u32,
+        host: u32,
+        event: HostEvent,
+        now: Time,
+    ) -> Vec<(Time, GeneratorAction)> {
+        let progress = match self.progress.entry((generator, host)) {
+            Entry::Occupied(entry) => entry.into_mut(),
+            Entry::Vacant(entry) => {
+                let Some(new) = self.generators[generator as usize].progress(host) else {
+                    return Vec::new();
+                };
+                entry.insert(new)
+            }
+        };
+        let mut open = Vec::new();
+        let resume = progress.on_event(event, now, &mut open);
+        let resume = resume.map(|time| (time, Action::Resume(host)));
+        let opened = open.into_iter().map(|n| (now, Action::OpenFlow(n)));
+        opened
+            .chain(resume)
+            .map(|(time, action)| (time, GeneratorAction { generator, action }))
+            .collect()
+    }
+
+    fn ranks(&self) -> Vec<GeneratorRank> {
+        let records = self.progress.iter().flat_map(|(&(generator, _), progress)| {
+            let records = progress.records().into_iter();
+            records.map(move |record| GeneratorRank { generator, record })
+        });
+        let mut records: Vec<_> = records.collect();
+        records.sort_by_key(GeneratorRank::key);
+        records
     }
 
     /// Handles the arrival of a block of a job. Returns true if it was the last one.
@@ -133,10 +222,13 @@ impl GeneratorDriver {
         true
     }
 
-    /// Returns the records of all jobs that have started, by generator and number.
-    pub fn jobs(mut self) -> Vec<JobRecord> {
+    /// Returns the records of all jobs that have started.
+    pub fn into_records(mut self) -> GeneratorRecords {
         self.jobs.sort_by_key(|record| (record.generator, record.job));
-        self.jobs
+        GeneratorRecords {
+            ranks: self.ranks(),
+            jobs: self.jobs,
+        }
     }
 }
 
@@ -203,7 +295,7 @@ mod tests {
             .flat_map(|n| driver.on_flow_delivered(n, Time::from_ms(2)))
             .map(|(_, next)| match next.action {
                 Action::OpenFlow(n) => n,
-                Action::StartJob(_) => panic!("an answer is a flow"),
+                Action::StartJob(_) | Action::Resume(_) => panic!("an answer is a flow"),
             })
             .collect();
         assert_eq!(driver.on_flow_delivered(answers[0], Time::from_ms(3)), []);
@@ -213,7 +305,8 @@ mod tests {
         );
         driver.start_job(0, 1, Time::from_ms(4));
         let times: Vec<_> = driver
-            .jobs()
+            .into_records()
+            .jobs
             .iter()
             .map(|record| (record.start, record.end))
             .collect();

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use weft_spec::Time;
-use weft_traffic::Flow;
+use weft_traffic::{Flow, RankRecord};
 
 use crate::measurement::MeasuredWindow;
 
@@ -119,6 +119,22 @@ pub struct JobRecord {
     pub start: Time,
     /// Time at which the last block was complete at the client.
     pub end: Option<Time>,
+}
+
+/// The part of a rank in a job of a generator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GeneratorRank {
+    /// Index of the generator in the plan.
+    pub generator: u32,
+    /// The record of the rank.
+    pub record: RankRecord,
+}
+
+impl GeneratorRank {
+    /// Returns the key that orders records: generator, job and rank.
+    pub fn key(&self) -> (u32, u32, u32) {
+        (self.generator, self.record.job, self.record.rank)
+    }
 }
 
 /// An episode of suppression. It begins when fewer subflows of a connection are active than before,
@@ -402,6 +418,8 @@ pub struct Outcome {
     pub opened: BTreeMap<u32, Flow>,
     /// One record per job that started, by generator and job.
     pub jobs: Vec<JobRecord>,
+    /// One record per rank of each job of a generator that runs on ranks, by generator, job and rank.
+    pub ranks: Vec<GeneratorRank>,
     /// Episodes of suppression, by flow and start.
     pub suppressions: Vec<SuppressionRecord>,
     /// One record per link.

@@ -16,7 +16,7 @@ use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFl
 use socket2::Socket;
 use weft_run::{CounterSnapshot, GeneratorAction, GeneratorDriver, MeasurementWindow, Probe, Sample};
 use weft_spec::Time;
-use weft_traffic::{Action, Flow};
+use weft_traffic::Flow;
 
 use super::connection::Connection;
 use super::sockets;
@@ -312,13 +312,13 @@ impl DriverState<'_, '_> {
     }
 
     /// A flow or job of a generator.
-    fn begin(&mut self, GeneratorAction { generator, action }: GeneratorAction, now: Time) {
-        let numbers = match action {
-            Action::OpenFlow(n) => vec![n],
-            Action::StartJob(job) => self.driver.generators.start_job(generator, job, now),
-        };
-        for n in numbers {
-            let Some((index, flow)) = self.driver.generators.flow(generator, n) else {
+    fn begin(&mut self, action: GeneratorAction, now: Time) {
+        let performed = self.driver.generators.perform(action, now);
+        for (time, next) in performed.next {
+            self.schedule.push(Reverse((time, ScheduledAction::Begin(next))));
+        }
+        for n in performed.open {
+            let Some((index, flow)) = self.driver.generators.flow(action.generator, n) else {
                 continue;
             };
             let flow = Flow { start: now, ..flow };

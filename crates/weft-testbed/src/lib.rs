@@ -30,8 +30,8 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use weft_lab::Experiment;
 use weft_run::{
-    CounterSnapshot, Error, GeneratorDriver, JobRecord, MeasurementWindow, Outcome, Plan, Probe, RunResult,
-    SuppressionRecord,
+    CounterSnapshot, Error, GeneratorDriver, GeneratorRecords, MeasurementWindow, Outcome, Plan, Probe,
+    RunResult, SuppressionRecord,
 };
 use weft_spec::{SpecError, Time};
 use weft_traffic::Flow;
@@ -148,7 +148,7 @@ impl Testbed {
         shared: &Shared,
         stop: &AtomicBool,
         report_progress: impl FnMut(f64),
-    ) -> Result<(Vec<FlowRun>, Vec<JobRecord>, DriverReport), Error> {
+    ) -> Result<(Vec<FlowRun>, GeneratorRecords, DriverReport), Error> {
         let missing = |error: std::io::Error| Error::MissingRequirement(format!("a socket: {error}"));
         let listeners = self.listeners(plan).map_err(missing)?;
         let connect = |index: u32, flow: &Flow| self.connection(plan, index, flow);
@@ -179,7 +179,7 @@ impl Testbed {
         if let Some((flow, error)) = report.failures.first() {
             return Err(Error::Internal(format!("flow {flow} failed: {error}")));
         }
-        Ok((driver.flow_runs, driver.generators.jobs(), report))
+        Ok((driver.flow_runs, driver.generators.into_records(), report))
     }
 
     /// One for every transport at every host that receives with it.
@@ -270,7 +270,7 @@ impl Testbed {
         &self,
         plan: &Plan,
         mut flow_runs: Vec<FlowRun>,
-        jobs: Vec<JobRecord>,
+        jobs: GeneratorRecords,
         driven: DriverReport,
         report: &Report,
     ) -> Result<(Outcome, Vec<(String, Value)>), Error> {
@@ -294,7 +294,8 @@ impl Testbed {
                 .drain(plan.flows.len()..)
                 .map(|run| (run.index, run.flow))
                 .collect(),
-            jobs,
+            jobs: jobs.jobs,
+            ranks: jobs.ranks,
             suppressions,
             samples: driven.samples,
             latencies,

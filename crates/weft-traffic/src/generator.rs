@@ -18,6 +18,8 @@ pub enum Action {
     OpenFlow(u32),
     /// Start a job: open all its requests.
     StartJob(u32),
+    /// Resume the generator's progress at this host ([`FlowGenerator::progress`]).
+    Resume(u32),
 }
 
 /// The reaction of a flow's receiver once all data of the flow is delivered.
@@ -29,6 +31,58 @@ pub enum OnDelivered {
     Reply(u32),
     /// The flow is a block of this job, which ends when all its blocks are delivered.
     JobBlock(u32),
+    /// The generator's progress at the receiver handles the delivery ([`FlowGenerator::progress`]).
+    Progress,
+}
+
+/// An event at a host that has a progress.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HostEvent {
+    /// The first event of a host, or a time that [`HostProgress::on_event`] returned.
+    Resume,
+    /// All data of this flow has arrived at the host.
+    Delivered(u32),
+    /// All data of this flow, which the host sends, is acknowledged.
+    Acknowledged(u32),
+}
+
+/// The progress of a generator at one host, which decides when flows from that host open. It depends
+/// only on events at the host, so that any number of threads gives the same results.
+pub trait HostProgress: Send {
+    /// Handles an event. Adds the numbers of the flows that open now to `open`. Returns a time at which
+    /// the host has to resume, if there is one that was not returned before.
+    fn on_event(&mut self, event: HostEvent, now: Time, open: &mut Vec<u32>) -> Option<Time>;
+
+    /// Returns the records of the jobs in which the host has a part.
+    fn records(&self) -> Vec<RankRecord>;
+}
+
+/// The part of a rank in a job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RankRecord {
+    /// Number of the job.
+    pub job: u32,
+    /// Number of the rank.
+    pub rank: u32,
+    /// Time at which the rank began its first task of the job.
+    pub start: Option<Time>,
+    /// Time at which all tasks of the rank were done.
+    pub end: Option<Time>,
+    /// Time for which the rank has computed, over all its processors.
+    pub computed: Time,
+}
+
+/// Facts on the jobs of a generator that runs on ranks.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RankedJobs {
+    /// Index of the traffic entry.
+    pub traffic: u32,
+    /// The host of each rank.
+    pub hosts: Vec<u32>,
+    /// Bytes of the operation, if it has a size.
+    pub bytes: Option<u64>,
+    /// Ratio of bus bandwidth to algorithm bandwidth, if it is defined.
+    pub bus_factor: Option<f64>,
 }
 
 /// A job: a client sends requests to servers, and each server replies with a block.
@@ -74,6 +128,15 @@ pub trait FlowGenerator: Send + Sync + fmt::Debug {
     /// Returns the job that follows job `n`, which ended at `now`.
     fn next_job(&self, n: u32, now: Time) -> Option<u32> {
         let _ = (n, now);
+        None
+    }
+    /// Returns the progress of a host before its first event, if the generator decides by host when flows open.
+    fn progress(&self, host: u32) -> Option<Box<dyn HostProgress>> {
+        let _ = host;
+        None
+    }
+    /// Returns facts on the jobs of a generator that runs on ranks.
+    fn ranked_jobs(&self) -> Option<RankedJobs> {
         None
     }
     /// Returns the pairs of hosts between which flows may open.

@@ -4,6 +4,7 @@
 mod all_to_all;
 mod bulk;
 mod closed_loop;
+mod collective;
 mod empirical;
 mod flow;
 mod flow_list;
@@ -20,15 +21,20 @@ mod random;
 mod shuffle;
 mod sizes;
 mod stride;
+mod tasks;
 mod template;
+mod trace;
 
 pub use all_to_all::AllToAll;
 pub use bulk::Bulk;
 pub use closed_loop::ClosedLoop;
+pub use collective::Collective;
 pub use empirical::WORKLOADS;
 pub use flow::{Flow, FlowClass, FlowClasses};
 pub use flow_list::{FlowList, Format};
-pub use generator::{Action, FlowGenerator, Job, OnDelivered, PossiblePairs};
+pub use generator::{
+    Action, FlowGenerator, HostEvent, HostProgress, Job, OnDelivered, PossiblePairs, RankRecord, RankedJobs,
+};
 pub use hosts::{HostRef, HostSet};
 pub use hot_spot::HotSpot;
 pub use incast::Incast;
@@ -40,3 +46,5 @@ pub use poisson::Poisson;
 pub use shuffle::Shuffle;
 pub use sizes::{SIZES, SizeDistribution, SizeSampler};
 pub use stride::Stride;
+pub use tasks::SendDone;
+pub use trace::{Trace, TraceFormat};

@@ -11,8 +11,8 @@ use weft_spec::{Entry, Parsed, Rate, Size, SpecError, Time, from_table, to_table
 
 use crate::random::{RngStreams, StreamId};
 use crate::{
-    AllToAll, Bulk, ClosedLoop, Flow, FlowClass, FlowClasses, FlowGenerator, FlowList, HotSpot, Incast, Jobs,
-    OneToMany, Poisson, Shuffle, Stride, random,
+    AllToAll, Bulk, ClosedLoop, Collective, Flow, FlowClass, FlowClasses, FlowGenerator, FlowList, HotSpot,
+    Incast, Jobs, OneToMany, Poisson, Shuffle, Stride, Trace, random,
 };
 
 /// All kinds of traffic.
@@ -56,6 +56,14 @@ pub const TRAFFIC: &[Entry<dyn Pattern>] = &[
     entry::<HotSpot>(
         "hot-spot",
         "flows from every host, some of which go to a few busy hosts",
+    ),
+    entry::<Collective>(
+        "collective",
+        "an operation of ranks, such as an all-reduce: messages that start when others have arrived",
+    ),
+    entry::<Trace>(
+        "trace",
+        "messages and computing of ranks, in the order that a file prescribes: GOAL text",
     ),
     entry::<FlowList>(
         "flow-list",

@@ -119,6 +119,11 @@ class Sweep:
         return self.table("jobs")
 
     @property
+    def ranks(self) -> pl.DataFrame:
+        """One row per rank that began a job of ranks, of each run."""
+        return self.table("ranks")
+
+    @property
     def queues(self) -> pl.DataFrame:
         """One row per probed queue of each run."""
         return self.table("queues")

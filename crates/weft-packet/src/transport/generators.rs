@@ -3,7 +3,7 @@
 use weft_paths::SubflowDirection;
 use weft_run::JobRecord;
 use weft_spec::Time;
-use weft_traffic::OnDelivered;
+use weft_traffic::{Action, HostEvent, OnDelivered};
 
 use crate::engine::Context;
 use crate::packet::{PROTECTED, Packet, class_flags};
@@ -25,6 +25,9 @@ impl HostState {
         let Some((generator, n)) = self.shared.generator_of(flow) else {
             return;
         };
+        if !self.progress.is_empty() {
+            self.progress(generator, HostEvent::Acknowledged(n), cx);
+        }
         let next = self.shared.generators[generator as usize].on_acked(n, Time(cx.now));
         if let Some((time, action)) = next
             && let Some(key) = self.shared.action_timer_key(generator, action)
@@ -44,6 +47,27 @@ impl HostState {
                 self.to_open.extend(self.shared.flow_index(generator, answer));
             }
             OnDelivered::JobBlock(job) => self.on_block(generator, job, cx),
+            OnDelivered::Progress => self.progress(generator, HostEvent::Delivered(n), cx),
+        }
+    }
+
+    /// Continues the progress of a generator at this host with an event. The flows that open are added to `to_open`.
+    pub fn progress(&mut self, generator: u32, event: HostEvent, cx: &mut Context<'_>) {
+        let Some(Some(progress)) = self.progress.get_mut(generator as usize) else {
+            return;
+        };
+        let mut open = Vec::new();
+        let resume = progress.on_event(event, Time(cx.now), &mut open);
+        let flows = open
+            .into_iter()
+            .filter_map(|n| self.shared.flow_index(generator, n));
+        self.to_open.extend(flows);
+        if let Some(time) = resume
+            && let Some(key) = self
+                .shared
+                .action_timer_key(generator, Action::Resume(self.index))
+        {
+            cx.set_timer(time.0, key);
         }
     }
 

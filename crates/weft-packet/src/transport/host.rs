@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use weft_run::{JobRecord, LatencyRecord, Sample};
+use weft_traffic::HostEvent;
 
 use crate::engine::route::Route;
 use crate::engine::{Context, Endpoint};
@@ -22,6 +23,7 @@ const STOP: u64 = HostTimer::Stop as u64;
 const SAMPLE: u64 = HostTimer::Sample as u64;
 const START_JOB: u64 = HostTimer::StartJob as u64;
 const NIC: u64 = HostTimer::Nic as u64;
+const RESUME: u64 = HostTimer::Resume as u64;
 
 /// A host.
 pub struct Host {
@@ -69,6 +71,7 @@ impl Endpoint for Host {
             SAMPLE => self.sample(index, cx),
             START_JOB => self.state.on_job_timer(index, cx),
             NIC => self.on_nic_timer(index, cx),
+            RESUME => self.state.progress(index, HostEvent::Resume, cx),
             LATE_NIC => self.on_nic_timer(u32::MAX - index, cx),
             timer if timer < FIRST_ENDPOINT => {
                 let mut host = HostContext::new(&mut self.state, cx);

@@ -119,6 +119,7 @@ impl Shared {
                     .checked_add(generator)?;
                 host_timer(HostTimer::StartJob, index)
             }
+            Action::Resume(_) => host_timer(HostTimer::Resume, generator),
         })
     }
 

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use weft_cc::Window;
 use weft_run::{JobRecord, Sample};
+use weft_traffic::{HostProgress, RankRecord};
 
 use crate::engine::Context;
 
@@ -47,6 +48,8 @@ pub struct HostState {
     pub(super) trimmed: HashMap<(u32, u32), u64>,
     /// Running jobs whose client this host is, by (generator, job).
     pub(super) running_jobs: HashMap<(u32, u32), RunningJob>,
+    /// The progress of generators that decide by host when flows open; empty if none has a part at this host.
+    pub(super) progress: Vec<Option<Box<dyn HostProgress>>>,
 }
 
 /// The access of a transport to its surroundings during a callback: time, packets and timers, as
@@ -144,7 +147,16 @@ impl DerefMut for HostContext<'_, '_> {
 impl HostState {
     /// Creates the state of an idle host.
     pub fn new(shared: Arc<Shared>, index: u32) -> Self {
+        let progress = shared
+            .generators
+            .iter()
+            .map(|generator| generator.progress(index));
+        let mut progress: Vec<_> = progress.collect();
+        if progress.iter().all(Option::is_none) {
+            progress = Vec::new();
+        }
         Self {
+            progress,
             nics: Nics::new(shared.nic),
             links: shared.links_of(index),
             shared,
@@ -188,6 +200,16 @@ impl HostState {
     /// Returns the times at which flows of a class had all their data acknowledged.
     pub fn completions(&self, class: u32) -> &[u64] {
         self.completions.get(class as usize).map_or(&[], |times| times)
+    }
+
+    /// Returns the records of this host's ranks, each with its generator.
+    pub fn ranks(&self) -> impl Iterator<Item = (u32, RankRecord)> {
+        let progress = (0..).zip(&self.progress);
+        let progress = progress.filter_map(|(generator, progress)| Some((generator, progress.as_ref()?)));
+        progress.flat_map(|(generator, progress)| {
+            let records = progress.records().into_iter();
+            records.map(move |record| (generator, record))
+        })
     }
 
     /// Returns the records of finished jobs, and of jobs that run.

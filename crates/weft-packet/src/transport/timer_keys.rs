@@ -17,6 +17,8 @@ pub enum HostTimer {
     StartJob = 6,
     /// A port has drained, and a socket is the first flow that waits for it. Index: port.
     Nic = 8,
+    /// The progress of a generator resumes. Index: generator.
+    Resume = 12,
 }
 
 /// First number of the timers of transports other than TCP: this number plus the index of the kind

@@ -1,0 +1,314 @@
+//! Collective operations: all ranks exchange data by an algorithm, whose messages wait for others at
+//! the same host.
+//!
+//! Each message is a flow, and opens a connection of its own. Algorithms are in `algorithms`; their
+//! closed forms assume that a message of b bytes takes alpha + beta b.
+
+mod algorithms;
+
+use std::sync::Arc;
+
+use rand::seq::SliceRandom;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use weft_spec::{Rate, Size, SpecError, Time};
+
+use crate::closed_loop::check_start_before_stop;
+use crate::tasks::{DependentFlows, JobSummary, TaskGraphBuilder};
+use crate::{FlowGenerator, HostSet, MAX_FLOWS, Pattern, PatternContext, SendDone};
+
+pub(crate) use algorithms::Exchange;
+
+/// An operation in which all ranks exchange data, such as an all-reduce. Each message is a flow of its own,
+/// which opens when the messages that it needs have arrived at its sender.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Collective {
+    /// The operation.
+    pub operation: Operation,
+    /// The algorithm; by default "ring" for all-reduce, reduce-scatter and all-gather, "binomial-tree" for
+    /// broadcast, and "shift" for all-to-all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub algorithm: Option<Algorithm>,
+    /// Bytes of the whole array of a rank. A part is this size divided by the number of ranks. Each rank of an all-gather has a
+    /// part at first, and each rank of a reduce-scatter has one at the end. In an all-to-all each rank sends a part to each
+    /// other rank.
+    pub size: Size,
+    /// Number of ranks; by default as many as `hosts`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 2))]
+    pub ranks: Option<u32>,
+    /// Hosts on which the ranks run, one rank per host.
+    #[serde(default = "default_hosts")]
+    pub hosts: HostSet,
+    /// Assignment of ranks to `hosts`.
+    #[serde(default)]
+    pub placement: Placement,
+    /// Ranks per group; by default all ranks are one group. Consecutive ranks form groups that run the operation at the
+    /// same time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 2))]
+    pub group_size: Option<u32>,
+    /// Number of parts into which messages along trees and chains are cut, so that a rank forwards a part while it receives
+    /// the next one.
+    #[serde(default = "default_one")]
+    #[schemars(range(min = 1))]
+    pub chunks: u32,
+    /// Number of times that the operation runs, one after another at each rank.
+    #[serde(default = "default_one")]
+    #[schemars(range(min = 1))]
+    pub repeats: u32,
+    /// Time for which each rank computes before each repetition.
+    #[serde(default)]
+    pub compute: Time,
+    /// Rate at which a rank combines data that it received with its own; by default this takes no time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reduce_rate: Option<Rate>,
+    /// Event at which a message counts as sent, for messages that wait for it.
+    #[serde(default)]
+    pub send_done: SendDone,
+    /// Time at which the ranks begin.
+    #[serde(default)]
+    pub start: Time,
+}
+
+/// An operation of all ranks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+#[schemars(inline)]
+pub enum Operation {
+    /// All ranks get the sum of the arrays of all ranks.
+    AllReduce,
+    /// Each rank gets a part of the sum of all arrays.
+    ReduceScatter,
+    /// All ranks get the parts of all ranks.
+    AllGather,
+    /// All ranks get the array of the first rank.
+    Broadcast,
+    /// Each rank sends a part of its array to each other rank.
+    AllToAll,
+}
+
+/// An algorithm of collective operations.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+#[schemars(inline)]
+pub enum Algorithm {
+    /// Parts go round a ring.
+    Ring,
+    /// Halves, quarters and so on are exchanged between ever closer ranks, and then back.
+    HalvingDoubling,
+    /// The whole array is exchanged with ranks at the distance 1, 2, 4 and so on.
+    RecursiveDoubling,
+    /// A tree in which rank r has a child at each distance below the lowest set bit of r that is a power of two.
+    BinomialTree,
+    /// Two binary trees, each for half of the array, in which the inner ranks of one are the leaves of the other.
+    DoubleBinaryTree,
+    /// Each rank forwards the array to the next one.
+    Chain,
+    /// In step k each rank sends to the rank that is k further, and receives from the rank that is k before.
+    Shift,
+    /// All messages at the same time.
+    AtOnce,
+}
+
+/// Assignment of ranks to hosts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+#[schemars(inline)]
+pub enum Placement {
+    /// Rank r runs on the r-th host. Hosts of one rack are neighbours in most topologies.
+    #[default]
+    InOrder,
+    /// Ranks run on hosts that are drawn.
+    Random,
+}
+
+fn default_hosts() -> HostSet {
+    HostSet::All
+}
+
+fn default_one() -> u32 {
+    1
+}
+
+impl Operation {
+    fn default_algorithm(self) -> Algorithm {
+        match self {
+            Self::AllReduce | Self::ReduceScatter | Self::AllGather => Algorithm::Ring,
+            Self::Broadcast => Algorithm::BinomialTree,
+            Self::AllToAll => Algorithm::Shift,
+        }
+    }
+
+    /// Returns the algorithms of the operation.
+    fn algorithms(self) -> &'static [Algorithm] {
+        match self {
+            Self::AllReduce => &[
+                Algorithm::Ring,
+                Algorithm::HalvingDoubling,
+                Algorithm::RecursiveDoubling,
+                Algorithm::BinomialTree,
+                Algorithm::DoubleBinaryTree,
+            ],
+            Self::ReduceScatter | Self::AllGather => &[Algorithm::Ring],
+            Self::Broadcast => &[Algorithm::BinomialTree, Algorithm::Chain],
+            Self::AllToAll => &[Algorithm::Shift, Algorithm::AtOnce],
+        }
+    }
+
+    /// Returns the ratio of bus bandwidth to algorithm bandwidth with `n` ranks (NCCL tests, `doc/PERFORMANCE.md`).
+    pub(crate) fn bus_factor(self, n: u32) -> f64 {
+        let n = f64::from(n);
+        match self {
+            Self::AllReduce => 2.0 * (n - 1.0) / n,
+            Self::ReduceScatter | Self::AllGather | Self::AllToAll => (n - 1.0) / n,
+            Self::Broadcast => 1.0,
+        }
+    }
+}
+
+impl Algorithm {
+    fn name(self) -> String {
+        serde_json::to_value(self).map_or(String::new(), |value| {
+            value.as_str().unwrap_or_default().to_owned()
+        })
+    }
+}
+
+/// Returns the hosts of `ranks` ranks, by rank.
+///
+/// # Errors
+/// Returns an error if there are fewer hosts than ranks; its path is relative to the pattern.
+pub(crate) fn place(
+    ranks: u32,
+    hosts: &HostSet,
+    placement: Placement,
+    context: &PatternContext<'_>,
+) -> Result<Vec<u32>, SpecError> {
+    let mut hosts = hosts.resolve(context).map_err(|error| error.within("hosts"))?;
+    if (hosts.len() as u64) < u64::from(ranks) {
+        let given = format!("{} hosts for {ranks} ranks", hosts.len());
+        return Err(SpecError::new("hosts", given, "a host per rank"));
+    }
+    if placement == Placement::Random {
+        hosts.shuffle(&mut context.rng());
+    }
+    hosts.truncate(ranks as usize);
+    Ok(hosts)
+}
+
+impl Collective {
+    fn builder(&self, groups: u32, group_size: u32, algorithm: Algorithm) -> TaskGraphBuilder {
+        let mut builder = TaskGraphBuilder::new(groups * group_size);
+        let mut previous = 0;
+        for repetition in 0..self.repeats {
+            let first = builder.len();
+            if repetition > 0 {
+                builder.next_job();
+            }
+            for group in 0..groups {
+                let mut exchange = Exchange {
+                    builder: &mut builder,
+                    first_rank: group * group_size,
+                    ranks: group_size,
+                    bytes: self.size.0,
+                    chunks: self.chunks,
+                    reduce_rate: self.reduce_rate,
+                };
+                exchange.add(self.operation, algorithm);
+            }
+            builder.pause_between(previous, first, self.compute);
+            previous = first;
+        }
+        builder
+    }
+}
+
+impl Pattern for Collective {
+    fn generator(&self, context: &PatternContext<'_>) -> Result<Option<Arc<dyn FlowGenerator>>, SpecError> {
+        let algorithm = self.algorithm.unwrap_or(self.operation.default_algorithm());
+        if !self.operation.algorithms().contains(&algorithm) {
+            let names: Vec<String> = self
+                .operation
+                .algorithms()
+                .iter()
+                .map(|algorithm| format!("{:?}", algorithm.name()))
+                .collect();
+            return Err(SpecError::new(
+                "algorithm",
+                format!("{:?} with this operation", algorithm.name()),
+                names.join(", "),
+            ));
+        }
+        let ranks = match self.ranks {
+            Some(ranks) => ranks,
+            None => self
+                .hosts
+                .resolve(context)
+                .map_err(|error| error.within("hosts"))?
+                .len() as u32,
+        };
+        if ranks < 2 {
+            let (field, given) = match self.ranks {
+                Some(_) => ("ranks", ranks.to_string()),
+                None => ("hosts", format!("{ranks} hosts")),
+            };
+            return Err(SpecError::new(field, given, "at least 2"));
+        }
+        let hosts = place(ranks, &self.hosts, self.placement, context)?;
+        let group_size = self.group_size.unwrap_or(ranks);
+        if group_size < 2 || ranks % group_size != 0 {
+            let given = format!("{group_size} with {ranks} ranks");
+            return Err(SpecError::new(
+                "group_size",
+                given,
+                "a divisor of the ranks, at least 2",
+            ));
+        }
+        if self.size.0 < u64::from(group_size) {
+            let given = format!("{} bytes for {group_size} ranks", self.size.0);
+            return Err(SpecError::new("size", given, "at least a byte per rank"));
+        }
+        for (field, value) in [("chunks", self.chunks), ("repeats", self.repeats)] {
+            if value == 0 {
+                return Err(SpecError::new(field, "0", "at least 1"));
+            }
+        }
+        if u64::from(self.chunks) > self.size.0 {
+            let given = format!("{} with {} bytes", self.chunks, self.size.0);
+            return Err(SpecError::new("chunks", given, "at most the bytes"));
+        }
+        if self.reduce_rate == Some(Rate(0)) {
+            return Err(SpecError::new("reduce_rate", "0bps", "a rate above 0"));
+        }
+        let groups = ranks / group_size;
+        let messages = Exchange::messages(self.operation, algorithm, group_size, self.chunks)
+            .saturating_mul(groups.into())
+            .saturating_mul(self.repeats.into());
+        if messages > MAX_FLOWS {
+            let given = format!("{ranks} ranks with {messages} messages");
+            return Err(SpecError::new(
+                "ranks",
+                given,
+                format!("at most {MAX_FLOWS} messages"),
+            ));
+        }
+        check_start_before_stop(self.start, None, context)?;
+        let graph = self.builder(groups, group_size, algorithm).build();
+        // The algorithms have no cycles, as their tests show.
+        let graph = graph.map_err(|stuck| {
+            SpecError::new(
+                "algorithm",
+                format!("task {} waits for itself", stuck.task),
+                "another one",
+            )
+        })?;
+        let summary = JobSummary {
+            bytes: Some(self.size.0),
+            bus_factor: Some(self.operation.bus_factor(group_size)),
+        };
+        let flows = DependentFlows::new(graph, hosts, self.send_done, self.start, summary, context);
+        Ok(Some(Arc::new(flows)))
+    }
+}
