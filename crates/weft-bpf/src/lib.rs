@@ -34,7 +34,8 @@ pub const PROGRAMS: [&str; 11] = [
 pub const SWITCH: &str = "weft_switch";
 
 /// Programs that change packets in tests.
-pub const TEST_PROGRAMS: [&str; 6] = [
+pub const TEST_PROGRAMS: [&str; 7] = [
+    "tests/clear_accecn",
     "tests/disorder",
     "tests/joins",
     "tests/mark",

@@ -56,6 +56,8 @@ macro_rules! objects {
 }
 
 objects! {
+    /// Replaces the option of Accurate ECN by no operations, and counts these options.
+    CLEAR_ACCECN, CLEAR_ACCECN_PATH = "clear_accecn";
     /// Drops some packets and sends others through a device without a queue, so that they overtake.
     DISORDER, DISORDER_PATH = "disorder";
     /// Drops SYNs, or clears the ECN flags of joins.

@@ -234,14 +234,27 @@ fn where_the_other_end_knows_no_ecn_it_is_reno() {
 /// The receiver's kernel counts the marks, whatever its congestion control. A listener without ECN refuses only the ECN of RFC 3168.
 #[test]
 fn with_accurate_ecn_the_other_end_needs_no_algorithm() {
-    const NAME: &str = "with_accurate_ecn_the_other_end_needs_no_algorithm";
-    in_namespace(NAME, || {
+    accurate_ecn("with_accurate_ecn_the_other_end_needs_no_algorithm", false);
+}
+
+/// The counter in the flags of the header is left (RFC 9768, section 3.2.2 and appendix A.2).
+#[test]
+fn a_middlebox_that_clears_the_option_of_accurate_ecn_leaves_the_marks() {
+    accurate_ecn(
+        "a_middlebox_that_clears_the_option_of_accurate_ecn_leaves_the_marks",
+        true,
+    );
+}
+
+fn accurate_ecn(name: &'static str, clears: bool) {
+    in_namespace(name, move || {
         if std::fs::write(machine::TCP_ECN, "3").is_err() {
-            skip_without_feature(NAME, "it needs Accurate ECN (net.ipv4.tcp_ecn=3)");
+            skip_without_feature(name, "it needs Accurate ECN (net.ipv4.tcp_ecn=3)");
             return;
         }
         let programs = load(&[KernelAlgorithm::Dctcp]);
         let marks = marks::Marks::on_loopback();
+        let middlebox = clears.then(marks::Middlebox::on_loopback);
         run("ip", &["link", "set", "lo", "mtu", "1500", "gso_max_segs", "1"]);
         let peers = Peers::connect(Family::V4, Kind::Mptcp, "weft_dctcp", "reno");
         assert_eq!(peers.client_algorithm(), "weft_dctcp");
@@ -252,7 +265,20 @@ fn with_accurate_ecn_the_other_end_needs_no_algorithm() {
             subflows.find(|s| s.local == local).expect("the client's")
         };
         peers.send(MEGABYTE);
-        assert_eq!(client().marked, 0);
+        let unmarked = client();
+        println!(
+            "{} of {} packets marked without marks",
+            unmarked.marked, unmarked.acked
+        );
+        if clears {
+            // The kernel takes an acknowledgement of more than seven packets for a wrap of the counter, which has three bits.
+            assert!(
+                unmarked.marked % 8 == 0 && unmarked.marked < unmarked.acked / 4,
+                "{unmarked:?}"
+            );
+        } else {
+            assert_eq!(unmarked.marked, 0);
+        }
         marks.one_in(1);
         let before = client();
         peers.send(MEGABYTE);
@@ -261,6 +287,10 @@ fn with_accurate_ecn_the_other_end_needs_no_algorithm() {
         println!("{marked} of {acked} packets marked");
         assert!(acked > 700 && marked.abs_diff(acked) <= acked / 100, "{after:?}");
         assert_eq!(programs.totals().expect("a map").without_ecn, 0);
+        if let Some(middlebox) = middlebox {
+            println!("{} options cleared", middlebox.cleared());
+            assert!(middlebox.cleared() > 0, "no option was seen");
+        }
         peers.close();
     });
 }

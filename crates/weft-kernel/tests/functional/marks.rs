@@ -2,7 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use libbpf_rs::{MapCore, MapFlags, Object, ObjectBuilder, TC_EGRESS, TcHook, TcHookBuilder};
+use libbpf_rs::{
+    MapCore, MapFlags, Object, ObjectBuilder, TC_EGRESS, TC_INGRESS, TcAttachPoint, TcHook, TcHookBuilder,
+};
 use std::os::fd::AsFd;
 
 use weft_kernel::events::{Event, EventKind, Events};
@@ -22,23 +24,7 @@ pub struct Marks {
 
 impl Marks {
     pub fn on_loopback() -> Self {
-        /// Index of the loopback interface in every namespace.
-        const LOOPBACK: i32 = 1;
-        let object = ObjectBuilder::default()
-            .open_memory(weft_test_support::MARK)
-            .and_then(libbpf_rs::OpenObject::load);
-        let object = object.expect("the marking program loads");
-        let program = object.progs().next().expect("a program");
-        let mut hook = TcHookBuilder::new(program.as_fd())
-            .ifindex(LOOPBACK)
-            .replace(true)
-            .handle(1)
-            .priority(1)
-            .hook(TC_EGRESS);
-        let hook = hook
-            .create()
-            .and_then(|mut hook| hook.attach())
-            .expect("clsact on loopback");
+        let (object, hook) = on_loopback(weft_test_support::MARK, TC_EGRESS);
         Self { object, _hook: hook }
     }
 
@@ -52,6 +38,48 @@ impl Marks {
         map.update(&[0; 4], &n.to_ne_bytes(), MapFlags::ANY)
             .expect("a map");
     }
+}
+
+/// A middlebox that clears the option of Accurate ECN on loopback.
+pub struct Middlebox {
+    object: Object,
+    _hook: TcHook,
+}
+
+impl Middlebox {
+    pub fn on_loopback() -> Self {
+        let (object, hook) = on_loopback(weft_test_support::CLEAR_ACCECN, TC_INGRESS);
+        Self { object, _hook: hook }
+    }
+
+    /// Returns how many options were cleared.
+    pub fn cleared(&self) -> u32 {
+        let map = self.object.maps().find(|map| map.name() == "cleared");
+        let value = map.expect("a map").lookup(&[0; 4], MapFlags::ANY).expect("a map");
+        u32::from_ne_bytes(value.expect("an entry").try_into().expect("a number"))
+    }
+}
+
+/// Loads a program of tests, and attaches it to loopback.
+fn on_loopback(program: &[u8], point: TcAttachPoint) -> (Object, TcHook) {
+    /// Index of the loopback interface in every namespace.
+    const LOOPBACK: i32 = 1;
+    let object = ObjectBuilder::default()
+        .open_memory(program)
+        .and_then(libbpf_rs::OpenObject::load);
+    let object = object.expect("the program loads");
+    let program = object.progs().next().expect("a program");
+    let mut hook = TcHookBuilder::new(program.as_fd())
+        .ifindex(LOOPBACK)
+        .replace(true)
+        .handle(1)
+        .priority(1)
+        .hook(point);
+    let hook = hook
+        .create()
+        .and_then(|mut hook| hook.attach())
+        .expect("clsact on loopback");
+    (object, hook)
 }
 
 /// The next events of `kind`, until there are `enough`.
