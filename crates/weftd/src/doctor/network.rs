@@ -162,19 +162,25 @@ fn kernel_limits(namespace: &Namespace) -> Finding {
 }
 
 fn default_algorithm(namespace: &Namespace) -> Finding {
-    const CHECK: &str = "default algorithm";
     const KEY: &str = "net.ipv4.tcp_congestion_control";
     match read(namespace, KEY) {
-        Ok(name) if echoes(&name) => Finding::ok(CHECK, name),
-        Ok(name) => Finding::warning(
-            CHECK,
-            format!(
-                "{name}: sockets get coupled congestion control only where they or their route ask for it"
-            ),
-            format!("{DEFAULT}, or ip route change ROUTE congctl weft_amp"),
-        ),
-        Err(error) => Finding::failure(CHECK, error.to_string(), "mount /proc"),
+        Ok(name) => judge_default(&name),
+        Err(error) => Finding::failure(DEFAULT_ALGORITHM, error.to_string(), "mount /proc"),
     }
+}
+
+fn judge_default(name: &str) -> Finding {
+    if echoes(name) {
+        return Finding::ok(DEFAULT_ALGORITHM, name);
+    }
+    if WITHOUT_ECN.contains(&name) {
+        return Finding::ok(DEFAULT_ALGORITHM, format!("{name}, which uses no marks"));
+    }
+    Finding::warning(
+        DEFAULT_ALGORITHM,
+        format!("{name}: sockets get coupled congestion control only where they or their route ask for it"),
+        format!("{DEFAULT}, or ip route change ROUTE congctl weft_amp"),
+    )
 }
 
 /// Subflows between one pair of addresses take one path where each path has an address of its own.
@@ -343,6 +349,7 @@ fn echoes(name: &str) -> bool {
 const WITHOUT_ECN: [&str; 4] = ["weft_balia", "weft_lia", "weft_olia", "weft_wvegas"];
 /// The fix of a wrong default. All ends can have one algorithm, which senders and receivers use.
 const DEFAULT: &str = "congestion.default = \"weft_amp\" in /etc/weft/weftd.toml";
+const DEFAULT_ALGORITHM: &str = "default algorithm";
 const BLACKHOLES: &str = "MPTCP blackholes";
 /// A port on which nothing listens (`tcpmux`).
 const CLOSED_PORT: u16 = 1;
@@ -374,6 +381,14 @@ mod tests {
         assert_eq!(state(counters(0, 0), counters(0, 0)), State::Good);
         assert_eq!(state(counters(1, 5), counters(1, 5)), State::Good);
         assert_eq!(state(counters(1, 5), counters(1, 6)), State::Failure);
+    }
+
+    #[test]
+    fn defaults_that_couple_subflows_are_good_with_and_without_marks() {
+        for name in ["weft_amp", "weft_lia", "weft_wvegas", "dctcp"] {
+            assert_eq!(judge_default(name).state, State::Good, "{name}");
+        }
+        assert_eq!(judge_default("bbr").state, State::Warning);
     }
 
     #[test]
