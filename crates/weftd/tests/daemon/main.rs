@@ -21,6 +21,7 @@ mod restart;
 mod router;
 mod scene;
 mod scope;
+mod servers;
 mod share;
 mod soak;
 mod soak_hostile;

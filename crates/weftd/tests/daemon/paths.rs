@@ -79,7 +79,7 @@ impl Hosts {
     }
 
     /// Lets cable `n` lose all data without a notice, or ends that.
-    fn lose(&self, n: usize, lost: bool) {
+    pub fn lose(&self, n: usize, lost: bool) {
         let device = format!("v{n}");
         let limit = if lost { "0" } else { "1000" };
         let queue = ["dev", &device, "parent", "1:1", "pfifo", "limit", limit];
