@@ -96,3 +96,19 @@ impl Reordering {
         self.reno_sacked = 0;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Duplicates before a timeout say nothing about what is sent after it.
+    #[test]
+    fn a_timeout_ends_the_count_of_duplicates() {
+        let mut reordering = Reordering::from_profile(&Profile::linux());
+        reordering.on_duplicate(true);
+        reordering.on_segment_left(3);
+        assert_eq!((reordering.dupacks(), reordering.reno_sacked()), (1, 1));
+        reordering.on_timeout();
+        assert_eq!((reordering.dupacks(), reordering.reno_sacked()), (0, 0));
+    }
+}

@@ -209,3 +209,31 @@ fn a_lost_probe_is_overtaken_like_any_segment() {
     assert!(times.len() == 3 && times[2] - times[0] < 20 * MS, "{times:?}");
     assert!(run.finished());
 }
+
+/// A suppressed subflow gets no new data, not even as a probe: the probe is its last segment.
+#[test]
+fn a_suppressed_subflow_probes_with_its_last_segment() {
+    let script = Script::new(|w, event, _| {
+        for w in w.iter_mut() {
+            w.cwnd = 4.0;
+        }
+        if matches!(event, Event::Ack(1, _)) {
+            w[1].active = false;
+        }
+    });
+    let test = TestConnection {
+        subflows: 2,
+        delays: vec![DELAY; 2],
+        cc: script.algorithm(),
+        ..probing(4.0, 4_000)
+    };
+    let run = test.run(100 * MS, |seen| {
+        let is_tail = seen.subflow == 1 && (2..4).contains(&seen.nth) && seen.again == 0;
+        let lost = seen.kind == PacketKind::Data && is_tail;
+        if lost { Fate::Drop } else { Fate::Pass }
+    });
+    let on_1 = run.data().into_iter().filter(|seen| seen.subflow == 1);
+    let sent: Vec<_> = on_1.map(|seen| (seen.packet.seq / 1448, seen.again)).collect();
+    assert_eq!(sent, [(0, 0), (1, 0), (2, 0), (3, 0), (3, 1), (2, 1)]);
+    assert_eq!(run.subflow(1).stats().timeouts, 0);
+}
