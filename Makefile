@@ -201,11 +201,15 @@ validate-flow: build ## Compare the flow level with published results, an indepe
 	$(BIN)/python -m tests.levels.compare
 
 .PHONY: conformance
-conformance: build $(STAMPS)/checks ## Play public scripts on Weft and on this kernel, side by side (root); UPDATE=yes renews the page
+conformance: optional-linux $(STAMPS)/checks ## Play public scripts on Weft and on this kernel, side by side (root); UPDATE=yes renews the page
 	@mkdir -p target
 	WEFT_CONFORMANCE=$(abspath target/conformance.tsv) $(CARGO_TEST) --lib --quiet rules::conformance > target/conformance.log 2>&1 || \
 	  { cat target/conformance.log; [ -n "$(UPDATE)" ]; }
 	$(BIN)/python -m tests.conformance.compare target/conformance.tsv $(if $(UPDATE),--update)
+
+.PHONY: mutants
+mutants: $(TOOLS)/bin/cargo-mutants $(STAMPS)/checks ## Change every EVERY=20th place of windows, recovery, paths, ports and solvers; count what tests find
+	PATH=$(abspath $(TOOLS)/bin):$$PATH $(BIN)/python -m tests.conformance.mutants --every $(or $(EVERY),20)
 
 # Not by pkg-config: ns-3's files there name libraries that Debian's package does not need.
 COMPILE_FOR_NS3 = mkdir -p $(@D) && g++ -O2 -std=c++17 -Wall -Wextra $< -o $@ \
@@ -298,6 +302,9 @@ $(OPTIONAL): | $(STAMPS)/system
 
 $(TOOLS)/bin/cargo-generate-rpm: | $(STAMPS)/system
 	cargo install --locked --quiet --root $(TOOLS) cargo-generate-rpm@0.21.1
+
+$(TOOLS)/bin/cargo-mutants: | $(STAMPS)/system
+	cargo install --locked --quiet --root $(TOOLS) cargo-mutants@27.1.0
 
 $(TOOLS)/bin/cargo-deb: | $(STAMPS)/system
 	cargo install --locked --quiet --root $(TOOLS) cargo-deb@3.8.0

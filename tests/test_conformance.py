@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import tomllib
 from collections import Counter
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from tests.conformance import page
 from tests.conformance.faults import FAULTS
+from tests.conformance.kernel import play
 from tests.conformance.table import parse_steps, read_table
 
 KINDS = {"write", "ack", "send", "info", "data", "reply", "join", "open", "prio"}
@@ -62,3 +66,16 @@ def test_steps_are_parsed(line: str, expected: tuple[float, float, str, tuple[st
 def test_a_line_without_a_time_is_refused() -> None:
     with pytest.raises(ValueError, match="no time"):
         parse_steps("ack 4")
+
+
+@pytest.mark.kernel
+@pytest.mark.skipif(os.geteuid() != 0 or not Path("/dev/net/tun").exists(), reason="needs root and TUN")
+@pytest.mark.parametrize("name", ["fr-4pkt-sack", "reordering-32145", "mp_prio_server_v4"])
+def test_the_driver_tells_a_wrong_answer_of_the_kernel(name: str) -> None:
+    script = next(script for script in read_table() if script.name == name)
+    assert play(script).difference == ""
+    last = max(i for i, step in enumerate(script.steps) if step.kind in ("send", "reply"))
+    steps = list(script.steps)
+    wrong = "7-8" if steps[last].kind == "send" else "7"
+    steps[last] = replace(steps[last], words=(wrong, *steps[last].words[1:]))
+    assert play(replace(script, steps=tuple(steps))).difference.startswith(f"line {steps[last].line}")

@@ -38,8 +38,6 @@ def main() -> int:
     weft = read_weft(options.weft)
     scripts = [script for script in read_table() if not script.not_modelled]
     started = time.monotonic()
-    import scapy.layers.inet  # noqa: F401 - once, before the processes of scripts begin
-
     with ThreadPoolExecutor(AT_ONCE) as pool:
         outcomes = list(pool.map(play, scripts))
     release = ".".join(platform.release().split("-")[0].split(".")[:2])

@@ -435,6 +435,9 @@ def player_of(script: Script) -> Player:
 
 def play(script: Script, tries: int = 4) -> Outcome:
     """Plays a script in a process of its own. A run in which this program was late says nothing and is repeated."""
+    # The import takes longer than a script may wait.
+    import scapy.layers.inet  # noqa: F401
+
     difference = ""
     for _ in range(tries):
         reader, writer = os.pipe()

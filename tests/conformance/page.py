@@ -18,6 +18,10 @@ FOLDER = Path(__file__).parent
 ROOT = FOLDER.parent.parent
 RESULTS = FOLDER / "results.csv"
 OTHERS = FOLDER / "others.toml"
+FAULTS = FOLDER / "faults.csv"
+LIST_OF_FAULTS = FOLDER / "faults.toml"
+MUTANTS = FOLDER / "mutants.csv"
+SURVIVORS = FOLDER / "survivors.csv"
 README = ROOT / "README.md"
 PAGE = ROOT / "docs" / "validation" / "conformance.md"
 AGREES, DIFFERS, NOT_MODELLED = "agrees", "differs", "not modelled"
@@ -81,11 +85,63 @@ def reasons(scripts: list[Script], field: str) -> list[str]:
     return [f"- `{script.name}`: {getattr(script, field)}." for script in scripts if getattr(script, field)]
 
 
+def not_modelled(scripts: list[Script]) -> list[str]:
+    """Returns a line for each reason, with the scripts to which it applies."""
+    names: dict[str, list[str]] = {}
+    for script in scripts:
+        if script.not_modelled:
+            names.setdefault(script.not_modelled, []).append(f"`{script.name}`")
+    return [f"- {reason[0].upper()}{reason[1:]}: {', '.join(of)}." for reason, of in names.items()]
+
+
 def other_rows() -> list[str]:
     others = tomllib.loads(OTHERS.read_text())["other"]
     lines = ["| source | what is compared | test | state |", "|---|---|---|---|"]
     lines += [f"| {o['source']} | {o['what']} | `{o['test']}` | {o['state']} |" for o in others]
     return lines
+
+
+def read_csv(file: Path) -> list[dict[str, str]]:
+    with file.open(newline="") as rows:
+        return list(csv.DictReader(rows))
+
+
+def fault_section() -> list[str]:
+    """Returns the section on faults that were planted by hand."""
+    rows = read_csv(FAULTS)
+    by_scripts = sum(row["scripts"] == "yes" for row in rows)
+    missed = [row for row in rows if row["scripts"] == "no" and row["tests"] == "0"]
+    lines = [
+        f"`python -m tests.conformance.faults` plants {len(rows)} faults by hand, each alone in a scratch copy.",
+        f"The tests find {len(rows) - len(missed)} of them; the table of scripts finds {by_scripts}.",
+        "For a fault in the transport, the tests of TCP are run, and for others the tests of the crate.",
+        "",
+        "| fault | scripts | other tests that fail |",
+        "|---|---|---|",
+    ]
+    lines += [f"| {row['fault']} | {row['scripts']} | {row['tests']} |" for row in rows]
+    equivalent = [f for f in tomllib.loads(LIST_OF_FAULTS.read_text())["fault"] if "equivalent" in f]
+    return [*lines, "", "Faults that change no behaviour:", ""] + [
+        f"- {f['name']}: {f['equivalent']}." for f in equivalent
+    ]
+
+
+def mutant_section() -> list[str]:
+    """Returns the section on changes by cargo-mutants."""
+    lines = [
+        "`make mutants` changes a sample of the code's places, one at a time, and counts the changes that tests find.",
+        "Each part is tested by its own crate's tests; recovery is tested by those of TCP.",
+        "A part is missing in the table until its sample has run.",
+        "",
+        "| part | sample | found | not found | score |",
+        "|---|---|---|---|---|",
+    ]
+    for row in read_csv(MUTANTS):
+        found, missed = int(row["found"]), int(row["not found"])
+        score = f"{100 * found / max(found + missed, 1):.0f} %"
+        lines.append(f"| {row['part']} | {row['sample']} | {found} | {missed} | {score} |")
+    lines += ["", "Reasons of the changes that are not found:", ""]
+    return lines + [f"- `{row['change']}`: {row['reason'] or 'not examined'}." for row in read_csv(SURVIVORS)]
 
 
 def quoted_count() -> str:
@@ -152,7 +208,7 @@ def page() -> str:
         "",
         "## Not modelled",
         "",
-        *reasons(scripts, "not_modelled"),
+        *not_modelled(scripts),
         "",
         "## Scripts",
         *script_tables(scripts, results),
@@ -160,6 +216,14 @@ def page() -> str:
         "## Traces and tables of other simulators",
         "",
         *other_rows(),
+        "",
+        "## Planted faults",
+        "",
+        *fault_section(),
+        "",
+        "## Mutation score",
+        "",
+        *mutant_section(),
         "",
     ]
     return "\n".join(paragraphs)

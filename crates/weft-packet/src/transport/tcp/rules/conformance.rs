@@ -5,6 +5,8 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
+use weft_transports::RoundEnd;
+
 use super::peer::Peer;
 use super::*;
 use crate::packet::{DATA, ECT, RETRANSMIT};
@@ -152,6 +154,9 @@ impl Player {
         profile.options.timestamps = flag("timestamps", false);
         profile.options.frto = flag("frto", true);
         profile.loss.tail_loss_probe = flag("tlp", true);
+        if entry.setup.contains_key("round_end") {
+            profile.marks.round_end = RoundEnd::Rfc8257;
+        }
         if !flag("sack", true) {
             profile.loss.recovery = Recovery::NewReno;
         }
