@@ -6,6 +6,7 @@ GitHub draws a block `math` of Markdown by itself.
 from __future__ import annotations
 
 import html
+import re
 from typing import TYPE_CHECKING
 
 from matplotlib.font_manager import FontProperties
@@ -25,6 +26,8 @@ def draw(source: str, *_: object, **__: object) -> str:
     font = FontProperties(math_fontfamily="cm")
     # Fractions are as large as the text, as in a block of TeX.
     text = source.strip().replace(r"\frac", r"\dfrac")
+    # Matplotlib has only the long names of these relations.
+    text = re.sub(r"\\([gl])e\b", r"\\\1eq", text)
     path = TextPath((0, 0), f"${text}$", size=SIZE, prop=font)
     box = path.get_extents()
     left, width = box.x0 - MARGIN, box.width + 2 * MARGIN
