@@ -21,12 +21,8 @@ mod admission;
 mod barrier;
 mod calendar;
 mod captures;
-#[cfg(test)]
-mod class_laws;
 mod counters;
 mod deadlock;
-#[cfg(test)]
-mod exactness;
 mod hash;
 mod ingress;
 mod losses;
@@ -35,32 +31,16 @@ mod order;
 pub mod packet;
 mod partition;
 mod partition_map;
-#[cfg(test)]
-mod pause_laws;
 mod pauses;
 mod port;
-#[cfg(test)]
-mod port_exactness;
 pub mod prefetch;
 mod queue;
-#[cfg(test)]
-mod queue_laws;
-#[cfg(test)]
-mod random_networks;
-#[cfg(test)]
-mod reference;
-#[cfg(test)]
-mod reference_classes;
-#[cfg(test)]
-mod reference_pauses;
-#[cfg(test)]
-mod reference_queue;
-#[cfg(test)]
-mod reference_trims;
 mod ring;
 pub mod route;
 mod samples;
 mod served;
+#[cfg(test)]
+mod tests;
 mod thread_choice;
 mod threads;
 mod timers;

@@ -2,7 +2,7 @@
 
 use weft_spec::{Rate, Time};
 
-use crate::{Fabric, KindSource, Link, Node, NodeId, PortQueues, QueueConfig, QueueKind, Routing};
+use crate::{Fabric, Link, Node, NodeId, PortQueues, QueueConfig, Routing};
 
 /// The nodes and links added so far. The ports of a node are numbered in the order of its cables.
 pub(crate) struct FabricBuilder<'a> {
@@ -39,15 +39,10 @@ impl<'a> FabricBuilder<'a> {
     /// `b`.
     pub fn cable(&mut self, a: NodeId, b: NodeId, rate: Rate, delay: Time, layers: [&'static str; 2]) {
         for (from, to, layer) in [(a, b, layers[0]), (b, a, layers[1])] {
+            let queue = self.default_queue(from);
             self.link(Link {
-                from,
-                to,
-                rate,
-                delay,
-                queue: self.default_queue(from),
-                kind: QueueKind::default(),
-                kind_source: KindSource::default(),
                 layer,
+                ..Link::new([from, to], rate, delay, queue)
             });
         }
     }

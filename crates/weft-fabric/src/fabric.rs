@@ -80,6 +80,22 @@ pub struct Link {
     pub layer: &'static str,
 }
 
+impl Link {
+    /// Creates a link with a plain FIFO, in the layer "switch-switch".
+    pub fn new([from, to]: [NodeId; 2], rate: Rate, delay: Time, queue: QueueConfig) -> Self {
+        Self {
+            from,
+            to,
+            rate,
+            delay,
+            queue,
+            kind: QueueKind::default(),
+            kind_source: KindSource::default(),
+            layer: "switch-switch",
+        }
+    }
+}
+
 /// A change of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LinkChange {

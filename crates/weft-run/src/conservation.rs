@@ -145,22 +145,14 @@ mod tests {
     }
 
     fn problem(spoil: impl FnOnce(&mut Outcome)) -> String {
+        let queue = weft_fabric::QueueConfig {
+            limit: weft_spec::QueueSize::Packets(1),
+            mark: None,
+        };
         let context = TableContext {
             nodes: vec!["h0".into(), "s0".into()],
             hosts: vec![0],
-            links: vec![weft_fabric::Link {
-                from: 0,
-                to: 1,
-                rate: Rate(1),
-                delay: Time(0),
-                queue: weft_fabric::QueueConfig {
-                    limit: weft_spec::QueueSize::Packets(1),
-                    mark: None,
-                },
-                kind: weft_fabric::QueueKind::default(),
-                kind_source: weft_fabric::KindSource::default(),
-                layer: "host-switch",
-            }],
+            links: vec![weft_fabric::Link::new([0, 1], Rate(1), Time(0), queue)],
             transports: Vec::new(),
             fct_from: Vec::new(),
             traffic: Vec::new(),

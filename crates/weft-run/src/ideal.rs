@@ -681,19 +681,11 @@ mod tests {
 
     #[test]
     fn events_make_links_faster_and_not_slower() {
-        let link = Link {
-            from: 0,
-            to: 1,
-            rate: Rate(10),
-            delay: Time(10),
-            queue: weft_fabric::QueueConfig {
-                limit: weft_spec::QueueSize::Packets(1),
-                mark: None,
-            },
-            kind: weft_fabric::QueueKind::default(),
-            kind_source: weft_fabric::KindSource::default(),
-            layer: "switch-switch",
+        let queue = weft_fabric::QueueConfig {
+            limit: weft_spec::QueueSize::Packets(1),
+            mark: None,
         };
+        let link = Link::new([0, 1], Rate(10), Time(10), queue);
         let event = |at, change| LinkEvent {
             at: Time(at),
             link: 0,

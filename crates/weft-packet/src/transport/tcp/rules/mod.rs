@@ -23,7 +23,7 @@ mod timers;
 use std::sync::{Arc, Mutex};
 
 use weft_cc::{Ack, Algorithm, Echo, Round};
-use weft_fabric::{Fabric, KindSource, Link, Node, NodeId, QueueConfig, Routing};
+use weft_fabric::{Fabric, Link, Node, NodeId, QueueConfig, Routing};
 use weft_paths::ByInterface;
 use weft_run::PacketKind;
 use weft_spec::{QueueSize, Rate, Size, Time};
@@ -134,19 +134,11 @@ fn parallel(delays: &[u64]) -> Fabric {
         name: format!("n{n}"),
         is_host: true,
     };
-    let link = |from, to, delay| Link {
-        from,
-        to,
-        rate: RATE,
-        delay: Time(delay),
-        queue: QueueConfig {
-            limit: QueueSize::Packets(1_000_000),
-            mark: None,
-        },
-        kind: weft_fabric::QueueKind::default(),
-        kind_source: KindSource::default(),
-        layer: "wire",
+    let queue = QueueConfig {
+        limit: QueueSize::Packets(1_000_000),
+        mark: None,
     };
+    let link = |from, to, delay| Link::new([from, to], RATE, Time(delay), queue);
     let (to, from): (Vec<_>, Vec<_>) = (2..)
         .zip(delays)
         .map(|(m, &delay)| {

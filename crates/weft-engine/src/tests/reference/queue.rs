@@ -1,15 +1,15 @@
-//! The queues of the [reference](crate::reference): packets wait in a list and are served one by one.
+//! The queues of the [reference](super): packets wait in a list and are served one by one.
 
 use std::collections::VecDeque;
 
 use weft_fabric::{QueueConfig, QueueKind, Red, RedAction, RedAt, Shared};
 use weft_spec::QueueSize;
 
+use super::classes::Classes;
+use super::random;
+use super::trims::{Rest, Trims};
 use crate::ClassCounters;
 use crate::packet::{CE, ECT, PROTECTED, Packet};
-use crate::reference::random;
-use crate::reference_classes::Classes;
-use crate::reference_trims::{Rest, Trims};
 
 /// Distinguishes the random numbers of a queue from others of its link.
 pub const STREAM: u64 = 0x7175_6575;

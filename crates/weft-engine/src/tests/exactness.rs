@@ -1,17 +1,18 @@
-//! Tests that the window engine equals the simulator of [`reference`](crate::reference), event by
+//! Tests that the window engine equals the simulator of [`reference`](super::reference), event by
 //! event, on random networks with endpoints that reply, forward and set timers.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use proptest::prelude::*;
-use weft_fabric::{Fabric, KindSource, Link, Node, QueueConfig, QueueKind};
+use weft_fabric::Link;
 use weft_spec::{QueueSize, Rate, Time};
 
+use super::networks::{config, limited, network};
+use super::random_networks::{RandomNetwork, any_network};
+use super::reference::pauses::Totals;
+use super::reference::{Reference, TestAction, TestEndpoint, serialisation};
 use crate::packet::{DATA, ECT, PROTECTED, Packet, class_flags};
-use crate::random_networks::{NoRouting, RandomNetwork, any_network};
-use crate::reference::{Reference, TestAction, TestEndpoint, serialisation};
-use crate::reference_pauses::Totals;
 use crate::route::{HopBits, Route};
 use crate::thread_choice::ThreadChoice;
 use crate::{Blocked, Context, Endpoint, Engine, EngineConfig, Jitter, MAX_ARRIVALS, mix};
@@ -391,20 +392,8 @@ proptest! {
 /// and then either link goes first equally often.
 #[test]
 fn ties_are_many_and_favour_nobody() {
-    let queue = QueueConfig {
-        limit: QueueSize::Packets(20),
-        mark: None,
-    };
-    let link = |from, to| Link {
-        from,
-        to,
-        rate: Rate(10_000_000_000),
-        delay: Time(1_000_000),
-        queue,
-        kind: QueueKind::default(),
-        kind_source: KindSource::default(),
-        layer: "any",
-    };
+    let queue = limited(QueueSize::Packets(20));
+    let link = |from, to| Link::new([from, to], Rate(10_000_000_000), Time(1_000_000), queue);
     let links = (0..6)
         .map(|host| link(host, 6))
         .chain((0..6).map(|host| link(6, host)));
@@ -437,51 +426,15 @@ fn ties_are_many_and_favour_nobody() {
 /// number.
 #[test]
 fn windows_are_short_enough_for_what_arrives() {
-    let queue = QueueConfig {
-        limit: QueueSize::Packets(20),
-        mark: None,
-    };
+    let queue = limited(QueueSize::Packets(20));
     let case = |hosts: u32, gbps: u64, ms| {
-        let link = |from, to| Link {
-            from,
-            to,
-            rate: Rate(gbps * 1_000_000_000),
-            delay: Time::from_ms(ms),
-            queue,
-            kind: QueueKind::default(),
-            kind_source: KindSource::default(),
-            layer: "any",
-        };
-        let fabric = Fabric {
-            nodes: (0..=hosts)
-                .map(|n| Node {
-                    name: format!("n{n}"),
-                    is_host: n < hosts,
-                })
-                .collect(),
-            links: (0..hosts)
-                .map(|host| link(host, hosts))
-                .chain((0..hosts).map(|host| link(hosts, host)))
-                .collect(),
-            hosts: (0..hosts).collect(),
-            routing: Arc::new(NoRouting),
-            warnings: Vec::new(),
-        };
-        let config = EngineConfig {
-            min_packet: 66,
-            max_packet: 1514,
-            seed: 0,
-            arrivals: MAX_ARRIVALS,
-            jitter: Jitter::default(),
-            threads: 1,
-            trace: false,
-            distributions: Vec::new(),
-            samples: Vec::new(),
-            buffers: Vec::new(),
-            captures: Vec::new(),
-            return_routes: None,
-            changes: Vec::new(),
-        };
+        let rate = Rate(gbps * 1_000_000_000);
+        let link = |from, to| Link::new([from, to], rate, Time::from_ms(ms), queue);
+        let links = (0..hosts).map(|host| link(host, hosts));
+        let links = links.chain((0..hosts).map(|host| link(hosts, host))).collect();
+        let all: Vec<u32> = (0..hosts).collect();
+        let fabric = network(hosts + 1, &all, links);
+        let config = config(66, 1514);
         let endpoint = |_| Hasher {
             routes: Arc::default(),
             uniform: true,

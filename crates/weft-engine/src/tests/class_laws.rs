@@ -1,19 +1,14 @@
 //! Laws of traffic classes: the waiting times of priorities, and the shares of weights.
 
-use std::sync::Arc;
-
-use weft_fabric::{
-    Fabric, KindSource, Link, Node, Overflow, Priority, PriorityClass, QueueConfig, QueueKind, TrimTo,
-    Trimming, Victim,
-};
+use weft_fabric::{Link, Overflow, Priority, PriorityClass, QueueKind, TrimTo, Trimming, Victim};
 use weft_spec::{QueueSize, Rate, Size, Time};
 
+use super::networks::{config, limited, network};
+use super::reference::serialisation;
 use crate::hash::uniform;
 use crate::packet::{DATA, Packet, class_flags};
-use crate::random_networks::NoRouting;
-use crate::reference::serialisation;
 use crate::route::{HopBits, Route};
-use crate::{Context, Endpoint, Engine, EngineConfig, Jitter, MAX_ARRIVALS};
+use crate::{Context, Endpoint, Engine};
 
 const RATE: Rate = Rate(10_000_000_000);
 const DELAY: u64 = 1_000_000;
@@ -108,44 +103,11 @@ fn run(traffic: &[Traffic], weights: &[Option<u32>], limit: u32, end: Time) -> [
 /// Sends this traffic over a link with queues of this kind. Returns what arrived until `end`.
 fn run_through(kind: &QueueKind, traffic: &[Traffic], limit: u32, end: Time) -> [Received; 8] {
     let link = |from, to| Link {
-        from,
-        to,
-        rate: RATE,
-        delay: Time(DELAY),
-        queue: QueueConfig {
-            limit: QueueSize::Packets(limit),
-            mark: None,
-        },
         kind: kind.clone(),
-        kind_source: KindSource::default(),
-        layer: "any",
+        ..Link::new([from, to], RATE, Time(DELAY), limited(QueueSize::Packets(limit)))
     };
-    let node = |name: &str| Node {
-        name: name.to_owned(),
-        is_host: true,
-    };
-    let fabric = Fabric {
-        nodes: vec![node("sender"), node("receiver")],
-        links: vec![link(0, 1), link(1, 0)],
-        hosts: vec![0, 1],
-        routing: Arc::new(NoRouting),
-        warnings: Vec::new(),
-    };
-    let config = EngineConfig {
-        min_packet: 64,
-        max_packet: 1500,
-        seed: 1,
-        arrivals: MAX_ARRIVALS,
-        jitter: Jitter::default(),
-        threads: 1,
-        trace: false,
-        distributions: Vec::new(),
-        samples: Vec::new(),
-        buffers: Vec::new(),
-        captures: Vec::new(),
-        return_routes: None,
-        changes: Vec::new(),
-    };
+    let fabric = network(2, &[0, 1], vec![link(0, 1), link(1, 0)]);
+    let config = config(64, 1500);
     let route = Route::from_ports(&[0], HopBits::new(&fabric)).unwrap();
     let mut engine = Engine::new(&fabric, &config, |_| Station {
         traffic: traffic.to_vec(),

@@ -5,15 +5,15 @@ use proptest::prelude::*;
 use weft_fabric::{QueueConfig, QueueKind, Shared};
 use weft_spec::{QueueSize, Rate, Time};
 
+use super::exactness::{SIZES, trimmed};
+use super::random_networks::{any_kind_at_enqueue, any_queue};
+use super::reference::queue::{Fifo, Source, Surroundings};
+use super::reference::serialisation;
 use crate::admission::{Admission, Admissions};
-use crate::exactness::{SIZES, trimmed};
 use crate::hash::queue_stream;
 use crate::packet::{CE, ECT, PROTECTED, Packet};
 use crate::port::Port;
 use crate::queue::{Discipline, Pool, SharedPort};
-use crate::random_networks::{any_kind_at_enqueue, any_queue};
-use crate::reference::serialisation;
-use crate::reference_queue::{Fifo, Source, Surroundings};
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(1000))]

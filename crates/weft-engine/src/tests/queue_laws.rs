@@ -3,10 +3,10 @@
 use weft_fabric::{QueueConfig, QueueKind, QueueParameters, Red, RedAction, RedAt, Shared};
 use weft_spec::{QueueSize, Rate, Size, Time};
 
+use super::port_exactness::alone;
 use crate::admission::{Admission, Admissions};
 use crate::packet::{CE, ECT, PROTECTED};
 use crate::port::Port;
-use crate::port_exactness::alone;
 use crate::queue::{Discipline, Pool, SharedPort};
 
 const PACKET: u16 = 1500;

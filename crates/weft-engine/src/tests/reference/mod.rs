@@ -2,6 +2,11 @@
 //! time, and queues that are served event by event. It is slow, and too simple to have the same
 //! faults.
 
+mod classes;
+pub mod pauses;
+pub mod queue;
+mod trims;
+
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, VecDeque};
 use std::sync::Arc;
@@ -9,10 +14,10 @@ use std::sync::Arc;
 use weft_fabric::{Fabric, Link, QueueKind};
 use weft_spec::Rate;
 
+use self::pauses::Stops;
+use self::queue::{Fifo, Source, Surroundings};
 use crate::packet::{DATA, PROTECTED, Packet};
 use crate::partition::trace_packet;
-use crate::reference_pauses::Stops;
-use crate::reference_queue::{Fifo, Source, Surroundings};
 use crate::route::HopBits;
 use crate::{EngineConfig, Jitter, LinkChange, ReturnRoutes, mix};
 

@@ -4,14 +4,14 @@ use std::cmp::Reverse;
 
 use weft_fabric::Lossless;
 
-use crate::reference::{Event, Reference, TestEndpoint, serialisation};
+use super::super::{Event, Reference, TestEndpoint, serialisation};
 
 /// A frame: the paused link, and class and cause of each pause. The cause is `None` if the pause ends.
 pub type Frame = (u32, Vec<(usize, Option<u32>)>);
 
 impl<T: TestEndpoint> Reference<'_, T> {
     /// Sends a frame over `back` as soon as possible.
-    pub(super) fn say(&mut self, back: u32, now: u64) {
+    pub(in super::super) fn say(&mut self, back: u32, now: u64) {
         let wire = &self.wires[back as usize];
         let stops = &mut self.stops.links[back as usize];
         stops.pending = wire.up;
@@ -27,7 +27,7 @@ impl<T: TestEndpoint> Reference<'_, T> {
     }
 
     /// Sends a frame over `back`, which is free, if there is something to say. Returns whether there is.
-    pub(super) fn speak(&mut self, back: u32, now: u64) -> bool {
+    pub(in super::super) fn speak(&mut self, back: u32, now: u64) -> bool {
         self.stops.links[back as usize].pending = false;
         let links = 0..self.stops.links.len() as u32;
         let mut about =

@@ -1,13 +1,13 @@
-//! Trimming in the [reference](crate::reference): data and headers wait in one list.
+//! Trimming in the [reference](super): data and headers wait in one list.
 
 use std::collections::VecDeque;
 
 use weft_fabric::{Overflow, QueueConfig, TrimTo, Trimming, Victim};
 use weft_spec::QueueSize;
 
+use super::queue::{STREAM, Source};
+use super::random;
 use crate::packet::{DATA, PROTECTED, Packet, TRIMMED, TRIMMED_AT_LAST_HOP};
-use crate::reference::random;
-use crate::reference_queue::{STREAM, Source};
 
 /// The outcome for a packet that a queue has no room for.
 pub enum Rest {

@@ -1,20 +1,19 @@
 //! Laws of priority flow control: no loss if the headroom is large enough, pauses that propagate, and
 //! deadlocks.
 
-use std::sync::Arc;
-
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
-use weft_fabric::{Fabric, KindSource, Link, LinkChange, Lossless, Node, QueueConfig};
+use weft_fabric::{Fabric, Link, LinkChange, Lossless};
 use weft_spec::{QueueSize, Rate, Size, Time};
 
-use crate::exactness::compare;
+use super::exactness::compare;
+use super::networks::{config, limited, network};
+use super::random_networks::any_network;
+use super::reference::serialisation;
 use crate::packet::{DATA, Packet};
-use crate::random_networks::{NoRouting, any_network};
-use crate::reference::serialisation;
 use crate::route::{HopBits, Route};
-use crate::{Context, Endpoint, Engine, EngineConfig, Jitter, MAX_ARRIVALS, PauseCounters};
+use crate::{Context, Endpoint, Engine, Jitter, PauseCounters};
 
 const GBPS: u64 = 1_000_000_000;
 const MTU: u64 = 1500;
@@ -113,18 +112,10 @@ impl Network {
     /// Adds a cable.
     fn cable(&mut self, [a, b]: [u32; 2], rate: Rate, delay: Time, lossless: Lossless) {
         for (from, to) in [(a, b), (b, a)] {
+            let queue = limited(QueueSize::Bytes(1_000_000));
             self.links.push(Link {
-                from,
-                to,
-                rate,
-                delay,
-                queue: QueueConfig {
-                    limit: QueueSize::Bytes(1_000_000),
-                    mark: None,
-                },
                 kind: lossless.into(),
-                kind_source: KindSource::default(),
-                layer: "any",
+                ..Link::new([from, to], rate, delay, queue)
             });
         }
         self.links.sort_by_key(|link| link.from);
@@ -164,36 +155,12 @@ impl Network {
     }
 
     fn fabric(&self) -> Fabric {
-        let node = |n| Node {
-            name: format!("n{n}"),
-            is_host: self.hosts.contains(&n),
-        };
-        Fabric {
-            nodes: (0..self.nodes).map(node).collect(),
-            links: self.links.clone(),
-            hosts: self.hosts.clone(),
-            routing: Arc::new(NoRouting),
-            warnings: Vec::new(),
-        }
+        network(self.nodes, &self.hosts, self.links.clone())
     }
 
     fn engine(&mut self) -> Engine<Station> {
         let fabric = self.fabric();
-        let config = EngineConfig {
-            min_packet: 64,
-            max_packet: MTU as u32,
-            seed: 1,
-            arrivals: MAX_ARRIVALS,
-            jitter: Jitter::default(),
-            threads: 1,
-            trace: false,
-            distributions: Vec::new(),
-            samples: Vec::new(),
-            buffers: Vec::new(),
-            captures: Vec::new(),
-            return_routes: None,
-            changes: Vec::new(),
-        };
+        let config = config(64, MTU as u32);
         let mut stations = std::mem::take(&mut self.stations).into_iter();
         let mut engine = Engine::new(&fabric, &config, |_| stations.next().unwrap_or_default());
         for (host, &start) in (0..).zip(&self.starts) {
@@ -478,7 +445,7 @@ fn random_networks_with_enough_headroom_drop_nothing() {
     assert!(pauses > 10_000, "{pauses} pauses");
 }
 
-/// The random networks of [`exactness`](crate::exactness) pause, drop, block and expire.
+/// The random networks of [`exactness`](super::exactness) pause, drop, block and expire.
 #[test]
 fn random_networks_do_all_that_pauses_do() {
     let mut runner = TestRunner::deterministic();

@@ -1,4 +1,4 @@
-//! Priority flow control in the [reference](crate::reference): each decision counts the lists of
+//! Priority flow control in the [reference](super): each decision counts the lists of
 //! waiting packets.
 
 mod frames;
@@ -10,8 +10,8 @@ use weft_fabric::{Fabric, Lossless, QueueKind, Red, RedAction, RedAt};
 use weft_spec::{QueueSize, Size};
 
 use self::frames::Frame;
+use super::{Event, Reference, TestEndpoint, serialisation};
 use crate::packet::{CE, DATA, ECT, PROTECTED, Packet};
-use crate::reference::{Event, Reference, TestEndpoint, serialisation};
 
 /// The state of all links that can be paused.
 pub struct Stops {

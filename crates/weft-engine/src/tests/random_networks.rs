@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use weft_fabric::{
-    Fabric, KindSource, Link, Lossless, Lossy, Node, NodeId, Overflow, Priority, PriorityClass, QueueConfig,
-    QueueKind, Red, RedAction, RedAt, Routing, Shared, TrimTo, Trimming, Victim,
+    Fabric, Link, Lossless, Lossy, NodeId, Overflow, Priority, PriorityClass, QueueConfig, QueueKind, Red,
+    RedAction, RedAt, Shared, TrimTo, Trimming, Victim,
 };
 use weft_spec::{Mark, QueueSize, Rate, Size, Time};
 
+use super::networks::network;
 use crate::packet::Packet;
 use crate::route::{HopBits, Route};
 use crate::{Jitter, LinkChange, MAX_ARRIVALS, ReturnRoutes, mix};
@@ -53,28 +54,9 @@ impl ReturnRoutes for RandomReturns {
     }
 }
 
-pub struct NoRouting;
-
-impl Routing for NoRouting {
-    fn path_count(&self, _: NodeId, _: NodeId) -> u64 {
-        0
-    }
-    fn append_ports(&self, _: NodeId, _: NodeId, _: u64, _: &mut Vec<u16>) {}
-}
-
 impl RandomNetwork {
     pub fn fabric(&self) -> Fabric {
-        let node = |n| Node {
-            name: format!("n{n}"),
-            is_host: self.hosts.contains(&n),
-        };
-        Fabric {
-            nodes: (0..self.nodes).map(node).collect(),
-            links: self.links.clone(),
-            hosts: self.hosts.clone(),
-            routing: Arc::new(NoRouting),
-            warnings: Vec::new(),
-        }
+        network(self.nodes, &self.hosts, self.links.clone())
     }
 
     /// Returns random routes for headers that go back. Some go to other hosts than the sender.
@@ -312,14 +294,8 @@ fn any_link(from: impl Strategy<Value = u32>, to: impl Strategy<Value = u32>) ->
     let gbps = prop::sample::select(vec![1, 7, 10, 10, 25, 40, 100]);
     let queue = (any_queue(), any_kind());
     (from, to, delays, gbps, queue).prop_map(|(from, to, delay, gbps, (queue, kind))| Link {
-        from,
-        to,
-        rate: Rate(gbps * 1_000_000_000),
-        delay: Time(delay),
-        queue,
         kind,
-        kind_source: KindSource::default(),
-        layer: "any",
+        ..Link::new([from, to], Rate(gbps * 1_000_000_000), Time(delay), queue)
     })
 }
 

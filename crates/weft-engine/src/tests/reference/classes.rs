@@ -1,4 +1,4 @@
-//! The traffic classes of the [reference](crate::reference): it looks for the next packet in the list of
+//! The traffic classes of the [reference](super): it looks for the next packet in the list of
 //! all that wait.
 
 use std::collections::VecDeque;
