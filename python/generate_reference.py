@@ -19,7 +19,7 @@ ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
 INDEX = "reference.md"
 COLUMNS = ROOT / "crates" / "weft-run" / "src" / "tables" / "columns.md"
-WITHOUT_ECN = ROOT / "crates" / "weft-fabric" / "src" / "queues" / "without_ecn.md"
+WITHOUT_ECN = ROOT / "crates" / "weft-queues" / "src" / "without_ecn.md"
 MIXES = ROOT / "crates" / "weft-packet" / "src" / "transport" / "mixes.md"
 
 

@@ -4,7 +4,9 @@
 use crate::Engine;
 use crate::packet::Packet;
 use crate::partition::Endpoint;
-use crate::served::ClassCounters;
+use crate::port::Unsent;
+use crate::port_state::ClassCounters;
+use weft_queues::Queue;
 
 /// Counters of a link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -30,16 +32,6 @@ pub struct LinkCounters {
     pub marks: u64,
 }
 
-/// Packets that a queue has accepted and whose last bit has not left the port. A failure of the link can
-/// still drop all of them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Unsent {
-    /// Number of packets.
-    pub packets: u64,
-    /// Their bytes on the wire.
-    pub bytes: u64,
-}
-
 impl Unsent {
     /// Adds a packet.
     fn add(&mut self, packet: &Packet) {
@@ -56,22 +48,19 @@ impl<E: Endpoint> Engine<E> {
             let receiver = &self.partitions[to as usize].network;
             let (lost, lost_bytes) = receiver.losses.lost(ring as usize);
             let ring = &receiver.rings[ring as usize];
+            let (port, state) = (&sender.ports[port as usize], &sender.states.ports[port as usize]);
             let mut waiting = Unsent::default();
-            sender
-                .waiting(port as usize)
-                .for_each(|packet| waiting.add(packet));
-            let mut unsent = match sender.admissions.ports[port as usize].served() {
-                Some(_) => waiting,
-                None => sender.ports[port as usize].unsent(self.now),
+            let mut unsent = match state.scheduled() {
+                Some(scheduled) => {
+                    scheduled.queue.for_each(&mut |packet| waiting.add(packet));
+                    waiting
+                }
+                None => port.unsent(self.now),
             };
             if let Some(packet) = self.being_sent(link) {
                 unsent.add(packet);
             }
             let bytes_on_ring: u64 = ring.iter().map(|packet| u64::from(packet.size)).sum();
-            let (port, admission) = (
-                &sender.ports[port as usize],
-                &sender.admissions.ports[port as usize],
-            );
             LinkCounters {
                 packets: port.packets,
                 bytes: port.bytes,
@@ -79,9 +68,9 @@ impl<E: Endpoint> Engine<E> {
                 delivered_bytes: port.bytes - bytes_on_ring - waiting.bytes - lost_bytes,
                 in_flight: ring.iter().count() as u64 + waiting.packets,
                 unsent,
-                drops: admission.drops,
+                drops: state.drops,
                 lost,
-                marks: admission.marks,
+                marks: state.marks,
             }
         };
         (0..).zip(&self.links).map(counters).collect()
@@ -91,8 +80,8 @@ impl<E: Endpoint> Engine<E> {
     pub fn class_counters(&self, link: u32) -> &[ClassCounters] {
         let (partition, port) = self.links[link as usize][0];
         let network = &self.partitions[partition as usize].network;
-        let served = network.admissions.ports[port as usize].served();
-        served.map_or(&[], |served| &network.served[served].classes)
+        let scheduled = network.states.ports[port as usize].scheduled();
+        scheduled.map_or(&[], |scheduled| &scheduled.classes)
     }
 
     /// Returns, for each class of the queue that feeds `link`, the packets whose last bit has not left the
@@ -100,25 +89,24 @@ impl<E: Endpoint> Engine<E> {
     pub fn unsent_by_class(&self, link: u32) -> Vec<Unsent> {
         let (partition, port) = self.links[link as usize][0];
         let network = &self.partitions[partition as usize].network;
-        let Some(served) = network.admissions.ports[port as usize].served() else {
+        let Some(scheduled) = network.states.ports[port as usize].scheduled() else {
             return Vec::new();
         };
-        let queue = &network.served[served].queue;
-        let mut unsent = vec![Unsent::default(); queue.classes()];
-        for packet in queue.packets().chain(self.being_sent(link)) {
-            if let Some(class) = queue.class_of(packet) {
+        let mut unsent = vec![Unsent::default(); scheduled.classes.len()];
+        for packet in scheduled.packets().into_iter().chain(self.being_sent(link)) {
+            if let Some(class) = scheduled.queue.class_of(packet) {
                 unsent[class].add(packet);
             }
         }
         unsent
     }
 
-    /// Returns the packet that a served port is sending.
+    /// Returns the packet that a port with a scheduled queue is sending.
     fn being_sent(&self, link: u32) -> Option<&Packet> {
         let [(from, port), (to, ring)] = self.links[link as usize];
         let sender = &self.partitions[from as usize].network;
         let is_sending = !sender.ports[port as usize].is_idle(self.now);
-        if !is_sending || sender.admissions.ports[port as usize].served().is_none() {
+        if !is_sending || sender.states.ports[port as usize].scheduled().is_none() {
             return None;
         }
         self.partitions[to as usize].network.rings[ring as usize].last()

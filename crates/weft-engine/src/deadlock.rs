@@ -4,10 +4,9 @@ use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 
 use crate::Engine;
-use crate::ingress::IncomingClass;
 use crate::partition::Endpoint;
-use crate::pauses::{Blocked, PauseCounters};
-use crate::queue::ServedQueue;
+use crate::pauses::PauseCounters;
+use weft_queues::{Blocked, IncomingClass};
 
 /// A class of a link: number of the link, and class.
 pub type LinkClass = (u32, u8);
@@ -29,12 +28,9 @@ impl<E: Endpoint> Engine<E> {
     pub fn pause_counters(&self, link: u32) -> Option<PauseCounters> {
         let [(from, port), (to, ring)] = self.links[link as usize];
         let sender = &self.partitions[from as usize].network;
-        let served = sender.admissions.ports[port as usize].served()?;
-        let ServedQueue::Lossless(queue) = &sender.served[served].queue else {
-            return None;
-        };
+        let queue = sender.states.ports[port as usize].lossless()?;
         let receiver = self.partitions[to as usize].network.pauses.as_ref()?;
-        let incoming = receiver.incoming[ring as usize].as_ref();
+        let incoming = receiver.ingress.incoming[ring as usize].as_ref();
         Some(PauseCounters {
             pauses: incoming.map_or(0, |link| link.pauses),
             time: queue.paused_time(self.now),
@@ -48,14 +44,14 @@ impl<E: Endpoint> Engine<E> {
     #[cfg(test)]
     pub fn victims(&self) -> HashMap<(u32, u32), Blocked> {
         let pauses = || self.partitions.iter().filter_map(|p| p.network.pauses.as_ref());
-        let keys = pauses().flat_map(|pauses| pauses.victims.keys());
+        let keys = pauses().flat_map(|pauses| pauses.ingress.victims.keys());
         keys.map(|&key| (key, self.blocked_of(key))).collect()
     }
 
     /// Packets with this (`lo`, `hi`) that are [victims](crate::Blocked) of head-of-line blocking.
     pub fn blocked_of(&self, key: (u32, u32)) -> Blocked {
         let pauses = self.partitions.iter().filter_map(|p| p.network.pauses.as_ref());
-        let blocked = pauses.filter_map(|pauses| pauses.victims.get(&key));
+        let blocked = pauses.filter_map(|pauses| pauses.ingress.victims.get(&key));
         blocked.fold(Blocked::default(), |sum, blocked| Blocked {
             packets: sum.packets + blocked.packets,
             time: sum.time + blocked.time,
@@ -104,7 +100,7 @@ impl<E: Endpoint> Engine<E> {
             let Some(state) = &receiver.network.pauses else {
                 continue;
             };
-            let Some(incoming) = &state.incoming[ring as usize] else {
+            let Some(incoming) = &state.ingress.incoming[ring as usize] else {
                 continue;
             };
             let node = receiver.ring_node[ring as usize];

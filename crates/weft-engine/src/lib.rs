@@ -1,14 +1,14 @@
 //! The window engine: exact packet-level simulation without a global event queue.
 //!
 //! - **One event per packet-hop.** A FIFO port computes the departure of a packet when the packet
-//!   is enqueued ([`port`]). Only queues that decide at dequeue have service events ([`served`]).
+//!   is enqueued ([`port`]). Only scheduled queues have service events ([`service`]).
 //! - **Lookahead windows.** The lookahead is the smallest sum of a link's propagation delay and the
 //!   serialisation time of the smallest packet. No packet reaches another node sooner. Events at
 //!   different nodes within one window of at most this length are independent, so each node sorts
 //!   only its own events ([`partition`]). Arrivals at the same picosecond over different links are
 //!   ordered by a hash of seed, time and link ([`hash`]), so that no link is favoured.
-//! - **Admission** ([`admission`]) accepts, marks or drops a packet, by limit and threshold and by the
-//!   kind of the [`queue`]. [`losses`] are those of links.
+//! - **Queues** ([`weft_queues`]) accept, mark, cut, drop or delay packets, each kind in a file. [`losses`] are
+//!   those of links.
 //! - **A calendar of windows** ([`calendar`]) skips windows without events.
 //! - **Threads** ([`threads`]) process a range of nodes each and exchange packets at the end of a
 //!   window. If they wait too long for each other, one thread processes all nodes
@@ -17,28 +17,23 @@
 // A packet is processed in one long function on purpose: calls in it cost a tenth of the speed.
 #![allow(clippy::inline_always)]
 
-mod admission;
 mod barrier;
 mod calendar;
 mod captures;
 mod counters;
 mod deadlock;
-mod hash;
-mod ingress;
 mod losses;
 mod network;
 mod order;
-pub mod packet;
 mod partition;
 mod partition_map;
+mod pause_frames;
 mod pauses;
 mod port;
-pub mod prefetch;
-mod queue;
+mod port_state;
 mod ring;
-pub mod route;
 mod samples;
-mod served;
+mod service;
 #[cfg(test)]
 mod tests;
 mod thread_choice;
@@ -48,27 +43,32 @@ mod timers;
 use std::sync::Arc;
 
 use weft_fabric::{Fabric, LinkChange};
+pub use weft_queues::{Blocked, packet, prefetch, route};
+use weft_queues::{Queue, hash};
 
-pub use counters::{LinkCounters, Unsent};
+pub use counters::LinkCounters;
 pub use hash::clock_offset;
 use hash::mix;
+use network::PartitionNetwork;
+pub use network::ReturnRoutes;
 use packet::Packet;
 pub use partition::{Context, Endpoint};
 use partition::{NodeSlots, Partition};
 pub use partition_map::MAX_ARRIVALS;
 use partition_map::PartitionMap;
-pub use pauses::{Blocked, CapturedPause, PauseCounters};
+pub use pauses::{CapturedPause, PauseCounters};
+pub use port::Unsent;
+pub use port_state::ClassCounters;
 pub use samples::{BufferSample, QueueSample};
-pub use served::{ClassCounters, ReturnRoutes};
 use thread_choice::ThreadChoice;
 use timers::Timer;
 
-/// Bytes of a link without packets: its port and the port's admission, its ring with the hash of the
+/// Bytes of a link without packets: its port and the state of that, its ring with the hash of the
 /// link, their indices, and its bits in the calendar. While the engine is created, the link of each
 /// ring and the ring of each link are listed.
 pub const LINK_BYTES: usize = size_of::<port::Port>()
     + port::HEAP_BYTES
-    + size_of::<admission::Admission>()
+    + size_of::<port_state::PortState>()
     + size_of::<ring::Ring>()
     + size_of::<u64>()
     + size_of::<[(u32, u32); 2]>()
@@ -210,14 +210,13 @@ impl<E: Endpoint> Engine<E> {
         let [(from, port), (to, local)] = self.links[link as usize];
         let sender = &mut self.partitions[from as usize].network;
         let index = port as usize;
-        if let Some(served) = sender.admissions.ports[index].served() {
-            return self.change_served(link, served, change);
+        let (port, states) = (&mut sender.ports[index], &mut sender.states);
+        if states.ports[index].scheduled().is_some() {
+            return self.change_scheduled(link, change);
         }
-        let (port, admission) = (&mut sender.ports[index], &mut sender.admissions.ports[index]);
         let (times, latest) = match change {
             LinkChange::Down => {
-                let lost = port.fail(admission, now);
-                sender.admissions.rescheduled(port, index);
+                let lost = port.fail(states, index, now);
                 let ring = &mut self.partitions[to as usize].network.rings[local as usize];
                 let lost = ring.pop_last(lost);
                 let sender = &mut self.partitions[from as usize].network;
@@ -226,13 +225,12 @@ impl<E: Endpoint> Engine<E> {
                 }
                 return;
             }
-            LinkChange::Up => return port.recover(admission),
-            LinkChange::Rate(rate) => {
-                let times = port.set_rate(admission, now, rate);
-                sender.admissions.rescheduled(port, index);
-                (times, u64::MAX)
+            LinkChange::Up => return port.recover(&mut states.ports[index]),
+            LinkChange::Rate(rate) => (port.set_rate(states, index, now, rate), u64::MAX),
+            LinkChange::Delay(delay) => {
+                let times = port.set_delay(&mut states.ports[index], now, delay);
+                (times, now + delay.0)
             }
-            LinkChange::Delay(delay) => (port.set_delay(admission, now, delay), now + delay.0),
         };
         let receiver = &mut self.partitions[to as usize].network;
         if let Some(first) = receiver.rings[local as usize].reschedule(&times, latest) {
@@ -240,13 +238,11 @@ impl<E: Endpoint> Engine<E> {
         }
     }
 
-    /// Changes the link of a served port, as [`change`](Self::change) does.
-    fn change_served(&mut self, link: u32, served: usize, change: LinkChange) {
+    /// Changes the link of a port with a scheduled queue, as [`change`](Self::change) does.
+    fn change_scheduled(&mut self, link: u32, change: LinkChange) {
         let now = self.now;
         let [(from, port), (to, local)] = self.links[link as usize].map(|(p, i)| (p as usize, i as usize));
-        let effects = self.partitions[from]
-            .network
-            .change_served(port, served, now, change);
+        let effects = self.partitions[from].network.change_scheduled(port, now, change);
         let receiver = &mut self.partitions[to].network;
         if let Some(packet) = effects.begun {
             receiver.receive(local, &packet, packet.time, packet.route, packet.flags);
@@ -334,17 +330,17 @@ impl<E: Endpoint> Engine<E> {
 
     /// Number of packets dropped by queues, and of packets marked.
     pub fn drops_and_marks(&self) -> (u64, u64) {
-        let admission = self.partitions.iter().flat_map(|p| &p.network.admissions.ports);
-        admission.fold((0, 0), |(d, m), r| (d + r.drops, m + r.marks))
+        let states = self.partitions.iter().flat_map(|p| &p.network.states.ports);
+        states.fold((0, 0), |(d, m), r| (d + r.drops, m + r.marks))
     }
 
     /// Number of packets cut to headers, and of pauses of links, per class.
     pub fn trims_and_pauses(&self) -> (u64, u64) {
         let networks = || self.partitions.iter().map(|p| &p.network);
-        let trims = networks().flat_map(|network| &network.served);
+        let trims = networks().flat_map(PartitionNetwork::scheduled);
         let trims = trims.flat_map(|port| &port.classes).map(|class| class.trims);
         let pauses = networks().filter_map(|network| network.pauses.as_ref());
-        let pauses = pauses.flat_map(|pauses| pauses.incoming.iter().flatten());
+        let pauses = pauses.flat_map(|pauses| pauses.ingress.incoming.iter().flatten());
         (trims.sum(), pauses.map(|link| link.pauses).sum())
     }
 
@@ -352,13 +348,13 @@ impl<E: Endpoint> Engine<E> {
     pub fn distribution(&self, link: u32) -> Option<Vec<u64>> {
         let (partition, port) = self.links[link as usize][0];
         let network = &self.partitions[partition as usize].network;
-        let (port, admission) = (port as usize, &network.admissions.ports[port as usize]);
-        if admission.served().is_some() {
-            let mut admission = admission.clone();
-            admission.add_time(|| network.waiting(port).count(), self.now);
-            return admission.distribution.map(|distribution| distribution.time_at);
-        }
-        network.ports[port].distribution(admission, self.now)
+        let (port, state) = (port as usize, &network.states.ports[port as usize]);
+        let Some(scheduled) = state.scheduled() else {
+            return network.ports[port].distribution(state, self.now);
+        };
+        let mut distribution = state.distribution.clone()?;
+        distribution.add_time(scheduled.queue.waiting(), self.now);
+        Some(distribution.time_at)
     }
 
     /// Samples of all sampled queues, in no particular order.
@@ -408,8 +404,9 @@ impl<E: Endpoint> Engine<E> {
             let rings = p.ring_node.iter().zip(&p.network.rings);
             let on_links = rings
                 .flat_map(move |(node, ring)| ring.iter().map(move |packet| (p.first_node + node, packet)));
-            let waiting = p.network.served.iter();
-            let waiting = waiting.flat_map(|port| port.queue.packets().map(move |packet| (port.to, packet)));
+            let waiting = p.network.scheduled();
+            let waiting =
+                waiting.flat_map(|port| port.packets().into_iter().map(move |packet| (port.to, packet)));
             on_links.chain(waiting)
         })
     }

@@ -5,25 +5,32 @@ use std::collections::{BinaryHeap, HashMap};
 use std::sync::Arc;
 
 use crate::Jitter;
-use crate::admission::Admissions;
 use crate::calendar::Calendar;
 use crate::hash::processing_time;
 use crate::losses::Losses;
 use crate::packet::{DATA, Packet};
 use crate::pauses::Pauses;
-use crate::port::Port;
+use crate::port::{Enqueued, Port};
+use crate::port_state::{PortStates, ScheduledPort};
 use crate::prefetch::prefetch;
 use crate::ring::Ring;
 use crate::route::{HopBits, Route};
-use crate::served::{ReturnRoutes, ServedPort};
 use crate::timers::{Timer, Timers};
+use weft_queues::Queue;
+
+/// Routes of the headers that switches send back to the senders of packets.
+pub trait ReturnRoutes: Send + Sync {
+    /// Returns a route from `node`, a switch, to the sender of `header`; `None` if there is none, and the
+    /// header is dropped.
+    fn route_back(&self, node: u32, header: &Packet) -> Option<Route>;
+}
 
 /// The state of a partition without its endpoints.
 pub struct PartitionNetwork {
     /// Output ports of the partition's nodes.
     pub ports: Vec<Port>,
-    /// Drop and mark state of the ports, by the same index.
-    pub admissions: Admissions,
+    /// Rest of the state of the ports, by the same index.
+    pub states: PortStates,
     /// Rings of the links into the partition's nodes, sorted by node.
     pub rings: Vec<Ring>,
     /// The number of `rings[0]` among the rings of all partitions.
@@ -32,8 +39,6 @@ pub struct PartitionNetwork {
     pub losses: Losses,
     /// Windows in which rings have arrivals.
     pub calendar: Calendar,
-    /// Ports whose packets wait in the port.
-    pub served: Vec<ServedPort>,
     /// Pauses of links, if the network has lossless queues.
     pub pauses: Option<Box<Pauses>>,
     /// Service events after the current window.
@@ -85,45 +90,28 @@ impl PartitionNetwork {
         self.transmit(port, now, ready, packet, route);
     }
 
-    /// Does what [`forward`](Self::forward) does, in a partition with served ports.
-    #[inline(always)]
-    pub fn forward_served(&mut self, port: usize, now: u64, packet: &Packet, route: Route) {
-        let admission = &self.admissions.ports[port];
-        let Some(served) = admission.served().filter(|_| !admission.down) else {
-            return self.forward(port, now, packet, route);
-        };
-        self.enqueue_served(port, served, now, now, Packet { route, ..*packet });
-    }
-
     #[inline(always)]
     fn transmit(&mut self, port: usize, now: u64, ready: u64, packet: &Packet, route: Route) {
         let sender = &mut self.ports[port];
         let (size, flags) = (packet.size, packet.flags);
-        let Some((time, flags)) = sender.enqueue(&mut self.admissions, port, now, ready, size, flags) else {
-            self.refuse(port, now, ready, *packet, route);
-            return;
-        };
-        let ring = sender.ring;
-        self.deliver_to(ring, port, packet, time, route, flags);
+        match sender.enqueue(&mut self.states, port, now, ready, size, flags) {
+            Enqueued::Arrives(time, flags) => {
+                let ring = sender.ring;
+                self.deliver_to(ring, port, packet, time, route, flags);
+            }
+            Enqueued::Scheduled => self.schedule(port, now, ready, Packet { route, ..*packet }),
+            Enqueued::Dropped => self.drop_arriving(port, packet),
+        }
     }
 
-    /// Drops a packet, or hands it to a served port. (The packet is passed as a value: a packet that a host
-    /// creates then need not be in memory unless it is refused.)
+    /// Counts a packet that its port drops.
     #[cold]
     #[inline(never)]
-    fn refuse(&mut self, port: usize, now: u64, ready: u64, packet: Packet, route: Route) {
-        let admission = &self.admissions.ports[port];
-        match admission.served() {
-            Some(served) if !admission.down => {
-                self.enqueue_served(port, served, now, ready, Packet { route, ..packet });
-            }
-            served => {
-                if let Some(served) = served {
-                    self.served[served].count(&packet, |class| class.drops += 1);
-                }
-                self.count_drop(&packet);
-            }
+    fn drop_arriving(&mut self, port: usize, packet: &Packet) {
+        if let Some(scheduled) = self.states.ports[port].scheduled_mut() {
+            scheduled.count(packet, |class| class.drops += 1);
         }
+        self.count_drop(packet);
     }
 
     /// Puts a packet that leaves `port` on the link, where it arrives at `time`.
@@ -203,5 +191,30 @@ impl PartitionNetwork {
         let pause = pause.map_or(u64::MAX, |time| time / self.lookahead);
         let next = self.calendar.next().unwrap_or(u64::MAX);
         next.min(timer).min(service).min(pause)
+    }
+
+    /// The scheduled queues.
+    pub fn scheduled(&self) -> impl Iterator<Item = &ScheduledPort> {
+        self.states.ports.iter().filter_map(|state| state.scheduled())
+    }
+
+    /// Returns how many packets wait at `port` at `now`, which is not before the last event.
+    pub fn queue_length(&self, port: usize, now: u64) -> u32 {
+        match self.states.ports[port].scheduled() {
+            Some(scheduled) => scheduled.queue.waiting() as u32,
+            None => self.ports[port].length(now),
+        }
+    }
+
+    /// Returns how many bytes wait at `port` at `now`, which is not before the last event.
+    pub fn queue_bytes(&self, port: usize, now: u64) -> u64 {
+        match self.states.ports[port].scheduled() {
+            Some(scheduled) => scheduled
+                .packets()
+                .iter()
+                .map(|packet| u64::from(packet.size))
+                .sum(),
+            None => self.ports[port].length_in_bytes(now),
+        }
     }
 }

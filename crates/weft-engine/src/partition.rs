@@ -1,6 +1,6 @@
 //! A partition: a range of nodes that one thread processes, window by window.
 
-mod served;
+mod merged;
 
 use std::cmp::Reverse;
 
@@ -10,10 +10,10 @@ use crate::network::PartitionNetwork;
 use crate::order::{Scratch, sort_uniform_keys};
 use crate::packet::Packet;
 use crate::pauses::PauseEvent;
-use crate::queue::WakeUp;
 use crate::route::Route;
 use crate::samples::{SAMPLE, Samples};
 use crate::timers::Timer;
+use weft_queues::WakeUp;
 
 /// The endpoint at a host: a transport.
 pub trait Endpoint: Send {
@@ -57,7 +57,7 @@ impl Context<'_> {
     }
 
     /// Returns when the first port of `route` will hold at most `bytes`, the packet being sent
-    /// included. May be in the past. Of a [served](crate::served) port, the time is exact only if the port
+    /// included. May be in the past. Of a port with a [scheduled](weft_queues::Queue) queue, the time is exact only if the port
     /// is lossless and is not paused.
     pub fn drain_time(&self, route: Route, bytes: u32) -> u64 {
         self.drain_time_of(self.port_of(route), bytes)
@@ -188,12 +188,12 @@ pub struct Partition<E> {
     /// Number of bits of a key that may be set.
     key_bits: u32,
     due: Vec<Timer>,
-    /// Rings with arrivals, service events, and pause events, of a window with served ports.
+    /// Rings with arrivals, service events, and pause events, of a window with scheduled queues.
     rings_due: Vec<u32>,
     services: Vec<Timer>,
     pause_events: Vec<PauseEvent>,
     prefetches: bool,
-    /// Whether events are processed one by one, because of served ports or links that lose packets.
+    /// Whether events are processed one by one, because of scheduled queues or links that lose packets.
     merges_events: bool,
 }
 
@@ -213,7 +213,7 @@ impl<E: Endpoint> Partition<E> {
         let trace = vec![0; node_slots.len()];
         let prefetches = network.rings.len() >= MIN_PREFETCH_LINKS;
         let merges_events =
-            !network.served.is_empty() || !network.losses.is_empty() || network.pauses.is_some();
+            network.scheduled().next().is_some() || !network.losses.is_empty() || network.pauses.is_some();
         let key_bits = INDEX_BITS + u64::BITS - network.lookahead.leading_zeros();
         Self {
             first_node,
@@ -258,7 +258,7 @@ impl<E: Endpoint> Partition<E> {
     /// time, and by the order on the link. At equal times, packets come before timers.
     pub fn process<const TRACE: bool>(&mut self, window: u64, end: u64) {
         if self.merges_events {
-            self.process_served::<TRACE>(window, end);
+            self.process_merged::<TRACE>(window, end);
         } else if self.prefetches {
             self.process_window::<TRACE, true>(window, end);
         } else {
@@ -475,7 +475,7 @@ impl<E: Endpoint> Partition<E> {
                 }
                 self.fire_timer::<TRACE>(node, slots);
             }
-            self.process_arrival::<TRACE, false>(node, slots, ring_count, index as u32, packet);
+            self.process_arrival::<TRACE>(node, slots, ring_count, index as u32, packet);
         }
         (self.keys, self.batch) = (keys, batch);
         while !self.network.due.is_empty() {
@@ -485,7 +485,7 @@ impl<E: Endpoint> Partition<E> {
 
     /// Processes packet `index` of the batch at `node`: hands it to the endpoint, or forwards it.
     #[inline(always)]
-    fn process_arrival<const TRACE: bool, const SERVED: bool>(
+    fn process_arrival<const TRACE: bool>(
         &mut self,
         node: u32,
         slots: NodeSlots,
@@ -509,11 +509,7 @@ impl<E: Endpoint> Partition<E> {
         } else {
             let (hop, rest) = packet.route.next(self.network.hops);
             let port = (slots.first_port + hop) as usize;
-            if SERVED {
-                self.network.forward_served(port, packet.time, packet, rest);
-            } else {
-                self.network.forward(port, packet.time, packet, rest);
-            }
+            self.network.forward(port, packet.time, packet, rest);
         }
     }
 

@@ -6,22 +6,20 @@ use std::ops::Range;
 
 use weft_fabric::{Fabric, Link, NodeId, QueueKind, QueueParameters};
 
-use crate::admission::{Admission, Admissions};
 use crate::calendar::Calendar;
 use crate::hash::{link_hash, queue_stream};
-use crate::ingress::Incoming;
 use crate::losses::Losses;
 use crate::network::PartitionNetwork;
 use crate::partition::INDEX_BITS;
 use crate::pauses::Pauses;
 use crate::port::Port;
-use crate::queue::{Discipline, Pool, SharedPort};
+use crate::port_state::{PortState, PortStates};
 use crate::ring::Ring;
 use crate::route::HopBits;
 use crate::samples::Samples;
-use crate::served::ServedPort;
 use crate::timers::{Timer, Timers};
 use crate::{EngineConfig, LinkChange};
+use weft_queues::{ByteTime, Incoming, Ingress, Site};
 
 /// Maximum number of packets that a node gets in one window: as many as a sort key can number.
 pub const MAX_ARRIVALS: u64 = 1 << INDEX_BITS;
@@ -58,16 +56,7 @@ impl<'a> PartitionMap<'a> {
         }
         let reverse = fabric.pause_frame().map(|_| fabric.reverse_links());
         let min_packet = config.min_packet.min(fabric.pause_frame().unwrap_or(u32::MAX));
-        let lookahead_of = |l: &Link| {
-            let port = Port::new(
-                l.rate,
-                l.delay,
-                &Admission::new(l.queue, Discipline::Fifo, config.max_packet, false),
-                0,
-                0,
-            );
-            port.delay() + port.serialisation(min_packet)
-        };
+        let lookahead_of = |l: &Link| l.delay.0 + ByteTime::new(l.rate).for_bytes(min_packet);
         let links = best_case_links(fabric, config);
         let lookahead = links.iter().map(lookahead_of).min().unwrap_or(1).max(1);
         let window = lookahead.min(max_window(&links, fabric.nodes.len(), config));
@@ -169,52 +158,25 @@ impl<'a> PartitionMap<'a> {
         config: &EngineConfig,
         first: Vec<Timer>,
     ) -> PartitionNetwork {
-        let (mut ports, mut admissions) = (Vec::new(), Admissions::default());
-        let mut served: Vec<ServedPort> = Vec::new();
-        // The node whose buffer is the last one of `admissions.pools`.
-        let mut pool_node = None;
+        let (mut ports, mut states) = (Vec::new(), PortStates::default());
         for l in self.links_from(nodes) {
             let link = &self.fabric.links[l];
-            let pools = &mut admissions.pools;
-            let pool = |shared: weft_fabric::Shared| {
-                if pool_node.replace(link.from) != Some(link.from) {
-                    pools.push(Pool::new(shared.buffer.0));
-                }
-                let pool = pools.len() - 1;
-                SharedPort::new(pools, pool, shared)
+            let site = Site {
+                queue: link.queue,
+                stream: queue_stream(config.seed, l as u32),
+                max_packet: config.max_packet,
+                node: link.from,
+                is_switch: self.host(link.from).is_none(),
             };
-            let serve = |queue| {
-                served.push(ServedPort::new(
-                    link.from,
-                    link.to,
-                    self.first_port(link.from),
-                    queue,
-                ));
-                served.len() as u32 - 1
-            };
-            let stream = queue_stream(config.seed, l as u32);
-            let admission = Admission::new(
-                link.queue,
-                Discipline::new(
-                    &link.kind,
-                    link.queue,
-                    stream,
-                    config.max_packet,
-                    self.host(link.from).is_none(),
-                    pool,
-                    serve,
-                ),
-                config.max_packet,
+            let state = PortState::new(
+                link.kind.discipline(&site, &mut states.buffers),
                 config.distributions.contains(&(l as u32)),
+                [link.from, link.to],
+                self.first_port(link.from),
             );
-            ports.push(Port::new(
-                link.rate,
-                link.delay,
-                &admission,
-                self.ring_of[l],
-                self.partition_of(link.to),
-            ));
-            admissions.ports.push(admission);
+            let (ring, partition) = (self.ring_of[l], self.partition_of(link.to));
+            ports.push(Port::new(link.rate, link.delay, &state, ring, partition));
+            states.ports.push(state);
         }
         let rings = self.rings_to(nodes);
         let ring_links = self.link_of[rings.clone()].iter();
@@ -226,12 +188,11 @@ impl<'a> PartitionMap<'a> {
         }
         PartitionNetwork {
             ports,
-            admissions,
+            states,
             rings: rings.clone().map(|_| Ring::new()).collect(),
             first_ring: rings.start as u32,
             losses,
             calendar: Calendar::new(rings.len()),
-            served,
             pauses: self.pauses(nodes, config).map(Box::new),
             services: Timers::new(self.window),
             services_due: Vec::new(),
@@ -243,7 +204,7 @@ impl<'a> PartitionMap<'a> {
             jitter: config.jitter,
             end: 0,
             return_routes: config.return_routes.clone(),
-            hops: HopBits::new(self.fabric),
+            hops: HopBits::new(self.fabric.max_ports()),
             drops: HashMap::new(),
         }
     }
@@ -266,7 +227,7 @@ impl<'a> PartitionMap<'a> {
                 [link.from, self.partition_of(link.from), port_of(number)],
                 [back, port_of(back)],
                 link.to - nodes.start,
-                lossless.thresholds(link, reverse, config.max_packet),
+                lossless.thresholds(&link.wire(), &reverse.wire(), config.max_packet),
                 lossless.reaction.0,
                 lossless.classes,
                 self.links_from(&(link.to..link.to + 1)).len(),
@@ -275,13 +236,8 @@ impl<'a> PartitionMap<'a> {
         let incoming = self.link_of[self.rings_to(nodes)].iter().map(incoming).collect();
         let partition = self.partition_of(nodes.start);
         let partitions = self.bounds.len() - 1;
-        Some(Pauses::new(
-            partition,
-            partitions,
-            config.max_packet,
-            nodes.len(),
-            incoming,
-        ))
+        let ingress = Ingress::new(config.max_packet, nodes.len(), incoming);
+        Some(Pauses::new(partition, partitions, ingress))
     }
 }
 

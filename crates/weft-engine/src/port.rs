@@ -1,19 +1,46 @@
-//! An output port: a FIFO that computes the departure of a packet when the packet is enqueued.
-//!
-//! The packets of a [served](crate::served) port wait elsewhere; its [`Port`] has the rate, the delay
-//! and the counters.
+//! An output port: a link and a queue. A FIFO computes the departure of a packet when the packet is enqueued;
+//! a [scheduled](weft_queues::Queue) queue keeps the packets, and the port transmits those that it chooses.
 
-use weft_spec::{QueueSize, Rate, Time};
+use weft_spec::{Rate, Time};
 
-use crate::admission::{Admission, Admissions};
-use crate::counters::Unsent;
+use crate::port_state::{PortQueue, PortState, PortStates};
+use weft_queues::{ByteTime, Decision, FifoView};
 
-/// Number of fractional bits of [`Port::ps_per_byte`].
-const FRACTION: u32 = 16;
+/// The answer of a port to a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Enqueued {
+    /// The packet arrives at the far end at this time, with these flags.
+    Arrives(u64, u16),
+    /// The queue is scheduled: the network gives the packet to it.
+    Scheduled,
+    /// The packet is dropped.
+    Dropped,
+}
 
-/// The part of a port that every packet touches.
+#[cfg(test)]
+impl Enqueued {
+    /// The time of arrival and the flags; `None` if the packet is not accepted.
+    pub fn arrives(self) -> Option<(u64, u16)> {
+        match self {
+            Self::Arrives(time, flags) => Some((time, flags)),
+            _ => None,
+        }
+    }
+}
+
+/// Packets that a queue has accepted and whose last bit has not left the port. A failure of the link can
+/// still drop all of them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Unsent {
+    /// Number of packets.
+    pub packets: u64,
+    /// Their bytes on the wire.
+    pub bytes: u64,
+}
+
+/// The part of a port that every packet touches. [`PortState`] is the rest.
 ///
-/// The queue is lazy: it holds only the sizes of the `len` packets from `head` in `sizes`. Each of
+/// The FIFO is lazy: it holds only the sizes of the `len` packets from `head` in `sizes`. Each of
 /// these packets leaves when the packet before it has left and its own serialisation is over. `len`
 /// is an upper bound of the number of packets that have not left. [`advance`](Self::advance) makes
 /// it exact, but only once `len` reaches `check_at`, so that a threshold could matter.
@@ -22,19 +49,19 @@ pub struct Port {
     /// Number of packets accepted. (The counters are not neighbours: the compiler would add to both with
     /// vector instructions, of which it needs three times as many.)
     pub packets: u64,
-    /// Departure of the last accepted packet in picoseconds; of a served port, that of the packet being
-    /// sent.
+    /// Departure of the last accepted packet in picoseconds; with a scheduled queue, that of the packet
+    /// being sent.
     pub busy_until: u64,
-    /// Serialisation time of a byte in 2^-16 ps.
-    ps_per_byte: u64,
+    /// Serialisation time of a byte.
+    byte_time: ByteTime,
     /// Propagation delay in picoseconds.
     delay: u64,
     /// Departure of the packet at `head` in picoseconds.
     head_departure: u64,
     head: u32,
     len: u32,
-    /// The value of `len` from which [`admit`](Self::admit) decides. 0, that is always, if the
-    /// queue is probed or marks every packet, if the link is down, or if the port is served.
+    /// The value of `len` from which [`decide`](Self::decide) decides. 0, that is always, if the queue is
+    /// probed, scheduled or marks every packet, or if the link is down.
     check_at: u32,
     /// The receiving ring, numbered over all partitions.
     pub ring: u32,
@@ -45,27 +72,11 @@ pub struct Port {
     sizes: Box<[u16]>,
 }
 
-/// Returns a number of waiting packets that can reach `size`: fewer cannot hold that many bytes, even
-/// with the arriving packet.
-pub fn min_packets(size: QueueSize, max_packet: u32) -> u32 {
-    match size {
-        QueueSize::Packets(n) => n,
-        QueueSize::Bytes(b) => u32::try_from(b / u64::from(max_packet))
-            .unwrap_or(u32::MAX)
-            .saturating_sub(1),
-    }
-}
-
 /// Initial capacity of a port's list of sizes.
 const MIN_SIZES: u32 = 32;
 
 /// Bytes of heap of a port until its list of sizes grows, with the allocator's overhead.
 pub const HEAP_BYTES: usize = MIN_SIZES as usize * size_of::<u16>() + 16;
-
-/// Returns the serialisation time of a byte in 2^-16 ps.
-fn ps_per_byte(rate: Rate) -> u64 {
-    ((8_000_000_000_000_u128 << FRACTION) / u128::from(rate.0)) as u64
-}
 
 /// Returns how many packets wait if `present` have not left: all but the packet being sent.
 fn waiting(present: u32) -> u32 {
@@ -74,15 +85,15 @@ fn waiting(present: u32) -> u32 {
 
 impl Port {
     /// Creates an idle port that sends into ring `ring` of partition `partition`.
-    pub fn new(rate: Rate, delay: Time, admission: &Admission, ring: u32, partition: u32) -> Self {
+    pub fn new(rate: Rate, delay: Time, state: &PortState, ring: u32, partition: u32) -> Self {
         Self {
             busy_until: 0,
             head_departure: 0,
-            ps_per_byte: ps_per_byte(rate),
+            byte_time: ByteTime::new(rate),
             delay: delay.0,
             head: 0,
             len: 0,
-            check_at: admission.decide_at.min(MIN_SIZES),
+            check_at: state.decide_at().min(MIN_SIZES),
             ring,
             partition,
             packets: 0,
@@ -91,19 +102,19 @@ impl Port {
         }
     }
 
-    /// Changes the rate of a served port. The packet being sent leaves as before.
-    pub fn set_served_rate(&mut self, rate: Rate) {
-        self.ps_per_byte = ps_per_byte(rate);
+    /// Changes the rate of a port with a scheduled queue. The packet being sent leaves as before.
+    pub fn set_scheduled_rate(&mut self, rate: Rate) {
+        self.byte_time = ByteTime::new(rate);
     }
 
-    /// Changes the propagation delay of a served port.
-    pub fn set_served_delay(&mut self, delay: Time) {
+    /// Changes the propagation delay of a port with a scheduled queue.
+    pub fn set_scheduled_delay(&mut self, delay: Time) {
         self.delay = delay.0;
     }
 
     /// Returns the serialisation time of `bytes` in picoseconds.
     pub fn serialisation(&self, bytes: u32) -> u64 {
-        (u64::from(bytes) * self.ps_per_byte) >> FRACTION
+        self.byte_time.for_bytes(bytes)
     }
 
     /// Propagation delay in picoseconds.
@@ -119,25 +130,27 @@ impl Port {
 
     /// Enqueues a packet of `size` bytes at `now`, and may mark it. Its serialisation begins at
     /// `ready`, or later when the packets before it have left. `ready` is after `now` only if the
-    /// port [is idle](Self::is_idle). Returns the time of arrival at the far end and the packet's
-    /// flags, or `None` if the packet is dropped or the port is served.
+    /// port [is idle](Self::is_idle).
     #[inline(always)]
     pub fn enqueue(
         &mut self,
-        admissions: &mut Admissions,
+        states: &mut PortStates,
         index: usize,
         now: u64,
         ready: u64,
         size: u16,
         mut flags: u16,
-    ) -> Option<(u64, u16)> {
+    ) -> Enqueued {
         if self.is_idle(now) && self.check_at != 0 {
             // All recorded packets have left. Starting over keeps short queues in one cache line.
             self.head = 0;
             self.len = 0;
         }
         if self.len >= self.check_at {
-            flags = self.admit(admissions, index, now, size, flags)?;
+            match self.decide(states, index, now, size, flags) {
+                Ok(marked) => flags = marked,
+                Err(answer) => return answer,
+            }
         }
         let departure = ready.max(self.busy_until) + self.serialisation(u32::from(size));
         self.busy_until = departure;
@@ -149,65 +162,70 @@ impl Port {
         self.len += 1;
         self.packets += 1;
         self.bytes += u64::from(size);
-        Some((departure + self.delay, flags))
+        Enqueued::Arrives(departure + self.delay, flags)
     }
 
-    /// Decides with the exact length at `now`. Returns the packet's flags, or `None` if the packet is
-    /// dropped or the port is served.
+    /// Decides with the exact length at `now`. Returns the flags of a packet that joins the FIFO.
     #[cold]
     #[inline(never)]
-    fn admit(
+    fn decide(
         &mut self,
-        admissions: &mut Admissions,
+        states: &mut PortStates,
         index: usize,
         now: u64,
         size: u16,
         mut flags: u16,
-    ) -> Option<u16> {
-        let admission = &mut admissions.ports[index];
-        if admission.down {
-            admission.drops += 1;
-            return None;
+    ) -> Result<u16, Enqueued> {
+        let state = &mut states.ports[index];
+        if state.down {
+            state.drops += 1;
+            return Err(Enqueued::Dropped);
         }
-        if admission.served().is_some() {
-            return None; // The network hands the packet to the served port.
+        if let PortQueue::Scheduled(_) = state.queue {
+            return Err(Enqueued::Scheduled);
         }
-        self.advance(admission, now);
+        self.advance(state, now);
         if self.len as usize == self.sizes.len() {
-            self.grow(admission);
+            self.grow(state);
         }
-        admissions
-            .decide(self, index, now, size, &mut flags)
-            .then_some(flags)
+        let PortQueue::Fifo(fifo) = &mut state.queue else {
+            return Err(Enqueued::Scheduled);
+        };
+        match fifo.enqueue(&self.view(now), size, flags, &mut states.buffers) {
+            Decision::Drop => {
+                state.drops += 1;
+                return Err(Enqueued::Dropped);
+            }
+            Decision::Mark => state.mark(&mut flags),
+            _ => {}
+        }
+        Ok(flags)
     }
 
-    /// Returns how much waits, in the unit of `unit`. The port holds only packets that have not left.
-    pub fn waiting_in(&self, unit: QueueSize) -> u64 {
-        match unit {
-            QueueSize::Packets(_) => waiting(self.len).into(),
-            QueueSize::Bytes(_) => self.waiting_bytes(),
+    /// Returns the view of a FIFO's kind. The port holds only packets that have not left.
+    fn view(&self, now: u64) -> FifoView<'_> {
+        FifoView {
+            now,
+            busy_until: self.busy_until,
+            head_departure: self.head_departure,
+            byte_time: self.byte_time,
+            sizes: &self.sizes,
+            head: self.head,
+            len: self.len,
         }
     }
 
-    /// Returns when each waiting packet begins to be sent, and its size. The port holds only packets
-    /// that have not left.
-    pub fn waiting_starts(&self) -> Vec<(u64, u16)> {
-        let mask = self.sizes.len() - 1;
-        let mut start = self.head_departure;
-        (1..self.len)
-            .map(|i| {
-                let size = self.sizes[(self.head + i) as usize & mask];
-                let begins = start;
-                start += self.serialisation(u32::from(size));
-                (begins, size)
-            })
-            .collect()
+    /// Informs the kind of a FIFO that packets have been lost or leave at other times.
+    fn reschedule(&self, states: &mut PortStates, index: usize, now: u64) {
+        if let PortQueue::Fifo(fifo) = &mut states.ports[index].queue {
+            fifo.rescheduled(&self.view(now), &mut states.buffers);
+        }
     }
 
     /// Removes the packets that have left by `now`, and adds the time to the distribution of the queue
     /// length, if it is probed.
-    fn advance(&mut self, admission: &mut Admission, now: u64) {
-        match &mut admission.distribution {
+    fn advance(&mut self, state: &mut PortState, now: u64) {
+        match &mut state.distribution {
             None => self.remove_departed(now, |_, _| ()),
             Some(distribution) => {
                 let mut add_time = |len, until| distribution.add_time(waiting(len) as usize, until);
@@ -235,7 +253,7 @@ impl Port {
     }
 
     /// Doubles the capacity of `sizes`.
-    fn grow(&mut self, admission: &Admission) {
+    fn grow(&mut self, state: &PortState) {
         let old = self.sizes.len();
         let mut ring = vec![0; old * 2].into_boxed_slice();
         for (i, slot) in ring.iter_mut().take(old).enumerate() {
@@ -243,45 +261,49 @@ impl Port {
         }
         self.sizes = ring;
         self.head = 0;
-        self.check_at = admission.decide_at.min(old as u32 * 2);
+        self.check_at = state.decide_at().min(old as u32 * 2);
     }
 
     /// Takes the link down: packets that have not left by `now`, and those that come later, are
     /// lost and count as dropped. Returns how many have not left.
-    pub fn fail(&mut self, admission: &mut Admission, now: u64) -> u32 {
-        self.advance(admission, now);
+    pub fn fail(&mut self, states: &mut PortStates, index: usize, now: u64) -> u32 {
+        let state = &mut states.ports[index];
+        self.advance(state, now);
         let lost = self.len;
         let mask = self.sizes.len() - 1;
         for i in 0..lost {
             self.bytes -= u64::from(self.sizes[(self.head + i) as usize & mask]);
         }
         self.packets -= u64::from(lost);
-        admission.drops += u64::from(lost);
-        admission.down = true;
+        state.drops += u64::from(lost);
+        state.down = true;
         self.len = 0;
         self.busy_until = self.busy_until.min(now);
         self.check_at = 0; // Every packet needs a decision.
+        self.reschedule(states, index, now);
         lost
     }
 
     /// Takes the link up.
-    pub fn recover(&mut self, admission: &mut Admission) {
-        admission.down = false;
-        self.check_at = admission.decide_at.min(self.sizes.len() as u32);
+    pub fn recover(&mut self, state: &mut PortState) {
+        state.down = false;
+        self.check_at = state.decide_at().min(self.sizes.len() as u32);
     }
 
     /// Changes the rate: the packet being sent leaves as before, those after it at the new rate.
     /// Returns the arrival times of the packets that have not left by `now`.
-    pub fn set_rate(&mut self, admission: &mut Admission, now: u64, rate: Rate) -> Vec<u64> {
-        self.advance(admission, now);
-        self.ps_per_byte = ps_per_byte(rate);
-        self.arrivals()
+    pub fn set_rate(&mut self, states: &mut PortStates, index: usize, now: u64, rate: Rate) -> Vec<u64> {
+        self.advance(&mut states.ports[index], now);
+        self.byte_time = ByteTime::new(rate);
+        let arrivals = self.arrivals();
+        self.reschedule(states, index, now);
+        arrivals
     }
 
     /// Changes the propagation delay of packets that leave after `now`. Returns their arrival
     /// times.
-    pub fn set_delay(&mut self, admission: &mut Admission, now: u64, delay: Time) -> Vec<u64> {
-        self.advance(admission, now);
+    pub fn set_delay(&mut self, state: &mut PortState, now: u64, delay: Time) -> Vec<u64> {
+        self.advance(state, now);
         self.delay = delay.0;
         self.arrivals()
     }
@@ -304,12 +326,12 @@ impl Port {
 
     /// Returns how many packets wait at `now`, which is not before the last enqueue.
     pub fn length(&self, now: u64) -> u32 {
-        waiting(self.at(now).len)
+        self.at(now).view(now).packets()
     }
 
     /// Returns how many bytes wait at `now`, which is not before the last enqueue.
     pub fn length_in_bytes(&self, now: u64) -> u64 {
-        self.at(now).waiting_bytes()
+        self.at(now).view(now).bytes()
     }
 
     /// Returns the packets that have not left by `now`, which is not before the last enqueue.
@@ -331,25 +353,12 @@ impl Port {
     }
 
     /// Returns the time in picoseconds spent at each length up to `end`, if the queue is probed.
-    pub fn distribution(&self, admission: &Admission, end: u64) -> Option<Vec<u64>> {
-        let mut admission = admission.clone();
-        admission.distribution.as_ref()?;
-        self.clone().advance(&mut admission, end);
-        admission.distribution.map(|d| d.time_at)
-    }
-
-    /// Returns how many bytes wait. If a byte takes a whole number of picoseconds, as at the usual
-    /// rates, this follows from the time until all have left.
-    fn waiting_bytes(&self) -> u64 {
-        if self.len == 0 {
-            return 0;
-        }
-        if self.ps_per_byte.trailing_zeros() >= FRACTION {
-            return (self.busy_until - self.head_departure) / (self.ps_per_byte >> FRACTION);
-        }
-        let mask = self.sizes.len() - 1;
-        (1..self.len)
-            .map(|i| u64::from(self.sizes[(self.head + i) as usize & mask]))
-            .sum()
+    pub fn distribution(&self, state: &PortState, end: u64) -> Option<Vec<u64>> {
+        let mut distribution = state.distribution.clone()?;
+        let mut port = self.clone();
+        let mut add_time = |len, until| distribution.add_time(waiting(len) as usize, until);
+        port.remove_departed(end, &mut add_time);
+        add_time(port.len, end);
+        Some(distribution.time_at)
     }
 }

@@ -97,8 +97,8 @@ impl Samples {
                     time,
                     probe: sampled.probe,
                     length: network.queue_length(port, time),
-                    marks: network.admissions.ports[port].marks,
-                    drops: network.admissions.ports[port].drops,
+                    marks: network.states.ports[port].marks,
+                    drops: network.states.ports[port].drops,
                 });
             }
             sampled

@@ -3,49 +3,11 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use weft_spec::{Mark, QueueSize, Rate, SpecError, Time, check_queue};
-
-use crate::{PAUSE_FRAME, QueueKind};
+use weft_queues::{PAUSE_FRAME, QueueConfig, QueueKind, Wire};
+use weft_spec::{Rate, Time};
 
 /// Index of a node (host or switch).
 pub type NodeId = u32;
-
-/// The limits of the queue at the head of a link. Its length is the number of waiting packets, without
-/// the packet being sent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct QueueConfig {
-    /// Capacity. A packet that finds this length (or would exceed it, in bytes) is dropped.
-    pub limit: QueueSize,
-    /// Marking threshold. An ECN-capable packet that finds at least this length is marked; `None`
-    /// never marks.
-    pub mark: Option<QueueSize>,
-}
-
-impl QueueConfig {
-    /// Creates the configuration from the values of a spec.
-    pub fn new(limit: QueueSize, mark: Mark) -> Self {
-        let mark = match mark {
-            Mark::Off => None,
-            Mark::At(amount) => Some(amount),
-        };
-        Self { limit, mark }
-    }
-
-    /// Returns the configuration with the given values of a spec, and its own for those that are `None`.
-    ///
-    /// # Errors
-    /// Returns an error with the path of the field if a value is given and the threshold is above the
-    /// limit, or the limit is 0.
-    pub fn with(self, limit: Option<QueueSize>, mark: Option<Mark>) -> Result<Self, SpecError> {
-        if limit.is_none() && mark.is_none() {
-            return Ok(self);
-        }
-        let limit = limit.unwrap_or(self.limit);
-        let mark = mark.unwrap_or_else(|| self.mark.map_or(Mark::Off, Mark::At));
-        check_queue(limit, mark)?;
-        Ok(Self::new(limit, mark))
-    }
-}
 
 /// The part of a spec that chooses the kind of a link's queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -92,6 +54,15 @@ impl Link {
             kind: QueueKind::default(),
             kind_source: KindSource::default(),
             layer: "switch-switch",
+        }
+    }
+
+    /// Returns what lossless queues compute with.
+    pub fn wire(&self) -> Wire {
+        Wire {
+            rate: self.rate,
+            delay: self.delay,
+            limit: self.queue.limit,
         }
     }
 }
@@ -157,6 +128,12 @@ impl Fabric {
     /// Returns the index of the first link from `node`, its port 0.
     pub fn first_link(&self, node: NodeId) -> usize {
         self.links.partition_point(|link| link.from < node)
+    }
+
+    /// Returns the largest number of ports of a node.
+    pub fn max_ports(&self) -> u32 {
+        let ports = self.links.chunk_by(|a, b| a.from == b.from).map(<[Link]>::len);
+        ports.max().unwrap_or(0) as u32
     }
 
     /// Returns the size of the smallest pause frame on the wire; `None` if no link can be paused.

@@ -1,5 +1,4 @@
-//! Links, queues, topologies and routes. Each topology is a file and a line of [`TOPOLOGIES`], each
-//! kind of queue one of [`QUEUES`].
+//! Links, topologies and routes. Each topology is a file and a line of [`TOPOLOGIES`].
 
 mod bcube;
 mod builder;
@@ -10,7 +9,6 @@ mod leaf_spine;
 mod many_to_one;
 mod multi_homed_fat_tree;
 mod pods;
-mod queues;
 mod samples;
 mod topology;
 mod two_bottlenecks;
@@ -18,19 +16,19 @@ mod two_paths;
 mod vl2;
 
 pub use bcube::BCube;
-pub use fabric::{Fabric, KindSource, Link, LinkChange, Node, NodeId, QueueConfig, Routing};
+pub use fabric::{Fabric, KindSource, Link, LinkChange, Node, NodeId, Routing};
 pub use fat_tree::FatTree;
 pub use graph::{Cable, Graph};
 pub use leaf_spine::LeafSpine;
 pub use many_to_one::ManyToOne;
 pub use multi_homed_fat_tree::MultiHomedFatTree;
-pub use queues::{
-    Fifo, Lossless, Lossy, Overflow, PAUSE_FRAME, Priority, PriorityClass, QUEUES, QueueKind,
-    QueueParameters, Red, RedAction, RedAt, Shared, Thresholds, TrimTo, Trimming, Victim, check_mark,
-    resolve_queue_kind,
-};
 pub use samples::SAMPLES;
 pub use topology::{NetworkSize, PortQueues, TOPOLOGIES, Topology};
 pub use two_bottlenecks::TwoBottlenecks;
 pub use two_paths::TwoPaths;
 pub use vl2::Vl2;
+pub use weft_queues::{
+    Fifo, Lossless, Lossy, Overflow, PAUSE_FRAME, Priority, PriorityClass, QUEUES, QueueConfig,
+    QueueKind, QueueParameters, Red, RedAction, RedAt, Shared, Thresholds, TrimTo, Trimming, Victim,
+    check_mark, resolve_queue_kind,
+};

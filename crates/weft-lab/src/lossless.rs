@@ -119,8 +119,8 @@ fn check_thresholds(
     max_packet: u32,
 ) -> Result<(), SpecError> {
     let path = |field| format!("{}.{field}", path_of(spec, source_of(outgoing)));
-    let thresholds = lossless.thresholds(incoming, outgoing, max_packet);
-    let limit = lossless.buffer(outgoing, max_packet);
+    let thresholds = lossless.thresholds(&incoming.wire(), &outgoing.wire(), max_packet);
+    let limit = lossless.buffer(&outgoing.wire(), max_packet);
     let headroom = thresholds.capacity - thresholds.xoff;
     let packet = u64::from(max_packet);
     let (buffer, room) = (Size(limit), Size(limit.saturating_sub(headroom)));

@@ -96,7 +96,7 @@ impl PacketSimulation {
         let flow_kinds = FlowKind::by_transport(&transports, &numbers, &sizes, &fabric);
         let shared = Arc::new(Shared {
             probes: FlowProbes::new(&probes),
-            hops: HopBits::new(&fabric),
+            hops: HopBits::new(fabric.max_ports()),
             down_links: DownLinks::new(if events.is_empty() { 0 } else { fabric.links.len() }),
             fabric,
             tcp: transports

@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
-/// Returns the modules of a folder, by file or folder, each with the modules on which it depends.
+/// Returns the modules of a folder, which the file `root` in it declares, each with the modules on which it depends.
 /// A module depends on another one if it has `super::NAME` or `PREFIX::NAME` outside comments; a
 /// module in a folder may also say `super::super::NAME`. Tests below `#[cfg(test)]` count; modules of
 /// tests only do not.
-fn dependencies(folder: &Path, prefix: &str) -> BTreeMap<String, BTreeSet<String>> {
-    let root = fs::read_to_string(folder.join("mod.rs")).unwrap();
+fn dependencies(folder: &Path, root: &str, prefix: &str) -> BTreeMap<String, BTreeSet<String>> {
+    let root = fs::read_to_string(folder.join(root)).unwrap();
     let mut names = BTreeSet::new();
     let mut is_test = false;
     for line in root.lines() {
@@ -90,14 +90,25 @@ fn in_cycles(mut graph: BTreeMap<String, BTreeSet<String>>) -> BTreeMap<String, 
 fn modules_of_transports_have_no_cycle() {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/transport");
     for (folder, prefix) in [("", "crate::transport::"), ("tcp", "crate::transport::tcp::")] {
-        let graph = dependencies(&source.join(folder), prefix);
-        assert!(
-            graph.len() > 5 && graph.values().any(|uses| uses.len() > 2),
-            "{graph:?}"
-        );
-        let cycles = in_cycles(graph);
-        assert!(cycles.is_empty(), "{cycles:#?}");
+        assert_acyclic(dependencies(&source.join(folder), "mod.rs", prefix));
     }
+}
+
+#[test]
+fn modules_of_the_engine_and_of_queues_have_no_cycle() {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    for name in ["weft-engine", "weft-queues"] {
+        assert_acyclic(dependencies(&crates.join(name).join("src"), "lib.rs", "crate::"));
+    }
+}
+
+fn assert_acyclic(graph: BTreeMap<String, BTreeSet<String>>) {
+    assert!(
+        graph.len() > 5 && graph.values().any(|uses| uses.len() > 2),
+        "{graph:?}"
+    );
+    let cycles = in_cycles(graph);
+    assert!(cycles.is_empty(), "{cycles:#?}");
 }
 
 #[test]

@@ -108,7 +108,7 @@ fn run_through(kind: &QueueKind, traffic: &[Traffic], limit: u32, end: Time) -> 
     };
     let fabric = network(2, &[0, 1], vec![link(0, 1), link(1, 0)]);
     let config = config(64, 1500);
-    let route = Route::from_ports(&[0], HopBits::new(&fabric)).unwrap();
+    let route = Route::from_ports(&[0], HopBits::new(fabric.max_ports())).unwrap();
     let mut engine = Engine::new(&fabric, &config, |_| Station {
         traffic: traffic.to_vec(),
         route,

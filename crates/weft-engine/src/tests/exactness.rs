@@ -244,7 +244,7 @@ fn compare_queues(
 /// changes between `threads` threads and one.
 pub fn compare(case: &RandomNetwork, threads: usize, phase: u64) -> Result<Totals, TestCaseError> {
     let fabric = case.fabric();
-    let hops = HopBits::new(&fabric);
+    let hops = HopBits::new(fabric.max_ports());
     let lookahead = case
         .links
         .iter()

@@ -142,7 +142,7 @@ impl Network {
     /// Lets the next host send `packets` packets along `paths` in turn, from `start` on, at `rate`.
     fn station(&mut self, paths: &[Vec<u32>], packets: u64, rate: Rate, start: u64) {
         let fabric = self.fabric();
-        let hops = HopBits::new(&fabric);
+        let hops = HopBits::new(fabric.max_ports());
         let route = |path: &Vec<u32>| Route::from_ports(&self.ports(path), hops).unwrap();
         let routes = paths.iter().map(route).collect();
         self.stations.push(Station {
@@ -210,7 +210,7 @@ fn nothing_is_lost_if_and_only_if_the_headroom_is_as_large_as_the_bound() {
         };
         let mut network = Network::new(2, vec![0]);
         network.cable([0, 1], Rate(10 * GBPS), delay, lossless);
-        let bound = lossless.headroom_bound(&network.links[0], &network.links[1], MTU as u32);
+        let bound = lossless.headroom_bound(&network.links[0].wire(), &network.links[1].wire(), MTU as u32);
         assert_eq!(bound / MTU, packets + 2 + reaction / 1_200_000);
         let with = |headroom| Lossless {
             headroom: Some(Size(headroom)),
@@ -249,7 +249,7 @@ fn nothing_is_lost_if_and_only_if_the_pool_holds_what_paused_links_need_at_once(
     let delay = cable_delay(4);
     let mut network = Network::new(2, vec![0]);
     network.cable([0, 1], Rate(10 * GBPS), delay, LOSSLESS);
-    let bound = LOSSLESS.headroom_bound(&network.links[0], &network.links[1], MTU as u32);
+    let bound = LOSSLESS.headroom_bound(&network.links[0].wire(), &network.links[1].wire(), MTU as u32);
     let with = |pool| Lossless {
         headroom_pool: Some(Size(pool)),
         ..LOSSLESS
@@ -453,7 +453,7 @@ fn random_networks_do_all_that_pauses_do() {
     for run in 0..400 {
         let case = any_network().new_tree(&mut runner).unwrap().current();
         let threads = if run % 10 == 0 { 2 + run / 10 % 3 } else { 1 };
-        let totals = compare(&case, threads, u64::MAX).unwrap();
+        let totals = compare(&case, threads, u64::MAX).unwrap_or_else(|error| panic!("{error}: {case:?}"));
         let found = [totals.pauses, totals.expired, totals.blocked, totals.drops];
         sum = std::array::from_fn(|i| sum[i] + found[i]);
     }

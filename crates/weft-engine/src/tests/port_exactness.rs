@@ -2,18 +2,18 @@
 //! packet by packet.
 
 use proptest::prelude::*;
-use weft_fabric::{QueueConfig, QueueKind, Shared};
+use weft_fabric::{QueueConfig, QueueKind};
 use weft_spec::{QueueSize, Rate, Time};
 
 use super::exactness::{SIZES, trimmed};
 use super::random_networks::{any_kind_at_enqueue, any_queue};
 use super::reference::queue::{Fifo, Source, Surroundings};
 use super::reference::serialisation;
-use crate::admission::{Admission, Admissions};
 use crate::hash::queue_stream;
 use crate::packet::{CE, ECT, PROTECTED, Packet};
-use crate::port::Port;
-use crate::queue::{Discipline, Pool, SharedPort};
+use crate::port::{Enqueued, Port};
+use crate::port_state::{PortState, PortStates};
+use weft_queues::Site;
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(1000))]
@@ -73,19 +73,26 @@ fn any_arrival() -> impl Strategy<Value = Arrival> {
 /// The source of random numbers of the port and the queue.
 const SOURCE: Source = Source { seed: 7, link: 3 };
 
-/// The admission of a port without other ports.
-pub fn alone(queue: QueueConfig, kind: &QueueKind, probed: bool) -> Admissions {
-    let mut admissions = Admissions::default();
-    let pool = |shared: Shared| {
-        admissions.pools.push(Pool::new(shared.buffer.0));
-        SharedPort::new(&mut admissions.pools, 0, shared)
-    };
-    let stream = queue_stream(SOURCE.seed, SOURCE.link);
-    let discipline = Discipline::new(kind, queue, stream, 1500, false, pool, |_| 0);
-    admissions
-        .ports
-        .push(Admission::new(queue, discipline, 1500, probed));
-    admissions
+/// The state of `count` ports with this queue, which share a buffer if the kind has one.
+pub fn states(count: usize, queue: QueueConfig, kind: &QueueKind, probed: bool) -> PortStates {
+    let mut states = PortStates::default();
+    for _ in 0..count {
+        let site = Site {
+            queue,
+            stream: queue_stream(SOURCE.seed, SOURCE.link),
+            max_packet: 1500,
+            node: 0,
+            is_switch: false,
+        };
+        let discipline = kind.discipline(&site, &mut states.buffers);
+        states.ports.push(PortState::new(discipline, probed, [0, 1], 0));
+    }
+    states
+}
+
+/// The state of a port without other ports.
+pub fn alone(queue: QueueConfig, kind: &QueueKind, probed: bool) -> PortStates {
+    states(1, queue, kind, probed)
 }
 
 /// The port and the queue under test.
@@ -93,7 +100,7 @@ struct Ports {
     rate: Rate,
     delay: Time,
     port: Port,
-    admissions: Admissions,
+    states: PortStates,
     fifo: Fifo,
     /// Departure of the packet in service.
     served: Option<u64>,
@@ -104,12 +111,12 @@ struct Ports {
 
 impl Ports {
     fn new(queue: QueueConfig, kind: QueueKind, rate: Rate, delay: Time, probed: bool) -> Self {
-        let admissions = alone(queue, &kind, probed);
+        let states = alone(queue, &kind, probed);
         Self {
             rate,
             delay,
-            port: Port::new(rate, delay, &admissions.ports[0], 0, 0),
-            admissions,
+            port: Port::new(rate, delay, &states.ports[0], 0, 0),
+            states,
             fifo: Fifo::new(queue, kind, 1500, false, SOURCE),
             served: None,
             predicted: Vec::new(),
@@ -145,9 +152,10 @@ impl Ports {
                 } else {
                     0
                 };
-            let predicted =
-                self.port
-                    .enqueue(&mut self.admissions, 0, now, ready, arrival.size, arrival.flags);
+            let predicted = self
+                .port
+                .enqueue(&mut self.states, 0, now, ready, arrival.size, arrival.flags)
+                .arrives();
             let flags = predicted.map_or(arrival.flags, |(_, flags)| flags);
             self.predicted.extend(predicted.map(|(time, _)| time));
             let packet = Packet {
@@ -179,14 +187,14 @@ impl Ports {
                     "length after packet {}",
                     i
                 );
-                if let Some(found) = self.port.distribution(&self.admissions.ports[0], now) {
+                if let Some(found) = self.port.distribution(&self.states.ports[0], now) {
                     prop_assert_eq!(trimmed(found), trimmed(self.fifo.distribution(now)));
                 }
             }
         }
         self.serve(u64::MAX);
         prop_assert_eq!(&self.predicted, &self.observed);
-        let admission = &self.admissions.ports[0];
+        let admission = &self.states.ports[0];
         prop_assert_eq!(
             [
                 self.port.packets,
@@ -213,13 +221,13 @@ fn bytes_are_counted_not_derived_from_times() {
         limit: QueueSize::Bytes(41 * 300 + 40),
         mark: Some(QueueSize::Bytes(41 * 250 + 1)),
     };
-    let mut admissions = alone(queue, &QueueKind::default(), false);
-    let mut port = Port::new(Rate(3_200_000_000_000), Time(0), &admissions.ports[0], 0, 0);
-    let mut enqueue = || port.enqueue(&mut admissions, 0, 0, 0, 41, ECT);
-    let accepted = (0..400).filter_map(|_| enqueue()).count();
+    let mut states = alone(queue, &QueueKind::default(), false);
+    let mut port = Port::new(Rate(3_200_000_000_000), Time(0), &states.ports[0], 0, 0);
+    let mut enqueue = || port.enqueue(&mut states, 0, 0, 0, 41, ECT);
+    let accepted = (0..400).filter_map(|_| enqueue().arrives()).count();
     // One is in service and 300 wait; the last 49 of them found more than 250 waiting.
     assert_eq!(accepted, 301);
-    let [admission] = &admissions.ports[..] else {
+    let [admission] = &states.ports[..] else {
         panic!("one port");
     };
     assert_eq!((admission.drops, admission.marks), (99, 49));
@@ -233,13 +241,13 @@ fn serialisation_is_exact_at_usual_rates_and_a_picosecond_off_at_most() {
         limit: QueueSize::Packets(1),
         mark: None,
     };
-    let admissions = alone(queue, &QueueKind::default(), false);
+    let states = alone(queue, &QueueKind::default(), false);
     let mbps = [
         1, 10, 100, 1_000, 2_500, 5_000, 10_000, 25_000, 40_000, 50_000, 100_000, 200_000, 400_000,
     ];
     let usual = mbps.map(|m| m * 1_000_000);
     for rate in usual.into_iter().chain((1..3_000).map(|i| i * i * 1_234_567)) {
-        let port = Port::new(Rate(rate), Time(0), &admissions.ports[0], 0, 0);
+        let port = Port::new(Rate(rate), Time(0), &states.ports[0], 0, 0);
         for bytes in (1..=9_000).step_by(7) {
             let exact = u128::from(bytes) * 8_000_000_000_000 / u128::from(rate);
             let found = u128::from(port.serialisation(bytes));
@@ -261,18 +269,22 @@ fn a_packet_whose_last_bit_leaves_as_its_link_changes_has_left() {
     let (rate, delay) = (Rate(10_000_000_000), Time(1_000_000));
     // 40 bytes take 32 ns.
     for (now, stay) in [(31_999, 1), (32_000, 0)] {
-        let mut admissions = alone(queue, &QueueKind::default(), false);
-        let mut port = Port::new(rate, delay, &admissions.ports[0], 0, 0);
+        let mut states = alone(queue, &QueueKind::default(), false);
+        let mut port = Port::new(rate, delay, &states.ports[0], 0, 0);
         assert_eq!(
-            port.enqueue(&mut admissions, 0, 0, 0, 40, 0),
-            Some((1_032_000, 0))
+            port.enqueue(&mut states, 0, 0, 0, 40, 0),
+            Enqueued::Arrives(1_032_000, 0)
         );
-        let admission = &mut admissions.ports[0];
         assert_eq!(
-            port.clone().set_rate(admission, now, Rate(1_000_000_000)).len(),
+            port.clone()
+                .set_rate(&mut states, 0, now, Rate(1_000_000_000))
+                .len(),
             stay
         );
-        assert_eq!(port.clone().set_delay(admission, now, Time(0)).len(), stay);
-        assert_eq!(port.fail(admission, now) as usize, stay);
+        assert_eq!(
+            port.clone().set_delay(&mut states.ports[0], now, Time(0)).len(),
+            stay
+        );
+        assert_eq!(port.fail(&mut states, 0, now) as usize, stay);
     }
 }

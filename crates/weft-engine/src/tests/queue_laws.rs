@@ -3,11 +3,10 @@
 use weft_fabric::{QueueConfig, QueueKind, QueueParameters, Red, RedAction, RedAt, Shared};
 use weft_spec::{QueueSize, Rate, Size, Time};
 
-use super::port_exactness::alone;
-use crate::admission::{Admission, Admissions};
+use super::port_exactness::{alone, states};
 use crate::packet::{CE, ECT, PROTECTED};
 use crate::port::Port;
-use crate::queue::{Discipline, Pool, SharedPort};
+use crate::port_state::PortStates;
 
 const PACKET: u16 = 1500;
 /// Threshold of queues that have no ramp, in bytes.
@@ -30,40 +29,23 @@ const UNLIMITED: QueueConfig = QueueConfig {
 /// The ports of a switch with a shared buffer.
 struct Switch {
     ports: Vec<Port>,
-    admissions: Admissions,
+    states: PortStates,
 }
 
 impl Switch {
     fn new(ports: usize, shared: Shared) -> Self {
-        let mut admissions = Admissions {
-            pools: vec![Pool::new(shared.buffer.0)],
-            ..Admissions::default()
-        };
-        for _ in 0..ports {
-            let of_switch = |shared| SharedPort::new(&mut admissions.pools, 0, shared);
-            let discipline = Discipline::new(
-                &shared.into(),
-                UNLIMITED,
-                0,
-                PACKET.into(),
-                true,
-                of_switch,
-                |_| 0,
-            );
-            let admission = Admission::new(UNLIMITED, discipline, PACKET.into(), false);
-            admissions.ports.push(admission);
-        }
-        let port = |admission| Port::new(Rate(10_000_000_000), Time(0), admission, 0, 0);
+        let states = states(ports, UNLIMITED, &shared.into(), false);
+        let port = |state| Port::new(Rate(10_000_000_000), Time(0), state, 0, 0);
         Self {
-            ports: admissions.ports.iter().map(port).collect(),
-            admissions,
+            ports: states.ports.iter().map(port).collect(),
+            states,
         }
     }
 
     /// Offers a packet to `port`. Returns whether it was accepted.
     fn offer(&mut self, port: usize, now: u64) -> bool {
-        let accepted = self.ports[port].enqueue(&mut self.admissions, port, now, now, PACKET, 0);
-        accepted.is_some()
+        let accepted = self.ports[port].enqueue(&mut self.states, port, now, now, PACKET, 0);
+        accepted.arrives().is_some()
     }
 
     /// Offers `offers` packets to each of the first `congested` ports in turn, twice as fast as they
@@ -143,21 +125,21 @@ fn chosen_fractions(kind: impl Into<QueueKind>, length: u64, packets: u64, flags
     };
     let kind = kind.into();
     let queue = if kind.marks() { UNLIMITED } else { limit };
-    let mut admissions = alone(queue, &kind, false);
-    let mut port = Port::new(Rate(100_000_000_000), Time(0), &admissions.ports[0], 0, 0);
+    let mut states = alone(queue, &kind, false);
+    let mut port = Port::new(Rate(100_000_000_000), Time(0), &states.ports[0], 0, 0);
     let gap = port.serialisation(PACKET.into());
     // One packet is being sent, and one leaves as each packet arrives.
     for _ in 0..length / u64::from(PACKET) + 2 {
-        port.enqueue(&mut admissions, 0, 0, 0, PACKET, PROTECTED);
+        port.enqueue(&mut states, 0, 0, 0, PACKET, PROTECTED);
     }
     let (mut marked, mut dropped) = (0, 0);
     for n in 1..=packets {
         let now = n * gap;
-        if let Some((_, flags)) = port.enqueue(&mut admissions, 0, now, now, PACKET, flags) {
+        if let Some((_, flags)) = port.enqueue(&mut states, 0, now, now, PACKET, flags).arrives() {
             marked += u64::from(flags & CE != 0);
         } else {
             dropped += 1;
-            port.enqueue(&mut admissions, 0, now, now, PACKET, PROTECTED);
+            port.enqueue(&mut states, 0, now, now, PACKET, PROTECTED);
         }
     }
     [marked, dropped].map(|count| count as f64 / packets as f64)

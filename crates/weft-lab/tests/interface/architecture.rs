@@ -14,6 +14,7 @@ use weft_transports::KINDS;
 const BELOW_PACKET: &[&str] = &[
     "weft-spec",
     "weft-cc",
+    "weft-queues",
     "weft-fabric",
     "weft-paths",
     "weft-traffic",
@@ -22,15 +23,16 @@ const BELOW_PACKET: &[&str] = &[
     "weft-engine",
 ];
 
-const BELOW_RUN: &[&str] = BELOW_PACKET.split_at(6).0;
+const BELOW_RUN: &[&str] = BELOW_PACKET.split_at(7).0;
 
-const BELOW_BACKENDS: &[&str] = BELOW_PACKET.split_at(7).0;
+const BELOW_BACKENDS: &[&str] = BELOW_PACKET.split_at(8).0;
 
 /// The crates on which each crate may depend.
 const ARROWS: &[(&str, &[&str])] = &[
     ("weft-spec", &[]),
     ("weft-cc", &[]),
-    ("weft-fabric", &["weft-spec"]),
+    ("weft-queues", &["weft-spec"]),
+    ("weft-fabric", &["weft-spec", "weft-queues"]),
     ("weft-paths", &["weft-spec", "weft-fabric"]),
     ("weft-traffic", &["weft-spec"]),
     (
@@ -38,7 +40,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         &["weft-spec", "weft-cc", "weft-fabric", "weft-paths"],
     ),
     ("weft-run", BELOW_RUN),
-    ("weft-engine", &["weft-spec", "weft-fabric"]),
+    ("weft-engine", &["weft-spec", "weft-queues", "weft-fabric"]),
     ("weft-packet", BELOW_PACKET),
     ("weft-flow", BELOW_BACKENDS),
     ("weft-bpf", &["weft-cc"]),

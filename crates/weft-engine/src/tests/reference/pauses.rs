@@ -137,8 +137,8 @@ impl<T: TestEndpoint> Reference<'_, T> {
     fn bounds(&self, over: u32, back: u32, stated: &Lossless) -> [u64; 3] {
         let links = &self.fabric.links;
         let thresholds = stated.thresholds(
-            &links[over as usize],
-            &links[back as usize],
+            &links[over as usize].wire(),
+            &links[back as usize].wire(),
             self.max_packet.into(),
         );
         [thresholds.xoff, thresholds.xon, thresholds.capacity]

@@ -261,7 +261,7 @@ impl TestConnection {
         };
         let shared = Arc::new(Shared {
             probes: FlowProbes::default(),
-            hops: HopBits::new(&fabric),
+            hops: HopBits::new(fabric.max_ports()),
             down_links: DownLinks::default(),
             fabric,
             kinds: vec![0],

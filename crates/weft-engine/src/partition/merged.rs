@@ -1,4 +1,4 @@
-//! The loop over events of a partition with served ports or links that lose packets: at each node,
+//! The loop over events of a partition with scheduled queues or links that lose packets: at each node,
 //! arrivals, service events and timers are merged by time.
 
 use std::cmp::Reverse;
@@ -6,7 +6,7 @@ use std::cmp::Reverse;
 use super::{Endpoint, INDEX_BITS, Partition};
 use crate::packet::Packet;
 use crate::pauses::PauseEvent;
-use crate::queue::NO_RING;
+use weft_queues::NO_RING;
 
 impl<E: Endpoint> Partition<E> {
     /// Processes all events of `window` before `end`, as [`process`](Self::process) does. At equal
@@ -14,7 +14,7 @@ impl<E: Endpoint> Partition<E> {
     /// timers.
     #[cold]
     #[inline(never)]
-    pub(super) fn process_served<const TRACE: bool>(&mut self, window: u64, end: u64) {
+    pub(super) fn process_merged<const TRACE: bool>(&mut self, window: u64, end: u64) {
         let start = self.begin_window(window, end);
         let mut services = std::mem::take(&mut self.services);
         services.clear();
@@ -70,7 +70,7 @@ impl<E: Endpoint> Partition<E> {
                 ring_count += 1;
                 ring += 1;
             }
-            self.process_served_node::<TRACE>(node, start, ring_count);
+            self.process_merged_node::<TRACE>(node, start, ring_count);
             self.batch.clear();
         }
         self.services = services;
@@ -102,7 +102,7 @@ impl<E: Endpoint> Partition<E> {
     }
 
     /// Processes the batch at `node`, its timers and its service events.
-    fn process_served_node<const TRACE: bool>(&mut self, node: u32, start: u64, ring_count: usize) {
+    fn process_merged_node<const TRACE: bool>(&mut self, node: u32, start: u64, ring_count: usize) {
         self.arrivals += self.batch.len() as u64;
         self.sort(start, ring_count);
         let slots = self.node_slots[node as usize];
@@ -126,7 +126,7 @@ impl<E: Endpoint> Partition<E> {
                 let index = (key & ((1 << INDEX_BITS) - 1)) as u32;
                 let packet = self.batch[index as usize];
                 self.set_ring(ring_count, index, &packet);
-                self.process_arrival::<TRACE, true>(node, slots, ring_count, index, &packet);
+                self.process_arrival::<TRACE>(node, slots, ring_count, index, &packet);
             } else if timer < u64::MAX {
                 self.set_ring(0, 0, &Packet::default());
                 self.fire_timer::<TRACE>(node, slots);
@@ -141,7 +141,7 @@ impl<E: Endpoint> Partition<E> {
     fn set_ring(&mut self, ring_count: usize, index: u32, packet: &Packet) {
         if let Some(pauses) = &mut self.network.pauses {
             let starts = &self.ring_starts[..ring_count];
-            pauses.ring = if packet.route.is_at_destination() {
+            pauses.ingress.ring = if packet.route.is_at_destination() {
                 NO_RING
             } else {
                 starts[starts.partition_point(|&(start, _)| start <= index) - 1].1

@@ -1,12 +1,20 @@
 //! Up to eight traffic classes per port, strict or weighted: IEEE 802.1Q has eight, with strict priority
 //! and enhanced transmission selection.
 
+use std::collections::VecDeque;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weft_spec::{MAX_CLASS, Mark, QueueSize, SpecError};
 
-use super::QueueParameters;
-use crate::QueueConfig;
+use crate::buffer::Buffers;
+use crate::contract::{
+    Arrival, Build, Decision, Departure, Queue, QueueConfig, QueueParameters, Site, View, exceeds,
+    has_reached,
+};
+use crate::ingress::LinkClass;
+use crate::packet::Packet;
+use crate::packets::PacketQueue;
 
 /// Maximum number of traffic classes.
 const MAX_CLASSES: usize = MAX_CLASS as usize + 1;
@@ -119,5 +127,142 @@ impl QueueParameters for Priority {
         let limits = self.classes.iter().enumerate();
         let limits = limits.filter_map(|(i, class)| Some((format!("classes[{i}].limit"), class.limit?)));
         limits.collect()
+    }
+}
+
+/// A FIFO per class.
+pub struct PriorityQueue {
+    classes: Vec<Class>,
+    /// Classes with weights and packets, in the order of their turns (`ActiveList` of the paper).
+    turns: VecDeque<usize>,
+    /// True if the first of these classes has got the quantum of its turn.
+    is_turn_begun: bool,
+}
+
+/// A traffic class.
+struct Class {
+    packets: PacketQueue,
+    limit: QueueSize,
+    mark: Option<QueueSize>,
+    /// Decision about a packet that finds `mark`.
+    at_mark: Decision,
+    /// Bytes that the class may send in a turn; 0 if it is strict.
+    quantum: u64,
+    /// Bytes that the class may still send in this turn (`DC` of the paper).
+    deficit: u64,
+}
+
+impl PriorityQueue {
+    /// Creates empty classes.
+    pub fn new(priority: &Priority, site: &Site) -> Self {
+        let quanta = priority.quanta(site.max_packet);
+        let class = |((stated, queue), quantum): ((&PriorityClass, QueueConfig), u64)| Class {
+            packets: PacketQueue::default(),
+            limit: queue.limit,
+            mark: queue.mark,
+            at_mark: Decision::at_mark(stated.drop_not_ect),
+            quantum,
+            deficit: 0,
+        };
+        let queues = priority.classes.iter().zip(priority.queues(site.queue));
+        Self {
+            classes: queues.zip(quanta).map(class).collect(),
+            turns: VecDeque::new(),
+            is_turn_begun: false,
+        }
+    }
+
+    /// Returns the class of a packet.
+    fn number(&self, packet: &Packet) -> usize {
+        packet.class().min(self.classes.len() - 1)
+    }
+
+    /// Removes the packet that is sent next.
+    fn pop(&mut self) -> Option<Packet> {
+        let mut strict = self.classes.iter_mut().filter(|class| class.quantum == 0);
+        if let Some(packet) = strict.find_map(|class| class.packets.pop()) {
+            return Some(packet);
+        }
+        loop {
+            let class = &mut self.classes[*self.turns.front()?];
+            if !self.is_turn_begun {
+                class.deficit += class.quantum;
+                self.is_turn_begun = true;
+            }
+            let size = u64::from(class.packets.front()?.size);
+            if size <= class.deficit {
+                class.deficit -= size;
+                let packet = class.packets.pop();
+                if class.packets.is_empty() {
+                    class.deficit = 0;
+                    self.turns.pop_front();
+                    self.is_turn_begun = false;
+                }
+                return packet;
+            }
+            self.turns.rotate_left(1);
+            self.is_turn_begun = false;
+        }
+    }
+}
+
+impl Build for Priority {
+    type Queue = PriorityQueue;
+
+    fn build(&self, site: &Site, _: &mut Buffers) -> PriorityQueue {
+        PriorityQueue::new(self, site)
+    }
+}
+
+impl Queue for PriorityQueue {
+    fn enqueue(&mut self, mut packet: Packet, view: &mut View<'_>) -> Arrival {
+        let number = self.number(&packet);
+        let class = &mut self.classes[number];
+        let waiting = |unit| class.packets.waiting_in(unit);
+        let arrival = Arrival::decide(&mut packet, class.at_mark, view, |size| {
+            [
+                exceeds(class.limit, waiting, size.into()),
+                has_reached(class.mark, waiting),
+            ]
+        });
+        if arrival.accepted {
+            if class.quantum > 0 && class.packets.is_empty() {
+                self.turns.push_back(number);
+            }
+            class.packets.push(packet);
+        }
+        arrival
+    }
+
+    fn dequeue(&mut self, _: &mut View<'_>) -> Option<Departure> {
+        Some(Departure::new(self.pop()?, Decision::Accept))
+    }
+
+    fn waiting(&self) -> usize {
+        self.classes.iter().map(|class| class.packets.len()).sum()
+    }
+
+    fn for_each<'a>(&'a self, visit: &mut dyn FnMut(&'a Packet)) {
+        let packets = self.classes.iter().flat_map(|class| class.packets.iter());
+        packets.for_each(visit);
+    }
+
+    fn clear(&mut self, _: &mut View<'_>) -> (Vec<Packet>, Vec<LinkClass>) {
+        self.turns.clear();
+        self.is_turn_begun = false;
+        let mut cleared = Vec::new();
+        for class in &mut self.classes {
+            class.deficit = 0;
+            cleared.extend(class.packets.drain());
+        }
+        (cleared, Vec::new())
+    }
+
+    fn classes(&self) -> usize {
+        self.classes.len()
+    }
+
+    fn class_of(&self, packet: &Packet) -> Option<usize> {
+        Some(self.number(packet))
     }
 }

@@ -1,7 +1,5 @@
 //! The route of a packet: the ports that it still has to take, packed into one word.
 
-use weft_fabric::Fabric;
-
 /// The encoding of a network's routes. Each hop takes as many bits as the largest number of ports
 /// at a node needs.
 #[derive(Clone, Copy, Debug)]
@@ -11,13 +9,8 @@ pub struct HopBits {
 }
 
 impl HopBits {
-    /// Creates the encoding for the ports of `fabric`.
-    pub fn new(fabric: &Fabric) -> Self {
-        let mut ports = vec![0_u32; fabric.nodes.len()];
-        for link in &fabric.links {
-            ports[link.from as usize] += 1;
-        }
-        let max_ports = ports.into_iter().max().unwrap_or(0);
+    /// Creates the encoding for a network whose nodes have up to `max_ports` ports.
+    pub fn new(max_ports: u32) -> Self {
         let bits = u32::BITS - max_ports.leading_zeros();
         Self {
             bits,

@@ -5,7 +5,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weft_spec::SpecError;
 
-use super::QueueParameters;
+use crate::buffer::Buffers;
+use crate::contract::{Build, QueueParameters, Site};
+use crate::fifo::Plain;
 
 /// A FIFO that drops above `limit` and marks from `mark` on, and whose link loses packets of all sorts.
 /// A lost packet has waited and has taken its time on the link. Packets that a profile exempts from drops
@@ -46,5 +48,13 @@ impl QueueParameters for Lossy {
             (_, Some(0)) => Err(SpecError::new("every", "0", "1 or more")),
             _ => Ok(()),
         }
+    }
+}
+
+impl Build for Lossy {
+    type Queue = Plain;
+
+    fn build(&self, _: &Site, _: &mut Buffers) -> Plain {
+        Plain
     }
 }

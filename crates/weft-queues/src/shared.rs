@@ -5,7 +5,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weft_spec::{QueueSize, Size, SpecError};
 
-use super::QueueParameters;
+use crate::buffer::{BufferPort, Buffers};
+use crate::contract::{Build, Decision, FifoView, QueueParameters, Rule, Site};
 
 /// A FIFO per port in a buffer that all such ports of a switch share. A port accepts packets while
 /// its queue is shorter than `alpha` times the free space. `limit` is an additional bound of each
@@ -75,5 +76,59 @@ impl QueueParameters for Shared {
 
     fn limits(&self) -> Vec<(String, QueueSize)> {
         vec![("buffer".to_owned(), QueueSize::Bytes(self.buffer.0))]
+    }
+}
+
+impl Build for Shared {
+    type Queue = SharedPort;
+
+    fn build(&self, site: &Site, buffers: &mut Buffers) -> SharedPort {
+        SharedPort {
+            port: buffers.add_port(site.node, self.buffer.0, self.reserve.0),
+            alpha: self.alpha,
+            drops_not_ect: self.drop_not_ect,
+        }
+    }
+}
+
+/// A FIFO in a shared buffer.
+#[derive(Clone, Copy)]
+pub struct SharedPort {
+    port: BufferPort,
+    /// Factor of the free space.
+    alpha: f64,
+    /// Whether packets that are not ECN-capable are dropped at the marking threshold.
+    drops_not_ect: bool,
+}
+
+impl Rule for SharedPort {
+    fn decides_from(&self, _: u32) -> u32 {
+        0
+    }
+
+    fn at_mark(&self) -> Decision {
+        Decision::at_mark(self.drops_not_ect)
+    }
+
+    fn enqueue(&mut self, view: &FifoView<'_>, size: u16, buffers: &mut Buffers) -> Decision {
+        // A packet that need not wait takes no space.
+        if view.is_idle() || buffers.accepts(self.port, view.now, self.alpha, size) {
+            Decision::Accept
+        } else {
+            Decision::Drop
+        }
+    }
+
+    fn accepted(&mut self, view: &FifoView<'_>, size: u16, buffers: &mut Buffers) {
+        if !view.is_idle() {
+            buffers.add(self.port, view.busy_until, size);
+        }
+    }
+
+    fn rescheduled(&mut self, view: &FifoView<'_>, buffers: &mut Buffers) {
+        buffers.clear(self.port);
+        for (start, size) in view.waiting_starts() {
+            buffers.add(self.port, start, size);
+        }
     }
 }

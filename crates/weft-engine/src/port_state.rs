@@ -1,0 +1,180 @@
+//! The part of a port that only decisions touch: counters, and the behaviour of its queue.
+
+use crate::packet::{CE, ECT, Packet};
+use weft_queues::{Buffers, Discipline, FifoQueue, LosslessQueue, Queue, ScheduledQueue};
+
+/// The states of the ports of a partition.
+#[derive(Default)]
+pub struct PortStates {
+    /// State of each port.
+    pub ports: Vec<PortState>,
+    /// Buffers that several ports share.
+    pub buffers: Buffers,
+}
+
+/// The state of a port.
+pub struct PortState {
+    /// The behaviour of the queue.
+    pub queue: PortQueue,
+    /// Number of packets dropped.
+    pub drops: u64,
+    /// Number of packets marked.
+    pub marks: u64,
+    /// Distribution of the queue length, if it is probed.
+    pub distribution: Option<Distribution>,
+    /// True if the link is down.
+    pub down: bool,
+}
+
+/// The behaviour of a port's queue.
+pub enum PortQueue {
+    /// The port holds the packets, whose departures are known.
+    Fifo(FifoQueue),
+    /// The queue holds the packets, and the port chooses one when it is free.
+    Scheduled(Box<ScheduledPort>),
+}
+
+/// A port that chooses the next packet when the one before it has left.
+pub struct ScheduledPort {
+    /// Sending and receiving node, numbered over all partitions.
+    pub from: u32,
+    pub to: u32,
+    /// First port of the sending node in the partition.
+    pub first_port: u32,
+    /// The packets that wait, and the choice among them.
+    pub queue: ScheduledQueue,
+    /// Counters of each class of the queue, if it has classes.
+    pub classes: Vec<ClassCounters>,
+    /// End of the last pause frame, which is sent before packets that wait.
+    pub frames_until: u64,
+    /// Whether a pause frame waits for the end of a transmission.
+    pub wants_frame: bool,
+    /// Time of the pending service event.
+    pub event: Option<u64>,
+}
+
+/// Counters of a class of a queue.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ClassCounters {
+    /// Packets accepted by the queue, without those that it lost when the link failed: these count
+    /// as dropped.
+    pub packets: u64,
+    /// Bytes of these packets on the wire.
+    pub bytes: u64,
+    /// Packets dropped.
+    pub drops: u64,
+    /// Packets marked.
+    pub marks: u64,
+    /// Packets of the class that were cut to headers, without those whose headers were dropped at once.
+    pub trims: u64,
+}
+
+impl PortState {
+    /// Creates the state of an idle port of the link between two nodes. `first_port` is the first port of
+    /// the sending node in the partition.
+    pub fn new(discipline: Discipline, probed: bool, [from, to]: [u32; 2], first_port: u32) -> Self {
+        let queue = match discipline {
+            Discipline::Fifo(fifo) => PortQueue::Fifo(fifo),
+            Discipline::Scheduled(queue) => PortQueue::Scheduled(Box::new(ScheduledPort {
+                from,
+                to,
+                first_port,
+                classes: vec![ClassCounters::default(); queue.classes()],
+                queue,
+                frames_until: 0,
+                wants_frame: false,
+                event: None,
+            })),
+        };
+        Self {
+            queue,
+            drops: 0,
+            marks: 0,
+            distribution: probed.then(Distribution::default),
+            down: false,
+        }
+    }
+
+    /// The smallest number of packets in the port at which the state decides about a packet; 0 if it decides
+    /// about all of them.
+    pub fn decide_at(&self) -> u32 {
+        match &self.queue {
+            PortQueue::Fifo(fifo) if self.distribution.is_none() && !self.down => fifo.decide_at,
+            _ => 0,
+        }
+    }
+
+    /// The scheduled port, if the queue is scheduled.
+    pub fn scheduled(&self) -> Option<&ScheduledPort> {
+        match &self.queue {
+            PortQueue::Fifo(_) => None,
+            PortQueue::Scheduled(port) => Some(port),
+        }
+    }
+
+    /// Mutable access to [`scheduled`](Self::scheduled).
+    pub fn scheduled_mut(&mut self) -> Option<&mut ScheduledPort> {
+        match &mut self.queue {
+            PortQueue::Fifo(_) => None,
+            PortQueue::Scheduled(port) => Some(port),
+        }
+    }
+
+    /// The queue, if it can be paused.
+    pub fn lossless(&self) -> Option<&LosslessQueue> {
+        match &self.scheduled()?.queue {
+            ScheduledQueue::LosslessQueue(queue) => Some(queue),
+            _ => None,
+        }
+    }
+
+    /// Marks a packet with these flags if it is ECN-capable.
+    pub fn mark(&mut self, flags: &mut u16) {
+        if *flags & ECT != 0 {
+            *flags |= CE;
+            self.marks += 1;
+        }
+    }
+
+    /// Adds the time until `now`, during which the packets of a scheduled queue waited, if it is probed.
+    pub fn add_time(&mut self, now: u64) {
+        if let (Some(distribution), PortQueue::Scheduled(port)) = (&mut self.distribution, &self.queue) {
+            distribution.add_time(port.queue.waiting(), now);
+        }
+    }
+}
+
+impl ScheduledPort {
+    /// Applies a change to the counters of the class of a packet.
+    pub fn count(&mut self, packet: &Packet, change: impl FnOnce(&mut ClassCounters)) {
+        if let Some(class) = self.queue.class_of(packet) {
+            change(&mut self.classes[class]);
+        }
+    }
+
+    /// The packets that wait, in any order.
+    pub fn packets(&self) -> Vec<&Packet> {
+        let mut packets = Vec::with_capacity(self.queue.waiting());
+        self.queue.for_each(&mut |packet| packets.push(packet));
+        packets
+    }
+}
+
+/// The time spent at each queue length.
+#[derive(Clone, Default)]
+pub struct Distribution {
+    since: u64,
+    /// `time_at[n]`: time in picoseconds during which `n` packets waited.
+    pub time_at: Vec<u64>,
+}
+
+impl Distribution {
+    /// Adds the time until `until`, during which `waiting` packets waited.
+    pub fn add_time(&mut self, waiting: usize, until: u64) {
+        if self.time_at.len() <= waiting {
+            self.time_at.resize(waiting + 1, 0);
+        }
+        self.time_at[waiting] += until - self.since;
+        self.since = until;
+    }
+}

@@ -1,0 +1,332 @@
+//! Ports with scheduled queues: the next packet is chosen when the one before it has left.
+//!
+//! A service event is the end of a transmission after which another packet waits. Service events of
+//! later windows are in a timer wheel, those of the current window and node in a sorted list. A packet that
+//! is chosen at some time arrives at least one lookahead later, so windows remain independent.
+
+use weft_fabric::LinkChange;
+
+use crate::network::PartitionNetwork;
+use crate::packet::{ECT, Packet};
+use crate::port_state::ScheduledPort;
+use crate::timers::Timer;
+use weft_queues::{Arrival, Decision, Departure, Fate, Queue, View};
+
+/// The effects of a change of a link on the receiving ring.
+#[derive(Default)]
+pub struct ChangeEffects {
+    /// The packet whose transmission begins at the time of the change, before the change.
+    pub begun: Option<Packet>,
+    /// Packets that waited and are lost.
+    pub lost: Vec<Packet>,
+    /// True if the packet being sent, the last one of the ring, is lost.
+    pub loses_last: bool,
+    /// The new time of arrival of the packet being sent, if it changes.
+    pub last_arrival: Option<u64>,
+}
+
+impl PartitionNetwork {
+    /// Calls a function with the scheduled queue of `port` and what it sees at `now`; `None` if the queue
+    /// is not scheduled.
+    #[inline(always)]
+    pub fn with_queue<R>(
+        &mut self,
+        port: usize,
+        now: u64,
+        act: impl FnOnce(&mut ScheduledPort, &mut View<'_>) -> R,
+    ) -> Option<R> {
+        let scheduled = self.states.ports[port].scheduled_mut()?;
+        let mut view = View {
+            now,
+            is_idle: self.ports[port].busy_until.max(scheduled.frames_until) <= now,
+            has_frame: scheduled.wants_frame,
+            port: port as u32 - scheduled.first_port,
+            hops: self.hops,
+            ingress: self.pauses.as_mut().map(|pauses| &mut pauses.ingress),
+        };
+        Some(act(scheduled, &mut view))
+    }
+
+    /// Enqueues a packet at a port with a scheduled queue at `now`. Its serialisation begins at `ready` if
+    /// the port is idle. (The packet is passed as a value: a packet that a host creates then need not be in
+    /// memory unless its queue is scheduled.)
+    #[inline(never)]
+    pub fn schedule(&mut self, port: usize, now: u64, ready: u64, packet: Packet) {
+        self.states.ports[port].add_time(now);
+        let enqueue =
+            |scheduled: &mut ScheduledPort, view: &mut View<'_>| scheduled.queue.enqueue(packet, view);
+        let Some(arrival) = self.with_queue(port, now, enqueue) else {
+            return;
+        };
+        let sent_back = self.count_arrival(port, &packet, &arrival);
+        if let Some(packet) = arrival.passes {
+            let time = self.begin(port, ready, packet.size);
+            self.deliver(port, &packet, time, packet.route, packet.flags);
+            return;
+        }
+        if let Some(frame) = arrival.frame {
+            self.request_frame(frame as usize, now);
+        }
+        if arrival.begins {
+            if let Some(packet) = self.begin_service(port, ready) {
+                self.deliver(port, &packet, packet.time, packet.route, packet.flags);
+            }
+        } else if self.free_at(port) > now {
+            self.schedule_service(port);
+        }
+        if let Some(header) = sent_back {
+            self.send_back(port, now, &header);
+        }
+    }
+
+    /// Counts a packet that arrived, and the one for which there was no room. Returns a header that goes back
+    /// to its sender.
+    #[inline(always)]
+    fn count_arrival(&mut self, port: usize, packet: &Packet, arrival: &Arrival) -> Option<Packet> {
+        if arrival.accepted {
+            self.count_in(port, packet);
+            if arrival.marked {
+                let state = &mut self.states.ports[port];
+                state.marks += 1;
+                if let Some(scheduled) = state.scheduled_mut() {
+                    scheduled.count(packet, |class| class.marks += 1);
+                }
+            }
+        }
+        let (victim, left, fate) = arrival.victim?;
+        if arrival.accepted {
+            self.count_out(port, &victim);
+        }
+        let trims = u64::from(fate != Fate::Dropped && !victim.is_trimmed());
+        if let Some(scheduled) = self.states.ports[port].scheduled_mut() {
+            scheduled.count(&victim, |class| class.trims += trims);
+        }
+        match fate {
+            Fate::Queued => self.count_in(port, &left),
+            Fate::SentBack => return Some(left),
+            Fate::Dropped => self.count_dropped(port, &left),
+        }
+        None
+    }
+
+    /// Counts a packet that the queue of a port drops.
+    fn count_dropped(&mut self, port: usize, packet: &Packet) {
+        let state = &mut self.states.ports[port];
+        state.drops += 1;
+        if let Some(scheduled) = state.scheduled_mut() {
+            scheduled.count(packet, |class| class.drops += 1);
+        }
+        self.count_drop(packet);
+    }
+
+    /// Counts a packet that joins the queue of a port.
+    #[inline(always)]
+    fn count_in(&mut self, port: usize, packet: &Packet) {
+        let (output, bytes) = (&mut self.ports[port], u64::from(packet.size));
+        output.packets += 1;
+        output.bytes += bytes;
+        if let Some(scheduled) = self.states.ports[port].scheduled_mut() {
+            scheduled.count(packet, |class| {
+                class.packets += 1;
+                class.bytes += bytes;
+            });
+        }
+    }
+
+    /// Counts a packet that leaves the queue of a port without being sent.
+    fn count_out(&mut self, port: usize, packet: &Packet) {
+        let (output, bytes) = (&mut self.ports[port], u64::from(packet.size));
+        output.packets -= 1;
+        output.bytes -= bytes;
+        if let Some(scheduled) = self.states.ports[port].scheduled_mut() {
+            scheduled.count(packet, |class| {
+                class.packets -= 1;
+                class.bytes -= bytes;
+            });
+        }
+    }
+
+    /// Sends a header from the node of a port to the packet's sender.
+    fn send_back(&mut self, port: usize, now: u64, header: &Packet) {
+        let scheduled = self.states.ports[port].scheduled();
+        let routes = self.return_routes.as_ref();
+        let Some((scheduled, route)) = scheduled
+            .zip(routes)
+            .and_then(|(scheduled, routes)| Some((scheduled, routes.route_back(scheduled.from, header)?)))
+        else {
+            self.count_drop(header);
+            return;
+        };
+        let (hop, rest) = route.next(self.hops);
+        self.forward((scheduled.first_port + hop) as usize, now, header, rest);
+    }
+
+    /// Begins the transmission of `size` bytes at `begin`. Returns the time of arrival at the far end.
+    #[inline(always)]
+    fn begin(&mut self, port: usize, begin: u64, size: u16) -> u64 {
+        let output = &mut self.ports[port];
+        output.busy_until = begin + output.serialisation(size.into());
+        output.busy_until + output.delay()
+    }
+
+    /// Chooses the next packet, whose transmission begins at `begin`. Returns the packet with its time
+    /// of arrival; `None` if none may be sent.
+    #[must_use]
+    #[inline(always)]
+    fn begin_service(&mut self, port: usize, begin: u64) -> Option<Packet> {
+        loop {
+            let dequeue = |scheduled: &mut ScheduledPort, view: &mut View<'_>| scheduled.queue.dequeue(view);
+            let departure = self.with_queue(port, begin, dequeue)??;
+            let Departure {
+                mut packet,
+                decision,
+                frame,
+            } = departure;
+            if decision == Decision::Drop {
+                self.count_out(port, &packet);
+                self.states.ports[port].drops += 1;
+                self.count_drop(&packet);
+                continue;
+            }
+            if decision == Decision::Mark && packet.flags & ECT != 0 {
+                let state = &mut self.states.ports[port];
+                state.mark(&mut packet.flags);
+                if let Some(scheduled) = state.scheduled_mut() {
+                    scheduled.count(&packet, |class| class.marks += 1);
+                }
+            }
+            packet.time = self.begin(port, begin, packet.size);
+            self.schedule_service(port);
+            if let Some(frame) = frame {
+                self.request_frame(frame as usize, begin);
+            }
+            return Some(packet);
+        }
+    }
+
+    /// Returns when the packet and the pause frames that a port is sending have left.
+    #[inline(always)]
+    pub fn free_at(&self, port: usize) -> u64 {
+        let busy_until = self.ports[port].busy_until;
+        let scheduled = self.states.ports[port].scheduled();
+        scheduled.map_or(busy_until, |scheduled| scheduled.frames_until.max(busy_until))
+    }
+
+    /// Schedules the end of the transmission if a packet or a pause frame waits for it.
+    #[inline(always)]
+    pub fn schedule_service(&mut self, port: usize) {
+        let busy_until = self.ports[port].busy_until;
+        let Some(state) = self.states.ports[port].scheduled_mut() else {
+            return;
+        };
+        let time = busy_until.max(state.frames_until);
+        if state.event == Some(time) || !(state.wants_frame || state.queue.is_ready()) {
+            return;
+        }
+        state.event = Some(time);
+        let timer = Timer {
+            time,
+            node: state.from,
+            key: port as u64,
+        };
+        if time < self.end {
+            // A node has few events in a window, so a sorted list costs less than a heap.
+            let later = self.services_due.partition_point(|due| *due > timer);
+            self.services_due.insert(later, timer);
+        } else {
+            self.services.push(timer);
+        }
+    }
+
+    /// Processes the earliest service event of the current node.
+    #[inline(always)]
+    pub fn serve(&mut self) {
+        let Some(timer) = self.services_due.pop() else {
+            return;
+        };
+        let port = timer.key as usize;
+        if let Some(packet) = self.end_service(port, timer.time) {
+            self.deliver(port, &packet, packet.time, packet.route, packet.flags);
+        }
+    }
+
+    /// Ends the transmission that ends at `now`, if any, and begins the next one. Returns its packet.
+    #[must_use]
+    #[inline(always)]
+    pub fn end_service(&mut self, port: usize, now: u64) -> Option<Packet> {
+        let busy_until = self.ports[port].busy_until;
+        let scheduled = self.states.ports[port].scheduled_mut()?;
+        if scheduled.event != Some(now) {
+            return None;
+        }
+        // After a failure, events of earlier packets are obsolete. A pause frame comes before packets.
+        let free_at = busy_until.max(scheduled.frames_until);
+        if free_at != now {
+            if free_at > now {
+                self.schedule_service(port);
+            }
+            return None;
+        }
+        scheduled.event = None;
+        self.states.ports[port].add_time(now);
+        self.next_service(port, now)
+    }
+
+    /// Sends the pause frame that waits at an idle port, or begins the next transmission and returns its
+    /// packet.
+    #[must_use]
+    #[inline(always)]
+    pub fn next_service(&mut self, port: usize, now: u64) -> Option<Packet> {
+        let scheduled = self.states.ports[port].scheduled()?;
+        if scheduled.wants_frame && self.send_frame(port, now) {
+            return None;
+        }
+        self.begin_service(port, now)
+    }
+
+    /// Changes the link of a port with a scheduled queue at `now`. Transmissions that end at `now` have
+    /// ended.
+    pub fn change_scheduled(&mut self, port: usize, now: u64, change: LinkChange) -> ChangeEffects {
+        let mut effects = ChangeEffects {
+            begun: self.end_service(port, now),
+            ..ChangeEffects::default()
+        };
+        let output = &mut self.ports[port];
+        let is_sending = !output.is_idle(now);
+        match change {
+            LinkChange::Down => {
+                effects.loses_last = is_sending;
+                output.busy_until = output.busy_until.min(now);
+                let state = &mut self.states.ports[port];
+                state.add_time(now);
+                state.down = true;
+                if let Some(scheduled) = state.scheduled_mut() {
+                    scheduled.frames_until = scheduled.frames_until.min(now);
+                    scheduled.wants_frame = false;
+                }
+                let clear = |scheduled: &mut ScheduledPort, view: &mut View<'_>| scheduled.queue.clear(view);
+                let (lost, classes) = self.with_queue(port, now, clear).unwrap_or_default();
+                effects.lost = lost;
+                self.resume(&classes, now);
+            }
+            LinkChange::Up => {
+                self.states.ports[port].down = false;
+                self.request_frame(port, now);
+            }
+            LinkChange::Rate(rate) => output.set_scheduled_rate(rate),
+            LinkChange::Delay(delay) => {
+                output.set_scheduled_delay(delay);
+                effects.last_arrival = is_sending.then(|| output.busy_until + delay.0);
+            }
+        }
+        effects
+    }
+
+    /// Counts packets of a scheduled queue that a failure has lost.
+    pub fn count_lost(&mut self, port: usize, lost: &[Packet]) {
+        for packet in lost {
+            self.count_out(port, packet);
+            self.count_dropped(port, packet);
+        }
+    }
+}
