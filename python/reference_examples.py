@@ -78,6 +78,7 @@ EXAMPLES = {
     "Measure": '[measure]\nstart = "100ms"\nstop = "900ms"',
     "Queues": '[queues]\nlimit = "100 packets"\nmark = "10 packets"',
     "HostQueues": '[queues]\nlimit = "100 packets"\nhost = { limit = "1000 packets" }',
+    "CodelQueue": '[queues]\nlimit = "1MB"\nkind = { name = "codel", target = "100us", interval = "1ms", ecn = true }',
     "FifoQueue": '[queues]\nkind = "fifo"\nlimit = "100 packets"\nmark = "10 packets"',
     "PriorityQueue": '[queues]\nlimit = "200KB"\n'
     'kind = { name = "priority", classes = [{ limit = "50KB" }, { weight = 3, mark = "30KB" }, { weight = 1 }] }\n\n'
@@ -133,6 +134,7 @@ LEVELS = {
     "PriorityQueue": ("packet",),
     "QueueClass": ("packet",),
     "LosslessQueue": ("packet",),
+    "CodelQueue": ("packet",),
     "LossyQueue": ("packet",),
     "RedQueue": ("packet",),
     "SharedQueue": ("packet",),

@@ -151,8 +151,8 @@ MISSING: dict[str, Check] = {
     ),
     "wireless links, routing protocols": no_name(".*(wifi|wireless|ospf|bgp|routing).*"),
     "longer paths than the shortest, except in `bcube`": no_field("k_shortest|valiant|stretch"),
-    "CoDel, PIE": every(
-        *(refused(TCP, "does not model", queues={"limit": "9 packets", "kind": kind}) for kind in ("codel", "pie"))
+    "FQ-CoDel, PIE": every(
+        *(refused(TCP, "does not model", queues={"limit": "9 packets", "kind": kind}) for kind in ("fq_codel", "pie"))
     ),
     "corrupted packets, losses in bursts": every(
         refused(TCP, "does not model corrupted packets", queues={"limit": "9 packets", "ber": 1e-9}),

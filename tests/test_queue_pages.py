@@ -13,6 +13,7 @@ from weft import _weft
 ROOT = Path(__file__).parent.parent
 KINDS = [kind["name"] for kind in json.loads(_weft.registry())["queues"]]
 TERMS = {
+    "codel": "(?<!FQ-)CoDel|controlled delay",
     "fifo": "FIFO",
     "lossless": "priority flow control|PFC|802.1Qbb",
     "lossy": "random losses|lossy links",

@@ -43,6 +43,7 @@ KINDS: dict[str, dict[str, object]] = {
             "probability": 0.3,
         }
     },
+    "codel": {"kind": {"name": "codel", "target": "50us", "interval": "200us"}},
     "trimming": {"kind": {"name": "trimming", "victim": "random"}},
     "lossless": {"limit": "700 packets", "kind": {"name": "lossless", "xoff": "20KB", "watchdog": "100us"}},
     "lossy": {"kind": {"name": "lossy", "loss": 0.01}},

@@ -462,6 +462,49 @@ class ByInterfacePaths(Model):
     """
 
 
+class CodelQueue(Model):
+    """
+    A FIFO that drops packets when their transmission would begin, once all packets have waited for longer than
+    `target` for an `interval`. The drops become more frequent until the delay is below `target`. `limit` and
+    `mark` hold when packets arrive.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+    )
+    ecn: bool | None = None
+    """
+    Whether ECN-capable packets are marked instead of dropped, as with the option `ecn` of Linux's `codel`.
+    """
+    interval: Annotated[
+        str,
+        Field(
+            examples=["2us", "1.5ms", "20s"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min|µs|μs)$",
+        ),
+    ] = "100ms"
+    """
+    Time for which packets wait too long before the first drop, above 0: about the longest usual round-trip
+    time. The default is that of RFC 8289, section 4.3, for the Internet.
+    """
+    name: Literal["codel"] = "codel"
+    """
+    controlled delay: drops packets that wait too long for too long (RFC 8289)
+    """
+    target: Annotated[
+        str,
+        Field(
+            examples=["2us", "1.5ms", "20s"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min|µs|μs)$",
+        ),
+    ] = "5ms"
+    """
+    Acceptable waiting time of a standing queue, above 0. The default is that of RFC 8289, section 4.4, for the
+    Internet. In a data centre, 5 to 10 % of the round-trip time fits.
+    """
+
+
 class ConsecutivePaths(Model):
     """
     A path drawn for the first subflow; the other subflows take the paths with the next numbers.
@@ -4134,8 +4177,18 @@ class Cable(Model):
     If true, the cable has only the link from `a` to `b`.
     """
     queue: (
-        Literal["fifo", "lossless", "lossy", "priority", "red", "shared", "trimming"]
+        Literal[
+            "fifo",
+            "codel",
+            "lossless",
+            "lossy",
+            "priority",
+            "red",
+            "shared",
+            "trimming",
+        ]
         | FifoQueue
+        | CodelQueue
         | LosslessQueue
         | LossyQueue
         | PriorityQueue
@@ -4256,8 +4309,18 @@ class Layer(Model):
     Marking threshold K of these queues, as in `queues`.
     """
     queue: (
-        Literal["fifo", "lossless", "lossy", "priority", "red", "shared", "trimming"]
+        Literal[
+            "fifo",
+            "codel",
+            "lossless",
+            "lossy",
+            "priority",
+            "red",
+            "shared",
+            "trimming",
+        ]
         | FifoQueue
+        | CodelQueue
         | LosslessQueue
         | LossyQueue
         | PriorityQueue
@@ -4295,8 +4358,18 @@ class Queues(Model):
     Queues of the hosts' own ports, if they differ.
     """
     kind: Annotated[
-        Literal["fifo", "lossless", "lossy", "priority", "red", "shared", "trimming"]
+        Literal[
+            "fifo",
+            "codel",
+            "lossless",
+            "lossy",
+            "priority",
+            "red",
+            "shared",
+            "trimming",
+        ]
         | FifoQueue
+        | CodelQueue
         | LosslessQueue
         | LossyQueue
         | PriorityQueue

@@ -135,8 +135,8 @@ CONTRADICTIONS = [
 """Specs that contradict themselves."""
 
 UNMODELLED = [
-    unmodelled("hosts.qdisc=fq_codel", "controlled queueing delay"),
-    unmodelled("queues.kind=codel", "controlled queueing delay"),
+    unmodelled("hosts.qdisc=fq_codel", "FQ-CoDel"),
+    unmodelled("queues.kind=pie", "PIE"),
     unmodelled("topology.error_rate=0.01", "corrupted packets"),
     field("transports.dctcp.paths=letflow", 'transports.dctcp.paths: "letflow" does not exist; use "flowlet"'),
 ]

@@ -157,6 +157,9 @@ def failure(rng: Random, layer: str) -> list[Spec]:
     )
 
 
+DELAYS_OF_CODEL = ({}, {"target": "20us", "interval": "100us"}, {"target": "200us", "interval": "200us"})
+
+
 def queue(rng: Random, kind: str, limit: int) -> Spec:
     """Changes to `queues` for this kind."""
     low = rng.randint(1, limit)
@@ -171,6 +174,7 @@ def queue(rng: Random, kind: str, limit: int) -> Spec:
         "shared": {"kind": {"name": kind, **sizes, **drops, "reserve": rng.choice(["0B", "1500B"])}},
         "priority": {"kind": {"name": kind, "classes": [drops, rng.choice([{}, {"weight": 1}])]}},
         "lossless": {"limit": "700 packets", "kind": {"name": kind, "xoff": xoff, "watchdog": "1ms"}},
+        "codel": {"kind": {"name": kind, **rng.choice(DELAYS_OF_CODEL), "ecn": low % 2 == 0}},
         "lossy": {"kind": {"name": kind, **rng.choice([{"loss": 0.01}, {"every": 50}])}},
     }
     if kind == "trimming":

@@ -28,7 +28,7 @@ pub use two_bottlenecks::TwoBottlenecks;
 pub use two_paths::TwoPaths;
 pub use vl2::Vl2;
 pub use weft_queues::{
-    Fifo, Lossless, Lossy, Overflow, PAUSE_FRAME, Priority, PriorityClass, QUEUES, QueueConfig,
+    CoDel, Fifo, Lossless, Lossy, Overflow, PAUSE_FRAME, Priority, PriorityClass, QUEUES, QueueConfig,
     QueueKind, QueueParameters, Red, RedAction, RedAt, Shared, Thresholds, TrimTo, Trimming, Victim,
     check_mark, resolve_queue_kind,
 };

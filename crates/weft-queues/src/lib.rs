@@ -5,6 +5,7 @@
 #![allow(clippy::inline_always)]
 
 mod buffer;
+mod codel;
 mod contract;
 mod discipline;
 mod fifo;
@@ -27,6 +28,7 @@ use serde::de::DeserializeOwned;
 use weft_spec::{Entry, Mark, Parsed, QueueKindSpec, QueueSize, SpecError, find, from_table, to_table};
 
 pub use buffer::Buffers;
+pub use codel::{CoDel, CoDelQueue};
 pub use contract::{
     Arrival, Build, ByteTime, Decision, Departure, Fate, FifoView, Queue, QueueConfig, QueueParameters, Rule,
     Site, View, Wire,
@@ -201,6 +203,7 @@ macro_rules! kinds {
 
 kinds! {
     "fifo" => Fifo;
+    "codel" => CoDel, CoDelQueue;
     "lossless" => Lossless, LosslessQueue;
     "lossy" => Lossy;
     "priority" => Priority, PriorityQueue;

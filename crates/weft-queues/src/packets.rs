@@ -21,6 +21,11 @@ impl PacketQueue {
         self.packets.len()
     }
 
+    /// Sum of their sizes.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
     /// Returns true if no packet waits.
     pub fn is_empty(&self) -> bool {
         self.packets.is_empty()

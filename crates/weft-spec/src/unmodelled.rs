@@ -12,8 +12,8 @@ struct Feature {
 /// All features. A feature that becomes a field or a kind is removed from this list.
 const FEATURES: &[Feature] = &[
     Feature {
-        name: "controlled queueing delay (CoDel, PIE)",
-        words: &["codel", "fq_codel", "pie"],
+        name: "FQ-CoDel or PIE",
+        words: &["fq_codel", "pie"],
     },
     Feature {
         name: "corrupted packets",

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use weft_fabric::{
-    Fabric, Link, Lossless, Lossy, NodeId, Overflow, Priority, PriorityClass, QueueConfig, QueueKind, Red,
-    RedAction, RedAt, Shared, TrimTo, Trimming, Victim,
+    CoDel, Fabric, Link, Lossless, Lossy, NodeId, Overflow, Priority, PriorityClass, QueueConfig, QueueKind,
+    Red, RedAction, RedAt, Shared, TrimTo, Trimming, Victim,
 };
 use weft_spec::{Mark, QueueSize, Rate, Size, Time};
 
@@ -280,12 +280,23 @@ pub fn any_kind_at_enqueue() -> impl Strategy<Value = QueueKind> {
 fn any_kind() -> impl Strategy<Value = QueueKind> {
     prop_oneof![
         3 => any_kind_at_enqueue(),
+        1 => any_codel().prop_map(QueueKind::from),
         1 => any_dequeue_red().prop_map(QueueKind::from),
         2 => any_priority().prop_map(QueueKind::from),
         1 => any_lossy().prop_map(QueueKind::from),
         2 => any_trimming().prop_map(QueueKind::from),
         3 => any_lossless().prop_map(QueueKind::from),
     ]
+}
+
+/// `CoDel` with times of a few packets, so that it drops.
+fn any_codel() -> impl Strategy<Value = CoDel> {
+    let times = (1_u64..4, 1_u64..6).prop_map(|(target, more)| [target, target + more]);
+    (times, any::<bool>()).prop_map(|([target, interval], ecn)| CoDel {
+        target: Time(target * 300_000),
+        interval: Time(interval * 300_000),
+        ecn,
+    })
 }
 
 /// Few different delays and rates, so that packets often arrive at the same picosecond.

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use weft_fabric::{QueueConfig, QueueKind, Red, RedAction, RedAt, Shared};
+use weft_fabric::{CoDel, QueueConfig, QueueKind, Red, RedAction, RedAt, Shared};
 use weft_spec::QueueSize;
 
 use super::classes::Classes;
@@ -28,6 +28,17 @@ pub struct Surroundings {
     pub full_packet: u64,
     /// Free bytes of the part of the node's buffer that no port reserves.
     pub free: u64,
+}
+
+/// The variables of RFC 8289, section 5.3.
+#[derive(Default)]
+struct CodelState {
+    max_packet: u64,
+    first_above_time: u64,
+    drop_next: u64,
+    count: u64,
+    last_count: u64,
+    dropping: bool,
 }
 
 /// A FIFO with one server. Its owner calls [`served`](Self::served) when the packet in service has
@@ -58,6 +69,7 @@ pub struct Fifo {
     since: u64,
     /// `time_at[n]`: time in picoseconds during which `n` packets waited.
     time_at: Vec<u64>,
+    codel: CodelState,
     pub packets: u64,
     pub bytes: u64,
     pub drops: u64,
@@ -104,6 +116,10 @@ impl Fifo {
             returned: Vec::new(),
             since: 0,
             time_at: Vec::new(),
+            codel: CodelState {
+                max_packet: max_packet.into(),
+                ..CodelState::default()
+            },
             packets: 0,
             bytes: 0,
             drops: 0,
@@ -128,6 +144,7 @@ impl Fifo {
     /// whether its service begins.
     pub fn offer(&mut self, mut packet: Packet, around: &Surroundings) -> Result<(u16, bool), Packet> {
         self.add_time(around.now);
+        packet.time = around.now;
         if self.trims.is_some() {
             return self.offer_or_cut(packet);
         }
@@ -167,7 +184,8 @@ impl Fifo {
     fn begin_if_idle(&mut self) -> bool {
         let idle = self.serving.is_none();
         if idle {
-            self.begin();
+            // The time of the offer.
+            self.begin(self.since);
         }
         idle && self.serving.is_some()
     }
@@ -304,7 +322,11 @@ impl Fifo {
     }
 
     /// Begins the service of the next packet. RED at dequeue marks or drops it.
-    fn begin(&mut self) {
+    fn begin(&mut self, now: u64) {
+        if let QueueKind::CoDel(stated) = self.kind {
+            self.serving = self.controlled(stated, now);
+            return;
+        }
         while let Some(mut packet) = self.next() {
             if let QueueKind::Red(red) = self.kind
                 && red.at == RedAt::Dequeue
@@ -328,6 +350,78 @@ impl Fifo {
             self.serving = Some(packet);
             return;
         }
+    }
+
+    /// Takes a packet and says whether `CoDel` may drop it (`dodequeue` of RFC 8289, section 5.5).
+    fn take_controlled(&mut self, stated: CoDel, now: u64) -> (Option<Packet>, bool) {
+        let Some(packet) = self.waiting.pop_front() else {
+            self.codel.first_above_time = 0;
+            return (None, false);
+        };
+        let short = self.bytes_waiting() <= self.codel.max_packet;
+        let mut ok_to_drop = false;
+        if now - packet.time < stated.target.0 || short {
+            self.codel.first_above_time = 0;
+        } else if self.codel.first_above_time == 0 {
+            self.codel.first_above_time = now + stated.interval.0;
+        } else {
+            ok_to_drop = now >= self.codel.first_above_time;
+        }
+        (Some(packet), ok_to_drop)
+    }
+
+    /// Takes the next packet to send (`deque` of RFC 8289, section 5.4, with marks as in Linux).
+    fn controlled(&mut self, stated: CoDel, now: u64) -> Option<Packet> {
+        let law = |time: u64, count: u64| time + (stated.interval.0 as f64 / (count as f64).sqrt()) as u64;
+        let (mut packet, mut ok) = self.take_controlled(stated, now);
+        if self.codel.dropping {
+            self.codel.dropping = ok;
+            while self.codel.dropping && now >= self.codel.drop_next {
+                let found = packet.as_mut()?;
+                if found.flags & PROTECTED != 0 {
+                    break;
+                }
+                self.codel.count += 1;
+                if stated.ecn && found.flags & ECT != 0 {
+                    found.flags |= CE;
+                    self.marks += 1;
+                    self.codel.drop_next = law(self.codel.drop_next, self.codel.count);
+                    break;
+                }
+                self.lose(packet);
+                (packet, ok) = self.take_controlled(stated, now);
+                self.codel.dropping = ok;
+                if ok {
+                    self.codel.drop_next = law(self.codel.drop_next, self.codel.count);
+                }
+            }
+        } else if ok && packet.is_some_and(|found| found.flags & PROTECTED == 0) {
+            match &mut packet {
+                Some(found) if stated.ecn && found.flags & ECT != 0 => {
+                    found.flags |= CE;
+                    self.marks += 1;
+                }
+                _ => {
+                    self.lose(packet);
+                    (packet, _) = self.take_controlled(stated, now);
+                }
+            }
+            self.codel.dropping = true;
+            let delta = self.codel.count - self.codel.last_count;
+            let recent = now < self.codel.drop_next + 16 * stated.interval.0;
+            self.codel.count = if delta > 1 && recent { delta } else { 1 };
+            self.codel.drop_next = law(now, self.codel.count);
+            self.codel.last_count = self.codel.count;
+        }
+        packet
+    }
+
+    /// Drops a packet that was accepted.
+    fn lose(&mut self, packet: Option<Packet>) {
+        let Some(packet) = packet else { return };
+        self.uncount(&packet);
+        self.drops += 1;
+        self.lost.push(packet);
     }
 
     /// Marks a data packet whose service begins, by the ramp of a queue that trims.
@@ -445,7 +539,7 @@ impl Fifo {
     pub fn served(&mut self, now: u64) -> (Packet, Option<u16>) {
         self.add_time(now);
         let left = self.serving.take().expect("a packet in service");
-        self.begin();
+        self.begin(now);
         if self.serving.is_none() {
             self.idle_since = now;
         }
@@ -468,6 +562,8 @@ impl Fifo {
             self.refuse(packet);
             self.uncount(packet);
         }
+        self.codel.dropping = false;
+        self.codel.first_above_time = 0;
         if let Some(classes) = &mut self.classes {
             classes.clear();
         }

@@ -212,12 +212,12 @@ const COMPLAINTS: &[(&[&str], &str)] = &[
         "stop.flows: 1000, but class \"incast\" has 8 flows before the end of the experiment; allowed: 1 to 8",
     ),
     (
-        &["queues.codel=true"],
-        "queues.codel: Weft does not model controlled queueing delay (CoDel, PIE); remove it (docs/reference/limitations.md ",
+        &["queues.pie=true"],
+        "queues.pie: Weft does not model FQ-CoDel or PIE; remove it (docs/reference/limitations.md ",
     ),
     (
         &["hosts.qdisc=fq_codel"],
-        "hosts.qdisc: Weft does not model controlled queueing delay (CoDel, PIE); remove it (docs/",
+        "hosts.qdisc: Weft does not model FQ-CoDel or PIE; remove it (docs/",
     ),
     (
         &["transports.amp.paths=letflow"],
