@@ -129,7 +129,13 @@ function compareGroups(data) {
   function scaleOf(rows) {
     const medians = rows.map((it) => it.median);
     const [least, most] = [Math.min(...medians), Math.max(...medians)];
-    if (!(least > 0 && most > 10 * least)) return { zero: false };
+    const ends = rows.flatMap((it) => (it.low === null ? [it.median] : [it.low, it.high]));
+    const [lowest, highest] = [Math.min(...ends), Math.max(...ends)];
+    if (!(least > 0 && most > 10 * least)) {
+      // One long interval would press the others into a line.
+      if (lowest > 0 && highest > 10 * lowest) return { type: "log", nice: false, domain: [lowest / 1.1, highest * 1.1] };
+      return { zero: false };
+    }
     // A wide interval around one median must not hide the differences between the others.
     const [low, high] = [least / 2, 2 * most];
     for (const it of rows) {
