@@ -23,9 +23,9 @@ pub use config::{NicConfig, Offload, SimulationConfig};
 pub use packet::{DATA, Packet, class_flags};
 pub use simulation::PacketSimulation;
 pub use transport::{
-    ENTRY_BYTES, Feed, FlowEndpoint, FlowReceiver, FlowSender, FlowSetup, HostContext, HostState, NON_TCP,
-    Protocol, ReceivedFlow, ReceiverProgress, RecordedState, SenderProgress, SentFlow, Shared, TRANSPORTS,
-    Transport, TransportKind, add_transport, endpoint_timer, transports,
+    ENTRY_BYTES, Feed, FlowEndpoint, FlowParams, FlowSetup, HostContext, HostState, NON_TCP, Protocol,
+    ProtocolKind, ReceivedFlow, ReceiverFlow, RecordedState, SenderFlow, Sending, SentFlow, Shared,
+    TRANSPORTS, Transport, TransportKind, add_transport, endpoint_timer, transports,
 };
 use weft_engine as engine;
 pub use weft_engine::route::Route;

@@ -82,6 +82,11 @@ pub trait Parameters: Any + Debug + Send + Sync {
         1
     }
 
+    /// Returns the size of the messages of a flow, whose data share no packet; `None` if a flow is one message.
+    fn message_size(&self) -> Option<Size> {
+        None
+    }
+
     /// Returns true if the transport repeats what headers of trimmed packets report as lost. Otherwise it discards
     /// headers.
     fn uses_headers(&self) -> bool {

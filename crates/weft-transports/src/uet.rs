@@ -219,6 +219,10 @@ impl Parameters for UetConfig {
         }
     }
 
+    fn message_size(&self) -> Option<Size> {
+        self.message_size
+    }
+
     fn uses_headers(&self) -> bool {
         true
     }

@@ -5,17 +5,14 @@
 
 mod protocol;
 
-use std::sync::Arc;
-
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
 use toml::Table;
-use weft_packet::{FlowEndpoint, Shared, Transport, TransportKind};
-use weft_run::WireFormat;
+use weft_packet::ProtocolKind;
 use weft_spec::{SpecError, Time, from_table, to_table};
-use weft_transports::{Context, Kind, PacketSizes, Parameters, Resolved, TransportConfig};
+use weft_transports::{Context, Kind, PacketSizes, Parameters, Resolved};
 
-use protocol::{Receiver, Sender, StopAndWaitProtocol};
+use protocol::StopAndWaitProtocol;
 
 /// Bytes of the headers of data, and of an acknowledgement.
 const HEADER: u32 = 64;
@@ -82,20 +79,6 @@ impl Parameters for Settings {
     }
 }
 
-impl TransportKind for StopAndWait {
-    fn wire_format(&self, transport: &TransportConfig) -> WireFormat {
-        WireFormat::new(transport.sizes().payload, HEADER)
-    }
-
-    fn open_flow_bytes(&self, _: &TransportConfig) -> u64 {
-        (size_of::<Sender>() + size_of::<Receiver>()) as u64
-    }
-
-    fn create(&self, shared: &Arc<Shared>, host: u32, kind: usize) -> Box<dyn Transport> {
-        Box::new(FlowEndpoint::<StopAndWaitProtocol>::new(
-            Arc::clone(shared),
-            host,
-            kind,
-        ))
-    }
+impl ProtocolKind for StopAndWait {
+    type Protocol = StopAndWaitProtocol;
 }

@@ -3,18 +3,21 @@
 
 use std::sync::Arc;
 
-use weft_run::SubflowRecord;
+use weft_run::{SubflowRecord, WireFormat};
 use weft_traffic::Flow;
-use weft_transports::TransportConfig;
+use weft_transports::{Kind, Parameters, TransportConfig};
 
 use crate::engine::route::Route;
 use crate::packet::{DATA, Packet};
 
-use super::contract::{ReceivedFlow, SentFlow, Transport};
-use super::flow_progress::{PortSet, ReceiverProgress, SenderProgress};
+use super::contract::{ENTRY_BYTES, ReceivedFlow, RecordedState, SentFlow, Transport, TransportKind};
+use super::flow_data::FlowData;
 use super::flow_table::FlowTable;
+use super::flows::{FlowParams, PortSet, ReceiverFlow, SenderCounters, SenderFlow};
 use super::nic::{Feed, NicFlow, Request, WINDOW};
+use super::paths_ahead::PathsAhead;
 use super::per_transport::PerTransport;
+use super::segments::Segments;
 use super::shared::Shared;
 use super::state::HostContext;
 use super::timer_keys::endpoint_timer;
@@ -23,32 +26,129 @@ use super::tracer::SenderState;
 /// A protocol: its senders, receivers, packets and timers. A value has what the flows of a host share, as a pacer of
 /// receivers.
 pub trait Protocol: Default + Send + Sized + 'static {
-    /// The constants that all flows of a transport share.
-    type Params: Send + Sync;
-    /// The sender of a flow.
-    type Sender: FlowSender;
-    /// The receiver of a flow.
-    type Receiver: FlowReceiver;
+    /// The parameters of a transport.
+    type Config: Parameters + Clone;
+    /// The state of a flow at its sender.
+    type Sender: Send;
+    /// The state of a flow at its receiver.
+    type Receiver: Send;
 
     /// How data reaches the port of its link.
     const FEED: Feed;
     /// Bytes that a flow may have in a FIFO of the host.
     const BACKLOG: u32 = WINDOW;
+    /// Whether each packet has a path of its own. Otherwise a flow has one route.
+    const SPRAYS: bool = false;
 
-    /// Returns the constants of a transport; `None` if it is of another kind.
-    fn params(transport: &TransportConfig) -> Option<Self::Params>;
+    /// Creates the state of a flow that opens at its sender.
+    fn sender(flow: &FlowSetup<'_, Self>) -> Self::Sender;
 
-    /// Creates the sender of a flow that opens.
-    fn sender(flow: FlowSetup<'_, Self::Params>, progress: SenderProgress) -> Self::Sender;
+    /// Creates the state of a flow whose first packet has arrived at its receiver.
+    fn receiver(&mut self, flow: &FlowSetup<'_, Self>) -> Self::Receiver;
 
-    /// Creates the receiver of a flow whose first packet has arrived.
-    fn receiver(&mut self, flow: FlowSetup<'_, Self::Params>, progress: ReceiverProgress) -> Self::Receiver;
+    /// Returns true if there is a packet that may be sent, whatever the rate. Not all data has been acknowledged.
+    fn may_send(flow: &mut SenderFlow<Self>) -> bool;
+
+    /// Returns the time from which on the rate allows the next packet.
+    fn next_at(flow: &SenderFlow<Self>) -> u64 {
+        let _ = flow;
+        0
+    }
+
+    /// Returns the next packet, which is sent now; `None` if there is none.
+    fn take_packet(flow: &mut SenderFlow<Self>, sending: &Sending<'_>) -> Option<Packet>;
+
+    /// Returns the path of the next packet, if packets are sprayed. It is another one than `avoided` if there is one.
+    fn choose_path(flow: &mut SenderFlow<Self>, avoided: Option<u16>) -> u16 {
+        let _ = (flow, avoided);
+        0
+    }
+
+    /// Returns the route of a path.
+    fn route_of_path(flow: &mut SenderFlow<Self>, path: u16, shared: &Shared) -> Route {
+        let _ = (path, shared);
+        flow.route
+    }
+
+    /// Forgets the routes of paths, because links have failed or work again.
+    fn forget_routes(flow: &mut SenderFlow<Self>) {
+        let _ = flow;
+    }
+
+    /// Forgets the routes of paths of answers, because links have failed or work again.
+    fn forget_answer_routes(flow: &mut ReceiverFlow<Self>) {
+        let _ = flow;
+    }
+
+    /// Returns the time at which the oldest packet on its way times out; `None` if there is none.
+    fn deadline(flow: &mut SenderFlow<Self>) -> Option<u64> {
+        let _ = flow;
+        None
+    }
+
+    /// Handles the time of a timeout, which may have changed since the timer was set.
+    fn expire(flow: &mut SenderFlow<Self>, now: u64) {
+        let _ = (flow, now);
+    }
+
+    /// Returns true if all packets that were sent have been acknowledged.
+    fn is_idle(flow: &SenderFlow<Self>) -> bool {
+        let _ = flow;
+        false
+    }
+
+    /// Releases the memory of a flow all of whose data has been acknowledged.
+    fn release(flow: &mut SenderFlow<Self>) {
+        let _ = flow;
+    }
+
+    /// Adds to the record of a sender what only the protocol counts.
+    fn complete_record(flow: &SenderFlow<Self>, record: &mut SubflowRecord) {
+        let _ = (flow, record);
+    }
+
+    /// Returns what probes record of the senders of flows.
+    fn recorded_state(config: &Self::Config) -> RecordedState {
+        let _ = config;
+        RecordedState::Nothing
+    }
+
+    /// Returns the state of a sender for probes.
+    fn sender_state(flow: &SenderFlow<Self>, now: u64) -> Option<SenderState> {
+        let _ = (flow, now);
+        None
+    }
+
+    /// Returns the acknowledged bytes of a flow that a controller may move to another path.
+    fn movable_bytes(flow: &SenderFlow<Self>) -> Option<u64> {
+        let _ = flow;
+        None
+    }
+
+    /// Returns the number of packets with data before the first missing one.
+    fn next_chunk(flow: &ReceiverFlow<Self>) -> u32 {
+        flow.chunks as u32
+    }
+
+    /// Returns the bytes of an open flow, at both ends, in addition to its states.
+    fn flow_bytes(config: &Self::Config) -> usize {
+        let _ = config;
+        0
+    }
+
+    /// Returns the packets of a flow on the wire, given those of a flow that sends as fast as its link.
+    fn wire_format(config: &Self::Config, format: WireFormat) -> WireFormat {
+        let _ = config;
+        format
+    }
 
     /// Handles a packet of a flow.
     fn on_packet(endpoint: &mut FlowEndpoint<Self>, packet: &Packet, cx: &mut HostContext<'_, '_>);
 
     /// Handles the timer with this number.
-    fn on_timer(endpoint: &mut FlowEndpoint<Self>, timer: u32, cx: &mut HostContext<'_, '_>);
+    fn on_timer(endpoint: &mut FlowEndpoint<Self>, timer: u32, cx: &mut HostContext<'_, '_>) {
+        endpoint.on_sender_timer(timer, cx);
+    }
 
     /// Returns the number of the timer of a sender's timeouts.
     fn timeout_timer(sender: u32) -> u32 {
@@ -72,91 +172,83 @@ pub trait Protocol: Default + Send + Sized + 'static {
 }
 
 /// A flow whose sender or receiver is created.
-pub struct FlowSetup<'a, T> {
+pub struct FlowSetup<'a, P: Protocol> {
     /// The flow.
     pub spec: Flow,
     /// Index of this end's host.
     pub host: u32,
     /// The constants of its transport.
-    pub params: Arc<T>,
+    pub params: Arc<FlowParams<P::Config>>,
+    /// Route of this direction, if the flow has one path.
+    pub route: Route,
+    /// State that all hosts share.
+    pub shared: &'a Shared,
+    /// The time.
+    pub now: u64,
+}
+
+impl<P: Protocol> FlowSetup<'_, P> {
+    /// Returns the bytes of the flow; `None` if it has no end yet.
+    pub fn size(&self) -> Option<u64> {
+        self.spec.size.map(|size| size.0)
+    }
+}
+
+/// The circumstances in which a packet is sent.
+pub struct Sending<'a> {
+    /// The time.
+    pub now: u64,
+    /// The port through which the packet leaves the host.
+    pub port: u32,
+    /// Number of flows that wait for the NIC of this port, the one that sends included.
+    pub waiting: u32,
     /// State that all hosts share.
     pub shared: &'a Shared,
 }
 
-/// The sender of a flow.
-pub trait FlowSender: Send {
-    /// Returns the progress of the flow.
-    fn progress(&self) -> &SenderProgress;
-
-    /// Returns the progress of the flow.
-    fn progress_mut(&mut self) -> &mut SenderProgress;
-
-    /// Returns the flags of the traffic class of data, and the size of a full packet on the wire.
-    fn full_packet(&self) -> (u16, u32);
-
-    /// Returns true if there is a packet that may be sent, whatever the rate.
-    fn may_send(&mut self) -> bool;
-
-    /// Returns the time from which on the rate allows the next packet.
-    fn next_at(&self) -> u64 {
-        0
-    }
-
-    /// Returns the port of the next packet, if the flow may send one and waits for no packet of this port.
-    fn next_port(&mut self, shared: &Shared) -> Option<u32>;
-
-    /// Returns the next packet, which is sent now through a port; `None` if there is none. This many flows wait for the
-    /// NIC, itself included.
-    fn take_packet(&mut self, now: u64, port: u32, waiting: u32, shared: &Shared) -> Option<Packet>;
-
-    /// Returns the time at which the oldest packet on its way times out; `None` if there is none.
-    fn deadline(&mut self) -> Option<u64>;
-
-    /// Ends the data of the flow. Returns true if all of it has been acknowledged.
-    fn stop(&mut self, now: u64) -> bool;
-
-    /// Chooses new routes, because links have failed or work again.
-    fn reroute(&mut self, shared: &Shared);
-
-    /// Returns the number of different packets that were sent.
-    fn sent(&self) -> u64;
-
-    /// Returns the number of packets; `None` if the flow has no end yet.
-    fn total(&self) -> Option<u64>;
-
-    /// Returns the record of the sender.
-    fn record(&self) -> SubflowRecord;
-
-    /// Returns the state for probes.
-    fn state(&self, now: u64) -> Option<SenderState> {
-        let _ = now;
-        None
-    }
-
-    /// Returns the acknowledged bytes of a flow that a controller may move to another path.
-    fn movable_bytes(&self) -> Option<u64> {
-        None
-    }
-
-    /// Sets the route of a flow that a controller may move.
-    fn set_route(&mut self, route: Route) {
-        let _ = route;
-    }
+/// A kind of transport whose endpoints have a protocol.
+pub trait ProtocolKind: Kind {
+    /// The protocol.
+    type Protocol: Protocol;
 }
 
-/// The receiver of a flow.
-pub trait FlowReceiver: Send {
-    /// Returns the progress of the flow.
-    fn progress(&self) -> &ReceiverProgress;
+/// Returns the parameters of a transport of this protocol.
+fn config<P: Protocol>(transport: &TransportConfig) -> Option<&P::Config> {
+    transport.parameters_of()
+}
 
-    /// Returns the progress of the flow.
-    fn progress_mut(&mut self) -> &mut ReceiverProgress;
+impl<K: ProtocolKind> TransportKind for K {
+    fn packets(&self, transport: &TransportConfig, bytes: u64) -> u64 {
+        Segments::of(transport).count(bytes)
+    }
 
-    /// Returns the number of packets with data before the first missing one.
-    fn next_chunk(&self) -> u32;
+    /// No transport of this kind has a handshake before its data.
+    fn wire_format(&self, transport: &TransportConfig) -> WireFormat {
+        let sizes = transport.sizes();
+        let format = WireFormat {
+            message: transport.parameters.message_size().map(|size| size.0),
+            paths: (!K::Protocol::SPRAYS).then_some(1),
+            ..WireFormat::new(sizes.payload, sizes.header)
+        };
+        match config::<K::Protocol>(transport) {
+            Some(config) => K::Protocol::wire_format(config, format),
+            None => format,
+        }
+    }
 
-    /// Chooses new routes of answers, because links have failed or work again.
-    fn reroute(&mut self, shared: &Shared);
+    fn open_flow_bytes(&self, transport: &TransportConfig) -> u64 {
+        let ends = size_of::<SenderFlow<K::Protocol>>() + size_of::<ReceiverFlow<K::Protocol>>();
+        let more = config::<K::Protocol>(transport).map_or(0, K::Protocol::flow_bytes);
+        (ends + 2 * ENTRY_BYTES + more) as u64
+    }
+
+    fn recorded_state(&self, transport: &TransportConfig) -> RecordedState {
+        config::<K::Protocol>(transport).map_or(RecordedState::Nothing, K::Protocol::recorded_state)
+    }
+
+    fn create(&self, shared: &Arc<Shared>, host: u32, kind: usize) -> Box<dyn Transport> {
+        Box::new(FlowEndpoint::<K::Protocol>::new(Arc::clone(shared), host, kind))
+    }
 }
 
 /// The senders and receivers of a protocol at a host.
@@ -165,11 +257,11 @@ pub struct FlowEndpoint<P: Protocol> {
     pub shared: Arc<Shared>,
     host: u32,
     kind: usize,
-    params: PerTransport<P::Params>,
+    params: PerTransport<FlowParams<P::Config>>,
     /// The senders of the host's flows.
-    pub senders: FlowTable<P::Sender>,
+    pub senders: FlowTable<SenderFlow<P>>,
     /// The receivers of the flows to the host.
-    pub receivers: FlowTable<P::Receiver>,
+    pub receivers: FlowTable<ReceiverFlow<P>>,
     /// State that the flows of the host share.
     pub protocol: P,
 }
@@ -188,18 +280,28 @@ impl<P: Protocol> FlowEndpoint<P> {
         }
     }
 
+    /// Returns what is known of a flow before its sender or receiver exists; `None` if its transport is of another kind.
     fn set_up<'a>(
         shared: &'a Shared,
         host: u32,
-        spec: Flow,
-        params: &mut PerTransport<P::Params>,
-    ) -> Option<FlowSetup<'a, P::Params>> {
-        let create = || P::params(&shared.transports[spec.transport as usize]);
+        (flow, reverse): (u32, bool),
+        now: u64,
+        params: &mut PerTransport<FlowParams<P::Config>>,
+    ) -> Option<FlowSetup<'a, P>> {
+        let spec = shared.flow(flow);
+        let create = || FlowParams::new(&shared.transports[spec.transport as usize]);
+        let route = if P::SPRAYS {
+            Route::default()
+        } else {
+            shared.route_of_flow(flow, reverse)
+        };
         Some(FlowSetup {
             params: params.get(spec.transport, create)?,
             spec,
             host,
+            route,
             shared,
+            now,
         })
     }
 
@@ -216,15 +318,15 @@ impl<P: Protocol> FlowEndpoint<P> {
 
     /// Returns the request of a sender for the NIC.
     pub fn request(&self, index: u32) -> Request {
-        let (class, size) = self.senders[index].full_packet();
+        let params = &self.senders[index].params;
         Request {
             flow: NicFlow {
                 kind: self.kind as u32,
                 index,
             },
             feed: P::FEED,
-            class,
-            size,
+            class: params.class,
+            size: params.full_size,
             backlog: P::BACKLOG,
         }
     }
@@ -239,7 +341,7 @@ impl<P: Protocol> FlowEndpoint<P> {
     #[inline]
     fn send_or_wait(&mut self, index: u32, mut granted: Option<u32>, cx: &mut HostContext<'_, '_>) {
         let mut busy = None;
-        while let Some(port) = self.senders[index].next_port(&self.shared) {
+        while let Some(port) = self.next_port(index) {
             if granted == Some(port) || (busy != Some(port) && self.is_free(index, port, cx)) {
                 (granted, busy) = (None, Some(port));
                 self.send(index, port, cx);
@@ -249,10 +351,40 @@ impl<P: Protocol> FlowEndpoint<P> {
         }
     }
 
+    /// Returns the port of the next packet of a flow, if it may send one and waits for no packet of this port.
+    #[inline]
+    pub fn next_port(&mut self, index: u32) -> Option<u32> {
+        let flow = &mut self.senders[index];
+        if P::SPRAYS && flow.ahead.is_some() {
+            return Self::next_port_of_path(flow, &self.shared);
+        }
+        let may_send = flow.waits.is_empty() && flow.may_send();
+        may_send.then(|| {
+            if P::SPRAYS {
+                0
+            } else {
+                flow.route.next(self.shared.hops).0
+            }
+        })
+    }
+
+    fn next_port_of_path(flow: &mut SenderFlow<P>, shared: &Shared) -> Option<u32> {
+        if !flow.may_send() {
+            return None;
+        }
+        let (mut ahead, waits) = (flow.ahead.take()?, flow.waits);
+        let port = ahead.next_port(waits, || {
+            let path = P::choose_path(flow, None);
+            (P::route_of_path(flow, path, shared).next(shared.hops).0, path)
+        });
+        flow.ahead = Some(ahead);
+        port
+    }
+
     /// Returns true if the rate of a flow and the NIC of a port allow a packet now.
     fn is_free(&self, index: u32, port: u32, cx: &mut HostContext<'_, '_>) -> bool {
         let (nics, engine) = cx.nics();
-        self.senders[index].next_at() <= engine.now
+        P::next_at(&self.senders[index]) <= engine.now
             && nics.is_free(P::FEED, port, engine, || self.request(index))
     }
 
@@ -269,14 +401,20 @@ impl<P: Protocol> FlowEndpoint<P> {
     /// Returns the next packet of a flow, which is sent now; `None` if there is none.
     #[inline]
     pub fn take_packet(&mut self, index: u32, port: u32, cx: &mut HostContext<'_, '_>) -> Option<Packet> {
-        let waiting = cx.host.nics.waiting_flows(port) as u32 + 1;
-        let sender = &mut self.senders[index];
-        let chunk = sender.sent();
-        let packet = sender.take_packet(cx.now, port, waiting, &self.shared)?;
-        if sender.progress().has_latencies && sender.sent() != chunk {
-            let (flow, now) = (sender.progress().flow, cx.now);
-            let latencies = cx.host.latencies();
-            latencies.record_chunk_sent(flow, chunk as u32, now);
+        let sending = Sending {
+            now: cx.now,
+            port,
+            waiting: cx.host.nics.waiting_flows(port) as u32 + 1,
+            shared: &self.shared,
+        };
+        let flow = &mut self.senders[index];
+        let chunk = flow.data.sent();
+        let packet = P::take_packet(flow, &sending)?;
+        if flow.has_latencies && flow.data.sent() != chunk {
+            let now = cx.now;
+            cx.host
+                .latencies()
+                .record_chunk_sent(flow.flow, chunk as u32, now);
         }
         Some(packet)
     }
@@ -284,20 +422,20 @@ impl<P: Protocol> FlowEndpoint<P> {
     /// Lets a flow wait for its turn at the NIC, or until its rate allows a packet if that is later than the NIC is free.
     fn wait(&mut self, index: u32, port: u32, cx: &mut HostContext<'_, '_>) {
         let sender = &mut self.senders[index];
-        let next_at = sender.next_at();
+        let next_at = P::next_at(sender);
         let (nics, engine) = cx.nics();
         if next_at > engine.now && next_at > nics.busy_until(port) {
-            sender.progress_mut().waits = PortSet::ALL;
+            sender.waits = PortSet::ALL;
             engine.set_timer(next_at, self.key(P::rate_timer(index)));
         } else {
-            sender.progress_mut().waits.insert(port);
+            sender.waits.insert(port);
             nics.wait(self.request(index), port, engine);
         }
     }
 
     /// Handles the timer of a flow that waits until its rate allows a packet.
     pub fn on_rate_timer(&mut self, index: u32, cx: &mut HostContext<'_, '_>) {
-        self.senders[index].progress_mut().waits = PortSet::NONE;
+        self.senders[index].waits = PortSet::NONE;
         self.request_nic(index, cx);
     }
 
@@ -305,24 +443,30 @@ impl<P: Protocol> FlowEndpoint<P> {
     pub fn set_deadline(&mut self, index: u32, cx: &mut HostContext<'_, '_>) {
         let key = self.key(P::timeout_timer(index));
         let sender = &mut self.senders[index];
-        if sender.progress().has_timer {
+        if sender.has_timer {
             return;
         }
-        if let Some(deadline) = sender.deadline() {
-            sender.progress_mut().has_timer = true;
+        if let Some(deadline) = P::deadline(sender) {
+            sender.has_timer = true;
             cx.set_timer(deadline, key);
         }
+    }
+
+    /// Handles the timer of timeouts by [`Protocol::expire`]. The flow may then be able to send.
+    pub fn on_sender_timer(&mut self, index: u32, cx: &mut HostContext<'_, '_>) {
+        self.on_timeout(index, P::expire, cx);
+        self.request_nic(index, cx);
     }
 
     /// Handles the timer of timeouts. `expire` changes the sender, whose next timeout is then set. Returns its result.
     pub fn on_timeout<T>(
         &mut self,
         index: u32,
-        expire: impl FnOnce(&mut P::Sender, u64) -> T,
+        expire: impl FnOnce(&mut SenderFlow<P>, u64) -> T,
         cx: &mut HostContext<'_, '_>,
     ) -> T {
         let sender = &mut self.senders[index];
-        sender.progress_mut().has_timer = false;
+        sender.has_timer = false;
         let expired = expire(sender, cx.now);
         self.set_deadline(index, cx);
         expired
@@ -334,24 +478,32 @@ impl<P: Protocol> FlowEndpoint<P> {
     pub fn on_ack(
         &mut self,
         flow: u32,
-        acknowledge: impl FnOnce(&mut P::Sender, u64) -> bool,
+        acknowledge: impl FnOnce(&mut SenderFlow<P>, u64) -> bool,
         cx: &mut HostContext<'_, '_>,
     ) {
         let Some(index) = self.senders.index_of(flow) else {
             return;
         };
         if acknowledge(&mut self.senders[index], cx.now) {
-            cx.on_acked(flow);
+            self.finish(index, cx);
         } else {
             self.request_nic(index, cx);
         }
+    }
+
+    /// Records that all data of a flow has been acknowledged.
+    fn finish(&mut self, index: u32, cx: &mut HostContext<'_, '_>) {
+        let sender = &mut self.senders[index];
+        sender.acked = Some(cx.now);
+        P::release(sender);
+        cx.on_acked(sender.flow);
     }
 
     /// Changes the sender of a flow, which may then be able to send.
     pub fn update_sender(
         &mut self,
         flow: u32,
-        change: impl FnOnce(&mut P::Sender),
+        change: impl FnOnce(&mut SenderFlow<P>),
         cx: &mut HostContext<'_, '_>,
     ) {
         if let Some(index) = self.senders.index_of(flow) {
@@ -376,11 +528,12 @@ impl<P: Protocol> FlowEndpoint<P> {
 
     #[cold]
     fn open_receiver(&mut self, flow: u32, cx: &mut HostContext<'_, '_>) -> Option<u32> {
-        let spec = self.shared.flow(flow);
-        let notify_at = self.shared.notify_at(flow, &spec);
-        let setup = Self::set_up(&self.shared, self.host, spec, &mut self.params)?;
-        let progress = ReceiverProgress::new(flow, cx.host.track_receiver(flow, notify_at));
-        let receiver = self.protocol.receiver(setup, progress);
+        let setup = Self::set_up(&self.shared, self.host, (flow, true), cx.now, &mut self.params)?;
+        let notify_at = cx
+            .host
+            .track_receiver(flow, self.shared.notify_at(flow, &setup.spec));
+        let state = self.protocol.receiver(&setup);
+        let receiver = ReceiverFlow::new(flow, setup.params, setup.route, notify_at, state);
         Some(self.receivers.add(flow, receiver))
     }
 
@@ -388,40 +541,54 @@ impl<P: Protocol> FlowEndpoint<P> {
     #[inline]
     pub fn report_arrival(&mut self, index: u32, cx: &mut HostContext<'_, '_>) {
         let receiver = &mut self.receivers[index];
-        let ReceiverProgress {
-            flow,
-            bytes,
-            notify_at,
-            ..
-        } = *receiver.progress();
-        if bytes >= notify_at {
-            let next = receiver.next_chunk();
-            cx.on_delivered_data(flow, next, bytes, &mut receiver.progress_mut().notify_at);
+        if receiver.bytes >= receiver.notify_at {
+            let next = P::next_chunk(receiver);
+            cx.on_delivered_data(receiver.flow, next, receiver.bytes, &mut receiver.notify_at);
         }
     }
 
-    fn open_senders(&self) -> impl Iterator<Item = &P::Sender> {
-        self.senders.iter().filter(|sender| !sender.progress().is_acked())
+    fn open_senders(&self) -> impl Iterator<Item = &SenderFlow<P>> {
+        self.senders.iter().filter(|sender| !sender.is_acked())
     }
 }
 
 impl<P: Protocol> Transport for FlowEndpoint<P> {
     fn open(&mut self, flow: u32, cx: &mut HostContext<'_, '_>) {
-        let spec = self.shared.flow(flow);
-        let Some(setup) = Self::set_up(&self.shared, self.host, spec, &mut self.params) else {
+        let Some(setup) = Self::set_up(&self.shared, self.host, (flow, false), cx.now, &mut self.params)
+        else {
             return;
         };
-        let progress = SenderProgress::new(flow, cx.now, self.shared.has_latencies(flow));
-        let sender = P::sender(setup, progress);
+        let state = P::sender(&setup);
+        let params = setup.params;
+        let header = params.header;
+        let sender = SenderFlow {
+            flow,
+            data: FlowData::new(setup.spec.size.map(|size| size.0), params.segments, header),
+            params,
+            route: setup.route,
+            ahead: P::SPRAYS
+                .then(|| PathsAhead::new(&self.shared, self.host))
+                .flatten(),
+            counters: SenderCounters::default(),
+            state,
+            opened: cx.now,
+            acked: None,
+            has_latencies: self.shared.has_latencies(flow),
+            waits: PortSet::NONE,
+            has_timer: false,
+        };
         cx.attach_probes(flow, &[]);
         let index = self.senders.add(flow, sender);
         P::on_open(self, index, cx);
     }
 
     fn stop(&mut self, flow: u32, cx: &mut HostContext<'_, '_>) {
-        let now = cx.now;
-        if self.senders.find_mut(flow).is_some_and(|sender| sender.stop(now)) {
-            cx.on_acked(flow);
+        let Some(index) = self.senders.index_of(flow) else {
+            return;
+        };
+        let sender = &mut self.senders[index];
+        if !sender.is_acked() && sender.data.stop() && P::is_idle(sender) {
+            self.finish(index, cx);
         }
     }
 
@@ -434,65 +601,89 @@ impl<P: Protocol> Transport for FlowEndpoint<P> {
     }
 
     fn send_in_turn(&mut self, index: u32, port: u32, cx: &mut HostContext<'_, '_>) {
-        self.senders[index].progress_mut().waits.remove(port);
+        self.senders[index].waits.remove(port);
         P::on_turn(self, index, port, cx);
     }
 
     fn reroute(&mut self) {
         let shared = &self.shared;
-        let senders = self.senders.iter_mut();
-        senders
-            .filter(|sender| !sender.progress().is_acked())
-            .for_each(|sender| sender.reroute(shared));
-        let receivers = self.receivers.iter_mut();
-        receivers.for_each(|receiver| receiver.reroute(shared));
+        for sender in self.senders.iter_mut().filter(|sender| !sender.is_acked()) {
+            if P::SPRAYS {
+                P::forget_routes(sender);
+                sender.ahead.iter_mut().for_each(|ahead| ahead.reroute(shared));
+            } else {
+                sender.route = shared.route_of_flow(sender.flow, false);
+            }
+        }
+        for receiver in self.receivers.iter_mut() {
+            if P::SPRAYS {
+                P::forget_answer_routes(receiver);
+            } else {
+                receiver.route = shared.route_of_flow(receiver.flow, true);
+            }
+        }
     }
 
     fn sender_state(&self, flow: u32, now: u64) -> Option<SenderState> {
         let sender = self.senders.find(flow)?;
-        sender.state(now).filter(|_| !sender.progress().is_acked())
+        P::sender_state(sender, now).filter(|_| !sender.is_acked())
     }
 
     fn sent_flows(&self) -> Vec<SentFlow> {
-        let record = |sender: &P::Sender| {
-            let SenderProgress {
-                flow, opened, acked, ..
-            } = *sender.progress();
-            SentFlow::with_one_subflow(flow, opened, acked, sender.total(), sender.record())
+        let record = |sender: &SenderFlow<P>| {
+            let SenderCounters {
+                retransmitted,
+                timeouts,
+                ..
+            } = sender.counters;
+            let mut record = SubflowRecord {
+                packets_sent: sender.data.sent() + retransmitted,
+                retransmitted,
+                timeouts,
+                ..SubflowRecord::default()
+            };
+            P::complete_record(sender, &mut record);
+            SentFlow::with_one_subflow(
+                sender.flow,
+                sender.opened,
+                sender.acked,
+                sender.data.total(),
+                record,
+            )
         };
         self.senders.iter().map(record).collect()
     }
 
     fn received_flow(&self, flow: u32, chunks: u32) -> Option<ReceivedFlow> {
-        let progress = self.receivers.find(flow)?.progress();
+        let receiver = self.receivers.find(flow)?;
         Some(ReceivedFlow::with_one_subflow(
-            progress.bytes,
-            progress.packets,
-            progress.chunks == u64::from(chunks),
-            progress.last,
+            receiver.bytes,
+            receiver.packets,
+            receiver.chunks == u64::from(chunks),
+            receiver.last,
         ))
     }
 
     fn received_bytes(&self) -> Vec<(u32, u64)> {
-        let progress = self.receivers.iter().map(FlowReceiver::progress);
-        progress.map(|progress| (progress.flow, progress.bytes)).collect()
+        let bytes = |receiver: &ReceiverFlow<P>| (receiver.flow, receiver.bytes);
+        self.receivers.iter().map(bytes).collect()
     }
 
     fn timeouts(&self) -> u64 {
-        self.senders.iter().map(|sender| sender.record().timeouts).sum()
+        self.senders.iter().map(|sender| sender.counters.timeouts).sum()
     }
 
     fn movable_subflows(&self) -> Vec<(u32, u32, u64)> {
-        let movable = |sender: &P::Sender| Some((sender.progress().flow, 0, sender.movable_bytes()?));
+        let movable = |sender: &SenderFlow<P>| Some((sender.flow, 0, P::movable_bytes(sender)?));
         self.open_senders().filter_map(movable).collect()
     }
 
     fn set_route(&mut self, flow: u32, _: u32, route: Route) -> bool {
-        let sender = self.senders.find_mut(flow);
-        let Some(sender) = sender.filter(|sender| !sender.progress().is_acked()) else {
+        let sender = self.senders.find_mut(flow).filter(|sender| !sender.is_acked());
+        let Some(sender) = sender.filter(|sender| P::movable_bytes(sender).is_some()) else {
             return false;
         };
-        sender.set_route(route);
-        sender.movable_bytes().is_some()
+        sender.route = route;
+        true
     }
 }

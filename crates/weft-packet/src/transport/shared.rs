@@ -10,7 +10,7 @@ use crate::config::{NicConfig, Offload};
 use crate::down_links::DownLinks;
 use crate::engine::route::HopBits;
 
-use super::flow_progress::PortSet;
+use super::flows::PortSet;
 use super::nic::FlowKind;
 use super::probes::FlowProbes;
 use super::timer_keys::{HostTimer, host_timer};

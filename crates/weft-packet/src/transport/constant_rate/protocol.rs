@@ -1,50 +1,78 @@
 //! The protocol at a host: sources send packets when they are due.
 
-use weft_transports::TransportConfig;
+use weft_run::WireFormat;
+use weft_transports::ConstantRateConfig;
 
-use crate::packet::{DATA, Packet};
-use crate::transport::endpoint::{FlowEndpoint, FlowSender, FlowSetup, Protocol};
-use crate::transport::flow_progress::{ReceiverProgress, SenderProgress};
+use crate::packet::{DATA, PROTECTED, Packet};
+use crate::transport::endpoint::{FlowEndpoint, FlowSetup, Protocol, Sending};
+use crate::transport::flows::{ReceiverFlow, SenderFlow};
 use crate::transport::nic::Feed;
 use crate::transport::state::HostContext;
 
-use super::params::Params;
-use super::receiver::Receiver;
 use super::schedule::Schedule;
-use super::sender::Sender;
 
 /// Bytes that wait at the port of a host with a NIC before a source waits, if the host has only sources. A socket of
 /// Linux blocks at this size (`wmem_default`).
 const SOCKET_BUFFER: u32 = 212_992;
+
+/// The packets that a receiver has.
+pub struct Arrived {
+    /// All packets before this one have arrived.
+    next: u32,
+    /// Number of all packets of the flow; `None` if it has no size.
+    total: Option<u64>,
+}
 
 /// The flows of a host share nothing.
 #[derive(Default)]
 pub struct SourceProtocol;
 
 impl Protocol for SourceProtocol {
-    type Params = Params;
-    type Sender = Sender;
-    type Receiver = Receiver;
+    type Config = ConstantRateConfig;
+    type Sender = Schedule;
+    type Receiver = Arrived;
 
     const FEED: Feed = Feed::Ring;
     const BACKLOG: u32 = SOCKET_BUFFER;
 
-    fn params(transport: &TransportConfig) -> Option<Params> {
-        Params::new(transport)
+    fn sender(flow: &FlowSetup<'_, Self>) -> Schedule {
+        let params = &flow.params;
+        Schedule::new(
+            params.config,
+            flow.shared.seed,
+            flow.spec.id,
+            flow.now,
+            params.full_size,
+        )
     }
 
-    fn sender(flow: FlowSetup<'_, Params>, progress: SenderProgress) -> Sender {
-        let FlowSetup {
-            spec, params, shared, ..
-        } = flow;
-        let packet = params.payload + params.header;
-        let schedule = Schedule::new(params.config, shared.seed, spec.id, progress.opened, packet);
-        let route = shared.route_of_flow(progress.flow, false);
-        Sender::new(params, route, schedule, spec.size.map(|size| size.0), progress)
+    fn receiver(&mut self, flow: &FlowSetup<'_, Self>) -> Arrived {
+        Arrived {
+            next: 0,
+            total: flow.size().map(|size| flow.params.segments.count(size)),
+        }
     }
 
-    fn receiver(&mut self, flow: FlowSetup<'_, Params>, progress: ReceiverProgress) -> Receiver {
-        Receiver::new(flow.params, flow.spec.size.map(|size| size.0), progress)
+    fn may_send(flow: &mut SenderFlow<Self>) -> bool {
+        !flow.data.is_sent()
+    }
+
+    fn take_packet(flow: &mut SenderFlow<Self>, _: &Sending<'_>) -> Option<Packet> {
+        let size = flow.data.next_size()?;
+        let chunk = flow.data.count();
+        Some(flow.packet(chunk, size))
+    }
+
+    fn next_chunk(flow: &ReceiverFlow<Self>) -> u32 {
+        flow.state.next
+    }
+
+    /// A source sends at its rate, also if its link is faster.
+    fn wire_format(config: &ConstantRateConfig, format: WireFormat) -> WireFormat {
+        WireFormat {
+            schedule: Some(*config),
+            ..format
+        }
     }
 
     fn on_packet(endpoint: &mut FlowEndpoint<Self>, packet: &Packet, cx: &mut HostContext<'_, '_>) {
@@ -56,11 +84,7 @@ impl Protocol for SourceProtocol {
             endpoint.on_data(packet, cx);
             return;
         }
-        let now = cx.now;
-        if let Some(sender) = endpoint.senders.find_mut(packet.lo) {
-            sender.progress.acked = Some(now);
-        }
-        cx.on_acked(packet.lo);
+        endpoint.on_ack(packet.lo, |_, _| true, cx);
     }
 
     fn on_timer(endpoint: &mut FlowEndpoint<Self>, sender: u32, cx: &mut HostContext<'_, '_>) {
@@ -68,7 +92,7 @@ impl Protocol for SourceProtocol {
     }
 
     fn on_open(endpoint: &mut FlowEndpoint<Self>, sender: u32, cx: &mut HostContext<'_, '_>) {
-        let first = endpoint.senders[sender].schedule.next_time();
+        let first = endpoint.senders[sender].state.next_time();
         endpoint.wait_until(first, sender, cx);
     }
 
@@ -82,24 +106,31 @@ impl FlowEndpoint<SourceProtocol> {
         let Some(index) = self.receiver_of(packet.lo, cx) else {
             return;
         };
-        self.receivers[index].on_data(packet);
+        // Packets arrive once, because nothing is sent again.
+        let receiver = &mut self.receivers[index];
+        let header = receiver.params.header;
+        receiver.packets += 1;
+        receiver.accept((u32::from(packet.size) - header).into(), packet.time);
+        receiver.state.next += u32::from(packet.chunk == receiver.state.next);
         self.report_arrival(index, cx);
-        if let Some(answer) = self.receivers[index].answer() {
-            let route = self.shared.route_of_flow(packet.lo, true);
-            cx.send(&Packet { route, ..answer });
+        let receiver = &self.receivers[index];
+        if receiver.state.total == Some(receiver.packets) {
+            let mut answer = receiver.answer(header);
+            answer.flags |= PROTECTED;
+            cx.send(&answer);
         }
     }
 
     /// Sends a packet of a flow that is due, and more if the NIC admits them in a turn and they are due, too. Sets the
     /// timer of the next one.
     fn send_due(&mut self, index: u32, cx: &mut HostContext<'_, '_>) {
-        while let Some(port) = self.senders[index].next_port(&self.shared) {
+        while let Some(port) = self.next_port(index) {
             let (nics, engine) = cx.nics();
             let is_shared = nics.is_shared();
             if is_shared {
                 let request = || self.request(index);
                 if !nics.admit(request().flow, port, 1, request, engine) {
-                    self.senders[index].progress.waits.insert(port);
+                    self.senders[index].waits.insert(port);
                     return;
                 }
             }
@@ -111,7 +142,7 @@ impl FlowEndpoint<SourceProtocol> {
             if !sender.may_send() {
                 return;
             }
-            let next = sender.schedule.next_time();
+            let next = sender.state.next_time();
             if !is_shared || next > cx.now {
                 self.wait_until(next, index, cx);
                 return;

@@ -24,7 +24,7 @@ impl Pacer {
 
     /// Adds a pull of a flow.
     pub fn add(&mut self, index: u32, receiver: &mut Receiver) {
-        let pulls = &mut receiver.pulls;
+        let pulls = &mut receiver.state.pulls;
         pulls.waiting += 1;
         if !pulls.is_queued {
             pulls.is_queued = true;
@@ -40,7 +40,7 @@ impl Pacer {
     /// Removes the next pull, and returns the receiver of its flow.
     pub fn pop(&mut self, receivers: &mut [Receiver]) -> Option<u32> {
         while let Some(index) = self.queue.pop_front() {
-            let pulls = &mut receivers[index as usize].pulls;
+            let pulls = &mut receivers[index as usize].state.pulls;
             if pulls.waiting == 0 {
                 pulls.is_queued = false;
                 continue;

@@ -1,20 +1,21 @@
 //! The protocol at a host: its packets, and the pull queue of the flows that it receives.
 
-use weft_transports::TransportConfig;
+use weft_run::{ControlCounters, SubflowRecord};
+use weft_transports::NdpConfig;
 
+use crate::engine::route::Route;
 use crate::packet::Packet;
-use crate::transport::endpoint::{FlowEndpoint, FlowSetup, Protocol};
-use crate::transport::flow_progress::{ReceiverProgress, SenderProgress};
+use crate::transport::arrivals::Arrivals;
+use crate::transport::endpoint::{FlowEndpoint, FlowSetup, Protocol, Sending};
 use crate::transport::nic::Feed;
-use crate::transport::spray::PathsAhead;
+use crate::transport::shared::Shared;
 use crate::transport::state::HostContext;
 
-use super::config;
 use super::pacer::Pacer;
-use super::params::Params;
 use super::paths::Paths;
-use super::receiver::Receiver;
-use super::sender::Sender;
+use super::receiver::{NdpReceiver, Pulls, Receiver};
+use super::scoreboard::{self, Scoreboard};
+use super::sender::{NdpSender, Sender};
 use super::wire::{Content, Data, pull_packet};
 
 /// Number of the timer of the pull queue. Smaller numbers are those of receivers from
@@ -29,42 +30,114 @@ pub struct NdpProtocol {
 }
 
 impl Protocol for NdpProtocol {
-    type Params = Params;
-    type Sender = Sender;
-    type Receiver = Receiver;
+    type Config = NdpConfig;
+    type Sender = NdpSender;
+    type Receiver = NdpReceiver;
 
     const FEED: Feed = Feed::Memory;
+    const SPRAYS: bool = true;
 
-    fn params(transport: &TransportConfig) -> Option<Params> {
-        Some(Params::new(transport, config(transport)?))
+    fn sender(flow: &FlowSetup<'_, Self>) -> NdpSender {
+        let (spec, config) = (&flow.spec, &flow.params.config);
+        let paths = Paths::new(flow.shared, spec.id, false, [flow.host, spec.to], config.paths);
+        let packets = flow.size().map(|size| flow.params.segments.count(size));
+        NdpSender::new(config, paths, packets)
     }
 
-    fn sender(flow: FlowSetup<'_, Params>, progress: SenderProgress) -> Sender {
-        let FlowSetup {
-            spec,
-            host,
-            params,
-            shared,
-        } = flow;
-        let paths = Paths::new(shared, spec.id, false, [host, spec.to], params.config.paths);
-        Sender::new(
-            params,
-            paths,
-            PathsAhead::new(shared, host),
-            spec.size.map(|size| size.0),
-            progress,
-        )
+    fn receiver(&mut self, flow: &FlowSetup<'_, Self>) -> NdpReceiver {
+        let (spec, config) = (&flow.spec, &flow.params.config);
+        NdpReceiver {
+            paths: Paths::new(flow.shared, spec.id, true, [flow.host, spec.from], config.paths),
+            arrivals: Arrivals::default(),
+            total: None,
+            pulls: Pulls::default(),
+        }
     }
 
-    fn receiver(&mut self, flow: FlowSetup<'_, Params>, progress: ReceiverProgress) -> Receiver {
-        let FlowSetup {
-            spec,
-            host,
-            params,
-            shared,
-        } = flow;
-        let paths = Paths::new(shared, spec.id, true, [host, spec.from], params.config.paths);
-        Receiver::new(params, paths, progress)
+    fn may_send(flow: &mut Sender) -> bool {
+        flow.state.credit > 0 && (flow.state.records.first_queued().is_some() || !flow.data.is_sent())
+    }
+
+    fn take_packet(flow: &mut Sender, sending: &Sending<'_>) -> Option<Packet> {
+        let again = flow.state.records.first_queued();
+        let (psn, size, path) = if let Some((psn, record)) = again {
+            let last = flow.state.records.ev(psn);
+            let path = flow.next_path(sending.port, last);
+            flow.state.records.resend_first(psn, path, sending.now);
+            flow.counters.retransmitted += 1;
+            (psn, record.size, path)
+        } else {
+            let size = flow.data.next_size()?;
+            let path = flow.next_path(sending.port, None);
+            flow.data.count();
+            let psn = flow.state.records.push(size, false, path, sending.now);
+            (psn, size, path)
+        };
+        flow.state.credit -= 1;
+        let data = Data {
+            psn,
+            path,
+            last: flow.data.total() == Some(u64::from(psn) + 1),
+            retransmission: again.is_some(),
+            trimmed: false,
+        };
+        Some(Packet {
+            route: flow.state.paths.route(path, sending.shared),
+            ..data.packet(flow.flow, size, flow.params.class)
+        })
+    }
+
+    fn choose_path(flow: &mut Sender, avoided: Option<u16>) -> u16 {
+        flow.state.choose_path(avoided)
+    }
+
+    fn route_of_path(flow: &mut Sender, path: u16, shared: &Shared) -> Route {
+        flow.state.paths.route(path, shared)
+    }
+
+    fn forget_routes(flow: &mut Sender) {
+        flow.state.paths.reroute();
+    }
+
+    fn forget_answer_routes(flow: &mut Receiver) {
+        flow.state.paths.reroute();
+    }
+
+    fn deadline(flow: &mut Sender) -> Option<u64> {
+        let (sent, _) = flow.state.records.oldest()?;
+        Some(sent + flow.params.config.rto.0)
+    }
+
+    fn expire(flow: &mut Sender, now: u64) {
+        flow.on_timer(now);
+    }
+
+    fn is_idle(flow: &Sender) -> bool {
+        flow.state.records.is_empty()
+    }
+
+    fn release(flow: &mut Sender) {
+        flow.state.records.clear();
+        flow.state.paths.release();
+        flow.state.scores = Scoreboard::default();
+    }
+
+    fn complete_record(flow: &Sender, record: &mut SubflowRecord) {
+        let una = flow.state.records.una().into();
+        record.acked_bytes = Some(flow.data.bytes_before(una));
+        record.control = Some(ControlCounters {
+            pulls: Some(flow.state.pulls_arrived),
+            ..flow.counters.control()
+        });
+    }
+
+    fn next_chunk(flow: &Receiver) -> u32 {
+        flow.next()
+    }
+
+    /// Routes and the order of all paths at both ends, and the scores of paths at the sender.
+    fn flow_bytes(config: &NdpConfig) -> usize {
+        config.paths as usize * (2 * (size_of::<Route>() + 2) + scoreboard::BYTES_PER_PATH)
     }
 
     fn on_packet(endpoint: &mut FlowEndpoint<Self>, packet: &Packet, cx: &mut HostContext<'_, '_>) {
@@ -75,7 +148,7 @@ impl Protocol for NdpProtocol {
                 endpoint.update_sender(flow, on_return, cx);
             }
             Content::Data(data) => endpoint.on_data(packet, &data, cx),
-            Content::Ack(ack) => endpoint.on_ack(flow, |sender, now| sender.on_ack(&ack, now), cx),
+            Content::Ack(ack) => endpoint.on_ack(flow, |sender, _| sender.on_ack(&ack), cx),
             Content::Nack(nack) => endpoint.update_sender(flow, |sender| sender.on_nack(&nack), cx),
             Content::Pull { pulls, next } => {
                 endpoint.update_sender(flow, |sender| sender.on_pull(pulls, next), cx);
@@ -87,10 +160,7 @@ impl Protocol for NdpProtocol {
         match timer {
             PACER => endpoint.on_pacer_timer(cx),
             receiver if receiver >= RECEIVERS => endpoint.on_receiver_timer(receiver - RECEIVERS, cx),
-            sender => {
-                endpoint.on_timeout(sender, Sender::on_timer, cx);
-                endpoint.request_nic(sender, cx);
-            }
+            sender => endpoint.on_sender_timer(sender, cx),
         }
     }
 }
@@ -98,7 +168,7 @@ impl Protocol for NdpProtocol {
 impl FlowEndpoint<NdpProtocol> {
     /// Sends a packet without payload to the sender of a flow, on the next path.
     fn answer(&mut self, index: u32, packet: &Packet, cx: &mut HostContext<'_, '_>) {
-        let paths = &mut self.receivers[index].paths;
+        let paths = &mut self.receivers[index].state.paths;
         let path = paths.choose();
         let route = paths.route(path, &self.shared);
         self.send_control(&Packet { route, ..*packet }, cx);
@@ -111,8 +181,8 @@ impl FlowEndpoint<NdpProtocol> {
         let config = &receiver.params.config;
         let interval = cx.serialisation_of_host(config.mtu) / config.pull_rate;
         self.protocol.pacer.pause(cx.now, interval as u64);
-        receiver.pulls.sent += 1;
-        receiver.pulls.sent
+        receiver.state.pulls.sent += 1;
+        receiver.state.pulls.sent
     }
 
     /// Sends the next pull of the queue.
@@ -121,7 +191,7 @@ impl FlowEndpoint<NdpProtocol> {
         pacer.is_running = false;
         if let Some(index) = pacer.pop(&mut self.receivers) {
             self.pull(index, cx);
-            self.receivers[index].pulls.last = cx.now;
+            self.receivers[index].state.pulls.last = cx.now;
             self.send_pull(index, cx);
         }
         self.run_pacer(cx);
@@ -138,16 +208,16 @@ impl FlowEndpoint<NdpProtocol> {
 
     fn send_pull(&mut self, index: u32, cx: &mut HostContext<'_, '_>) {
         let receiver = &self.receivers[index];
-        let (flow, class) = (receiver.progress.flow, receiver.params.ack_class);
-        let pull = pull_packet(receiver.pulls.sent, receiver.next(), flow, class);
+        let (flow, class) = (receiver.flow, receiver.params.ack_class);
+        let pull = pull_packet(receiver.state.pulls.sent, receiver.next(), flow, class);
         self.answer(index, &pull, cx);
     }
 
     /// Repeats the last pull of a flow that waits for packets, in case it was lost.
     fn on_receiver_timer(&mut self, index: u32, cx: &mut HostContext<'_, '_>) {
         let receiver = &mut self.receivers[index];
-        receiver.pulls.has_timer = false;
-        if receiver.pulls.waiting == 0 && !receiver.is_complete() && receiver.repeats_at() <= cx.now {
+        receiver.state.pulls.has_timer = false;
+        if receiver.state.pulls.waiting == 0 && !receiver.is_complete() && receiver.repeats_at() <= cx.now {
             receiver.repeat(cx.now);
             self.send_pull(index, cx);
         }
@@ -157,10 +227,10 @@ impl FlowEndpoint<NdpProtocol> {
     fn set_receiver_timer(&mut self, index: u32, cx: &mut HostContext<'_, '_>) {
         let key = self.key(RECEIVERS + index);
         let receiver = &mut self.receivers[index];
-        if receiver.pulls.has_timer || receiver.is_complete() {
+        if receiver.state.pulls.has_timer || receiver.is_complete() {
             return;
         }
-        receiver.pulls.has_timer = true;
+        receiver.state.pulls.has_timer = true;
         let due = receiver.repeats_at();
         let time = if due > cx.now {
             due

@@ -1,30 +1,27 @@
 //! The receiver of a flow: what has arrived, and the packets that it pulls.
 
-use std::sync::Arc;
-
 use crate::transport::arrivals::Arrivals;
-use crate::transport::endpoint::FlowReceiver;
-use crate::transport::flow_progress::ReceiverProgress;
-use crate::transport::shared::Shared;
+use crate::transport::flows::ReceiverFlow;
 use crate::transport::spray::HEADER;
 
-use super::params::Params;
 use super::paths::Paths;
+use super::protocol::NdpProtocol;
 use super::wire::{Data, Report};
 
 /// Maximum number of times that the time until a pull is repeated doubles.
 const MAX_DOUBLINGS: u32 = 20;
 
 /// The receiver of a flow.
-pub struct Receiver {
-    pub params: Arc<Params>,
+pub type Receiver = ReceiverFlow<NdpProtocol>;
+
+/// The state of a receiver.
+pub struct NdpReceiver {
     /// Paths of answers.
     pub paths: Paths,
-    arrivals: Arrivals,
+    pub arrivals: Arrivals,
     /// Number of packets of the flow, once its last one has arrived.
-    total: Option<u32>,
+    pub total: Option<u32>,
     pub pulls: Pulls,
-    pub progress: ReceiverProgress,
 }
 
 /// The pulls of a flow.
@@ -45,45 +42,33 @@ pub struct Pulls {
 }
 
 impl Receiver {
-    /// Creates the receiver of a flow of which nothing has arrived.
-    pub fn new(params: Arc<Params>, paths: Paths, progress: ReceiverProgress) -> Self {
-        Self {
-            params,
-            paths,
-            arrivals: Arrivals::default(),
-            total: None,
-            pulls: Pulls::default(),
-            progress,
-        }
-    }
-
     /// Returns the number of packets before the first missing one.
     pub fn next(&self) -> u32 {
-        self.arrivals.next()
+        self.state.arrivals.next()
     }
 
     /// Returns true if all packets of the flow have arrived.
     pub fn is_complete(&self) -> bool {
-        self.total.is_some_and(|total| self.next() >= total)
+        self.state.total.is_some_and(|total| self.next() >= total)
     }
 
     /// Handles a packet of this size. Returns the answer, and whether it is the report of a trimmed packet. Once the
     /// flow is complete, no pull of it waits any more.
     pub fn on_data(&mut self, data: &Data, size: u16, now: u64) -> (Report, bool) {
-        (self.pulls.last, self.pulls.repeated) = (now, 0);
+        (self.state.pulls.last, self.state.pulls.repeated) = (now, 0);
         if data.last {
-            self.total = Some(data.psn + 1);
+            self.state.total = Some(data.psn + 1);
         }
-        let has_arrived = self.arrivals.has(data.psn);
+        let has_arrived = self.state.arrivals.has(data.psn);
         if !data.trimmed {
-            self.progress.packets += 1;
+            self.packets += 1;
             if !has_arrived {
-                self.progress.accept(u64::from(u32::from(size) - HEADER), now);
-                self.arrivals.insert(data.psn);
+                self.accept(u64::from(u32::from(size) - HEADER), now);
+                self.state.arrivals.insert(data.psn);
             }
         }
         if self.is_complete() {
-            self.pulls.waiting = 0;
+            self.state.pulls.waiting = 0;
         }
         (self.report(data), data.trimmed && !has_arrived)
     }
@@ -92,38 +77,25 @@ impl Receiver {
         Report {
             psn: data.psn,
             path: data.path,
-            pulls: self.pulls.sent,
+            pulls: self.state.pulls.sent,
             next: self.next(),
         }
     }
 
     /// Returns the time at which the last pull is repeated unless something arrives.
     pub fn repeats_at(&self) -> u64 {
-        let wait = self.params.config.rto.0.saturating_mul(1 << self.pulls.repeated);
-        self.pulls.last.saturating_add(wait)
+        let wait = self
+            .params
+            .config
+            .rto
+            .0
+            .saturating_mul(1 << self.state.pulls.repeated);
+        self.state.pulls.last.saturating_add(wait)
     }
 
     /// Records that the last pull is repeated now.
     pub fn repeat(&mut self, now: u64) {
-        self.pulls.last = now;
-        self.pulls.repeated = MAX_DOUBLINGS.min(self.pulls.repeated + 1);
-    }
-}
-
-impl FlowReceiver for Receiver {
-    fn progress(&self) -> &ReceiverProgress {
-        &self.progress
-    }
-
-    fn progress_mut(&mut self) -> &mut ReceiverProgress {
-        &mut self.progress
-    }
-
-    fn next_chunk(&self) -> u32 {
-        self.next()
-    }
-
-    fn reroute(&mut self, _: &Shared) {
-        self.paths.reroute();
+        self.state.pulls.last = now;
+        self.state.pulls.repeated = MAX_DOUBLINGS.min(self.state.pulls.repeated + 1);
     }
 }

@@ -1,121 +1,59 @@
 //! The sender of a flow.
 
-use std::sync::Arc;
+use weft_transports::NdpConfig;
 
-use weft_run::{ControlCounters, SubflowRecord};
+use crate::transport::flows::SenderFlow;
+use crate::transport::spray::{Records, State};
 
-use crate::packet::Packet;
-use crate::transport::endpoint::FlowSender;
-use crate::transport::flow_progress::SenderProgress;
-use crate::transport::shared::Shared;
-use crate::transport::spray::{FlowData, PathsAhead, Records, State};
-
-use super::params::Params;
 use super::paths::Paths;
+use super::protocol::NdpProtocol;
 use super::scoreboard::{Fate, Scoreboard};
-use super::wire::{Data, Report};
+use super::wire::Report;
 
 /// Number of reports that decide whether most packets have arrived recently.
 const RECENT: u32 = 12;
 
+/// Maximum number of packets whose paths a sender remembers.
+const MAX_REMEMBERED: u64 = 4096;
+
 /// The sender of a flow.
-pub struct Sender {
-    pub params: Arc<Params>,
-    paths: Paths,
-    /// The paths of the next packets, if the host has several links.
-    ahead: Option<Box<PathsAhead>>,
-    scores: Scoreboard,
-    records: Records,
+pub type Sender = SenderFlow<NdpProtocol>;
+
+/// The state of a sender.
+pub struct NdpSender {
+    pub paths: Paths,
+    pub scores: Scoreboard,
+    pub records: Records,
     /// Number of packets that may be sent.
-    credit: u64,
+    pub credit: u64,
     /// Number of packets that the receiver has pulled.
     pulls: u32,
     /// Fates of the last packets: bit 0 is the last one, and a set bit means that it arrived.
     recent: u32,
     /// Number of known fates in `recent`.
     fates: u32,
-    pub data: FlowData,
-    pub progress: SenderProgress,
-    pub counters: SenderCounters,
+    /// Number of pulls that arrived.
+    pub pulls_arrived: u64,
 }
 
-/// The counters of a sender.
-#[derive(Default)]
-pub struct SenderCounters {
-    /// Number of retransmissions and of timeouts.
-    pub retransmitted: u64,
-    pub timeouts: u64,
-    /// Number of ACKs, NACKs and pulls that arrived.
-    pub acks: u64,
-    pub nacks: u64,
-    pub pulls: u64,
-}
-
-impl SenderCounters {
-    /// Returns the counts of packets without payload.
-    pub fn control(&self) -> ControlCounters {
-        ControlCounters {
-            acks: self.acks,
-            nacks: self.nacks,
-            pulls: Some(self.pulls),
-            ..ControlCounters::default()
-        }
-    }
-}
-
-impl Sender {
-    /// Creates the sender of a flow of this size, which may send its first window.
-    pub fn new(
-        params: Arc<Params>,
-        paths: Paths,
-        ahead: Option<Box<PathsAhead>>,
-        size: Option<u64>,
-        progress: SenderProgress,
-    ) -> Self {
-        let data = FlowData::new(size, &params.segments);
-        let remembered = params.remembered().min(data.total().unwrap_or(u64::MAX));
+impl NdpSender {
+    /// Creates the state of a flow of this many packets, which may send its first window; `None` if it has no end yet.
+    pub fn new(config: &NdpConfig, paths: Paths, packets: Option<u64>) -> Self {
+        let remembered = remembered(config).min(packets.unwrap_or(u64::MAX));
         Self {
             scores: Scoreboard::new(paths.count()),
             paths,
-            ahead,
             records: Records::new(remembered as usize),
-            credit: params.config.initial_window.into(),
+            credit: config.initial_window.into(),
             pulls: 0,
             recent: 0,
             fates: 0,
-            data,
-            progress,
-            counters: SenderCounters::default(),
-            params,
+            pulls_arrived: 0,
         }
     }
 
-    /// Returns the acknowledged payload bytes.
-    pub fn acked_bytes(&self) -> u64 {
-        let una = self.records.una().into();
-        self.data.bytes_before(una, &self.params.segments)
-    }
-
-    fn finish(&mut self, now: u64) {
-        self.progress.acked = Some(now);
-        self.records.clear();
-        self.paths.release();
-        self.scores = Scoreboard::default();
-    }
-
-    /// Returns the size of the next new packet.
-    fn new_size(&self) -> Option<u16> {
-        self.data.next_size(&self.params.segments)
-    }
-
-    /// Returns the path of the next packet through a port.
-    fn path_through(&mut self, port: u32, last: Option<u16>) -> u16 {
-        let chosen = self.ahead.as_mut().and_then(|ahead| ahead.take(port, last));
-        chosen.unwrap_or_else(|| self.choose_path(last))
-    }
-
     /// Returns the path of the next packet. A packet that is sent again avoids its last path.
-    fn choose_path(&mut self, last: Option<u16>) -> u16 {
+    pub fn choose_path(&mut self, last: Option<u16>) -> u16 {
         // The bound is for the case that all paths are left out.
         for _ in 0..2 * self.paths.count() {
             let path = self.paths.choose();
@@ -125,71 +63,6 @@ impl Sender {
             }
         }
         self.paths.choose()
-    }
-
-    /// Handles an acknowledgement. Returns true if all data has been acknowledged now.
-    pub fn on_ack(&mut self, ack: &Report, now: u64) -> bool {
-        self.counters.acks += 1;
-        if self.progress.is_acked() {
-            return false;
-        }
-        self.record_fate(ack.path, Fate::Arrived);
-        self.records.acknowledge_all(ack.next, ack.psn, 1);
-        self.on_counter(ack.pulls);
-        let is_done = self.data.is_within(ack.next.into());
-        if is_done {
-            self.finish(now);
-        }
-        is_done
-    }
-
-    /// Handles the report of a trimmed packet: the packet waits until it is pulled.
-    pub fn on_nack(&mut self, nack: &Report) {
-        self.counters.nacks += 1;
-        if self.progress.is_acked() {
-            return;
-        }
-        self.record_fate(nack.path, Fate::Trimmed);
-        self.records.acknowledge_all(nack.next, nack.next, 0);
-        self.queue(nack.psn);
-        self.on_counter(nack.pulls);
-    }
-
-    /// Handles a pull.
-    pub fn on_pull(&mut self, pulls: u32, next: u32) {
-        self.counters.pulls += 1;
-        if !self.progress.is_acked() {
-            self.records.acknowledge_all(next, next, 0);
-            self.on_counter(pulls);
-        }
-    }
-
-    /// Handles a header that a switch has returned. The packet waits until it is pulled, unless no pull will come, or
-    /// most packets have arrived recently (section 3.2.4).
-    pub fn on_return(&mut self, psn: u32, path: u16) {
-        if self.progress.is_acked() {
-            return;
-        }
-        let most_arrived = 2 * self.recent.count_ones() > self.fates;
-        self.record_fate(path, Fate::Trimmed);
-        self.queue(psn);
-        if most_arrived || (self.expected_pulls() <= 0 && self.records.oldest().is_none()) {
-            self.credit += 1;
-        }
-    }
-
-    /// Makes a packet wait to be sent again, if it is on its way.
-    fn queue(&mut self, psn: u32) {
-        let record = self.records.get(psn);
-        if record.is_some_and(|record| record.state == State::Sent) {
-            self.records.queue(psn);
-        }
-    }
-
-    /// Returns the number of pulls that the receiver will send for the packets that it has reported.
-    fn expected_pulls(&self) -> i64 {
-        let SenderCounters { acks, nacks, .. } = self.counters;
-        (acks + nacks).cast_signed() - i64::from(self.pulls)
     }
 
     /// Handles the pull counter of a packet: as many packets as it has grown by may be sent (section 3.2.1).
@@ -208,125 +81,91 @@ impl Sender {
         self.fates = RECENT.min(self.fates + 1);
     }
 
-    /// Handles the timer: every packet that has timed out is sent again without being pulled.
-    pub fn on_timer(&mut self, now: u64) {
-        while !self.progress.is_acked() && self.deadline().is_some_and(|deadline| deadline <= now) {
-            let Some((_, psn)) = self.records.oldest() else {
-                return;
-            };
-            self.counters.timeouts += 1;
-            if let Some(path) = self.records.ev(psn) {
-                self.scores.record(path, Fate::Lost);
-            }
+    /// Makes a packet wait to be sent again, if it is on its way.
+    fn queue(&mut self, psn: u32) {
+        let record = self.records.get(psn);
+        if record.is_some_and(|record| record.state == State::Sent) {
             self.records.queue(psn);
-            self.credit += 1;
         }
     }
 }
 
-impl FlowSender for Sender {
-    fn progress(&self) -> &SenderProgress {
-        &self.progress
-    }
+/// Returns the number of packets whose paths a sender remembers: those that may be sent before the first one times out.
+fn remembered(config: &NdpConfig) -> u64 {
+    let bytes = u128::from(config.rto.0) * u128::from(config.rate.0) / 8_000_000_000_000;
+    let packets = u64::try_from(bytes / u128::from(config.mtu)).unwrap_or(u64::MAX);
+    let window = config.initial_window.into();
+    packets.saturating_add(window).min(MAX_REMEMBERED)
+}
 
-    fn progress_mut(&mut self) -> &mut SenderProgress {
-        &mut self.progress
-    }
-
-    fn full_packet(&self) -> (u16, u32) {
-        (self.params.class, self.params.config.mtu)
-    }
-
-    fn may_send(&mut self) -> bool {
-        !self.progress.is_acked()
-            && self.credit > 0
-            && (self.records.first_queued().is_some() || self.new_size().is_some())
-    }
-
-    fn next_port(&mut self, shared: &Shared) -> Option<u32> {
-        let waits = self.progress.waits;
-        if self.ahead.is_none() {
-            return (waits.is_empty() && self.may_send()).then_some(0);
-        }
-        if !self.may_send() {
-            return None;
-        }
-        let mut ahead = self.ahead.take()?;
-        let port = ahead.next_port(waits, || {
-            let path = self.choose_path(None);
-            (self.paths.route(path, shared).next(shared.hops).0, path)
-        });
-        self.ahead = Some(ahead);
-        port
-    }
-
-    fn take_packet(&mut self, now: u64, port: u32, _: u32, shared: &Shared) -> Option<Packet> {
-        let again = self.records.first_queued();
-        let (psn, size, path) = if let Some((psn, record)) = again {
-            let path = self.path_through(port, self.records.ev(psn));
-            self.records.resend_first(psn, path, now);
-            self.counters.retransmitted += 1;
-            (psn, record.size, path)
-        } else {
-            let size = self.new_size()?;
-            let path = self.path_through(port, None);
-            self.data.count();
-            (self.records.push(size, false, path, now), size, path)
-        };
-        self.credit -= 1;
-        let data = Data {
-            psn,
-            path,
-            last: self.data.total() == Some(u64::from(psn) + 1),
-            retransmission: again.is_some(),
-            trimmed: false,
-        };
-        Some(Packet {
-            route: self.paths.route(path, shared),
-            ..data.packet(self.progress.flow, size, self.params.class)
-        })
-    }
-
-    fn deadline(&mut self) -> Option<u64> {
-        let (sent, _) = self.records.oldest()?;
-        Some(sent + self.params.config.rto.0)
-    }
-
-    fn stop(&mut self, now: u64) -> bool {
-        if self.progress.is_acked() || !self.data.stop() {
+impl Sender {
+    /// Handles an acknowledgement. Returns true if all data has been acknowledged now.
+    pub fn on_ack(&mut self, ack: &Report) -> bool {
+        self.counters.acks += 1;
+        if self.is_acked() {
             return false;
         }
-        let is_acked = self.records.is_empty();
-        if is_acked {
-            self.finish(now);
+        let state = &mut self.state;
+        state.record_fate(ack.path, Fate::Arrived);
+        state.records.acknowledge_all(ack.next, ack.psn, 1);
+        state.on_counter(ack.pulls);
+        self.data.is_within(ack.next.into())
+    }
+
+    /// Handles the report of a trimmed packet: the packet waits until it is pulled.
+    pub fn on_nack(&mut self, nack: &Report) {
+        self.counters.nacks += 1;
+        if self.is_acked() {
+            return;
         }
-        is_acked
+        let state = &mut self.state;
+        state.record_fate(nack.path, Fate::Trimmed);
+        state.records.acknowledge_all(nack.next, nack.next, 0);
+        state.queue(nack.psn);
+        state.on_counter(nack.pulls);
     }
 
-    fn reroute(&mut self, shared: &Shared) {
-        self.paths.reroute();
-        if let Some(ahead) = &mut self.ahead {
-            ahead.reroute(shared);
+    /// Handles a pull.
+    pub fn on_pull(&mut self, pulls: u32, next: u32) {
+        self.state.pulls_arrived += 1;
+        if !self.is_acked() {
+            self.state.records.acknowledge_all(next, next, 0);
+            self.state.on_counter(pulls);
         }
     }
 
-    fn sent(&self) -> u64 {
-        self.data.sent()
+    /// Handles a header that a switch has returned. The packet waits until it is pulled, unless no pull will come, or
+    /// most packets have arrived recently (section 3.2.4).
+    pub fn on_return(&mut self, psn: u32, path: u16) {
+        if self.is_acked() {
+            return;
+        }
+        let reports = self.counters.acks + self.counters.nacks;
+        let state = &mut self.state;
+        let most_arrived = 2 * state.recent.count_ones() > state.fates;
+        state.record_fate(path, Fate::Trimmed);
+        state.queue(psn);
+        // The receiver sends a pull for each packet that it has reported.
+        let expects_pulls = reports.cast_signed() > i64::from(state.pulls);
+        if most_arrived || (!expects_pulls && state.records.oldest().is_none()) {
+            state.credit += 1;
+        }
     }
 
-    fn total(&self) -> Option<u64> {
-        self.data.total()
-    }
-
-    fn record(&self) -> SubflowRecord {
-        let counters = &self.counters;
-        SubflowRecord {
-            packets_sent: self.data.sent() + counters.retransmitted,
-            retransmitted: counters.retransmitted,
-            timeouts: counters.timeouts,
-            acked_bytes: Some(self.acked_bytes()),
-            control: Some(counters.control()),
-            ..SubflowRecord::default()
+    /// Handles the timer: every packet that has timed out is sent again without being pulled.
+    pub fn on_timer(&mut self, now: u64) {
+        let (is_acked, rto) = (self.is_acked(), self.params.config.rto.0);
+        let state = &mut self.state;
+        while let Some((sent, psn)) = state.records.oldest() {
+            if is_acked || sent + rto > now {
+                return;
+            }
+            self.counters.timeouts += 1;
+            if let Some(path) = state.records.ev(psn) {
+                state.scores.record(path, Fate::Lost);
+            }
+            state.records.queue(psn);
+            state.credit += 1;
         }
     }
 }

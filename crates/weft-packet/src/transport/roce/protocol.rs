@@ -1,18 +1,18 @@
 //! The protocol at a host: its packets and timers.
 
-use weft_transports::TransportConfig;
+use weft_run::{ControlCounters, SubflowRecord};
+use weft_transports::RoceConfig;
 
 use crate::packet::Packet;
-use crate::transport::endpoint::{FlowEndpoint, FlowSetup, Protocol};
-use crate::transport::flow_progress::{ReceiverProgress, SenderProgress};
+use crate::transport::contract::RecordedState;
+use crate::transport::endpoint::{FlowEndpoint, FlowSetup, Protocol, Sending};
 use crate::transport::nic::Feed;
 use crate::transport::state::HostContext;
+use crate::transport::tracer::SenderState;
 
-use super::config;
-use super::params::Params;
-use super::receiver::Receiver;
-use super::sender::Sender;
-use super::wire::{Content, Data, Nak, cnp_packet};
+use super::receiver::{Receiver, RoceReceiver};
+use super::sender::{RoceSender, Sender};
+use super::wire::{Content, Data, cnp_packet};
 
 /// The flows of a host share nothing.
 #[derive(Default)]
@@ -25,29 +25,77 @@ fn notification_timer(receiver: u32) -> u32 {
 }
 
 impl Protocol for RoceProtocol {
-    type Params = Params;
-    type Sender = Sender;
-    type Receiver = Receiver;
+    type Config = RoceConfig;
+    type Sender = RoceSender;
+    type Receiver = RoceReceiver;
 
     const FEED: Feed = Feed::MemoryUnlessPaused;
 
-    fn params(transport: &TransportConfig) -> Option<Params> {
-        Some(Params::new(transport, config(transport)?))
-    }
-
-    fn sender(flow: FlowSetup<'_, Params>, progress: SenderProgress) -> Sender {
+    fn sender(flow: &FlowSetup<'_, Self>) -> RoceSender {
         let shared = flow.shared;
-        let route = shared.route_of_flow(progress.flow, false);
         let first = shared.fabric.first_link(shared.fabric.hosts[flow.host as usize]);
-        let port = route.next(shared.hops).0;
+        let port = flow.route.next(shared.hops).0;
         let line_rate = shared.fabric.links[first + port as usize].rate.0 as f64;
-        let size = flow.spec.size.map(|size| size.0);
-        Sender::new(flow.params, route, line_rate, size, progress)
+        RoceSender::new(&flow.params.config, line_rate, flow.now)
     }
 
-    fn receiver(&mut self, flow: FlowSetup<'_, Params>, progress: ReceiverProgress) -> Receiver {
-        let route = flow.shared.route_of_flow(progress.flow, true);
-        Receiver::new(flow.params, route, progress)
+    fn receiver(&mut self, _: &FlowSetup<'_, Self>) -> RoceReceiver {
+        RoceReceiver::default()
+    }
+
+    fn may_send(flow: &mut Sender) -> bool {
+        flow.has_packet()
+    }
+
+    fn next_at(flow: &Sender) -> u64 {
+        flow.state.pace.next_at()
+    }
+
+    fn take_packet(flow: &mut Sender, sending: &Sending<'_>) -> Option<Packet> {
+        flow.next_packet(sending)
+    }
+
+    fn deadline(flow: &mut Sender) -> Option<u64> {
+        flow.state.deadline
+    }
+
+    fn expire(flow: &mut Sender, now: u64) {
+        flow.on_timer(now);
+    }
+
+    fn is_idle(flow: &Sender) -> bool {
+        flow.data.sent() == u64::from(flow.state.una)
+    }
+
+    fn release(flow: &mut Sender) {
+        flow.state.deadline = None;
+    }
+
+    fn complete_record(flow: &Sender, record: &mut SubflowRecord) {
+        record.acked_bytes = Self::movable_bytes(flow);
+        record.control = Some(ControlCounters {
+            cnps: Some(flow.state.cnps),
+            ..flow.counters.control()
+        });
+    }
+
+    fn recorded_state(_: &RoceConfig) -> RecordedState {
+        RecordedState::Samples
+    }
+
+    fn sender_state(flow: &Sender, now: u64) -> Option<SenderState> {
+        Some(SenderState {
+            cwnd: None,
+            rate: Some(flow.state.pace.rate(now)),
+        })
+    }
+
+    fn movable_bytes(flow: &Sender) -> Option<u64> {
+        Some(flow.data.bytes_before(flow.state.una.into()))
+    }
+
+    fn next_chunk(flow: &Receiver) -> u32 {
+        flow.state.arrivals.next()
     }
 
     fn on_packet(endpoint: &mut FlowEndpoint<Self>, packet: &Packet, cx: &mut HostContext<'_, '_>) {
@@ -61,7 +109,7 @@ impl Protocol for RoceProtocol {
             Content::Ack(expected) => {
                 endpoint.on_ack(flow, |sender, now| sender.on_ack(expected, now), cx);
             }
-            Content::Nak(nak) => endpoint.on_nak(flow, nak, cx),
+            Content::Nak(nak) => endpoint.update_sender(flow, |sender| sender.on_nak(nak, now), cx),
             Content::Cnp => {
                 if let Some(sender) = endpoint.senders.find_mut(flow) {
                     sender.on_cnp(now);
@@ -74,10 +122,7 @@ impl Protocol for RoceProtocol {
         let index = timer / 3;
         match timer % 3 {
             0 => endpoint.on_rate_timer(index, cx),
-            1 => {
-                endpoint.on_timeout(index, Sender::on_timer, cx);
-                endpoint.request_nic(index, cx);
-            }
+            1 => endpoint.on_sender_timer(index, cx),
             _ => endpoint.notify(index, cx),
         }
     }
@@ -116,13 +161,8 @@ impl FlowEndpoint<RoceProtocol> {
     fn notify(&mut self, index: u32, cx: &mut HostContext<'_, '_>) {
         let receiver = &mut self.receivers[index];
         receiver.on_notification(cx.now);
-        let packet = cnp_packet(receiver.progress.flow, receiver.params.ack_class);
+        let packet = cnp_packet(receiver.flow, receiver.params.ack_class);
         let route = receiver.route;
         cx.send(&Packet { route, ..packet });
-    }
-
-    fn on_nak(&mut self, flow: u32, nak: Nak, cx: &mut HostContext<'_, '_>) {
-        let now = cx.now;
-        self.update_sender(flow, |sender| sender.on_nak(nak, now), cx);
     }
 }

@@ -1,27 +1,22 @@
 //! The receiver of a flow: what has arrived, the packets that it answers with, and the notification point of
 //! DCQCN (Zhu et al., SIGCOMM 2015, section 3.1).
 
-use std::sync::Arc;
-
 use weft_transports::{RoceControl, RoceRetransmission};
 
-use crate::engine::route::Route;
 use crate::packet::Packet;
 use crate::transport::arrivals::Arrivals;
-use crate::transport::endpoint::FlowReceiver;
-use crate::transport::flow_progress::ReceiverProgress;
-use crate::transport::shared::Shared;
+use crate::transport::flows::ReceiverFlow;
 
-use super::params::Params;
-use super::sender::Sender;
-use super::wire::{Data, Nak, ack_packet};
+use super::protocol::RoceProtocol;
+use super::wire::{Data, HEADER, Nak, ack_packet};
 
 /// The receiver of a flow.
-pub struct Receiver {
-    pub params: Arc<Params>,
-    /// Route of answers.
-    pub route: Route,
-    arrivals: Arrivals,
+pub type Receiver = ReceiverFlow<RoceProtocol>;
+
+/// The state of a receiver.
+#[derive(Default)]
+pub struct RoceReceiver {
+    pub arrivals: Arrivals,
     /// Packets that arrived in order, or again, since the last acknowledgement.
     unacked: u32,
     /// True if the missing packet has been reported. Go-back-N reports it once.
@@ -30,7 +25,6 @@ pub struct Receiver {
     /// in it.
     quiet_until: u64,
     is_marked: bool,
-    pub progress: ReceiverProgress,
 }
 
 /// An answer to a packet.
@@ -54,42 +48,28 @@ impl Answer {
 }
 
 impl Receiver {
-    /// Creates the receiver of a flow.
-    pub fn new(params: Arc<Params>, route: Route, progress: ReceiverProgress) -> Self {
-        Self {
-            params,
-            route,
-            arrivals: Arrivals::default(),
-            unacked: 0,
-            is_reported: false,
-            quiet_until: 0,
-            is_marked: false,
-            progress,
-        }
-    }
-
     /// Handles a packet of this size. Returns the answer.
     pub fn on_data(&mut self, data: Data, size: u16, now: u64) -> Answer {
-        self.progress.packets += 1;
-        let expected = self.arrivals.next();
-        if self.arrivals.has(data.psn) {
+        self.packets += 1;
+        let expected = self.state.arrivals.next();
+        if self.state.arrivals.has(data.psn) {
             return self.acknowledge(data);
         }
         let is_next = data.psn == expected;
         if is_next || self.params.config.retransmission == RoceRetransmission::SelectiveRepeat {
-            self.arrivals.insert(data.psn);
-            self.progress.accept(Sender::payload(size), now);
+            self.state.arrivals.insert(data.psn);
+            self.accept(u64::from(size) - u64::from(HEADER), now);
         }
         if is_next {
-            self.is_reported = false;
+            self.state.is_reported = false;
             return self.acknowledge(data);
         }
         let reports_once = self.params.config.retransmission == RoceRetransmission::GoBackN;
-        if reports_once && self.is_reported {
+        if reports_once && self.state.is_reported {
             return Answer::None;
         }
-        self.is_reported = true;
-        self.unacked = 0;
+        self.state.is_reported = true;
+        self.state.unacked = 0;
         Answer::Nak(Nak {
             expected,
             trigger: data.psn,
@@ -97,57 +77,44 @@ impl Receiver {
     }
 
     fn acknowledge(&mut self, data: Data) -> Answer {
-        self.unacked += 1;
-        if !data.ack_at_once && !data.retransmission && self.unacked < self.params.config.ack_every {
+        self.state.unacked += 1;
+        if !data.ack_at_once && !data.retransmission && self.state.unacked < self.params.config.ack_every {
             return Answer::None;
         }
-        self.unacked = 0;
-        Answer::Ack(self.arrivals.next())
+        self.state.unacked = 0;
+        Answer::Ack(self.state.arrivals.next())
     }
 
     /// Handles a marked packet. Returns the time at which a congestion notification is sent because of it. That is
     /// now, or the end of the interval that began with the last notification.
     pub fn on_mark(&mut self, now: u64) -> Option<u64> {
-        if self.params.config.control == RoceControl::None || self.is_marked {
+        if self.params.config.control == RoceControl::None || self.state.is_marked {
             return None;
         }
-        if now < self.quiet_until {
-            self.is_marked = true;
-            return Some(self.quiet_until);
+        if now < self.state.quiet_until {
+            self.state.is_marked = true;
+            return Some(self.state.quiet_until);
         }
         Some(now)
     }
 
     /// Records that a congestion notification is sent.
     pub fn on_notification(&mut self, now: u64) {
-        self.quiet_until = now + self.params.config.cnp_interval.0;
-        self.is_marked = false;
-    }
-}
-
-impl FlowReceiver for Receiver {
-    fn progress(&self) -> &ReceiverProgress {
-        &self.progress
-    }
-
-    fn progress_mut(&mut self) -> &mut ReceiverProgress {
-        &mut self.progress
-    }
-
-    fn next_chunk(&self) -> u32 {
-        self.arrivals.next()
-    }
-
-    fn reroute(&mut self, shared: &Shared) {
-        self.route = shared.route_of_flow(self.progress.flow, true);
+        self.state.quiet_until = now + self.params.config.cnp_interval.0;
+        self.state.is_marked = false;
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use weft_transports::RoceConfig;
 
     use super::*;
+    use crate::engine::route::Route;
+    use crate::transport::flows::FlowParams;
+    use crate::transport::test_runs;
 
     const US: u64 = 1_000_000;
 
@@ -156,12 +123,9 @@ mod tests {
             retransmission,
             ..RoceConfig::default()
         };
-        let params = Params::for_tests(config);
-        Receiver::new(
-            Arc::new(params),
-            Route::default(),
-            ReceiverProgress::new(0, u64::MAX),
-        )
+        let params = FlowParams::new(&test_runs::transport("roce", config)).unwrap();
+        let state = RoceReceiver::default();
+        Receiver::new(0, Arc::new(params), Route::default(), u64::MAX, state)
     }
 
     /// The first mark causes a notification, and later ones within 50 us together cause another one at the end.
@@ -194,17 +158,13 @@ mod tests {
         assert_eq!((answer(1), answer(2)), (Answer::Ack(2), Answer::Ack(3)));
         assert_eq!((answer(4), answer(1)), (nak(3, 4), Answer::Ack(3)));
         assert_eq!(
-            (
-                go_back_n.progress.chunks,
-                go_back_n.progress.bytes,
-                go_back_n.progress.packets
-            ),
+            (go_back_n.chunks, go_back_n.bytes, go_back_n.packets),
             (3, 3 * 1024, 7)
         );
         let mut selective = receiver(RoceRetransmission::SelectiveRepeat);
         let mut answer = |psn| selective.on_data(data(psn), 1086, 0);
         assert_eq!((answer(1), answer(2)), (nak(0, 1), nak(0, 2)));
         assert_eq!((answer(0), answer(4)), (Answer::Ack(3), nak(3, 4)));
-        assert_eq!((selective.progress.chunks, selective.progress.packets), (4, 4));
+        assert_eq!((selective.chunks, selective.packets), (4, 4));
     }
 }

@@ -1,7 +1,5 @@
 //! The interface of congestion control at senders, which limits the bytes in flight by a window.
 
-use super::params::Params;
-
 /// The content of an acknowledgement.
 pub struct AckSample {
     pub now: u64,
@@ -35,14 +33,14 @@ pub trait CongestionControl {
 
     /// Counts the bytes of an acknowledgement, and returns the queueing delay in picoseconds, before the
     /// acknowledged packets are removed from those in flight.
-    fn measure(&mut self, ack: &AckSample, params: &Params) -> u64;
+    fn measure(&mut self, ack: &AckSample) -> u64;
 
     /// Changes the window by an acknowledgement with this queueing delay.
-    fn on_ack(&mut self, ack: &AckSample, delay: u64, in_flight: i64, params: &Params);
+    fn on_ack(&mut self, ack: &AckSample, delay: u64, in_flight: i64);
 
     /// Changes the window by a trimmed packet, which still counts as in flight.
-    fn on_nack(&mut self, nack: &NackSample, params: &Params);
+    fn on_nack(&mut self, nack: &NackSample);
 
     /// Changes the window by a timeout of a packet of this size.
-    fn on_timeout(&mut self, bytes: i64, params: &Params);
+    fn on_timeout(&mut self, bytes: i64);
 }

@@ -1,6 +1,8 @@
 //! RCCC at the sender: credit that the receiver grants.
 
-use super::params::Params;
+use weft_transports::UetConfig;
+
+use super::params::longest_window;
 
 /// Bytes of a quantum of credit.
 pub const QUANTUM: i64 = 256;
@@ -31,8 +33,8 @@ pub struct Backlog {
 
 impl Credit {
     /// Creates the credit of a flow that begins, which may send without a grant.
-    pub fn new(params: &Params) -> Self {
-        let cap = params.max_window(params.network_rtt);
+    pub fn new(config: &UetConfig) -> Self {
+        let cap = longest_window(config);
         Self {
             bytes: cap,
             granted: 0,

@@ -2,8 +2,10 @@
 
 use std::collections::VecDeque;
 
+use weft_transports::UetConfig;
+
 use super::credit::QUANTUM;
-use super::params::Params;
+use super::params::longest_window;
 use super::receiver::Receiver;
 
 /// Quanta of a full grant: four packets.
@@ -27,7 +29,7 @@ pub struct Pacer {
 impl Pacer {
     /// Records that a flow asks for this number of quanta. It needs credit if `needs`, whatever it asks for.
     pub fn on_request(&mut self, index: u32, receiver: &mut Receiver, target: u32, needs: bool) {
-        let grants = &mut receiver.grants;
+        let grants = &mut receiver.state.grants;
         let more = target.wrapping_sub(grants.requested as u32).cast_signed();
         if more > 0 {
             grants.requested += i64::from(more);
@@ -47,7 +49,7 @@ impl Pacer {
     /// a quantum takes `quantum` picoseconds on the link; `None` if no flow waits.
     pub fn grant(&mut self, receivers: &mut [Receiver], quantum: u64) -> Option<(u32, u64)> {
         let (index, granted) = if let Some(index) = self.active.pop_front() {
-            let grants = &mut receivers[index as usize].grants;
+            let grants = &mut receivers[index as usize].state.grants;
             let new = (grants.granted + GRANT).min(grants.requested).max(grants.granted);
             let granted = new - grants.granted;
             grants.granted = new;
@@ -61,8 +63,8 @@ impl Pacer {
         } else {
             let index = self.idle.pop_front()?;
             let receiver = &mut receivers[index as usize];
-            let beyond = max_idle(&receiver.params);
-            let grants = &mut receiver.grants;
+            let beyond = max_idle(&receiver.params.config);
+            let grants = &mut receiver.state.grants;
             grants.granted += GRANT;
             let excess = grants.granted - grants.requested;
             if excess >= 0 && excess < beyond {
@@ -77,6 +79,6 @@ impl Pacer {
 }
 
 /// Returns the number of quanta that a flow may have beyond what it has asked for.
-fn max_idle(params: &Params) -> i64 {
-    params.max_window(params.network_rtt) / QUANTUM
+fn max_idle(config: &UetConfig) -> i64 {
+    longest_window(config) / QUANTUM
 }

@@ -1,24 +1,25 @@
 //! The protocol at a host: its packets, and the pacer of the flows that it receives.
 
 use weft_paths::draw;
-use weft_transports::{TransportConfig, UetControl};
+use weft_run::{ControlCounters, SubflowRecord};
+use weft_transports::{UetConfig, UetControl};
 
+use crate::engine::route::Route;
 use crate::packet::Packet;
-use crate::transport::endpoint::{FlowEndpoint, FlowSetup, Protocol};
-use crate::transport::flow_progress::{ReceiverProgress, SenderProgress};
+use crate::transport::contract::RecordedState;
+use crate::transport::endpoint::{FlowEndpoint, FlowSetup, Protocol, Sending};
 use crate::transport::nic::Feed;
-use crate::transport::spray::PathsAhead;
+use crate::transport::shared::Shared;
 use crate::transport::state::HostContext;
+use crate::transport::tracer::SenderState;
 
-use super::config;
 use super::credit::QUANTUM;
 use super::load_balancer::Balancer;
 use super::pacer::Pacer;
-use super::params::Params;
 use super::paths::EvRoutes;
 use super::pull_rate::PullRate;
-use super::receiver::{Answer, Receiver};
-use super::sender::Sender;
+use super::receiver::{Answer, Receiver, UetReceiver};
+use super::sender::{Sender, UetSender};
 use super::wire::{Content, Data, Nack, pull_packet};
 
 /// Timer numbers of the pull pacer and of the pull rate. Each smaller number is the timeout of a sender.
@@ -38,51 +39,119 @@ pub struct UetProtocol {
 }
 
 impl Protocol for UetProtocol {
-    type Params = Params;
-    type Sender = Sender;
-    type Receiver = Receiver;
+    type Config = UetConfig;
+    type Sender = UetSender;
+    type Receiver = UetReceiver;
 
     const FEED: Feed = Feed::Memory;
+    const SPRAYS: bool = true;
 
-    fn params(transport: &TransportConfig) -> Option<Params> {
-        Some(Params::new(transport, config(transport)?))
-    }
-
-    fn sender(flow: FlowSetup<'_, Params>, progress: SenderProgress) -> Sender {
-        let (spec, params) = (flow.spec, flow.params);
-        let config = params.config;
+    fn sender(flow: &FlowSetup<'_, Self>) -> UetSender {
+        let (spec, config) = (&flow.spec, &flow.params.config);
+        let routes = EvRoutes::new(
+            flow.shared,
+            spec.id,
+            false,
+            [flow.host, spec.to],
+            config.entropies,
+        );
         let seed = draw(&[flow.shared.seed, STREAM, spec.id]);
-        Sender::new(
-            params,
-            EvRoutes::new(
-                flow.shared,
-                spec.id,
-                false,
-                [flow.host, spec.to],
-                config.entropies,
-            ),
-            PathsAhead::new(flow.shared, flow.host),
+        UetSender::new(
+            config,
+            routes,
             Balancer::new(config.load_balancing, config.entropies, seed),
-            spec.size.map(|size| size.0),
-            progress,
         )
     }
 
-    fn receiver(&mut self, flow: FlowSetup<'_, Params>, progress: ReceiverProgress) -> Receiver {
-        let (spec, config) = (flow.spec, flow.params.config);
+    fn receiver(&mut self, flow: &FlowSetup<'_, Self>) -> UetReceiver {
+        let (spec, config) = (&flow.spec, &flow.params.config);
         if self.pull_rate.is_none() && config.control == UetControl::Receiver && config.oversubscription > 1.0
         {
             let seed = draw(&[flow.shared.seed, INTERVAL_STREAM, flow.host.into()]);
             self.pull_rate = Some(PullRate::new(config.oversubscription, config.network_rtt.0, seed));
         }
-        let routes = EvRoutes::new(
+        UetReceiver::new(EvRoutes::new(
             flow.shared,
             spec.id,
             true,
             [flow.host, spec.from],
             config.entropies,
-        );
-        Receiver::new(flow.params, routes, progress)
+        ))
+    }
+
+    fn may_send(flow: &mut Sender) -> bool {
+        flow.has_packet()
+    }
+
+    fn take_packet(flow: &mut Sender, sending: &Sending<'_>) -> Option<Packet> {
+        flow.next_packet(sending)
+    }
+
+    fn choose_path(flow: &mut Sender, _: Option<u16>) -> u16 {
+        flow.state.balancer.choose()
+    }
+
+    fn route_of_path(flow: &mut Sender, ev: u16, shared: &Shared) -> Route {
+        flow.state.routes.route(ev, shared)
+    }
+
+    fn forget_routes(flow: &mut Sender) {
+        flow.state.routes.clear();
+    }
+
+    fn forget_answer_routes(flow: &mut Receiver) {
+        flow.state.routes.clear();
+    }
+
+    fn deadline(flow: &mut Sender) -> Option<u64> {
+        let (sent, _) = flow.state.records.oldest()?;
+        Some(sent + flow.params.config.rto.0)
+    }
+
+    fn is_idle(flow: &Sender) -> bool {
+        flow.state.records.is_empty()
+    }
+
+    fn release(flow: &mut Sender) {
+        flow.state.records.clear();
+        flow.state.routes.clear();
+    }
+
+    fn complete_record(flow: &Sender, record: &mut SubflowRecord) {
+        let sender = &flow.state;
+        record.marked = Some(sender.marked);
+        record.cwnd = flow.window_packets().unwrap_or(0.0);
+        record.control = Some(ControlCounters {
+            pulls: Some(sender.pulls),
+            rts: Some(sender.rts),
+            repeated_rts: Some(sender.repeated_rts),
+            ..flow.counters.control()
+        });
+    }
+
+    /// Credit of the receiver is neither a window nor a rate.
+    fn recorded_state(config: &UetConfig) -> RecordedState {
+        if config.control.has_window() {
+            RecordedState::Samples
+        } else {
+            RecordedState::Nothing
+        }
+    }
+
+    fn sender_state(flow: &Sender, _: u64) -> Option<SenderState> {
+        Some(SenderState {
+            cwnd: flow.window_packets(),
+            rate: None,
+        })
+    }
+
+    fn next_chunk(flow: &Receiver) -> u32 {
+        flow.state.next_chunk()
+    }
+
+    /// Routes of all entropy values, and a penalty for each.
+    fn flow_bytes(config: &UetConfig) -> usize {
+        config.entropies as usize * (2 * size_of::<Route>() + 1)
     }
 
     fn on_packet(endpoint: &mut FlowEndpoint<Self>, packet: &Packet, cx: &mut HostContext<'_, '_>) {
@@ -110,7 +179,7 @@ impl Protocol for UetProtocol {
         match timer {
             PACER => endpoint.pace(cx),
             PULL_RATE => endpoint.adapt_pull_rate(cx),
-            sender => endpoint.on_sender_timer(sender, cx),
+            sender => endpoint.on_expiry(sender, cx),
         }
     }
 }
@@ -124,7 +193,7 @@ impl FlowEndpoint<UetProtocol> {
         }
     }
 
-    fn on_sender_timer(&mut self, index: u32, cx: &mut HostContext<'_, '_>) {
+    fn on_expiry(&mut self, index: u32, cx: &mut HostContext<'_, '_>) {
         let Some(expired) = self.on_timeout(index, Sender::on_timer, cx) else {
             return;
         };
@@ -156,10 +225,14 @@ impl FlowEndpoint<UetProtocol> {
         };
         let receiver = &mut self.receivers[index];
         let params = &receiver.params;
-        receiver.grants.ev = ((u32::from(receiver.grants.ev) + 1) % params.config.entropies) as u16;
-        let (granted, flow) = (receiver.grants.granted as u32, receiver.progress.flow);
+        receiver.state.grants.ev =
+            ((u32::from(receiver.state.grants.ev) + 1) % params.config.entropies) as u16;
+        let (granted, flow) = (receiver.state.grants.granted as u32, receiver.flow);
         let pull = pull_packet(granted, flow, params.ack_class);
-        let route = receiver.routes.route(receiver.grants.ev, &self.shared);
+        let route = receiver
+            .state
+            .routes
+            .route(receiver.state.grants.ev, &self.shared);
         pacer.is_running = true;
         let time = pull_rate.as_ref().map_or(time, |rate| rate.scale(time));
         self.send_control(&Packet { route, ..pull }, cx);
@@ -190,7 +263,7 @@ impl FlowEndpoint<UetProtocol> {
             pacer.on_request(index, receiver, data.pull_target, needs);
         }
         if let Some(control) = control {
-            let route = receiver.routes.route(data.ev, &self.shared);
+            let route = receiver.state.routes.route(data.ev, &self.shared);
             self.send_control(&Packet { route, ..control }, cx);
         }
         let pacer = &self.protocol.pacer;

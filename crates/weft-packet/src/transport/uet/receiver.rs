@@ -1,20 +1,18 @@
 //! The receiver of a flow: what has arrived, and the packets that it answers with.
 
-use std::sync::Arc;
-
 use crate::transport::arrivals::Arrivals;
-use crate::transport::endpoint::FlowReceiver;
-use crate::transport::flow_progress::ReceiverProgress;
-use crate::transport::shared::Shared;
+use crate::transport::flows::ReceiverFlow;
 use crate::transport::spray::HEADER;
 
-use super::params::Params;
 use super::paths::EvRoutes;
+use super::protocol::UetProtocol;
 use super::wire::{Ack, Data, Nack};
 
 /// The receiver of a flow.
-pub struct Receiver {
-    pub params: Arc<Params>,
+pub type Receiver = ReceiverFlow<UetProtocol>;
+
+/// The state of a receiver.
+pub struct UetReceiver {
     /// Routes of answers.
     pub routes: EvRoutes,
     arrivals: Arrivals,
@@ -24,8 +22,27 @@ pub struct Receiver {
     pending: bool,
     /// PSNs of requests to send.
     requests: Vec<u32>,
-    pub progress: ReceiverProgress,
     pub grants: Grants,
+}
+
+impl UetReceiver {
+    /// Creates the state of a flow of which nothing has arrived.
+    pub fn new(routes: EvRoutes) -> Self {
+        Self {
+            routes,
+            arrivals: Arrivals::default(),
+            unacked: 0,
+            pending: false,
+            requests: Vec::new(),
+            grants: Grants::default(),
+        }
+    }
+
+    /// Returns the number of packets with data before the first missing one.
+    pub fn next_chunk(&self) -> u32 {
+        let next = self.arrivals.next();
+        next - self.requests.iter().filter(|&&psn| psn < next).count() as u32
+    }
 }
 
 /// The credit of a flow at its receiver in quanta, from the same 0 at both ends.
@@ -47,51 +64,37 @@ pub enum Answer {
 }
 
 impl Receiver {
-    /// Creates the receiver of a flow of which nothing has arrived.
-    pub fn new(params: Arc<Params>, routes: EvRoutes, progress: ReceiverProgress) -> Self {
-        Self {
-            params,
-            routes,
-            arrivals: Arrivals::default(),
-            unacked: 0,
-            pending: false,
-            requests: Vec::new(),
-            progress,
-            grants: Grants::default(),
-        }
-    }
-
     /// Handles a packet of this size. Returns the answer.
     pub fn on_data(&mut self, data: &Data, size: u16, now: u64) -> Answer {
         if data.trimmed {
             return self.on_trimmed(data);
         }
-        let is_new = !self.arrivals.has(data.psn);
+        let is_new = !self.state.arrivals.has(data.psn);
         if !data.is_rts {
-            self.unacked += u32::from(size);
-            self.progress.packets += 1;
+            self.state.unacked += u32::from(size);
+            self.packets += 1;
         }
         if !is_new {
-            self.unacked = 0;
+            self.state.unacked = 0;
             return self.ack(data, data.ce, data.ce || data.ack_at_once);
         }
-        let is_first = self.progress.chunks == 0 && self.requests.is_empty();
+        let is_first = self.chunks == 0 && self.state.requests.is_empty();
         let mut forced = is_first || data.is_rts;
         if data.is_rts {
-            self.requests.push(data.psn);
+            self.state.requests.push(data.psn);
         } else {
-            self.progress.accept(u64::from(u32::from(size) - HEADER), now);
+            self.accept(u64::from(u32::from(size) - HEADER), now);
         }
         if data.ack_at_once {
-            (forced, self.pending) = (true, true);
+            (forced, self.state.pending) = (true, true);
         }
-        let is_next = data.psn == self.arrivals.next();
-        self.arrivals.insert(data.psn);
-        if is_next && self.pending && !self.arrivals.is_out_of_order() {
-            (forced, self.pending) = (true, false);
+        let is_next = data.psn == self.state.arrivals.next();
+        self.state.arrivals.insert(data.psn);
+        if is_next && self.state.pending && !self.state.arrivals.is_out_of_order() {
+            (forced, self.state.pending) = (true, false);
         }
-        if forced || data.ce || self.unacked >= self.params.config.ack_bytes {
-            self.unacked = 0;
+        if forced || data.ce || self.state.unacked >= self.params.config.ack_bytes {
+            self.state.unacked = 0;
             return self.ack(data, data.ce, data.ce || data.ack_at_once);
         }
         Answer::None
@@ -99,11 +102,11 @@ impl Receiver {
 
     /// Returns the bytes of all data packets with their headers, without duplicates, modulo 2^32.
     fn wire_bytes(&self) -> u32 {
-        (self.progress.bytes + self.progress.chunks * u64::from(HEADER)) as u32
+        (self.bytes + self.chunks * u64::from(HEADER)) as u32
     }
 
     fn on_trimmed(&self, data: &Data) -> Answer {
-        if self.arrivals.has(data.psn) {
+        if self.state.arrivals.has(data.psn) {
             return self.ack(data, false, false);
         }
         Answer::Nack(Nack {
@@ -115,36 +118,17 @@ impl Receiver {
     }
 
     fn ack(&self, data: &Data, ecn_echo: bool, from_trigger: bool) -> Answer {
-        let cumulative = self.arrivals.next();
+        let cumulative = self.state.arrivals.next();
         let reference = Ack::reference(from_trigger, data.psn, cumulative);
         Answer::Ack(Ack {
             cumulative: cumulative as u16,
             trigger: data.psn as u16,
-            bitmap: self.arrivals.bitmap(reference),
+            bitmap: self.state.arrivals.bitmap(reference),
             from_trigger,
             received: self.wire_bytes(),
             ecn_echo,
             retransmission: data.retransmission,
             of_rts: data.is_rts,
         })
-    }
-}
-
-impl FlowReceiver for Receiver {
-    fn progress(&self) -> &ReceiverProgress {
-        &self.progress
-    }
-
-    fn progress_mut(&mut self) -> &mut ReceiverProgress {
-        &mut self.progress
-    }
-
-    fn next_chunk(&self) -> u32 {
-        let next = self.arrivals.next();
-        next - self.requests.iter().filter(|&&psn| psn < next).count() as u32
-    }
-
-    fn reroute(&mut self, _: &Shared) {
-        self.routes.clear();
     }
 }

@@ -3,8 +3,8 @@
 
 use std::collections::VecDeque;
 
-use crate::transport::flow_progress::PortSet;
-use crate::transport::shared::Shared;
+use super::flows::PortSet;
+use super::shared::Shared;
 
 /// Maximum number of paths that are chosen before their packets are sent. If more lead through links for which packets wait,
 /// they are forgotten, because another link is idle.

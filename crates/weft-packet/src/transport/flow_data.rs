@@ -1,6 +1,5 @@
 //! The data of a flow at its sender: how much of it there is, and how much was sent.
 
-use super::HEADER;
 use super::segments::Segments;
 
 /// The data of a flow in packets.
@@ -9,15 +8,20 @@ pub struct FlowData {
     size: Option<u64>,
     total: Option<u64>,
     sent: u64,
+    segments: Segments,
+    /// Bytes of the headers of a packet.
+    header: u32,
 }
 
 impl FlowData {
     /// Creates the data of a flow of this many bytes, of which nothing was sent; `None` if the flow has no end yet.
-    pub fn new(size: Option<u64>, segments: &Segments) -> Self {
+    pub fn new(size: Option<u64>, segments: Segments, header: u32) -> Self {
         Self {
             size,
             total: size.map(|size| segments.count(size)),
             sent: 0,
+            segments,
+            header,
         }
     }
 
@@ -32,6 +36,7 @@ impl FlowData {
     }
 
     /// Returns true if no packet is left to be sent for the first time.
+    #[inline]
     pub fn is_sent(&self) -> bool {
         self.total.is_some_and(|total| self.sent >= total)
     }
@@ -41,33 +46,40 @@ impl FlowData {
         self.total.is_some_and(|total| packets >= total)
     }
 
-    /// Returns the size on the wire of the next new packet; `None` if there is none.
-    pub fn next_size(&self, segments: &Segments) -> Option<u16> {
-        if self.is_sent() {
-            return None;
-        }
-        Some((segments.payload(self.sent, self.size) + u64::from(HEADER)) as u16)
+    /// Returns the size on the wire of packet `n`, which is not after the end of the data.
+    #[inline]
+    pub fn packet_size(&self, n: u64) -> u16 {
+        (self.segments.payload(n, self.size) + u64::from(self.header)) as u16
     }
 
-    /// Counts a new packet.
-    pub fn count(&mut self) {
+    /// Returns the size on the wire of the next new packet; `None` if there is none.
+    #[inline]
+    pub fn next_size(&self) -> Option<u16> {
+        (!self.is_sent()).then(|| self.packet_size(self.sent))
+    }
+
+    /// Counts a new packet. Returns its number.
+    #[inline]
+    pub fn count(&mut self) -> u64 {
         self.sent += 1;
+        self.sent - 1
     }
 
     /// Returns the payload bytes of the first `packets` packets.
-    pub fn bytes_before(&self, packets: u64, segments: &Segments) -> u64 {
-        let bytes = segments.bytes_before(packets);
+    pub fn bytes_before(&self, packets: u64) -> u64 {
+        let bytes = self.segments.bytes_before(packets);
         self.size.map_or(bytes, |size| bytes.min(size))
     }
 
     /// Returns the bytes of packets that were not sent, headers included; `None` if the flow has no end yet.
-    pub fn unsent_bytes(&self, segments: &Segments) -> Option<u64> {
+    #[inline]
+    pub fn unsent_bytes(&self) -> Option<u64> {
         let left = self.total?.saturating_sub(self.sent);
         // A flow without a size that was stopped has sent everything.
         let Some(size) = self.size.filter(|_| left > 0) else {
             return Some(0);
         };
-        Some(size - segments.bytes_before(self.sent) + left * u64::from(HEADER))
+        Some(size - self.segments.bytes_before(self.sent) + left * u64::from(self.header))
     }
 
     /// Ends the data with the last packet that was sent. Returns false if no packet was left anyway.
@@ -84,13 +96,13 @@ impl FlowData {
 mod tests {
     use super::*;
 
-    fn segments() -> Segments {
-        Segments::new(1000, None)
+    fn data(size: Option<u64>) -> FlowData {
+        FlowData::new(size, Segments::new(1000, None), 64)
     }
 
     fn sizes(data: &mut FlowData) -> Vec<u16> {
         let mut sizes = Vec::new();
-        while let Some(size) = data.next_size(&segments()) {
+        while let Some(size) = data.next_size() {
             sizes.push(size);
             data.count();
         }
@@ -99,32 +111,32 @@ mod tests {
 
     #[test]
     fn packets_and_unsent_bytes_add_up() {
-        let mut data = FlowData::new(Some(2500), &segments());
-        assert_eq!(data.unsent_bytes(&segments()), Some(2500 + 3 * 64));
+        let mut data = data(Some(2500));
+        assert_eq!(data.unsent_bytes(), Some(2500 + 3 * 64));
         data.count();
-        assert_eq!(data.unsent_bytes(&segments()), Some(1500 + 2 * 64));
+        assert_eq!(data.unsent_bytes(), Some(1500 + 2 * 64));
         assert_eq!(sizes(&mut data), [1064, 564]);
-        assert_eq!((data.sent(), data.unsent_bytes(&segments())), (3, Some(0)));
+        assert_eq!((data.sent(), data.unsent_bytes()), (3, Some(0)));
         assert!(data.is_sent() && data.is_within(3) && !data.is_within(2));
         assert!(!data.stop());
     }
 
     #[test]
     fn a_flow_without_a_size_ends_when_stopped() {
-        let mut data = FlowData::new(None, &segments());
-        assert_eq!((data.total(), data.unsent_bytes(&segments())), (None, None));
-        assert_eq!(data.next_size(&segments()), Some(1064));
+        let mut data = data(None);
+        assert_eq!((data.total(), data.unsent_bytes()), (None, None));
+        assert_eq!(data.next_size(), Some(1064));
         data.count();
         assert!(data.stop() && !data.stop());
-        assert_eq!((data.total(), data.unsent_bytes(&segments())), (Some(1), Some(0)));
-        assert_eq!(data.next_size(&segments()), None);
+        assert_eq!((data.total(), data.unsent_bytes()), (Some(1), Some(0)));
+        assert_eq!(data.next_size(), None);
     }
 
     #[test]
     fn a_flow_with_a_size_may_be_stopped_early() {
-        let mut data = FlowData::new(Some(2500), &segments());
+        let mut data = data(Some(2500));
         data.count();
         assert!(data.stop());
-        assert_eq!((data.total(), data.unsent_bytes(&segments())), (Some(1), Some(0)));
+        assert_eq!((data.total(), data.unsent_bytes()), (Some(1), Some(0)));
     }
 }

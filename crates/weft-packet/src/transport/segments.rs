@@ -1,6 +1,9 @@
 //! The packets into which the data of a flow is divided. A packet carries data of one message only.
 
+use weft_transports::TransportConfig;
+
 /// How data is divided.
+#[derive(Clone, Copy)]
 pub struct Segments {
     /// Payload bytes of a full packet.
     mss: u64,
@@ -11,6 +14,12 @@ pub struct Segments {
 }
 
 impl Segments {
+    /// Returns the division of the data of a transport's flows.
+    pub fn of(transport: &TransportConfig) -> Self {
+        let message = transport.parameters.message_size();
+        Self::new(transport.sizes().payload.into(), message.map(|size| size.0))
+    }
+
     /// Returns the division into packets of up to `mss` payload bytes, and into messages of this size; `None` if
     /// a flow is one message.
     pub fn new(mss: u64, message: Option<u64>) -> Self {

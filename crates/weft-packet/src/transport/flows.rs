@@ -1,0 +1,240 @@
+//! A flow at its sender and at its receiver: the state that all protocols of [`FlowEndpoint`] have, and that of the protocol.
+//!
+//! [`FlowEndpoint`]: super::endpoint::FlowEndpoint
+
+use std::sync::Arc;
+
+use weft_run::ControlCounters;
+use weft_transports::{Parameters, TransportConfig};
+
+use crate::engine::route::Route;
+use crate::packet::{DATA, Packet, class_flags};
+
+use super::contract::NON_TCP;
+use super::endpoint::Protocol;
+use super::flow_data::FlowData;
+use super::paths_ahead::PathsAhead;
+use super::segments::Segments;
+
+/// Ports of a host. Those from the 64th on are one port here, so that a flow waits for one of them at a time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PortSet(u64);
+
+impl PortSet {
+    /// No port.
+    pub const NONE: Self = Self(0);
+    /// All ports.
+    pub const ALL: Self = Self(u64::MAX);
+
+    const fn bit(port: u32) -> u64 {
+        1 << if port < 63 { port } else { 63 }
+    }
+
+    /// Returns true if no port is in the set.
+    #[inline]
+    pub const fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    /// Returns true if a port is in the set.
+    #[inline]
+    pub const fn contains(self, port: u32) -> bool {
+        self.0 & Self::bit(port) != 0
+    }
+
+    /// Returns true if `other` has all ports of this set.
+    #[inline]
+    pub const fn is_within(self, other: Self) -> bool {
+        self.0 & !other.0 == 0
+    }
+
+    /// Adds a port.
+    #[inline]
+    pub const fn insert(&mut self, port: u32) {
+        self.0 |= Self::bit(port);
+    }
+
+    /// Removes a port.
+    #[inline]
+    pub const fn remove(&mut self, port: u32) {
+        self.0 &= !Self::bit(port);
+    }
+}
+
+/// The constants that all flows of a transport share.
+pub struct FlowParams<C> {
+    /// The parameters of the kind.
+    pub config: C,
+    /// The division of data into packets.
+    pub segments: Segments,
+    /// Bytes of the headers of a packet.
+    pub header: u32,
+    /// Bytes of a full packet on the wire.
+    pub full_size: u32,
+    /// Flags of the traffic class of packets of senders.
+    pub class: u16,
+    /// Flags of the traffic class of packets of receivers.
+    pub ack_class: u16,
+}
+
+impl<C: Parameters + Clone> FlowParams<C> {
+    /// Returns the constants of a transport; `None` if it is of another kind.
+    pub fn new(transport: &TransportConfig) -> Option<Self> {
+        Some(Self {
+            config: transport.parameters_of::<C>()?.clone(),
+            segments: Segments::of(transport),
+            header: transport.sizes().header,
+            full_size: transport.sizes().full(),
+            class: class_flags(transport.class),
+            ack_class: class_flags(transport.ack_class),
+        })
+    }
+}
+
+/// A flow at its sender.
+pub struct SenderFlow<P: Protocol> {
+    /// Index of the flow.
+    pub flow: u32,
+    /// The constants of its transport.
+    pub params: Arc<FlowParams<P::Config>>,
+    /// The data, and how much of it was sent.
+    pub data: FlowData,
+    /// Route of the next packet, if the flow has one path.
+    pub route: Route,
+    /// The paths of the next packets, if packets are sprayed and the host has several links.
+    pub ahead: Option<Box<PathsAhead>>,
+    /// The counters of the record.
+    pub counters: SenderCounters,
+    /// The state of the protocol.
+    pub state: P::Sender,
+    /// Time at which the flow was opened.
+    pub(super) opened: u64,
+    /// Time at which the acknowledgement of all its data arrived.
+    pub(super) acked: Option<u64>,
+    /// True if the latencies of the flow are recorded.
+    pub(super) has_latencies: bool,
+    /// The ports for which the flow waits; all of them until its rate allows a packet.
+    pub(super) waits: PortSet,
+    /// True if the timer of timeouts is set.
+    pub(super) has_timer: bool,
+}
+
+/// The counters of a sender that most protocols have.
+#[derive(Default)]
+pub struct SenderCounters {
+    /// Number of retransmissions and of timeouts.
+    pub retransmitted: u64,
+    pub timeouts: u64,
+    /// Number of acknowledgements and of reports of trimmed or missing packets that arrived.
+    pub acks: u64,
+    pub nacks: u64,
+}
+
+impl SenderCounters {
+    /// Returns the counts of packets without payload.
+    pub fn control(&self) -> ControlCounters {
+        ControlCounters {
+            acks: self.acks,
+            nacks: self.nacks,
+            ..ControlCounters::default()
+        }
+    }
+}
+
+impl<P: Protocol> SenderFlow<P> {
+    /// Returns the packet with this number and size on the wire, if the flow has one path.
+    pub fn packet(&self, chunk: u64, size: u16) -> Packet {
+        Packet {
+            route: self.route,
+            lo: self.flow,
+            chunk: chunk as u32,
+            size,
+            flags: DATA | NON_TCP | self.params.class,
+            ..Packet::default()
+        }
+    }
+
+    /// Returns true if an acknowledgement of all data has arrived.
+    #[inline]
+    pub const fn is_acked(&self) -> bool {
+        self.acked.is_some()
+    }
+
+    /// Returns true if there is a packet that may be sent, whatever the rate.
+    #[inline]
+    pub fn may_send(&mut self) -> bool {
+        !self.is_acked() && P::may_send(self)
+    }
+
+    /// Returns the path of the next packet through a port, if packets are sprayed. It is another one than `avoided` if
+    /// there is one.
+    #[inline]
+    pub fn next_path(&mut self, port: u32, avoided: Option<u16>) -> u16 {
+        let chosen = self.ahead.as_mut().and_then(|ahead| ahead.take(port, avoided));
+        chosen.unwrap_or_else(|| P::choose_path(self, avoided))
+    }
+}
+
+/// A flow at its receiver.
+pub struct ReceiverFlow<P: Protocol> {
+    /// Index of the flow.
+    pub flow: u32,
+    /// The constants of its transport.
+    pub params: Arc<FlowParams<P::Config>>,
+    /// Route of answers, if the flow has one path.
+    pub route: Route,
+    /// Number of data packets that arrived.
+    pub packets: u64,
+    /// Number of different ones that were accepted.
+    pub chunks: u64,
+    /// Payload bytes of the accepted ones.
+    pub bytes: u64,
+    /// Time at which the last of them arrived.
+    pub(super) last: u64,
+    /// Number of payload bytes at which the host is to be notified.
+    pub(super) notify_at: u64,
+    /// The state of the protocol.
+    pub state: P::Receiver,
+}
+
+impl<P: Protocol> ReceiverFlow<P> {
+    /// Returns a flow of which nothing has arrived.
+    pub fn new(
+        flow: u32,
+        params: Arc<FlowParams<P::Config>>,
+        route: Route,
+        notify_at: u64,
+        state: P::Receiver,
+    ) -> Self {
+        Self {
+            flow,
+            params,
+            route,
+            packets: 0,
+            chunks: 0,
+            bytes: 0,
+            last: 0,
+            notify_at,
+            state,
+        }
+    }
+
+    /// Returns a packet without payload to the sender, if the flow has one path.
+    pub fn answer(&self, size: u32) -> Packet {
+        Packet {
+            route: self.route,
+            lo: self.flow,
+            size: size as u16,
+            flags: NON_TCP | self.params.ack_class,
+            ..Packet::default()
+        }
+    }
+
+    /// Counts a new packet with this payload in bytes.
+    #[inline]
+    pub const fn accept(&mut self, payload: u64, now: u64) {
+        self.chunks += 1;
+        self.bytes += payload;
+        self.last = now;
+    }
+}
