@@ -94,7 +94,7 @@ impl RunLoop {
         Ok(Step::Report(Progress {
             fraction: now.seconds() / self.duration.seconds(),
             simulated: now,
-            packet_hops: self.run.counters().packet_hops,
+            packet_hops: self.run.packet_hops(),
             wall_seconds: self.began.elapsed().as_secs_f64(),
         }))
     }

@@ -186,6 +186,10 @@ impl ActiveRun for PacketSimulation {
         self.counters()
     }
 
+    fn packet_hops(&self) -> u64 {
+        self.packet_hops()
+    }
+
     /// Threads wait for each other at a barrier after every window of simulated time. In a small
     /// network a window holds a few events, and waiting takes longer than the events. The number of
     /// packet-hops per window depends on the traffic as much as on the network.

@@ -228,8 +228,12 @@ impl PacketSimulation {
         self.distributions.iter().map(record).collect()
     }
 
-    /// Returns the totals so far. They are cheap, so that progress can be reported after every
-    /// slice. Marks, drops and timeouts are those of links and senders so far.
+    /// Returns the number of packet-hops so far. It is cheap, so that progress can be reported after every slice.
+    pub(crate) fn packet_hops(&self) -> u64 {
+        self.engine.events().0
+    }
+
+    /// Returns the totals so far. Marks, drops and timeouts are those of links and senders.
     pub fn counters(&self) -> Counters {
         let (packet_hops, timers) = self.engine.events();
         let (drops, marks) = self.engine.drops_and_marks();

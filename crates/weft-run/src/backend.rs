@@ -91,6 +91,10 @@ pub trait ActiveRun {
     fn run_until(&mut self, end: Time) -> Result<Time, Error>;
     /// Returns the totals so far.
     fn counters(&self) -> Counters;
+    /// Returns the number of packet-hops so far, for reports of progress.
+    fn packet_hops(&self) -> u64 {
+        self.counters().packet_hops
+    }
     /// Returns the number of threads that would have work if the run started over.
     fn useful_threads(&self) -> usize {
         1
