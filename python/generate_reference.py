@@ -19,6 +19,7 @@ ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
 INDEX = "reference.md"
 COLUMNS = ROOT / "crates" / "weft-run" / "src" / "tables" / "columns.md"
+COLUMNS_OF_KINDS = ROOT / "crates" / "weft-transports" / "src" / "columns.md"
 WITHOUT_ECN = ROOT / "crates" / "weft-queues" / "src" / "without_ecn.md"
 MIXES = ROOT / "crates" / "weft-packet" / "src" / "transport" / "mixes.md"
 
@@ -42,7 +43,7 @@ def pages() -> dict[str, str]:
         sections[page] += [COMMON, *rows.values(), ""] if rows else []
     sections["congestion-control"] += _programs(definitions)
     sections["transports"].append(MIXES.read_text(encoding="utf-8"))
-    sections["tables"] = [COLUMNS.read_text(encoding="utf-8").rstrip(), ""]
+    sections["tables"] = [COLUMNS.read_text(encoding="utf-8"), COLUMNS_OF_KINDS.read_text(encoding="utf-8")]
     sections["queues"].append(WITHOUT_ECN.read_text(encoding="utf-8"))
     texts = {path_of(page): "\n".join([_head(page), *parts]) for page, parts in sections.items()}
     return {INDEX: _index(), generate_transports.PAGE: generate_transports.page(), **texts}

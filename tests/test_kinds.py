@@ -2,39 +2,27 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 
 import weft
 
-COLUMNS = {
-    "marked",
-    "fast_retransmits",
-    "syn_timeouts",
-    "acked_bytes",
-    "acks_received",
-    "nacks_received",
-    "pulls_received",
-    "rts_sent",
-    "rts_repeated",
-    "cnps_received",
-    "send_buffer_limited_s",
+PAGE = Path(__file__).parent.parent / "crates" / "weft-transports" / "src" / "columns.md"
+TABLE = PAGE.read_text(encoding="utf-8").split("In `traces`")[0]
+KINDS_OF = {
+    column: set(re.findall(r"`([a-z-]+)`", kinds))
+    for columns, kinds in re.findall(r"^\| (`.*`) \| (`.*`) \|$", TABLE, re.MULTILINE)
+    for column in re.findall(r"`(\w+)`", columns)
 }
-"""Columns that not all kinds have."""
-
-TCP = {"marked", "fast_retransmits", "syn_timeouts", "acked_bytes", "send_buffer_limited_s"}
-ANSWERS = {"acks_received", "nacks_received"}
-PRESENT = {
-    "tcp": TCP,
-    "constant-rate": set(),
-    "uet": ANSWERS | {"marked", "pulls_received", "rts_sent", "rts_repeated"},
-    "ndp": ANSWERS | {"acked_bytes", "pulls_received"},
-    "roce": ANSWERS | {"acked_bytes", "cnps_received"},
-}
+"""The kinds that have a column, for the columns that not all kinds have."""
+KINDS = ("tcp", "constant-rate", "uet", "ndp", "roce")
 SETTINGS = {"constant-rate": {"rate": "100Mbps"}, "tcp": {"cc": "dctcp"}}
 SIZE = 100_000
 
 
-@pytest.mark.parametrize("kind", PRESENT)
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.filterwarnings("ignore::weft.ResultWarning")
 def test_columns_that_a_kind_does_not_have_are_null(kind: str) -> None:
     spec = {
@@ -47,7 +35,10 @@ def test_columns_that_a_kind_does_not_have_are_null(kind: str) -> None:
     }
     result = weft.run(spec, threads=1)
     row = result.subflows.row(0, named=True)
-    assert {column for column in COLUMNS if row[column] is not None} == PRESENT[kind]
+    assert len(KINDS_OF) == 11
+    assert {column: row[column] is not None for column in KINDS_OF} == {
+        column: kind in kinds for column, kinds in KINDS_OF.items()
+    }
     assert row["acked_bytes"] in (None, SIZE)
     # Sums over the subflows count what is null as nothing.
     flow = result.flows.row(0, named=True)
@@ -57,4 +48,4 @@ def test_columns_that_a_kind_does_not_have_are_null(kind: str) -> None:
 
 def test_all_kinds_are_listed() -> None:
     kinds = {entry["name"] for entry in weft.registry()["transports"]}
-    assert kinds == set(PRESENT)
+    assert kinds == set(KINDS)

@@ -3,6 +3,7 @@
 //!
 //! A kind of transport is a file of this crate and a line of its registry, and the folder with its behaviour at
 //! the packet level. Other crates handle [parameters](Parameters) without names of kinds.
+#![doc = include_str!("columns.md")]
 
 mod constant_rate;
 mod fields;

@@ -355,7 +355,6 @@ fn a_file_of_another_crate_is_foreign() {
 /// Crates in which no kind of transport is named, so that a new kind changes none of them.
 const WITHOUT_KINDS: [&str; 4] = ["weft-spec", "weft-run", "weft-engine", "weft-lab"];
 
-/// Documentation of columns, which says the kinds that fill them, is in Markdown.
 #[test]
 fn crates_around_transports_name_no_kind() {
     let workspace = Workspace::read();
@@ -368,7 +367,7 @@ fn crates_around_transports_name_no_kind() {
     let mut count = 0;
     while let Some(folder) = folders_left.pop() {
         folders_left.extend(folders(&folder));
-        for file in files(&folder, "rs") {
+        for file in [files(&folder, "rs"), files(&folder, "md")].concat() {
             count += 1;
             let text = fs::read_to_string(&file).unwrap();
             let words = text.split(|letter: char| !letter.is_alphanumeric() && !"_-".contains(letter));
