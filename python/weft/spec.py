@@ -1484,7 +1484,8 @@ class Ndp(Model):
     )
     initial_window: Annotated[int, Field(ge=1, le=65536)] = 30
     """
-    Number of packets that a flow sends at the rate of its host's link without being asked (section 6.2).
+    Number of packets that a flow sends at the rate of its host's link without being asked (section 6.2), and the most that it
+    sends per round-trip time. Flows that are to fill several links, or faster ones than the paper's, need more.
     """
     mtu: Annotated[
         str,

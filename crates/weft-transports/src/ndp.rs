@@ -38,7 +38,8 @@ struct NdpSpec {
 #[serde(default, deny_unknown_fields)]
 #[schemars(rename = "Ndp")]
 pub struct NdpConfig {
-    /// Number of packets that a flow sends at the rate of its host's link without being asked (section 6.2).
+    /// Number of packets that a flow sends at the rate of its host's link without being asked (section 6.2), and the most that it
+    /// sends per round-trip time. Flows that are to fill several links, or faster ones than the paper's, need more.
     #[schemars(range(min = 1, max = 65_536))]
     pub initial_window: u32,
     /// Size of a full packet with its header of 64 bytes. The default carries the 9000 bytes of the paper's packets
