@@ -22,6 +22,7 @@ impl Protocol for StopAndWaitProtocol {
     type Config = Settings;
     type Sender = Sender;
     type Receiver = ();
+    type Next = u64;
 
     const FEED: Feed = Feed::Memory;
 
@@ -34,19 +35,19 @@ impl Protocol for StopAndWaitProtocol {
 
     fn receiver(&mut self, _: &FlowSetup<'_, Self>) {}
 
-    fn may_send(flow: &mut SenderFlow<Self>) -> bool {
-        flow.state.sent_at.is_none() && flow.data.total() != Some(flow.state.acked)
+    fn next(flow: &mut SenderFlow<Self>) -> Option<u64> {
+        let next = flow.state.acked;
+        (flow.state.sent_at.is_none() && flow.data.total() != Some(next)).then_some(next)
     }
 
-    fn take_packet(flow: &mut SenderFlow<Self>, sending: &Sending<'_>) -> Option<Packet> {
-        let chunk = flow.state.acked;
+    fn take_packet(flow: &mut SenderFlow<Self>, chunk: u64, sending: &Sending<'_>) -> Packet {
         if flow.data.sent() == chunk {
             flow.data.count();
         } else {
             flow.counters.retransmitted += 1;
         }
         flow.state.sent_at = Some(sending.now);
-        Some(flow.packet(chunk, flow.data.packet_size(chunk)))
+        flow.packet(chunk, flow.data.packet_size(chunk))
     }
 
     fn deadline(flow: &mut SenderFlow<Self>) -> Option<u64> {

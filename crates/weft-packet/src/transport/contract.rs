@@ -18,6 +18,23 @@ use super::tracer::SenderState;
 /// from which hosts see whose it is; all other fields that the engine does not read are free.
 pub const NON_TCP: u16 = 1 << 15;
 
+/// Returns a packet of a transport other than TCP with these flags, without its route.
+#[inline]
+pub fn packet_of(flow: u32, size: u32, flags: u16) -> Packet {
+    Packet {
+        lo: flow,
+        size: size as u16,
+        flags: NON_TCP | flags,
+        ..Packet::default()
+    }
+}
+
+/// Returns a flag of a packet if it is set, otherwise no flag.
+#[inline]
+pub const fn flag(set: bool, flag: u16) -> u16 {
+    if set { flag } else { 0 }
+}
+
 /// Bytes of an entry of a hash table of flows: key and value, a control byte, and a share of the
 /// quarter of slots that is empty.
 pub const ENTRY_BYTES: usize = 16;

@@ -32,6 +32,8 @@ pub trait Protocol: Default + Send + Sized + 'static {
     type Sender: Send;
     /// The state of a flow at its receiver.
     type Receiver: Send;
+    /// A packet that may be sent.
+    type Next;
 
     /// How data reaches the port of its link.
     const FEED: Feed;
@@ -46,8 +48,9 @@ pub trait Protocol: Default + Send + Sized + 'static {
     /// Creates the state of a flow whose first packet has arrived at its receiver.
     fn receiver(&mut self, flow: &FlowSetup<'_, Self>) -> Self::Receiver;
 
-    /// Returns true if there is a packet that may be sent, whatever the rate. Not all data has been acknowledged.
-    fn may_send(flow: &mut SenderFlow<Self>) -> bool;
+    /// Returns the next packet that may be sent, whatever the rate; `None` if there is none. Not all data of the flow has
+    /// been acknowledged.
+    fn next(flow: &mut SenderFlow<Self>) -> Option<Self::Next>;
 
     /// Returns the time from which on the rate allows the next packet.
     fn next_at(flow: &SenderFlow<Self>) -> u64 {
@@ -55,8 +58,8 @@ pub trait Protocol: Default + Send + Sized + 'static {
         0
     }
 
-    /// Returns the next packet, which is sent now; `None` if there is none.
-    fn take_packet(flow: &mut SenderFlow<Self>, sending: &Sending<'_>) -> Option<Packet>;
+    /// Sends the next packet now. Returns it.
+    fn take_packet(flow: &mut SenderFlow<Self>, next: Self::Next, sending: &Sending<'_>) -> Packet;
 
     /// Returns the path of the next packet, if packets are sprayed. It is another one than `avoided` if there is one.
     fn choose_path(flow: &mut SenderFlow<Self>, avoided: Option<u16>) -> u16 {
@@ -219,7 +222,7 @@ fn config<P: Protocol>(transport: &TransportConfig) -> Option<&P::Config> {
 
 impl<K: ProtocolKind> TransportKind for K {
     fn packets(&self, transport: &TransportConfig, bytes: u64) -> u64 {
-        Segments::of(transport).count(bytes)
+        Segments::for_transport(transport).count(bytes)
     }
 
     /// No transport of this kind has a handshake before its data.
@@ -341,44 +344,44 @@ impl<P: Protocol> FlowEndpoint<P> {
     #[inline]
     fn send_or_wait(&mut self, index: u32, mut granted: Option<u32>, cx: &mut HostContext<'_, '_>) {
         let mut busy = None;
-        while let Some(port) = self.next_port(index) {
+        while let Some((port, next)) = self.next_packet(index) {
             if granted == Some(port) || (busy != Some(port) && self.is_free(index, port, cx)) {
                 (granted, busy) = (None, Some(port));
-                self.send(index, port, cx);
+                self.send(index, next, port, cx);
             } else {
                 self.wait(index, port, cx);
             }
         }
     }
 
-    /// Returns the port of the next packet of a flow, if it may send one and waits for no packet of this port.
+    /// Returns the next packet of a flow and its port, if it may send one and waits for no packet of this port.
     #[inline]
-    pub fn next_port(&mut self, index: u32) -> Option<u32> {
+    pub fn next_packet(&mut self, index: u32) -> Option<(u32, P::Next)> {
         let flow = &mut self.senders[index];
         if P::SPRAYS && flow.ahead.is_some() {
-            return Self::next_port_of_path(flow, &self.shared);
+            return Self::next_of_many_ports(flow, &self.shared);
         }
-        let may_send = flow.waits.is_empty() && flow.may_send();
-        may_send.then(|| {
-            if P::SPRAYS {
-                0
-            } else {
-                flow.route.next(self.shared.hops).0
-            }
-        })
-    }
-
-    fn next_port_of_path(flow: &mut SenderFlow<P>, shared: &Shared) -> Option<u32> {
-        if !flow.may_send() {
+        if !flow.waits.is_empty() {
             return None;
         }
+        let next = flow.sendable()?;
+        let port = if P::SPRAYS {
+            0
+        } else {
+            flow.route.next(self.shared.hops).0
+        };
+        Some((port, next))
+    }
+
+    fn next_of_many_ports(flow: &mut SenderFlow<P>, shared: &Shared) -> Option<(u32, P::Next)> {
+        let next = flow.sendable()?;
         let (mut ahead, waits) = (flow.ahead.take()?, flow.waits);
         let port = ahead.next_port(waits, || {
             let path = P::choose_path(flow, None);
             (P::route_of_path(flow, path, shared).next(shared.hops).0, path)
         });
         flow.ahead = Some(ahead);
-        port
+        Some((port?, next))
     }
 
     /// Returns true if the rate of a flow and the NIC of a port allow a packet now.
@@ -388,19 +391,24 @@ impl<P: Protocol> FlowEndpoint<P> {
             && nics.is_free(P::FEED, port, engine, || self.request(index))
     }
 
-    /// Sends a packet of a flow that may send.
+    /// Sends the next packet of a flow.
     #[inline]
-    fn send(&mut self, index: u32, port: u32, cx: &mut HostContext<'_, '_>) {
-        if let Some(packet) = self.take_packet(index, port, cx) {
-            let (nics, engine) = cx.nics();
-            nics.send_data(P::FEED, &packet, engine, || self.request(index));
-        }
+    fn send(&mut self, index: u32, next: P::Next, port: u32, cx: &mut HostContext<'_, '_>) {
+        let packet = self.take_packet(index, next, port, cx);
+        let (nics, engine) = cx.nics();
+        nics.send_data(P::FEED, &packet, engine, || self.request(index));
         self.set_deadline(index, cx);
     }
 
-    /// Returns the next packet of a flow, which is sent now; `None` if there is none.
+    /// Returns the next packet of a flow, which is sent now.
     #[inline]
-    pub fn take_packet(&mut self, index: u32, port: u32, cx: &mut HostContext<'_, '_>) -> Option<Packet> {
+    pub fn take_packet(
+        &mut self,
+        index: u32,
+        next: P::Next,
+        port: u32,
+        cx: &mut HostContext<'_, '_>,
+    ) -> Packet {
         let sending = Sending {
             now: cx.now,
             port,
@@ -409,14 +417,14 @@ impl<P: Protocol> FlowEndpoint<P> {
         };
         let flow = &mut self.senders[index];
         let chunk = flow.data.sent();
-        let packet = P::take_packet(flow, &sending)?;
+        let packet = P::take_packet(flow, next, &sending);
         if flow.has_latencies && flow.data.sent() != chunk {
             let now = cx.now;
             cx.host
                 .latencies()
                 .record_chunk_sent(flow.flow, chunk as u32, now);
         }
-        Some(packet)
+        packet
     }
 
     /// Lets a flow wait for its turn at the NIC, or until its rate allows a packet if that is later than the NIC is free.
@@ -440,12 +448,17 @@ impl<P: Protocol> FlowEndpoint<P> {
     }
 
     /// Sets the timer of timeouts unless it is set.
+    #[inline]
     pub fn set_deadline(&mut self, index: u32, cx: &mut HostContext<'_, '_>) {
+        if !self.senders[index].has_timer {
+            self.set_timeout(index, cx);
+        }
+    }
+
+    #[inline(never)]
+    fn set_timeout(&mut self, index: u32, cx: &mut HostContext<'_, '_>) {
         let key = self.key(P::timeout_timer(index));
         let sender = &mut self.senders[index];
-        if sender.has_timer {
-            return;
-        }
         if let Some(deadline) = P::deadline(sender) {
             sender.has_timer = true;
             cx.set_timer(deadline, key);

@@ -11,18 +11,32 @@ pub struct FlowData {
     segments: Segments,
     /// Bytes of the headers of a packet.
     header: u32,
+    /// Size on the wire of the next new packet; 0 if there is none.
+    next_size: u16,
 }
 
 impl FlowData {
     /// Creates the data of a flow of this many bytes, of which nothing was sent; `None` if the flow has no end yet.
     pub fn new(size: Option<u64>, segments: Segments, header: u32) -> Self {
-        Self {
+        let mut data = Self {
             size,
             total: size.map(|size| segments.count(size)),
             sent: 0,
             segments,
             header,
-        }
+            next_size: 0,
+        };
+        data.set_next_size();
+        data
+    }
+
+    #[inline]
+    fn set_next_size(&mut self) {
+        self.next_size = if self.is_sent() {
+            0
+        } else {
+            self.packet_size(self.sent)
+        };
     }
 
     /// Returns the number of packets; `None` if the flow has no end yet.
@@ -55,13 +69,14 @@ impl FlowData {
     /// Returns the size on the wire of the next new packet; `None` if there is none.
     #[inline]
     pub fn next_size(&self) -> Option<u16> {
-        (!self.is_sent()).then(|| self.packet_size(self.sent))
+        (self.next_size > 0).then_some(self.next_size)
     }
 
     /// Counts a new packet. Returns its number.
     #[inline]
     pub fn count(&mut self) -> u64 {
         self.sent += 1;
+        self.set_next_size();
         self.sent - 1
     }
 
@@ -87,6 +102,7 @@ impl FlowData {
         let is_stopped = !self.is_sent();
         if is_stopped {
             self.total = Some(self.sent);
+            self.next_size = 0;
         }
         is_stopped
     }

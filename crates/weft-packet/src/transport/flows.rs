@@ -10,7 +10,7 @@ use weft_transports::{Parameters, TransportConfig};
 use crate::engine::route::Route;
 use crate::packet::{DATA, Packet, class_flags};
 
-use super::contract::NON_TCP;
+use super::contract::packet_of;
 use super::endpoint::Protocol;
 use super::flow_data::FlowData;
 use super::paths_ahead::PathsAhead;
@@ -82,7 +82,7 @@ impl<C: Parameters + Clone> FlowParams<C> {
     pub fn new(transport: &TransportConfig) -> Option<Self> {
         Some(Self {
             config: transport.parameters_of::<C>()?.clone(),
-            segments: Segments::of(transport),
+            segments: Segments::for_transport(transport),
             header: transport.sizes().header,
             full_size: transport.sizes().full(),
             class: class_flags(transport.class),
@@ -146,11 +146,8 @@ impl<P: Protocol> SenderFlow<P> {
     pub fn packet(&self, chunk: u64, size: u16) -> Packet {
         Packet {
             route: self.route,
-            lo: self.flow,
             chunk: chunk as u32,
-            size,
-            flags: DATA | NON_TCP | self.params.class,
-            ..Packet::default()
+            ..packet_of(self.flow, size.into(), DATA | self.params.class)
         }
     }
 
@@ -160,10 +157,10 @@ impl<P: Protocol> SenderFlow<P> {
         self.acked.is_some()
     }
 
-    /// Returns true if there is a packet that may be sent, whatever the rate.
+    /// Returns the next packet that may be sent, whatever the rate; `None` if there is none.
     #[inline]
-    pub fn may_send(&mut self) -> bool {
-        !self.is_acked() && P::may_send(self)
+    pub fn sendable(&mut self) -> Option<P::Next> {
+        if self.is_acked() { None } else { P::next(self) }
     }
 
     /// Returns the path of the next packet through a port, if packets are sprayed. It is another one than `avoided` if
@@ -223,10 +220,7 @@ impl<P: Protocol> ReceiverFlow<P> {
     pub fn answer(&self, size: u32) -> Packet {
         Packet {
             route: self.route,
-            lo: self.flow,
-            size: size as u16,
-            flags: NON_TCP | self.params.ack_class,
-            ..Packet::default()
+            ..packet_of(self.flow, size, self.params.ack_class)
         }
     }
 

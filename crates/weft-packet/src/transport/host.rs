@@ -31,6 +31,8 @@ pub struct Host {
     tcp: TcpEndpoint,
     /// The endpoints of other kinds of transport, by kind.
     endpoints: Vec<Option<Box<dyn Transport>>>,
+    /// The only endpoint among them; `None` if there are several.
+    only: Option<usize>,
 }
 
 impl Endpoint for Host {
@@ -97,8 +99,12 @@ impl Host {
         let endpoint = |(number, kind): (usize, &&dyn TransportKind)| {
             (number != tcp::INDEX && used(number)).then(|| kind.create(shared, index, number))
         };
+        let endpoints: Vec<_> = kinds.iter().enumerate().map(endpoint).collect();
+        let mut existing = (0..endpoints.len()).filter(|&kind| endpoints[kind].is_some());
+        let only = existing.next().filter(|_| existing.next().is_none());
         Self {
-            endpoints: kinds.iter().enumerate().map(endpoint).collect(),
+            only,
+            endpoints,
             tcp: TcpEndpoint::new(Arc::clone(shared), index),
             state: HostState::new(Arc::clone(shared), index),
         }
@@ -165,8 +171,8 @@ impl Host {
             *self.state.trimmed.entry((packet.lo, packet.hi)).or_default() += 1;
         }
         if packet.flags & NON_TCP != 0 {
-            let mut endpoints = self.endpoints.iter_mut().flatten();
-            if let (Some(only), None) = (endpoints.next(), endpoints.next()) {
+            let only = self.only.and_then(|kind| self.endpoints[kind].as_mut());
+            if let Some(only) = only {
                 // The flow need not be looked up.
                 only.on_packet(packet, &mut HostContext::new(&mut self.state, cx));
             } else {
@@ -320,6 +326,7 @@ impl Host {
             state,
             tcp,
             endpoints,
+            only: _,
         } = self;
         let is_known = |flow| {
             tcp.receives(flow)

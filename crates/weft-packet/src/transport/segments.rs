@@ -15,7 +15,7 @@ pub struct Segments {
 
 impl Segments {
     /// Returns the division of the data of a transport's flows.
-    pub fn of(transport: &TransportConfig) -> Self {
+    pub fn for_transport(transport: &TransportConfig) -> Self {
         let message = transport.parameters.message_size();
         Self::new(transport.sizes().payload.into(), message.map(|size| size.0))
     }

@@ -31,6 +31,7 @@ impl Protocol for SourceProtocol {
     type Config = ConstantRateConfig;
     type Sender = Schedule;
     type Receiver = Arrived;
+    type Next = u16;
 
     const FEED: Feed = Feed::Ring;
     const BACKLOG: u32 = SOCKET_BUFFER;
@@ -53,14 +54,13 @@ impl Protocol for SourceProtocol {
         }
     }
 
-    fn may_send(flow: &mut SenderFlow<Self>) -> bool {
-        !flow.data.is_sent()
+    fn next(flow: &mut SenderFlow<Self>) -> Option<u16> {
+        flow.data.next_size()
     }
 
-    fn take_packet(flow: &mut SenderFlow<Self>, _: &Sending<'_>) -> Option<Packet> {
-        let size = flow.data.next_size()?;
+    fn take_packet(flow: &mut SenderFlow<Self>, size: u16, _: &Sending<'_>) -> Packet {
         let chunk = flow.data.count();
-        Some(flow.packet(chunk, size))
+        flow.packet(chunk, size)
     }
 
     fn next_chunk(flow: &ReceiverFlow<Self>) -> u32 {
@@ -124,7 +124,7 @@ impl FlowEndpoint<SourceProtocol> {
     /// Sends a packet of a flow that is due, and more if the NIC admits them in a turn and they are due, too. Sets the
     /// timer of the next one.
     fn send_due(&mut self, index: u32, cx: &mut HostContext<'_, '_>) {
-        while let Some(port) = self.next_port(index) {
+        while let Some((port, size)) = self.next_packet(index) {
             let (nics, engine) = cx.nics();
             let is_shared = nics.is_shared();
             if is_shared {
@@ -134,12 +134,10 @@ impl FlowEndpoint<SourceProtocol> {
                     return;
                 }
             }
-            let Some(packet) = self.take_packet(index, port, cx) else {
-                return;
-            };
+            let packet = self.take_packet(index, size, port, cx);
             cx.send(&packet);
             let sender = &mut self.senders[index];
-            if !sender.may_send() {
+            if sender.data.is_sent() {
                 return;
             }
             let next = sender.state.next_time();

@@ -9,6 +9,7 @@ use crate::transport::arrivals::Arrivals;
 use crate::transport::endpoint::{FlowEndpoint, FlowSetup, Protocol, Sending};
 use crate::transport::nic::Feed;
 use crate::transport::shared::Shared;
+use crate::transport::spray::NextPacket;
 use crate::transport::state::HostContext;
 
 use super::pacer::Pacer;
@@ -33,6 +34,7 @@ impl Protocol for NdpProtocol {
     type Config = NdpConfig;
     type Sender = NdpSender;
     type Receiver = NdpReceiver;
+    type Next = NextPacket;
 
     const FEED: Feed = Feed::Memory;
     const SPRAYS: bool = true;
@@ -54,37 +56,31 @@ impl Protocol for NdpProtocol {
         }
     }
 
-    fn may_send(flow: &mut Sender) -> bool {
-        flow.state.credit > 0 && (flow.state.records.first_queued().is_some() || !flow.data.is_sent())
+    fn next(flow: &mut Sender) -> Option<NextPacket> {
+        if flow.state.credit == 0 {
+            return None;
+        }
+        flow.state.records.next_packet(&flow.data)
     }
 
-    fn take_packet(flow: &mut Sender, sending: &Sending<'_>) -> Option<Packet> {
-        let again = flow.state.records.first_queued();
-        let (psn, size, path) = if let Some((psn, record)) = again {
-            let last = flow.state.records.ev(psn);
-            let path = flow.next_path(sending.port, last);
-            flow.state.records.resend_first(psn, path, sending.now);
-            flow.counters.retransmitted += 1;
-            (psn, record.size, path)
-        } else {
-            let size = flow.data.next_size()?;
-            let path = flow.next_path(sending.port, None);
-            flow.data.count();
-            let psn = flow.state.records.push(size, false, path, sending.now);
-            (psn, size, path)
-        };
-        flow.state.credit -= 1;
+    fn take_packet(flow: &mut Sender, next: NextPacket, sending: &Sending<'_>) -> Packet {
+        let last = next.again.and_then(|psn| flow.state.records.ev(psn));
+        let path = flow.next_path(sending.port, last);
+        let (data, state) = (&mut flow.data, &mut flow.state);
+        let psn = state.records.send(next, data, path, sending.now);
+        flow.counters.retransmitted += u64::from(next.again.is_some());
+        state.credit -= 1;
         let data = Data {
             psn,
             path,
-            last: flow.data.total() == Some(u64::from(psn) + 1),
-            retransmission: again.is_some(),
+            last: data.total() == Some(u64::from(psn) + 1),
+            retransmission: next.again.is_some(),
             trimmed: false,
         };
-        Some(Packet {
-            route: flow.state.paths.route(path, sending.shared),
-            ..data.packet(flow.flow, size, flow.params.class)
-        })
+        Packet {
+            route: state.paths.route(path, sending.shared),
+            ..data.packet(flow.flow, next.size, flow.params.class)
+        }
     }
 
     fn choose_path(flow: &mut Sender, avoided: Option<u16>) -> u16 {

@@ -12,7 +12,7 @@
 //! and 4).
 
 use crate::packet::{DATA, Packet, RETRANSMIT};
-use crate::transport::contract::NON_TCP;
+use crate::transport::contract::{flag, packet_of};
 use crate::transport::spray::HEADER;
 
 /// Mask of the kind of a packet without payload.
@@ -60,15 +60,11 @@ pub struct Report {
 impl Data {
     /// Returns the packet without its route.
     pub fn packet(&self, flow: u32, size: u16, class: u16) -> Packet {
-        let flag = |set: bool, flag: u16| if set { flag } else { 0 };
         let own = flag(self.last, LAST) | flag(self.retransmission, RETRANSMIT);
         Packet {
             seq: self.psn,
             slot: self.path.into(),
-            lo: flow,
-            size,
-            flags: NON_TCP | DATA | class | own,
-            ..Packet::default()
+            ..packet_of(flow, size.into(), DATA | class | own)
         }
     }
 }
@@ -97,12 +93,9 @@ pub fn pull_packet(pulls: u32, next: u32, flow: u32, class: u16) -> Packet {
 
 fn control(flow: u32, class: u16, kind: u16, pulls: u32, next: u32) -> Packet {
     Packet {
-        lo: flow,
         chunk: pulls,
         hi: next,
-        size: HEADER as u16,
-        flags: NON_TCP | class | kind,
-        ..Packet::default()
+        ..packet_of(flow, HEADER, class | kind)
     }
 }
 

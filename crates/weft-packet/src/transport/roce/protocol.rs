@@ -11,7 +11,7 @@ use crate::transport::state::HostContext;
 use crate::transport::tracer::SenderState;
 
 use super::receiver::{Receiver, RoceReceiver};
-use super::sender::{RoceSender, Sender};
+use super::sender::{Next, RoceSender, Sender};
 use super::wire::{Content, Data, cnp_packet};
 
 /// The flows of a host share nothing.
@@ -28,6 +28,7 @@ impl Protocol for RoceProtocol {
     type Config = RoceConfig;
     type Sender = RoceSender;
     type Receiver = RoceReceiver;
+    type Next = Next;
 
     const FEED: Feed = Feed::MemoryUnlessPaused;
 
@@ -43,16 +44,16 @@ impl Protocol for RoceProtocol {
         RoceReceiver::default()
     }
 
-    fn may_send(flow: &mut Sender) -> bool {
-        flow.has_packet()
+    fn next(flow: &mut Sender) -> Option<Next> {
+        flow.next_psn()
     }
 
     fn next_at(flow: &Sender) -> u64 {
         flow.state.pace.next_at()
     }
 
-    fn take_packet(flow: &mut Sender, sending: &Sending<'_>) -> Option<Packet> {
-        flow.next_packet(sending)
+    fn take_packet(flow: &mut Sender, next: Next, sending: &Sending<'_>) -> Packet {
+        flow.take_packet(next, sending)
     }
 
     fn deadline(flow: &mut Sender) -> Option<u64> {

@@ -31,6 +31,15 @@ pub struct RoceSender {
     pub cnps: u64,
 }
 
+/// A packet that may be sent.
+#[derive(Clone, Copy)]
+pub enum Next {
+    /// One that was sent before.
+    Again(u32),
+    /// The next new one.
+    New,
+}
+
 impl RoceSender {
     /// Creates the state of a flow that opens now. `line_rate` is the rate of its first link in bits per second.
     pub fn new(config: &RoceConfig, line_rate: f64, now: u64) -> Self {
@@ -65,30 +74,26 @@ impl Sender {
         }
     }
 
-    /// Returns true if a new packet may be sent.
-    fn may_send_new(&self) -> bool {
-        let Flight { una, sent } = self.flight();
-        !self.data.is_sent() && sent - una < self.state.window
-    }
-
-    /// Returns true if a packet may be sent, whatever the rate.
-    pub fn has_packet(&mut self) -> bool {
+    /// Returns the next packet that may be sent, whatever the rate.
+    #[inline]
+    pub fn next_psn(&mut self) -> Option<Next> {
         let flight = self.flight();
-        self.state.recovery.get().next(flight).is_some() || self.may_send_new()
+        if let Some(psn) = self.state.recovery.get().next(flight) {
+            return Some(Next::Again(psn));
+        }
+        let may_send = !self.data.is_sent() && flight.sent - flight.una < self.state.window;
+        may_send.then_some(Next::New)
     }
 
     /// Returns the next packet, which is sent now.
-    pub fn next_packet(&mut self, sending: &Sending<'_>) -> Option<Packet> {
-        let flight = self.flight();
-        let again = self.state.recovery.get().next(flight);
-        let psn = match again {
-            Some(psn) => {
+    pub fn take_packet(&mut self, next: Next, sending: &Sending<'_>) -> Packet {
+        let psn = match next {
+            Next::Again(psn) => {
                 self.state.recovery.get().on_resent(psn);
                 self.counters.retransmitted += 1;
                 psn
             }
-            None if self.may_send_new() => self.data.count() as u32,
-            None => return None,
+            Next::New => self.data.count() as u32,
         };
         let (now, config) = (sending.now, &self.params.config);
         if self.state.deadline.is_none() {
@@ -100,14 +105,14 @@ impl Sender {
         self.state.pace.on_sent(size, now);
         let data = Data {
             psn,
-            ack_at_once: !self.has_packet(),
-            retransmission: again.is_some(),
+            ack_at_once: self.next_psn().is_none(),
+            retransmission: matches!(next, Next::Again(_)),
             ce: false,
         };
-        Some(Packet {
+        Packet {
             route: self.route,
             ..data.packet(self.flow, size, self.params.class, is_ecn_capable)
-        })
+        }
     }
 
     /// Handles an acknowledgement of all packets before `expected`. Returns true if all data has been

@@ -8,15 +8,15 @@
 //! | `hi` | 0, the subflow | | | |
 
 use crate::packet::{CE, DATA, ECT, Packet};
-use crate::transport::contract::NON_TCP;
+use crate::transport::contract::{flag, packet_of};
 
 /// Bytes of the headers of data: Ethernet with its checksum (18), IPv4 (20), UDP (8), BTH (12) and ICRC (4).
 /// RETH and VLAN tags are not modelled. (InfiniBand Architecture Specification, annex A17.)
 pub const HEADER: u32 = 62;
 /// Bytes of ACK and NAK: the headers and AETH (4).
-const ACK_SIZE: u16 = 66;
+const ACK_SIZE: u32 = 66;
 /// Bytes of a congestion notification packet (CNP): the headers and 16 reserved bytes (annex A17.9.3).
-const CNP_SIZE: u16 = 78;
+const CNP_SIZE: u32 = 78;
 
 /// Mask of the kind of a packet without payload.
 const KIND: u16 = 3 << 1;
@@ -60,24 +60,15 @@ pub struct Nak {
     pub trigger: u32,
 }
 
-fn flag(set: bool, flag: u16) -> u16 {
-    if set { flag } else { 0 }
-}
-
 impl Data {
     /// Returns the packet without its route. Switches may mark it if `is_capable`.
     pub fn packet(self, flow: u32, size: u16, class: u16, is_capable: bool) -> Packet {
+        let flags = flag(is_capable, ECT)
+            | flag(self.ack_at_once, AT_ONCE)
+            | flag(self.retransmission, RETRANSMISSION);
         Packet {
             seq: self.psn,
-            lo: flow,
-            size,
-            flags: NON_TCP
-                | DATA
-                | class
-                | flag(is_capable, ECT)
-                | flag(self.ack_at_once, AT_ONCE)
-                | flag(self.retransmission, RETRANSMISSION),
-            ..Packet::default()
+            ..packet_of(flow, size.into(), DATA | class | flags)
         }
     }
 }
@@ -86,7 +77,7 @@ impl Data {
 pub fn ack_packet(expected: u32, flow: u32, class: u16) -> Packet {
     Packet {
         seq: expected,
-        ..control(flow, class, ACK, ACK_SIZE)
+        ..packet_of(flow, ACK_SIZE, class | ACK)
     }
 }
 
@@ -96,23 +87,14 @@ impl Nak {
         Packet {
             seq: self.expected,
             chunk: self.trigger,
-            ..control(flow, class, NAK, ACK_SIZE)
+            ..packet_of(flow, ACK_SIZE, class | NAK)
         }
     }
 }
 
 /// Returns a congestion notification packet without its route.
 pub fn cnp_packet(flow: u32, class: u16) -> Packet {
-    control(flow, class, CNP, CNP_SIZE)
-}
-
-fn control(flow: u32, class: u16, kind: u16, size: u16) -> Packet {
-    Packet {
-        lo: flow,
-        size,
-        flags: NON_TCP | class | kind,
-        ..Packet::default()
-    }
+    packet_of(flow, CNP_SIZE, class | CNP)
 }
 
 impl Content {

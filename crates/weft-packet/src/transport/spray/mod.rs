@@ -3,7 +3,7 @@
 mod records;
 mod routes;
 
-pub use records::{Records, State};
+pub use records::{NextPacket, Records, State};
 pub use routes::{PathRoutes, path_in_part};
 
 /// Bytes of all headers, and of each packet without payload.

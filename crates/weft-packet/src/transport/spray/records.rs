@@ -3,6 +3,8 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
+use crate::transport::flow_data::FlowData;
+
 /// A packet by its sequence number (PSN).
 #[derive(Clone, Copy, Debug)]
 pub struct Record {
@@ -25,6 +27,16 @@ pub enum State {
     Queued,
     /// The packet has arrived, and packets before it have not.
     Acked,
+}
+
+/// A packet that may be sent.
+#[derive(Clone, Copy)]
+pub struct NextPacket {
+    /// The packet, if it was sent before.
+    pub again: Option<u32>,
+    /// Its size on the wire.
+    pub size: u16,
+    pub is_rts: bool,
 }
 
 /// The records of a sender.
@@ -110,10 +122,41 @@ impl Records {
         psn
     }
 
+    /// Returns the packet that is sent next: the first one that waits to be sent again, or a new one.
+    #[inline]
+    pub fn next_packet(&mut self, data: &FlowData) -> Option<NextPacket> {
+        if let Some((psn, record)) = self.first_queued() {
+            return Some(NextPacket {
+                again: Some(psn),
+                size: record.size,
+                is_rts: record.is_rts,
+            });
+        }
+        Some(NextPacket {
+            again: None,
+            size: data.next_size()?,
+            is_rts: false,
+        })
+    }
+
+    /// Records that the next packet is sent now on a path. Returns its PSN.
+    #[inline]
+    pub fn send(&mut self, next: NextPacket, data: &mut FlowData, path: u16, now: u64) -> u32 {
+        if let Some(psn) = next.again {
+            self.resend_first(psn, path, now);
+            return psn;
+        }
+        data.count();
+        self.push(next.size, false, path, now)
+    }
+
     /// Returns the packet that is sent again next.
-    pub fn first_queued(&mut self) -> Option<(u32, Record)> {
+    #[inline]
+    fn first_queued(&mut self) -> Option<(u32, Record)> {
         if self.queued == 0 {
-            self.resend.clear();
+            if !self.resend.is_empty() {
+                self.resend.clear();
+            }
             return None;
         }
         while let Some(&Reverse(psn)) = self.resend.peek() {
@@ -128,7 +171,7 @@ impl Records {
     }
 
     /// Records that the packet that waits first is sent again now.
-    pub fn resend_first(&mut self, psn: u32, ev: u16, now: u64) {
+    fn resend_first(&mut self, psn: u32, ev: u16, now: u64) {
         self.resend.pop();
         let record = &mut self.missing[(psn - self.una) as usize];
         record.sent = now;
@@ -149,12 +192,10 @@ impl Records {
         self.resend.push(Reverse(psn));
     }
 
-    /// Records the arrival of a packet. Returns its bytes if it waited to be sent again.
-    fn acknowledge(&mut self, index: usize) -> i64 {
-        let record = &mut self.missing[index];
-        let waited = record.state == State::Queued;
-        record.state = State::Acked;
-        if !waited {
+    /// Returns the bytes of a packet that has arrived if it waited to be sent again.
+    #[inline]
+    fn stop_waiting(&mut self, record: Record) -> i64 {
+        if record.state != State::Queued {
             return 0;
         }
         self.queued -= 1;
@@ -167,18 +208,22 @@ impl Records {
     pub fn acknowledge_all(&mut self, cumulative: u32, reference: u32, mut bitmap: u64) -> i64 {
         let mut waited = 0;
         let first = cumulative.min(self.next());
-        for index in 0..first.saturating_sub(self.una) as usize {
-            waited += self.acknowledge(index);
-        }
         if first > self.una {
-            self.missing.drain(..(first - self.una) as usize);
+            let arrived = (first - self.una) as usize;
+            for index in 0..if self.queued == 0 { 0 } else { arrived } {
+                waited += self.stop_waiting(self.missing[index]);
+            }
+            self.missing.drain(..arrived);
             self.una = first;
         }
         while bitmap != 0 {
             let psn = reference + bitmap.trailing_zeros();
             bitmap &= bitmap - 1;
-            if self.get(psn).is_some_and(|record| record.state != State::Acked) {
-                waited += self.acknowledge((psn - self.una) as usize);
+            let index = psn.checked_sub(self.una).map(|index| index as usize);
+            if let Some(record) = index.and_then(|index| self.missing.get_mut(index)) {
+                let before = *record;
+                record.state = State::Acked;
+                waited += self.stop_waiting(before);
             }
         }
         waited

@@ -10,6 +10,7 @@ use crate::transport::contract::RecordedState;
 use crate::transport::endpoint::{FlowEndpoint, FlowSetup, Protocol, Sending};
 use crate::transport::nic::Feed;
 use crate::transport::shared::Shared;
+use crate::transport::spray::NextPacket;
 use crate::transport::state::HostContext;
 use crate::transport::tracer::SenderState;
 
@@ -42,6 +43,7 @@ impl Protocol for UetProtocol {
     type Config = UetConfig;
     type Sender = UetSender;
     type Receiver = UetReceiver;
+    type Next = NextPacket;
 
     const FEED: Feed = Feed::Memory;
     const SPRAYS: bool = true;
@@ -79,12 +81,12 @@ impl Protocol for UetProtocol {
         ))
     }
 
-    fn may_send(flow: &mut Sender) -> bool {
-        flow.has_packet()
+    fn next(flow: &mut Sender) -> Option<NextPacket> {
+        flow.next_packet()
     }
 
-    fn take_packet(flow: &mut Sender, sending: &Sending<'_>) -> Option<Packet> {
-        flow.next_packet(sending)
+    fn take_packet(flow: &mut Sender, next: NextPacket, sending: &Sending<'_>) -> Packet {
+        flow.take_packet(next, sending)
     }
 
     fn choose_path(flow: &mut Sender, _: Option<u16>) -> u16 {

@@ -6,7 +6,7 @@ use crate::packet::Packet;
 use crate::transport::endpoint::Sending;
 use crate::transport::flows::SenderFlow;
 use crate::transport::shared::Shared;
-use crate::transport::spray::{HEADER, Records, State};
+use crate::transport::spray::{HEADER, NextPacket, Records, State};
 
 use super::control::{AckSample, CongestionControl, NackSample};
 use super::credit::{Backlog, Credit};
@@ -121,12 +121,15 @@ impl Sender {
     /// Returns true if no packet of this size may follow.
     fn is_last(&self, size: u16) -> bool {
         let full = |window: &Nscc| self.state.flight.bytes + i64::from(size) >= window.window();
-        self.backlog() == 0
+        self.data.is_sent()
             || self.state.credit.as_ref().is_some_and(|credit| !credit.allows())
             || self.state.window.as_ref().is_some_and(full)
     }
 
     fn ask(&mut self, waiting: u32) -> u32 {
+        if self.state.credit.is_none() {
+            return 0;
+        }
         let backlog = Backlog {
             new: self.backlog(),
             queued: self.state.records.queued().1,
@@ -313,54 +316,44 @@ impl Sender {
         !self.state.allows(size)
     }
 
-    /// Returns true if a packet may be sent.
+    /// Returns the next packet that may be sent.
     #[inline]
-    pub fn has_packet(&mut self) -> bool {
-        let queued = self.state.records.first_queued().map(|(_, record)| record.size);
-        let size = queued.or_else(|| self.data.next_size());
-        size.is_some_and(|size| self.state.allows(size.into()))
+    pub fn next_packet(&mut self) -> Option<NextPacket> {
+        let next = self.state.records.next_packet(&self.data)?;
+        self.state.allows(next.size.into()).then_some(next)
     }
 
     /// Returns the next packet, which is sent now.
-    pub fn next_packet(&mut self, sending: &Sending<'_>) -> Option<Packet> {
+    #[inline]
+    pub fn take_packet(&mut self, next: NextPacket, sending: &Sending<'_>) -> Packet {
         let ev = self.next_path(sending.port, None);
-        let (psn, size, is_rts, retransmission) =
-            if let Some((psn, record)) = self.state.records.first_queued() {
-                self.state.records.resend_first(psn, ev, sending.now);
-                let count = if record.is_rts {
-                    &mut self.state.repeated_rts
-                } else {
-                    &mut self.counters.retransmitted
-                };
-                *count += 1;
-                (psn, record.size, record.is_rts, true)
-            } else {
-                let size = self.data.next_size()?;
-                self.data.count();
-                let psn = self.state.records.push(size, false, ev, sending.now);
-                (psn, size, false, false)
-            };
-        if !is_rts {
-            self.state.flight.bytes += i64::from(size);
+        let state = &mut self.state;
+        let psn = state.records.send(next, &mut self.data, ev, sending.now);
+        let retransmission = next.again.is_some();
+        if next.is_rts {
+            state.repeated_rts += 1;
+        } else {
+            self.counters.retransmitted += u64::from(retransmission);
+            state.flight.bytes += i64::from(next.size);
         }
-        if let Some(credit) = &mut self.state.credit {
-            credit.charge(size);
+        if let Some(credit) = &mut state.credit {
+            credit.charge(next.size);
         }
-        let ack_at_once = retransmission || self.is_last(size);
+        let ack_at_once = retransmission || self.is_last(next.size);
         let data = Data {
             psn,
             ev,
             pull_target: self.ask(sending.waiting),
             ack_at_once,
             retransmission,
-            is_rts,
+            is_rts: next.is_rts,
             ce: false,
             trimmed: false,
             trimmed_at_last_hop: false,
         };
-        Some(Packet {
+        Packet {
             route: self.state.routes.route(ev, sending.shared),
-            ..data.packet(self.flow, size, self.params.class)
-        })
+            ..data.packet(self.flow, next.size, self.params.class)
+        }
     }
 }

@@ -12,7 +12,7 @@
 //! reference follows from the other fields.
 
 use crate::packet::{CE, DATA, ECT, Packet, TRIMMED_AT_LAST_HOP};
-use crate::transport::contract::NON_TCP;
+use crate::transport::contract::{flag, packet_of};
 use crate::transport::spray::HEADER;
 
 /// Mask of the kind of a packet without payload.
@@ -88,26 +88,16 @@ pub struct Nack {
     pub last_hop: bool,
 }
 
-fn flag(set: bool, flag: u16) -> u16 {
-    if set { flag } else { 0 }
-}
-
 impl Data {
     /// Returns the packet without its route.
     pub fn packet(&self, flow: u32, size: u16, class: u16) -> Packet {
         let kind = if self.is_rts { RTS } else { DATA | ECT };
+        let flags = flag(self.ack_at_once, AT_ONCE) | flag(self.retransmission, RETRANSMISSION);
         Packet {
             seq: self.psn,
             chunk: self.pull_target,
             slot: self.ev.into(),
-            lo: flow,
-            size,
-            flags: NON_TCP
-                | class
-                | kind
-                | flag(self.ack_at_once, AT_ONCE)
-                | flag(self.retransmission, RETRANSMISSION),
-            ..Packet::default()
+            ..packet_of(flow, size.into(), class | kind | flags)
         }
     }
 }
@@ -165,12 +155,7 @@ pub fn pull_packet(granted: u32, flow: u32, class: u16) -> Packet {
 }
 
 fn control(flow: u32, class: u16, flags: u16) -> Packet {
-    Packet {
-        lo: flow,
-        size: HEADER as u16,
-        flags: NON_TCP | class | flags,
-        ..Packet::default()
-    }
+    packet_of(flow, HEADER, class | flags)
 }
 
 impl Content {
