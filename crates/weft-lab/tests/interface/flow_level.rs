@@ -94,7 +94,10 @@ fn flows_share_a_link_and_the_tables_say_so() {
 fn what_only_packets_have_is_absent() {
     let run = run(BULK, &[]);
     let names: Vec<_> = run.tables.iter().map(|(name, _)| *name).collect();
-    assert_eq!(names, ["flows", "subflows", "links", "jobs", "throughput"]);
+    assert_eq!(
+        names,
+        ["flows", "subflows", "links", "jobs", "ranks", "throughput"]
+    );
     for (table, absent) in [
         ("flows", "timeouts"),
         ("flows", "packets_sent"),

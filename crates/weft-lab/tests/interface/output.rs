@@ -46,6 +46,7 @@ fn tables_and_manifest_are_read_back() {
         "packets.parquet",
         "pause_frames.parquet",
         "queues.parquet",
+        "ranks.parquet",
         "subflows.parquet",
         "suppressions.parquet",
         "throughput.parquet",
