@@ -95,6 +95,11 @@ def transport(rng: Random, cc: str, paths: str) -> Spec:
     }
 
 
+FROM_FILES = ("flow-list", "trace")
+"""Kinds of traffic that read a file."""
+OPERATIONS = ("all-reduce", "reduce-scatter", "all-gather", "broadcast", "all-to-all")
+
+
 def traffic(rng: Random, kind: str, name: str, transport: str, most: int, fixed: list[list[str]] | None) -> Spec:
     """Traffic of this kind, between these pairs if they are given; flows have about `most` bytes at most."""
     size = rng.randint(1, rng.choice([3_000, 30_000, max(most, 30_000)]))
@@ -123,6 +128,14 @@ def traffic(rng: Random, kind: str, name: str, transport: str, most: int, fixed:
         "stride": {"size": f"{size}B", "stride": 1, "jitter": jitter},
         "shuffle": {"size": f"{size}B", "jitter": jitter},
         "hot-spot": {"size": f"{size}B", "share": 0.5, "spots": "h0", "count": 1, "jitter": jitter},
+        "collective": {
+            "operation": rng.choice(OPERATIONS),
+            "size": f"{size}B",
+            "compute": jitter,
+            "repeats": rng.randint(1, 2),
+            "placement": rng.choice(["in-order", "random"]),
+            "send_done": rng.choice(["acknowledged", "started"]),
+        },
     }
     return {"kind": kind, "name": name, "transport": transport, "start": start, **fields[kind]}
 
@@ -253,7 +266,7 @@ def random_spec(seed: int) -> Spec:
         for name in ("a", "b")[: rng.randint(1, 2)]
     }
     pairs = [["S1", "D1"], ["S2", "D2"], ["S3", "D3"]] if kind == "two-bottlenecks" else None
-    kinds = ["bulk"] if pairs else [name for name in names("traffic") if name != "flow-list"]
+    kinds = ["bulk"] if pairs else [name for name in names("traffic") if name not in FROM_FILES]
     entries = [
         traffic(rng, rng.choice(kinds), f"t{i}", rng.choice(list(transports)), min(3 * per_ms, MAX_BYTES), pairs)
         for i in range(rng.randint(1, 3))
