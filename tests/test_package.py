@@ -157,7 +157,7 @@ def test_an_index_page_shows_the_whole_description(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         (name,) = (name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
         metadata = message_from_bytes(archive.read(name))
-    description = metadata.get_payload()
+    description = str(metadata.get_payload())
     assert metadata["Description-Content-Type"].startswith("text/markdown")
     assert description.strip() == (ROOT / "python" / "description.md").read_text().strip()
     assert not re.findall(r"\]\((?!https:)", description)

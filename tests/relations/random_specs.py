@@ -170,7 +170,11 @@ def failure(rng: Random, layer: str) -> list[Spec]:
     )
 
 
-DELAYS_OF_CODEL = ({}, {"target": "20us", "interval": "100us"}, {"target": "200us", "interval": "200us"})
+DELAYS_OF_CODEL: tuple[Spec, ...] = (
+    {},
+    {"target": "20us", "interval": "100us"},
+    {"target": "200us", "interval": "200us"},
+)
 
 
 def queue(rng: Random, kind: str, limit: int) -> Spec:
