@@ -137,7 +137,15 @@ impl PortState {
     }
 
     /// Adds the time until `now`, during which the packets of a scheduled queue waited, if it is probed.
+    #[inline(always)]
     pub fn add_time(&mut self, now: u64) {
+        if self.distribution.is_some() {
+            self.add_probed_time(now);
+        }
+    }
+
+    #[cold]
+    fn add_probed_time(&mut self, now: u64) {
         if let (Some(distribution), PortQueue::Scheduled(port)) = (&mut self.distribution, &self.queue) {
             distribution.add_time(port.queue.waiting(), now);
         }

@@ -7,7 +7,7 @@
 use weft_fabric::LinkChange;
 
 use crate::network::PartitionNetwork;
-use crate::packet::{ECT, Packet};
+use crate::packet::{CE, ECT, Packet};
 use crate::port_state::ScheduledPort;
 use crate::timers::Timer;
 use weft_queues::{Arrival, Decision, Departure, Fate, Queue, View};
@@ -59,9 +59,10 @@ impl PartitionNetwork {
             return;
         };
         let sent_back = self.count_arrival(port, &packet, &arrival);
-        if let Some(packet) = arrival.passes {
+        if arrival.passes {
             let time = self.begin(port, ready, packet.size);
-            self.deliver(port, &packet, time, packet.route, packet.flags);
+            let mark = if arrival.marked { CE } else { 0 };
+            self.deliver(port, &packet, time, packet.route, packet.flags | mark);
             return;
         }
         if let Some(frame) = arrival.frame {

@@ -53,6 +53,7 @@ impl Buffers {
     }
 
     /// Adds a packet that leaves the buffer at `start`.
+    #[inline]
     pub fn add(&mut self, port: BufferPort, start: u64, size: u16) {
         self.pools[port.pool as usize].add(port.port as usize, start, size);
     }
@@ -112,6 +113,7 @@ impl Pool {
         self.used -= before - waiting.beyond_reserve();
     }
 
+    #[inline]
     fn add(&mut self, port: usize, start: u64, size: u16) {
         let waiting = &mut self.ports[port];
         let before = waiting.beyond_reserve();

@@ -119,6 +119,7 @@ impl CoDelQueue {
     }
 
     /// Removes a packet. Also returns whether it may be dropped (`dodequeue`, section 5.5).
+    #[inline]
     fn take(&mut self, now: u64) -> Option<(Packet, bool)> {
         let Some(packet) = self.packets.pop() else {
             self.first_above = None;
@@ -134,6 +135,7 @@ impl CoDelQueue {
     }
 
     /// Begins to drop (section 5.4).
+    #[inline]
     fn begin(&mut self, now: u64) {
         self.is_dropping = true;
         // If the last drop state ended shortly before, its rate of drops is a good one to start with.
@@ -158,6 +160,7 @@ impl CoDelQueue {
 }
 
 impl Queue for CoDelQueue {
+    #[inline]
     fn enqueue(&mut self, mut packet: Packet, view: &mut View<'_>) -> Arrival {
         let waiting = |unit| self.packets.waiting_in(unit);
         let arrival = Arrival::decide(&mut packet, Decision::Mark, view, |size| {
@@ -174,6 +177,7 @@ impl Queue for CoDelQueue {
     }
 
     /// `deque` of section 5.4. The port calls it again after each packet that is dropped.
+    #[inline]
     fn dequeue(&mut self, view: &mut View<'_>) -> Option<Departure> {
         let now = view.now;
         let dropped = self.dropped.take();
@@ -212,6 +216,7 @@ impl Queue for CoDelQueue {
         Some(Departure::new(packet, decision))
     }
 
+    #[inline]
     fn waiting(&self) -> usize {
         self.packets.len()
     }

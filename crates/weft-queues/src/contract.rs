@@ -94,6 +94,7 @@ pub trait QueueParameters {
 
     /// Returns the number of traffic classes that transports choose from; `None` if the kind treats all
     /// packets alike.
+    #[inline]
     fn classes(&self) -> Option<usize> {
         None
     }
@@ -135,6 +136,7 @@ impl Decision {
 
     /// Returns the decision about a packet with these flags: all but [`MarkOrDrop`](Self::MarkOrDrop).
     #[must_use]
+    #[inline]
     pub fn for_flags(self, flags: u16) -> Self {
         match self {
             Self::MarkOrDrop if flags & ECT != 0 => Self::Mark,
@@ -211,6 +213,7 @@ pub trait Rule {
     fn enqueue(&mut self, view: &FifoView<'_>, size: u16, buffers: &mut Buffers) -> Decision;
 
     /// Records that a packet joins the FIFO.
+    #[inline]
     fn accepted(&mut self, view: &FifoView<'_>, size: u16, buffers: &mut Buffers) {
         let _ = (view, size, buffers);
     }
@@ -262,22 +265,26 @@ pub struct FifoView<'a> {
 
 impl FifoView<'_> {
     /// Returns true if a packet that arrives need not wait.
+    #[inline]
     pub fn is_idle(&self) -> bool {
         self.now >= self.busy_until
     }
 
     /// Returns the time since the port became idle in picoseconds; 0 if it is not idle.
+    #[inline]
     pub fn idle_time(&self) -> u64 {
         self.now.saturating_sub(self.busy_until)
     }
 
     /// Returns how many packets wait: all but the one being sent.
+    #[inline]
     pub fn packets(&self) -> u32 {
         self.len.saturating_sub(1)
     }
 
     /// Returns how many bytes wait. If a byte takes a whole number of picoseconds, as at the usual rates,
     /// this follows from the time until all have left.
+    #[inline]
     pub fn bytes(&self) -> u64 {
         if self.len == 0 {
             return 0;
@@ -290,6 +297,7 @@ impl FifoView<'_> {
     }
 
     /// Returns how much waits, in the unit of `unit`.
+    #[inline]
     pub fn waiting_in(&self, unit: QueueSize) -> u64 {
         match unit {
             QueueSize::Packets(_) => self.packets().into(),
@@ -341,6 +349,7 @@ pub trait Queue {
     fn waiting(&self) -> usize;
 
     /// Returns true if a packet waits that may be sent.
+    #[inline]
     fn is_ready(&self) -> bool {
         self.waiting() > 0
     }
@@ -353,11 +362,13 @@ pub trait Queue {
     fn clear(&mut self, view: &mut View<'_>) -> (Vec<Packet>, Vec<LinkClass>);
 
     /// Number of classes whose packets are counted one by one.
+    #[inline]
     fn classes(&self) -> usize {
         0
     }
 
     /// Returns the class of a packet; `None` if classes are not counted one by one.
+    #[inline]
     fn class_of(&self, packet: &Packet) -> Option<usize> {
         let _ = packet;
         None
@@ -374,8 +385,8 @@ pub struct Arrival {
     /// The packet that the queue had no room for: the arriving packet unless it is accepted, otherwise one
     /// that waited. The packet as it was comes first, then what the queue left of it.
     pub victim: Option<(Packet, Packet, Fate)>,
-    /// The packet, if it never waits: its transmission begins at once.
-    pub passes: Option<Packet>,
+    /// Whether the packet never waits: its transmission begins at once.
+    pub passes: bool,
     /// Whether the port chooses the next packet at once.
     pub begins: bool,
     /// The port over which a pause frame is to be sent.
@@ -417,12 +428,13 @@ pub enum Fate {
 
 impl Arrival {
     /// Creates the answer to a packet that is accepted.
+    #[inline]
     pub fn accepted(marked: bool, view: &View<'_>) -> Self {
         Self {
             accepted: true,
             marked,
             victim: None,
-            passes: None,
+            passes: false,
             begins: view.is_idle,
             frame: None,
         }

@@ -34,6 +34,7 @@ impl Rule for Plain {
         u32::MAX
     }
 
+    #[inline]
     fn enqueue(&mut self, _: &FifoView<'_>, _: u16, _: &mut Buffers) -> Decision {
         Decision::Accept
     }

@@ -80,6 +80,7 @@ impl Ingress {
 
     /// Counts a packet that waits at port `port` of the node. If its link is to be paused, returns the port
     /// over which a pause frame is to be sent.
+    #[inline]
     pub fn add(&mut self, ring: u32, packet: &Packet, port: u32) -> Option<u32> {
         let link = self.incoming.get_mut(ring as usize)?.as_mut()?;
         let number = link.add(packet, port as usize, &mut self.pools);
@@ -93,6 +94,7 @@ impl Ingress {
 
     /// Counts a packet that has left port `port` of the node. Returns the class of its link, if the pause of
     /// that may end.
+    #[inline]
     fn take(&mut self, ring: u32, packet: &Packet, port: u32) -> Option<LinkClass> {
         let link = self.incoming.get_mut(ring as usize)?.as_mut()?;
         let number = link.remove(packet, port as usize, &mut self.pools);
@@ -101,6 +103,7 @@ impl Ingress {
 
     /// Ends the pause of a class of a link if so little waits. Returns the port over which a pause frame is
     /// to be sent.
+    #[inline]
     pub fn resume(&mut self, (ring, number): LinkClass) -> Option<u32> {
         let link = self.link(ring)?;
         let class = &mut link.classes[number];
@@ -113,6 +116,7 @@ impl Ingress {
 
     /// Counts a packet that has left port `port` of the node. If the pause of its link ends, returns the
     /// port over which a pause frame is to be sent.
+    #[inline]
     pub fn remove(&mut self, ring: u32, packet: &Packet, port: u32) -> Option<u32> {
         self.take(ring, packet, port).and_then(|class| self.resume(class))
     }
@@ -208,12 +212,14 @@ impl Incoming {
     }
 
     /// Returns the class of a packet.
+    #[inline]
     pub fn class_of(&self, packet: &Packet) -> usize {
         packet.class().min(self.classes.len() - 1)
     }
 
     /// Counts a packet that waits at a port of the node. `pools` has the bytes in the pool of each node. Returns
     /// the class of the packet.
+    #[inline]
     pub fn add(&mut self, packet: &Packet, port: usize, pools: &mut [u64]) -> usize {
         let number = self.class_of(packet);
         let class = &mut self.classes[number];
@@ -227,6 +233,7 @@ impl Incoming {
     }
 
     /// Counts a packet that has left a port of the node, as [`add`](Self::add) does.
+    #[inline]
     pub fn remove(&mut self, packet: &Packet, port: usize, pools: &mut [u64]) -> usize {
         let number = self.class_of(packet);
         let class = &mut self.classes[number];

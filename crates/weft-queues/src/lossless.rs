@@ -180,6 +180,7 @@ impl QueueParameters for Lossless {
         self.mark_min.is_some()
     }
 
+    #[inline]
     fn classes(&self) -> Option<usize> {
         (self.classes > 1).then_some(self.classes.into())
     }
@@ -274,6 +275,7 @@ impl LosslessQueue {
     }
 
     /// Returns how much waits in all classes, in the unit of `unit`.
+    #[inline]
     pub fn waiting_in(&self, unit: QueueSize) -> u64 {
         self.classes.iter().map(|class| class.waiting_in(unit)).sum()
     }
@@ -327,6 +329,7 @@ impl LosslessQueue {
     }
 
     /// Ends the pause of a class at `now`.
+    #[inline]
     pub fn resume(&mut self, class: usize, now: u64) {
         let Some(class) = self.classes.get_mut(class) else {
             return;
@@ -394,6 +397,7 @@ impl Build for Lossless {
 }
 
 impl Queue for LosslessQueue {
+    #[inline]
     fn enqueue(&mut self, mut packet: Packet, view: &mut View<'_>) -> Arrival {
         let class = self.number(&packet);
         let begins = view.is_idle && !self.is_paused(class);
@@ -414,7 +418,7 @@ impl Queue for LosslessQueue {
         };
         if begins && !self.is_ready() && !view.has_frame {
             // No other packet waits for the port, and a packet that need not wait takes no buffer.
-            arrival.passes = Some(packet);
+            arrival.passes = true;
             return arrival;
         }
         let ring = match &view.ingress {
@@ -436,6 +440,7 @@ impl Queue for LosslessQueue {
         arrival
     }
 
+    #[inline]
     fn dequeue(&mut self, view: &mut View<'_>) -> Option<Departure> {
         let number = self.classes.iter().position(Class::is_ready)?;
         let class = &mut self.classes[number];
@@ -462,10 +467,12 @@ impl Queue for LosslessQueue {
         Some(departure)
     }
 
+    #[inline]
     fn waiting(&self) -> usize {
         self.classes.iter().map(|class| class.packets.len()).sum()
     }
 
+    #[inline]
     fn is_ready(&self) -> bool {
         self.classes.iter().any(Class::is_ready)
     }
@@ -484,6 +491,7 @@ impl Queue for LosslessQueue {
         removed(&lost, view)
     }
 
+    #[inline]
     fn classes(&self) -> usize {
         match self.classes.len() {
             1 => 0,
@@ -491,6 +499,7 @@ impl Queue for LosslessQueue {
         }
     }
 
+    #[inline]
     fn class_of(&self, packet: &Packet) -> Option<usize> {
         (self.classes.len() > 1).then(|| self.number(packet))
     }
@@ -509,6 +518,7 @@ fn removed(lost: &[Waiting], view: &mut View<'_>) -> (Vec<Packet>, Vec<LinkClass
 
 impl Class {
     /// Returns how much waits, in the unit of `unit`.
+    #[inline]
     fn waiting_in(&self, unit: QueueSize) -> u64 {
         match unit {
             QueueSize::Packets(_) => self.packets.len() as u64,
@@ -517,6 +527,7 @@ impl Class {
     }
 
     /// Returns true if a packet waits that may be sent.
+    #[inline]
     fn is_ready(&self) -> bool {
         self.pause.is_none() && !self.packets.is_empty()
     }

@@ -17,16 +17,19 @@ pub struct PacketQueue {
 
 impl PacketQueue {
     /// Number of packets.
+    #[inline]
     pub fn len(&self) -> usize {
         self.packets.len()
     }
 
     /// Sum of their sizes.
+    #[inline]
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
     /// Returns true if no packet waits.
+    #[inline]
     pub fn is_empty(&self) -> bool {
         self.packets.is_empty()
     }
@@ -37,6 +40,7 @@ impl PacketQueue {
     }
 
     /// The packet that was added first.
+    #[inline]
     pub fn front(&self) -> Option<&Packet> {
         self.packets.front()
     }
@@ -47,12 +51,14 @@ impl PacketQueue {
     }
 
     /// Adds a packet.
+    #[inline]
     pub fn push(&mut self, packet: Packet) {
         self.bytes += u64::from(packet.size);
         self.packets.push_back(packet);
     }
 
     /// Removes the packet that was added first.
+    #[inline]
     pub fn pop(&mut self) -> Option<Packet> {
         let packet = self.packets.pop_front()?;
         self.bytes -= u64::from(packet.size);
@@ -79,6 +85,7 @@ impl PacketQueue {
     }
 
     /// Returns how much waits, in the unit of `unit`.
+    #[inline]
     pub fn waiting_in(&self, unit: QueueSize) -> u64 {
         match unit {
             QueueSize::Packets(_) => self.packets.len() as u64,

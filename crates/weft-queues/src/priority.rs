@@ -119,6 +119,7 @@ impl QueueParameters for Priority {
         Ok(())
     }
 
+    #[inline]
     fn classes(&self) -> Option<usize> {
         Some(self.classes.len())
     }
@@ -178,6 +179,7 @@ impl PriorityQueue {
     }
 
     /// Removes the packet that is sent next.
+    #[inline]
     fn pop(&mut self) -> Option<Packet> {
         let mut strict = self.classes.iter_mut().filter(|class| class.quantum == 0);
         if let Some(packet) = strict.find_map(|class| class.packets.pop()) {
@@ -215,6 +217,7 @@ impl Build for Priority {
 }
 
 impl Queue for PriorityQueue {
+    #[inline]
     fn enqueue(&mut self, mut packet: Packet, view: &mut View<'_>) -> Arrival {
         let number = self.number(&packet);
         let class = &mut self.classes[number];
@@ -234,10 +237,12 @@ impl Queue for PriorityQueue {
         arrival
     }
 
+    #[inline]
     fn dequeue(&mut self, _: &mut View<'_>) -> Option<Departure> {
         Some(Departure::new(self.pop()?, Decision::Accept))
     }
 
+    #[inline]
     fn waiting(&self) -> usize {
         self.classes.iter().map(|class| class.packets.len()).sum()
     }
@@ -258,10 +263,12 @@ impl Queue for PriorityQueue {
         (cleared, Vec::new())
     }
 
+    #[inline]
     fn classes(&self) -> usize {
         self.classes.len()
     }
 
+    #[inline]
     fn class_of(&self, packet: &Packet) -> Option<usize> {
         Some(self.number(packet))
     }

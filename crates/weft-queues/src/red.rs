@@ -287,6 +287,7 @@ impl Rule for RedState {
         }
     }
 
+    #[inline]
     fn enqueue(&mut self, view: &FifoView<'_>, _: u16, _: &mut Buffers) -> Decision {
         let idle = self.average.as_ref().map_or(0, |average| {
             view.idle_time() / view.byte_time.for_bytes(average.typical_size).max(1)
@@ -348,6 +349,7 @@ impl DequeueRed {
 }
 
 impl Queue for DequeueRed {
+    #[inline]
     fn enqueue(&mut self, mut packet: Packet, view: &mut View<'_>) -> Arrival {
         let waiting = |unit| self.packets.waiting_in(unit);
         let arrival = Arrival::decide(&mut packet, Decision::Mark, view, |size| {
@@ -362,6 +364,7 @@ impl Queue for DequeueRed {
         arrival
     }
 
+    #[inline]
     fn dequeue(&mut self, _: &mut View<'_>) -> Option<Departure> {
         let packet = self.packets.pop()?;
         if packet.flags & PROTECTED != 0 {
@@ -372,6 +375,7 @@ impl Queue for DequeueRed {
         Some(Departure::new(packet, decision))
     }
 
+    #[inline]
     fn waiting(&self) -> usize {
         self.packets.len()
     }

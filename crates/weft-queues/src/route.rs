@@ -59,6 +59,7 @@ impl Route {
     }
 
     /// Number of hops left.
+    #[inline]
     pub fn len(self, hops: HopBits) -> u32 {
         (u64::BITS - self.0.leading_zeros()).div_ceil(hops.bits)
     }

@@ -110,6 +110,7 @@ impl Rule for SharedPort {
         Decision::at_mark(self.drops_not_ect)
     }
 
+    #[inline]
     fn enqueue(&mut self, view: &FifoView<'_>, size: u16, buffers: &mut Buffers) -> Decision {
         // A packet that need not wait takes no space.
         if view.is_idle() || buffers.accepts(self.port, view.now, self.alpha, size) {
@@ -119,6 +120,7 @@ impl Rule for SharedPort {
         }
     }
 
+    #[inline]
     fn accepted(&mut self, view: &FifoView<'_>, size: u16, buffers: &mut Buffers) {
         if !view.is_idle() {
             buffers.add(self.port, view.busy_until, size);

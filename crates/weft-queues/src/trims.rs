@@ -294,6 +294,7 @@ impl Build for Trimming {
 }
 
 impl Queue for TrimmingQueue {
+    #[inline]
     fn enqueue(&mut self, mut packet: Packet, view: &mut View<'_>) -> Arrival {
         if !self.is_data(&packet) {
             if packet.flags & PROTECTED == 0 && self.headers.is_full(packet.size) {
@@ -328,6 +329,7 @@ impl Queue for TrimmingQueue {
         }
     }
 
+    #[inline]
     fn dequeue(&mut self, _: &mut View<'_>) -> Option<Departure> {
         let mut data_first = self.headers.packets.is_empty();
         if let Some(ratio) = self
@@ -352,6 +354,7 @@ impl Queue for TrimmingQueue {
         Some(Departure::new(packet, decision))
     }
 
+    #[inline]
     fn waiting(&self) -> usize {
         self.headers.packets.len() + self.data.packets.len()
     }
@@ -369,10 +372,12 @@ impl Queue for TrimmingQueue {
         (headers.chain(self.data.packets.drain()).collect(), Vec::new())
     }
 
+    #[inline]
     fn classes(&self) -> usize {
         2
     }
 
+    #[inline]
     fn class_of(&self, packet: &Packet) -> Option<usize> {
         Some(self.is_data(packet).into())
     }
