@@ -132,7 +132,6 @@ MISSING: dict[str, Check] = {
     "SO_SNDBUF, memory pressure": no_field("sndbuf|memory"),
     "several SACK blocks": no_column("sack_blocks"),
     "clock of timestamps": no_field("timestamp_|granularity|ticks"),
-    "restart after an idle period": departs(5681, "4.1"),
     "NewReno's heuristics, rules 3 and 4 of NextSeg": every(departs(6582, "4.1"), departs(6675, "4")),
     "RTO of 3 s after a lost SYN": departs(6298, "5, rule 5.7", "departed"),
     "addresses announced by MPTCP": departs(8684, "3.4"),

@@ -166,6 +166,12 @@ pub trait CongestionControl {
         let _ = (w, s);
         true
     }
+    /// Returns true if the transport reduces windows after an idle time of more than an RTO (RFC
+    /// 2861), as Linux does for algorithms without `cong_control`. Otherwise only the algorithm
+    /// changes its windows.
+    fn restarts_after_idle(&self) -> bool {
+        false
+    }
     /// Returns the number of bursts of Linux's packet scheduler that a subflow's send buffer holds
     /// beyond two windows (`sndbuf_expand`). A subflow keeps data that the scheduler has assigned
     /// to it but its window does not admit. If many subflows have small windows, the connection

@@ -249,6 +249,10 @@ impl CongestionControl for Cubic {
         if self.params.ecn { Echo::Classic } else { Echo::Off }
     }
 
+    fn restarts_after_idle(&self) -> bool {
+        true
+    }
+
     fn on_open(&mut self, w: &mut [Window], s: usize) {
         self.subflows.resize_with(w.len(), State::default);
         self.subflows[s] = State::default();

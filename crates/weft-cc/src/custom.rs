@@ -102,6 +102,12 @@ impl CongestionControl for Custom {
             .unwrap_or_else(PoisonError::into_inner)
             .reacts_to_mark(w, s)
     }
+    fn restarts_after_idle(&self) -> bool {
+        let connection = self.connection.lock();
+        connection
+            .unwrap_or_else(PoisonError::into_inner)
+            .restarts_after_idle()
+    }
     fn extra_sndbuf_bursts(&self) -> u32 {
         let connection = self.connection.lock();
         connection

@@ -71,6 +71,10 @@ impl CongestionControl for Dctcp {
         w[s].state[ALPHA] = self.params.alpha0;
     }
 
+    fn restarts_after_idle(&self) -> bool {
+        true
+    }
+
     fn on_ack(&mut self, w: &mut [Window], s: usize, ack: Ack) {
         grow(&mut w[s], ack);
     }

@@ -82,6 +82,9 @@ macro_rules! algorithms {
             fn reacts_to_mark(&self, w: &[Window], s: usize) -> bool {
                 algorithms!(@match $types self, cc => cc.reacts_to_mark(w, s))
             }
+            fn restarts_after_idle(&self) -> bool {
+                algorithms!(@match $types self, cc => cc.restarts_after_idle())
+            }
             fn extra_sndbuf_bursts(&self) -> u32 {
                 algorithms!(@match $types self, cc => cc.extra_sndbuf_bursts())
             }

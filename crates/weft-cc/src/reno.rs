@@ -81,6 +81,10 @@ impl CongestionControl for Reno {
         Echo::Off
     }
 
+    fn restarts_after_idle(&self) -> bool {
+        true
+    }
+
     fn on_ack(&mut self, w: &mut [Window], s: usize, ack: Ack) {
         if self.params.rfc_growth {
             grow(&mut w[s], ack);

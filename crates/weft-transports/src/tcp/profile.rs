@@ -190,6 +190,7 @@ impl Profile {
                 initial_ssthresh: f64::INFINITY,
                 pacing: false,
                 window_validation: WindowValidation::Linux,
+                slow_start_after_idle: true,
             },
             rto: RtoSettings {
                 initial_rto: Time::from_ms(1_000),
@@ -257,6 +258,7 @@ impl Profile {
                 initial_ssthresh: 65_535.0 / 1400.0,
                 pacing: false,
                 window_validation: WindowValidation::HalfUsed,
+                slow_start_after_idle: false,
             },
             rto: RtoSettings {
                 initial_rto: Time::from_ms(1_500),

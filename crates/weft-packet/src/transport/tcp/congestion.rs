@@ -13,13 +13,19 @@ pub struct Congestion {
     /// True if the algorithm also suppresses and releases subflows at acknowledgements, not only at
     /// the ends of rounds.
     may_suppress_on_ack: bool,
+    /// The window to which an idle time reduces a window, if it does.
+    restart_window: Option<f64>,
     suppressions: SuppressionLog,
 }
 
 impl Congestion {
-    /// Creates the state of this many subflows that begin with this window.
-    pub fn new(cc: Algorithm, window: Window, subflows: u32) -> Self {
+    /// Creates the state of this many subflows that begin with this window. With
+    /// `slow_start_after_idle`, their windows decay while nothing is sent, if the algorithm allows
+    /// it.
+    pub fn new(cc: Algorithm, window: Window, subflows: u32, slow_start_after_idle: bool) -> Self {
+        let restarts = slow_start_after_idle && cc.restarts_after_idle();
         Self {
+            restart_window: restarts.then_some(window.cwnd),
             echo: cc.echo(),
             may_suppress_on_ack: cc.may_suppress_on_ack(),
             cc,
@@ -44,6 +50,17 @@ impl Congestion {
     #[inline(always)]
     pub fn may_suppress_on_ack(&self) -> bool {
         self.may_suppress_on_ack
+    }
+
+    /// Returns the window to which an idle time reduces a window, if it does.
+    #[inline(always)]
+    pub fn restart_window(&self) -> Option<f64> {
+        self.restart_window
+    }
+
+    /// Returns the window of subflow `s`, after an idle time.
+    pub fn idle_window(&mut self, s: usize) -> &mut Window {
+        &mut self.windows[s]
     }
 
     /// Returns the number of subflows that the algorithm has not suppressed.

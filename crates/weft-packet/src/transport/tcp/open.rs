@@ -61,6 +61,7 @@ impl TcpEndpoint {
                     ..Window::new(profile.window.initial_cwnd, profile.window.initial_ssthresh)
                 },
                 tcp.subflows,
+                profile.window.slow_start_after_idle,
             ),
             data: SendData::new(
                 spec.size.map(|size| size.0),

@@ -11,6 +11,7 @@ use crate::transport::state::HostContext;
 
 use super::admission::Admission;
 use super::connection::ConnectionSender;
+use super::cwnd_usage::restart_after_idle;
 use super::endpoint::TcpEndpoint;
 use super::rotation::Candidates;
 use super::segments::Segment;
@@ -201,12 +202,31 @@ impl Output<'_, '_> {
     /// Sends a chunk for the first time on this subflow.
     #[inline(always)]
     pub fn send_new(&mut self, chunk: u32) {
+        if self.subflow.segments.is_empty()
+            && let Some(restart_window) = self.connection.congestion.restart_window()
+        {
+            self.restart_if_idle(restart_window);
+        }
         let subflow = &mut *self.subflow;
         let len = self.connection.data.chunk_len(chunk);
         let seq = subflow.seq.nxt() as u32;
         let segment = subflow.segments.push(seq, chunk, len, self.cx.now);
         subflow.seq.extend(len);
         self.transmit(&segment);
+    }
+
+    /// Reduces the window if nothing was sent for an RTO (`tcp_slow_start_after_idle_check`). The
+    /// subflow has nothing outstanding.
+    #[cold]
+    fn restart_if_idle(&mut self, restart_window: f64) {
+        let (subflow, now) = (&mut *self.subflow, self.cx.now);
+        let Some(last_sent) = subflow.segments.last_sent_at() else {
+            return;
+        };
+        if subflow.state.is_open() {
+            let window = self.connection.congestion.idle_window(subflow.index() as usize);
+            restart_after_idle(window, now - last_sent, subflow.rtt.rto(), restart_window);
+        }
     }
 
     /// Transmits a segment.

@@ -132,6 +132,20 @@ impl Segments {
         self.len == 0
     }
 
+    /// Returns the time of the last transmission, once nothing is outstanding; `None` if nothing was
+    /// sent. The place of the last segment still holds it. If that was sacked, its time is that of
+    /// the newest delivered segment.
+    pub fn last_sent_at(&self) -> Option<u64> {
+        let last = self.head.wrapping_sub(1) as usize & self.ring.len().wrapping_sub(1);
+        let segment = self.ring.get(last)?;
+        let in_order = if segment.flags & SACKED == 0 {
+            segment.sent_at
+        } else {
+            0
+        };
+        Some(in_order.max(self.newest.sent.0))
+    }
+
     /// Returns the number of segments believed to be in the network: the pipe of RFC
     /// 6675, section 4, in packets.
     #[inline(always)]

@@ -52,6 +52,10 @@ pub struct WindowSettings {
     /// packets outstanding may also grow (`tcp_cwnd_validate`, `tcp_is_cwnd_limited`). With "half-used", at least half of
     /// the window is in flight when the acknowledgement arrives.
     pub window_validation: WindowValidation,
+    /// Whether the windows of `reno`, `cubic` and `dctcp` decay while nothing is sent, as with Linux's setting of this
+    /// name (RFC 2861). Each RTO halves the window, from the second one on and down to `initial_cwnd`. Other algorithms
+    /// keep their windows, as those of `weftd` do.
+    pub slow_start_after_idle: bool,
 }
 
 /// The retransmission timeout.

@@ -14,6 +14,7 @@ impl Profile {
     fn plain() -> Self {
         Self::linux().with(|p| {
             p.window.window_validation = WindowValidation::HalfUsed;
+            p.window.slow_start_after_idle = false;
             p.rto.rto_estimator = RtoEstimator::Rfc6298;
             p.loss.tail_loss_probe = false;
             p.loss.limited_transmit = false;

@@ -154,6 +154,7 @@ impl Player {
         profile.options.timestamps = flag("timestamps", false);
         profile.options.frto = flag("frto", true);
         profile.loss.tail_loss_probe = flag("tlp", true);
+        profile.window.slow_start_after_idle = number("slow_start_after_idle", 0) == 1;
         if entry.setup.contains_key("round_end") {
             profile.marks.round_end = RoundEnd::Rfc8257;
         }

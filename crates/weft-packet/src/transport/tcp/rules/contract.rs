@@ -97,6 +97,39 @@ fn a_window_that_the_application_does_not_fill_may_not_grow() {
     }
 }
 
+/// An application that writes a segment every 250 ms: the RTO of 200 ms has passed at each of them, and
+/// the window halves, down to the initial one. It stays with a segment every 150 ms, as on Linux 6.18,
+/// and if the algorithm or the profile excludes it.
+#[test]
+fn an_idle_time_reduces_the_window() {
+    for (interval_ms, allows, linux, expected) in [
+        (250, true, true, [80.0, 40.0, 20.0, 10.0, 10.0]),
+        (150, true, true, [80.0; 5]),
+        (250, false, true, [80.0; 5]),
+        (250, true, false, [80.0; 5]),
+    ] {
+        let windows = Arc::new(Mutex::new(Vec::new()));
+        let seen = Arc::clone(&windows);
+        let mut script = Script::new(move |w, event, n| {
+            if n == 0 {
+                w[0].cwnd = 80.0;
+            }
+            if let Event::Ack(..) = event {
+                seen.lock().unwrap().push(w[0].cwnd);
+            }
+        });
+        if allows {
+            script = script.restarting_after_idle();
+        }
+        let mut test = TestConnection::with_window(10.0, 5);
+        (test.cc, test.rate) = (script.algorithm(), Some(Rate(1448 * 8 * 1000 / interval_ms)));
+        test.profile.rto.min_rto = Time::from_ms(200);
+        test.profile.window.slow_start_after_idle = linux;
+        test.run(2_000 * MS, pass);
+        assert_eq!(*windows.lock().unwrap(), expected, "{interval_ms} ms");
+    }
+}
+
 /// A window that was full stays so for Linux while acknowledgements arrive without transmissions:
 /// the last ones of a flow.
 #[test]

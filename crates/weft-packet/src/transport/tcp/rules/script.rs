@@ -28,6 +28,7 @@ pub struct Script {
     pace: Option<f64>,
     ignores_marks: bool,
     extra_bursts: u32,
+    restarts: bool,
 }
 
 impl std::fmt::Debug for Script {
@@ -45,6 +46,7 @@ impl Script {
             pace: None,
             ignores_marks: false,
             extra_bursts: 0,
+            restarts: false,
         }
     }
 
@@ -71,6 +73,12 @@ impl Script {
     /// Lets send buffers hold this many bursts beyond two windows.
     pub fn with_extra_bursts(mut self, bursts: u32) -> Self {
         self.extra_bursts = bursts;
+        self
+    }
+
+    /// Lets an idle time reduce the windows.
+    pub fn restarting_after_idle(mut self) -> Self {
+        self.restarts = true;
         self
     }
 
@@ -114,6 +122,9 @@ impl CongestionControl for Script {
     }
     fn reacts_to_mark(&self, _: &[Window], _: usize) -> bool {
         !self.ignores_marks
+    }
+    fn restarts_after_idle(&self) -> bool {
+        self.restarts
     }
     fn extra_sndbuf_bursts(&self) -> u32 {
         self.extra_bursts
