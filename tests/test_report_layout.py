@@ -418,3 +418,21 @@ def test_a_layout_is_refused_without_fields(tmp_path: Path) -> None:
     told = compare(read([tmp_path / "run"]).groups)
     with pytest.raises(UsageError, match="allowed: none, because all runs are of one group"):
         comparison_figures.drawings(told, Wishes({"rows": "cc"}))
+
+
+def test_transports_with_queues_of_their_own_are_compared(tmp_path: Path) -> None:
+    """NDP needs switches that trim, and thus a sweep of its own, in which no field may be varied."""
+    (tmp_path / "tcp.toml").write_text(INCAST + '\n[transports.amp]\ncc = "amp"\n')
+    trimming = INCAST.replace("[queues]", '[queues]\nkind = "trimming"').replace('mark = "10 packets"\n', "")
+    (tmp_path / "ndp.toml").write_text(trimming.replace("dctcp", "ndp").replace("cc =", "kind ="))
+    over = ["--over", "traffic[0].transport=dctcp,amp"]
+    for name, words in (("tcp", over), ("ndp", [])):
+        done = command("sweep", f"{name}.toml", *words, "--seeds", "2", "--out", name, "--workers", "1", cwd=tmp_path)
+        assert done.code == 0, done
+    groups = read([tmp_path / "tcp", tmp_path / "ndp"]).groups
+    assert [group.labels for group in groups] == [{"transport": name} for name in ("dctcp", "amp", "ndp")]
+    # Two sweeps with a transport in common remain apart.
+    done = command("sweep", "tcp.toml", "--set", "duration=40ms", "--out", "again", "--workers", "1", cwd=tmp_path)
+    assert done.code == 0, done
+    apart = read([tmp_path / "tcp", tmp_path / "again"]).groups
+    assert [group.labels["sweep"] for group in apart] == ["tcp", "tcp", "again"]

@@ -72,6 +72,8 @@ class ReportInputs:
     """Runs of sweeps that have no results."""
     of: str | None = None
     """The measure that a sweep was asked for."""
+    fields: dict[str, str] = field(default_factory=dict)
+    """Fields that sweeps vary, by their names in the labels of groups."""
 
     @property
     def axes(self) -> list[str]:
@@ -101,10 +103,18 @@ def read(folders: Sequence[Path]) -> ReportInputs:
         else:
             single.append(Run(folder, Result.read(folder).manifest))
     if len(sweeps) == len(folders) > 1:
-        inputs.groups = _without_sweep(inputs.groups)
+        inputs.groups = _without_sweep([_completed(group, inputs.fields) for group in inputs.groups])
     inputs.groups += _grouped(single, alone=not sweeps)
     _check_distinct(inputs.runs)
     return inputs
+
+
+def _completed(group: Group, fields: dict[str, str]) -> Group:
+    """Adds the values of fields that another sweep varies and this group's sweep does not."""
+    spec = _flat(group.manifest["spec"])
+    values = {name: spec.get(path, spec.get(f"{path}.name")) for name, path in fields.items()}
+    constant = {name: value for name, value in values.items() if value is not None and name not in group.labels}
+    return Group(group.labels | constant, group.runs)
 
 
 def _without_sweep(groups: list[Group]) -> list[Group]:
@@ -126,6 +136,7 @@ def _sweep(folder: Path, inputs: ReportInputs) -> list[Group]:
     axes = axes_of(document)
     labels = [axis.labels() for axis in axes]
     names = label_names(axes, {"seed", "run", "sweep"})
+    inputs.fields |= dict(zip(names, (axis.field for axis in axes), strict=True))
     groups: dict[tuple[int, ...], tuple[dict[str, str | int | float], list[Run]]] = {}
     for run in document["runs"]:
         results = results_of(folder, run["run"])
