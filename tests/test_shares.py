@@ -9,6 +9,7 @@ import csv
 import io
 from itertools import product
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import polars as pl
@@ -138,3 +139,50 @@ def test_a_window_that_the_host_does_not_fill_does_not_grow() -> None:
     # The NIC holds ten packets and the path a few.
     assert max(result.traces["cwnd_packets"].drop_nulls().to_list()) < 20
     assert max(result.links["utilisation"].to_list()) > 0.99
+
+
+OUTCAST = {1: (0.8, 1.1), 3: (0.41, 0.86), 6: (0.03, 0.12)}
+"""Band of the lone flow's part of an equal share, by the number of flows at the other port.
+
+Linux 6.18 at 100 Mbit/s has 0.41 to 0.86 next to three flows and 0.056 to 0.091 next to six, in three runs each.
+"""
+
+
+@pytest.mark.parametrize("others", OUTCAST)
+def test_a_lone_flow_loses_to_many_at_another_port(others: int) -> None:
+    """The TCP Outcast problem (Prakash et al., NSDI 2012, on switches with drop-tail queues)."""
+    far = [f"f{i}" for i in range(others)]
+    cables = [{"a": "n", "b": "t"}, {"a": "s", "b": "t"}, {"a": "t", "b": "r"}, *({"a": name, "b": "s"} for name in far)]
+    hosts = {"hosts": ["n", "r", *far], "switches": ["s", "t"], "links": cables}
+    spec = {
+        "name": "outcast",
+        "duration": "20s",
+        "measure": {"start": "2s"},
+        "topology": {"kind": "graph", "rate": "100Mbps", "delay": "20us"} | hosts,
+        "queues": {"limit": "100 packets"},
+        "transports": {"t": {"cc": "reno"}},
+        "traffic": [
+            {"kind": "bulk", "transport": "t", "from": name, "to": "r", "jitter": "3ms"} for name in ("n", *far)
+        ],
+    }
+    parts = []
+    for seed in range(1, 9):
+        measured = weft.run(spec, seed=seed, threads=1).flows.sort("flow")["measured_bytes"]
+        parts.append(measured[0] / measured.sum() * (others + 1))
+    low, high = OUTCAST[others]
+    assert low < fmean(parts) < high, parts
+
+
+def test_cubic_as_in_the_rfc_shares_a_fast_link() -> None:
+    """Short round trips: Linux's growth by jiffies leaves the smaller flow less (decision 19)."""
+    smaller = {}
+    for rfc_growth in (0, 1):
+        shares = []
+        for case in starved.pairs("cubic", "10Gbps", 1)[::26]:
+            spec = case.spec()
+            spec["transports"] = {"cubic": {"cc": {"name": "cubic", "rfc_growth": rfc_growth}}}
+            measured = weft.run(spec, seed=case.seed, threads=1).flows["measured_bytes"]
+            shares.append(min(measured) / measured.sum())
+        smaller[rfc_growth] = fmean(shares)
+    assert smaller[1] > 0.4
+    assert 0.15 < smaller[0] < smaller[1]
