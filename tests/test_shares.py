@@ -152,7 +152,12 @@ Linux 6.18 at 100 Mbit/s has 0.41 to 0.86 next to three flows and 0.056 to 0.091
 def test_a_lone_flow_loses_to_many_at_another_port(others: int) -> None:
     """The TCP Outcast problem (Prakash et al., NSDI 2012, on switches with drop-tail queues)."""
     far = [f"f{i}" for i in range(others)]
-    cables = [{"a": "n", "b": "t"}, {"a": "s", "b": "t"}, {"a": "t", "b": "r"}, *({"a": name, "b": "s"} for name in far)]
+    cables = [
+        {"a": "n", "b": "t"},
+        {"a": "s", "b": "t"},
+        {"a": "t", "b": "r"},
+        *({"a": name, "b": "s"} for name in far),
+    ]
     hosts = {"hosts": ["n", "r", *far], "switches": ["s", "t"], "links": cables}
     spec = {
         "name": "outcast",
