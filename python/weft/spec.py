@@ -2089,7 +2089,9 @@ class TraceTraffic(Model):
     """
     Format of the file.
     """
-    hosts: Annotated[str | int | list[str | int], Field(examples=["h0", "0..8", "all", ["h0", "h5"]])] = "all"
+    hosts: Annotated[
+        str | int | list[str | int], Field(examples=["h0", "0..8", "all", ["h0", "h5"]])
+    ] = "all"
     """
     Hosts on which the ranks run, one rank per host.
     """
@@ -2451,7 +2453,9 @@ class AllToAllTraffic(Model):
     """
     Classes by size, in order of rising thresholds. A flow belongs to the first class whose threshold is above its size. A flow in no class uses the entry's own transport, and its class has the entry's name.
     """
-    hosts: Annotated[str | int | list[str | int], Field(examples=["h0", "0..8", "all", ["h0", "h5"]])] = "all"
+    hosts: Annotated[
+        str | int | list[str | int], Field(examples=["h0", "0..8", "all", ["h0", "h5"]])
+    ] = "all"
     """
     Hosts that send to each other.
     """
@@ -2539,7 +2543,9 @@ class BulkTraffic(Model):
     """
     Name in tables; by default the kind, with the entry's index if several entries have this kind.
     """
-    pairs: Literal["permutation", "random"] | Staggered | list[list[str | int]] | None = None
+    pairs: (
+        Literal["permutation", "random"] | Staggered | list[list[str | int]] | None
+    ) = None
     """
     Pairs of hosts. A list [[FROM, TO], …] has the pairs themselves. With "permutation", every
     host sends to one other host and receives from one, drawn from the seed. With "random", each
@@ -2652,7 +2658,9 @@ class ClosedLoopTraffic(Model):
     Rate at which each flow's application writes, for example from a disk; by default all data
     is available at once. Data that the network cannot accept yet waits.
     """
-    size: str | ConstantSize | UniformSize | ExponentialSize | ParetoSize | EmpiricalSize
+    size: (
+        str | ConstantSize | UniformSize | ExponentialSize | ParetoSize | EmpiricalSize
+    )
     """
     Application bytes of each flow: a size, or a distribution of sizes.
     """
@@ -2747,7 +2755,9 @@ class CollectiveTraffic(Model):
     Ranks per group; by default all ranks are one group. Consecutive ranks form groups that run the operation at the
     same time.
     """
-    hosts: Annotated[str | int | list[str | int], Field(examples=["h0", "0..8", "all", ["h0", "h5"]])] = "all"
+    hosts: Annotated[
+        str | int | list[str | int], Field(examples=["h0", "0..8", "all", ["h0", "h5"]])
+    ] = "all"
     """
     Hosts on which the ranks run, one rank per host.
     """
@@ -2759,7 +2769,9 @@ class CollectiveTraffic(Model):
     """
     Name in tables; by default the kind, with the entry's index if several entries have this kind.
     """
-    operation: Literal["all-reduce", "reduce-scatter", "all-gather", "broadcast", "all-to-all"]
+    operation: Literal[
+        "all-reduce", "reduce-scatter", "all-gather", "broadcast", "all-to-all"
+    ]
     """
     The operation.
     """
@@ -2967,7 +2979,9 @@ class HotSpotTraffic(Model):
     """
     Application bytes of each flow; by default a flow sends until the end of the experiment.
     """
-    spots: Annotated[str | int | list[str | int], Field(examples=["h0", "0..8", "all", ["h0", "h5"]])]
+    spots: Annotated[
+        str | int | list[str | int], Field(examples=["h0", "0..8", "all", ["h0", "h5"]])
+    ]
     """
     Hosts that receive more than the others.
     """
@@ -3090,7 +3104,9 @@ class JobsTraffic(Model):
         extra="forbid",
         populate_by_name=True,
     )
-    block: str | ConstantSize | UniformSize | ExponentialSize | ParetoSize | EmpiricalSize
+    block: (
+        str | ConstantSize | UniformSize | ExponentialSize | ParetoSize | EmpiricalSize
+    )
     """
     Application bytes of a block: a size, or a distribution of sizes.
     """
@@ -3345,7 +3361,9 @@ class PoissonTraffic(Model):
     """
     Flows per second of each sender; an alternative to `interval` and `load`.
     """
-    size: str | ConstantSize | UniformSize | ExponentialSize | ParetoSize | EmpiricalSize
+    size: (
+        str | ConstantSize | UniformSize | ExponentialSize | ParetoSize | EmpiricalSize
+    )
     """
     Application bytes of each flow: a size, or a distribution of sizes.
     """
@@ -3866,7 +3884,9 @@ class ShuffleTraffic(Model):
     """
     Concurrent transfers per sender, each to a different receiver.
     """
-    hosts: Annotated[str | int | list[str | int], Field(examples=["h0", "0..8", "all", ["h0", "h5"]])] = "all"
+    hosts: Annotated[
+        str | int | list[str | int], Field(examples=["h0", "0..8", "all", ["h0", "h5"]])
+    ] = "all"
     """
     Hosts that send to each other.
     """
@@ -4654,7 +4674,12 @@ class Experiment(Model):
     probes: Annotated[
         list[
             Annotated[
-                QueueProbe | BufferProbe | FlowProbe | LatencyProbe | ThroughputProbe | PacketsProbe,
+                QueueProbe
+                | BufferProbe
+                | FlowProbe
+                | LatencyProbe
+                | ThroughputProbe
+                | PacketsProbe,
                 Field(discriminator="kind"),
             ]
         ],
