@@ -287,7 +287,7 @@ const REFUSALS: &[(&str, &str, &str)] = &[
         "gossip",
         "",
         "kind: \"gossip\" does not exist; allowed: \"bulk\", \"incast\", \"poisson\", \"closed-loop\", \"jobs\", \
-         \"all-to-all\", \"shuffle\", \"one-to-many\", \"stride\", \"hot-spot\", \"flow-list\"",
+         \"all-to-all\", \"shuffle\", \"one-to-many\", \"stride\", \"hot-spot\", \"collective\", \"trace\", \"flow-list\"",
     ),
 ];
 

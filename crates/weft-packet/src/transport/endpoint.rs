@@ -1,6 +1,8 @@
 //! The endpoint of a kind of transport other than TCP at a host: its senders and receivers, with what those of all
 //! protocols do alike. A [`Protocol`] adds what is its own.
 
+pub mod flows;
+
 use std::sync::Arc;
 
 use weft_run::{SubflowRecord, WireFormat};
@@ -13,15 +15,16 @@ use crate::packet::{DATA, Packet};
 use super::contract::{ENTRY_BYTES, ReceivedFlow, RecordedState, SentFlow, Transport, TransportKind};
 use super::flow_data::FlowData;
 use super::flow_table::FlowTable;
-use super::flows::{FlowParams, PortSet, ReceiverFlow, SenderCounters, SenderFlow};
 use super::nic::{Feed, NicFlow, Request, WINDOW};
 use super::paths_ahead::PathsAhead;
 use super::per_transport::PerTransport;
+use super::port_set::PortSet;
 use super::segments::Segments;
 use super::shared::Shared;
 use super::state::HostContext;
 use super::timer_keys::endpoint_timer;
 use super::tracer::SenderState;
+use flows::{FlowParams, ReceiverFlow, SenderCounters, SenderFlow};
 
 /// A protocol: its senders, receivers, packets and timers. A value has what the flows of a host share, as a pacer of
 /// receivers.

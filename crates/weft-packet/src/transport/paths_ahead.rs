@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use super::flows::PortSet;
+use super::port_set::PortSet;
 use super::shared::Shared;
 
 /// Maximum number of paths that are chosen before their packets are sent. If more lead through links for which packets wait,

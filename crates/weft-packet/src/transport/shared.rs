@@ -10,8 +10,8 @@ use crate::config::{NicConfig, Offload};
 use crate::down_links::DownLinks;
 use crate::engine::route::HopBits;
 
-use super::flows::PortSet;
 use super::nic::FlowKind;
+use super::port_set::PortSet;
 use super::probes::FlowProbes;
 use super::timer_keys::{HostTimer, host_timer};
 

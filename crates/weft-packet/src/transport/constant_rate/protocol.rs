@@ -4,8 +4,8 @@ use weft_run::WireFormat;
 use weft_transports::ConstantRateConfig;
 
 use crate::packet::{DATA, PROTECTED, Packet};
+use crate::transport::endpoint::flows::{ReceiverFlow, SenderFlow};
 use crate::transport::endpoint::{FlowEndpoint, FlowSetup, Protocol, Sending};
-use crate::transport::flows::{ReceiverFlow, SenderFlow};
 use crate::transport::nic::Feed;
 use crate::transport::state::HostContext;
 

@@ -2,7 +2,7 @@
 
 use weft_transports::NdpConfig;
 
-use crate::transport::flows::SenderFlow;
+use crate::transport::endpoint::flows::SenderFlow;
 use crate::transport::spray::{Records, State};
 
 use super::paths::Paths;

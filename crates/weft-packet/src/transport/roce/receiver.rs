@@ -5,7 +5,7 @@ use weft_transports::{RoceControl, RoceRetransmission};
 
 use crate::packet::Packet;
 use crate::transport::arrivals::Arrivals;
-use crate::transport::flows::ReceiverFlow;
+use crate::transport::endpoint::flows::ReceiverFlow;
 
 use super::protocol::RoceProtocol;
 use super::wire::{Data, HEADER, Nak, ack_packet};
@@ -113,7 +113,7 @@ mod tests {
 
     use super::*;
     use crate::engine::route::Route;
-    use crate::transport::flows::FlowParams;
+    use crate::transport::endpoint::flows::FlowParams;
     use crate::transport::test_runs;
 
     const US: u64 = 1_000_000;

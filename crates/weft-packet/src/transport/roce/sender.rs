@@ -4,7 +4,7 @@ use weft_transports::{RoceConfig, RoceControl, RoceRetransmission};
 
 use crate::packet::Packet;
 use crate::transport::endpoint::Sending;
-use crate::transport::flows::SenderFlow;
+use crate::transport::endpoint::flows::SenderFlow;
 
 use super::dcqcn::Dcqcn;
 use super::go_back_n::GoBackN;

@@ -1,7 +1,7 @@
 //! The receiver of a flow: what has arrived, and the packets that it answers with.
 
 use crate::transport::arrivals::Arrivals;
-use crate::transport::flows::ReceiverFlow;
+use crate::transport::endpoint::flows::ReceiverFlow;
 use crate::transport::spray::HEADER;
 
 use super::paths::EvRoutes;

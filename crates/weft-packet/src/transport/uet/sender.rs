@@ -4,7 +4,7 @@ use weft_transports::UetConfig;
 
 use crate::packet::Packet;
 use crate::transport::endpoint::Sending;
-use crate::transport::flows::SenderFlow;
+use crate::transport::endpoint::flows::SenderFlow;
 use crate::transport::shared::Shared;
 use crate::transport::spray::{HEADER, NextPacket, Records, State};
 

@@ -1,6 +1,6 @@
 //! A flow at its sender and at its receiver: the state that all protocols of [`FlowEndpoint`] have, and that of the protocol.
 //!
-//! [`FlowEndpoint`]: super::endpoint::FlowEndpoint
+//! [`FlowEndpoint`]: super::FlowEndpoint
 
 use std::sync::Arc;
 
@@ -10,56 +10,12 @@ use weft_transports::{Parameters, TransportConfig};
 use crate::engine::route::Route;
 use crate::packet::{DATA, Packet, class_flags};
 
-use super::contract::packet_of;
-use super::endpoint::Protocol;
-use super::flow_data::FlowData;
-use super::paths_ahead::PathsAhead;
-use super::segments::Segments;
-
-/// Ports of a host. Those from the 64th on are one port here, so that a flow waits for one of them at a time.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct PortSet(u64);
-
-impl PortSet {
-    /// No port.
-    pub const NONE: Self = Self(0);
-    /// All ports.
-    pub const ALL: Self = Self(u64::MAX);
-
-    const fn bit(port: u32) -> u64 {
-        1 << if port < 63 { port } else { 63 }
-    }
-
-    /// Returns true if no port is in the set.
-    #[inline]
-    pub const fn is_empty(self) -> bool {
-        self.0 == 0
-    }
-
-    /// Returns true if a port is in the set.
-    #[inline]
-    pub const fn contains(self, port: u32) -> bool {
-        self.0 & Self::bit(port) != 0
-    }
-
-    /// Returns true if `other` has all ports of this set.
-    #[inline]
-    pub const fn is_within(self, other: Self) -> bool {
-        self.0 & !other.0 == 0
-    }
-
-    /// Adds a port.
-    #[inline]
-    pub const fn insert(&mut self, port: u32) {
-        self.0 |= Self::bit(port);
-    }
-
-    /// Removes a port.
-    #[inline]
-    pub const fn remove(&mut self, port: u32) {
-        self.0 &= !Self::bit(port);
-    }
-}
+use super::super::contract::packet_of;
+use super::super::flow_data::FlowData;
+use super::super::paths_ahead::PathsAhead;
+use super::super::port_set::PortSet;
+use super::super::segments::Segments;
+use super::Protocol;
 
 /// The constants that all flows of a transport share.
 pub struct FlowParams<C> {
@@ -114,7 +70,7 @@ pub struct SenderFlow<P: Protocol> {
     /// True if the latencies of the flow are recorded.
     pub(super) has_latencies: bool,
     /// The ports for which the flow waits; all of them until its rate allows a packet.
-    pub(super) waits: PortSet,
+    pub waits: PortSet,
     /// True if the timer of timeouts is set.
     pub(super) has_timer: bool,
 }
