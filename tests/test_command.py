@@ -23,6 +23,7 @@ TABLES = [
     "links",
     "traces",
     "jobs",
+    "ranks",
     "suppressions",
     "latencies",
     "packets",

@@ -456,7 +456,7 @@ def test_comparison_counts_each_seed_once(folder: Path, several: Path) -> None:
 def test_queues_of_a_scene_begin_with_what_held(folder: Path, one: Path) -> None:
     assert one.exists()
     scenes, _ = timeline.scenes(weft.Result.read(folder / "probed"), 10_000)
-    assert scenes[-1]["about"] == "the whole run"
+    assert scenes[-1]["about"] == "while flows were open"
     for scene in scenes[:-1]:
         assert scene["low"] < scene["high"]
         assert scene["queues"]["rows"]["time_s"][0] <= scene["low"] or scene["low"] == 0.0

@@ -326,7 +326,7 @@ def test_tables_hold_what_each_level_has(spec: Path, levels: str) -> None:
     outcome = run_here(planned(spec, [f"level={levels}"], 2), spec.parent / "out")
     assert outcome.exit_code == 0
     assert set(outcome.tables) == (
-        set(api.TABLES) if "packet" in levels else {"flows", "subflows", "jobs", "links", "throughput"}
+        set(api.TABLES) if "packet" in levels else {"flows", "subflows", "jobs", "ranks", "links", "throughput"}
     )
     assert {path.name for path in (spec.parent / "out" / "tables").iterdir()} == set(outcome.tables)
     flows = pl.read_parquet(outcome.tables["flows"])

@@ -390,7 +390,8 @@ def _text(file: str | PathLike[str]) -> str:
 
 
 def _json(file: str | PathLike[str]) -> Any:  # noqa: ANN401 - any JSON
+    text = _text(file)
     try:
-        return json.loads(_text(file))
+        return json.loads(text)
     except (ValueError, RecursionError):
         raise UsageError(f"{file}: not a JSON document; use the option --json of the tool") from None

@@ -136,7 +136,7 @@ CONTRADICTIONS = [
 
 UNMODELLED = [
     unmodelled("hosts.qdisc=fq_codel", "FQ-CoDel"),
-    unmodelled("queues.kind=pie", "PIE"),
+    unmodelled("queues.kind=pie", "FQ-CoDel or PIE"),
     unmodelled("topology.error_rate=0.01", "corrupted packets"),
     field("transports.dctcp.paths=letflow", 'transports.dctcp.paths: "letflow" does not exist; use "flowlet"'),
 ]
@@ -224,7 +224,7 @@ FIELDS = [
         "queues.kind=wfq",
         "incast.toml: queues.kind: ",
         '"wfq" does not exist',
-        '"fifo", "lossless", "lossy", "priority"',
+        '"fifo", "codel", "lossless", "lossy", "priority"',
     ),
     field("queues.kind=3"),
     field("queues.kind={min = '1KB'}", "queues.kind.name: required field is missing"),
