@@ -22,6 +22,11 @@ PAGES = sorted(
 )
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *PAGES]
 COMMANDS = {
+    "check",
+    "diff",
+    "ls",
+    "new",
+    "show",
     "run",
     "sweep",
     "tune",
