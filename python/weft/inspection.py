@@ -209,97 +209,8 @@ def _flat(part: Any, at: str = "") -> dict[str, str]:  # noqa: ANN401 - any JSON
     return found
 
 
-SPECS = {
-    "incast": """
-duration = "1s"             # the end of the run; flows end before
-
-[topology]
-kind = "many-to-one"        # hosts h0, h1, ... send to r0 over one switch
-senders = 16
-rate = "10Gbps"
-delay = "5us"               # of each link
-
-[queues]
-limit = "100 packets"       # of each port
-mark = "20 packets"         # ECN marks from this length on; "off" for none
-
-[transports.sender]         # a name of your choice, which traffic refers to
-cc = "dctcp"                # `weft list` has all algorithms
-# subflows = 4              # more than one: MPTCP
-
-[[traffic]]
-kind = "incast"
-transport = "sender"
-flows = 16
-size = "64KB"
-gap = "10us"                # between two starts
-
-[sweep]                     # the fields that `weft sweep` varies, unless it has options
-over = ["traffic[0].flows=4,8,16"]
-seeds = 5
-""",
-    "permutation": """
-duration = "20ms"
-measure = { start = "5ms" } # leaves slow start out of utilisations and goodputs
-
-[topology]
-kind = "leaf-spine"
-leaves = 4
-spines = 4
-hosts_per_leaf = 4
-rate = "10Gbps"
-delay = "1us"               # of each link
-
-[queues]
-limit = "100 packets"       # of each port
-mark = "20 packets"         # ECN marks from this length on
-
-[transports.sender]         # a name of your choice
-cc = "amp"                  # `weft list` has all algorithms
-subflows = 4                # of each connection, each with a path of its own
-paths = "ecmp"
-
-[[traffic]]
-kind = "bulk"               # without a size: sends until the end
-transport = "sender"
-pairs = "permutation"       # each host sends to one and receives from one
-
-[sweep]                     # the fields that `weft sweep` varies
-over = ["transports.sender.subflows=1,2,4"]
-seeds = 5
-""",
-    "load": """
-duration = "60ms"           # leaves time for the last flows to end
-
-[topology]
-kind = "leaf-spine"
-leaves = 4
-spines = 4
-hosts_per_leaf = 4
-rate = "10Gbps"
-delay = "1us"               # of each link
-
-[queues]
-limit = "100 packets"       # of each port
-mark = "20 packets"         # ECN marks from this length on
-
-[transports.sender]         # a name of your choice
-cc = "dctcp"                # `weft list` has all algorithms
-
-[[traffic]]
-kind = "poisson"            # flows open at random times
-transport = "sender"
-pairs = "random"
-load = 0.5                  # of the hosts' links
-size = { kind = "empirical", cdf = "web-search" }
-stop = "20ms"               # no flow opens after this
-
-[sweep]                     # the fields that `weft sweep` varies
-over = ["traffic[0].load=0.3,0.6"]
-seeds = 5
-""",
-}
-"""Commented specs by kind."""
+SPECS = {file.stem: file for file in sorted((Path(__file__).parent / "templates" / "specs").glob("*.toml"))}
+"""Commented specs by kind, without their names."""
 
 
 def new_spec(kind: str, name: str) -> str:
@@ -315,4 +226,4 @@ def new_spec(kind: str, name: str) -> str:
     if kind not in SPECS:
         raise UsageError(f"kind {kind!r:.50} does not exist; allowed: {', '.join(SPECS)}")
     head = f"# An experiment of kind {kind}. `weft check` checks it, `weft run` and `weft sweep` run it.\n"
-    return f"{head}name = {json.dumps(name)}\n{SPECS[kind].lstrip()}"
+    return f"{head}name = {json.dumps(name)}\n{SPECS[kind].read_text(encoding='utf-8')}"
