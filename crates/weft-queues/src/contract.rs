@@ -377,7 +377,10 @@ pub trait Queue {
 
 /// The answer to an arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(clippy::struct_excessive_bools, reason = "the parts of an answer are independent")]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "the parts of an answer are independent"
+)]
 pub struct Arrival {
     /// True if the arriving packet is accepted as it arrived, apart from a mark.
     pub accepted: bool,

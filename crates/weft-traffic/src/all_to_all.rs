@@ -13,7 +13,7 @@ use crate::{Flow, HostSet, MAX_FLOWS, Pattern, PatternContext, random};
 #[serde(deny_unknown_fields)]
 pub struct AllToAll {
     /// Hosts that send to each other.
-    #[serde(default = "default_hosts")]
+    #[serde(default)]
     pub hosts: HostSet,
     /// Application bytes of each flow; by default a flow sends until the end of the experiment.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -24,10 +24,6 @@ pub struct AllToAll {
     /// Maximum random delay of each flow after `start`.
     #[serde(default)]
     pub jitter: Time,
-}
-
-fn default_hosts() -> HostSet {
-    HostSet::All
 }
 
 impl Pattern for AllToAll {

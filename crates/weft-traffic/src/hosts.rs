@@ -20,13 +20,14 @@ pub enum HostRef {
 }
 
 /// A set of hosts: one, a range of indices ("0..8" without 8), "all", or a list of these.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum HostSet {
     /// One host.
     One(HostRef),
     /// Hosts by index; the second index is excluded.
     Range(u32, u32),
     /// All hosts.
+    #[default]
     All,
     /// Several of the above, in order.
     List(Vec<HostSet>),

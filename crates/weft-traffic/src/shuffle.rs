@@ -23,7 +23,7 @@ pub struct Shuffle {
     /// Application bytes of each transfer.
     pub size: Size,
     /// Hosts that send to each other.
-    #[serde(default = "default_hosts")]
+    #[serde(default)]
     pub hosts: HostSet,
     /// Concurrent transfers per sender, each to a different receiver.
     #[serde(default = "default_count")]
@@ -39,10 +39,6 @@ pub struct Shuffle {
     /// data is available at once. Data that the network cannot accept yet waits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<Rate>,
-}
-
-fn default_hosts() -> HostSet {
-    HostSet::All
 }
 
 fn default_count() -> u32 {

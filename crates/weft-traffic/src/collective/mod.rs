@@ -39,7 +39,7 @@ pub struct Collective {
     #[schemars(range(min = 2))]
     pub ranks: Option<u32>,
     /// Hosts on which the ranks run, one rank per host.
-    #[serde(default = "default_hosts")]
+    #[serde(default)]
     pub hosts: HostSet,
     /// Assignment of ranks to `hosts`.
     #[serde(default)]
@@ -122,10 +122,6 @@ pub enum Placement {
     InOrder,
     /// Ranks run on hosts that are drawn.
     Random,
-}
-
-fn default_hosts() -> HostSet {
-    HostSet::All
 }
 
 fn default_one() -> u32 {

@@ -27,7 +27,7 @@ pub struct Trace {
     /// Format of the file.
     pub format: TraceFormat,
     /// Hosts on which the ranks run, one rank per host.
-    #[serde(default = "default_hosts")]
+    #[serde(default)]
     pub hosts: HostSet,
     /// Assignment of ranks to `hosts`.
     #[serde(default)]
@@ -48,10 +48,6 @@ pub enum TraceFormat {
     /// Text of the Group Operation Assembly Language, as `LogGOPSim` reads it. A `calc` is in nanoseconds, and occupies its `cpu`.
     /// Receiving takes no time of a `cpu`; a `nic` other than 0 is refused. A message of 0 bytes is sent as one of 1 byte.
     Goal,
-}
-
-fn default_hosts() -> HostSet {
-    HostSet::All
 }
 
 impl Trace {
