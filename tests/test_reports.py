@@ -407,43 +407,29 @@ def pair(packets: int, old: str, newcomer: str, *, tso: bool) -> float:
     return fmean(parts)
 
 
-NEAR_EQUAL = (0.9, 1.1)
-AS_LINUX = (0.68, 1.33)
-"""Linux 6.18 has 0.68 to 1.33 of Reno's goodput at 8 packets, by its acknowledgements, and 0.76 to 0.90 at 2.
-
-The phases of arrivals at the full queue decide: noise of a third of a packet's time moves 0.76 to 0.88, and of two
-thirds to 1.06 (`research/notebook/2026-11-28-reno-next-to-cubic.md`).
-"""
+IN_PHASE = pytest.mark.xfail(strict=True, reason="0.89 to 1.28 of the older flow: flows keep in phase")
 
 
 @pytest.mark.parametrize(
-    ("packets", "old", "newcomer", "tso", "band"),
+    ("packets", "old", "newcomer", "tso"),
     [
-        (32, "reno", "cubic", False, NEAR_EQUAL),
-        (32, "cubic", "reno", False, NEAR_EQUAL),
-        (8, "reno", "cubic", False, AS_LINUX),
-        (8, "cubic", "reno", False, AS_LINUX),
-        (2, "reno", "cubic", False, AS_LINUX),
-        (2, "cubic", "reno", False, AS_LINUX),
-        (32, "reno", "cubic", True, NEAR_EQUAL),
-        (32, "cubic", "reno", True, NEAR_EQUAL),
-        (8, "reno", "cubic", True, NEAR_EQUAL),
-        (8, "cubic", "reno", True, AS_LINUX),
-        (2, "reno", "cubic", True, NEAR_EQUAL),
-        (2, "cubic", "reno", True, NEAR_EQUAL),
+        (32, "reno", "cubic", False),
+        (32, "cubic", "reno", False),
+        pytest.param(8, "reno", "cubic", False, marks=IN_PHASE),
+        pytest.param(8, "cubic", "reno", False, marks=IN_PHASE),
+        pytest.param(2, "reno", "cubic", False, marks=IN_PHASE),
+        pytest.param(2, "cubic", "reno", False, marks=IN_PHASE),
+        (32, "reno", "cubic", True),
+        (32, "cubic", "reno", True),
+        (8, "reno", "cubic", True),
+        pytest.param(8, "cubic", "reno", True, marks=IN_PHASE),
+        (2, "reno", "cubic", True),
+        (2, "cubic", "reno", True),
     ],
 )
-def test_cubic_and_reno_share_equally(
-    packets: int,
-    old: str,
-    newcomer: str,
-    tso: bool,  # noqa: FBT001
-    band: tuple[float, float],
-) -> None:
-    """h2o/quicly #678: RFC 9438, section 4.3. The band is that of CUBIC's part of Reno's goodput."""
-    part = pair(packets, old, newcomer, tso=tso)
-    low, high = band
-    assert low < (part if newcomer == "cubic" else 1 / part) < high
+def test_cubic_and_reno_share_equally(packets: int, old: str, newcomer: str, tso: bool) -> None:  # noqa: FBT001
+    """h2o/quicly #678: RFC 9438, section 4.3. Linux 6.18 has 0.9 to 1.1 with offload, at 2 packets 0.90."""
+    assert pair(packets, old, newcomer, tso=tso) == pytest.approx(1, abs=0.1)
 
 
 def test_a_cubic_flow_behind_a_short_queue_loses_as_many_packets_as_in_linux() -> None:
