@@ -20,7 +20,7 @@ const MAX_NS: f64 = 150.0;
 fn bulk_goodput_is_cubics() {
     in_namespace("bulk_goodput_is_cubics", || {
         // A rate that the processor carries with ease: without one, goodput is the processor's and differs by tens of percent.
-        slow_loopback(1000);
+        slow_loopback(1000, "1mb");
         let _programs = load(KernelAlgorithm::ALL);
         let mut failed = Vec::new();
         for kind in [Kind::Tcp, Kind::Mptcp] {
@@ -69,7 +69,7 @@ fn an_acknowledgement_costs_little_more_than_dctcps() {
     in_namespace("an_acknowledgement_costs_little_more_than_dctcps", || {
         assert!(join_over_loopback(3), "it needs iproute2 with `ip mptcp`");
         run("ip", &["link", "set", "lo", "mtu", "1500", "gso_max_segs", "1"]);
-        slow_loopback(200);
+        slow_loopback(200, "1mb");
         let marks = Marks::on_loopback();
         marks.one_in(10);
         let programs = load(KernelAlgorithm::ALL);

@@ -154,10 +154,10 @@ pub fn take_out_of_use(address: std::net::IpAddr, out: bool) {
 }
 
 /// Loopback acknowledges within the call that sends, so that the scheduler would never need another subflow. Now it has
-/// this rate, in Mbit/s.
-pub fn slow_loopback(rate: u32) {
+/// this rate, in Mbit/s. After a pause it sends at most one `burst` at once.
+pub fn slow_loopback(rate: u32, burst: &str) {
     let rate = format!("{rate}mbit");
-    let limits = ["burst", "1mb", "limit", "4mb"];
+    let limits = ["burst", burst, "limit", "4mb"];
     let qdisc = ["qdisc", "add", "dev", "lo", "root", "tbf", "rate", &rate];
     run("tc", &[&qdisc[..], &limits[..]].concat());
 }

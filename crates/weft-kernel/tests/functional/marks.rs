@@ -117,7 +117,7 @@ fn amp_suppresses_when_all_is_marked_and_releases_when_nothing_is() {
             run("ip", &["link", "set", "lo", "mtu", "1500"]);
             // In emulation 400 Mbit/s are more than the processor can do. On 7.3 one subflow then carries all data, and another gets
             // packets of 80 bytes, which are not marked.
-            slow_loopback(if is_emulated() { 40 } else { 400 });
+            slow_loopback(if is_emulated() { 40 } else { 400 }, "1mb");
             let marks = Marks::on_loopback();
             let peers = Peers::connect(Family::V4, Kind::Mptcp, "weft_amp", "weft_amp");
             let sender = peers.send_until_stopped();
@@ -167,7 +167,7 @@ fn the_limit_of_a_user_includes_suppression() {
         };
         let programs = Programs::load(&[KernelAlgorithm::Amp], &options).expect("the program loads");
         let events = programs.events().expect("the ring");
-        slow_loopback(if is_emulated() { 40 } else { 400 });
+        slow_loopback(if is_emulated() { 40 } else { 400 }, "1mb");
         let marks = Marks::on_loopback();
         marks.one_in(1);
         let peers = Peers::connect(Family::V4, Kind::Mptcp, "weft_amp", "weft_amp");

@@ -32,7 +32,7 @@ fn warp_lets_all_but_one_rest_when_all_is_marked_and_wakes_them_when_nothing_is(
         let programs = load(&[KernelAlgorithm::Warp]);
         let events = programs.events().expect("the ring");
         // Loopback must be slower than the processor, or one subflow carries all data.
-        slow_loopback(if is_emulated() { 40 } else { 400 });
+        slow_loopback(if is_emulated() { 40 } else { 400 }, "1mb");
         // Windows of packets of loopback's own 64 KB would not be used.
         run("ip", &["link", "set", "dev", "lo", "mtu", "1500"]);
         let marks = Marks::on_loopback();
