@@ -275,13 +275,19 @@ fn accurate_ecn(mode: &str) -> &'static str {
 }
 
 fn listening(listeners: &[Listener]) -> Finding {
+    let uses_no_marks = |listener: &&Listener| WITHOUT_ECN.contains(&listener.congestion.as_str());
     let without_ecn: Vec<String> = listeners
         .iter()
-        .filter(|listener| !echoes(&listener.congestion))
+        .filter(|listener| !echoes(&listener.congestion) && !uses_no_marks(listener))
         .map(|listener| format!("{} ({})", listener.local, listener.congestion))
         .collect();
     if without_ecn.is_empty() {
-        return Finding::ok(LISTENERS, format!("{} listening, all with ECN", listeners.len()));
+        // Whoever chose such an algorithm does without marks.
+        let detail = match listeners.iter().filter(uses_no_marks).count() {
+            0 => "all with ECN".to_owned(),
+            count => format!("{count} of them with an algorithm that uses no marks"),
+        };
+        return Finding::ok(LISTENERS, format!("{} listening, {detail}", listeners.len()));
     }
     let shown = without_ecn
         .iter()
@@ -423,7 +429,14 @@ mod tests {
     #[test]
     fn a_listener_that_would_refuse_ecn_is_named() {
         assert_eq!(listening(&[listener(80, "weft_dctcp")]).state, State::Good);
-        let finding = listening(&[listener(80, "weft_amp"), listener(81, "cubic")]);
+        let chosen = listening(&[listener(80, "weft_amp"), listener(81, "weft_lia")]);
+        assert_eq!(chosen.state, State::Good);
+        assert!(chosen.detail.contains("1 of them"), "{}", chosen.detail);
+        let finding = listening(&[
+            listener(80, "weft_amp"),
+            listener(81, "cubic"),
+            listener(82, "weft_lia"),
+        ]);
         assert_eq!(finding.state, State::Warning);
         assert!(
             finding.detail.ends_with("0.0.0.0:81 (cubic)"),
