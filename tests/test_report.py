@@ -433,13 +433,6 @@ def test_large_networks_are_drawn_in_bundles(tmp_path: Path) -> None:
     assert sum(len(node["members"]) for node in drawn_["nodes"]) == 128 + 80
 
 
-def test_quantiles_are_those_of_student() -> None:
-    for freedom, confidence, value in ((1, 0.95, 12.7062), (4, 0.95, 2.77645), (9, 0.99, 3.24984), (30, 0.9, 1.69726)):
-        assert weft.stats.t_quantile(freedom, confidence) == pytest.approx(value, abs=1e-4)
-    with pytest.raises(ValueError, match="allowed"):
-        weft.stats.t_quantile(0)
-
-
 def test_comparison_counts_each_seed_once(folder: Path, several: Path) -> None:
     assert several.exists()
     runs = [folder / f"{cc}-{seed}" for cc in ("amp", "xmp") for seed in (1, 2, 3)]

@@ -346,18 +346,35 @@ def median_ci(
 
 def _median_ends(values: Sequence[float], confidence: float) -> tuple[float | None, float | None]:
     """Returns the ends of the interval of the median of these values, which rise."""
-    n = len(values)
+    position = order_position(len(values), confidence)
+    if position is None:
+        return None, None
+    rank, part = position
+    outer = values[rank - 1], values[-rank]
+    if part == 0:
+        return outer
+    return (1 - part) * outer[0] + part * values[rank], (1 - part) * outer[1] + part * values[-rank - 1]
+
+
+def order_position(n: int, confidence: float) -> tuple[int, float] | None:
+    """Returns the position of the ends of a median's interval among rising values; None if there are too few.
+
+    The lower end is `part` of the way from the value of rank `rank`, counted from 1, to the next one. The upper end is
+    as far from the other side.
+
+    Args:
+        n: Number of values.
+        confidence: Between 0 and 1.
+    """
     # A fourth more misses than asked for: five values, whose range misses the median with 1/16, are enough at 95 %.
     if n == 0 or 2.0 ** (1 - n) > 1.25 * (1 - confidence) + 1e-12:
-        return None, None
+        return None
     rank, covered = order_rank(n, confidence)
-    inner = coverage(n, rank + 1) if 2 * (rank + 1) <= n else 0.0
     if covered < confidence or rank * 2 >= n:
-        return values[rank - 1], values[n - rank]
+        return rank, 0.0
+    inner = coverage(n, rank + 1) if 2 * (rank + 1) <= n else 0.0
     share = (covered - confidence) / (covered - inner)
-    part = (n - rank) * share / (rank + (n - 2 * rank) * share)
-    low = (1 - part) * values[rank - 1] + part * values[rank]
-    return low, (1 - part) * values[n - rank] + part * values[n - rank - 1]
+    return rank, (n - rank) * share / (rank + (n - 2 * rank) * share)
 
 
 def order_rank(n: int, confidence: float) -> tuple[int, float]:
@@ -379,40 +396,6 @@ def order_rank(n: int, confidence: float) -> tuple[int, float]:
 def coverage(n: int, rank: int) -> float:
     """Returns the probability that a median lies between the values of this rank from below and from above."""
     return 1.0 - sum(math.comb(n, below) for below in range(rank)) / (1 << (n - 1))
-
-
-def t_quantile(freedom: int, confidence: float = 0.95) -> float:
-    """Student's t: the value within which, on both sides of 0, the share `confidence` of the distribution lies.
-
-    Args:
-        freedom: Degrees of freedom, at least 1.
-        confidence: Between 0 and 1.
-
-    Raises:
-        ValueError: An argument is out of range.
-    """
-    if freedom < 1 or not 0 < confidence < 1:
-        raise ValueError(f"t_quantile: {freedom}, {confidence:g}; allowed: at least 1, and between 0 and 1")
-    # Abramowitz and Stegun, "Handbook of Mathematical Functions", 26.7.3 and 26.7.4: the share within t, a finite
-    # sum in the angle whose tangent is t / sqrt(freedom). It rises with the angle, which is found by bisection.
-    low, high = 0.0, math.pi / 2
-    for _ in range(60):
-        angle = (low + high) / 2
-        if _within(angle, freedom) < confidence:
-            low = angle
-        else:
-            high = angle
-    return math.sqrt(freedom) * math.tan(low)
-
-
-def _within(angle: float, freedom: int) -> float:
-    odd = freedom % 2 == 1
-    sine, cosine = math.sin(angle), math.cos(angle)
-    term, total = (cosine, 0.0) if odd else (1.0, 0.0)
-    for power in range(1 if odd else 0, freedom - 1, 2):
-        total += term
-        term *= cosine * cosine * (power + 1) / (power + 2)
-    return 2 / math.pi * (angle + sine * total) if odd else sine * total
 
 
 def _quantile(value: pl.Expr, percent: float) -> pl.Expr:

@@ -5,14 +5,15 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Page, ViewportSize
 
 import weft
 from tests.browser import Visit
 from tests.command import INCAST
+from weft import demo
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 PROBES = [{"kind": "flow", "flows": "0..2"}, {"kind": "queue", "at": ["s0->r0"], "interval": "20us"}]
@@ -58,7 +59,7 @@ SWEEPS: dict[str, Callable[[], weft.Sweep]] = {
     "timeouts": lambda: weft.sweep(example("incast-amp"), {"transports.sender.cc": ["amp", "xmp", "dcm"]}, seeds=3),
     "two fields of numbers": lambda: weft.sweep(
         incast(),
-        {"traffic[0].flows": list(range(2, 10)), "queues.mark": ["5 packets", "10 packets", "20 packets"]},
+        {"traffic[0].flows": list(range(2, 10)), "queues.mark": [f"{n} packets" for n in (5, 10, 20, 40)]},
         seeds=3,
     ),
     "failures": lambda: weft.sweep(
@@ -68,6 +69,9 @@ SWEEPS: dict[str, Callable[[], weft.Sweep]] = {
         WEB | {"transports": UET, "queues": {"limit": "42 packets", "kind": "trimming"}},
         {"traffic[0].load": [0.3, 0.6]},
         seeds=2,
+    ),
+    "collective": lambda: weft.sweep(
+        example("all-reduce"), {"traffic[0].algorithm": ["ring", "halving-doubling"]}, overrides=["traffic[0].size=2MB"]
     ),
     "jobs": lambda: weft.sweep(EXAMPLES / "jobs.toml", {}, seeds=2),
     "rates": lambda: weft.sweep(incast(level="flow"), {"traffic[0].flows": [2, 4]}, seeds=2),
@@ -83,6 +87,8 @@ SWEEPS: dict[str, Callable[[], weft.Sweep]] = {
     ),
     "schemes": lambda: weft.sweep(WEB, {"scheme": SCHEMES}, seeds=5),
 }
+
+VIEWS: tuple[tuple[int, Literal["light", "dark"]], ...] = ((1440, "light"), (390, "dark"))
 
 FAULTS = """() => {
   const faults = [];
@@ -149,8 +155,11 @@ def closed(browser: Browser) -> Iterator[None]:
         context.close()
 
 
-def opened(browser: Browser, file: Path, width: int, fragment: str = "") -> Page:
-    context = browser.new_context(offline=True, viewport={"width": width, "height": 900}, accept_downloads=True)
+def opened(
+    browser: Browser, file: Path, width: int, fragment: str = "", colours: Literal["light", "dark"] = "light"
+) -> Page:
+    size: ViewportSize = {"width": width, "height": 900}
+    context = browser.new_context(offline=True, viewport=size, color_scheme=colours, accept_downloads=True)
     visit = Visit(context, file.as_uri() + fragment)
     visit.page.wait_for_selector("body[data-ready]", timeout=60_000)
     assert visit.complaints == []
@@ -161,8 +170,14 @@ def opened(browser: Browser, file: Path, width: int, fragment: str = "") -> Page
 @pytest.mark.parametrize("name", SWEEPS)
 def test_page_has_no_faults(browser: Browser, pages: Path, name: str) -> None:
     file = SWEEPS[name]().report(pages / f"{name.replace(' ', '-')}.html")
-    for width in (1440, 390):
-        assert opened(browser, file, width).evaluate(FAULTS) == []
+    for width, colours in VIEWS:
+        assert opened(browser, file, width, colours=colours).evaluate(FAULTS) == []
+
+
+def test_the_page_of_the_demo_has_no_faults(browser: Browser, pages: Path) -> None:
+    demo.run().write(pages)
+    for width, colours in VIEWS:
+        assert opened(browser, pages / "report.html", width, colours=colours).evaluate(FAULTS) == []
 
 
 def test_the_check_finds_faults(browser: Browser, pages: Path) -> None:

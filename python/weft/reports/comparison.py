@@ -12,6 +12,7 @@ from weft.measures import parse
 from weft.papers.seed_summary import digits
 from weft.plots import data
 from weft.reports.factors import ABSENT, Factor, Value, factor
+from weft.sweeps.precision import confidence
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from weft.measures import Measure
     from weft.reports.inputs import Group
 
-CONFIDENCE = 0.95
+CONFIDENCE = confidence(0)
 SLOWDOWN_BOUND = pl.col("slowdown_at_least").clip(lower_bound=1.0)
 """Lower bound of the slowdown of a flow that was cut off: no flow is faster than on an idle path."""
 SERIES = ("group", "transport")
@@ -134,6 +135,8 @@ class Comparison:
     """For each metric the groups and transports that have flows to which it applies, and no value."""
     labels: dict[tuple[int, str], dict[str, Value]] = field(default_factory=dict)
     """The fields that distinguish each group and transport."""
+    levels: tuple[float, ...] = ()
+    """Confidence of the intervals of each group, which is corrected if it was looked at repeatedly."""
 
     @property
     def several_transports(self) -> bool:
@@ -206,20 +209,22 @@ def compare(groups: Sequence[Group], of: str | None = None) -> Comparison:
     titles = stage_values["metric"].unique(maintain_order=True)
     metrics = [*first, *METRICS, *(Metric(title, (), pl.lit(None), _PERCENT, best="") for title in titles)]
     keys = (*SERIES, "metric")
-    rows = _over_seeds(measured, keys, "value")
+    levels = tuple(confidence(group.looks) for group in groups)
+    rows = _over_seeds(measured, keys, "value", levels)
     units, absent = _units(metrics, rows)
     found = _labels(groups, [key for key, *_ in rows.select(pl.struct(SERIES).unique(maintain_order=True)).iter_rows()])
     missing = _missing(measured, units)
     return Comparison(
         rows,
         measured.select(*SERIES, "seed", "metric", "value", "at_least"),
-        _sizes(sizes),
+        _sizes(sizes, levels),
         distributions,
         [metric for metric in metrics if metric.title in units],
         units,
         [*absent, *(_missing_line(groups, title, missing[title], found) for title in _major(metrics, missing))],
         missing,
         found,
+        levels,
     )
 
 
@@ -239,8 +244,12 @@ def _measured(measure: Measure, result: Result, like: pl.DataFrame) -> pl.DataFr
     )
 
 
-def _over_seeds(values: pl.DataFrame, by: Sequence[str], column: str) -> pl.DataFrame:
-    rows = stats.median_ci(values, column, by=by, confidence=CONFIDENCE)
+def _over_seeds(values: pl.DataFrame, by: Sequence[str], column: str, levels: Sequence[float]) -> pl.DataFrame:
+    parts = []
+    for level in dict.fromkeys(levels):
+        groups = [index for index, own in enumerate(levels) if own == level]
+        parts.append(stats.median_ci(values.filter(pl.col("group").is_in(groups)), column, by=by, confidence=level))
+    rows = pl.concat(parts).sort(by, nulls_last=True)
     doubtful = values.group_by(by).agg(pl.col("at_least").any())
     return rows.join(doubtful, on=by, maintain_order="left", nulls_equal=True)
 
@@ -292,7 +301,7 @@ def _units(metrics: Sequence[Metric], rows: pl.DataFrame) -> tuple[dict[str, tup
     return units, absent
 
 
-def _sizes(frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
+def _sizes(frames: Sequence[pl.DataFrame], levels: Sequence[float]) -> pl.DataFrame:
     """Returns the slowdown by size over the seeds; no rows if there is one class of sizes only."""
     by = (*SERIES, "below_bytes", "size")
     measured = pl.concat(frames) if frames else pl.DataFrame(schema=dict.fromkeys(by, pl.String))
@@ -301,7 +310,7 @@ def _sizes(frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
     parts = []
     for name in ("p99", "p50"):
         values = measured.with_columns(at_least=f"{name}_is_lower_bound")
-        parts.append(_over_seeds(values, by, name).with_columns(percentile=pl.lit(name)))
+        parts.append(_over_seeds(values, by, name, levels).with_columns(percentile=pl.lit(name)))
     return pl.concat(parts)
 
 

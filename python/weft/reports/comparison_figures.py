@@ -64,7 +64,6 @@ def drawings(comparison: Comparison, wishes: Wishes) -> dict[str, Any]:
     layout = arrange(factors, wishes)
     keys = list(comparison.labels)
     most_seeds = max(comparison.rows["n"].to_list())
-    most_values = max((len(field.values) for field in factors), default=1)
     return {
         "factors": [
             {"name": field.name, "labels": field.labels, "values": field.values, "numeric": field.numeric}
@@ -75,7 +74,7 @@ def drawings(comparison: Comparison, wishes: Wishes) -> dict[str, Any]:
         "sizes": _sizes(comparison, keys),
         "cdf": _distributions(comparison, keys),
         "layout": {"roles": dict(layout.roles), "where": dict(layout.where)},
-        "quantiles": _quantiles(most_seeds, most_values),
+        "positions": [stats.order_position(n, max(comparison.levels)) for n in range(most_seeds + 1)],
         "confidence": CONFIDENCE,
         "colours": altair_plots.COLOURS,
         "templates": {"dots": _template(_dots()), "lines": _template(_lines()), "cdf": _template(_cdf())},
@@ -175,7 +174,8 @@ def _distributions(comparison: Comparison, keys: Sequence[tuple[int, str]]) -> d
         )
         if table is None:
             continue
-        for row in stats.median_ci(table, "share", by="time", confidence=CONFIDENCE).iter_rows(named=True):
+        level = comparison.levels[key[0]]
+        for row in stats.median_ci(table, "share", by="time", confidence=level).iter_rows(named=True):
             bounds = (_rounded(row[name]) for name in ("median", "low", "high"))
             rows.append([number, _rounded(times[row["time"]], size), *bounds])
     return {"axis": f"flow completion time ({unit})", "rows": rows}
@@ -190,14 +190,6 @@ def _times(fcts: Sequence[pl.Series], points: int) -> list[float]:
         return [low]
     # The last time is the longest FCT itself, whatever rounding does.
     return [*(low * (high / low) ** (n / (points - 1)) for n in range(points - 1)), high]
-
-
-def _quantiles(seeds: int, values: int) -> list[list[float]]:
-    """Returns Student's t by degrees of freedom and number of simultaneous comparisons (Bonferroni), both from 1."""
-    return [
-        [round(stats.t_quantile(freedom, 1 - (1 - CONFIDENCE) / number), DIGITS) for number in range(1, values)]
-        for freedom in range(1, seeds)
-    ]
 
 
 def _rounded(value: float | None, size: float = 1.0) -> float | None:
@@ -221,14 +213,14 @@ def _dots() -> alt.FacetChart:
         "color": alt.Color("colour:N", legend=None),
     }
     base = alt.Chart().encode(**where)
-    bars = base.mark_rule(strokeWidth=2.5).encode(
+    bars = base.mark_rule(strokeWidth=2.5, clip=True).encode(
         x=alt.X("low:Q"), x2="high:Q", strokeDash=alt.StrokeDash("line:N", legend=None)
     )
     marks = base.mark_point(filled=False, opacity=1, size=55, strokeWidth=2).encode(
         x=alt.X("median:Q"), shape=_SHAPE, tooltip=[*_tooltips(), alt.Tooltip("n:Q", title="seeds")]
     )
     values = base.mark_text(dy=-11, fontSize=11).encode(x=alt.X("median:Q"), text=alt.Text("label:N"))
-    return _faceted(bars, marks, values)
+    return _faceted(bars, _seeds(base, x=alt.X("points:Q")), marks, values)
 
 
 def _lines() -> alt.FacetChart:
@@ -241,11 +233,18 @@ def _lines() -> alt.FacetChart:
     dash = alt.StrokeDash("line:N", legend=alt.Legend(title=None))
     base = alt.Chart().encode(**where)
     lines = base.mark_line(strokeWidth=2).encode(y=alt.Y("median:Q"), strokeDash=dash)
-    bars = base.mark_rule(strokeWidth=1.5).encode(y=alt.Y("low:Q"), y2="high:Q", detail="line:N")
+    bars = base.mark_rule(strokeWidth=1.5, clip=True).encode(y=alt.Y("low:Q"), y2="high:Q", detail="line:N")
     marks = base.mark_point(filled=True, opacity=1, size=45).encode(
         y=alt.Y("median:Q"), shape=_SHAPE, tooltip=[*_tooltips(("x", "at")), alt.Tooltip("n:Q", title="seeds")]
     )
-    return _faceted(lines, bars, marks)
+    return _faceted(lines, bars, _seeds(base, y=alt.Y("points:Q"), detail="line:N"), marks)
+
+
+def _seeds(base: alt.Chart, **where: alt.X | alt.Y | str) -> alt.Chart:
+    """A small dot for each of a few seeds."""
+    dots = base.transform_flatten(["points"]).mark_point(filled=True, opacity=0.5, size=14, clip=True)
+    encoded: alt.Chart = dots.encode(**where)
+    return encoded
 
 
 def _cdf() -> alt.FacetChart:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from weft import api
@@ -47,6 +47,8 @@ class Group:
     """Values of the fields that distinguish the group; empty if it is the only one."""
     runs: tuple[Run, ...]
     """At least one run, in the order of their seeds."""
+    looks: int = 0
+    """How often a sweep looked at the group's interval to decide on the number of seeds; 0 if that was fixed."""
 
     @property
     def name(self) -> str:
@@ -99,7 +101,7 @@ def read(folders: Sequence[Path]) -> ReportInputs:
         if folder in sweeps:
             groups = _sweep(folder, inputs)
             apart: dict[str, str | int | float] = {"sweep": folder.name} if len(folders) > 1 else {}
-            inputs.groups += [Group(apart | group.labels, group.runs) for group in groups]
+            inputs.groups += [replace(group, labels=apart | group.labels) for group in groups]
         else:
             single.append(Run(folder, Result.read(folder).manifest))
     if len(sweeps) == len(folders) > 1:
@@ -114,7 +116,7 @@ def _completed(group: Group, fields: dict[str, str]) -> Group:
     spec = _flat(group.manifest["spec"])
     values = {name: spec.get(path, spec.get(f"{path}.name")) for name, path in fields.items()}
     constant = {name: value for name, value in values.items() if value is not None and name not in group.labels}
-    return Group(group.labels | constant, group.runs)
+    return replace(group, labels=group.labels | constant)
 
 
 def _without_sweep(groups: list[Group]) -> list[Group]:
@@ -124,7 +126,7 @@ def _without_sweep(groups: list[Group]) -> list[Group]:
         pairs = {(group.labels[name], group.labels["sweep"]) for group in groups}
         if len(pairs) == len({value for value, _ in pairs}):
             labels = [{field: value for field, value in group.labels.items() if field != "sweep"} for group in groups]
-            return [Group(kept, group.runs) for kept, group in zip(labels, groups, strict=True)]
+            return [replace(group, labels=kept) for kept, group in zip(labels, groups, strict=True)]
     return groups
 
 
@@ -148,7 +150,11 @@ def _sweep(folder: Path, inputs: ReportInputs) -> list[Group]:
         groups.setdefault(tuple(run["point"]), (point, []))[1].append(Run(results, Result.read(results).manifest))
     if not groups:
         raise UsageError(f"{folder}: no run of this sweep has results; allowed: a sweep in which one has")
-    return [Group(point, tuple(sorted(runs, key=lambda run: run.seed))) for point, runs in groups.values()]
+    looks = {tuple(cell["point"]): cell["looks"] for cell in document.get("looks", [])}
+    return [
+        Group(labels_of, tuple(sorted(runs, key=lambda run: run.seed)), looks.get(point, 0))
+        for point, (labels_of, runs) in groups.items()
+    ]
 
 
 def _sweep_command(document: dict[str, Any]) -> str:

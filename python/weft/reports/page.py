@@ -96,6 +96,7 @@ def write(
         comparison=comparison_figures.table(inputs, comparison),
         controls=comparison_figures.controls(comparison, wishes),
         compared=compared,
+        looked=any(group.looks for group in inputs.groups),
         sizes=drawn["sizes"] is not None,
         cdf=drawn["cdf"] is not None,
         listed=listed(inputs, names),

@@ -57,9 +57,11 @@ function compareGroups(data) {
     };
   }
 
-  function interval(median, low, high, n, isLowerBound) {
-    const text = low === null ? "none: one seed" : range(low, high);
-    return { median, low, high, interval: text, n, isLowerBound };
+  // Fewer than five seeds have their values instead of an interval.
+  function interval(median, low, high, n, isLowerBound, values = []) {
+    const points = low === null && values.length > 1 ? values.map(([, value]) => value) : [];
+    const text = low === null ? "none: fewer than five seeds" : range(low, high);
+    return { median, low, high, points, interval: text, n, isLowerBound };
   }
 
   async function draw(id, template, rows, options) {
@@ -83,7 +85,8 @@ function compareGroups(data) {
     // Few seeds have no intervals, and a scale of no values is an error. Many lines hide each other's intervals.
     const many = options.crowded && new Set(rows.map((it) => `${it.colour}/${it.line}`)).size > MAX_LINES;
     const intervals = !many && rows.some((it) => it.low !== null);
-    spec.spec.layer = spec.spec.layer.filter(({ encoding: { x, y } }) => intervals || ![x, y].some((it) => it?.field === "low"));
+    const without = new Set([intervals ? "" : "low", rows.some((it) => it.points.length) ? "" : "points"]);
+    spec.spec.layer = spec.spec.layer.filter(({ encoding: { x, y } }) => ![x, y].some((it) => it && without.has(it.field)));
     for (const layer of spec.spec.layer) {
       const { encoding } = layer;
       if (encoding.color) {
@@ -92,11 +95,12 @@ function compareGroups(data) {
       }
       if (encoding.strokeDash) {
         encoding.strokeDash.scale = { domain: lines, range: lines.map((_, n) => DASHES[n % DASHES.length]) };
-        encoding.strokeDash.legend = legend(shownOf("line", lines), roles.line, full);
+        encoding.strokeDash.legend = options.shapes ? null : legend(shownOf("line", lines), roles.line, full);
       }
       if (encoding.shape) {
         const marks = [...SHAPES.keys()].map(String);
         encoding.shape.scale = { domain: [...marks, "more"], range: [...SHAPES, "triangle-up"] };
+        if (options.shapes) encoding.shape.legend = legendOfShapes(shownOf("line", lines), lines, full);
       }
       if (encoding.xOffset) encoding.xOffset.scale = { domain: shownOf("colour", colours) };
       options.adapt(encoding, { colours: shownOf("colour", colours), lines: shownOf("line", lines), width });
@@ -123,30 +127,39 @@ function compareGroups(data) {
     return { title, values, columns, symbolType: "stroke", symbolOpacity: 1, symbolStrokeWidth: 2, titleOrient: "top" };
   }
 
+  // A legend of the marks of the lines, whose names are not values of the scale.
+  function legendOfShapes(values, lines, width) {
+    const found = legend(values, roles.line, width);
+    if (found === null) return null;
+    const { symbolType, ...rest } = found;
+    const labelExpr = `${JSON.stringify(lines)}[toNumber(datum.value)]`;
+    return { ...rest, values: values.map((it) => String(lines.indexOf(it))), labelExpr, symbolStrokeColor: "currentColor" };
+  }
+
   const shownOf = (role, all) => (roles[role] ? shown(roles[role]) : all);
 
   // The scale of values: logarithmic where they differ by more than a factor of ten.
   function scaleOf(rows) {
     const medians = rows.map((it) => it.median);
     const [least, most] = [Math.min(...medians), Math.max(...medians)];
-    const ends = rows.flatMap((it) => (it.low === null ? [it.median] : [it.low, it.high]));
-    const [lowest, highest] = [Math.min(...ends), Math.max(...ends)];
+    const drawn = rows.flatMap((it) => (it.low === null ? [it.median, ...it.points] : [it.low, it.high]));
+    const [lowest, highest] = [Math.min(...drawn), Math.max(...drawn)];
     if (!(least > 0 && most > 10 * least)) {
       // One long interval would press the others into a line.
       if (lowest > 0 && highest > 10 * lowest) return { type: "log", nice: false, domain: [lowest / 1.1, highest * 1.1] };
-      return { zero: false };
+      if (lowest === highest) return { domain: lowest ? [Math.min(0, lowest), Math.max(0, lowest)] : [0, 1] };
+      return { zero: false, nice: true, domain: [lowest, highest] };
     }
-    // A wide interval around one median must not hide the differences between the others.
-    const [low, high] = [least / 2, 2 * most];
-    for (const it of rows) {
-      if (it.low === null) continue;
-      [it.low, it.high] = [it.low, it.high].map((value) => Math.min(high, Math.max(low, value)));
-    }
-    return { type: "log", nice: false, domain: [low, high] };
+    // A wide interval around one median must not hide the differences between the others: it is clipped.
+    return { type: "log", nice: false, domain: [least / 2, 2 * most] };
   }
 
-  const METHOD = `Marks are medians over the seeds, and bars their ${Math.round(100 * data.confidence)} % confidence intervals
-    (order statistics, from five seeds on).`.replace(/\s+/g, " ");
+  const LEVEL = `${Math.round(100 * data.confidence)} %`;
+  function method(rows) {
+    const small = rows.some((it) => it.points.length) ? ", and small dots the values of fewer than five" : "";
+    const bars = rows.some((it) => it.low !== null) ? `, bars their ${LEVEL} confidence intervals (order statistics)` : "";
+    return rows.some((it) => it.n > 1) ? `Marks are medians over the seeds${bars}${small}.` : "One seed: no intervals.";
+  }
   const CUT = " A triangle may be higher: the run's end cut off flows.";
 
   async function showMetric() {
@@ -154,7 +167,7 @@ function compareGroups(data) {
     const rows = [];
     for (const [series, median, low, high, n, isLowerBound] of metric.rows) {
       if (!chosen(series)) continue;
-      const it = row(series, interval(median, low, high, n, isLowerBound));
+      const it = row(series, interval(median, low, high, n, isLowerBound, metric.values[series]));
       const level = roles.x ? valueIndex(series, roles.colour) : valueIndex(series, roles.line) + it.turn * DASHES.length;
       it.label = `${isLowerBound ? "≥ " : ""}${short(median)}`;
       it.mark = isLowerBound ? "more" : String(level % SHAPES.length);
@@ -162,22 +175,24 @@ function compareGroups(data) {
       rows.push(it);
     }
     const scale = scaleOf(rows);
-    const description = `${metric.title}. ${METHOD}${rows.some((it) => it.isLowerBound) ? CUT : ""}`;
+    const description = `${metric.title}. ${method(rows)}${rows.some((it) => it.isLowerBound) ? CUT : ""}`;
     if (roles.x) {
       const domain = factors.get(roles.x).values;
       await draw("compared-chart", "lines", rows, {
         left: 70, height: 240, description,
-        adapt: (encoding) => {
-          encoding.x = { ...encoding.x, title: roles.x, sort: domain };
+        adapt: (encoding, { width }) => {
+          const longest = Math.max(...domain.map((it) => String(it).length));
+          const labelAngle = 7 * longest + 8 < width / domain.length ? 0 : -30;
+          encoding.x = { ...encoding.x, title: roles.x, sort: domain, axis: { ...encoding.x.axis, labelAngle } };
           Object.assign(encoding.y, { title: metric.axis, scale });
         },
       });
     } else {
       const longest = Math.max(...rows.map((it) => it.colour.length), 3);
       const count = new Set(rows.map((it) => it.colour)).size;
-      const step = 22 + 14 * new Set(rows.map((it) => it.line)).size;
+      const step = 10 + 24 * new Set(rows.map((it) => it.line)).size;
       await draw("compared-chart", "dots", rows, {
-        left: Math.min(150, 16 + 7 * longest), height: Math.max(40, count * step), description,
+        left: Math.min(150, 16 + 7 * longest), height: Math.max(40, count * step), description, shapes: true,
         adapt: (encoding, { colours, lines }) => {
           encoding.y.sort = colours;
           encoding.yOffset.sort = lines;
@@ -202,7 +217,7 @@ function compareGroups(data) {
     const title = percentile === "p50" ? "Median slowdown" : "p99 slowdown";
     return draw(id, "lines", rows, {
       left: 60, height: 200, crowded: true,
-      description: `${title} by size of flow. ${METHOD}${rows.some((it) => it.isLowerBound) ? CUT : ""}${atX()}`,
+      description: `${title} by size of flow. ${method(rows)}${rows.some((it) => it.isLowerBound) ? CUT : ""}${atX()}`,
       adapt: (encoding) => {
         encoding.x = { ...encoding.x, title: "size of flow", sort: data.sizes.labels };
         encoding.x.axis = { ...encoding.x.axis, labelAngle: -30 };
@@ -216,9 +231,10 @@ function compareGroups(data) {
     for (const [series, x, median, low, high] of data.cdf.rows) {
       if (chosen(series, true)) rows.push(row(series, { ...interval(median, low, high, 0, 0), x }));
     }
+    const bands = rows.some((it) => it.low !== null) ? ", with confidence intervals over the seeds, time by time" : "";
     return draw("cdf", "cdf", rows, {
       left: 60, height: 220,
-      description: `Share of all flows that have ended within a time. Bands are confidence intervals over the seeds, time by time.${atX()}`,
+      description: `Share of all flows that have ended within a time${bands}.${atX()}`,
       adapt: (encoding, { width }) => {
         encoding.x.title = data.cdf.axis;
         encoding.x.axis = { tickCount: Math.max(2, Math.floor(width / 70)), labelOverlap: "greedy" };
@@ -231,39 +247,14 @@ function compareGroups(data) {
     return ` At ${roles.x} = ${factors.get(roles.x).labels.at(-1)}; choose another value above.`;
   };
 
-  // The best in one situation, and which others differ from it in every likely outcome.
-  function answer(metric, entries) {
-    const sign = metric.best === "highest" ? -1 : 1;
-    const ranked = [...entries].sort((one, other) => sign * (one.median - other.median));
-    const [best, next] = ranked;
-    const values = new Map(metric.values[best.series]);
-    // Ratios of positive values: one seed with a very large value would hide all differences otherwise.
-    const positive = ranked.every(({ series }) => metric.values[series].every(([, value]) => value > 0));
-    const scaled = (value) => (positive ? Math.log(value) : value);
-    let few = false;
-    const close = ranked.slice(1).filter((other) => {
-      const differences = metric.values[other.series].filter(([seed]) => values.has(seed))
-        .map(([seed, value]) => sign * (scaled(value) - scaled(values.get(seed))));
-      const n = differences.length;
-      if (n < 2) { few = true; return true; }
-      const mean = differences.reduce((sum, it) => sum + it, 0) / n;
-      const deviation = Math.sqrt(differences.reduce((sum, it) => sum + (it - mean) ** 2, 0) / (n - 1));
-      return mean - (data.quantiles[n - 2][entries.length - 2] * deviation) / Math.sqrt(n) <= 0;
-    });
-    const level = `${Math.round(100 * data.confidence)} %`;
-    let sure = `${metric.best === "highest" ? "above" : "below"} every other (${level})`;
-    if (few) sure = "unknown: too few seeds";
-    else if (close.length > 1 && close.length === entries.length - 1) sure = "not separable from any other";
-    else if (close.length) sure = `not separable from ${close.map((it) => it.label).join(", ")}`;
-    if (best.isLowerBound && metric.best === "lowest") sure += "; may be higher";
-    return { best, next, sure };
-  }
-
   function showAnswer(metric) {
     const part = at("answer");
+    // Without colours, the values along the x axis are compared.
+    const compared = roles.colour || roles.x;
+    const labelOf = (series) => (roles.colour ? label(series, compared) : named(series, compared));
     const situations = new Map();
     const situation = (series) => {
-      const names = [roles.rows, roles.columns, roles.x, roles.line];
+      const names = [roles.rows, roles.columns, roles.x, roles.line].filter((name) => name !== compared);
       const key = joined(...names.map((name) => named(series, name)));
       const order = names.reduce((sum, name) => sum * 1000 + valueIndex(series, name), 0);
       if (!situations.has(key)) situations.set(key, { order, entries: [], missing: [] });
@@ -271,24 +262,29 @@ function compareGroups(data) {
     };
     for (const [series, median, low, high, , isLowerBound] of metric.rows) {
       if (!chosen(series)) continue;
-      situation(series).entries.push({ series, label: label(series, roles.colour), median, low, high, isLowerBound });
+      situation(series).entries.push({ series, label: labelOf(series), median, low, high, isLowerBound });
     }
     // The best of the others might not be the best of all.
     for (const series of metric.missing) {
-      if (chosen(series)) situation(series).missing.push(label(series, roles.colour));
+      if (chosen(series)) situation(series).missing.push(labelOf(series));
     }
     const all = [...situations].filter(([, { entries, missing }]) => entries.length && entries.length + missing.length > 1)
       .sort(([, a], [, b]) => a.order - b.order);
-    part.hidden = !roles.colour || !metric.best || all.length === 0;
+    part.hidden = !compared || !metric.best || all.length === 0;
     if (part.hidden) return;
     at("answer-title").textContent = `${metric.best === "lowest" ? "Lowest" : "Highest"} ${metric.title}`;
     const unit = metric.unit ? ` ${metric.unit}` : "";
     const value = (it) => `${it.isLowerBound ? "≥ " : ""}${short(it.median)}${unit}`;
     const answerOf = (entries, missing) => {
       if (missing.length) return { best: null, words: ["none", "", "", `not comparable: ${missing.join(", ")} (no value)`] };
-      const { best, next, sure } = answer(metric, entries);
+      const { best, next, close, few } = bestOf(entries, metric.values, metric.best, data.positions);
+      let sure = `${metric.best === "highest" ? "above" : "below"} every other (${LEVEL})`;
+      if (few) sure = "unknown: fewer than five seeds";
+      else if (close.length > 1 && close.length === entries.length - 1) sure = "not separable from any other";
+      else if (close.length) sure = `not separable from ${close.map((it) => it.label).join(", ")}`;
+      if (best.isLowerBound && metric.best === "lowest") sure += "; may be higher";
       const bounds = best.low === null ? "" : ` (${range(best.low, best.high)})`;
-      return { best, words: [best.label, value(best) + bounds, `${next.label} ${value(next)}`, sure] };
+      return { best, words: [best.label, value(best) + bounds, joined(...(roles.colour ? [`${next.label} ${value(next)}`] : [next.label, value(next)])), sure] };
     };
     at("answers").replaceChildren(...all.slice(0, MAX_ANSWERS).map(([key, { entries, missing }]) => {
       const { best, words } = answerOf(entries, missing);
@@ -300,7 +296,7 @@ function compareGroups(data) {
         const cell = document.createElement(n ? "td" : "th");
         cell.setAttribute("role", n ? "cell" : "rowheader");
         if (n === 0) cell.scope = "row";
-        if (n === 1 && best) {
+        if (n === 1 && best && roles.colour) {
           const dot = document.createElement("span");
           dot.className = "dot";
           dot.style.background = data.colours[valueIndex(best.series, roles.colour) % data.colours.length];
