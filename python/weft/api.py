@@ -439,19 +439,19 @@ def check_experiment(
     given = list(classes)
     if isinstance(experiment, str | PathLike):
         return _parse(experiment, overrides, force=force, own=own_algorithms(given) if given else [])
-    from weft.model import to_json
+    if isinstance(experiment, Mapping):
+        from weft.model import to_json
+
+        own = in_document(experiment, given)
+        return _weft.Experiment.parse(to_json(experiment), overrides, None, force, own)
+    # The models of a spec take longer to import than the rest of Weft, and dictionaries need none.
     from weft.spec import Experiment
 
-    match experiment:
-        case Experiment():
-            own = own_algorithms([*(transport.cc for transport in experiment.transports.values()), *given])
-            text = experiment.model_dump_json(by_alias=True, exclude_none=True)
-        case Mapping():
-            own = in_document(experiment, given)
-            text = to_json(experiment)
-        case _:
-            allowed = "a weft.Experiment, the path of a spec, or a dictionary"
-            raise SpecError(f"{type(experiment).__name__} {experiment!r:.100}; allowed: {allowed}")
+    if not isinstance(experiment, Experiment):
+        allowed = "a weft.Experiment, the path of a spec, or a dictionary"
+        raise SpecError(f"{type(experiment).__name__} {experiment!r:.100}; allowed: {allowed}")
+    own = own_algorithms([*(transport.cc for transport in experiment.transports.values()), *given])
+    text = experiment.model_dump_json(by_alias=True, exclude_none=True)
     return _weft.Experiment.parse(text, overrides, None, force, own)
 
 

@@ -15,9 +15,9 @@ from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Self
 
-from weft.errors import RequirementError, UsageError
+from weft.errors import OutputError, RequirementError, UsageError
 from weft.sweeps.plan import build
-from weft.sweeps.store import results_of
+from weft.sweeps.store import is_complete, results_of
 from weft.sweeps.worker import WorkerError, failure_of, run_on_worker
 
 if TYPE_CHECKING:
@@ -119,7 +119,9 @@ def _outcome(future: Future[WorkerError | None], run: Planned, folder: Path) -> 
             raise RequirementError(f"a worker cannot run weft: {type(error).__name__}: {error}")
         case status:
             raise RequirementError(f"the scheduler is gone ({status}); finished runs are kept")
-    return failure_of(run, complaint, folder)
+    if complaint is None and not is_complete(results_of(folder, run.key)):
+        raise OutputError(f"{folder}: the results of a worker are missing; use a folder that all machines share")
+    return failure_of(run, complaint)
 
 
 @contextmanager

@@ -112,7 +112,7 @@ class LocalRunner:
                             waiting.append(run)
                             continue
                         answer = [self._killed(worker)]
-                    on_done(run, failure_of(run, answer[0], self._folder))
+                    on_done(run, failure_of(run, answer[0]))
 
     def _idle(self, selector: selectors.BaseSelector) -> _Worker | None:
         """Returns a worker without a run, which may be a new one; None if there are enough."""

@@ -47,7 +47,7 @@ def results_of(folder: Path, key: str) -> Path:
 
     It is in a subfolder, because folders with very many entries are slow.
     """
-    return folder / "runs" / key[:2] / key[2:]
+    return folder / f"runs/{key[:2]}/{key[2:]}"
 
 
 def checked_key(text: str) -> str:
@@ -122,9 +122,9 @@ def opened(folder: Path, what: str = "sweep") -> Iterator[None]:
 
 def count_others(folder: Path, keys: Iterable[str]) -> int:
     """Counts the runs in a folder that are none of these."""
-    own = {results_of(folder, key) for key in keys}
+    own = set(keys)
     runs = (path for path in folder.glob("runs/??/*") if not path.name.startswith(PREFIX))
-    return sum(path not in own for path in runs)
+    return sum(path.parent.name + path.name not in own for path in runs)
 
 
 def write_document(folder: Path, document: dict[str, Any], name: str = DOCUMENT) -> None:

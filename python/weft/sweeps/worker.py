@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, BinaryIO
 from weft import _weft
 from weft.errors import OutputError, RequirementError
 from weft.sweeps.plan import build
-from weft.sweeps.store import is_complete, results_of
+from weft.sweeps.store import is_complete
 
 if TYPE_CHECKING:
     from weft.sweeps.plan import Planned
@@ -79,16 +79,14 @@ def run_on_worker(spec: str, results: str, wanted: str, *, force: bool) -> Worke
     return None
 
 
-def failure_of(run: Planned, error: WorkerError | None, folder: Path) -> Failure | None:
-    """Returns the failure of a run, or None if its results are in the sweep's folder.
+def failure_of(run: Planned, error: WorkerError | None) -> Failure | None:
+    """Returns the failure of a run, or None if it has results.
 
     Raises:
         RequirementError: A machine lacks a requirement, so that other runs would fail as well.
-        OutputError: Results are missing or cannot be written.
+        OutputError: Results cannot be written.
     """
     if error is None:
-        if not is_complete(results_of(folder, run.key)):
-            raise OutputError(f"{folder}: the results of a worker are missing; use a folder that all machines share")
         return None
     if error.output or error.missing:
         raise (OutputError if error.output else RequirementError)(error.line)
