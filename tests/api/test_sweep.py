@@ -163,6 +163,11 @@ def test_failures_are_told() -> None:
         (lambda: weft.sweep("absent.toml"), SpecError, "cannot be read"),
         (lambda: weft.sweep(SPEC, over={"queues.mrk": [1]}), SpecError, "queues.mrk: unknown field; allowed: "),
         (lambda: weft.sweep(SPEC, over={"seed": [1]}), UsageError, "use seeds= for seeds"),
+        (
+            lambda: weft.sweep(SPEC, over={"queues.mark": [10, 20]}),
+            SpecError,
+            'queues.mark: 10; allowed: "off", or packets or bytes with a unit, such as "10 packets"',
+        ),
         (lambda: weft.sweep(SPEC, over={"queues.mark": []}), UsageError, "has no values"),
         (lambda: weft.sweep(SPEC, over={"queues.mark": "10"}), UsageError, "allowed: a list of values"),
         (lambda: weft.sweep(SPEC, over={"queues.mark": [object()]}), UsageError, "allowed: values of JSON"),

@@ -56,9 +56,9 @@ def sweep(
 
     Args:
         experiment: An experiment, the path of a spec, or a spec as a dictionary.
-        over: For each field the values to try, such as `{"transports.t.cc": ["amp", "xmp"], "queues.mark": [10, 20]}`.
-            A dictionary instead of a list names settings of several fields: `{"scheme": {"ndp": {"queues.kind":
-            "trimming", ...}, "dctcp": {...}}}`. None: the table `[sweep]` of the spec.
+        over: For each field the values to try, as a spec has them: `{"transports.t.cc": ["amp", "xmp"], "queues.mark":
+            ["10 packets", "20 packets"]}`. A dictionary instead of a list names settings of several fields: `{"scheme":
+            {"ndp": {"queues.kind": "trimming", ...}, "dctcp": {...}}}`. None: the table `[sweep]` of the spec.
         seeds: Number of consecutive seeds per combination of values, from the experiment's on. None: that of `[sweep]`,
             or 1.
         precision: Adds seeds to each combination of values until the interval of `of` is narrow: half of it is at most
