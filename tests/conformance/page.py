@@ -166,6 +166,8 @@ def page() -> str:
     paragraphs = [
         "---",
         "type: results",
+        "search:",
+        "  exclude: true",
         "---",
         "",
         "# Conformance",
