@@ -112,7 +112,8 @@ def questions(passage: Passage) -> Iterator[Finding]:
 
 
 RULES: tuple[Callable[[Passage], Iterator[Finding]], ...] = (banned_terms, long_sentences, fragments, questions)
-NAMES = ("terms", "sentences", "fragments", "questions", "page-type", "identifiers")
+ADVICE = frozenset({"sentences"})
+"""Rules whose findings are warnings."""
 
 
 def page_type(file: str) -> Iterator[Finding]:

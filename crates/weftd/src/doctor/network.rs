@@ -282,7 +282,7 @@ fn listening(listeners: &[Listener]) -> Finding {
         .map(|listener| format!("{} ({})", listener.local, listener.congestion))
         .collect();
     if without_ecn.is_empty() {
-        // Whoever chose such an algorithm does without marks.
+        // These were chosen, and do without marks.
         let detail = match listeners.iter().filter(uses_no_marks).count() {
             0 => "all with ECN".to_owned(),
             count => format!("{count} of them with an algorithm that uses no marks"),
