@@ -51,6 +51,7 @@ QUANTITIES: Mapping[str, Quantity] = {
     "retransmitted": Quantity("flows", "retransmitted", best="lowest"),
     "marked": Quantity("flows", "marked"),
     "jct": Quantity("jobs", "jct_s", SECONDS, best="lowest"),
+    "busbw": Quantity("jobs", "bus_bps", RATES, best="highest"),
     "queue": Quantity("queues", "packets", best="lowest", weight="seconds"),
     "utilisation": Quantity("links", "utilisation", ((0.01, "%"),)),
     "latency": Quantity("latencies", "latency_s", SECONDS, best="lowest"),
@@ -85,7 +86,8 @@ class Measure:
     @property
     def title(self) -> str:
         """The measure in words, for the axis of a plot."""
-        name = {"fct": "FCT", "jct": "JCT", "queue": "queue length (packets)"}.get(self.name, self.name)
+        names = {"fct": "FCT", "jct": "JCT", "busbw": "bus bandwidth", "queue": "queue length (packets)"}
+        name = names.get(self.name, self.name)
         words = "Jain's index of goodput" if self.text.startswith("jain goodput") else f"{self.statistic} {name}"
         match self.low_bytes, self.high_bytes:
             case None, None:
@@ -169,8 +171,8 @@ def parse(text: str) -> Measure:
     """Parses a measure: a statistic, a quantity, and perhaps sizes of flows.
 
     Statistics are mean, median, min, max, sum, jain and percentiles such as p99. Quantities are fct, slowdown, goodput,
-    jct, queue, utilisation, latency, and each column of numbers of `flows`. A size is such as "from 10MB" or
-    "from 100KB below 10MB".
+    jct, busbw (NCCL's bus bandwidth of a collective), queue, utilisation, latency, and each column of numbers of
+    `flows`. A size is such as "from 10MB" or "from 100KB below 10MB".
 
     Raises:
         UsageError: It is not a measure.

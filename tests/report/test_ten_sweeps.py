@@ -14,6 +14,7 @@ import weft
 from tests.browser import Visit
 from tests.command import INCAST
 from weft import demo
+from weft.sweeps import summary
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 PROBES = [{"kind": "flow", "flows": "0..2"}, {"kind": "queue", "at": ["s0->r0"], "interval": "20us"}]
@@ -202,6 +203,17 @@ def test_the_timeline_opens_on_what_happened_and_the_measure_that_was_named(brow
     assert scene["high"] < 0.002
     hottest = max(link["utilisation"] for link in data["runs"][0]["fabric"]["links"])
     assert hottest > 0.2
+
+
+def test_a_collective_is_compared_by_its_time(browser: Browser, pages: Path) -> None:
+    sweep = SWEEPS["collective"]()
+    assert summary.default_measures(sweep) == ["mean jct", "mean busbw"]
+    page = opened(browser, sweep.report(pages / "jct.html"), 1440)
+    assert page.locator("#metric option:checked").inner_text() == "mean JCT"
+    best = sweep.summary("mean jct").sort("median").row(0, named=True)
+    cells = page.locator("#answers tr").locator("td").all_inner_texts()
+    assert cells[0] == best["algorithm"]
+    assert float(cells[1].split()[0]) == pytest.approx(best["median"] * 1e6, rel=5e-3)
 
 
 def test_the_layout_is_in_the_address(browser: Browser, pages: Path) -> None:

@@ -73,7 +73,7 @@ class ReportInputs:
     absent: list[str] = field(default_factory=list)
     """Runs of sweeps that have no results."""
     of: str | None = None
-    """The measure that a sweep was asked for."""
+    """The measure that a sweep was asked for, or one that suits its jobs."""
     fields: dict[str, str] = field(default_factory=dict)
     """Fields that sweeps vary, by their names in the labels of groups."""
 
@@ -108,6 +108,8 @@ def read(folders: Sequence[Path]) -> ReportInputs:
         inputs.groups = _without_sweep([_completed(group, inputs.fields) for group in inputs.groups])
     inputs.groups += _grouped(single, alone=not sweeps)
     _check_distinct(inputs.runs)
+    if inputs.of is None and all(run.manifest["rows"].get("jobs") for run in inputs.runs):
+        inputs.of = "mean jct"
     return inputs
 
 

@@ -20,7 +20,7 @@ MAX_POINTS = 4
 
 
 def default_measures(sweep: Sweep) -> list[str]:
-    """Returns measures that suit a sweep: times of flows that end, goodputs of those that do not."""
+    """Returns measures that suit a sweep: times of jobs, else of flows that end, else goodputs."""
     names = sweep.scan("flows").collect_schema().names()
     columns = [name for name in ("fct_s", "slowdown", "unfinished_s", "timeouts") if name in names]
     counts = (
@@ -30,9 +30,19 @@ def default_measures(sweep: Sweep) -> list[str]:
         .row(0, named=True)
     )
     ends = counts.get("fct_s", 0) or counts.get("unfinished_s", 0)
-    found = ["mean fct"] if ends else ["mean goodput", "min goodput"]
-    found += ["p99 slowdown"] if counts.get("slowdown", 0) else []
+    found = _of_jobs(sweep)
+    if not found:
+        found = ["mean fct"] if ends else ["mean goodput", "min goodput"]
+        found += ["p99 slowdown"] if counts.get("slowdown", 0) else []
     return found + (["mean timeouts"] if counts["some"] else [])
+
+
+def _of_jobs(sweep: Sweep) -> list[str]:
+    """Returns measures of the jobs of a sweep, for which its flows are only the means."""
+    if not (sweep.folder / "tables" / "jobs").is_dir():
+        return []
+    counts = sweep.scan("jobs").select(pl.all().count()).collect().row(0, named=True)
+    return [measure for measure, column in (("mean jct", "jct_s"), ("mean busbw", "bus_bps")) if counts.get(column)]
 
 
 def table(sweep: Sweep, measures: Sequence[str]) -> tuple[list[str], list[list[Any]]]:
