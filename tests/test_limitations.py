@@ -165,7 +165,7 @@ MISSING: dict[str, Check] = {
     "traces of Chakra and NCCL": lambda: "chakra" not in json.dumps(SCHEMA).lower(),
     "several messages over one connection": no_field("connections|persistent", "CollectiveTraffic", "TraceTraffic"),
     "several ranks at one host": no_field("ranks_per_host", "CollectiveTraffic", "TraceTraffic"),
-    "sweeps that vary fields in step": no_field("case|zip|together", "Sweep"),
+    "`weft sweep` with fields that vary in step": no_field("case|zip|together", "Sweep"),
     "path policies and traffic in Python": no_class("Path|Policy|Traffic|Pattern"),
 }
 

@@ -30,7 +30,7 @@ def test_short_flows_are_faster_with_trimming_switches(answer: dict[str, Any]) -
 
 @pytest.mark.parametrize("answer", ["gamma_and_buffer"], indirect=True)
 def test_a_larger_gamma_needs_more_buffer(answer: dict[str, Any]) -> None:
-    """From some buffer on no flow waits for a timeout; the smallest such buffer rises with gamma."""
+    """The smallest buffer in which no flow waits for a timeout rises with gamma."""
     rows = answer["sweep"].summary("mean fct").filter(pl.col("median") < 5e-3)
     rows = rows.with_columns(packets=pl.col("limit").str.extract(r"(\d+)").cast(pl.Int64))
     enough = rows.group_by("gamma").agg(pl.col("packets").min()).sort("gamma")

@@ -1,4 +1,4 @@
-"""Does DCTCP keep its queue where its paper says (Alizadeh et al., SIGCOMM 2010, section 3.3)?
+"""Whether DCTCP keeps its queue where its paper says (Alizadeh et al., SIGCOMM 2010, section 3.3).
 
 N flows share a link of 10 Gbps with an RTT of 100 us and K = 40 packets. Writes dctcp-queue.svg.
 """

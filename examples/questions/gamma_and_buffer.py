@@ -1,4 +1,4 @@
-"""How much buffer does AMP need under incast, and how does that depend on its parameter gamma?
+"""The buffer that AMP needs under incast, by its parameter gamma.
 
 Writes gamma-and-buffer.svg, a map of 40 combinations.
 """

@@ -1,4 +1,4 @@
-"""Which transport suits web search at 60 % load in a three-tier fat-tree: one path, spraying, multipath or NDP?
+"""The transport that suits web search at 60 % load in a three-tier fat-tree: one path, spraying, multipath or NDP.
 
 Writes web-search.svg. With k = 8 (128 hosts) and 50 ms it takes some minutes on two cores.
 """

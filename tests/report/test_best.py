@@ -1,4 +1,4 @@
-"""Which value of a comparison a page calls best, and how sure: coverage and wrong statements are simulated."""
+"""The best value of a comparison on a page, and how sure it is: coverage and wrong statements are simulated."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def page(browser: Browser) -> Page:
 
 
 def decided(page: Page, values: np.ndarray, best: str = "lowest") -> list[dict[str, Any]]:
-    """What the script says of cases: an array of cases, series and seeds."""
+    """Returns the answers of the script to cases: an array of cases, series and seeds."""
     answers: list[dict[str, Any]] = page.evaluate(
         """([cases, best, positions]) => cases.map((series) => {
           const middle = (values) => {
