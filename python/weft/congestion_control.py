@@ -14,7 +14,9 @@
 from __future__ import annotations
 
 import difflib
+import importlib
 import inspect
+import sys
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
@@ -204,6 +206,26 @@ def own_algorithms(values: Iterable[object]) -> list[Own]:
         taken[own.name] = "another class"
         overridden = [event for event in EVENTS if getattr(own, event) is not getattr(CongestionControl, event)]
         found.append((own, own.name, own.echo, overridden))
+    return found
+
+
+def import_path(own: type[CongestionControl]) -> tuple[str, str] | None:
+    """Returns the module and the name by which other processes can import a class; None if they cannot.
+
+    They cannot import what a script, a notebook or a function defines.
+    """
+    module = sys.modules.get(own.__module__)
+    if own.__module__ == "__main__" or getattr(module, "__file__", None) is None:
+        return None
+    path = own.__module__, own.__qualname__
+    return path if imported(*path) is own else None
+
+
+def imported(module: str, name: str) -> object:
+    """Returns what a module calls by this name, or None."""
+    found: object = importlib.import_module(module)
+    for part in name.split("."):
+        found = getattr(found, part, None)
     return found
 
 

@@ -120,6 +120,30 @@ def test_own_algorithms_are_values() -> None:
     assert found.flows.filter(cc="Halving")["fct_s"].to_list() != found.flows.filter(cc="Thirds")["fct_s"].to_list()
 
 
+class Broken(Halving):
+    """Fails at the first loss."""
+
+    def on_loss(self, w, s):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
+        return w[s].cwnd / 0
+
+
+def test_own_algorithms_of_a_module_run_in_several_processes() -> None:
+    lossy = SPEC | {"queues": {"limit": "30 packets"}, "traffic": [SPEC["traffic"][0] | {"size": "2MB"}]}
+    over = {"transports.dctcp.cc": [Halving, Thirds]}
+    one, two = (weft.sweep(lossy, over=over, seeds=2, workers=workers) for workers in (1, 2))
+    assert one.flows.equals(two.flows)
+    with pytest.warns(ResultWarning, match="2 runs failed, the first .*Broken.*ZeroDivisionError"):
+        failed = weft.sweep(lossy, over={"transports.dctcp.cc": [Broken, Thirds]}, seeds=2, workers=2)
+    assert "test_sweep.py:" in failed.failures[0]["reason"]
+
+    class Local(Halving):
+        pass
+
+    with pytest.raises(UsageError, match=r"workers: other processes cannot import .*Local from a script"):
+        weft.sweep(lossy, over={"transports.dctcp.cc": [Local]}, seeds=2, workers=2)
+    assert len(weft.sweep(lossy, over={"transports.dctcp.cc": [Local]}, seeds=2).document["runs"]) == 2
+
+
 def test_precision_adds_seeds_where_they_are_needed(tmp_path: Path) -> None:
     spec = tomllib.loads((Path(__file__).parents[2] / "examples" / "permutation.toml").read_text())
     over = {"transports.sender.subflows": [1, 4]}

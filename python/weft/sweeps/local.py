@@ -47,14 +47,16 @@ class LocalRunner:
         OutputError: Results cannot be written.
     """
 
-    def __init__(self, folder: Path, workers: int, *, force: bool) -> None:
+    def __init__(self, folder: Path, workers: int, *, force: bool, own: Sequence[tuple[str, str]] = ()) -> None:
         """Creates a runner that has started no process.
 
         Args:
             folder: The folder of the sweep.
             workers: Maximum number of processes.
             force: Run experiments that need more memory than is free.
+            own: Modules and names of classes of congestion control that the specs name.
         """
+        self._own = list(own)
         self._folder = folder.absolute()
         self._max = workers
         self._force = force
@@ -95,7 +97,7 @@ class LocalRunner:
                 selector.register(worker.output, selectors.EVENT_READ, worker)
             while True:
                 while waiting and (idle := self._idle(selector)) is not None:
-                    idle.begin(waiting.popleft(), self._folder, force=self._force)
+                    idle.begin(waiting.popleft(), self._folder, force=self._force, own=self._own)
                 if not any(worker.run for worker in self._workers):
                     return
                 for key, _ in selector.select():
@@ -166,11 +168,12 @@ class _Worker:
         self.input: IO[bytes] = self.process.stdin
         self.output: IO[bytes] = self.process.stdout
 
-    def begin(self, run: Planned, folder: Path, *, force: bool) -> None:
+    def begin(self, run: Planned, folder: Path, *, force: bool, own: Sequence[tuple[str, str]]) -> None:
         """Starts a run. If the process has ended, its output shows that."""
         self.run = run
         results = str(results_of(folder, run.key))
-        job = {"spec": run.spec, "results": results, "build": build(), "force": force}
+        job = {"spec": run.spec, "results": results, "build": build(), "force": force, "own": own}
+        job["path"] = list(map(os.path.abspath, sys.path)) if own else []
         with contextlib.suppress(BrokenPipeError):
             self.input.write(json.dumps(job).encode() + b"\n")
             self.input.flush()

@@ -7,6 +7,7 @@ import shutil
 from typing import TYPE_CHECKING, Protocol, Self
 
 from weft import _weft
+from weft.congestion_control import import_path
 from weft.errors import UsageError
 from weft.sweeps.local import LocalRunner, cores
 from weft.sweeps.store import results_of
@@ -41,7 +42,7 @@ class Runner(Protocol):
 
 
 class InProcessRunner:
-    """Runs specs in this process, one after the other: those with classes of congestion control, which stay in it."""
+    """Runs specs in this process, one after the other, so that classes of congestion control can keep values."""
 
     def __init__(self, folder: Path, own: Sequence[Own], *, force: bool) -> None:
         """Creates a runner.
@@ -99,7 +100,14 @@ def make_runner(folder: Path, executor: Executor, *, most: int, force: bool, own
     if own:
         if executor.address is not None or executor.slurm is not None:
             raise UsageError("cluster: algorithms in Python run on this machine only; remove cluster=")
-        return InProcessRunner(folder, own, force=force)
+        if (executor.workers or 1) == 1:
+            return InProcessRunner(folder, own, force=force)
+        paths = {algorithm: import_path(algorithm) for algorithm, *_ in own}
+        if alone := [algorithm.__qualname__ for algorithm, path in paths.items() if path is None]:
+            line = f"other processes cannot import {', '.join(alone)} from a script, notebook or function"
+            raise UsageError(f"workers: {line}; move the class to a module, or omit workers=")
+        known = [path for path in paths.values() if path is not None]
+        return LocalRunner(folder, min(executor.workers or 1, most), force=force, own=known)
     if executor.address is None and executor.slurm is None:
         return LocalRunner(folder, min(executor.workers or cores(), most), force=force)
     from weft.sweeps.cluster import ClusterRunner

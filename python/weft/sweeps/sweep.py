@@ -41,8 +41,9 @@ def sweep(
     """Runs an experiment for all combinations of values and seeds, in processes of this machine or on a cluster.
 
     Fields that `over` lacks are those of the experiment. Runs with one seed have the same random traffic, so that
-    `Sweep.compare` can pair them. Subclasses of `weft.CongestionControl` may be values; such sweeps run in this
-    process, one run after the other.
+    `Sweep.compare` can pair them. Subclasses of `weft.CongestionControl` may be values. Such a sweep runs in this
+    process, one run after the other, so that classes of a notebook work and can keep values. With `workers` it runs in
+    as many processes if these can import the classes from a module.
 
     >>> spec = {"name": "incast", "duration": "5ms", "queues": {"limit": "100 packets", "mark": "10 packets"}}
     >>> spec["topology"] = {"kind": "many-to-one", "senders": 4, "rate": "10Gbps", "delay": "5us"}
@@ -67,7 +68,7 @@ def sweep(
             opens with it.
         max_seeds: Number of seeds at which `precision` gives up, at least 6.
         overrides: Changes in all runs, such as `"traffic[0].size=256KB"`.
-        workers: Number of concurrent runs, by default one per core.
+        workers: Number of concurrent runs, by default one per core, and 1 if there are classes.
         cluster: The address of a Dask scheduler, or "slurm" with options, as for `weft sweep --cluster`.
         out: The folder of the sweep: a new one, or that of a sweep, whose results are reused. None: a temporary folder,
             which is removed with the returned object.

@@ -13,17 +13,22 @@ import shutil
 import signal
 import sys
 import threading
+import traceback
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from weft import _weft
-from weft.errors import OutputError, RequirementError
+from weft.congestion_control import imported, own_algorithms
+from weft.errors import OutputError, RequirementError, WeftError
 from weft.sweeps.plan import build
 from weft.sweeps.store import is_complete
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from weft.congestion_control import Own
     from weft.sweeps.plan import Planned
 
 
@@ -50,7 +55,7 @@ class WorkerError:
     """Whether results cannot be written, so that other runs would fail as well."""
 
 
-def run_on_worker(spec: str, results: str, wanted: str, *, force: bool) -> WorkerError | None:
+def run_on_worker(spec: str, results: str, wanted: str, *, force: bool, own: Sequence[Own] = ()) -> WorkerError | None:
     """Runs a spec. Its results are in the folder `results` afterwards, unless an error is returned.
 
     Args:
@@ -58,6 +63,7 @@ def run_on_worker(spec: str, results: str, wanted: str, *, force: bool) -> Worke
         results: The folder of the results.
         wanted: The build of Weft that must create the results.
         force: Run it even if it needs more memory than is free.
+        own: Classes of congestion control that the spec names.
     """
     _record_panics()
     folder = Path(results)
@@ -67,13 +73,16 @@ def run_on_worker(spec: str, results: str, wanted: str, *, force: bool) -> Worke
             raise RequirementError(line)  # noqa: TRY301
         if not is_complete(folder):
             shutil.rmtree(folder, ignore_errors=True)
-            experiment = _weft.Experiment.parse(spec, [], None, force)
+            experiment = _weft.Experiment.parse(spec, [], None, force, list(own))
             experiment.run(1, False, None, folder)  # noqa: FBT003
     except BaseException as error:  # noqa: BLE001 - a panic is not an Exception; it must not end the worker
         if is_complete(folder):
             return None  # a worker that the scheduler had given up was faster
-        from weft.exit_codes import describe
+        from weft.exit_codes import BAD_INPUT, describe
 
+        if own and isinstance(error, Exception) and not isinstance(error, WeftError):
+            at = traceback.extract_tb(error.__traceback__)[-1]
+            return WorkerError(f"{at.filename}:{at.lineno}: {type(error).__name__}: {error}", BAD_INPUT)
         line, code = describe(error)
         return WorkerError(line, code, isinstance(error, RequirementError), isinstance(error, OutputError))
     return None
@@ -110,8 +119,16 @@ def main() -> None:
     threading.Thread(target=_read, args=(sys.stdin.buffer, jobs), daemon=True).start()
     while True:
         job = json.loads(jobs.get())
-        error = run_on_worker(job["spec"], job["results"], job["build"], force=job["force"])
+        own = _imported(tuple(map(tuple, job["own"])), tuple(job["path"]))
+        error = run_on_worker(job["spec"], job["results"], job["build"], force=job["force"], own=own)
         answers.write(json.dumps(None if error is None else asdict(error)).encode() + b"\n")
+
+
+@cache
+def _imported(classes: tuple[tuple[str, str], ...], path: tuple[str, ...]) -> list[Own]:
+    """Imports classes of congestion control, with the module search path of the process that wants the runs."""
+    sys.path += [folder for folder in path if folder not in sys.path]
+    return own_algorithms(imported(*names) for names in classes)
 
 
 def _read(stream: BinaryIO, jobs: queue.SimpleQueue[bytes]) -> None:
