@@ -196,12 +196,17 @@ def gentle() -> Figure:
     return figure
 
 
-def run_example(name: str, *overrides: str, seed: int = 1) -> pl.DataFrame:
-    """Returns the flows of a spec in `examples`."""
-    return weft.run(weft.load(EXAMPLES / f"{name}.toml", [*overrides, f"seed={seed}"]), threads=1).flows
+def run_example(name: str, *overrides: str, seed: int = 1, table: str = "flows") -> pl.DataFrame:
+    """Returns a table of a spec in `examples`."""
+    return weft.run(weft.load(EXAMPLES / f"{name}.toml", [*overrides, f"seed={seed}"]), threads=1).table(table)
 
 
 VARIANTS: dict[str, tuple[str, str, dict[str, tuple[str, ...]]]] = {
+    "all-reduce": (
+        "finish_s",
+        "end of the rank (ms)",
+        {"halving-doubling": ("traffic[0].algorithm=halving-doubling",), "ring": ()},
+    ),
     "failed-link": ("goodput_bps", "goodput (Gbps)", {"one path": ("transports.sender.subflows=1",), "4 subflows": ()}),
     "flow-level": ("goodput_bps", "goodput (Gbps)", {"one path": ("transports.sender.subflows=1",), "8 subflows": ()}),
     "flow-list": ("fct_s", "FCT (ms)", {"flows of the file": ()}),
@@ -222,16 +227,19 @@ VARIANTS: dict[str, tuple[str, str, dict[str, tuple[str, ...]]]] = {
     "web-search": ("slowdown", "slowdown", {"as in the file": ()}),
 }
 """Column, label of the axis and variants of each example that its first comment compares."""
-FACTORS = {"goodput_bps": 1e-9, "fct_s": 1e3, "slowdown": 1.0}
+FACTORS = {"goodput_bps": 1e-9, "fct_s": 1e3, "slowdown": 1.0, "finish_s": 1e3}
+OF_RANKS = "finish_s"
+"""The column of `ranks` among them; the others are of `flows`."""
 
 
 def example(name: str) -> Figure:
-    """Draws the distribution over flows of what the first comment of an example says to look for."""
+    """Draws the distribution over flows or ranks of what the first comment of an example says to look for."""
     column, label, variants = VARIANTS[name]
+    rows = "ranks" if column == OF_RANKS else "flows"
     figure = Figure(figsize=(3.2, 2.1), layout="constrained")
     axes = figure.subplots()
     for (variant, overrides), colour in zip(variants.items(), (GREY, COLOURS[0])[-len(variants) :], strict=True):
-        values = (run_example(name, *overrides)[column].drop_nulls() * FACTORS[column]).sort()
+        values = (run_example(name, *overrides, table=rows)[column].drop_nulls() * FACTORS[column]).sort()
         if len(values) == 1:
             axes.bar(variant, values[0], color=colour, width=0.5)
             axes.set(ylabel=label)
@@ -241,8 +249,8 @@ def example(name: str) -> Figure:
         axes.step(values[::step], shares[::step], where="post", color=colour, label=variant, linewidth=1.6)
     if axes.patches:
         return figure
-    axes.set(xlabel=label, ylabel="share of flows", ylim=(0, 1.02))
-    if column == "goodput_bps":
+    axes.set(xlabel=label, ylabel=f"share of {rows}", ylim=(0, 1.02))
+    if column in ("goodput_bps", OF_RANKS):
         axes.set_xlim(left=0)
     else:
         axes.set_xscale("log")
