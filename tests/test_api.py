@@ -5,6 +5,7 @@ from __future__ import annotations
 import _thread
 import threading
 import time
+import tomllib
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ import pytest
 
 import weft
 from weft import _weft
+from weft.bench import spec_text
 from weft.errors import UsageError
 
 
@@ -154,6 +156,12 @@ def test_threads_change_nothing(experiment: weft.Experiment) -> None:
     assert len({run.manifest["trace_hash"] for run in runs}) == 1
     for run in runs[1:]:
         assert all(run.tables[name].equals(table) for name, table in runs[0].tables.items())
+
+
+@pytest.mark.parametrize(("scenario", "threads"), [("syndrome", 1), ("permutation-128", 3)])
+def test_small_networks_have_one_thread(scenario: str, threads: int) -> None:
+    spec = tomllib.loads(spec_text(scenario)) | {"duration": "200us"}
+    assert weft.run(spec, threads=3).manifest["threads"] == threads
 
 
 def test_tables_are_found_from_another_working_directory(

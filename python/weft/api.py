@@ -96,8 +96,8 @@ def run(
     Args:
         experiment: An experiment, the path of a spec, or a spec as a dictionary.
         seed: Replaces `experiment.seed`.
-        threads: Worker threads, 1 to 1024; only the time depends on them. By default the run starts with one and
-            uses more if its first moments show that this is faster.
+        threads: Maximum number of worker threads, 1 to 1024; only the time depends on it. The run starts with one and
+            uses all of them while that is faster. By default the packet level may use all cores.
         trace_hash: Hash every event in order at each node; the hash is in the manifest.
         progress: Called about ten times per second and at the end; the run stops if it returns False.
         out: A new folder for the results. Rows are written there during the run, in the order in which flows and jobs

@@ -106,7 +106,7 @@ Threads = Annotated[
         "--threads",
         parser=threads_or_auto,
         metavar="N|auto",
-        help="Use this many worker threads; the results do not change. auto uses several if that is faster.",
+        help="Use up to this many worker threads; the results do not change. auto is the number of cores.",
         show_default="auto",
     ),
 ]

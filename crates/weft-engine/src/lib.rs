@@ -89,6 +89,16 @@ pub struct Jitter {
     pub packet: u16,
 }
 
+/// The number of threads of a run. Each has a partition of the network. The engine moves between all threads and
+/// one during the run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Threads {
+    /// This many, if the network has as many nodes.
+    Exactly(usize),
+    /// At most this many, and no more than the links can keep busy.
+    AtMost(usize),
+}
+
 /// Configuration of an engine, in addition to the fabric.
 pub struct EngineConfig {
     /// Size of the smallest packet on the wire in bytes; determines the lookahead.
@@ -103,8 +113,8 @@ pub struct EngineConfig {
     /// Maximum number of packets that a node gets in one window, at most [`MAX_ARRIVALS`]. Windows
     /// are short enough for it.
     pub arrivals: u64,
-    /// Number of threads, at least 1.
-    pub threads: usize,
+    /// The number of threads.
+    pub threads: Threads,
     /// True if the events of every node are hashed.
     pub trace: bool,
     /// Links for which the distribution of the queue length is recorded.
@@ -285,6 +295,11 @@ impl<E: Endpoint> Engine<E> {
     /// Simulated time so far in picoseconds.
     pub fn now(&self) -> u64 {
         self.now
+    }
+
+    /// Maximum number of threads that the engine uses: its number of partitions.
+    pub fn threads(&self) -> usize {
+        self.partitions.len()
     }
 
     /// Start of the first window with an event; `u64::MAX` if there are no more events.

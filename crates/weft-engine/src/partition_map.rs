@@ -18,11 +18,15 @@ use crate::ring::Ring;
 use crate::route::HopBits;
 use crate::samples::Samples;
 use crate::timers::{Timer, Timers};
-use crate::{EngineConfig, LinkChange};
+use crate::{EngineConfig, LinkChange, Threads};
 use weft_queues::{ByteTime, Incoming, Ingress, Site};
 
 /// Maximum number of packets that a node gets in one window: as many as a sort key can number.
 pub const MAX_ARRIVALS: u64 = 1 << INDEX_BITS;
+
+/// Minimum number of the largest packets that the links of a partition can bring in a window. They take some 10 us;
+/// a barrier takes about 1 us.
+const MIN_PACKETS_PER_WINDOW: f64 = 500.0;
 
 /// The partitions of a fabric. Ports are numbered as links are, by sending node; rings are numbered
 /// by receiving node.
@@ -42,7 +46,7 @@ pub struct PartitionMap<'a> {
 }
 
 impl<'a> PartitionMap<'a> {
-    /// Divides `fabric` into at most `config.threads` partitions.
+    /// Divides `fabric` into the partitions of `config.threads`.
     pub fn new(fabric: &'a Fabric, config: &EngineConfig) -> Self {
         let mut link_of: Vec<u32> = (0..fabric.links.len() as u32).collect();
         link_of.sort_by_key(|&l| fabric.links[l as usize].to);
@@ -62,7 +66,7 @@ impl<'a> PartitionMap<'a> {
         let window = lookahead.min(max_window(&links, fabric.nodes.len(), config));
         Self {
             fabric,
-            bounds: bounds(fabric, config.threads),
+            bounds: bounds(fabric, partition_count(&links, window, config)),
             link_of,
             ring_of,
             host_at,
@@ -259,6 +263,21 @@ fn max_window(links: &[Link], nodes: usize, config: &EngineConfig) -> u64 {
     ((longest * 0.9999) as u64).max(1)
 }
 
+/// Returns the number of partitions into which the nodes are to be divided.
+fn partition_count(links: &[Link], window: u64, config: &EngineConfig) -> usize {
+    match config.threads {
+        Threads::Exactly(threads) => threads,
+        Threads::AtMost(threads) => {
+            let max_packet = f64::from(config.max_packet);
+            let packets: f64 = links
+                .iter()
+                .map(|link| link.rate.0 as f64 * window as f64 / (8e12 * max_packet))
+                .sum();
+            threads.min((packets / MIN_PACKETS_PER_WINDOW) as usize)
+        }
+    }
+}
+
 /// Returns the links, each with the highest rate and the shortest delay that it ever has.
 fn best_case_links<'a>(fabric: &'a Fabric, config: &EngineConfig) -> Cow<'a, [Link]> {
     let mut links = Cow::Borrowed(fabric.links.as_slice());
@@ -278,8 +297,8 @@ fn best_case_links<'a>(fabric: &'a Fabric, config: &EngineConfig) -> Cow<'a, [Li
     links
 }
 
-/// Divides the nodes into at most `threads` ranges of about equal work.
-fn bounds(fabric: &Fabric, threads: usize) -> Vec<NodeId> {
+/// Divides the nodes into at most `count` ranges of about equal work.
+fn bounds(fabric: &Fabric, count: usize) -> Vec<NodeId> {
     // Weight of a host's packets in the work of a transport, compared with 1 for a link.
     const HOST: u64 = 4;
     let nodes = fabric.nodes.len();
@@ -292,12 +311,12 @@ fn bounds(fabric: &Fabric, threads: usize) -> Vec<NodeId> {
         weight[link.to as usize] += 1;
     }
     let total: u64 = weight.iter().sum();
-    let threads = threads.clamp(1, nodes.max(1)) as u64;
+    let count = count.clamp(1, nodes.max(1)) as u64;
     let mut bounds = vec![0];
     let mut sum = 0;
     for (node, w) in (0..).zip(&weight) {
         let share = bounds.len() as u64;
-        if share < threads && sum * threads >= total * share && node > bounds[bounds.len() - 1] {
+        if share < count && sum * count >= total * share && node > bounds[bounds.len() - 1] {
             bounds.push(node);
         }
         sum += w;

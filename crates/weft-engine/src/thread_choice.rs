@@ -6,7 +6,8 @@
 //!
 //! Another process may stop a thread for most of a phase, or for none of it. The speed of a mode is
 //! therefore a mean over several phases. While the one thread has to wait for a core, more threads are
-//! not tried: a single window may then take longer than a short run.
+//! not tried: a single window may then take longer than a short run. Nor are they tried while windows
+//! hold so few events that a barrier takes longer than the events.
 
 use std::fs;
 use std::time::Duration;
@@ -35,6 +36,10 @@ const MEMORY: Duration = Duration::from_millis(100);
 /// Maximum part of a phase for which the one thread may wait for a core if more threads are to be tried.
 /// Next to a busy loop it is about a half.
 const MAX_WAIT: f64 = 0.2;
+
+/// Minimum mean number of events per window if more threads are to be tried. One thread processes as many in
+/// about 5 us; a barrier takes about 1 us.
+const MIN_EVENTS_PER_WINDOW: u64 = 200;
 
 /// Whether the partitions run on all threads or on one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,8 +74,9 @@ pub struct ThreadChoice {
     left: Duration,
     /// Duration of the phase.
     phase: Duration,
-    /// Events and time of the phase so far.
+    /// Events, windows and time of the phase so far.
     events: u64,
+    windows: u64,
     elapsed: Duration,
     /// Time for which the thread had waited for a core when the phase began.
     waited_before: Duration,
@@ -93,6 +99,7 @@ impl ThreadChoice {
             left: FIRST_PHASE,
             phase: FIRST_PHASE,
             events: 0,
+            windows: 0,
             elapsed: Duration::ZERO,
             waited_before: time_waited(),
             until_trial: Duration::ZERO,
@@ -118,10 +125,17 @@ impl ThreadChoice {
         (self.mode, self.left, self.max_windows)
     }
 
-    /// Records the events of a part of the phase, and how long it took. At the end of a phase,
+    /// Records the events and windows of a part of the phase, and how long it took. At the end of a phase,
     /// `waited` gives the total time that this thread has waited for a core.
-    pub fn record(&mut self, events: u64, elapsed: Duration, waited: impl FnOnce() -> Duration) {
+    pub fn record(
+        &mut self,
+        events: u64,
+        windows: u64,
+        elapsed: Duration,
+        waited: impl FnOnce() -> Duration,
+    ) {
         self.events += events;
+        self.windows += windows;
         self.elapsed += elapsed;
         self.left = self.left.saturating_sub(elapsed);
         if self.left == Duration::ZERO || self.max_windows < u64::MAX {
@@ -138,15 +152,16 @@ impl ThreadChoice {
         let waited_before = std::mem::replace(&mut self.waited_before, waited_so_far);
         let waited = waited_so_far.saturating_sub(waited_before);
         let events = std::mem::take(&mut self.events);
+        let windows = std::mem::take(&mut self.windows);
         self.add_cost(events, elapsed);
         let [cost, other_cost] = [self.mode, other].map(|mode| self.costs[mode as usize].per_event());
         let is_slower = other_cost.is_none_or(|other| cost.is_some_and(|cost| cost > other));
         let is_trial_due = self.until_trial <= elapsed;
         let was_trial = std::mem::take(&mut self.is_trial);
-        let is_busy = self.mode == Mode::Sequential && waited > elapsed.mul_f64(MAX_WAIT);
+        let is_hopeless = waited > elapsed.mul_f64(MAX_WAIT) || events < windows * MIN_EVENTS_PER_WINDOW;
         if self.max_windows < u64::MAX {
             self.mode = other;
-        } else if is_busy && (is_slower || is_trial_due) {
+        } else if self.mode == Mode::Sequential && is_hopeless && (is_slower || is_trial_due) {
             self.phase = (2 * self.phase).min(MAX_PHASE);
         } else if is_slower {
             // A window may take longer than a trial, if a busy core keeps a thread from running.
@@ -203,7 +218,7 @@ mod tests {
             // Slices of at most 7 ms cut phases.
             let elapsed = left.min(Duration::from_millis(7));
             let events = elapsed.as_nanos() as f64 / cost(now)[mode as usize];
-            choice.record(events as u64, elapsed, || Duration::ZERO);
+            choice.record(events as u64, 1, elapsed, || Duration::ZERO);
             let ms = 1_000.0 * elapsed.as_secs_f64();
             now += ms;
             if now > from {
@@ -218,7 +233,7 @@ mod tests {
         let mut choice = ThreadChoice::new();
         for _ in 0..19 {
             assert_eq!(choice.phase().0, Mode::Sequential);
-            choice.record(1, Duration::from_millis(1), || Duration::ZERO);
+            choice.record(1, 1, Duration::from_millis(1), || Duration::ZERO);
         }
     }
 
@@ -243,14 +258,14 @@ mod tests {
     #[test]
     fn a_trial_that_takes_long_is_repeated_late() {
         let mut choice = ThreadChoice::new();
-        choice.record(20_000_000, FIRST_PHASE, || Duration::ZERO);
+        choice.record(20_000_000, 1, FIRST_PHASE, || Duration::ZERO);
         assert_eq!(choice.phase().0, Mode::Parallel);
-        choice.record(1, Duration::from_millis(100), || Duration::ZERO);
+        choice.record(1, 1, Duration::from_millis(100), || Duration::ZERO);
         assert_eq!(choice.phase().0, Mode::Sequential);
         let mut sequential = Duration::ZERO;
         while choice.phase().0 == Mode::Sequential {
             let left = choice.phase().1;
-            choice.record(left.as_nanos() as u64, left, || Duration::ZERO);
+            choice.record(left.as_nanos() as u64, 1, left, || Duration::ZERO);
             sequential += left;
         }
         assert!(sequential >= Duration::from_secs(3), "{sequential:?}");
@@ -263,24 +278,35 @@ mod tests {
         for _ in 0..10 {
             let left = choice.phase().1;
             waited += left / 2;
-            choice.record(1_000, left, || waited);
+            choice.record(1_000, 1, left, || waited);
             assert_eq!(choice.phase().0, Mode::Sequential);
         }
         let left = choice.phase().1;
-        choice.record(1_000, left, || waited);
+        choice.record(1_000, 1, left, || waited);
         assert_eq!(choice.phase().0, Mode::Parallel);
+    }
+
+    #[test]
+    fn windows_with_few_events_get_one_thread() {
+        for (events, expected) in [(199, Mode::Sequential), (200, Mode::Parallel)] {
+            let mut choice = ThreadChoice::new();
+            choice.record(1_000 * events, 1_000, FIRST_PHASE, || Duration::ZERO);
+            assert_eq!(choice.phase().0, expected, "{events} events per window");
+        }
     }
 
     #[test]
     fn one_unlucky_phase_does_not_change_the_mode() {
         let mut choice = ThreadChoice::new();
-        choice.record(20_000, FIRST_PHASE, || Duration::ZERO);
-        choice.record(1_000, TRIAL, || Duration::ZERO);
+        choice.record(20_000, 1, FIRST_PHASE, || Duration::ZERO);
+        choice.record(1_000, 1, TRIAL, || Duration::ZERO);
         for n in 0..4 {
             let (mode, left, _) = choice.phase();
             assert_eq!(mode, Mode::Sequential);
             let speed = if n == 2 { 0.05 } else { 1.0 };
-            choice.record((left.as_micros() as f64 * speed) as u64, left, || Duration::ZERO);
+            choice.record((left.as_micros() as f64 * speed) as u64, 1, left, || {
+                Duration::ZERO
+            });
         }
         assert_eq!(choice.phase().0, Mode::Sequential);
     }

@@ -117,7 +117,7 @@ pub fn run<E: Endpoint, const TRACE: bool>(
     let mut windows = Windows::default();
     loop {
         let (mode, left, max_windows) = choice.phase();
-        let (begin, events_before) = (Instant::now(), events(partitions));
+        let (begin, events_before, windows_before) = (Instant::now(), events(partitions), windows.count);
         let last = windows.count.saturating_add(max_windows);
         let stops = |slept: bool, count: u64| {
             count >= last || ((slept || count.is_multiple_of(CLOCK_INTERVAL)) && begin.elapsed() >= left)
@@ -129,7 +129,12 @@ pub fn run<E: Endpoint, const TRACE: bool>(
             }
             _ => run_sequential::<E, TRACE>(partitions, end, &mut windows, stops),
         };
-        choice.record(events(partitions) - events_before, begin.elapsed(), time_waited);
+        choice.record(
+            events(partitions) - events_before,
+            windows.count - windows_before,
+            begin.elapsed(),
+            time_waited,
+        );
         if is_over {
             return windows.count;
         }

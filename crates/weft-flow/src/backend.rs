@@ -252,7 +252,7 @@ impl Backend for FlowBackend {
                 allowed: "false at level \"flow\": it has no packet events",
             });
         }
-        Ok(Box::new(FlowSimulation::new(plan, options.threads)?))
+        Ok(Box::new(FlowSimulation::new(plan, options.threads.unwrap_or(1))?))
     }
 }
 

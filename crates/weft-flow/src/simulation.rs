@@ -260,6 +260,10 @@ impl ActiveRun for FlowSimulation {
         }
     }
 
+    fn threads(&self) -> usize {
+        self.settings.threads
+    }
+
     fn counters(&self) -> Counters {
         Counters::default()
     }

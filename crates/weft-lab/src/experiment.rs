@@ -18,7 +18,6 @@ use crate::hints;
 use crate::memory::MemoryBudget;
 use crate::resolve::{Resolved, resolve};
 use crate::run_loop::{RunLoop, Step};
-use crate::threads::{IdleMeter, choose_threads};
 use crate::throughput::ThroughputRecorders;
 
 /// A checked experiment. It can be run any number of times; every run yields the same tables.
@@ -48,8 +47,8 @@ pub struct ReadOptions<'a> {
 /// Options of a run; none of them changes the tables.
 #[derive(Clone, Copy, Debug)]
 pub struct RunOptions {
-    /// Number of worker threads, 1 to 1024. If it is not given, the run starts with one thread and
-    /// uses more if that is faster.
+    /// Maximum number of worker threads, 1 to 1024. The run starts with one thread and uses more while that
+    /// is faster. By default, a packet-level run may use all cores.
     pub threads: Option<usize>,
     /// Hash all events at each node, in order (at a small cost); the hash is part of the manifest.
     pub trace_hash: bool,
@@ -234,10 +233,8 @@ impl Experiment {
         folder: Option<Folder>,
         mut on_progress: impl FnMut(&Progress) -> ControlFlow<()>,
     ) -> Result<(RunResult, Option<Folder>), Error> {
-        let threads = checked_threads(options.threads)?;
-        let mut may_restart = options.threads.is_none();
-        let mut options = Options {
-            threads,
+        let options = Options {
+            threads: checked_threads(options.threads)?,
             trace_hash: options.trace_hash,
         };
         let Prepared {
@@ -250,7 +247,7 @@ impl Experiment {
             warnings,
         } = self.prepare(options, folder.is_some())?;
         writer.folder = folder;
-        let (began, idle_meter) = (Instant::now(), IdleMeter::new());
+        let began = Instant::now();
         let duration = self.spec.duration;
         let mut run_loop = RunLoop::new(run, throughput, duration, stop, began);
         loop {
@@ -261,20 +258,6 @@ impl Experiment {
             };
             if on_progress(&progress).is_break() {
                 break;
-            }
-            // The simulation so far was short; it starts over with more threads.
-            if std::mem::take(&mut may_restart) && writer.row_counts.is_empty() {
-                let threads = choose_threads(
-                    run_loop.run.useful_threads(),
-                    &progress,
-                    idle_meter.idle_cores(progress.wall_seconds),
-                );
-                if threads > 1 {
-                    options.threads = threads;
-                    drop(run_loop);
-                    let again = self.prepare(options, writer.folder.is_some())?;
-                    run_loop = RunLoop::new(again.run, again.throughput, duration, stop, began);
-                }
             }
             if run_loop.stopped.is_some() {
                 break;
@@ -304,6 +287,7 @@ impl Experiment {
         let tables = writer.finish(&outcome)?;
         let summary = RunSummary {
             unfinished: Unfinished::from_tables(&tables),
+        let threads = run.threads();
             warnings: [
                 warnings,
                 classes.warnings(&writer.classes_seen),
@@ -317,13 +301,7 @@ impl Experiment {
             omissions: backend.omissions(),
             manifest_entries,
         };
-        let manifest = manifest(
-            &self.spec,
-            &self.json,
-            options.threads,
-            &summary,
-            &writer.row_counts,
-        );
+        let manifest = manifest(&self.spec, &self.json, threads, &summary, &writer.row_counts);
         Ok((RunResult { tables, manifest }, writer.folder))
     }
 }
@@ -347,17 +325,16 @@ fn add_warnings(result: &mut RunResult, warnings: &[String]) {
     }
 }
 
-/// Returns the number of threads of a run, by default 1.
-fn checked_threads(threads: Option<usize>) -> Result<usize, Error> {
-    let threads = threads.unwrap_or(1);
-    if (1..=MAX_THREADS).contains(&threads) {
-        return Ok(threads);
+/// Checks the number of threads, if it is given.
+fn checked_threads(threads: Option<usize>) -> Result<Option<usize>, Error> {
+    match threads {
+        Some(given) if !(1..=MAX_THREADS).contains(&given) => Err(Error::Option {
+            option: "threads",
+            value: given.to_string(),
+            allowed: "1 to 1024",
+        }),
+        _ => Ok(threads),
     }
-    Err(Error::Option {
-        option: "threads",
-        value: threads.to_string(),
-        allowed: "1 to 1024",
-    })
 }
 
 #[cfg(test)]
@@ -391,7 +368,7 @@ mod tests {
             resolve(&Spec::from_table(&table).unwrap(), &[], MemoryBudget::Unlimited).unwrap();
         let duration = plan.spec.duration;
         let options = Options {
-            threads: 1,
+            threads: Some(1),
             trace_hash: true,
         };
         let mut run = backend.start(plan, options).unwrap();

@@ -43,7 +43,6 @@ mod resolve;
 mod run_loop;
 mod schema;
 mod slices;
-mod threads;
 mod throughput;
 mod transports;
 

@@ -28,7 +28,7 @@ pub(crate) struct RunLoop {
     duration: Time,
     /// Class and number of flows that end the run.
     stop: Option<(u32, u64)>,
-    /// Start of the whole execution, including runs with fewer threads.
+    /// Start of the execution.
     began: Instant,
 }
 

@@ -1,5 +1,7 @@
 //! The backend of the packet level.
 
+use std::thread::available_parallelism;
+
 use weft_fabric::NetworkSize;
 use weft_paths::draw_seed;
 use weft_run::{ActiveRun, Backend, Counters, Error, Options, Outcome, Plan, RunOutput, WireFormat};
@@ -7,7 +9,7 @@ use weft_spec::{HostJitter, HostQueues, Hosts, Spec, SpecError, Time};
 use weft_transports::{NamedProfile, PROFILES, TransportConfig, profile_name};
 
 use crate::transport::transports;
-use crate::{Jitter, NicConfig, Offload, PacketSimulation, SimulationConfig, footprint};
+use crate::{Jitter, NicConfig, Offload, PacketSimulation, SimulationConfig, Threads, footprint};
 
 /// The packet level.
 pub struct PacketBackend;
@@ -137,6 +139,7 @@ impl SimulationConfig {
     /// Creates the configuration of a plan.
     pub fn from_plan(plan: Plan, options: Options) -> Self {
         let Options { threads, trace_hash } = options;
+        let cores = || available_parallelism().map_or(1, usize::from);
         let jitter = jitter(plan.spec.hosts.jitter, &plan.transports);
         Self {
             fabric: plan.fabric,
@@ -155,7 +158,7 @@ impl SimulationConfig {
             events: plan.events,
             controller: plan.controller,
             seed: draw_seed(plan.spec.seed),
-            threads,
+            threads: Threads::AtMost(threads.unwrap_or_else(cores)),
             trace_hash,
         }
     }
@@ -190,12 +193,8 @@ impl ActiveRun for PacketSimulation {
         self.packet_hops()
     }
 
-    /// Threads wait for each other at a barrier after every window of simulated time. In a small
-    /// network a window holds a few events, and waiting takes longer than the events. The number of
-    /// packet-hops per window depends on the traffic as much as on the network.
-    fn useful_threads(&self) -> usize {
-        let counters = self.counters();
-        (counters.packet_hops / counters.windows.max(1) / MIN_HOPS_PER_THREAD) as usize
+    fn threads(&self) -> usize {
+        self.engine.threads()
     }
 
     fn delivered_bytes(&self) -> Vec<(u32, u64)> {
@@ -266,10 +265,6 @@ impl ActiveRun for PacketSimulation {
         Ok(RunOutput::Records(Box::new(self.into_outcome())))
     }
 }
-
-/// Packet-hops per window that are worth an additional thread: some 10 us of work, compared with
-/// about a microsecond for a barrier.
-const MIN_HOPS_PER_THREAD: u64 = 200;
 
 /// Fraction of the time of flows above which standstills on delayed acknowledgements and full send
 /// buffers are reported.

@@ -9,7 +9,7 @@ use weft_spec::Time;
 use weft_traffic::{Flow, FlowGenerator};
 use weft_transports::TransportConfig;
 
-use crate::engine::Jitter;
+use crate::engine::{Jitter, Threads};
 use crate::transport::TransportKind;
 
 /// The NIC of a host, which makes sockets wait instead of marking and dropping their packets.
@@ -62,8 +62,8 @@ pub struct SimulationConfig {
     pub controller: Option<Arc<dyn Controller>>,
     /// Seed of all random streams.
     pub seed: u64,
-    /// Number of worker threads, at least 1.
-    pub threads: usize,
+    /// The number of threads.
+    pub threads: Threads,
     /// True if the events at each node are hashed in order, which costs a little time.
     pub trace_hash: bool,
 }

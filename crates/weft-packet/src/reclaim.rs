@@ -179,7 +179,7 @@ mod tests {
 
     use super::*;
     use crate::transport::TRANSPORTS;
-    use crate::{Counters, Offload, Outcome, Probe, SimulationConfig};
+    use crate::{Counters, Offload, Outcome, Probe, SimulationConfig, Threads};
 
     const END: Time = Time::from_ms(40);
     const FLOWS: u32 = 1_600;
@@ -252,7 +252,7 @@ mod tests {
             events: Vec::new(),
             controller: None,
             seed: 1,
-            threads,
+            threads: Threads::Exactly(threads),
             trace_hash: true,
         };
         PacketSimulation::new(config).unwrap()

@@ -95,8 +95,8 @@ pub trait ActiveRun {
     fn packet_hops(&self) -> u64 {
         self.counters().packet_hops
     }
-    /// Returns the number of threads that would have work if the run started over.
-    fn useful_threads(&self) -> usize {
+    /// Returns the maximum number of threads that the run uses.
+    fn threads(&self) -> usize {
         1
     }
     /// Returns the application bytes that have been delivered, each counted once, by flow, without flows that were
@@ -150,8 +150,8 @@ pub enum RunOutput {
 /// Options of a run; none of them changes the tables.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
-    /// Number of worker threads, 1 to [`MAX_THREADS`].
-    pub threads: usize,
+    /// Maximum number of worker threads, 1 to [`MAX_THREADS`]; `None` if the level chooses it.
+    pub threads: Option<usize>,
     /// Hash all events at each node, in order (at a small cost); the hash is part of the manifest.
     pub trace_hash: bool,
 }

@@ -15,7 +15,7 @@ use super::reference::{Reference, TestAction, TestEndpoint, serialisation};
 use crate::packet::{DATA, ECT, PROTECTED, Packet, class_flags};
 use crate::route::{HopBits, Route};
 use crate::thread_choice::ThreadChoice;
-use crate::{Blocked, Context, Endpoint, Engine, EngineConfig, Jitter, MAX_ARRIVALS, mix};
+use crate::{Blocked, Context, Endpoint, Engine, EngineConfig, Jitter, MAX_ARRIVALS, Threads, mix};
 
 pub const SIZES: [u16; 5] = [40, 41, 64, 700, 1500];
 
@@ -272,7 +272,7 @@ pub fn compare(case: &RandomNetwork, threads: usize, phase: u64) -> Result<Total
         seed: case.seed,
         arrivals: case.arrivals,
         jitter: case.jitter,
-        threads,
+        threads: Threads::Exactly(threads),
         trace: true,
         distributions: case.probes.clone(),
         samples,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use weft_fabric::{Fabric, Link, Node, NodeId, QueueConfig, Routing};
 use weft_spec::QueueSize;
 
-use crate::{EngineConfig, Jitter, MAX_ARRIVALS};
+use crate::{EngineConfig, Jitter, MAX_ARRIVALS, Threads};
 
 /// No paths: tests state the routes of packets.
 struct NoRouting;
@@ -45,7 +45,7 @@ pub fn config(min_packet: u32, max_packet: u32) -> EngineConfig {
         seed: 1,
         arrivals: MAX_ARRIVALS,
         jitter: Jitter::default(),
-        threads: 1,
+        threads: Threads::Exactly(1),
         trace: false,
         distributions: Vec::new(),
         samples: Vec::new(),

@@ -11,7 +11,7 @@ use weft_traffic::Flow;
 use weft_transports::{Parameters, TransportConfig};
 
 use super::TRANSPORTS;
-use crate::{Jitter, Offload, PacketSimulation, SimulationConfig};
+use crate::{Jitter, Offload, PacketSimulation, SimulationConfig, Threads};
 
 /// A transport of a kind.
 pub fn transport(kind: &'static str, parameters: impl Parameters) -> TransportConfig {
@@ -62,7 +62,7 @@ pub fn config(
         events: Vec::new(),
         controller: None,
         seed: 13,
-        threads,
+        threads: Threads::Exactly(threads),
         trace_hash: true,
     }
 }

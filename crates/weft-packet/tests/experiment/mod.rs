@@ -9,6 +9,7 @@ use weft_cc::Algorithm;
 use weft_fabric::{Fabric, FatTree, ManyToOne, PortQueues, QueueConfig, Topology};
 use weft_packet::{
     FlowRecord, Jitter, Offload, Outcome, PacketSimulation, SimulationConfig, SubflowRecord, TRANSPORTS,
+    Threads,
 };
 use weft_paths::{Ecmp, Policy};
 use weft_spec::{QueueSize, Rate, Size, Time};
@@ -157,7 +158,7 @@ pub fn config(fabric: Fabric, transports: Vec<TcpTransport>, mut flows: Vec<Flow
         events: Vec::new(),
         controller: None,
         seed: 1,
-        threads: 1,
+        threads: Threads::Exactly(1),
         trace_hash: false,
     }
 }

@@ -9,7 +9,7 @@ use weft_fabric::{
     Fabric, Overflow, PortQueues, Priority, PriorityClass, QueueConfig, QueueKind, Red, RedAction, RedAt,
     SAMPLES, Shared, TOPOLOGIES, TrimTo, Trimming, Victim,
 };
-use weft_packet::{Jitter, LinkChange, LinkEvent, NicConfig, Offload, Probe, SimulationConfig};
+use weft_packet::{Jitter, LinkChange, LinkEvent, NicConfig, Offload, Probe, SimulationConfig, Threads};
 use weft_paths::{Controller, FirstFit, POLICIES, Policy};
 use weft_spec::{QueueSize, Rate, Size, Time, find};
 use weft_traffic::Flow;
@@ -453,7 +453,7 @@ proptest! {
             events: events.clone(),
             controller: controlled.map(first_fit),
             seed,
-            threads,
+            threads: Threads::Exactly(threads),
             trace_hash: true,
             ..config(network.build(), transports.clone(), flows.clone())
         };

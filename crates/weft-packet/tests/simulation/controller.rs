@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::experiment::{GBPS, assert_conserved, cc, config, fat_tree, flow, queue, sized, transport};
 use weft_fabric::{Fabric, PortQueues};
-use weft_packet::{LinkChange, LinkEvent, Outcome, PacketSimulation, SimulationConfig};
+use weft_packet::{LinkChange, LinkEvent, Outcome, PacketSimulation, SimulationConfig, Threads};
 use weft_paths::{Controller, FirstFit};
 use weft_spec::{Rate, Time};
 use weft_traffic::Flow;
@@ -48,7 +48,7 @@ fn scene(
     SimulationConfig {
         controller,
         events,
-        threads,
+        threads: Threads::Exactly(threads),
         trace_hash: true,
         ..config(fabric(), transports, flows())
     }

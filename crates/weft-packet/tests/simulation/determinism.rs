@@ -4,7 +4,7 @@ use crate::experiment::{
     GBPS, TcpTransport, cc, config, everywhere, fat_tree, flow, queue, sized, transport,
 };
 use weft_fabric::{PortQueues, QueueConfig};
-use weft_packet::{Jitter, Outcome, PacketSimulation, Probe, SimulationConfig};
+use weft_packet::{Jitter, Outcome, PacketSimulation, Probe, SimulationConfig, Threads};
 use weft_spec::{QueueSize, Rate, Time, find};
 use weft_traffic::{Flow, PatternContext, TRAFFIC};
 use weft_transports::{Profile, Scheduler};
@@ -260,7 +260,7 @@ fn threads_change_nothing() {
         assert!(one.trace_hash.is_some_and(|hash| hash != 0));
         for threads in [2, 3, 4, 64] {
             let config = SimulationConfig {
-                threads,
+                threads: Threads::Exactly(threads),
                 ..experiment(1)
             };
             // Field by field, so that a failure tells which table differs.
@@ -314,7 +314,7 @@ fn slices_change_nothing() {
         let whole = without_windows(run(experiment(1)));
         for threads in [1, 3] {
             let mut simulation = PacketSimulation::new(SimulationConfig {
-                threads,
+                threads: Threads::Exactly(threads),
                 ..experiment(1)
             })
             .unwrap();

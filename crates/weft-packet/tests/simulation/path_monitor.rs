@@ -4,7 +4,7 @@ use crate::experiment::{TcpTransport, cc, config, everywhere, queue, run, sized,
 use weft_fabric::{Fabric, LeafSpine, Topology, TwoBottlenecks};
 use weft_packet::{
     FlowRecord, Jitter, LinkChange, LinkEvent, NicConfig, Offload, Outcome, PacketSimulation,
-    SimulationConfig,
+    SimulationConfig, Threads,
 };
 use weft_paths::{Consecutive, Opn, Policy, StateScope};
 use weft_spec::{Rate, Time};
@@ -94,7 +94,7 @@ fn with_down_spines(
             fair: true,
         }),
         events: down_spines(&fabric, spines),
-        threads,
+        threads: Threads::Exactly(threads),
         trace_hash: true,
         ..config(fabric, vec![transport], flows)
     }

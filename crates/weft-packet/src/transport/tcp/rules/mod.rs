@@ -33,7 +33,7 @@ use weft_transports::{Profile, Recovery, RtoEstimator, Scheduler, TcpConfig, Tra
 use crate::config::Offload;
 use crate::down_links::DownLinks;
 use crate::engine::route::HopBits;
-use crate::engine::{Context, Endpoint, Engine, EngineConfig, Jitter, MAX_ARRIVALS};
+use crate::engine::{Context, Endpoint, Engine, EngineConfig, Jitter, MAX_ARRIVALS, Threads};
 use crate::packet::{CE, Packet};
 
 use crate::transport::{FlowProbes, Host, HostTimer, Shared, TRANSPORTS, host_timer};
@@ -243,7 +243,7 @@ impl TestConnection {
             seed: self.seed,
             arrivals: MAX_ARRIVALS,
             jitter: Jitter::default(),
-            threads: 1,
+            threads: Threads::Exactly(1),
             trace: false,
             distributions: Vec::new(),
             samples: Vec::new(),
