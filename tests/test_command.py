@@ -242,3 +242,19 @@ def test_bench(tmp_path: Path) -> None:
     assert 1.5 * 2 * 10e9 / 8 / 1514 < row["packet_hops"] < 4.1 * 10e9 / 8 / 1514
     assert row["packet_hops_per_second"] == pytest.approx(row["packet_hops"] / row["seconds"], abs=1)
     assert 1e6 < row["peak_rss_bytes"] < 1e9
+
+
+def test_bench_of_the_engine(tmp_path: Path) -> None:
+    (row,) = weft("bench", "engine-128", "--json", cwd=tmp_path).document
+    assert list(row) == [
+        "scenario",
+        "threads",
+        "packet_hops",
+        "seconds",
+        "packet_hops_per_second",
+        "peak_rss_bytes",
+    ]
+    # In 10 ms, each of 128 hosts sends at most 100 Gbps in packets of 1,526 bytes, over at most six links, with an
+    # acknowledgement for every second packet. Windows of 8 x 32 packets keep at least half of the links to hosts busy.
+    sent = 128 * 100e9 * 10e-3 / 8 / 1526
+    assert 0.5 * 1.5 * 4 * sent < row["packet_hops"] < 1.5 * 6 * sent

@@ -81,6 +81,7 @@ class Experiment:
         on_progress: Callable[[Progress], bool | None] | None = None,
         folder: str | PathLike[str] | None = None,
     ) -> Run: ...
+    def measure_engine(self, threads: int) -> tuple[int, float]: ...
 
 @final
 class Run:

@@ -13,6 +13,7 @@ use weft_run::{
 use weft_spec::{Spec, SpecError, apply_override, read_table};
 
 use crate::classes::ClassNames;
+use crate::constant_windows::{self, EngineSpeed};
 use crate::files;
 use crate::hints;
 use crate::memory::MemoryBudget;
@@ -155,6 +156,20 @@ impl Experiment {
     /// Returns the resolved spec.
     pub(crate) fn checked(&self) -> &Spec {
         &self.spec
+    }
+
+    /// Measures the packet engine without a transport, on at most `threads` threads: with the network and the
+    /// flows of the experiment, and constant windows. Stops early once `goes_on` returns false.
+    ///
+    /// # Errors
+    /// Returns an error if a path is too long for the engine, or if the spec no longer resolves.
+    pub fn measure_engine(
+        &self,
+        threads: usize,
+        goes_on: impl FnMut() -> bool,
+    ) -> Result<EngineSpeed, Error> {
+        let Resolved { plan, .. } = resolve(&self.spec, &self.custom_algorithms, self.memory)?;
+        constant_windows::measure(plan, threads, goes_on)
     }
 
     /// Runs the experiment. `on_progress` is called about every 50 to 100 ms of wall-clock time and

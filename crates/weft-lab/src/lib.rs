@@ -25,6 +25,7 @@
 
 mod backends;
 mod classes;
+mod constant_windows;
 mod equilibrium;
 mod events;
 mod experiment;
@@ -46,6 +47,7 @@ mod slices;
 mod throughput;
 mod transports;
 
+pub use constant_windows::EngineSpeed;
 pub use equilibrium::equilibrium;
 pub use experiment::{Experiment, ReadOptions, RunOptions};
 pub use max_min::{MaxMin, max_min};

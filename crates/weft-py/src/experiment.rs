@@ -158,6 +158,23 @@ impl Experiment {
         });
         run.map(Run::new).map_err(|e| error::error(&e))
     }
+
+    /// Measures the packet engine without a transport, with the network and the flows of the experiment and with
+    /// constant windows: packet-hops, and seconds without the set-up. Raises `RunError` and `KeyboardInterrupt`.
+    fn measure_engine(&self, py: Python<'_>, threads: usize) -> PyResult<(u64, f64)> {
+        let mut interrupt = None;
+        let goes_on = || {
+            interrupt = Python::attach(|py| py.check_signals().err());
+            interrupt.is_none()
+        };
+        let measured = py.detach(|| self.inner.measure_engine(threads, goes_on));
+        match interrupt {
+            Some(error) => Err(error),
+            None => measured
+                .map(|speed| (speed.packet_hops, speed.seconds))
+                .map_err(|e| error::error(&e)),
+        }
+    }
 }
 
 /// Storage of a run's tables.

@@ -14,8 +14,18 @@ from typing import Any
 
 from weft.errors import UsageError
 
-SCENARIOS = ("permutation-128", "permutation-1024", "permutation-8192", "syndrome", "flow-8192", "flow-65536")
-"""Names of the scenarios; the spec of each is `NAME.toml` in this folder."""
+EXPERIMENTS = ("permutation-128", "permutation-1024", "permutation-8192", "syndrome", "flow-8192", "flow-65536")
+"""Scenarios that run an experiment; the spec of each is `NAME.toml` in this folder."""
+
+ENGINE = {"engine-128": "permutation-128", "engine-1024": "permutation-1024"}
+"""Scenarios of the packet engine without a transport, each with the experiment that has its network and flows.
+
+Every subflow has a constant window of 32 packets of 1,526 bytes, a receiver answers every second packet with 78 bytes,
+and nothing is dropped. The difference to the experiment is the cost of the transport.
+"""
+
+SCENARIOS = (*EXPERIMENTS, *ENGINE)
+"""Names of all scenarios."""
 
 
 def find_scenarios(names: list[str]) -> list[str]:
@@ -32,7 +42,8 @@ def find_scenarios(names: list[str]) -> list[str]:
 
 def spec_text(scenario: str) -> str:
     """Returns the spec of a scenario."""
-    return (resources.files(__name__) / f"{scenario}.toml").read_text(encoding="utf-8")
+    name = ENGINE.get(scenario, scenario)
+    return (resources.files(__name__) / f"{name}.toml").read_text(encoding="utf-8")
 
 
 def measure(scenario: str, threads: int, repeat: int) -> dict[str, Any]:

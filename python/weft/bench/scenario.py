@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from weft import _weft, terminal
-from weft.bench import spec_text
+from weft.bench import ENGINE, spec_text
 from weft.exit_codes import run_command
 
 
@@ -19,18 +19,22 @@ def main(scenario: str, threads: int) -> None:
     Tables are not read, so that only the memory of the simulator counts.
     """
     experiment = _weft.Experiment.parse(spec_text(scenario))
+    measured = _measure_engine if scenario in ENGINE else _run
+    terminal.print_json({**measured(experiment, scenario, threads), "peak_rss_bytes": peak_rss_bytes()})
+
+
+def _measure_engine(experiment: _weft.Experiment, _: str, threads: int) -> dict[str, Any]:
+    packet_hops, seconds = experiment.measure_engine(threads)
+    return {"packet_hops": packet_hops, "seconds": seconds}
+
+
+def _run(experiment: _weft.Experiment, scenario: str, threads: int) -> dict[str, Any]:
     with terminal.ProgressBar(scenario) as bar:
         run = experiment.run(threads, on_progress=lambda now: bar.show(now.fraction))
     manifest = json.loads(run.manifest())
     if manifest["partial"]:
         raise KeyboardInterrupt
-    terminal.print_json(
-        {
-            **_work(manifest),
-            "seconds": manifest["wall_seconds"],
-            "peak_rss_bytes": peak_rss_bytes(),
-        }
-    )
+    return {**_work(manifest), "seconds": manifest["wall_seconds"]}
 
 
 def _work(manifest: dict[str, Any]) -> dict[str, Any]:

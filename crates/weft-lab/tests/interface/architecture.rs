@@ -77,6 +77,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "weft-traffic",
             "weft-transports",
             "weft-run",
+            "weft-engine",
             "weft-packet",
             "weft-flow",
             "weft-bpf-native",
