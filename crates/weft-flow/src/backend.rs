@@ -6,14 +6,52 @@ use weft_cc::{Algorithm, CongestionControl, Echo};
 use weft_fabric::{Link, NetworkSize, Node};
 use weft_paths::{Granularity, PathPolicy};
 use weft_run::{
-    ActiveRun, Backend, Error, FlowRecord, LINK_RESULT_BYTES, Omissions, Options, Plan, SubflowRecord,
-    Timing, WireFormat,
+    ActiveRun, Backend, Error, FlowRecord, LINK_RESULT_BYTES, Options, Plan, Provided, ProvidedTables,
+    SubflowRecord, Timing, WireFormat,
 };
 use weft_spec::{Hosts, RateSharing, SpecError};
 use weft_traffic::Flow;
 use weft_transports::{TcpSpec, TransportConfig};
 
 use crate::simulation::FlowSimulation;
+
+/// Columns of the table of flows that need no packets.
+const FLOW_COLUMNS: &[&str] = &[
+    "flow",
+    "traffic",
+    "transport",
+    "from",
+    "to",
+    "round",
+    "size_bytes",
+    "start_s",
+    "stop_s",
+    "established_s",
+    "finish_s",
+    "fct_s",
+    "delivered_bytes",
+    "goodput_bps",
+    "subflows",
+    "class",
+    "job",
+    "measured_bytes",
+    "unfinished_s",
+    "ideal_s",
+    "slowdown",
+    "slowdown_at_least",
+];
+
+/// Columns of the table of links that need no packets.
+const LINK_COLUMNS: &[&str] = &[
+    "link",
+    "from",
+    "to",
+    "layer",
+    "rate_bps",
+    "delay_s",
+    "bytes",
+    "utilisation",
+];
 
 /// The flow level.
 pub struct FlowBackend;
@@ -39,95 +77,15 @@ impl Backend for FlowBackend {
         true
     }
 
-    fn omissions(&self) -> Omissions {
-        Omissions {
-            tables: &[
-                "queues",
-                "traces",
-                "suppressions",
-                "latencies",
-                "packets",
-                "pause_frames",
-                "traffic_classes",
-            ],
-            columns: &[
-                (
-                    "flows",
-                    &[
-                        "packets_sent",
-                        "retransmitted",
-                        "packets_dropped",
-                        "packets_trimmed",
-                        "packets_blocked",
-                        "blocked_s",
-                        "marked",
-                        "fast_retransmits",
-                        "timeouts",
-                        "syn_timeouts",
-                        "reinjected",
-                        "suppressions",
-                        "suppressed_s",
-                        "acked_s",
-                    ],
-                ),
-                (
-                    "subflows",
-                    &[
-                        "established_s",
-                        "packets_sent",
-                        "retransmitted",
-                        "packets_received",
-                        "packets_dropped",
-                        "packets_trimmed",
-                        "packets_blocked",
-                        "blocked_s",
-                        "packets_in_flight",
-                        "marked",
-                        "fast_retransmits",
-                        "timeouts",
-                        "syn_timeouts",
-                        "cwnd_packets",
-                        "srtt_s",
-                        "acks_received",
-                        "nacks_received",
-                        "pulls_received",
-                        "rts_sent",
-                        "rts_repeated",
-                        "cnps_received",
-                        "send_buffer_limited_s",
-                    ],
-                ),
-                (
-                    "counters",
-                    &[
-                        "packet_hops",
-                        "timers",
-                        "windows",
-                        "drops",
-                        "losses",
-                        "marks",
-                        "trims",
-                        "pauses",
-                        "timeouts",
-                    ],
-                ),
-                (
-                    "links",
-                    &[
-                        "packets",
-                        "delivered_packets",
-                        "in_flight",
-                        "drops",
-                        "losses",
-                        "marks",
-                        "loss",
-                        "pauses",
-                        "paused_s",
-                        "expired_pauses",
-                    ],
-                ),
-            ],
-        }
+    fn provides(&self) -> ProvidedTables {
+        Provided::Only(&[
+            ("flows", Provided::Only(FLOW_COLUMNS)),
+            ("subflows", Provided::Only(&["flow", "subflow", "acked_bytes"])),
+            ("links", Provided::Only(LINK_COLUMNS)),
+            ("jobs", Provided::All),
+            ("ranks", Provided::All),
+            ("throughput", Provided::All),
+        ])
     }
 
     fn check(&self, plan: &Plan) -> Result<(), SpecError> {

@@ -222,7 +222,7 @@ impl Experiment {
             .map_err(|error| Error::Memory(error.to_string()))?;
         let writer = ResultWriter::new(
             &plan,
-            TableContext::new(&plan, &classes.names, backend.omissions()),
+            TableContext::new(&plan, &classes.names, backend.provides()),
             plan.transports
                 .iter()
                 .map(|transport| backend.wire_format(transport))
@@ -287,6 +287,7 @@ impl Experiment {
         } = run_loop;
         let wall_seconds = began.elapsed().as_secs_f64();
         let (more_warnings, manifest_entries) = (run.warnings(), run.manifest_entries());
+        let threads = run.threads();
         let mut outcome = match run.finish()? {
             RunOutput::Records(outcome) => *outcome,
             RunOutput::Tables(mut result) => {
@@ -302,7 +303,6 @@ impl Experiment {
         let tables = writer.finish(&outcome)?;
         let summary = RunSummary {
             unfinished: Unfinished::from_tables(&tables),
-        let threads = run.threads();
             warnings: [
                 warnings,
                 classes.warnings(&writer.classes_seen),
@@ -313,7 +313,7 @@ impl Experiment {
             outcome,
             stopped,
             wall_seconds,
-            omissions: backend.omissions(),
+            provided: backend.provides(),
             manifest_entries,
         };
         let manifest = manifest(&self.spec, &self.json, threads, &summary, &writer.row_counts);

@@ -3,7 +3,8 @@
 
 use serde_json::Value;
 use weft_run::{
-    Error, Omissions, Outcome, Plan, ResultWriter, RunResult, RunSummary, TableContext, Unfinished, manifest,
+    Error, Outcome, Plan, ProvidedTables, ResultWriter, RunResult, RunSummary, TableContext, Unfinished,
+    manifest,
 };
 use weft_spec::SpecError;
 
@@ -27,7 +28,7 @@ impl Experiment {
     /// checked by [`Experiment::parse`].
     pub fn plan_external(&self) -> Result<(Plan, ResultBuilder), SpecError> {
         let Resolved { plan, classes, .. } = resolve(self.checked(), &[], MemoryBudget::Unlimited)?;
-        let context = TableContext::new(&plan, &classes.names, Omissions::default());
+        let context = TableContext::new(&plan, &classes.names, ProvidedTables::All);
         let builder = ResultBuilder {
             // The kernel chooses the sizes of packets.
             writer: ResultWriter::new(&plan, context, vec![None; plan.transports.len()], None),
@@ -62,7 +63,7 @@ impl ResultBuilder {
             outcome,
             stopped: None,
             wall_seconds: wall.as_secs_f64(),
-            omissions: Omissions::default(),
+            provided: ProvidedTables::All,
             manifest_entries: manifest_entries.into_iter().collect(),
         };
         let manifest = manifest(&self.spec, &json, 1, &summary, &self.writer.row_counts);

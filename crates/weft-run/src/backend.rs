@@ -4,7 +4,7 @@ use weft_fabric::NetworkSize;
 use weft_spec::{Spec, SpecError, Time};
 use weft_transports::TransportConfig;
 
-use crate::{Counters, Error, Omissions, Outcome, Plan, RunResult, WireFormat};
+use crate::{Counters, Error, Outcome, Plan, ProvidedTables, RunResult, WireFormat};
 
 /// The code behind a level. `weft-lab` uses backends only through this trait and a line of a
 /// registry.
@@ -37,9 +37,9 @@ pub trait Backend: Sync {
     fn supports_queue_kinds(&self) -> bool {
         false
     }
-    /// Returns the tables and columns that the level does not provide.
-    fn omissions(&self) -> Omissions {
-        Omissions::default()
+    /// Returns the tables and columns that the level provides.
+    fn provides(&self) -> ProvidedTables {
+        ProvidedTables::All
     }
 
     /// Fills in fields whose defaults depend on the level.

@@ -102,7 +102,7 @@ mod tests {
     use weft_spec::{Rate, Time};
 
     use super::*;
-    use crate::{Counters, FlowRecord, Omissions};
+    use crate::{Counters, FlowRecord, ProvidedTables};
 
     /// Returns an outcome with a link and a subflow whose packets are conserved.
     fn outcome() -> Outcome {
@@ -157,7 +157,7 @@ mod tests {
             fct_from: Vec::new(),
             traffic: Vec::new(),
             classes: Vec::new(),
-            omissions: Omissions::default(),
+            provided: ProvidedTables::All,
         };
         let mut outcome = outcome();
         spoil(&mut outcome);

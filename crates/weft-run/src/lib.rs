@@ -35,6 +35,6 @@ pub use outcome::{
 pub use plan::{LinkEvent, Plan, Probe, detection_times};
 pub use result_writer::ResultWriter;
 pub use run::{RunResult, UnsavedRun};
-pub use tables::{Omissions, TABLES, TableContext, Tables, Unfinished};
+pub use tables::{Provided, ProvidedTables, TABLES, TableContext, Tables, Unfinished};
 pub use weft_fabric::LinkChange;
 pub use wire_format::{Timing, WireFormat};

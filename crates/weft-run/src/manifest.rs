@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use weft_spec::{Spec, Time};
 
-use crate::{Omissions, Outcome, Unfinished};
+use crate::{Outcome, ProvidedTables, Unfinished};
 
 /// Number of rows of each table.
 pub type Rows = serde_json::Map<String, Value>;
@@ -20,9 +20,8 @@ pub struct RunSummary {
     pub stopped: Option<Time>,
     /// Wall-clock seconds that the run took.
     pub wall_seconds: f64,
-    /// Tables and columns that the level does not provide; those of the table "counters" are
-    /// counters of the manifest.
-    pub omissions: Omissions,
+    /// Tables and columns that the level provides.
+    pub provided: ProvidedTables,
     /// Entries that the level adds to the manifest.
     pub manifest_entries: Vec<(String, Value)>,
 }
@@ -37,7 +36,7 @@ pub fn manifest(spec: &Spec, json: &Value, threads: usize, summary: &RunSummary,
         warnings,
         unfinished,
         wall_seconds,
-        omissions,
+        provided,
         manifest_entries,
     } = summary;
     let counters = &outcome.counters;
@@ -71,7 +70,7 @@ pub fn manifest(spec: &Spec, json: &Value, threads: usize, summary: &RunSummary,
         "spec": json,
     });
     if let Some(counters) = manifest["counters"].as_object_mut() {
-        counters.retain(|name, _| !omissions.omits_column("counters", name));
+        counters.retain(|name, _| provided.has_column("counters", name));
     }
     if let Some(manifest) = manifest.as_object_mut() {
         manifest.extend(manifest_entries.iter().cloned());

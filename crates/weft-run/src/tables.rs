@@ -39,29 +39,45 @@ pub const TABLES: &[&str] = &[
     "traffic_classes",
 ];
 
-/// Tables and columns that a level does not provide, because it does not model their content.
+/// The parts that a level provides. It leaves out those whose content it does not model.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Omissions {
-    /// Whole tables.
-    pub tables: &'static [&'static str],
-    /// Columns, by table.
-    pub columns: &'static [(&'static str, &'static [&'static str])],
+pub enum Provided<T: 'static> {
+    /// All of them.
+    #[default]
+    All,
+    /// Only these.
+    Only(&'static [T]),
 }
 
-impl Omissions {
-    /// Returns true if this table is left out.
-    pub fn omits_table(self, name: &str) -> bool {
-        self.tables.contains(&name)
+/// The tables that a level provides, each with its columns. The columns of "counters" are counters of the
+/// manifest.
+pub type ProvidedTables = Provided<(&'static str, Provided<&'static str>)>;
+
+impl ProvidedTables {
+    /// Returns true if the level provides this table.
+    pub fn has_table(self, name: &str) -> bool {
+        match self {
+            Self::All => true,
+            Self::Only(tables) => tables.iter().any(|(table, _)| *table == name),
+        }
     }
 
-    /// Returns true if this column is left out.
-    pub fn omits_column(self, table: &str, column: &str) -> bool {
-        let mut columns = self.columns.iter().filter(|(name, _)| *name == table);
-        columns.any(|(_, names)| names.contains(&column))
+    /// Returns true if the level provides this column.
+    pub fn has_column(self, table: &str, column: &str) -> bool {
+        match self {
+            Self::All => true,
+            Self::Only(tables) => tables
+                .iter()
+                .filter(|(name, _)| *name == table)
+                .any(|(_, columns)| match columns {
+                    Provided::All => true,
+                    Provided::Only(columns) => columns.contains(&column),
+                }),
+        }
     }
 }
 
-/// The inputs of table builders besides the outcome: names of indices, and omissions.
+/// The inputs of table builders besides the outcome: names of indices, and the tables of the level.
 pub struct TableContext {
     /// Names of nodes.
     pub nodes: Vec<String>,
@@ -77,13 +93,13 @@ pub struct TableContext {
     pub traffic: Vec<String>,
     /// Names of classes.
     pub classes: Vec<String>,
-    /// Tables and columns that the level does not provide.
-    pub omissions: Omissions,
+    /// Tables and columns that the level provides.
+    pub provided: ProvidedTables,
 }
 
 impl TableContext {
     /// Creates the context of a plan.
-    pub fn new(plan: &Plan, classes: &[String], omissions: Omissions) -> Self {
+    pub fn new(plan: &Plan, classes: &[String], provided: ProvidedTables) -> Self {
         let Plan {
             spec,
             fabric,
@@ -105,7 +121,7 @@ impl TableContext {
                 .map(|traffic| traffic.name.clone().unwrap_or_default())
                 .collect(),
             classes: classes.to_vec(),
-            omissions,
+            provided,
         }
     }
 
@@ -213,7 +229,7 @@ impl<'a> TableBuilder<'a> {
         ];
         let kept = tables
             .into_iter()
-            .filter(|(name, _)| !context.omissions.omits_table(name));
+            .filter(|(name, _)| context.provided.has_table(name));
         Ok(kept.collect())
     }
 
@@ -230,9 +246,9 @@ impl<'a> TableBuilder<'a> {
         ];
         let kept = ends
             .into_iter()
-            .filter(|(name, _)| !self.context.omissions.omits_table(name));
+            .filter(|(name, _)| self.context.provided.has_table(name));
         tables.splice(2..2, kept);
-        if !self.context.omissions.omits_table("traffic_classes") {
+        if self.context.provided.has_table("traffic_classes") {
             tables.push(("traffic_classes", links::classes(self.context, self.outcome)?));
         }
         Ok(tables)

@@ -9,23 +9,23 @@ use arrow_array::{
 };
 use arrow_schema::{DataType, Field, Schema};
 
-use super::Omissions;
+use super::ProvidedTables;
 use crate::Error;
 
 /// The columns so far, all of `rows` rows, without those that the level does not provide.
 pub(super) struct Columns {
     table: &'static str,
-    omissions: Omissions,
+    provided: ProvidedTables,
     rows: usize,
     fields: Vec<Field>,
     arrays: Vec<ArrayRef>,
 }
 
 impl Columns {
-    pub fn new(table: &'static str, omissions: Omissions, rows: usize) -> Self {
+    pub fn new(table: &'static str, provided: ProvidedTables, rows: usize) -> Self {
         Self {
             table,
-            omissions,
+            provided,
             rows,
             fields: Vec::new(),
             arrays: Vec::new(),
@@ -33,7 +33,7 @@ impl Columns {
     }
 
     fn add(mut self, name: &str, nullable: bool, array: impl FnOnce() -> ArrayRef) -> Self {
-        if self.omissions.omits_column(self.table, name) {
+        if !self.provided.has_column(self.table, name) {
             return self;
         }
         let array = array();

@@ -28,7 +28,7 @@ pub(super) fn flows(
             .map(move |record| record.subflows.iter().map(count).sum::<u64>())
     };
     let suppressed = suppressed(outcome);
-    let columns = Columns::new("flows", context.omissions, flows.len())
+    let columns = Columns::new("flows", context.provided, flows.len())
         .index("flow", records.iter().map(|record| record.flow))
         .text(
             "traffic",
@@ -230,7 +230,7 @@ pub(super) fn subflows(context: &TableContext, outcome: &Outcome) -> Result<Reco
         rows.iter()
             .map(move |(.., subflow)| subflow.control.as_ref().and_then(count))
     };
-    Columns::new("subflows", context.omissions, rows.len())
+    Columns::new("subflows", context.provided, rows.len())
         .index("flow", rows.iter().map(|(flow, ..)| *flow))
         .index("subflow", rows.iter().map(|(_, i, _)| *i))
         .number_or_null(

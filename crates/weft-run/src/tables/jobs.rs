@@ -92,7 +92,7 @@ pub(super) fn jobs(
     });
     let mut rows: Vec<Row> = of_requests.chain(of_ranks).collect();
     rows.sort_by_key(|row| (row.record.generator, row.record.job));
-    Columns::new("jobs", context.omissions, rows.len())
+    Columns::new("jobs", context.provided, rows.len())
         .index("job", rows.iter().map(|row| row.record.job))
         .text(
             "traffic",
@@ -142,7 +142,7 @@ pub(super) fn ranks(
         .filter_map(|rank| Some((rank, facts[rank.generator as usize].as_ref()?)))
         .collect();
     let records = || rows.iter().map(|(rank, _)| &rank.record);
-    Columns::new("ranks", context.omissions, rows.len())
+    Columns::new("ranks", context.provided, rows.len())
         .index("job", records().map(|record| record.job))
         .text(
             "traffic",
@@ -163,7 +163,7 @@ pub(super) fn ranks(
 
 pub(super) fn suppressions(context: &TableContext, outcome: &Outcome) -> Result<RecordBatch, Error> {
     let rows = &outcome.suppressions;
-    Columns::new("suppressions", context.omissions, rows.len())
+    Columns::new("suppressions", context.provided, rows.len())
         .index("flow", rows.iter().map(|episode| episode.flow))
         .number("start_s", rows.iter().map(|episode| episode.start.seconds()))
         .number_or_null("end_s", rows.iter().map(|episode| episode.end.map(Time::seconds)))

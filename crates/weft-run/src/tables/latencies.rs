@@ -10,7 +10,7 @@ use crate::{Error, LatencyRecord, Outcome};
 pub(super) fn latencies(context: &TableContext, outcome: &Outcome) -> Result<RecordBatch, Error> {
     let rows = &outcome.latencies;
     let took = |row: &LatencyRecord| Time(row.delivered.0.saturating_sub(row.sent.0)).seconds();
-    Columns::new("latencies", context.omissions, rows.len())
+    Columns::new("latencies", context.provided, rows.len())
         .index("flow", rows.iter().map(|row| row.flow))
         .index("chunk", rows.iter().map(|row| row.chunk))
         .number("sent_s", rows.iter().map(|row| row.sent.seconds()))

@@ -13,7 +13,7 @@ pub(super) fn links(context: &TableContext, outcome: &Outcome) -> Result<RecordB
     let indices = 0..links.len() as u32;
     let (from, to) = outcome.measurement_window();
     let use_of = |(link, record)| utilisation(link, record, Time(to.0 - from.0));
-    Columns::new("links", context.omissions, links.len())
+    Columns::new("links", context.provided, links.len())
         .index("link", indices.clone())
         .text("from", indices.clone().map(|link| context.ends(link).0))
         .text("to", indices.map(|link| context.ends(link).1))
@@ -60,7 +60,7 @@ pub(super) fn queues(context: &TableContext, outcome: &Outcome) -> Result<Record
             .rposition(|&time| time > Time(0))
             .unwrap_or(0)
     };
-    Columns::new("queues", context.omissions, queues.len())
+    Columns::new("queues", context.provided, queues.len())
         .index("link", queues.iter().map(|queue| queue.link))
         .text("from", queues.iter().map(|queue| context.ends(queue.link).0))
         .text("to", queues.iter().map(|queue| context.ends(queue.link).1))
@@ -87,7 +87,7 @@ pub(super) fn queues(context: &TableContext, outcome: &Outcome) -> Result<Record
 pub(super) fn classes(context: &TableContext, outcome: &Outcome) -> Result<RecordBatch, Error> {
     let classes = outcome.measured_classes();
     let of = |class: &ClassRecord| &context.links[class.link as usize];
-    Columns::new("traffic_classes", context.omissions, classes.len())
+    Columns::new("traffic_classes", context.provided, classes.len())
         .index("link", classes.iter().map(|class| class.link))
         .text("from", classes.iter().map(|class| context.ends(class.link).0))
         .text("to", classes.iter().map(|class| context.ends(class.link).1))

@@ -9,7 +9,7 @@ use crate::{Error, Outcome, PacketRecord};
 pub(super) fn packets(context: &TableContext, outcome: &Outcome) -> Result<RecordBatch, Error> {
     let rows = &outcome.packets;
     let flag = |read: fn(&PacketRecord) -> bool| rows.iter().map(read);
-    Columns::new("packets", context.omissions, rows.len())
+    Columns::new("packets", context.provided, rows.len())
         .number("time_s", rows.iter().map(|row| row.time.seconds()))
         .index("link", rows.iter().map(|row| row.link))
         .index("flow", rows.iter().map(|row| row.flow))
@@ -30,7 +30,7 @@ pub(super) fn packets(context: &TableContext, outcome: &Outcome) -> Result<Recor
 
 pub(super) fn pause_frames(context: &TableContext, outcome: &Outcome) -> Result<RecordBatch, Error> {
     let rows = &outcome.pause_frames;
-    Columns::new("pause_frames", context.omissions, rows.len())
+    Columns::new("pause_frames", context.provided, rows.len())
         .number("time_s", rows.iter().map(|row| row.time.seconds()))
         .index("link", rows.iter().map(|row| row.link))
         .index("traffic_class", rows.iter().map(|row| u32::from(row.class)))

@@ -8,7 +8,7 @@ use crate::{Error, Outcome};
 
 pub(super) fn throughput(context: &TableContext, outcome: &Outcome) -> Result<RecordBatch, Error> {
     let records = &outcome.throughput;
-    Columns::new("throughput", context.omissions, records.len())
+    Columns::new("throughput", context.provided, records.len())
         .number("time_s", records.iter().map(|record| record.end.seconds()))
         .number(
             "interval_s",

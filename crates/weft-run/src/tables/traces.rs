@@ -45,7 +45,7 @@ pub(super) fn traces(context: &TableContext, outcome: &Outcome) -> Result<Record
         | Sample::Subflow { time, .. }
         | Sample::Sender { time, .. } => time.seconds(),
     };
-    Columns::new("traces", context.omissions, samples.len())
+    Columns::new("traces", context.provided, samples.len())
         .number("time_s", samples.iter().map(time))
         .index_or_null(
             "link",
