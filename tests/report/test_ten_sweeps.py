@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import tomllib
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,6 +14,7 @@ from playwright.sync_api import Browser, Page, ViewportSize
 import weft
 from tests.browser import Visit
 from tests.command import INCAST
+from tests.command import weft as command
 from weft import demo
 from weft.sweeps import summary
 
@@ -214,6 +216,20 @@ def test_a_collective_is_compared_by_its_time(browser: Browser, pages: Path) -> 
     cells = page.locator("#answers tr").locator("td").all_inner_texts()
     assert cells[0] == best["algorithm"]
     assert float(cells[1].split()[0]) == pytest.approx(best["median"] * 1e6, rel=5e-3)
+
+
+def test_the_page_has_the_spec_of_a_sweep_that_was_no_file(browser: Browser, pages: Path, tmp_path: Path) -> None:
+    sweep = weft.sweep(incast(), {"traffic[0].flows": [2, 4]}, seeds=2, workers=1)
+    page = opened(browser, sweep.report(pages / "rerun.html"), 1440)
+    again = page.locator("#again")
+    with page.expect_download() as download:
+        again.locator("a[download]").first.click()
+    name = download.value.suggested_filename
+    download.value.save_as(tmp_path / name)
+    words = shlex.split(again.locator("pre").first.inner_text())
+    assert words[:3] == ["weft", "sweep", name]
+    assert command(*words[1:], "--out", "again", cwd=tmp_path).code == 0
+    assert weft.Sweep(tmp_path / "again").flows.equals(sweep.flows)
 
 
 def test_the_layout_is_in_the_address(browser: Browser, pages: Path) -> None:

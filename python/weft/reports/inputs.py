@@ -5,18 +5,19 @@ from __future__ import annotations
 import json
 import shlex
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from weft import api
 from weft.api import Result
 from weft.errors import UsageError
+from weft.output import file_name
 from weft.sweeps.axes import Axis, label_names
 from weft.sweeps.results import axes_of, read_document
-from weft.sweeps.store import DOCUMENT, results_of
+from weft.sweeps.store import DOCUMENT, SPEC, results_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
 MAX_FIELDS = 3
 """Maximum number of fields in the name of a group; with more, its folder is the name."""
@@ -63,13 +64,25 @@ class Group:
         return self.runs[0].manifest
 
 
+@dataclass(frozen=True)
+class Rerun:
+    """How to run a sweep again."""
+
+    command: str
+    """A shell command."""
+    file: str = ""
+    """Name of the spec in the command, if the page has to provide it because it was no file."""
+    spec: str = ""
+    """Content of that file."""
+
+
 @dataclass
 class ReportInputs:
     """All that was given."""
 
     groups: list[Group] = field(default_factory=list)
-    commands: list[str] = field(default_factory=list)
-    """Shell commands that rerun the sweeps."""
+    reruns: list[Rerun] = field(default_factory=list)
+    """One for each sweep."""
     absent: list[str] = field(default_factory=list)
     """Runs of sweeps that have no results."""
     of: str | None = None
@@ -136,7 +149,7 @@ def _sweep(folder: Path, inputs: ReportInputs) -> list[Group]:
     document = read_document(folder)
     inputs.of = inputs.of or document.get("of")
     if not document.get("settings"):  # only Python has settings of several fields
-        inputs.commands.append(_sweep_command(document))
+        inputs.reruns.append(_rerun(folder, document))
     axes = axes_of(document)
     labels = [axis.labels() for axis in axes]
     names = label_names(axes, {"seed", "run", "sweep"})
@@ -159,8 +172,17 @@ def _sweep(folder: Path, inputs: ReportInputs) -> list[Group]:
     ]
 
 
-def _sweep_command(document: dict[str, Any]) -> str:
-    words = ["weft", "sweep", document["spec"]]
+def _rerun(folder: Path, document: dict[str, Any]) -> Rerun:
+    own = folder / SPEC
+    if Path(document["spec"]).name != SPEC or not own.is_file():
+        return Rerun(_sweep_command(document, document["spec"]))
+    # A dictionary in Python; the folder may be a temporary one.
+    file = f"{file_name(document['name']) or 'sweep'}.json"
+    return Rerun(_sweep_command(document, file), file, own.read_text(encoding="utf-8"))
+
+
+def _sweep_command(document: dict[str, Any], file: str) -> str:
+    words = ["weft", "sweep", file]
     words += [word for change in document["set"] for word in ("--set", change)]
     words += [word for name, values in document["over"].items() for word in ("--over", f"{name}={','.join(values)}")]
     if (precision := document.get("precision")) is None:
