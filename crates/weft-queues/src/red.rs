@@ -300,7 +300,10 @@ impl Average {
     /// Adds the length that a packet finds. The idle time before counts as `idle` arrivals at an empty
     /// queue.
     fn update(&mut self, length: f64, idle: u64) {
-        let old = (1.0 - self.weight).powf(idle as f64 + 1.0);
+        let mut old = 1.0 - self.weight;
+        if idle > 0 {
+            old = old.powf(idle as f64 + 1.0);
+        }
         self.value = self.value * old + self.weight * length;
     }
 

@@ -102,8 +102,9 @@ pub struct SharedPort {
 }
 
 impl Rule for SharedPort {
+    /// A packet that finds no other one need not wait, and takes no space.
     fn decides_from(&self, _: u32) -> u32 {
-        0
+        1
     }
 
     fn at_mark(&self) -> Decision {
@@ -112,7 +113,6 @@ impl Rule for SharedPort {
 
     #[inline]
     fn enqueue(&mut self, view: &FifoView<'_>, size: u16, buffers: &mut Buffers) -> Decision {
-        // A packet that need not wait takes no space.
         if view.is_idle() || buffers.accepts(self.port, view.now, self.alpha, size) {
             Decision::Accept
         } else {
