@@ -17,6 +17,7 @@
 // A packet is processed in one long function on purpose: calls in it cost a tenth of the speed.
 #![allow(clippy::inline_always)]
 
+mod backlogs;
 mod barrier;
 mod calendar;
 mod captures;

@@ -5,6 +5,7 @@ use std::collections::{BinaryHeap, HashMap};
 use std::sync::Arc;
 
 use crate::Jitter;
+use crate::backlogs::Backlogs;
 use crate::calendar::Calendar;
 use crate::hash::processing_time;
 use crate::losses::Losses;
@@ -41,7 +42,9 @@ pub struct PartitionNetwork {
     pub calendar: Calendar,
     /// Pauses of links, if the network has lossless queues.
     pub pauses: Option<Box<Pauses>>,
-    /// Service events after the current window.
+    /// Ports at which packets wait, unless links can be paused.
+    pub backlogs: Backlogs,
+    /// Service events after the current window, if links can be paused.
     pub services: Timers,
     /// Service events of the current node in the current window, the earliest one last.
     pub services_due: Vec<Timer>,
@@ -100,18 +103,8 @@ impl PartitionNetwork {
                 self.deliver_to(ring, port, packet, time, route, flags);
             }
             Enqueued::Scheduled => self.schedule(port, now, ready, Packet { route, ..*packet }),
-            Enqueued::Dropped => self.drop_arriving(port, packet),
+            Enqueued::Dropped => self.count_drop(packet),
         }
-    }
-
-    /// Counts a packet that its port drops.
-    #[cold]
-    #[inline(never)]
-    fn drop_arriving(&mut self, port: usize, packet: &Packet) {
-        if let Some(scheduled) = self.states.ports[port].scheduled_mut() {
-            scheduled.count(packet, |class| class.drops += 1);
-        }
-        self.count_drop(packet);
     }
 
     /// Puts a packet that leaves `port` on the link, where it arrives at `time`.
@@ -166,7 +159,9 @@ impl PartitionNetwork {
         }
     }
 
+    /// Counts a packet that is dropped or lost, if it is to be counted.
     #[cold]
+    #[inline(never)]
     pub fn count_drop(&mut self, packet: &Packet) {
         if packet.flags & DATA != 0 {
             *self.drops.entry((packet.lo, packet.hi)).or_default() += 1;
@@ -190,7 +185,11 @@ impl PartitionNetwork {
         let pause = self.pauses.as_ref().and_then(|pauses| pauses.next_time());
         let pause = pause.map_or(u64::MAX, |time| time / self.lookahead);
         let next = self.calendar.next().unwrap_or(u64::MAX);
-        next.min(timer).min(service).min(pause)
+        let backlog = match self.backlogs.next {
+            u64::MAX => u64::MAX,
+            time => time / self.lookahead,
+        };
+        next.min(timer).min(service).min(pause).min(backlog)
     }
 
     /// The scheduled queues.

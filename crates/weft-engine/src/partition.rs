@@ -181,6 +181,8 @@ pub struct Partition<E> {
     /// Captured packets.
     pub captures: Captures,
     batch: Vec<Packet>,
+    /// The ring of each packet of the batch, if events are merged.
+    batch_rings: Vec<u32>,
     /// For each ring in the batch, its first packet in the batch and the ring.
     ring_starts: Box<[(u32, u32)]>,
     keys: Vec<u64>,
@@ -188,12 +190,12 @@ pub struct Partition<E> {
     /// Number of bits of a key that may be set.
     key_bits: u32,
     due: Vec<Timer>,
-    /// Rings with arrivals, service events, and pause events, of a window with scheduled queues.
+    /// Rings with arrivals, service events, and pause events, of a window whose events are merged.
     rings_due: Vec<u32>,
     services: Vec<Timer>,
     pause_events: Vec<PauseEvent>,
     prefetches: bool,
-    /// Whether events are processed one by one, because of scheduled queues or links that lose packets.
+    /// Whether events are processed one by one, because links can be paused or lose packets.
     merges_events: bool,
 }
 
@@ -212,8 +214,7 @@ impl<E: Endpoint> Partition<E> {
         let ring_starts = vec![(0, 0); max_rings.unwrap_or(0)].into();
         let trace = vec![0; node_slots.len()];
         let prefetches = network.rings.len() >= MIN_PREFETCH_LINKS;
-        let merges_events =
-            network.scheduled().next().is_some() || !network.losses.is_empty() || network.pauses.is_some();
+        let merges_events = !network.losses.is_empty() || network.pauses.is_some();
         let key_bits = INDEX_BITS + u64::BITS - network.lookahead.leading_zeros();
         Self {
             first_node,
@@ -228,6 +229,7 @@ impl<E: Endpoint> Partition<E> {
             trace,
             captures: Captures::default(),
             batch: Vec::new(),
+            batch_rings: Vec::new(),
             ring_starts,
             keys: Vec::new(),
             scratch: Scratch::new(),
@@ -263,6 +265,19 @@ impl<E: Endpoint> Partition<E> {
             self.process_window::<TRACE, true>(window, end);
         } else {
             self.process_window::<TRACE, false>(window, end);
+        }
+        self.network.serve_window();
+    }
+
+    /// Serves the ports of `node` until `now`, before its endpoint or a probe sees them.
+    #[inline(always)]
+    fn serve_node(&mut self, node: u32, now: u64) {
+        if !self.network.backlogs.is_empty() {
+            let first_port = |slots: &NodeSlots| slots.first_port as usize;
+            let next = self.node_slots.get(node as usize + 1);
+            let end = next.map_or(self.network.ports.len(), first_port);
+            let first = first_port(&self.node_slots[node as usize]);
+            self.network.serve_ports_until(first..end, now);
         }
     }
 
@@ -499,6 +514,7 @@ impl<E: Endpoint> Partition<E> {
                 .record(&self.ring_starts[..ring_count], index, packet);
         }
         if packet.route.is_at_destination() {
+            self.serve_node(node, packet.time);
             let mut cx = Context {
                 network: &mut self.network,
                 node: self.first_node + node,
@@ -533,6 +549,7 @@ impl<E: Endpoint> Partition<E> {
             return;
         };
         self.timers_fired += 1;
+        self.serve_node(node, timer.time);
         if timer.key & SAMPLE != 0 {
             let next = self.samples.take(&self.network, timer);
             self.network.set_timer(next);

@@ -6,6 +6,7 @@ use std::ops::Range;
 
 use weft_fabric::{Fabric, Link, NodeId, QueueKind, QueueParameters};
 
+use crate::backlogs::Backlogs;
 use crate::calendar::Calendar;
 use crate::hash::{link_hash, queue_stream};
 use crate::losses::Losses;
@@ -191,6 +192,7 @@ impl<'a> PartitionMap<'a> {
             timers.push(timer);
         }
         PartitionNetwork {
+            backlogs: Backlogs::new(ports.len()),
             ports,
             states,
             rings: rings.clone().map(|_| Ring::new()).collect(),

@@ -67,6 +67,8 @@ pub struct Port {
     pub ring: u32,
     /// The partition of the receiving ring.
     pub partition: u32,
+    /// True if the queue is scheduled.
+    is_scheduled: bool,
     /// Number of bytes accepted.
     pub bytes: u64,
     sizes: Box<[u16]>,
@@ -96,6 +98,7 @@ impl Port {
             check_at: state.decide_at().min(MIN_SIZES),
             ring,
             partition,
+            is_scheduled: state.scheduled().is_some(),
             packets: 0,
             bytes: 0,
             sizes: vec![0; MIN_SIZES as usize].into_boxed_slice(),
@@ -147,9 +150,12 @@ impl Port {
             self.len = 0;
         }
         if self.len >= self.check_at {
+            if self.is_scheduled {
+                return Enqueued::Scheduled;
+            }
             match self.decide(states, index, now, size, flags) {
-                Ok(marked) => flags = marked,
-                Err(answer) => return answer,
+                Some(marked) => flags = marked,
+                None => return Enqueued::Dropped,
             }
         }
         let departure = ready.max(self.busy_until) + self.serialisation(u32::from(size));
@@ -165,7 +171,8 @@ impl Port {
         Enqueued::Arrives(departure + self.delay, flags)
     }
 
-    /// Decides with the exact length at `now`. Returns the flags of a packet that joins the FIFO.
+    /// Decides with the exact length at `now`. Returns the flags of a packet that joins the FIFO; `None` if it is
+    /// dropped.
     #[cold]
     #[inline(never)]
     fn decide(
@@ -175,31 +182,28 @@ impl Port {
         now: u64,
         size: u16,
         mut flags: u16,
-    ) -> Result<u16, Enqueued> {
+    ) -> Option<u16> {
         let state = &mut states.ports[index];
         if state.down {
             state.drops += 1;
-            return Err(Enqueued::Dropped);
-        }
-        if let PortQueue::Scheduled(_) = state.queue {
-            return Err(Enqueued::Scheduled);
+            return None;
         }
         self.advance(state, now);
         if self.len as usize == self.sizes.len() {
             self.grow(state);
         }
         let PortQueue::Fifo(fifo) = &mut state.queue else {
-            return Err(Enqueued::Scheduled);
+            return None;
         };
         match fifo.enqueue(&self.view(now), size, flags, &mut states.buffers) {
             Decision::Drop => {
                 state.drops += 1;
-                return Err(Enqueued::Dropped);
+                return None;
             }
             Decision::Mark => state.mark(&mut flags),
             _ => {}
         }
-        Ok(flags)
+        Some(flags)
     }
 
     /// Returns the view of a FIFO's kind. The port holds only packets that have not left.

@@ -154,7 +154,11 @@ impl PortState {
 
 impl ScheduledPort {
     /// Applies a change to the counters of the class of a packet.
+    #[inline(always)]
     pub fn count(&mut self, packet: &Packet, change: impl FnOnce(&mut ClassCounters)) {
+        if self.classes.is_empty() {
+            return;
+        }
         if let Some(class) = self.queue.class_of(packet) {
             change(&mut self.classes[class]);
         }

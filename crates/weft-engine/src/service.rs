@@ -1,8 +1,14 @@
 //! Ports with scheduled queues: the next packet is chosen when the one before it has left.
 //!
-//! A service event is the end of a transmission after which another packet waits. Service events of
-//! later windows are in a timer wheel, those of the current window and node in a sorted list. A packet that
-//! is chosen at some time arrives at least one lookahead later, so windows remain independent.
+//! A service is the end of a transmission after which another packet waits. A packet that is chosen at some time
+//! arrives at least one lookahead later, so windows remain independent.
+//!
+//! Unless links can be paused, nothing but the port's own packets depends on a service. A port then serves all that is
+//! due when it is used next, and at the end of a window, and needs no events. If links can be paused, a service may end
+//! a pause of another link. Services are events then: those of later windows are in a timer wheel, those of the current
+//! window and node in a sorted list.
+
+use std::ops::Range;
 
 use weft_fabric::LinkChange;
 
@@ -10,7 +16,7 @@ use crate::network::PartitionNetwork;
 use crate::packet::{CE, ECT, Packet};
 use crate::port_state::ScheduledPort;
 use crate::timers::Timer;
-use weft_queues::{Arrival, Decision, Departure, Fate, Queue, View};
+use weft_queues::{Decision, Departure, Fate, Queue, Refused, View};
 
 /// The effects of a change of a link on the receiving ring.
 #[derive(Default)]
@@ -42,6 +48,7 @@ impl PartitionNetwork {
             has_frame: scheduled.wants_frame,
             port: port as u32 - scheduled.first_port,
             hops: self.hops,
+            refused: None,
             ingress: self.pauses.as_mut().map(|pauses| &mut pauses.ingress),
         };
         Some(act(scheduled, &mut view))
@@ -52,13 +59,23 @@ impl PartitionNetwork {
     /// memory unless its queue is scheduled.)
     #[inline(never)]
     pub fn schedule(&mut self, port: usize, now: u64, ready: u64, packet: Packet) {
-        self.states.ports[port].add_time(now);
-        let enqueue =
-            |scheduled: &mut ScheduledPort, view: &mut View<'_>| scheduled.queue.enqueue(packet, view);
-        let Some(arrival) = self.with_queue(port, now, enqueue) else {
+        self.serve_until(port, now);
+        let state = &mut self.states.ports[port];
+        state.add_time(now);
+        if state.down {
+            self.count_dropped(port, &packet);
+            return;
+        }
+        let enqueue = |scheduled: &mut ScheduledPort, view: &mut View<'_>| {
+            (scheduled.queue.enqueue(packet, view), view.refused)
+        };
+        let Some((arrival, refused)) = self.with_queue(port, now, enqueue) else {
             return;
         };
-        let sent_back = self.count_arrival(port, &packet, &arrival);
+        if arrival.accepted {
+            self.count_accepted(port, &packet, arrival.marked);
+        }
+        let sent_back = refused.and_then(|refused| self.count_refused(port, arrival.accepted, &refused));
         if arrival.passes {
             let time = self.begin(port, ready, packet.size);
             let mark = if arrival.marked { CE } else { 0 };
@@ -80,22 +97,29 @@ impl PartitionNetwork {
         }
     }
 
-    /// Counts a packet that arrived, and the one for which there was no room. Returns a header that goes back
-    /// to its sender.
+    /// Counts a packet that arrived and was accepted.
     #[inline(always)]
-    fn count_arrival(&mut self, port: usize, packet: &Packet, arrival: &Arrival) -> Option<Packet> {
-        if arrival.accepted {
-            self.count_in(port, packet);
-            if arrival.marked {
-                let state = &mut self.states.ports[port];
-                state.marks += 1;
-                if let Some(scheduled) = state.scheduled_mut() {
-                    scheduled.count(packet, |class| class.marks += 1);
-                }
+    fn count_accepted(&mut self, port: usize, packet: &Packet, marked: bool) {
+        self.count_in(port, packet);
+        if marked {
+            let state = &mut self.states.ports[port];
+            state.marks += 1;
+            if let Some(scheduled) = state.scheduled_mut() {
+                scheduled.count(packet, |class| class.marks += 1);
             }
         }
-        let (victim, left, fate) = arrival.victim?;
-        if arrival.accepted {
+    }
+
+    /// Counts a packet for which there was no room; `had_waited` if it was not the arriving one. Returns a header that
+    /// goes back to its sender.
+    #[inline(never)]
+    fn count_refused(&mut self, port: usize, had_waited: bool, refused: &Refused) -> Option<Packet> {
+        let Refused {
+            packet: victim,
+            left,
+            fate,
+        } = *refused;
+        if had_waited {
             self.count_out(port, &victim);
         }
         let trims = u64::from(fate != Fate::Dropped && !victim.is_trimmed());
@@ -225,6 +249,10 @@ impl PartitionNetwork {
             return;
         }
         state.event = Some(time);
+        if self.pauses.is_none() {
+            self.backlogs.insert(port);
+            return;
+        }
         let timer = Timer {
             time,
             node: state.from,
@@ -237,6 +265,46 @@ impl PartitionNetwork {
         } else {
             self.services.push(timer);
         }
+    }
+
+    /// Serves a port until `now`, this time included, unless its services are events.
+    #[inline(always)]
+    pub fn serve_until(&mut self, port: usize, now: u64) {
+        while let Some(time) = self.states.ports[port].scheduled().and_then(|state| state.event)
+            && time <= now
+            && self.pauses.is_none()
+        {
+            if let Some(packet) = self.end_service(port, time) {
+                self.deliver(port, &packet, packet.time, packet.route, packet.flags);
+            }
+        }
+    }
+
+    /// Serves those of these ports at which packets wait.
+    pub fn serve_ports_until(&mut self, ports: Range<usize>, now: u64) {
+        for port in ports {
+            if self.backlogs.contains(port) {
+                self.serve_until(port, now);
+            }
+        }
+    }
+
+    /// Serves all ports until the end of the part of the window that is being processed.
+    pub fn serve_window(&mut self) {
+        if self.backlogs.is_empty() {
+            return;
+        }
+        let mut next = u64::MAX;
+        for word in 0..self.backlogs.words() {
+            for port in self.backlogs.of_word(word) {
+                self.serve_until(port, self.end - 1);
+                match self.states.ports[port].scheduled().and_then(|state| state.event) {
+                    Some(time) => next = next.min(time),
+                    None => self.backlogs.remove(port),
+                }
+            }
+        }
+        self.backlogs.end_window(next);
     }
 
     /// Processes the earliest service event of the current node.
@@ -262,13 +330,13 @@ impl PartitionNetwork {
         }
         // After a failure, events of earlier packets are obsolete. A pause frame comes before packets.
         let free_at = busy_until.max(scheduled.frames_until);
+        scheduled.event = None;
         if free_at != now {
             if free_at > now {
                 self.schedule_service(port);
             }
             return None;
         }
-        scheduled.event = None;
         self.states.ports[port].add_time(now);
         self.next_service(port, now)
     }
@@ -302,6 +370,7 @@ impl PartitionNetwork {
                 state.add_time(now);
                 state.down = true;
                 if let Some(scheduled) = state.scheduled_mut() {
+                    scheduled.event = None;
                     scheduled.frames_until = scheduled.frames_until.min(now);
                     scheduled.wants_frame = false;
                 }

@@ -333,6 +333,8 @@ pub struct View<'a> {
     pub port: u32,
     /// Encoding of routes.
     pub hops: HopBits,
+    /// The packet for which an arrival left no room. (It is not a part of the answer, which is in registers.)
+    pub refused: Option<Refused>,
     /// Buffers of the incoming links of all nodes of the partition, if links can be paused.
     pub ingress: Option<&'a mut Ingress>,
 }
@@ -386,15 +388,23 @@ pub struct Arrival {
     pub accepted: bool,
     /// True if the arriving packet was marked.
     pub marked: bool,
-    /// The packet that the queue had no room for: the arriving packet unless it is accepted, otherwise one
-    /// that waited. The packet as it was comes first, then what the queue left of it.
-    pub victim: Option<(Packet, Packet, Fate)>,
     /// Whether the packet never waits: its transmission begins at once.
     pub passes: bool,
     /// Whether the port chooses the next packet at once.
     pub begins: bool,
     /// The port over which a pause frame is to be sent.
     pub frame: Option<u32>,
+}
+
+/// A packet for which a queue had no room: the arriving packet unless it is accepted, otherwise one that waited.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Refused {
+    /// The packet as it was.
+    pub packet: Packet,
+    /// The rest that the queue left of it.
+    pub left: Packet,
+    /// The fate of the rest.
+    pub fate: Fate,
 }
 
 /// A packet whose transmission begins, or that is dropped at that time.
@@ -432,38 +442,49 @@ pub enum Fate {
 
 impl Arrival {
     /// Creates the answer to a packet that is accepted.
-    #[inline]
+    #[inline(always)]
     pub fn accepted(marked: bool, view: &View<'_>) -> Self {
         Self {
             accepted: true,
             marked,
-            victim: None,
             passes: false,
             begins: view.is_idle,
             frame: None,
         }
     }
 
-    /// Creates the answer to a packet that is not accepted, or to one that replaces `victim`.
-    pub fn instead(packet: Packet, left: Packet, fate: Fate, view: &View<'_>) -> Self {
+    /// Creates the answer to a packet that is accepted, and passes if the port is idle: the queue does not keep it then.
+    #[inline(always)]
+    pub fn passing(marked: bool, view: &View<'_>) -> Self {
+        Self {
+            passes: view.is_idle,
+            ..Self::accepted(marked, view)
+        }
+    }
+
+    /// Creates the answer to a packet that is not accepted, or to one that replaces `packet`.
+    pub fn instead(packet: Packet, left: Packet, fate: Fate, view: &mut View<'_>) -> Self {
+        view.refused = Some(Refused { packet, left, fate });
         Self {
             accepted: false,
-            victim: Some((packet, left, fate)),
             ..Self::accepted(false, view)
         }
     }
 
     /// Creates the answer to a packet that is dropped.
-    pub fn dropped(packet: Packet, view: &View<'_>) -> Self {
+    #[cold]
+    #[inline(never)]
+    pub fn dropped(packet: Packet, view: &mut View<'_>) -> Self {
         Self::instead(packet, packet, Fate::Dropped, view)
     }
 
     /// Decides about a packet. `limits` returns whether the queue is full, and whether it has reached its
     /// marking threshold, where `at_mark` decides. A mark is set only if the packet is ECN-capable.
+    #[inline(always)]
     pub fn decide(
         packet: &mut Packet,
         at_mark: Decision,
-        view: &View<'_>,
+        view: &mut View<'_>,
         limits: impl FnOnce(u16) -> [bool; 2],
     ) -> Self {
         if packet.flags & PROTECTED != 0 {

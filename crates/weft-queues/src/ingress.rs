@@ -73,6 +73,7 @@ impl Ingress {
 
     /// Returns whether the buffer of the link over which the present packet came has space for it; `None`
     /// if no link counts the packet.
+    #[inline]
     pub fn has_space(&self, packet: &Packet) -> Option<bool> {
         let link = self.incoming.get(self.ring as usize)?.as_ref()?;
         Some(link.has_space(packet, &self.pools))
@@ -247,6 +248,7 @@ impl Incoming {
     }
 
     /// Returns true if the buffer has space for a packet.
+    #[inline]
     pub fn has_space(&self, packet: &Packet, pools: &[u64]) -> bool {
         let before = self.classes[self.class_of(packet)].bytes;
         let after = before + u64::from(packet.size);

@@ -30,8 +30,8 @@ use weft_spec::{Entry, Mark, Parsed, QueueKindSpec, QueueSize, SpecError, find, 
 pub use buffer::Buffers;
 pub use codel::{CoDel, CoDelQueue};
 pub use contract::{
-    Arrival, Build, ByteTime, Decision, Departure, Fate, FifoView, Queue, QueueConfig, QueueParameters, Rule,
-    Site, View, Wire,
+    Arrival, Build, ByteTime, Decision, Departure, Fate, FifoView, Queue, QueueConfig, QueueParameters,
+    Refused, Rule, Site, View, Wire,
 };
 pub use discipline::FifoQueue;
 pub use fifo::Fifo;

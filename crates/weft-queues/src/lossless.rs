@@ -270,6 +270,7 @@ impl LosslessQueue {
     }
 
     /// Returns the class of a packet.
+    #[inline]
     fn number(&self, packet: &Packet) -> usize {
         packet.class().min(self.classes.len() - 1)
     }
@@ -290,6 +291,7 @@ impl LosslessQueue {
 
     /// Returns true if a packet of a class is marked: the class has reached the marking threshold, or the ramp
     /// chooses the packet.
+    #[inline]
     fn marks(&mut self, class: usize) -> bool {
         let waiting = |unit| self.classes[class].waiting_in(unit);
         match &mut self.ramp {
@@ -304,6 +306,7 @@ impl LosslessQueue {
     }
 
     /// Returns true if a packet may wait.
+    #[inline]
     fn has_space(&self, packet: &Packet, ingress: Option<&Ingress>) -> bool {
         if self.classes[self.number(packet)].is_dropping {
             return false;
@@ -368,6 +371,7 @@ impl LosslessQueue {
 
     /// Returns for how long a class has been paused until `now` because of packets for other ports of the
     /// next node than `hop`.
+    #[inline]
     fn blocked_time(&self, class: usize, hop: u32, now: u64) -> u64 {
         let class = &self.classes[class];
         if class.pauses == 0 {

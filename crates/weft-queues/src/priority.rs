@@ -134,6 +134,8 @@ impl QueueParameters for Priority {
 /// A FIFO per class.
 pub struct PriorityQueue {
     classes: Vec<Class>,
+    /// Number of packets of all classes.
+    waiting: usize,
     /// Classes with weights and packets, in the order of their turns (`ActiveList` of the paper).
     turns: VecDeque<usize>,
     /// True if the first of these classes has got the quantum of its turn.
@@ -168,6 +170,7 @@ impl PriorityQueue {
         let queues = priority.classes.iter().zip(priority.queues(site.queue));
         Self {
             classes: queues.zip(quanta).map(class).collect(),
+            waiting: 0,
             turns: VecDeque::new(),
             is_turn_begun: false,
         }
@@ -222,13 +225,15 @@ impl Queue for PriorityQueue {
         let number = self.number(&packet);
         let class = &mut self.classes[number];
         let waiting = |unit| class.packets.waiting_in(unit);
-        let arrival = Arrival::decide(&mut packet, class.at_mark, view, |size| {
+        let mut arrival = Arrival::decide(&mut packet, class.at_mark, view, |size| {
             [
                 exceeds(class.limit, waiting, size.into()),
                 has_reached(class.mark, waiting),
             ]
         });
-        if arrival.accepted {
+        arrival.passes = arrival.accepted && view.is_idle;
+        if arrival.accepted && !arrival.passes {
+            self.waiting += 1;
             if class.quantum > 0 && class.packets.is_empty() {
                 self.turns.push_back(number);
             }
@@ -239,12 +244,14 @@ impl Queue for PriorityQueue {
 
     #[inline]
     fn dequeue(&mut self, _: &mut View<'_>) -> Option<Departure> {
-        Some(Departure::new(self.pop()?, Decision::Accept))
+        let packet = self.pop()?;
+        self.waiting -= 1;
+        Some(Departure::new(packet, Decision::Accept))
     }
 
     #[inline]
     fn waiting(&self) -> usize {
-        self.classes.iter().map(|class| class.packets.len()).sum()
+        self.waiting
     }
 
     fn for_each<'a>(&'a self, visit: &mut dyn FnMut(&'a Packet)) {
@@ -255,6 +262,7 @@ impl Queue for PriorityQueue {
     fn clear(&mut self, _: &mut View<'_>) -> (Vec<Packet>, Vec<LinkClass>) {
         self.turns.clear();
         self.is_turn_begun = false;
+        self.waiting = 0;
         let mut cleared = Vec::new();
         for class in &mut self.classes {
             class.deficit = 0;

@@ -239,7 +239,8 @@ impl TrimmingQueue {
     }
 
     /// Refuses a header or a packet without payload.
-    fn refused(&self, packet: Packet, view: &View<'_>) -> Arrival {
+    #[cold]
+    fn refused(&self, packet: Packet, view: &mut View<'_>) -> Arrival {
         if !self.returns_excess || packet.flags & TRIMMED == 0 {
             return Arrival::dropped(packet, view);
         }
@@ -260,7 +261,8 @@ impl TrimmingQueue {
     }
 
     /// Cuts a packet that is in none of the queues.
-    fn cut(&mut self, packet: Packet, view: &View<'_>) -> Arrival {
+    #[inline(never)]
+    fn cut(&mut self, packet: Packet, view: &mut View<'_>) -> Arrival {
         let last_hop = if packet.route.is_at_destination() {
             TRIMMED_AT_LAST_HOP
         } else {
@@ -300,8 +302,10 @@ impl Queue for TrimmingQueue {
             if packet.flags & PROTECTED == 0 && self.headers.is_full(packet.size) {
                 return self.refused(packet, view);
             }
-            self.headers.packets.push(packet);
-            return Arrival::accepted(false, view);
+            if !view.is_idle {
+                self.headers.packets.push(packet);
+            }
+            return Arrival::passing(false, view);
         }
         let (mut victim, mut marked) = (None, false);
         if packet.flags & PROTECTED == 0 {
@@ -316,6 +320,9 @@ impl Queue for TrimmingQueue {
             if marked {
                 packet.flags |= CE;
             }
+        }
+        if view.is_idle && self.ramp.is_none() {
+            return Arrival::passing(marked, view);
         }
         let arrival = match victim {
             None => Arrival::accepted(marked, view),

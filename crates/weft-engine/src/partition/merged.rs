@@ -1,5 +1,5 @@
-//! The loop over events of a partition with scheduled queues or links that lose packets: at each node,
-//! arrivals, service events and timers are merged by time.
+//! The loop over events of a partition with links that can be paused or lose packets: at each node, arrivals,
+//! service events and timers are merged by time.
 
 use std::cmp::Reverse;
 
@@ -67,11 +67,13 @@ impl<E: Endpoint> Partition<E> {
             while let Some(&next) = rings.get(ring).filter(|&&r| self.ring_node[r as usize] == node) {
                 self.drain_ring(next as usize, ring_count, end);
                 self.remove_lost(next as usize, ring_count);
+                self.batch_rings.resize(self.batch.len(), next);
                 ring_count += 1;
                 ring += 1;
             }
             self.process_merged_node::<TRACE>(node, start, ring_count);
             self.batch.clear();
+            self.batch_rings.clear();
         }
         self.services = services;
         self.rings_due = rings;
@@ -106,9 +108,10 @@ impl<E: Endpoint> Partition<E> {
         self.arrivals += self.batch.len() as u64;
         self.sort(start, ring_count);
         let slots = self.node_slots[node as usize];
+        let (keys, batch) = (std::mem::take(&mut self.keys), std::mem::take(&mut self.batch));
         let mut next = 0;
         loop {
-            let key = self.keys.get(next).copied();
+            let key = keys.get(next).copied();
             let arrival = key.map_or(u64::MAX, |key| start + (key >> INDEX_BITS));
             let timer = self.network.due.peek().map_or(u64::MAX, |timer| timer.0.time);
             let service = self.network.services_due.last();
@@ -124,27 +127,28 @@ impl<E: Endpoint> Partition<E> {
             } else if let Some(key) = key.filter(|_| arrival <= timer) {
                 next += 1;
                 let index = (key & ((1 << INDEX_BITS) - 1)) as u32;
-                let packet = self.batch[index as usize];
-                self.set_ring(ring_count, index, &packet);
-                self.process_arrival::<TRACE>(node, slots, ring_count, index, &packet);
+                let packet = &batch[index as usize];
+                self.set_ring(index, packet);
+                self.process_arrival::<TRACE>(node, slots, ring_count, index, packet);
             } else if timer < u64::MAX {
-                self.set_ring(0, 0, &Packet::default());
+                self.set_ring(0, &Packet::default());
                 self.fire_timer::<TRACE>(node, slots);
             } else {
-                return;
+                break;
             }
         }
+        (self.keys, self.batch) = (keys, batch);
     }
 
     /// Sets the ring over which packet `index` of the batch came, unless the packet is at its destination:
     /// no incoming link counts what the node itself sends.
-    fn set_ring(&mut self, ring_count: usize, index: u32, packet: &Packet) {
+    #[inline(always)]
+    fn set_ring(&mut self, index: u32, packet: &Packet) {
         if let Some(pauses) = &mut self.network.pauses {
-            let starts = &self.ring_starts[..ring_count];
             pauses.ingress.ring = if packet.route.is_at_destination() {
                 NO_RING
             } else {
-                starts[starts.partition_point(|&(start, _)| start <= index) - 1].1
+                self.batch_rings[index as usize]
             };
         }
     }
