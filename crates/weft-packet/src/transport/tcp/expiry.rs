@@ -55,10 +55,12 @@ impl TcpEndpoint {
         let has_frto = profile.options.frto
             && profile.loss.recovery != Recovery::NewReno
             && (repeated || subflow.state.is_open());
-        // With RACK, segments sent just before may still arrive (RFC 8985, section 6.3).
-        let recent = match profile.loss.recovery {
-            Recovery::Rack => subflow.rtt.srtt(),
-            Recovery::NewReno | Recovery::Sack => 0,
+        // With RACK, segments sent just before may still arrive (RFC 8985, section 6.3). Its RTT is
+        // that of delivered data, and 0 before (`tcp_rack_skb_timeout`).
+        let recent = if profile.loss.recovery == Recovery::Rack && subflow.segments.any_delivered() {
+            subflow.rtt.srtt()
+        } else {
+            0
         };
         subflow.segments.mark_all_lost(cx.now.saturating_sub(recent));
         subflow.reordering.on_timeout();

@@ -146,6 +146,11 @@ impl Segments {
         Some(in_order.max(self.newest.sent.0))
     }
 
+    /// Returns true if the receiver is known to hold a segment, or was.
+    pub fn any_delivered(&self) -> bool {
+        self.base > 0 || self.counts.sacked > 0
+    }
+
     /// Returns the number of segments believed to be in the network: the pipe of RFC
     /// 6675, section 4, in packets.
     #[inline(always)]
