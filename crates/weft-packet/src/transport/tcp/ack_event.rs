@@ -200,10 +200,12 @@ impl AckEvent {
         }
     }
 
-    /// Returns the number of segments that the receiver was not known to hold.
+    /// Returns the number of segments that the receiver was not known to hold, and of those that it
+    /// reports as duplicates: "A spurious retransmission is delivered" (`tcp_dsack_seen`). A
+    /// duplicate is always one segment.
     #[inline(always)]
     pub fn delivered(&self) -> u32 {
-        self.acked.delivered + self.sacked.delivered
+        self.acked.delivered + self.sacked.delivered + u32::from(self.reports_duplicate())
     }
 
     /// Returns the number of packets that it reports as marked.
