@@ -225,10 +225,11 @@ pub fn on_dsack(
 
 #[cold]
 fn apply_dsack(connection: &mut ConnectionSender, subflow: &mut SubflowSender, now: u64) {
-    subflow
-        .reordering
-        .rack
-        .on_dsack(subflow.seq.una(), subflow.seq.nxt());
+    // Without reordering, RACK was not the reason for the retransmission (`tcp_dsack_seen`).
+    if subflow.segments.reordered() {
+        let rack = &mut subflow.reordering.rack;
+        rack.on_dsack(subflow.seq.una(), subflow.seq.nxt());
+    }
     if subflow.state.undo.on_dsack() {
         undo_recovery(connection, subflow, now);
     }
