@@ -227,14 +227,23 @@ impl AckEvent {
     ///
     /// Segments that were sacked before have been counted: RFC 6675 removes them from the pipe
     /// then. Without selective acknowledgements, an acknowledgement that fills a hole counts as one
-    /// segment (RFC 5681, section 3.1, equation (2); RFC 3465, section 2.3).
+    /// segment (RFC 5681, section 3.1, equation (2); RFC 3465, section 2.3), and one after
+    /// duplicates as the segments that these did not count (`tcp_remove_reno_sacks`).
     #[inline(always)]
     pub fn cc_acked(&self, profile: &Profile) -> u32 {
-        if self.advances() && profile.loss.recovery == Recovery::NewReno && !self.before.was_open {
-            1
-        } else {
+        if !self.advances() || profile.loss.recovery != Recovery::NewReno {
             self.delivered()
+        } else if self.before.was_open {
+            self.beyond_duplicates()
+        } else {
+            1
         }
+    }
+
+    /// Returns the number of segments that an acknowledgement covers and that duplicates did not
+    /// count, at least 1: the acknowledgement fills a hole.
+    fn beyond_duplicates(&self) -> u32 {
+        self.acked.packets.saturating_sub(self.before.reno_sacked).max(1)
     }
 
     /// Returns the number of segments that have left the network, for proportional rate reduction.
@@ -243,7 +252,7 @@ impl AckEvent {
     pub fn prr_delivered(&self, profile: &Profile) -> u32 {
         match self.kind {
             _ if profile.loss.recovery != Recovery::NewReno => self.delivered(),
-            AckKind::Advance => self.acked.packets.saturating_sub(self.before.reno_sacked).max(1),
+            AckKind::Advance => self.beyond_duplicates(),
             AckKind::Duplicate { .. } => 1,
         }
     }
