@@ -19,7 +19,7 @@ use super::rtt_sample::sample_rtt;
 use super::scatter_phase::close_drained;
 use super::state::Frto;
 use super::subflow::SubflowSender;
-use super::wire::DSACK;
+use super::wire::{DSACK, has_sack_block};
 
 impl TcpEndpoint {
     /// Handles an acknowledgement.
@@ -49,6 +49,8 @@ impl TcpEndpoint {
             } else if subflow.probe.is_outstanding() || packet.flags & DSACK != 0 {
                 self.on_late_duplicate(packet, cx);
             }
+        } else if ack < subflow.seq.una() && (packet.flags & DSACK != 0 || has_sack_block(packet)) {
+            self.on_overtaken_ack(packet, cx);
         }
         if joins {
             self.open_joins(index, cx);
@@ -97,6 +99,22 @@ impl TcpEndpoint {
         let event = AckEvent::late_duplicate(subflow, packet);
         on_probe_acknowledged(connection, subflow, &event, cx.now);
         on_dsack(connection, subflow, profile, &event, cx.now);
+    }
+
+    /// Handles an acknowledgement that another one has overtaken: what it reports beyond holes may
+    /// reveal losses, and that data arrived twice. It changes no window (`old_ack` in `tcp_ack`).
+    #[cold]
+    fn on_overtaken_ack(&mut self, packet: &Packet, cx: &mut HostContext<'_, '_>) {
+        let slot = packet.slot;
+        let subflow = &mut self.subflows[slot as usize];
+        let connection = &mut self.connections[subflow.connection() as usize];
+        let profile = &self.shared.tcp(connection.transport).profile;
+        validate_cwnd(connection, subflow, profile);
+        let event = AckEvent::overtaken(subflow, packet, profile, cx.now);
+        on_dsack(connection, subflow, profile, &event, cx.now);
+        on_ack_in_recovery(connection, subflow, profile, &event, cx.now);
+        detect_losses(connection, subflow, profile, slot, cx);
+        enter_if_lost(connection, subflow, profile, slot, cx);
     }
 }
 

@@ -133,6 +133,15 @@ impl AckEvent {
         }
     }
 
+    /// Applies an acknowledgement that was overtaken by one of more bytes. Its ranges are new
+    /// information (`old_ack` in `tcp_ack`).
+    pub fn overtaken(subflow: &mut SubflowSender, packet: &Packet, profile: &Profile, now: u64) -> Self {
+        Self {
+            sacked: apply_sack(subflow, packet, profile, now),
+            ..Self::late_duplicate(subflow, packet)
+        }
+    }
+
     /// Returns true if the acknowledgement covers more bytes than the one before.
     #[inline(always)]
     pub fn advances(&self) -> bool {
