@@ -259,7 +259,7 @@ impl Output<'_, '_> {
         }
         if !is_new {
             flags |= RETRANSMIT;
-            subflow.state.undo.on_retransmit();
+            subflow.state.undo.on_retransmit(cx.now);
         }
         subflow.count_sent();
         // The timer runs while data is outstanding (RFC 6298, section 5, rule 5.1).

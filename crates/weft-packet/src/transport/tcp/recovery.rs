@@ -86,7 +86,7 @@ fn enter_recovery(
 ) {
     let s = subflow.index() as usize;
     connection.congestion.save_prior(s);
-    let undo = Undo::arm(subflow.seq.nxt(), None);
+    let undo = Undo::arm(subflow.seq.nxt(), subflow.segments.head_sent_once());
     subflow.state.enter_fast_recovery(subflow.seq.nxt(), undo);
     subflow.probe.cancel();
     subflow.count_fast_retransmit();
@@ -133,7 +133,7 @@ pub fn on_ack_in_recovery(
     now: u64,
 ) {
     if subflow.state.is_fast_recovery() {
-        on_ack_in_fast_recovery(connection, subflow, profile, event);
+        on_ack_in_fast_recovery(connection, subflow, profile, event, now);
     } else if subflow.state.is_loss_recovery() {
         on_ack_after_timeout(connection, subflow, profile, *event, now);
     }
@@ -145,8 +145,11 @@ fn on_ack_in_fast_recovery(
     subflow: &mut SubflowSender,
     profile: &Profile,
     event: &AckEvent,
+    now: u64,
 ) {
-    match judge_fast(&subflow.state, profile, event.ack(), event.advances()) {
+    let retransmitting = subflow.segments.any_retransmitted();
+    match judge_fast(&subflow.state, profile, event, retransmitting) {
+        FastVerdict::Spurious => undo_recovery(connection, subflow, now),
         FastVerdict::Complete => exit_recovery(connection, subflow),
         FastVerdict::NextHole => {
             subflow.segments.mark_head_lost();

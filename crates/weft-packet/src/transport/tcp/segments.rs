@@ -168,6 +168,11 @@ impl Segments {
         self.counts.lost - self.counts.retransmitted
     }
 
+    /// Returns true if a retransmission is believed to be in the network.
+    pub fn any_retransmitted(&self) -> bool {
+        self.counts.retransmitted > 0
+    }
+
     /// Returns the number of segments that are lost, including those that were retransmitted.
     #[cfg(test)]
     pub fn lost(&self) -> u32 {

@@ -10,6 +10,8 @@ use super::state::{Frto, SubflowState};
 /// The consequence of an acknowledgement in fast recovery (RFC 6582, section 3.2, step 3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FastVerdict {
+    /// The recovery was spurious: its effects are undone.
+    Spurious,
     /// All data that was outstanding when the recovery began is acknowledged.
     Complete,
     /// A partial acknowledgement reveals the next hole.
@@ -34,13 +36,27 @@ pub enum Verdict {
     Continue,
 }
 
-/// Returns what follows from an acknowledgement of all bytes before `ack` in fast recovery, which
-/// has `advanced` or not. See RFC 6582, section 3.2, step 3, and RFC 6675, section 5, step A.
+/// Returns what follows from an acknowledgement in fast recovery. See RFC 6582, section 3.2, step 3,
+/// and RFC 6675, section 5, step A. `retransmitting` is true if retransmissions are outstanding, of
+/// which the acknowledgement of an original says nothing unless it ends the recovery
+/// (`tcp_try_undo_partial`, `tcp_try_undo_recovery`). The timestamps of both must differ, which the
+/// clock of a fast network does not ensure.
 #[inline(always)]
-pub fn judge_fast(state: &SubflowState, profile: &Profile, ack: u64, advanced: bool) -> FastVerdict {
-    if ack >= state.recover() {
+pub fn judge_fast(
+    state: &SubflowState,
+    profile: &Profile,
+    event: &AckEvent,
+    retransmitting: bool,
+) -> FastVerdict {
+    let is_complete = event.ack() >= state.recover();
+    if echoes_first_copy(state, profile, event)
+        && state.undo.timestamps_differ()
+        && (is_complete || !retransmitting)
+    {
+        FastVerdict::Spurious
+    } else if is_complete {
         FastVerdict::Complete
-    } else if advanced && profile.loss.recovery == Recovery::NewReno {
+    } else if event.advances() && profile.loss.recovery == Recovery::NewReno {
         FastVerdict::NextHole
     } else {
         FastVerdict::Continue
@@ -70,18 +86,24 @@ pub fn judge(state: &SubflowState, profile: &Profile, seq: &SendSequence, event:
 /// earlier segment (RFC 3522, section 3.2) or covers data that was never retransmitted (RFC 5682,
 /// section 3.1, step 3b).
 fn is_spurious(state: &SubflowState, profile: &Profile, seq: &SendSequence, event: &AckEvent) -> bool {
-    let Some(end) = state.undo.end() else {
+    if state.undo.end().is_none() {
         return false;
-    };
-    let is_of_first_copy = profile.options.timestamps
-        && event.advances()
-        && !event.echoes_retransmission()
-        && event.ack() <= end;
+    }
     let recover = state.recover();
     let original_arrived = state.frto() != Frto::Off
         && (event.acked().first != u64::MAX && event.ack() <= recover
             || event.sacked().first != u64::MAX && seq.expand(event.sack_end()) <= recover);
-    is_of_first_copy || original_arrived
+    echoes_first_copy(state, profile, event) || original_arrived
+}
+
+/// Returns true if timestamps show that an acknowledgement answers a segment that was sent before
+/// the recovery, which can be undone (RFC 3522, section 3.2; `tcp_packet_delayed`).
+#[inline(always)]
+fn echoes_first_copy(state: &SubflowState, profile: &Profile, event: &AckEvent) -> bool {
+    profile.options.timestamps
+        && event.advances()
+        && !event.echoes_retransmission()
+        && state.undo.end().is_some_and(|end| event.ack() <= end)
 }
 
 #[cfg(test)]
@@ -140,10 +162,38 @@ mod tests {
             (Recovery::Rack, FastVerdict::Continue),
         ] {
             let profile = Profile::linux().with(|p| p.loss.recovery = recovery);
-            assert_eq!(judge_fast(&fast(), &profile, 999, true), partial);
-            assert_eq!(judge_fast(&fast(), &profile, 1000, true), FastVerdict::Complete);
-            assert_eq!(judge_fast(&fast(), &profile, 500, false), FastVerdict::Continue);
+            let judge = |event: AckEvent| judge_fast(&fast(), &profile, &event, false);
+            assert_eq!(judge(advance(999)), partial);
+            assert_eq!(judge(advance(1000)), FastVerdict::Complete);
         }
+    }
+
+    /// The original of a segment arrives after its retransmission was sent.
+    #[test]
+    fn an_echo_of_the_first_copy_proves_a_fast_retransmit_spurious() {
+        let mut state = SubflowState::new();
+        let mut undo = Undo::arm(1000, Some(0));
+        undo.on_retransmit(1_000_000_000);
+        state.enter_fast_recovery(1000, undo);
+        let first_copy = |ack| AckEvent::for_test(ack, false, once(1), Acked::default(), 0);
+        let without = Profile::linux().with(|p| p.options.timestamps = false);
+        for (profile, event, retransmitting, expected) in [
+            (Profile::linux(), first_copy(1000), true, FastVerdict::Spurious),
+            (Profile::linux(), first_copy(500), false, FastVerdict::Spurious),
+            (Profile::linux(), first_copy(500), true, FastVerdict::Continue),
+            (Profile::linux(), first_copy(1500), false, FastVerdict::Complete),
+            (Profile::linux(), advance(1000), false, FastVerdict::Complete),
+            (without, first_copy(1000), false, FastVerdict::Complete),
+        ] {
+            let verdict = judge_fast(&state, &profile, &event, retransmitting);
+            assert_eq!(verdict, expected, "{}", event.ack());
+        }
+        // The clock has not ticked between both copies.
+        let mut undo = Undo::arm(1000, Some(0));
+        undo.on_retransmit(999_999_999);
+        state.undo = undo;
+        let verdict = judge_fast(&state, &Profile::linux(), &first_copy(1000), false);
+        assert_eq!(verdict, FastVerdict::Complete);
     }
 
     #[test]
