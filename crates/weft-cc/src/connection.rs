@@ -172,6 +172,11 @@ pub trait CongestionControl {
     fn restarts_after_idle(&self) -> bool {
         false
     }
+    /// Returns true if a round lasts until data that was sent after its end is acknowledged, as in
+    /// Linux's `tcp_cubic.c`. Otherwise the profile decides whether it ends with its data.
+    fn rounds_end_beyond(&self) -> bool {
+        false
+    }
     /// Returns the number of bursts of Linux's packet scheduler that a subflow's send buffer holds
     /// beyond two windows (`sndbuf_expand`). A subflow keeps data that the scheduler has assigned
     /// to it but its window does not admit. If many subflows have small windows, the connection

@@ -253,6 +253,11 @@ impl CongestionControl for Cubic {
         true
     }
 
+    /// A round of `HyStart` (`hystart_update`).
+    fn rounds_end_beyond(&self) -> bool {
+        true
+    }
+
     fn on_open(&mut self, w: &mut [Window], s: usize) {
         self.subflows.resize_with(w.len(), State::default);
         self.subflows[s] = State::default();

@@ -108,6 +108,12 @@ impl CongestionControl for Custom {
             .unwrap_or_else(PoisonError::into_inner)
             .restarts_after_idle()
     }
+    fn rounds_end_beyond(&self) -> bool {
+        let connection = self.connection.lock();
+        connection
+            .unwrap_or_else(PoisonError::into_inner)
+            .rounds_end_beyond()
+    }
     fn extra_sndbuf_bursts(&self) -> u32 {
         let connection = self.connection.lock();
         connection

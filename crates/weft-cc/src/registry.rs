@@ -85,6 +85,9 @@ macro_rules! algorithms {
             fn restarts_after_idle(&self) -> bool {
                 algorithms!(@match $types self, cc => cc.restarts_after_idle())
             }
+            fn rounds_end_beyond(&self) -> bool {
+                algorithms!(@match $types self, cc => cc.rounds_end_beyond())
+            }
             fn extra_sndbuf_bursts(&self) -> u32 {
                 algorithms!(@match $types self, cc => cc.extra_sndbuf_bursts())
             }

@@ -216,7 +216,7 @@ fn end_round_if_over(
     reacts: bool,
     now: u64,
 ) {
-    let beyond = profile.marks.round_end == RoundEnd::Rfc8257;
+    let beyond = profile.marks.round_end == RoundEnd::Rfc8257 || connection.congestion.rounds_end_beyond();
     if event.advances() && subflow.rounds.is_ended_by(event.ack(), beyond) {
         count_send_buffer(connection, subflow, event, now);
         end_round(connection, subflow, reacts, now);

@@ -13,6 +13,8 @@ pub struct Congestion {
     /// True if the algorithm also suppresses and releases subflows at acknowledgements, not only at
     /// the ends of rounds.
     may_suppress_on_ack: bool,
+    /// True if a round lasts until data that was sent after its end is acknowledged.
+    rounds_end_beyond: bool,
     /// The window to which an idle time reduces a window, if it does.
     restart_window: Option<f64>,
     suppressions: SuppressionLog,
@@ -28,6 +30,7 @@ impl Congestion {
             restart_window: restarts.then_some(window.cwnd),
             echo: cc.echo(),
             may_suppress_on_ack: cc.may_suppress_on_ack(),
+            rounds_end_beyond: cc.rounds_end_beyond(),
             cc,
             windows: vec![window; subflows as usize],
             suppressions: SuppressionLog::default(),
@@ -50,6 +53,13 @@ impl Congestion {
     #[inline(always)]
     pub fn may_suppress_on_ack(&self) -> bool {
         self.may_suppress_on_ack
+    }
+
+    /// Returns true if a round lasts until data that was sent after its end is acknowledged, whatever
+    /// the profile.
+    #[inline(always)]
+    pub fn rounds_end_beyond(&self) -> bool {
+        self.rounds_end_beyond
     }
 
     /// Returns the window to which an idle time reduces a window, if it does.

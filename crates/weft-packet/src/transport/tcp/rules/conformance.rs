@@ -5,8 +5,6 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
-use weft_transports::RoundEnd;
-
 use super::peer::Peer;
 use super::*;
 use crate::packet::{DATA, ECT, RETRANSMIT};
@@ -155,9 +153,6 @@ impl Player {
         profile.options.frto = flag("frto", true);
         profile.loss.tail_loss_probe = flag("tlp", true);
         profile.window.slow_start_after_idle = number("slow_start_after_idle", 0) == 1;
-        if entry.setup.contains_key("round_end") {
-            profile.marks.round_end = RoundEnd::Rfc8257;
-        }
         if !flag("sack", true) {
             profile.loss.recovery = Recovery::NewReno;
         }
