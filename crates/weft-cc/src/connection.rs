@@ -187,6 +187,12 @@ pub trait CongestionControl {
     /// Handles the first mark of a window. The next call comes only after everything in flight at
     /// this time has been acknowledged.
     fn on_mark(&mut self, w: &mut [Window], s: usize);
+    /// Handles the first packet after a time in which nothing was outstanding on subflow `s`, at
+    /// `now`. `idle` is the time in seconds since the last packet was sent (`CA_EVENT_TX_START`).
+    /// It is reported if [`restarts_after_idle`](Self::restarts_after_idle) is true.
+    fn on_restart(&mut self, w: &mut [Window], s: usize, idle: f64, now: Elapsed) {
+        let _ = (w, s, idle, now);
+    }
     /// Handles the end of a round of subflow `s`.
     fn on_round(&mut self, w: &mut [Window], s: usize, round: Round) {
         let _ = (w, s, round);

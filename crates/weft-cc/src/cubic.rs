@@ -275,7 +275,6 @@ impl CongestionControl for Cubic {
             w.ssthresh = w.cwnd;
         }
         if !self.params.rfc_growth {
-            state.bictcp.skip_idle(silence - w.srtt);
             if ack.may_grow {
                 let left = slow_start(w, ack.acked);
                 if left > 0 {
@@ -295,6 +294,10 @@ impl CongestionControl for Cubic {
     fn on_mark(&mut self, w: &mut [Window], s: usize) {
         self.reduce(&mut w[s], s);
         w[s].cwnd = w[s].ssthresh;
+    }
+
+    fn on_restart(&mut self, _: &mut [Window], s: usize, idle: f64, now: Elapsed) {
+        self.subflows[s].bictcp.skip_idle(idle, now);
     }
 
     fn on_round(&mut self, _: &mut [Window], s: usize, _: Round) {

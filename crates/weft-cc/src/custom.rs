@@ -4,7 +4,7 @@
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::{Ack, CongestionControl, Echo, Round, Window};
+use crate::{Ack, CongestionControl, Echo, Elapsed, Round, Window};
 
 /// A factory of a user-defined congestion control: it creates one state per connection.
 pub trait AlgorithmFactory: fmt::Debug + Send + Sync {
@@ -86,6 +86,9 @@ impl CongestionControl for Custom {
     }
     fn on_timeout(&mut self, w: &mut [Window], s: usize, first: bool) {
         self.connection().on_timeout(w, s, first);
+    }
+    fn on_restart(&mut self, w: &mut [Window], s: usize, idle: f64, now: Elapsed) {
+        self.connection().on_restart(w, s, idle, now);
     }
     fn on_close(&mut self, w: &mut [Window], s: usize) {
         self.connection().on_close(w, s);

@@ -1,6 +1,8 @@
 //! The registry of congestion controls, with the name, the parameters and the constructor of each.
 
-use crate::{Ack, AlgorithmFactory, CongestionControl, Custom, Echo, Parameter, Response, Round, Window};
+use crate::{
+    Ack, AlgorithmFactory, CongestionControl, Custom, Echo, Elapsed, Parameter, Response, Round, Window,
+};
 
 /// Declares [`Algorithm`] and the functions over all algorithms, from one line per algorithm: its
 /// name and its type. The module of the type also has its `Parameters`.
@@ -58,6 +60,7 @@ macro_rules! algorithms {
             fn on_fast_retransmit(s: usize);
             fn on_timeout(s: usize, first: bool);
             fn on_undo(s: usize);
+            fn on_restart(s: usize, idle: f64, now: Elapsed);
             fn on_close(s: usize);
         );
     };

@@ -13,8 +13,7 @@
 //! - Acknowledgements are counted while the divisor is large, and the count is used when the
 //!   divisor falls: the window then grows by one packet at once.
 //!
-//! Two things differ. The cube root is exact, whereas Linux's has an error of 0.2 %. An idle time
-//! (`CA_EVENT_TX_START`) is found from acknowledgements: what a silence exceeds the smoothed RTT by.
+//! One thing differs: the cube root is exact, whereas Linux's has an error of 0.2 %.
 
 use crate::whole_packets::count_acked;
 use crate::{Elapsed, Window};
@@ -92,12 +91,11 @@ impl Bictcp {
         part(law.beta, 1024).max(2).into()
     }
 
-    /// Moves the epoch by the seconds of `idle`, if they are positive (`cubictcp_cwnd_event`).
-    pub fn skip_idle(&mut self, idle: f64) {
-        if idle > 0.0
-            && let Some(start) = &mut self.epoch_start
-        {
-            *start += (idle * HZ as f64) as u64;
+    /// Moves the epoch by the seconds of `idle`, which end now, but not beyond now
+    /// (`cubictcp_cwnd_event`).
+    pub fn skip_idle(&mut self, idle: f64, now: Elapsed) {
+        if let Some(start) = &mut self.epoch_start {
+            *start = (*start + (idle * HZ as f64) as u64).min(now.0 / JIFFY);
         }
     }
 

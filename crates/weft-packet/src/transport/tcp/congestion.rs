@@ -15,6 +15,8 @@ pub struct Congestion {
     may_suppress_on_ack: bool,
     /// True if a round lasts until data that was sent after its end is acknowledged.
     rounds_end_beyond: bool,
+    /// True if the algorithm is notified of idle times.
+    sees_idle_times: bool,
     /// The window to which an idle time reduces a window, if it does.
     restart_window: Option<f64>,
     suppressions: SuppressionLog,
@@ -25,9 +27,10 @@ impl Congestion {
     /// `slow_start_after_idle`, their windows decay while nothing is sent, if the algorithm allows
     /// it.
     pub fn new(cc: Algorithm, window: Window, subflows: u32, slow_start_after_idle: bool) -> Self {
-        let restarts = slow_start_after_idle && cc.restarts_after_idle();
+        let sees_idle_times = cc.restarts_after_idle();
         Self {
-            restart_window: restarts.then_some(window.cwnd),
+            sees_idle_times,
+            restart_window: (slow_start_after_idle && sees_idle_times).then_some(window.cwnd),
             echo: cc.echo(),
             may_suppress_on_ack: cc.may_suppress_on_ack(),
             rounds_end_beyond: cc.rounds_end_beyond(),
@@ -62,15 +65,15 @@ impl Congestion {
         self.rounds_end_beyond
     }
 
-    /// Returns the window to which an idle time reduces a window, if it does.
+    /// Returns true if the algorithm is notified of idle times.
     #[inline(always)]
-    pub fn restart_window(&self) -> Option<f64> {
-        self.restart_window
+    pub fn sees_idle_times(&self) -> bool {
+        self.sees_idle_times
     }
 
-    /// Returns the window of subflow `s`, after an idle time.
-    pub fn idle_window(&mut self, s: usize) -> &mut Window {
-        &mut self.windows[s]
+    /// Returns the window of subflow `s` and that to which an idle time reduces it, if it does.
+    pub fn idle_window(&mut self, s: usize) -> Option<(&mut Window, f64)> {
+        self.restart_window.map(|least| (&mut self.windows[s], least))
     }
 
     /// Returns the number of subflows that the algorithm has not suppressed.

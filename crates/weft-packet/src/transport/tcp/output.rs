@@ -1,7 +1,7 @@
 //! Transmission: a sender first retransmits lost segments and then sends new data, as windows
 //! allow.
 
-use weft_cc::Echo;
+use weft_cc::{CongestionControl, Echo, Elapsed};
 use weft_transports::TcpConfig;
 
 use crate::engine::Context;
@@ -202,10 +202,8 @@ impl Output<'_, '_> {
     /// Sends a chunk for the first time on this subflow.
     #[inline(always)]
     pub fn send_new(&mut self, chunk: u32) {
-        if self.subflow.segments.is_empty()
-            && let Some(restart_window) = self.connection.congestion.restart_window()
-        {
-            self.restart_if_idle(restart_window);
+        if self.subflow.segments.is_empty() && self.connection.congestion.sees_idle_times() {
+            self.end_idle_time();
         }
         let subflow = &mut *self.subflow;
         let len = self.connection.data.chunk_len(chunk);
@@ -215,18 +213,25 @@ impl Output<'_, '_> {
         self.transmit(&segment);
     }
 
-    /// Reduces the window if nothing was sent for an RTO (`tcp_slow_start_after_idle_check`). The
-    /// subflow has nothing outstanding.
+    /// Notifies congestion control that the subflow, which has nothing outstanding, sends after an
+    /// idle time (`tcp_event_data_sent`), and reduces the window if that exceeds an RTO
+    /// (`tcp_slow_start_after_idle_check`).
     #[cold]
-    fn restart_if_idle(&mut self, restart_window: f64) {
-        let (subflow, now) = (&mut *self.subflow, self.cx.now);
+    fn end_idle_time(&mut self) {
+        let (connection, subflow, now) = (&mut *self.connection, &mut *self.subflow, self.cx.now);
         let Some(last_sent) = subflow.segments.last_sent_at() else {
             return;
         };
-        if subflow.state.is_open() {
-            let window = self.connection.congestion.idle_window(subflow.index() as usize);
-            restart_after_idle(window, now - last_sent, subflow.rtt.rto(), restart_window);
+        let (s, idle) = (subflow.index() as usize, now - last_sent);
+        if subflow.state.is_open()
+            && let Some((window, least)) = connection.congestion.idle_window(s)
+        {
+            restart_after_idle(window, idle, subflow.rtt.rto(), least);
         }
+        let elapsed = Elapsed(now - connection.lifetime.opened());
+        connection.notify_cc(now, |cc, windows| {
+            cc.on_restart(windows, s, Elapsed(idle).seconds(), elapsed);
+        });
     }
 
     /// Transmits a segment.
