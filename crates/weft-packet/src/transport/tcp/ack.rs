@@ -268,11 +268,23 @@ fn notify_of_ack(
     let report = Ack {
         acked,
         marked: event.marked(),
-        may_grow: acked > 0 && event.advances() && !subflow.state.is_fast_recovery() && is_used && after_cut,
+        may_grow: acked > 0
+            && (event.advances() || grows_by_sack(subflow, profile, event))
+            && !subflow.state.is_fast_recovery()
+            && is_used
+            && after_cut,
         rtt: if event.advances() { rtt } else { 0.0 },
         now: Elapsed(now - connection.lifetime.opened()),
     };
     connection.notify_cc_of_ack(now, s, report);
+}
+
+/// Returns true if the window grows by what an acknowledgement reports beyond holes: once packets
+/// are reordered by more than the duplicate threshold (`tcp_may_raise_cwnd`).
+fn grows_by_sack(subflow: &SubflowSender, profile: &Profile, event: &AckEvent) -> bool {
+    profile.loss.recovery == Recovery::Rack
+        && event.sacked().delivered > 0
+        && subflow.segments.reordering() > subflow.reordering.threshold()
 }
 
 /// Makes the algorithm cut at the first mark of data that was sent after the last cut. Earlier

@@ -63,6 +63,9 @@ impl TcpEndpoint {
             0
         };
         subflow.segments.mark_all_lost(cx.now.saturating_sub(recent));
+        if subflow.state.is_open() && subflow.segments.sacked() >= subflow.reordering.threshold() {
+            subflow.segments.limit_reordering(subflow.reordering.threshold());
+        }
         subflow.reordering.on_timeout();
         subflow.probe.cancel();
         subflow

@@ -39,6 +39,9 @@ const RETRANSMITTED: u8 = 4;
 /// Ever retransmitted; gives no RTT sample (Karn).
 const EVER_RETRANSMITTED: u8 = 8;
 
+/// Maximum degree of reordering (`net.ipv4.tcp_max_reordering`).
+const MAX_REORDERING: u64 = 300;
+
 /// Segments that an acknowledgement covers for the first time, cumulatively or selectively.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Acked {
@@ -107,6 +110,8 @@ pub struct Segments {
     newest: Newest,
     /// True if a segment that was sent once arrived after one beyond it.
     reordered: bool,
+    /// Maximum number of segments by which one was overtaken, including itself.
+    reordering: u32,
     /// Retransmissions in the order in which they were sent. Entries of segments that were
     /// acknowledged or retransmitted since are stale.
     retransmit_queue: VecDeque<Retransmission>,
@@ -200,6 +205,46 @@ impl Segments {
     /// 6.2, step 3).
     pub fn reordered(&self) -> bool {
         self.reordered
+    }
+
+    /// Returns the maximum number of segments by which one was overtaken, including itself
+    /// (`reordering` of Linux, once it exceeds its first value).
+    pub fn reordering(&self) -> u32 {
+        self.reordering
+    }
+
+    /// Limits the degree of reordering to `max`, after a timeout (`tcp_enter_loss`).
+    pub fn limit_reordering(&mut self, max: u32) {
+        self.reordering = self.reordering.min(max);
+    }
+
+    /// Records that the segment at `position`, which was sent once, arrived after one beyond it
+    /// (`tcp_check_sack_reordering`).
+    fn note_reordering(&mut self, position: u64) {
+        self.reordered = true;
+        let overtaken = self.sacked_end.saturating_sub(position).min(MAX_REORDERING);
+        self.reordering = self.reordering.max(overtaken as u32);
+    }
+
+    /// Records reordering if a segment that was sent once fills a hole. All bytes before `ack` have
+    /// arrived.
+    #[cold]
+    fn note_filled_hole(&mut self, ack: u32) {
+        let mut position = self.base;
+        while position < self.sacked_end {
+            let segment = *self.at(position);
+            if before(ack, segment.seq.wrapping_add(u32::from(segment.len))) {
+                return;
+            }
+            if segment.flags & SACKED != 0 {
+                position = segment.sent_at;
+            } else if segment.flags & EVER_RETRANSMITTED != 0 {
+                position += 1;
+            } else {
+                self.note_reordering(position);
+                return;
+            }
+        }
     }
 
     /// Returns when the first segment was sent, if it was sent only once.
@@ -304,8 +349,10 @@ impl Segments {
     /// of the original.
     #[inline(always)]
     pub fn acknowledge(&mut self, ack: u32, now: u64, min_rtt: u64) -> Acked {
+        if self.sacked_end > self.base {
+            self.note_filled_hole(ack);
+        }
         let mut acked = Acked::default();
-        let mut marked = 0_u32;
         let mask = self.ring.len().wrapping_sub(1);
         while self.len > 0 {
             let segment = self.ring[self.head as usize & mask];
@@ -318,16 +365,10 @@ impl Segments {
                 acked.first = acked.first.min(segment.sent_at);
             } else {
                 self.acknowledge_marked(&segment, &mut acked, now, min_rtt);
-                marked += 1;
             }
             acked.packets += 1;
             self.head = (self.head + 1) & mask as u32;
             self.len -= 1;
-        }
-        if self.sacked_end > self.base {
-            // A segment that was sent once and fills a hole was late, not lost.
-            let below = u64::from(acked.packets).min(self.sacked_end - self.base);
-            self.reordered |= u64::from(marked) < below;
         }
         self.base += u64::from(acked.packets);
         acked
@@ -379,6 +420,7 @@ impl Segments {
         let mut acked = Acked::default();
         let start = self.position_of(lo);
         let mut position = start;
+        let mut late = u64::MAX;
         while position < self.end() {
             let segment = self.at(position);
             if segment.flags & SACKED != 0 {
@@ -400,7 +442,9 @@ impl Segments {
             if !again {
                 acked.last = sent_at;
                 acked.first = acked.first.min(sent_at);
-                self.reordered |= position < self.sacked_end;
+                if position < self.sacked_end {
+                    late = late.min(position);
+                }
             }
             position += 1;
         }
@@ -408,6 +452,9 @@ impl Segments {
             // A range is reported repeatedly while it grows.
             self.at(start).sent_at = position;
             self.sacked_end = self.sacked_end.max(position);
+        }
+        if late != u64::MAX {
+            self.note_reordering(late);
         }
         acked
     }
