@@ -57,10 +57,9 @@ impl TcpEndpoint {
             && (repeated || subflow.state.is_open());
         // With RACK, segments sent just before may still arrive (RFC 8985, section 6.3). Its RTT is
         // that of delivered data, and 0 before (`tcp_rack_skb_timeout`).
-        let recent = if profile.loss.recovery == Recovery::Rack && subflow.segments.any_delivered() {
-            subflow.rtt.srtt()
-        } else {
-            0
+        let recent = match profile.loss.recovery {
+            Recovery::Rack => subflow.segments.rack_rtt(),
+            Recovery::NewReno | Recovery::Sack => 0,
         };
         subflow.segments.mark_all_lost(cx.now.saturating_sub(recent));
         if subflow.state.is_open() && subflow.segments.sacked() >= subflow.reordering.threshold() {

@@ -80,7 +80,8 @@ struct Newest {
     /// Time of the transmission, and position: segments sent at the same time were sent in the
     /// order of positions.
     sent: (u64, u64),
-    /// Time from the transmission to the acknowledgement.
+    /// Time from the transmission of the last segment in order of an acknowledgement to its arrival
+    /// (`tcp_rack_advance`). In RFC 8985 the segments are in the order in which they were sent.
     rtt: u64,
 }
 
@@ -151,9 +152,9 @@ impl Segments {
         Some(in_order.max(self.newest.sent.0))
     }
 
-    /// Returns true if the receiver is known to hold a segment, or was.
-    pub fn any_delivered(&self) -> bool {
-        self.base > 0 || self.counts.sacked > 0
+    /// Returns RACK's round-trip time, that of delivered data (`RACK.rtt`); 0 before any was.
+    pub fn rack_rtt(&self) -> u64 {
+        self.newest.rtt
     }
 
     /// Returns the number of segments believed to be in the network: the pipe of RFC
@@ -354,6 +355,8 @@ impl Segments {
         }
         let mut acked = Acked::default();
         let mask = self.ring.len().wrapping_sub(1);
+        // When the last segment was sent, if it is neither sacked, lost nor retransmitted.
+        let mut last_sent_at = u64::MAX;
         while self.len > 0 {
             let segment = self.ring[self.head as usize & mask];
             if before(ack, segment.seq.wrapping_add(u32::from(segment.len))) {
@@ -363,12 +366,17 @@ impl Segments {
                 acked.delivered += 1;
                 acked.last = segment.sent_at;
                 acked.first = acked.first.min(segment.sent_at);
+                last_sent_at = segment.sent_at;
             } else {
                 self.acknowledge_marked(&segment, &mut acked, now, min_rtt);
+                last_sent_at = u64::MAX;
             }
             acked.packets += 1;
             self.head = (self.head + 1) & mask as u32;
             self.len -= 1;
+        }
+        if last_sent_at != u64::MAX {
+            self.newest.rtt = now - last_sent_at;
         }
         self.base += u64::from(acked.packets);
         acked
@@ -400,12 +408,11 @@ impl Segments {
     #[inline(always)]
     fn rack_update(&mut self, sent_at: u64, position: u64, again: bool, now: u64, min_rtt: u64) {
         let rtt = now.saturating_sub(sent_at);
-        if (sent_at, position) > self.newest.sent && !(again && rtt < min_rtt) {
-            self.newest = Newest {
-                sent: (sent_at, position),
-                rtt,
-            };
+        if again && rtt < min_rtt {
+            return;
         }
+        self.newest.rtt = rtt;
+        self.newest.sent = self.newest.sent.max((sent_at, position));
     }
 
     fn uncount(&mut self, flags: u8) {
