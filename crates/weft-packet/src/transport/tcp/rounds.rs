@@ -11,8 +11,9 @@ pub struct Rounds {
     end: u64,
     /// Time at which the round started.
     started: u64,
-    /// Marks cause no other cut until a byte beyond this one is acknowledged.
-    cut_end: u64,
+    /// Marks cause no other cut until all bytes before this one are acknowledged: one byte more than
+    /// was sent before the last cut. 0 before the first one.
+    uncut_from: u64,
     /// The round so far.
     current: Round,
     /// True if the next data packet carries CWR (RFC 3168).
@@ -49,12 +50,12 @@ impl Rounds {
     /// Returns true if `ack` acknowledges data that was sent after the last cut.
     #[inline(always)]
     pub fn is_after_cut(&self, ack: u64) -> bool {
-        ack > self.cut_end
+        ack >= self.uncut_from
     }
 
     /// Records a cut. `nxt` is the next byte to send.
     pub fn on_cut(&mut self, nxt: u64) {
-        self.cut_end = nxt;
+        self.uncut_from = nxt + 1;
         self.owes_cwr = true;
     }
 
