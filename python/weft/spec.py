@@ -3706,8 +3706,8 @@ class ProfilePatch(Model):
     timestamps: bool | None = None
     """
     Whether packets have timestamps (RFC 7323). With them, acknowledgements of retransmissions
-    give RTT samples and show which copy they acknowledge, so that a spurious timeout is undone
-    (RFC 3522).
+    give RTT samples and show which copy they acknowledge, so that a spurious timeout or
+    fast retransmit is undone (RFC 3522).
     """
     window_validation: Literal["linux", "half-used"] | None = None
     """

@@ -108,8 +108,8 @@ pub struct RecoveryOptions {
     /// a spurious timeout (F-RTO, RFC 5682).
     pub frto: bool,
     /// Whether packets have timestamps (RFC 7323). With them, acknowledgements of retransmissions
-    /// give RTT samples and show which copy they acknowledge, so that a spurious timeout is undone
-    /// (RFC 3522).
+    /// give RTT samples and show which copy they acknowledge, so that a spurious timeout or
+    /// fast retransmit is undone (RFC 3522).
     pub timestamps: bool,
 }
 
