@@ -35,6 +35,9 @@ WINDOW_SCALE = 8
 TIMESTAMP_BYTES = 12
 CLONE_NEWNET = 0x4000_0000
 TUNSETIFF = 0x4004_54CA
+SO_MAX_PACING_RATE = 47
+MAX_PACING_RATE = 10**10
+"""In bytes per second."""
 IFF_TUN_WITHOUT_HEADER = 0x1001
 STATES = ("open", "disorder", "cwr", "recovery", "loss")
 INFINITE_SSTHRESH = 0x7FFF_FFFF
@@ -173,6 +176,9 @@ class Player:
         self.socket.setblocking(False)  # noqa: FBT003
         self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 2_000_000)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if self.setup.get("pacing", False):
+            # A maximum, which is not reached, makes TCP pace without `fq` (`sk_pacing_status`).
+            self.socket.setsockopt(socket.SOL_SOCKET, SO_MAX_PACING_RATE, struct.pack("@L", MAX_PACING_RATE))
 
     # Packets.
 

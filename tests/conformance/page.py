@@ -194,6 +194,7 @@ def page() -> str:
         "Answers of Weft may be 5 ms from the stated time, those of the kernel 12 ms.",
         "Timers of 250 ms and more may fire an eighth of their delay later on the kernel, whose timer wheel is coarse.",
         "`make validate` compares whole experiments with ns-3 and plays no scripts on it, so its column is empty.",
+        "Scripts of DCTCP are missing, because the kernel of the last run has no DCTCP.",
         "",
         "## Count by group",
         "",

@@ -153,6 +153,7 @@ impl Player {
         profile.options.frto = flag("frto", true);
         profile.loss.tail_loss_probe = flag("tlp", true);
         profile.window.slow_start_after_idle = number("slow_start_after_idle", 0) == 1;
+        profile.window.pacing = flag("pacing", false);
         if !flag("sack", true) {
             profile.loss.recovery = Recovery::NewReno;
         }
