@@ -37,7 +37,7 @@ CLONE_NEWNET = 0x4000_0000
 TUNSETIFF = 0x4004_54CA
 SO_MAX_PACING_RATE = 47
 MAX_PACING_RATE = 10**10
-"""In bytes per second."""
+"""Maximum pacing rate, in bytes per second."""
 IFF_TUN_WITHOUT_HEADER = 0x1001
 STATES = ("open", "disorder", "cwr", "recovery", "loss")
 INFINITE_SSTHRESH = 0x7FFF_FFFF

@@ -88,9 +88,9 @@ pub struct Ack {
     /// Packets reported as marked (CE), among those newly delivered or, for a plain duplicate,
     /// among those that made the receiver send it.
     pub marked: u32,
-    /// True if the window may grow. It may not in fast recovery, on a duplicate unless it reports
-    /// data on a path that reorders much (Linux `tcp_may_raise_cwnd`), or if it does not limit the
-    /// sender, by the rule of the profile (Linux `tcp_is_cwnd_limited`). If the profile
+    /// True if the window may grow. It may not in fast recovery. On a duplicate it may only if this
+    /// reports data on a path that reorders much (Linux `tcp_may_raise_cwnd`). By the rule of the
+    /// profile it must limit the sender (Linux `tcp_is_cwnd_limited`). If the profile
     /// says so, it also may not grow between a cut for a mark and the end of that window.
     pub may_grow: bool,
     /// The RTT sample of this acknowledgement in seconds; 0 without a sample.

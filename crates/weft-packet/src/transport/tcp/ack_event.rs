@@ -236,8 +236,8 @@ impl AckEvent {
     ///
     /// Segments that were sacked before have been counted: RFC 6675 removes them from the pipe
     /// then. Without selective acknowledgements, an acknowledgement that fills a hole counts as one
-    /// segment (RFC 5681, section 3.1, equation (2); RFC 3465, section 2.3), and one after
-    /// duplicates as the segments that these did not count (`tcp_remove_reno_sacks`).
+    /// segment (RFC 5681, section 3.1, equation (2); RFC 3465, section 2.3). One after duplicates
+    /// counts as the segments that these did not count (`tcp_remove_reno_sacks`).
     #[inline(always)]
     pub fn cc_acked(&self, profile: &Profile) -> u32 {
         if !self.advances() || profile.loss.recovery != Recovery::NewReno {
