@@ -145,9 +145,12 @@ fn apply_rules(
     };
     on_probe_acknowledged(connection, subflow, event, now);
     on_dsack(connection, subflow, profile, event, now);
+    let recovers = subflow.state.is_fast_recovery();
     on_ack_in_recovery(connection, subflow, profile, event, now);
     let drained = event.samples_rtt() && restart_timer(connection, subflow, slot, cx);
-    detect_losses(connection, subflow, profile, slot, cx);
+    if recovers || subflow.segments.any_out_of_order() {
+        detect_losses(connection, subflow, profile, slot, cx);
+    }
     count_marks(subflow, event);
     // In some profiles, rounds and marks have no effect once subflows have all data.
     let reacts = profile.marks.react_after_last_data || connection.data.has_unsent();
@@ -184,7 +187,8 @@ fn restart_timer(
     }
 }
 
-/// Marks segments as lost by RACK, if segments have arrived out of order.
+/// Marks segments as lost by RACK. Needed if segments have arrived out of order, and at each acknowledgement of a fast recovery,
+/// also the last one: a retransmission may have overtaken all that is outstanding (`tcp_fastretrans_alert`).
 #[inline(always)]
 fn detect_losses(
     connection: &mut ConnectionSender,
@@ -193,7 +197,7 @@ fn detect_losses(
     slot: u32,
     cx: &mut Context<'_>,
 ) {
-    if profile.loss.recovery == Recovery::Rack && subflow.segments.any_out_of_order() {
+    if profile.loss.recovery == Recovery::Rack {
         detect_rack_losses(connection, subflow, profile, slot, cx);
     }
 }

@@ -58,6 +58,20 @@ fn fast_retransmit_takes_exactly_the_threshold_of_duplicates() {
     }
 }
 
+/// The last segment is lost as well, so that nothing is sacked after the first repair. The retransmission has overtaken it, and
+/// RACK retransmits it without a timeout (RFC 8985, section 6.2, step 5).
+#[test]
+fn a_retransmission_shows_that_the_last_segment_is_lost() {
+    let test = TestConnection::with_window(20.0, 10).recovering_by(Recovery::Rack);
+    let run = test.run(1_000 * MS, lose(&[7, 9]));
+    let stats = run.subflow(0).stats();
+    assert_eq!(
+        (stats.fast_retransmits, stats.timeouts, stats.retransmitted),
+        (1, 0, 2)
+    );
+    assert!(run.finished());
+}
+
 /// Congestion control is notified of one episode, however many segments of the window are lost.
 #[test]
 fn an_episode_is_told_once_and_ends_when_all_is_acknowledged() {
