@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 REPORTED = 30
 """The number of flows k of the runs in the report."""
-REPORTED_SEEDS = 3
+REPORTED_SEEDS = 5
+"""The fewest that have an interval, so that the report can say how sure a difference is."""
 REPORTED_ROUNDS = 5
 REPORTED_S = 10
 """The duration of a reported run: a flow of the last round can wait for some timeouts."""

@@ -126,7 +126,13 @@ def _without_slowdown(inputs: ReportInputs) -> set[str]:
 
 def _title(inputs: ReportInputs) -> str:
     names = list(dict.fromkeys(str(group.manifest["name"] or "unnamed experiment") for group in inputs.groups))
-    return names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"
+    if len(names) == 1:
+        return names[0]
+    # Names that a program made may differ in one part, such as the transport.
+    parts = [name.split("-") for name in names]
+    common = [part[0] for part in zip(*parts, strict=False) if len(set(part)) == 1]
+    alike = len({len(part) for part in parts}) == 1 and len(common) == len(parts[0]) - 1 > 0
+    return "-".join(common) if alike else f"{names[0]} and {len(names) - 1} more"
 
 
 def _library() -> str:
