@@ -2852,6 +2852,7 @@ class FlowListTraffic(Model):
     otherwise HPCC's. `.cm` has a line `FROM->TO start PICOSECONDS size BYTES` per flow, and a flow of
     size 0 sends until the end. HPCC's has the number of flows, and then a line
     `FROM TO PRIORITY PORT BYTES SECONDS` for each; what follows these flows is not read.
+    The columns `after` and `compute_s` of CSV, and triggers of `.cm`, let flows start when others of the same host have ended.
     """
     kind: Literal["flow-list"] = "flow-list"
     """
@@ -2860,6 +2861,18 @@ class FlowListTraffic(Model):
     name: str | None = None
     """
     Name in tables; by default the kind, with the entry's index if several entries have this kind.
+    """
+    signal_delay: Annotated[
+        str | None,
+        Field(
+            examples=["2us", "1.5ms", "20s"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min|µs|μs)$",
+        ),
+    ] = None
+    """
+    Time per link after which the acknowledgement of the last byte reaches the sender, for triggers of `.cm` by which a sender
+    starts a flow of the receiver. The receiver starts the flow after this time, without a queue on the way. By
+    default such triggers are refused.
     """
     transport: str
     """

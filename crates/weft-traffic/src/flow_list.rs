@@ -3,25 +3,31 @@
 //! - `.cm`: `Nodes N`, `Connections N`, then a line `FROM->TO start PICOSECONDS size BYTES` per
 //!   flow; the words after the ends may be in any order. A flow of size 0 or without a size sends until the
 //!   end, as in htsim. The file must have as many flows as it announces, as in htsim. Triggers, by which
-//!   flows start other flows, are refused.
+//!   flows start other flows of the same host, are in `order`.
 //! - HPCC: the number of flows, then a line `FROM TO PRIORITY PORT BYTES SECONDS` per flow (Li et
 //!   al., "HPCC", SIGCOMM 2019, its public simulation). Priorities and ports have no effect. As in that
 //!   simulation, what follows the announced number of flows is not read.
-//! - CSV: a header with `from`, `to`, `size_bytes` and `start_s`, in any order. Values may be quoted
-//!   as in RFC 4180, but not contain line breaks.
+//! - CSV: a header with `from`, `to`, `size_bytes` and `start_s`, and perhaps `id`, `after` and `compute_s`, in any order.
+//!   Values may be quoted as in RFC 4180, but not contain line breaks.
 //!
 //! Blank lines and text after `#` outside quotes are skipped. A host is given by its name, or otherwise
 //! by its index. Whole numbers may be written with a fraction of zero or with an exponent, as programs
 //! write the numbers of a column that has others (`1000.0`, `1e5`).
 
+mod order;
+
 use std::borrow::Cow;
+use std::collections::HashSet;
+use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weft_spec::{Size, SpecError, Time, read_text};
 
+use self::order::{Order, OrderedFlows, Trigger, TriggerKind};
 use crate::sizes::MAX_SIZE;
-use crate::{Flow, HostRef, MAX_FLOWS, Pattern, PatternContext};
+use crate::tasks::{DependentFlows, JobSummary};
+use crate::{Flow, FlowGenerator, HostRef, MAX_FLOWS, Pattern, PatternContext, SendDone};
 
 /// Maximum size of a file in bytes, enough for the maximum number of flows.
 const MAX_FILE_BYTES: u64 = 128 << 20;
@@ -40,8 +46,14 @@ pub struct FlowList {
     /// otherwise HPCC's. `.cm` has a line `FROM->TO start PICOSECONDS size BYTES` per flow, and a flow of
     /// size 0 sends until the end. HPCC's has the number of flows, and then a line
     /// `FROM TO PRIORITY PORT BYTES SECONDS` for each; what follows these flows is not read.
+    /// The columns `after` and `compute_s` of CSV, and triggers of `.cm`, let flows start when others of the same host have ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub format: Option<Format>,
+    /// Time per link after which the acknowledgement of the last byte reaches the sender, for triggers of `.cm` by which a sender
+    /// starts a flow of the receiver. The receiver starts the flow after this time, without a queue on the way. By
+    /// default such triggers are refused.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signal_delay: Option<Time>,
 }
 
 /// The format of a file.
@@ -62,32 +74,114 @@ type ParseError = (String, String);
 
 /// The content of a line.
 enum Line<'a> {
-    /// A flow: its ends, bytes and picoseconds.
-    Flow(Cow<'a, str>, Cow<'a, str>, Option<u64>, u64),
+    /// A flow.
+    Flow(ListedFlow<'a>),
     /// The number of hosts.
     Nodes(u64),
     /// The number of flows of the file.
     Flows(u64),
     /// The number of flows, after which the file ends for the reader.
     First(u64),
+    /// A trigger.
+    Trigger(u64, TriggerKind),
     /// A line that does not concern flows.
     Other,
 }
 
+/// A flow as its line has it.
+struct ListedFlow<'a> {
+    from: Cow<'a, str>,
+    to: Cow<'a, str>,
+    bytes: Option<u64>,
+    /// Start in picoseconds.
+    start: u64,
+    /// Boxed because most flows have none.
+    order: Option<Box<Order<'a>>>,
+}
+
+/// The flows of a file, and the order of each if some of them wait for others.
+#[derive(Default)]
+struct Listed<'a> {
+    flows: Vec<Flow>,
+    orders: Vec<Order<'a>>,
+    triggers: Vec<Trigger>,
+}
+
 impl Pattern for FlowList {
     fn flows(&self, context: &PatternContext<'_>) -> Result<Vec<Flow>, SpecError> {
-        let refuse = |line: Option<usize>, (given, allowed): ParseError| {
-            let position = line.map_or(String::new(), |line| format!("line {}: ", line + 1));
-            SpecError::new("file", format!("{}: {position}{given}", self.file), allowed)
+        let text = self.text()?;
+        // Flows that wait for others are those of the generator.
+        let listed = self.parse(&text, context)?;
+        Ok(if listed.orders.is_empty() {
+            listed.flows
+        } else {
+            Vec::new()
+        })
+    }
+
+    fn generator(&self, context: &PatternContext<'_>) -> Result<Option<Arc<dyn FlowGenerator>>, SpecError> {
+        let text = self.text()?;
+        if !self.has_order(&text) {
+            return Ok(None);
+        }
+        let listed = self.parse(&text, context)?;
+        if listed.orders.is_empty() {
+            return Ok(None);
+        }
+        let return_time = |flow: &Flow| {
+            let links = context
+                .distance
+                .map_or(1, |distance| distance(flow.to, flow.from));
+            let delay = self.signal_delay?;
+            Some(Time(delay.0.saturating_mul(links.into())))
         };
-        let text = read_text(&self.file, MAX_FILE_BYTES)
-            .map_err(|error| refuse(None, (error.to_string(), "a text file of flows".to_owned())))?;
+        let ordered =
+            OrderedFlows::new(&listed.flows, &listed.orders, &return_time).and_then(|mut ordered| {
+                ordered.add_names()?;
+                ordered.add_triggers(&listed.triggers)?;
+                ordered.build()
+            });
+        let (graph, hosts) = ordered.map_err(|(line, error)| self.refuse(Some(line), error))?;
+        let (done, start) = (SendDone::Acknowledged, Time(0));
+        let flows = DependentFlows::new(graph, hosts, done, start, JobSummary::default(), context);
+        Ok(Some(Arc::new(flows)))
+    }
+}
+
+impl FlowList {
+    fn refuse(&self, line: Option<usize>, (given, allowed): ParseError) -> SpecError {
+        let position = line.map_or(String::new(), |line| format!("line {}: ", line + 1));
+        SpecError::new("file", format!("{}: {position}{given}", self.file), allowed)
+    }
+
+    fn text(&self) -> Result<String, SpecError> {
+        read_text(&self.file, MAX_FILE_BYTES)
+            .map_err(|error| self.refuse(None, (error.to_string(), "a text file of flows".to_owned())))
+    }
+
+    /// Returns true if a text may contain flows that wait for others.
+    fn has_order(&self, text: &str) -> bool {
+        let mut lines = text.lines().map(|line| without_comment(line).trim());
         match self.format() {
-            Format::Cm => parse_lines(&text, context, refuse, |_, line| connection(line)),
-            Format::Hpcc => parse_lines(&text, context, refuse, hpcc),
+            Format::Cm => text.contains("trigger") && lines.any(|line| line.contains("trigger")),
+            Format::Csv => lines
+                .find(|line| !line.is_empty())
+                .is_some_and(|header| header.contains("after") || header.contains("compute_s")),
+            Format::Hpcc => false,
+        }
+    }
+
+    fn parse<'a>(&self, text: &'a str, context: &PatternContext<'_>) -> Result<Listed<'a>, SpecError> {
+        let refuse = |line, error| self.refuse(line, error);
+        match self.format() {
+            Format::Cm => {
+                let has_order = self.has_order(text);
+                parse_lines(text, context, refuse, |_, line| connection(line, has_order))
+            }
+            Format::Hpcc => parse_lines(text, context, refuse, hpcc),
             Format::Csv => {
                 let mut header = None;
-                parse_lines(&text, context, refuse, |_, line| match &header {
+                parse_lines(text, context, refuse, |_, line| match &header {
                     None => {
                         header = Some(Header::read(line)?);
                         Ok(Line::Other)
@@ -97,9 +191,7 @@ impl Pattern for FlowList {
             }
         }
     }
-}
 
-impl FlowList {
     fn format(&self) -> Format {
         let end = self.file.rsplit_once('.').map_or("", |(_, end)| end);
         self.format.unwrap_or(match end.to_ascii_lowercase().as_str() {
@@ -117,8 +209,10 @@ fn parse_lines<'a>(
     context: &PatternContext<'_>,
     refuse: impl Fn(Option<usize>, ParseError) -> SpecError,
     mut parse: impl FnMut(bool, &'a str) -> Result<Line<'a>, ParseError>,
-) -> Result<Vec<Flow>, SpecError> {
-    let mut flows = Vec::new();
+) -> Result<Listed<'a>, SpecError> {
+    let mut listed = Listed::default();
+    let flows = &mut listed.flows;
+    let mut triggers = HashSet::new();
     // The announced numbers, with their lines.
     let (mut nodes, mut announced) = (None, None);
     // The number of flows that are read, with its line.
@@ -136,8 +230,14 @@ fn parse_lines<'a>(
         }
         let said = parse(is_first, line).map_err(|wrong| refuse(Some(i), wrong))?;
         is_first = false;
-        let (from, to, bytes, start) = match said {
-            Line::Flow(from, to, bytes, start) => (from, to, bytes, start),
+        let ListedFlow {
+            from,
+            to,
+            bytes,
+            start,
+            order,
+        } = match said {
+            Line::Flow(flow) => flow,
             Line::Nodes(n) if nodes.replace(n).is_some() => {
                 return Err(refuse(Some(i), duplicate("Nodes", "once")));
             }
@@ -146,6 +246,13 @@ fn parse_lines<'a>(
             }
             Line::First(n) => {
                 first = Some((n, i));
+                continue;
+            }
+            Line::Trigger(id, kind) => {
+                if !triggers.insert(id) {
+                    return Err(refuse(Some(i), duplicate(&format!("trigger {id}"), "once")));
+                }
+                listed.triggers.push(Trigger { line: i, id, kind });
                 continue;
             }
             _ => continue,
@@ -177,6 +284,9 @@ fn parse_lines<'a>(
         if highest.is_none_or(|(host, _)| from.max(to) > host) {
             highest = Some((from.max(to), i));
         }
+        if let Some(order) = order {
+            listed.orders.push(Order { line: i, ..*order });
+        }
         flows.push(context.flow(from, to, bytes.map(Size), Time(start)));
     }
     let Some((host, i)) = highest else {
@@ -196,7 +306,7 @@ fn parse_lines<'a>(
                 let given = format!("{n} flows are announced, and the file has {}", flows.len());
                 Err(refuse(Some(i), (given, "at most as many as it has".to_owned())))
             }
-            _ => Ok(flows),
+            _ => Ok(listed),
         },
     }
 }
@@ -244,19 +354,24 @@ fn seconds(text: &str, what: &str) -> Result<u64, ParseError> {
 }
 
 /// Words that are allowed after the ends of a connection.
-const WORDS: [&str; 4] = ["start", "size", "id", "prio"];
+const WORDS: [&str; 7] = [
+    "start",
+    "size",
+    "id",
+    "prio",
+    "trigger",
+    "send_done_trigger",
+    "recv_done_trigger",
+];
 
-/// Words of htsim that join flows by triggers.
-const TRIGGER_WORDS: [&str; 4] = ["trigger", "addon", "send_done_trigger", "recv_done_trigger"];
-
-/// Parses a line of a connection matrix.
-fn connection(line: &str) -> Result<Line<'_>, ParseError> {
+/// Parses a line of a connection matrix. `has_order` is true if flows of the matrix have triggers.
+fn connection(line: &str, has_order: bool) -> Result<Line<'_>, ParseError> {
     let mut words = line.split_whitespace();
     let first = words.next().unwrap_or_default();
     let Some((from, to)) = first.split_once("->") else {
         match first {
             "Nodes" | "Connections" | "Triggers" | "Failures" => {}
-            "trigger" => return Err(trigger(line)),
+            "trigger" => return trigger(line),
             "failure" => return Err(failure(line)),
             _ => return Err((format!("{first:?}"), "Nodes, Connections, or FROM->TO".to_owned())),
         }
@@ -267,16 +382,12 @@ fn connection(line: &str) -> Result<Line<'_>, ParseError> {
         return match first {
             "Nodes" => Ok(Line::Nodes(n)),
             "Connections" => Ok(Line::Flows(n)),
-            "Triggers" if n > 0 => Err(trigger(line)),
-            _ if n > 0 => Err(failure(line)),
+            "Failures" if n > 0 => Err(failure(line)),
             _ => Ok(Line::Other),
         };
     };
-    let mut values: [Option<&str>; 4] = [None; 4];
+    let mut values: [Option<&str>; 7] = [None; 7];
     while let Some(word) = words.next() {
-        if TRIGGER_WORDS.contains(&word) {
-            return Err(trigger(word));
-        }
         let position = WORDS.iter().position(|known| *known == word);
         let position = position.ok_or_else(|| (format!("{word:?}"), WORDS.join(", ")))?;
         let value = words.next();
@@ -285,28 +396,52 @@ fn connection(line: &str) -> Result<Line<'_>, ParseError> {
             return Err(duplicate(word, "once"));
         }
     }
-    let [start, bytes, ..] = values;
+    let [start, bytes, _, _, triggers @ ..] = values;
+    if start.is_some() && triggers[0].is_some() {
+        let given = "both start and trigger".to_owned();
+        return Err((given, "one of them".to_owned()));
+    }
     let start = start.map(|value| {
         whole(value).ok_or_else(|| wrong("start", value, "a whole number of picoseconds from 0"))
     });
     let bytes = bytes
         .filter(|value| whole(value) != Some(0))
         .map(|value| size(value, "size", ", or 0 for a flow that sends until the end"));
-    Ok(Line::Flow(
-        from.into(),
-        to.into(),
-        bytes.transpose()?,
-        start.transpose()?.unwrap_or(0),
-    ))
+    let mut ids = [None; 3];
+    for ((id, value), word) in ids.iter_mut().zip(triggers).zip(&WORDS[4..]) {
+        *id = value.map(|value| count(value, word)).transpose()?;
+    }
+    let [trigger, send_done, receive_done] = ids;
+    let order = has_order.then(|| {
+        Box::new(Order {
+            trigger,
+            send_done,
+            receive_done,
+            ..Order::default()
+        })
+    });
+    Ok(Line::Flow(ListedFlow {
+        from: from.into(),
+        to: to.into(),
+        bytes: bytes.transpose()?,
+        start: start.transpose()?.unwrap_or(0),
+        order,
+    }))
 }
 
-/// Returns the error for a part of a matrix that concerns triggers.
-fn trigger(given: &str) -> ParseError {
-    let given = format!("{given}: Weft does not model triggers, by which flows start others");
-    (
-        given,
-        "flows with a start of their own, and Triggers 0".to_owned(),
-    )
+/// Parses a line that declares a trigger.
+fn trigger(line: &str) -> Result<Line<'_>, ParseError> {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let (id, kind) = match words[..] {
+        ["trigger", "id", id, "oneshot"] => (id, TriggerKind::Oneshot),
+        ["trigger", "id", id, "multishot"] => (id, TriggerKind::Multishot),
+        ["trigger", "id", id, "barrier", "count", n] => (id, TriggerKind::Barrier(count(n, "count")?)),
+        _ => {
+            let allowed = "trigger id NUMBER oneshot, multishot, or barrier count NUMBER";
+            return Err((format!("{line:?}"), allowed.to_owned()));
+        }
+    };
+    Ok(Line::Trigger(count(id, "trigger id")?, kind))
 }
 
 /// Returns the error for a part of a matrix that concerns failures of links.
@@ -322,12 +457,13 @@ fn hpcc(is_first: bool, line: &str) -> Result<Line<'_>, ParseError> {
         [flows] if is_first => count(flows, "the number of flows").map(Line::First),
         [from, to, _, _, bytes, start] => {
             let bytes = Some(size(bytes, "BYTES", "")?);
-            Ok(Line::Flow(
-                from.into(),
-                to.into(),
+            Ok(Line::Flow(ListedFlow {
+                from: from.into(),
+                to: to.into(),
                 bytes,
-                seconds(start, "SECONDS")?,
-            ))
+                start: seconds(start, "SECONDS")?,
+                order: None,
+            }))
         }
         _ => {
             let given = match words.len() {
@@ -345,7 +481,7 @@ fn hpcc(is_first: bool, line: &str) -> Result<Line<'_>, ParseError> {
 }
 
 /// The columns of a CSV file: name, allowed values and meaning.
-const COLUMNS: [(&str, &str, &str); 4] = [
+const COLUMNS: [(&str, &str, &str); 7] = [
     ("from", "name or index of a host", "sender"),
     ("to", "name or index of a host", "receiver"),
     (
@@ -356,19 +492,38 @@ const COLUMNS: [(&str, &str, &str); 4] = [
     (
         "start_s",
         "number from 0 to 1000000",
-        "time at which the flow opens, in seconds",
+        "time at which the flow opens, in seconds; with `after` the earliest time, or empty",
+    ),
+    (
+        "id",
+        "text without blanks; optional",
+        "name of the flow in `after`",
+    ),
+    (
+        "after",
+        "ids of flows, separated by blanks, or empty; optional",
+        "flows that must have ended: those that the sender receives when all data has arrived, those that it sends when all data is acknowledged",
+    ),
+    (
+        "compute_s",
+        "number from 0 to 1000000, or empty; optional",
+        "time that passes between the end of these flows and the opening, in seconds",
     ),
 ];
 
+/// The number of [`COLUMNS`] that a file must have; the others are optional.
+const REQUIRED_COLUMNS: usize = 4;
+
 /// Returns the names of the columns of a CSV file, for messages.
 fn column_names() -> String {
-    COLUMNS.map(|(name, ..)| name).join(", ")
+    let [required @ .., _, _, _] = COLUMNS.map(|(name, ..)| name);
+    required.join(", ")
 }
 
 /// The first line of a CSV file.
 struct Header {
-    /// Position of each of [`COLUMNS`].
-    positions: [usize; 4],
+    /// Position of each of [`COLUMNS`], if the file has the column.
+    positions: [Option<usize>; 7],
     /// Number of columns.
     columns: usize,
 }
@@ -382,11 +537,13 @@ impl Header {
         if let ([_], Some(separator)) = (&names[..], separator) {
             return Err((format!("columns separated by {separator:?}"), "commas".to_owned()));
         }
-        let mut positions = [0; 4];
-        for (position, (wanted, ..)) in positions.iter_mut().zip(COLUMNS) {
+        let mut positions = [None; 7];
+        for (column, (wanted, ..)) in COLUMNS.into_iter().enumerate() {
             let mut found = (0..names.len()).filter(|&i| names[i] == wanted);
-            let first = found.next();
-            *position = first.ok_or_else(|| (format!("no column {wanted}"), column_names()))?;
+            positions[column] = found.next();
+            if positions[column].is_none() && column < REQUIRED_COLUMNS {
+                return Err((format!("no column {wanted}"), column_names()));
+            }
             if found.next().is_some() {
                 return Err(duplicate(wanted, &format!("{}, once each", column_names())));
             }
@@ -405,7 +562,11 @@ fn csv<'a>(line: &'a str, header: &Header) -> Result<Line<'a>, ParseError> {
     if values.len() > header.columns {
         return Err(wrong());
     }
-    let value = |column: usize| values.get(header.positions[column]).ok_or_else(wrong);
+    let optional = |column: usize| match header.positions[column] {
+        Some(position) => values.get(position).ok_or_else(wrong).map(Some),
+        None => Ok(None),
+    };
+    let value = |column: usize| optional(column)?.ok_or_else(wrong);
     let bytes = match &**value(2)? {
         "" => None,
         bytes => Some(size(
@@ -415,7 +576,34 @@ fn csv<'a>(line: &'a str, header: &Header) -> Result<Line<'a>, ParseError> {
         )?),
     };
     let (from, to) = (value(0)?.clone(), value(1)?.clone());
-    Ok(Line::Flow(from, to, bytes, seconds(value(3)?, "start_s")?))
+    let (after, compute) = (optional(5)?, optional(6)?);
+    let order = if after.is_some() || compute.is_some() {
+        let compute = compute.filter(|compute| !compute.is_empty());
+        let compute = compute.map(|compute| seconds(compute, "compute_s"));
+        let after = after.map_or("", |after| after);
+        Some(Box::new(Order {
+            id: optional(4)?.filter(|id| !id.is_empty()).cloned(),
+            after: after.split_whitespace().map(str::to_owned).collect(),
+            compute: Time(compute.transpose()?.unwrap_or(0)),
+            ..Order::default()
+        }))
+    } else {
+        None
+    };
+    let start = value(3)?;
+    let waits = order.as_ref().is_some_and(|order| !order.after.is_empty());
+    let start = if start.is_empty() && waits {
+        0
+    } else {
+        seconds(start, "start_s")?
+    };
+    Ok(Line::Flow(ListedFlow {
+        from,
+        to,
+        bytes,
+        start,
+        order,
+    }))
 }
 
 /// Returns the line up to the first `#` outside double quotes.

@@ -117,21 +117,9 @@ fn a_matrix_as_htsim_writes_it() {
 }
 
 #[test]
-fn triggers_and_failures_of_htsim_are_named() {
-    let triggers = ": Weft does not model triggers, by which flows start others; allowed: flows with a start of their \
-                    own, and Triggers 0";
+fn failures_of_htsim_are_named() {
     let failures = ": failures are events of the spec; allowed: Failures 0, and [[events]] in the spec";
     for (line, given, said) in [
-        ("Triggers 2", "Triggers 2", triggers),
-        (
-            "0->1 id 1 start 0 send_done_trigger 1",
-            "send_done_trigger",
-            triggers,
-        ),
-        ("0->1 id 1 recv_done_trigger 1", "recv_done_trigger", triggers),
-        ("0->1 id 1 trigger 2", "trigger", triggers),
-        ("0->1 id 1 addon", "addon", triggers),
-        ("trigger id 1 oneshot", "trigger id 1 oneshot", triggers),
         ("Failures 1", "Failures 1", failures),
         (
             "failure switch_type TOR switch_id 1 link_id 2",
