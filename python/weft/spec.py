@@ -2127,6 +2127,213 @@ class TraceTraffic(Model):
     """
 
 
+class Straggler(RootModel[int]):
+    root: Annotated[int, Field(ge=0)]
+
+
+class TrainingTraffic(Model):
+    """
+    Steps of training a model. Each message is a flow of its own, which opens when the computing and the messages before it are done.
+    Each step is a job.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+    )
+    activation_size: Annotated[
+        str | None,
+        Field(
+            examples=["128KB", "64KiB", "1448B"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(TiB|TB|GiB|GB|MiB|MB|KiB|KB|B|kB)$",
+        ),
+    ] = None
+    """
+    Bytes that a rank sends to the next stage per micro-batch, and to the previous stage backwards. Computing goes on
+    meanwhile.
+    """
+    algorithm: (
+        Literal[
+            "ring",
+            "halving-doubling",
+            "recursive-doubling",
+            "binomial-tree",
+            "double-binary-tree",
+            "chain",
+            "shift",
+            "at-once",
+        ]
+        | None
+    ) = None
+    """
+    Algorithm of all-reduces.
+    """
+    backward: Annotated[
+        str,
+        Field(
+            examples=["2us", "1.5ms", "20s"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min|µs|μs)$",
+        ),
+    ]
+    """
+    Time for which a rank computes a micro-batch backwards in a layer.
+    """
+    classes: list[SizeClass] | None = None
+    """
+    Classes by size, in order of rising thresholds. A flow belongs to the first class whose threshold is above its size. A flow in no class uses the entry's own transport, and its class has the entry's name.
+    """
+    compute_deviation: Annotated[float, Field(ge=0.0, le=10.0)] = 0.0
+    """
+    Standard deviation of computing times, as a fraction of their mean. They are drawn from a log-normal distribution.
+    """
+    expert_ranks: Annotated[int, Field(ge=1)] = 1
+    """
+    Ranks per expert-parallel group, a divisor of the number of data-parallel ranks.
+    """
+    expert_size: Annotated[
+        str | None,
+        Field(
+            examples=["128KB", "64KiB", "1448B"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(TiB|TB|GiB|GB|MiB|MB|KiB|KB|B|kB)$",
+        ),
+    ] = None
+    """
+    Bytes of the tokens of a rank in a layer. An expert-parallel group sends them to their experts before the second half of a
+    layer and back after it, forwards and backwards. Computing waits for it.
+    """
+    forward: Annotated[
+        str,
+        Field(
+            examples=["2us", "1.5ms", "20s"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min|µs|μs)$",
+        ),
+    ]
+    """
+    Time for which a rank computes a micro-batch forwards in a layer.
+    """
+    gradient_size: Annotated[
+        str | None,
+        Field(
+            examples=["128KB", "64KiB", "1448B"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(TiB|TB|GiB|GB|MiB|MB|KiB|KB|B|kB)$",
+        ),
+    ] = None
+    """
+    Bytes of the gradients of a layer at a rank. Data-parallel ranks all-reduce them after the last micro-batch.
+    """
+    hosts: Annotated[
+        str | int | list[str | int], Field(examples=["h0", "0..8", "all", ["h0", "h5"]])
+    ] = "all"
+    """
+    Hosts on which the ranks run, one rank per host. Tensor-parallel ranks are neighbours, then come data-parallel
+    ranks, then stages.
+    """
+    kind: Literal["training"] = "training"
+    """
+    steps of training a model: computing, and operations of tensor, data, pipeline and expert groups
+    """
+    layers: Annotated[int, Field(ge=1)]
+    """
+    Number of layers of the model. The stages of the pipeline have equal numbers of layers.
+    """
+    micro_batches: Annotated[int, Field(ge=1)] = 1
+    """
+    Number of micro-batches per step.
+    """
+    name: str | None = None
+    """
+    Name in tables; by default the kind, with the entry's index if several entries have this kind.
+    """
+    overlap: bool = True
+    """
+    Whether the gradients of a layer are all-reduced while earlier layers compute backwards. Otherwise they wait until the rank
+    has computed all of them.
+    """
+    placement: Literal["in-order", "random"] = "in-order"
+    """
+    Assignment of ranks to `hosts`.
+    """
+    ranks: Annotated[int | None, Field(ge=2)] = None
+    """
+    Number of ranks; by default as many as `hosts`. Those that are left after the division by `tensor_ranks` and `stages` are
+    data-parallel.
+    """
+    schedule: Literal["one-forward-one-backward", "all-forward"] = (
+        "one-forward-one-backward"
+    )
+    """
+    Order in which a stage computes micro-batches.
+    """
+    send_done: Literal["acknowledged", "started"] = "acknowledged"
+    """
+    Event at which a message counts as sent, for messages that wait for it.
+    """
+    stages: Annotated[int, Field(ge=1)] = 1
+    """
+    Number of stages of the pipeline.
+    """
+    start: Annotated[
+        str,
+        Field(
+            examples=["2us", "1.5ms", "20s"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min|µs|μs)$",
+        ),
+    ] = "0s"
+    """
+    Time at which the ranks begin.
+    """
+    steps: Annotated[int, Field(ge=1)] = 1
+    """
+    Number of steps.
+    """
+    straggler_factor: Annotated[float, Field(ge=1.0, le=1000.0)] = 2.0
+    """
+    Ratio of the time for which stragglers compute to that of other ranks.
+    """
+    stragglers: list[Straggler] | None = None
+    """
+    Ranks that compute more slowly than others.
+    """
+    tensor_ranks: Annotated[int, Field(ge=1)] = 1
+    """
+    Ranks per tensor-parallel group.
+    """
+    tensor_size: Annotated[
+        str | None,
+        Field(
+            examples=["128KB", "64KiB", "1448B"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(TiB|TB|GiB|GB|MiB|MB|KiB|KB|B|kB)$",
+        ),
+    ] = None
+    """
+    Bytes that a tensor-parallel group all-reduces after each half of a layer, forwards and backwards. Computing waits for
+    it.
+    """
+    tokens: Annotated[int, Field(ge=1)] = 1024
+    """
+    Number of tokens of a rank, for `top_k`.
+    """
+    top_k: Annotated[int | None, Field(ge=1)] = None
+    """
+    Number of ranks to which each token goes, which are drawn for each token, layer and micro-batch. By default each rank sends an
+    equal part of its tokens to each rank.
+    """
+    transport: str
+    """
+    Name of the transport.
+    """
+    update: Annotated[
+        str,
+        Field(
+            examples=["2us", "1.5ms", "20s"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min|µs|μs)$",
+        ),
+    ] = "0s"
+    """
+    Time for which a rank updates its parameters at the end of a step.
+    """
+
+
 class TwoBottlenecksTopology(Model):
     """
     Hosts S1, S2, S3, D1, D2 and D3; switches upper-in, upper-out, lower-in and lower-out.
@@ -4751,6 +4958,7 @@ class Experiment(Model):
                 | StrideTraffic
                 | HotSpotTraffic
                 | CollectiveTraffic
+                | TrainingTraffic
                 | TraceTraffic
                 | FlowListTraffic,
                 Field(discriminator="kind"),

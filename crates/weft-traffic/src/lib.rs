@@ -24,6 +24,7 @@ mod stride;
 mod tasks;
 mod template;
 mod trace;
+mod training_step;
 
 pub use all_to_all::AllToAll;
 pub use bulk::Bulk;
@@ -48,3 +49,4 @@ pub use sizes::{SIZES, SizeDistribution, SizeSampler};
 pub use stride::Stride;
 pub use tasks::SendDone;
 pub use trace::{Trace, TraceFormat};
+pub use training_step::{Schedule, Training};

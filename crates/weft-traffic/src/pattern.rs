@@ -12,7 +12,7 @@ use weft_spec::{Entry, Parsed, Rate, Size, SpecError, Time, from_table, to_table
 use crate::random::{RngStreams, StreamId};
 use crate::{
     AllToAll, Bulk, ClosedLoop, Collective, Flow, FlowClass, FlowClasses, FlowGenerator, FlowList, HotSpot,
-    Incast, Jobs, OneToMany, Poisson, Shuffle, Stride, Trace, random,
+    Incast, Jobs, OneToMany, Poisson, Shuffle, Stride, Trace, Training, random,
 };
 
 /// All kinds of traffic.
@@ -60,6 +60,10 @@ pub const TRAFFIC: &[Entry<dyn Pattern>] = &[
     entry::<Collective>(
         "collective",
         "an operation of ranks, such as an all-reduce: messages that start when others have arrived",
+    ),
+    entry::<Training>(
+        "training",
+        "steps of training a model: computing, and operations of tensor, data, pipeline and expert groups",
     ),
     entry::<Trace>(
         "trace",

@@ -14,14 +14,12 @@ use crate::tasks::{TaskGraphBuilder, Work};
 /// The processor on which ranks combine data.
 const PROCESSOR: Option<u8> = Some(0);
 
-/// An operation of consecutive ranks, whose tasks are added to a graph.
+/// An operation of ranks, whose tasks are added to a graph.
 pub(crate) struct Exchange<'a> {
     /// The graph.
     pub builder: &'a mut TaskGraphBuilder,
-    /// The first rank in the graph; ranks of the operation count from it.
-    pub first_rank: u32,
-    /// Number of ranks.
-    pub ranks: u32,
+    /// Ranks in the graph that take part; in the operation they count from 0.
+    pub members: &'a [u32],
     /// Bytes of the whole array.
     pub bytes: u64,
     /// Number of parts of messages along trees and chains.
@@ -50,9 +48,14 @@ impl Exchange<'_> {
         }
     }
 
+    /// Returns the number of ranks.
+    fn ranks(&self) -> u32 {
+        self.members.len() as u32
+    }
+
     /// Adds the tasks of an operation.
     pub fn add(&mut self, operation: Operation, algorithm: Algorithm) {
-        let n = self.ranks;
+        let n = self.ranks();
         match (operation, algorithm) {
             (Operation::AllReduce, Algorithm::HalvingDoubling) => {
                 self.all_reduce_core(Self::halving_doubling);
@@ -70,8 +73,11 @@ impl Exchange<'_> {
                 let ready = vec![Vec::new(); self.chunks as usize];
                 self.binomial_broadcast(ready);
             }
-            (Operation::AllToAll, Algorithm::AtOnce) => self.all_to_all(false),
-            (Operation::AllToAll, _) => self.all_to_all(true),
+            (Operation::AllToAll, _) => {
+                let size = self.bytes;
+                let bytes = |_, to| Self::part(size, to, n);
+                self.all_to_all(algorithm != Algorithm::AtOnce, bytes);
+            }
         }
     }
 
@@ -83,9 +89,9 @@ impl Exchange<'_> {
 
     /// Adds a message that waits for tasks of its sender. Returns the tasks that send and receive it.
     fn message(&mut self, from: u32, to: u32, bytes: u64, waits: &[u32]) -> (u32, u32) {
-        let (send, receive) = self
-            .builder
-            .message(self.first_rank + from, self.first_rank + to, bytes);
+        let (send, receive) =
+            self.builder
+                .message(self.members[from as usize], self.members[to as usize], bytes);
         for &before in waits {
             self.builder.after(send, before);
         }
@@ -99,7 +105,7 @@ impl Exchange<'_> {
         };
         let picoseconds = u128::from(bytes) * 8_000_000_000_000 / u128::from(rate.0.max(1));
         let work = Work::Compute(Time(u64::try_from(picoseconds).unwrap_or(u64::MAX)));
-        let task = self.builder.add(self.first_rank + rank, work, PROCESSOR);
+        let task = self.builder.add(self.members[rank as usize], work, PROCESSOR);
         self.builder.after(task, received);
         task
     }
@@ -107,7 +113,7 @@ impl Exchange<'_> {
     /// Step s: rank r sends part r - s to rank r + 1 after it has received that part in step s - 1. In the first
     /// `reducing` steps it adds what it receives to its own part.
     fn ring(&mut self, steps: u32, reducing: u32) {
-        let n = self.ranks;
+        let n = self.ranks();
         let mut waits: Waits = vec![Vec::new(); n as usize];
         for step in 0..steps {
             let mut next: Waits = vec![Vec::new(); n as usize];
@@ -128,16 +134,16 @@ impl Exchange<'_> {
 
     /// Runs an algorithm for 2^k ranks. The ranks beyond give their data to a partner before, and get the result after.
     fn all_reduce_core(&mut self, core: impl FnOnce(&mut Self, u32, &mut Waits)) {
-        let ranks = 1 << self.ranks.ilog2();
+        let ranks = 1 << self.ranks().ilog2();
         let mut waits: Waits = vec![Vec::new(); ranks as usize];
-        for surplus in ranks..self.ranks {
+        for surplus in ranks..self.ranks() {
             let partner = surplus - ranks;
             let (_, received) = self.message(surplus, partner, self.bytes, &[]);
             let has = self.reduce(partner, received, self.bytes);
             waits[partner as usize].push(has);
         }
         core(self, ranks, &mut waits);
-        for surplus in ranks..self.ranks {
+        for surplus in ranks..self.ranks() {
             let partner = surplus - ranks;
             self.message(partner, surplus, self.bytes, &waits[partner as usize]);
         }
@@ -191,7 +197,7 @@ impl Exchange<'_> {
             .filter(|&distance| distance < lowest);
         distances
             .filter_map(|distance| rank.checked_add(distance))
-            .filter(|&child| child < self.ranks)
+            .filter(|&child| child < self.ranks())
             .collect()
     }
 
@@ -201,9 +207,9 @@ impl Exchange<'_> {
         let mut last_sends = HashMap::new();
         for chunk in 0..self.chunks {
             let bytes = Self::part(self.bytes, chunk, self.chunks);
-            let mut waits: Waits = vec![Vec::new(); self.ranks as usize];
+            let mut waits: Waits = vec![Vec::new(); self.ranks() as usize];
             // Children have higher numbers than their parents.
-            for rank in (1..self.ranks).rev() {
+            for rank in (1..self.ranks()).rev() {
                 let parent = rank & (rank - 1);
                 let mut before = std::mem::take(&mut waits[rank as usize]);
                 before.extend(last_sends.get(&rank));
@@ -223,9 +229,9 @@ impl Exchange<'_> {
         let mut last_sends: HashMap<u32, u32> = HashMap::new();
         for (chunk, ready) in (0..).zip(ready) {
             let bytes = Self::part(self.bytes, chunk, self.chunks);
-            let mut waits: Waits = vec![Vec::new(); self.ranks as usize];
+            let mut waits: Waits = vec![Vec::new(); self.ranks() as usize];
             waits[0] = ready;
-            for rank in 0..self.ranks {
+            for rank in 0..self.ranks() {
                 for child in self.binomial_children(rank) {
                     let mut before = waits[rank as usize].clone();
                     before.extend(last_sends.get(&rank));
@@ -239,11 +245,11 @@ impl Exchange<'_> {
 
     /// Rank r sends each part to rank r + 1 once it has the part and the previous one is sent.
     fn chain(&mut self) {
-        let mut last_sends: Vec<Option<u32>> = vec![None; self.ranks as usize];
+        let mut last_sends: Vec<Option<u32>> = vec![None; self.ranks() as usize];
         for chunk in 0..self.chunks {
             let bytes = Self::part(self.bytes, chunk, self.chunks);
             let mut has = None;
-            for rank in 0..self.ranks - 1 {
+            for rank in 0..self.ranks() - 1 {
                 let last_send = &mut last_sends[rank as usize];
                 let before: Vec<u32> = last_send.iter().copied().chain(has).collect();
                 let (send, received) = self.message(rank, rank + 1, bytes, &before);
@@ -255,7 +261,7 @@ impl Exchange<'_> {
 
     /// Both trees reduce their half of the array part by part, and broadcast the result.
     fn double_binary_tree(&mut self) {
-        let n = self.ranks;
+        let n = self.ranks();
         let half = self.bytes / 2;
         for (tree, bytes) in [(0, self.bytes - half), (1, half)] {
             let (root, parents) = tree_parents(n, tree);
@@ -300,16 +306,21 @@ impl Exchange<'_> {
         received
     }
 
-    /// Step k: rank r sends to rank r + k and receives from rank r - k; the next step follows after both.
-    fn all_to_all(&mut self, in_steps: bool) {
-        let n = self.ranks;
+    /// Step k: rank r sends `bytes(r, r + k)` to rank r + k and receives from rank r - k; the next step follows after both.
+    /// A message of 0 bytes is not sent.
+    pub fn all_to_all(&mut self, in_steps: bool, bytes: impl Fn(u32, u32) -> u64) {
+        let n = self.ranks();
         let mut waits: Waits = vec![Vec::new(); n as usize];
         for step in 1..n {
             let mut next: Waits = vec![Vec::new(); n as usize];
             for rank in 0..n {
                 let to = (rank + step) % n;
-                let bytes = Self::part(self.bytes, to, n);
                 let before = if in_steps { &waits[rank as usize][..] } else { &[] };
+                let bytes = bytes(rank, to);
+                if bytes == 0 {
+                    next[rank as usize].extend(before);
+                    continue;
+                }
                 let (send, received) = self.message(rank, to, bytes, before);
                 next[rank as usize].push(send);
                 next[to as usize].push(received);
@@ -399,10 +410,10 @@ mod tests {
             for &algorithm in operation.algorithms() {
                 for ranks in 2..40 {
                     let mut builder = TaskGraphBuilder::new(ranks);
+                    let members: Vec<u32> = (0..ranks).collect();
                     Exchange {
                         builder: &mut builder,
-                        first_rank: 0,
-                        ranks,
+                        members: &members,
                         bytes: 1_000,
                         chunks: 3,
                         reduce_rate: Some(Rate(1_000_000_000)),

@@ -5,6 +5,7 @@
 //! closed forms assume that a message of b bytes takes alpha + beta b.
 
 mod algorithms;
+mod sequences;
 
 use std::sync::Arc;
 
@@ -18,6 +19,7 @@ use crate::tasks::{DependentFlows, JobSummary, TaskGraphBuilder};
 use crate::{FlowGenerator, HostSet, MAX_FLOWS, Pattern, PatternContext, SendDone};
 
 pub(crate) use algorithms::Exchange;
+pub(crate) use sequences::RankSequences;
 
 /// An operation in which all ranks exchange data, such as an all-reduce. Each message is a flow of its own,
 /// which opens when the messages that it needs have arrived at its sender.
@@ -137,6 +139,24 @@ impl Operation {
         }
     }
 
+    /// Returns an algorithm, or the default one.
+    ///
+    /// # Errors
+    /// Returns an error if the operation does not have the algorithm; its path is `algorithm`.
+    pub(crate) fn algorithm(self, algorithm: Option<Algorithm>) -> Result<Algorithm, SpecError> {
+        let algorithm = algorithm.unwrap_or(self.default_algorithm());
+        if self.algorithms().contains(&algorithm) {
+            return Ok(algorithm);
+        }
+        let names = self.algorithms().iter();
+        let names: Vec<String> = names.map(|algorithm| format!("{:?}", algorithm.name())).collect();
+        Err(SpecError::new(
+            "algorithm",
+            format!("{:?} with this operation", algorithm.name()),
+            names.join(", "),
+        ))
+    }
+
     /// Returns the algorithms of the operation.
     fn algorithms(self) -> &'static [Algorithm] {
         match self {
@@ -194,6 +214,33 @@ pub(crate) fn place(
     Ok(hosts)
 }
 
+/// Returns the hosts of at least 2 ranks, by rank; by default there are as many ranks as hosts.
+///
+/// # Errors
+/// Returns an error if there are fewer than 2 ranks, or fewer hosts than ranks; its path is relative to the pattern.
+pub(crate) fn place_ranks(
+    ranks: Option<u32>,
+    hosts: &HostSet,
+    placement: Placement,
+    context: &PatternContext<'_>,
+) -> Result<Vec<u32>, SpecError> {
+    let number = match ranks {
+        Some(ranks) => ranks,
+        None => hosts
+            .resolve(context)
+            .map_err(|error| error.within("hosts"))?
+            .len() as u32,
+    };
+    if number < 2 {
+        let (field, given) = match ranks {
+            Some(_) => ("ranks", number.to_string()),
+            None => ("hosts", format!("{number} hosts")),
+        };
+        return Err(SpecError::new(field, given, "at least 2"));
+    }
+    place(number, hosts, placement, context)
+}
+
 impl Collective {
     fn builder(&self, groups: u32, group_size: u32, algorithm: Algorithm) -> TaskGraphBuilder {
         let mut builder = TaskGraphBuilder::new(groups * group_size);
@@ -204,10 +251,11 @@ impl Collective {
                 builder.next_job();
             }
             for group in 0..groups {
+                let first_rank = group * group_size;
+                let members: Vec<u32> = (first_rank..first_rank + group_size).collect();
                 let mut exchange = Exchange {
                     builder: &mut builder,
-                    first_rank: group * group_size,
-                    ranks: group_size,
+                    members: &members,
                     bytes: self.size.0,
                     chunks: self.chunks,
                     reduce_rate: self.reduce_rate,
@@ -223,38 +271,11 @@ impl Collective {
 
 impl Pattern for Collective {
     fn generator(&self, context: &PatternContext<'_>) -> Result<Option<Arc<dyn FlowGenerator>>, SpecError> {
-        let algorithm = self.algorithm.unwrap_or(self.operation.default_algorithm());
-        if !self.operation.algorithms().contains(&algorithm) {
-            let names: Vec<String> = self
-                .operation
-                .algorithms()
-                .iter()
-                .map(|algorithm| format!("{:?}", algorithm.name()))
-                .collect();
-            return Err(SpecError::new(
-                "algorithm",
-                format!("{:?} with this operation", algorithm.name()),
-                names.join(", "),
-            ));
-        }
-        let ranks = match self.ranks {
-            Some(ranks) => ranks,
-            None => self
-                .hosts
-                .resolve(context)
-                .map_err(|error| error.within("hosts"))?
-                .len() as u32,
-        };
-        if ranks < 2 {
-            let (field, given) = match self.ranks {
-                Some(_) => ("ranks", ranks.to_string()),
-                None => ("hosts", format!("{ranks} hosts")),
-            };
-            return Err(SpecError::new(field, given, "at least 2"));
-        }
-        let hosts = place(ranks, &self.hosts, self.placement, context)?;
+        let algorithm = self.operation.algorithm(self.algorithm)?;
+        let hosts = place_ranks(self.ranks, &self.hosts, self.placement, context)?;
+        let ranks = hosts.len() as u32;
         let group_size = self.group_size.unwrap_or(ranks);
-        if group_size < 2 || ranks % group_size != 0 {
+        if group_size < 2 || !ranks.is_multiple_of(group_size) {
             let given = format!("{group_size} with {ranks} ranks");
             return Err(SpecError::new(
                 "group_size",

@@ -154,6 +154,19 @@ impl TaskGraphBuilder {
         }
     }
 
+    /// Lets the tasks of a rank from `first` on wait for the task of the rank in `begins`, and the task in `ends` wait for them.
+    pub fn enclose(&mut self, first: u32, begins: &HashMap<u32, u32>, ends: &HashMap<u32, u32>) {
+        for task in first..self.len() {
+            let rank = self.tasks[task as usize].rank;
+            if let Some(&begin) = begins.get(&rank) {
+                self.after(task, begin);
+            }
+            if let Some(&end) = ends.get(&rank) {
+                self.after(end, task);
+            }
+        }
+    }
+
     /// Finds the message of each receive that matches by source and tag, where no other choice is possible. There the source and
     /// the tag occur once, and the receiver never receives from any source or with any tag. All other receives match during
     /// the run.
