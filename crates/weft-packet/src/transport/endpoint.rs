@@ -399,7 +399,7 @@ impl<P: Protocol> FlowEndpoint<P> {
     fn send(&mut self, index: u32, next: P::Next, port: u32, cx: &mut HostContext<'_, '_>) {
         let packet = self.take_packet(index, next, port, cx);
         let (nics, engine) = cx.nics();
-        nics.send_data(P::FEED, &packet, engine, || self.request(index));
+        nics.send_data(P::FEED, port, &packet, engine, || self.request(index));
         self.set_deadline(index, cx);
     }
 

@@ -318,7 +318,8 @@ impl Nics {
         self.links.get(port as usize).map_or(0, |nic| nic.waiting.len())
     }
 
-    /// Sends a packet of data by hardware, which it occupies until its last bit has left. `request` is that of the flow.
+    /// Sends a packet of data by the hardware of the first port of its route, which it occupies until its last bit has
+    /// left. `request` is that of the flow.
     #[inline]
     pub fn send_data(
         &mut self,
@@ -345,7 +346,7 @@ impl Nics {
     /// Sends a packet without payload of a transport of this kind, or lets it wait if the host sends flows of no
     /// other kind.
     pub fn send_control(&mut self, kind: u32, packet: &Packet, cx: &mut Context<'_>) {
-        let port = cx.port_of(packet.route);
+        port: u32,
         self.add_ports(port);
         let waits = !self.is_shared() && self.flows.first.is_none_or(|first| first.transport == kind);
         let nic = &mut self.links[port as usize];

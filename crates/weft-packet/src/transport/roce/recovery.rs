@@ -38,6 +38,16 @@ pub enum Recovery {
 }
 
 impl Recovery {
+    /// Returns the packet that is sent again next, as [`LossRecovery::next`] does. (It is asked before each packet, so
+    /// the call is not indirect.)
+    #[inline]
+    pub fn next(&mut self, flight: Flight) -> Option<u32> {
+        match self {
+            Self::GoBackN(recovery) => recovery.next(flight),
+            Self::SelectiveRepeat(recovery) => recovery.next(flight),
+        }
+    }
+
     /// Returns the loss recovery.
     pub fn get(&mut self) -> &mut dyn LossRecovery {
         match self {

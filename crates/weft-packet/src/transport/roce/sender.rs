@@ -36,8 +36,8 @@ pub struct RoceSender {
 pub enum Next {
     /// One that was sent before.
     Again(u32),
-    /// The next new one.
-    New,
+    /// The next new one, of this size.
+    New(u16),
 }
 
 impl RoceSender {
@@ -78,30 +78,29 @@ impl Sender {
     #[inline]
     pub fn next_psn(&mut self) -> Option<Next> {
         let flight = self.flight();
-        if let Some(psn) = self.state.recovery.get().next(flight) {
+        if let Some(psn) = self.state.recovery.next(flight) {
             return Some(Next::Again(psn));
         }
-        let may_send = !self.data.is_sent() && flight.sent - flight.una < self.state.window;
-        may_send.then_some(Next::New)
+        let size = self.data.next_size()?;
+        (flight.sent - flight.una < self.state.window).then_some(Next::New(size))
     }
 
     /// Returns the next packet, which is sent now.
     pub fn take_packet(&mut self, next: Next, sending: &Sending<'_>) -> Packet {
-        let psn = match next {
+        let (psn, size) = match next {
             Next::Again(psn) => {
                 self.state.recovery.get().on_resent(psn);
                 self.counters.retransmitted += 1;
-                psn
+                // The size of a flow that was stopped does not matter, because it has none.
+                (psn, self.data.packet_size(psn.into()))
             }
-            Next::New => self.data.count() as u32,
+            Next::New(size) => (self.data.count() as u32, size),
         };
         let (now, config) = (sending.now, &self.params.config);
         if self.state.deadline.is_none() {
             self.state.deadline = Some(now + config.rto.0);
         }
         let is_ecn_capable = config.control == RoceControl::Dcqcn;
-        // The size of a flow that was stopped does not matter, because it has none.
-        let size = self.data.packet_size(psn.into());
         self.state.pace.on_sent(size, now);
         let data = Data {
             psn,
