@@ -1,8 +1,11 @@
 //! Turns finished flows into records and reclaims their slots.
 //!
-//! The slots of a connection can be reused once no packet is on its way to either end and no
+//! The slots of a flow can be reused once no packet is on its way to either end and no
 //! acknowledgement or join is due. The network is searched for such packets at fixed simulated
 //! times, so that the slot of a later flow depends neither on threads nor on the ends of slices.
+//!
+//! A packet of TCP has the slot of its sender or receiver. Packets of other transports have the number of their flow,
+//! which no later flow gets, so only the time of the search depends on what is on its way.
 
 use std::collections::{HashMap, HashSet};
 
@@ -13,7 +16,7 @@ use crate::engine::route::Route;
 use crate::packet::CLASS;
 use crate::simulation::PacketSimulation;
 use crate::transport::tcp::wire;
-use crate::transport::{NEXT_JOB, NON_TCP};
+use crate::transport::{Host, NEXT_JOB, NON_TCP, Transport};
 
 /// Interval between searches for reclaimable flows. A search is skipped while more flows are open
 /// than have finished.
@@ -71,6 +74,11 @@ impl ReclaimSchedule {
 impl PacketSimulation {
     /// Turns finished flows into records if nothing refers to them any more.
     pub(crate) fn reclaim_finished(&mut self) {
+        self.reclaim_connections();
+        self.reclaim_flows();
+    }
+
+    fn reclaim_connections(&mut self) {
         let (ended, open) = self.hosts().fold((0, 0), |(ended, open), host| {
             let (ended_here, open_here) = host.tcp().ended_and_open();
             (ended + ended_here, open + open_here)
@@ -84,6 +92,58 @@ impl PacketSimulation {
             ended.retain(|&index| !self.try_reclaim(host, index, &targets));
             self.engine.endpoint_mut(host).tcp_mut().keep_ended(ended);
         }
+    }
+
+    /// Turns finished flows of transports other than TCP into records if nothing is on its way to either end.
+    fn reclaim_flows(&mut self) {
+        let endpoints = || self.hosts().flat_map(Host::endpoints);
+        let (ended, open) = endpoints().fold((0, 0), |(ended, open), (_, endpoint)| {
+            let (ended_here, open_here) = endpoint.ended_and_open();
+            (ended + ended_here, open + open_here)
+        });
+        if ended == 0 || ended < open {
+            return;
+        }
+        let in_network = self.engine.in_flight().map(|(_, packet)| packet);
+        let packets = in_network.chain(self.hosts().flat_map(Host::waiting_packets));
+        let packets = packets.filter(|packet| packet.flags & NON_TCP != 0);
+        let arriving: HashSet<u32> = packets.map(|packet| packet.lo).collect();
+        for host in 0..self.shared.fabric.hosts.len() as u32 {
+            let kinds: Vec<_> = self
+                .engine
+                .endpoint(host)
+                .endpoints()
+                .map(|(kind, _)| kind)
+                .collect();
+            for kind in kinds {
+                let endpoint = self.engine.endpoint_mut(host).endpoint_mut(kind);
+                let mut ended = endpoint.map(Transport::take_ended).unwrap_or_default();
+                ended.retain(|flow| arriving.contains(flow) || !self.reclaim_flow(host, kind, *flow));
+                if let Some(endpoint) = self.engine.endpoint_mut(host).endpoint_mut(kind) {
+                    endpoint.keep_ended(ended);
+                }
+            }
+        }
+    }
+
+    /// Turns a flow into a record and frees its slots. Returns false if one of its ends still does something.
+    fn reclaim_flow(&mut self, host: u32, kind: usize, flow: u32) -> bool {
+        let endpoint = |host| {
+            let mut endpoints = self.engine.endpoint(host).endpoints();
+            endpoints.find_map(|(number, endpoint)| (number == kind).then_some(endpoint))
+        };
+        let to = self.shared.flow(flow).to;
+        let sent = endpoint(host).and_then(|sender| sender.ended_flow(flow));
+        let Some(sent) = sent.filter(|_| endpoint(to).is_some_and(|receiver| receiver.is_quiet(flow))) else {
+            return false;
+        };
+        let opened = sent.opened;
+        let record = self.record(sent, &HashMap::new());
+        self.finished.flows.push((record, opened));
+        for end in [host, to] {
+            self.engine.endpoint_mut(end).free(kind, flow);
+        }
+        true
     }
 
     fn in_flight_targets(&self) -> InFlightTargets {

@@ -134,6 +134,44 @@ pub trait Transport: Send {
         0
     }
 
+    /// Returns true if this host sends a flow and has not freed it.
+    fn sends(&self, flow: u32) -> bool;
+
+    /// Returns the number of flows that this host sends and that have ended: all data has been acknowledged. Also returns
+    /// the number of the others. Neither counts flows that have been freed. TCP frees its flows by itself.
+    fn ended_and_open(&self) -> (usize, usize) {
+        (0, 0)
+    }
+
+    /// Takes the flows of the first of [these](Self::ended_and_open) numbers.
+    fn take_ended(&mut self) -> Vec<u32> {
+        Vec::new()
+    }
+
+    /// Keeps the flows that cannot be freed yet.
+    fn keep_ended(&mut self, flows: Vec<u32>) {
+        let _ = flows;
+    }
+
+    /// Returns the sender's part of the record of an ended flow if its sender does nothing more unless a packet arrives.
+    fn ended_flow(&self, flow: u32) -> Option<SentFlow> {
+        let _ = flow;
+        None
+    }
+
+    /// Returns true if the receiver of an ended flow does nothing more unless a packet arrives.
+    fn is_quiet(&self, flow: u32) -> bool {
+        let _ = flow;
+        false
+    }
+
+    /// Frees the sender or the receiver of a flow at this host. No packet of the flow arrives any more. Returns the
+    /// number of the sender for NICs.
+    fn free(&mut self, flow: u32) -> Option<u32> {
+        let _ = flow;
+        None
+    }
+
     /// Returns the subflows that a controller may move to other paths, each with the bytes
     /// acknowledged on it, in any order: (flow, subflow, bytes).
     fn movable_subflows(&self) -> Vec<(u32, u32, u64)> {

@@ -108,6 +108,12 @@ pub trait Protocol: Default + Send + Sized + 'static {
         let _ = flow;
     }
 
+    /// Returns true if the receiver of a flow that has ended sends nothing unless a packet arrives.
+    fn is_quiet(flow: &ReceiverFlow<Self>) -> bool {
+        let _ = flow;
+        true
+    }
+
     /// Adds to the record of a sender what only the protocol counts.
     fn complete_record(flow: &SenderFlow<Self>, record: &mut SubflowRecord) {
         let _ = (flow, record);
@@ -156,12 +162,13 @@ pub trait Protocol: Default + Send + Sized + 'static {
         endpoint.on_sender_timer(timer, cx);
     }
 
-    /// Returns the number of the timer of a sender's timeouts.
+    /// Returns the number of the timer of a sender's timeouts. `sender` is the number of the sender, not its index.
     fn timeout_timer(sender: u32) -> u32 {
         sender
     }
 
-    /// Returns the number of the timer of a sender that waits until its rate allows a packet.
+    /// Returns the number of the timer of a sender that waits until its rate allows a packet. `sender` is the number of
+    /// the sender, not its index.
     fn rate_timer(sender: u32) -> u32 {
         sender
     }
@@ -270,6 +277,10 @@ pub struct FlowEndpoint<P: Protocol> {
     pub receivers: FlowTable<ReceiverFlow<P>>,
     /// State that the flows of the host share.
     pub protocol: P,
+    /// The flows that this host sends, all of whose data has been acknowledged, and that have not been freed.
+    ended: Vec<u32>,
+    /// Number of timeouts of flows that have been freed.
+    freed_timeouts: u64,
 }
 
 impl<P: Protocol> FlowEndpoint<P> {
@@ -283,6 +294,8 @@ impl<P: Protocol> FlowEndpoint<P> {
             senders: FlowTable::default(),
             receivers: FlowTable::default(),
             protocol: P::default(),
+            ended: Vec::new(),
+            freed_timeouts: 0,
         }
     }
 
@@ -432,22 +445,25 @@ impl<P: Protocol> FlowEndpoint<P> {
 
     /// Lets a flow wait for its turn at the NIC, or until its rate allows a packet if that is later than the NIC is free.
     fn wait(&mut self, index: u32, port: u32, cx: &mut HostContext<'_, '_>) {
+        let number = self.senders.number(index);
         let sender = &mut self.senders[index];
         let next_at = P::next_at(sender);
         let (nics, engine) = cx.nics();
         if next_at > engine.now && next_at > nics.busy_until(port) {
             sender.waits = PortSet::ALL;
-            engine.set_timer(next_at, self.key(P::rate_timer(index)));
+            engine.set_timer(next_at, self.key(P::rate_timer(number)));
         } else {
             sender.waits.insert(port);
             nics.wait(self.request(index), port, engine);
         }
     }
 
-    /// Handles the timer of a flow that waits until its rate allows a packet.
-    pub fn on_rate_timer(&mut self, index: u32, cx: &mut HostContext<'_, '_>) {
-        self.senders[index].waits = PortSet::NONE;
-        self.request_nic(index, cx);
+    /// Handles the timer of a flow that waits until its rate allows a packet. `sender` is the number of the sender.
+    pub fn on_rate_timer(&mut self, sender: u32, cx: &mut HostContext<'_, '_>) {
+        if let Some(index) = self.senders.index_of_number(sender) {
+            self.senders[index].waits = PortSet::NONE;
+            self.request_nic(index, cx);
+        }
     }
 
     /// Sets the timer of timeouts unless it is set.
@@ -460,7 +476,7 @@ impl<P: Protocol> FlowEndpoint<P> {
 
     #[inline(never)]
     fn set_timeout(&mut self, index: u32, cx: &mut HostContext<'_, '_>) {
-        let key = self.key(P::timeout_timer(index));
+        let key = self.key(P::timeout_timer(self.senders.number(index)));
         let sender = &mut self.senders[index];
         if let Some(deadline) = P::deadline(sender) {
             sender.has_timer = true;
@@ -468,10 +484,13 @@ impl<P: Protocol> FlowEndpoint<P> {
         }
     }
 
-    /// Handles the timer of timeouts by [`Protocol::expire`]. The flow may then be able to send.
-    pub fn on_sender_timer(&mut self, index: u32, cx: &mut HostContext<'_, '_>) {
-        self.on_timeout(index, P::expire, cx);
-        self.request_nic(index, cx);
+    /// Handles the timer of timeouts by [`Protocol::expire`]. The flow may then be able to send. `sender` is the number
+    /// of the sender, which may have been freed.
+    pub fn on_sender_timer(&mut self, sender: u32, cx: &mut HostContext<'_, '_>) {
+        if let Some(index) = self.senders.index_of_number(sender) {
+            self.on_timeout(index, P::expire, cx);
+            self.request_nic(index, cx);
+        }
     }
 
     /// Handles the timer of timeouts. `expire` changes the sender, whose next timeout is then set. Returns its result.
@@ -512,6 +531,7 @@ impl<P: Protocol> FlowEndpoint<P> {
         let sender = &mut self.senders[index];
         sender.acked = Some(cx.now);
         P::release(sender);
+        self.ended.push(sender.flow);
         cx.on_acked(sender.flow);
     }
 
@@ -561,6 +581,28 @@ impl<P: Protocol> FlowEndpoint<P> {
             let next = P::next_chunk(receiver);
             cx.on_delivered_data(receiver.flow, next, receiver.bytes, &mut receiver.notify_at);
         }
+    }
+
+    fn sent_flow_of(sender: &SenderFlow<P>) -> SentFlow {
+        let SenderCounters {
+            retransmitted,
+            timeouts,
+            ..
+        } = sender.counters;
+        let mut record = SubflowRecord {
+            packets_sent: sender.data.sent() + retransmitted,
+            retransmitted,
+            timeouts,
+            ..SubflowRecord::default()
+        };
+        P::complete_record(sender, &mut record);
+        SentFlow::with_one_subflow(
+            sender.flow,
+            sender.opened,
+            sender.acked,
+            sender.data.total(),
+            record,
+        )
     }
 
     fn open_senders(&self) -> impl Iterator<Item = &SenderFlow<P>> {
@@ -646,28 +688,7 @@ impl<P: Protocol> Transport for FlowEndpoint<P> {
     }
 
     fn sent_flows(&self) -> Vec<SentFlow> {
-        let record = |sender: &SenderFlow<P>| {
-            let SenderCounters {
-                retransmitted,
-                timeouts,
-                ..
-            } = sender.counters;
-            let mut record = SubflowRecord {
-                packets_sent: sender.data.sent() + retransmitted,
-                retransmitted,
-                timeouts,
-                ..SubflowRecord::default()
-            };
-            P::complete_record(sender, &mut record);
-            SentFlow::with_one_subflow(
-                sender.flow,
-                sender.opened,
-                sender.acked,
-                sender.data.total(),
-                record,
-            )
-        };
-        self.senders.iter().map(record).collect()
+        self.senders.iter().map(Self::sent_flow_of).collect()
     }
 
     fn received_flow(&self, flow: u32, chunks: u32) -> Option<ReceivedFlow> {
@@ -686,7 +707,40 @@ impl<P: Protocol> Transport for FlowEndpoint<P> {
     }
 
     fn timeouts(&self) -> u64 {
-        self.senders.iter().map(|sender| sender.counters.timeouts).sum()
+        let timeouts = self.senders.iter().map(|sender| sender.counters.timeouts);
+        self.freed_timeouts + timeouts.sum::<u64>()
+    }
+
+    fn sends(&self, flow: u32) -> bool {
+        self.senders.index_of(flow).is_some()
+    }
+
+    fn ended_and_open(&self) -> (usize, usize) {
+        (self.ended.len(), self.senders.count() - self.ended.len())
+    }
+
+    fn take_ended(&mut self) -> Vec<u32> {
+        std::mem::take(&mut self.ended)
+    }
+
+    fn keep_ended(&mut self, flows: Vec<u32>) {
+        self.ended = flows;
+    }
+
+    fn ended_flow(&self, flow: u32) -> Option<SentFlow> {
+        let sender = self.senders.find(flow).filter(|sender| sender.waits.is_empty())?;
+        Some(Self::sent_flow_of(sender))
+    }
+
+    fn is_quiet(&self, flow: u32) -> bool {
+        self.receivers.find(flow).is_none_or(P::is_quiet)
+    }
+
+    fn free(&mut self, flow: u32) -> Option<u32> {
+        self.receivers.free(flow);
+        let index = self.senders.free(flow)?;
+        self.freed_timeouts += self.senders[index].counters.timeouts;
+        Some(index)
     }
 
     fn movable_subflows(&self) -> Vec<(u32, u32, u64)> {
@@ -703,3 +757,6 @@ impl<P: Protocol> Transport for FlowEndpoint<P> {
         true
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -12,6 +12,7 @@ use crate::packet::{CLASS, DATA, Packet, TRIMMED};
 
 use super::contract::{NON_TCP, ReceivedFlow, SentFlow, Transport, TransportKind};
 use super::generators::NEXT_JOB;
+use super::nic::NicFlow;
 use super::shared::Shared;
 use super::state::{HostContext, HostState};
 use super::tcp::wire::SYN;
@@ -340,7 +341,33 @@ impl Host {
 
     /// Drops the times of chunks of a flow that this host sends.
     pub fn drop_sent(&mut self, flow: u32, chunks: usize) {
-        let known = self.tcp.sends(flow) || self.state.shared.kind_of(flow) != tcp::INDEX;
+        let known = self.transports().any(|transport| transport.sends(flow));
         self.state.latencies.drop_sent(flow, chunks, known);
+    }
+
+    /// Returns the endpoints of transports other than TCP, by kind.
+    pub fn endpoints(&self) -> impl Iterator<Item = (usize, &dyn Transport)> {
+        let endpoints = self.endpoints.iter().enumerate();
+        endpoints.filter_map(|(kind, endpoint)| Some((kind, &**endpoint.as_ref()? as &dyn Transport)))
+    }
+
+    /// Returns the endpoint of a transport other than TCP.
+    pub fn endpoint_mut(&mut self, kind: usize) -> Option<&mut (dyn Transport + 'static)> {
+        Some(&mut **self.endpoints.get_mut(kind)?.as_mut()?)
+    }
+
+    /// Returns the packets without payload that wait for a NIC.
+    pub fn waiting_packets(&self) -> impl Iterator<Item = &Packet> {
+        self.state.nics.waiting_packets()
+    }
+
+    /// Frees what this host has of a flow of a transport other than TCP.
+    pub fn free(&mut self, kind: usize, flow: u32) {
+        self.state.trimmed.remove(&(flow, 0));
+        let sender = self.endpoint_mut(kind).and_then(|endpoint| endpoint.free(flow));
+        if let Some(index) = sender {
+            let kind = kind as u32;
+            self.state.nics.forget(NicFlow { kind, index });
+        }
     }
 }

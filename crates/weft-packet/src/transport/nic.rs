@@ -84,6 +84,12 @@ const SOCKETS: NicFlow = NicFlow {
     index: 0,
 };
 
+/// The flow whose turn has not ended although the flow has.
+const NONE: NicFlow = NicFlow {
+    kind: u32::MAX,
+    index: 1,
+};
+
 /// The properties of flows by which those of a host are alike or not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FlowKind {
@@ -236,6 +242,23 @@ impl Nics {
         }
     }
 
+    /// Forgets a flow that waits for no port, so that its number may become that of a new flow.
+    pub fn forget(&mut self, flow: NicFlow) {
+        self.forget_credit(flow);
+        for nic in &mut self.links {
+            for (served, _) in nic.turn.iter_mut().chain(&mut nic.fifo.head) {
+                if *served == flow {
+                    *served = NONE;
+                }
+            }
+        }
+    }
+
+    /// Returns the packets without payload that wait.
+    pub fn waiting_packets(&self) -> impl Iterator<Item = &Packet> {
+        self.links.iter().flat_map(|nic| &nic.control)
+    }
+
     /// Returns true if `flow` may hand a burst of this many full packets to its port's ring now. Otherwise it waits and is
     /// called when its turn comes. `request` says how.
     #[inline(always)]
@@ -324,11 +347,11 @@ impl Nics {
     pub fn send_data(
         &mut self,
         feed: Feed,
+        port: u32,
         packet: &Packet,
         cx: &mut Context<'_>,
         request: impl Fn() -> Request,
     ) {
-        let port = cx.port_of(packet.route);
         self.send(port, packet, cx);
         if feed == Feed::MemoryUnlessPaused && (!self.flows.is_mixed() || self.config.is_some()) {
             // The processing time of a host may delay a packet, but does not reduce its rate. So the next packet follows
@@ -346,7 +369,7 @@ impl Nics {
     /// Sends a packet without payload of a transport of this kind, or lets it wait if the host sends flows of no
     /// other kind.
     pub fn send_control(&mut self, kind: u32, packet: &Packet, cx: &mut Context<'_>) {
-        port: u32,
+        let port = cx.port_of(packet.route);
         self.add_ports(port);
         let waits = !self.is_shared() && self.flows.first.is_none_or(|first| first.transport == kind);
         let nic = &mut self.links[port as usize];
@@ -580,7 +603,9 @@ impl Nics {
         if nic.waiting.front().is_none_or(|head| head.flow != SOCKETS)
             || nic.fifo.head.is_none_or(|(head, _)| head != flow)
         {
-            *nic.credit(flow) = credit as i32;
+            if flow != NONE {
+                *nic.credit(flow) = credit as i32;
+            }
             return;
         }
         nic.fifo.credit = credit;

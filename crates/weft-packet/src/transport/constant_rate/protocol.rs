@@ -88,7 +88,9 @@ impl Protocol for SourceProtocol {
     }
 
     fn on_timer(endpoint: &mut FlowEndpoint<Self>, sender: u32, cx: &mut HostContext<'_, '_>) {
-        endpoint.send_due(sender, cx);
+        if let Some(index) = endpoint.senders.index_of_number(sender) {
+            endpoint.send_due(index, cx);
+        }
     }
 
     fn on_open(endpoint: &mut FlowEndpoint<Self>, sender: u32, cx: &mut HostContext<'_, '_>) {
@@ -157,6 +159,6 @@ impl FlowEndpoint<SourceProtocol> {
         } else {
             due
         };
-        cx.set_timer(time, self.key(index));
+        cx.set_timer(time, self.key(self.senders.number(index)));
     }
 }

@@ -3,6 +3,8 @@
 
 use std::collections::VecDeque;
 
+use crate::transport::flow_table::FlowTable;
+
 use super::receiver::Receiver;
 
 /// The pull queue of a host.
@@ -38,9 +40,9 @@ impl Pacer {
     }
 
     /// Removes the next pull, and returns the receiver of its flow.
-    pub fn pop(&mut self, receivers: &mut [Receiver]) -> Option<u32> {
+    pub fn pop(&mut self, receivers: &mut FlowTable<Receiver>) -> Option<u32> {
         while let Some(index) = self.queue.pop_front() {
-            let pulls = &mut receivers[index as usize].state.pulls;
+            let pulls = &mut receivers[index].state.pulls;
             if pulls.waiting == 0 {
                 pulls.is_queued = false;
                 continue;

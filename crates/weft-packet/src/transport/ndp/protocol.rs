@@ -118,6 +118,10 @@ impl Protocol for NdpProtocol {
         flow.state.scores = Scoreboard::default();
     }
 
+    fn is_quiet(flow: &Receiver) -> bool {
+        !flow.state.pulls.is_queued
+    }
+
     fn complete_record(flow: &Sender, record: &mut SubflowRecord) {
         let una = flow.state.records.una().into();
         record.acked_bytes = Some(flow.data.bytes_before(una));
@@ -209,8 +213,12 @@ impl FlowEndpoint<NdpProtocol> {
         self.answer(index, &pull, cx);
     }
 
-    /// Repeats the last pull of a flow that waits for packets, in case it was lost.
-    fn on_receiver_timer(&mut self, index: u32, cx: &mut HostContext<'_, '_>) {
+    /// Repeats the last pull of a flow that waits for packets, in case it was lost. `receiver` is the number of its
+    /// receiver.
+    fn on_receiver_timer(&mut self, receiver: u32, cx: &mut HostContext<'_, '_>) {
+        let Some(index) = self.receivers.index_of_number(receiver) else {
+            return;
+        };
         let receiver = &mut self.receivers[index];
         receiver.state.pulls.has_timer = false;
         if receiver.state.pulls.waiting == 0 && !receiver.is_complete() && receiver.repeats_at() <= cx.now {
@@ -221,7 +229,7 @@ impl FlowEndpoint<NdpProtocol> {
     }
 
     fn set_receiver_timer(&mut self, index: u32, cx: &mut HostContext<'_, '_>) {
-        let key = self.key(RECEIVERS + index);
+        let key = self.key(RECEIVERS + self.receivers.number(index));
         let receiver = &mut self.receivers[index];
         if receiver.state.pulls.has_timer || receiver.is_complete() {
             return;

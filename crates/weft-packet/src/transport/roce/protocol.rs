@@ -18,7 +18,7 @@ use super::wire::{Content, Data, cnp_packet};
 #[derive(Default)]
 pub struct RoceProtocol;
 
-/// Returns the number of the timer that paces a receiver's congestion notifications. A sender has two, one for
+/// Returns the number of the timer that paces the congestion notifications of the receiver with this number. A sender has two, one for
 /// its rate and one for timeouts; the remainder of division by three tells the three kinds apart.
 fn notification_timer(receiver: u32) -> u32 {
     3 * receiver + 2
@@ -72,6 +72,10 @@ impl Protocol for RoceProtocol {
         flow.state.deadline = None;
     }
 
+    fn is_quiet(flow: &Receiver) -> bool {
+        !flow.state.is_marked
+    }
+
     fn complete_record(flow: &Sender, record: &mut SubflowRecord) {
         record.acked_bytes = Self::movable_bytes(flow);
         record.control = Some(ControlCounters {
@@ -120,11 +124,15 @@ impl Protocol for RoceProtocol {
     }
 
     fn on_timer(endpoint: &mut FlowEndpoint<Self>, timer: u32, cx: &mut HostContext<'_, '_>) {
-        let index = timer / 3;
+        let number = timer / 3;
         match timer % 3 {
-            0 => endpoint.on_rate_timer(index, cx),
-            1 => endpoint.on_sender_timer(index, cx),
-            _ => endpoint.notify(index, cx),
+            0 => endpoint.on_rate_timer(number, cx),
+            1 => endpoint.on_sender_timer(number, cx),
+            _ => {
+                if let Some(index) = endpoint.receivers.index_of_number(number) {
+                    endpoint.notify(index, cx);
+                }
+            }
         }
     }
 
@@ -149,7 +157,10 @@ impl FlowEndpoint<RoceProtocol> {
         if data.ce {
             match receiver.on_mark(cx.now) {
                 Some(time) if time == cx.now => self.notify(index, cx),
-                Some(time) => cx.set_timer(time, self.key(notification_timer(index))),
+                Some(time) => {
+                    let number = self.receivers.number(index);
+                    cx.set_timer(time, self.key(notification_timer(number)));
+                }
                 None => {}
             }
         }

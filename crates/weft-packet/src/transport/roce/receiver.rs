@@ -24,7 +24,7 @@ pub struct RoceReceiver {
     /// End of the time in which no further congestion notification is sent, and whether a marked packet arrived
     /// in it.
     quiet_until: u64,
-    is_marked: bool,
+    pub is_marked: bool,
 }
 
 /// An answer to a packet.

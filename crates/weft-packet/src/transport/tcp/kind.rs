@@ -158,6 +158,10 @@ impl Transport for TcpEndpoint {
         self.timeout_count()
     }
 
+    fn sends(&self, flow: u32) -> bool {
+        Self::sends(self, flow)
+    }
+
     fn movable_subflows(&self) -> Vec<(u32, u32, u64)> {
         self.established_subflows().collect()
     }

@@ -4,6 +4,8 @@ use std::collections::VecDeque;
 
 use weft_transports::UetConfig;
 
+use crate::transport::flow_table::FlowTable;
+
 use super::credit::QUANTUM;
 use super::params::longest_window;
 use super::receiver::Receiver;
@@ -36,6 +38,7 @@ impl Pacer {
         }
         if (more > 0 || needs) && !grants.is_active {
             grants.is_active = true;
+            grants.entries += 1;
             self.active.push_back(index);
         }
     }
@@ -47,9 +50,9 @@ impl Pacer {
 
     /// Grants credit to the next flow. Returns its receiver, and the time until the next grant if
     /// a quantum takes `quantum` picoseconds on the link; `None` if no flow waits.
-    pub fn grant(&mut self, receivers: &mut [Receiver], quantum: u64) -> Option<(u32, u64)> {
+    pub fn grant(&mut self, receivers: &mut FlowTable<Receiver>, quantum: u64) -> Option<(u32, u64)> {
         let (index, granted) = if let Some(index) = self.active.pop_front() {
-            let grants = &mut receivers[index as usize].state.grants;
+            let grants = &mut receivers[index].state.grants;
             let new = (grants.granted + GRANT).min(grants.requested).max(grants.granted);
             let granted = new - grants.granted;
             grants.granted = new;
@@ -62,13 +65,15 @@ impl Pacer {
             (index, granted)
         } else {
             let index = self.idle.pop_front()?;
-            let receiver = &mut receivers[index as usize];
+            let receiver = &mut receivers[index];
             let beyond = max_idle(&receiver.params.config);
             let grants = &mut receiver.state.grants;
             grants.granted += GRANT;
             let excess = grants.granted - grants.requested;
             if excess >= 0 && excess < beyond {
                 self.idle.push_back(index);
+            } else {
+                grants.entries -= 1;
             }
             (index, GRANT)
         };

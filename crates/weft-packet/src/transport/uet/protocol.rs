@@ -119,6 +119,10 @@ impl Protocol for UetProtocol {
         flow.state.routes.clear();
     }
 
+    fn is_quiet(flow: &Receiver) -> bool {
+        flow.state.grants.entries == 0
+    }
+
     fn complete_record(flow: &Sender, record: &mut SubflowRecord) {
         let sender = &flow.state;
         record.marked = Some(sender.marked);
@@ -195,7 +199,11 @@ impl FlowEndpoint<UetProtocol> {
         }
     }
 
-    fn on_expiry(&mut self, index: u32, cx: &mut HostContext<'_, '_>) {
+    /// Handles the timer of timeouts of the sender with this number.
+    fn on_expiry(&mut self, sender: u32, cx: &mut HostContext<'_, '_>) {
+        let Some(index) = self.senders.index_of_number(sender) else {
+            return;
+        };
         let Some(expired) = self.on_timeout(index, Sender::on_timer, cx) else {
             return;
         };

@@ -52,6 +52,8 @@ pub struct Grants {
     pub requested: i64,
     /// True if the flow is in the list of flows that need credit.
     pub is_active: bool,
+    /// Number of entries of the flow in the lists of the pacer.
+    pub entries: u32,
     /// Entropy value of the last pull.
     pub ev: u16,
 }
