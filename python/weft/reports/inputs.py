@@ -71,7 +71,7 @@ class Rerun:
     command: str
     """A shell command."""
     file: str = ""
-    """Name of the spec in the command, if the page has to provide it because it was no file."""
+    """Name of the spec in the command, if the page has to provide a dictionary as that file."""
     spec: str = ""
     """Content of that file."""
 

@@ -598,7 +598,7 @@ class SweepPlots:
         if row["low"] is None:
             return f"{_shown(best)} has the {measure.best} {measure.title} ({row['n']} seeds)"
         if row["low"] <= neutral <= row["high"]:
-            return f"{_shown(best)} and {_shown(following)} do not differ in {measure.title} (95 %)"
+            return f"{_shown(best)} and {_shown(following)} are not separable by {measure.title} (95 %)"
         if "ratio" not in row:
             return f"{_shown(best)} has the {measure.best} {measure.title}"
         factor = row["ratio"] if measure.best == "highest" else 1 / row["ratio"]

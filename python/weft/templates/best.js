@@ -9,7 +9,7 @@ function medianInterval(values, positions) {
   return [end(rising), end([...rising].reverse())];
 }
 
-// The best of some series, the next one, and those that do not differ from the best seed by seed, as in `Sweep.compare`.
+// The best of some series, the next one, and those that are not separable from the best seed by seed, as in `Sweep.compare`.
 // That the best differs from every other needs no correction for their number, because each of the intervals must exclude
 // equality: an intersection-union test (Berger, "Multiparameter hypothesis testing and acceptance sampling", 1982).
 // `entries` have `series` and `median`; `values` has pairs of seed and value by series; `best` is "lowest" or "highest".
