@@ -26,6 +26,7 @@ CHECKED = {
     "permutation",
     "six-transports",
     "spraying",
+    "training-step",
     "unresponsive",
     "web-search",
 }
@@ -53,6 +54,19 @@ def test_every_example_is_checked_and_says_what_to_look_for() -> None:
         assert comment is not None, name
         assert "Look for" in comment[0], name
         assert weft.load(EXAMPLES / f"{name}.toml").name == name
+
+
+def test_training_step() -> None:
+    result = run("training-step")
+    assert result.jobs["finish_s"].null_count() == 0
+    assert len(result.jobs) == 2
+    computed = dict(result.ranks.filter(job=1).select("rank", "computed_s").iter_rows())
+    # 4 layers of a stage, and 4 micro-batches forwards and backwards.
+    alone = 4 * 4 * 150e-6
+    assert {rank: round(time / alone, 3) for rank, time in computed.items()} == {
+        rank: 1.2 if rank == 5 else 1.0 for rank in range(16)
+    }
+    assert min(result.jobs["jct_s"].to_list()) > 1.2 * alone
 
 
 def test_unresponsive() -> None:
