@@ -120,19 +120,19 @@ impl PartitionNetwork {
         if local < self.rings.len() {
             self.receive(local, packet, time, route, flags);
         } else {
-            let packet = Packet {
-                time,
-                route,
-                flags,
-                ..*packet
-            };
-            self.post(ring, port, packet);
+            self.post(ring, port, packet, time, route, flags);
         }
     }
 
     /// Posts a packet to the ring of another partition.
     #[inline(never)]
-    fn post(&mut self, ring: u32, port: usize, packet: Packet) {
+    fn post(&mut self, ring: u32, port: usize, packet: &Packet, time: u64, route: Route, flags: u16) {
+        let packet = Packet {
+            time,
+            route,
+            flags,
+            ..*packet
+        };
         self.outboxes[self.ports[port].partition as usize].push((ring, packet));
     }
 

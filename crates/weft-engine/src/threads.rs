@@ -54,9 +54,11 @@ impl Exchange {
     /// Appends the mail for partition `me` to its rings.
     fn deliver<E: Endpoint>(&self, me: usize, partition: &mut Partition<E>) {
         for from in 0..self.next.len() {
-            for (ring, packet) in lock(&self.mail[from * self.next.len() + me]).drain(..) {
-                partition.receive(ring, &packet);
+            let mut mail = lock(&self.mail[from * self.next.len() + me]);
+            for (ring, packet) in &*mail {
+                partition.receive(*ring, packet);
             }
+            mail.clear();
         }
         if let Some(pauses) = &mut partition.network.pauses {
             pauses
@@ -185,9 +187,10 @@ fn exchange<E: Endpoint>(partitions: &mut [Partition<E>], from: usize) {
         let outbox = &mut partitions[from].network.outboxes[to];
         if !outbox.is_empty() {
             let mut mail = std::mem::take(outbox);
-            for (ring, packet) in mail.drain(..) {
-                partitions[to].receive(ring, &packet);
+            for (ring, packet) in &mail {
+                partitions[to].receive(*ring, packet);
             }
+            mail.clear();
             partitions[from].network.outboxes[to] = mail;
         }
         if let Some(pauses) = &mut partitions[from].network.pauses {
