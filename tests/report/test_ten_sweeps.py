@@ -177,6 +177,19 @@ def test_page_has_no_faults(browser: Browser, pages: Path, name: str) -> None:
         assert opened(browser, file, width, colours=colours).evaluate(FAULTS) == []
 
 
+@pytest.mark.filterwarnings("ignore::weft.errors.ResultWarning")
+def test_many_lines_have_no_intervals(browser: Browser, pages: Path) -> None:
+    """They would hide each other, and the scale is that of the lines."""
+    names = ["dctcp", "reno", "cubic", "lia", "olia", "balia", "amp", "xmp", "dcm", "amp-fg", "warp", "wvegas"]
+    for count, shown in ((12, False), (3, True)):
+        sweep = weft.sweep(WEB, {"transports.t.cc": names[:count]}, seeds=5)
+        page = opened(browser, sweep.report(pages / f"{count}-algorithms.html"), 1440)
+        assert page.evaluate(FAULTS) == []
+        assert ("bars their 95 %" in page.locator("#by-size-p99-caption").inner_text()) is shown
+        assert (page.locator("#by-size-p99 .mark-rule.role-mark line").count() > 0) is shown
+        assert (page.locator("#cdf .mark-area.role-mark path").count() > 0) is shown
+
+
 def test_the_page_of_the_demo_has_no_faults(browser: Browser, pages: Path) -> None:
     demo.run().write(pages)
     for width, colours in VIEWS:

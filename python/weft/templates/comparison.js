@@ -7,6 +7,7 @@ function compareGroups(data) {
   const DASHES = [[1, 0], [6, 3], [2, 2], [8, 2, 2, 2]];
   const MAX_ANSWERS = 24;
   const MAX_LINES = 6;
+  const MAX_NAMES = 4;
   const MIN_PANEL = 230;
   const ALL = -1;
   const factors = new Map(data.factors.map((factor, n) => [factor.name, { ...factor, n }]));
@@ -57,6 +58,12 @@ function compareGroups(data) {
     };
   }
 
+  // Removes the intervals of many lines, which would hide each other.
+  function thinned(rows) {
+    const many = new Set(rows.map((it) => `${it.colour}/${it.line}`)).size > MAX_LINES;
+    return many ? rows.map((it) => ({ ...it, low: null, high: null })) : rows;
+  }
+
   // Fewer than five seeds have their values instead of an interval.
   function interval(median, low, high, n, isLowerBound, values = []) {
     const points = low === null && values.length > 1 ? values.map(([, value]) => value) : [];
@@ -82,9 +89,8 @@ function compareGroups(data) {
     const colours = roles.colour ? factors.get(roles.colour).labels : ["all"];
     const lines = roles.line ? factors.get(roles.line).labels : ["all"];
     const turns = Math.max(...rows.map((it) => it.turn));
-    // Few seeds have no intervals, and a scale of no values is an error. Many lines hide each other's intervals.
-    const many = options.crowded && new Set(rows.map((it) => `${it.colour}/${it.line}`)).size > MAX_LINES;
-    const intervals = !many && rows.some((it) => it.low !== null);
+    // Few seeds have no intervals, and a scale of no values is an error.
+    const intervals = rows.some((it) => it.low !== null);
     const without = new Set([intervals ? "" : "low", rows.some((it) => it.points.length) ? "" : "points"]);
     spec.spec.layer = spec.spec.layer.filter(({ encoding: { x, y } }) => ![x, y].some((it) => it && without.has(it.field)));
     for (const layer of spec.spec.layer) {
@@ -205,18 +211,19 @@ function compareGroups(data) {
 
   function showSizes(percentile) {
     const id = `by-size-${percentile}`;
-    const rows = [];
+    const all = [];
     for (const [series, size, of, median, low, high, n, isLowerBound] of data.sizes.rows) {
       if (of !== percentile || !chosen(series, true)) continue;
       const it = row(series, interval(median, low, high, n, isLowerBound));
       it.mark = isLowerBound ? "more" : String(valueIndex(series, roles.colour) % SHAPES.length);
       it.x = data.sizes.labels[size];
-      rows.push(it);
+      all.push(it);
     }
+    const rows = thinned(all);
     const scale = scaleOf(rows);
     const title = percentile === "p50" ? "Median slowdown" : "p99 slowdown";
     return draw(id, "lines", rows, {
-      left: 60, height: 200, crowded: true,
+      left: 60, height: 200,
       description: `${title} by size of flow. ${method(rows)}${rows.some((it) => it.isLowerBound) ? CUT : ""}${atX()}`,
       adapt: (encoding) => {
         encoding.x = { ...encoding.x, title: "size of flow", sort: data.sizes.labels };
@@ -227,10 +234,11 @@ function compareGroups(data) {
   }
 
   function showDistribution() {
-    const rows = [];
+    const all = [];
     for (const [series, x, median, low, high] of data.cdf.rows) {
-      if (chosen(series, true)) rows.push(row(series, { ...interval(median, low, high, 0, 0), x }));
+      if (chosen(series, true)) all.push(row(series, { ...interval(median, low, high, 0, 0), x }));
     }
+    const rows = thinned(all);
     const bands = rows.some((it) => it.low !== null) ? ", with confidence intervals over the seeds, time by time" : "";
     return draw("cdf", "cdf", rows, {
       left: 60, height: 220,
@@ -281,6 +289,7 @@ function compareGroups(data) {
       let sure = `${metric.best === "highest" ? "above" : "below"} every other (${LEVEL})`;
       if (few) sure = "unknown: fewer than five seeds";
       else if (close.length > 1 && close.length === entries.length - 1) sure = "not separable from any other";
+      else if (close.length > MAX_NAMES) sure = `not separable from ${close.length} of ${entries.length - 1} others`;
       else if (close.length) sure = `not separable from ${close.map((it) => it.label).join(", ")}`;
       if (best.isLowerBound && metric.best === "lowest") sure += "; may be higher";
       const bounds = best.low === null ? "" : ` (${range(best.low, best.high)})`;
