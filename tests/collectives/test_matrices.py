@@ -48,7 +48,8 @@ def test_level_flow_has_the_order(tmp_path: Path) -> None:
 
 def matrix(chains: list[list[tuple[int, int]]], size: int, *, signal: str = "send_done_trigger") -> str:
     """Returns a connection matrix in which each flow of a chain starts the next one."""
-    lines, triggers = [], 0
+    lines = list[str]()
+    triggers = 0
     for chain in chains:
         for number, (sender, receiver) in enumerate(chain):
             begin = f"trigger {triggers}" if number else "start 0"
