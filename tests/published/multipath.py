@@ -109,9 +109,7 @@ COMPARISONS = [
         Measure(
             lambda: min(shares(tuple(FOUR_LINKS), tuple(map(tuple, NEIGHBOURS)), "fully-coupled", "packet")),
             DROP_TAIL,
-            agrees=False,
         ),
-        "A fully coupled connection stays on one path for long times, as section 2.4 of the source says",
     ),
     over_links(f"{NSDI}, section 3", "ring of five links, one half as fast", TORUS, AROUND, "lia", 2),
     over_links(f"{NSDI}, section 3", "ring of five links, one half as fast", TORUS, AROUND, "lia", 4),

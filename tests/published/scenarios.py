@@ -120,14 +120,10 @@ def of_scenario_b(scenario: str, cc: str, user: int) -> Comparison:
     )
 
 
-LONG_TIMEOUTS = (
-    "Subflows with small windows wait for Linux's RTO, which exceeds the round trip by 200 ms; it agrees with "
-    '`rto_estimator = "rfc6298"`'
-)
 OPEN = "Open: the packet level has 0.80 of the rate, also with the RTO of RFC 6298 or growth of half-used windows"
 
 COMPARISONS = [
-    of_ratio("A", "3.1", 0.5, "lia", scenario_a, LONG_TIMEOUTS),
+    of_ratio("A", "3.1", 0.5, "lia", scenario_a),
     *(of_ratio("A", "3.1", ratio, "lia", scenario_a, TWO_QUEUES) for ratio in (1, 1.2)),
     *(with_random_drops(ratio) for ratio in (1, 1.2)),
     *(of_ratio("A", "4", ratio, "olia", with_probes) for ratio in (0.5, 1)),
