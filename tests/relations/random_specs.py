@@ -136,7 +136,13 @@ def traffic(rng: Random, kind: str, name: str, transport: str, most: int, fixed:
             "placement": rng.choice(["in-order", "random"]),
             "send_done": rng.choice(["acknowledged", "started"]),
         },
-        "training": {"layers": 2, "forward": jitter, "backward": jitter, "gradient_size": f"{size + 1000}B"},
+        "training": {
+            "steps": 1,
+            "layers": 2,
+            "forward": jitter,
+            "backward": jitter,
+            "gradient_size": f"{size + 1000}B",
+        },
     }
     return {"kind": kind, "name": name, "transport": transport, "start": start, **fields[kind]}
 

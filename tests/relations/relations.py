@@ -90,7 +90,8 @@ def longer_run_agrees(spec: Spec, _: weft.Result) -> bool:
     """Up to the end of a run, a run of twice its time does the same."""
     end = seconds(spec["duration"])
     entries = [
-        entry if "size" in entry or "stop" in entry else entry | {"stop": spec["duration"]} for entry in spec["traffic"]
+        entry if {"size", "stop", "steps"} & entry.keys() else entry | {"stop": spec["duration"]}
+        for entry in spec["traffic"]
     ]
     short = run(changed(spec, traffic=entries))
     measure = {"stop": spec["duration"]}
