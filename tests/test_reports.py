@@ -66,7 +66,7 @@ def test_example_matrices_of_htsim(name: str, size: int | None) -> None:
 def test_triggers_of_htsim_are_named() -> None:
     """Broadcom/csg-htsim, gen_allreduce.py: collectives start flows by triggers."""
     line = refusal(listed("04-trigger.cm"))
-    assert "04-trigger.cm: line 3: Triggers 1: Weft does not model triggers, by which flows start others; " in line
+    assert "04-trigger.cm: line 6: trigger 1 opens the flow of line 5 at another host than that of the signal" in line
 
 
 def test_speeds_of_the_topology_zoo() -> None:

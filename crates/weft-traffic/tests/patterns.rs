@@ -287,7 +287,8 @@ const REFUSALS: &[(&str, &str, &str)] = &[
         "gossip",
         "",
         "kind: \"gossip\" does not exist; allowed: \"bulk\", \"incast\", \"poisson\", \"closed-loop\", \"jobs\", \
-         \"all-to-all\", \"shuffle\", \"one-to-many\", \"stride\", \"hot-spot\", \"collective\", \"trace\", \"flow-list\"",
+         \"all-to-all\", \"shuffle\", \"one-to-many\", \"stride\", \"hot-spot\", \"collective\", \"training\", \
+         \"trace\", \"flow-list\"",
     ),
 ];
 
