@@ -70,7 +70,7 @@ def test_readme(reader: Path) -> None:
         text,
     )
     assert stated is not None
-    found = [by_count[count][column].median() for column in ("mean", "slowest") for count in (1, 4)]
+    found = [by_count[count].median()[column].item() for column in ("mean", "slowest") for count in (1, 4)]
     assert list(stated.groups()) == [f"{value:.2f}" for value in found]
     own, amp = (
         re.search(r"^\{'amp': .*\}$", readme.read_text(), re.MULTILINE),
@@ -78,7 +78,7 @@ def test_readme(reader: Path) -> None:
     )
     assert own is not None
     assert amp is not None
-    assert amp[1] == f"{by_count[4]['mean'].mean():.2f}"
+    assert amp[1] == f"{by_count[4].mean()['mean'].item():.2f}"
     goodput = json.loads(own[0].replace("'", '"'))
     assert goodput["amp"] == float(amp[1])
     assert goodput["Gentle"] > 1.02 * goodput["amp"]

@@ -122,7 +122,15 @@ def no_class(pattern: str) -> Check:
     return lambda: not any(re.search(pattern, name) for name in weft.__all__)
 
 
-BETWEEN_HOSTS = (ROOT / "tests" / "reports" / "04-trigger.cm").read_text(encoding="utf-8")
+BETWEEN_HOSTS = """\
+Nodes 3
+Connections 2
+Triggers 1
+0->2 id 1 start 0 size 1000 send_done_trigger 1
+1->2 id 2 trigger 1 size 1000
+trigger id 1 oneshot
+"""
+"""A flow of host 1 that starts when one of host 0 is done."""
 
 MISSING: dict[str, Check] = {
     "BBR, Swift, HPCC, TIMELY, PowerTCP, Vegas": every(
