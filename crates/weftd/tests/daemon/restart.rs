@@ -172,8 +172,12 @@ fn a_successor_that_crashes_soon_after_its_start_is_rolled_back() {
     let _load = suppressed(&scene, &server);
 
     let weftd = env!("CARGO_BIN_EXE_weftd");
+    let crash = program.with_extension("crash");
+    // It crashes when it runs, however long it takes to begin.
     scene.install_script(&format!(
-        "#!/bin/sh\ncase \"$*\" in *--check*) exit 0;; esac\n(sleep 2; kill -ABRT $$) &\nexec {weftd} \"$@\"\n"
+        "#!/bin/sh\ncase \"$*\" in *--check*) exit 0;; esac\n\
+         (for i in $(seq 600); do sleep 0.1; [ ! -e {} ] || break; done; kill -ABRT $$) &\nexec {weftd} \"$@\"\n",
+        crash.display()
     ));
     scene.configure("subflows.count = 2");
     let began = Instant::now();
@@ -182,6 +186,7 @@ fn a_successor_that_crashes_soon_after_its_start_is_rolled_back() {
     until("the successor runs", || {
         process().is_some_and(|process| process != daemon.process())
     });
+    std::fs::write(&crash, "").unwrap();
     let named = || {
         let available = scene.setting("net.ipv4.tcp_available_congestion_control");
         available.contains("weft_amp")
