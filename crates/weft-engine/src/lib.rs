@@ -97,7 +97,7 @@ pub enum Threads {
     /// This many, if the network has as many nodes.
     Exactly(usize),
     /// At most this many, and no more than the links can keep busy.
-    AtMost(usize),
+    UpTo(usize),
 }
 
 /// Configuration of an engine, in addition to the fabric.

@@ -269,7 +269,7 @@ fn max_window(links: &[Link], nodes: usize, config: &EngineConfig) -> u64 {
 fn partition_count(links: &[Link], window: u64, config: &EngineConfig) -> usize {
     match config.threads {
         Threads::Exactly(threads) => threads,
-        Threads::AtMost(threads) => {
+        Threads::UpTo(threads) => {
             let max_packet = f64::from(config.max_packet);
             let packets: f64 = links
                 .iter()

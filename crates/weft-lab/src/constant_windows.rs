@@ -69,7 +69,7 @@ pub(crate) fn measure(
         seed: spec.seed,
         arrivals: MAX_ARRIVALS,
         jitter: Jitter::default(),
-        threads: Threads::AtMost(threads),
+        threads: Threads::UpTo(threads),
         trace: false,
         distributions: Vec::new(),
         samples: Vec::new(),

@@ -158,7 +158,7 @@ impl SimulationConfig {
             events: plan.events,
             controller: plan.controller,
             seed: draw_seed(plan.spec.seed),
-            threads: Threads::AtMost(threads.unwrap_or_else(cores)),
+            threads: Threads::UpTo(threads.unwrap_or_else(cores)),
             trace_hash,
         }
     }
