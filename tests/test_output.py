@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -70,3 +72,21 @@ def test_writes_go_to_its_own_folder_although_a_link_takes_its_place(tmp_path: P
         (unfinished / "manifest.json").write_text("new")
     assert (victim / "manifest.json").read_text() == "precious"
     assert (parent / "moved" / "manifest.json").read_text() == "new"
+
+
+MANY = """
+import sys
+from pathlib import Path
+from weft.output import new_folder
+
+for n in range(500):
+    with new_folder(Path(sys.argv[1], f"{sys.argv[2]}-{n}")):
+        pass
+"""
+
+
+def test_folders_that_begin_at_once_do_not_remove_each_other(tmp_path: Path) -> None:
+    """Runs that end in the same parent begin while others remove what was abandoned there."""
+    processes = [subprocess.Popen([sys.executable, "-c", MANY, tmp_path, str(n)]) for n in range(4)]
+    assert [process.wait(60) for process in processes] == [0] * 4
+    assert len(list(tmp_path.iterdir())) == 4 * 500

@@ -173,13 +173,17 @@ def _staging(parent: Path) -> Iterator[tuple[Path, Path]]:
     therefore written by the path of the descriptor, which always leads to the folder that was
     created here.
     """
+    # Until it is locked, the folder looks abandoned, and another process may lock and remove it.
     while True:
         staging = Path(tempfile.mkdtemp(prefix=PREFIX, dir=parent))
-        descriptor = os.open(staging, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-        _lock(descriptor)
-        # Between the two steps another process may have removed it as abandoned.
-        if staging.exists():
-            break
+        try:
+            descriptor = os.open(staging, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+        except FileNotFoundError:
+            continue
+        with suppress(BlockingIOError):
+            _lock(descriptor)
+            if staging.exists():
+                break
         os.close(descriptor)
     made = os.fstat(descriptor)
     try:
@@ -211,9 +215,15 @@ def remove_leftovers(parent: Path) -> None:
 
 
 def _lock(descriptor: int) -> bool:
-    """Returns whether the lock was acquired; False where locks are unsupported."""
+    """Returns whether the lock was acquired; False where locks are unsupported.
+
+    Raises:
+        BlockingIOError: Another process holds it.
+    """
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise
     except OSError:
         return False
     return True

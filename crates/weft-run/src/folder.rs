@@ -16,6 +16,7 @@ use parquet::arrow::ArrowWriter;
 use parquet::basic::Compression;
 use parquet::file::properties::WriterProperties;
 use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags, flock, openat, renameat, unlinkat};
+use rustix::io::Errno;
 use rustix::process::geteuid;
 use tempfile::TempDir;
 
@@ -178,15 +179,18 @@ fn create_staging_dir(parent: &Path) -> io::Result<(TempDir, File)> {
     let mut builder = tempfile::Builder::new();
     builder.prefix(PREFIX);
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o777)); // less the umask
+    // Until it is locked, the folder looks abandoned, and another process may lock and remove it.
     loop {
         let folder = builder.tempdir_in(parent)?;
-        let lock = open_own(folder.path())?;
+        let lock = match open_own(folder.path()) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            opened => opened?,
+        };
         // On a file system without locks, no other process can hold one, and abandoned folders are
         // not removed.
-        let _ = flock(&lock, FlockOperation::NonBlockingLockExclusive);
-        // Between the creation and the lock, another process may have removed the folder as
-        // abandoned.
-        if is_same(&lock, folder.path()) {
+        if flock(&lock, FlockOperation::NonBlockingLockExclusive) != Err(Errno::WOULDBLOCK)
+            && is_same(&lock, folder.path())
+        {
             return Ok((folder, lock));
         }
     }
@@ -238,6 +242,24 @@ mod tests {
         assert!(error.contains("another user has replaced"), "{error}");
         assert_eq!(fs::read_to_string(&kept).unwrap(), "kept");
         assert!(!parent.path().join("out").exists());
+    }
+
+    /// Runs that end in the same parent begin while others remove what was abandoned there.
+    #[test]
+    fn folders_that_begin_at_once_do_not_remove_each_other() {
+        let parent = tempfile::tempdir().unwrap();
+        let parent = parent.path();
+        std::thread::scope(|scope| {
+            for thread in 0..4 {
+                scope.spawn(move || {
+                    for n in 0..500 {
+                        let folder = Folder::begin(&parent.join(format!("{thread}-{n}"))).unwrap();
+                        folder.finish(&serde_json::Value::Null).unwrap();
+                    }
+                });
+            }
+        });
+        assert_eq!(fs::read_dir(parent).unwrap().count(), 4 * 500);
     }
 
     #[test]
