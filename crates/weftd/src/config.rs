@@ -18,7 +18,6 @@ use weft_kernel::programs::KernelAlgorithm;
 use weft_kernel::programs::scope::{self, RULES};
 
 mod namespaces;
-mod renamed;
 mod rules;
 
 pub use rules::Rule;
@@ -347,10 +346,7 @@ impl Config {
     /// # Errors
     /// In one line where, what was given, and what is allowed.
     pub fn parse(text: &str) -> Result<Self, SpecError> {
-        let mut table = read_table(text)?;
-        let warnings = renamed::rename(&mut table)?;
-        let mut config: Self = from_table(&table)?;
-        config.warnings = warnings;
+        let config: Self = from_table(&read_table(text)?)?;
         let refuse = |path: &str, value: String, allowed: &str| Err(SpecError::new(path, value, allowed));
         let congestion = &config.congestion;
         for name in &congestion.algorithms {
