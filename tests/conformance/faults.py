@@ -40,6 +40,20 @@ def failing(output: str) -> list[str]:
     return re.findall(r"^test (\S+) \.\.\. FAILED", output, re.MULTILINE)
 
 
+def run_tests(name: str, arguments: list[str], copy: Path, target: Path) -> list[str]:
+    """Returns the tests that fail in the copy.
+
+    Raises:
+        ValueError: the program does not compile.
+    """
+    environment = {**os.environ, **FAST_BUILDS, "CARGO_TARGET_DIR": str(target), "RUST_BACKTRACE": "0"}
+    command = ["nice", "cargo", "test", "--locked", "--no-fail-fast", *arguments]
+    result = subprocess.run(command, cwd=copy, env=environment, capture_output=True, text=True, check=False)
+    if "could not compile" in result.stderr:
+        raise ValueError(f"{name}: does not compile\n{result.stderr}")
+    return failing(result.stdout)
+
+
 def try_fault(fault: dict[str, str], copy: Path, target: Path) -> list[str]:
     """Plants a fault, and returns the tests that fail; the copy is as before afterwards.
 
@@ -53,15 +67,10 @@ def try_fault(fault: dict[str, str], copy: Path, target: Path) -> list[str]:
             f"{fault['name']}: {fault['old']!r} occurs {sound.count(fault['old'])} times in {fault['file']}"
         )
     file.write_text(sound.replace(fault["old"], fault["new"]))
-    environment = {**os.environ, **FAST_BUILDS, "CARGO_TARGET_DIR": str(target), "RUST_BACKTRACE": "0"}
     found: list[str] = []
     try:
         for arguments in tests_for(fault["file"]):
-            command = ["nice", "cargo", "test", "--locked", "--no-fail-fast", *arguments]
-            result = subprocess.run(command, cwd=copy, env=environment, capture_output=True, text=True, check=False)
-            if "could not compile" in result.stderr:
-                raise ValueError(f"{fault['name']}: does not compile\n{result.stderr}")
-            found += failing(result.stdout)
+            found += run_tests(fault["name"], arguments, copy, target)
             if found:
                 break
     finally:
@@ -88,10 +97,15 @@ def main() -> int:
         copy = Path(folder) / "copy"
         git = ["git", "-C", str(ROOT)]
         subprocess.run([*git, "worktree", "add", "--quiet", "--detach", str(copy), "HEAD"], check=True)
+        target = options.target or Path(folder) / "target"
         try:
+            for arguments in {tuple(a) for fault in faults for a in tests_for(fault["file"])}:
+                if broken := run_tests("without a fault", list(arguments), copy, target):
+                    print(f"tests fail without a fault: {', '.join(broken)}", file=sys.stderr)
+                    return 2
             for fault in faults:
                 started = time.monotonic()
-                found = try_fault(fault, copy, options.target or Path(folder) / "target")
+                found = try_fault(fault, copy, target)
                 by_scripts = any(CONFORMANCE in name for name in found)
                 others = [name for name in found if CONFORMANCE not in name]
                 rows[fault["name"]] = {
