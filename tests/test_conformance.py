@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.conformance import page
+from tests.conformance import compare, page
 from tests.conformance.faults import FAULTS
-from tests.conformance.kernel import play
+from tests.conformance.kernel import Outcome, play
 from tests.conformance.table import parse_steps, read_table
 
 KINDS = {"write", "ack", "send", "info", "data", "reply", "join", "open", "prio"}
@@ -79,3 +79,25 @@ def test_the_driver_tells_a_wrong_answer_of_the_kernel(name: str) -> None:
     wrong = "7-8" if steps[last].kind == "send" else "7"
     steps[last] = replace(steps[last], words=(wrong, *steps[last].words[1:]))
     assert play(replace(script, steps=tuple(steps))).difference.startswith(f"line {steps[last].line}")
+
+
+@pytest.mark.parametrize(
+    ("reason", "plays", "expected"),
+    [
+        ("", [""], ""),
+        ("", ["late", "", ""], ""),
+        ("", ["wrong", "", "again"], "wrong"),
+        ("known", ["wrong"], "wrong"),
+        ("known", ["", "", "wrong"], ""),
+        ("known", ["", "wrong", "wrong"], "wrong"),
+    ],
+)
+def test_an_unexpected_answer_counts_if_it_repeats(
+    monkeypatch: pytest.MonkeyPatch, reason: str, plays: list[str], expected: str
+) -> None:
+    script = replace(read_table()[0], kernel=reason)
+    first, *others = (Outcome(script.name, holds=not text, difference=text) for text in plays)
+    left = iter(others)
+    monkeypatch.setattr(compare, "play", lambda _: next(left))
+    assert compare.settle(script, first).difference == expected
+    assert list(left) == []

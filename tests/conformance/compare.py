@@ -14,8 +14,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from tests.conformance import page
-from tests.conformance.kernel import play
-from tests.conformance.table import read_table
+from tests.conformance.kernel import Outcome, play
+from tests.conformance.table import Script, read_table
 
 AT_ONCE = 6
 """Number of scripts that are played at the same time; they mostly wait."""
@@ -24,6 +24,18 @@ AT_ONCE = 6
 def read_weft(file: Path) -> dict[str, str]:
     """Returns how Weft differs from each script; empty if it does not."""
     return dict(line.split("\t") for line in file.read_text().splitlines())
+
+
+def settle(script: Script, first: Outcome) -> Outcome:
+    """Returns the outcome of most of three plays, if the first is not the expected one.
+
+    The others have the machine for themselves: on a busy one the kernel's timers fire late.
+    """
+    if first.holds != bool(script.kernel):
+        return first
+    plays = [first, play(script), play(script)]
+    holds = sum(outcome.holds for outcome in plays) >= 2
+    return next(outcome for outcome in plays if outcome.holds == holds)
 
 
 def main() -> int:
@@ -39,7 +51,8 @@ def main() -> int:
     scripts = [script for script in read_table() if not script.not_modelled]
     started = time.monotonic()
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        outcomes = list(pool.map(play, scripts))
+        first = list(pool.map(play, scripts))
+    outcomes = [settle(script, outcome) for script, outcome in zip(scripts, first, strict=True)]
     release = ".".join(platform.release().split("-")[0].split(".")[:2])
     results = {}
     unexpected = []
