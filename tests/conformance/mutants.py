@@ -45,19 +45,13 @@ PARTS = (
             f"{TCP}/{file}.rs"
             for file in (
                 "ack_event",
-                "cwnd_usage",
+                "congestion",
                 "expiry",
-                "loss_probe",
-                "newreno",
-                "prr",
-                "rack",
+                "loss_detection",
                 "recovery",
-                "reordering",
                 "rtt",
                 "segments/losses",
                 "state",
-                "undo",
-                "verdict",
             )
         ),
         ("--lib", "transport::tcp::"),

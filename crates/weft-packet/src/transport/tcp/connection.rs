@@ -1,19 +1,14 @@
-//! The sender of a connection: its parts, the choice of the subflow that gets the next chunk, and the
-//! events of which congestion control is notified.
+//! The sender of a connection: its parts, the choice of the subflow that gets the next chunk, the
+//! times of its joins and its end, and the events of which congestion control is notified.
 
 use weft_cc::{Ack, Algorithm, CongestionControl, Window};
 use weft_transports::Scheduler;
 
 use super::congestion::Congestion;
-use super::join_schedule::JoinSchedule;
-use super::lifetime::Lifetime;
 use super::path_monitor::PathMonitor;
-use super::reinject_queue::ReinjectQueue;
-use super::rotation::{Candidates, Readiness, Rotation};
-use super::send_data::SendData;
+use super::send_data::{ReinjectQueue, SendData};
 use super::send_queues::SendQueues;
-use super::subflow::SubflowSender;
-use super::subflow_mask::SubflowMask;
+use super::subflow::{SubflowMask, SubflowSender};
 
 /// The sender of a connection. A chunk of its data is sent whole.
 pub struct ConnectionSender {
@@ -222,5 +217,267 @@ impl ConnectionSender {
         !self.lifetime.is_finished()
             && self.windows().iter().any(|w| w.established)
             && self.usable_subflows().is_empty()
+    }
+}
+
+/// The subflows that may get the next packet.
+#[derive(Clone, Copy, Debug)]
+pub enum Candidates {
+    /// One subflow: no other one can have become able to send.
+    One(usize),
+    /// All subflows of the connection.
+    All,
+}
+
+/// Whether a subflow can send new data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Readiness {
+    /// The subflow can send new data.
+    Ready,
+    /// The subflow cannot send, and round robin continues with the next one.
+    Skipped,
+    /// The SYN/ACK of the subflow has not arrived, and new data waits for it.
+    Awaited,
+    /// The subflow is closed or not opened, and round robin restarts at subflow 0.
+    Unopened,
+}
+
+/// The state of round robin.
+#[derive(Default)]
+pub struct Rotation {
+    /// The subflow with which round robin continues.
+    next_subflow: u32,
+    /// True if subflows other than the one just acknowledged may be able to send.
+    checks_all: bool,
+}
+
+impl Rotation {
+    /// Selects the first of `n` subflows that can send, from `next_subflow` on, and continues after it
+    /// the next time. Returns `None` if no subflow can send, or if a subflow before it is awaited; the
+    /// next selection then starts there.
+    pub fn next(&mut self, n: usize, readiness: impl Fn(usize) -> Readiness) -> Option<usize> {
+        let start = self.next_subflow as usize;
+        let selectable = |s: &usize| matches!(readiness(*s), Readiness::Ready | Readiness::Awaited);
+        let s = (start..n).chain(0..start).find(selectable)?;
+        if readiness(s) == Readiness::Awaited {
+            self.next_subflow = s as u32;
+            return None;
+        }
+        self.continue_after(s, n);
+        if readiness(self.next_subflow as usize) == Readiness::Unopened {
+            self.next_subflow = 0;
+        }
+        Some(s)
+    }
+
+    /// Continues after the subflow, of `n`, that sends as the only candidate. Among all candidates, the
+    /// selection has done so, even if the host then refuses the packet.
+    #[inline(always)]
+    pub fn on_send(&mut self, candidates: Candidates, n: usize) {
+        if let Candidates::One(s) = candidates {
+            self.continue_after(s, n);
+        }
+    }
+
+    #[inline(always)]
+    fn continue_after(&mut self, s: usize, n: usize) {
+        self.next_subflow = if s + 1 == n { 0 } else { s as u32 + 1 };
+    }
+
+    /// Returns true if all subflows are checked at the next transmission.
+    #[inline(always)]
+    pub fn checks_all(&self) -> bool {
+        self.checks_all
+    }
+
+    /// Sets whether all subflows are checked at the next transmission.
+    #[inline(always)]
+    pub fn set_checks_all(&mut self, checks_all: bool) {
+        self.checks_all = checks_all;
+    }
+
+    /// Checks all subflows at the next transmission if `any` is true.
+    #[inline(always)]
+    pub fn check_all_if(&mut self, any: bool) {
+        self.checks_all |= any;
+    }
+}
+
+/// The joins of a connection.
+pub struct JoinSchedule {
+    /// Number of acknowledged chunks after which the additional subflows join.
+    after: u32,
+    /// Time at which the additional subflows started to join.
+    started: Option<u64>,
+    /// True if a join in progress may hold back new data (`round_robin_waits_for_join`).
+    holds_back: bool,
+}
+
+impl JoinSchedule {
+    /// Creates the schedule of a connection whose additional subflows join after this many
+    /// acknowledged chunks.
+    pub fn new(after: u32) -> Self {
+        Self {
+            after,
+            started: None,
+            holds_back: false,
+        }
+    }
+
+    /// Returns true if the joins start when all chunks before `una` are acknowledged.
+    #[inline(always)]
+    pub fn starts_at(&self, una: u32) -> bool {
+        self.started.is_none() && una >= self.after
+    }
+
+    /// Records that the joins start.
+    pub fn start(&mut self, now: u64) {
+        self.started = Some(now);
+    }
+
+    /// Returns the time at which the joins started.
+    pub fn started(&self) -> Option<u64> {
+        self.started
+    }
+
+    /// Returns true if a join in progress may hold back new data.
+    #[inline(always)]
+    pub fn holds_back(&self) -> bool {
+        self.holds_back
+    }
+
+    /// Sets whether a join in progress may hold back new data.
+    pub fn set_holds_back(&mut self, holds_back: bool) {
+        self.holds_back = holds_back;
+    }
+}
+
+/// The times of a connection.
+pub struct Lifetime {
+    opened: u64,
+    established: Option<u64>,
+    finished: Option<u64>,
+    closing: Closing,
+}
+
+/// Whether the subflows of a connection close when all data is sent (`full_handshakes`).
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Closing {
+    /// No subflow closes.
+    Never,
+    /// Data is left to send.
+    NotYet,
+    /// The last subflow closes at this time.
+    Until(u64),
+}
+
+impl Lifetime {
+    /// Creates the times of a connection that opens at `now`. `closes` is true if its subflows close
+    /// when all data is sent.
+    pub fn new(now: u64, closes: bool) -> Self {
+        Self {
+            opened: now,
+            established: None,
+            finished: None,
+            closing: if closes { Closing::NotYet } else { Closing::Never },
+        }
+    }
+
+    /// Returns the time at which the connection was opened.
+    #[inline(always)]
+    pub fn opened(&self) -> u64 {
+        self.opened
+    }
+
+    /// Returns the time at which subflow 0 was established.
+    pub fn established(&self) -> Option<u64> {
+        self.established
+    }
+
+    /// Returns the time at which the last chunk was acknowledged.
+    pub fn finished(&self) -> Option<u64> {
+        self.finished
+    }
+
+    /// Returns true if the last chunk was acknowledged.
+    pub fn is_finished(&self) -> bool {
+        self.finished.is_some()
+    }
+
+    /// Returns the time for which the connection was open until `now`.
+    pub fn open_time(&self, now: u64) -> u64 {
+        let end = self.finished.map_or(now, |finished| finished.min(now));
+        end.saturating_sub(self.opened)
+    }
+
+    /// Records that subflow 0 is established.
+    pub fn on_established(&mut self, now: u64) {
+        self.established = Some(now);
+    }
+
+    /// Records that the last chunk is acknowledged.
+    pub fn on_finished(&mut self, now: u64) {
+        self.finished = Some(now);
+    }
+
+    /// Begins to close the subflows. Returns false if they do not close, or close already.
+    pub fn begin_close(&mut self, now: u64) -> bool {
+        let begins = self.closing == Closing::NotYet;
+        if begins {
+            self.closing = Closing::Until(now);
+        }
+        begins
+    }
+
+    /// Sets the time at which the last subflow closes.
+    pub fn close_until(&mut self, time: u64) {
+        self.closing = Closing::Until(time);
+    }
+
+    /// Returns true if all subflows that close have closed before `now`.
+    pub fn is_closed(&self, now: u64) -> bool {
+        match self.closing {
+            Closing::Never => now > 0,
+            Closing::NotYet => false,
+            Closing::Until(time) => now > time,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_turn_passes_to_the_subflow_after_the_one_that_sends() {
+        let mut rotation = Rotation::default();
+        let ready = |s: usize| {
+            if s == 1 {
+                Readiness::Skipped
+            } else {
+                Readiness::Ready
+            }
+        };
+        let served: Vec<_> = (0..5).map(|_| rotation.next(3, ready)).collect();
+        assert_eq!(served, [0, 2, 0, 2, 0].map(Some));
+        rotation.on_send(Candidates::All, 3);
+        assert_eq!(rotation.next_subflow, 1);
+        rotation.on_send(Candidates::One(2), 3);
+        assert_eq!(rotation.next_subflow, 0);
+    }
+
+    #[test]
+    fn new_data_waits_for_a_subflow_that_joins_and_not_for_an_unopened_one() {
+        let mut rotation = Rotation::default();
+        let turns = |turns: [Readiness; 3]| move |s: usize| turns[s];
+        let joining = turns([Readiness::Ready, Readiness::Awaited, Readiness::Ready]);
+        assert_eq!(rotation.next(3, joining), Some(0));
+        assert_eq!(rotation.next(3, joining), None);
+        assert_eq!(rotation.next(3, turns([Readiness::Ready; 3])), Some(1));
+        let mut rotation = Rotation::default();
+        let unopened = turns([Readiness::Ready, Readiness::Unopened, Readiness::Unopened]);
+        assert_eq!(rotation.next(3, unopened), Some(0));
+        assert_eq!(rotation.next(3, unopened), Some(0));
+        assert_eq!(rotation.next(3, turns([Readiness::Skipped; 3])), None);
     }
 }

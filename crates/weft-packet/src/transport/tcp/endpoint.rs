@@ -1,4 +1,5 @@
-//! TCP's endpoint of a host: its connections and subflows, senders and receivers.
+//! TCP's endpoint of a host: its connections and subflows, data that arrives for its receivers,
+//! and the reuse of slots of connections that have finished.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -6,13 +7,13 @@ use std::sync::Arc;
 use crate::engine::prefetch::prefetch;
 use crate::packet::{DATA, Packet};
 use crate::transport::shared::Shared;
+use crate::transport::state::HostContext;
 
 use super::admission::Admission;
 use super::connection::ConnectionSender;
 use super::path_monitor::PathStats;
-use super::receiver::{ConnectionReceiver, SubflowReceiver};
-use super::slots::FreeSlots;
-use super::subflow::SubflowSender;
+use super::receiver::{AckDecision, ConnectionReceiver, SubflowReceiver};
+use super::subflow::{BlockReasons, SubflowSender};
 use super::wire::SYN;
 
 /// TCP's endpoint of one host.
@@ -216,4 +217,204 @@ impl TcpEndpoint {
 pub(super) fn sndbuf_limited(subflows: &[SubflowSender]) -> u64 {
     let limited = subflows.iter().map(|subflow| subflow.stats().sndbuf_limited);
     limited.max().unwrap_or(0)
+}
+
+/// Free slots of one host.
+#[derive(Default)]
+pub struct FreeSlots {
+    pub connections: Vec<u32>,
+    /// First slots of runs of subflows, by the length of the run.
+    runs: HashMap<u32, Vec<u32>>,
+    pub connection_receivers: Vec<u32>,
+    pub subflow_receivers: Vec<u32>,
+}
+
+impl FreeSlots {
+    /// Takes the first of `n` adjacent free slots for subflows, if there are any.
+    pub fn take_run(&mut self, n: u32) -> Option<u32> {
+        self.runs.get_mut(&n)?.pop()
+    }
+
+    /// Adds `n` adjacent free slots for subflows from `first` on.
+    pub fn add_run(&mut self, first: u32, n: u32) {
+        self.runs.entry(n).or_default().push(first);
+    }
+}
+
+/// Inserts `item` into a free slot, or else a new one. Returns the slot.
+pub fn insert<T>(slots: &mut Vec<T>, free: &mut Vec<u32>, item: T) -> u32 {
+    if let Some(slot) = free.pop() {
+        slots[slot as usize] = item;
+        return slot;
+    }
+    slots.push(item);
+    slots.len() as u32 - 1
+}
+
+impl TcpEndpoint {
+    /// Returns the number of connections of this host that have finished and were not reclaimed, and
+    /// of those that have not finished.
+    pub fn ended_and_open(&self) -> (usize, usize) {
+        (self.ended.len(), self.slots.senders.len() - self.ended.len())
+    }
+
+    /// Takes the slots of connections that have finished and were not reclaimed.
+    pub fn take_ended(&mut self) -> Vec<u32> {
+        std::mem::take(&mut self.ended)
+    }
+
+    /// Keeps the slots of connections that could not be reclaimed yet.
+    pub fn keep_ended(&mut self, ended: Vec<u32>) {
+        self.ended = ended;
+    }
+
+    /// Returns true if a connection that has finished does nothing more by itself. Joins and closes
+    /// may still be due.
+    pub fn sender_is_idle(&self, index: u32, now: u64) -> bool {
+        let connection = &self.connections[index as usize];
+        let profile = &self.shared.tcp(connection.transport).profile;
+        let throttled = self
+            .subflows_of(connection)
+            .iter()
+            .any(|subflow| subflow.gate.is_blocked_by(BlockReasons::THROTTLED));
+        !throttled
+            && connection.lifetime.is_closed(now)
+            && (connection.windows().len() == 1
+                || connection
+                    .joins
+                    .started()
+                    .is_none_or(|started| now > started + profile.joins.join_delay.0))
+    }
+
+    /// Returns the slots of the receivers of a flow's subflows, or `None` if one of them still has
+    /// an acknowledgement to send.
+    pub fn idle_receivers(&self, flow: u32, subflows: u32) -> Option<Vec<u32>> {
+        let slots = (0..subflows).filter_map(|s| self.slots.subflow_receivers.get(&(flow, s)).copied());
+        let idle = |&slot: &u32| self.subflow_receivers[slot as usize].timer.is_off();
+        slots.map(|slot| idle(&slot).then_some(slot)).collect()
+    }
+
+    /// Frees the slots of a connection's sender and its subflows.
+    pub fn free_sender(&mut self, index: u32) {
+        let connection = &mut self.connections[index as usize];
+        let subflows = connection.congestion.free();
+        self.totals.reclaimed_open_time += connection.lifetime.open_time(u64::MAX);
+        let first = connection.first_subflow;
+        self.slots.senders.remove(&connection.flow);
+        let of_connection = &mut self.subflows[first as usize..][..subflows as usize];
+        self.totals.reclaimed_sndbuf_limited += sndbuf_limited(of_connection);
+        for subflow in of_connection {
+            self.totals.reclaimed_timeouts += subflow.stats().timeouts + subflow.stats().syn_timeouts;
+            subflow.free();
+        }
+        self.free_slots.connections.push(index);
+        self.free_slots.add_run(first, subflows);
+    }
+
+    /// Frees the slots of a connection's receiver and its subflows.
+    pub fn free_receiver(&mut self, flow: u32, subflows: u32) {
+        for s in 0..subflows {
+            if let Some(slot) = self.slots.subflow_receivers.remove(&(flow, s)) {
+                self.subflow_receivers[slot as usize].free();
+                self.free_slots.subflow_receivers.push(slot);
+            }
+        }
+        if let Some(slot) = self.slots.receivers.remove(&flow) {
+            self.connection_receivers[slot as usize].free();
+            self.free_slots.connection_receivers.push(slot);
+        }
+    }
+
+    /// Returns the number of slots of connections and subflows, of senders and receivers.
+    #[cfg(test)]
+    pub fn slot_count(&self) -> usize {
+        self.connections.len()
+            + self.subflows.len()
+            + self.connection_receivers.len()
+            + self.subflow_receivers.len()
+    }
+}
+
+impl TcpEndpoint {
+    /// Handles a data packet.
+    #[inline(always)]
+    pub fn on_data(&mut self, packet: &Packet, cx: &mut HostContext<'_, '_>) {
+        let receiver = &mut self.subflow_receivers[packet.slot as usize];
+        let connection = &mut self.connection_receivers[receiver.connection as usize];
+        let profile = &self.shared.tcp(connection.transport).profile;
+        if receiver.needs_ack_before_ce_change(packet) {
+            cx.send(&receiver.acknowledge(connection.chunks(), 0, 0, profile));
+        }
+        let len = u64::from(packet.size) - u64::from(profile.sizes.header);
+        let expected = connection.chunks().next();
+        match receiver.on_data(packet, len, cx.now, connection, profile) {
+            AckDecision::Now(lo, hi) => {
+                cx.send(&receiver.acknowledge(connection.chunks(), lo, hi, profile));
+            }
+            AckDecision::Soon => {
+                if receiver.merges(self.shared.offload.gro, profile.sizes.mss) {
+                    receiver
+                        .timer
+                        .set(cx.now + self.shared.offload.gro.0, packet.slot, cx);
+                } else {
+                    cx.send(&receiver.acknowledge(connection.chunks(), 0, 0, profile));
+                }
+            }
+            AckDecision::Delay => {
+                if receiver.timer.is_off() {
+                    receiver
+                        .timer
+                        .set(cx.now + profile.acks.delayed_ack_timeout.0, packet.slot, cx);
+                }
+                if receiver.is_pushed() {
+                    connection.set_pushed(packet.hi);
+                }
+            }
+        }
+        if connection.is_pushed_data_read(expected) {
+            self.acknowledge_pushed(packet.slot, cx);
+        }
+        let receiver = &self.subflow_receivers[packet.slot as usize];
+        let connection = &mut self.connection_receivers[receiver.connection as usize];
+        if connection.is_notification_due() {
+            let (flow, next, bytes) = (connection.flow, connection.chunks().next(), connection.bytes());
+            cx.on_delivered_data(flow, next, bytes, connection.notify_at_mut());
+        }
+    }
+
+    /// Sends the delayed acknowledgements of pushed segments. It is called once the application has
+    /// read everything that has arrived on the connection of `slot`. Each subflow on which a
+    /// segment with PSH waits for a delayed acknowledgement sends it (Linux's `mptcp_cleanup_rbuf`
+    /// and `tcp_cleanup_rbuf`; since 6.6 `tcp_measure_rcv_mss` sets `ICSK_ACK_PUSHED` for full
+    /// segments, too).
+    fn acknowledge_pushed(&mut self, slot: u32, cx: &mut HostContext<'_, '_>) {
+        let connection = self.subflow_receivers[slot as usize].connection;
+        let connection = &mut self.connection_receivers[connection as usize];
+        let profile = &self.shared.tcp(connection.transport).profile;
+        let mut pushed = connection.take_pushed();
+        while pushed != 0 {
+            let s = pushed.trailing_zeros();
+            pushed &= pushed - 1;
+            if let Some(&slot) = self.slots.subflow_receivers.get(&(connection.flow, s)) {
+                let receiver = &mut self.subflow_receivers[slot as usize];
+                if receiver.is_pushed() && receiver.unacked() > 0 {
+                    cx.send(&receiver.acknowledge(connection.chunks(), 0, 0, profile));
+                }
+            }
+        }
+    }
+
+    pub(super) fn delayed_ack_timer(&mut self, slot: u32, cx: &mut HostContext<'_, '_>) {
+        let receiver = &mut self.subflow_receivers[slot as usize];
+        if !receiver.timer.on_engine_timer(slot, cx) {
+            return;
+        }
+        let connection = &self.connection_receivers[receiver.connection as usize];
+        let profile = &self.shared.tcp(connection.transport).profile;
+        let since_data = cx.now - connection.last_data_at();
+        if since_data >= profile.acks.delayed_ack_timeout.0 {
+            self.totals.delayed_ack_stall += since_data;
+        }
+        cx.send(&receiver.acknowledge(connection.chunks(), 0, 0, profile));
+    }
 }

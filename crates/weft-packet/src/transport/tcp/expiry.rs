@@ -7,9 +7,9 @@ use weft_transports::Recovery;
 use super::endpoint::TcpEndpoint;
 use super::output::Output;
 use super::recovery::detect_rack_losses;
+use super::state::Undo;
 use super::subflow::SubflowSender;
-use super::timer::TimerPurpose;
-use super::undo::Undo;
+use super::timers::TimerPurpose;
 use crate::transport::state::HostContext;
 
 impl TcpEndpoint {

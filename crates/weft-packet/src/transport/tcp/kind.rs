@@ -19,7 +19,7 @@ use crate::transport::state::HostContext;
 use super::connection::ConnectionSender;
 use super::endpoint::TcpEndpoint;
 use super::subflow::SubflowSender;
-use super::timer_keys::TcpTimer;
+use super::timers::TcpTimer;
 use super::wire::{self, SYN};
 use super::{path_monitor, receiver, segments, send_queues};
 

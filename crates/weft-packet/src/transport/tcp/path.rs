@@ -1,11 +1,15 @@
 //! The path of the packets of one direction of a subflow.
 
+use std::sync::Arc;
+
 use weft_cc::Round;
-use weft_paths::{PathEvent, Paths};
+use weft_fabric::NodeId;
+use weft_paths::{Granularity, PathEvent, PathPolicy, PathState, Paths, SubflowDirection, draw};
+use weft_spec::Time;
 
 use crate::engine::route::Route;
-
-use super::path_selector::PathSelector;
+use crate::transport::routes::ChosenPath;
+use crate::transport::shared::Shared;
 
 /// The route of a subflow's packets, and the selector that changes it.
 pub struct SubflowPath {
@@ -96,3 +100,142 @@ impl SubflowPath {
         self.selector.as_ref().map(|selector| selector.path_number())
     }
 }
+
+/// Selects the routes of the packets of one direction of a subflow.
+pub struct PathSelector {
+    shared: Arc<Shared>,
+    transport: u32,
+    direction: SubflowDirection,
+    ends: [NodeId; 2],
+    paths: Paths,
+    /// Buffer for the ports of a path.
+    ports: Vec<u16>,
+    granularity: Granularity,
+    /// Number of switches to another path so far.
+    switches: u64,
+    /// Time at which the last packet was sent.
+    last: u64,
+    /// State of the policy, for [`Granularity::OnEvent`] only.
+    state: PathState,
+}
+
+impl PathSelector {
+    /// Returns `None` if the policy never changes the path of this direction.
+    pub fn new(
+        shared: &Arc<Shared>,
+        transport: u32,
+        direction: SubflowDirection,
+        from: NodeId,
+        to: NodeId,
+    ) -> Option<Box<Self>> {
+        let changes = shared.transports[transport as usize]
+            .paths
+            .granularity(direction.subflow, direction.reverse);
+        if changes == Granularity::Subflow {
+            return None;
+        }
+        // That paths lead there was checked when the run was set up.
+        let paths = shared.paths_between(from, to).ok()?;
+        Some(Box::new(Self {
+            shared: Arc::clone(shared),
+            transport,
+            direction,
+            ends: [from, to],
+            paths,
+            ports: Vec::with_capacity(8),
+            granularity: changes,
+            switches: 0,
+            last: u64::MAX,
+            state: PathState::default(),
+        }))
+    }
+
+    /// Switches to the policy's path after `switches` changes and returns its route. For
+    /// [`Granularity::OnRequest`] only.
+    pub fn switch_to(&mut self, n: u64) -> Option<Route> {
+        self.switches = n;
+        self.route()
+    }
+
+    /// Returns the number of switches that the other end needs to select the same path; 0 unless
+    /// the policy switches on request.
+    pub fn switches_for_peer(&self) -> u32 {
+        if self.granularity == Granularity::OnRequest {
+            self.switches as u32
+        } else {
+            0
+        }
+    }
+
+    /// Returns the number of the path, as the policy has it.
+    pub fn path_number(&self) -> u64 {
+        let policy = &self.shared.transports[self.transport as usize].paths;
+        policy.nth_path(self.paths, self.shared.seed, self.direction, self.switches)
+    }
+
+    /// Returns the paths between the two hosts.
+    pub fn paths(&self) -> Paths {
+        self.paths
+    }
+
+    /// Returns the route of a packet sent at `now`, if it differs from that of the previous packet.
+    /// `is_first` returns true if nothing but this packet is outstanding.
+    #[inline(never)]
+    pub fn next_route(&mut self, now: u64, is_first: impl FnOnce() -> bool) -> Option<Route> {
+        let last = std::mem::replace(&mut self.last, now);
+        let change = match self.granularity {
+            Granularity::Subflow | Granularity::OnRequest => false,
+            Granularity::OnEvent => {
+                return is_first().then(|| self.on_event(PathEvent::Start, now)).flatten();
+            }
+            Granularity::Packet => true,
+            Granularity::Flowlet(gap) => last != u64::MAX && now.saturating_sub(last) > gap.0,
+        };
+        if !change {
+            return None;
+        }
+        self.switches += 1;
+        self.route()
+    }
+
+    /// Notifies the policy of an event. Returns the new route if the policy changes the path.
+    pub fn on_event(&mut self, event: PathEvent, now: u64) -> Option<Route> {
+        if self.granularity != Granularity::OnEvent {
+            return None;
+        }
+        let policy = &self.shared.transports[self.transport as usize].paths;
+        if !policy.on_event(&mut self.state, event, Time(now)) {
+            return None;
+        }
+        self.switches += 1;
+        self.route()
+    }
+
+    /// Returns random bits for the next event.
+    pub fn random(&self) -> u64 {
+        draw(&[
+            self.shared.seed,
+            self.direction.hash_key(),
+            self.switches,
+            EVENT_DOMAIN,
+        ])
+    }
+
+    /// Returns the current route.
+    #[cold]
+    pub fn route(&mut self) -> Option<Route> {
+        let chosen = ChosenPath {
+            number: self.path_number(),
+            changes: self.switches,
+            keeps_interfaces: self.shared.transports[self.transport as usize]
+                .paths
+                .keeps_interfaces(),
+        };
+        self.shared
+            .route_along_path(chosen, self.paths, self.direction, self.ends, &mut self.ports)
+            .ok()
+    }
+}
+
+/// Domain tag that separates these draws from others for the same subflow.
+const EVENT_DOMAIN: u64 = 0x65_7665_6E74;

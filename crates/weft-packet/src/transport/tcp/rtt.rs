@@ -2,7 +2,7 @@
 
 use weft_transports::{Profile, RtoEstimator};
 
-use super::send_sequence::SendSequence;
+use super::send_data::SendSequence;
 
 /// The estimator of one subflow, in picoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,7 +7,7 @@ use weft_transports::{TcpConfig, TcpMode};
 
 use super::connection::ConnectionSender;
 use super::endpoint::TcpEndpoint;
-use super::gate::BlockReasons;
+use super::subflow::BlockReasons;
 use super::subflow::SubflowSender;
 
 /// Returns the bytes that have to be acknowledged before the additional subflows join.

@@ -5,14 +5,14 @@
 //! stays with its subflow. Short flows are therefore spread before suppression can act, and data of
 //! other subflows may wait for a slow one.
 
-use super::best_of::full_mask;
 use super::connection::ConnectionSender;
 use super::endpoint::TcpEndpoint;
-use super::gate::BlockReasons;
 use super::output::Output;
-use super::send_buffers::SKB_OVERHEAD;
-use super::send_queue::{BURST, STALE_LOSS_COUNT, pacing_rate};
+use super::send_data::SKB_OVERHEAD;
 use super::send_queues::SendQueues;
+use super::send_queues::full_mask;
+use super::send_queues::{BURST, STALE_LOSS_COUNT, pacing_rate};
+use super::subflow::BlockReasons;
 use super::subflow::SubflowSender;
 use crate::transport::state::HostContext;
 
