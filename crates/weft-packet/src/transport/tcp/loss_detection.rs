@@ -4,6 +4,81 @@
 
 use weft_transports::{Profile, Recovery};
 
+/// Number of recoveries without a reported duplicate after which the window is reset.
+const REO_WND_PERSIST: u32 = 16;
+
+/// Maximum of the window, in quarters of the minimum RTT.
+const MAX_REO_WND_MULT: u32 = 255;
+
+/// The reordering that one subflow has observed on its path.
+#[derive(Clone, Copy, Debug)]
+pub struct Rack {
+    /// The window in quarters of the minimum RTT (`RACK.reo_wnd_mult`).
+    reo_wnd_mult: u32,
+    /// Value of `reo_wnd_mult` at the beginning.
+    min_mult: u32,
+    /// Number of recoveries for which the window stays this wide (`RACK.reo_wnd_persist`).
+    reo_wnd_persist: u32,
+    /// The window does not grow until this byte is acknowledged (`RACK.dsack_round`).
+    dsack_round: u64,
+}
+
+impl Default for Rack {
+    fn default() -> Self {
+        Self {
+            reo_wnd_mult: 1,
+            min_mult: 1,
+            reo_wnd_persist: REO_WND_PERSIST,
+            dsack_round: 0,
+        }
+    }
+}
+
+impl Rack {
+    /// Returns the state of a subflow whose packets overtake each other from the beginning: the
+    /// window always has its maximum.
+    pub fn for_scattered() -> Self {
+        Self {
+            reo_wnd_mult: MAX_REO_WND_MULT,
+            min_mult: MAX_REO_WND_MULT,
+            ..Self::default()
+        }
+    }
+
+    /// Returns true if a segment is lost only after as many packets have overtaken it as the
+    /// duplicate threshold says.
+    pub fn is_scattered(&self) -> bool {
+        self.min_mult == MAX_REO_WND_MULT
+    }
+
+    /// Handles a D-SACK (RFC 8985, section 6.2, step 4): a segment was retransmitted needlessly. "Grow the reordering window per
+    /// round that sees DSACK."
+    pub fn on_dsack(&mut self, una: u64, nxt: u64) {
+        if una >= self.dsack_round {
+            self.dsack_round = nxt;
+            self.reo_wnd_mult = (self.reo_wnd_mult + 1).min(MAX_REO_WND_MULT);
+            self.reo_wnd_persist = REO_WND_PERSIST;
+        }
+    }
+
+    /// Handles the end of a recovery (RFC 8985, section 6.2, step 4). "Reset the window after 16 DSACK-free recoveries."
+    pub fn on_recovered(&mut self) {
+        self.reo_wnd_persist = self.reo_wnd_persist.saturating_sub(1);
+        if self.reo_wnd_persist == 0 {
+            self.reo_wnd_mult = self.min_mult;
+        }
+    }
+
+    /// Returns the window (RFC 8985, section 6.2, step 4), in the unit of the RTTs. `certain` is true during a recovery, or if as
+    /// many segments are sacked as the duplicate threshold says.
+    pub fn window(&self, reordered: bool, certain: bool, min_rtt: u64, srtt: u64) -> u64 {
+        if !reordered && certain && !self.is_scattered() {
+            return 0;
+        }
+        (min_rtt / 4).saturating_mul(self.reo_wnd_mult.into()).min(srtt)
+    }
+}
+
 /// The duplicate acknowledgements of a subflow, and the reordering that its path has shown.
 pub struct Reordering {
     /// Number of consecutive duplicate acknowledgements.
@@ -93,81 +168,6 @@ impl Reordering {
     pub fn on_timeout(&mut self) {
         self.dupacks = 0;
         self.reno_sacked = 0;
-    }
-}
-
-/// Number of recoveries without a reported duplicate after which the window is reset.
-const REO_WND_PERSIST: u32 = 16;
-
-/// Maximum of the window, in quarters of the minimum RTT.
-const MAX_REO_WND_MULT: u32 = 255;
-
-/// The reordering that one subflow has observed on its path.
-#[derive(Clone, Copy, Debug)]
-pub struct Rack {
-    /// The window in quarters of the minimum RTT (`RACK.reo_wnd_mult`).
-    reo_wnd_mult: u32,
-    /// Value of `reo_wnd_mult` at the beginning.
-    min_mult: u32,
-    /// Number of recoveries for which the window stays this wide (`RACK.reo_wnd_persist`).
-    reo_wnd_persist: u32,
-    /// The window does not grow until this byte is acknowledged (`RACK.dsack_round`).
-    dsack_round: u64,
-}
-
-impl Default for Rack {
-    fn default() -> Self {
-        Self {
-            reo_wnd_mult: 1,
-            min_mult: 1,
-            reo_wnd_persist: REO_WND_PERSIST,
-            dsack_round: 0,
-        }
-    }
-}
-
-impl Rack {
-    /// Returns the state of a subflow whose packets overtake each other from the beginning: the
-    /// window always has its maximum.
-    pub fn for_scattered() -> Self {
-        Self {
-            reo_wnd_mult: MAX_REO_WND_MULT,
-            min_mult: MAX_REO_WND_MULT,
-            ..Self::default()
-        }
-    }
-
-    /// Returns true if a segment is lost only after as many packets have overtaken it as the
-    /// duplicate threshold says.
-    pub fn is_scattered(&self) -> bool {
-        self.min_mult == MAX_REO_WND_MULT
-    }
-
-    /// Handles a D-SACK (RFC 8985, section 6.2, step 4): a segment was retransmitted needlessly. "Grow the reordering window per
-    /// round that sees DSACK."
-    pub fn on_dsack(&mut self, una: u64, nxt: u64) {
-        if una >= self.dsack_round {
-            self.dsack_round = nxt;
-            self.reo_wnd_mult = (self.reo_wnd_mult + 1).min(MAX_REO_WND_MULT);
-            self.reo_wnd_persist = REO_WND_PERSIST;
-        }
-    }
-
-    /// Handles the end of a recovery (RFC 8985, section 6.2, step 4). "Reset the window after 16 DSACK-free recoveries."
-    pub fn on_recovered(&mut self) {
-        self.reo_wnd_persist = self.reo_wnd_persist.saturating_sub(1);
-        if self.reo_wnd_persist == 0 {
-            self.reo_wnd_mult = self.min_mult;
-        }
-    }
-
-    /// Returns the window (RFC 8985, section 6.2, step 4), in the unit of the RTTs. `certain` is true during a recovery, or if as
-    /// many segments are sacked as the duplicate threshold says.
-    pub fn window(&self, reordered: bool, certain: bool, min_rtt: u64, srtt: u64) -> u64 {
-        if !reordered && certain && !self.is_scattered() {
-            return 0;
-        }
-        (min_rtt / 4).saturating_mul(self.reo_wnd_mult.into()).min(srtt)
     }
 }
 
