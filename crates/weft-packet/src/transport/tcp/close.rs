@@ -133,7 +133,7 @@ impl TcpEndpoint {
         };
         let there = if direction.reverse { spec.from } else { spec.to };
         let [here, there] = [self.index, there].map(|host| shared.fabric.hosts[host as usize]);
-        // That routes fit was checked when the run was set up.
+        // The set-up of the run has checked that routes fit.
         let route = shared
             .route(spec.transport, direction, here, there)
             .unwrap_or_default();

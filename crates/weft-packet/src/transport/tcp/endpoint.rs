@@ -252,8 +252,8 @@ pub fn insert<T>(slots: &mut Vec<T>, free: &mut Vec<u32>, item: T) -> u32 {
 }
 
 impl TcpEndpoint {
-    /// Returns the number of connections of this host that have finished and were not reclaimed, and
-    /// of those that have not finished.
+    /// Returns the number of this host's connections that have finished but are not yet reclaimed, and
+    /// the number of open ones.
     pub fn ended_and_open(&self) -> (usize, usize) {
         (self.ended.len(), self.slots.senders.len() - self.ended.len())
     }

@@ -134,7 +134,7 @@ impl PathSelector {
         if changes == Granularity::Subflow {
             return None;
         }
-        // That paths lead there was checked when the run was set up.
+        // The set-up of the run has checked that paths lead there.
         let paths = shared.paths_between(from, to).ok()?;
         Some(Box::new(Self {
             shared: Arc::clone(shared),

@@ -357,8 +357,8 @@ pub const SKB_OVERHEAD: u32 = 896;
 const MAX_SKB_PAYLOAD: u32 = 65_536 - 321;
 
 /// Returns the number of segments of `mss` bytes that a send buffer holds at its maximum. The
-/// application may begin a piece as long as the others leave memory (`sk_stream_memory_free`), so
-/// that the last piece may exceed the buffer.
+/// last piece may exceed the buffer, because the application may begin a piece whenever some memory
+/// is free (`sk_stream_memory_free`).
 pub fn max_segments(send_buffer: u64, mss: u32) -> u64 {
     let segments = u64::from((MAX_SKB_PAYLOAD / mss).max(1));
     send_buffer.div_ceil(segments * u64::from(mss) + u64::from(SKB_OVERHEAD)) * segments
