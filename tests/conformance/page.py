@@ -193,6 +193,8 @@ def page() -> str:
         "Data must be sent in the stated order, with nothing in addition.",
         "Answers of Weft may be 5 ms from the stated time, those of the kernel 12 ms.",
         "Timers of 250 ms and more may fire an eighth of their delay later on the kernel, whose timer wheel is coarse.",
+        "If the kernel does not answer as the table below says, the script is played twice more, alone.",
+        "Two of the three plays then decide.",
         "`make validate` compares whole experiments with ns-3 and plays no scripts on it, so its column is empty.",
         "Scripts of DCTCP are missing, because the kernel of the last run has no DCTCP.",
         "",
