@@ -8,6 +8,7 @@ from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import hypothesis
 import pytest
 
 from tests.command import INCAST
@@ -18,6 +19,10 @@ if TYPE_CHECKING:
 
 KERNEL_TESTS = "WEFT_KERNEL_TESTS"
 """The variable that crates/weft-test-support reads as well."""
+
+# Hypothesis fails an example that takes more than 200 ms by the clock, also if the machine is busy with other tests.
+hypothesis.settings.register_profile("no deadline", deadline=None)
+hypothesis.settings.load_profile("no deadline")
 
 
 # Before pytest-xdist reads the groups.

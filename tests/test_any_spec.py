@@ -80,7 +80,7 @@ def check(text: str, overrides: list[str]) -> None:
 
 
 @given(st.lists(st.tuples(st.sampled_from(PLACES), values), min_size=1, max_size=3))
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 def test_overrides(changes: list[tuple[str, str]]) -> None:
     check(INCAST, [f"{path}={value}" for path, value in changes])
 
@@ -92,19 +92,17 @@ def test_overrides(changes: list[tuple[str, str]]) -> None:
 @example("a = " + "[" * 1000)
 @example(INCAST.replace("4", "nan"))
 @example(INCAST.replace("4", "1e400"))
-@settings(deadline=None)
 def test_text(text: str) -> None:
     check(text, [])
 
 
 @given(st.integers(0, len(INCAST) - 1), st.text(max_size=3))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_one_slip_of_the_pen(offset: int, slip: str) -> None:
     check(INCAST[:offset] + slip + INCAST[offset + 1 :], [])
 
 
 @given(st.text(max_size=30))
-@settings(deadline=None)
 def test_any_override(override: str) -> None:
     check(INCAST, [override])
 

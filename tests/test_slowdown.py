@@ -107,14 +107,14 @@ topologies = st.one_of(
 sizes = st.lists(st.integers(1, 60_000), min_size=1, max_size=4)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(topologies, st.sampled_from(ONE_PATH), sizes)
 def test_alone_a_flow_over_one_path_takes_the_ideal_time(topology: dict[str, Any], name: str, sizes: list[int]) -> None:
     flows = flows_alone(topology, name, sizes)
     assert flows["slowdown"].to_list() == [1.0] * len(sizes)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(topologies, st.sampled_from([name for name in TRANSPORTS if name not in ONE_PATH]), sizes)
 def test_alone_a_flow_over_several_paths_is_not_faster(topology: dict[str, Any], name: str, sizes: list[int]) -> None:
     assume(name != "sprayed" or topology["kind"] != "many-to-one")  # which has one path
@@ -166,7 +166,7 @@ def test_hosts_with_several_links_are_not_faster_than_ideal(subflows: int, size:
     assert slowdown < (1.3 if size > 1_000_000 else 3.0)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(topologies, st.integers(1, 4), sizes, st.sampled_from(("open", "established")))
 def test_a_flow_alone_takes_the_ideal_time_of_the_flow_level(
     topology: dict[str, Any], subflows: int, sizes: list[int], begin: str
