@@ -2081,6 +2081,10 @@ class TraceTraffic(Model):
     """
     Classes by size, in order of rising thresholds. A flow belongs to the first class whose threshold is above its size. A flow in no class uses the entry's own transport, and its class has the entry's name.
     """
+    connections: Literal["per-message", "persistent"] = "per-message"
+    """
+    Use of connections by messages.
+    """
     file: str
     """
     Path of the file, relative to the spec's folder.
@@ -2185,6 +2189,10 @@ class TrainingTraffic(Model):
     compute_deviation: Annotated[float, Field(ge=0.0, le=10.0)] = 0.0
     """
     Standard deviation of computing times, as a fraction of their mean. They are drawn from a log-normal distribution.
+    """
+    connections: Literal["per-message", "persistent"] = "per-message"
+    """
+    Use of connections by messages.
     """
     expert_ranks: Annotated[int, Field(ge=1)] = 1
     """
@@ -2956,6 +2964,10 @@ class CollectiveTraffic(Model):
     ] = "0s"
     """
     Time for which each rank computes before each repetition.
+    """
+    connections: Literal["per-message", "persistent"] = "per-message"
+    """
+    Use of connections by messages.
     """
     group_size: Annotated[int | None, Field(ge=2)] = None
     """

@@ -3,7 +3,8 @@
 //! Between two changes rates are constant: the equilibrium of the congestion control, or max-min fair rates.
 //! The rates of flows with a size are max-min fair unless the spec chooses otherwise. If each has one subflow,
 //! a change re-solves only the rates that it affects. The data of a flow with a size starts a
-//! round-trip time after it opens, and its last byte arrives half a round-trip time after it was sent.
+//! round-trip time after it opens, and its last byte arrives half a round-trip time after it was sent. A persistent connection
+//! opens at the beginning of the run, and carries one flow after another.
 
 mod batch;
 mod event_queue;
@@ -12,7 +13,7 @@ mod rates;
 mod records;
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, HashMap, VecDeque};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -44,6 +45,8 @@ pub struct FlowSimulation {
     generators: GeneratorDriver,
     events: EventQueue,
     flows: FlowSlots,
+    /// The flows that each busy persistent connection carries, in order. The first one has the connection.
+    connections: HashMap<u32, VecDeque<u32>>,
     departures: BinaryHeap<Reverse<Departure>>,
     now: Time,
     finished: Vec<(FlowRecord, Flow)>,
@@ -122,6 +125,7 @@ impl FlowSimulation {
             generators: GeneratorDriver::new(&plan.generators, plan.flows.len() as u32),
             events: EventQueue::default(),
             flows: FlowSlots::default(),
+            connections: HashMap::new(),
             departures: BinaryHeap::new(),
             now: Time(0),
             finished: Vec::new(),
@@ -205,7 +209,7 @@ impl FlowSimulation {
                 self.integrate(slot);
             }
             let active = &self.flows[slot];
-            if matches!(active.phase, Phase::Transferring | Phase::Handshake) {
+            if matches!(active.phase, Phase::Transferring | Phase::Waiting) {
                 self.flows[slot].paths = self.choose_paths(&active.flow);
             }
         }

@@ -64,7 +64,8 @@ pub fn run_bytes(
     let each = |per: &[u64]| -> u64 { flows.iter().map(|flow| per[flow.transport as usize]).sum() };
     let generated = generators.iter().map(|generator| {
         let generator = generator.as_ref();
-        generator.timed_actions().len() as u64 * open[generator.flow(0).transport as usize]
+        (generator.timed_actions().len() + generator.connections().len()) as u64
+            * open[generator.flow(0).transport as usize]
     });
     let certain = network_bytes(NetworkSize { nodes, hosts, links })
         + flows.len() as u64 * FLOW_BYTES

@@ -256,24 +256,34 @@ impl PacketSimulation {
     /// Completes the record of a flow with what its receiver and the network have recorded.
     pub(crate) fn record(&self, sent: SentFlow, in_flight: &HashMap<(u32, u32), u64>) -> FlowRecord {
         let SentFlow {
-            mut record, chunks, ..
+            mut record,
+            chunks,
+            connection,
+            ..
         } = sent;
         let flow = record.flow;
         let host = self.engine.endpoint(self.shared.flow(flow).to);
-        let received = host.received_flow(flow, chunks);
+        let received = match &connection {
+            None => host.received_flow(flow, chunks),
+            Some(carrier) => host.tcp().received_message(carrier, chunks),
+        };
+        // The numbers by which packets of the subflows are counted.
+        let counted = connection
+            .as_ref()
+            .map_or(std::slice::from_ref(&flow), |carrier| &carrier.flows);
         for (s, subflow) in (0_u32..).zip(&mut record.subflows) {
             let packets = received.as_ref().and_then(|part| part.packets.get(s as usize));
             subflow.packets_received = packets.copied().unwrap_or(0);
             let ends = [self.shared.flow(flow).from, self.shared.flow(flow).to];
-            subflow.packets_trimmed = ends
-                .map(|host| self.engine.endpoint(host).trimmed_packets(flow, s))
-                .iter()
-                .sum();
-            subflow.packets_dropped = self.engine.drops_of((flow, s));
-            let blocked = self.engine.blocked_of((flow, s));
-            subflow.packets_blocked = blocked.packets;
-            subflow.blocked = Time(blocked.time);
-            subflow.packets_in_flight = in_flight.get(&(flow, s)).copied().unwrap_or(0);
+            for &flow in counted {
+                let trimmed = ends.map(|host| self.engine.endpoint(host).trimmed_packets(flow, s));
+                subflow.packets_trimmed += trimmed.iter().sum::<u64>();
+                subflow.packets_dropped += self.engine.drops_of((flow, s));
+                let blocked = self.engine.blocked_of((flow, s));
+                subflow.packets_blocked += blocked.packets;
+                subflow.blocked.0 += blocked.time;
+                subflow.packets_in_flight += in_flight.get(&(flow, s)).copied().unwrap_or(0);
+            }
         }
         // A flow that was stopped before it had sent a byte is over at the time at which the sender
         // finished.

@@ -369,6 +369,13 @@ fn set_first_timers(engine: &mut Engine<Host>, shared: &Shared) {
         }
     }
     for (index, generator) in (0_u32..).zip(&shared.generators) {
+        for connection in generator.connections() {
+            let host = generator.flow(connection).from;
+            if let Some(flow) = shared.flow_index(index, connection) {
+                let node = shared.fabric.hosts[host as usize];
+                engine.set_timer(host, node, 0, host_timer(HostTimer::Connect, flow));
+            }
+        }
         for (time, host, step) in generator.timed_actions() {
             let node = shared.fabric.hosts[host as usize];
             if let Some(key) = shared.action_timer_key(index, step) {

@@ -107,6 +107,14 @@ impl GeneratorDriver {
         (generators > 0).then(|| (beyond % generators, beyond / generators))
     }
 
+    /// Returns the persistent connection that carries a flow, by the index of the first flow that it may carry; `None` if the
+    /// flow has a connection of its own.
+    pub fn connection_of(&self, index: u32) -> Option<u32> {
+        let (generator, n) = self.generator_of(index)?;
+        let connection = self.generators[generator as usize].connection_of(n)?;
+        Some(self.flow(generator, connection)?.0)
+    }
+
     /// Starts a job. Returns the numbers of the flows that open.
     fn start_job(&mut self, generator: u32, number: u32, now: Time) -> Vec<u32> {
         let Some(job) = self.generators[generator as usize].job(number) else {

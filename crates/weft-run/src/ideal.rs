@@ -170,8 +170,9 @@ impl IdealTimes {
         }
     }
 
-    /// Returns the ideal FCT of a flow; `None` if it has no size, or its transport no format.
-    pub fn of_flow(&mut self, flow: &Flow) -> Option<Time> {
+    /// Returns the ideal FCT of a flow; `None` if it has no size, or its transport no format. If a persistent connection carries
+    /// the flow, it waits for no handshake.
+    pub fn of_flow(&mut self, flow: &Flow, is_carried: bool) -> Option<Time> {
         let bytes = flow.size?.0;
         let format = self.formats[flow.transport as usize]?;
         if bytes == 0 {
@@ -179,6 +180,15 @@ impl IdealTimes {
         }
         let set = self.path_set(flow, format);
         let packets = format.packets(bytes);
+        let format = if is_carried {
+            WireFormat {
+                handshake: None,
+                confirmation: None,
+                ..format
+            }
+        } else {
+            format
+        };
         match format.timing {
             Timing::StoreAndForward => self.sets[set].time(&packets, &format),
             Timing::Fluid => self.sets[set].fluid_time(&packets, &format),

@@ -20,7 +20,7 @@ use weft_traffic::{Flow, FlowGenerator};
 use weft_transports::FctFrom;
 
 use crate::ideal::IdealTimes;
-use crate::{Error, Outcome, Plan};
+use crate::{Error, FlowRecord, Outcome, Plan};
 
 /// The names of all tables, in order.
 pub const TABLES: &[&str] = &[
@@ -176,6 +176,19 @@ impl Unfinished {
 /// Tables by name.
 pub type Tables = Vec<(&'static str, RecordBatch)>;
 
+/// Returns the generator of a flow and its number there; `None` for one of the `static_flows` of the spec, which precede those
+/// of generators.
+fn generator_of(
+    generators: &[Arc<dyn FlowGenerator>],
+    static_flows: u32,
+    flow: u32,
+) -> Option<(&dyn FlowGenerator, u32)> {
+    let beyond = flow.checked_sub(static_flows)?;
+    let many = generators.len() as u32;
+    let generator = generators.get((beyond % many) as usize)?;
+    Some((&**generator, beyond / many))
+}
+
 impl<'a> TableBuilder<'a> {
     /// Creates a builder. `flows` are those of the spec.
     pub fn new(
@@ -192,11 +205,17 @@ impl<'a> TableBuilder<'a> {
         };
         let recorded = outcome.flows.iter().map(|record| flow_of(record.flow));
         let recorded: Vec<Flow> = recorded.collect::<Result<_, _>>()?;
+        let static_flows = flows.len() as u32;
+        let ideal_of = |(flow, record): (&Flow, &FlowRecord)| {
+            let connection = generator_of(generators, static_flows, record.flow)
+                .and_then(|(generator, n)| generator.connection_of(n));
+            ideal.of_flow(flow, connection.is_some())
+        };
         Ok(Self {
             context,
-            ideal: recorded.iter().map(|flow| ideal.of_flow(flow)).collect(),
+            ideal: recorded.iter().zip(&outcome.flows).map(ideal_of).collect(),
             flows: recorded,
-            static_flows: flows.len() as u32,
+            static_flows,
             generators,
             outcome,
         })

@@ -26,8 +26,8 @@ use weft_spec::{Size, SpecError, Time, read_text};
 
 use self::order::{Order, OrderedFlows, Trigger, TriggerKind};
 use crate::sizes::MAX_SIZE;
-use crate::tasks::{DependentFlows, JobSummary};
-use crate::{Flow, FlowGenerator, HostRef, MAX_FLOWS, Pattern, PatternContext, SendDone};
+use crate::tasks::{DependentFlows, JobOptions};
+use crate::{Flow, FlowGenerator, HostRef, MAX_FLOWS, Pattern, PatternContext};
 
 /// Maximum size of a file in bytes, enough for the maximum number of flows.
 const MAX_FILE_BYTES: u64 = 128 << 20;
@@ -142,8 +142,7 @@ impl Pattern for FlowList {
                 ordered.build()
             });
         let (graph, hosts) = ordered.map_err(|(line, error)| self.refuse(Some(line), error))?;
-        let (done, start) = (SendDone::Acknowledged, Time(0));
-        let flows = DependentFlows::new(graph, hosts, done, start, JobSummary::default(), context);
+        let flows = DependentFlows::new(graph, hosts, JobOptions::default(), context);
         Ok(Some(Arc::new(flows)))
     }
 }

@@ -139,6 +139,16 @@ pub trait FlowGenerator: Send + Sync + fmt::Debug {
     fn ranked_jobs(&self) -> Option<RankedJobs> {
         None
     }
+    /// Returns the persistent connection that carries flow `n`, by the number of the first flow that it may carry; `None` if
+    /// the flow opens a connection of its own. All flows of a connection have the same hosts, transport and `id`.
+    fn connection_of(&self, n: u32) -> Option<u32> {
+        let _ = n;
+        None
+    }
+    /// Returns the persistent connections, in rising order. They open at the beginning of the run.
+    fn connections(&self) -> Vec<u32> {
+        Vec::new()
+    }
     /// Returns the pairs of hosts between which flows may open.
     fn pairs(&self) -> PossiblePairs;
 }

@@ -47,6 +47,6 @@ pub use poisson::Poisson;
 pub use shuffle::Shuffle;
 pub use sizes::{SIZES, SizeDistribution, SizeSampler};
 pub use stride::Stride;
-pub use tasks::SendDone;
+pub use tasks::{Connections, SendDone};
 pub use trace::{Trace, TraceFormat};
 pub use training_step::{Schedule, Training};

@@ -16,8 +16,8 @@ use weft_spec::{Size, SpecError, Time};
 use crate::closed_loop::check_start_before_stop;
 use crate::collective::{Algorithm, Exchange, Operation, Placement, RankSequences, place_ranks};
 use crate::random::RngStreams;
-use crate::tasks::{DependentFlows, JobSummary, TaskGraph};
-use crate::{FlowGenerator, HostSet, MAX_FLOWS, Pattern, PatternContext, SendDone};
+use crate::tasks::{DependentFlows, JobOptions, JobSummary, TaskGraph};
+use crate::{Connections, FlowGenerator, HostSet, MAX_FLOWS, Pattern, PatternContext, SendDone};
 
 /// Steps of training a model. Each message is a flow of its own, which opens when the computing and the messages before it are done.
 /// Each step is a job.
@@ -114,6 +114,9 @@ pub struct Training {
     /// Event at which a message counts as sent, for messages that wait for it.
     #[serde(default)]
     pub send_done: SendDone,
+    /// Use of connections by messages.
+    #[serde(default)]
+    pub connections: Connections,
     /// Time at which the ranks begin.
     #[serde(default)]
     pub start: Time,
@@ -594,7 +597,13 @@ impl Pattern for Training {
         check_start_before_stop(self.start, None, context)?;
         let graph = self.graph(hosts.len() as u32, context)?;
         let summary = JobSummary::default();
-        let flows = DependentFlows::new(graph, hosts, self.send_done, self.start, summary, context);
+        let options = JobOptions {
+            send_done: self.send_done,
+            connections: self.connections,
+            start: self.start,
+            summary,
+        };
+        let flows = DependentFlows::new(graph, hosts, options, context);
         Ok(Some(Arc::new(flows)))
     }
 }

@@ -1,5 +1,6 @@
 //! The phases of a flow: it opens on its paths, transfers after a handshake, sends its last byte, and is done when that byte arrives.
 
+use std::collections::hash_map::Entry;
 use std::ops::{Index, IndexMut, Range};
 
 use weft_paths::{Paths, SubflowDirection, draw_seed};
@@ -82,7 +83,8 @@ impl IndexMut<u32> for FlowSlots {
 /// Progress of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Phase {
-    Handshake,
+    /// It waits for a handshake, or for earlier flows of its connection.
+    Waiting,
     Transferring,
     LastByteInFlight,
     Done,
@@ -106,14 +108,18 @@ impl FlowPaths {
 }
 
 impl FlowSimulation {
-    /// Opens a flow: its paths are chosen, and its handshake takes a round-trip time.
+    /// Opens a flow: its paths are chosen, and its handshake takes a round-trip time, unless a persistent connection carries it.
     pub(super) fn open(&mut self, index: u32, flow: Flow) {
         let profile = &self.plan.transports[flow.transport as usize].expect_tcp().profile;
         let paths = self.choose_paths(&flow);
         let subflows = paths.ends.len();
         // A flow without a size has no handshake, so that all flows that open at one time need one equilibrium.
         let handshake = if flow.size.is_some() { paths.rtts[0] } else { 0.0 };
-        let established = add_seconds(self.now, handshake);
+        let connection = self.generators.connection_of(index);
+        let established = match connection {
+            Some(_) => self.now.max(add_seconds(Time(0), handshake)),
+            None => add_seconds(self.now, handshake),
+        };
         let stop = flow.stop;
         let slot = self.flows.insert(ActiveFlow {
             index,
@@ -125,10 +131,17 @@ impl FlowSimulation {
             updated_at: self.now,
             established,
             version: 0,
-            phase: Phase::Handshake,
+            phase: Phase::Waiting,
         });
         self.subflows += subflows as u64;
-        self.events.schedule(established, Event::StartTransfer(slot));
+        let is_first = connection.is_none_or(|connection| {
+            let queue = self.connections.entry(connection).or_default();
+            queue.push_back(slot);
+            queue.len() == 1
+        });
+        if is_first {
+            self.events.schedule(established, Event::StartTransfer(slot));
+        }
         if let Some(stop) = stop {
             self.events.schedule(stop.max(established), Event::StopFlow(slot));
         }
@@ -194,6 +207,22 @@ impl FlowSimulation {
         active.phase = Phase::LastByteInFlight;
         let arrival = add_seconds(self.now, active.paths.rtts[0] / 2.0);
         self.events.schedule(arrival, Event::Deliver(slot));
+        let index = active.index;
+        if let Some(connection) = self.generators.connection_of(index) {
+            self.start_next(connection);
+        }
+    }
+
+    /// Starts the next flow of a persistent connection whose first flow has sent its last byte.
+    fn start_next(&mut self, connection: u32) {
+        let Entry::Occupied(mut queue) = self.connections.entry(connection) else {
+            return;
+        };
+        queue.get_mut().pop_front();
+        match queue.get().front() {
+            Some(&next) => self.events.schedule(self.now, Event::StartTransfer(next)),
+            None => drop(queue.remove()),
+        }
     }
 
     /// Records a flow whose last byte arrives.

@@ -84,6 +84,12 @@ pub enum RecordedState {
 
 /// The endpoint of a transport at one host: its senders and receivers.
 pub trait Transport: Send {
+    /// Opens a persistent connection, which carries flows that this host sends. `flow` is the first flow that it may carry.
+    /// Transports without handshakes have no connections.
+    fn connect(&mut self, flow: u32, cx: &mut HostContext<'_, '_>) {
+        let _ = (flow, cx);
+    }
+
     /// Opens a flow that this host sends.
     fn open(&mut self, flow: u32, cx: &mut HostContext<'_, '_>);
 
@@ -196,6 +202,20 @@ pub struct SentFlow {
     pub chunks: u32,
     /// The times for which congestion control suppressed subflows.
     pub suppressions: Vec<SuppressionRecord>,
+    /// The persistent connection that carries the flow.
+    pub connection: Option<Carrier>,
+}
+
+/// A persistent connection, for the record of a flow that it carries.
+pub struct Carrier {
+    /// The first flow that it may carry, which identifies it.
+    pub flow: u32,
+    /// The flow that it carries.
+    pub message: u32,
+    /// Chunk of the connection with which the flow begins.
+    pub first_chunk: u32,
+    /// The flows that it has carried so far, whose record has its subflows; empty in the records of other flows.
+    pub flows: Vec<u32>,
 }
 
 impl SentFlow {
@@ -220,6 +240,7 @@ impl SentFlow {
             opened,
             chunks: chunks.map_or(u32::MAX, |chunks| chunks as u32),
             suppressions: Vec::new(),
+            connection: None,
         }
     }
 }

@@ -25,6 +25,7 @@ const SAMPLE: u64 = HostTimer::Sample as u64;
 const START_JOB: u64 = HostTimer::StartJob as u64;
 const NIC: u64 = HostTimer::Nic as u64;
 const RESUME: u64 = HostTimer::Resume as u64;
+const CONNECT: u64 = HostTimer::Connect as u64;
 
 /// A host.
 pub struct Host {
@@ -75,6 +76,10 @@ impl Endpoint for Host {
             START_JOB => self.state.on_job_timer(index, cx),
             NIC => self.on_nic_timer(index, cx),
             RESUME => self.state.progress(index, HostEvent::Resume, cx),
+            CONNECT => {
+                let (transport, mut host) = self.transport_of(index, cx);
+                transport.connect(index, &mut host);
+            }
             LATE_NIC => self.on_nic_timer(u32::MAX - index, cx),
             timer if timer < FIRST_ENDPOINT => {
                 let mut host = HostContext::new(&mut self.state, cx);

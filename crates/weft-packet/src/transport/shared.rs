@@ -71,6 +71,14 @@ impl Shared {
             .checked_add(self.flows.len() as u32)
     }
 
+    /// Returns the persistent connection that carries a flow, by the index of the first flow that it may carry; `None` if the
+    /// flow has a connection of its own.
+    pub fn connection_of(&self, flow: u32) -> Option<u32> {
+        let (generator, n) = self.generator_of(flow)?;
+        let connection = self.generators[generator as usize].connection_of(n)?;
+        self.flow_index(generator, connection)
+    }
+
     /// Returns the number of links over which a host sends.
     pub fn links_of(&self, host: u32) -> u32 {
         let node = self.fabric.hosts[host as usize];

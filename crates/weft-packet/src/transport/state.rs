@@ -87,6 +87,11 @@ impl<'a, 'e> HostContext<'a, 'e> {
         self.host.on_acked(flow, self.engine);
     }
 
+    /// Handles the arrival of all data of a flow that a persistent connection carries.
+    pub fn on_delivered(&mut self, flow: u32) {
+        self.host.on_delivered(flow, self.engine);
+    }
+
     /// Handles the arrival of data of a flow of which this host has received all chunks before
     /// `next` and `bytes` bytes. The flow's generator is notified at `notify_at` bytes; a transport
     /// need not call this before (see [`HostState::track_receiver`]).

@@ -19,6 +19,8 @@ pub enum HostTimer {
     Nic = 8,
     /// The progress of a generator resumes. Index: generator.
     Resume = 12,
+    /// A persistent connection opens. Index: the first flow that it may carry.
+    Connect = 13,
 }
 
 /// First number of the timers of transports other than TCP: this number plus the index of the kind

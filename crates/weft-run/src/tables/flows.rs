@@ -8,8 +8,8 @@ use weft_spec::Time;
 use weft_traffic::{Flow, FlowGenerator};
 use weft_transports::FctFrom;
 
-use super::TableContext;
 use super::columns::Columns;
+use super::{TableContext, generator_of};
 use crate::{ControlCounters, Error, FlowRecord, Outcome, SubflowRecord};
 
 pub(super) fn flows(
@@ -92,9 +92,10 @@ pub(super) fn flows(
         )
         .index_or_null(
             "job",
-            records
-                .iter()
-                .map(|record| job(generators, static_flows, record.flow)),
+            records.iter().map(|record| {
+                let (generator, n) = generator_of(generators, static_flows, record.flow)?;
+                generator.job_of(n)
+            }),
         )
         .number(
             "suppressed_s",
@@ -118,14 +119,6 @@ pub(super) fn flows(
         .count("packets_blocked", sum(|subflow| subflow.packets_blocked))
         .number("blocked_s", sum(|subflow| subflow.blocked.0).map(seconds));
     with_slowdown(columns, context, flows, outcome, ideal).finish()
-}
-
-/// Returns the job that a flow is a part of; the `static_flows` of the spec precede those of
-/// generators.
-fn job(generators: &[Arc<dyn FlowGenerator>], static_flows: u32, flow: u32) -> Option<u32> {
-    let beyond = flow.checked_sub(static_flows)?;
-    let many = generators.len() as u32;
-    generators.get((beyond % many) as usize)?.job_of(beyond / many)
 }
 
 /// Returns the picoseconds of suppression by flow; an episode that has not ended lasts until the

@@ -1,7 +1,7 @@
 //! Collective operations: all ranks exchange data by an algorithm, whose messages wait for others at
 //! the same host.
 //!
-//! Each message is a flow, and opens a connection of its own. Algorithms are in `algorithms`; their
+//! Each message is a flow. Algorithms are in `algorithms`; their
 //! closed forms assume that a message of b bytes takes alpha + beta b.
 
 mod algorithms;
@@ -15,8 +15,8 @@ use serde::{Deserialize, Serialize};
 use weft_spec::{Rate, Size, SpecError, Time};
 
 use crate::closed_loop::check_start_before_stop;
-use crate::tasks::{DependentFlows, JobSummary, TaskGraphBuilder};
-use crate::{FlowGenerator, HostSet, MAX_FLOWS, Pattern, PatternContext, SendDone};
+use crate::tasks::{DependentFlows, JobOptions, JobSummary, TaskGraphBuilder};
+use crate::{Connections, FlowGenerator, HostSet, MAX_FLOWS, Pattern, PatternContext, SendDone};
 
 pub(crate) use algorithms::Exchange;
 pub(crate) use sequences::RankSequences;
@@ -69,6 +69,9 @@ pub struct Collective {
     /// Event at which a message counts as sent, for messages that wait for it.
     #[serde(default)]
     pub send_done: SendDone,
+    /// Use of connections by messages.
+    #[serde(default)]
+    pub connections: Connections,
     /// Time at which the ranks begin.
     #[serde(default)]
     pub start: Time,
@@ -325,7 +328,13 @@ impl Pattern for Collective {
             bytes: Some(self.size.0),
             bus_factor: Some(self.operation.bus_factor(group_size)),
         };
-        let flows = DependentFlows::new(graph, hosts, self.send_done, self.start, summary, context);
+        let options = JobOptions {
+            send_done: self.send_done,
+            connections: self.connections,
+            start: self.start,
+            summary,
+        };
+        let flows = DependentFlows::new(graph, hosts, options, context);
         Ok(Some(Arc::new(flows)))
     }
 }

@@ -1,11 +1,12 @@
 //! The generator that opens a flow per message of a graph of tasks.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use weft_spec::{Size, Time};
 
 use super::progress::RankProgress;
-use super::{SendDone, TaskGraph, Work};
+use super::{Connections, Message, SendDone, TaskGraph, Work};
 use crate::random::StreamId;
 use crate::{
     Action, Flow, FlowClasses, FlowGenerator, HostProgress, OnDelivered, PatternContext, PossiblePairs,
@@ -21,6 +22,19 @@ pub(crate) struct JobSummary {
     pub bus_factor: Option<f64>,
 }
 
+/// How the messages of a graph are sent, and from when on.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct JobOptions {
+    /// Event at which a message counts as sent.
+    pub send_done: SendDone,
+    /// Use of connections by the messages.
+    pub connections: Connections,
+    /// Time at which the ranks begin.
+    pub start: Time,
+    /// Facts for tables.
+    pub summary: JobSummary,
+}
+
 /// A generator whose flow n is message n of a graph.
 #[derive(Debug)]
 pub(crate) struct DependentFlows {
@@ -28,10 +42,10 @@ pub(crate) struct DependentFlows {
     /// The host of each rank.
     hosts: Vec<u32>,
     /// The rank of each host that has one.
-    ranks: std::collections::HashMap<u32, u32>,
-    send_done: SendDone,
-    start: Time,
-    summary: JobSummary,
+    ranks: HashMap<u32, u32>,
+    /// The connection of each message, by its first message; empty if each message opens one of its own.
+    connections: Vec<u32>,
+    options: JobOptions,
     stream: StreamId,
     classes: FlowClasses,
     traffic: u32,
@@ -40,21 +54,17 @@ pub(crate) struct DependentFlows {
 
 impl DependentFlows {
     /// Creates the generator of a graph. `hosts` has the host of each rank, each once.
-    pub fn new(
-        graph: TaskGraph,
-        hosts: Vec<u32>,
-        send_done: SendDone,
-        start: Time,
-        summary: JobSummary,
-        context: &PatternContext<'_>,
-    ) -> Self {
+    pub fn new(graph: TaskGraph, hosts: Vec<u32>, options: JobOptions, context: &PatternContext<'_>) -> Self {
+        let connections = match options.connections {
+            Connections::PerMessage => Vec::new(),
+            Connections::Persistent => first_of_pairs(&graph, &context.classes),
+        };
         Self {
             graph: Arc::new(graph),
             ranks: (0..).zip(&hosts).map(|(rank, &host)| (host, rank)).collect(),
             hosts,
-            send_done,
-            start,
-            summary,
+            connections,
+            options,
             stream: context.stream_id(),
             classes: context.classes.clone(),
             traffic: context.traffic,
@@ -85,11 +95,11 @@ impl FlowGenerator for DependentFlows {
         let size = Size(bytes);
         let class = self.classes.class_for(Some(size));
         Flow {
-            id: self.stream.flow_id(n),
+            id: self.stream.flow_id(self.connection_of(n).unwrap_or(n)),
             from,
             to,
             size: Some(size),
-            start: self.start,
+            start: self.options.start,
             stop: None,
             transport: class.transport,
             traffic: self.traffic,
@@ -100,12 +110,24 @@ impl FlowGenerator for DependentFlows {
     }
 
     fn timed_actions(&self) -> Vec<(Time, u32, Action)> {
-        let begin = |&host: &u32| (self.start, host, Action::Resume(host));
+        let begin = |&host: &u32| (self.options.start, host, Action::Resume(host));
         self.hosts.iter().map(begin).collect()
     }
 
     fn on_delivered(&self, _: u32) -> OnDelivered {
         OnDelivered::Progress
+    }
+
+    fn connection_of(&self, n: u32) -> Option<u32> {
+        self.connections.get(n as usize).copied()
+    }
+
+    fn connections(&self) -> Vec<u32> {
+        let first = (0..).zip(&self.connections).zip(self.graph.messages());
+        first
+            .filter(|&((n, &connection), message)| n == connection && message.from != message.to)
+            .map(|((n, _), _)| n)
+            .collect()
     }
 
     fn job_of(&self, n: u32) -> Option<u32> {
@@ -115,15 +137,19 @@ impl FlowGenerator for DependentFlows {
 
     fn progress(&self, host: u32) -> Option<Box<dyn HostProgress>> {
         let rank = *self.ranks.get(&host)?;
-        Some(Box::new(RankProgress::new(&self.graph, self.send_done, rank)))
+        Some(Box::new(RankProgress::new(
+            &self.graph,
+            self.options.send_done,
+            rank,
+        )))
     }
 
     fn ranked_jobs(&self) -> Option<RankedJobs> {
         Some(RankedJobs {
             traffic: self.traffic,
             hosts: self.hosts.clone(),
-            bytes: self.summary.bytes,
-            bus_factor: self.summary.bus_factor,
+            bytes: self.options.summary.bytes,
+            bus_factor: self.options.summary.bus_factor,
         })
     }
 
@@ -142,4 +168,14 @@ impl FlowGenerator for DependentFlows {
         pairs.dedup();
         PossiblePairs::Listed(pairs)
     }
+}
+
+/// Returns for each message the first one between the same ranks that the same transport carries.
+fn first_of_pairs(graph: &TaskGraph, classes: &FlowClasses) -> Vec<u32> {
+    let mut firsts = HashMap::new();
+    let first = |(n, message): (u32, &Message)| {
+        let transport = classes.class_for(Some(Size(message.bytes.max(1)))).transport;
+        *firsts.entry((message.from, message.to, transport)).or_insert(n)
+    };
+    (0..).zip(graph.messages()).map(first).collect()
 }

@@ -10,7 +10,7 @@ mod generator;
 mod progress;
 
 pub(crate) use builder::{TaskGraphBuilder, Unmatched};
-pub(crate) use generator::{DependentFlows, JobSummary};
+pub(crate) use generator::{DependentFlows, JobOptions, JobSummary};
 
 use weft_spec::Time;
 
@@ -55,6 +55,22 @@ pub enum SendDone {
     Acknowledged,
     /// The message has been handed to the transport, as if it had been copied into a buffer.
     Started,
+}
+
+/// Use of connections by the messages of a job.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
+)]
+#[serde(rename_all = "kebab-case")]
+#[schemars(inline)]
+pub enum Connections {
+    /// Each message opens a connection of its own.
+    #[default]
+    PerMessage,
+    /// One connection from a rank to another carries all messages between them in the order in which they start. It opens at the
+    /// beginning of the run, so that messages of a job with a later `start` wait for no handshake, and its windows and paths stay.
+    /// Only kinds with handshakes have connections; the other kinds only keep the paths.
+    Persistent,
 }
 
 /// A message from one rank to another.

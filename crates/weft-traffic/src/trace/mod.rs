@@ -14,8 +14,8 @@ use weft_spec::{SpecError, Time};
 
 use crate::closed_loop::check_start_before_stop;
 use crate::collective::{Placement, place};
-use crate::tasks::{DependentFlows, JobSummary, TaskGraph};
-use crate::{FlowGenerator, HostSet, Pattern, PatternContext, SendDone};
+use crate::tasks::{DependentFlows, JobOptions, JobSummary, TaskGraph};
+use crate::{Connections, FlowGenerator, HostSet, Pattern, PatternContext, SendDone};
 
 /// Messages and computing of ranks, in the order that a file prescribes. Each message is a flow of its own, which opens when
 /// the operations before it are done.
@@ -35,6 +35,9 @@ pub struct Trace {
     /// Event at which a message counts as sent, for operations that wait for it.
     #[serde(default)]
     pub send_done: SendDone,
+    /// Use of connections by messages.
+    #[serde(default)]
+    pub connections: Connections,
     /// Time at which the ranks begin.
     #[serde(default)]
     pub start: Time,
@@ -74,7 +77,13 @@ impl Pattern for Trace {
         }
         check_start_before_stop(self.start, None, context)?;
         let summary = JobSummary::default();
-        let flows = DependentFlows::new(graph, hosts, self.send_done, self.start, summary, context);
+        let options = JobOptions {
+            send_done: self.send_done,
+            connections: self.connections,
+            start: self.start,
+            summary,
+        };
+        let flows = DependentFlows::new(graph, hosts, options, context);
         Ok(Some(Arc::new(flows)))
     }
 }

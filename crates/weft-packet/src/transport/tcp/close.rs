@@ -37,8 +37,15 @@ impl TcpEndpoint {
     }
 
     /// Closes a connection whose data is all acknowledged. Returns true if the connection has
-    /// finished.
+    /// finished. A persistent connection stays open; its messages are done.
     pub(super) fn finish_if_done(&mut self, index: u32, cx: &mut HostContext<'_, '_>) -> bool {
+        let connection = &mut self.connections[index as usize];
+        if connection.data.messages().is_some() {
+            while let Some(flow) = connection.data.take_acknowledged(cx.now) {
+                cx.on_acked(flow);
+            }
+            return false;
+        }
         let connection = &self.connections[index as usize];
         if !connection.data.is_acknowledged() || connection.data.is_unlimited() {
             return false;

@@ -378,7 +378,15 @@ impl TcpEndpoint {
         let connection = &mut self.connection_receivers[receiver.connection as usize];
         if connection.is_notification_due() {
             let (flow, next, bytes) = (connection.flow, connection.chunks().next(), connection.bytes());
-            cx.on_delivered_data(flow, next, bytes, connection.notify_at_mut());
+            if connection.has_messages() {
+                while let Some(flow) = connection.take_complete(cx.now) {
+                    cx.on_delivered(flow);
+                }
+                let mut never = u64::MAX;
+                cx.on_delivered_data(flow, next, bytes, &mut never);
+            } else {
+                cx.on_delivered_data(flow, next, bytes, connection.notify_at_mut());
+            }
         }
     }
 

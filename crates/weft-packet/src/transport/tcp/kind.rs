@@ -11,13 +11,14 @@ use weft_transports::{Tcp, TransportConfig};
 use crate::engine::route::Route;
 use crate::packet::{DATA, Packet};
 use crate::transport::contract::{
-    ENTRY_BYTES, ReceivedFlow, RecordedState, SentFlow, Transport, TransportKind,
+    Carrier, ENTRY_BYTES, ReceivedFlow, RecordedState, SentFlow, Transport, TransportKind,
 };
 use crate::transport::shared::Shared;
 use crate::transport::state::HostContext;
 
 use super::connection::ConnectionSender;
 use super::endpoint::TcpEndpoint;
+use super::send_data::Message;
 use super::subflow::SubflowSender;
 use super::timers::TcpTimer;
 use super::wire::{self, SYN};
@@ -84,8 +85,15 @@ impl TransportKind for Tcp {
 }
 
 impl Transport for TcpEndpoint {
+    fn connect(&mut self, flow: u32, cx: &mut HostContext<'_, '_>) {
+        self.open_persistent(flow, cx);
+    }
+
     fn open(&mut self, flow: u32, cx: &mut HostContext<'_, '_>) {
-        self.open_connection(flow, cx);
+        match self.shared.connection_of(flow) {
+            Some(connection) => self.append_to(connection, flow, cx),
+            None => self.open_connection(flow, cx),
+        }
     }
 
     fn stop(&mut self, flow: u32, cx: &mut HostContext<'_, '_>) {
@@ -129,29 +137,36 @@ impl Transport for TcpEndpoint {
     }
 
     fn sent_flows(&self) -> Vec<SentFlow> {
-        self.connections()
-            .map(|connection| self.sent_flow(connection))
+        let connections = self.connections();
+        connections
+            .flat_map(|connection| match connection.data.messages() {
+                None => vec![self.sent_flow(connection)],
+                Some(messages) => self.sent_messages(connection, messages),
+            })
             .collect()
     }
 
     fn received_flow(&self, flow: u32, chunks: u32) -> Option<ReceivedFlow> {
         let connection = self.connection_receiver(flow)?;
-        let subflows = self.shared.tcp(connection.transport).subflows;
-        let packets = |s| {
-            self.subflow_receiver(flow, s)
-                .map_or(0, receiver::SubflowReceiver::packets)
-        };
         Some(ReceivedFlow {
             bytes: connection.bytes(),
             finish: (connection.chunks().next() == chunks).then_some(Time(connection.last_data_at())),
-            packets: (0..subflows).map(packets).collect(),
+            packets: self.received_packets(connection),
         })
     }
 
     fn received_bytes(&self) -> Vec<(u32, u64)> {
-        self.connection_receivers()
-            .map(|connection| (connection.flow, connection.bytes()))
-            .collect()
+        let mut bytes = Vec::new();
+        for connection in self.connection_receivers() {
+            if connection.has_messages() {
+                let size = |flow| self.shared.flow(flow).size.map_or(0, |size| size.0);
+                let messages = connection.complete_messages().iter();
+                bytes.extend(messages.map(|message| (message.flow, size(message.flow))));
+            } else {
+                bytes.push((connection.flow, connection.bytes()));
+            }
+        }
+        bytes
     }
 
     fn timeouts(&self) -> u64 {
@@ -184,6 +199,72 @@ impl TcpEndpoint {
             Some(PacketKind::FinAck) => self.send_control(packet.lo, packet.hi, wire::HANDSHAKE_ACK, cx),
             Some(PacketKind::HandshakeAck | PacketKind::Data | PacketKind::Ack) | None => {}
         }
+    }
+
+    /// Returns the sender's part of the records of the flows that a persistent connection carries. The first one has the
+    /// subflows, with the packets of all.
+    fn sent_messages(&self, connection: &ConnectionSender, messages: &[Message]) -> Vec<SentFlow> {
+        let mut of_connection = Some(self.sent_flow(connection));
+        let flows: Vec<u32> = messages.iter().map(|message| message.flow).collect();
+        let sent = |message: &Message| {
+            let first = of_connection.take();
+            let carrier = Carrier {
+                flow: connection.flow,
+                message: message.flow,
+                first_chunk: message.chunks.start,
+                flows: first.as_ref().map_or(Vec::new(), |_| flows.clone()),
+            };
+            let established = connection.lifetime.established();
+            let (record, suppressions) = first.map_or_else(
+                || (FlowRecord::unopened(message.flow), Vec::new()),
+                |first| (first.record, first.suppressions),
+            );
+            SentFlow {
+                record: FlowRecord {
+                    flow: message.flow,
+                    established: established.map(|time| Time(time.max(message.opened))),
+                    acked: message.acked.map(Time),
+                    ..record
+                },
+                opened: Time(message.opened),
+                chunks: message.chunks.end,
+                suppressions,
+                connection: Some(carrier),
+            }
+        };
+        messages.iter().map(sent).collect()
+    }
+
+    /// Returns what this host has recorded of a flow that a persistent connection carries to it, up to the connection's chunk
+    /// `end`.
+    pub fn received_message(&self, carrier: &Carrier, end: u32) -> Option<ReceivedFlow> {
+        let connection = self.connection_receiver(carrier.flow)?;
+        let finish = connection.message_finish(end).map(Time);
+        let (mss, size) = (
+            self.shared.tcp(connection.transport).profile.sizes.mss,
+            self.shared.flow(carrier.message).size,
+        );
+        let chunks = connection
+            .chunks()
+            .next()
+            .min(end)
+            .saturating_sub(carrier.first_chunk);
+        let in_order = u64::from(chunks) * u64::from(mss);
+        Some(ReceivedFlow {
+            bytes: size.map_or(in_order, |size| size.0.min(in_order)),
+            finish,
+            packets: self.received_packets(connection),
+        })
+    }
+
+    fn received_packets(&self, connection: &receiver::ConnectionReceiver) -> Vec<u64> {
+        let packets = |s| {
+            self.subflow_receiver(connection.flow, s)
+                .map_or(0, receiver::SubflowReceiver::packets)
+        };
+        (0..self.shared.tcp(connection.transport).subflows)
+            .map(packets)
+            .collect()
     }
 
     /// Returns the sender's part of the record of the flow of a connection.
@@ -228,6 +309,7 @@ impl TcpEndpoint {
                 .suppressions()
                 .episodes(connection.flow)
                 .collect(),
+            connection: None,
         }
     }
 }

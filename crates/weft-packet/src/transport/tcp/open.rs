@@ -25,6 +25,22 @@ use super::timers::{TcpTimer, timer_key};
 use super::{INDEX, wire};
 
 impl TcpEndpoint {
+    /// Opens a persistent connection, which has no data yet, unless it is open.
+    pub(super) fn open_persistent(&mut self, flow: u32, cx: &mut HostContext<'_, '_>) {
+        if !self.sends(flow) {
+            self.open_connection(flow, cx);
+        }
+    }
+
+    /// Hands the data of a flow to the persistent connection that carries it.
+    pub(super) fn append_to(&mut self, connection: u32, flow: u32, cx: &mut HostContext<'_, '_>) {
+        self.open_persistent(connection, cx);
+        let bytes = self.shared.flow(flow).size.map_or(0, |size| size.0);
+        let index = self.slots.senders[&connection];
+        self.connections[index as usize].data.append(flow, bytes, cx.now);
+        self.send_written(index, cx);
+    }
+
     /// Opens the connection of a flow: sends the SYN of subflow 0. The initial window is a setting
     /// (RFC 5681, section 3.1, has two to four segments).
     pub(super) fn open_connection(&mut self, flow: u32, cx: &mut HostContext<'_, '_>) {
@@ -42,6 +58,11 @@ impl TcpEndpoint {
                 index: slot,
             });
         }
+        let is_persistent = shared.connection_of(flow).is_some();
+        let (mss, outstanding) = (
+            profile.sizes.mss,
+            max_outstanding(&profile.connection, tcp.subflows),
+        );
         let connection = ConnectionSender {
             flow,
             transport: spec.transport,
@@ -55,12 +76,16 @@ impl TcpEndpoint {
                 tcp.subflows,
                 profile.window.slow_start_after_idle,
             ),
-            data: SendData::new(
-                spec.size.map(|size| size.0),
-                profile.sizes.mss,
-                max_outstanding(&profile.connection, tcp.subflows),
-                spec.rate.is_none(),
-            ),
+            data: if is_persistent {
+                SendData::of_messages(mss, outstanding)
+            } else {
+                SendData::new(
+                    spec.size.map(|size| size.0),
+                    mss,
+                    outstanding,
+                    spec.rate.is_none(),
+                )
+            },
             joins: JoinSchedule::new(join_at(
                 join_after(tcp, transport.mode()).0,
                 profile.sizes.mss,
@@ -80,7 +105,7 @@ impl TcpEndpoint {
                 .map(Box::new),
             path_monitor: None,
             rotation: Rotation::default(),
-            lifetime: Lifetime::new(cx.now, profile.handshake.full_handshakes),
+            lifetime: Lifetime::new(cx.now, profile.handshake.full_handshakes && !is_persistent),
             options: SendOptions {
                 data_flags: DATA | class_flags(transport.class),
                 paced: profile.window.pacing,
@@ -182,8 +207,13 @@ impl TcpEndpoint {
         let connection = if let Some(&known) = self.slots.receivers.get(&flow) {
             known
         } else {
-            let notify_at = cx.host.track_receiver(flow, shared.notify_at(flow, &spec));
-            let new = ConnectionReceiver::new(flow, spec.transport, notify_at);
+            let new = if shared.connection_of(flow).is_some() {
+                let notify_at = cx.host.track_receiver(flow, u64::MAX);
+                ConnectionReceiver::of_messages(flow, spec.transport, notify_at)
+            } else {
+                let notify_at = cx.host.track_receiver(flow, shared.notify_at(flow, &spec));
+                ConnectionReceiver::new(flow, spec.transport, notify_at)
+            };
             let slot = insert(
                 &mut self.connection_receivers,
                 &mut self.free_slots.connection_receivers,

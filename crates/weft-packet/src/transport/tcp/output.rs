@@ -252,8 +252,10 @@ impl Output<'_, '_> {
                 flags |= CWR;
             }
         }
+        let mut flow = connection.flow;
         if connection.data.is_last(segment.chunk) {
             flags |= LAST;
+            flow = connection.data.flow_of(segment.chunk).unwrap_or(flow);
             connection.begin_close(cx);
         }
         if connection.options.sets_push
@@ -279,7 +281,7 @@ impl Output<'_, '_> {
             slot: subflow.peer(),
             seq: segment.seq,
             chunk: segment.chunk,
-            lo: connection.flow,
+            lo: flow,
             hi: subflow.index(),
             size: (u32::from(segment.len) + self.header) as u16,
             flags,
@@ -349,7 +351,7 @@ impl TcpEndpoint {
     }
 
     /// Sends what the application of a connection has written, as windows allow.
-    fn send_written(&mut self, index: u32, cx: &mut HostContext<'_, '_>) {
+    pub(super) fn send_written(&mut self, index: u32, cx: &mut HostContext<'_, '_>) {
         let connection = &mut self.connections[index as usize];
         connection.rotation.set_checks_all(true);
         let first = connection.first_subflow;

@@ -2,6 +2,8 @@
 //! when to acknowledge data (RFC 5681, section 4.2; RFC 8257, section 3.2). It also reports
 //! duplicates (RFC 2883).
 
+use std::collections::BTreeMap;
+
 use weft_cc::Echo;
 use weft_transports::{Profile, Recovery};
 
@@ -32,6 +34,29 @@ pub struct ConnectionReceiver {
     notify_at: u64,
     /// Bit `s` is set if subflow `s` delays the acknowledgement of a segment with PSH.
     pushed: u64,
+    /// The messages of a persistent connection.
+    messages: Option<Box<ReceivedMessages>>,
+}
+
+/// The flows that a persistent connection carries, at its receiver.
+struct ReceivedMessages {
+    /// Flows whose last chunk has arrived before other data, each with the chunk that follows it.
+    incomplete: BTreeMap<u32, u32>,
+    /// Flows all of whose data has arrived, in order.
+    complete: Vec<ReceivedMessage>,
+    /// Value of `notify_at` while no flow is incomplete.
+    idle_notify_at: u64,
+}
+
+/// A flow of a persistent connection all of whose data has arrived.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReceivedMessage {
+    /// Index of the flow.
+    pub flow: u32,
+    /// The chunk that follows its data.
+    end: u32,
+    /// Time at which the last of its data arrived.
+    at: u64,
 }
 
 impl ConnectionReceiver {
@@ -46,7 +71,70 @@ impl ConnectionReceiver {
             last_data_at: 0,
             notify_at,
             pushed: 0,
+            messages: None,
         }
+    }
+
+    /// Creates the receiver of a persistent connection. `notify_at` is 0 if latencies are recorded, otherwise `u64::MAX`.
+    pub fn of_messages(flow: u32, transport: u32, notify_at: u64) -> Self {
+        Self {
+            messages: Some(Box::new(ReceivedMessages {
+                incomplete: BTreeMap::new(),
+                complete: Vec::new(),
+                idle_notify_at: notify_at,
+            })),
+            ..Self::new(flow, transport, notify_at)
+        }
+    }
+
+    /// Handles the last chunk of the connection, or of a message.
+    #[cold]
+    fn on_last_chunk(&mut self, packet: &Packet) {
+        let end = packet.chunk + 1;
+        let Some(messages) = &mut self.messages else {
+            self.total = end;
+            return;
+        };
+        if messages.complete.last().is_none_or(|newest| newest.end < end) {
+            messages.incomplete.insert(end, packet.lo);
+            self.total = *messages
+                .incomplete
+                .last_key_value()
+                .map_or(&end, |(newest, _)| newest);
+            self.notify_at = 0;
+        }
+    }
+
+    /// Returns true for the receiver of a persistent connection.
+    pub fn has_messages(&self) -> bool {
+        self.messages.is_some()
+    }
+
+    /// Returns the next flow of a persistent connection all of whose data has newly arrived.
+    pub fn take_complete(&mut self, now: u64) -> Option<u32> {
+        let messages = self.messages.as_mut()?;
+        let first = messages.incomplete.first_entry()?;
+        if self.chunks.next() < *first.key() {
+            return None;
+        }
+        let (end, flow) = first.remove_entry();
+        messages.complete.push(ReceivedMessage { flow, end, at: now });
+        if messages.incomplete.is_empty() {
+            self.notify_at = messages.idle_notify_at;
+        }
+        Some(flow)
+    }
+
+    /// Returns the flows of a persistent connection all of whose data has arrived.
+    pub fn complete_messages(&self) -> &[ReceivedMessage] {
+        self.messages.as_ref().map_or(&[], |messages| &messages.complete)
+    }
+
+    /// Returns the time at which the last data of the message arrived that ends before chunk `end`.
+    pub fn message_finish(&self, end: u32) -> Option<u64> {
+        let messages = self.complete_messages();
+        let position = messages.binary_search_by_key(&end, |message| message.end).ok()?;
+        Some(messages[position].at)
     }
 
     /// Returns the chunks that have arrived.
@@ -271,7 +359,7 @@ impl SubflowReceiver {
         let expected = connection.chunks.next();
         connection.insert(packet, len);
         if packet.flags & LAST != 0 {
-            connection.set_total(packet.chunk + 1);
+            connection.on_last_chunk(packet);
             immediate = true;
         }
         // Linux acknowledges a DATA_FIN immediately, regardless of the subflow on which the last

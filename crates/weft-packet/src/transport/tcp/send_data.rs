@@ -25,21 +25,49 @@ const UNLIMITED: u32 = u32::MAX;
 /// The data that a connection sends: what there is, what was sent, and what was acknowledged. A
 /// segment carries a whole chunk and its number, in place of a mapping (RFC 8684, section 3.3.1).
 pub struct SendData {
-    /// Total number of chunks, or [`UNLIMITED`].
+    /// Total number of chunks, or [`UNLIMITED`]. More are added to those of a persistent connection.
     total: u32,
     /// Chunks that the application has written so far, which may be sent.
     written: u32,
     /// Payload bytes of a chunk.
     mss: u32,
-    /// Payload bytes of the last chunk.
+    /// Payload bytes of the last chunk of `current`.
     last_len: u16,
+    /// The chunks of the message that was sent last; of a connection for one flow, all chunks.
+    current: Range<u32>,
     /// Next chunk that was never sent.
     nxt: u32,
     /// First chunk that is not acknowledged.
     una: u32,
+    /// The chunk that follows the oldest message which is not acknowledged; of a connection for one flow, the total.
+    due: u32,
     /// Chunks that may be outstanding: what fits into the receive buffer, which subflows share, and
     /// into the send buffer.
     window: u32,
+    /// The messages of a persistent connection.
+    messages: Option<Box<Messages>>,
+}
+
+/// The flows that a persistent connection carries, in order.
+#[derive(Default)]
+pub struct Messages {
+    all: Vec<Message>,
+    /// Number of those that are acknowledged.
+    acked: usize,
+}
+
+/// A flow that a persistent connection carries.
+pub struct Message {
+    /// Index of the flow.
+    pub flow: u32,
+    /// Its chunks.
+    pub chunks: Range<u32>,
+    /// Payload bytes of its last chunk.
+    last_len: u16,
+    /// Time at which it was opened.
+    pub opened: u64,
+    /// Time at which it was acknowledged.
+    pub acked: Option<u64>,
 }
 
 impl SendData {
@@ -47,13 +75,8 @@ impl SendData {
     /// stopped. At most `buffer` bytes may be outstanding. `is_written` is true if the application has
     /// written all of it at the beginning.
     pub fn new(bytes: Option<u64>, mss: u32, buffer: u64, is_written: bool) -> Self {
-        let wide = u64::from(mss);
         let (total, last_len) = match bytes {
-            // A size beyond what chunks can number was rejected when the run was set up.
-            Some(bytes) => (
-                bytes.div_ceil(wide) as u32,
-                ((bytes + wide - 1) % wide + 1) as u16,
-            ),
+            Some(bytes) => split(bytes, mss),
             None => (UNLIMITED, mss as u16),
         };
         Self {
@@ -61,10 +84,79 @@ impl SendData {
             written: if is_written { total } else { 0 },
             mss,
             last_len,
+            current: 0..total,
             nxt: 0,
             una: 0,
-            window: (buffer / wide).clamp(1, u64::from(u32::MAX)) as u32,
+            due: total,
+            window: (buffer / u64::from(mss)).clamp(1, u64::from(u32::MAX)) as u32,
+            messages: None,
         }
+    }
+
+    /// Creates the data of a persistent connection without messages. At most `buffer` bytes may be outstanding.
+    pub fn of_messages(mss: u32, buffer: u64) -> Self {
+        Self {
+            due: UNLIMITED,
+            messages: Some(Box::default()),
+            ..Self::new(Some(0), mss, buffer, true)
+        }
+    }
+
+    /// Adds the data of a flow to a persistent connection.
+    pub fn append(&mut self, flow: u32, bytes: u64, now: u64) {
+        let Some(messages) = &mut self.messages else {
+            return;
+        };
+        // Numbers of chunks exceed 32 bits after terabytes, beyond what a run simulates.
+        let (chunks, last_len) = split(bytes, self.mss);
+        let end = self.total.saturating_add(chunks);
+        messages.all.push(Message {
+            flow,
+            chunks: self.total..end,
+            last_len,
+            opened: now,
+            acked: None,
+        });
+        if self.due == UNLIMITED {
+            self.due = end;
+        }
+        (self.total, self.written) = (end, end);
+    }
+
+    /// Returns the messages of a persistent connection; `None` for a connection of one flow.
+    pub fn messages(&self) -> Option<&[Message]> {
+        self.messages.as_ref().map(|messages| &messages.all[..])
+    }
+
+    /// Returns the next flow of a persistent connection that is newly acknowledged.
+    pub fn take_acknowledged(&mut self, now: u64) -> Option<u32> {
+        let messages = self.messages.as_mut()?;
+        let oldest = messages.all.get_mut(messages.acked)?;
+        if self.una < oldest.chunks.end {
+            return None;
+        }
+        oldest.acked = Some(now);
+        let flow = oldest.flow;
+        messages.acked += 1;
+        self.due = messages
+            .all
+            .get(messages.acked)
+            .map_or(UNLIMITED, |next| next.chunks.end);
+        Some(flow)
+    }
+
+    /// Returns the message of a chunk of a persistent connection.
+    #[cold]
+    fn message_of(&self, chunk: u32) -> Option<&Message> {
+        let messages = &self.messages.as_ref()?.all;
+        messages.get(messages.partition_point(|message| message.chunks.end <= chunk))
+    }
+
+    /// Returns the flow of a chunk of a persistent connection.
+    #[cold]
+    #[inline(never)]
+    pub fn flow_of(&self, chunk: u32) -> Option<u32> {
+        self.message_of(chunk).map(|message| message.flow)
     }
 
     /// Returns the total number of chunks; `u32::MAX` if the flow is not stopped yet.
@@ -96,10 +188,10 @@ impl SendData {
         self.una
     }
 
-    /// Returns true if all data is acknowledged.
+    /// Returns true if all data is acknowledged, or a message of a persistent connection.
     #[inline(always)]
     pub fn is_acknowledged(&self) -> bool {
-        self.una == self.total
+        self.una >= self.due
     }
 
     /// Returns true if the flow sends until it is stopped, and was not.
@@ -177,24 +269,56 @@ impl SendData {
     pub fn stop(&mut self, total: u32) {
         self.total = total;
         self.written = total;
+        self.current = 0..total;
+        self.due = total;
         self.last_len = self.mss as u16;
     }
 
-    /// Returns true if this chunk is the last one.
+    /// Returns true if this chunk is the last one, or the last one of a message.
     #[inline(always)]
     pub fn is_last(&self, chunk: u32) -> bool {
-        chunk + 1 == self.total
+        chunk + 1 == self.current.end || self.messages.is_some() && self.ends_message(chunk)
     }
 
-    /// Returns the payload bytes of a chunk.
+    #[cold]
+    #[inline(never)]
+    fn ends_message(&self, chunk: u32) -> bool {
+        !self.current.contains(&chunk)
+            && self
+                .message_of(chunk)
+                .is_some_and(|message| chunk + 1 == message.chunks.end)
+    }
+
+    /// Returns the payload bytes of a chunk that is sent now.
     #[inline(always)]
-    pub fn chunk_len(&self, chunk: u32) -> u16 {
-        if self.is_last(chunk) {
+    pub fn chunk_len(&mut self, chunk: u32) -> u16 {
+        if self.messages.is_some() && !self.current.contains(&chunk) {
+            self.set_current(chunk);
+        }
+        if chunk + 1 == self.current.end {
             self.last_len
         } else {
             self.mss as u16
         }
     }
+
+    #[cold]
+    #[inline(never)]
+    fn set_current(&mut self, chunk: u32) {
+        if let Some(message) = self.message_of(chunk) {
+            (self.current, self.last_len) = (message.chunks.clone(), message.last_len);
+        }
+    }
+}
+
+/// Returns the number of chunks of this many bytes, and the payload bytes of the last one.
+fn split(bytes: u64, mss: u32) -> (u32, u16) {
+    let wide = u64::from(mss);
+    // A size beyond what chunks can number was rejected when the run was set up.
+    (
+        bytes.div_ceil(wide) as u32,
+        ((bytes + wide - 1) % wide + 1) as u16,
+    )
 }
 
 /// The bytes of a subflow that are acknowledged and sent.
@@ -537,7 +661,7 @@ mod tests {
             (1001, 2, 1),
             (2500, 3, 500),
         ] {
-            let data = SendData::new(Some(bytes), 1000, 64_000, true);
+            let mut data = SendData::new(Some(bytes), 1000, 64_000, true);
             assert_eq!(data.total(), total);
             assert_eq!(data.chunk_len(total - 1), last);
             assert!(total == 1 || data.chunk_len(0) == 1000);
@@ -599,5 +723,36 @@ mod tests {
             buffers.set_added(&mut buffer, added);
         }
         assert_eq!(buffers.total, (64 << 30) + 4096);
+    }
+
+    #[test]
+    fn messages_follow_one_another() {
+        let mut data = SendData::of_messages(1000, 64_000);
+        assert!(!data.is_acknowledged() && !data.has_sendable());
+        data.append(7, 2500, 10);
+        data.append(9, 1000, 20);
+        data.append(8, 1, 30);
+        let sent: Vec<_> = std::iter::from_fn(|| data.take()).collect();
+        assert_eq!(sent, [0, 1, 2, 3, 4]);
+        let lengths = |data: &mut SendData, chunks: &[u32]| -> Vec<(u16, bool)> {
+            let length = |&chunk: &u32| (data.chunk_len(chunk), data.is_last(chunk));
+            chunks.iter().map(length).collect()
+        };
+        let expected = [(1000, false), (1000, false), (500, true), (1000, true), (1, true)];
+        assert_eq!(lengths(&mut data, &sent), expected);
+        // Another transmission of an earlier message, without its first transmission.
+        assert!(!data.is_last(1) && data.is_last(2));
+        assert_eq!(lengths(&mut data, &[2, 0]), [(500, true), (1000, false)]);
+        data.advance(2);
+        assert_eq!(data.take_acknowledged(50), None);
+        data.advance(4);
+        assert!(data.is_acknowledged());
+        let acked: Vec<_> = std::iter::from_fn(|| data.take_acknowledged(60)).collect();
+        assert_eq!((acked, data.is_acknowledged()), (vec![7, 9], false));
+        data.advance(5);
+        assert_eq!(data.take_acknowledged(70), Some(8));
+        assert!(!data.is_acknowledged());
+        let acked = data.messages().unwrap().iter().map(|message| message.acked);
+        assert_eq!(acked.collect::<Vec<_>>(), [Some(60), Some(60), Some(70)]);
     }
 }
