@@ -59,7 +59,7 @@ class Model(_OneLine):
     Every error in it is a `SpecError` of one line.
     """
 
-    model_config = ConfigDict(validate_assignment=True)
+    model_config = ConfigDict(extra="forbid", populate_by_name=True, validate_assignment=True)
 
     def __setattr__(self, name: str, value: Any) -> None:  # noqa: ANN401 - as pydantic has it
         """Assigns a field.

@@ -69,6 +69,7 @@ def _model(name: str, tag: str, suffix: str) -> type[BaseModel]:
 
 def _models(annotation: object) -> Iterator[type[BaseModel]]:
     """Yields the models among the types of an annotation."""
+    annotation = getattr(annotation, "__value__", annotation)  # of a named definition
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         yield annotation
         return
