@@ -253,14 +253,31 @@ target/simgrid/driver: tests/simgrid/driver.cc
 	touch simgrid-$$version/src/internal_config.h && \
 	g++ -O2 -std=c++17 -Wall -Wextra $(abspath $<) -isystem simgrid-$$version -o driver -lsimgrid
 
+# Harper's grammar rules that do not fit pages full of abbreviations, units, symbols and titles in sentence case.
+NOT_FOR_PAGES := SpellCheck,SentenceCapitalization,UseTitleCase,SplitWords,MergeWords,ExpandTimeShorthands,ExpandMemoryShorthands,$\
+ExpandMinimum,ExpandControl,OxfordComma,OrthographicConsistency,Overall,MassNouns,AnA,QuantifierNumeralConflict,DiscourseMarkers,$\
+DisjointPrefixes,MissingPreposition,UseEllipsisCharacter,MissingTo,CompoundNouns,OutOfDate,OneOfTheSingular,WrongNegative,CommaFixes,$\
+PhrasalVerbAsCompoundNoun,ThatThan,ToTwoToo,ThenThan,LetsConfusion,CondenseAllThe,NumericRangeEnDash,TheHowWhy,SingleBe,$\
+SimplePastToPastParticiple,InflectedVerbAfterTo,ItsContraction,LongSentences
+# Entries of the lab notebook and the protocol of Warp keep their words; the page of scripts has their names.
+PAGES = $(filter-out research/notebook/% research/warp/protocol.md docs/validation/conformance.md,$\
+  $(wildcard README.md CHANGELOG.md CONTRIBUTING.md) $(shell find docs research -name '*.md'))
+HARPER := RUST_BACKTRACE=0 $(BIN)/harper lint --quiet --format compact --dialect gb
+
+.PHONY: prose
+prose: $(STAMPS)/checks ## Check the grammar of the pages, and list sentences of more than 40 words, which is advice
+	@$(HARPER) --only LongSentences $(PAGES) 2> /dev/null | sed 's/^/advice: /' || true
+	@$(HARPER) --ignore $(NOT_FOR_PAGES) $(PAGES)
+
 .PHONY: lint
-lint: build $(STAMPS)/checks optional-linux ## Check formatting, clippy, ruff and types
+lint: build $(STAMPS)/checks optional-linux ## Check formatting, clippy, ruff, types and the grammar of pages
 	cargo fmt --all --check
 	cargo clippy --locked --workspace $(WITHOUT_WEFTD) --all-targets -- -D warnings
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/codespell README.md CHANGELOG.md CONTRIBUTING.md Makefile crates docs examples python research templates tests
+	@$(MAKE) --no-print-directory prose
 
 .PHONY: generate
 generate: $(STAMPS)/checks ## Regenerate python/weft/spec.py, the manual pages and the reference in docs

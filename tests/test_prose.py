@@ -1,113 +1,35 @@
-"""Pages, docstrings, comments, messages and commit subjects follow `docs/style.md`."""
+"""Page types, commit subjects and hints that install. `make prose` checks the grammar of the pages."""
 
 from __future__ import annotations
 
 import re
 import shutil
 import subprocess
-import warnings
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.prose.identifiers import identifiers
-from tests.prose.passages import ROOT, files, of_c, of_page, of_python, of_rust
-from tests.prose.rules import ADVICE, DATED, RULES, findings
-
+ROOT = Path(__file__).parent.parent
 STYLE = "docs/style.md"
 MAX_SUBJECT = 72
 LONGER = frozenset({"e33de6d9"})
 """Commits that were merged with a longer subject."""
+TYPES = ("tutorial", "how-to", "reference", "explanation", "results", "contributing", "decision", "notebook")
 
 
-def test_prose_follows_the_style() -> None:
-    found = [finding for file in files() for finding in findings(file)]
-    advice = [finding for finding in found if finding.rule in ADVICE]
-    if advice:
-        warnings.warn("\n".join(map(str, advice)), stacklevel=1)
-    if wrong := [str(finding) for finding in found if finding.rule not in ADVICE]:
-        pytest.fail("\n".join([*wrong, f"{STYLE} has the rules."]), pytrace=False)
+def page_type(text: str) -> str | None:
+    """The type that a page's front matter names."""
+    head = re.match(r"---\n(.*?\n)---\n", text, re.DOTALL)
+    named = re.search(r"^type: *(\S+) *$", head[1], re.MULTILINE) if head else None
+    return named[1] if named else None
 
 
-def rules_of(passages: Iterator[object]) -> list[tuple[str, int]]:
-    return [(value.rule, value.line) for passage in passages for rule in RULES for value in rule(passage)]  # type: ignore[arg-type]
-
-
-LONG = " ".join(["Word"] + ["word"] * 30)
-
-
-@pytest.mark.parametrize(
-    ("page", "expected"),
-    [
-        ("A link has no home.\n", [("terms", 1)]),
-        ("One line.\n\nA link\nis no folder.\n", [("terms", 4)]),
-        ("`home` is code: the home directory.\n", []),
-        ("```\na home\n```\n", []),
-        (f"Short.\n{LONG}.\n", [("sentences", 2)]),
-        (f"| {LONG} |\n> {LONG}\n", []),
-        (f"- {LONG[:80]}\n- {LONG[:80]}\n", []),
-        ("Is this a question? It may be one.\n", []),
-        ("What it prints is this.\n", [("terms", 1)]),
-        ("---\ntitle: home\n---\n\nText.\n", []),
-    ],
-)
-def test_findings_of_pages(page: str, expected: list[tuple[str, int]]) -> None:
-    assert rules_of(of_page("docs/page.md", page)) == expected
-
-
-@pytest.mark.parametrize(
-    ("source", "expected"),
-    [
-        ('"""That make it again."""\n', [("fragments", 1)]),
-        ('"""Returns it."""\n\nX = 1\n"""Of a group."""\n', [("fragments", 4)]),
-        ('"""For each flow, its rate."""\n', []),
-        ('"""Data.\n\nIs it ours?\n"""\n', [("questions", 3)]),
-        (f'"""Data.\n\nArgs:\n    a: {LONG[:90]}\n    b: {LONG[:90]}\n"""\n', []),
-        ('x = 1  # nobody reads it\ny = "nobody reads this message"\n', [("terms", 2), ("terms", 1)]),
-    ],
-)
-def test_findings_of_python(source: str, expected: list[tuple[str, int]]) -> None:
-    assert rules_of(of_python("python/weft/module.py", source)) == expected
-
-
-@pytest.mark.parametrize(
-    ("source", "expected"),
-    [
-        ("/// Of a program.\nstruct X;\n", [("fragments", 1)]),
-        ("//! Data.\n//!\n//! Is it found?\n", [("questions", 3)]),
-        ("/// Data, in bytes.\n/// Nobody reads it.\nx: u8,\n", [("terms", 2)]),
-        ("// beside the loop\nlet y = 1; // beside it\n", [("terms", 1), ("terms", 2)]),
-        ('let z = "the flow is no flow of ours";\n', [("terms", 1)]),
-        ("/// ```\n/// let home = 1;\n/// ```\n", []),
-    ],
-)
-def test_findings_of_rust(source: str, expected: list[tuple[str, int]]) -> None:
-    assert rules_of(of_rust("crates/a/src/lib.rs", source)) == expected
-
-
-@pytest.mark.parametrize(
-    ("file", "source", "lines"),
-    [
-        ("crates/a/src/lib.rs", "let x = y.map(|it| it + 1);\nfn of(x: u8) {}\n// |it|\n", [1, 2]),
-        ("crates/a/src/retiring.rs", "", [1]),
-        ("crates/a/src/ring.rs", "for link in links {}\n", []),
-        ("python/weft/a.py", "x = [it for it in y]\nz = lambda it: it\n", [1, 2]),
-    ],
-)
-def test_identifiers(file: str, source: str, lines: list[int]) -> None:
-    assert [line for line, _ in identifiers(file, source)] == lines
-
-
-def test_findings_of_c() -> None:
-    source = "int x; /* has not heard\n * of it, nobody has */\n"
-    assert rules_of(of_c("crates/weft-bpf/src/a.h", source)) == [("terms", 1), ("terms", 2)]
-
-
-def test_dated_pages_have_no_findings() -> None:
-    pages = [path.relative_to(ROOT).as_posix() for pattern in DATED for path in ROOT.glob(pattern)]
-    assert len(pages) > len(DATED)
-    assert [finding for page in pages for finding in findings(page)] == []
+def test_types_of_pages() -> None:
+    pages = [page for folder in ("docs", "research") for page in (ROOT / folder).rglob("*.md")]
+    assert len(pages) > 100
+    wrong = {str(page.relative_to(ROOT)): page_type(page.read_text(encoding="utf-8")) for page in pages}
+    assert {page: found for page, found in wrong.items() if found not in TYPES} == {}
+    assert page_type("---\ntitle: home\n---\n\ntype: how-to\n") is None
 
 
 def faults(subject: str) -> list[str]:
@@ -177,7 +99,11 @@ OLD_HINTS = re.compile(r"pip3? install (?:-\S+ )*[\"'\\]*weft(?![\w-])(?!-)")
 
 
 def test_no_hint_installs_another_project() -> None:
-    tracked = [ROOT / page for page in (*files(), "Makefile", "pyproject.toml", "Containerfile")]
+    listed = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "Makefile", "pyproject.toml", "Containerfile")
+    sources = (
+        path for folder in ("crates", "docs", "examples", "python", "tests") for path in (ROOT / folder).rglob("*.*")
+    )
+    tracked = [*(ROOT / name for name in listed), *(path for path in sources if path.suffix in {".md", ".py", ".rs"})]
     other = [*ROOT.glob("docs/**/*.ipynb"), *ROOT.glob("python/packaging/**/*.*")]
     hints = [
         f"{path.relative_to(ROOT)}: {line.strip()}"

@@ -4,7 +4,6 @@
 //! Two hosts have a middlebox on each of the paths between them, to which the test gives its rule.
 
 mod acknowledgements;
-mod citations;
 mod conformance;
 mod connections;
 mod contract;
