@@ -201,11 +201,12 @@ validate-flow: build ## Compare the flow level with published results, an indepe
 	$(BIN)/python -m tests.levels.compare
 
 .PHONY: conformance
-conformance: optional-linux $(STAMPS)/checks ## Play public scripts on Weft and on this kernel, side by side (root); UPDATE=yes renews the page
+conformance: optional-linux $(STAMPS)/checks ## Play public scripts on Weft and on this kernel, side by side, and on ns-3 (root); UPDATE=yes renews the page
 	@mkdir -p target
 	WEFT_CONFORMANCE=$(abspath target/conformance.tsv) $(CARGO_TEST) --lib --quiet rules::conformance > target/conformance.log 2>&1 || \
 	  { cat target/conformance.log; [ -n "$(UPDATE)" ]; }
-	$(BIN)/python -m tests.conformance.compare target/conformance.tsv $(if $(UPDATE),--update)
+	$(if $(wildcard $(NS3)),@$(MAKE) --no-print-directory target/ns3/script,@echo "Skipped: scripts on ns-3, because libns3-dev is not installed")
+	$(BIN)/python -m tests.conformance.compare target/conformance.tsv $(if $(wildcard $(NS3)),--ns3 target/ns3/script) $(if $(UPDATE),--update)
 
 .PHONY: mutants
 mutants: $(TOOLS)/bin/cargo-mutants $(STAMPS)/checks ## Change every EVERY=20th place of windows, recovery, paths, ports and solvers; count what tests find

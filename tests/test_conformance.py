@@ -10,11 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.conformance import compare, page
+from tests.conformance import compare, ns3, page
 from tests.conformance.faults import FAULTS
 from tests.conformance.kernel import Outcome, play
-from tests.conformance.table import parse_steps, read_table
+from tests.conformance.table import Script, Step, parse_steps, read_table
 
+PROGRAM = page.ROOT / "target" / "ns3" / "script"
 KINDS = {"write", "ack", "send", "info", "data", "reply", "join", "open", "prio"}
 
 
@@ -39,8 +40,8 @@ def test_each_difference_has_a_reason() -> None:
     _, results = page.read_results()
     for script in read_table():
         if not script.not_modelled:
-            weft, kernel = results[script.name]
-            assert (bool(script.weft), bool(script.kernel)) == (not weft, not kernel), script.name
+            result = results[script.name]
+            assert (bool(script.weft), bool(script.kernel)) == (not result.weft, not result.kernel), script.name
 
 
 def test_each_planted_fault_is_text_of_its_file() -> None:
@@ -68,17 +69,34 @@ def test_a_line_without_a_time_is_refused() -> None:
         parse_steps("ack 4")
 
 
+def with_a_wrong_answer(script: Script) -> tuple[Script, Step]:
+    """Returns the script with a wrong last answer, and the step that it replaces."""
+    last = max(i for i, step in enumerate(script.steps) if step.kind in ("send", "reply"))
+    steps = list(script.steps)
+    wrong = "7-8" if steps[last].kind == "send" else "7"
+    words = (wrong, *steps[last].words[1:])
+    text = " ".join([*steps[last].text.split()[:2], *words])
+    steps[last] = replace(steps[last], words=words, text=text)
+    return replace(script, steps=tuple(steps)), steps[last]
+
+
 @pytest.mark.kernel
 @pytest.mark.skipif(os.geteuid() != 0 or not Path("/dev/net/tun").exists(), reason="needs root and TUN")
 @pytest.mark.parametrize("name", ["fr-4pkt-sack", "reordering-32145", "mp_prio_server_v4"])
 def test_the_driver_tells_a_wrong_answer_of_the_kernel(name: str) -> None:
     script = next(script for script in read_table() if script.name == name)
     assert play(script).difference == ""
-    last = max(i for i, step in enumerate(script.steps) if step.kind in ("send", "reply"))
-    steps = list(script.steps)
-    wrong = "7-8" if steps[last].kind == "send" else "7"
-    steps[last] = replace(steps[last], words=(wrong, *steps[last].words[1:]))
-    assert play(replace(script, steps=tuple(steps))).difference.startswith(f"line {steps[last].line}")
+    wrong, step = with_a_wrong_answer(script)
+    assert play(wrong).difference.startswith(f"line {step.line}")
+
+
+@pytest.mark.skipif(not PROGRAM.exists(), reason="`make conformance` has not compiled the program")
+@pytest.mark.parametrize("name", ["fr-4pkt-sack", "reordering-54321", "ecn-uses-ect0"])
+def test_the_driver_tells_a_wrong_answer_of_ns3(name: str) -> None:
+    script = next(script for script in read_table() if script.name == name)
+    assert ns3.play(script, PROGRAM).difference == ""
+    wrong, step = with_a_wrong_answer(script)
+    assert ns3.play(wrong, PROGRAM).difference.startswith(step.text)
 
 
 @pytest.mark.parametrize(

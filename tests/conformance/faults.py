@@ -47,7 +47,7 @@ def run_tests(name: str, arguments: list[str], copy: Path, target: Path) -> list
         ValueError: the program does not compile.
     """
     environment = {**os.environ, **FAST_BUILDS, "CARGO_TARGET_DIR": str(target), "RUST_BACKTRACE": "0"}
-    command = ["nice", "cargo", "test", "--locked", "--no-fail-fast", *arguments]
+    command = ["cargo", "test", "--locked", "--no-fail-fast", *arguments]
     result = subprocess.run(command, cwd=copy, env=environment, capture_output=True, text=True, check=False)
     if "could not compile" in result.stderr:
         raise ValueError(f"{name}: does not compile\n{result.stderr}")
