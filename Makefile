@@ -209,8 +209,8 @@ conformance: optional-linux $(STAMPS)/checks ## Play public scripts on Weft and 
 	$(BIN)/python -m tests.conformance.compare target/conformance.tsv $(if $(wildcard $(NS3)),--ns3 target/ns3/script) $(if $(UPDATE),--update)
 
 .PHONY: mutants
-mutants: $(TOOLS)/bin/cargo-mutants $(STAMPS)/checks ## Change every EVERY=20th place of windows, recovery, paths, ports and solvers; count what tests find
-	PATH=$(abspath $(TOOLS)/bin):$$PATH $(BIN)/python -m tests.conformance.mutants --every $(or $(EVERY),20)
+mutants: $(TOOLS)/bin/cargo-mutants $(STAMPS)/checks ## Make SAMPLE=40 changes each of windows, recovery, paths, ports and solvers; count what tests find
+	PATH=$(abspath $(TOOLS)/bin):$$PATH nice $(BIN)/python -m tests.conformance.mutants --sample $(or $(SAMPLE),40)
 
 # Not by pkg-config: ns-3's files there name libraries that Debian's package does not need.
 COMPILE_FOR_NS3 = mkdir -p $(@D) && g++ -O2 -std=c++17 -Wall -Wextra $< -o $@ \

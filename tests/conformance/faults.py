@@ -13,15 +13,13 @@ import os
 import re
 import subprocess
 import sys
-import tempfile
 import time
 import tomllib
 from pathlib import Path
 
-from tests.conformance.mutants import FAST_BUILDS
+from tests.conformance.scratch import ROOT, copy_of_head, environment
 
 FOLDER = Path(__file__).parent
-ROOT = FOLDER.parent.parent
 FAULTS = FOLDER / "faults.toml"
 FOUND = FOLDER / "faults.csv"
 CONFORMANCE = "rules::conformance::"
@@ -40,21 +38,22 @@ def failing(output: str) -> list[str]:
     return re.findall(r"^test (\S+) \.\.\. FAILED", output, re.MULTILINE)
 
 
-def run_tests(name: str, arguments: list[str], copy: Path, target: Path) -> list[str]:
+def run_tests(name: str, arguments: list[str], copy: Path) -> list[str]:
     """Returns the tests that fail in the copy.
 
     Raises:
         ValueError: the program does not compile.
     """
-    environment = {**os.environ, **FAST_BUILDS, "CARGO_TARGET_DIR": str(target), "RUST_BACKTRACE": "0"}
     command = ["cargo", "test", "--locked", "--no-fail-fast", *arguments]
-    result = subprocess.run(command, cwd=copy, env=environment, capture_output=True, text=True, check=False)
+    result = subprocess.run(
+        command, cwd=copy, env=environment(copy.parent), capture_output=True, text=True, check=False
+    )
     if "could not compile" in result.stderr:
         raise ValueError(f"{name}: does not compile\n{result.stderr}")
     return failing(result.stdout)
 
 
-def try_fault(fault: dict[str, str], copy: Path, target: Path) -> list[str]:
+def try_fault(fault: dict[str, str], copy: Path) -> list[str]:
     """Plants a fault, and returns the tests that fail; the copy is as before afterwards.
 
     Raises:
@@ -70,7 +69,7 @@ def try_fault(fault: dict[str, str], copy: Path, target: Path) -> list[str]:
     found: list[str] = []
     try:
         for arguments in tests_for(fault["file"]):
-            found += run_tests(fault["name"], arguments, copy, target)
+            found += run_tests(fault["name"], arguments, copy)
             if found:
                 break
     finally:
@@ -84,7 +83,6 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("word", nargs="?", default="")
     parser.add_argument("--missing", action="store_true", help="only faults that faults.csv does not have")
-    parser.add_argument("--target", type=Path, help="a folder of cargo's builds to use")
     options = parser.parse_args()
     faults = [f for f in tomllib.loads(FAULTS.read_text())["fault"] if options.word in f["name"]]
     rows = {}
@@ -93,38 +91,29 @@ def main() -> int:
             rows = {row["fault"]: row for row in csv.DictReader(file)}
     if options.missing:
         faults = [fault for fault in faults if fault["name"] not in rows]
-    with tempfile.TemporaryDirectory() as folder:
-        copy = Path(folder) / "copy"
-        git = ["git", "-C", str(ROOT)]
-        subprocess.run([*git, "worktree", "add", "--quiet", "--detach", str(copy), "HEAD"], check=True)
-        target = options.target or Path(folder) / "target"
-        try:
-            for arguments in {tuple(a) for fault in faults for a in tests_for(fault["file"])}:
-                if broken := run_tests("without a fault", list(arguments), copy, target):
-                    print(f"tests fail without a fault: {', '.join(broken)}", file=sys.stderr)
-                    return 2
-            for fault in faults:
-                started = time.monotonic()
-                found = try_fault(fault, copy, target)
-                by_scripts = any(CONFORMANCE in name for name in found)
-                others = [name for name in found if CONFORMANCE not in name]
-                rows[fault["name"]] = {
-                    "fault": fault["name"],
-                    "scripts": "yes" if by_scripts else "not run" if "weft-packet" not in fault["file"] else "no",
-                    "tests": str(len(others)),
-                    "first": others[0] if others else "",
-                }
-                print(
-                    f"{fault['name']}: scripts {by_scripts}, {len(others)} tests ({time.monotonic() - started:.0f} s)"
-                )
-                sys.stdout.flush()
-                with FOUND.open("w", newline="") as file:
-                    writer = csv.DictWriter(file, ["fault", "scripts", "tests", "first"], lineterminator="\n")
-                    writer.writeheader()
-                    writer.writerows(rows.values())
-        finally:
-            subprocess.run([*git, "worktree", "remove", "--force", str(copy)], check=True)
-    missed = [row["fault"] for row in rows.values() if row["scripts"] == "no" and row["tests"] == "0"]
+    with copy_of_head(ROOT / "target" / "faults") as copy:
+        for arguments in {tuple(a) for fault in faults for a in tests_for(fault["file"])}:
+            if broken := run_tests("without a fault", list(arguments), copy):
+                print(f"tests fail without a fault: {', '.join(broken)}", file=sys.stderr)
+                return 2
+        for fault in faults:
+            started = time.monotonic()
+            found = try_fault(fault, copy)
+            by_scripts = any(CONFORMANCE in name for name in found)
+            others = [name for name in found if CONFORMANCE not in name]
+            rows[fault["name"]] = {
+                "fault": fault["name"],
+                "scripts": "yes" if by_scripts else "not run" if "weft-packet" not in fault["file"] else "no",
+                "tests": str(len(others)),
+                "first": others[0] if others else "",
+            }
+            print(f"{fault['name']}: scripts {by_scripts}, {len(others)} tests ({time.monotonic() - started:.0f} s)")
+            sys.stdout.flush()
+            with FOUND.open("w", newline="") as file:
+                writer = csv.DictWriter(file, ["fault", "scripts", "tests", "first"], lineterminator="\n")
+                writer.writeheader()
+                writer.writerows(rows.values())
+    missed = [row["fault"] for row in rows.values() if row["scripts"] != "yes" and row["tests"] == "0"]
     print(f"{len(rows) - len(missed)} of {len(rows)} faults were found")
     for name in missed:
         print(f"not found: {name}")

@@ -172,7 +172,7 @@ def fault_section() -> list[str]:
     """Returns the section on faults that were planted by hand."""
     rows = read_csv(FAULTS)
     by_scripts = sum(row["scripts"] == "yes" for row in rows)
-    missed = [row for row in rows if row["scripts"] == "no" and row["tests"] == "0"]
+    missed = [row for row in rows if row["scripts"] != "yes" and row["tests"] == "0"]
     lines = [
         f"`python -m tests.conformance.faults` plants {len(rows)} faults by hand, each alone in a scratch copy.",
         f"The tests find {len(rows) - len(missed)} of them; the table of scripts finds {by_scripts}.",
@@ -191,17 +191,19 @@ def fault_section() -> list[str]:
 def mutant_section() -> list[str]:
     """Returns the section on changes by cargo-mutants."""
     lines = [
-        "`make mutants` changes a sample of the code's places, one at a time, and counts the changes that tests find.",
+        "`make mutants` makes small changes of the code with cargo-mutants, one at a time.",
+        "It counts the changes that tests find.",
+        "Each part has a random sample of its changes, in an order that the seed determines.",
         "Each part is tested by its own crate's tests; recovery is tested by those of TCP.",
-        "A part is missing in the table until its sample has run.",
+        "The score leaves out changes that do not compile.",
         "",
-        "| part | sample | found | not found | score |",
-        "|---|---|---|---|---|",
+        "| part | changes | seed | tried | found | not found | not compiled | score |",
+        "|---|---|---|---|---|---|---|---|",
     ]
     for row in read_csv(MUTANTS):
         found, missed = int(row["found"]), int(row["not found"])
         score = f"{100 * found / max(found + missed, 1):.0f} %"
-        lines.append(f"| {row['part']} | {row['sample']} | {found} | {missed} | {score} |")
+        lines.append("| " + " | ".join([*row.values(), score]) + " |")
     lines += ["", "Reasons of the changes that are not found:", ""]
     return lines + [f"- `{row['change']}`: {row['reason'] or 'not examined'}." for row in read_csv(SURVIVORS)]
 
@@ -239,7 +241,8 @@ def page() -> str:
         "Public scripts test the Internet's TCP: they state what is sent when, and what must answer when.",
         "Weft has the facts of such scripts as a table in `tests/conformance/scripts`, in its own words.",
         "The tests of the packet level play the table on Weft.",
-        "`make conformance` plays it on Weft and on this machine's kernel, side by side, in less than three minutes.",
+        "`make conformance` plays it on Weft, on this machine's kernel and on ns-3, side by side.",
+        "This takes less than a minute once everything is compiled.",
         "",
         f"Weft and Linux {release} both answer as stated in {count[AGREES]} of {played} public scripts.",
         f"For {count[NOT_MODELLED]} others Weft has nothing to which they apply.",
