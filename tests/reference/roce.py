@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tests.reference.network import Host, Network, Packet
+from tests.reference.network import Network, Packet
+from tests.reference.turns import PacedHost
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 HEADER_BYTES, ACK_BYTES, CNP_BYTES = 62, 66, 78
-PORT_KEY = (1 << 32) - 1
-"""Key of the port's timer, after those of flows."""
 
 
 @dataclass(frozen=True)
@@ -155,6 +154,7 @@ class Sender:
         self.next_at = host.network.now
         self.deadline: int | None = None
         self.waits = self.has_timer = False
+        self.pace_key, self.pace_waits = 3 * number, 0
         self.acked_at: int | None = None
         self.rate = Rate(self, host.port.rate)
         self.counts: Counter[str] = Counter()
@@ -255,71 +255,18 @@ class Receiver:
         self.last_at: int | None = None
 
 
-class RoceHost(Host):
+class RoceHost(PacedHost[Sender]):
     """A host with flows of RDMA."""
 
     def __init__(self, network: Network, name: str, settings: Settings) -> None:
-        super().__init__(network, name)
+        super().__init__(network, name, settings.mtu)
         self.settings = settings
-        self.turns: deque[Sender] = deque()
-        """Flows whose time has come and that wait for the port."""
-        self.free_at = 0
-        self.is_waiting = False
 
     def open(self, flow: int, to: str, size: int) -> None:
         """Opens a flow at the rate of its link."""
         sender = Sender(self, len(self.senders), flow, to, size)
         self.senders[flow] = sender
         self.request(sender)
-
-    def request(self, sender: Sender) -> None:
-        """Lets a flow send, wait for its rate, or wait for the port."""
-        if sender.waits or not sender.may_send():
-            return
-        now = self.network.now
-        if sender.next_at > max(now, self.free_at):
-            sender.waits = True
-            self.timer(sender.next_at, 3 * sender.number, lambda: self.stop_waiting(sender))
-        elif sender.next_at <= now and now >= self.free_at and not self.turns:
-            self.send_of(sender)
-        else:
-            sender.waits = True
-            self.turns.append(sender)
-            self.wait()
-
-    def stop_waiting(self, sender: Sender) -> None:
-        """Ends the wait for the rate."""
-        sender.waits = False
-        self.request(sender)
-
-    def send_of(self, sender: Sender) -> None:
-        """Sends a packet of a flow. The next one follows once at most one full packet is left at the port."""
-        now, port = self.network.now, self.port
-        size = sender.send()
-        empty_at = port.served_at + sum(port.time_of(packet.size) for packet in port.waiting)
-        self.free_at = max(now + port.time_of(size), empty_at - port.time_of(self.settings.mtu))
-        sender.set_timer()
-        self.request(sender)
-
-    def wait(self) -> None:
-        """Waits until the port is free."""
-        if self.turns and not self.is_waiting:
-            self.is_waiting = True
-            earliest = self.network.now + max(1, self.port.time_of(1))
-            self.timer(max(self.free_at, earliest), PORT_KEY, self.serve)
-
-    def serve(self) -> None:
-        """Lets the first flow send that may."""
-        self.is_waiting = False
-        while self.turns:
-            sender = self.turns.popleft()
-            sender.waits = False
-            if sender.may_send():
-                self.send_of(sender)
-                break
-        if self.turns and not self.is_waiting:
-            self.is_waiting = True
-            self.timer(max(self.free_at, self.network.now + 1), PORT_KEY, self.serve)
 
     def on_packet(self, packet: Packet) -> None:
         """Handles a packet."""

@@ -44,6 +44,8 @@ pub trait Protocol: Default + Send + Sized + 'static {
     const BACKLOG: u32 = WINDOW;
     /// Whether each packet has a path of its own. Otherwise a flow has one route.
     const SPRAYS: bool = false;
+    /// Whether the time of the next timeout may become earlier. Otherwise a timer that is set is not looked at before it is due.
+    const SHORTENS_TIMEOUTS: bool = false;
 
     /// Creates the state of a flow that opens at its sender.
     fn sender(flow: &FlowSetup<'_, Self>) -> Self::Sender;
@@ -458,18 +460,23 @@ impl<P: Protocol> FlowEndpoint<P> {
         }
     }
 
-    /// Handles the timer of a flow that waits until its rate allows a packet. `sender` is the number of the sender.
+    /// Handles the timer of a flow that waits until its rate allows a packet. `sender` is the number of the sender. A timer of
+    /// a wait that ended early has no effect.
     pub fn on_rate_timer(&mut self, sender: u32, cx: &mut HostContext<'_, '_>) {
-        if let Some(index) = self.senders.index_of_number(sender) {
-            self.senders[index].waits = PortSet::NONE;
+        let Some(index) = self.senders.index_of_number(sender) else {
+            return;
+        };
+        let sender = &mut self.senders[index];
+        if sender.waits == PortSet::ALL && P::next_at(sender) <= cx.now {
+            sender.waits = PortSet::NONE;
             self.request_nic(index, cx);
         }
     }
 
-    /// Sets the timer of timeouts unless it is set.
+    /// Sets the timer of timeouts unless it is set, or set to a later time if timeouts become shorter.
     #[inline]
     pub fn set_deadline(&mut self, index: u32, cx: &mut HostContext<'_, '_>) {
-        if !self.senders[index].has_timer {
+        if P::SHORTENS_TIMEOUTS || self.senders[index].timer_at.is_none() {
             self.set_timeout(index, cx);
         }
     }
@@ -478,8 +485,10 @@ impl<P: Protocol> FlowEndpoint<P> {
     fn set_timeout(&mut self, index: u32, cx: &mut HostContext<'_, '_>) {
         let key = self.key(P::timeout_timer(self.senders.number(index)));
         let sender = &mut self.senders[index];
-        if let Some(deadline) = P::deadline(sender) {
-            sender.has_timer = true;
+        let set_to = sender.timer_at;
+        let is_earlier = |deadline: &u64| set_to.is_none_or(|time| *deadline < time);
+        if let Some(deadline) = P::deadline(sender).filter(is_earlier) {
+            sender.timer_at = Some(deadline);
             cx.set_timer(deadline, key);
         }
     }
@@ -487,10 +496,15 @@ impl<P: Protocol> FlowEndpoint<P> {
     /// Handles the timer of timeouts by [`Protocol::expire`]. The flow may then be able to send. `sender` is the number
     /// of the sender, which may have been freed.
     pub fn on_sender_timer(&mut self, sender: u32, cx: &mut HostContext<'_, '_>) {
-        if let Some(index) = self.senders.index_of_number(sender) {
-            self.on_timeout(index, P::expire, cx);
-            self.request_nic(index, cx);
+        let Some(index) = self.senders.index_of_number(sender) else {
+            return;
+        };
+        if self.senders[index].timer_at.is_none_or(|time| time > cx.now) {
+            // The timer has been brought forward, and this is its former time.
+            return;
         }
+        self.on_timeout(index, P::expire, cx);
+        self.request_nic(index, cx);
     }
 
     /// Handles the timer of timeouts. `expire` changes the sender, whose next timeout is then set. Returns its result.
@@ -501,7 +515,7 @@ impl<P: Protocol> FlowEndpoint<P> {
         cx: &mut HostContext<'_, '_>,
     ) -> T {
         let sender = &mut self.senders[index];
-        sender.has_timer = false;
+        sender.timer_at = None;
         let expired = expire(sender, cx.now);
         self.set_deadline(index, cx);
         expired
@@ -633,7 +647,7 @@ impl<P: Protocol> Transport for FlowEndpoint<P> {
             acked: None,
             has_latencies: self.shared.has_latencies(flow),
             waits: PortSet::NONE,
-            has_timer: false,
+            timer_at: None,
         };
         cx.attach_probes(flow, &[]);
         let index = self.senders.add(flow, sender);

@@ -71,8 +71,8 @@ pub struct SenderFlow<P: Protocol> {
     pub(super) has_latencies: bool,
     /// The ports for which the flow waits; all of them until its rate allows a packet.
     pub waits: PortSet,
-    /// True if the timer of timeouts is set.
-    pub(super) has_timer: bool,
+    /// Time to which the timer of timeouts is set; `None` if it is not set.
+    pub(super) timer_at: Option<u64>,
 }
 
 /// The counters of a sender that most protocols have.
