@@ -332,6 +332,7 @@ KINDS: dict[str, dict[str, Any]] = {
     "uet": {"kind": "uet"},
     "ndp": {"kind": "ndp", "ndp": {"mtu": "1564B"}},
     "roce": {"kind": "roce"},
+    "swift": {"kind": "swift", "swift": {"mtu": "1564B"}},
     "constant-rate": {"kind": "constant-rate", "rate": "6Gbps"},
 }
 QUEUES: dict[str, dict[str, Any]] = {

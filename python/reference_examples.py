@@ -93,6 +93,7 @@ EXAMPLES = {
     'kind = { name = "trimming", headers = "1125 packets", ratio = 10, overflow = "return" }\n\n'
     '[transports.pulled]\nkind = "ndp"\nndp = { initial_window = 23 }',
     "Roce": '[transports.rdma]\nkind = "roce"\nroce = { retransmission = "selective-repeat", rto = "320us" }',
+    "Swift": '[transports.swift]\nkind = "swift"\nswift = { base_target = "25us", host_time = "100ns" }',
     "LosslessQueue": '[queues]\nlimit = "200KB"\nkind = { name = "lossless", reaction = "1us" }',
     "LossyQueue": '[queues]\nlimit = "100 packets"\nkind = { name = "lossy", loss = 0.001 }',
     "RedQueue": '[queues]\nlimit = "1MB"\nkind = { name = "red", min = "100KB", max = "400KB", probability = 0.2 }',
@@ -139,6 +140,7 @@ LEVELS = {
     "RedQueue": ("packet",),
     "SharedQueue": ("packet",),
     "Roce": ("packet",),
+    "Swift": ("packet",),
     "Transport.roce": ("packet",),
     "Transport.uet": ("packet",),
     "Uet": ("packet",),

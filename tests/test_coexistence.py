@@ -24,12 +24,13 @@ KINDS: dict[str, dict[str, Any]] = {
     "uet": {"kind": "uet"},
     "ndp": {"kind": "ndp"},
     "roce": {"kind": "roce"},
+    "swift": {"kind": "swift", "swift": {"base_target": "1ms", "initial_window": 100}},
 }
-PACKETS = {"uet": (4086, 4150), "ndp": (9000, 9064), "roce": (1024, 1086)}
+PACKETS = {"uet": (4086, 4150), "ndp": (9000, 9064), "roce": (1024, 1086), "swift": (4096, 4160)}
 """Payload and size of a full packet in bytes; other kinds have 1448 of 1514."""
 SUBFLOWS = {"amp x 4": 4}
 SOCKETS = ("dctcp", "cubic", "amp x 4", "constant-rate")
-HARDWARE = ("uet", "ndp", "roce")
+HARDWARE = ("uet", "ndp", "roce", "swift")
 PAIRS = list(combinations_with_replacement(KINDS, 2))
 
 

@@ -17,7 +17,7 @@ KINDS_OF = {
     for column in re.findall(r"`(\w+)`", columns)
 }
 """The kinds that have a column, for the columns that not all kinds have."""
-KINDS = ("tcp", "constant-rate", "uet", "ndp", "roce")
+KINDS = ("tcp", "constant-rate", "uet", "ndp", "roce", "swift")
 SETTINGS = {"constant-rate": {"rate": "100Mbps"}, "tcp": {"cc": "dctcp"}}
 SIZE = 100_000
 

@@ -133,8 +133,8 @@ trigger id 1 oneshot
 """A flow of host 1 that starts when one of host 0 is done."""
 
 MISSING: dict[str, Check] = {
-    "BBR, Swift, HPCC, TIMELY, PowerTCP, Vegas": every(
-        no_name(".*(bbr|swift|hpcc|timely|powertcp|(?<!w)vegas).*"), only("Roce", "control", "dcqcn", "none")
+    "BBR, HPCC, TIMELY, PowerTCP, Vegas": every(
+        no_name(".*(bbr|hpcc|timely|powertcp|(?<!w)vegas).*"), only("Roce", "control", "dcqcn", "none")
     ),
     "EQDS, Homa, QUIC, SCTP": no_name(".*(eqds|homa|quic|sctp).*"),
     "negotiation of ECN": no_field("negotiat"),
@@ -151,6 +151,9 @@ MISSING: dict[str, Check] = {
     "`ndp`: priorities of flows, time-wait state": no_field("priorit|time_wait", "Ndp"),
     "`uet`: probes": no_field("probe|sleek", "Uet"),
     "`roce`: queue pairs, messages, RETH": no_field("queue_pair|message|reth", "Roce"),
+    "`swift`: several subflows, delay at the sender's host, noise of timestamps": no_field(
+        "subflow|sender_time|noise", "Swift"
+    ),
     "`constant-rate`: ECN, retransmissions, spraying": every(
         *(
             refused({"kind": "constant-rate", "rate": "1Gbps", **more}, "one.(cc|paths)")

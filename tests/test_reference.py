@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from random import Random
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import weft
-from tests.reference import ndp, roce, uet, uet_control
+from tests.reference import ndp, roce, swift, uet, uet_control
 from tests.reference.network import Limit, QueueRules, Trimming
 from tests.reference.scenarios import limit_text, measured, random_limit, random_scenario, time
 
@@ -54,9 +54,9 @@ def trimming_queues(rng: Random, mtu: int) -> tuple[QueueRules, Spec]:
     return QueueRules(limit, trimming=trimming), {"limit": limit_text(limit), "kind": kind}
 
 
-def fifo_queues(rng: Random, mtu: int) -> tuple[QueueRules, Spec]:
-    """A queue that drops and marks."""
-    limit = random_limit(rng, mtu, *rng.choice([(1, 12), (50, 500)]))
+def fifo_queues(rng: Random, mtu: int, *limits: tuple[int, int]) -> tuple[QueueRules, Spec]:
+    """A queue that drops and marks, with a limit in one of these ranges of packets."""
+    limit = random_limit(rng, mtu, *rng.choice(limits or ((1, 12), (50, 500))))
     mark = Limit(rng.randint(1, 8)) if limit.in_packets else Limit(rng.randint(1, 8 * mtu), in_packets=False)
     mark = min(mark, limit, key=lambda threshold: threshold.value)
     return QueueRules(limit, mark), {"limit": limit_text(limit), "mark": limit_text(mark)}
@@ -117,6 +117,8 @@ class Run:
         expected |= {column: sender.counts[name] for column, name in columns.items()}
         if isinstance(sender, uet.Sender):
             expected["cwnd_packets"] = sender.window.size / sender.settings.mtu if sender.window else None
+        if isinstance(sender, swift.Sender):
+            expected["cwnd_packets"] = sender.window
         return measured(self.result, number, expected), expected
 
 
@@ -227,10 +229,63 @@ def uet_pairs(seed: int, events: Counter[str]) -> list[Pair]:
     )
 
 
-KINDS: dict[str, Callable[[int, Counter[str]], list[Pair]]] = {"ndp": ndp_pairs, "roce": roce_pairs, "uet": uet_pairs}
+def swift_pairs(seed: int, events: Counter[str]) -> list[Pair]:
+    """Runs a scenario of Swift in both simulators."""
+    rng = Random(-seed)  # noqa: S311
+    mtu = rng.choice([1500, 4160, 9064])
+    scenario = random_scenario(seed, mtu, (1, 10, 100, 400))
+    queues = fifo_queues(rng, mtu, (1, 2), (1, 4), (50, 500))
+    rtt = round_trip(scenario, mtu)
+    least, low = rng.choice([0.01, 0.1, 0.5]), rng.choice([0.1, 0.7])
+    settings = swift.Settings(
+        mtu=mtu,
+        initial_window=rng.choice([0.3, 1.0, 10.0, 64.5, 64.5]),
+        min_window=least,
+        max_window=rng.choice([2.0, 30.0, 1000.0]),
+        base_target=round(rtt * rng.choice([rng.uniform(0.05, 0.3), rng.uniform(0.3, 1), 3, 10])),
+        hop_target=round(rtt * rng.choice([0, rng.uniform(0.01, 0.2)])),
+        flow_range=round(rtt * rng.uniform(0, 3)),
+        flow_window_min=low,
+        flow_window_max=low * rng.choice([2.0, 100.0, 1000.0]),
+        increase=rng.choice([0.2, 1.0, 3.0]),
+        beta=rng.choice([0.1, 0.8, 1.0]),
+        max_decrease=rng.choice([0.1, 0.5, 0.9]),
+        endpoint_target=round(rtt * rng.choice([rng.uniform(0.02, 0.3), 10])),
+        endpoint_gain=rng.choice([0.125, 1.0]),
+        host_time=rng.choice([0, round(8e12 * mtu / scenario.cables[0].rate * rng.uniform(0.1, 2))]),
+        min_rto=round(rtt * rng.uniform(0.02, 0.5)),
+        initial_rto=round(rtt * rng.uniform(0.2, 3)),
+        reset_after=rng.choice([1, 2, 5]),
+    )
+    times = ("base_target", "hop_target", "flow_range", "endpoint_target", "host_time", "min_rto", "initial_rto")
+    stated: Spec = asdict(settings) | {field: time(getattr(settings, field)) for field in times}
+    stated["mtu"] = f"{mtu}B"
+    run = run_both(scenario, "swift", stated, queues, lambda network, name: swift.SwiftHost(network, name, settings))
+    return run.pairs(events, {"fast_retransmits": "recovery"})
+
+
+KINDS: dict[str, Callable[[int, Counter[str]], list[Pair]]] = {
+    "ndp": ndp_pairs,
+    "roce": roce_pairs,
+    "swift": swift_pairs,
+    "uet": uet_pairs,
+}
 MIN_EVENTS = {
     "ndp": {"nack": 200, "timeouts": 30, "pull": 1000, "return": 10, "return at once": 2},
     "roce": {"nack": 300, "timeouts": 50, "cnp": 100, "increase": 100, "hyper increase": 50},
+    "swift": {
+        "recovery": 80,
+        "loss": 80,
+        "timeouts": 30,
+        "reset": 5,
+        "paced": 200,
+        "end of pace": 50,
+        "fabric decrease": 200,
+        "fabric increase below one": 80,
+        "endpoint decrease": 5,
+        "processed late": 500,
+        "earlier timeout": 50,
+    },
     "uet": {
         "nack": 100,
         "timeouts": 50,

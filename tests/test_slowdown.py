@@ -39,6 +39,7 @@ TRANSPORTS: dict[str, dict[str, Any]] = {
     "sprayed": tcp(paths="rps"),
     "roce": {"kind": "roce", "roce": {"control": "none"}},
     "roce-4k": {"kind": "roce", "roce": {"mtu": "4158B"}},
+    "swift": {"kind": "swift", "swift": {"base_target": "100ms", "initial_window": 100}},
     "ndp": {"kind": "ndp", "ndp": {"initial_window": 5000}},
     "ndp-1500": {"kind": "ndp", "ndp": {"initial_window": 5000, "mtu": "1514B"}},
     "uet": {"kind": "uet", "uet": {"ack_bytes": "1KB"}},
@@ -46,7 +47,7 @@ TRANSPORTS: dict[str, dict[str, Any]] = {
     "constant": {"kind": "constant-rate", "rate": "3Gbps"},
     "pausing": {"kind": "constant-rate", "rate": "3Gbps", "on": "7us", "off": "5us"},
 }
-ONE_PATH = ("tcp", "small", "roce", "roce-4k", "constant", "pausing")
+ONE_PATH = ("tcp", "small", "roce", "roce-4k", "swift", "constant", "pausing")
 NEED_TRIMMING = ("ndp", "ndp-1500", "uet", "messages")
 RATES = ("1Gbps", "2.5Gbps", "10Gbps", "25Gbps", "100Gbps")
 rates, delays = st.sampled_from(RATES), st.sampled_from(("0s", "300ns", "1us", "5us"))
@@ -57,7 +58,7 @@ def flows_alone(topology: dict[str, Any], name: str, sizes: list[int], **changes
     """Runs flows one after the other, each alone on the network, from the first to the last host."""
     many_to_one = topology["kind"] == "many-to-one"
     ends = ("h0", "r0") if many_to_one else BETWEEN
-    if many_to_one and TRANSPORTS[name].get("kind") in ("ndp", "uet", "roce"):
+    if many_to_one and TRANSPORTS[name].get("kind") in ("ndp", "uet", "roce", "swift"):
         topology = {**topology, "sender_rate": topology["rate"]}  # hosts need equal links
     spec = {
         "name": "alone",

@@ -1481,6 +1481,56 @@ class StrideTraffic(Model):
     """Name of the transport."""
 
 
+class Swift(Model):
+    """
+    Settings of a transport of kind "swift" (Kumar et al., "Swift: Delay is Simple and Effective for Congestion Control in
+    the Datacenter", SIGCOMM 2020). Windows are in packets. Defaults without another source are those of htsim.
+    """
+
+    base_target: Time | None = None
+    """
+    Target of the fabric's delay without the terms of hops and flows. The default is 20 us, or the longest round-trip
+    time of the network without queues if that is longer.
+    """
+    beta: Annotated[float, Field(ge=0.0, le=1.0)] = 0.8
+    """Factor beta of the excess of the delay in a decrease, above 0, up to 1."""
+    endpoint_gain: Annotated[float, Field(ge=0.0, le=1.0)] = 0.125
+    """Weight of a sample in the average of the receiving host's delay, above 0, up to 1. The default is a choice of Weft."""
+    endpoint_target: Time | None = None
+    """Target of the delay at the receiving host. The default is `base_target`, because the sources have no number."""
+    flow_range: Time | None = None
+    """Largest term of flow scaling, at windows up to `flow_window_min`. The default is 5 times `base_target`."""
+    flow_window_max: Annotated[float, Field(ge=0.0001, le=65536.0)] = 100.0
+    """Window from which the term of flow scaling is 0, above `flow_window_min`."""
+    flow_window_min: Annotated[float, Field(ge=0.0001, le=65536.0)] = 0.1
+    """Window up to which the term of flow scaling is `flow_range`."""
+    hop_target: Time | None = None
+    """Target per link of the forward path (topology scaling). The default is `base_target` / 6.55."""
+    host_time: Time = "0s"
+    """
+    Time that a host needs to process a packet with data. Packets of all flows of kind "swift" wait in one FIFO of their
+    receiver. The default, 0, is a host without delay.
+    """
+    increase: Annotated[float, Field(ge=0.0, le=1000.0)] = 1.0
+    """Increase of the window per round-trip time."""
+    initial_rto: Time = "1ms"
+    """Timeout before the first round-trip time is measured."""
+    initial_window: Annotated[float, Field(ge=0.0001, le=65536.0)] = 10.0
+    """First window."""
+    max_decrease: Annotated[float, Field(ge=0.0, le=1.0)] = 0.5
+    """Largest decrease as a share of the window, above 0, below 1. A loss causes it."""
+    max_window: Annotated[float, Field(ge=1.0, le=65536.0)] = 1000.0
+    """Largest window."""
+    min_rto: Time = "100us"
+    """Shortest timeout."""
+    min_window: Annotated[float, Field(ge=0.0001, le=65536.0)] = 0.01
+    """Smallest window. The default is a choice of Weft; htsim has 10 bytes."""
+    mtu: Size = "4160B"
+    """Size of a full packet with its header of 64 bytes. The default carries 4096 bytes."""
+    reset_after: Annotated[int, Field(ge=1)] = 5
+    """Number of timeouts in a row after which the window is `min_window`."""
+
+
 class ThroughputProbe(Model):
     """Application bytes that flows deliver in each interval."""
 
@@ -2298,7 +2348,7 @@ class Transport(Model):
     Application bytes that must be acknowledged before the additional subflows join. The default
     of `weftd` is 256KB.
     """
-    kind: Literal["tcp", "constant-rate", "uet", "ndp", "roce"] = "tcp"
+    kind: Literal["tcp", "constant-rate", "uet", "ndp", "roce", "swift"] = "tcp"
     """Kind of transport, that is, the protocol. "tcp" is MPTCP if there are several subflows."""
     ndp: Ndp | None = None
     """Kind "ndp": settings of NDP."""
@@ -2345,6 +2395,8 @@ class Transport(Model):
     """
     subflows: Annotated[int, Field(ge=1, le=64)] = 1
     """Subflows per connection; 1 is single path."""
+    swift: Swift | None = None
+    """Kind "swift": settings of Swift."""
     tcp: ProfilePatch | None = None
     """Settings that differ from those of the profile."""
     uet: Uet | None = None

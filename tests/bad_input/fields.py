@@ -51,6 +51,10 @@ def roce(settings: str, *words: str, also: str = "") -> Row:
     return field(f"transports.rdma={{kind = 'roce', roce = {{{settings}}}{also}}}", *words)
 
 
+def swift(settings: str, *words: str, also: str = "") -> Row:
+    return field(f"transports.slow={{kind = 'swift', swift = {{{settings}}}{also}}}", *words)
+
+
 def lossy(parameters: str, *words: str) -> Row:
     return field(f"queues={{limit = '100 packets', kind = {{name = 'lossy'{parameters}}}}}", *words)
 
@@ -343,6 +347,33 @@ FIELDS = [
     Row(
         ("run", "incast.toml", "--set", FLOW, "--set", "transports.rdma.kind=roce", "--out", "out"),
         ('transports.rdma.kind: "roce" is not supported at level "flow"',),
+    ),
+    swift("mtu = '64B'", "transports.slow.swift.mtu: 64B; allowed: 65B to 65535B"),
+    swift("initial_window = 0", "transports.slow.swift.initial_window: 0; allowed: 0.0001 to 65536"),
+    swift("min_window = nan", "transports.slow.swift.min_window: NaN; allowed: 0.0001 to 65536"),
+    swift("max_window = 0.5", "transports.slow.swift.max_window: 0.5; allowed: 1 to 65536"),
+    swift(
+        "min_window = 5, max_window = 2",
+        "transports.slow.swift.min_window: 5 and max_window = 2",
+        "set max_window above",
+    ),
+    swift("flow_window_max = 0.1", "transports.slow.swift.flow_window_min: 0.1 and flow_window_max = 0.1"),
+    swift("increase = 0", "transports.slow.swift.increase: 0; allowed: above 0, up to 1000"),
+    swift("beta = 1.5", "transports.slow.swift.beta: 1.5; allowed: above 0, up to 1"),
+    swift("max_decrease = 1", "transports.slow.swift.max_decrease: 1; allowed: above 0, below 1"),
+    swift("endpoint_gain = 0", "transports.slow.swift.endpoint_gain: 0; allowed: above 0, up to 1"),
+    swift("base_target = '0us'", "transports.slow.swift.base_target: 0s; allowed: a time above 0"),
+    swift("endpoint_target = '0us'", "transports.slow.swift.endpoint_target: 0s; allowed: a time above 0"),
+    swift("min_rto = '0us'", "transports.slow.swift.min_rto: 0s; allowed: a time above 0"),
+    swift("initial_rto = '0us'", "transports.slow.swift.initial_rto: 0s; allowed: a time above 0"),
+    swift("reset_after = 0", "transports.slow.swift.reset_after: 0; allowed: at least 1"),
+    swift("host_time = 5", "transports.slow.swift.host_time: "),
+    swift("gain = 1", "transports.slow.swift.gain: unknown field"),
+    swift("", "transports.slow.cc: not used with kind = ", also=", cc = 'reno'"),
+    swift("", 'transports.slow.paths: "rps" chooses paths for packets of TCP', also=", paths = 'rps'"),
+    Row(
+        ("run", "incast.toml", "--set", FLOW, "--set", "transports.slow.kind=swift", "--out", "out"),
+        ('transports.slow.kind: "swift" is not supported at level "flow"',),
     ),
     lossy("", "queues.kind: the rule of the losses is missing; set loss or every"),
     lossy(", loss = 0.1, every = 3", "queues.kind.every: loss is given too; remove one of the two"),

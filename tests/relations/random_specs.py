@@ -233,6 +233,16 @@ def roce(rng: Random) -> Spec:
     return settings | ({"window": "20KB"} if rng.random() < 0.3 else {})
 
 
+def swift(rng: Random) -> Spec:
+    """Settings of Swift."""
+    return {
+        "initial_window": rng.choice([0.5, 10, 100]),
+        "base_target": rng.choice(["5us", "20us", "200us"]),
+        "host_time": rng.choice(["0s", "0s", "300ns"]),
+        "min_rto": rng.choice(["100us", "1ms"]),
+    }
+
+
 def with_kind(rng: Random, tcp: Spec, kind: str | None = None, *, priority: bool) -> Spec:
     """The transport `tcp`, or sometimes one of another kind; with `priority`, ACKs have a class of their own."""
     if kind is None:
@@ -246,6 +256,7 @@ def with_kind(rng: Random, tcp: Spec, kind: str | None = None, *, priority: bool
             | rng.choice([{}, {"rto": "2ms"}])
         },
         "roce": {"roce": roce(rng)},
+        "swift": {"swift": swift(rng)},
     }[kind]
     return {"kind": kind} | fields | ({"ack_class": 1} if priority else {})
 

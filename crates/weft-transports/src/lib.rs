@@ -14,6 +14,7 @@ mod ranges;
 mod registry;
 mod resolve;
 mod roce;
+mod swift;
 mod tcp;
 mod uet;
 
@@ -23,6 +24,7 @@ pub use ndp::{Ndp, NdpConfig};
 pub use registry::{KINDS, add_kind, find_kind, kinds};
 pub use resolve::resolve;
 pub use roce::{Roce, RoceConfig, RoceControl, RoceRetransmission};
+pub use swift::{Swift, SwiftConfig};
 pub use tcp::{
     AckSettings, ConnectionSettings, HandshakeSettings, JoinSettings, LossSettings, MAX_SUBFLOWS,
     MarkSettings, NamedProfile, NamedScheduler, PROFILES, Profile, ProfilePatch, Recovery, RecoveryOptions,

@@ -4,10 +4,10 @@ use std::sync::{PoisonError, RwLock};
 
 use weft_spec::SpecError;
 
-use crate::{ConstantRate, Kind, Ndp, Roce, Tcp, Uet};
+use crate::{ConstantRate, Kind, Ndp, Roce, Swift, Tcp, Uet};
 
 /// The kinds of transport of this crate, the default first.
-pub const KINDS: &[&dyn Kind] = &[&Tcp, &ConstantRate, &Uet, &Ndp, &Roce];
+pub const KINDS: &[&dyn Kind] = &[&Tcp, &ConstantRate, &Uet, &Ndp, &Roce, &Swift];
 
 /// The kinds of this crate, and those that programs have added.
 static ALL: RwLock<&[&dyn Kind]> = RwLock::new(KINDS);

@@ -23,6 +23,7 @@ mod segments;
 mod shared;
 mod spray;
 mod state;
+mod swift;
 pub mod tcp;
 #[cfg(test)]
 mod test_runs;
@@ -51,6 +52,7 @@ pub const TRANSPORTS: &[&dyn TransportKind] = &[
     &weft_transports::Uet,
     &weft_transports::Ndp,
     &weft_transports::Roce,
+    &weft_transports::Swift,
 ];
 
 /// The kinds of this crate, and those that programs have added.

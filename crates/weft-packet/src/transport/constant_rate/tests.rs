@@ -124,6 +124,6 @@ fn an_unknown_kind_is_refused() {
     let error = crate::simulation::kind_numbers(&transports, TRANSPORTS).unwrap_err();
     assert_eq!(
         error,
-        "transport of kind carrier-pigeon; allowed: tcp, constant-rate, uet, ndp, roce"
+        "transport of kind carrier-pigeon; allowed: tcp, constant-rate, uet, ndp, roce, swift"
     );
 }

@@ -1,0 +1,261 @@
+//! Parameters of Swift.
+
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::{Deserialize, Serialize};
+use toml::Table;
+use weft_fabric::Fabric;
+use weft_spec::{PathPolicySpec, Size, SpecError, Time, from_table, to_table};
+
+use crate::constant_rate::one_path_policy;
+use crate::fields::{self, bytes};
+use crate::network::{HEADER, network_rtt};
+use crate::ranges::{MAX_PACKET, check_count, check_size, check_time};
+use crate::{Context, Kind, PacketSizes, Parameters, Resolved};
+
+/// Shortest default of the base target, that of htsim.
+const BASE_TARGET: Time = Time::from_us(20);
+/// Parts of the base target in the defaults of htsim: those of a hop, and of the largest term of flows.
+const HOP_SHARE: f64 = 6.55;
+const FLOW_RANGE: u64 = 5;
+
+/// Limits of windows in packets.
+const MIN_WINDOW: f64 = 1e-4;
+const MAX_WINDOW: f64 = 65_536.0;
+
+/// Swift.
+pub struct Swift;
+
+/// The fields of a transport of this kind.
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct SwiftSpec {
+    /// Path policy, which chooses one of the paths between two hosts for each flow.
+    #[serde(default)]
+    paths: Option<PathPolicySpec>,
+    /// Settings of Swift.
+    #[serde(default)]
+    swift: Option<SwiftConfig>,
+}
+
+/// Settings of a transport of kind "swift" (Kumar et al., "Swift: Delay is Simple and Effective for Congestion Control in
+/// the Datacenter", SIGCOMM 2020). Windows are in packets. Defaults without another source are those of htsim.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+#[schemars(rename = "Swift")]
+pub struct SwiftConfig {
+    /// Size of a full packet with its header of 64 bytes. The default carries 4096 bytes.
+    #[serde(with = "bytes")]
+    #[schemars(with = "Size")]
+    pub mtu: u32,
+    /// First window.
+    #[schemars(range(min = 1e-4, max = 65_536.0))]
+    pub initial_window: f64,
+    /// Smallest window. The default is a choice of Weft; htsim has 10 bytes.
+    #[schemars(range(min = 1e-4, max = 65_536.0))]
+    pub min_window: f64,
+    /// Largest window.
+    #[schemars(range(min = 1.0, max = 65_536.0))]
+    pub max_window: f64,
+    /// Target of the fabric's delay without the terms of hops and flows. The default is 20 us, or the longest round-trip
+    /// time of the network without queues if that is longer.
+    #[serde(skip_serializing_if = "fields::is_unset")]
+    #[schemars(with = "Option<Time>")]
+    pub base_target: Time,
+    /// Target per link of the forward path (topology scaling). The default is `base_target` / 6.55.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hop_target: Option<Time>,
+    /// Largest term of flow scaling, at windows up to `flow_window_min`. The default is 5 times `base_target`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub flow_range: Option<Time>,
+    /// Window up to which the term of flow scaling is `flow_range`.
+    #[schemars(range(min = 1e-4, max = 65_536.0))]
+    pub flow_window_min: f64,
+    /// Window from which the term of flow scaling is 0, above `flow_window_min`.
+    #[schemars(range(min = 1e-4, max = 65_536.0))]
+    pub flow_window_max: f64,
+    /// Increase of the window per round-trip time.
+    #[schemars(range(min = 0.0, max = 1000.0))]
+    pub increase: f64,
+    /// Factor beta of the excess of the delay in a decrease, above 0, up to 1.
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub beta: f64,
+    /// Largest decrease as a share of the window, above 0, below 1. A loss causes it.
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub max_decrease: f64,
+    /// Target of the delay at the receiving host. The default is `base_target`, because the sources have no number.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub endpoint_target: Option<Time>,
+    /// Weight of a sample in the average of the receiving host's delay, above 0, up to 1. The default is a choice of Weft.
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub endpoint_gain: f64,
+    /// Time that a host needs to process a packet with data. Packets of all flows of kind "swift" wait in one FIFO of their
+    /// receiver. The default, 0, is a host without delay.
+    pub host_time: Time,
+    /// Shortest timeout.
+    pub min_rto: Time,
+    /// Timeout before the first round-trip time is measured.
+    pub initial_rto: Time,
+    /// Number of timeouts in a row after which the window is `min_window`.
+    #[schemars(range(min = 1))]
+    pub reset_after: u32,
+}
+
+impl Default for SwiftConfig {
+    fn default() -> Self {
+        Self {
+            mtu: 4_096 + HEADER,
+            initial_window: 10.0,
+            min_window: 0.01,
+            max_window: 1_000.0,
+            base_target: Time(0),
+            hop_target: None,
+            flow_range: None,
+            flow_window_min: 0.1,
+            flow_window_max: 100.0,
+            increase: 1.0,
+            beta: 0.8,
+            max_decrease: 0.5,
+            endpoint_target: None,
+            endpoint_gain: 0.125,
+            host_time: Time(0),
+            min_rto: Time::from_us(100),
+            initial_rto: Time::from_ms(1),
+            reset_after: 5,
+        }
+    }
+}
+
+impl Kind for Swift {
+    fn name(&self) -> &'static str {
+        "swift"
+    }
+
+    fn about(&self) -> &'static str {
+        "Swift: windows by the delay of the fabric and of the receiving host, paced below one packet"
+    }
+
+    fn schema(&self, generator: &mut SchemaGenerator) -> Schema {
+        SwiftSpec::json_schema(generator)
+    }
+
+    fn resolve(&self, given: &Table, context: &Context<'_>) -> Result<Resolved, SpecError> {
+        let spec: SwiftSpec = from_table(given)?;
+        let mut swift = spec.swift.unwrap_or_default();
+        let (paths, policy) = one_path_policy(spec.paths.as_ref(), context)?;
+        swift
+            .resolve(fields::given_in(given, "swift"), context.fabric)
+            .map_err(|error| error.within("swift"))?;
+        let params = to_table(&SwiftSpec {
+            paths: Some(paths),
+            swift: Some(swift),
+        });
+        Ok(Resolved {
+            paths: Some(policy),
+            ..Resolved::new(params, swift)
+        })
+    }
+}
+
+impl SwiftConfig {
+    /// Fills in the defaults that follow from the network, and checks all fields.
+    fn resolve(&mut self, is_given: impl Fn(&str) -> bool, fabric: &Fabric) -> Result<(), SpecError> {
+        check_size("mtu", self.mtu, u64::from(HEADER) + 1, MAX_PACKET)?;
+        if !is_given("base_target") {
+            self.base_target = network_rtt(fabric, self.mtu).max(BASE_TARGET);
+        }
+        let base = self.base_target.0;
+        self.hop_target
+            .get_or_insert(Time((base as f64 / HOP_SHARE) as u64));
+        self.flow_range
+            .get_or_insert(Time(base.saturating_mul(FLOW_RANGE)));
+        self.endpoint_target.get_or_insert(self.base_target);
+        self.check()
+    }
+
+    fn check(&self) -> Result<(), SpecError> {
+        check_window("initial_window", self.initial_window, MIN_WINDOW)?;
+        check_window("min_window", self.min_window, MIN_WINDOW)?;
+        check_window("max_window", self.max_window, 1.0)?;
+        check_window("flow_window_min", self.flow_window_min, MIN_WINDOW)?;
+        check_window("flow_window_max", self.flow_window_max, MIN_WINDOW)?;
+        check_order(
+            ("min_window", self.min_window),
+            ("max_window", self.max_window),
+            self.min_window <= self.max_window,
+        )?;
+        check_order(
+            ("flow_window_min", self.flow_window_min),
+            ("flow_window_max", self.flow_window_max),
+            self.flow_window_min < self.flow_window_max,
+        )?;
+        if !(0.0..=1000.0).contains(&self.increase) || self.increase == 0.0 {
+            return Err(out_of_range("increase", self.increase, "above 0, up to 1000"));
+        }
+        check_share("beta", self.beta)?;
+        check_share("endpoint_gain", self.endpoint_gain)?;
+        if !(self.max_decrease > 0.0 && self.max_decrease < 1.0) {
+            return Err(out_of_range(
+                "max_decrease",
+                self.max_decrease,
+                "above 0, below 1",
+            ));
+        }
+        check_time("base_target", self.base_target)?;
+        check_time("endpoint_target", self.endpoint_target.unwrap_or_default())?;
+        check_time("min_rto", self.min_rto)?;
+        check_time("initial_rto", self.initial_rto)?;
+        check_count("reset_after", self.reset_after, u32::MAX)
+    }
+
+    /// Returns the target per link of a path.
+    pub fn hop_target(&self) -> Time {
+        self.hop_target.unwrap_or_default()
+    }
+
+    /// Returns the largest term of flow scaling.
+    pub fn flow_range(&self) -> Time {
+        self.flow_range.unwrap_or_default()
+    }
+
+    /// Returns the target of the delay at the receiving host.
+    pub fn endpoint_target(&self) -> Time {
+        self.endpoint_target.unwrap_or_default()
+    }
+}
+
+fn out_of_range(field: &str, value: f64, allowed: &str) -> SpecError {
+    SpecError::new(field, value.to_string(), allowed)
+}
+
+fn check_window(field: &str, packets: f64, min: f64) -> Result<(), SpecError> {
+    if (min..=MAX_WINDOW).contains(&packets) {
+        return Ok(());
+    }
+    Err(out_of_range(field, packets, &format!("{min} to {MAX_WINDOW}")))
+}
+
+fn check_order(low: (&str, f64), high: (&str, f64), holds: bool) -> Result<(), SpecError> {
+    if holds {
+        return Ok(());
+    }
+    let problem = format!("{} and {} = {}", low.1, high.0, high.1);
+    let remedy = format!("set {} above {}", high.0, low.0);
+    Err(SpecError::conflict(low.0, problem, remedy))
+}
+
+fn check_share(field: &str, share: f64) -> Result<(), SpecError> {
+    if share > 0.0 && share <= 1.0 {
+        return Ok(());
+    }
+    Err(out_of_range(field, share, "above 0, up to 1"))
+}
+
+impl Parameters for SwiftConfig {
+    fn sizes(&self) -> PacketSizes {
+        PacketSizes {
+            payload: self.mtu - HEADER,
+            header: HEADER,
+            control: HEADER,
+        }
+    }
+}

@@ -1,0 +1,262 @@
+"""Swift compared with csg-htsim (commit 841d9e7), with the closed form of its queue, and with its documentation.
+
+Values are those of htsim's classes in which a copy of a route keeps its number of hops and windows are not cut to whole
+packets. Sizes of packets contain 64 bytes of headers in Weft and none in htsim, so rates on the wire are compared.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import sqrt
+from typing import Any
+
+import polars as pl
+import pytest
+
+import weft
+
+HEADER = 64
+BASE_US, HOP_US, RANGE_US = 20.0, 3.053, 100.0
+HOSTS = {"qdisc": "switch", "jitter": "0s", "clock_ppm": 0}
+
+pytestmark = pytest.mark.filterwarnings("ignore::weft.ResultWarning")
+
+
+def transport(mtu: int, window: float = 10, base_us: float = BASE_US, **settings: Any) -> dict[str, Any]:
+    """Swift with the settings of htsim."""
+    swift = {
+        "mtu": f"{mtu}B",
+        "base_target": f"{base_us:.3f}us",
+        "hop_target": f"{HOP_US}us",
+        "flow_range": f"{RANGE_US}us",
+    }
+    return {"kind": "swift", "swift": swift | {"initial_window": window, "min_window": 10 / mtu} | settings}
+
+
+@dataclass(frozen=True)
+class Dumbbell:
+    """Long flows through one queue, and what htsim measured: mean and largest queue, and the slowest and fastest flow.
+
+    Times are in microseconds, queues in bytes with the packet that is being sent, rates in Gbps.
+    """
+
+    flows: int
+    rate: int
+    mtu: int
+    start: int
+    end: int
+    mean: int
+    largest: int
+    rates: tuple[float, float]
+    gap: int = 10
+    delay: int = 1
+    window: float = 10
+
+    def run(self) -> weft.Result:
+        """The flows and the queue between `start` and `end`."""
+        traffic = [
+            {
+                "kind": "bulk",
+                "name": f"f{i}",
+                "transport": "swift",
+                "from": i,
+                "to": self.flows,
+                "start": f"{i * self.gap}us",
+            }
+            for i in range(self.flows)
+        ]
+        spec = {
+            "name": "dumbbell",
+            "duration": f"{self.end}us",
+            "measure": {"start": f"{self.start}us"},
+            "topology": {
+                "kind": "many-to-one",
+                "senders": self.flows,
+                "rate": f"{self.rate}Gbps",
+                "delay": f"{self.delay}us",
+            },
+            "queues": {"limit": "4000 packets"},
+            "hosts": HOSTS,
+            "transports": {"swift": transport(self.mtu, self.window)},
+            "traffic": traffic,
+            "probes": [{"kind": "queue", "at": ["s0->r0"], "interval": "1us"}],
+        }
+        return weft.run(spec, threads=1)
+
+    def queue(self, result: weft.Result) -> pl.Series:
+        """The bytes of the queue and of the packet that is being sent, in samples from `start` on."""
+        samples = result.traces.filter(pl.col("length_packets").is_not_null(), pl.col("time_s") >= self.start * 1e-6)
+        return (samples["length_packets"] + 1) * self.mtu
+
+    def wire_rates(self, result: weft.Result) -> list[float]:
+        """The rates of the flows on the wire in Gbps, in rising order."""
+        return sorted(rate * 1e-9 * self.mtu / (self.mtu - HEADER) for rate in result.flows["goodput_bps"])
+
+
+LONG = {
+    "2 flows, 10 Gbps": Dumbbell(2, 10, 1500, 20_000, 40_000, 33_837, 37_500, (4.9956, 5.0046)),
+    "16 flows, 10 Gbps": Dumbbell(16, 10, 1500, 20_000, 40_000, 52_347, 69_000, (0.618, 0.633)),
+    "64 flows, 10 Gbps": Dumbbell(64, 10, 1500, 40_000, 80_000, 76_147, 93_000, (0.153, 0.1608)),
+    "128 flows, 10 Gbps": Dumbbell(128, 10, 1500, 40_000, 80_000, 108_958, 178_500, (0.0633, 0.0897), gap=50, window=1),
+    "2 flows, 100 Gbps": Dumbbell(2, 100, 4000, 5_000, 10_000, 294_875, 304_000, (49.8944, 50.1056)),
+    "4 flows, 100 Gbps": Dumbbell(4, 100, 4000, 5_000, 10_000, 320_768, 332_000, (24.8384, 25.0752)),
+    "64 flows, 100 Gbps": Dumbbell(64, 100, 4000, 10_000, 20_000, 555_632, 716_000, (1.536, 1.5808)),
+    "32 flows, 100 Gbps, longer links": Dumbbell(
+        32, 100, 4000, 10_000, 20_000, 349_839, 448_000, (3.04, 3.1968), delay=3
+    ),
+    "a late flow": Dumbbell(2, 100, 4000, 6_000, 10_000, 294_834, 304_000, (49.856, 50.144), gap=2_000),
+}
+
+
+@pytest.mark.parametrize("name", LONG)
+def test_long_flows_have_rates_and_queues_of_htsim(name: str) -> None:
+    scene = LONG[name]
+    result = scene.run()
+    queue, rates = scene.queue(result), scene.wire_rates(result)
+    assert queue.mean() == pytest.approx(scene.mean, rel=0.01)
+    assert queue.max() == pytest.approx(scene.largest, rel=0.05)
+    assert sum(rates) == pytest.approx(scene.rate, rel=0.005)
+    share = 0.05 if scene.flows <= 16 else 0.15
+    assert (rates[0], rates[-1]) == pytest.approx(scene.rates, rel=share)
+
+
+SMALL_WINDOWS = pytest.mark.xfail(
+    strict=True,
+    raises=AssertionError,
+    reason="7 % (16 flows at 10 Gbps) and 10 % (64 at 100 Gbps) above the closed form, as htsim: windows are of two "
+    "packets, and the form leaves out that each grows by one per round trip between two decreases",
+)
+
+
+@pytest.mark.parametrize(
+    ("rate", "mtu", "flows"),
+    [
+        (10, 1500, 2),
+        (10, 1500, 4),
+        (10, 1500, 8),
+        pytest.param(10, 1500, 16, marks=SMALL_WINDOWS),
+        (100, 4000, 2),
+        (100, 4000, 8),
+        (100, 4000, 16),
+        (100, 4000, 32),
+        pytest.param(100, 4000, 64, marks=SMALL_WINDOWS),
+    ],
+)
+def test_the_queue_of_long_flows_is_that_of_the_closed_form(rate: int, mtu: int, flows: int) -> None:
+    """The windows fill the target, and the queue is the part of the target that the network does not need."""
+    scene = Dumbbell(flows, rate, mtu, 20_000, 40_000, 0, 0, (0, 0))
+    found = scene.queue(scene.run()).mean()
+    bytes_per_us = rate * 1e3 / 8
+    alpha = RANGE_US / (1 / sqrt(0.1) - 1 / sqrt(100))
+
+    def target(window: float) -> float:
+        return BASE_US + 2 * HOP_US + min(max(alpha / sqrt(window) - alpha / sqrt(100), 0), RANGE_US)
+
+    window = 10.0
+    for _ in range(100):
+        window = bytes_per_us * target(window) / (flows * mtu)
+    unloaded = 4 + (2 * mtu + 2 * HEADER) / bytes_per_us
+    assert found == pytest.approx(bytes_per_us * (target(window) - unloaded) + mtu, rel=0.05)
+
+
+@pytest.mark.parametrize(("rate", "mtu", "packets", "last_us"), [(10, 1500, 43, 1656.464), (100, 4000, 16, 168.1664)])
+def test_an_incast_ends_when_that_of_htsim_does(rate: int, mtu: int, packets: int, last_us: float) -> None:
+    spec = {
+        "name": "incast",
+        "duration": "10ms",
+        "topology": {"kind": "many-to-one", "senders": 32, "rate": f"{rate}Gbps", "delay": "1us"},
+        "queues": {"limit": "4000 packets"},
+        "hosts": HOSTS,
+        "transports": {"swift": transport(mtu)},
+        "traffic": [
+            {
+                "kind": "bulk",
+                "name": f"f{i}",
+                "transport": "swift",
+                "from": i,
+                "to": 32,
+                "size": f"{packets * (mtu - HEADER)}B",
+            }
+            for i in range(32)
+        ],
+    }
+    flows = weft.run(spec, threads=1).flows
+    assert flows["retransmitted"].sum() == 0
+    assert 1e6 * max(flows["acked_s"]) == pytest.approx(last_us, rel=0.02)
+
+
+def test_a_flow_over_two_queues_gets_a_small_part_as_in_htsim() -> None:
+    """Each of the other flows meets one of the queues. The fast link to `r1` stands for no link in htsim."""
+    links = [
+        {"a": "two", "b": "s0"},
+        {"a": "first", "b": "s0"},
+        {"a": "second", "b": "s1"},
+        {"a": "s0", "b": "s1"},
+        {"a": "s1", "b": "r0"},
+        {"a": "s1", "b": "r1", "rate": "10Tbps", "delay": "1ns"},
+    ]
+    ends = {"two": "r0", "first": "r1", "second": "r0"}
+    spec = {
+        "name": "parking",
+        "duration": "20ms",
+        "measure": {"start": "10ms"},
+        "topology": {
+            "kind": "graph",
+            "rate": "100Gbps",
+            "delay": "1us",
+            "hosts": ["two", "first", "second", "r0", "r1"],
+            "switches": ["s0", "s1"],
+            "links": links,
+        },
+        "queues": {"limit": "1000 packets"},
+        "hosts": HOSTS,
+        "transports": {"swift": transport(4000), "shorter": transport(4000, base_us=BASE_US - HOP_US)},
+        "traffic": [
+            {
+                "kind": "bulk",
+                "name": source,
+                "transport": "shorter" if source == "first" else "swift",
+                "from": source,
+                "to": to,
+                "start": f"{10 * number}us",
+            }
+            for number, (source, to) in enumerate(ends.items())
+        ],
+    }
+    rates = [rate * 1e-9 * 4000 / (4000 - HEADER) for rate in weft.run(spec, threads=1).flows["goodput_bps"]]
+    assert 0.6752 / 1.5 <= rates[0] <= 0.6752 * 1.5
+    assert rates[1:] == pytest.approx([99.3, 99.3], rel=0.02)
+
+
+@pytest.mark.parametrize("queue", ["fifo", "shared", "lossless", "priority"])
+def test_flows_run_on_kinds_of_queues_next_to_other_transports(queue: str) -> None:
+    """Hosts send flows of all kinds by one card, and each flow delivers all of its data."""
+    kinds: dict[str, dict[str, Any]] = {
+        "swift": {"kind": "swift"},
+        "dctcp": {"cc": "dctcp"},
+        "rdma": {"kind": "roce", "roce": {"retransmission": "selective-repeat", "rto": "320us"}},
+        "ultra": {"kind": "uet"},
+    }
+    details: dict[str, dict[str, Any]] = {"shared": {"buffer": "1MB"}, "priority": {"classes": [{}, {}]}}
+    spec = {
+        "name": "next to others",
+        "duration": "100ms",
+        "topology": {
+            "kind": "leaf-spine",
+            "leaves": 2,
+            "spines": 2,
+            "hosts_per_leaf": 2,
+            "rate": "10Gbps",
+            "delay": "1us",
+        },
+        "queues": {"limit": "300KB", "kind": {"name": queue} | details.get(queue, {})},
+        "transports": kinds | ({"rdma": kinds["rdma"] | {"class": 1}} if queue == "priority" else {}),
+        "traffic": [
+            {"kind": "bulk", "name": f"{name}{i}", "transport": name, "from": i, "to": 2 + i, "size": "2MB"}
+            for name in kinds
+            for i in range(2)
+        ],
+    }
+    flows = weft.run(spec, threads=1).flows
+    assert flows["delivered_bytes"].to_list() == [2_000_000] * 8
+    assert flows["acked_s"].null_count() == 0
