@@ -78,10 +78,8 @@ impl TcpEndpoint {
                 connection.congestion.close(s);
             }
         }
-        let (flow, monitored) = (connection.flow, connection.path_monitor.is_some());
-        if monitored {
-            self.stop_path_monitor(index);
-        }
+        let flow = connection.flow;
+        self.stop_path_monitor(index);
         self.ended.push(index);
         cx.on_acked(flow);
         true

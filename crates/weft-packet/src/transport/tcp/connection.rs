@@ -5,7 +5,6 @@ use weft_cc::{Ack, Algorithm, CongestionControl, Window};
 use weft_transports::Scheduler;
 
 use super::congestion::Congestion;
-use super::path_monitor::PathMonitor;
 use super::send_data::{ReinjectQueue, SendData};
 use super::send_queues::SendQueues;
 use super::subflow::{SubflowMask, SubflowSender};
@@ -29,8 +28,6 @@ pub struct ConnectionSender {
     pub reinject: ReinjectQueue,
     /// Chunks assigned to subflows ahead of their windows, if the scheduler uses send queues.
     pub send_queues: Option<Box<SendQueues>>,
-    /// The monitor of the subflows' paths, if the path policy has one.
-    pub path_monitor: Option<Box<PathMonitor>>,
     /// The state of round robin.
     pub rotation: Rotation,
     /// How packets are sent and recorded.
@@ -178,16 +175,6 @@ impl ConnectionSender {
     /// Starts or stops to record changes of windows and times of transmissions.
     pub fn set_traced(&mut self, traced: bool) {
         self.options.traced = traced;
-    }
-
-    /// Sets the monitor of the subflows' paths, or removes it.
-    pub fn set_path_monitor(&mut self, monitor: Option<Box<PathMonitor>>) {
-        self.path_monitor = monitor;
-    }
-
-    /// Takes the monitor of the subflows' paths.
-    pub fn take_path_monitor(&mut self) -> Option<Box<PathMonitor>> {
-        self.path_monitor.take()
     }
 
     /// Drops the data that waits to be sent: the connection has finished.

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use weft_cc::{CongestionControl, Window};
-use weft_paths::{Opn, SubflowDirection, draw};
+use weft_paths::{SubflowDirection, draw};
 use weft_transports::Profile;
 
 use crate::packet::{DATA, Packet, class_flags};
@@ -103,7 +103,6 @@ impl TcpEndpoint {
                     )
                 })
                 .map(Box::new),
-            path_monitor: None,
             rotation: Rotation::default(),
             lifetime: Lifetime::new(cx.now, profile.handshake.full_handshakes && !is_persistent),
             options: SendOptions {
@@ -119,20 +118,13 @@ impl TcpEndpoint {
             connection,
         );
         self.add_subflows(index, first, flow);
-        let transport = &self.shared.transports[self.shared.flow(flow).transport as usize];
         self.slots.senders.insert(flow, index);
-        let (paced, monitor) = (
-            self.shared.flow(flow).rate.is_some(),
-            transport.mode().monitor().map(Opn::path_monitor),
-        );
         let connection = &mut self.connections[index as usize];
         let traced = cx.attach_probes(flow, connection.windows());
         connection.set_traced(traced);
-        if let Some(monitor) = monitor {
-            self.start_path_monitor(index, &monitor, cx);
-        }
+        self.start_path_monitor(index, cx);
         self.send_syn(first, cx);
-        if paced {
+        if self.shared.flow(flow).rate.is_some() {
             self.on_application_write(flow, cx);
         }
     }

@@ -99,6 +99,15 @@ pub struct Selection {
     pub any_fast: bool,
 }
 
+/// The path monitors of the connections that a host sends.
+#[derive(Default)]
+pub struct PathMonitors {
+    /// Those of open connections, by the connection's slot.
+    pub of_connections: HashMap<u32, PathMonitor>,
+    /// Observations that monitors share, by transport.
+    pub shared: HashMap<u32, PathStats>,
+}
+
 /// The path monitor of a connection.
 pub struct PathMonitor {
     /// Time of the next check.

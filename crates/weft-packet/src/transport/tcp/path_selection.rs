@@ -1,29 +1,24 @@
 //! Consequences of a path monitor: the subflows that carry data, joins, and reinjections.
 
-use std::sync::Arc;
+use weft_paths::{Opn, PathMonitorConfig, PathPolicy, SubflowDirection};
 
-use weft_paths::{PathMonitorConfig, PathPolicy, SubflowDirection};
-
-use crate::engine::route::Route;
 use crate::transport::state::HostContext;
 
 use super::connection::ConnectionSender;
 use super::endpoint::TcpEndpoint;
-use super::path_monitor::{PathMonitor, Selection};
+use super::path_monitor::{PathMonitor, PathMonitors, Selection};
 use super::subflow::{BlockReasons, SubflowSender};
 use super::timers::{TcpTimer, timer_key};
 
 impl TcpEndpoint {
-    /// Starts the path monitor of a connection that opens: its first subflow takes a fast path, if
-    /// there is one, the others take the paths after it.
-    #[cold]
-    pub(super) fn start_path_monitor(
-        &mut self,
-        index: u32,
-        config: &PathMonitorConfig,
-        cx: &mut HostContext<'_, '_>,
-    ) {
-        let connection = &mut self.connections[index as usize];
+    /// Starts the path monitor of a connection that opens, if its policy has one: its first subflow
+    /// takes a fast path, if there is one, the others take the paths after it.
+    pub(super) fn start_path_monitor(&mut self, index: u32, cx: &mut HostContext<'_, '_>) {
+        let connection = &self.connections[index as usize];
+        let mode = self.shared.transports[connection.transport as usize].mode();
+        let Some(config) = &mode.monitor().map(Opn::path_monitor) else {
+            return;
+        };
         let (flow, transport, n) = (
             connection.flow,
             connection.transport,
@@ -36,8 +31,9 @@ impl TcpEndpoint {
         if paths.count == 1 {
             return;
         }
-        let mut monitor = Box::new(PathMonitor::new(config));
-        monitor.advance_to(cx.now, config, &mut self.path_stats, transport);
+        let mut monitor = PathMonitor::new(config);
+        let observations = &mut self.path_monitors.shared;
+        monitor.advance_to(cx.now, config, observations, transport);
         let policy = &self.shared.transports[transport as usize].paths;
         let id = self.shared.flow(flow).id;
         let first = SubflowDirection {
@@ -48,24 +44,22 @@ impl TcpEndpoint {
         };
         let mut is_slow = |switches: &u64| {
             let number = policy.nth_path(paths, self.shared.seed, first, *switches);
-            monitor.is_slow((paths.count, number), &mut self.path_stats, transport)
+            monitor.is_slow((paths.count, number), observations, transport)
         };
         let switches = (0..paths.count).find(|switches| !is_slow(switches)).unwrap_or(0);
         for subflow in &mut *subflows {
             subflow.path.switch_to(switches);
         }
         monitor.set_subflows(subflows, self.shared.seed, id, paths);
-        connection.set_path_monitor(Some(monitor));
+        self.path_monitors.of_connections.insert(index, monitor);
         self.select_subflows(index, config, cx);
     }
 
     /// Handles the timer of a connection's path monitor.
     pub(super) fn on_path_monitor_timer(&mut self, index: u32, cx: &mut HostContext<'_, '_>) {
-        let connection = &mut self.connections[index as usize];
-        let due = connection
-            .path_monitor
-            .as_ref()
-            .is_some_and(|monitor| monitor.is_due(cx.now));
+        let connection = &self.connections[index as usize];
+        let monitor = self.path_monitors.of_connections.get(&index);
+        let due = monitor.is_some_and(|monitor| monitor.is_due(cx.now));
         let transport = &self.shared.transports[connection.transport as usize];
         let Some(monitor) = transport.mode().monitor().filter(|_| due) else {
             return;
@@ -80,7 +74,11 @@ impl TcpEndpoint {
     /// check.
     fn select_subflows(&mut self, index: u32, config: &PathMonitorConfig, cx: &mut HostContext<'_, '_>) {
         let connection = &mut self.connections[index as usize];
-        let Some(mut monitor) = connection.take_path_monitor() else {
+        let PathMonitors {
+            of_connections: monitors,
+            shared: stats,
+        } = &mut self.path_monitors;
+        let Some(monitor) = monitors.get_mut(&index) else {
             return;
         };
         let next = monitor.schedule_check(config, cx.now);
@@ -88,7 +86,6 @@ impl TcpEndpoint {
         let (first, number) = (connection.first_subflow, connection.transport);
         let transport = &self.shared.transports[number as usize];
         let tcp = self.shared.tcp(number);
-        let stats = &mut self.path_stats;
         let subflows = &mut self.subflows[first as usize..][..connection.windows().len()];
         monitor.add_counters(subflows, stats, number);
         if let Some(arrived) = monitor.arrived(connection.data.una(), subflows) {
@@ -100,20 +97,18 @@ impl TcpEndpoint {
             policy.map_or(u32::MAX, |policy| policy.max_subflows(loss))
         };
         let selection = monitor.select(max, stats, number);
-        let joins = connection.apply_selection(&selection, &mut monitor, subflows);
-        connection.set_path_monitor(Some(monitor));
+        let joins = connection.apply_selection(&selection, monitor, subflows);
         for s in joins {
             self.send_syn(first + s, cx);
         }
     }
 
-    /// Stops the path monitor of a connection that finishes.
-    #[cold]
+    /// Stops the path monitor of a connection that finishes, if it has one.
     pub(super) fn stop_path_monitor(&mut self, index: u32) {
-        let connection = &mut self.connections[index as usize];
-        if let Some(mut monitor) = connection.take_path_monitor() {
+        let connection = &self.connections[index as usize];
+        if let Some(mut monitor) = self.path_monitors.of_connections.remove(&index) {
             let subflows = &self.subflows[connection.first_subflow as usize..][..connection.windows().len()];
-            monitor.add_counters(subflows, &mut self.path_stats, connection.transport);
+            monitor.add_counters(subflows, &mut self.path_monitors.shared, connection.transport);
         }
     }
 }
@@ -172,63 +167,5 @@ impl ConnectionSender {
             self.queue_reinjection(s, sent.iter().copied());
         }
         self.rotation.set_checks_all(true);
-    }
-}
-
-impl TcpEndpoint {
-    /// Returns the established subflows of connections that have not finished, each with the bytes
-    /// acknowledged on it, in no order.
-    pub fn established_subflows(&self) -> impl Iterator<Item = (u32, u32, u64)> {
-        let open = self
-            .connections()
-            .filter(|connection| !connection.lifetime.is_finished());
-        open.flat_map(|connection| {
-            let established = |s: &&SubflowSender| s.stats().established.is_some();
-            let subflows = self.subflows_of(connection).iter().filter(established);
-            subflows.map(|s| (connection.flow, s.index(), s.seq.una()))
-        })
-    }
-
-    /// Sets the route of a subflow from its next packet on. Returns false if the connection does
-    /// not exist any more.
-    pub fn set_subflow_route(&mut self, flow: u32, subflow: u32, route: Route) -> bool {
-        let Some(&index) = self.slots.senders.get(&flow) else {
-            return false;
-        };
-        let first = self.connections[index as usize].first_subflow;
-        self.subflows[(first + subflow) as usize].path.set_route(route);
-        true
-    }
-
-    /// Chooses new routes after routing has detected a link event.
-    pub fn choose_new_routes(&mut self) {
-        let shared = Arc::clone(&self.shared);
-        let node = |host: u32| shared.fabric.hosts[host as usize];
-        let route = |flow: u32, subflow: u32, reverse: bool| {
-            let spec = shared.flow(flow);
-            let [from, to] = if reverse {
-                [spec.to, spec.from]
-            } else {
-                [spec.from, spec.to]
-            };
-            let direction = SubflowDirection {
-                flow: spec.id,
-                subflow,
-                subflows: shared.tcp(spec.transport).subflows,
-                reverse,
-            };
-            shared.route(spec.transport, direction, node(from), node(to))
-        };
-        for (&flow, &index) in &self.slots.senders {
-            let connection = &self.connections[index as usize];
-            let first = connection.first_subflow as usize;
-            for (s, subflow) in (0..).zip(&mut self.subflows[first..][..connection.windows().len()]) {
-                subflow.path.reroute(|| route(flow, s, false).ok());
-            }
-        }
-        for (&(flow, subflow), &slot) in &self.slots.subflow_receivers {
-            let receiver = &mut self.subflow_receivers[slot as usize];
-            receiver.path.reroute(|| route(flow, subflow, true).ok());
-        }
     }
 }
