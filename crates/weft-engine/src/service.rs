@@ -291,13 +291,18 @@ impl PartitionNetwork {
 
     /// Serves all ports until the end of the part of the window that is being processed.
     pub fn serve_window(&mut self) {
+        self.serve_all_until(self.end - 1);
+    }
+
+    /// Serves all ports until `now`, this time included, and finds the first service after it.
+    fn serve_all_until(&mut self, now: u64) {
         if self.backlogs.is_empty() {
             return;
         }
         let mut next = u64::MAX;
         for word in 0..self.backlogs.words() {
             for port in self.backlogs.of_word(word) {
-                self.serve_until(port, self.end - 1);
+                self.serve_until(port, now);
                 match self.states.ports[port].scheduled().and_then(|state| state.event) {
                     Some(time) => next = next.min(time),
                     None => self.backlogs.remove(port),
@@ -389,6 +394,9 @@ impl PartitionNetwork {
                 effects.last_arrival = is_sending.then(|| output.busy_until + delay.0);
             }
         }
+        // The first service may have been one of this port. A window for one that no longer exists would be processed
+        // by its partition alone, so their number would depend on that of partitions.
+        self.serve_all_until(now.saturating_sub(1));
         effects
     }
 
