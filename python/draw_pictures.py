@@ -21,9 +21,10 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter
 
 import weft
-from weft import demo_permutation, stats
-from weft.papers.amp.settings import SHOWN
+from weft import stats
 from weft.sweeps.cases import run_cases
+from weft_papers import demo_permutation
+from weft_papers.amp.settings import SHOWN
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -4,11 +4,11 @@ Each folder is one that `weft reproduce PAPER` or `weft reproduce PAPER/FIGURE` 
 quick version never replaces one at full size. The claims are re-evaluated from the tables in the folder, so that a
 change of words needs no new run. The documentation site has a page of them per paper (`site_claims.py`).
 
-Every call, also one without folders, writes the words of `weft.papers` into the stored documents. These are a
+Every call, also one without folders, writes the words of `weft_papers` into the stored documents. These are a
 figure's title and caption and, for each claim, its kind, origin, sentence, day of the reading, fitted settings and
 cause. Measured values and notes stay. A stored verdict is removed if the claim is only shown, or if its reading was
 fixed after the day of the run: such a claim is not yet rerun. The call also writes `docs/validation/figures.md`, the
-table of all figures, and `python/weft/papers/headlines.json`, the table of `weft reproduce --headlines`.
+table of all figures, and `python/weft_papers/headlines.json`, the table of `weft reproduce --headlines`.
 
 A stored document has the commit and the day of its run, its seeds, and the verdicts that the quick version had then
 (`quick`). If the quick version's verdict on a claim changes, its figure has to be rerun at full size. Until then
@@ -26,15 +26,15 @@ from typing import Any
 
 import polars as pl
 
-from weft.papers import FIGURES
-from weft.papers.conclusions import CONCLUSIONS, TABLE, Conclusion
-from weft.papers.conclusions import verdict as verdict_on
-from weft.papers.counts import count
-from weft.papers.figure import CLAIM_PARTS, Scale
-from weft.papers.headlines import HEADLINES
-from weft.papers.paper import find_figures
-from weft.papers.reproduce import caption, judge
-from weft.papers.statement import CAUSES, Kind, statement
+from weft_papers import FIGURES
+from weft_papers.conclusions import CONCLUSIONS, TABLE, Conclusion
+from weft_papers.conclusions import verdict as verdict_on
+from weft_papers.counts import count
+from weft_papers.figure import CLAIM_PARTS, Scale
+from weft_papers.headlines import HEADLINES
+from weft_papers.paper import find_figures
+from weft_papers.reproduce import caption, judge
+from weft_papers.statement import CAUSES, Kind, statement
 
 ROOT = Path(__file__).parent.parent
 RESULTS = ROOT / "docs" / "claims"
@@ -43,7 +43,7 @@ SNAPSHOTS = ROOT / "tests" / "papers" / "snapshots"
 """The verdicts of the quick version of each figure."""
 OVERVIEW = ROOT / "docs" / "validation" / "figures.md"
 """The table of all figures."""
-HEADLINE_TABLE = ROOT / "python" / "weft" / "papers" / TABLE
+HEADLINE_TABLE = ROOT / "python" / "weft_papers" / TABLE
 """The rows of `weft reproduce --headlines`."""
 QUICK_ONLY, INDICATIVE = "quick version only", "indicative: "
 """The run of a claim that has no verdict at full size yet, and the words before the verdict of its conclusion."""

@@ -6,9 +6,9 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from generate_claims import RESULTS, count_table, is_quick, result, run, verdict
-from weft.papers import FIGURES
-from weft.papers.figure import Scale
-from weft.papers.paper import title
+from weft_papers import FIGURES
+from weft_papers.figure import Scale
+from weft_papers.paper import title
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

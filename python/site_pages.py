@@ -13,8 +13,8 @@ from mkdocs.structure.files import File
 import site_claims
 import site_math
 from generate_claims import result
-from weft.papers import FIGURES
-from weft.papers.paper import title
+from weft_papers import FIGURES
+from weft_papers.paper import title
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from mkdocs.structure.files import Files
     from mkdocs.structure.pages import Page
 
-    from weft.papers.figure import Figure
+    from weft_papers.figure import Figure
 
 ROOT = Path(__file__).parent.parent
 PAGES = {

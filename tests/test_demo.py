@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import polars as pl
 
-from weft import demo_incast, demo_permutation
-from weft.demo_permutation import FAILED, WORKS
-from weft.papers.amp.settings import PROFILE
+from weft_papers import demo_incast, demo_permutation
+from weft_papers.amp.settings import PROFILE
+from weft_papers.demo_permutation import FAILED, WORKS
 
 
 def permutation(dctcp: float, amp: float) -> pl.DataFrame:

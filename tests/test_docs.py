@@ -13,7 +13,7 @@ import pytest
 import draw_pictures
 from tests.command import weft
 from weft.bench import SCENARIOS
-from weft.papers import FIGURES
+from weft_papers import FIGURES
 
 MAKE = shutil.which("make") or "make"
 ROOT = Path(__file__).parent.parent

@@ -11,7 +11,7 @@ from typing import Any, cast
 
 import pytest
 
-from weft.papers.paper import find_figures
+from weft_papers.paper import find_figures
 
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "validation" / "findings.md"

@@ -18,9 +18,8 @@ import pytest
 import weft
 from tests.guides import FENCE, Guide
 from tests.papers.snapshots import RENEW
-from weft import demo_permutation
-from weft.papers import FIGURES
 from weft.sweeps.cases import run_cases
+from weft_papers import FIGURES, demo_permutation
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"

@@ -142,13 +142,13 @@ def test_wheel_is_for_any_python_from_3_11_on(wheel: Path) -> None:
         "weft/_weft.pyi",
         "weft/py.typed",
         "weft/templates/report.js",
-        "weft/papers/amp/fig02.py",
-        "weft/papers/uet/scenarios.csv",
-        "weft/papers/uet/matrices/incast.csv",
+        "weft_papers/amp/fig02.py",
+        "weft_papers/uet/scenarios.csv",
+        "weft_papers/uet/matrices/incast.csv",
     ):
         assert file in names
     assert any(name.endswith("licenses/LICENSE") for name in names)
-    assert {name.split("/")[0].partition("-")[0] for name in names} == {"weft", "weft_sim"}
+    assert {name.split("/")[0].partition("-")[0] for name in names} == {"weft", "weft_papers", "weft_sim"}
     assert sum(name.endswith(".so") for name in names) == 1
 
 

@@ -14,11 +14,11 @@ from playwright.sync_api import Browser
 from tests.browser import WIDTHS, Visit, contrast, style
 from tests.command import weft
 from tests.papers import tiny
-from weft import demo_incast, demo_permutation
 from weft.errors import WeftError
-from weft.papers.amp.settings import SHOWN
-from weft.papers.figure import Scale
-from weft.papers.paper import reproduce_all
+from weft_papers import demo_incast, demo_permutation
+from weft_papers.amp.settings import SHOWN
+from weft_papers.figure import Scale
+from weft_papers.paper import reproduce_all
 
 
 @pytest.fixture(scope="module")

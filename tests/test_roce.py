@@ -10,8 +10,8 @@ import pytest
 
 import weft
 from tests.relations.random_specs import topology
-from weft.papers.roce.fluid import Dcqcn
-from weft.papers.roce.settings import MARKS
+from weft_papers.roce.fluid import Dcqcn
+from weft_papers.roce.settings import MARKS
 
 CASES = int(os.environ.get("CASES", "30"))
 """Number of random networks with headrooms at their bounds."""

@@ -18,7 +18,7 @@ from playwright.sync_api import Browser
 import draw_pictures
 import site_notebooks
 from tests.browser import WIDTHS, Visit, style
-from weft.papers import FIGURES
+from weft_papers import FIGURES
 
 ROOT = Path(__file__).parent.parent
 MKDOCS = str(Path(sys.executable).parent / "mkdocs")

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import weft
-from weft.papers.uet.scenario import PAYLOAD, Flow, Network, Scenario, fat_tree, outcome
+from weft_papers.uet.scenario import PAYLOAD, Flow, Network, Scenario, fat_tree, outcome
 
 MESSAGE = 2_000_000
 SEED = 13

@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 import weft
-from weft.papers.warp.settings import TURNS, WARP, bottleneck, transport
+from weft_papers.warp.settings import TURNS, WARP, bottleneck, transport
 
 SEEDS = (1, 2, 3)
 SUBFLOWS = 4

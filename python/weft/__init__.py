@@ -28,13 +28,13 @@ if TYPE_CHECKING:
         UsageError,
         WeftError,
     )
-    from weft.papers.reproduce import reproduce_one as reproduce
     from weft.reports import write_report as report
     from weft.search.tune import Study, tune
     from weft.spec import Experiment
     from weft.sweeps.results import Sweep
     from weft.sweeps.sweep import sweep
     from weft.version import __version__
+    from weft_papers.reproduce import reproduce_one as reproduce
 
 __all__ = [
     "CongestionControl",
@@ -98,7 +98,7 @@ _NAMES = (
 )
 
 
-_RENAMED = {"report": ("weft.reports", "write_report"), "reproduce": ("weft.papers.reproduce", "reproduce_one")}
+_RENAMED = {"report": ("weft.reports", "write_report"), "reproduce": ("weft_papers.reproduce", "reproduce_one")}
 
 
 def __getattr__(name: str) -> object:

@@ -23,10 +23,10 @@ from weft.exit_codes import MISSING, run_command
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from weft.papers.figure import Figure, Scale
-    from weft.papers.paper import PaperResult
     from weft.search.command import Outcome as Tuned
     from weft.sweeps.command import Outcome
+    from weft_papers.figure import Figure, Scale
+    from weft_papers.paper import PaperResult
 
 app = typer.Typer(
     name="weft",
@@ -85,7 +85,7 @@ def _number(given: str | int, least: int, most: int, otherwise: str = "") -> int
 
 def figure_names() -> list[str]:
     """Returns the papers and figures for shell completion."""
-    from weft.papers import FIGURES
+    from weft_papers import FIGURES
 
     return sorted({name for figure in FIGURES for name in (figure.paper, figure.name)})
 
@@ -770,8 +770,8 @@ def reproduce(
     from weft.errors import UsageError
     from weft.extras import require
     from weft.output import choose_folder, new_folder
-    from weft.papers.figure import Scale
-    from weft.papers.paper import find_figures, reproduce_all
+    from weft_papers.figure import Scale
+    from weft_papers.paper import find_figures, reproduce_all
 
     if list_figures:
         _list_figures(as_json=as_json)
@@ -816,7 +816,7 @@ def reproduce(
 def _export(figures: list[Figure], scale: Scale, folder: Path, *, as_json: bool) -> None:
     from weft.errors import UsageError
     from weft.output import choose_folder, new_folder
-    from weft.papers.export import export
+    from weft_papers.export import export
 
     if len(figures) > 1:
         allowed = ", ".join(figure.name for figure in figures)
@@ -831,8 +831,8 @@ def _export(figures: list[Figure], scale: Scale, folder: Path, *, as_json: bool)
 
 def _list_figures(*, as_json: bool) -> None:
     from weft.html_pages import duration
-    from weft.papers import FIGURES
-    from weft.papers.figure import CORES, Scale
+    from weft_papers import FIGURES
+    from weft_papers.figure import CORES, Scale
 
     if as_json:
         facts = ("title", "level", "seconds", "quick_seconds")
@@ -849,7 +849,7 @@ def _list_figures(*, as_json: bool) -> None:
 
 
 def _print_headlines(paper: str | None, *, as_json: bool, verbose: bool) -> None:
-    from weft.papers.conclusions import stored_headlines
+    from weft_papers.conclusions import stored_headlines
 
     rows = stored_headlines(paper)
     if as_json:
@@ -872,7 +872,7 @@ def _print_headlines(paper: str | None, *, as_json: bool, verbose: bool) -> None
 
 def _print_result(result: PaperResult, folder: Path, *, verbose: bool) -> None:
     from weft.html_pages import duration
-    from weft.papers import summary
+    from weft_papers import summary
 
     one = len(result.figures) == 1
     if one:
@@ -929,7 +929,7 @@ def demo(out: Out = None) -> None:
     folder = choose_folder(out, "weft-demo")
     with new_folder(folder) as unfinished:
         # Imported late, because the import takes a second.
-        from weft import demo as demonstration
+        from weft_papers import demo as demonstration
 
         with terminal.ProgressBar("demo") as bar:
             shown = demonstration.run(bar.show)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from weft.papers.seed_summary import digits
+from weft.stats import digits
 
 
 def render(template: str, **values: object) -> str:

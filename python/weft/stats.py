@@ -473,3 +473,8 @@ def _names(by: str | Iterable[str]) -> list[str]:
 
 def _expression(column: str | pl.Expr) -> pl.Expr:
     return pl.col(column) if isinstance(column, str) else column
+
+
+def digits(value: float) -> str:
+    """Formats a number with three significant digits, or more if it has more before the decimal point."""
+    return f"{value:.3g}" if abs(value) < 1000 else f"{value:.0f}"

@@ -18,8 +18,8 @@ import weft
 from tests.command import INCAST
 from tests.command import weft as command
 from weft.errors import UsageError
-from weft.papers import reproduce as reproduce_module
 from weft.search import tune as tune_module
+from weft_papers import reproduce as reproduce_module
 
 SPEC: dict[str, Any] = tomllib.loads(INCAST)
 OVER = {"traffic[0].flows": [2, 3, 4]}

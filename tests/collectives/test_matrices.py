@@ -10,7 +10,7 @@ import pytest
 
 import weft
 from tests.collectives.test_ranks import KINDS, run, spec
-from weft.papers.uet.scenario import BYTE_PS, DELAY_PS, HEADER, Flow, Scenario, fat_tree
+from weft_papers.uet.scenario import BYTE_PS, DELAY_PS, HEADER, Flow, Scenario, fat_tree
 
 # The first two do not meet, as sources at a constant rate lose what a queue drops.
 LIST = """id,from,to,size_bytes,start_s,after,compute_s

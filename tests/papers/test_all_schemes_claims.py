@@ -7,9 +7,9 @@ from typing import Any
 import polars as pl
 import pytest
 
-from weft.papers.beyond import all_schemes
-from weft.papers.beyond.all_schemes import BURST, LOADS, OURS, SCHEMES, THEIRS
-from weft.papers.figure import Claim, Scale
+from weft_papers.beyond import all_schemes
+from weft_papers.beyond.all_schemes import BURST, LOADS, OURS, SCHEMES, THEIRS
+from weft_papers.figure import Claim, Scale
 
 
 def table(slowdown: dict[str, float] | None = None, mbps: dict[str, float] | None = None) -> pl.DataFrame:

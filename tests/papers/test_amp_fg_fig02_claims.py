@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from weft.papers.amp_fg import fig02, settings
+from weft_papers.amp_fg import fig02, settings
 
 UNIT_S = fig02.UNIT * settings.RTT_US * 1e-6
 

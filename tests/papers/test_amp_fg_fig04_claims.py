@@ -7,7 +7,7 @@ import math
 import polars as pl
 import pytest
 
-from weft.papers.amp_fg import fig04
+from weft_papers.amp_fg import fig04
 
 
 def test_beta_counts_what_changed_since_the_round_before() -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from weft.papers.amp_fg import fig05
-from weft.papers.figure import Scale
+from weft_papers.amp_fg import fig05
+from weft_papers.figure import Scale
 
 LIA, CONTROLLED, LOWER = range(3)
 PAPER = {"lia": (0, 100), "xmp": (10, 20), "amp-fg": (5, 18)}

@@ -5,8 +5,8 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from weft.papers.amp_fg import fig07
-from weft.papers.figure import Scale
+from weft_papers.amp_fg import fig07
+from weft_papers.figure import Scale
 
 SMALL, SMALL_DCTCP, SMALL_MMPTCP, SMALL_LIA, SMALL_XMP = range(5)
 LARGE, LARGE_DCTCP, LARGE_MMPTCP, LARGE_LIA, LARGE_XMP = range(5, 10)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from weft.papers.amp_fg import fig08
-from weft.papers.figure import Scale
+from weft_papers.amp_fg import fig08
+from weft_papers.figure import Scale
 
 HIGHER, SLOWLY, HIGHEST, MMPTCP, PERCENT, FEWER, ABSTRACT = range(7)
 PAPER: dict[tuple[str, int], float] = {

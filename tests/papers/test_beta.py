@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from weft.papers.amp import fat_tree, fig04
-from weft.papers.amp.settings import AMP, K, beta_keeps_link_busy
+from weft_papers.amp import fat_tree, fig04
+from weft_papers.amp.settings import AMP, K, beta_keeps_link_busy
 
 
 @pytest.mark.parametrize(("beta", "keeps"), [(2, False), (3, True), (4, True)])

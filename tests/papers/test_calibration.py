@@ -5,9 +5,9 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from weft.papers.amp.incast import incast_cases, measure, summary
-from weft.papers.figure import Scale
 from weft.sweeps.cases import run_cases
+from weft_papers.amp.incast import incast_cases, measure, summary
+from weft_papers.figure import Scale
 
 CALIBRATION_MS = {10: 0.61, 20: 1.25, 30: 1.87, 40: 2.49}
 """Mean FCT of 128 KB flows by DCTCP, by k, without a timeout, links of 2 us."""

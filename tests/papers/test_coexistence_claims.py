@@ -7,8 +7,8 @@ from collections.abc import Callable
 import polars as pl
 import pytest
 
-from weft.papers.amp import fig09, fig10
-from weft.papers.figure import Claim
+from weft_papers.amp import fig09, fig10
+from weft_papers.figure import Claim
 
 FAIREST, WEAK_A, WEAK_B, AGGRAVATES, WITHOUT, FEWER_B = range(6)
 ALIKE_A, MEDIAN_A, ABOVE, ALWAYS, MEDIAN_B, NO_SSR, MORE = range(7)

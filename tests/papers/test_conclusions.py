@@ -7,8 +7,8 @@ import json
 import pytest
 
 import generate_claims
-from weft.papers.conclusions import CONCLUSIONS, verdict
-from weft.papers.statement import Kind, statement
+from weft_papers.conclusions import CONCLUSIONS, verdict
+from weft_papers.statement import Kind, statement
 
 FEWEST, MOST = 3, 8
 """Conclusions per paper."""

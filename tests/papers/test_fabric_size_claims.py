@@ -5,10 +5,10 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from weft.papers.beyond import fabric_size
-from weft.papers.figure import Scale
-from weft.papers.paper import find_figures
-from weft.papers.reproduce import judge
+from weft_papers.beyond import fabric_size
+from weft_papers.figure import Scale
+from weft_papers.paper import find_figures
+from weft_papers.reproduce import judge
 
 NEEDED, SLOWEST = range(2)
 

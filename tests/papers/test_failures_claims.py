@@ -5,10 +5,10 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from weft.papers.beyond import failures
-from weft.papers.figure import Scale
-from weft.papers.paper import find_figures
-from weft.papers.reproduce import judge
+from weft_papers.beyond import failures
+from weft_papers.figure import Scale
+from weft_papers.paper import find_figures
+from weft_papers.reproduce import judge
 
 CORE, FAT_TREE, LEAF_SPINE, SPRAYED, SOONER = range(5)
 DOWN, SLOW = ("down", 10, "mid-flow"), ("slow", 10, "mid-flow")

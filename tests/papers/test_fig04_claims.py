@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from weft.papers.amp import fig04
+from weft_papers.amp import fig04
 
 
 def table(

@@ -5,8 +5,8 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from weft.papers.amp import fig06
-from weft.papers.figure import Claim
+from weft_papers.amp import fig06
+from weft_papers.figure import Claim
 
 PAPER = {"mptcp": 3.0, "dcm": 7.0, "amp": 3.2, "xmp": 3.1}
 

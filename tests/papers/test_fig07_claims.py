@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import polars as pl
 
-from weft.papers.amp import fig07
-from weft.papers.figure import Claim
+from weft_papers.amp import fig07
+from weft_papers.figure import Claim
 
 MORE, VARIES, ONE, QUEUE = range(4)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from weft.papers.amp import fig12
-from weft.papers.figure import Scale
+from weft_papers.amp import fig12
+from weft_papers.figure import Scale
 
 PAPER = {
     ("dctcp", 1): 1.2,

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 import polars as pl
 import pytest
 
-from weft.papers.amp import fig13
-from weft.papers.figure import Scale
+from weft_papers.amp import fig13
+from weft_papers.figure import Scale
 
 BODY_MS = dict.fromkeys((*fig13.ALGORITHMS, fig13.CONSTANT), 1.0)
 """FCT of nine short flows in ten."""

@@ -8,8 +8,8 @@ from itertools import pairwise
 import polars as pl
 import pytest
 
-from weft.papers.amp import fig14
-from weft.papers.figure import Scale
+from weft_papers.amp import fig14
+from weft_papers.figure import Scale
 
 FCT_MS = {
     "amp": (0.18, 0.78),

@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import polars as pl
 
-from weft.papers.amp import gamma, incast
-from weft.papers.amp.settings import DELAY_US
-from weft.papers.figure import Claim
+from weft_papers.amp import gamma, incast
+from weft_papers.amp.settings import DELAY_US
+from weft_papers.figure import Claim
 
 ALARMS, ORDER, BEST = range(3)
 

@@ -7,10 +7,10 @@ from collections.abc import Callable
 import numpy as np
 import polars as pl
 
-from weft.papers.amp import fig02, fig08
-from weft.papers.amp.incast import FLOWS, extent, mean_ratios, plot_fct, summary
-from weft.papers.amp.incast import table as ratio_table
-from weft.papers.figure import Claim, Table
+from weft_papers.amp import fig02, fig08
+from weft_papers.amp.incast import FLOWS, extent, mean_ratios, plot_fct, summary
+from weft_papers.amp.incast import table as ratio_table
+from weft_papers.figure import Claim, Table
 
 Cell = tuple[list[float], list[int]]
 """FCTs in ms and timeouts of a cell's flows."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from weft.papers.figure import Claim
-from weft.papers.mptcp_dc import latency_linux
-from weft.papers.mptcp_dc.latency import NO_LOSS_MS, RTO_MS, peaks
+from weft_papers.figure import Claim
+from weft_papers.mptcp_dc import latency_linux
+from weft_papers.mptcp_dc.latency import NO_LOSS_MS, RTO_MS, peaks
 
 TWO, SAME, SMALLER, THROUGHPUT = range(4)
 QUEUED, FAST, TIMEOUT = 2.0, 8.0, 250.0

@@ -7,9 +7,9 @@ from collections.abc import Callable
 import polars as pl
 import pytest
 
-from weft.papers.amp import linux_fairness, linux_incast, linux_shift
-from weft.papers.amp.linux_settings import LEVELS
-from weft.papers.figure import Claim, Scale
+from weft_papers.amp import linux_fairness, linux_incast, linux_shift
+from weft_papers.amp.linux_settings import LEVELS
+from weft_papers.figure import Claim, Scale
 
 SYNDROME, FAIR, BEST, FEW, WITH_DCTCP_CUT, LEVELS_AGREE = range(6)
 DELAYED, DELAYED_CUT, DELAYED_OTHERS, DELAYED_UNSCALED, LIKE_DCTCP, SLOWER, INCAST_LEVELS = range(7)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from weft.papers.beyond import linux_single_flow as figure
+from weft_papers.beyond import linux_single_flow as figure
 
 
 def table(goodput: float = 1.0, loss: float = 1.0, algorithm: str = "cubic", level: str = "packet") -> pl.DataFrame:

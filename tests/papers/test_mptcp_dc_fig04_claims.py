@@ -7,8 +7,8 @@ from typing import Any
 import polars as pl
 import pytest
 
-from weft.papers.figure import Scale
-from weft.papers.mptcp_dc import fig04
+from weft_papers.figure import Scale
+from weft_papers.mptcp_dc import fig04
 
 BETTER, APPROACHES, LITTLE, ABSTRACT = range(4)
 PERCENT = {

@@ -5,9 +5,9 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from weft.papers.figure import Scale
-from weft.papers.mptcp_dc import fig05
-from weft.papers.mptcp_dc.fat_tree import MAX_GBPS
+from weft_papers.figure import Scale
+from weft_papers.mptcp_dc import fig05
+from weft_papers.mptcp_dc.fat_tree import MAX_GBPS
 
 FILLS, FAIRER, LITTLE = range(3)
 SHARE = 1e3 * MAX_GBPS / fig05.FLOWS

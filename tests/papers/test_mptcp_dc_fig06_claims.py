@@ -7,8 +7,8 @@ from typing import Any
 import polars as pl
 import pytest
 
-from weft.papers.figure import Scale
-from weft.papers.mptcp_dc import fig06
+from weft_papers.figure import Scale
+from weft_papers.mptcp_dc import fig06
 
 SWEET_SPOT, CONSISTENT = len(fig06.PAPER), len(fig06.PAPER) + 1
 WITHOUT = 80.0

@@ -5,8 +5,8 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from weft.papers.figure import Scale
-from weft.papers.mptcp_dc import fig07
+from weft_papers.figure import Scale
+from weft_papers.mptcp_dc import fig07
 
 MEAN, MAX, CONGESTED, MANY, LITTLE = range(5)
 PAPER: dict[tuple[str, int], tuple[float, float, int]] = {

@@ -6,8 +6,8 @@ import polars as pl
 import pytest
 
 from tests.papers.test_latency_claims import FAST, QUEUED, TIMEOUT
-from weft.papers.mptcp_dc import fig08
-from weft.papers.mptcp_dc.latency import NO_LOSS_MS, RTO_MS, TIMED_OUT_MS, bands
+from weft_papers.mptcp_dc import fig08
+from weft_papers.mptcp_dc.latency import NO_LOSS_MS, RTO_MS, TIMED_OUT_MS, bands
 
 TCP = {QUEUED: 9900, FAST: 100}
 MULTIPATH = {QUEUED: 9800, FAST: 150, TIMEOUT: 50}

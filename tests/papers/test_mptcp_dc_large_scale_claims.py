@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import polars as pl
 import pytest
 
-from weft.papers.figure import Scale
-from weft.papers.mptcp_dc import fig01, fig02, fig03
-from weft.papers.mptcp_dc.large_scale import VLB, bcube, fat_tree, vl2
+from weft_papers.figure import Scale
+from weft_papers.mptcp_dc import fig01, fig02, fig03
+from weft_papers.mptcp_dc.large_scale import VLB, bcube, fat_tree, vl2
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -7,8 +7,8 @@ from typing import Any
 import polars as pl
 import pytest
 
-from weft.papers.figure import Claim, Scale
-from weft.papers.opn import fig02, fig10, fig11, fig12, fig13, fig15, fig16, settings, two_racks, workloads
+from weft_papers.figure import Claim, Scale
+from weft_papers.opn import fig02, fig10, fig11, fig12, fig13, fig15, fig16, settings, two_racks, workloads
 
 
 def failing(claims: list[Claim]) -> list[int]:

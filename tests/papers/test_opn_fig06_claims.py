@@ -8,7 +8,7 @@ import math
 import polars as pl
 import pytest
 
-from weft.papers.opn import fig06
+from weft_papers.opn import fig06
 
 FEW, MANY, FALLS, MAXIMUM = range(4)
 

@@ -14,9 +14,9 @@ from tests.command import weft
 from tests.papers import snapshots
 from weft.api import registry
 from weft.exit_codes import MISSING
-from weft.papers import FIGURES
-from weft.papers.figure import CLAIM_PARTS, EQUATIONS
-from weft.papers.statement import OWN
+from weft_papers import FIGURES
+from weft_papers.figure import CLAIM_PARTS, EQUATIONS
+from weft_papers.statement import OWN
 
 DETERMINISTIC = {level["name"] for level in registry()["levels"] if level["deterministic"]} | {EQUATIONS}
 MEASURED = {figure.name for figure in FIGURES if figure.level not in DETERMINISTIC}

@@ -3,21 +3,31 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
 import generate_claims
 import site_claims
+import weft
 from tests.papers import snapshots
-from weft.papers import FIGURES
-from weft.papers.figure import EQUATIONS, Figure, Scale
-from weft.papers.statement import Kind, statement
+from weft_papers import FIGURES
+from weft_papers.figure import EQUATIONS, Figure, Scale
+from weft_papers.statement import Kind, statement
 
 SIMULATED = [figure for figure in FIGURES if figure.level != EQUATIONS]
 
 
 def test_names_are_unique() -> None:
     assert len({figure.name for figure in FIGURES}) == len(FIGURES)
+
+
+def test_weft_does_not_need_the_papers() -> None:
+    """Only the command line and `weft.reproduce` name the papers' package."""
+    package = Path(weft.__file__).parent
+    files = {file.relative_to(package).as_posix(): file.read_text(encoding="utf-8") for file in package.rglob("*.py")}
+    assert len(files) > 50
+    assert {name for name, text in files.items() if "weft_papers" in text} == {"__init__.py", "cli.py"}
 
 
 def test_modules_are_figures() -> None:

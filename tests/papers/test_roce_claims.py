@@ -8,9 +8,9 @@ from typing import Any
 import polars as pl
 import pytest
 
-from weft.papers.figure import Claim
-from weft.papers.roce import clos, fixed_point
-from weft.papers.roce.settings import DCQCN, PFC, TRANSPORTS
+from weft_papers.figure import Claim
+from weft_papers.roce import clos, fixed_point
+from weft_papers.roce.settings import DCQCN, PFC, TRANSPORTS
 
 SEEDS = (1, 2)
 Change = Callable[[dict[str, Any]], dict[str, Any]]

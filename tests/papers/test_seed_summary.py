@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weft.papers.seed_summary import SeedSummary, over_seeds, percentile
+from weft_papers.seed_summary import SeedSummary, over_seeds, percentile
 
 
 def test_one_value_a_seed() -> None:

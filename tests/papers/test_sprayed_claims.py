@@ -7,8 +7,8 @@ from typing import Any
 import polars as pl
 import pytest
 
-from weft.papers.beyond import sprayed
-from weft.papers.beyond.sprayed import (
+from weft_papers.beyond import sprayed
+from weft_papers.beyond.sprayed import (
     FAILED,
     FIFO,
     INCAST,
@@ -23,7 +23,7 @@ from weft.papers.beyond.sprayed import (
     WEB,
     optimum_us,
 )
-from weft.papers.figure import Scale
+from weft_papers.figure import Scale
 
 SPRAY, ONE_PATH, MULTIPATH, CREDIT, LATE, DROPS, SHORT, SLOWER, FAILING, SHARING = range(10)
 RATIOS = {

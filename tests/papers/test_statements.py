@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 import generate_claims
-from weft.papers import FIGURES
-from weft.papers.counts import count
-from weft.papers.figure import Claim
-from weft.papers.headlines import HEADLINES
-from weft.papers.reproduce import with_statement
-from weft.papers.statement import (
+from weft_papers import FIGURES
+from weft_papers.counts import count
+from weft_papers.figure import Claim
+from weft_papers.headlines import HEADLINES
+from weft_papers.reproduce import with_statement
+from weft_papers.statement import (
     OWN,
     UNEXAMINED,
     Contradiction,

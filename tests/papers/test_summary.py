@@ -11,10 +11,10 @@ from tests.papers import tiny
 from weft.cli import app
 from weft.errors import UsageError
 from weft.exit_codes import run_command
-from weft.papers import summary
-from weft.papers.conclusions import CONCLUSIONS
-from weft.papers.headlines import HEADLINES
-from weft.papers.paper import figure_with, find_figures
+from weft_papers import summary
+from weft_papers.conclusions import CONCLUSIONS
+from weft_papers.headlines import HEADLINES
+from weft_papers.paper import figure_with, find_figures
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,9 +8,9 @@ from typing import Any
 import polars as pl
 import pytest
 
-from weft.papers.figure import Claim, Scale
-from weft.papers.paper import find_figures
-from weft.papers.switches import dequeue_marks, pauses, priorities, shared_buffers
+from weft_papers.figure import Claim, Scale
+from weft_papers.paper import find_figures
+from weft_papers.switches import dequeue_marks, pauses, priorities, shared_buffers
 
 SEEDS = (1, 2)
 Change = Callable[[dict[str, Any]], dict[str, Any]]

@@ -5,9 +5,9 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from weft.papers.figure import Scale
-from weft.papers.mptcp_dc import testbed
-from weft.papers.mptcp_dc.testbed_linux import HOSTS, MATRICES, MAX_LOAD, PAPER_MAX_GBPS
+from weft_papers.figure import Scale
+from weft_papers.mptcp_dc import testbed
+from weft_papers.mptcp_dc.testbed_linux import HOSTS, MATRICES, MAX_LOAD, PAPER_MAX_GBPS
 
 BETTER, NO_SCHEDULE = 6, 7
 

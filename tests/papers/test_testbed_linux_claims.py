@@ -7,8 +7,8 @@ from collections.abc import Callable
 import polars as pl
 import pytest
 
-from weft.papers.figure import Claim, Scale
-from weft.papers.mptcp_dc import testbed_linux as figure
+from weft_papers.figure import Claim, Scale
+from weft_papers.mptcp_dc import testbed_linux as figure
 
 VLB1, VLB2, MPTCP1, MPTCP2, BETTER, AS_WELL, EVEN, LEVELS, TIMEOUTS = range(9)
 

@@ -12,11 +12,11 @@ import polars as pl
 import pytest
 
 from tests.command import weft
-from weft.papers.figure import Scale
-from weft.papers.uet import scenarios
-from weft.papers.uet.agreement import ONE_PATH_SEEDS, Comparison, is_in_order
-from weft.papers.uet.scenario import QUANTITIES, Kind
-from weft.papers.uet.scenario_files import PUBLISHED, load
+from weft_papers.figure import Scale
+from weft_papers.uet import scenarios
+from weft_papers.uet.agreement import ONE_PATH_SEEDS, Comparison, is_in_order
+from weft_papers.uet.scenario import QUANTITIES, Kind
+from weft_papers.uet.scenario_files import PUBLISHED, load
 
 EXPECTED: dict[str, float | None] = {
     "fct_min_us": 90.0,

@@ -9,9 +9,9 @@ from typing import Any
 import polars as pl
 import pytest
 
-from weft.papers.beyond.all_schemes import OURS
-from weft.papers.figure import Claim, Scale
-from weft.papers.warp import (
+from weft_papers.beyond.all_schemes import OURS
+from weft_papers.figure import Claim, Scale
+from weft_papers.warp import (
     ablation,
     coexistence,
     incast,
@@ -22,7 +22,7 @@ from weft.papers.warp import (
     slow_paths,
     web_search,
 )
-from weft.papers.warp.settings import MULTIPATH, RIVALS, SCHEMES, TURNS, WARP
+from weft_papers.warp.settings import MULTIPATH, RIVALS, SCHEMES, TURNS, WARP
 
 SEEDS = (1, 2)
 

@@ -13,12 +13,12 @@ import pytest
 from matplotlib.figure import Figure as Plot
 
 import weft
+import weft_papers
 from tests.command import INCAST
-from weft import papers
 from weft.errors import WeftError
-from weft.papers.figure import Claim, Figure, Scale
-from weft.papers.seed_summary import over_seeds
 from weft.sweeps.cases import Case
+from weft_papers.figure import Claim, Figure, Scale
+from weft_papers.seed_summary import over_seeds
 
 TITLES = {
     "good": "One claim that holds & one that doesn't: <i>no markup</i>",
@@ -31,14 +31,14 @@ TITLES = {
 
 def install(monkeypatch: pytest.MonkeyPatch, *names: str, error: BaseException | None = None) -> None:
     """Makes the paper `tiny` of these figures the only one; `bad` and `unjudged` raise the error."""
-    paper = ModuleType("weft.papers.tiny")
+    paper = ModuleType("weft_papers.tiny")
     paper.__doc__ = 'Tiny: Nobody, "A Paper".'
-    monkeypatch.setitem(sys.modules, "weft.papers.tiny", paper)
+    monkeypatch.setitem(sys.modules, "weft_papers.tiny", paper)
     for name in names:
         # A figure's module is anything that has what a module of a figure has.
-        monkeypatch.setitem(sys.modules, f"weft.papers.tiny.{name}", cast("ModuleType", TinyFigure(name, error)))
+        monkeypatch.setitem(sys.modules, f"weft_papers.tiny.{name}", cast("ModuleType", TinyFigure(name, error)))
     figures = tuple(Figure(f"tiny/{name}", TITLES[name], seconds=2, quick_seconds=1) for name in names)
-    monkeypatch.setattr(papers, "FIGURES", figures)
+    monkeypatch.setattr(weft_papers, "FIGURES", figures)
 
 
 class TinyFigure:

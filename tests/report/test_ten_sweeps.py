@@ -15,8 +15,8 @@ import weft
 from tests.browser import Visit
 from tests.command import INCAST
 from tests.command import weft as command
-from weft import demo
 from weft.sweeps import summary
+from weft_papers import demo
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 PROBES = [{"kind": "flow", "flows": "0..2"}, {"kind": "queue", "at": ["s0->r0"], "interval": "20us"}]

@@ -19,12 +19,12 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 import weft
-from weft.papers.uet.scenario_files import PUBLISHED, load
+from weft_papers.uet.scenario_files import PUBLISHED, load
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from weft.papers.uet.scenario import Scenario
+    from weft_papers.uet.scenario import Scenario
 
 LEAVES = 8
 HOSTS_PER_LEAF = 16

@@ -9,9 +9,9 @@ import polars as pl
 
 from weft import stats
 from weft.measures import parse
-from weft.papers.seed_summary import digits
 from weft.plots import data
 from weft.reports.factors import ABSENT, Factor, Value, factor
+from weft.stats import digits
 from weft.sweeps.precision import confidence
 
 if TYPE_CHECKING:

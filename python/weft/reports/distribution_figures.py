@@ -8,9 +8,9 @@ import polars as pl
 
 from weft import stats
 from weft.errors import UsageError
-from weft.papers.seed_summary import digits
 from weft.plots import altair_plots, data
 from weft.reports.figures import reason
+from weft.stats import digits
 
 if TYPE_CHECKING:
     from weft.api import Result

@@ -9,11 +9,11 @@ import altair as alt
 import polars as pl
 
 from weft.output import file_name
-from weft.papers.seed_summary import digits
 from weft.plots import altair_plots, data
 from weft.reports import fabric, switch_counters, timeline
 from weft.reports.figures import INK, PAPER
 from weft.reports.link_events import link_events
+from weft.stats import digits
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -1,0 +1,134 @@
+"""Figure 13 (section "Performance under realistic workload"): four workloads on the leaf-spine.
+
+`weft_papers.opn.workloads` describes the choices that the paper leaves open.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from weft_papers.figure import Claim
+from weft_papers.opn import workloads
+from weft_papers.opn.settings import LABELS, OPNS, SCHEMES, WITH
+from weft_papers.opn.workloads import (
+    NAMES,
+    QUICK_NAMES,
+    SHARES,
+    WORDS,
+    best,
+    cause,
+    compared,
+    marked_best,
+    measure,
+    panels,
+    table,
+    value_of,
+)
+
+if TYPE_CHECKING:
+    import polars as pl
+    from matplotlib.figure import Figure as Plot
+
+    from weft.sweeps.cases import Case
+    from weft_papers.figure import Scale
+
+QUICK = workloads.QUICK
+LIKE = 0.1
+"""Relative distance up to which throughputs are similar."""
+
+__all__ = ["QUICK", "cases", "claims", "measure", "plot"]
+
+
+def cases(scale: Scale) -> list[Case]:
+    """Returns runs of each scheme under each workload."""
+    return [
+        workloads.case({}, workload, name, seed, quick=scale.quick)
+        for workload in SHARES
+        for name in (QUICK_NAMES if scale.quick else NAMES)
+        for seed in range(1, scale.seeds + 1)
+    ]
+
+
+def claims(rows: pl.DataFrame) -> list[Claim]:
+    """Returns the section's claims about (a) to (d)."""
+    worst = {name: max((value_of(rows, share, name, "short").mean, share) for share in SHARES)[1] for name in SCHEMES}
+    return [
+        *lead(rows, "short", "OPN has the least mean FCT of short flows", "least", with_table=True),
+        *lead(rows, "tail", "OPN has the least 99th percentile of short flows' FCT", "least"),
+        Claim(
+            "Short flows' mean FCT is longest under Data Mining, with all schemes",
+            "all five",
+            ", ".join(f"{LABELS[name]} {WORDS[value]}" for name, value in worst.items()),
+            set(worst.values()) == {"data-mining"},
+            "the workload with the longest, of each scheme",
+        ),
+        *(_similar(rows, name) for name in OPNS),
+        *lead(rows, "all", "OPN has the highest overall throughput", "highest"),
+        *marked(rows, "short", "OPN has the least mean FCT of short flows", "least"),
+        *marked(rows, "tail", "OPN has the least 99th percentile of short flows' FCT", "least"),
+    ]
+
+
+def lead(rows: pl.DataFrame, panel: str, words: str, number: str, *, with_table: bool = False) -> list[Claim]:
+    """Returns the claims that OPN is better than the others under all workloads, one per timer."""
+    found = {name: best(rows, panel, name) for name in OPNS}
+    return [
+        Claim(
+            f"{words}, {WITH[name]}",
+            number,
+            compared(rows, panel),
+            set(leads.values()) == {name},
+            "compared with the other schemes; holds when it does under all four workloads; best: "
+            + ", ".join(f"{WORDS[value]} {LABELS[which]}" for value, which in leads.items())
+            + f". {cause(rows, panel)}",
+            table=table(rows) if with_table and name == OPNS[0] else None,
+        )
+        for name, leads in found.items()
+    ]
+
+
+def marked(rows: pl.DataFrame, panel: str, words: str, number: str) -> list[Claim]:
+    """Returns the claims that OPN is better than the others if all multipath schemes have DCTCP's cuts."""
+    found = []
+    for name, timer in workloads.MARKED_OPNS.items():
+        if name in workloads.names(rows):
+            values = marked_best(rows, panel, name)
+            signs = [
+                (ours.mean - best.mean) * (1 if panel in ("short", "tail") else -1) for ours, _, best in values.values()
+            ]
+            found.append(
+                Claim(
+                    f"{words}, {WITH[timer]}, and DCTCP's cuts for all multipath schemes",
+                    number,
+                    "; ".join(
+                        f"{WORDS[share]} {ours}, {LABELS[first]} {best}"
+                        for share, (ours, first, best) in values.items()
+                    ),
+                    all(sign < 0 for sign in signs),
+                    "OPN and the best other scheme; holds when OPN is better under all four workloads",
+                )
+            )
+    return found
+
+
+def _similar(rows: pl.DataFrame, name: str) -> Claim:
+    long = {
+        (share, to): value_of(rows, share, name, "long") / value_of(rows, share, to, "long")
+        for share in SHARES
+        for to in OTHER
+    }
+    return Claim(
+        f"OPN's throughput of long flows is similar to that of MPTCP and MMPTCP, {WITH[name]}",
+        "similar",
+        ", ".join(f"{WORDS[value]} {ratio} of {LABELS[to]}'s" for (value, to), ratio in long.items()),
+        all(ratio.near(1, LIKE) for ratio in long.values()),
+        f"mean goodput of a flow; holds within {LIKE:.0%}",
+    )
+
+
+def plot(rows: pl.DataFrame) -> Plot:
+    """Short flows' FCT and throughput by workload: means and the range of the seeds."""
+    return panels(rows, "Figure 13: four workloads")
+
+
+OTHER = ("mptcp", "mmptcp")

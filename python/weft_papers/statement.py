@@ -1,0 +1,169 @@
+"""The statement that a claim judges: its author, the reading that is judged, and the cause of a failure.
+
+A claim holds a measured value and a verdict. A statement holds everything that is known before the run: the paper's
+sentence, the day on which its reading was fixed, and settings that were fitted to the result. The cause of a failure
+is written after the run and never changes the verdict.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from datetime import date
+
+
+class Kind(StrEnum):
+    """Whether a claim has a verdict."""
+
+    JUDGED = "judged"
+    """The one reading of a statement that was fixed before the run."""
+    SHOWN = "shown"
+    """Another reading, or the judged reading with other settings: measured, without a verdict."""
+
+
+class Origin(StrEnum):
+    """Source of a statement, and the system on which it is tested."""
+
+    PAPER = "paper"
+    LINUX = "paper on Linux"
+    """A statement of the paper, tested on a kernel at the testbed's rates, which are not the paper's."""
+    WEFT = "weft"
+    """A statement that the paper does not make."""
+
+
+@dataclass(frozen=True)
+class Contradiction:
+    """The statement contradicts the paper's own equations or numbers."""
+
+    between: str
+    """The two parts of the paper that contradict each other."""
+    proof: Callable[[], str]
+    """A function that computes the sum that proves the contradiction, as text."""
+
+    kind = "contradiction"
+
+    @property
+    def text(self) -> str:
+        """Returns the contradiction and its proof."""
+        return f"{self.between}: {self.proof()}"
+
+
+@dataclass(frozen=True)
+class NotStated:
+    """The verdict depends on a setting or a measure that the paper does not give."""
+
+    missing: str
+    """The setting or measure."""
+    needed: str
+    """The value with which the statement would hold."""
+
+    kind = "not stated"
+
+    @property
+    def text(self) -> str:
+        """Returns the missing setting and the value that would be needed."""
+        return f"{self.missing}; needed: {self.needed}"
+
+
+@dataclass(frozen=True)
+class Differs:
+    """Weft differs from the paper's experiment, and an experiment shows that the difference matters."""
+
+    difference: str
+    """The part of Weft that differs."""
+    experiment: str
+    """The experiment and its result."""
+
+    kind = "differs"
+
+    @property
+    def text(self) -> str:
+        """Returns the difference and the experiment."""
+        return f"{self.difference}; experiment: {self.experiment}"
+
+
+@dataclass(frozen=True)
+class Open:
+    """The cause is not known."""
+
+    examined: str
+    """Explanations that were examined, and those that remain."""
+
+    kind = "open"
+
+    @property
+    def text(self) -> str:
+        """Returns the explanations that were examined."""
+        return self.examined
+
+
+Cause = Contradiction | NotStated | Differs | Open
+CAUSES = ("contradiction", "not stated", "differs", "open")
+"""The kinds of causes, in the order of tables."""
+UNEXAMINED = Open("not examined: the claim holds in the results that the documentation has, or there are none yet")
+"""The cause of a failure that the statement does not explain."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Statement:
+    """The origin, reading and cause behind a claim."""
+
+    sentence: str = ""
+    """The paper's words, shortened; empty if the statement is Weft's own."""
+    kind: Kind = Kind.JUDGED
+    origin: Origin = Origin.PAPER
+    fixed: date | None = None
+    """The day on which the reading was fixed; None if it is Weft's own or has no verdict."""
+    fitted: tuple[str, ...] = ()
+    """Settings whose values were chosen after a run had been seen."""
+    cause: Cause | None = None
+    """The cause of a failure at full size; None if the claim holds, or has no verdict."""
+    same_as: str = ""
+    """A name that all claims of one statement share; empty if no other claim judges the statement."""
+
+    def document(self, holds: bool | None) -> dict[str, Any]:  # noqa: FBT001 - the verdict, as a claim has it
+        """Returns the document for JSON; only a failure has a cause."""
+        cause = None
+        if holds is False:
+            cause = self.cause or (None if self.origin is Origin.WEFT else UNEXAMINED)
+        return {
+            "kind": str(self.kind),
+            "origin": str(self.origin),
+            "sentence": self.sentence,
+            "fixed": None if self.fixed is None else self.fixed.isoformat(),
+            "fitted": list(self.fitted),
+            "same_as": self.same_as,
+            "cause": None if cause is None else {"kind": cause.kind, "text": cause.text},
+        }
+
+
+OWN = Statement(origin=Origin.WEFT)
+"""The statement of a claim that is in no paper."""
+
+
+def statement(figure: str, claim: str) -> Statement:
+    """Returns the statement behind a figure's claim; Weft's own if no paper makes it.
+
+    Args:
+        figure: The figure's name, such as "amp/fig02".
+        claim: The claim's sentence.
+    """
+    return statements(figure).get(claim, OWN)
+
+
+def statements(figure: str) -> Mapping[str, Statement]:
+    """Returns the statements behind a figure's claims, by the claims' sentences."""
+    # The papers' modules import this one.
+    from weft_papers.amp.statements import STATEMENTS as AMP
+    from weft_papers.amp_fg.statements import STATEMENTS as AMP_FG
+    from weft_papers.mptcp_dc.statements import STATEMENTS as MPTCP_DC
+    from weft_papers.opn.statements import STATEMENTS as OPN
+    from weft_papers.roce.statements import STATEMENTS as ROCE
+    from weft_papers.switches.statements import STATEMENTS as SWITCHES
+
+    papers = {"amp": AMP, "amp-fg": AMP_FG, "mptcp-dc": MPTCP_DC, "opn": OPN, "roce": ROCE, "switches": SWITCHES}
+    return papers.get(figure.partition("/")[0], {}).get(figure, {})
