@@ -48,8 +48,8 @@ TCP = "crates/weft-packet/src/transport/tcp"
 RECOVERY = ("ack_event", "congestion", "expiry", "loss_detection", "recovery", "rtt", "segments/losses", "state")
 SOLVERS = ("max_min", "incremental", "coupled", "coupled/*", "equilibrium", "equilibrium/*")
 PARTS = (
-    # The others, `steady_state`, take a minute of one core.
-    Part("congestion control", "weft-cc", tests=("--lib", "--test=a*", "--test=coupled_growth")),
+    # The others, `any_events` and `steady_state`, draw events at random or take a minute of one core.
+    Part("congestion control", "weft-cc", tests=("--lib", "--test=amp_alone", "--test=coupled_growth")),
     Part("recovery", "weft-packet", tuple(f"{TCP}/{file}.rs" for file in RECOVERY), ("--lib", "transport::tcp::")),
     Part("paths", "weft-paths"),
     Part("ports", "weft-engine", tuple(f"crates/weft-engine/src/{file}.rs" for file in ("port", "service", "pauses"))),

@@ -149,8 +149,8 @@ impl Wvegas {
         }
         let w = &mut w[s];
         w.cwnd = w.cwnd.max(self.params.cwnd_min.min(before));
-        // `tcp_current_ssthresh`.
-        w.ssthresh = w.ssthresh.max(0.75 * w.cwnd);
+        // `tcp_current_ssthresh`; a window has at least one packet.
+        w.ssthresh = w.ssthresh.max((0.75 * w.cwnd).max(1.0));
     }
 
     /// Returns `alpha_r`.
@@ -320,6 +320,22 @@ mod tests {
         let (mut cc, mut w) = opened(&[100.0]);
         round(&mut cc, &mut w, 0, 1000.0);
         assert_near(w[0].cwnd, 101.0);
+    }
+
+    #[test]
+    fn a_threshold_is_at_least_one_packet() {
+        let params = Parameters {
+            cwnd_min: 1.0,
+            ..Parameters::default()
+        };
+        let mut w = in_avoidance(&[3.0]);
+        let mut cc = Wvegas::new(params);
+        cc.on_open(&mut w, 0);
+        (cc.paths[0].base, w[0].ssthresh) = (1, f64::INFINITY);
+        // All but 1e-4 packets of the window wait.
+        round(&mut cc, &mut w, 0, 10_000.0);
+        assert_near(w[0].cwnd, 1.0);
+        assert_near(w[0].ssthresh, 1.0);
     }
 
     #[test]
