@@ -70,7 +70,7 @@ def _index() -> str:
     rows = [f"| [{title}](reference/{page}.md) | {about} |" for page, (title, about) in PAGES.items()]
     names = {group: ", ".join(f"`{entry['name']}`" for entry in entries) for group, entries in registry.items()}
     groups = [f"| {group} | {text} |" for group, text in names.items()]
-    return "\n".join([INTRODUCTION, *rows, NAMES, *groups, TABLES])
+    return "\n".join([INTRODUCTION, *rows, NAMES, *groups, ""])
 
 
 def _references(schema: Any, definitions: dict[str, Any]) -> Iterator[str]:
@@ -340,11 +340,6 @@ Quantities are texts with a unit.
 
 | group | names |
 |---|---|"""
-TABLES = """
-## Tables of a run
-
-[Tables of a run](reference/tables.md) has the columns of each table.
-"""
 
 if __name__ == "__main__":
     for path, text in pages().items():

@@ -41,9 +41,13 @@ def test_incast_says_who_loses_and_how_far_amp_holds() -> None:
     assert demo_incast.verdict(incast((1.1, 1.2), (3, 4))) == "multipath loses; AMP holds up to k = 20"
     assert demo_incast.verdict(incast((1.1, 2), (3, 4))) == "multipath loses; AMP holds up to k = 10"
     assert demo_incast.verdict(incast((2, 1), (0.9, 0.8))) == "multipath does not lose; AMP does not hold"
+    assert (
+        demo_incast.caption(incast((1.1, 1.2), (3, 4))) == "Incast of 20 flows: XMP takes 4 times as long as one path"
+    )
+    assert demo_incast.caption(incast((0.8, 0.9), (0.8, 0.9))) == "Incast of 20 flows: multipath is faster"
     assert demo_incast.verdict(incast((1.1, 1.2), (0.9, 4))) == "multipath loses at k = 20; AMP holds up to k = 20"
     assert demo_incast.sentences(incast((1.1, 2), (3, 4), late=5.0)) == [
-        "DCTCP over one path has the lowest mean FCT at k = 10, k = 20.",
+        "DCTCP over one path has the lowest mean FCT at k = 10 and 20.",
         "Up to k = 10, AMP has 1.1 to 1.1 times the mean FCT of DCTCP.",
         "At k = 10, XMP has 3 times DCTCP's.",
         "Flows of AMP with a timeout: none.",

@@ -146,7 +146,7 @@ def test_demo_has_its_tables_beside_it(demo: Path) -> None:
 def test_demo_shows_where_multipath_wins_and_where_it_loses(demo: Path) -> None:
     text = (demo / "index.html").read_text()
     assert "<h2>A permutation: multipath wins</h2>" in text
-    assert "<h2>Incast: multipath loses at k = 20, k = 30, k = 40; AMP holds up to k = 30</h2>" in text
+    assert "<h2>Incast: multipath loses at k = 20, 30 and 40; AMP holds up to k = 30</h2>" in text
     assert "of about 200 ms is that of a flow that waited for the minimum RTO, and one of about 1500 ms " in text
     assert "profile linux</h3>" in text
     assert "128,000 bytes to one receiver over 10 Gbps; profile amp-2019</h3>" in text

@@ -361,8 +361,7 @@ def test_columns_that_a_level_lacks_are_absent_by_name(tmp_path: Path) -> None:
     flows.write_parquet(run / "flows.parquet")
     text = page.write(inputs.read([run]))
     for line in (
-        "timeouts per flow: no run has it",
-        "packets marked: no run has it",
+        "timeouts per flow; packets marked: no run has them",
         "the tables latencies: level linux",
         "marks: level linux does not count them",
     ):

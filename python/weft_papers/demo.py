@@ -68,7 +68,7 @@ class Demo:
             part.flows.write_parquet(folder / f"{part.name}-flows.parquet")
             part.table().write_parquet(folder / f"{part.name}.parquet")
         demo_permutation.plot(permutation.flows, ALGORITHMS).savefig(folder / "permutation.png", dpi=200)
-        plot_fct(incast.flows, ALGORITHMS, "Incast").savefig(folder / "incast.png", dpi=200)
+        plot_fct(incast.flows, ALGORITHMS, demo_incast.caption(incast.cells)).savefig(folder / "incast.png", dpi=200)
         page = render(
             "demo.html",
             parts=self.parts,

@@ -141,6 +141,17 @@ def verdict(cells: pl.DataFrame) -> str:
     return f"{multipath}; {amp}"
 
 
+def caption(cells: pl.DataFrame) -> str:
+    """Returns what the plot shows: how much longer flows of the slowest algorithm take than those over one path."""
+    k = max(_ks(cells))
+    means = {name: _mean(cells, name, k) for name in cells["algorithm"].unique(maintain_order=True)}
+    slowest = max(means, key=means.__getitem__)
+    if slowest == SINGLE:
+        return f"Incast of {k} flows: multipath is faster"
+    ratio = digits(means[slowest] / means[SINGLE])
+    return f"Incast of {k} flows: {SHOWN[slowest].label} takes {ratio} times as long as one path"
+
+
 def waits(tcp: Mapping[str, Any]) -> str:
     """Returns a sentence about flows that waited for a timeout.
 
@@ -204,4 +215,5 @@ def _held(cells: pl.DataFrame) -> int | None:
 
 
 def _listed(ks: Sequence[int]) -> str:
-    return ", ".join(f"k = {k}" for k in ks)
+    names = [str(k) for k in ks]
+    return f"k = {' and '.join([', '.join(names[:-1]), names[-1]] if len(names) > 1 else names)}"

@@ -123,6 +123,10 @@ def test_plot_shows_what_was_measured_where_it_was() -> None:
     rows = table(("amp", "xmp"), (128,), as_in_the_paper)
     panel = plot_fct(rows, ("amp", "xmp"), "Incast").axes[0]
     assert [tick.get_text() for tick in panel.get_xticklabels()] == [str(k) for k in FLOWS]
+    panel.figure.draw_without_rendering()
+    ticks = [tick.get_text() for tick in panel.get_yticklabels()]
+    assert len(ticks) >= 3
+    assert all(float(tick.replace(",", "")) > 0 for tick in ticks)  # plain numbers of milliseconds
     points = summary(rows.filter(algorithm="xmp")).sort("k")
     xmp = panel.get_lines()[1]
     assert np.asarray(xmp.get_ydata()).tolist() == points["mean_fct_ms"].to_list()

@@ -177,6 +177,31 @@ def test_page_has_no_faults(browser: Browser, pages: Path, name: str) -> None:
         assert opened(browser, file, width, colours=colours).evaluate(FAULTS) == []
 
 
+NEAREST = """() => {
+  const middle = (it) => { const box = it.getBoundingClientRect(); return (box.left + box.right) / 2; };
+  const chart = document.getElementById("compared-chart");
+  const ticks = [...chart.querySelectorAll(".role-axis-label text")]
+    .filter((it) => /^[0-9]+$/.test(it.textContent))
+    .map((it) => [it.textContent, middle(it)]);
+  return [...chart.querySelectorAll(".mark-symbol.role-mark path")].map((mark) => {
+    const apart = ticks.map(([text, x]) => [Math.abs(middle(mark) - x), text]).sort((a, b) => a[0] - b[0]);
+    return [apart[0][1], apart[0][0] / apart[1][0]];
+  });
+}"""
+
+
+@pytest.mark.filterwarnings("ignore::weft.errors.ResultWarning")
+def test_marks_beside_each_other_are_near_their_value(browser: Browser, pages: Path) -> None:
+    """Marks of several lines at one value stand apart, yet a reader sees to which value they belong."""
+    flows, marks = range(2, 10), (5, 10, 20, 40)
+    over = {"traffic[0].flows": list(flows), "queues.mark": [f"{n} packets" for n in marks]}
+    file = weft.sweep(incast(), over, seeds=1).report(pages / "near.html")
+    for width in (1440, 390):
+        found = opened(browser, file, width).evaluate(NEAREST)
+        assert sorted(value for value, _ in found) == sorted(str(n) for n in flows for _ in marks)
+        assert max(ratio for _, ratio in found) < 0.5
+
+
 @pytest.mark.filterwarnings("ignore::weft.errors.ResultWarning")
 def test_many_lines_have_no_intervals(browser: Browser, pages: Path) -> None:
     """They would hide each other, and the scale is that of the lines."""

@@ -210,7 +210,7 @@ def jain(rows: pl.DataFrame, by: str) -> alt.Chart:
     """Draws what `data.jain` returns."""
     chart: alt.Chart = (
         alt.Chart(inline(rows))
-        .mark_bar(color=COLOURS[0])
+        .mark_bar(color=COLOURS[0], size=14)
         .encode(
             x=alt.X("jain:Q", title="Jain's index of goodputs", scale=alt.Scale(domain=[0, 1])),
             y=alt.Y("group:N", title=None if by == "group" else by, sort=None, axis=alt.Axis(labelLimit=140)),

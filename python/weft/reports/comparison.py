@@ -286,19 +286,19 @@ def _missing_line(
 
 
 def _units(metrics: Sequence[Metric], rows: pl.DataFrame) -> tuple[dict[str, tuple[float, str]], list[str]]:
-    """Returns the unit of each metric that some group has, and a line for each that no group has."""
+    """Returns the unit of each metric that some group has, and a line of those that no group has."""
     units: dict[str, tuple[float, str]] = {}
     absent = []
     for metric in metrics:
         values = rows.filter(pl.col("metric") == metric.title).drop_nulls("median")
         minor = metric.subset not in ("", ALL)
         if values.is_empty():
-            absent += [] if minor else [f"{metric.title}: no run has it"]
+            absent += [] if minor else [metric.title]
             continue
         middle = values["median"].abs().median()
         size = middle if isinstance(middle, float) else 0.0
         units[metric.title] = next((unit for unit in metric.units if size >= unit[0]), metric.units[-1])
-    return units, absent
+    return units, [f"{'; '.join(absent)}: no run has {'it' if len(absent) == 1 else 'them'}"] if absent else []
 
 
 def _sizes(frames: Sequence[pl.DataFrame], levels: Sequence[float]) -> pl.DataFrame:

@@ -9,6 +9,9 @@ function compareGroups(data) {
   const MAX_LINES = 6;
   const MAX_NAMES = 4;
   const MIN_PANEL = 230;
+  // Distance in pixels of marks beside each other, and the share of the distance of two values that they may take.
+  const MAX_APART = 12;
+  const SPREAD = 0.6;
   const ALL = -1;
   const factors = new Map(data.factors.map((factor, n) => [factor.name, { ...factor, n }]));
   const roles = { x: "", colour: "", line: "", columns: "", rows: "", ...data.layout.roles };
@@ -108,8 +111,12 @@ function compareGroups(data) {
         encoding.shape.scale = { domain: [...marks, "more"], range: [...SHAPES, "triangle-up"] };
         if (options.shapes) encoding.shape.legend = legendOfShapes(shownOf("line", lines), lines, full);
       }
-      if (encoding.xOffset) encoding.xOffset.scale = { domain: shownOf("colour", colours) };
       options.adapt(encoding, { colours: shownOf("colour", colours), lines: shownOf("line", lines), width });
+      if (encoding.xOffset) {
+        const side = shownOf("colour", colours);
+        encoding.xOffset.scale = { domain: side };
+        encoding.x.scale = { type: "band", ...besideEachOther(side.length, width / encoding.x.sort.length) };
+      }
     }
     spec.spec.width = width;
     spec.spec.height = options.height;
@@ -121,6 +128,12 @@ function compareGroups(data) {
     shownRows[id] = rows;
     saveButtons(at(id), () => views[id].view, () => shownRows[id].map(({ order, turn, ...it }) => it));
     at(`${id}-caption`).textContent = options.description + (turns ? " Colours repeat with other marks." : "");
+  }
+
+  // The paddings of an axis on which marks of one value stand beside each other, nearer to it than to the next value.
+  function besideEachOther(count, step) {
+    const paddingInner = 1 - Math.min(SPREAD, (MAX_APART * count) / step);
+    return { paddingInner, paddingOuter: paddingInner / 2 };
   }
 
   // A legend of as few rows as the page has room for, of equal length; none for one value.

@@ -175,12 +175,18 @@ def plot_fct(rows: pl.DataFrame, algorithms: Sequence[str], title: str) -> Plot:
     """FCT over k on a log scale, one panel per size: mean, and the flows from the 5th to the 95th percentile."""
     from matplotlib.figure import Figure
 
+    from weft.plots.axes import set_log
+
     sizes = rows["size_kb"].unique(maintain_order=True).to_list()
     plot = Figure(figsize=(max(5.2, 3.2 * len(sizes)), 3.6), layout="constrained")
     panels = plot.subplots(1, len(sizes), sharey=True, squeeze=False)[0]
     for panel, size_kb in zip(panels, sizes, strict=True):
         _plot_panel(panel, rows.filter(size_kb=size_kb), algorithms)
-        panel.set_title(f"{size_kb} KB")
+        panel.set_title(f"{size_kb} KB", fontsize="medium")
+    shown = summary(rows.filter(pl.col("algorithm").is_in(algorithms))).select("p5_fct_ms", "p95_fct_ms", "mean_fct_ms")
+    values = pl.concat([shown[name].drop_nulls() for name in shown.columns]).to_list()
+    if values:
+        set_log(panels[0].yaxis, min(values), max(values))
     panels[0].set_ylabel("flow completion time (ms)")
     panels[0].legend(frameon=False)
     # The title has two lines, because a plot of one panel is not wider.
@@ -204,7 +210,6 @@ def _plot_panel(panel: Axes, rows: pl.DataFrame, algorithms: Sequence[str]) -> N
             )
         mean = points["mean_fct_ms"].to_list()
         panel.plot(at, mean, shown.marker, label=shown.label, color=shown.colour, markeredgecolor="white")
-    panel.set_yscale("log")
     panel.set_xticks(range(len(ks)), [str(k) for k in ks])
     panel.set_xlabel("flows in a round, k")
     panel.grid(visible=True, which="major", axis="y", alpha=0.3)
