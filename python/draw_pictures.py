@@ -333,6 +333,7 @@ KINDS: dict[str, dict[str, Any]] = {
     "uet": {"kind": "uet"},
     "ndp": {"kind": "ndp", "ndp": {"mtu": "1564B"}},
     "roce": {"kind": "roce"},
+    "timely": {"kind": "roce", "roce": {"control": "patched-timely"}},
     "swift": {"kind": "swift", "swift": {"mtu": "1564B"}},
     "constant-rate": {"kind": "constant-rate", "rate": "6Gbps"},
 }
@@ -343,9 +344,10 @@ QUEUES: dict[str, dict[str, Any]] = {
         "limit": "500KB",
         "kind": {"name": "lossless", "mark_min": "5KB", "mark_max": "200KB", "mark_probability": 0.01},
     },
+    "timely": {"limit": "500KB", "kind": "lossless"},
 }
 SINGLE_PATH = {"reno", "cubic", "dctcp", *KINDS}
-END_MS = {"uet": 1.2, "ndp": 1.2}
+END_MS = {"uet": 1.2, "ndp": 1.2, "timely": 240}
 """The time of a picture, 24 ms if it is not here."""
 RATE = {"uet": "100Gbps"}
 """The rate of the bottleneck, 10 Gbps if it is not here."""
@@ -392,7 +394,7 @@ def _draw_senders(axes: Axes, result: weft.Result, name: str) -> None:
     """Draws the windows of subflows, or the rates of transports without a window."""
     if name in ("ndp", "constant-rate"):
         rows, column, label, factor = result.throughput, "goodput_bps", "goodput\n(Gbps)", 1e-9
-    elif name == "roce":
+    elif name in ("roce", "timely"):
         rows, column, label, factor = result.traces, "rate_bps", "rate\n(Gbps)", 1e-9
     else:
         rows, column, label, factor = result.traces, "cwnd_packets", "window\n(packets)", 1.0
@@ -434,10 +436,10 @@ def names() -> Iterator[tuple[str, Callable[[], Figure]]]:
 
 
 def algorithms() -> list[str]:
-    """Returns the names of the native algorithms, and those of the kinds of transport after TCP."""
+    """Returns the names of the native algorithms, of the kinds of transport after TCP, and of their controls."""
     registry = weft.registry()
     native = [entry["name"] for entry in registry["algorithms"] if ":" not in entry["name"]]
-    return [*native, *(entry["name"] for entry in registry["transports"] if entry["name"] != "tcp")]
+    return [*native, *(entry["name"] for entry in registry["transports"] if entry["name"] != "tcp"), "timely"]
 
 
 def svg(name: str) -> str:

@@ -265,6 +265,8 @@ ENDS = {
     "ProfilePatch": "transports",
     "Ndp": "transports",
     "Roce": "transports",
+    "Swift": "transports",
+    "Timely": "transports",
     "Uet": "transports",
     "Cc": "congestion-control",
     "Paths": "paths",

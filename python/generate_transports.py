@@ -32,6 +32,8 @@ def page() -> str:
     for entry in registry["transports"]:
         if entry["name"] != "tcp":
             parts += _section(entry["name"], guide["kinds"][entry["name"]])
+            for name, control in guide["kinds"][entry["name"]].get("controls", {}).items():
+                parts += _section(name, control)
     return "\n".join(parts)
 
 

@@ -93,6 +93,7 @@ EXAMPLES = {
     'kind = { name = "trimming", headers = "1125 packets", ratio = 10, overflow = "return" }\n\n'
     '[transports.pulled]\nkind = "ndp"\nndp = { initial_window = 23 }',
     "Roce": '[transports.rdma]\nkind = "roce"\nroce = { retransmission = "selective-repeat", rto = "320us" }',
+    "Timely": '[transports.rdma]\nkind = "roce"\nroce = { control = "timely", timely = { low = "30us" } }',
     "Swift": '[transports.swift]\nkind = "swift"\nswift = { base_target = "25us", host_time = "100ns" }',
     "LosslessQueue": '[queues]\nlimit = "200KB"\nkind = { name = "lossless", reaction = "1us" }',
     "LossyQueue": '[queues]\nlimit = "100 packets"\nkind = { name = "lossy", loss = 0.001 }',
@@ -141,6 +142,7 @@ LEVELS = {
     "SharedQueue": ("packet",),
     "Roce": ("packet",),
     "Swift": ("packet",),
+    "Timely": ("packet",),
     "Transport.roce": ("packet",),
     "Transport.uet": ("packet",),
     "Uet": ("packet",),

@@ -133,8 +133,9 @@ trigger id 1 oneshot
 """A flow of host 1 that starts when one of host 0 is done."""
 
 MISSING: dict[str, Check] = {
-    "BBR, HPCC, TIMELY, PowerTCP, Vegas": every(
-        no_name(".*(bbr|hpcc|timely|powertcp|(?<!w)vegas).*"), only("Roce", "control", "dcqcn", "none")
+    "BBR, HPCC, PowerTCP, Vegas": every(
+        no_name(".*(bbr|hpcc|powertcp|(?<!w)vegas).*"),
+        only("Roce", "control", "dcqcn", "timely", "patched-timely", "none"),
     ),
     "EQDS, Homa, QUIC, SCTP": no_name(".*(eqds|homa|quic|sctp).*"),
     "negotiation of ECN": no_field("negotiat"),
@@ -150,7 +151,9 @@ MISSING: dict[str, Check] = {
     "checksums of MPTCP": no_field("checksum"),
     "`ndp`: priorities of flows, time-wait state": no_field("priorit|time_wait", "Ndp"),
     "`uet`: probes": no_field("probe|sleek", "Uet"),
-    "`roce`: queue pairs, messages, RETH": no_field("queue_pair|message|reth", "Roce"),
+    "`roce`: queue pairs, messages, RETH, segments as bursts": no_field(
+        "queue_pair|message|reth|burst", "Roce", "Timely"
+    ),
     "`swift`: several subflows, delay at the sender's host, noise of timestamps": no_field(
         "subflow|sender_time|noise", "Swift"
     ),

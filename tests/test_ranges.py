@@ -33,6 +33,10 @@ PARTS: dict[str, tuple[str, Callable[[dict[str, Any]], dict[str, Any]]]] = {
     "Uet": ("transports.u.uet", lambda part: {"transports": {"u": {"kind": "uet", "uet": part}}}),
     "Ndp": ("transports.n.ndp", lambda part: {"transports": {"n": {"kind": "ndp", "ndp": part}}}),
     "Roce": ("transports.r.roce", lambda part: {"transports": {"r": {"kind": "roce", "roce": part}}}),
+    "Timely": (
+        "transports.r.roce.timely",
+        lambda part: {"transports": {"r": {"kind": "roce", "roce": {"control": "timely", "timely": part}}}},
+    ),
     "Swift": ("transports.s.swift", lambda part: {"transports": {"s": {"kind": "swift", "swift": part}}}),
     "Hosts": ("hosts", lambda part: {"hosts": part}),
     "Event": ("events[0]", lambda part: {"events": [{"at": "1ms", **part}]}),

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import weft
-from tests.reference import ndp, roce, swift, uet, uet_control
+from tests.reference import ndp, roce, swift, timely, uet, uet_control
 from tests.reference.network import Limit, QueueRules, Trimming
 from tests.reference.scenarios import limit_text, measured, random_limit, random_scenario, time
 
@@ -264,10 +264,71 @@ def swift_pairs(seed: int, events: Counter[str]) -> list[Pair]:
     return run.pairs(events, {"fast_retransmits": "recovery"})
 
 
+def timely_pairs(seed: int, events: Counter[str]) -> list[Pair]:
+    """Runs a scenario of RDMA with TIMELY in both simulators."""
+    rng = Random(-seed)  # noqa: S311
+    mtu = rng.choice([1086, 1500, 4158])
+    scenario = random_scenario(seed, mtu, (1, 10, 100, 400))
+    queues = fifo_queues(rng, mtu, (1, 4), (4, 12), (50, 500))
+    rtt, rate = round_trip(scenario, mtu), scenario.cables[0].rate
+    is_patched, low = rng.random() < 0.5, round(rtt * rng.choice([0.02, 0.1, 0.3]) * rng.uniform(0.5, 1))
+    segment = rng.choice([1, mtu, 5 * mtu - 3])
+    control = timely.Timely(
+        is_patched=is_patched,
+        per_round=rng.random() < 0.4,
+        segment=-(-segment // mtu),
+        gain=rng.choice([0.1, 0.5, 0.875, 1.0]),
+        beta=rng.choice([0.008, 0.1, 0.8, 1.0]),
+        low=low,
+        high=low + round(rtt * rng.choice([rng.uniform(0, 0.3), 10])),
+        min_rtt=round(rtt * rng.uniform(0.1, 2)),
+        increase=rate // rng.randint(5, 1000),
+        hyper_after=rng.choice([0, 1, 5]),
+        hyper_steps=rng.choice([1, 2, 5]),
+        min_rate=rate // rng.randint(20, 1000),
+        initial_rate=rate // rng.choice([1, 1, 3, 10]),
+    )
+    settings = roce.Settings(
+        mtu,
+        is_selective=rng.random() < 0.5,
+        ack_every=rng.choice([1, 1, 3]),
+        window=rng.choice([None, rng.randint(1, 30) * mtu]),
+        rto=round(rtt * rng.uniform(0.3, 3)),
+        dcqcn=None,
+        timely=control,
+    )
+    stated: Spec = {
+        "mtu": f"{mtu}B",
+        "control": "patched-timely" if is_patched else "timely",
+        "retransmission": "selective-repeat" if settings.is_selective else "go-back-n",
+        "ack_every": settings.ack_every,
+        "rto": time(settings.rto),
+        "min_rate": f"{control.min_rate}bps",
+        "initial_rate": f"{control.initial_rate}bps",
+        "timely": {
+            "updates": "round-trip" if control.per_round else "segment",
+            "segment": f"{segment}B",
+            "gain": control.gain,
+            "beta": control.beta,
+            "low": time(control.low),
+            "high": time(control.high),
+            "min_rtt": time(control.min_rtt),
+            "increase": f"{control.increase}bps",
+            "hyper_after": control.hyper_after,
+            "hyper_steps": control.hyper_steps,
+        },
+    }
+    if settings.window is not None:
+        stated["window"] = f"{settings.window}B"
+    run = run_both(scenario, "roce", stated, queues, lambda network, name: roce.RoceHost(network, name, settings))
+    return run.pairs(events, {})
+
+
 KINDS: dict[str, Callable[[int, Counter[str]], list[Pair]]] = {
     "ndp": ndp_pairs,
     "roce": roce_pairs,
     "swift": swift_pairs,
+    "timely": timely_pairs,
     "uet": uet_pairs,
 }
 MIN_EVENTS = {
@@ -286,6 +347,7 @@ MIN_EVENTS = {
         "processed late": 500,
         "earlier timeout": 50,
     },
+    "timely": {"nack": 100, "timeouts": 20, "patched": 500, "rising": 300, "beyond high": 100, "hyper": 100},
     "uet": {
         "nack": 100,
         "timeouts": 50,

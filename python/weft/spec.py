@@ -383,7 +383,7 @@ class RenoCc(Model):
     """1: grows by 1 / cwnd per packet (RFC 5681); 0: by whole packets, as Linux does"""
 
 
-RoceControlName = TypeAliasType("RoceControlName", Literal["dcqcn", "none"])
+RoceControlName = TypeAliasType("RoceControlName", Literal["dcqcn", "timely", "patched-timely", "none"])
 """Congestion control of RDMA over converged Ethernet."""
 
 
@@ -451,6 +451,10 @@ class Sweep(Model):
     """
     seeds: Annotated[int, Field(ge=1, le=1000)] = 1
     """Number of runs per combination, with consecutive seeds from the spec's seed."""
+
+
+TimelyUpdates = TypeAliasType("TimelyUpdates", Literal["segment", "round-trip"])
+"""Events that change the rate of a flow under TIMELY."""
 
 
 Straggler = TypeAliasType("Straggler", Annotated[int, Field(ge=0)])
@@ -1363,64 +1367,6 @@ class RedQueue(Model):
     """
 
 
-class Roce(Model):
-    """
-    Settings of a transport of kind "roce". Those of DCQCN have the defaults of its paper (Zhu et al., SIGCOMM
-    2015) if it names one.
-    """
-
-    ack_every: Annotated[int, Field(ge=1)] = 1
-    """
-    Number of packets in order per acknowledgement. The default is that of the simulators of HPCC and IRN. The
-    last packet that a flow may send is always acknowledged.
-    """
-    alpha_interval: Time = "55us"
-    """DCQCN: time without a notification after which the reduction factor decays (section 3.1)."""
-    byte_counter: Size = "10MB"
-    """DCQCN: bytes after which the byte counter increases the rate (section 5.2)."""
-    cnp_interval: Time = "50us"
-    """DCQCN: minimum time between two congestion notifications of a flow (section 3.1)."""
-    control: RoceControlName = "dcqcn"
-    """Congestion control."""
-    fast_recovery: Annotated[int, Field(ge=1)] = 5
-    """DCQCN: number F of increases in fast recovery, by timer or byte counter (section 3.1)."""
-    gain: Annotated[float, Field(ge=0.0, le=1.0)] = 0.00390625
-    """
-    DCQCN: weight g of a notification in the reduction factor, above 0, up to 1. The default is 1/256 (section
-    5.2).
-    """
-    hyper_increase: Rate = "400Mbps"
-    """
-    DCQCN: step of the target rate once timer and byte counter are beyond fast recovery. The default is
-    ten times that of `increase`, as in QCN (IEEE 802.1Qau), because the paper has no number.
-    """
-    increase: Rate = "40Mbps"
-    """DCQCN: step of the target rate after fast recovery (section 3.1)."""
-    increase_interval: Time = "55us"
-    """DCQCN: period of the timer that increases the rate (section 5.2)."""
-    initial_rate: Rate | None = None
-    """DCQCN: first rate of a flow. The default is the rate of the host's link (section 3.1)."""
-    min_rate: Rate = "10Mbps"
-    """DCQCN: smallest rate of a flow. The default is that of QCN, because the paper has no number."""
-    mtu: Size = "1086B"
-    """
-    Size of a full packet with its headers of 62 bytes. The payload of the default, 1024 bytes, is the largest
-    of InfiniBand that fits into an Ethernet frame of 1500 bytes.
-    """
-    retransmission: RoceRetransmission = "go-back-n"
-    """Retransmission of lost packets."""
-    rto: Time = "67108864ns"
-    """
-    Timeout since the last progress. The default is 4.096 us x 2^14 with the exponent of InfiniBand that is usual
-    (InfiniBand Architecture Specification, section 9.7.6.1.3). IRN has 320 us.
-    """
-    window: Size | None = None
-    """
-    Limit of the bytes that are not acknowledged, such as the bandwidth-delay product of IRN. There is none by
-    default.
-    """
-
-
 class SharedQueue(Model):
     """
     A FIFO per port in a buffer that all such ports of a switch share. A port accepts packets while
@@ -1542,6 +1488,34 @@ class ThroughputProbe(Model):
     """application bytes that chosen flows deliver in each interval, at the levels `packet` and `flow`"""
     traffic: str | None = None
     """Name of a traffic entry; by default all entries."""
+
+
+class Timely(Model):
+    """
+    Settings of TIMELY (Mittal et al., SIGCOMM 2015), and of its rule with one fixed point (Zhu et al., "ECN or Delay",
+    CoNEXT 2016). Defaults are those of the second paper.
+    """
+
+    beta: Annotated[float | None, Field(ge=0.0, le=1.0)] = None
+    """Factor of a decrease, above 0, up to 1. The default is 0.8, and 0.008 for "patched-timely"."""
+    gain: Annotated[float, Field(ge=0.0, le=1.0)] = 0.875
+    """Weight of the newest difference of round-trip times in their average, above 0, up to 1."""
+    high: Time = "500us"
+    """Round-trip time above which the rate decreases whatever its gradient."""
+    hyper_after: Annotated[int, Field(ge=0)] = 5
+    """Number of increases in a row after which one has `hyper_steps` steps."""
+    hyper_steps: Annotated[int, Field(ge=1)] = 5
+    """Number of steps of a hyperactive increase."""
+    increase: Rate = "10Mbps"
+    """Step of an increase."""
+    low: Time = "50us"
+    """Round-trip time below which the rate increases."""
+    min_rtt: Time = "20us"
+    """Round-trip time by which differences are divided to give the gradient."""
+    segment: Size = "16KB"
+    """Bytes of a segment, whole packets of `mtu` rounded up. The acknowledgement of a segment changes the rate."""
+    updates: TimelyUpdates = "segment"
+    """Events that change the rate."""
 
 
 class TraceTraffic(Model):
@@ -2238,6 +2212,66 @@ class Queues(Model):
     """
     Marking threshold K: an ECN-capable packet is marked if it finds at least this much waiting.
     "off" marks no packet.
+    """
+
+
+class Roce(Model):
+    """
+    Settings of a transport of kind "roce". Those of DCQCN have the defaults of its paper (Zhu et al., SIGCOMM
+    2015) if it names one.
+    """
+
+    ack_every: Annotated[int, Field(ge=1)] = 1
+    """
+    Number of packets in order per acknowledgement. The default is that of the simulators of HPCC and IRN. The
+    last packet that a flow may send is always acknowledged.
+    """
+    alpha_interval: Time = "55us"
+    """DCQCN: time without a notification after which the reduction factor decays (section 3.1)."""
+    byte_counter: Size = "10MB"
+    """DCQCN: bytes after which the byte counter increases the rate (section 5.2)."""
+    cnp_interval: Time = "50us"
+    """DCQCN: minimum time between two congestion notifications of a flow (section 3.1)."""
+    control: RoceControlName = "dcqcn"
+    """Congestion control."""
+    fast_recovery: Annotated[int, Field(ge=1)] = 5
+    """DCQCN: number F of increases in fast recovery, by timer or byte counter (section 3.1)."""
+    gain: Annotated[float, Field(ge=0.0, le=1.0)] = 0.00390625
+    """
+    DCQCN: weight g of a notification in the reduction factor, above 0, up to 1. The default is 1/256 (section
+    5.2).
+    """
+    hyper_increase: Rate = "400Mbps"
+    """
+    DCQCN: step of the target rate once timer and byte counter are beyond fast recovery. The default is
+    ten times that of `increase`, as in QCN (IEEE 802.1Qau), because the paper has no number.
+    """
+    increase: Rate = "40Mbps"
+    """DCQCN: step of the target rate after fast recovery (section 3.1)."""
+    increase_interval: Time = "55us"
+    """DCQCN: period of the timer that increases the rate (section 5.2)."""
+    initial_rate: Rate | None = None
+    """DCQCN and TIMELY: first rate of a flow. The default is the rate of the host's link (section 3.1)."""
+    min_rate: Rate = "10Mbps"
+    """DCQCN and TIMELY: smallest rate of a flow. The default is that of QCN, because the papers have no number."""
+    mtu: Size = "1086B"
+    """
+    Size of a full packet with its headers of 62 bytes. The payload of the default, 1024 bytes, is the largest
+    of InfiniBand that fits into an Ethernet frame of 1500 bytes.
+    """
+    retransmission: RoceRetransmission = "go-back-n"
+    """Retransmission of lost packets."""
+    rto: Time = "67108864ns"
+    """
+    Timeout since the last progress. The default is 4.096 us x 2^14 with the exponent of InfiniBand that is usual
+    (InfiniBand Architecture Specification, section 9.7.6.1.3). IRN has 320 us.
+    """
+    timely: Timely | None = None
+    """Settings of TIMELY."""
+    window: Size | None = None
+    """
+    Limit of the bytes that are not acknowledged, such as the bandwidth-delay product of IRN. There is none by
+    default.
     """
 
 

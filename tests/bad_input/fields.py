@@ -51,6 +51,10 @@ def roce(settings: str, *words: str, also: str = "") -> Row:
     return field(f"transports.rdma={{kind = 'roce', roce = {{{settings}}}{also}}}", *words)
 
 
+def timely(settings: str, first: str, *words: str) -> Row:
+    return roce(f"control = 'timely', timely = {{{settings}}}", f"transports.rdma.roce.timely.{first}", *words)
+
+
 def swift(settings: str, *words: str, also: str = "") -> Row:
     return field(f"transports.slow={{kind = 'swift', swift = {{{settings}}}{also}}}", *words)
 
@@ -338,6 +342,20 @@ FIELDS = [
     roce("retransmission = 'go-back-0'", "transports.rdma.roce.retransmission: "),
     roce("control = 'hpcc'", "transports.rdma.roce.control: "),
     roce("control = 'none', gain = 0.5", "transports.rdma.roce.gain: not used with control = ", "remove it or set"),
+    roce("control = 'timely', gain = 0.5", 'transports.rdma.roce.gain: not used with control = "timely"'),
+    roce("control = 'timely', cnp_interval = '9us'", "transports.rdma.roce.cnp_interval: not used with control = "),
+    roce("timely = {gain = 0.5}", "transports.rdma.roce.timely: not used with control = ", 'set control = "timely"'),
+    roce("control = 'none', min_rate = '1Mbps'", "transports.rdma.roce.min_rate: not used with control = "),
+    timely("segment = '0B'", "segment: 0B; allowed: a size above 0"),
+    timely("gain = 0", "gain: 0; allowed: above 0, up to 1"),
+    timely("beta = 1.5", "beta: 1.5; allowed: above 0, up to 1"),
+    timely("low = '0us'", "low: 0s; allowed: a time above 0"),
+    timely("low = '60us', high = '50us'", "high: 50us and low = 60us", "set high to low or above"),
+    timely("min_rtt = '0us'", "min_rtt: 0s; allowed: a time above 0"),
+    timely("increase = '0bps'", "increase: "),
+    timely("hyper_steps = 0", "hyper_steps: 0; allowed: at least 1"),
+    timely("updates = 'never'", "updates: "),
+    timely("eta = 1", "eta: unknown field"),
     roce("pacing = true", "transports.rdma.roce.pacing: unknown field"),
     roce("", "transports.rdma.cc: not used with kind = ", also=", cc = 'reno'"),
     roce("", "transports.rdma.tcp: not used with kind = ", 'set kind = "tcp"', also=", tcp = {mss = 1000}"),

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tests.reference.network import Network, Packet
+from tests.reference.timely import Timely, TimelyRate
 from tests.reference.turns import PacedHost
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ class Settings:
     window: int | None
     rto: int
     dcqcn: Dcqcn | None
+    timely: Timely | None = None
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,7 @@ class Data:
     psn: int
     asks: bool
     is_repeated: bool
+    sent_at: int
 
 
 @dataclass(frozen=True)
@@ -58,6 +61,7 @@ class Answer:
     kind: str
     expected: int = 0
     trigger: int = 0
+    sent_at: int = 0
 
 
 class Rate:
@@ -156,8 +160,9 @@ class Sender:
         self.waits = self.has_timer = False
         self.pace_key, self.pace_waits = 3 * number, 0
         self.acked_at: int | None = None
-        self.rate = Rate(self, host.port.rate)
         self.counts: Counter[str] = Counter()
+        timely, line_rate = self.settings.timely, host.port.rate
+        self.rate = Rate(self, line_rate) if timely is None else TimelyRate(timely, line_rate, self.counts)
 
     def repeated(self) -> int | None:
         """The packet that is sent again next."""
@@ -196,7 +201,7 @@ class Sender:
         rate = self.rate.current
         self.rate.on_sent(size)
         self.next_at = now + int(size * 8e12 / rate) if rate < self.rate.line_rate else now
-        data = Data(psn, not self.may_send(), is_repeated)
+        data = Data(psn, not self.may_send(), is_repeated, now)
         is_ecn_capable = self.settings.dcqcn is not None
         self.host.send(Packet(self.flow, size, data, is_data=True, is_ecn_capable=is_ecn_capable), self.to)
         return size
@@ -210,6 +215,8 @@ class Sender:
         if self.acked_at is not None:
             return
         now = self.host.network.now
+        if answer.kind == "ack" and isinstance(self.rate, TimelyRate):
+            self.rate.on_ack(answer.expected, self.new, now - answer.sent_at)
         if answer.expected > self.una:
             self.una = answer.expected
             self.deadline = now + self.settings.rto if self.una < self.new else None
@@ -305,7 +312,7 @@ class RoceHost(PacedHost[Sender]):
             if not (data.asks or data.is_repeated) and receiver.unacked < self.settings.ack_every:
                 return None
             receiver.unacked = 0
-            return Answer("ack", receiver.expected)
+            return Answer("ack", receiver.expected, sent_at=data.sent_at)
         if receiver.has_reported and not self.settings.is_selective:
             return None
         receiver.has_reported, receiver.unacked = True, 0

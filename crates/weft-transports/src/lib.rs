@@ -16,6 +16,7 @@ mod resolve;
 mod roce;
 mod swift;
 mod tcp;
+mod timely;
 mod uet;
 
 pub use constant_rate::{ConstantRate, ConstantRateConfig};
@@ -31,4 +32,5 @@ pub use tcp::{
     RoundEnd, RtoEstimator, RtoSettings, SCHEDULERS, Scheduler, SegmentSizes, Tcp, TcpConfig, TcpMode,
     TcpSpec, WindowSettings, WindowValidation, profile_name,
 };
+pub use timely::{TimelyConfig, TimelyUpdates};
 pub use uet::{Uet, UetConfig, UetControl, UetLoadBalancing};

@@ -8,14 +8,16 @@ use weft_spec::{PathPolicySpec, Rate, Size, SpecError, Time, from_table, to_tabl
 use crate::constant_rate::one_path_policy;
 use crate::fields::bytes;
 use crate::ranges::{MAX_PACKET, check_count, check_size, check_time};
+use crate::timely::TimelyConfig;
 use crate::{Context, Kind, PacketSizes, Parameters, Resolved};
 
 /// Bytes of the headers of data, and of an acknowledgement.
 const HEADER: u32 = 62;
 const ACK_SIZE: u32 = 66;
 
-/// The fields of DCQCN.
-const DCQCN: [&str; 10] = [
+/// The fields of rates, and those of DCQCN alone.
+const RATES: [&str; 2] = ["min_rate", "initial_rate"];
+const DCQCN: [&str; 8] = [
     "cnp_interval",
     "alpha_interval",
     "gain",
@@ -24,8 +26,6 @@ const DCQCN: [&str; 10] = [
     "fast_recovery",
     "increase",
     "hyper_increase",
-    "min_rate",
-    "initial_rate",
 ];
 
 /// RDMA over converged Ethernet.
@@ -91,11 +91,14 @@ pub struct RoceConfig {
     /// DCQCN: step of the target rate once timer and byte counter are beyond fast recovery. The default is
     /// ten times that of `increase`, as in QCN (IEEE 802.1Qau), because the paper has no number.
     pub hyper_increase: Rate,
-    /// DCQCN: smallest rate of a flow. The default is that of QCN, because the paper has no number.
+    /// DCQCN and TIMELY: smallest rate of a flow. The default is that of QCN, because the papers have no number.
     pub min_rate: Rate,
-    /// DCQCN: first rate of a flow. The default is the rate of the host's link (section 3.1).
+    /// DCQCN and TIMELY: first rate of a flow. The default is the rate of the host's link (section 3.1).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub initial_rate: Option<Rate>,
+    /// Settings of TIMELY.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timely: Option<TimelyConfig>,
 }
 
 impl Default for RoceConfig {
@@ -117,6 +120,7 @@ impl Default for RoceConfig {
             hyper_increase: Rate(400_000_000),
             min_rate: Rate(10_000_000),
             initial_rate: None,
+            timely: None,
         }
     }
 }
@@ -134,13 +138,49 @@ pub enum RoceRetransmission {
 
 /// Congestion control of RDMA over converged Ethernet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
+#[serde(rename_all = "kebab-case")]
 #[schemars(rename = "RoceControlName")]
 pub enum RoceControl {
     /// DCQCN: marks of switches reduce the rate of a flow.
     Dcqcn,
+    /// TIMELY: round-trip times and their gradient set the rate of a flow (Mittal et al., SIGCOMM 2015).
+    Timely,
+    /// TIMELY with the rule of "ECN or Delay" that has one fixed point (Zhu et al., CoNEXT 2016).
+    PatchedTimely,
     /// Flows send at the rate of the host's link.
     None,
+}
+
+impl RoceControl {
+    /// Returns whether senders read the round-trip times of packets.
+    pub fn reads_delay(self) -> bool {
+        matches!(self, Self::Timely | Self::PatchedTimely)
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Dcqcn => "dcqcn",
+            Self::Timely => "timely",
+            Self::PatchedTimely => "patched-timely",
+            Self::None => "none",
+        }
+    }
+
+    /// Returns the names of the fields that this control does not use.
+    fn unused(self) -> impl Iterator<Item = &'static str> {
+        let rates = RATES.into_iter().filter(move |_| self == Self::None);
+        let dcqcn = DCQCN.into_iter().filter(move |_| self != Self::Dcqcn);
+        let timely = (!self.reads_delay()).then_some("timely");
+        dcqcn.chain(rates).chain(timely)
+    }
+
+    /// Returns what to do about a field that this control does not use.
+    fn remedy(field: &str) -> &'static str {
+        match field {
+            "timely" => "remove it or set control = \"timely\"",
+            _ => "remove it or set control = \"dcqcn\"",
+        }
+    }
 }
 
 impl Kind for Roce {
@@ -149,7 +189,7 @@ impl Kind for Roce {
     }
 
     fn about(&self) -> &'static str {
-        "RDMA over converged Ethernet (RoCEv2): paced flows with DCQCN, go-back-N or selective repeat"
+        "RDMA over converged Ethernet (RoCEv2): paced flows with DCQCN or TIMELY, go-back-N or selective repeat"
     }
 
     fn schema(&self, generator: &mut SchemaGenerator) -> Schema {
@@ -158,17 +198,18 @@ impl Kind for Roce {
 
     fn resolve(&self, given: &Table, context: &Context<'_>) -> Result<Resolved, SpecError> {
         let spec: RoceSpec = from_table(given)?;
-        let roce = spec.roce.unwrap_or_default();
+        let mut roce = spec.roce.unwrap_or_default();
         let (paths, policy) = one_path_policy(spec.paths.as_ref(), context)?;
         roce.check().map_err(|error| error.within("roce"))?;
+        roce.fill_in();
         let mut params = to_table(&RoceSpec {
             paths: Some(paths),
             roce: Some(roce),
         });
-        if roce.control == RoceControl::None
-            && let Some(settings) = params.get_mut("roce").and_then(toml::Value::as_table_mut)
-        {
-            settings.retain(|field, _| !DCQCN.contains(&field));
+        if let Some(settings) = params.get_mut("roce").and_then(toml::Value::as_table_mut) {
+            for field in roce.control.unused() {
+                settings.remove(field);
+            }
         }
         Ok(Resolved {
             paths: Some(policy),
@@ -178,6 +219,15 @@ impl Kind for Roce {
 }
 
 impl RoceConfig {
+    /// Fills in the settings of TIMELY if it controls the rate.
+    fn fill_in(&mut self) {
+        if self.control.reads_delay() {
+            let mut timely = self.timely.unwrap_or_default();
+            timely.beta = Some(timely.beta(self.control == RoceControl::PatchedTimely));
+            self.timely = Some(timely);
+        }
+    }
+
     fn check(&self) -> Result<(), SpecError> {
         check_size("mtu", self.mtu, u64::from(HEADER) + 1, MAX_PACKET)?;
         check_count("ack_every", self.ack_every, u32::MAX)?;
@@ -186,15 +236,16 @@ impl RoceConfig {
         }
         check_time("rto", self.rto)?;
         let (own, default) = (to_table(self), to_table(&Self::default()));
-        let unused = DCQCN
-            .iter()
-            .find(|field| own.get(**field) != default.get(**field));
-        if let (RoceControl::None, Some(field)) = (self.control, unused) {
+        let mut unused = self.control.unused();
+        if let Some(field) = unused.find(|field| own.get(*field) != default.get(*field)) {
             return Err(SpecError::conflict(
-                *field,
-                "not used with control = \"none\"",
-                "remove it or set control = \"dcqcn\"",
+                field,
+                format!("not used with control = \"{}\"", self.control.name()),
+                RoceControl::remedy(field),
             ));
+        }
+        if let Some(timely) = self.timely {
+            timely.check().map_err(|error| error.within("timely"))?;
         }
         check_time("alpha_interval", self.alpha_interval)?;
         check_time("increase_interval", self.increase_interval)?;

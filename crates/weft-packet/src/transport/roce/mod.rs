@@ -1,5 +1,5 @@
 //! RDMA over converged Ethernet, version 2 (`RoCEv2`). A flow has one path and is paced. DCQCN controls its
-//! rate (Zhu et al., "Congestion Control for Large-Scale RDMA Deployments", SIGCOMM 2015). Lost packets are
+//! rate (Zhu et al., "Congestion Control for Large-Scale RDMA Deployments", SIGCOMM 2015), or TIMELY. Lost packets are
 //! sent again with all later ones (go-back-N), or alone (selective repeat).
 
 mod dcqcn;
@@ -12,6 +12,7 @@ mod selective_repeat;
 mod sender;
 #[cfg(test)]
 mod tests;
+mod timely;
 mod wire;
 
 use weft_transports::Roce;

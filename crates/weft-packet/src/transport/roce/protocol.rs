@@ -111,8 +111,8 @@ impl Protocol for RoceProtocol {
         let (flow, now) = (packet.lo, cx.now);
         match Content::read(packet) {
             Content::Data(data) => endpoint.on_data(packet, data, cx),
-            Content::Ack(expected) => {
-                endpoint.on_ack(flow, |sender, now| sender.on_ack(expected, now), cx);
+            Content::Ack(ack) => {
+                endpoint.on_ack(flow, |sender, now| sender.on_ack(ack, now), cx);
             }
             Content::Nak(nak) => endpoint.update_sender(flow, |sender| sender.on_nak(nak, now), cx),
             Content::Cnp => {

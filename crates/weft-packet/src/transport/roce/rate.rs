@@ -1,6 +1,7 @@
 //! The interface of congestion control at senders, which limits the rate of a flow.
 
 use super::dcqcn::Dcqcn;
+use super::timely::{Sample, Timely};
 
 /// A congestion control of senders. Times are in picoseconds, rates in bits per second.
 pub trait RateControl {
@@ -32,6 +33,7 @@ impl RateControl for FixedRate {
 #[derive(Clone)]
 pub enum RateController {
     Dcqcn(Dcqcn),
+    Timely(Timely),
     Fixed(FixedRate),
 }
 
@@ -40,6 +42,7 @@ impl RateController {
     pub fn get(&mut self) -> &mut dyn RateControl {
         match self {
             Self::Dcqcn(control) => control,
+            Self::Timely(control) => control,
             Self::Fixed(control) => control,
         }
     }
@@ -82,6 +85,13 @@ impl Pace {
     /// Returns the rate in bits per second, without a change of the state.
     pub fn rate(&self, now: u64) -> f64 {
         self.control.clone().get().rate(now)
+    }
+
+    /// Handles the round-trip time of an acknowledgement, if the congestion control reads it.
+    pub fn on_ack(&mut self, sample: Sample) {
+        if let RateController::Timely(control) = &mut self.control {
+            control.on_ack(sample);
+        }
     }
 
     /// Handles a congestion notification.

@@ -8,7 +8,7 @@ use crate::transport::arrivals::Arrivals;
 use crate::transport::endpoint::flows::ReceiverFlow;
 
 use super::protocol::RoceProtocol;
-use super::wire::{Data, HEADER, Nak, ack_packet};
+use super::wire::{Ack, Data, HEADER, Nak};
 
 /// The receiver of a flow.
 pub type Receiver = ReceiverFlow<RoceProtocol>;
@@ -31,8 +31,7 @@ pub struct RoceReceiver {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
     None,
-    /// All packets before this PSN have arrived.
-    Ack(u32),
+    Ack(Ack),
     Nak(Nak),
 }
 
@@ -41,7 +40,7 @@ impl Answer {
     pub fn packet(self, flow: u32, class: u16) -> Option<Packet> {
         match self {
             Self::None => None,
-            Self::Ack(expected) => Some(ack_packet(expected, flow, class)),
+            Self::Ack(ack) => Some(ack.packet(flow, class)),
             Self::Nak(nak) => Some(nak.packet(flow, class)),
         }
     }
@@ -82,13 +81,16 @@ impl Receiver {
             return Answer::None;
         }
         self.state.unacked = 0;
-        Answer::Ack(self.state.arrivals.next())
+        Answer::Ack(Ack {
+            expected: self.state.arrivals.next(),
+            sent: data.sent,
+        })
     }
 
     /// Handles a marked packet. Returns the time at which a congestion notification is sent because of it. That is
     /// now, or the end of the interval that began with the last notification.
     pub fn on_mark(&mut self, now: u64) -> Option<u64> {
-        if self.params.config.control == RoceControl::None || self.state.is_marked {
+        if self.params.config.control != RoceControl::Dcqcn || self.state.is_marked {
             return None;
         }
         if now < self.state.quiet_until {
@@ -149,14 +151,16 @@ mod tests {
             ack_at_once: false,
             retransmission: false,
             ce: false,
+            sent: 0,
         };
+        let ack = |expected| Answer::Ack(Ack { expected, sent: 0 });
         let nak = |expected, trigger| Answer::Nak(Nak { expected, trigger });
         let mut go_back_n = receiver(RoceRetransmission::GoBackN);
         let mut answer = |psn| go_back_n.on_data(data(psn), 1086, 0);
-        assert_eq!(answer(0), Answer::Ack(1));
+        assert_eq!(answer(0), ack(1));
         assert_eq!((answer(2), answer(3)), (nak(1, 2), Answer::None));
-        assert_eq!((answer(1), answer(2)), (Answer::Ack(2), Answer::Ack(3)));
-        assert_eq!((answer(4), answer(1)), (nak(3, 4), Answer::Ack(3)));
+        assert_eq!((answer(1), answer(2)), (ack(2), ack(3)));
+        assert_eq!((answer(4), answer(1)), (nak(3, 4), ack(3)));
         assert_eq!(
             (go_back_n.chunks, go_back_n.bytes, go_back_n.packets),
             (3, 3 * 1024, 7)
@@ -164,7 +168,7 @@ mod tests {
         let mut selective = receiver(RoceRetransmission::SelectiveRepeat);
         let mut answer = |psn| selective.on_data(data(psn), 1086, 0);
         assert_eq!((answer(1), answer(2)), (nak(0, 1), nak(0, 2)));
-        assert_eq!((answer(0), answer(4)), (Answer::Ack(3), nak(3, 4)));
+        assert_eq!((answer(0), answer(4)), (ack(3), nak(3, 4)));
         assert_eq!((selective.chunks, selective.packets), (4, 4));
     }
 }

@@ -12,7 +12,8 @@ use super::protocol::RoceProtocol;
 use super::rate::{FixedRate, Pace, RateController};
 use super::recovery::{Flight, Recovery};
 use super::selective_repeat::SelectiveRepeat;
-use super::wire::{Data, Nak};
+use super::timely::{Sample, Timely};
+use super::wire::{Ack, Data, Nak};
 
 /// The sender of a flow.
 pub type Sender = SenderFlow<RoceProtocol>;
@@ -43,11 +44,11 @@ pub enum Next {
 impl RoceSender {
     /// Creates the state of a flow that opens now. `line_rate` is the rate of its first link in bits per second.
     pub fn new(config: &RoceConfig, line_rate: f64, now: u64) -> Self {
+        let rate = config.initial_rate.map_or(line_rate, |rate| rate.0 as f64);
         let control = match config.control {
-            RoceControl::Dcqcn => {
-                let rate = config.initial_rate.map_or(line_rate, |rate| rate.0 as f64);
-                RateController::Dcqcn(Dcqcn::new(*config, line_rate, rate))
-            }
+            RoceControl::Dcqcn => RateController::Dcqcn(Dcqcn::new(*config, line_rate, rate)),
+            RoceControl::Timely => RateController::Timely(Timely::new(config, false, line_rate, rate)),
+            RoceControl::PatchedTimely => RateController::Timely(Timely::new(config, true, line_rate, rate)),
             RoceControl::None => RateController::Fixed(FixedRate(line_rate)),
         };
         let recovery = match config.retransmission {
@@ -101,12 +102,14 @@ impl Sender {
             self.state.deadline = Some(now + config.rto.0);
         }
         let is_ecn_capable = config.control == RoceControl::Dcqcn;
+        let sent = if config.control.reads_delay() { now } else { 0 };
         self.state.pace.on_sent(size, now);
         let data = Data {
             psn,
             ack_at_once: self.next_psn().is_none(),
             retransmission: matches!(next, Next::Again(_)),
             ce: false,
+            sent,
         };
         Packet {
             route: self.route,
@@ -114,11 +117,18 @@ impl Sender {
         }
     }
 
-    /// Handles an acknowledgement of all packets before `expected`. Returns true if all data has been
+    /// Handles an acknowledgement. Returns true if all data has been
     /// acknowledged now.
-    pub fn on_ack(&mut self, expected: u32, now: u64) -> bool {
+    pub fn on_ack(&mut self, ack: Ack, now: u64) -> bool {
         self.counters.acks += 1;
-        self.advance(expected, now)
+        if !self.is_acked() {
+            self.state.pace.on_ack(Sample {
+                expected: ack.expected,
+                sent: self.data.sent() as u32,
+                rtt: now - ack.sent,
+            });
+        }
+        self.advance(ack.expected, now)
     }
 
     fn advance(&mut self, expected: u32, now: u64) -> bool {

@@ -5,6 +5,7 @@
 //! | `lo` | flow | flow | flow | flow |
 //! | `seq` | packet sequence number (PSN) | next expected PSN | next expected PSN | |
 //! | `chunk` | | | PSN of the packet that caused it | |
+//! | `chunk`, `slot` | time at which it was sent, if the control reads delay | that time of the packet that caused it | | |
 //! | `hi` | 0, the subflow | | | |
 
 use crate::packet::{CE, DATA, ECT, Packet};
@@ -34,8 +35,8 @@ const RETRANSMISSION: u16 = 1 << 7;
 pub enum Content {
     /// Data.
     Data(Data),
-    /// All packets before this PSN have arrived.
-    Ack(u32),
+    /// An acknowledgement.
+    Ack(Ack),
     /// A packet is missing.
     Nak(Nak),
     /// A congestion notification packet.
@@ -49,6 +50,21 @@ pub struct Data {
     pub ack_at_once: bool,
     pub retransmission: bool,
     pub ce: bool,
+    /// Time at which it was sent, 0 if the control does not read delay.
+    pub sent: u64,
+}
+
+/// An acknowledgement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ack {
+    /// All packets before this PSN have arrived.
+    pub expected: u32,
+    /// Time at which the packet that caused it was sent.
+    pub sent: u64,
+}
+
+fn time_of(packet: &Packet) -> u64 {
+    u64::from(packet.slot) << 32 | u64::from(packet.chunk)
 }
 
 /// A report of a missing packet.
@@ -68,16 +84,22 @@ impl Data {
             | flag(self.retransmission, RETRANSMISSION);
         Packet {
             seq: self.psn,
+            chunk: self.sent as u32,
+            slot: (self.sent >> 32) as u32,
             ..packet_of(flow, size.into(), DATA | class | flags)
         }
     }
 }
 
-/// Returns an acknowledgement without its route.
-pub fn ack_packet(expected: u32, flow: u32, class: u16) -> Packet {
-    Packet {
-        seq: expected,
-        ..packet_of(flow, ACK_SIZE, class | ACK)
+impl Ack {
+    /// Returns the packet without its route.
+    pub fn packet(self, flow: u32, class: u16) -> Packet {
+        Packet {
+            seq: self.expected,
+            chunk: self.sent as u32,
+            slot: (self.sent >> 32) as u32,
+            ..packet_of(flow, ACK_SIZE, class | ACK)
+        }
     }
 }
 
@@ -108,10 +130,14 @@ impl Content {
                 ack_at_once: has(AT_ONCE),
                 retransmission: has(RETRANSMISSION),
                 ce: has(CE),
+                sent: time_of(packet),
             });
         }
         match packet.flags & KIND {
-            ACK => Self::Ack(packet.seq),
+            ACK => Self::Ack(Ack {
+                expected: packet.seq,
+                sent: time_of(packet),
+            }),
             NAK => Self::Nak(Nak {
                 expected: packet.seq,
                 trigger: packet.chunk,
@@ -134,6 +160,7 @@ mod tests {
                 ack_at_once: bits & 1 == 1,
                 retransmission: bits & 2 == 2,
                 ce: false,
+                sent: 5_000_000_007 * u64::from(bits),
             };
             let packet = data.packet(9, 1086, class_flags(7), true);
             assert_eq!(Content::read(&packet), Content::Data(data));
@@ -148,7 +175,11 @@ mod tests {
             trigger: u32::MAX,
         };
         assert_eq!(Content::read(&nak.packet(9, 0)), Content::Nak(nak));
-        assert_eq!(Content::read(&ack_packet(70_000, 9, 0)), Content::Ack(70_000));
+        let ack = Ack {
+            expected: 70_000,
+            sent: (1 << 50) + 3,
+        };
+        assert_eq!(Content::read(&ack.packet(9, 0)), Content::Ack(ack));
         assert_eq!(Content::read(&cnp_packet(9, class_flags(1))), Content::Cnp);
     }
 }
