@@ -7,9 +7,14 @@ is written after the run and never changes the verdict.
 
 from __future__ import annotations
 
+import tomllib
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from weft_papers import sums
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -155,15 +160,31 @@ def statement(figure: str, claim: str) -> Statement:
     return statements(figure).get(claim, OWN)
 
 
+@cache
 def statements(figure: str) -> Mapping[str, Statement]:
     """Returns the statements behind a figure's claims, by the claims' sentences."""
-    # The papers' modules import this one.
-    from weft_papers.amp.statements import STATEMENTS as AMP
-    from weft_papers.amp_fg.statements import STATEMENTS as AMP_FG
-    from weft_papers.mptcp_dc.statements import STATEMENTS as MPTCP_DC
-    from weft_papers.opn.statements import STATEMENTS as OPN
-    from weft_papers.roce.statements import STATEMENTS as ROCE
-    from weft_papers.switches.statements import STATEMENTS as SWITCHES
+    file = Path(__file__).parent / figure.partition("/")[0].replace("-", "_") / "statements.toml"
+    document = tomllib.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
+    causes = {name: _cause(fields) for name, fields in document.get("causes", {}).items()}
+    return {entry.pop("claim"): _statement(entry, causes) for entry in document.get(figure, [])}
 
-    papers = {"amp": AMP, "amp-fg": AMP_FG, "mptcp-dc": MPTCP_DC, "opn": OPN, "roce": ROCE, "switches": SWITCHES}
-    return papers.get(figure.partition("/")[0], {}).get(figure, {})
+
+def _statement(entry: dict[str, Any], causes: Mapping[str, Cause]) -> Statement:
+    """Returns the statement of an entry; its cause is the name of one or stands in the entry."""
+    match entry.pop("cause", None):
+        case str(name):
+            entry["cause"] = causes[name]
+        case dict(fields):
+            entry["cause"] = _cause(fields)
+    for field, kind in (("kind", Kind), ("origin", Origin), ("fitted", tuple)):
+        if field in entry:
+            entry[field] = kind(entry[field])
+    return Statement(**entry)
+
+
+def _cause(fields: dict[str, str]) -> Cause:
+    """Returns the cause that has these fields; a proof is the name of a function of `sums`."""
+    if "proof" in fields:
+        return Contradiction(fields["between"], getattr(sums, fields["proof"]))
+    kind = next(kind for kind in (NotStated, Differs, Open) if set(fields) == set(kind.__dataclass_fields__))
+    return kind(**fields)
