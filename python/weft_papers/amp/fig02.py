@@ -50,16 +50,16 @@ def cases(scale: Scale) -> list[Case]:
     ]
 
 
+def plot(rows: pl.DataFrame) -> Plot:
+    """FCT over k on a log scale: mean, and the 5th to the 95th percentile of the flows; all seeds."""
+    return plot_fct(rows.filter(delay_us=DELAY_US), ALGORITHMS, "Figure 2: incast of 128 KB flows")
+
+
 def claims(rows: pl.DataFrame) -> list[Claim]:
     """Returns the claims of section 3.1, sentence by sentence."""
     judged, stated = (rows.filter(delay_us=delay_us) for delay_us in (DELAY_US, STATED_DELAY_US))
     claims = _claims(judged)
     return [*claims, *with_stated_delay(claims, _claims(stated) if len(stated) else [])]
-
-
-def plot(rows: pl.DataFrame) -> Plot:
-    """FCT over k on a log scale: mean, and the 5th to the 95th percentile of the flows; all seeds."""
-    return plot_fct(rows.filter(delay_us=DELAY_US), ALGORITHMS, "Figure 2: incast of 128 KB flows")
 
 
 def _claims(here: pl.DataFrame) -> list[Claim]:

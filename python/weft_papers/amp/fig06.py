@@ -83,13 +83,6 @@ def measure(result: Result) -> pl.DataFrame:
     return traces.filter(pl.col("time_ms").is_between(*SHOWN_MS)).with_columns(floor_ms=pl.lit(floor, pl.Float64))
 
 
-def claims(rows: pl.DataFrame) -> list[Claim]:
-    """Returns the claims of section 4.1, observation (3), and section 5.2, "Traffic shifting speed"."""
-    claims = _claims(rows, DELAY_US)
-    stated = _claims(rows, STATED_DELAY_US) if STATED_DELAY_US in set(rows["delay_us"]) else []
-    return [*claims, *with_stated_delay(claims, stated)]
-
-
 def plot(rows: pl.DataFrame) -> Plot:
     """Both windows of the multipath flow around the beginning of the second DCTCP flow, first seed."""
     from matplotlib.figure import Figure
@@ -118,6 +111,13 @@ def plot(rows: pl.DataFrame) -> Plot:
         axes.set_ylabel("cwnd (packets)")
     plot.suptitle(f"Figures 6 and 11: traffic shifting, links of {DELAY_US} us; dotted: over, mean of the seeds")
     return plot
+
+
+def claims(rows: pl.DataFrame) -> list[Claim]:
+    """Returns the claims of section 4.1, observation (3), and section 5.2, "Traffic shifting speed"."""
+    claims = _claims(rows, DELAY_US)
+    stated = _claims(rows, STATED_DELAY_US) if STATED_DELAY_US in set(rows["delay_us"]) else []
+    return [*claims, *with_stated_delay(claims, stated)]
 
 
 def _claims(rows: pl.DataFrame, delay_us: int) -> list[Claim]:

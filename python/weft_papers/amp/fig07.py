@@ -74,12 +74,6 @@ def measure(result: Result) -> pl.DataFrame:
     )
 
 
-def claims(rows: pl.DataFrame) -> list[Claim]:
-    """Returns the claims of section 5.1, "setting tau", sentence by sentence."""
-    claims = _claims(rows, PAPER)
-    return [*claims, *with_stated_delay(claims, _claims(rows, STATED) if len(_setting(rows, STATED)) else [])]
-
-
 def plot(rows: pl.DataFrame) -> Plot:
     """Suppression episodes per flow, by tau."""
     from matplotlib.figure import Figure
@@ -99,6 +93,12 @@ def plot(rows: pl.DataFrame) -> Plot:
     axes.legend(frameon=False)
     plot.suptitle(f"Figure 7: suppression episodes, links of {DELAY_US} us")
     return plot
+
+
+def claims(rows: pl.DataFrame) -> list[Claim]:
+    """Returns the claims of section 5.1, "setting tau", sentence by sentence."""
+    claims = _claims(rows, PAPER)
+    return [*claims, *with_stated_delay(claims, _claims(rows, STATED) if len(_setting(rows, STATED)) else [])]
 
 
 def _claims(rows: pl.DataFrame, setting: tuple[int, int, str]) -> list[Claim]:

@@ -66,6 +66,11 @@ def cases(scale: Scale) -> list[Case]:
     ]
 
 
+def plot(rows: pl.DataFrame) -> Plot:
+    """FCT over k on a log scale: mean, and the 5th to the 95th percentile of the flows; all seeds."""
+    return plot_fct(rows.filter(delay_us=DELAY_US), ALGORITHMS, "Figure 8: incast")
+
+
 def claims(rows: pl.DataFrame) -> list[Claim]:
     """Returns the claims of section 5.2, "Robustness against the TCP incast", sentence by sentence."""
     judged, stated = (rows.filter(delay_us=delay_us) for delay_us in (DELAY_US, STATED_DELAY_US))
@@ -75,11 +80,6 @@ def claims(rows: pl.DataFrame) -> list[Claim]:
         _delayed_joins(judged.filter(size_kb=128)),
         *with_stated_delay(claims, _claims(stated) if len(stated) else []),
     ]
-
-
-def plot(rows: pl.DataFrame) -> Plot:
-    """FCT over k on a log scale: mean, and the 5th to the 95th percentile of the flows; all seeds."""
-    return plot_fct(rows.filter(delay_us=DELAY_US), ALGORITHMS, "Figure 8: incast")
 
 
 def _claims(here: pl.DataFrame) -> list[Claim]:

@@ -80,13 +80,6 @@ def measure(result: Result) -> pl.DataFrame:
     )
 
 
-def claims(rows: pl.DataFrame) -> list[Claim]:
-    """Returns the claims of section 5.2, "Effectiveness to the minimum window syndrome", and those about SSR."""
-    claims = _claims(rows, DELAY_US)
-    stated = _claims(rows, STATED_DELAY_US) if STATED_DELAY_US in set(rows["delay_us"]) else []
-    return [*claims, _fewer_than_4(_setting(rows, DELAY_US, "0s")), *with_stated_delay(claims, stated)]
-
-
 def plot(rows: pl.DataFrame) -> Plot:
     """Jain's index over n, one panel per number of multipath flows: mean, lowest and highest of the seeds."""
     from matplotlib.figure import Figure
@@ -101,6 +94,13 @@ def plot(rows: pl.DataFrame) -> Plot:
     panels[0].legend(frameon=False, fontsize="small")
     plot.suptitle(f"Figure 9: fairness with DCTCP, links of {DELAY_US} us")
     return plot
+
+
+def claims(rows: pl.DataFrame) -> list[Claim]:
+    """Returns the claims of section 5.2, "Effectiveness to the minimum window syndrome", and those about SSR."""
+    claims = _claims(rows, DELAY_US)
+    stated = _claims(rows, STATED_DELAY_US) if STATED_DELAY_US in set(rows["delay_us"]) else []
+    return [*claims, _fewer_than_4(_setting(rows, DELAY_US, "0s")), *with_stated_delay(claims, stated)]
 
 
 def _claims(rows: pl.DataFrame, delay_us: int) -> list[Claim]:

@@ -68,13 +68,6 @@ def measure(result: Result) -> pl.DataFrame:
     return steps.rename({"value": "packets"})
 
 
-def claims(rows: pl.DataFrame) -> list[Claim]:
-    """Returns the claims of section 5.2, "Effectiveness to the minimum window syndrome", about queues."""
-    claims = _claims(rows, DELAY_US)
-    stated = _claims(rows, STATED_DELAY_US) if STATED_DELAY_US in set(rows["delay_us"]) else []
-    return [*claims, *with_stated_delay(claims, stated)]
-
-
 def plot(rows: pl.DataFrame) -> Plot:
     """The distributions of the queue's length, mean over the seeds, one panel per number of multipath flows."""
     from matplotlib.figure import Figure
@@ -88,6 +81,13 @@ def plot(rows: pl.DataFrame) -> Plot:
     panels[0].legend(frameon=False)
     plot.suptitle(f"Figure 10: queue length, links of {DELAY_US} us")
     return plot
+
+
+def claims(rows: pl.DataFrame) -> list[Claim]:
+    """Returns the claims of section 5.2, "Effectiveness to the minimum window syndrome", about queues."""
+    claims = _claims(rows, DELAY_US)
+    stated = _claims(rows, STATED_DELAY_US) if STATED_DELAY_US in set(rows["delay_us"]) else []
+    return [*claims, *with_stated_delay(claims, stated)]
 
 
 def _claims(rows: pl.DataFrame, delay_us: int) -> list[Claim]:

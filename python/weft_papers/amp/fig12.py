@@ -89,6 +89,24 @@ def measure(result: Result) -> pl.DataFrame:
     )
 
 
+def plot(rows: pl.DataFrame) -> Plot:
+    """The CDF of the JCT for 4, 6 and 8 subflows, as in the paper; DCTCP's is the same in all."""
+    from matplotlib.figure import Figure
+
+    here = rows.filter(variant=PAPER)
+    plot = Figure(figsize=(11, 3.8), layout="constrained")
+    panels = plot.subplots(1, len(SUBFLOWS), sharex=True, sharey=True)
+    for panel, letter, n in zip(panels, "abc", SUBFLOWS, strict=True):
+        shown = here.filter((pl.col("subflows") == n) | (pl.col("algorithm") == BASELINE))
+        plot_cdf(panel, shown, "jct_ms", (*MULTIPATH, BASELINE), at_least="unfinished_ms")
+        panel.axhline(0.9, color="black", linestyle=":", linewidth=1)
+        panel.set_title(f"({letter}) {n} subflows")
+        panel.set_xlabel("job completion time (ms)")
+    panels[0].legend(frameon=False)
+    plot.suptitle("Figure 12: jobs by DCTCP, long flows by each algorithm")
+    return plot
+
+
 def claims(rows: pl.DataFrame) -> list[Claim]:
     """Returns the claims of section 5.3, "Incast with background traffic", sentence by sentence."""
     here = rows.filter(variant=PAPER)
@@ -147,24 +165,6 @@ def claims(rows: pl.DataFrame) -> list[Claim]:
             f"{_suppressed(here)} of the time",
         ),
     ]
-
-
-def plot(rows: pl.DataFrame) -> Plot:
-    """The CDF of the JCT for 4, 6 and 8 subflows, as in the paper; DCTCP's is the same in all."""
-    from matplotlib.figure import Figure
-
-    here = rows.filter(variant=PAPER)
-    plot = Figure(figsize=(11, 3.8), layout="constrained")
-    panels = plot.subplots(1, len(SUBFLOWS), sharex=True, sharey=True)
-    for panel, letter, n in zip(panels, "abc", SUBFLOWS, strict=True):
-        shown = here.filter((pl.col("subflows") == n) | (pl.col("algorithm") == BASELINE))
-        plot_cdf(panel, shown, "jct_ms", (*MULTIPATH, BASELINE), at_least="unfinished_ms")
-        panel.axhline(0.9, color="black", linestyle=":", linewidth=1)
-        panel.set_title(f"({letter}) {n} subflows")
-        panel.set_xlabel("job completion time (ms)")
-    panels[0].legend(frameon=False)
-    plot.suptitle("Figure 12: jobs by DCTCP, long flows by each algorithm")
-    return plot
 
 
 def _case(algorithm: str, subflows: int, variant: str, seed: int, scale: Scale) -> Case:

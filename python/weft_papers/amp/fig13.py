@@ -95,6 +95,25 @@ def measure(result: Result) -> pl.DataFrame:
     return pl.concat(rows, how="diagonal").select("what", "stage", "direction", "value", "at_least")
 
 
+def plot(rows: pl.DataFrame) -> Plot:
+    """CDFs of the short flows' FCT and of the long flows' goodput, and utilisation by stage, as in the paper."""
+    from matplotlib.figure import Figure
+
+    here = _judged(rows)
+    plot = Figure(figsize=(12, 3.8), layout="constrained")
+    short, long, stages = plot.subplots(1, 3)
+    plot_cdf(short, here.filter(what="fct_ms"), "value", ALGORITHMS, at_least="at_least")
+    short.set_title("(a) short flows")
+    short.set_xlabel("FCT (ms)")
+    short.legend(frameon=False)
+    plot_cdf(long, here.filter(what="goodput_gbps"), "value", ALGORITHMS, up_to=100)
+    long.set_title("(b) long flows")
+    long.set_xlabel("goodput (Gbps)")
+    _plot_utilisation(stages, here)
+    plot.suptitle("Figure 13: short DCTCP flows, long flows by each algorithm")
+    return plot
+
+
 def claims(rows: pl.DataFrame) -> list[Claim]:
     """Returns the claims of section 5.3, "General workload", sentence by sentence."""
     here = _judged(rows)
@@ -151,25 +170,6 @@ def claims(rows: pl.DataFrame) -> list[Claim]:
         _utilisation(here),
         *_swapped(rows),
     ]
-
-
-def plot(rows: pl.DataFrame) -> Plot:
-    """CDFs of the short flows' FCT and of the long flows' goodput, and utilisation by stage, as in the paper."""
-    from matplotlib.figure import Figure
-
-    here = _judged(rows)
-    plot = Figure(figsize=(12, 3.8), layout="constrained")
-    short, long, stages = plot.subplots(1, 3)
-    plot_cdf(short, here.filter(what="fct_ms"), "value", ALGORITHMS, at_least="at_least")
-    short.set_title("(a) short flows")
-    short.set_xlabel("FCT (ms)")
-    short.legend(frameon=False)
-    plot_cdf(long, here.filter(what="goodput_gbps"), "value", ALGORITHMS, up_to=100)
-    long.set_title("(b) long flows")
-    long.set_xlabel("goodput (Gbps)")
-    _plot_utilisation(stages, here)
-    plot.suptitle("Figure 13: short DCTCP flows, long flows by each algorithm")
-    return plot
 
 
 def _case(algorithm: str, delay_us: int, seconds: float, short_flows: int, seed: int, *, short: str = "dctcp") -> Case:

@@ -79,16 +79,6 @@ def measure(result: Result) -> pl.DataFrame:
     )
 
 
-def claims(rows: pl.DataFrame) -> list[Claim]:
-    """Returns the claims of section 5.3, "General workload", last paragraph."""
-    here = rows.filter(starts=STARTS[0])
-    return [
-        *(_percentile(rows, percent, name) for percent in PAPER_MS for name in MULTIPATH),
-        *(_improvement(rows, percent) for percent in PAPER_MS),
-        _goodput(here),
-    ]
-
-
 def plot(rows: pl.DataFrame) -> Plot:
     """CDFs of the short flows' FCT and of the long flows' goodput, all seeds."""
     from matplotlib.figure import Figure
@@ -103,6 +93,16 @@ def plot(rows: pl.DataFrame) -> Plot:
     long.set_xlabel("goodput of long flows (Gbps)")
     plot.suptitle("Figure 14: data mining workload")
     return plot
+
+
+def claims(rows: pl.DataFrame) -> list[Claim]:
+    """Returns the claims of section 5.3, "General workload", last paragraph."""
+    here = rows.filter(starts=STARTS[0])
+    return [
+        *(_percentile(rows, percent, name) for percent in PAPER_MS for name in MULTIPATH),
+        *(_improvement(rows, percent) for percent in PAPER_MS),
+        _goodput(here),
+    ]
 
 
 def flow_list(hosts: int, starts: str, seed: int) -> list[tuple[int, int, float, int]]:

@@ -110,13 +110,6 @@ def measure(result: Result) -> pl.DataFrame:
     )
 
 
-def claims(rows: pl.DataFrame) -> list[Claim]:
-    """Returns the claims of section 5.1, "setting gamma", sentence by sentence."""
-    claims = _claims(rows, DELAY_US)
-    stated = _claims(rows, STATED_DELAY_US) if len(_flows(rows, STATED_DELAY_US, GAP_US)) else []
-    return [*claims, _under_syndrome(rows), *with_stated_delay(claims[1:], stated[1:])]
-
-
 def plot(rows: pl.DataFrame) -> Plot:
     """Mean FCT of the incast over gamma, compared with DCTCP's; and false alarms."""
     from matplotlib.figure import Figure
@@ -147,6 +140,13 @@ def plot(rows: pl.DataFrame) -> Plot:
         axes.grid(visible=True, which="major", alpha=0.3)
     plot.suptitle(f"The choice of gamma, links of {DELAY_US} us")
     return plot
+
+
+def claims(rows: pl.DataFrame) -> list[Claim]:
+    """Returns the claims of section 5.1, "setting gamma", sentence by sentence."""
+    claims = _claims(rows, DELAY_US)
+    stated = _claims(rows, STATED_DELAY_US) if len(_flows(rows, STATED_DELAY_US, GAP_US)) else []
+    return [*claims, _under_syndrome(rows), *with_stated_delay(claims[1:], stated[1:])]
 
 
 def _claims(rows: pl.DataFrame, delay_us: int) -> list[Claim]:

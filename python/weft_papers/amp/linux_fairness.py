@@ -78,15 +78,22 @@ def measure(result: Result) -> pl.DataFrame:
     )
 
 
-def summary(rows: pl.DataFrame) -> pl.DataFrame:
-    """Returns one row per run: Jain's index over all flows, and a multipath flow's goodput over a DCTCP flow's."""
-    goodput, single = pl.col("goodput_mbps"), pl.col("transport") == "dctcp"
-    return rows.group_by("level", "algorithm", "multipath", "dctcp", "seed", maintain_order=True).agg(
-        jain=goodput.sum() ** 2 / (pl.len() * (goodput**2).sum()),
-        ratio=goodput.filter(~single).mean() / goodput.filter(single).mean(),
-        total_mbps=goodput.sum(),
-        suppressions=pl.col("suppressions").sum(),
-    )
+def plot(rows: pl.DataFrame) -> Plot:
+    """Jain's index over the number of DCTCP flows, one panel per number of multipath flows; packet level dashed."""
+    from matplotlib.figure import Figure
+
+    runs = summary(rows)
+    numbers = runs["multipath"].unique().sort().to_list()
+    plot = Figure(figsize=(max(5.0, 3.4 * len(numbers)), 3.8), layout="constrained")
+    panels = plot.subplots(1, len(numbers), sharey=True, squeeze=False)[0]
+    for panel, number in zip(panels, numbers, strict=True):
+        _plot_panel(panel, runs.filter(multipath=number))
+        panel.set_title(f"{number} multipath")
+        panel.set_xlabel("DCTCP flows")
+    panels[0].set_ylabel("Jain's index")
+    panels[0].legend(frameon=False, fontsize="small")
+    plot.suptitle("Figure 9 on Linux, 200 Mbit/s (dashed: packet level)")
+    return plot
 
 
 def claims(rows: pl.DataFrame) -> list[Claim]:
@@ -120,22 +127,15 @@ def claims(rows: pl.DataFrame) -> list[Claim]:
     return [*claims, _best(paper.filter(level="linux")), _few(runs, few), _with_dctcp_cut(runs), _levels(paper)]
 
 
-def plot(rows: pl.DataFrame) -> Plot:
-    """Jain's index over the number of DCTCP flows, one panel per number of multipath flows; packet level dashed."""
-    from matplotlib.figure import Figure
-
-    runs = summary(rows)
-    numbers = runs["multipath"].unique().sort().to_list()
-    plot = Figure(figsize=(max(5.0, 3.4 * len(numbers)), 3.8), layout="constrained")
-    panels = plot.subplots(1, len(numbers), sharey=True, squeeze=False)[0]
-    for panel, number in zip(panels, numbers, strict=True):
-        _plot_panel(panel, runs.filter(multipath=number))
-        panel.set_title(f"{number} multipath")
-        panel.set_xlabel("DCTCP flows")
-    panels[0].set_ylabel("Jain's index")
-    panels[0].legend(frameon=False, fontsize="small")
-    plot.suptitle("Figure 9 on Linux, 200 Mbit/s (dashed: packet level)")
-    return plot
+def summary(rows: pl.DataFrame) -> pl.DataFrame:
+    """Returns one row per run: Jain's index over all flows, and a multipath flow's goodput over a DCTCP flow's."""
+    goodput, single = pl.col("goodput_mbps"), pl.col("transport") == "dctcp"
+    return rows.group_by("level", "algorithm", "multipath", "dctcp", "seed", maintain_order=True).agg(
+        jain=goodput.sum() ** 2 / (pl.len() * (goodput**2).sum()),
+        ratio=goodput.filter(~single).mean() / goodput.filter(single).mean(),
+        total_mbps=goodput.sum(),
+        suppressions=pl.col("suppressions").sum(),
+    )
 
 
 def _case(level: str, algorithm: str, multipath: int, dctcp: int, seed: int, seconds: int) -> Case:

@@ -102,26 +102,6 @@ def measure(result: Result) -> pl.DataFrame:
     )
 
 
-def claims(rows: pl.DataFrame) -> list[Claim]:
-    """Returns the claims of section 5.2, "Robustness against the TCP incast", and those about delayed joins."""
-    scaled, unscaled = rows.filter(gap_us=GAP_US), rows.filter(gap_us=PAPER_GAP_US)
-    linux, packet = scaled.filter(level="linux"), scaled.filter(level="packet")
-    others = [name for name in MULTIPATH[1:] if name in linux["algorithm"]]
-    claims = [_delayed(linux, ["amp"])]
-    if WITH_DCTCP_CUT in linux["algorithm"]:
-        claims += [_delayed(linux, [WITH_DCTCP_CUT])]
-    if others:
-        claims += [_delayed(linux, others)]
-    if not unscaled.is_empty():
-        claims += [_delayed(unscaled, list(MULTIPATH), f", flows {PAPER_GAP_US} us apart")]
-    claims += [_like_dctcp(linux, packet)]
-    if others:
-        claims += [_slower(linux, packet, others)]
-    if not packet.is_empty():
-        claims += [_levels(linux, packet)]
-    return claims
-
-
 def plot(rows: pl.DataFrame) -> Plot:
     """Mean FCT over k, with joins at once, delayed, and delayed with the paper's gap; packet level dashed."""
     from matplotlib.figure import Figure
@@ -143,6 +123,26 @@ def plot(rows: pl.DataFrame) -> Plot:
     panels[0].legend(frameon=False)
     plot.suptitle("Figure 8 on Linux, 200 Mbit/s, 128 KB (dashed: packet level)")
     return plot
+
+
+def claims(rows: pl.DataFrame) -> list[Claim]:
+    """Returns the claims of section 5.2, "Robustness against the TCP incast", and those about delayed joins."""
+    scaled, unscaled = rows.filter(gap_us=GAP_US), rows.filter(gap_us=PAPER_GAP_US)
+    linux, packet = scaled.filter(level="linux"), scaled.filter(level="packet")
+    others = [name for name in MULTIPATH[1:] if name in linux["algorithm"]]
+    claims = [_delayed(linux, ["amp"])]
+    if WITH_DCTCP_CUT in linux["algorithm"]:
+        claims += [_delayed(linux, [WITH_DCTCP_CUT])]
+    if others:
+        claims += [_delayed(linux, others)]
+    if not unscaled.is_empty():
+        claims += [_delayed(unscaled, list(MULTIPATH), f", flows {PAPER_GAP_US} us apart")]
+    claims += [_like_dctcp(linux, packet)]
+    if others:
+        claims += [_slower(linux, packet, others)]
+    if not packet.is_empty():
+        claims += [_levels(linux, packet)]
+    return claims
 
 
 def _incast(level: str, gap_us: int, algorithm: str, joins: str, k: int, rounds_ms: int) -> Experiment:

@@ -90,6 +90,37 @@ def measure(result: Result) -> pl.DataFrame:
     return traces.with_columns(floor_ms=pl.lit(floor, pl.Float64), before_packets=pl.lit(before, pl.Float64))
 
 
+def plot(rows: pl.DataFrame) -> Plot:
+    """Both windows of the multipath flow around the beginning of the second DCTCP flow on Linux, first seed."""
+    from matplotlib.figure import Figure
+
+    names = [name for name in ALGORITHMS if name in rows["algorithm"]]
+    plot = Figure(figsize=(8, 2.8 * ((len(names) + 1) // 2)), layout="constrained")
+    panels = plot.subplots((len(names) + 1) // 2, 2, sharex=True, squeeze=False)
+    here = rows.filter(level="linux", slower=SLOWER[0], seed=rows["seed"].min())
+    for axes, name in zip(panels.flat, names, strict=False):
+        for subflow, words, style in ((0, "upper, congested", "-"), (1, "lower", "--")):
+            window = here.filter(algorithm=name, subflow=subflow)
+            axes.plot(
+                window["time_ms"].to_numpy(),
+                window["cwnd_packets"].to_numpy(),
+                style,
+                color=SHOWN[name].colour,
+                linewidth=1,
+                label=words,
+            )
+        axes.axvline(0, color="#888888", linestyle=":", linewidth=1)
+        axes.set_title(SHOWN[name].label)
+        axes.grid(visible=True, alpha=0.3)
+        axes.legend(frameon=False)
+    for axes in panels[-1]:
+        axes.set_xlabel("time after the second DCTCP flow began (ms)")
+    for axes in panels[:, 0]:
+        axes.set_ylabel("cwnd (packets)")
+    plot.suptitle("Figures 6 and 11 on Linux, 200 Mbit/s: traffic shifting")
+    return plot
+
+
 def claims(rows: pl.DataFrame) -> list[Claim]:
     """Returns the claims of section 4.1, observation (3), and section 5.2, "Traffic shifting speed", for a kernel."""
     slower = rows.filter(slower=SLOWER[-1])
@@ -120,37 +151,6 @@ def claims(rows: pl.DataFrame) -> list[Claim]:
             f"{_slower(slower, CONSTANT)}",
         ),
     ]
-
-
-def plot(rows: pl.DataFrame) -> Plot:
-    """Both windows of the multipath flow around the beginning of the second DCTCP flow on Linux, first seed."""
-    from matplotlib.figure import Figure
-
-    names = [name for name in ALGORITHMS if name in rows["algorithm"]]
-    plot = Figure(figsize=(8, 2.8 * ((len(names) + 1) // 2)), layout="constrained")
-    panels = plot.subplots((len(names) + 1) // 2, 2, sharex=True, squeeze=False)
-    here = rows.filter(level="linux", slower=SLOWER[0], seed=rows["seed"].min())
-    for axes, name in zip(panels.flat, names, strict=False):
-        for subflow, words, style in ((0, "upper, congested", "-"), (1, "lower", "--")):
-            window = here.filter(algorithm=name, subflow=subflow)
-            axes.plot(
-                window["time_ms"].to_numpy(),
-                window["cwnd_packets"].to_numpy(),
-                style,
-                color=SHOWN[name].colour,
-                linewidth=1,
-                label=words,
-            )
-        axes.axvline(0, color="#888888", linestyle=":", linewidth=1)
-        axes.set_title(SHOWN[name].label)
-        axes.grid(visible=True, alpha=0.3)
-        axes.legend(frameon=False)
-    for axes in panels[-1]:
-        axes.set_xlabel("time after the second DCTCP flow began (ms)")
-    for axes in panels[:, 0]:
-        axes.set_ylabel("cwnd (packets)")
-    plot.suptitle("Figures 6 and 11 on Linux, 200 Mbit/s: traffic shifting")
-    return plot
 
 
 def _shifting(level: str, slower: int, algorithm: str, phase_ms: int) -> Experiment:

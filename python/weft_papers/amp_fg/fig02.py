@@ -60,6 +60,28 @@ def measure(result: Result) -> pl.DataFrame:
     return samples.select(at_s=pl.col("time_s") - WARM_UP_MS * 1e-3, length=length, change=change).drop_nulls()
 
 
+def plot(rows: pl.DataFrame) -> Plot:
+    """(2) the queue of XMP's first seed over time, and (3) the distribution of its change within an RTT."""
+    from matplotlib.figure import Figure
+
+    xmp = rows.filter(algorithm="xmp")
+    plot = Figure(figsize=(9, 3.6), layout="constrained")
+    left, right = plot.subplots(1, 2)
+    first = xmp.filter(paths=MULTI, seed=rows["seed"].min())
+    left.plot((first["at_s"] * 1e3).to_list(), first["length"].to_list(), linewidth=0.5, color=SHOWN["xmp"].colour)
+    left.set_xlabel("time (ms)")
+    left.set_ylabel("queue length (packets)")
+    left.set_title("(2) 4, 8 and 4 subflows of each sender")
+    for label, here in {SINGLE: xmp.filter(paths=SINGLE), BEFORE: _of(xmp, BEFORE), DURING: _of(xmp, DURING)}.items():
+        changes = here["change"].sort().to_list()
+        right.plot(changes, [(n + 1) / len(changes) for n in range(len(changes))], label=label, linewidth=1.2)
+    right.set_xlabel("change within an RTT (packets)")
+    right.set_ylabel("CDF")
+    right.set_title("(3) oscillation")
+    right.legend(frameon=False)
+    return plot
+
+
 def claims(rows: pl.DataFrame) -> list[Claim]:
     """Returns the claims of section II about figures 2 and 3."""
     xmp = rows.filter(algorithm="xmp")
@@ -103,28 +125,6 @@ def claims(rows: pl.DataFrame) -> list[Claim]:
             "mean change of the length within an RTT, packets; holds when it rises",
         ),
     ]
-
-
-def plot(rows: pl.DataFrame) -> Plot:
-    """(2) the queue of XMP's first seed over time, and (3) the distribution of its change within an RTT."""
-    from matplotlib.figure import Figure
-
-    xmp = rows.filter(algorithm="xmp")
-    plot = Figure(figsize=(9, 3.6), layout="constrained")
-    left, right = plot.subplots(1, 2)
-    first = xmp.filter(paths=MULTI, seed=rows["seed"].min())
-    left.plot((first["at_s"] * 1e3).to_list(), first["length"].to_list(), linewidth=0.5, color=SHOWN["xmp"].colour)
-    left.set_xlabel("time (ms)")
-    left.set_ylabel("queue length (packets)")
-    left.set_title("(2) 4, 8 and 4 subflows of each sender")
-    for label, here in {SINGLE: xmp.filter(paths=SINGLE), BEFORE: _of(xmp, BEFORE), DURING: _of(xmp, DURING)}.items():
-        changes = here["change"].sort().to_list()
-        right.plot(changes, [(n + 1) / len(changes) for n in range(len(changes))], label=label, linewidth=1.2)
-    right.set_xlabel("change within an RTT (packets)")
-    right.set_ylabel("CDF")
-    right.set_title("(3) oscillation")
-    right.legend(frameon=False)
-    return plot
 
 
 def _case(paths: str, algorithm: str, seed: int, unit: int) -> Case:

@@ -31,48 +31,6 @@ PAPER_XMP = {1: 3, 2: 3, 3: 2}
 EQUATIONS, ALGORITHM_1, WEIGHT_RATIO = "equations", "algorithm 1", "weight ratio"
 
 
-def beta(marks: Sequence[int], before: Sequence[int]) -> float:
-    """Returns the share of positions that differ from the round before, by equation (3).
-
-    A position that the round before did not have counts as unmarked.
-    """
-    other = [*before, *[0] * len(marks)]
-    return sum(m != other[j] for j, m in enumerate(marks)) / len(marks)
-
-
-def beta_of_neighbours(marks: Sequence[int]) -> float:
-    """Returns the share of positions that differ from the previous position, with M[0] = 0 (Algorithm 1, line 17)."""
-    return sum(m != n for m, n in zip(marks, [0, *marks], strict=False)) / len(marks)
-
-
-def alpha(marks: Sequence[int], of_beta: float) -> float:
-    """Returns the marks, weighted by how late in the round they are, by equations (4) and (5)."""
-    cw = len(marks)
-    return sum(float(((j + 1) / cw) ** of_beta) * m for j, m in enumerate(marks)) / cw
-
-
-def after(marks: Sequence[int], before: Sequence[int] = BEFORE) -> float:
-    """Returns the window cw (1 - alpha) by equation (7), with equation (3)'s beta."""
-    return len(marks) * (1 - alpha(marks, beta(marks, before)))
-
-
-def after_neighbours(marks: Sequence[int]) -> float:
-    """Returns the window by equation (7) with Algorithm 1's beta."""
-    return len(marks) * (1 - alpha(marks, beta_of_neighbours(marks)))
-
-
-def after_weight_ratio(marks: Sequence[int], before: Sequence[int] = BEFORE) -> float:
-    """Returns the window if alpha is the text's "weight ratio of ACK packets with ECN-marked" (`weight_ratio = 1`)."""
-    every = [1] * len(marks)
-    of_beta = beta(marks, before)
-    return len(marks) * (1 - alpha(marks, of_beta) / alpha(every, of_beta))
-
-
-def after_ratio(marks: Sequence[int]) -> float:
-    """Returns the window of the figure's simplified XMP."""
-    return len(marks) * (1 - sum(marks) / len(marks))
-
-
 def rows() -> pl.DataFrame:
     """Returns one row per scenario: the windows by the equations, by other readings, and of the simplified XMP.
 
@@ -86,6 +44,31 @@ def rows() -> pl.DataFrame:
         found = {"xmp": after_ratio(marks), "lowest": min(all_before), "highest": max(all_before)}
         table.append({"scenario": scenario} | of_amp | found)
     return pl.DataFrame(table)
+
+
+def plot(rows: pl.DataFrame) -> Plot:
+    """The window after a round of 4: by the equations, by Algorithm 1's XOR, and in the text."""
+    from matplotlib.figure import Figure
+
+    plot = Figure(figsize=(5.4, 3.6), layout="constrained")
+    axes = plot.subplots()
+    scenarios = rows["scenario"].to_list()
+    bars = {
+        "AMP-FG in the text": ([PAPER_AMP[scenario] for scenario in scenarios], "#999999"),
+        "equations (3) to (7)": (rows[EQUATIONS].to_list(), "#0072b2"),
+        "Algorithm 1's XOR": (rows[ALGORITHM_1].to_list(), "#56b4e9"),
+        "XMP by the ratio of marks": (rows["xmp"].to_list(), "#d55e00"),
+    }
+    for index, (label, (windows, colour)) in enumerate(bars.items()):
+        at = [scenario + 0.2 * (index - 1.5) for scenario in scenarios]
+        axes.bar(at, windows, width=0.18, label=label, color=colour)
+    axes.set_xticks(scenarios, [f"{scenario}: {''.join(map(str, SCENARIOS[scenario]))}" for scenario in scenarios])
+    axes.set_xlabel("scenario: marks of the round")
+    axes.set_ylabel("window of the next round (packets)")
+    axes.set_ylim(0, 5.5)
+    axes.legend(frameon=False, ncols=2, fontsize="small")
+    axes.set_title("Figure 4")
+    return plot
 
 
 def claims(rows: pl.DataFrame) -> list[Claim]:
@@ -130,29 +113,46 @@ def claims(rows: pl.DataFrame) -> list[Claim]:
     ]
 
 
-def plot(rows: pl.DataFrame) -> Plot:
-    """The window after a round of 4: by the equations, by Algorithm 1's XOR, and in the text."""
-    from matplotlib.figure import Figure
+def beta(marks: Sequence[int], before: Sequence[int]) -> float:
+    """Returns the share of positions that differ from the round before, by equation (3).
 
-    plot = Figure(figsize=(5.4, 3.6), layout="constrained")
-    axes = plot.subplots()
-    scenarios = rows["scenario"].to_list()
-    bars = {
-        "AMP-FG in the text": ([PAPER_AMP[scenario] for scenario in scenarios], "#999999"),
-        "equations (3) to (7)": (rows[EQUATIONS].to_list(), "#0072b2"),
-        "Algorithm 1's XOR": (rows[ALGORITHM_1].to_list(), "#56b4e9"),
-        "XMP by the ratio of marks": (rows["xmp"].to_list(), "#d55e00"),
-    }
-    for index, (label, (windows, colour)) in enumerate(bars.items()):
-        at = [scenario + 0.2 * (index - 1.5) for scenario in scenarios]
-        axes.bar(at, windows, width=0.18, label=label, color=colour)
-    axes.set_xticks(scenarios, [f"{scenario}: {''.join(map(str, SCENARIOS[scenario]))}" for scenario in scenarios])
-    axes.set_xlabel("scenario: marks of the round")
-    axes.set_ylabel("window of the next round (packets)")
-    axes.set_ylim(0, 5.5)
-    axes.legend(frameon=False, ncols=2, fontsize="small")
-    axes.set_title("Figure 4")
-    return plot
+    A position that the round before did not have counts as unmarked.
+    """
+    other = [*before, *[0] * len(marks)]
+    return sum(m != other[j] for j, m in enumerate(marks)) / len(marks)
+
+
+def beta_of_neighbours(marks: Sequence[int]) -> float:
+    """Returns the share of positions that differ from the previous position, with M[0] = 0 (Algorithm 1, line 17)."""
+    return sum(m != n for m, n in zip(marks, [0, *marks], strict=False)) / len(marks)
+
+
+def alpha(marks: Sequence[int], of_beta: float) -> float:
+    """Returns the marks, weighted by how late in the round they are, by equations (4) and (5)."""
+    cw = len(marks)
+    return sum(float(((j + 1) / cw) ** of_beta) * m for j, m in enumerate(marks)) / cw
+
+
+def after(marks: Sequence[int], before: Sequence[int] = BEFORE) -> float:
+    """Returns the window cw (1 - alpha) by equation (7), with equation (3)'s beta."""
+    return len(marks) * (1 - alpha(marks, beta(marks, before)))
+
+
+def after_neighbours(marks: Sequence[int]) -> float:
+    """Returns the window by equation (7) with Algorithm 1's beta."""
+    return len(marks) * (1 - alpha(marks, beta_of_neighbours(marks)))
+
+
+def after_weight_ratio(marks: Sequence[int], before: Sequence[int] = BEFORE) -> float:
+    """Returns the window if alpha is the text's "weight ratio of ACK packets with ECN-marked" (`weight_ratio = 1`)."""
+    every = [1] * len(marks)
+    of_beta = beta(marks, before)
+    return len(marks) * (1 - alpha(marks, of_beta) / alpha(every, of_beta))
+
+
+def after_ratio(marks: Sequence[int]) -> float:
+    """Returns the window of the figure's simplified XMP."""
+    return len(marks) * (1 - sum(marks) / len(marks))
 
 
 def _window(scenario: int, row: dict[str, float]) -> Claim:

@@ -70,11 +70,6 @@ def measure(result: Result) -> pl.DataFrame:
     return steps.with_columns(drops=pl.lit(drops), timeouts=pl.lit(int(result.flows["timeouts"].sum())))
 
 
-def claims(rows: pl.DataFrame) -> list[Claim]:
-    """Returns the claims of section V.A, sentence by sentence, for each buffer."""
-    return [claim for buffer in BUFFERS for claim in _of_buffer(rows, buffer)]
-
-
 def plot(rows: pl.DataFrame) -> Plot:
     """Share of time by the queue's length: one panel per buffer and reading, one line per seed, K dotted."""
     from matplotlib.figure import Figure
@@ -104,6 +99,11 @@ def plot(rows: pl.DataFrame) -> Plot:
     panels[0][0].legend(frameon=False)
     plot.suptitle(f"Figures 5 and 6: {SENDERS} senders to 1")
     return plot
+
+
+def claims(rows: pl.DataFrame) -> list[Claim]:
+    """Returns the claims of section V.A, sentence by sentence, for each buffer."""
+    return [claim for buffer in BUFFERS for claim in _of_buffer(rows, buffer)]
 
 
 def _case(reading: str, buffer: int, algorithm: str, seed: int, *, quick: bool) -> Case:

@@ -74,14 +74,6 @@ def measure(result: Result) -> pl.DataFrame:
     return objects.select(size_mb=pl.col("size_bytes") * 1e-6, fct_ms=pl.col("fct_s") * 1e3, timeouts="timeouts")
 
 
-def claims(rows: pl.DataFrame) -> list[Claim]:
-    """Returns the claims of section V.B.1, without those about a size of which a seed has drawn no object."""
-    drawn = [kind for kind in PAPER if not _objects(rows, kind, "amp-fg").is_empty()]
-    found = [claim for kind in drawn for claim in _of_kind(rows, kind)]
-    readings = [reading for reading in (UNIFORM, CONCURRENT) if len(_objects(rows, "small", "amp-fg", reading)) > 0]
-    return [*found, *(_abstract(rows, reading) for reading in readings)]
-
-
 def plot(rows: pl.DataFrame) -> Plot:
     """Mean FCT of small and of large objects, uniform sizes, and the range of the seeds."""
     from matplotlib.figure import Figure
@@ -99,6 +91,14 @@ def plot(rows: pl.DataFrame) -> Plot:
         axes.grid(visible=True, axis="y", alpha=0.3)
     plot.suptitle("Figure 7: one client, 8 servers at once")
     return plot
+
+
+def claims(rows: pl.DataFrame) -> list[Claim]:
+    """Returns the claims of section V.B.1, without those about a size of which a seed has drawn no object."""
+    drawn = [kind for kind in PAPER if not _objects(rows, kind, "amp-fg").is_empty()]
+    found = [claim for kind in drawn for claim in _of_kind(rows, kind)]
+    readings = [reading for reading in (UNIFORM, CONCURRENT) if len(_objects(rows, "small", "amp-fg", reading)) > 0]
+    return [*found, *(_abstract(rows, reading) for reading in readings)]
 
 
 def _case(reading: str, kb: int, jobs: int, name: str, seed: int, *, quick: bool) -> Case:

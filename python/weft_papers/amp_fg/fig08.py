@@ -72,6 +72,33 @@ def measure(result: Result) -> pl.DataFrame:
     return result.flows.select(throughput=ended, timeouts="timeouts")
 
 
+def plot(rows: pl.DataFrame) -> Plot:
+    """Mean throughput by number of subflows, and the range of the seeds; DCTCP is a horizontal line."""
+    from matplotlib.figure import Figure
+
+    here = rows.filter(pattern=PERMUTATION)
+    plot = Figure(figsize=(5.4, 3.8), layout="constrained")
+    axes = plot.subplots()
+    for name in (*MULTIPATH, MMPTCP):
+        spreads = [_mean(here, name, n) for n in SUBFLOWS]
+        means = [summary.mean for summary in spreads]
+        below = [max(0.0, summary.mean - min(summary.values)) for summary in spreads]
+        above = [max(0.0, max(summary.values) - summary.mean) for summary in spreads]
+        shown = SHOWN[name]
+        axes.errorbar(
+            SUBFLOWS, means, yerr=[below, above], label=shown.label, color=shown.colour, marker=shown.marker, capsize=3
+        )
+    axes.axhline(_mean(here, "dctcp", 1).mean, color=SHOWN["dctcp"].colour, linestyle="--", label="DCTCP, single path")
+    axes.set_xticks(SUBFLOWS)
+    axes.set_ylim(0, 1)
+    axes.set_xlabel("subflows")
+    axes.set_ylabel("normalised mean throughput")
+    axes.grid(visible=True, alpha=0.3)
+    axes.legend(frameon=False)
+    axes.set_title("Figure 8: long flows along a permutation")
+    return plot
+
+
 def claims(rows: pl.DataFrame) -> list[Claim]:
     """Returns the claims of section V.B.2, its three conclusions."""
     here = rows.filter(pattern=PERMUTATION)
@@ -156,33 +183,6 @@ def claims(rows: pl.DataFrame) -> list[Claim]:
             f"the abstract; holds when it is higher with {MIN_SUBFLOWS} to {MAX_SUBFLOWS} subflows",
         ),
     ]
-
-
-def plot(rows: pl.DataFrame) -> Plot:
-    """Mean throughput by number of subflows, and the range of the seeds; DCTCP is a horizontal line."""
-    from matplotlib.figure import Figure
-
-    here = rows.filter(pattern=PERMUTATION)
-    plot = Figure(figsize=(5.4, 3.8), layout="constrained")
-    axes = plot.subplots()
-    for name in (*MULTIPATH, MMPTCP):
-        spreads = [_mean(here, name, n) for n in SUBFLOWS]
-        means = [summary.mean for summary in spreads]
-        below = [max(0.0, summary.mean - min(summary.values)) for summary in spreads]
-        above = [max(0.0, max(summary.values) - summary.mean) for summary in spreads]
-        shown = SHOWN[name]
-        axes.errorbar(
-            SUBFLOWS, means, yerr=[below, above], label=shown.label, color=shown.colour, marker=shown.marker, capsize=3
-        )
-    axes.axhline(_mean(here, "dctcp", 1).mean, color=SHOWN["dctcp"].colour, linestyle="--", label="DCTCP, single path")
-    axes.set_xticks(SUBFLOWS)
-    axes.set_ylim(0, 1)
-    axes.set_xlabel("subflows")
-    axes.set_ylabel("normalised mean throughput")
-    axes.grid(visible=True, alpha=0.3)
-    axes.legend(frameon=False)
-    axes.set_title("Figure 8: long flows along a permutation")
-    return plot
 
 
 def _case(pattern: str, algorithm: str, subflows: int, seed: int, *, quick: bool) -> Case:

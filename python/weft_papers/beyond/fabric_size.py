@@ -66,34 +66,6 @@ def measure(result: Result) -> pl.DataFrame:
     return large_scale.measure(result).with_columns(best=pl.lit(best))
 
 
-def claims(rows: pl.DataFrame) -> list[Claim]:
-    """Returns the measurements, without verdicts."""
-    sizes = sorted(rows["hosts"].unique())
-    cells = {failed: [_needed(rows, hosts, failed) for hosts in sizes] for failed in FAILED_PERCENT}
-    return [
-        Claim(
-            f"Subflows for {TARGET:g} % of what a fat-tree can carry",
-            "not in the paper",
-            f"{sizes[0]:,} to {sizes[-1]:,} hosts, "
-            + "; ".join(f"{failed} % down: {', '.join(needed)}" for failed, needed in cells.items()),
-            None,
-            "by hosts, the fewest whose mean over the seeds reaches it. The bound follows from the flows "
-            "that leave their pods and the core links that are left; throughput is in per cent of that",
-            table=_table(rows),
-        ),
-        Claim(
-            f"The slowest flow with one path and with {MANY} subflows",
-            "not in the paper",
-            "; ".join(
-                f"{failed} % down: {', '.join(_slowest_words(rows, hosts, failed) for hosts in sizes)}"
-                for failed in FAILED_PERCENT
-            ),
-            None,
-            "by hosts, of a host's link",
-        ),
-    ]
-
-
 def plot(rows: pl.DataFrame) -> Plot:
     """Subflows needed for 90 % of the bound of the throughput, and the slowest flow, by hosts and failed core links."""
     from matplotlib.figure import Figure
@@ -126,6 +98,34 @@ def plot(rows: pl.DataFrame) -> Plot:
         axes.set_xlabel("hosts")
         axes.grid(visible=True, alpha=0.3)
     return plot
+
+
+def claims(rows: pl.DataFrame) -> list[Claim]:
+    """Returns the measurements, without verdicts."""
+    sizes = sorted(rows["hosts"].unique())
+    cells = {failed: [_needed(rows, hosts, failed) for hosts in sizes] for failed in FAILED_PERCENT}
+    return [
+        Claim(
+            f"Subflows for {TARGET:g} % of what a fat-tree can carry",
+            "not in the paper",
+            f"{sizes[0]:,} to {sizes[-1]:,} hosts, "
+            + "; ".join(f"{failed} % down: {', '.join(needed)}" for failed, needed in cells.items()),
+            None,
+            "by hosts, the fewest whose mean over the seeds reaches it. The bound follows from the flows "
+            "that leave their pods and the core links that are left; throughput is in per cent of that",
+            table=_table(rows),
+        ),
+        Claim(
+            f"The slowest flow with one path and with {MANY} subflows",
+            "not in the paper",
+            "; ".join(
+                f"{failed} % down: {', '.join(_slowest_words(rows, hosts, failed) for hosts in sizes)}"
+                for failed in FAILED_PERCENT
+            ),
+            None,
+            "by hosts, of a host's link",
+        ),
+    ]
 
 
 def _case(ports: int, failed: int, subflows: int, seed: int) -> Case:

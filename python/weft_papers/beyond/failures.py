@@ -137,14 +137,6 @@ def measure(result: Result) -> pl.DataFrame:
     )
 
 
-def claims(rows: pl.DataFrame) -> list[Claim]:
-    """Returns the claims that were expected before any run; the tables have all measurements."""
-    keeps = [_keeps(rows, topology) for topology in TOPOLOGIES]
-    # Only one seed has slow links.
-    slow = [_sprayed(rows)] if SLOWER in rows["kind"] else []
-    return [_one_core(rows), *keeps, *slow, _sooner(rows)]
-
-
 def plot(rows: pl.DataFrame) -> Plot:
     """Goodput after links failed in mid-flow, relative to that without failures: mean and range of the seeds."""
     from matplotlib.figure import Figure
@@ -170,6 +162,14 @@ def plot(rows: pl.DataFrame) -> Plot:
     plot.legend(*shown, loc="outside lower center", ncols=len(POLICIES), frameon=False, fontsize="small")
     plot.suptitle("Links that fail in mid-flow: down, or at a tenth of their rate")
     return plot
+
+
+def claims(rows: pl.DataFrame) -> list[Claim]:
+    """Returns the claims that were expected before any run; the tables have all measurements."""
+    keeps = [_keeps(rows, topology) for topology in TOPOLOGIES]
+    # Only one seed has slow links.
+    slow = [_sprayed(rows)] if SLOWER in rows["kind"] else []
+    return [_one_core(rows), *keeps, *slow, _sooner(rows)]
 
 
 def _case(topology: str, failure: tuple[str, int, str], policy: str, seed: int, *, quick: bool) -> Case:

@@ -62,15 +62,6 @@ def measure(result: Result) -> pl.DataFrame:
     )
 
 
-def claims(rows: pl.DataFrame) -> list[Claim]:
-    """Returns the claims that compare the packet level with a kernel."""
-    return [
-        _agrees(rows, "goodput", pl.col("goodput_mbps").first()),
-        _agrees(rows, "loss", pl.col("loss_percent").first()),
-        _agrees(rows, "loss", pl.col("loss_percent").first(), JITTERED),
-    ]
-
-
 def plot(rows: pl.DataFrame) -> Plot:
     """Goodput and loss of each algorithm by rate and limit, on Linux and at the packet level."""
     from matplotlib.figure import Figure
@@ -90,6 +81,15 @@ def plot(rows: pl.DataFrame) -> Plot:
     panels[0].legend(frameon=False)
     plot.suptitle("One flow behind a drop-tail queue")
     return plot
+
+
+def claims(rows: pl.DataFrame) -> list[Claim]:
+    """Returns the claims that compare the packet level with a kernel."""
+    return [
+        _agrees(rows, "goodput", pl.col("goodput_mbps").first()),
+        _agrees(rows, "loss", pl.col("loss_percent").first()),
+        _agrees(rows, "loss", pl.col("loss_percent").first(), JITTERED),
+    ]
 
 
 def _case(level: str, algorithm: str, rate: int, limit: int, seed: int, scale: Scale) -> Case:

@@ -43,6 +43,33 @@ def cases(scale: Scale) -> list[Case]:
     ]
 
 
+def plot(rows: pl.DataFrame) -> Plot:
+    """Throughput of a permutation by subflows, in per cent of what is achievable."""
+    from matplotlib.figure import Figure
+
+    plot = Figure(figsize=(5.4, 3.6), layout="constrained")
+    axes = plot.subplots()
+    for name in FULL:
+        spreads = [_throughput(rows, name, subflows) for subflows in SUBFLOWS]
+        axes.plot(SUBFLOWS, [summary.mean for summary in spreads], marker="o", label=name, color=COLOURS[name])
+        axes.fill_between(
+            SUBFLOWS,
+            [min(summary.values) for summary in spreads],
+            [max(summary.values) for summary in spreads],
+            color=COLOURS[name],
+            alpha=0.2,
+            linewidth=0,
+        )
+    axes.set_xticks(SUBFLOWS, ["VLB", *map(str, SUBFLOWS[1:])])
+    axes.set_ylim(0, 103)
+    axes.set_xlabel("subflows")
+    axes.set_ylabel("throughput (% of achievable)")
+    axes.grid(visible=True, alpha=0.3)
+    axes.legend(frameon=False, loc="lower right")
+    axes.set_title("Figure 1: throughput of a permutation")
+    return plot
+
+
 def claims(rows: pl.DataFrame) -> list[Claim]:
     """Returns the claims of section 3.1 about figure 1."""
     by_vlb = {name: _throughput(rows, name, VLB) for name in FULL}
@@ -89,33 +116,6 @@ def claims(rows: pl.DataFrame) -> list[Claim]:
             f"the abstract; holds when Multipath TCP has {FILLED:g} % or more, and VLB has not",
         ),
     ]
-
-
-def plot(rows: pl.DataFrame) -> Plot:
-    """Throughput of a permutation by subflows, in per cent of what is achievable."""
-    from matplotlib.figure import Figure
-
-    plot = Figure(figsize=(5.4, 3.6), layout="constrained")
-    axes = plot.subplots()
-    for name in FULL:
-        spreads = [_throughput(rows, name, subflows) for subflows in SUBFLOWS]
-        axes.plot(SUBFLOWS, [summary.mean for summary in spreads], marker="o", label=name, color=COLOURS[name])
-        axes.fill_between(
-            SUBFLOWS,
-            [min(summary.values) for summary in spreads],
-            [max(summary.values) for summary in spreads],
-            color=COLOURS[name],
-            alpha=0.2,
-            linewidth=0,
-        )
-    axes.set_xticks(SUBFLOWS, ["VLB", *map(str, SUBFLOWS[1:])])
-    axes.set_ylim(0, 103)
-    axes.set_xlabel("subflows")
-    axes.set_ylabel("throughput (% of achievable)")
-    axes.grid(visible=True, alpha=0.3)
-    axes.legend(frameon=False, loc="lower right")
-    axes.set_title("Figure 1: throughput of a permutation")
-    return plot
 
 
 def _throughput(rows: pl.DataFrame, name: str, subflows: int) -> SeedSummary:

@@ -50,6 +50,25 @@ def cases(scale: Scale) -> list[Case]:
     ]
 
 
+def plot(rows: pl.DataFrame) -> Plot:
+    """Smallest number of subflows that reaches 90 %, by hosts."""
+    from matplotlib.figure import Figure
+
+    plot = Figure(figsize=(5.4, 3.4), layout="constrained")
+    axes = plot.subplots()
+    for name in PAPER:
+        points = [(hosts, subflows) for hosts, subflows in _needed(rows, name).items() if subflows is not None]
+        axes.plot(*zip(*points, strict=True), marker="o", label=name, color=COLOURS[name])
+    axes.set_xscale("log")
+    axes.set_ylim(0, SUBFLOWS[-1] + 1)
+    axes.set_xlabel("hosts")
+    axes.set_ylabel(f"subflows for {TARGET:g} %")
+    axes.grid(visible=True, alpha=0.3)
+    axes.legend(frameon=False)
+    axes.set_title(f"Figure 2: subflows needed for {TARGET:g} % utilisation")
+    return plot
+
+
 def claims(rows: pl.DataFrame) -> list[Claim]:
     """Returns the claims of section 3.1 about figure 2."""
     needed = {name: _needed(rows, name) for name in PAPER}
@@ -83,25 +102,6 @@ def claims(rows: pl.DataFrame) -> list[Claim]:
             "is one at most of those, than the next smaller one",
         ),
     ]
-
-
-def plot(rows: pl.DataFrame) -> Plot:
-    """Smallest number of subflows that reaches 90 %, by hosts."""
-    from matplotlib.figure import Figure
-
-    plot = Figure(figsize=(5.4, 3.4), layout="constrained")
-    axes = plot.subplots()
-    for name in PAPER:
-        points = [(hosts, subflows) for hosts, subflows in _needed(rows, name).items() if subflows is not None]
-        axes.plot(*zip(*points, strict=True), marker="o", label=name, color=COLOURS[name])
-    axes.set_xscale("log")
-    axes.set_ylim(0, SUBFLOWS[-1] + 1)
-    axes.set_xlabel("hosts")
-    axes.set_ylabel(f"subflows for {TARGET:g} %")
-    axes.grid(visible=True, alpha=0.3)
-    axes.legend(frameon=False)
-    axes.set_title(f"Figure 2: subflows needed for {TARGET:g} % utilisation")
-    return plot
 
 
 def _needed(rows: pl.DataFrame, name: str) -> dict[int, int | None]:

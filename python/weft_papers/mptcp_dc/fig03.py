@@ -34,6 +34,27 @@ def cases(scale: Scale) -> list[Case]:
     ]
 
 
+def plot(rows: pl.DataFrame) -> Plot:
+    """Slowest flow in per cent of what is achievable, and Jain's index, by subflows."""
+    from matplotlib.figure import Figure
+
+    plot = Figure(figsize=(7.6, 3.4), layout="constrained")
+    left, right = plot.subplots(1, 2)
+    for name in FULL:
+        for axes, statistic in ((left, _slowest), (right, _jain)):
+            means = [statistic(rows, name, n).mean for n in SUBFLOWS]
+            axes.plot(SUBFLOWS, means, marker="o", label=name, color=COLOURS[name])
+    for axes, label in ((left, "slowest flow (% of achievable)"), (right, "Jain's index")):
+        axes.set_xticks(SUBFLOWS, ["VLB", *map(str, SUBFLOWS[1:])])
+        axes.set_xlabel("subflows")
+        axes.set_ylabel(label)
+        axes.set_ylim(bottom=0)
+        axes.grid(visible=True, alpha=0.3)
+    left.legend(frameon=False)
+    plot.suptitle("Figure 3: the slowest flow, and fairness")
+    return plot
+
+
 def claims(rows: pl.DataFrame) -> list[Claim]:
     """Returns the claim of section 3.1 about figure 3."""
     jain = {name: [_jain(rows, name, n) for n in SUBFLOWS] for name in FULL}
@@ -56,27 +77,6 @@ def claims(rows: pl.DataFrame) -> list[Claim]:
             f"flow than VLB; with 2 subflows {listed((name, slowest[name][1]) for name in FULL)}",
         ),
     ]
-
-
-def plot(rows: pl.DataFrame) -> Plot:
-    """Slowest flow in per cent of what is achievable, and Jain's index, by subflows."""
-    from matplotlib.figure import Figure
-
-    plot = Figure(figsize=(7.6, 3.4), layout="constrained")
-    left, right = plot.subplots(1, 2)
-    for name in FULL:
-        for axes, statistic in ((left, _slowest), (right, _jain)):
-            means = [statistic(rows, name, n).mean for n in SUBFLOWS]
-            axes.plot(SUBFLOWS, means, marker="o", label=name, color=COLOURS[name])
-    for axes, label in ((left, "slowest flow (% of achievable)"), (right, "Jain's index")):
-        axes.set_xticks(SUBFLOWS, ["VLB", *map(str, SUBFLOWS[1:])])
-        axes.set_xlabel("subflows")
-        axes.set_ylabel(label)
-        axes.set_ylim(bottom=0)
-        axes.grid(visible=True, alpha=0.3)
-    left.legend(frameon=False)
-    plot.suptitle("Figure 3: the slowest flow, and fairness")
-    return plot
 
 
 def _slowest(rows: pl.DataFrame, name: str, subflows: int) -> SeedSummary:

@@ -63,11 +63,6 @@ MATCHES = 0.95
 """Part of the scheduler's throughput from which on Multipath TCP matches it."""
 
 
-def scheme(interval_ms: int) -> str:
-    """Returns the scheduler's name in rows."""
-    return f"scheduler-{interval_ms}ms"
-
-
 def cases(scale: Scale) -> list[Case]:
     """Returns runs of VLB, Multipath TCP and the scheduler at each interval.
 
@@ -97,6 +92,37 @@ def measure(result: Result) -> pl.DataFrame:
             "large_s": pl.Series([large["fct_s"].median()], dtype=pl.Float64),
         }
     )
+
+
+def plot(rows: pl.DataFrame) -> Plot:
+    """Throughput of the scheduler by its interval, with VLB's and Multipath TCP's: mean and range of the seeds."""
+    from matplotlib.figure import Figure
+
+    plot = Figure(figsize=(5.4, 3.8), layout="constrained")
+    axes = plot.subplots()
+    for name in ("vlb", "multipath"):
+        spread = _of(rows, name)
+        axes.axhline(spread.mean, color=SHOWN[name].colour, label=SHOWN[name].label, linewidth=1.2)
+        axes.axhspan(min(spread.values), max(spread.values), color=SHOWN[name].colour, alpha=0.15)
+    spreads = {ms: _of(rows, scheme(ms)) for ms in _intervals(rows)}
+    means = [summary.mean for summary in spreads.values()]
+    reach = (
+        # Rounding may put a mean just outside of equal values.
+        [max(0.0, summary.mean - min(summary.values)) for summary in spreads.values()],
+        [max(0.0, max(summary.values) - summary.mean) for summary in spreads.values()],
+    )
+    shown = SHOWN["scheduler"]
+    axes.errorbar(
+        list(spreads), means, yerr=reach, label=shown.label, color=shown.colour, marker=shown.marker, capsize=3
+    )
+    axes.set_xscale("log")
+    axes.set_ylim(0, 100)
+    axes.set_xlabel("scheduling interval (ms)")
+    axes.set_ylabel("throughput (% of the most)")
+    axes.grid(visible=True, alpha=0.3)
+    axes.legend(frameon=False)
+    axes.set_title("Figure 4: VLB, Multipath TCP and first fit")
+    return plot
 
 
 def claims(rows: pl.DataFrame) -> list[Claim]:
@@ -138,35 +164,9 @@ def claims(rows: pl.DataFrame) -> list[Claim]:
     ]
 
 
-def plot(rows: pl.DataFrame) -> Plot:
-    """Throughput of the scheduler by its interval, with VLB's and Multipath TCP's: mean and range of the seeds."""
-    from matplotlib.figure import Figure
-
-    plot = Figure(figsize=(5.4, 3.8), layout="constrained")
-    axes = plot.subplots()
-    for name in ("vlb", "multipath"):
-        spread = _of(rows, name)
-        axes.axhline(spread.mean, color=SHOWN[name].colour, label=SHOWN[name].label, linewidth=1.2)
-        axes.axhspan(min(spread.values), max(spread.values), color=SHOWN[name].colour, alpha=0.15)
-    spreads = {ms: _of(rows, scheme(ms)) for ms in _intervals(rows)}
-    means = [summary.mean for summary in spreads.values()]
-    reach = (
-        # Rounding may put a mean just outside of equal values.
-        [max(0.0, summary.mean - min(summary.values)) for summary in spreads.values()],
-        [max(0.0, max(summary.values) - summary.mean) for summary in spreads.values()],
-    )
-    shown = SHOWN["scheduler"]
-    axes.errorbar(
-        list(spreads), means, yerr=reach, label=shown.label, color=shown.colour, marker=shown.marker, capsize=3
-    )
-    axes.set_xscale("log")
-    axes.set_ylim(0, 100)
-    axes.set_xlabel("scheduling interval (ms)")
-    axes.set_ylabel("throughput (% of the most)")
-    axes.grid(visible=True, alpha=0.3)
-    axes.legend(frameon=False)
-    axes.set_title("Figure 4: VLB, Multipath TCP and first fit")
-    return plot
+def scheme(interval_ms: int) -> str:
+    """Returns the scheduler's name in rows."""
+    return f"scheduler-{interval_ms}ms"
 
 
 def _case(name: str, tcp: str, seconds: int, seed: int, *, quick: bool) -> Case:

@@ -70,6 +70,26 @@ def measure(result: Result) -> pl.DataFrame:
     )
 
 
+def plot(rows: pl.DataFrame) -> Plot:
+    """Each flow's rate by its rank, first seed, overload."""
+    from matplotlib.figure import Figure
+
+    plot = Figure(figsize=(5.4, 3.8), layout="constrained")
+    axes = plot.subplots()
+    for name in TRANSPORTS:
+        first = _of(rows.filter(load=OVERLOAD), name).filter(seed=rows["seed"].min())
+        rates = first["rate_mbps"].sort().to_list()
+        axes.plot(range(len(rates)), rates, label=SHOWN[name].label, color=SHOWN[name].colour, linewidth=1.2)
+    axes.axhline(1e3 * MAX_GBPS / FLOWS, color="#999999", linestyle=":", linewidth=1)
+    axes.set_ylim(bottom=0)
+    axes.set_xlabel("rank of flow")
+    axes.set_ylabel("rate of flow (Mbps)")
+    axes.grid(visible=True, alpha=0.3)
+    axes.legend(frameon=False)
+    axes.set_title(f"Figure 5: {FLOWS} flows per host (dotted: equal shares)")
+    return plot
+
+
 def claims(rows: pl.DataFrame) -> list[Claim]:
     """Returns the claims of section 3.1, the paragraph about load levels."""
     over, light = (rows.filter(load=load) for load in (OVERLOAD, LIGHT))
@@ -104,26 +124,6 @@ def claims(rows: pl.DataFrame) -> list[Claim]:
             f"one of {ONE_OF} hosts sends one flow; holds up to {LITTLE} times",
         ),
     ]
-
-
-def plot(rows: pl.DataFrame) -> Plot:
-    """Each flow's rate by its rank, first seed, overload."""
-    from matplotlib.figure import Figure
-
-    plot = Figure(figsize=(5.4, 3.8), layout="constrained")
-    axes = plot.subplots()
-    for name in TRANSPORTS:
-        first = _of(rows.filter(load=OVERLOAD), name).filter(seed=rows["seed"].min())
-        rates = first["rate_mbps"].sort().to_list()
-        axes.plot(range(len(rates)), rates, label=SHOWN[name].label, color=SHOWN[name].colour, linewidth=1.2)
-    axes.axhline(1e3 * MAX_GBPS / FLOWS, color="#999999", linestyle=":", linewidth=1)
-    axes.set_ylim(bottom=0)
-    axes.set_xlabel("rank of flow")
-    axes.set_ylabel("rate of flow (Mbps)")
-    axes.grid(visible=True, alpha=0.3)
-    axes.legend(frameon=False)
-    axes.set_title(f"Figure 5: {FLOWS} flows per host (dotted: equal shares)")
-    return plot
 
 
 def _case(load: str, name: str, seed: int, *, quick: bool) -> Case:

@@ -115,11 +115,6 @@ def measure(result: Result) -> pl.DataFrame:
     )
 
 
-def claims(rows: pl.DataFrame) -> list[Claim]:
-    """Returns the claims of figure 6 and section 3.2, "Host-limited Flows"."""
-    return [*(_loss(rows, *cell) for cell in PAPER), _sweet_spot(rows), _consistent(rows)]
-
-
 def plot(rows: pl.DataFrame) -> Plot:
     """Change of throughput by threshold, first fit and Multipath TCP: mean and range of the seeds; the paper's."""
     from matplotlib.figure import Figure
@@ -146,6 +141,11 @@ def plot(rows: pl.DataFrame) -> Plot:
     axes.legend(frameon=False, fontsize="small")
     axes.set_title("Figure 6: host-limited flows just over and just under the threshold")
     return plot
+
+
+def claims(rows: pl.DataFrame) -> list[Claim]:
+    """Returns the claims of figure 6 and section 3.2, "Host-limited Flows"."""
+    return [*(_loss(rows, *cell) for cell in PAPER), _sweet_spot(rows), _consistent(rows)]
 
 
 def _case(reading: str, name: str, threshold: int, load: str, seed: int, *, quick: bool) -> Case:

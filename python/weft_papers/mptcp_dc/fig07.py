@@ -89,17 +89,6 @@ def measure(result: Result) -> pl.DataFrame:
     )
 
 
-def claims(rows: pl.DataFrame) -> list[Claim]:
-    """Returns the claims of section 3.2, "Multipath TCP vs Multiple TCP connections"."""
-    return [
-        _no_more(rows, "mean"),
-        _no_more(rows, "max"),
-        _congested(rows),
-        _many_timeouts(rows),
-        _a_little(rows),
-    ]
-
-
 def plot(rows: pl.DataFrame) -> Plot:
     """(a) loss rate, mean (filled) and maximum (hollow) over links, and (b) timeouts, by number of subflows."""
     from matplotlib.figure import Figure
@@ -121,6 +110,17 @@ def plot(rows: pl.DataFrame) -> Plot:
     left.legend(frameon=False)
     plot.suptitle(f"Figure 7: {FLOWS} long flows per host")
     return plot
+
+
+def claims(rows: pl.DataFrame) -> list[Claim]:
+    """Returns the claims of section 3.2, "Multipath TCP vs Multiple TCP connections"."""
+    return [
+        _no_more(rows, "mean"),
+        _no_more(rows, "max"),
+        _congested(rows),
+        _many_timeouts(rows),
+        _a_little(rows),
+    ]
 
 
 def _case(reading: str, algorithm: str, subflows: int, seed: int, part: str, *, quick: bool) -> Case:

@@ -56,6 +56,11 @@ def cases(scale: Scale) -> list[Case]:
     ]
 
 
+def plot(rows: pl.DataFrame) -> Plot:
+    """Share of packets by one-way latency, TCP and multipath TCP, by loss recovery; all seeds together."""
+    return plot_panels({WORDS[reading]: rows.filter(reading=reading) for reading in READINGS})
+
+
 def claims(rows: pl.DataFrame) -> list[Claim]:
     """Returns section 4's claims about figure 8, with Linux's recovery of 2010; the notes have the other readings."""
     runs = {
@@ -70,8 +75,3 @@ def claims(rows: pl.DataFrame) -> list[Claim]:
     )
     notes = (beside["tcp"], beside["multipath"], beside["multipath"], ratios)
     return judge(runs[judged, "tcp"], runs[judged, "multipath"], notes)
-
-
-def plot(rows: pl.DataFrame) -> Plot:
-    """Share of packets by one-way latency, TCP and multipath TCP, by loss recovery; all seeds together."""
-    return plot_panels({WORDS[reading]: rows.filter(reading=reading) for reading in READINGS})

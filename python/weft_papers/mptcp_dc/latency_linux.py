@@ -50,6 +50,12 @@ def cases(scale: Scale) -> list[Case]:
     ]
 
 
+def plot(rows: pl.DataFrame) -> Plot:
+    """Share of packets by one-way latency, TCP and multipath TCP, at either level; all seeds together."""
+    titles = ("Linux", "packet level")
+    return plot_panels({title: rows.filter(level=level) for title, level in zip(titles, LEVELS, strict=True)})
+
+
 def claims(rows: pl.DataFrame) -> list[Claim]:
     """Returns section 4's claims about figure 8 on the kernel; the packet level's numbers are in the notes."""
     linux = {name: rows.filter(level="linux", transport=name) for name in TRANSPORTS}
@@ -63,12 +69,6 @@ def claims(rows: pl.DataFrame) -> list[Claim]:
         f"packet level: ratio {ratio}",
     )
     return judge(linux["tcp"], linux["multipath"], notes)
-
-
-def plot(rows: pl.DataFrame) -> Plot:
-    """Share of packets by one-way latency, TCP and multipath TCP, at either level; all seeds together."""
-    titles = ("Linux", "packet level")
-    return plot_panels({title: rows.filter(level=level) for title, level in zip(titles, LEVELS, strict=True)})
 
 
 def _mapped(rows: pl.DataFrame) -> str:

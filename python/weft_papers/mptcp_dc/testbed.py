@@ -87,11 +87,6 @@ def measure(result: Result) -> pl.DataFrame:
     )
 
 
-def claims(rows: pl.DataFrame) -> list[Claim]:
-    """Returns the claims about section 4's table."""
-    return [*(_cell(rows, *cell) for cell in PAPER_GBPS), _better(rows), _no_schedule(rows)]
-
-
 def plot(rows: pl.DataFrame) -> Plot:
     """All hosts' goodput by matrix, mean and range of the seeds, with the paper's; dotted: theoretical maximum."""
     from matplotlib.figure import Figure
@@ -112,6 +107,11 @@ def plot(rows: pl.DataFrame) -> Plot:
     axes.grid(visible=True, axis="y", alpha=0.3)
     axes.legend(frameon=False, fontsize="small", loc="lower right")
     return plot
+
+
+def claims(rows: pl.DataFrame) -> list[Claim]:
+    """Returns the claims about section 4's table."""
+    return [*(_cell(rows, *cell) for cell in PAPER_GBPS), _better(rows), _no_schedule(rows)]
 
 
 def _case(matrix: str, name: str, tcp: str, seed: int, seconds: int) -> Case:

@@ -41,6 +41,101 @@ LOSES = 0.05
 """Relative distance from the best throughput up to which a throughput counts as the best one."""
 
 
+def rows() -> pl.DataFrame:
+    """Returns one row per loss rate and number of subflows, `n`, with its throughput.
+
+    Each row also has values of the loss rate: the `argument` of W, and the table's entries by equations (11) and (7).
+    """
+    rates = [round(STEP * index, 2) for index in range(1, 100)]
+    return pl.DataFrame(
+        [
+            {"p": p, "n": n, "throughput": throughput(p, n), "timeout": timeout(p, n)}
+            | {"argument": argument(p), "entry": entry(p), "exact": best_of_throughput(p), "restored": restored(p)}
+            for p in rates
+            for n in range(1, MAX_SUBFLOWS + 1)
+        ]
+    )
+
+
+def plot(rows: pl.DataFrame) -> Plot:
+    """(6) throughput by number of subflows for some loss rates, and (7) the best number by loss rate."""
+    from matplotlib.figure import Figure
+
+    plot = Figure(figsize=(9, 3.6), layout="constrained")
+    left, right = plot.subplots(1, 2)
+    for p in RATES:
+        here = rows.filter((pl.col("p") - p).abs() < STEP / 2)
+        left.plot(here["n"].to_list(), here["throughput"].to_list(), label=f"p = {p}", linewidth=1.2)
+    left.set_xlabel("subflows")
+    left.set_ylabel("throughput (MSS a RTT)")
+    left.set_title("(6) equation (7)")
+    table = rows.group_by("p", maintain_order=True).agg(pl.col("entry", "exact").first())
+    at = table["p"].to_list()
+    right.step(at, table["entry"].to_list(), where="post", label="equation (11)", color="#0072b2")
+    exact = [min(MAX_SUBFLOWS, n) for n in table["exact"].to_list()]
+    right.step(at, exact, where="post", label="best of equation (7)", color="#999999", linestyle="--")
+    right.set_xlabel("loss rate")
+    right.set_ylabel("best number of subflows")
+    right.set_title(f"(7) at most {MAX_SUBFLOWS}")
+    for axes in (left, right):
+        axes.grid(visible=True, alpha=0.3)
+        axes.legend(frameon=False, fontsize="small")
+    return plot
+
+
+def claims(rows: pl.DataFrame) -> list[Claim]:
+    """Returns the section's claims about the model."""
+    shown = {p: rows.filter((pl.col("p") - p).abs() < STEP / 2) for p in RATES}
+    first, last = (_gain(shown, *ends) for ends in ((1, 2), (MAX_SUBFLOWS - 1, MAX_SUBFLOWS)))
+    table = rows.group_by("p", maintain_order=True).agg(pl.col("entry", "exact", "restored", "argument").first())
+    entries = table["entry"].to_list()
+    capped = table.filter(pl.col("entry") == MAX_SUBFLOWS)["p"]
+    below = _ends(table.filter(pl.col("argument") < -1 / math.e)["p"])
+    exact = table.with_columns(exact=pl.min_horizontal("exact", pl.lit(MAX_SUBFLOWS)))
+    apart = exact.filter((pl.col("entry") - pl.col("exact")).abs() > AWAY)
+    corrected = exact.filter((pl.col("restored") - pl.col("exact")).abs() > AWAY)
+    loses = _loses(rows, table)
+    return [
+        Claim(
+            "With few subflows, more of them improve the throughput",
+            "improve",
+            _listed({p: 100 * (gain - 1) for p, gain in first.items()}),
+            all(gain > 1 for gain in first.values()),
+            "percent that the second subflow adds by equation (7); holds when all are above 0",
+        ),
+        Claim(
+            "With many subflows the throughput falls",
+            "falls",
+            _listed({p: 100 * (gain - 1) for p, gain in last.items()}),
+            all(gain < 1 for gain in last.values()),
+            f"percent that the {MAX_SUBFLOWS}th subflow adds by equation (7); holds when all are below 0. It falls "
+            "beyond: " + ", ".join(f"{p}: {_most(p)}" for p in RATES),
+        ),
+        Claim(
+            "The best number of subflows falls as the loss rate rises",
+            "falls",
+            f"{entries[0]} at {table['p'][0]}, {entries[len(entries) // 2]} at {table['p'][len(entries) // 2]}, "
+            f"{entries[-1]} at {table['p'][-1]}",
+            all(a >= b for a, b in pairwise(entries)) and entries[-1] < entries[0],
+            f"equation (11), whole subflows from 1 to {MAX_SUBFLOWS}; holds when no step rises. It is {MAX_SUBFLOWS} "
+            "up to "
+            f"{_or_never(capped)}; its argument of W is below -1/e, and W complex, at loss rates from {below}",
+        ),
+        Claim(
+            "Equation (11) gives the number with the maximum throughput",
+            "maximum",
+            f"more than {AWAY} away at {len(apart)} of {len(table)} loss rates"
+            + ("" if apart.is_empty() else f", {_ends(apart['p'])}"),
+            apart.is_empty() and max(loses.values()) <= LOSES,
+            f"compared with the best of equation (7), up to {MAX_SUBFLOWS}; holds when the table is at most {AWAY} "
+            f"away and loses at most {LOSES:.0%} of the throughput everywhere; it loses up to "
+            f"{100 * max(loses.values()):.3g} %, at {max(loses, key=lambda p: loses[p])}. Equation (11) "
+            "solves (10), in which a term has lost the exponent n; with it n* is -1 / log(1 - p^sqrt(2/p)), more than "
+            f"{AWAY} away at {len(corrected)} loss rates. By (11), with the exponent, and by (7): {_compared(exact)}",
+        ),
+    ]
+
+
 def window(p: float, n: int) -> float:
     """Returns the average window of each of n subflows at the loss rate p, in packets (equation (3))."""
     return math.sqrt(2 * n * GROWS / ((2 * n - FALLS) * p * FALLS))
@@ -99,101 +194,6 @@ def restored(p: float) -> int:
 def best_of_throughput(p: float, most: int = MAX_SEARCHED) -> int:
     """Returns the n with the highest throughput by equation (7)."""
     return max(range(1, most + 1), key=lambda n: throughput(p, n))
-
-
-def rows() -> pl.DataFrame:
-    """Returns one row per loss rate and number of subflows, `n`, with its throughput.
-
-    Each row also has values of the loss rate: the `argument` of W, and the table's entries by equations (11) and (7).
-    """
-    rates = [round(STEP * index, 2) for index in range(1, 100)]
-    return pl.DataFrame(
-        [
-            {"p": p, "n": n, "throughput": throughput(p, n), "timeout": timeout(p, n)}
-            | {"argument": argument(p), "entry": entry(p), "exact": best_of_throughput(p), "restored": restored(p)}
-            for p in rates
-            for n in range(1, MAX_SUBFLOWS + 1)
-        ]
-    )
-
-
-def claims(rows: pl.DataFrame) -> list[Claim]:
-    """Returns the section's claims about the model."""
-    shown = {p: rows.filter((pl.col("p") - p).abs() < STEP / 2) for p in RATES}
-    first, last = (_gain(shown, *ends) for ends in ((1, 2), (MAX_SUBFLOWS - 1, MAX_SUBFLOWS)))
-    table = rows.group_by("p", maintain_order=True).agg(pl.col("entry", "exact", "restored", "argument").first())
-    entries = table["entry"].to_list()
-    capped = table.filter(pl.col("entry") == MAX_SUBFLOWS)["p"]
-    below = _ends(table.filter(pl.col("argument") < -1 / math.e)["p"])
-    exact = table.with_columns(exact=pl.min_horizontal("exact", pl.lit(MAX_SUBFLOWS)))
-    apart = exact.filter((pl.col("entry") - pl.col("exact")).abs() > AWAY)
-    corrected = exact.filter((pl.col("restored") - pl.col("exact")).abs() > AWAY)
-    loses = _loses(rows, table)
-    return [
-        Claim(
-            "With few subflows, more of them improve the throughput",
-            "improve",
-            _listed({p: 100 * (gain - 1) for p, gain in first.items()}),
-            all(gain > 1 for gain in first.values()),
-            "percent that the second subflow adds by equation (7); holds when all are above 0",
-        ),
-        Claim(
-            "With many subflows the throughput falls",
-            "falls",
-            _listed({p: 100 * (gain - 1) for p, gain in last.items()}),
-            all(gain < 1 for gain in last.values()),
-            f"percent that the {MAX_SUBFLOWS}th subflow adds by equation (7); holds when all are below 0. It falls "
-            "beyond: " + ", ".join(f"{p}: {_most(p)}" for p in RATES),
-        ),
-        Claim(
-            "The best number of subflows falls as the loss rate rises",
-            "falls",
-            f"{entries[0]} at {table['p'][0]}, {entries[len(entries) // 2]} at {table['p'][len(entries) // 2]}, "
-            f"{entries[-1]} at {table['p'][-1]}",
-            all(a >= b for a, b in pairwise(entries)) and entries[-1] < entries[0],
-            f"equation (11), whole subflows from 1 to {MAX_SUBFLOWS}; holds when no step rises. It is {MAX_SUBFLOWS} "
-            "up to "
-            f"{_or_never(capped)}; its argument of W is below -1/e, and W complex, at loss rates from {below}",
-        ),
-        Claim(
-            "Equation (11) gives the number with the maximum throughput",
-            "maximum",
-            f"more than {AWAY} away at {len(apart)} of {len(table)} loss rates"
-            + ("" if apart.is_empty() else f", {_ends(apart['p'])}"),
-            apart.is_empty() and max(loses.values()) <= LOSES,
-            f"compared with the best of equation (7), up to {MAX_SUBFLOWS}; holds when the table is at most {AWAY} "
-            f"away and loses at most {LOSES:.0%} of the throughput everywhere; it loses up to "
-            f"{100 * max(loses.values()):.3g} %, at {max(loses, key=lambda p: loses[p])}. Equation (11) "
-            "solves (10), in which a term has lost the exponent n; with it n* is -1 / log(1 - p^sqrt(2/p)), more than "
-            f"{AWAY} away at {len(corrected)} loss rates. By (11), with the exponent, and by (7): {_compared(exact)}",
-        ),
-    ]
-
-
-def plot(rows: pl.DataFrame) -> Plot:
-    """(6) throughput by number of subflows for some loss rates, and (7) the best number by loss rate."""
-    from matplotlib.figure import Figure
-
-    plot = Figure(figsize=(9, 3.6), layout="constrained")
-    left, right = plot.subplots(1, 2)
-    for p in RATES:
-        here = rows.filter((pl.col("p") - p).abs() < STEP / 2)
-        left.plot(here["n"].to_list(), here["throughput"].to_list(), label=f"p = {p}", linewidth=1.2)
-    left.set_xlabel("subflows")
-    left.set_ylabel("throughput (MSS a RTT)")
-    left.set_title("(6) equation (7)")
-    table = rows.group_by("p", maintain_order=True).agg(pl.col("entry", "exact").first())
-    at = table["p"].to_list()
-    right.step(at, table["entry"].to_list(), where="post", label="equation (11)", color="#0072b2")
-    exact = [min(MAX_SUBFLOWS, n) for n in table["exact"].to_list()]
-    right.step(at, exact, where="post", label="best of equation (7)", color="#999999", linestyle="--")
-    right.set_xlabel("loss rate")
-    right.set_ylabel("best number of subflows")
-    right.set_title(f"(7) at most {MAX_SUBFLOWS}")
-    for axes in (left, right):
-        axes.grid(visible=True, alpha=0.3)
-        axes.legend(frameon=False, fontsize="small")
-    return plot
 
 
 def _gain(shown: dict[float, pl.DataFrame], few: int, many: int) -> dict[float, float]:

@@ -60,6 +60,19 @@ def measure(result: Result) -> pl.DataFrame:
     )
 
 
+def plot(rows: pl.DataFrame) -> Plot:
+    """Mean FCT of each scheme, and the range of the seeds, by when flows open."""
+    from matplotlib.figure import Figure
+
+    plot = Figure(figsize=(8, 3.6), layout="constrained")
+    for axes, opens in zip(plot.subplots(1, len(OPENS)), OPENS, strict=True):
+        here = rows.filter(opens=opens)
+        bars(axes, f"flows open {opens}", {name: _mean(here, name) for name in SCHEMES})
+        axes.set_ylabel("mean FCT (ms)")
+    plot.suptitle(f"Figure 10: {FLOWS} flows of {PACKETS} packets")
+    return plot
+
+
 def claims(rows: pl.DataFrame) -> list[Claim]:
     """Returns the claims of the section's first paragraph."""
     here = rows.filter(opens=AT_ONCE)
@@ -108,19 +121,6 @@ def claims(rows: pl.DataFrame) -> list[Claim]:
         ),
         *abstract(here, {name: means[name] for name in (*OPNS, "mptcp")}, "OPN's mean FCT"),
     ]
-
-
-def plot(rows: pl.DataFrame) -> Plot:
-    """Mean FCT of each scheme, and the range of the seeds, by when flows open."""
-    from matplotlib.figure import Figure
-
-    plot = Figure(figsize=(8, 3.6), layout="constrained")
-    for axes, opens in zip(plot.subplots(1, len(OPENS)), OPENS, strict=True):
-        here = rows.filter(opens=opens)
-        bars(axes, f"flows open {opens}", {name: _mean(here, name) for name in SCHEMES})
-        axes.set_ylabel("mean FCT (ms)")
-    plot.suptitle(f"Figure 10: {FLOWS} flows of {PACKETS} packets")
-    return plot
 
 
 def _of(rows: pl.DataFrame, name: str) -> pl.DataFrame:

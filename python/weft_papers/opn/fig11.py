@@ -52,6 +52,23 @@ def measure(result: Result) -> pl.DataFrame:
     )
 
 
+def plot(rows: pl.DataFrame) -> Plot:
+    """Short flows' mean and 99th percentile of FCT, long flows' throughput; flows open at once, range of seeds."""
+    from matplotlib.figure import Figure
+
+    here = rows.filter(opens=AT_ONCE)
+    panels = {
+        "(a) mean FCT of short flows (ms)": {name: _mean(here, name) for name in SCHEMES},
+        "(b) 99th percentile (ms)": {name: percentile(_of(here, name, SHORT), "fct_ms", 99) for name in SCHEMES},
+        "(c) throughput of long flows (Mbps)": {name: _rate(here, name) for name in SCHEMES},
+    }
+    plot = Figure(figsize=(11, 3.6), layout="constrained")
+    for axes, (title, values) in zip(plot.subplots(1, len(panels)), panels.items(), strict=True):
+        bars(axes, title, values)
+    plot.suptitle("Figure 11: 800 short and 200 long flows")
+    return plot
+
+
 def claims(rows: pl.DataFrame) -> list[Claim]:
     """Returns the claims of the section's last paragraph."""
     here = rows.filter(opens=AT_ONCE)
@@ -100,23 +117,6 @@ def _of_opn(
             f"mean goodput of a long flow; holds within {LIKE:.0%}",
         ),
     ]
-
-
-def plot(rows: pl.DataFrame) -> Plot:
-    """Short flows' mean and 99th percentile of FCT, long flows' throughput; flows open at once, range of seeds."""
-    from matplotlib.figure import Figure
-
-    here = rows.filter(opens=AT_ONCE)
-    panels = {
-        "(a) mean FCT of short flows (ms)": {name: _mean(here, name) for name in SCHEMES},
-        "(b) 99th percentile (ms)": {name: percentile(_of(here, name, SHORT), "fct_ms", 99) for name in SCHEMES},
-        "(c) throughput of long flows (Mbps)": {name: _rate(here, name) for name in SCHEMES},
-    }
-    plot = Figure(figsize=(11, 3.6), layout="constrained")
-    for axes, (title, values) in zip(plot.subplots(1, len(panels)), panels.items(), strict=True):
-        bars(axes, title, values)
-    plot.suptitle("Figure 11: 800 short and 200 long flows")
-    return plot
 
 
 def _sizes(seed: int) -> list[int]:

@@ -69,15 +69,6 @@ def measure(result: Result) -> pl.DataFrame:
     )
 
 
-def claims(rows: pl.DataFrame) -> list[Claim]:
-    """Returns the claims of the section's last paragraph, for each reading."""
-    return [
-        _of_reading(rows.filter(reading=value), value)
-        for value in (LAST_HOP, EACH_PATH)
-        if value in set(rows["reading"])
-    ]
-
-
 def plot(rows: pl.DataFrame) -> Plot:
     """Jain's index of the mean OPN flow and the mean TCP flow, by the number of OPN flows and congestion control."""
     from matplotlib.figure import Figure
@@ -103,6 +94,15 @@ def plot(rows: pl.DataFrame) -> Plot:
         axes.legend(frameon=False, fontsize="small")
     plot.suptitle(f"Figure 12: competing with {TCP_FLOWS} TCP flows")
     return plot
+
+
+def claims(rows: pl.DataFrame) -> list[Claim]:
+    """Returns the claims of the section's last paragraph, for each reading."""
+    return [
+        _of_reading(rows.filter(reading=value), value)
+        for value in (LAST_HOP, EACH_PATH)
+        if value in set(rows["reading"])
+    ]
 
 
 def _case(reading: str, scheme: str, cc: str, n: int, seed: int, *, quick: bool) -> Case:

@@ -36,6 +36,11 @@ def cases(scale: Scale) -> list[Case]:
     ]
 
 
+def plot(rows: pl.DataFrame) -> Plot:
+    """Short flows' FCT and throughput by workload, 8 of 20 paths at 100 Mbps: means and the range of the seeds."""
+    return panels(rows, f"Figure 15: {FAILED} of 20 paths at {MBPS:g} Mbps")
+
+
 def claims(rows: pl.DataFrame) -> list[Claim]:
     """Returns the section's claims about (a) to (d)."""
     return [
@@ -47,8 +52,3 @@ def claims(rows: pl.DataFrame) -> list[Claim]:
         *marked(rows, "tail", "OPN has the least 99th percentile of short flows' FCT", "least"),
         *marked(rows, "long", "OPN has the highest throughput of long flows", "highest"),
     ]
-
-
-def plot(rows: pl.DataFrame) -> Plot:
-    """Short flows' FCT and throughput by workload, 8 of 20 paths at 100 Mbps: means and the range of the seeds."""
-    return panels(rows, f"Figure 15: {FAILED} of 20 paths at {MBPS:g} Mbps")

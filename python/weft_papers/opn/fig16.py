@@ -71,6 +71,32 @@ def measure(result: Result) -> pl.DataFrame:
     return short.select(fct_ms=pl.col("fct_s").mean() * 1e3)
 
 
+def plot(rows: pl.DataFrame) -> Plot:
+    """Short flows' mean FCT by the bandwidth of 8 failed paths, and by how many have 100 Mbps; range of the seeds."""
+    from matplotlib.figure import Figure
+
+    heads = {BANDWIDTH: "bandwidth of 8 failed paths (Mbps)", NUMBER: "failed paths, of 100 Mbps"}
+    plot = Figure(figsize=(10, 6.4), layout="constrained")
+    panels = plot.subplots(len(heads), len(WORKLOADS), squeeze=False)
+    for kind, row in zip(heads, panels, strict=True):
+        at = _axis(rows, kind)
+        for axes, workload in zip(row, WORKLOADS, strict=True):
+            for name in SCHEMES:
+                found = [_mean(rows, kind, workload, x, name) for x in at]
+                axes.plot(
+                    at, [summary.mean for summary in found], label=LABELS[name], color=COLOURS[name], marker="o", ms=3
+                )
+                low, high = ([bound(summary.values) for summary in found] for bound in (min, max))
+                axes.fill_between(at, low, high, color=COLOURS[name], alpha=0.15, linewidth=0)
+            axes.set_xlabel(heads[kind])
+            axes.set_ylabel("mean FCT (ms)")
+            axes.set_title(WORDS[workload], fontsize="medium")
+            axes.grid(visible=True, alpha=0.3)
+    panels[0][0].legend(frameon=False, fontsize="small")
+    plot.suptitle("Figures 16 and 17: short flows while paths fail")
+    return plot
+
+
 def claims(rows: pl.DataFrame) -> list[Claim]:
     """Returns the claims of the section's last two paragraphs."""
     tables = {kind: _table(rows, kind) for kind in (BANDWIDTH, NUMBER)}
@@ -115,32 +141,6 @@ def _least(rows: pl.DataFrame, name: str, cells: dict[str, list[tuple[str, float
         f"{len(cells[BANDWIDTH])}",
         table=table if name == OPNS[0] else None,
     )
-
-
-def plot(rows: pl.DataFrame) -> Plot:
-    """Short flows' mean FCT by the bandwidth of 8 failed paths, and by how many have 100 Mbps; range of the seeds."""
-    from matplotlib.figure import Figure
-
-    heads = {BANDWIDTH: "bandwidth of 8 failed paths (Mbps)", NUMBER: "failed paths, of 100 Mbps"}
-    plot = Figure(figsize=(10, 6.4), layout="constrained")
-    panels = plot.subplots(len(heads), len(WORKLOADS), squeeze=False)
-    for kind, row in zip(heads, panels, strict=True):
-        at = _axis(rows, kind)
-        for axes, workload in zip(row, WORKLOADS, strict=True):
-            for name in SCHEMES:
-                found = [_mean(rows, kind, workload, x, name) for x in at]
-                axes.plot(
-                    at, [summary.mean for summary in found], label=LABELS[name], color=COLOURS[name], marker="o", ms=3
-                )
-                low, high = ([bound(summary.values) for summary in found] for bound in (min, max))
-                axes.fill_between(at, low, high, color=COLOURS[name], alpha=0.15, linewidth=0)
-            axes.set_xlabel(heads[kind])
-            axes.set_ylabel("mean FCT (ms)")
-            axes.set_title(WORDS[workload], fontsize="medium")
-            axes.grid(visible=True, alpha=0.3)
-    panels[0][0].legend(frameon=False, fontsize="small")
-    plot.suptitle("Figures 16 and 17: short flows while paths fail")
-    return plot
 
 
 def _on(rows: pl.DataFrame, kind: str) -> pl.DataFrame:

@@ -72,6 +72,32 @@ def measure(result: Result) -> pl.DataFrame:
     )
 
 
+def plot(rows: pl.DataFrame) -> Plot:
+    """Goodput of the senders of the parking lot, and of the victim by the number of senders of T3."""
+    from matplotlib.figure import Figure
+
+    plot = Figure(figsize=(8, 3.4), layout="constrained")
+    left, right = plot.subplots(1, 2)
+    width = 0.4
+    for step, (transport, colour) in enumerate(COLOURS.items()):
+        chosen = rows.filter(scene=PARKING, transport=transport)
+        senders = [pl.col("incast").list.get(i) for i in range(3)] + [pl.col("near")]
+        means = [chosen.select(sender.mean()).item() for sender in senders]
+        label = "pauses alone" if transport == PFC else "DCQCN"
+        left.bar([n + (step - 0.5) * width for n in range(4)], means, width, color=colour, label=label)
+        others = sorted(rows.filter(scene=VICTIM)["others"].unique().to_list())
+        right.plot(others, [_victim(rows, transport, n).mean for n in others], "o-", color=colour)
+    left.set_xticks(range(4), ["H1", "H2", "H3", "H4"])
+    left.set_ylabel("mean goodput (Gbps)")
+    right.set_xlabel("senders of T3")
+    right.set_ylabel("median goodput of the victim (Gbps)")
+    for axes in (left, right):
+        axes.set_ylim(bottom=0)
+        axes.grid(visible=True, axis="y", alpha=0.3)
+    left.legend(frameon=False)
+    return plot
+
+
 def claims(rows: pl.DataFrame) -> list[Claim]:
     """Returns the claims that were expected before any run."""
     near = {transport: _near_over_far(rows, transport) for transport in TRANSPORTS}
@@ -125,32 +151,6 @@ def claims(rows: pl.DataFrame) -> list[Claim]:
             "sum over all runs",
         ),
     ]
-
-
-def plot(rows: pl.DataFrame) -> Plot:
-    """Goodput of the senders of the parking lot, and of the victim by the number of senders of T3."""
-    from matplotlib.figure import Figure
-
-    plot = Figure(figsize=(8, 3.4), layout="constrained")
-    left, right = plot.subplots(1, 2)
-    width = 0.4
-    for step, (transport, colour) in enumerate(COLOURS.items()):
-        chosen = rows.filter(scene=PARKING, transport=transport)
-        senders = [pl.col("incast").list.get(i) for i in range(3)] + [pl.col("near")]
-        means = [chosen.select(sender.mean()).item() for sender in senders]
-        label = "pauses alone" if transport == PFC else "DCQCN"
-        left.bar([n + (step - 0.5) * width for n in range(4)], means, width, color=colour, label=label)
-        others = sorted(rows.filter(scene=VICTIM)["others"].unique().to_list())
-        right.plot(others, [_victim(rows, transport, n).mean for n in others], "o-", color=colour)
-    left.set_xticks(range(4), ["H1", "H2", "H3", "H4"])
-    left.set_ylabel("mean goodput (Gbps)")
-    right.set_xlabel("senders of T3")
-    right.set_ylabel("median goodput of the victim (Gbps)")
-    for axes in (left, right):
-        axes.set_ylim(bottom=0)
-        axes.grid(visible=True, axis="y", alpha=0.3)
-    left.legend(frameon=False)
-    return plot
 
 
 def topology() -> dict[str, Any]:

@@ -61,6 +61,25 @@ def measure(result: Result) -> pl.DataFrame:
     )
 
 
+def plot(rows: pl.DataFrame) -> Plot:
+    """Mean queue and 99th percentile of long DCQCN flows, and the fixed point of the fluid model."""
+    from matplotlib.figure import Figure
+
+    plot = Figure(figsize=(5, 3.4), layout="constrained")
+    axes = plot.subplots()
+    counts = _counts(rows)
+    model = range(1, max(counts) + 1)
+    axes.plot(model, [_model(n) for n in model], color="#444444", label="fluid model")
+    for column, label, colour in (("mean_kb", "mean", "#0072b2"), ("p99_kb", "99th percentile", "#d55e00")):
+        axes.plot(counts, [_of(rows, n, column).mean for n in counts], "o", color=colour, label=label)
+    axes.set_xlabel("flows")
+    axes.set_ylabel("queue (KB)")
+    axes.set_ylim(bottom=0)
+    axes.grid(visible=True, alpha=0.3)
+    axes.legend(frameon=False)
+    return plot
+
+
 def claims(rows: pl.DataFrame) -> list[Claim]:
     """Returns the claims that were expected before any run."""
     counts = _counts(rows)
@@ -107,25 +126,6 @@ def claims(rows: pl.DataFrame) -> list[Claim]:
             "sums over all runs in the measured time",
         ),
     ]
-
-
-def plot(rows: pl.DataFrame) -> Plot:
-    """Mean queue and 99th percentile of long DCQCN flows, and the fixed point of the fluid model."""
-    from matplotlib.figure import Figure
-
-    plot = Figure(figsize=(5, 3.4), layout="constrained")
-    axes = plot.subplots()
-    counts = _counts(rows)
-    model = range(1, max(counts) + 1)
-    axes.plot(model, [_model(n) for n in model], color="#444444", label="fluid model")
-    for column, label, colour in (("mean_kb", "mean", "#0072b2"), ("p99_kb", "99th percentile", "#d55e00")):
-        axes.plot(counts, [_of(rows, n, column).mean for n in counts], "o", color=colour, label=label)
-    axes.set_xlabel("flows")
-    axes.set_ylabel("queue (KB)")
-    axes.set_ylim(bottom=0)
-    axes.grid(visible=True, alpha=0.3)
-    axes.legend(frameon=False)
-    return plot
 
 
 def _case(n: int, seed: int, *, quick: bool) -> Case:

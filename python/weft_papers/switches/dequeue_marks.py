@@ -75,6 +75,36 @@ def measure(result: Result) -> pl.DataFrame:
     )
 
 
+def plot(rows: pl.DataFrame) -> Plot:
+    """Queue of long flows (mean, with its standard deviation) and longest queue of incasts, by number of flows."""
+    from matplotlib.figure import Figure
+
+    plot = Figure(figsize=(8, 3.6), layout="constrained")
+    left, right = plot.subplots(1, 2)
+    for at in AT:
+        mean, spread = (_cells(rows, LONG, at, column) for column in ("mean_packets", "std_packets"))
+        ns = [str(n) for n in mean]
+        left.errorbar(
+            ns,
+            [value.mean for value in mean.values()],
+            [value.mean for value in spread.values()],
+            fmt="o-",
+            color=COLOURS[at],
+            label=f"marks at {at}",
+            capsize=3,
+        )
+        longest = _cells(rows, INCAST, at, "max_packets")
+        right.plot([str(n) for n in longest], [value.mean for value in longest.values()], "o-", color=COLOURS[at])
+    left.axhline(K, color="#888888", linestyle=":", linewidth=1)
+    left.set_ylabel("queue of long flows (packets)")
+    right.set_ylabel("longest queue of incasts (packets)")
+    for axes in (left, right):
+        axes.set_xlabel("flows")
+        axes.grid(visible=True, alpha=0.3)
+    left.legend(frameon=False, fontsize="small")
+    return plot
+
+
 def claims(rows: pl.DataFrame) -> list[Claim]:
     """Returns the claims that were expected before any run."""
     return [
@@ -125,36 +155,6 @@ def claims(rows: pl.DataFrame) -> list[Claim]:
             "99th percentile of the FCT over that with marks at enqueue; holds if every number of flows does",
         ),
     ]
-
-
-def plot(rows: pl.DataFrame) -> Plot:
-    """Queue of long flows (mean, with its standard deviation) and longest queue of incasts, by number of flows."""
-    from matplotlib.figure import Figure
-
-    plot = Figure(figsize=(8, 3.6), layout="constrained")
-    left, right = plot.subplots(1, 2)
-    for at in AT:
-        mean, spread = (_cells(rows, LONG, at, column) for column in ("mean_packets", "std_packets"))
-        ns = [str(n) for n in mean]
-        left.errorbar(
-            ns,
-            [value.mean for value in mean.values()],
-            [value.mean for value in spread.values()],
-            fmt="o-",
-            color=COLOURS[at],
-            label=f"marks at {at}",
-            capsize=3,
-        )
-        longest = _cells(rows, INCAST, at, "max_packets")
-        right.plot([str(n) for n in longest], [value.mean for value in longest.values()], "o-", color=COLOURS[at])
-    left.axhline(K, color="#888888", linestyle=":", linewidth=1)
-    left.set_ylabel("queue of long flows (packets)")
-    right.set_ylabel("longest queue of incasts (packets)")
-    for axes in (left, right):
-        axes.set_xlabel("flows")
-        axes.grid(visible=True, alpha=0.3)
-    left.legend(frameon=False, fontsize="small")
-    return plot
 
 
 def _case(load: str, n: int, at: str, seed: int, *, quick: bool) -> Case:

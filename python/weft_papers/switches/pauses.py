@@ -91,6 +91,31 @@ def measure(result: Result) -> pl.DataFrame:
     return pl.DataFrame([values], schema_overrides={"p99_us": pl.Float64})
 
 
+def plot(rows: pl.DataFrame) -> Plot:
+    """Goodput per victim during a long incast, and the 99th percentile of the FCT of rounds of incast."""
+    from matplotlib.figure import Figure
+
+    plot = Figure(figsize=(8, 3.6), layout="constrained")
+    left, right = plot.subplots(1, 2)
+    width = 0.8 / len(COLOURS)
+    for step, ((queue, transport), colour) in enumerate(COLOURS.items()):
+        shift = (step - (len(COLOURS) - 1) / 2) * width
+        means = [_of(rows, PERSISTENT, transport, queue, f"{group}_gbps", "").mean for group in GROUPS]
+        label = f"{transport.upper() if transport == 'dctcp' else 'Reno'}, {queue}"
+        left.bar([n + shift for n in range(len(GROUPS))], means, width, color=colour, label=label)
+        right.bar([step], [_of(rows, ROUNDS, transport, queue, "p99_us", "").mean], 0.8, color=colour)
+    left.set_xticks(range(len(GROUPS)), list(GROUPS.values()))
+    left.set_ylabel("goodput per victim (Gbps)")
+    left.set_ylim(bottom=0)
+    plot.legend(*left.get_legend_handles_labels(), loc="outside lower center", ncols=len(COLOURS), frameon=False)
+    right.set_xticks([])
+    right.set_ylim(bottom=0)
+    right.set_ylabel("99th percentile of the incast's FCT (us)")
+    for axes in (left, right):
+        axes.grid(visible=True, axis="y", alpha=0.3)
+    return plot
+
+
 def claims(rows: pl.DataFrame) -> list[Claim]:
     """Returns the claims that were expected before any run."""
     reno, dctcp = (_kept(rows, PERSISTENT, transport) for transport in TRANSPORTS)
@@ -124,31 +149,6 @@ def claims(rows: pl.DataFrame) -> list[Claim]:
         ),
         _tails(rows),
     ]
-
-
-def plot(rows: pl.DataFrame) -> Plot:
-    """Goodput per victim during a long incast, and the 99th percentile of the FCT of rounds of incast."""
-    from matplotlib.figure import Figure
-
-    plot = Figure(figsize=(8, 3.6), layout="constrained")
-    left, right = plot.subplots(1, 2)
-    width = 0.8 / len(COLOURS)
-    for step, ((queue, transport), colour) in enumerate(COLOURS.items()):
-        shift = (step - (len(COLOURS) - 1) / 2) * width
-        means = [_of(rows, PERSISTENT, transport, queue, f"{group}_gbps", "").mean for group in GROUPS]
-        label = f"{transport.upper() if transport == 'dctcp' else 'Reno'}, {queue}"
-        left.bar([n + shift for n in range(len(GROUPS))], means, width, color=colour, label=label)
-        right.bar([step], [_of(rows, ROUNDS, transport, queue, "p99_us", "").mean], 0.8, color=colour)
-    left.set_xticks(range(len(GROUPS)), list(GROUPS.values()))
-    left.set_ylabel("goodput per victim (Gbps)")
-    left.set_ylim(bottom=0)
-    plot.legend(*left.get_legend_handles_labels(), loc="outside lower center", ncols=len(COLOURS), frameon=False)
-    right.set_xticks([])
-    right.set_ylim(bottom=0)
-    right.set_ylabel("99th percentile of the incast's FCT (us)")
-    for axes in (left, right):
-        axes.grid(visible=True, axis="y", alpha=0.3)
-    return plot
 
 
 def _case(load: str, transport: str, queue: str, seed: int, *, quick: bool) -> Case:

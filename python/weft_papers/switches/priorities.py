@@ -81,6 +81,30 @@ def measure(result: Result) -> pl.DataFrame:
     )
 
 
+def plot(rows: pl.DataFrame) -> Plot:
+    """99th percentile of the FCT of short flows and goodput of long flows, by transport of the long flows."""
+    from matplotlib.figure import Figure
+
+    plot = Figure(figsize=(9, 3.6), layout="constrained")
+    panels = plot.subplots(1, 2)
+    width = 0.8 / len(QUEUES)
+    for axes, column, label in zip(
+        panels,
+        ("short_p99_us", "long_gbps"),
+        ("99th percentile of the FCT of short flows (us)", "goodput of long flows (Gbps)"),
+        strict=True,
+    ):
+        for step, queue in enumerate(QUEUES):
+            means = [summary.mean for summary in _of(rows, queue, column, "").values()]
+            centres = [n + (step - (len(QUEUES) - 1) / 2) * width for n in range(len(LONG))]
+            axes.bar(centres, means, width, color=COLOURS[queue], label=TITLES[queue])
+        axes.set_xticks(range(len(LONG)), list(LABELS.values()), fontsize="small")
+        axes.set_ylabel(label)
+        axes.grid(visible=True, axis="y", alpha=0.3)
+    panels[0].legend(frameon=False, fontsize="small")
+    return plot
+
+
 def claims(rows: pl.DataFrame) -> list[Claim]:
     """Returns the claims that were expected before any run."""
     p99 = {queue: _of(rows, queue, "short_p99_us", "us") for queue in QUEUES}
@@ -124,30 +148,6 @@ def claims(rows: pl.DataFrame) -> list[Claim]:
             "half of it",
         ),
     ]
-
-
-def plot(rows: pl.DataFrame) -> Plot:
-    """99th percentile of the FCT of short flows and goodput of long flows, by transport of the long flows."""
-    from matplotlib.figure import Figure
-
-    plot = Figure(figsize=(9, 3.6), layout="constrained")
-    panels = plot.subplots(1, 2)
-    width = 0.8 / len(QUEUES)
-    for axes, column, label in zip(
-        panels,
-        ("short_p99_us", "long_gbps"),
-        ("99th percentile of the FCT of short flows (us)", "goodput of long flows (Gbps)"),
-        strict=True,
-    ):
-        for step, queue in enumerate(QUEUES):
-            means = [summary.mean for summary in _of(rows, queue, column, "").values()]
-            centres = [n + (step - (len(QUEUES) - 1) / 2) * width for n in range(len(LONG))]
-            axes.bar(centres, means, width, color=COLOURS[queue], label=TITLES[queue])
-        axes.set_xticks(range(len(LONG)), list(LABELS.values()), fontsize="small")
-        axes.set_ylabel(label)
-        axes.grid(visible=True, axis="y", alpha=0.3)
-    panels[0].legend(frameon=False, fontsize="small")
-    return plot
 
 
 def _case(long: str, queue: str, seed: int, *, quick: bool) -> Case:

@@ -94,27 +94,6 @@ def measure(result: Result) -> pl.DataFrame:
     )
 
 
-def claims(rows: pl.DataFrame) -> list[Claim]:
-    """Returns the measurements, without verdicts."""
-    lines = [_line(rows, name) for name in CHANGES]
-    heads = coexistence.HEADS + tuple(
-        f"{size} KiB, k = {k}, {incast.GAPS_US[gap_us]}: mean FCT over DCTCP's"
-        for gap_us, size, k in _bursts(rows, AS_IT_IS)
-    )
-    heads += tuple(f"the shift, {shifting.words(quick_setting)}" for quick_setting in shifting.QUICK_SETTINGS)
-    return [
-        Claim(
-            "Effect of each part",
-            "not judged",
-            "; ".join(f"{line[0]}: {line[1]} and {line[2]}" for line in lines),
-            None,
-            "cells with DCTCP whose index and whose ratio meet the bars of `warp/coexistence`; 4 subflows except "
-            "where the change says so, two where a flow shifts; joins at once",
-            table=Table(("changed", *heads), tuple(lines)),
-        )
-    ]
-
-
 def plot(rows: pl.DataFrame) -> Plot:
     """Goodput over a DCTCP flow's in every cell, and mean FCT over DCTCP's in every incast, by change."""
     from matplotlib.figure import Figure
@@ -137,6 +116,27 @@ def plot(rows: pl.DataFrame) -> Plot:
     for axes in (left, right):
         axes.grid(visible=True, axis="x", alpha=0.3)
     return plot
+
+
+def claims(rows: pl.DataFrame) -> list[Claim]:
+    """Returns the measurements, without verdicts."""
+    lines = [_line(rows, name) for name in CHANGES]
+    heads = coexistence.HEADS + tuple(
+        f"{size} KiB, k = {k}, {incast.GAPS_US[gap_us]}: mean FCT over DCTCP's"
+        for gap_us, size, k in _bursts(rows, AS_IT_IS)
+    )
+    heads += tuple(f"the shift, {shifting.words(quick_setting)}" for quick_setting in shifting.QUICK_SETTINGS)
+    return [
+        Claim(
+            "Effect of each part",
+            "not judged",
+            "; ".join(f"{line[0]}: {line[1]} and {line[2]}" for line in lines),
+            None,
+            "cells with DCTCP whose index and whose ratio meet the bars of `warp/coexistence`; 4 subflows except "
+            "where the change says so, two where a flow shifts; joins at once",
+            table=Table(("changed", *heads), tuple(lines)),
+        )
+    ]
 
 
 def _name(change: str) -> str:

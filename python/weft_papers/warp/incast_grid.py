@@ -64,28 +64,6 @@ def cases(scale: Scale) -> list[Case]:
     ]
 
 
-def _case(name: str, joins: str, transport: dict[str, object], cell: Cell, seed: int) -> Case:
-    gbps, limit, size_kib, k = cell
-    experiment = bottleneck(
-        f"incast-{name}-{k}x{size_kib}KiB-{gbps}Gbps-{limit}",
-        senders=k,
-        delay_us=DELAY_US,
-        mark=MARKS[gbps],
-        duration=f"{(ROUNDS - 1) * INTERVAL_S + SILENCE_S}s",
-        transports={name: transport},
-        traffic=[rounds_of(name, k, size_kib, gap_us=GAP_US, rounds=ROUNDS)],
-        gbps=gbps,
-        limit=limit,
-    )
-    labels: dict[str, str | int | float] = {"gbps": gbps, "limit": limit, "size_kib": size_kib, "k": k}
-    return Case({**labels, "scheme": name, "joins": joins}, experiment, seed)
-
-
-def claims(rows: pl.DataFrame) -> list[Claim]:
-    """Returns the claim of the criterion, for either time of joining."""
-    return [_claim(rows, joins) for joins in JOINS]
-
-
 def plot(rows: pl.DataFrame) -> Plot:
     """Mean FCT over DCTCP's, by the first windows of all flows (10 packets each) over the limit; a dot is a cell."""
     from matplotlib.figure import Figure
@@ -108,6 +86,28 @@ def plot(rows: pl.DataFrame) -> Plot:
         axes.set_xlabel("first windows over the limit")
     plot.axes[0].legend(frameon=False, fontsize="x-small")
     return plot
+
+
+def claims(rows: pl.DataFrame) -> list[Claim]:
+    """Returns the claim of the criterion, for either time of joining."""
+    return [_claim(rows, joins) for joins in JOINS]
+
+
+def _case(name: str, joins: str, transport: dict[str, object], cell: Cell, seed: int) -> Case:
+    gbps, limit, size_kib, k = cell
+    experiment = bottleneck(
+        f"incast-{name}-{k}x{size_kib}KiB-{gbps}Gbps-{limit}",
+        senders=k,
+        delay_us=DELAY_US,
+        mark=MARKS[gbps],
+        duration=f"{(ROUNDS - 1) * INTERVAL_S + SILENCE_S}s",
+        transports={name: transport},
+        traffic=[rounds_of(name, k, size_kib, gap_us=GAP_US, rounds=ROUNDS)],
+        gbps=gbps,
+        limit=limit,
+    )
+    labels: dict[str, str | int | float] = {"gbps": gbps, "limit": limit, "size_kib": size_kib, "k": k}
+    return Case({**labels, "scheme": name, "joins": joins}, experiment, seed)
 
 
 def ratio(rows: pl.DataFrame, joins: str) -> dict[Cell, SeedSummary]:

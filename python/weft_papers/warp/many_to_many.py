@@ -82,6 +82,40 @@ def measure(result: Result) -> pl.DataFrame:
     )
 
 
+def plot(rows: pl.DataFrame) -> Plot:
+    """Goodput and Jain's index of flows without an end, and mean FCT over DCTCP's of shuffles, by subflows."""
+    from matplotlib.figure import Figure
+
+    sizes = _sizes(rows)
+    plot = Figure(figsize=(3.6 * (2 + len(sizes)), 3.8), layout="constrained")
+    panels = list(plot.subplots(1, 2 + len(sizes)))
+    for name in (colour for colour in COLOURS if colour in MULTIPATH):
+        lines: list[dict[int, SeedSummary]] = [
+            {n: _of(rows, name, n, LONG, column) for n in SUBFLOWS} for column in ("mbps", "jain")
+        ]
+        lines += [{n: ratio(rows, name, n, size_kib, "mean_ms") for n in SUBFLOWS} for size_kib in sizes]
+        for axes, line in zip(panels, lines, strict=True):
+            low, high = ([edge(summary.values) for summary in line.values()] for edge in (min, max))
+            means = [summary.mean for summary in line.values()]
+            axes.plot(SUBFLOWS, means, "o-", color=COLOURS[name], label=label(name), lw=1)
+            axes.fill_between(SUBFLOWS, low, high, color=COLOURS[name], alpha=0.15, linewidth=0)
+    for axes, column in zip(panels, ("mbps", "jain"), strict=False):
+        axes.axhline(
+            _of(rows, SINGLE, 1, LONG, column).mean, color=COLOURS[SINGLE], linestyle="--", label="DCTCP, ECMP"
+        )
+        axes.set_title(f"without an end: {COLUMNS[column]}", fontsize="medium")
+    for axes, size_kib in zip(panels[2:], sizes, strict=True):
+        axes.axhline(MAX_RATIO, color="#888888", linestyle=":", linewidth=1)
+        axes.set_yscale("log")
+        axes.set_title(f"{size_kib} KiB: mean FCT over DCTCP's", fontsize="medium")
+    for axes in panels:
+        axes.set_xticks(SUBFLOWS)
+        axes.set_xlabel("subflows")
+        axes.grid(visible=True, alpha=0.3)
+    panels[0].legend(frameon=False, fontsize="x-small")
+    return plot
+
+
 def claims(rows: pl.DataFrame) -> list[Claim]:
     """Returns the claims of the criteria, and the results of every scheme."""
     mbps, jain = ({n: _pair(rows, n, column) for n in SUBFLOWS} for column in ("mbps", "jain"))
@@ -125,40 +159,6 @@ def claims(rows: pl.DataFrame) -> list[Claim]:
             ),
         ]
     return found
-
-
-def plot(rows: pl.DataFrame) -> Plot:
-    """Goodput and Jain's index of flows without an end, and mean FCT over DCTCP's of shuffles, by subflows."""
-    from matplotlib.figure import Figure
-
-    sizes = _sizes(rows)
-    plot = Figure(figsize=(3.6 * (2 + len(sizes)), 3.8), layout="constrained")
-    panels = list(plot.subplots(1, 2 + len(sizes)))
-    for name in (colour for colour in COLOURS if colour in MULTIPATH):
-        lines: list[dict[int, SeedSummary]] = [
-            {n: _of(rows, name, n, LONG, column) for n in SUBFLOWS} for column in ("mbps", "jain")
-        ]
-        lines += [{n: ratio(rows, name, n, size_kib, "mean_ms") for n in SUBFLOWS} for size_kib in sizes]
-        for axes, line in zip(panels, lines, strict=True):
-            low, high = ([edge(summary.values) for summary in line.values()] for edge in (min, max))
-            means = [summary.mean for summary in line.values()]
-            axes.plot(SUBFLOWS, means, "o-", color=COLOURS[name], label=label(name), lw=1)
-            axes.fill_between(SUBFLOWS, low, high, color=COLOURS[name], alpha=0.15, linewidth=0)
-    for axes, column in zip(panels, ("mbps", "jain"), strict=False):
-        axes.axhline(
-            _of(rows, SINGLE, 1, LONG, column).mean, color=COLOURS[SINGLE], linestyle="--", label="DCTCP, ECMP"
-        )
-        axes.set_title(f"without an end: {COLUMNS[column]}", fontsize="medium")
-    for axes, size_kib in zip(panels[2:], sizes, strict=True):
-        axes.axhline(MAX_RATIO, color="#888888", linestyle=":", linewidth=1)
-        axes.set_yscale("log")
-        axes.set_title(f"{size_kib} KiB: mean FCT over DCTCP's", fontsize="medium")
-    for axes in panels:
-        axes.set_xticks(SUBFLOWS)
-        axes.set_xlabel("subflows")
-        axes.grid(visible=True, alpha=0.3)
-    panels[0].legend(frameon=False, fontsize="x-small")
-    return plot
 
 
 def pairs(seed: int) -> list[list[str]]:

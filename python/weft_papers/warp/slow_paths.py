@@ -67,11 +67,6 @@ def measure(result: Result) -> pl.DataFrame:
     )
 
 
-def claims(rows: pl.DataFrame) -> list[Claim]:
-    """Returns the claim of the criterion in either scene; the table has every scheme."""
-    return [_judged(rows.filter(load=scene), words) for scene, words in SCENES.items()]
-
-
 def plot(rows: pl.DataFrame) -> Plot:
     """Mean goodput of a flow over that of max-min fair rates: mean and range of the seeds; the bar is dotted."""
     from matplotlib.figure import Figure
@@ -94,6 +89,11 @@ def plot(rows: pl.DataFrame) -> Plot:
         axes.grid(visible=True, axis="x", alpha=0.3)
     plot.axes[0].invert_yaxis()
     return plot
+
+
+def claims(rows: pl.DataFrame) -> list[Claim]:
+    """Returns the claim of the criterion in either scene; the table has every scheme."""
+    return [_judged(rows.filter(load=scene), words) for scene, words in SCENES.items()]
 
 
 def _case(scene: str, load: Load, scheme: str, seed: int, *, quick: bool) -> Case:

@@ -52,11 +52,6 @@ def cases(scale: Scale) -> list[Case]:
     ]
 
 
-def claims(rows: pl.DataFrame) -> list[Claim]:
-    """Returns the claims of the two criteria under each load; the table has every scheme."""
-    return [claim for name in WORKLOADS for claim in _judged(rows, name)]
-
-
 def plot(rows: pl.DataFrame) -> Plot:
     """Slowdown of short flows, 99th percentile, and goodput of long ones: mean and range of the seeds."""
     from matplotlib.figure import Figure
@@ -80,6 +75,11 @@ def plot(rows: pl.DataFrame) -> Plot:
                 axes.set_xscale("log")
     plot.axes[0].invert_yaxis()
     return plot
+
+
+def claims(rows: pl.DataFrame) -> list[Claim]:
+    """Returns the claims of the two criteria under each load; the table has every scheme."""
+    return [claim for name in WORKLOADS for claim in _judged(rows, name)]
 
 
 def _late(rows: pl.DataFrame, name: str, scheme: str) -> SeedSummary:
