@@ -114,6 +114,7 @@ def test_tables(experiment: weft.Experiment) -> None:
         "traces",
         "jobs",
         "ranks",
+        "steps",
         "suppressions",
         "latencies",
         "packets",

@@ -24,6 +24,7 @@ TABLES = [
     "traces",
     "jobs",
     "ranks",
+    "steps",
     "suppressions",
     "latencies",
     "packets",

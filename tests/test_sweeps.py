@@ -325,9 +325,8 @@ def test_killed_at_ten_moments_is_as_unbroken(spec: Path) -> None:
 def test_tables_hold_what_each_level_has(spec: Path, levels: str) -> None:
     outcome = run_here(planned(spec, [f"level={levels}"], 2), spec.parent / "out")
     assert outcome.exit_code == 0
-    assert set(outcome.tables) == (
-        set(api.TABLES) if "packet" in levels else {"flows", "subflows", "jobs", "ranks", "links", "throughput"}
-    )
+    of_flow = {"flows", "subflows", "jobs", "ranks", "steps", "links", "throughput"}
+    assert set(outcome.tables) == (set(api.TABLES) if "packet" in levels else of_flow)
     assert {path.name for path in (spec.parent / "out" / "tables").iterdir()} == set(outcome.tables)
     flows = pl.read_parquet(outcome.tables["flows"])
     assert flows["level"].to_list() == [level for level in levels.split(",") for _ in range(8)]

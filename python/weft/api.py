@@ -33,6 +33,7 @@ TABLES = (
     "traces",
     "jobs",
     "ranks",
+    "steps",
     "suppressions",
     "latencies",
     "packets",
@@ -283,6 +284,11 @@ class Result:
     def ranks(self) -> pl.DataFrame:
         """One row per rank that began a job of ranks."""
         return self._table("ranks")
+
+    @property
+    def steps(self) -> pl.DataFrame:
+        """One row per computing or message of a job of ranks with the probe `steps`."""
+        return self._table("steps")
 
     @property
     def suppressions(self) -> pl.DataFrame:

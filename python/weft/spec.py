@@ -423,6 +423,15 @@ StateScope = TypeAliasType("StateScope", Literal["host", "connection"])
 """Scope of the path state."""
 
 
+class StepsProbe(Model):
+    """Computing and messages of ranks, and the critical path of each job."""
+
+    kind: Literal["steps"] = "steps"
+    """computing and messages of jobs of ranks, and the critical path, at the levels `packet` and `flow`"""
+    traffic: str | None = None
+    """Name of a traffic entry whose jobs run on ranks; by default all these entries."""
+
+
 class Stop(Model):
     """
     A condition that ends the experiment: a number of flows of a class have all their data
@@ -1800,7 +1809,7 @@ class Vl2Topology(Model):
 Probes = TypeAliasType(
     "Probes",
     Annotated[
-        QueueProbe | BufferProbe | FlowProbe | LatencyProbe | ThroughputProbe | PacketsProbe,
+        QueueProbe | BufferProbe | FlowProbe | LatencyProbe | ThroughputProbe | StepsProbe | PacketsProbe,
         Field(discriminator="kind"),
     ],
 )

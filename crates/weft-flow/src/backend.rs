@@ -16,6 +16,9 @@ use weft_transports::{TcpSpec, TransportConfig};
 use crate::simulation::FlowSimulation;
 
 /// Columns of the table of flows that need no packets.
+/// Kinds of probes that the level supports.
+const PROBES: &[&str] = &["steps", "throughput"];
+
 const FLOW_COLUMNS: &[&str] = &[
     "flow",
     "traffic",
@@ -84,6 +87,7 @@ impl Backend for FlowBackend {
             ("links", Provided::Only(LINK_COLUMNS)),
             ("jobs", Provided::All),
             ("ranks", Provided::All),
+            ("steps", Provided::All),
             ("throughput", Provided::All),
         ])
     }
@@ -97,12 +101,16 @@ impl Backend for FlowBackend {
                 "nothing at level \"flow\"",
             ));
         }
-        if let Some(i) = spec.probes.iter().position(|probe| probe.kind != "throughput") {
+        if let Some(i) = spec
+            .probes
+            .iter()
+            .position(|probe| !PROBES.contains(&&*probe.kind))
+        {
             let given = format!("{:?}, which only packets have", spec.probes[i].kind);
             return Err(SpecError::new(
                 format!("probes[{i}].kind"),
                 given,
-                "\"throughput\" at level \"flow\"",
+                "\"steps\" or \"throughput\" at level \"flow\"",
             ));
         }
         if let Some(i) = spec.events.iter().position(|event| event.delay.is_some()) {

@@ -122,7 +122,7 @@ impl FlowSimulation {
             },
             rates,
             rates_stale: false,
-            generators: GeneratorDriver::new(&plan.generators, plan.flows.len() as u32),
+            generators: GeneratorDriver::new(&plan.generators, plan.flows.len() as u32, &plan.probes),
             events: EventQueue::default(),
             flows: FlowSlots::default(),
             connections: HashMap::new(),

@@ -4,6 +4,7 @@ mod buffers;
 mod flow_selection;
 mod flows;
 mod packets;
+mod steps;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -21,6 +22,7 @@ pub(crate) use flows::TransportStates;
 use buffers::BufferProbe;
 use flows::{FlowProbe, LatencyProbe, ThroughputProbe};
 use packets::PacketProbe;
+use steps::StepProbe;
 
 /// All kinds of probe.
 pub(crate) const PROBES: &[Entry<dyn ProbeKind>] = &[
@@ -43,6 +45,10 @@ pub(crate) const PROBES: &[Entry<dyn ProbeKind>] = &[
     entry::<ThroughputProbe>(
         "throughput",
         "application bytes that chosen flows deliver in each interval, at the levels `packet` and `flow`",
+    ),
+    entry::<StepProbe>(
+        "steps",
+        "computing and messages of jobs of ranks, and the critical path, at the levels `packet` and `flow`",
     ),
     entry::<PacketProbe>(
         "packets",
@@ -131,6 +137,7 @@ pub(crate) fn resolve(
                 Probe::Queue { .. }
                 | Probe::Latency { .. }
                 | Probe::GeneratorLatency { .. }
+                | Probe::Steps { .. }
                 | Probe::Packets { .. } => 0,
                 Probe::Flow { flow, .. } => context.flows.get(*flow as usize).map_or(1, &subflows),
                 // The number and the duration of a generator's flows are known only during the run.

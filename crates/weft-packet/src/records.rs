@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use weft_run::{
     ClassRecord, FlowRecord, GeneratorRank, JobRecord, LatencyRecord, LinkRecord, MeasurementWindow, Outcome,
-    Sample,
+    Sample, steps,
 };
 use weft_spec::Time;
 use weft_traffic::Flow;
@@ -149,6 +149,7 @@ impl PacketSimulation {
             .map(|(generator, record)| GeneratorRank { generator, record })
             .collect();
         ranks.sort_by_key(GeneratorRank::key);
+        let tasks: Vec<_> = self.hosts().flat_map(|host| host.state().tasks()).collect();
         let end = Time(self.engine.now());
         let measured = self.measurement.as_ref();
         Outcome {
@@ -157,6 +158,7 @@ impl PacketSimulation {
             opened,
             jobs,
             ranks,
+            steps: steps(&self.shared.generators, &tasks),
             suppressions,
             links: self.link_records(),
             classes: self.class_records(),

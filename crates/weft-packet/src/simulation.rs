@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use weft_fabric::QueueParameters;
-use weft_run::{CounterSnapshot, Counters, MeasurementWindow, Probe, QueueRecord};
+use weft_run::{CounterSnapshot, Counters, MeasurementWindow, Probe, QueueRecord, records_steps};
 use weft_spec::Time;
 use weft_traffic::Flow;
 use weft_transports::TransportConfig;
@@ -96,6 +96,9 @@ impl PacketSimulation {
         let flow_kinds = FlowKind::by_transport(&transports, &numbers, &sizes, &fabric);
         let shared = Arc::new(Shared {
             probes: FlowProbes::new(&probes),
+            records_steps: (0..generators.len() as u32)
+                .map(|generator| records_steps(&probes, generator))
+                .collect(),
             hops: HopBits::new(fabric.max_ports()),
             down_links: DownLinks::new(if events.is_empty() { 0 } else { fabric.links.len() }),
             fabric,

@@ -15,9 +15,9 @@ use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
 use weft_spec::Time;
-use weft_traffic::{Action, Flow, FlowGenerator, HostEvent, HostProgress, OnDelivered};
+use weft_traffic::{Action, Flow, FlowGenerator, HostEvent, HostProgress, OnDelivered, RankTasks};
 
-use crate::{GeneratorRank, JobRecord};
+use crate::{GeneratorRank, GeneratorStep, JobRecord, Probe};
 
 /// An action of a generator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -53,6 +53,31 @@ pub struct GeneratorRecords {
     pub jobs: Vec<JobRecord>,
     /// Parts of ranks, by generator, job and rank.
     pub ranks: Vec<GeneratorRank>,
+    /// Steps of the jobs of probed generators, by generator, job and start.
+    pub steps: Vec<GeneratorStep>,
+}
+
+/// Returns true if a probe records the steps of the jobs of a generator.
+pub fn records_steps(probes: &[Probe], generator: u32) -> bool {
+    let records = |probe: &Probe| matches!(probe, Probe::Steps { generator: of } if *of == generator);
+    probes.iter().any(records)
+}
+
+/// Returns the steps of jobs by generator, job and start, from the recorded times of ranks, each with its generator.
+pub fn steps(generators: &[Arc<dyn FlowGenerator>], ranks: &[(u32, RankTasks<'_>)]) -> Vec<GeneratorStep> {
+    let of_generator = |(generator, traffic): (u32, &Arc<dyn FlowGenerator>)| {
+        let tasks = ranks.iter().filter(|(of, _)| *of == generator);
+        let tasks: Vec<RankTasks<'_>> = tasks.map(|&(_, tasks)| tasks).collect();
+        let steps = if tasks.is_empty() {
+            Vec::new()
+        } else {
+            traffic.steps(&tasks)
+        };
+        steps
+            .into_iter()
+            .map(move |record| GeneratorStep { generator, record })
+    };
+    (0..).zip(generators).flat_map(of_generator).collect()
 }
 
 /// The generators of a run, and the jobs that have not finished.
@@ -65,18 +90,21 @@ pub struct GeneratorDriver {
     jobs: Vec<JobRecord>,
     /// Progress of generators that decide by host when flows open, by generator and host.
     progress: HashMap<(u32, u32), Box<dyn HostProgress>>,
+    /// Probes of the run.
+    probes: Vec<Probe>,
 }
 
 impl GeneratorDriver {
     /// Creates a driver before any flow has opened. The `static_flows` of the spec have lower
-    /// indices than the flows of generators.
-    pub fn new(generators: &[Arc<dyn FlowGenerator>], static_flows: u32) -> Self {
+    /// indices than the flows of generators. `probes` are those of the run.
+    pub fn new(generators: &[Arc<dyn FlowGenerator>], static_flows: u32, probes: &[Probe]) -> Self {
         Self {
             generators: generators.to_vec(),
             static_flows,
             running: HashMap::new(),
             jobs: Vec::new(),
             progress: HashMap::new(),
+            probes: probes.to_vec(),
         }
     }
 
@@ -190,7 +218,8 @@ impl GeneratorDriver {
         let progress = match self.progress.entry((generator, host)) {
             Entry::Occupied(entry) => entry.into_mut(),
             Entry::Vacant(entry) => {
-                let Some(new) = self.generators[generator as usize].progress(host) else {
+                let records_tasks = records_steps(&self.probes, generator);
+                let Some(new) = self.generators[generator as usize].progress(host, records_tasks) else {
                     return Vec::new();
                 };
                 entry.insert(new)
@@ -233,8 +262,12 @@ impl GeneratorDriver {
     /// Returns the records of all jobs that have started.
     pub fn into_records(mut self) -> GeneratorRecords {
         self.jobs.sort_by_key(|record| (record.generator, record.job));
+        let recorded = self.progress.iter();
+        let recorded =
+            recorded.filter_map(|(&(generator, _), progress)| Some((generator, progress.tasks()?)));
         GeneratorRecords {
             ranks: self.ranks(),
+            steps: steps(&self.generators, &recorded.collect::<Vec<_>>()),
             jobs: self.jobs,
         }
     }
@@ -259,7 +292,7 @@ mod tests {
     #[test]
     fn a_loop_goes_on_until_its_stop() {
         let generators = [generator("closed-loop", LOOP), generator("closed-loop", LOOP)];
-        let mut driver = GeneratorDriver::new(&generators, 10);
+        let mut driver = GeneratorDriver::new(&generators, 10, &[]);
         let flow = |generator, n| GeneratorAction {
             generator,
             action: Action::OpenFlow(n),
@@ -290,7 +323,7 @@ mod tests {
         let fields =
             "servers = 2\nrequest = \"2KB\"\nblock = \"64KB\"\nclient_hosts = [0]\nslots = 1\nstop = \"1s\"";
         let generators = [generator("jobs", fields)];
-        let mut driver = GeneratorDriver::new(&generators, 0);
+        let mut driver = GeneratorDriver::new(&generators, 0, &[]);
         let job = |n| GeneratorAction {
             generator: 0,
             action: Action::StartJob(n),

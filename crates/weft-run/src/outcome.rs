@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use weft_spec::Time;
-use weft_traffic::{Flow, RankRecord};
+use weft_traffic::{Flow, RankRecord, Step};
 
 use crate::measurement::MeasuredWindow;
 
@@ -135,6 +135,15 @@ impl GeneratorRank {
     pub fn key(&self) -> (u32, u32, u32) {
         (self.generator, self.record.job, self.record.rank)
     }
+}
+
+/// A step of a job of a generator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GeneratorStep {
+    /// Index of the generator in the plan.
+    pub generator: u32,
+    /// The record of the step.
+    pub record: Step,
 }
 
 /// An episode of suppression. It begins when fewer subflows of a connection are active than before,
@@ -420,6 +429,8 @@ pub struct Outcome {
     pub jobs: Vec<JobRecord>,
     /// One record per rank of each job of a generator that runs on ranks, by generator, job and rank.
     pub ranks: Vec<GeneratorRank>,
+    /// Steps of the jobs of probed generators, by generator, job and start.
+    pub steps: Vec<GeneratorStep>,
     /// Episodes of suppression, by flow and start.
     pub suppressions: Vec<SuppressionRecord>,
     /// One record per link.

@@ -79,6 +79,11 @@ pub enum Probe {
         /// Index into [`Plan::generators`].
         generator: u32,
     },
+    /// The steps of the jobs of a generator that runs on ranks.
+    Steps {
+        /// Index into [`Plan::generators`].
+        generator: u32,
+    },
     /// Bytes that the receiver of a flow gets in each interval.
     Throughput {
         /// Index of the flow, as in [`Plan::flows`] and beyond.

@@ -20,7 +20,7 @@ use weft_traffic::{Flow, FlowGenerator};
 use weft_transports::FctFrom;
 
 use crate::ideal::IdealTimes;
-use crate::{Error, FlowRecord, Outcome, Plan};
+use crate::{Error, FlowRecord, GeneratorStep, Outcome, Plan};
 
 /// The names of all tables, in order.
 pub const TABLES: &[&str] = &[
@@ -31,6 +31,7 @@ pub const TABLES: &[&str] = &[
     "traces",
     "jobs",
     "ranks",
+    "steps",
     "suppressions",
     "latencies",
     "packets",
@@ -148,6 +149,8 @@ pub(crate) struct TableBuilder<'a> {
     pub outcome: &'a Outcome,
     /// The FCT of each of `flows` if it were alone.
     pub ideal: Vec<Option<Time>>,
+    /// The FCT of the message of each step if it were alone.
+    pub ideal_steps: Vec<Option<Time>>,
 }
 
 /// Numbers of flows and jobs that were unfinished at the end of a run.
@@ -211,9 +214,15 @@ impl<'a> TableBuilder<'a> {
                 .and_then(|(generator, n)| generator.connection_of(n));
             ideal.of_flow(flow, connection.is_some())
         };
+        let ideal_flows = recorded.iter().zip(&outcome.flows).map(ideal_of).collect();
+        let ideal_step = |step: &GeneratorStep| {
+            let (generator, n) = (&generators[step.generator as usize], step.record.message?);
+            ideal.of_flow(&generator.flow(n), generator.connection_of(n).is_some())
+        };
         Ok(Self {
             context,
-            ideal: recorded.iter().zip(&outcome.flows).map(ideal_of).collect(),
+            ideal_steps: outcome.steps.iter().map(ideal_step).collect(),
+            ideal: ideal_flows,
             flows: recorded,
             static_flows,
             generators,
@@ -230,6 +239,7 @@ impl<'a> TableBuilder<'a> {
             generators,
             outcome,
             ideal,
+            ideal_steps,
         } = self;
         let tables = [
             (
@@ -238,8 +248,15 @@ impl<'a> TableBuilder<'a> {
             ),
             ("subflows", flows::subflows(context, outcome)?),
             ("traces", traces::traces(context, outcome)?),
-            ("jobs", jobs::jobs(context, generators, outcome)?),
+            (
+                "jobs",
+                jobs::jobs(context, *static_flows, generators, outcome, ideal_steps)?,
+            ),
             ("ranks", jobs::ranks(context, generators, outcome)?),
+            (
+                "steps",
+                jobs::steps(context, *static_flows, generators, outcome, ideal_steps)?,
+            ),
             ("suppressions", jobs::suppressions(context, outcome)?),
             ("latencies", latencies::latencies(context, outcome)?),
             ("packets", packets::packets(context, outcome)?),

@@ -266,6 +266,7 @@ fn probes(plan: &Plan) -> Result<(), SpecError> {
                     "flows of other traffic",
                 );
             }
+            Probe::Steps { .. } => return refuse("probes", "steps", "probes of other kinds"),
             Probe::Packets { .. } => return refuse("probes", "packets", "probes of other kinds"),
             Probe::Throughput { .. } | Probe::GeneratorThroughput { .. } => {
                 return refuse("probes", "throughput", "probes of other kinds");

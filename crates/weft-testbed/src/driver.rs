@@ -496,7 +496,8 @@ impl DriverState<'_, '_> {
             | Probe::Buffer { .. }
             | Probe::Throughput { .. }
             | Probe::GeneratorThroughput { .. }
-            | Probe::Packets { .. } => Time::MAX,
+            | Probe::Packets { .. }
+            | Probe::Steps { .. } => Time::MAX,
         }
     }
 

@@ -162,7 +162,7 @@ impl Testbed {
         let flow_runs = plan.flows.iter().zip(0..).map(run);
         let mut driver = TrafficDriver {
             flow_runs: flow_runs.collect::<std::io::Result<_>>().map_err(missing)?,
-            generators: GeneratorDriver::new(&plan.generators, plan.flows.len() as u32),
+            generators: GeneratorDriver::new(&plan.generators, plan.flows.len() as u32, &plan.probes),
             connect: &connect,
             listeners,
             taps: self.taps(plan).map_err(missing)?,

@@ -55,6 +55,52 @@ pub trait HostProgress: Send {
 
     /// Returns the records of the jobs in which the host has a part.
     fn records(&self) -> Vec<RankRecord>;
+
+    /// Returns the times of the tasks of the host's rank, if they are recorded.
+    fn tasks(&self) -> Option<RankTasks<'_>>;
+}
+
+/// The times of a task of a rank.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TaskTimes {
+    /// Time at which the task started.
+    pub start: Option<Time>,
+    /// Time at which it was done.
+    pub done: Option<Time>,
+    /// The last task of the rank for which it waited.
+    pub cause: Option<u32>,
+    /// The message that it received.
+    pub received: Option<u32>,
+}
+
+/// The recorded times of the tasks of a rank.
+#[derive(Clone, Copy, Debug)]
+pub struct RankTasks<'a> {
+    /// Number of the rank.
+    pub rank: u32,
+    /// Times of all tasks of the rank, in their order.
+    pub times: &'a [TaskTimes],
+    /// Messages that arrived at the rank, with their times.
+    pub arrivals: &'a [(u32, Time)],
+}
+
+/// A step of a job: computing, or a message to another rank.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// Number of the job.
+    pub job: u32,
+    /// The rank that computes, or that sends the message.
+    pub rank: u32,
+    /// The rank that receives the message.
+    pub to: Option<u32>,
+    /// Time at which the step began.
+    pub start: Time,
+    /// Time at which the computing was done, or the message arrived.
+    pub end: Option<Time>,
+    /// The message, which is a flow of the generator; `None` for computing.
+    pub message: Option<u32>,
+    /// True if the step is a part of the critical path, which determines the end of the job.
+    pub is_critical: bool,
 }
 
 /// The part of a rank in a job.
@@ -70,6 +116,8 @@ pub struct RankRecord {
     pub end: Option<Time>,
     /// Time for which the rank has computed, over all its processors.
     pub computed: Time,
+    /// Time during which at least one processor of the rank has computed.
+    pub busy: Time,
 }
 
 /// Facts on the jobs of a generator that runs on ranks.
@@ -130,10 +178,16 @@ pub trait FlowGenerator: Send + Sync + fmt::Debug {
         let _ = (n, now);
         None
     }
-    /// Returns the progress of a host before its first event, if the generator decides by host when flows open.
-    fn progress(&self, host: u32) -> Option<Box<dyn HostProgress>> {
-        let _ = host;
+    /// Returns the progress of a host before its first event, if the generator decides by host when flows open. It records the
+    /// times of all tasks if `records_tasks`.
+    fn progress(&self, host: u32, records_tasks: bool) -> Option<Box<dyn HostProgress>> {
+        let _ = (host, records_tasks);
         None
+    }
+    /// Returns the steps of jobs that began, by job, start and rank. `ranks` has the recorded times of all ranks.
+    fn steps(&self, ranks: &[RankTasks<'_>]) -> Vec<Step> {
+        let _ = ranks;
+        Vec::new()
     }
     /// Returns facts on the jobs of a generator that runs on ranks.
     fn ranked_jobs(&self) -> Option<RankedJobs> {

@@ -34,7 +34,8 @@ pub use empirical::WORKLOADS;
 pub use flow::{Flow, FlowClass, FlowClasses};
 pub use flow_list::{FlowList, Format};
 pub use generator::{
-    Action, FlowGenerator, HostEvent, HostProgress, Job, OnDelivered, PossiblePairs, RankRecord, RankedJobs,
+    Action, FlowGenerator, HostEvent, HostProgress, Job, OnDelivered, PossiblePairs, RankRecord, RankTasks,
+    RankedJobs, Step, TaskTimes,
 };
 pub use hosts::{HostRef, HostSet};
 pub use hot_spot::HotSpot;

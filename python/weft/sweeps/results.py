@@ -124,6 +124,11 @@ class Sweep:
         return self.table("ranks")
 
     @property
+    def steps(self) -> pl.DataFrame:
+        """One row per computing or message of a job of ranks with the probe `steps`, of each run."""
+        return self.table("steps")
+
+    @property
     def queues(self) -> pl.DataFrame:
         """One row per probed queue of each run."""
         return self.table("queues")

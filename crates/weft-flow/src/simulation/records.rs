@@ -113,9 +113,9 @@ impl FlowSimulation {
         let mut outcome = self.partial_outcome(flows);
         outcome.measured = measured.map(|(window, counted)| window.finish(self.now, &counted));
         outcome.links = self.link_records();
-        let generators = std::mem::replace(&mut self.generators, GeneratorDriver::new(&[], 0));
+        let generators = std::mem::replace(&mut self.generators, GeneratorDriver::new(&[], 0, &[]));
         let records = generators.into_records();
-        (outcome.jobs, outcome.ranks) = (records.jobs, records.ranks);
+        (outcome.jobs, outcome.ranks, outcome.steps) = (records.jobs, records.ranks, records.steps);
         outcome
     }
 

@@ -96,7 +96,15 @@ fn what_only_packets_have_is_absent() {
     let names: Vec<_> = run.tables.iter().map(|(name, _)| *name).collect();
     assert_eq!(
         names,
-        ["flows", "subflows", "links", "jobs", "ranks", "throughput"]
+        [
+            "flows",
+            "subflows",
+            "links",
+            "jobs",
+            "ranks",
+            "steps",
+            "throughput"
+        ]
     );
     for (table, absent) in [
         ("flows", "timeouts"),

@@ -47,6 +47,7 @@ fn tables_and_manifest_are_read_back() {
         "pause_frames.parquet",
         "queues.parquet",
         "ranks.parquet",
+        "steps.parquet",
         "subflows.parquet",
         "suppressions.parquet",
         "throughput.parquet",

@@ -36,6 +36,7 @@ impl FlowProbes {
                 | Probe::QueueTrace { .. }
                 | Probe::Buffer { .. }
                 | Probe::Packets { .. }
+                | Probe::Steps { .. }
                 | Probe::Throughput { .. }
                 | Probe::GeneratorThroughput { .. } => {}
             }

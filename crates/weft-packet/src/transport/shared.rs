@@ -33,6 +33,8 @@ pub struct Shared {
     pub generators: Vec<Arc<dyn FlowGenerator>>,
     /// The flows that are recorded.
     pub probes: FlowProbes,
+    /// Generators for which the steps of jobs are recorded, by index.
+    pub records_steps: Vec<bool>,
     /// How routes are packed.
     pub hops: HopBits,
     /// The NICs of the hosts.

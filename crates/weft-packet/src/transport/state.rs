@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use weft_cc::Window;
 use weft_run::{JobRecord, Sample};
-use weft_traffic::{HostProgress, RankRecord};
+use weft_traffic::{HostProgress, RankRecord, RankTasks};
 
 use crate::engine::Context;
 
@@ -155,7 +155,8 @@ impl HostState {
         let progress = shared
             .generators
             .iter()
-            .map(|generator| generator.progress(index));
+            .zip(&shared.records_steps)
+            .map(|(generator, &records)| generator.progress(index, records));
         let mut progress: Vec<_> = progress.collect();
         if progress.iter().all(Option::is_none) {
             progress = Vec::new();
@@ -215,6 +216,12 @@ impl HostState {
             let records = progress.records().into_iter();
             records.map(move |record| (generator, record))
         })
+    }
+
+    /// Returns the recorded tasks of this host's ranks, each with its generator.
+    pub fn tasks(&self) -> impl Iterator<Item = (u32, RankTasks<'_>)> {
+        let progress = (0..).zip(&self.progress);
+        progress.filter_map(|(generator, progress)| Some((generator, progress.as_ref()?.tasks()?)))
     }
 
     /// Returns the records of finished jobs, and of jobs that run.

@@ -1,14 +1,15 @@
-//! The tables `jobs`, `ranks` and `suppressions`.
+//! The tables `jobs`, `ranks`, `steps` and `suppressions`.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use weft_spec::Time;
-use weft_traffic::{FlowGenerator, Job, RankedJobs};
+use weft_traffic::{FlowGenerator, Job, RankedJobs, Step};
 
 use super::TableContext;
 use super::columns::Columns;
-use crate::{Error, GeneratorRank, JobRecord, Outcome};
+use crate::{Error, GeneratorRank, GeneratorStep, JobRecord, Outcome};
 
 /// A row of the table `jobs`.
 struct Row {
@@ -16,8 +17,18 @@ struct Row {
     traffic: u32,
     /// Slot, client and servers of a job of requests.
     requests: Option<Job>,
-    /// The last rank and the facts on a job of ranks.
-    ranked: Option<(Option<u32>, RankedJobs)>,
+    /// Facts on a job of ranks.
+    ranked: Option<RankedRow>,
+}
+
+/// The part of a row that only jobs of ranks have.
+struct RankedRow {
+    facts: RankedJobs,
+    last_rank: Option<u32>,
+    /// The largest time during which a rank computed.
+    busy: Time,
+    /// The message of the critical path that took longest beyond its time alone, as an index of the table of flows.
+    slowest_flow: Option<u32>,
 }
 
 impl Row {
@@ -28,7 +39,7 @@ impl Row {
     }
 
     fn bytes(&self) -> Option<u64> {
-        self.ranked.as_ref().and_then(|(_, jobs)| jobs.bytes)
+        self.ranked.as_ref().and_then(|ranked| ranked.facts.bytes)
     }
 
     /// Returns the bytes of the operation divided by its time, in bits per second.
@@ -38,12 +49,20 @@ impl Row {
     }
 
     fn bus_bandwidth(&self) -> Option<f64> {
-        let (_, jobs) = self.ranked.as_ref()?;
-        Some(self.algorithm_bandwidth()? * jobs.bus_factor?)
+        Some(self.algorithm_bandwidth()? * self.ranked.as_ref()?.facts.bus_factor?)
     }
 
     fn last_rank(&self) -> Option<u32> {
-        self.ranked.as_ref().and_then(|(last, _)| *last)
+        self.ranked.as_ref().and_then(|ranked| ranked.last_rank)
+    }
+
+    /// Returns the part of the job's time beyond the computing of each rank.
+    fn exposed(&self) -> Option<f64> {
+        Some(self.seconds()? - self.ranked.as_ref()?.busy.seconds())
+    }
+
+    fn slowest_flow(&self) -> Option<u32> {
+        self.ranked.as_ref().and_then(|ranked| ranked.slowest_flow)
     }
 }
 
@@ -64,14 +83,46 @@ fn ranked_row(ranks: &[GeneratorRank], facts: RankedJobs) -> Option<Row> {
         },
         traffic: facts.traffic,
         requests: None,
-        ranked: Some((last.map(|record| record.rank), facts)),
+        ranked: Some(RankedRow {
+            facts,
+            last_rank: last.map(|record| record.rank),
+            busy: records().map(|record| record.busy).max().unwrap_or_default(),
+            slowest_flow: None,
+        }),
     })
+}
+
+/// Returns the message of each job's critical path that took longest beyond its time alone, with this time, by generator and
+/// job. Of equal ones the first counts.
+fn slowest_messages(outcome: &Outcome, ideal: &[Option<Time>]) -> HashMap<(u32, u32), (u64, u32)> {
+    let mut slowest = HashMap::new();
+    for (step, alone) in outcome.steps.iter().zip(ideal) {
+        let Step {
+            job,
+            start,
+            is_critical: true,
+            message: Some(message),
+            end: Some(end),
+            ..
+        } = step.record
+        else {
+            continue;
+        };
+        let beyond = (end.0 - start.0).saturating_sub(alone.map_or(0, |time| time.0));
+        let found = slowest.entry((step.generator, job)).or_insert((beyond, message));
+        if beyond > found.0 {
+            *found = (beyond, message);
+        }
+    }
+    slowest
 }
 
 pub(super) fn jobs(
     context: &TableContext,
+    static_flows: u32,
     generators: &[Arc<dyn FlowGenerator>],
     outcome: &Outcome,
+    ideal_steps: &[Option<Time>],
 ) -> Result<RecordBatch, Error> {
     let of_requests = outcome.jobs.iter().filter_map(|record| {
         let generator = &generators[record.generator as usize];
@@ -91,6 +142,13 @@ pub(super) fn jobs(
         ranked_row(ranks, generators[generator as usize].ranked_jobs()?)
     });
     let mut rows: Vec<Row> = of_requests.chain(of_ranks).collect();
+    let slowest = slowest_messages(outcome, ideal_steps);
+    for row in &mut rows {
+        let key = (row.record.generator, row.record.job);
+        if let (Some(ranked), Some(&(_, message))) = (&mut row.ranked, slowest.get(&key)) {
+            ranked.slowest_flow = Some(index_of(static_flows, generators, key.0, message));
+        }
+    }
     rows.sort_by_key(|row| (row.record.generator, row.record.job));
     Columns::new("jobs", context.provided, rows.len())
         .index("job", rows.iter().map(|row| row.record.job))
@@ -123,6 +181,8 @@ pub(super) fn jobs(
         .number_or_null("algorithm_bps", rows.iter().map(Row::algorithm_bandwidth))
         .number_or_null("bus_bps", rows.iter().map(Row::bus_bandwidth))
         .index_or_null("last_rank", rows.iter().map(Row::last_rank))
+        .number_or_null("exposed_s", rows.iter().map(Row::exposed))
+        .index_or_null("slowest_flow", rows.iter().map(Row::slowest_flow))
         .finish()
 }
 
@@ -142,6 +202,16 @@ pub(super) fn ranks(
         .filter_map(|rank| Some((rank, facts[rank.generator as usize].as_ref()?)))
         .collect();
     let records = || rows.iter().map(|(rank, _)| &rank.record);
+    let spans = job_spans(outcome);
+    let ended = |rank: &GeneratorRank| {
+        let (start, end) = (rank.record.start?, rank.record.end?);
+        Some(Time(end.0 - start.0).seconds())
+    };
+    let exposed = |(rank, _): &(&GeneratorRank, _)| Some(ended(rank)? - rank.record.busy.seconds());
+    let idle = |(rank, _): &(&GeneratorRank, _)| {
+        let (start, end) = spans[&(rank.generator, rank.record.job)];
+        Some(Time(end?.0 - start?.0).seconds() - ended(rank)?)
+    };
     Columns::new("ranks", context.provided, rows.len())
         .index("job", records().map(|record| record.job))
         .text(
@@ -158,6 +228,80 @@ pub(super) fn ranks(
         .number_or_null("start_s", records().map(|record| record.start.map(Time::seconds)))
         .number_or_null("finish_s", records().map(|record| record.end.map(Time::seconds)))
         .number("computed_s", records().map(|record| record.computed.seconds()))
+        .number_or_null("exposed_s", rows.iter().map(exposed))
+        .number_or_null("idle_s", rows.iter().map(idle))
+        .finish()
+}
+
+/// Returns the start of each job of ranks and its end, if all ranks have ended, by generator and job.
+fn job_spans(outcome: &Outcome) -> HashMap<(u32, u32), (Option<Time>, Option<Time>)> {
+    let by_job = outcome
+        .ranks
+        .chunk_by(|a, b| (a.generator, a.record.job) == (b.generator, b.record.job));
+    let span = |ranks: &[GeneratorRank]| {
+        let ends: Option<Vec<Time>> = ranks.iter().map(|rank| rank.record.end).collect();
+        (
+            ranks.iter().filter_map(|rank| rank.record.start).min(),
+            ends.and_then(|ends| ends.into_iter().max()),
+        )
+    };
+    by_job
+        .map(|ranks| ((ranks[0].generator, ranks[0].record.job), span(ranks)))
+        .collect()
+}
+
+/// Returns the index of flow `n` of a generator in the tables.
+fn index_of(static_flows: u32, generators: &[Arc<dyn FlowGenerator>], generator: u32, n: u32) -> u32 {
+    static_flows + n * generators.len() as u32 + generator
+}
+
+pub(super) fn steps(
+    context: &TableContext,
+    static_flows: u32,
+    generators: &[Arc<dyn FlowGenerator>],
+    outcome: &Outcome,
+    ideal: &[Option<Time>],
+) -> Result<RecordBatch, Error> {
+    let facts: Vec<Option<RankedJobs>> = generators
+        .iter()
+        .map(|generator| generator.ranked_jobs())
+        .collect();
+    let rows: Vec<(&GeneratorStep, &RankedJobs, Option<Time>)> = outcome
+        .steps
+        .iter()
+        .zip(ideal)
+        .filter_map(|(step, &ideal)| Some((step, facts[step.generator as usize].as_ref()?, ideal)))
+        .collect();
+    let records = || rows.iter().map(|(step, ..)| &step.record);
+    Columns::new("steps", context.provided, rows.len())
+        .index("job", records().map(|record| record.job))
+        .text(
+            "traffic",
+            rows.iter()
+                .map(|(_, facts, _)| context.traffic[facts.traffic as usize].as_str()),
+        )
+        .index("rank", records().map(|record| record.rank))
+        .text(
+            "host",
+            rows.iter()
+                .map(|(step, facts, _)| context.host(facts.hosts[step.record.rank as usize])),
+        )
+        .index_or_null("to_rank", records().map(|record| record.to))
+        .index_or_null(
+            "flow",
+            rows.iter().map(|(step, ..)| {
+                Some(index_of(
+                    static_flows,
+                    generators,
+                    step.generator,
+                    step.record.message?,
+                ))
+            }),
+        )
+        .number("start_s", records().map(|record| record.start.seconds()))
+        .number_or_null("end_s", records().map(|record| record.end.map(Time::seconds)))
+        .number_or_null("ideal_s", rows.iter().map(|(.., ideal)| ideal.map(Time::seconds)))
+        .flag("critical", records().map(|record| record.is_critical))
         .finish()
 }
 

@@ -10,7 +10,7 @@ use super::{Connections, Message, SendDone, TaskGraph, Work};
 use crate::random::StreamId;
 use crate::{
     Action, Flow, FlowClasses, FlowGenerator, HostProgress, OnDelivered, PatternContext, PossiblePairs,
-    RankedJobs,
+    RankTasks, RankedJobs, Step,
 };
 
 /// Facts on the jobs of a graph, for tables.
@@ -135,13 +135,18 @@ impl FlowGenerator for DependentFlows {
         Some(self.graph.job_of(message.from, message.send))
     }
 
-    fn progress(&self, host: u32) -> Option<Box<dyn HostProgress>> {
+    fn progress(&self, host: u32, records_tasks: bool) -> Option<Box<dyn HostProgress>> {
         let rank = *self.ranks.get(&host)?;
         Some(Box::new(RankProgress::new(
             &self.graph,
             self.options.send_done,
             rank,
+            records_tasks,
         )))
+    }
+
+    fn steps(&self, ranks: &[RankTasks<'_>]) -> Vec<Step> {
+        self.graph.steps(ranks)
     }
 
     fn ranked_jobs(&self) -> Option<RankedJobs> {

@@ -8,6 +8,7 @@
 mod builder;
 mod generator;
 mod progress;
+mod steps;
 
 pub(crate) use builder::{TaskGraphBuilder, Unmatched};
 pub(crate) use generator::{DependentFlows, JobOptions, JobSummary};

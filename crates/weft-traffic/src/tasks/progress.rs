@@ -7,7 +7,7 @@ use std::sync::Arc;
 use weft_spec::Time;
 
 use super::{After, SendDone, TaskGraph, UNBOUND, Work};
-use crate::{HostEvent, HostProgress, RankRecord};
+use crate::{HostEvent, HostProgress, RankRecord, RankTasks, TaskTimes};
 
 /// Value of `waits` of a receive that has been posted.
 const POSTED: u32 = u32::MAX;
@@ -22,8 +22,10 @@ pub(super) struct RankProgress {
     has_begun: bool,
     /// Number of tasks for which each task waits.
     waits: Vec<u32>,
-    /// Time from which on each processor is free.
-    free_at: HashMap<u8, Time>,
+    /// Time from which on each processor is free, and the task until then.
+    free_at: HashMap<u8, (Time, Option<u32>)>,
+    /// Times of the tasks, and of messages that arrived, if they are recorded.
+    recorded: Option<RecordedTasks>,
     /// Posted receives that match by source and tag, in order.
     posted: VecDeque<u32>,
     /// Messages that arrived before a receive matched them, in order.
@@ -38,6 +40,14 @@ pub(super) struct RankProgress {
     /// Tasks that can start now.
     ready: VecDeque<u32>,
     jobs: Vec<JobProgress>,
+}
+
+/// The recorded times of a rank.
+#[derive(Default)]
+struct RecordedTasks {
+    times: Vec<TaskTimes>,
+    /// Messages that arrived, with their times.
+    arrivals: Vec<(u32, Time)>,
 }
 
 /// A point of a task that a processor reaches at a known time.
@@ -55,10 +65,13 @@ struct JobProgress {
     start: Option<Time>,
     end: Option<Time>,
     computed: Time,
+    busy: Time,
+    /// The end of all computing so far.
+    busy_until: Time,
 }
 
 impl RankProgress {
-    pub fn new(graph: &Arc<TaskGraph>, send_done: SendDone, rank: u32) -> Self {
+    pub fn new(graph: &Arc<TaskGraph>, send_done: SendDone, rank: u32, records_tasks: bool) -> Self {
         let tasks = graph.tasks_of(rank);
         let mut waits = vec![0; tasks.len()];
         for task in tasks.clone() {
@@ -77,6 +90,10 @@ impl RankProgress {
             rank,
             first: tasks.start,
             has_begun: false,
+            recorded: records_tasks.then(|| RecordedTasks {
+                times: vec![TaskTimes::default(); tasks.len()],
+                arrivals: Vec::new(),
+            }),
             waits,
             free_at: HashMap::new(),
             posted: VecDeque::new(),
@@ -94,6 +111,13 @@ impl RankProgress {
         let ready = (0..).zip(&self.waits).filter(|&(_, &waits)| waits == 0);
         self.ready
             .extend(ready.map(|(task, _): (u32, _)| self.first + task));
+    }
+
+    /// Records times of a task, if they are recorded.
+    fn record(&mut self, task: u32, change: impl FnOnce(&mut TaskTimes)) {
+        if let Some(recorded) = &mut self.recorded {
+            change(&mut recorded.times[(task - self.first) as usize]);
+        }
     }
 
     fn reach_at(&mut self, time: Time, task: u32, point: Point) {
@@ -127,10 +151,14 @@ impl RankProgress {
         if let (Some(processor), Work::Compute(_) | Work::Send(_)) =
             (self.graph.processors[task as usize], work)
         {
-            let free_at = self.free_at.entry(processor).or_default();
-            at = now.max(*free_at);
+            let (free_at, last) = self.free_at.entry(processor).or_default();
+            let (free_from, cause) = (*free_at, *last);
+            at = now.max(free_from);
             if let Work::Compute(time) = work {
-                *free_at = Time(at.0.saturating_add(time.0));
+                (*free_at, *last) = (Time(at.0.saturating_add(time.0)), Some(task));
+            }
+            if free_from > now {
+                self.record(task, |times| times.cause = cause);
             }
         }
         if at > now {
@@ -147,9 +175,13 @@ impl RankProgress {
             let job = &mut self.jobs[job as usize];
             job.start.get_or_insert(now);
             if let Work::Compute(time) = work {
+                let end = Time(now.0.saturating_add(time.0));
                 job.computed.0 = job.computed.0.saturating_add(time.0);
+                job.busy.0 += end.0.saturating_sub(job.busy_until.max(now).0);
+                job.busy_until = job.busy_until.max(end);
             }
         }
+        self.record(task, |times| times.start = Some(now));
         self.release(task, After::Started);
         match work {
             Work::Compute(Time(0)) | Work::Pause(Time(0)) => self.finish(task, now),
@@ -178,7 +210,8 @@ impl RankProgress {
             Work::ReceiveAny { .. } => {
                 let fits = |&message: &u32| self.fits(task, message);
                 if let Some(index) = self.early.iter().position(fits) {
-                    self.early.remove(index);
+                    let message = self.early.remove(index);
+                    self.record(task, |times| times.received = message);
                     self.finish(task, now);
                 } else {
                     self.posted.push_back(task);
@@ -204,6 +237,7 @@ impl RankProgress {
             match self.posted.iter().position(fits) {
                 Some(index) => {
                     if let Some(task) = self.posted.remove(index) {
+                        self.record(task, |times| times.received = Some(message));
                         self.finish(task, now);
                     }
                 }
@@ -220,6 +254,13 @@ impl RankProgress {
         if !matches!(self.graph.work[task as usize], Work::Send(_)) {
             self.complete(task, now);
         }
+        let work = self.graph.work[task as usize];
+        self.record(task, |times| {
+            times.done = Some(now);
+            if let Work::Receive(message) = work {
+                times.received = Some(message);
+            }
+        });
         self.release(task, After::Done);
     }
 
@@ -241,6 +282,9 @@ impl RankProgress {
                 let waits = &mut self.waits[(dependent - self.first) as usize];
                 *waits -= 1;
                 if *waits == 0 {
+                    if let Some(recorded) = &mut self.recorded {
+                        recorded.times[(dependent - self.first) as usize].cause = Some(task);
+                    }
                     self.ready.push_back(dependent);
                 }
             }
@@ -259,7 +303,12 @@ impl HostProgress for RankProgress {
                     self.begin();
                 }
             }
-            HostEvent::Delivered(message) => self.arrive(message, now),
+            HostEvent::Delivered(message) => {
+                if let Some(recorded) = &mut self.recorded {
+                    recorded.arrivals.push((message, now));
+                }
+                self.arrive(message, now);
+            }
             HostEvent::Acknowledged(message) => {
                 if self.send_done == SendDone::Acknowledged {
                     let send = self.graph.messages[message as usize].send;
@@ -285,7 +334,17 @@ impl HostProgress for RankProgress {
                 start: progress.start,
                 end: progress.end,
                 computed: progress.computed,
+                busy: progress.busy,
             })
             .collect()
+    }
+
+    fn tasks(&self) -> Option<RankTasks<'_>> {
+        let recorded = self.recorded.as_ref()?;
+        Some(RankTasks {
+            rank: self.rank,
+            times: &recorded.times,
+            arrivals: &recorded.arrivals,
+        })
     }
 }

@@ -59,7 +59,7 @@ impl Links {
         let mut found = Evaluation::default();
         for (time, host, action) in generator.timed_actions() {
             assert_eq!(action, Action::Resume(host));
-            hosts.insert(host, generator.progress(host).unwrap());
+            hosts.insert(host, generator.progress(host, false).unwrap());
             events.push(Reverse((time.0, number, Event::Resume(host))));
             number += 1;
         }

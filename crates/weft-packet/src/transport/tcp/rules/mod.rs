@@ -260,6 +260,7 @@ impl TestConnection {
         };
         let shared = Arc::new(Shared {
             probes: FlowProbes::default(),
+            records_steps: Vec::new(),
             hops: HopBits::new(fabric.max_ports()),
             down_links: DownLinks::default(),
             fabric,
