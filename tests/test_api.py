@@ -196,7 +196,7 @@ def test_progress_stops(long: weft.Experiment) -> None:
     assert result.flows["delivered_bytes"].sum() > 0
 
 
-def test_what_progress_raises_arrives(long: weft.Experiment) -> None:
+def test_exception_of_the_progress_callback_reaches_the_caller(long: weft.Experiment) -> None:
     def raising(_: weft.Progress) -> None:
         raise LookupError("mine")
 
@@ -249,7 +249,7 @@ def test_load_is_the_share_of_the_senders_links(spec: Path) -> None:
     assert flows["size_bytes"].sum() == pytest.approx(75e6, rel=0.05)
 
 
-def test_pandas_users_are_told_what_is_missing(experiment: weft.Experiment) -> None:
+def test_to_pandas_names_the_missing_package(experiment: weft.Experiment) -> None:
     result = weft.run(experiment)
     with pytest.raises(UsageError, match="allowed: flows"):
         result.to_pandas("flow")

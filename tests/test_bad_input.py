@@ -314,7 +314,7 @@ def test_signal_leaves_partial_tables(tmp_path: Path, number: signal.Signals) ->
     assert '"partial": true' in (tmp_path / "out" / "manifest.json").read_text()
 
 
-def test_the_next_run_removes_what_a_killed_one_left(tmp_path: Path) -> None:
+def test_next_run_removes_the_folder_of_a_killed_run(tmp_path: Path) -> None:
     killed, other = long_run(tmp_path, "never"), long_run(tmp_path)
     killed.kill()
     killed.communicate()

@@ -55,7 +55,7 @@ def picoseconds(seconds: float) -> int:
 
 @pytest.mark.parametrize("overload", OVERLOADS)
 @pytest.mark.parametrize(("target", "interval"), [("200us", "1ms"), ("50us", "500us"), ("1ms", "2ms")])
-def test_the_port_sends_what_the_pseudocode_sends(overload: str, target: str, interval: str) -> None:
+def test_port_sends_the_packets_of_the_pseudocode(overload: str, target: str, interval: str) -> None:
     result = weft.run(spec(overload, {"target": target, "interval": interval}), threads=1)
     packets = result.packets.filter(pl.col("kind") == "data")
     out = packets["link"].max()

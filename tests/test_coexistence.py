@@ -106,7 +106,7 @@ def test_subflows_with_different_packet_sizes_have_equal_parts() -> None:
     assert small == pytest.approx(0.5, rel=0.05)
 
 
-def test_a_flow_leaves_what_it_does_not_use() -> None:
+def test_limited_flow_leaves_its_unused_share() -> None:
     transports = {"A": {"kind": "constant-rate", "rate": "2Gbps"}, "B": {"kind": "ndp"}}
     assert parts("constant-rate", "ndp", transports=transports) == pytest.approx([0.2, 0.8], rel=0.02)
 

@@ -121,7 +121,7 @@ def test_list(tmp_path: Path) -> None:
             assert len(listing["about"].splitlines()) == 1
 
 
-def test_list_shows_what_is_registered(tmp_path: Path) -> None:
+def test_list_shows_the_registries(tmp_path: Path) -> None:
     registry = weft("list", "--json", cwd=tmp_path).document
     shown: dict[str, list[str]] = {}
     for line in weft("list", cwd=tmp_path).out.splitlines():

@@ -126,7 +126,7 @@ class Through(weft.CongestionControl):
         super().on_timeout(w, s, first)
 
 
-def test_what_is_not_overridden_is_reno() -> None:
+def test_methods_that_are_not_overridden_are_reno() -> None:
     plain, through = (weft.run(scene(value), trace_hash=True).manifest for value in (Plain, Through))
     assert plain["counters"]["timeouts"] > 0
     assert plain["counters"]["marks"] > 0
@@ -446,7 +446,7 @@ def test_exception_ends_the_run_with_its_own_traceback(tmp_path: Path) -> None:
         ("cwdn", 1.0, "cwdn"),
     ],
 )
-def test_windows_refuse_what_no_window_is(field: str, value: float, words: str) -> None:
+def test_windows_refuse_impossible_values(field: str, value: float, words: str) -> None:
     class Wrong(weft.CongestionControl):
         def on_open(self, w: Any, s: int) -> None:
             setattr(w[s], field, value)

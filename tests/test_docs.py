@@ -94,7 +94,7 @@ OF_README = ("failed-link", "cpu-seconds", "subflows", *(f"full-size/{name}" for
 
 
 @pytest.mark.parametrize("name", OF_README)
-def test_a_picture_shows_what_runs_give(name: str) -> None:
+def test_picture_shows_the_numbers_of_runs(name: str) -> None:
     """The words and numbers of a stored picture are those of one that is drawn now; if not, `make pictures`."""
     drawn = draw_pictures.svg(name)
     stored = (draw_pictures.PICTURES / f"{name}.svg").read_text()

@@ -17,7 +17,7 @@ from weft.exit_codes import BUG, MISSING, describe
 BASH = shutil.which("bash")
 
 
-def test_doctor_finds_what_there_is(tmp_path: Path) -> None:
+def test_doctor_lists_installed_packages(tmp_path: Path) -> None:
     done = weft("doctor", "--json", cwd=tmp_path)
     assert done.code == 0, done
     found = {row["what"]: row for row in done.document}
@@ -30,7 +30,7 @@ def test_doctor_finds_what_there_is(tmp_path: Path) -> None:
     assert __version__ in shown.out
 
 
-def test_doctor_says_what_is_broken(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_doctor_names_broken_packages(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(doctor, "TINY", "name = 3")
     requirements = ["polars>=1", "rich>=999", "nobody", 'else; extra == "x"']
     monkeypatch.setattr("importlib.metadata.requires", lambda _name: requirements)

@@ -46,7 +46,7 @@ def goodput(result: weft.Result) -> tuple[float, float]:
     return value(result.flows, column.mean()), value(result.flows, column.min())
 
 
-def test_every_example_is_checked_and_says_what_to_look_for() -> None:
+def test_every_example_is_checked_and_has_a_hint() -> None:
     assert {path.stem for path in EXAMPLES.glob("*.toml")} == CHECKED
     for name in CHECKED:
         text = (EXAMPLES / f"{name}.toml").read_text(encoding="utf-8")

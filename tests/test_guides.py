@@ -183,7 +183,7 @@ def test_the_speeds_in_the_readme() -> None:
     assert f"| 1 | {' to '.join(ratios['ns-3'])} | {least_of_htsim} | {of_simgrid} |" in readme
 
 
-def test_what_differs_is_found(tmp_path: Path) -> None:
+def test_differing_output_of_a_guide_is_found(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text("```bash\necho 10\n```\n\n```text\n11\n```\n\n```python\nprint(5)\n```\n\n```text\n5\n```\n")
     (line,) = Guide(page, tmp_path, {}).follow()

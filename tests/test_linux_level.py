@@ -232,7 +232,7 @@ def test_latencies_are_those_of_a_short_queue(cc: str, subflows: int) -> None:
         ),
     ],
 )
-def test_what_the_kernel_cannot_give_is_refused_by_name(changes: dict[str, Any], field: str) -> None:
+def test_fields_that_the_kernel_lacks_are_refused_by_name(changes: dict[str, Any], field: str) -> None:
     if "fat-tree" in str(changes):
         traffic = [{"kind": "bulk", "transport": "dctcp", "pairs": "permutation"}]
         changes = changes | {"traffic": traffic, "transports": {"dctcp": {"cc": "dctcp"}}}
@@ -291,7 +291,7 @@ LIA_ECN = {"cc": {"name": "lia", "beta": 2}}
         ({"amp": {"cc": {"name": "cubic", "beta": 0.5}}}, "transports.amp.cc.beta: 0.5; allowed: 0.7, as the kernel"),
     ],
 )
-def test_what_the_kernels_own_algorithms_have_not_is_refused(transports: dict[str, Any], complaint: str) -> None:
+def test_parameters_that_kernel_algorithms_lack_are_refused(transports: dict[str, Any], complaint: str) -> None:
     with pytest.raises(SpecError, match=f"^{complaint}"):
         run(transports=SPEC["transports"] | transports)
 

@@ -77,7 +77,7 @@ def test_rates_are_those_of_linear_programs(seed: int) -> None:
     assert found == pytest.approx(by_programs(capacities, connections), rel=10 * TOLERANCE)
 
 
-def test_what_is_no_network_is_refused() -> None:
+def test_invalid_networks_are_refused() -> None:
     with pytest.raises(ValueError, match="link 1 has a capacity of 0 bit/s"):
         _weft.max_min([1.0, 0.0], [[[0]]])
     with pytest.raises(ValueError, match="subflow 1 of connection 0 crosses no link"):

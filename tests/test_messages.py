@@ -31,7 +31,7 @@ SPEC: dict[str, Any] = {"transports": {}}
         ("a=1,2,1", "--over a: has '1' twice; remove one of the two"),
     ],
 )
-def test_what_varies(text: str, line: str) -> None:
+def test_axis_of_a_sweep_is_described(text: str, line: str) -> None:
     with pytest.raises(UsageError) as raised:
         Axis.parse(text)
     assert str(raised.value) == line
@@ -46,7 +46,7 @@ def test_what_varies(text: str, line: str) -> None:
         ("seed=1:9", "--over seed: cannot be tuned, because it does not change results; choose another field"),
     ],
 )
-def test_what_is_tuned(text: str, line: str) -> None:
+def test_range_of_a_tuning_is_described(text: str, line: str) -> None:
     with pytest.raises(UsageError) as raised:
         parse([text], SPEC)
     assert str(raised.value) == line

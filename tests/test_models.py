@@ -126,7 +126,7 @@ def test_a_wrong_part_is_one_line(make: Callable[[], object], line: str) -> None
     assert str(raised.value) == line
 
 
-def test_what_is_registered_later_needs_no_model_of_its_own() -> None:
+def test_kinds_registered_later_get_a_plain_model() -> None:
     program = """if True:
         import json
         from weft import _weft

@@ -139,7 +139,7 @@ def test_a_sender_shares_its_link_and_a_receiver_fills_its_own() -> None:
 
 
 @pytest.mark.parametrize("kind", ["fifo", "shared"])
-def test_what_queues_drop_is_sent_again_after_timeouts(kind: str) -> None:
+def test_dropped_packets_are_resent_after_timeouts(kind: str) -> None:
     dropping = incast(4, list(range(1, 16)), 500_000, 30)
     dropping["queues"] = {
         "limit": "8 packets",
@@ -179,7 +179,7 @@ def test_a_slow_link_is_left_out() -> None:
     ("kinds", "headers"),
     [(["ndp"], 1125), (["uet"], 16), (["ndp", "uet"], 1125)],
 )
-def test_the_default_of_headers_is_what_the_transports_need(kinds: list[str], headers: int) -> None:
+def test_default_of_headers_is_the_need_of_the_transports(kinds: list[str], headers: int) -> None:
     """Section 3.2.4: 8 packets of 9,000 bytes, and as much memory for headers; the UEC has twice the limit."""
     flows = []
     for stated in ({}, {"headers": f"{headers} packets"}):

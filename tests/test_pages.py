@@ -118,7 +118,7 @@ def test_verdicts_are_on_the_screen(browser: Browser, paper: Path, width: int) -
     page.close()
 
 
-def test_paper_says_what_became_of_its_figures(browser: Browser, paper: Path) -> None:
+def test_page_of_a_paper_has_the_outcome_of_each_figure(browser: Browser, paper: Path) -> None:
     page = browser.new_page()
     page.goto((paper / "index.html").as_uri())
     assert "4 of 4 claims hold" in page.inner_text("body > p")

@@ -47,7 +47,7 @@ def test_windows(result: weft.Result) -> None:
     assert len(axes.get_lines()) == 2
 
 
-def test_the_timeline_covers_what_happened(result: weft.Result) -> None:
+def test_timeline_covers_the_activity(result: weft.Result) -> None:
     """The run lasts 50 ms, and all flows are over after one."""
     figure = result.plot.timeline(2)
     windows, queues = figure.axes
@@ -128,7 +128,7 @@ def _values(part: Any) -> list[list[dict[str, Any]]]:
     return own + named + [values for name, value in part.items() if name != "datasets" for values in _values(value)]
 
 
-def test_what_is_not_there_is_said(spec: Path) -> None:
+def test_plot_without_data_names_the_missing_probe(spec: Path) -> None:
     plain = weft.run(spec).plot
     for plot, words in ((plain.windows, "no flow is recorded"), (plain.queues, "no queue is sampled")):
         with pytest.raises(UsageError, match=words):

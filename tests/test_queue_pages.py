@@ -50,7 +50,7 @@ def test_the_page_for_users_of_other_simulators_maps_every_kind() -> None:
     assert sorted(set(named)) == sorted(KINDS)
 
 
-def test_the_reference_says_what_each_kind_does_with_packets_without_ecn() -> None:
+def test_reference_has_each_kinds_treatment_of_packets_without_ecn() -> None:
     page = (ROOT / "docs" / "reference" / "queues.md").read_text()
     table = page.partition("## Packets without ECN")[2]
     assert sorted(re.findall(r"^\| `([a-z-]+)` \|", table, re.MULTILINE)) == sorted(KINDS)

@@ -175,7 +175,7 @@ def test_scrubbing_changes_the_plots(browser: Browser, one: Path) -> None:
     assert opened.locator("#fabric").inner_html() != discs
 
 
-def test_readings_are_what_the_traces_say(browser: Browser, one: Path, folder: Path) -> None:
+def test_readings_equal_the_traces(browser: Browser, one: Path, folder: Path) -> None:
     traces = pl.read_parquet(folder / "probed" / "traces.parquet")
     flow = int(traces["flow"].drop_nulls().min())  # type: ignore[arg-type]
     opened = visit(browser, one)
@@ -236,7 +236,7 @@ def test_screen_readers_get_all(browser: Browser, several: Path) -> None:
         assert opened.locator(str(link.get_attribute("href"))).count() == 1
 
 
-def test_text_says_what_is_compared_and_absent(several: Path, sweep: Path, bare: Path, one: Path) -> None:
+def test_text_names_compared_and_absent_values(several: Path, sweep: Path, bare: Path, one: Path) -> None:
     words = several.read_text()
     assert "95 % confidence interval" in words
     assert "cc = xmp, seed 1" in words
@@ -445,7 +445,7 @@ def test_comparison_counts_each_seed_once(folder: Path, several: Path) -> None:
     assert row["median"] == pytest.approx(sorted(medians)[1])
 
 
-def test_queues_of_a_scene_begin_with_what_held(folder: Path, one: Path) -> None:
+def test_queues_of_a_scene_begin_with_their_last_sample(folder: Path, one: Path) -> None:
     assert one.exists()
     scenes, _ = timeline.scenes(weft.Result.read(folder / "probed"), 10_000)
     assert scenes[-1]["about"] == "while flows were open"

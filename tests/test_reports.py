@@ -166,7 +166,7 @@ def gbps(result: weft.Result, name: str) -> float:
     return float(rates.sum()) / 1e9
 
 
-def test_red_drops_what_it_cannot_mark() -> None:
+def test_red_drops_packets_without_ecn() -> None:
     """Linux's `red` with `ecn`, RED of ns-3 and WRED of switches; FujiZ/ns-3 #3, sonic-net/sonic-mgmt #17108."""
     alone, dropping = (weft.run(mixed_red(action=action, ecn=False)) for action in ("mark", "drop"))
     # No packet of CUBIC is ECN-capable, so that both actions do the same.

@@ -69,7 +69,7 @@ def test_without_control_pauses_hold_flows_back() -> None:
 
 
 @pytest.mark.parametrize("retransmission", ["go-back-n", "selective-repeat"])
-def test_what_queues_drop_is_sent_again(retransmission: str) -> None:
+def test_dropped_packets_are_resent(retransmission: str) -> None:
     roce = {"retransmission": retransmission, "rto": "500us", "window": "200KB"}
     flows = {"kind": "bulk", "transport": "rdma", "from": "0..8", "to": 8, "size": "1MB"}
     spec = bottleneck(8, roce, queues={"limit": "100KB", "mark": "50KB"}, traffic=[flows])

@@ -69,7 +69,7 @@ def test_percentiles_by_weight() -> None:
     assert row == (0, 0, 0, 1, 1, 2)
 
 
-def test_what_is_unfinished_makes_percentiles_at_least() -> None:
+def test_unfinished_flows_make_percentiles_lower_bounds() -> None:
     ended = [1.0, 2.0, 3.0, 4.0]
     flows = pl.DataFrame({"fct_s": [*ended, None, None], "unfinished_s": [*[None] * 4, 3.5, None]})
     row = stats.percentiles(flows, "fct_s", [25, 50, 90], at_least="unfinished_s").row(0, named=True)
@@ -101,7 +101,7 @@ def test_one_that_ended_is_as_if_nothing_were_unfinished() -> None:
     st.lists(st.tuples(st.integers(1, 30), st.booleans(), st.integers(0, 20)), min_size=1, max_size=30),
     st.integers(0, 100),
 )
-def test_a_percentile_is_at_least_what_it_says(runs: list[tuple[int, bool, int]], percent: int) -> None:
+def test_percentile_is_a_lower_bound(runs: list[tuple[int, bool, int]], percent: int) -> None:
     """Percentiles hold whenever unfinished flows end, or are higher where they are marked as lower bounds."""
     flows = pl.DataFrame(
         {
@@ -120,7 +120,7 @@ def test_a_percentile_is_at_least_what_it_says(runs: list[tuple[int, bool, int]]
     assert told["unfinished"] == sum(cut for _, cut, _ in runs)
 
 
-def test_what_would_hardly_move_a_percentile_does_not_mark_it() -> None:
+def test_unfinished_flow_that_hardly_moves_a_percentile_does_not_mark_it() -> None:
     """One of a thousand that had just begun: the median is known to a thousandth, the maximum not at all."""
     flows = pl.DataFrame({"fct_s": [*range(1000, 2000), None], "floor": [*[None] * 1000, 1]})
     told = stats.percentiles(flows, "fct_s", [50, 100], at_least="floor").row(0, named=True)
@@ -128,7 +128,7 @@ def test_what_would_hardly_move_a_percentile_does_not_mark_it() -> None:
     assert stats.percentiles(flows, "fct_s", [50], at_least="floor", rel_tol=0)["p50_is_lower_bound"].item()
 
 
-def test_a_distribution_with_what_is_unfinished_ends_below_one() -> None:
+def test_distribution_with_unfinished_flows_ends_below_one() -> None:
     flows = pl.DataFrame({"cc": ["a", "a", "a", "b"], "fct_s": [2.0, 1.0, None, None], "floor": [None, None, 1.5, 3.0]})
     assert stats.cdf(flows, "fct_s", by="cc", at_least="floor").rows() == [("a", 1.0, 1 / 3), ("a", 2.0, 2 / 3)]
 

@@ -51,7 +51,7 @@ def test_the_table_has_a_column_per_transport() -> None:
     assert summary.table(flows().clear()) == (("transport",), [])
 
 
-def test_what_a_level_does_not_provide_is_absent() -> None:
+def test_columns_that_a_level_lacks_are_absent() -> None:
     assert "suppressions" not in summary.by_transport(flows().drop("suppressions")).columns
 
 
@@ -66,7 +66,7 @@ def test_the_command_prints_the_numbers_of_the_tables(tmp_path: Path) -> None:
     assert f"{results['totals']['marks']:,} packets marked" in printed
 
 
-def test_what_a_level_lacks_is_named(tmp_path: Path) -> None:
+def test_tables_that_a_level_lacks_are_named(tmp_path: Path) -> None:
     (tmp_path / "incast.toml").write_text(INCAST)
     line = "  Not modelled at level flow: flows with a timeout, suppressions, packets dropped, packets marked"
     for level, lines in (("flow", [line]), ("packet", [])):

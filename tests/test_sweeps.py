@@ -121,7 +121,7 @@ def test_key_is_of_files_as_well(spec: Path) -> None:
     assert len(keys) == 2
 
 
-def test_a_spec_says_itself_what_varies(spec: Path) -> None:
+def test_spec_with_a_sweep_table_names_its_axes(spec: Path) -> None:
     by_command = planned(spec, OVER, 2)
     table = f"[sweep]\nover = {json.dumps(OVER)}\nseeds = 2\n"
     spec.write_text(f"{INCAST}\n{table}")
@@ -322,7 +322,7 @@ def test_killed_at_ten_moments_is_as_unbroken(spec: Path) -> None:
 
 
 @pytest.mark.parametrize("levels", ["flow", "packet,flow", "flow,packet"])
-def test_tables_hold_what_each_level_has(spec: Path, levels: str) -> None:
+def test_tables_hold_the_columns_of_each_level(spec: Path, levels: str) -> None:
     outcome = run_here(planned(spec, [f"level={levels}"], 2), spec.parent / "out")
     assert outcome.exit_code == 0
     of_flow = {"flows", "subflows", "jobs", "ranks", "steps", "links", "throughput"}
@@ -338,7 +338,7 @@ def test_tables_hold_what_each_level_has(spec: Path, levels: str) -> None:
         assert pl.read_parquet(outcome.tables["queues"]).is_empty()
 
 
-def test_more_seeds_reuse_what_is_there(spec: Path) -> None:
+def test_more_seeds_reuse_finished_runs(spec: Path) -> None:
     folder = spec.parent / "out"
     assert run_here(planned(spec, OVER, 2), folder).reused == 0
     first = content(folder / "tables")

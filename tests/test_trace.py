@@ -214,7 +214,7 @@ def test_file_is_pcapng(four: Path) -> None:
     assert times[-1] < 2_000_000
 
 
-def test_a_runs_folder_is_traced_too(four: Path) -> None:
+def test_folder_of_a_run_is_traced(four: Path) -> None:
     probes = 'probes=[{ kind = "packets", at = ["r0", "h1"] }]'
     assert command("run", four.name, "--set", probes, "--out", "run", cwd=four.parent).code == 0
     done = command("trace", "run", "--json", cwd=four.parent)

@@ -110,7 +110,7 @@ def test_ranges_of_the_registry() -> None:
         (["transports.r.cc"], "fully-coupled has no parameters; choose another algorithm"),
     ],
 )
-def test_what_cannot_be_tuned(texts: list[str], words: str) -> None:
+def test_invalid_tunings_are_refused(texts: list[str], words: str) -> None:
     with pytest.raises(UsageError, match="--over") as raised:
         parse(texts, RESOLVED)
     assert words in str(raised.value)

@@ -84,7 +84,7 @@ def test_a_permutation_uses_all_paths(load_balancing: str) -> None:
 
 
 @pytest.mark.parametrize("control", ["sender", "receiver", "both"])
-def test_what_queues_drop_is_sent_again(control: str) -> None:
+def test_dropped_packets_are_resent(control: str) -> None:
     dropping = Scenario(INCAST, fat_tree(4), control=control, duration_us=100_000).spec()
     dropping.pop("layers", None)
     dropping["queues"] = {"limit": "42 packets"}

@@ -117,7 +117,7 @@ def test_units_follow_the_size(incast: weft.Sweep) -> None:
     assert fast.plot.compare("p50 fct").axes[0].get_xlabel() == "p50 FCT (us)"
 
 
-def test_the_title_is_the_finding_or_what_is_given(sweep: weft.Sweep, incast: weft.Sweep) -> None:
+def test_title_is_the_finding_or_the_given_text(sweep: weft.Sweep, incast: weft.Sweep) -> None:
     def title(figure: Figure) -> str:
         return str(figure.axes[0].get_title(loc="left"))
 

@@ -27,7 +27,7 @@ def failing(rows: pl.DataFrame) -> list[int]:
     return [index for index, claim in enumerate(fig02.claims(rows)) if not claim.holds]
 
 
-def test_holds_for_what_the_paper_says() -> None:
+def test_claims_hold_for_the_papers_numbers() -> None:
     assert failing(table()) == []
 
 

@@ -10,7 +10,7 @@ import pytest
 from weft_papers.amp_fg import fig04
 
 
-def test_beta_counts_what_changed_since_the_round_before() -> None:
+def test_beta_counts_changes_since_the_previous_round() -> None:
     assert fig04.beta((0, 1, 0, 1), (0, 1, 0, 1)) == 0
     assert fig04.beta((1, 0, 1, 0), (0, 1, 0, 1)) == 1
     assert fig04.beta((1, 0, 1, 0, 1, 1), (1, 0, 1, 0)) == 2 / 6

@@ -34,7 +34,7 @@ def failing(changes: dict[str, tuple[int, int]] | None = None) -> list[int]:
     return [index for index, claim in enumerate(fig05.claims(table(changes))[:3]) if not claim.holds]
 
 
-def test_holds_for_what_the_paper_says() -> None:
+def test_claims_hold_for_the_papers_numbers() -> None:
     assert failing() == []
     assert all(claim.holds for claim in fig05.claims(table())[3:])
 

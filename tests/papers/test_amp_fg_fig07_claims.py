@@ -33,7 +33,7 @@ def failing(changes: dict[tuple[str, str], float] | None = None) -> list[int]:
     return [index for index, claim in enumerate(fig07.claims(table(changes))) if not claim.holds]
 
 
-def test_holds_for_what_the_paper_says() -> None:
+def test_claims_hold_for_the_papers_numbers() -> None:
     assert failing() == []
 
 

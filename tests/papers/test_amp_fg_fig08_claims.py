@@ -52,7 +52,7 @@ def failing(changes: dict[tuple[str, int], float] | None = None) -> list[int]:
     return [index for index, claim in enumerate(fig08.claims(table(changes))) if not claim.holds]
 
 
-def test_holds_for_what_the_paper_says() -> None:
+def test_claims_hold_for_the_papers_numbers() -> None:
     assert failing() == []
 
 
@@ -74,13 +74,13 @@ def test_each_can_fail(changes: dict[tuple[str, int], float], expected: list[int
     assert failing(changes) == sorted(expected)
 
 
-def test_what_needs_as_many_subflows_needs_no_fewer() -> None:
+def test_equal_number_of_subflows_is_not_fewer() -> None:
     changes = {("amp-fg", 4): 0.71, ("amp-fg", 6): 0.72, ("xmp", 8): 0.835}
     assert FEWER in failing(changes)
     assert "XMP with 8: 8" in fig08.claims(table(changes))[FEWER].measured
 
 
-def test_what_is_not_reached_is_said() -> None:
+def test_target_that_is_not_reached_is_named() -> None:
     assert "LIA with 8: not reached" in fig08.claims(table({("lia", 8): 0.9}))[FEWER].measured
 
 

@@ -48,7 +48,7 @@ def test_no_verdict_by_seed_where_there_is_none() -> None:
     assert [claim.by_seed for claim in judge(figure, table(ALL))] == [(), ()]
 
 
-def test_a_gap_below_what_reaches_the_target_is_told() -> None:
+def test_gap_below_the_number_that_reaches_the_target_is_named() -> None:
     rows = table(ALL, tried=(1, 4, 8))
     assert fabric_size.claims(rows)[NEEDED].measured.startswith(
         "1,024 to 8,192 hosts, 0 % down: at most 8, at most 8; "
@@ -56,7 +56,7 @@ def test_a_gap_below_what_reaches_the_target_is_told() -> None:
     assert fabric_size.claims(rows)[NEEDED].measured.endswith("5 % down: more than 8, more than 8")
 
 
-def test_target_is_of_what_the_links_left_can_carry() -> None:
+def test_target_is_a_share_of_the_remaining_capacity() -> None:
     rows = table(ALL)
     assert fabric_size.claims(rows.with_columns(best=1.0))[NEEDED].measured.startswith(
         "1,024 to 8,192 hosts, 0 % down: more than 10"
@@ -71,7 +71,7 @@ def test_table_has_a_line_a_size_and_failure() -> None:
 
 
 @pytest.mark.parametrize(("failed", "best"), [(0, 1.0), (50, 0.75)])
-def test_best_is_what_leaves_its_pod_over_the_links_left(failed: int, best: float) -> None:
+def test_best_throughput_is_traffic_between_pods_over_remaining_links(failed: int, best: float) -> None:
     """The hosts of three of four pods send to another one: half of the 16 cables carry 8 of these 12 flows."""
 
     class Made:

@@ -43,7 +43,7 @@ def failing(rows: pl.DataFrame) -> list[int]:
     return [index for index, claim in enumerate(failures.claims(rows)) if not claim.holds]
 
 
-def test_holds_for_what_was_expected() -> None:
+def test_claims_hold_for_expected_numbers() -> None:
     assert failing(table()) == []
 
 

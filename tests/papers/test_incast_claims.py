@@ -118,7 +118,7 @@ def test_ratio_is_of_means_seed_by_seed() -> None:
     assert ratio_table(ratios) == Table(("size", "algorithm", "k = 10"), (("128 KB", "XMP", "6"),))
 
 
-def test_plot_shows_what_was_measured_where_it_was() -> None:
+def test_plot_shows_measured_points_at_their_places() -> None:
     """Bars end at percentiles of the flows, and bars stand at the numbers of flows of their algorithm."""
     rows = table(("amp", "xmp"), (128,), as_in_the_paper)
     panel = plot_fct(rows, ("amp", "xmp"), "Incast").axes[0]

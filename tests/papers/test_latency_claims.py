@@ -41,7 +41,7 @@ def failing(claims: list[Claim]) -> list[int]:
     return [index for index, claim in enumerate(claims) if not claim.holds]
 
 
-def test_holds_for_what_the_paper_says() -> None:
+def test_claims_hold_for_the_papers_numbers() -> None:
     assert failing(latency_linux.claims(table())) == []
 
 

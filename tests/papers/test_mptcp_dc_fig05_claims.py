@@ -38,7 +38,7 @@ def failing(rows: pl.DataFrame) -> list[int]:
 
 
 @pytest.mark.parametrize("others", [True, False])
-def test_holds_for_what_the_paper_says(*, others: bool) -> None:
+def test_claims_hold_for_the_papers_numbers(*, others: bool) -> None:
     rows = table(others=others)
     assert failing(rows) == []
     assert ("20 flows per host" in fig05.claims(rows)[FILLS].note) == others

@@ -49,7 +49,7 @@ def failing(rows: pl.DataFrame) -> list[int]:
 
 
 @pytest.mark.parametrize("full", [True, False])
-def test_holds_for_what_the_paper_says(*, full: bool) -> None:
+def test_claims_hold_for_the_papers_numbers(*, full: bool) -> None:
     assert failing(table(full=full)) == []
     at_ten = fig06.claims(table(full=full))[2]
     assert ("VLB's throughput with them 40 %" in at_ten.note) == full

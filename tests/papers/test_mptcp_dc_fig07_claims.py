@@ -40,7 +40,7 @@ def failing(changes: dict[tuple[str, int], tuple[float, float, int]] | None = No
     return [index for index, claim in enumerate(fig07.claims(table(changes))) if not claim.holds]
 
 
-def test_holds_for_what_the_paper_says() -> None:
+def test_claims_hold_for_the_papers_numbers() -> None:
     assert failing() == []
 
 
@@ -68,7 +68,7 @@ def test_other_readings_are_told() -> None:
     assert "with Linux's TCP 3, with an RTO of at least 10 ms 3" in fig07.claims(table())[CONGESTED].note
 
 
-def test_another_reading_changes_what_it_says() -> None:
+def test_another_reading_changes_the_sentence() -> None:
     cases = {(case.labels["reading"], case.labels["part"]): case.experiment for case in fig07.cases(Scale(seeds=1))}
     flows = {reading: len(cases[reading, "all"].traffic) for reading in (fig07.PAPER, *fig07.OTHERS)}
     assert flows == {fig07.PAPER: 1, "linux": 1, "rto": 1, "spread": fig07.FLOWS}

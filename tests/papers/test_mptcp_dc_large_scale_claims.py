@@ -48,7 +48,7 @@ def failing(figure: object, rows: pl.DataFrame) -> list[int]:
     return [index for index, claim in enumerate(figure.claims(rows)) if not claim.holds]  # type: ignore[attr-defined]
 
 
-def test_figure_1_holds_for_what_the_paper_says() -> None:
+def test_figure_1_holds_for_the_papers_numbers() -> None:
     assert failing(fig01, table()) == []
 
 

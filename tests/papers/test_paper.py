@@ -54,7 +54,7 @@ def test_paper(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[st
     assert "Failed" not in page
 
 
-def test_figure_is_a_page_too(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_one_figure_is_written_as_a_page(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     tiny.install(monkeypatch, "good", "other")
     assert reproduce("tiny/good", "--quick", "--json", "--out", "out") == 0
     document = printed(capsys)
@@ -108,7 +108,7 @@ def test_nothing_is_left_when_all_fail(
 
 
 @pytest.mark.parametrize("others", [(), ("good",)])
-def test_what_was_measured_is_kept_where_a_claim_cannot_be_judged(
+def test_rows_are_kept_if_a_claim_cannot_be_judged(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], others: tuple[str, ...]
 ) -> None:
     tiny.install(monkeypatch, "unjudged", *others, error=ZeroDivisionError("division by zero"))
@@ -120,7 +120,7 @@ def test_what_was_measured_is_kept_where_a_claim_cannot_be_judged(
     assert names("out") == {"tiny-unjudged.parquet"} | (FILES if others else set())
 
 
-def test_what_a_machine_cannot_run_is_no_failure(
+def test_figure_that_the_machine_cannot_run_is_not_a_failure(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     tiny.install(monkeypatch, "bad", "good", error=RequirementError("needs root"))
@@ -136,7 +136,7 @@ def test_what_a_machine_cannot_run_is_no_failure(
 
 
 @pytest.mark.usefixtures("ctrl_c")
-def test_interrupt_leaves_what_has_ended(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_interrupt_keeps_finished_figures(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     tiny.install(monkeypatch, "good", "long", "other")
     assert reproduce("tiny", "--json", "--quick", "--out", "out") == 130
     shown = capsys.readouterr()

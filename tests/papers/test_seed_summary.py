@@ -32,7 +32,7 @@ def test_text(values: tuple[float, ...], text: str) -> None:
     assert str(SeedSummary(values, "ms")) == text
 
 
-def test_what_may_be_higher_says_so_and_is_near_to_nothing() -> None:
+def test_lower_bound_says_at_least_and_is_near_to_nothing() -> None:
     low, known = SeedSummary((2.0, 4.0), "ms", at_least=True), SeedSummary((1.0, 2.0), "ms")
     assert str(low) == "at least 3 ms (2 to 4)"
     assert not low.near(3.0, 0.5)

@@ -78,7 +78,7 @@ def times(load: str, ratio: float) -> float:
     return ratio * optimum_us(load, SENDERS)
 
 
-def test_holds_for_what_was_expected() -> None:
+def test_claims_hold_for_expected_numbers() -> None:
     assert failing(table()) == []
 
 

@@ -186,7 +186,7 @@ def test_equal_sentences_of_two_figures_are_two_statements() -> None:
     assert [value.judged for value in count(figures)] == [2]
 
 
-def test_counts_are_by_origin_and_leave_out_what_is_shown() -> None:
+def test_counts_are_by_origin_without_shown_claims() -> None:
     claims = [
         judged("x", holds=True),
         judged("y", holds=None, kind="shown"),

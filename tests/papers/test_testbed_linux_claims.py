@@ -129,6 +129,6 @@ def test_every_host_sends_to_another_rack() -> None:
         assert all(sender // 2 != receiver // 2 for sender, receiver in ends)
 
 
-def test_plot_has_a_bar_for_the_paper_too() -> None:
+def test_plot_has_a_bar_for_the_paper() -> None:
     (axes,) = figure.plot(table(paper)).axes
     assert len(axes.patches) == 12

@@ -232,7 +232,7 @@ def test_the_check_finds_faults(browser: Browser, pages: Path) -> None:
     assert set(faults[1:]) == {"c has no marks", 'c: "two" over "one"'}
 
 
-def test_the_timeline_opens_on_what_happened_and_the_measure_that_was_named(browser: Browser, pages: Path) -> None:
+def test_timeline_opens_on_activity_and_the_named_measure(browser: Browser, pages: Path) -> None:
     """The runs last 50 ms, and all flows are over after one."""
     sweep = weft.sweep(incast(), {"traffic[0].flows": [2, 4]}, seeds=2, of="max fct", workers=1)
     page = opened(browser, sweep.report(pages / "active.html"), 1440)
