@@ -60,6 +60,16 @@ test: ## Run the tests, Rust and Python; those that need root or a missing syste
 	@$(MAKE) --no-print-directory test-shares
 	$(PYTEST) -m kernel
 
+# Within 90 seconds: unit tests of the crates that differ from BASE, the test files that differ, and Python tests that run nothing long.
+BASE ?= main
+CHANGED = $(shell git diff --name-only $$(git merge-base HEAD $(BASE)); git ls-files --others --exclude-standard)
+CHANGED_CRATES = $(filter-out weft-py,$(sort $(foreach file,$(filter crates/%,$(CHANGED)),$(word 2,$(subst /, ,$(file))))))
+FAST_TESTS := $(addprefix tests/test_,$(addsuffix .py,contributor_pages prose nightly messages stats summary slowdown interop reordering))
+.PHONY: test-fast
+test-fast: $(STAMPS)/checks ## Test within 90 seconds what differs from BASE=main: crates, test files; and the Python tests that are fast
+	$(if $(CHANGED_CRATES),cargo test --locked --lib $(addprefix -p ,$(CHANGED_CRATES)))
+	$(PYTEST) --quiet --numprocesses auto -m 'not kernel' $(sort $(FAST_TESTS) $(wildcard $(filter tests/test_%.py,$(CHANGED))))
+
 # The extension module has no tests in Rust, but `--lib` would build it. The selection is the same each time, as features of
 # dependencies differ otherwise and they would be compiled again.
 CARGO_TEST = cargo test --locked --workspace --exclude weft-py $(WITHOUT_WEFTD)
@@ -100,6 +110,10 @@ optional-linux: | $(STAMPS)/system
 	  echo "Skipped: weftd, because it cannot be built without these packages" >&2
 
 WHEELS := target/wheels
+.PHONY: nightly
+nightly: $(STAMPS)/checks ## Run the long checks, also those with random specs of this day, and print one table (hours, root)
+	$(BIN)/python -m tests.nightly
+
 .PHONY: package
 package: $(STAMPS)/zig ## Pack the Python package, below target/wheels: a wheel for any Python from 3.11 on, and the sources
 	$(call PACK,$(FOR_OLD_GLIBC))
@@ -111,9 +125,6 @@ test-sdist: package $(STAMPS)/checks ## Build the wheel again from the packed so
 .PHONY: test-versions
 test-versions: package $(STAMPS)/checks ## Run the commands with the oldest and newest versions of packages, and old readers on tables (minutes)
 	WEFT_VERSIONS=1 $(BIN)/python -m pytest --numprocesses auto tests/test_versions.py
-
-# In addition to the tests on kernels.
-nightly: test-versions test-sdist
 
 # `make container CONTAINER="sudo docker"` chooses another program.
 CONTAINER ?= $(notdir $(or $(shell command -v podman || command -v buildah || command -v docker),podman))
@@ -146,8 +157,8 @@ test-linux: $(STAMPS)/linux $(STAMPS)/emulator ## Test weftd on this kernel (roo
 	cargo test --locked -p weft-kernel --test functional coexistence:: -- --nocapture --test-threads=1
 
 # Kernels of Debian from 6.1 to the newest, with each mode of ECN. They run in emulation, one after the other.
-.PHONY: nightly
-nightly: $(STAMPS)/linux $(STAMPS)/emulator ## Test weftd on all kernels of Debian, with each mode of ECN (root, an hour)
+.PHONY: test-all-kernels
+test-all-kernels: $(STAMPS)/linux $(STAMPS)/emulator ## Test weftd on all kernels of Debian, with each mode of ECN (root, an hour)
 	WEFT_ECN_MODES="1 2 3 4 5" cargo test --locked -p weft-kernel --test functional debian:: -- --include-ignored --nocapture --test-threads=1
 
 .PHONY: measure-linux

@@ -123,7 +123,9 @@ def test_plot_shows_measured_points_at_their_places() -> None:
     rows = table(("amp", "xmp"), (128,), as_in_the_paper)
     panel = plot_fct(rows, ("amp", "xmp"), "Incast").axes[0]
     assert [tick.get_text() for tick in panel.get_xticklabels()] == [str(k) for k in FLOWS]
-    panel.figure.draw_without_rendering()
+    figure = panel.get_figure(root=True)
+    assert figure is not None
+    figure.draw_without_rendering()
     ticks = [tick.get_text() for tick in panel.get_yticklabels()]
     assert len(ticks) >= 3
     assert all(float(tick.replace(",", "")) > 0 for tick in ticks)  # plain numbers of milliseconds

@@ -1,0 +1,83 @@
+"""`make nightly`: the long checks one after the other, then one table with their seeds, results and times.
+
+Each night draws specs that no earlier night had: their first number follows from the day.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+LOGS = ROOT / "target" / "nightly"
+RELATIONS = 1000
+"""Number of random specs a night whose relations are checked."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """A target of `make`, with the variables that it takes."""
+
+    target: str
+    content: str
+    seeds: str = ""
+    variables: tuple[str, ...] = ()
+
+
+def steps(today: date) -> list[Step]:
+    """The steps of a night."""
+    first = 1_000_000 + RELATIONS * (today - date(2026, 1, 1)).days
+    return [
+        Step("test-versions", "commands with the oldest and newest packages"),
+        Step("test-sdist", "the wheel from the packed sources"),
+        Step("test-shares", "shares of flows that compete on this kernel"),
+        Step("test-all-kernels", "weftd on Debian's kernels, with each mode of ECN"),
+        Step(
+            "relations",
+            "relations between runs",
+            f"{first} to {first + RELATIONS - 1}",
+            (f"FIRST={first}", f"CASES={RELATIONS}"),
+        ),
+        Step("exactness", "the engine and the reference simulator", "fixed", ("NETWORKS=20000",)),
+    ]
+
+
+def table(commit: str, rows: list[tuple[Step, int, float]]) -> str:
+    """The table of a night."""
+    lines = [f"commit {commit}", "", "| target | content | seeds | result | minutes |", "|---|---|---|---|---|"]
+    for step, code, seconds in rows:
+        result = "passed" if code == 0 else f"failed: target/nightly/{step.target}.log"
+        lines.append(f"| {step.target} | {step.content} | {step.seeds or 'fixed'} | {result} | {seconds / 60:.1f} |")
+    return "\n".join(lines)
+
+
+def main() -> int:
+    """Runs all steps, also after one that failed."""
+    git = shutil.which("git") or "git"
+    described = subprocess.run(
+        [git, "describe", "--always", "--dirty"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    LOGS.mkdir(parents=True, exist_ok=True)
+    rows = []
+    for step in steps(datetime.now(UTC).date()):
+        sys.stdout.write(f"{step.target}: {step.content}\n")
+        sys.stdout.flush()
+        begun = time.monotonic()
+        with (LOGS / f"{step.target}.log").open("w", encoding="utf-8") as log:
+            command = [os.environ.get("MAKE", "make"), "--no-print-directory", step.target, *step.variables]
+            code = subprocess.run(command, cwd=ROOT, stdout=log, stderr=subprocess.STDOUT, check=False).returncode
+        rows.append((step, code, time.monotonic() - begun))
+    text = table(described.stdout.strip() or "unknown", rows)
+    (LOGS / "table.md").write_text(f"{text}\n", encoding="utf-8")
+    sys.stdout.write(f"{text}\n")
+    return int(any(code for _, code, _ in rows))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
