@@ -186,8 +186,8 @@ def _case(load: str, buffer: str, name: str, seed: int, *, quick: bool) -> Case:
             "topology": {"kind": "fat-tree", "k": k, "rate": "100Gbps", "delay": "1us"},
             "transports": {name: TRANSPORTS[name]},
             "traffic": [_traffic(load, name, k, senders, quick=quick)],
-            "events": _events(load),
-            **_queues(name, buffer, k),
+            "events": slow_or_failed(load),
+            **queues_for(name, buffer, k),
         }
     )
     labels: dict[str, str | int | float] = {"load": load, "buffer": buffer, "transport": name, "senders": senders}
@@ -214,7 +214,8 @@ def _traffic(load: str, name: str, k: int, senders: int, *, quick: bool) -> dict
             return {"kind": "bulk", "transport": name, "pairs": "permutation", "size": size, "jitter": "1us"}
 
 
-def _events(load: str) -> list[dict[str, Any]]:
+def slow_or_failed(load: str) -> list[dict[str, Any]]:
+    """Returns the link events of a load; none for other loads than `SLOW` and `FAILED`."""
     links = {"layer": "agg-core", "fraction": 0.05}
     match load:
         case "slow links":
@@ -225,7 +226,7 @@ def _events(load: str) -> list[dict[str, Any]]:
             return []
 
 
-def _queues(name: str, buffer: str, k: int) -> dict[str, Any]:
+def queues_for(name: str, buffer: str, k: int) -> dict[str, Any]:
     """Returns the queues of the switches for a transport, and of the hosts."""
     if name in OF_TCP:
         packets = LIMIT * k if buffer == SHARED else LIMIT

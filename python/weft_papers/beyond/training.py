@@ -1,0 +1,272 @@
+"""Jobs of training: all-reduce, all-to-all and a mixture of experts, by every transport of `beyond/sprayed`.
+
+The fabric, the queues and the transports are those of `beyond/sprayed`, with 1,024 hosts. Each job runs alone, on all
+hosts in a random order. It keeps one connection per pair of ranks, and a send is done when it starts:
+
+- All-reduce of 4 MB by recursive halving and doubling. Every step is a permutation, and the first steps have long
+  messages.
+- All-to-all in shifted order, with 16 KB to each rank: a permutation of short messages in every step.
+- A step of a mixture of experts: two layers, groups of 16 ranks that exchange 1 MB of tokens with random experts
+  (top-2 of 256 tokens) four times per layer, and an all-reduce of 1 MB per layer.
+
+5 % of the links between aggregation and core switches are slow (a quarter of their rate) from the beginning, or fail
+after 50 us, which routing knows 200 us later. The lower bound of a job has the messages of a rank one after another,
+each at the rate of a link and alone: in an all-reduce to ranks at the same switch, and in an all-to-all to each other
+rank. For a mixture of experts it is the computing alone.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from weft_papers.beyond.sprayed import (
+    COLOURS,
+    LABELS,
+    MULTIPATH,
+    RATE_BPS,
+    SINGLE_PATH,
+    SPRAYED,
+    TRANSPORTS,
+    queues_for,
+    slow_or_failed,
+)
+from weft_papers.figure import Claim, Table
+from weft_papers.seed_summary import SeedSummary, listed, over_seeds
+from weft_papers.uet.scenario import HEADER, MTU
+from weft.sweeps.cases import Case
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Plot
+
+    from weft.api import Result
+    from weft_papers.figure import Scale
+
+K, QUICK_K = 16, 4
+"""Ports of a switch of the fat-tree."""
+REDUCE, EXCHANGE, EXPERTS = "all-reduce", "all-to-all", "mixture of experts"
+SLOW, FAILED = "all-reduce, slow links", "all-reduce, failed links"
+LOADS = (REDUCE, EXCHANGE, EXPERTS, SLOW, FAILED)
+CHANGES = {SLOW: "slow links", FAILED: "failed links"}
+REDUCE_BYTES = 4_000_000
+MESSAGE_BYTES = 16_000
+EXPERT_RANKS, QUICK_EXPERT_RANKS = 16, 4
+TOKEN_BYTES = 1_000_000
+LAYERS = 2
+END_MS = 200
+QUICK = (
+    f"{QUICK_K**3 // 4} hosts instead of {K**3 // 4}, {QUICK_EXPERT_RANKS} experts per group instead of {EXPERT_RANKS}"
+)
+NEAR, APART = 1.25, 1.5
+"""Ratios to the lower bound: of sprayed packets, and of single paths."""
+
+
+def cases(scale: Scale) -> list[Case]:
+    """Returns runs of each transport under each load."""
+    cells = [(load, name) for load in LOADS for name in TRANSPORTS]
+    return [_case(*cell, seed, quick=scale.quick) for cell in cells for seed in range(1, scale.seeds + 1)]
+
+
+def measure(result: Result) -> pl.DataFrame:
+    """Returns one row: time of the job in us, or until the end of the run, and computing of the busiest rank in us.
+
+    It also has flows that did not end or had a timeout, and lost and trimmed packets.
+    """
+    job = result.jobs.row(0, named=True)
+    end = result.manifest["end_s"] if job["end_s"] is None else job["end_s"]
+    return result.flows.select(
+        job_us=pl.lit((end - job["start_s"]) * 1e6),
+        busy_us=pl.lit(result.ranks["computed_s"].max() * 1e6),  # type: ignore[operator]  # a number
+        unfinished=pl.lit(int(job["end_s"] is None)),
+        late=(pl.col("timeouts") > 0).sum(),
+        drops=pl.col("packets_dropped").sum(),
+        trims=pl.col("packets_trimmed").sum(),
+    )
+
+
+def claims(rows: pl.DataFrame) -> list[Claim]:
+    """Returns the claims that were expected before any run; the tables have all transports."""
+    return [
+        _near(rows, REDUCE),
+        _apart(rows),
+        _near(rows, EXCHANGE),
+        _before(rows, REDUCE, MULTIPATH, "ecmp", "multipath TCP ends before DCTCP over ECMP"),
+        _before(rows, EXPERTS, ("nscc", "rccc", "ndp"), "ecmp", "UET and NDP end before DCTCP over ECMP"),
+        _before(rows, SLOW, (*MULTIPATH, "nscc", "rccc"), "rps", "multipath TCP and UET end before sprayed DCTCP"),
+        _before(rows, FAILED, ("nscc", "rccc"), "ecmp", "UET ends before DCTCP over ECMP"),
+    ]
+
+
+def plot(rows: pl.DataFrame) -> Plot:
+    """Time of the job over its lower bound: mean and range of the seeds."""
+    from matplotlib.figure import Figure
+
+    plot = Figure(figsize=(3 * len(LOADS), 3.8), layout="constrained")
+    for axes, load in zip(plot.subplots(1, len(LOADS), sharey=True), LOADS, strict=True):
+        found = [_ratio(rows, load, name) for name in TRANSPORTS]
+        # Rounding may put a mean just outside of equal values.
+        below = [max(0.0, summary.mean - min(summary.values)) for summary in found]
+        above = [max(0.0, max(summary.values) - summary.mean) for summary in found]
+        means = [summary.mean for summary in found]
+        axes.barh(list(LABELS.values()), means, xerr=[below, above], color=list(COLOURS.values()))
+        axes.set_xscale("log")
+        axes.axvline(1, color="black", linewidth=0.8)
+        axes.set_title(f"{load}:\ntime over the lower bound", fontsize="small")
+        axes.tick_params(axis="y", labelsize="small")
+        axes.grid(visible=True, axis="x", alpha=0.3)
+    return plot
+
+
+def bound_us(load: str, k: int, busy_us: float) -> float:
+    """Returns the lower bound of the time of a job.
+
+    Args:
+        load: The load.
+        k: Ports of a switch of the fat-tree.
+        busy_us: The longest computing of a rank.
+    """
+    hosts, half = k**3 // 4, k // 2
+    match load:
+        case "all-to-all":
+            peers = {2: half - 1, 4: half * (half - 1), 6: hosts - half * half}
+            return sum(count * message_us(MESSAGE_BYTES, links) for links, count in peers.items())
+        case "mixture of experts":
+            return busy_us
+        case _:
+            parts = [REDUCE_BYTES / 2 ** (step + 1) for step in range(int(math.log2(hosts)))]
+            return 2 * sum(message_us(part, 2) for part in parts)
+
+
+def message_us(size: float, links: int) -> float:
+    """Returns the time of a message alone over this many links, with the headers of its packets."""
+    wire = size + math.ceil(size / (MTU - HEADER)) * HEADER
+    return (wire + (links - 1) * min(wire, MTU)) * 8 / RATE_BPS * 1e6 + links
+
+
+def _case(load: str, name: str, seed: int, *, quick: bool) -> Case:
+    from weft import Experiment
+
+    k = QUICK_K if quick else K
+    hosts = k**3 // 4
+    experiment = Experiment.model_validate(
+        {
+            "name": f"{load}-{name}".replace(", ", "-").replace(" ", "-"),
+            "duration": f"{END_MS}ms",
+            "topology": {"kind": "fat-tree", "k": k, "rate": "100Gbps", "delay": "1us"},
+            "transports": {name: TRANSPORTS[name]},
+            "traffic": [
+                {
+                    "transport": name,
+                    "placement": "random",
+                    "connections": "persistent",
+                    "send_done": "started",
+                    **_traffic(load, hosts),
+                }
+            ],
+            "events": slow_or_failed(CHANGES.get(load, "")),
+            **queues_for(name, "fifo", k),
+        }
+    )
+    labels: dict[str, str | int | float] = {"load": load, "transport": name, "k": k}
+    return Case(labels, experiment, seed)
+
+
+def _traffic(load: str, hosts: int) -> dict[str, Any]:
+    match load:
+        case "all-to-all":
+            return {
+                "kind": "collective",
+                "operation": "all-to-all",
+                "algorithm": "shift",
+                "size": f"{MESSAGE_BYTES * hosts}B",
+            }
+        case "mixture of experts":
+            return {
+                "kind": "training",
+                "layers": LAYERS,
+                "forward": "20us",
+                "backward": "40us",
+                "expert_ranks": EXPERT_RANKS if hosts > EXPERT_RANKS else QUICK_EXPERT_RANKS,
+                "expert_size": f"{TOKEN_BYTES}B",
+                "tokens": 256,
+                "top_k": 2,
+                "gradient_size": f"{TOKEN_BYTES}B",
+            }
+        case _:
+            return {
+                "kind": "collective",
+                "operation": "all-reduce",
+                "algorithm": "halving-doubling",
+                "size": f"{REDUCE_BYTES}B",
+            }
+
+
+def _ratio(rows: pl.DataFrame, load: str, name: str) -> SeedSummary:
+    """Returns the time of the job over its lower bound. It is itself a lower bound if a job did not end."""
+    found = rows.filter(load=load, transport=name)
+    best = bound_us(load, int(found["k"][0]), float(found["busy_us"][0]))
+    took = over_seeds(found, pl.col("job_us").first())
+    return SeedSummary(tuple(value / best for value in took.values), at_least=int(found["unfinished"].sum()) > 0)
+
+
+def _listed(found: dict[str, SeedSummary]) -> str:
+    return listed((LABELS[name], summary) for name, summary in found.items())
+
+
+def _table(rows: pl.DataFrame, load: str) -> Table:
+    """Returns a line per transport: time of the job, flows with a timeout, lost and trimmed packets."""
+
+    def line(name: str) -> tuple[str, ...]:
+        found = rows.filter(load=load, transport=name)
+        cells = (over_seeds(found, pl.col(column).first()) for column in columns)
+        return (LABELS[name], *(str(cell) for cell in cells), str(_ratio(rows, load, name)))
+
+    columns = {
+        "job_us": "job, us",
+        "unfinished": "did not end",
+        "late": "flows with a timeout",
+        "drops": "lost packets",
+        "trims": "trimmed packets",
+    }
+    return Table(("transport", *columns.values(), "over the bound"), tuple(line(name) for name in TRANSPORTS))
+
+
+def _near(rows: pl.DataFrame, load: str) -> Claim:
+    found = {name: _ratio(rows, load, name) for name in SPRAYED}
+    return Claim(
+        f"{load.capitalize()}: sprayed packets end within {NEAR} of the lower bound",
+        f"at most {NEAR} times",
+        _listed(found),
+        all(summary.mean <= NEAR and not summary.at_least for summary in found.values()),
+        "time of the job over the bound; holds if the mean of each does",
+        table=_table(rows, load),
+    )
+
+
+def _apart(rows: pl.DataFrame) -> Claim:
+    found = {name: _ratio(rows, REDUCE, name) for name in SINGLE_PATH}
+    return Claim(
+        f"All-reduce: transports with one path need at least {APART} times the lower bound",
+        f"at least {APART} times",
+        _listed(found),
+        all(summary.mean >= APART for summary in found.values()),
+        "long messages of a step share links of the network if a hash chooses the paths",
+    )
+
+
+def _before(rows: pl.DataFrame, load: str, names: tuple[str, ...], last: str, what: str) -> Claim:
+    found = {name: _ratio(rows, load, name) for name in (last, *names)}
+
+    def is_sooner(name: str) -> bool:
+        return found[name].mean < found[last].mean and not found[name].at_least
+
+    return Claim(
+        f"{load.capitalize()}: {what}",
+        "sooner",
+        _listed(found),
+        all(map(is_sooner, names)),
+        "time of the job over the bound without such links; holds if the mean of each does",
+        table=_table(rows, load) if load != REDUCE else None,
+    )
