@@ -48,6 +48,9 @@ FIGURES = (
     Figure("beyond/all-schemes", "Every scheme of the papers on one leaf-spine, under one set of loads", 3000, 12),
     Figure("beyond/failures", "Links that fail: ECMP, spraying, flowlets and multipath on two fabrics", 1340, 8),
     Figure("beyond/sprayed", "Multipath TCP, sprayed DCTCP, Ultra Ethernet, NDP and RoCE on one fabric", 40, 2),
+    Figure(
+        "beyond/training", "All-reduce, all-to-all and a mixture of experts on 1,024 hosts, by every transport", 7200, 8
+    ),
     Figure("switches/shared-buffers", "Incasts of AMP and of Warp on switches with shared buffers", 60, 5),
     Figure("switches/priorities", "Priorities for short flows that compete with long multipath flows", 230, 4),
     Figure("switches/dequeue-marks", "DCTCP with marks at dequeue and at enqueue: queues and FCT", 24, 0.5),

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from weft.sweeps.cases import Case
 from weft_papers.beyond.sprayed import (
     COLOURS,
     LABELS,
@@ -36,7 +37,6 @@ from weft_papers.beyond.sprayed import (
 from weft_papers.figure import Claim, Table
 from weft_papers.seed_summary import SeedSummary, listed, over_seeds
 from weft_papers.uet.scenario import HEADER, MTU
-from weft.sweeps.cases import Case
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Plot
