@@ -117,6 +117,7 @@ SHOWN = [
     "reference",
     "reference/congestion-control",
     "reference/python",
+    "explanation/which-transport",
     "gallery",
     "validation/plots",
     "claims/amp",
