@@ -22,6 +22,12 @@ COLUMNS = (ROOT / "crates" / "weft-run" / "src" / "tables" / "columns.md").read_
 RULES = (ROOT / "research" / "rules-of-rfcs.md").read_text(encoding="utf-8")
 SCHEMA = json.loads(_weft.schema())
 NAMES = {group: {entry["name"] for entry in entries} for group, entries in json.loads(_weft.registry()).items()}
+OTHER_TRAFFIC = {name for name in SCHEMA["$defs"] if name.endswith("Traffic")} - {
+    "CollectiveTraffic",
+    "TraceTraffic",
+    "TrainingTraffic",
+}
+"""Definitions of traffic whose flows are a connection each."""
 TCP = {"cc": "dctcp"}
 
 Check = Callable[[], bool]
@@ -179,7 +185,7 @@ MISSING: dict[str, Check] = {
     "hosts that act on the state of their cables": no_field("carrier", "Hosts", "Event", "Transport"),
     "triggers of htsim between hosts": list_refused(BETWEEN_HOSTS),
     "traces of Chakra and NCCL": lambda: "chakra" not in json.dumps(SCHEMA).lower(),
-    "several messages over one connection": no_field("connections|persistent", "CollectiveTraffic", "TraceTraffic"),
+    "several messages of other traffic over one connection": no_field("connections|persistent", *OTHER_TRAFFIC),
     "several ranks at one host": no_field("ranks_per_host", "CollectiveTraffic", "TraceTraffic"),
     "`weft sweep` with fields that vary in step": no_field("case|zip|together", "Sweep"),
     "path policies and traffic in Python": no_class("Path|Policy|Traffic|Pattern"),
