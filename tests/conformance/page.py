@@ -195,6 +195,8 @@ def mutant_section() -> list[str]:
         "`make mutants` makes small changes of the code with cargo-mutants, one at a time.",
         "It counts the changes that tests find.",
         "Each part has a random sample of its changes, in an order that the seed determines.",
+        "A row without a seed was measured on an earlier version, with a part of every tenth change.",
+        "A part whose sample has not run is missing in the table.",
         "Each part is tested by its own crate's tests; recovery is tested by those of TCP.",
         "The score leaves out changes that do not compile.",
         "",
