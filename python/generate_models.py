@@ -20,7 +20,7 @@ def generate() -> str:
         document["$defs"] |= QUANTITIES
         # Only Python can hand over a class.
         document["$defs"]["Transport"]["properties"]["cc"]["anyOf"].append({"customTypePath": "weft.model.OwnCc"})
-        Path(folder, "ruff.toml").write_text("line-length = 120\n", encoding="utf-8")
+        Path(folder, "ruff.toml").write_text("line-length = 110\n", encoding="utf-8")
         schema.write_text(json.dumps(document), encoding="utf-8")
         generated = Path(folder, "spec.py")
         subprocess.run(

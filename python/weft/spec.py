@@ -550,7 +550,10 @@ class XmpCc(Model):
 
 Time = TypeAliasType(
     "Time",
-    Annotated[str, Field(examples=["2us", "1.5ms", "20s"], pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min|µs|μs)$")],
+    Annotated[
+        str,
+        Field(examples=["2us", "1.5ms", "20s"], pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min|µs|μs)$"),
+    ],
 )
 
 
@@ -558,7 +561,10 @@ Size = TypeAliasType(
     "Size",
     Annotated[
         str,
-        Field(examples=["128KB", "64KiB", "1448B"], pattern="^[0-9]+(\\.[0-9]+)? *(TiB|TB|GiB|GB|MiB|MB|KiB|KB|B|kB)$"),
+        Field(
+            examples=["128KB", "64KiB", "1448B"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(TiB|TB|GiB|GB|MiB|MB|KiB|KB|B|kB)$",
+        ),
     ],
 )
 
@@ -2115,9 +2121,9 @@ class OneToManyTraffic(Model):
 
     classes: list[SizeClass] | None = None
     """Classes by size, in order of rising thresholds. A flow belongs to the first class whose threshold is above its size. A flow in no class uses the entry's own transport, and its class has the entry's name."""
-    from_: Annotated[str | int | list[str | int], Field(alias="from", examples=["h0", "0..8", "all", ["h0", "h5"]])] = (
-        "all"
-    )
+    from_: Annotated[
+        str | int | list[str | int], Field(alias="from", examples=["h0", "0..8", "all", ["h0", "h5"]])
+    ] = "all"
     """Senders."""
     jitter: Time = "0s"
     """Maximum random delay of each flow after `start`."""
@@ -2403,7 +2409,17 @@ class Transport(Model):
     """Kind "constant-rate": size of a full packet with its header of 66 bytes."""
     paths: (
         Literal[
-            "ecmp", "vlb", "disjoint", "consecutive", "by-interface", "pinned", "rps", "flowlet", "plb", "mmptcp", "opn"
+            "ecmp",
+            "vlb",
+            "disjoint",
+            "consecutive",
+            "by-interface",
+            "pinned",
+            "rps",
+            "flowlet",
+            "plb",
+            "mmptcp",
+            "opn",
         ]
         | EcmpPaths
         | VlbPaths
@@ -2573,7 +2589,9 @@ class Layer(Model):
 class Experiment(Model):
     """An experiment: a network, transports, and traffic."""
 
-    controller: Annotated[FirstFitController | LeastAllocatedController | None, Field(discriminator="kind")] = None
+    controller: Annotated[
+        FirstFitController | LeastAllocatedController | None, Field(discriminator="kind")
+    ] = None
     """
     A controller, which observes the whole network and assigns paths to subflows at fixed times:
     a kind of controller, with the fields of that kind.
