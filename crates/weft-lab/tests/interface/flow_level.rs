@@ -123,7 +123,7 @@ fn what_it_cannot_do_is_refused_by_name() {
     for (changes, complaint) in [
         (
             &["probes=[{kind = \"queue\", at = [\"s0->r0\"]}]"][..],
-            "probes[0].kind: \"queue\", which only packets have; allowed: \"throughput\" at level \"flow\"",
+            "probes[0].kind: \"queue\", which only packets have; allowed: \"steps\" or \"throughput\" at level \"flow\"",
         ),
         (
             &["hosts.jitter=1us"],
