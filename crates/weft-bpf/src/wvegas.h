@@ -126,9 +126,12 @@ static inline void wvegas_end_round(struct weft_connection *c, const volatile st
 		before = p->cwnd_min;
 	if (w->cwnd < before)
 		w->cwnd = before;
-	/* tcp_current_ssthresh() */
-	if (w->ssthresh < (w->cwnd >> 2) * 3)
-		w->ssthresh = (w->cwnd >> 2) * 3;
+	/* tcp_current_ssthresh(); a window has at least one packet. */
+	target = (w->cwnd >> 2) * 3;
+	if (target < WEFT_PACKET)
+		target = WEFT_PACKET;
+	if (w->ssthresh < target)
+		w->ssthresh = target;
 }
 
 static inline void wvegas_on_ack(struct weft_connection *c, const volatile struct weft_parameters *p, __u32 s,
