@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from itertools import combinations, pairwise
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 
 import polars as pl
 import pytest
+import vl_convert
 from playwright.sync_api import Browser, Page
 
 import weft
@@ -376,7 +378,7 @@ def test_windows_hold_until_the_flow_ends(folder: Path, one: Path) -> None:
     assert len(set(last.values())) == 1
 
 
-def test_suppression_is_shaded_until_release_or_the_end() -> None:
+def test_suppression_lasts_until_release_or_the_end() -> None:
     rows = pl.DataFrame(
         {
             "time_s": [0.0, 0.0, 1.0, 2.0, 3.0, 4.0, 5.0],
@@ -388,6 +390,22 @@ def test_suppression_is_shaded_until_release_or_the_end() -> None:
     # Of b there is no change after 4 s, when it is suppressed for good; the flow is recorded until 5 s.
     assert data.suppressed(rows).rows() == [("b", 1.0, 3.0), ("b", 4.0, 5.0)]
     assert data.suppressed(rows.filter(active=True)).is_empty()
+
+
+def test_suppressed_subflows_have_strips_of_at_most_a_quarter_of_the_plot() -> None:
+    """As the browser draws them: one above the other, each a subflow's."""
+    for subflows in (2, 40):
+        names = [f"subflow {n}" for n in range(subflows)]
+        rows = pl.DataFrame({"time_s": [0.0, 1.0] * subflows, "subflow": sorted(names * 2), "cwnd_packets": 9.0})
+        spans = pl.DataFrame({"subflow": names, "from_s": 0.25, "to_s": 0.75})
+        chart = altair_plots.windows(altair_plots.inline(rows), altair_plots.inline(spans)).properties(height=200)
+        svg = vl_convert.vegalite_to_svg(chart.to_json())
+        paths = re.findall(r'<path aria-label="from_s[^>]* d="M[-0-9.]+,([-0-9.]+)h[-0-9.]+v([0-9.]+)h', svg)
+        strips = sorted((float(top), float(height)) for top, height in paths)
+        assert len(strips) == subflows
+        assert strips[0][0] >= 150
+        assert all(top + height <= after for (top, height), (after, _) in pairwise(strips))
+        assert sum(strips[-1]) == pytest.approx(200)
 
 
 def test_runs_of_a_sweep_without_results_are_named(folder: Path, sweep: Path, tmp_path: Path) -> None:

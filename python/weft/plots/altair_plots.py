@@ -23,6 +23,10 @@ also in the simulated vision of protanopia, deuteranopia and tritanopia (Machado
 """
 SEEN = 0.25
 """Minimum utilisation for an axis that ends at 1."""
+STRIP = 7
+"""Height of the strip of a subflow that shows suppression, in pixels."""
+MAX_SHARE = 0.25
+"""Largest share of a plot for all strips."""
 HEAT = ("#848d97", "#cf7a14", "#d1242f")
 """Colours of a scale from 0 to 1."""
 
@@ -55,7 +59,7 @@ class Charts:
         return slowdown(data.slowdown(self._result.flows, by))
 
     def windows(self, flow: int | None = None) -> alt.LayerChart:
-        """Congestion windows over time, one line per subflow, shaded while it is suppressed."""
+        """Congestion windows over time, one line per subflow; strips at the bottom show suppression."""
         chosen, rows = data.windows(self._result.traces, flow)
         return windows(inline(rows), inline(data.suppressed(rows))).properties(title=f"flow {chosen}")
 
@@ -161,13 +165,24 @@ def windows(
     rows: alt.InlineData | alt.NamedData, spans: alt.InlineData | alt.NamedData, scales: Scales = PLAIN
 ) -> alt.LayerChart:
     """Draws what `data.windows` and `data.suppressed` return."""
-    shade = (
+    # A strip per subflow, from the bottom: thinner where there are many, so that windows keep most of the height.
+    strip = f"min({STRIP}, {MAX_SHARE} * height / datum.last)"
+    bottom = f"height - (datum.number - 1) * {strip}"
+    strips = (
         alt.Chart(spans)
-        .mark_rect(opacity=0.18, clip=True)
-        .encode(x=_over_time("from_s", scales), x2="to_s:Q", color=colour("subflow", sort="ascending"))
+        .transform_window(sort=[alt.SortField("subflow")], number="dense_rank()")
+        .transform_joinaggregate(last="max(number)")
+        .mark_rect(clip=True)
+        .encode(
+            x=_over_time("from_s", scales),
+            x2="to_s:Q",
+            y=alt.value(alt.ExprRef(f"{bottom} - 0.8 * {strip}")),
+            y2=alt.value(alt.ExprRef(bottom)),
+            color=colour("subflow", sort="ascending"),
+        )
     )
     lines = series(rows, "cwnd_packets", "cwnd (packets)", "subflow", scales)
-    return layered(shade, lines)
+    return layered(strips, lines)
 
 
 def queues(rows: alt.InlineData | alt.NamedData, scales: Scales = PLAIN) -> alt.Chart:

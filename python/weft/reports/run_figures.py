@@ -166,7 +166,7 @@ def add(figures: Figures, details: Sequence[dict[str, Any]]) -> None:
         (
             "windows",
             "Congestion windows",
-            "One line per subflow, shaded while it is suppressed.",
+            "One line per subflow. A strip at the bottom shows when it is suppressed.",
             altair_plots.windows(alt.NamedData("windows"), alt.NamedData("spans"), scales=scales),
         ),
         (

@@ -81,7 +81,7 @@ def scenes(result: Result, rows: int) -> tuple[list[dict[str, Any]], list[str]]:
             "step of the slider. The values at the slider are exact."
         )
     if any(scene["cut"] for scene in found):
-        notes.append(f"Where a flow was suppressed more than {MAX_SPANS} times, the longest {MAX_SPANS} are shaded.")
+        notes.append(f"Where a flow was suppressed more than {MAX_SPANS} times, the longest {MAX_SPANS} have a strip.")
     # A scene without any data is left out.
     return [scene for scene in found if any(scene[name] for name in SERIES)], notes
 
