@@ -233,3 +233,38 @@ def test_report_of_two_kinds_at_one_host() -> None:
     with pytest.warns(weft.ResultWarning, match="trimming"):
         result = weft.run(Path(__file__).parent / "reports" / "two-kinds-one-host.toml")
     assert result.flows.sort("flow")["goodput_bps"].to_list() == pytest.approx([4.78e9, 4.96e9], rel=0.05)
+
+
+@pytest.mark.parametrize("queue", ["fifo", "shared", "lossless", "priority"])
+@pytest.mark.parametrize("control", ["dcqcn", "timely", "patched-timely"])
+def test_kinds_that_share_hosts_deliver_all_over_every_kind_of_queue(queue: str, control: str) -> None:
+    rdma: dict[str, Any] = {"control": control, "retransmission": "selective-repeat", "rto": "320us"}
+    kinds: dict[str, dict[str, Any]] = {
+        "swift": {"kind": "swift"},
+        "dctcp": {"cc": "dctcp"},
+        "rdma": {"kind": "roce", "roce": rdma} | ({"class": 1} if queue == "priority" else {}),
+        "ultra": {"kind": "uet"},
+    }
+    details: dict[str, dict[str, Any]] = {"shared": {"buffer": "1MB"}, "priority": {"classes": [{}, {}]}}
+    mix = {
+        "name": "mix",
+        "duration": "200ms",
+        "topology": {
+            "kind": "leaf-spine",
+            "leaves": 2,
+            "spines": 2,
+            "hosts_per_leaf": 2,
+            "rate": "10Gbps",
+            "delay": "1us",
+        },
+        "queues": {"limit": "300KB", "kind": {"name": queue} | details.get(queue, {})},
+        "transports": kinds,
+        "traffic": [
+            {"kind": "bulk", "name": f"{name}{i}", "transport": name, "from": i, "to": 2 + i, "size": "2MB"}
+            for name in kinds
+            for i in range(2)
+        ],
+    }
+    flows = weft.run(mix, threads=1).flows
+    assert flows["delivered_bytes"].to_list() == [2_000_000] * 8
+    assert flows["acked_s"].null_count() == 0

@@ -226,37 +226,3 @@ def test_a_flow_over_two_queues_gets_a_small_part_as_in_htsim() -> None:
     rates = [rate * 1e-9 * 4000 / (4000 - HEADER) for rate in weft.run(spec, threads=1).flows["goodput_bps"]]
     assert 0.6752 / 1.5 <= rates[0] <= 0.6752 * 1.5
     assert rates[1:] == pytest.approx([99.3, 99.3], rel=0.02)
-
-
-@pytest.mark.parametrize("queue", ["fifo", "shared", "lossless", "priority"])
-def test_flows_run_on_kinds_of_queues_next_to_other_transports(queue: str) -> None:
-    """Hosts send flows of all kinds by one card, and each flow delivers all of its data."""
-    kinds: dict[str, dict[str, Any]] = {
-        "swift": {"kind": "swift"},
-        "dctcp": {"cc": "dctcp"},
-        "rdma": {"kind": "roce", "roce": {"retransmission": "selective-repeat", "rto": "320us"}},
-        "ultra": {"kind": "uet"},
-    }
-    details: dict[str, dict[str, Any]] = {"shared": {"buffer": "1MB"}, "priority": {"classes": [{}, {}]}}
-    spec = {
-        "name": "next to others",
-        "duration": "100ms",
-        "topology": {
-            "kind": "leaf-spine",
-            "leaves": 2,
-            "spines": 2,
-            "hosts_per_leaf": 2,
-            "rate": "10Gbps",
-            "delay": "1us",
-        },
-        "queues": {"limit": "300KB", "kind": {"name": queue} | details.get(queue, {})},
-        "transports": kinds | ({"rdma": kinds["rdma"] | {"class": 1}} if queue == "priority" else {}),
-        "traffic": [
-            {"kind": "bulk", "name": f"{name}{i}", "transport": name, "from": i, "to": 2 + i, "size": "2MB"}
-            for name in kinds
-            for i in range(2)
-        ],
-    }
-    flows = weft.run(spec, threads=1).flows
-    assert flows["delivered_bytes"].to_list() == [2_000_000] * 8
-    assert flows["acked_s"].null_count() == 0

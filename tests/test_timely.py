@@ -191,34 +191,3 @@ def test_a_flow_over_two_queues_falls_to_the_minimum_rate_as_in_the_simulator_of
     rates = [rate * 1e-9 * MTU / (MTU - HEADER) / 1.056 for rate in flows["goodput_bps"]]
     assert sum(rates) == pytest.approx(0.1147 + 9.364 + 9.364, rel=0.1)
     assert rates[0] < 0.3
-
-
-@pytest.mark.parametrize("queue", ["fifo", "shared", "lossless", "priority"])
-@pytest.mark.parametrize("control", ["timely", "patched-timely"])
-def test_flows_run_on_kinds_of_queues_next_to_other_transports(queue: str, control: str) -> None:
-    """Hosts send flows of all kinds by one card, and each flow delivers all of its data."""
-    rdma = {"kind": "roce", "roce": {"control": control, "retransmission": "selective-repeat", "rto": "320us"}}
-    kinds: dict[str, dict[str, Any]] = {"timely": rdma, "dctcp": {"cc": "dctcp"}, "swift": {"kind": "swift"}}
-    details: dict[str, dict[str, Any]] = {"shared": {"buffer": "1MB"}, "priority": {"classes": [{}, {}]}}
-    spec = {
-        "name": "next to others",
-        "duration": "200ms",
-        "topology": {
-            "kind": "leaf-spine",
-            "leaves": 2,
-            "spines": 2,
-            "hosts_per_leaf": 2,
-            "rate": "10Gbps",
-            "delay": "1us",
-        },
-        "queues": {"limit": "300KB", "kind": {"name": queue} | details.get(queue, {})},
-        "transports": kinds | ({"timely": rdma | {"class": 1}} if queue == "priority" else {}),
-        "traffic": [
-            {"kind": "bulk", "name": f"{name}{i}", "transport": name, "from": i, "to": 2 + i, "size": "2MB"}
-            for name in kinds
-            for i in range(2)
-        ],
-    }
-    flows = weft.run(spec, threads=1).flows
-    assert flows["delivered_bytes"].to_list() == [2_000_000] * 6
-    assert flows["acked_s"].null_count() == 0

@@ -394,8 +394,8 @@ impl PartitionNetwork {
                 effects.last_arrival = is_sending.then(|| output.busy_until + delay.0);
             }
         }
-        // The first service may have been one of this port. A window for one that no longer exists would be processed
-        // by its partition alone, so their number would depend on that of partitions.
+        // The first service may have been one of this port, which no longer exists. A run with one partition may forget
+        // it before it is due, whereas the partition of this port alone would process an empty window for it.
         self.serve_all_until(now.saturating_sub(1));
         effects
     }

@@ -179,8 +179,8 @@ impl Unfinished {
 /// Tables by name.
 pub type Tables = Vec<(&'static str, RecordBatch)>;
 
-/// Returns the generator of a flow and its number there; `None` for one of the `static_flows` of the spec, which precede those
-/// of generators.
+/// Returns the generator of a flow and its number there; `None` for a flow of the spec itself. There are `static_flows` of
+/// these, and they come before the flows that generators open.
 fn generator_of(
     generators: &[Arc<dyn FlowGenerator>],
     static_flows: u32,

@@ -3,10 +3,10 @@
 
 use std::sync::Arc;
 
-use weft_fabric::Fabric;
+use weft_fabric::{Fabric, Lossy, ManyToOne, PortQueues, QueueConfig, QueueKind, Topology};
 use weft_paths::Ecmp;
 use weft_run::Outcome;
-use weft_spec::{Size, Time};
+use weft_spec::{QueueSize, Rate, Size, Time};
 use weft_traffic::Flow;
 use weft_transports::{Parameters, TransportConfig};
 
@@ -65,6 +65,47 @@ pub fn config(
         threads: Threads::Exactly(threads),
         trace_hash: true,
     }
+}
+
+/// Runs flows of these numbers of packets of 1,000 bytes of payload for 20 ms, each from a sender of its own to one receiver,
+/// over links of 10 Gbps. The port before the receiver drops each packet whose number is a multiple of `every`, if that is given.
+pub fn many_to_one(
+    transport: TransportConfig,
+    delay: Time,
+    packets: &[u64],
+    every: Option<u32>,
+    threads: usize,
+) -> Outcome {
+    let senders = packets.len() as u32;
+    let queue = QueueConfig {
+        limit: QueueSize::Packets(1_000),
+        mark: None,
+    };
+    let topology = ManyToOne {
+        senders,
+        rate: Rate(10_000_000_000),
+        delay,
+        sender_rate: None,
+    };
+    let queues = PortQueues {
+        switch: queue,
+        host: queue,
+        nic: false,
+    };
+    let mut fabric = topology.build(&queues).unwrap();
+    let receiver = fabric.hosts[senders as usize];
+    for link in &mut fabric.links {
+        if link.to == receiver && every.is_some() {
+            link.kind = QueueKind::from(Lossy { loss: None, every });
+        }
+    }
+    let flow = |(from, packets): (u32, &u64)| flow(from, from, senders, packets * 1_000);
+    let flows = (0..).zip(packets).map(flow).collect();
+    let config = SimulationConfig {
+        seed: 1,
+        ..config(fabric, vec![transport], flows, threads)
+    };
+    run_until(config, Time::from_ms(20))
 }
 
 /// Runs until this time.

@@ -72,7 +72,7 @@ fn ranked_row(ranks: &[GeneratorRank], facts: RankedJobs) -> Option<Row> {
     let records = || ranks.iter().map(|rank| &rank.record);
     let ends: Option<Vec<Time>> = records().map(|record| record.end).collect();
     let end = ends.and_then(|ends| ends.into_iter().max());
-    // Of ranks that end at the same time, the first one counts.
+    // If several ranks end at the same time, the job ends with the one of the lowest number.
     let last = records().find(|record| end.is_some() && record.end == end);
     Some(Row {
         record: JobRecord {

@@ -101,7 +101,7 @@ impl Recorded<'_> {
         let lasts: Option<Vec<_>> = with_tasks
             .map(|rank| Some((self.last_of(job, rank)?, rank)))
             .collect();
-        // Of ranks that end at the same time, the first one counts.
+        // If several ranks end at the same time, the job ends with the one of the lowest number.
         let ((mut until, mut task), mut rank) = lasts?
             .into_iter()
             .min_by_key(|&((time, _), rank)| (Reverse(time), rank))?;

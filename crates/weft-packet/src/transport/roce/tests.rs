@@ -1,11 +1,9 @@
 //! Runs whose times and counters follow from the laws by arithmetic.
 
-use weft_fabric::{Lossy, ManyToOne, PortQueues, QueueConfig, QueueKind, Topology};
 use weft_run::{Outcome, SubflowRecord};
-use weft_spec::{QueueSize, Rate, Size, Time};
+use weft_spec::{Size, Time};
 use weft_transports::{RoceConfig, RoceControl, RoceRetransmission};
 
-use crate::SimulationConfig;
 use crate::transport::test_runs;
 
 const MTU: u32 = 1062;
@@ -23,40 +21,9 @@ fn plain() -> RoceConfig {
     }
 }
 
-/// Runs flows of this many packets to one receiver. The port before the receiver drops each packet whose number
-/// is a multiple of `every`, if that is given.
 fn run(config: RoceConfig, packets: &[u64], every: Option<u32>, threads: usize) -> Outcome {
     let transport = test_runs::transport("roce", config);
-    let senders = packets.len() as u32;
-    let queue = QueueConfig {
-        limit: QueueSize::Packets(1_000),
-        mark: None,
-    };
-    let topology = ManyToOne {
-        senders,
-        rate: Rate(10_000_000_000),
-        delay: Time(DELAY),
-        sender_rate: None,
-    };
-    let queues = PortQueues {
-        switch: queue,
-        host: queue,
-        nic: false,
-    };
-    let mut fabric = topology.build(&queues).unwrap();
-    let receiver = fabric.hosts[senders as usize];
-    for link in &mut fabric.links {
-        if link.to == receiver && every.is_some() {
-            link.kind = QueueKind::from(Lossy { loss: None, every });
-        }
-    }
-    let flow = |(from, packets): (u32, &u64)| test_runs::flow(from, from, senders, packets * 1_000);
-    let flows = (0..).zip(packets).map(flow).collect();
-    let config = SimulationConfig {
-        seed: 1,
-        ..test_runs::config(fabric, vec![transport], flows, threads)
-    };
-    test_runs::run_until(config, Time::from_ms(20))
+    test_runs::many_to_one(transport, Time(DELAY), packets, every, threads)
 }
 
 /// The times of a flow of this many packets: the arrival of the last packet, and of its acknowledgement.

@@ -102,7 +102,7 @@ pub struct Selection {
 /// The path monitors of the connections that a host sends.
 #[derive(Default)]
 pub struct PathMonitors {
-    /// Those of open connections, by the connection's slot.
+    /// The monitor of each open connection, by the slot of the connection.
     pub of_connections: HashMap<u32, PathMonitor>,
     /// Observations that monitors share, by transport.
     pub shared: HashMap<u32, PathStats>,
