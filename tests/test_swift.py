@@ -124,7 +124,7 @@ SMALL_WINDOWS = pytest.mark.xfail(
     strict=True,
     raises=AssertionError,
     reason="7 % (16 flows at 10 Gbps) and 10 % (64 at 100 Gbps) above the closed form, as htsim: windows are of two "
-    "packets, and the form leaves out that each grows by one per round trip between two decreases",
+    "packets; the cause is open",
 )
 
 
