@@ -138,6 +138,14 @@ test-container: package ## Build it and run `weft demo` in it
 relations: build $(STAMPS)/checks ## Check relations between runs on random specs, CASES=10000 of them from FIRST=1 on
 	CASES=$(or $(CASES),10000) FIRST=$(or $(FIRST),1) $(BIN)/python -m pytest --numprocesses auto tests/test_relations.py
 
+.PHONY: graphs
+graphs: build $(STAMPS)/checks ## Run random graphs of messages over all transports, CASES=10000 of them from FIRST=1 on
+	CASES=$(or $(CASES),10000) FIRST=$(or $(FIRST),1) $(BIN)/python -m pytest --numprocesses auto tests/collectives/test_random_graphs.py
+
+.PHONY: closed-forms
+closed-forms: build $(STAMPS)/checks ## Compare collective operations with closed forms for all numbers of ranks to RANKS=1024 (hours)
+	WEFT_CLOSED_FORMS=$(or $(RANKS),1024) $(BIN)/python -m pytest --numprocesses auto tests/collectives/test_closed_forms.py
+
 .PHONY: site
 site: build $(STAMPS)/checks ## Make the documentation site, target/site/index.html; `make test` leaves the gallery's plots
 	$(BIN)/mkdocs build --strict --quiet

@@ -18,6 +18,8 @@ ROOT = Path(__file__).parent.parent
 LOGS = ROOT / "target" / "nightly"
 RELATIONS = 1000
 """Number of random specs a night whose relations are checked."""
+GRAPHS = 10_000
+"""Number of random graphs of messages a night."""
 
 
 @dataclass(frozen=True)
@@ -32,12 +34,20 @@ class Step:
 
 def steps(today: date) -> list[Step]:
     """The steps of a night."""
-    first = 1_000_000 + RELATIONS * (today - date(2026, 1, 1)).days
+    days = (today - date(2026, 1, 1)).days
+    first, first_graph = 1_000_000 + RELATIONS * days, 1_000_000 + GRAPHS * days
     return [
         Step("test-versions", "commands with the oldest and newest packages"),
         Step("test-sdist", "the wheel from the packed sources"),
         Step("test-shares", "shares of flows that compete on this kernel"),
         Step("test-all-kernels", "weftd on Debian's kernels, with each mode of ECN"),
+        Step(
+            "graphs",
+            "random graphs of messages over all transports",
+            f"{first_graph} to {first_graph + GRAPHS - 1}",
+            (f"FIRST={first_graph}", f"CASES={GRAPHS}"),
+        ),
+        Step("closed-forms", "collective operations of 2 to 1,024 ranks"),
         Step(
             "relations",
             "relations between runs",
