@@ -21,7 +21,6 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter
 
 import weft
-from weft import stats
 from weft.sweeps.cases import run_cases
 from weft_papers import demo_permutation
 from weft_papers.amp.settings import SHOWN
@@ -63,7 +62,7 @@ def failed_link() -> Figure:
     algorithms = ("dctcp", "amp", "xmp", "dcm")
     cases = [case for case in demo_permutation.cases(algorithms) if case.labels["links"] == demo_permutation.FAILED]
     rows = run_cases(cases, demo_permutation.measure)
-    figure = Figure(figsize=(4.6, 3.2), layout="constrained")
+    figure = Figure(figsize=(4.4, 3.2), layout="constrained")
     axes = figure.subplots()
     for algorithm in algorithms:
         values = rows.filter(pl.col("algorithm") == algorithm)["gbps"].sort().to_list()
@@ -85,7 +84,7 @@ def cpu_seconds() -> Figure:
     """Draws the times of `peers.csv` as bars, one panel for each peer."""
     with PEERS.open(encoding="utf-8") as file:
         peers = list(csv.DictReader(file))
-    figure = Figure(figsize=(4.2, 3.2), layout="constrained")
+    figure = Figure(figsize=(3.9, 3.2), layout="constrained")
     panels = figure.subplots(len(peers), 1)
     for panel, row in zip(panels, peers, strict=True):
         times = {"Weft": float(row["weft_cpu_s"]), row["peer"]: float(row["peer_cpu_s"])}
@@ -120,23 +119,20 @@ def permutation() -> Figure:
 
 
 def incast() -> Figure:
-    """Draws the mean FCT of incasts over one path and over four subflows, by two senders' first windows."""
-    figure = Figure(figsize=(7.4, 3.0), layout="constrained")
-    panels = figure.subplots(1, 2, sharey=True)
-    panels[0].set_title("First window of ten packets (linux)")
-    panels[1].set_title("First window of one packet (amp-2019)")
-    for axes, profile in zip(panels, ("linux", "amp-2019"), strict=True):
-        for (cc, subflows), colour in zip(
-            (("dctcp", 1), ("amp", 4), ("xmp", 4), ("dcm", 4)), (GREY, *COLOURS[:3]), strict=True
-        ):
-            means = [_mean_fct_ms(cc, subflows, profile, count) for count in INCASTS]
-            paths = "one path" if subflows == 1 else "four subflows"
-            axes.plot(INCASTS, means, color=colour, marker="o", markersize=4, label=f"{cc.upper()}, {paths}")
-        axes.set(xlabel="senders", yscale="log", xticks=INCASTS)
-        axes.yaxis.set_major_formatter("{x:g}")
-        axes.yaxis.set_minor_formatter(NullFormatter())
-    panels[0].set_ylabel("mean FCT (ms)")
-    panels[0].legend(fontsize=8)
+    """Draws the mean FCT of incasts over one path and over four subflows, by the sender of profile `linux`."""
+    figure = Figure(figsize=(5.6, 2.8), layout="constrained")
+    axes = figure.subplots()
+    for (cc, subflows), colour in zip(
+        (("dctcp", 1), ("amp", 4), ("xmp", 4), ("dcm", 4)), (GREY, *COLOURS[:3]), strict=True
+    ):
+        means = [_mean_fct_ms(cc, subflows, count) for count in INCASTS]
+        paths = "one path" if subflows == 1 else "four subflows"
+        axes.plot(INCASTS, means, color=colour, marker="o", markersize=4, label=f"{cc.upper()}, {paths}")
+    axes.set(xlabel="senders", ylabel="mean FCT (ms)", yscale="log", xticks=INCASTS)
+    axes.yaxis.set_major_formatter("{x:g}")
+    axes.yaxis.set_minor_formatter(NullFormatter())
+    axes.set_title("Incast of 128 KB per sender: from 20 senders on, one path is faster")
+    axes.legend(fontsize=8)
     return figure
 
 
@@ -144,10 +140,10 @@ INCASTS = (5, 10, 20, 30, 40)
 """The numbers of senders in the picture of incasts."""
 
 
-def _mean_fct_ms(cc: str, subflows: int, profile: str, count: int) -> float:
+def _mean_fct_ms(cc: str, subflows: int, count: int) -> float:
     """Returns the mean FCT of the flows of an incast over all seeds, in milliseconds."""
     overrides = (
-        f"transports.sender={{cc='{cc}', subflows={subflows}, profile='{profile}'}}",
+        f"transports.sender={{cc='{cc}', subflows={subflows}, profile='linux'}}",
         f"traffic[0].flows={count}",
         f"topology.senders={count}",
     )
@@ -155,21 +151,15 @@ def _mean_fct_ms(cc: str, subflows: int, profile: str, count: int) -> float:
     return float(flows["fct_s"].to_numpy().mean()) * 1e3
 
 
+def one_and_four() -> Figure:
+    """Draws the goodput of the slowest flow with its interval, as the first tutorial does."""
+    both = weft.sweep(EXAMPLES / "permutation.toml", {COUNT: [1, 4]}, seeds=len(SEEDS))
+    return both.plot.compare("min goodput", title="Goodput of the slowest flow, by the number of subflows")
+
+
 def subflows() -> Figure:
     """Draws the goodput of the slowest flow over the number of subflows, as the second tutorial does."""
-    runs = pl.DataFrame(
-        {"subflows": count, "slowest": run_example("permutation", f"{COUNT}={count}", seed=seed)["goodput_bps"].min()}
-        for count in (1, 2, 4)
-        for seed in SEEDS
-    )
-    table = stats.median_ci(runs, pl.col("slowest") / 1e9, by=["subflows"])
-    figure = Figure(figsize=(4.6, 2.8), layout="constrained")
-    axes = figure.subplots()
-    spread = [table["median"] - table["low"], table["high"] - table["median"]]
-    axes.errorbar(table["subflows"], table["median"], spread, marker="o", capsize=3, color=COLOURS[0])
-    axes.set(xlabel="subflows", ylabel="slowest flow (Gbps)", xticks=[1, 2, 4], ylim=(0, 10))
-    axes.set_title("Median and 95 % confidence over five seeds")
-    return figure
+    return weft.sweep(EXAMPLES / "permutation.toml", {COUNT: [1, 2, 4]}, seeds=len(SEEDS)).plot.lines("min goodput")
 
 
 class Gentle(weft.CongestionControl):
@@ -183,17 +173,15 @@ class Gentle(weft.CongestionControl):
 
 
 def gentle() -> Figure:
-    """Draws by how much that algorithm exceeds AMP in each seed."""
-
-    def mean(cc: str | type[weft.CongestionControl], seed: int) -> float:
-        experiment = weft.load(EXAMPLES / "permutation.toml", [f"seed={seed}"])
-        experiment.transports["sender"].cc = cc  # type: ignore[assignment]
-        return float(weft.run(experiment).flows["goodput_bps"].to_numpy().mean()) / 1e9
-
-    figure = Figure(figsize=(4.6, 2.4), layout="constrained")
+    """Draws by how much that algorithm exceeds AMP, with intervals over the seeds, by the marking threshold."""
+    over = {"transports.sender.cc": ["amp", Gentle], "queues.mark": ["10 packets", "20 packets", "40 packets"]}
+    gain = weft.sweep(EXAMPLES / "permutation.toml", over, seeds=len(SEEDS)).compare("Gentle", "amp", "mean goodput")
+    figure = Figure(figsize=(4.6, 2.8), layout="constrained")
     axes = figure.subplots()
-    axes.bar([*SEEDS], [mean(Gentle, seed) - mean("amp", seed) for seed in SEEDS], color=COLOURS[0])
-    axes.set(xlabel="seed", ylabel="goodput above\nAMP's (Gbps)")
+    spread = [gain["ratio"] - gain["low"], gain["high"] - gain["ratio"]]
+    axes.errorbar(gain["mark"], gain["ratio"], spread, marker="o", capsize=4, linestyle="")
+    axes.axhline(1, color="grey")
+    axes.set(xlabel="marking threshold", ylabel="goodput over that of AMP")
     return figure
 
 
@@ -258,6 +246,53 @@ def example(name: str) -> Figure:
         axes.xaxis.set_major_formatter("{x:g}")
     axes.legend(fontsize=8)
     return figure
+
+
+STEPS: dict[str, tuple[str, ...]] = {
+    "as in the file": (),
+    "no straggler": ("traffic[0].straggler_factor=1",),
+    "gradients at the end": ("traffic[0].straggler_factor=1", "traffic[0].overlap=false"),
+}
+"""Variants of the example of a training step."""
+
+
+def training_step() -> Figure:
+    """Draws how long the first training step of the example takes, and how much of it computing does not hide."""
+    figure = Figure(figsize=(3.2, 2.1), layout="constrained")
+    axes = figure.subplots()
+    for name, overrides in STEPS.items():
+        job = run_example("training-step", *overrides, table="jobs").row(0, named=True)
+        computed, exposed = ((job["jct_s"] - job["exposed_s"]) * 1e3, job["exposed_s"] * 1e3)
+        first = not axes.patches
+        axes.barh(name, computed, color=GREY, label="computing" if first else None)
+        axes.barh(name, exposed, left=computed, color=COLOURS[0], label="communication" if first else None)
+    axes.invert_yaxis()
+    axes.set(xlabel="first step (ms)")
+    figure.legend(fontsize=8, loc="outside upper center", ncols=2)
+    return figure
+
+
+def linux_level() -> Figure:
+    """Draws the first windows of a connection of the example for a kernel, at level `packet`, which needs no root."""
+    probe = 'probes=[{kind="flow", flows=[0], interval="1ms"}]'
+    windows = run_example("linux-level", "level=packet", probe, table="traces").filter(pl.col("time_s") <= 0.1)
+    figure = Figure(figsize=(3.2, 2.1), layout="constrained")
+    axes = figure.subplots()
+    for subflow, colour in enumerate(COLOURS[:2]):
+        mine = windows.filter(subflow=subflow)
+        axes.plot(
+            mine["time_s"] * 1e3, mine["cwnd_packets"], color=colour, linewidth=1.4, label=f"subflow {subflow + 1}"
+        )
+    axes.set(xlabel="time (ms)", ylabel="window (packets)", ylim=(0, None))
+    axes.legend(fontsize=8)
+    return figure
+
+
+def six_transports() -> Figure:
+    """Draws one situation of the study: web search at 60 % load, with no failure."""
+    names = ["dctcp", "sprayed", "lia", "xmp", "amp", "warp"]
+    sweep = weft.sweep(EXAMPLES / "six-transports.toml", {"traffic[0].transport": names}, seeds=len(SEEDS))
+    return sweep.plot.compare("p99 slowdown below 100KB", title="Web search, 60 % load: p99 slowdown below 100 KB")
 
 
 FULL_SIZE: dict[str, tuple[str, str, str, str | None, str]] = {
@@ -423,12 +458,16 @@ def names() -> Iterator[tuple[str, Callable[[], Figure]]]:
         "failed-link": failed_link,
         "cpu-seconds": cpu_seconds,
         "permutation": permutation,
+        "one-and-four": one_and_four,
         "subflows": subflows,
         "gentle": gentle,
         "incast": incast,
     }.items()
     for name in VARIANTS:
         yield f"examples/{name}", partial(example, name)
+    yield "examples/training-step", training_step
+    yield "examples/linux-level", linux_level
+    yield "examples/six-transports", six_transports
     for name in FULL_SIZE:
         yield f"full-size/{name}", partial(full_size, name)
     for name in algorithms():

@@ -90,7 +90,39 @@ def test_pictures() -> None:
     assert drawn == kept == shown
 
 
-OF_README = ("failed-link", "cpu-seconds", "subflows", *(f"full-size/{name}" for name in draw_pictures.FULL_SIZE))
+TUTORIALS = sorted(path for kind in ("*.md", "*.ipynb") for path in (ROOT / "docs" / "tutorials").glob(kind))
+
+
+@pytest.mark.parametrize("page", TUTORIALS, ids=lambda path: path.stem)
+def test_tutorials_end_with_a_difference(page: Path) -> None:
+    """A ratio is printed whose 95 % interval excludes 1, and a plot follows; outputs are tested elsewhere."""
+    text = page.read_text()
+    if page.suffix == ".ipynb":
+        cells = [cell for cell in json.loads(text)["cells"] if cell["cell_type"] == "code"]
+        outputs = [output["data"] for cell in cells for output in cell["outputs"] if "data" in output]
+        text = "\n".join("![](plot)" if "image/png" in data else "".join(data["text/plain"]) for data in outputs)
+    ratios = list(re.finditer(r"│.*\bratio +┆ low +┆ high +[┆│][^└]*", text))
+    rows = [[float(cell) for cell in re.findall(r"\d+\.\d+", line)][-3:] for it in ratios for line in it[0].split("\n")]
+    assert any(len(row) == 3 and not row[1] <= 1 <= row[2] for row in rows)
+    assert text.rindex("![") > ratios[-1].end()
+
+
+def test_each_example_has_a_picture_in_the_gallery() -> None:
+    gallery = (ROOT / "docs" / "gallery.md").read_text()
+    examples = {path.stem for path in (ROOT / "examples").glob("*.toml")}
+    linked = set(re.findall(r"\]\(\.\./examples/([\w-]+)\.toml\)", gallery))
+    shown = set(re.findall(r"pictures/examples/([\w-]+)\.svg\)", gallery))
+    assert examples == linked == shown
+
+
+OF_README = (
+    "failed-link",
+    "cpu-seconds",
+    "one-and-four",
+    "subflows",
+    "gentle",
+    *(f"full-size/{name}" for name in draw_pictures.FULL_SIZE),
+)
 
 
 @pytest.mark.parametrize("name", OF_README)

@@ -125,7 +125,7 @@ def test_the_first_picture_of_the_readme() -> None:
 
 
 def test_the_incasts_of_the_readme() -> None:
-    """One path is faster than four subflows of any algorithm in the left picture, and AMP as fast in the right one."""
+    """One path is faster than four subflows of each algorithm in the picture, but not AMP with AMP's first window."""
 
     def mean_fct_s(cc: str, subflows: int, profile: str = "linux") -> float:
         sender = f"transports.sender={{cc='{cc}', subflows={subflows}, profile='{profile}'}}"
