@@ -135,13 +135,15 @@ def _table(
     # A column for levels only where fields differ from each other, and a default per profile.
     differ = any(levels(name, definition, field) != of_all for field in fields)
     profiles = profile_values() if name == "ProfilePatch" else {}
-    default = " | ".join(f"in `{profile}`" for profile in profiles) or "default"
+    default = f"in `{next(iter(profiles))}` | in other profiles, if it differs" if profiles else "default"
     yield f"| field | value | {default} |" + (" levels |" if differ else "") + " meaning |"
-    yield "|---|---|" + "---|" * max(len(profiles), 1) + ("---|" if differ else "") + "---|"
+    yield "|---|---|" + "---|" * (2 if profiles else 1) + ("---|" if differ else "") + "---|"
     for field, schema in fields.items():
         needed = "required" if field in definition.get("required", []) else _default(schema)
         if profiles:
-            needed = " | ".join(_default({"default": values[field]}) for values in profiles.values())
+            needed = _by_profile(
+                {profile: _default({"default": values[field]}) for profile, values in profiles.items()}
+            )
         allowed, meaning = _allowed(schema, definitions), schema.get("description", "")
         supported = levels(name, definition, field)
         column = f" {'all' if supported == ALL else _codes(supported)} |" if differ else ""
@@ -149,6 +151,18 @@ def _table(
     yield ""
     if columns := definition.get("x-columns"):
         yield from (CSV_COLUMNS, *(f"| `{column}` | {values} | {meaning} |" for column, values, meaning in columns), "")
+
+
+def _by_profile(values: dict[str, str]) -> str:
+    """Two cells: the value of the first profile, and those of the others that differ from it, with their profiles."""
+    first, *rest = values
+    others: dict[str, list[str]] = {}
+    for profile in rest:
+        others.setdefault(values[profile], []).append(profile)
+    if list(others) != [values[first]] and len(others) == 1:
+        return f"{values[first]} | {next(iter(others))}"
+    cells = [f"{_codes(names)}: {value}" for value, names in others.items() if value != values[first]]
+    return f"{values[first]} | {'; '.join(cells)}"
 
 
 def _programs(definitions: dict[str, Any]) -> Iterator[str]:
@@ -186,7 +200,7 @@ def _allowed(schema: dict[str, Any], definitions: dict[str, Any]) -> str:
     if "const" in schema:
         return f"`{json.dumps(schema['const'])}`"
     if quantity := QUANTITIES.get(tuple(map(str, schema.get("examples", ())))):
-        return f"[{quantity}](../reference.md#quantities)"
+        return f"[{quantity}](../reference.md#{'hosts' if quantity == 'hosts' else 'quantities'})"
     if "examples" in schema:
         return "such as " + ", ".join(f"`{json.dumps(example)}`" for example in schema["examples"])
     for union in ("anyOf", "oneOf"):
@@ -307,8 +321,9 @@ QUANTITIES = {
     ("128KB", "64KiB", "1448B"): "size",
     ("10Gbps", "100Mbps"): "rate",
     ("100 packets", "150KB"): "length",
+    ("h0", "0..8", "all", "['h0', 'h5']"): "hosts",
 }
-"""Quantities with units, by the examples of the schema."""
+"""Quantities with units, and selections of hosts, by the examples of the schema."""
 IN_C = "Bpf"
 """The beginning of the names of algorithms that are programs of `weftd`."""
 PROGRAMS = """\
@@ -335,6 +350,11 @@ Quantities are texts with a unit.
 | size | `"128KB"`, `"64KiB"`, `"1448B"` | `B`, `KB`, `MB`, `GB`, and `KiB`, `MiB`, `GiB` |
 | rate | `"10Gbps"`, `"100Mbps"` | `Tbps`, `Gbps` or `Gbit/s`, `Mbps` or `Mbit/s`, `kbps` or `kbit/s`, `bps` |
 | length of a queue | `"100 packets"`, `"150KB"` | packets, or those of a size |
+
+## Hosts
+
+Fields for several hosts take a name, an index from 0, a range without its end, `"all"`, or a list of names and
+indices: `"h0"`, `0`, `"0..8"`, `["h0", "h5"]`.
 
 ## Names
 

@@ -27,7 +27,7 @@ def page() -> str:
     parts = [guide["introduction"]]
     for entry in registry["algorithms"]:
         if ":" not in entry["name"]:
-            parts += _section(entry["name"], guide["algorithms"][entry["name"]] | _head(entry["name"]))
+            parts += _section(entry["name"], _head(entry["name"]) | guide["algorithms"][entry["name"]])
     parts.append(guide["other_kinds"])
     for entry in registry["transports"]:
         if entry["name"] != "tcp":

@@ -31,6 +31,7 @@ INTRODUCTION = """\
 # Claims of the papers
 
 These pages list the statements of the papers, what Weft measured, and how `weft reproduce PAPER` judges each claim.
+[Read a verdict](how-to/figures.md#read-a-verdict) says what the words mean.
 [All figures](validation/figures.md) explains kinds, origins and causes, and counts statements by them.
 A number is the mean over the seeds, with the lowest and the highest value in brackets. "Seeds alone" counts the seeds
 whose own number would have the verdict "holds". If a claim does not hold, "Why" gives the best explanation found.

@@ -75,7 +75,15 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     del config, files
     uri = page.file.src_uri
     path = next((path for path, source in PAGES.items() if source == uri), f"docs/{uri}")
-    return _indented(_linked(markdown, posixpath.dirname(path), posixpath.dirname(uri)))
+    own = _indented(_linked(markdown, posixpath.dirname(path), posixpath.dirname(uri)))
+    return f"{own}\n{_results_of_gallery()}" if path == "README.md" else own
+
+
+def _results_of_gallery() -> str:
+    """Returns the first part of the gallery, which the site's front page shows below README."""
+    gallery = (ROOT / "docs" / "gallery.md").read_text(encoding="utf-8")
+    shown = gallery.partition("\n## Results at full size\n")[2].partition("\n## ")[0]
+    return f"## Results at full size\n{_linked(shown, 'docs', '')}\n\n[All pictures](gallery.md)\n"
 
 
 def _linked(markdown: str, folder: str, at: str) -> str:

@@ -90,6 +90,19 @@ def test_pictures() -> None:
     assert drawn == kept == shown
 
 
+def test_each_transport_has_equations_a_picture_and_advice() -> None:
+    """The page is generated, so only what may be missing in the words or in the heads of files is looked for."""
+    page = (ROOT / "docs" / "explanation" / "which-transport.md").read_text()
+    sections = {
+        found[1]: part for part in page.split("\n### ")[1:] if (found := re.search(r"transports/([\w-]+)\.svg", part))
+    }
+    assert set(sections) == set(draw_pictures.algorithms())
+    for name, part in sections.items():
+        parts = [r"```math\n", r"- \*\*Use it\*\* if ", r"- \*\*Do not use it\*\* if "]
+        parts += [] if name == "constant-rate" else [r"- \*\*Source:\*\* \w"]
+        assert [text for text in parts if not re.search(text, part)] == [], name
+
+
 TUTORIALS = sorted(path for kind in ("*.md", "*.ipynb") for path in (ROOT / "docs" / "tutorials").glob(kind))
 
 

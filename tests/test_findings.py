@@ -104,3 +104,18 @@ def test_the_advice_on_transports_is_that_of_the_claims() -> None:
 
 def test_the_page_is_short() -> None:
     assert len(" ".join(lines()).split()) <= 900
+
+
+def test_results_that_are_older_than_decision_18_are_named() -> None:
+    """Those of the simulator's sweeps; runs on a kernel do not depend on the simulator."""
+    decision = next((ROOT / "research" / "decisions").glob("0018-*.md")).read_text(encoding="utf-8")
+    decided = re.search(r"^- Date: (\S+)$", decision, re.MULTILINE)
+    assert decided is not None
+    files = [
+        file for paper in ("beyond", "warp") for file in STORED.glob(f"{paper}-*.json") if "linux" not in file.stem
+    ]
+    older = {file.stem.replace("-", "/", 1) for file in files if json.loads(file.read_text())["date"] < decided[1]}
+    sentence = next(
+        line for line in PAGE.read_text(encoding="utf-8").splitlines() if "are older than [decision 18]" in line
+    )
+    assert older == set(re.findall(r"`([\w/-]+)`", sentence.partition("are older")[0]))

@@ -94,6 +94,11 @@ def test_all_figures_and_documents_are_there(site: Path, pages: dict[Path, Refer
     assert "weft sweep" in (site / "command.html").read_text()
 
 
+def test_the_front_page_shows_results_at_full_size(site: Path) -> None:
+    front = (site / "index.html").read_text(encoding="utf-8")
+    assert [name for name in draw_pictures.FULL_SIZE if f"pictures/full-size/{name}.svg" not in front] == []
+
+
 class Quiet(http.server.SimpleHTTPRequestHandler):
     """A server that writes no log."""
 
