@@ -6,11 +6,14 @@ import json
 import re
 import shutil
 import subprocess
+import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import draw_pictures
+import weft as weft_package
 from tests.command import weft
 from weft.bench import SCENARIOS
 from weft_papers import FIGURES
@@ -101,6 +104,34 @@ def test_each_transport_has_equations_a_picture_and_advice() -> None:
         parts = [r"```math\n", r"- \*\*Use it\*\* if ", r"- \*\*Do not use it\*\* if "]
         parts += [] if name == "constant-rate" else [r"- \*\*Source:\*\* \w"]
         assert [text for text in parts if not re.search(text, part)] == [], name
+
+
+def specs_of_examples() -> list[tuple[str, dict[str, Any]]]:
+    """Each block of TOML on the pages and each example, with its place; blocks with placeholders are left out."""
+    blocks = [
+        (page.name, text)
+        for page in DOCUMENTS
+        if page.suffix == ".md"
+        for text in re.findall(r"^```toml.*?\n(.*?)^```$", page.read_text(), re.DOTALL | re.MULTILINE)
+    ]
+    blocks += [(file.name, file.read_text()) for file in (ROOT / "examples").glob("*.toml")]
+    return [(place, tomllib.loads(text)) for place, text in blocks if "…" not in text]
+
+
+def test_transports_are_named_by_what_they_are() -> None:
+    """A transport that has the name of an algorithm or a kind uses it."""
+    registry = weft_package.registry()
+    algorithms, kinds = ({entry["name"] for entry in registry[group]} for group in ("algorithms", "transports"))
+    wrong, seen = [], 0
+    for place, spec in specs_of_examples():
+        for name, transport in spec.get("transports", {}).items():
+            cc = transport.get("cc")
+            used = cc["name"] if isinstance(cc, dict) else cc
+            if name in algorithms | kinds:
+                seen += 1
+                wrong += [] if name in (used, transport.get("kind")) else [f"{place}: {name}"]
+    assert wrong == []
+    assert seen > 20
 
 
 TUTORIALS = sorted(path for kind in ("*.md", "*.ipynb") for path in (ROOT / "docs" / "tutorials").glob(kind))

@@ -49,6 +49,10 @@ def test_page(page: Path, reader: Path) -> None:
     if "import networkx" in page.read_text():
         pytest.importorskip("networkx")
     # The crate outside the tree finds what tests in the tree have compiled of its dependencies.
+    if "Use `permutation.toml` of [the first tutorial]" in page.read_text():
+        first = (DOCS / "tutorials" / "first-experiment.md").read_text()
+        spec = next(block for block in FENCE.finditer(first) if block["title"] == "permutation.toml")
+        (reader / "permutation.toml").write_text(spec["text"])
     variables = {"WEFT": str(ROOT), "CARGO_TARGET_DIR": str(ROOT / "target")}
     assert Guide(page, reader, variables).follow(renew=RENEW) == []
 

@@ -221,8 +221,9 @@ def test_the_checks_can_fail() -> None:
 
 
 LACKS = re.compile(
-    r"\bWeft(?:'s simulator)? (?:has (?:no|neither)|lacks|does not (?:have|model|support)|models (?:no|neither))\b"
-    r"|\b(?:is|are) not (?:modelled|supported)\b",
+    r"\bWeft(?:'s simulator)? (?:has (?:no|neither)|lacks|cannot|models (?:no|neither)"
+    r"|does not (?:have|model|support|simulate|implement))\b"
+    r"|\b(?:is|are) not (?:modelled|supported|simulated|implemented)\b",
     re.IGNORECASE,
 )
 """Words by which a page says that Weft lacks something."""
