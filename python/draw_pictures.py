@@ -248,20 +248,24 @@ def example(name: str) -> Figure:
     return figure
 
 
-STEPS: dict[str, tuple[str, ...]] = {
-    "as in the file": (),
-    "no straggler": ("traffic[0].straggler_factor=1",),
-    "gradients at the end": ("traffic[0].straggler_factor=1", "traffic[0].overlap=false"),
+STEPS: dict[str, dict[str, tuple[str, ...]]] = {
+    "training-step": {
+        "as in the file": (),
+        "no straggler": ("traffic[0].straggler_factor=1",),
+        "gradients at the end": ("traffic[0].straggler_factor=1", "traffic[0].overlap=false"),
+    },
+    "chakra": {"ring": (), "halving-doubling": ("traffic[0].algorithm=halving-doubling",)},
+    "layers": {"ring": (), "halving-doubling": ("traffic[0].algorithm=halving-doubling",)},
 }
-"""Variants of the example of a training step."""
+"""Variants of each example of a training step."""
 
 
-def training_step() -> Figure:
-    """Draws how long the first training step of the example takes, and how much of it computing does not hide."""
+def training_step(example: str) -> Figure:
+    """Draws how long the first training step of an example takes, and how much of it computing does not hide."""
     figure = Figure(figsize=(3.2, 2.1), layout="constrained")
     axes = figure.subplots()
-    for name, overrides in STEPS.items():
-        job = run_example("training-step", *overrides, table="jobs").row(0, named=True)
+    for name, overrides in STEPS[example].items():
+        job = run_example(example, *overrides, table="jobs").row(0, named=True)
         computed, exposed = ((job["jct_s"] - job["exposed_s"]) * 1e3, job["exposed_s"] * 1e3)
         first = not axes.patches
         axes.barh(name, computed, color=GREY, label="computing" if first else None)
@@ -465,7 +469,8 @@ def names() -> Iterator[tuple[str, Callable[[], Figure]]]:
     }.items()
     for name in VARIANTS:
         yield f"examples/{name}", partial(example, name)
-    yield "examples/training-step", training_step
+    for name in STEPS:
+        yield f"examples/{name}", partial(training_step, name)
     yield "examples/linux-level", linux_level
     yield "examples/six-transports", six_transports
     for name in FULL_SIZE:

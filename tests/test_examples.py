@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 
 import weft
+from tests.collectives.chakra_files import backward_pass, write
 from weft.errors import RequirementError
 from weft.slowdown import with_slowdown
 from weft.sweeps.plan import plan
@@ -16,11 +17,13 @@ from weft.sweeps.plan import plan
 EXAMPLES = Path(__file__).parent.parent / "examples"
 CHECKED = {
     "all-reduce",
+    "chakra",
     "failed-link",
     "flow-level",
     "flow-list",
     "incast-amp",
     "jobs",
+    "layers",
     "linux-level",
     "own-topology",
     "permutation",
@@ -54,6 +57,29 @@ def test_every_example_is_checked_and_has_a_hint() -> None:
         assert comment is not None, name
         assert "Look for" in comment[0], name
         assert weft.load(EXAMPLES / f"{name}.toml").name == name
+
+
+def test_chakra(tmp_path: Path) -> None:
+    write(tmp_path / "backward", backward_pass(4))
+    for rank in range(4):
+        stored = (EXAMPLES / "chakra" / f"backward.{rank}.et").read_bytes()
+        assert stored == (tmp_path / f"backward.{rank}.et").read_bytes()
+    result = run("chakra")
+    assert result.ranks["computed_s"].to_list() == pytest.approx([320e-6] * 4)
+    # A ring moves 3/4 of 2 MB twice, 240 us; three of them hide behind 200 us of computing, and the update follows.
+    assert 3 * 240e-6 < result.jobs["jct_s"].item() - 120e-6 < 3 * 260e-6
+    assert result.ranks["exposed_s"].min() == pytest.approx(result.jobs["jct_s"].item() - 320e-6, rel=0.02)
+
+
+def test_layers() -> None:
+    result = run("layers")
+    assert result.jobs["last_rank"].item() in range(8)
+    # Forwards, twice backwards, and the updates.
+    computed = (300_001 + 2 * 250_002 + 15_000) * 1e-9
+    assert result.ranks["computed_s"].to_list() == pytest.approx([computed] * 8)
+    exposed = result.ranks["exposed_s"].to_list()
+    assert min(exposed) > 100e-6
+    assert result.jobs["jct_s"].item() >= computed + min(exposed) - 1e-9
 
 
 def test_training_step() -> None:

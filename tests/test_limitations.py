@@ -59,6 +59,8 @@ def choices(definition: str, field: str) -> list[str]:
     """The values that a field allows."""
     schema = SCHEMA["$defs"][definition]["properties"][field]
     for arm in schema.get("anyOf", [schema]):
+        if "oneOf" in arm:
+            return [value["const"] for value in arm["oneOf"]]
         if "$ref" in arm:
             return [value["const"] for value in SCHEMA["$defs"][arm["$ref"].rsplit("/", 1)[1]]["oneOf"]]
     raise ValueError(field)
@@ -184,7 +186,10 @@ MISSING: dict[str, Check] = {
     "CPU time of hosts": no_field("cpu|processing", "Hosts"),
     "hosts that act on the state of their cables": no_field("carrier", "Hosts", "Event", "Transport"),
     "triggers of htsim between hosts": list_refused(BETWEEN_HOSTS),
-    "traces of Chakra and NCCL": lambda: "chakra" not in json.dumps(SCHEMA).lower(),
+    "traces of NCCL, stages of SimAI's tables": only("TraceTraffic", "format", "goal", "chakra", "simai"),
+    "reduce, gather, scatter and barriers of Chakra": only(
+        "CollectiveTraffic", "operation", "all-reduce", "reduce-scatter", "all-gather", "broadcast", "all-to-all"
+    ),
     "several messages of other traffic over one connection": no_field("connections|persistent", *OTHER_TRAFFIC),
     "several ranks at one host": no_field("ranks_per_host", "CollectiveTraffic", "TraceTraffic"),
     "`weft sweep` with fields that vary in step": no_field("case|zip|together", "Sweep"),

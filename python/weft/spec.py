@@ -466,6 +466,9 @@ TimelyUpdates = TypeAliasType("TimelyUpdates", Literal["segment", "round-trip"])
 """Events that change the rate of a flow under TIMELY."""
 
 
+Group = TypeAliasType("Group", Annotated[int, Field(ge=0)])
+
+
 Straggler = TypeAliasType("Straggler", Annotated[int, Field(ge=0)])
 
 
@@ -1539,14 +1542,33 @@ class TraceTraffic(Model):
     the operations before it are done.
     """
 
+    algorithm: (
+        Literal[
+            "ring",
+            "halving-doubling",
+            "recursive-doubling",
+            "binomial-tree",
+            "double-binary-tree",
+            "chain",
+            "shift",
+            "at-once",
+        ]
+        | None
+    ) = None
+    """Algorithm of all-reduces, for `chakra` and `simai`; by default "ring"."""
     classes: list[SizeClass] | None = None
     """Classes by size, in order of rising thresholds. A flow belongs to the first class whose threshold is above its size. A flow in no class uses the entry's own transport, and its class has the entry's name."""
     connections: Literal["per-message", "persistent"] = "per-message"
     """Use of connections by messages."""
     file: str
-    """Path of the file, relative to the spec's folder."""
-    format: Literal["goal"] = "goal"
+    """
+    Path of the file, relative to the spec's folder. With `chakra` it is the common beginning of the paths of all ranks' files,
+    which end in `.0.et`, `.1.et` and so on. Files may be compressed by gzip.
+    """
+    format: Literal["goal", "chakra", "simai"]
     """Format of the file."""
+    groups: dict[str, list[Group]] | None = None
+    """Ranks of groups by name, for `chakra`. They have precedence over the groups of the trace's own metadata."""
     hosts: Annotated[str | int | list[str | int], Field(examples=["h0", "0..8", "all", ["h0", "h5"]])] = "all"
     """Hosts on which the ranks run, one rank per host."""
     kind: Literal["trace"] = "trace"

@@ -134,7 +134,8 @@ fn default_one() -> u32 {
 }
 
 impl Operation {
-    fn default_algorithm(self) -> Algorithm {
+    /// Returns the algorithm that an operation has by default.
+    pub(crate) fn default_algorithm(self) -> Algorithm {
         match self {
             Self::AllReduce | Self::ReduceScatter | Self::AllGather => Algorithm::Ring,
             Self::Broadcast => Algorithm::BinomialTree,

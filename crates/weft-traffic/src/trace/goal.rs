@@ -17,55 +17,23 @@
 //! in any order. It takes the first of two equal labels; here the second one is an error.
 
 use std::collections::HashMap;
-use std::io::{BufRead, Read};
+use std::io::BufRead;
 
 use weft_spec::Time;
 
+use super::errors::{Place, TraceError, shortened};
+use super::lines::for_each_line;
+use super::{MAX_RANKS, MAX_TASKS};
 use crate::MAX_FLOWS;
 use crate::tasks::{After, TaskGraph, TaskGraphBuilder, Unmatched, Work};
 
-/// The error of a line: its number from 1, if there is one, the given value and the allowed ones.
-#[derive(Debug)]
-pub(super) struct LineError {
-    pub line: Option<u32>,
-    pub given: String,
-    pub allowed: String,
-}
-
-/// Maximum length of a line in bytes; that of an operation is below 200.
-const MAX_LINE_BYTES: u64 = 1 << 16;
-
-/// Maximum number of ranks.
-const MAX_RANKS: u32 = 1 << 24;
-
-/// Maximum number of tasks.
-const MAX_TASKS: u32 = 1 << 28;
-
 /// Reads a trace.
-pub(super) fn read(input: impl BufRead) -> Result<TaskGraph, LineError> {
+pub(super) fn read(input: impl BufRead) -> Result<TaskGraph, TraceError> {
     let mut reader = Reader::default();
-    let mut input = input;
-    let mut line = Vec::new();
-    for number in 1.. {
-        line.clear();
-        let read = input.by_ref().take(MAX_LINE_BYTES).read_until(b'\n', &mut line);
-        let read = read.map_err(|error| LineError {
-            line: Some(number),
-            given: error.to_string(),
-            allowed: "a file that can be read".to_owned(),
-        })?;
-        if read == 0 {
-            break;
-        }
+    for_each_line(input, "GOAL text", |number, line| {
         reader.line = number;
-        if read as u64 == MAX_LINE_BYTES {
-            return Err(reader.wrong(format!("{read} bytes without a line feed"), "lines of GOAL text"));
-        }
-        let text =
-            std::str::from_utf8(&line).map_err(|_| reader.wrong("bytes that are not text", "GOAL text"))?;
-        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-        reader.read_line(text)?;
-    }
+        reader.read_line(line)
+    })?;
     reader.finish()
 }
 
@@ -101,15 +69,15 @@ struct Reader {
 }
 
 impl Reader {
-    fn wrong(&self, given: impl Into<String>, allowed: impl Into<String>) -> LineError {
-        LineError {
-            line: Some(self.line),
+    fn wrong(&self, given: impl Into<String>, allowed: impl Into<String>) -> TraceError {
+        TraceError {
+            place: Place::Line(self.line),
             given: given.into(),
             allowed: allowed.into(),
         }
     }
 
-    fn read_line(&mut self, line: &str) -> Result<(), LineError> {
+    fn read_line(&mut self, line: &str) -> Result<(), TraceError> {
         let text = self.without_comments(line);
         let text = text.replace('{', " { ").replace('}', " } ").replace(':', ": ");
         let words: Vec<&str> = text.split_whitespace().collect();
@@ -175,7 +143,7 @@ impl Reader {
         }
     }
 
-    fn begin(&mut self, ranks: &str) -> Result<(), LineError> {
+    fn begin(&mut self, ranks: &str) -> Result<(), TraceError> {
         if self.builder.is_some() {
             return Err(self.wrong("num_ranks for the second time", "once"));
         }
@@ -188,7 +156,7 @@ impl Reader {
         Ok(())
     }
 
-    fn open_block(&mut self, rank: &str) -> Result<(), LineError> {
+    fn open_block(&mut self, rank: &str) -> Result<(), TraceError> {
         if self.builder.is_none() {
             return Err(self.wrong(format!("rank {rank} before num_ranks"), "num_ranks NUMBER first"));
         }
@@ -210,15 +178,15 @@ impl Reader {
         format!("0 to {}", self.ranks.saturating_sub(1))
     }
 
-    fn close_block(&mut self) -> Result<(), LineError> {
+    fn close_block(&mut self) -> Result<(), TraceError> {
         let (Some(block), Some(builder)) = (self.block.take(), &mut self.builder) else {
             return Ok(());
         };
         for requirement in &block.requirements {
             let find = |label: &String| {
                 let found = block.labels.get(label).copied();
-                found.ok_or_else(|| LineError {
-                    line: Some(requirement.line),
+                found.ok_or_else(|| TraceError {
+                    place: Place::Line(requirement.line),
                     given: format!("label {:?}", shortened(label)),
                     allowed: format!("labels of rank {}", block.rank),
                 })
@@ -229,7 +197,7 @@ impl Reader {
         Ok(())
     }
 
-    fn operation(&mut self, words: &[&str]) -> Result<(), LineError> {
+    fn operation(&mut self, words: &[&str]) -> Result<(), TraceError> {
         const OPERATIONS: &str =
             "send BYTESb to RANK, recv BYTESb from RANK, calc TIME, LABEL requires LABEL, or }";
         let (label, words) = match words {
@@ -275,8 +243,8 @@ impl Reader {
         let task = match kind {
             "calc" => {
                 let time = number.checked_mul(1_000);
-                let time = time.ok_or_else(|| LineError {
-                    line: Some(self.line),
+                let time = time.ok_or_else(|| TraceError {
+                    place: Place::Line(self.line),
                     given: format!("calc {number}"),
                     allowed: format!("at most {} nanoseconds", u64::MAX / 1_000),
                 })?;
@@ -313,7 +281,7 @@ impl Reader {
     }
 
     /// Parses the rank of the other end; `None` for any.
-    fn peer(&self, text: &str) -> Result<Option<u32>, LineError> {
+    fn peer(&self, text: &str) -> Result<Option<u32>, TraceError> {
         if text == "-1" {
             return Ok(None);
         }
@@ -323,7 +291,7 @@ impl Reader {
     }
 
     /// Parses the attributes of an operation: its tag, `None` for any, and its processor.
-    fn attributes(&self, kind: &str, words: &[&str]) -> Result<(Option<u32>, u8), LineError> {
+    fn attributes(&self, kind: &str, words: &[&str]) -> Result<(Option<u32>, u8), TraceError> {
         let (mut tag, mut processor) = (Some(0), 0);
         let mut given = Vec::new();
         let mut rest = words;
@@ -360,9 +328,9 @@ impl Reader {
         }
     }
 
-    fn finish(self) -> Result<TaskGraph, LineError> {
-        let end = |given: String, allowed: &str| LineError {
-            line: None,
+    fn finish(self) -> Result<TaskGraph, TraceError> {
+        let end = |given: String, allowed: &str| TraceError {
+            place: Place::File,
             given,
             allowed: allowed.to_owned(),
         };
@@ -384,8 +352,10 @@ impl Reader {
             return Err(end(given, "a block per rank"));
         }
         let lines = self.lines;
-        let at = |task: u32, given: String, allowed: &str| LineError {
-            line: lines.get(task as usize).copied(),
+        let at = |task: u32, given: String, allowed: &str| TraceError {
+            place: lines
+                .get(task as usize)
+                .map_or(Place::File, |&line| Place::Line(line)),
             given,
             allowed: allowed.to_owned(),
         };
@@ -408,15 +378,5 @@ impl Reader {
                 "an order without cycles",
             )
         })
-    }
-}
-
-/// Returns the beginning of a text in a line, for messages.
-fn shortened(text: &str) -> String {
-    const MAX_CHARACTERS: usize = 60;
-    let text = text.replace(char::is_control, "?");
-    match text.char_indices().nth(MAX_CHARACTERS) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text,
     }
 }

@@ -1,31 +1,51 @@
-//! Traces: operations of ranks and their order, from a file.
+//! Traces: operations of ranks and their order, from a file. Each format is a file here.
 
+mod chakra;
+mod errors;
 mod goal;
+mod lines;
 #[cfg(test)]
 mod loggops;
+mod simai;
 
+use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::BufReader;
+use std::io::{BufRead, BufReader};
 use std::sync::Arc;
 
+use flate2::bufread::MultiGzDecoder;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weft_spec::{SpecError, Time};
 
+use self::errors::{Place, TraceError};
 use crate::closed_loop::check_start_before_stop;
-use crate::collective::{Placement, place};
+use crate::collective::{Algorithm, Operation, Placement, place};
 use crate::tasks::{DependentFlows, JobOptions, JobSummary, TaskGraph};
 use crate::{Connections, FlowGenerator, HostSet, Pattern, PatternContext, SendDone};
+
+/// Maximum number of ranks.
+const MAX_RANKS: u32 = 1 << 24;
+
+/// Maximum number of tasks.
+const MAX_TASKS: u32 = 1 << 28;
 
 /// Messages and computing of ranks, in the order that a file prescribes. Each message is a flow of its own, which opens when
 /// the operations before it are done.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Trace {
-    /// Path of the file, relative to the spec's folder.
+    /// Path of the file, relative to the spec's folder. With `chakra` it is the common beginning of the paths of all ranks' files,
+    /// which end in `.0.et`, `.1.et` and so on. Files may be compressed by gzip.
     pub file: String,
     /// Format of the file.
     pub format: TraceFormat,
+    /// Algorithm of all-reduces, for `chakra` and `simai`; by default "ring".
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub algorithm: Option<Algorithm>,
+    /// Ranks of groups by name, for `chakra`. They have precedence over the groups of the trace's own metadata.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub groups: BTreeMap<String, Vec<u32>>,
     /// Hosts on which the ranks run, one rank per host.
     #[serde(default)]
     pub hosts: HostSet,
@@ -51,21 +71,52 @@ pub enum TraceFormat {
     /// Text of the Group Operation Assembly Language, as `LogGOPSim` reads it. A `calc` is in nanoseconds, and occupies its `cpu`.
     /// Receiving takes no time of a `cpu`; a `nic` other than 0 is refused. A message of 0 bytes is sent as one of 1 byte.
     Goal,
+    /// Execution traces of `MLCommons` Chakra, a file per rank. A node starts when all its `data_deps` are done; `ctrl_deps` have no
+    /// effect. Computing takes the recorded duration. It occupies the accelerator of its rank, or the processor of the host if
+    /// `is_cpu_op`. Messages and collective operations of a rank run next to each other.
+    Chakra,
+    /// The table of layers that `SimAI` reads. All ranks run all layers forwards, and then backwards. Computing waits for the
+    /// operations of the first two kinds, and those of weight gradients run next to it.
+    Simai,
 }
 
 impl Trace {
     fn read(&self) -> Result<TaskGraph, SpecError> {
-        let refuse = |line: Option<u32>, given: String, allowed: String| {
-            let position = line.map_or(String::new(), |line| format!("line {line}: "));
-            SpecError::new("file", format!("{}: {position}{given}", self.file), allowed)
+        let only_with = |field: &str, formats: &str| {
+            let given = "given with another format".to_owned();
+            Err(SpecError::new(field, given, formats.to_owned()))
         };
-        let file = File::open(&self.file)
-            .map_err(|error| refuse(None, error.to_string(), "a file of a trace".to_owned()))?;
+        if self.algorithm.is_some() && self.format == TraceFormat::Goal {
+            return only_with("algorithm", "format \"chakra\" or \"simai\"");
+        }
+        if !self.groups.is_empty() && self.format != TraceFormat::Chakra {
+            return only_with("groups", "format \"chakra\"");
+        }
+        let all_reduce = Operation::AllReduce.algorithm(self.algorithm)?;
         let graph = match self.format {
-            TraceFormat::Goal => goal::read(BufReader::new(file)),
+            TraceFormat::Goal => open(&self.file).and_then(goal::read),
+            TraceFormat::Chakra => chakra::read(&self.file, all_reduce, &self.groups),
+            TraceFormat::Simai => open(&self.file).and_then(|input| simai::read(input, all_reduce)),
         };
-        graph.map_err(|error| refuse(error.line, error.given, error.allowed))
+        graph.map_err(|error| error.within(&self.file))
     }
+}
+
+/// Opens a file, which may be compressed by gzip.
+fn open(path: &str) -> Result<Box<dyn BufRead>, TraceError> {
+    const GZIP: [u8; 2] = [0x1f, 0x8b];
+    let refuse = |error: std::io::Error| TraceError {
+        place: Place::File,
+        given: error.to_string(),
+        allowed: "a file of a trace".to_owned(),
+    };
+    let mut file = BufReader::new(File::open(path).map_err(refuse)?);
+    let is_compressed = file.fill_buf().map_err(refuse)?.starts_with(&GZIP);
+    Ok(if is_compressed {
+        Box::new(BufReader::new(MultiGzDecoder::new(file)))
+    } else {
+        Box::new(file)
+    })
 }
 
 impl Pattern for Trace {

@@ -35,6 +35,7 @@ pub struct Evaluation {
 
 impl Evaluation {
     /// Returns the end of the last rank; `None` if a rank has not ended.
+    #[allow(dead_code, reason = "not every test needs it")]
     pub fn end(&self) -> Option<u64> {
         let ends: Option<Vec<u64>> = self.ranks.iter().map(|rank| Some(rank.end?.0)).collect();
         ends?.into_iter().max()
