@@ -81,6 +81,8 @@ def test_a_slow_link_makes_a_flow_slow() -> None:
     slow = result.flows.row(result.jobs["slowest_flow"].item(), named=True)
     assert slow["flow"] == result.jobs["slowest_flow"].item()
     assert "h3" in (slow["from"], slow["to"])
+    link = result.links.row(result.jobs["slowest_link"].item(), named=True)
+    assert (link["from"], link["to"]) == ("h3", "leaf0")
 
 
 def test_steps_change_no_other_result() -> None:
@@ -91,7 +93,8 @@ def test_steps_change_no_other_result() -> None:
         assert plain.flows.equals(probed.flows)
         assert plain.ranks.equals(probed.ranks)
         assert plain.steps.is_empty()
-        assert plain.jobs["slowest_flow"].null_count() == len(plain.jobs)
+        for column in ("slowest_flow", "slowest_link"):
+            assert plain.jobs[column].null_count() == len(plain.jobs)
         if threads == 1:
             first = probed.steps
         assert probed.steps.equals(first)

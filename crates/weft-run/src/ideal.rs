@@ -196,6 +196,15 @@ impl IdealTimes {
         .map(Time)
     }
 
+    /// Returns the links of all paths of a flow that are considered, in rising order.
+    pub fn links_of(&self, flow: &Flow) -> Vec<u32> {
+        let [from, to] = [flow.from, flow.to].map(|host| self.hosts[host as usize]);
+        let mut links = self.paths(from, to).concat();
+        links.sort_unstable();
+        links.dedup();
+        links
+    }
+
     /// Returns the index of the paths of a flow.
     fn path_set(&mut self, flow: &Flow, format: WireFormat) -> usize {
         let same = |other: &Option<WireFormat>| *other == Some(format);

@@ -151,6 +151,8 @@ pub(crate) struct TableBuilder<'a> {
     pub ideal: Vec<Option<Time>>,
     /// The FCT of the message of each step if it were alone.
     pub ideal_steps: Vec<Option<Time>>,
+    /// The message that made each job of ranks slow.
+    slowest: jobs::SlowestMessages,
 }
 
 /// Numbers of flows and jobs that were unfinished at the end of a run.
@@ -219,9 +221,13 @@ impl<'a> TableBuilder<'a> {
             let (generator, n) = (&generators[step.generator as usize], step.record.message?);
             ideal.of_flow(&generator.flow(n), generator.connection_of(n).is_some())
         };
+        let ideal_steps: Vec<_> = outcome.steps.iter().map(ideal_step).collect();
+        let links_of = |generator: u32, n: u32| ideal.links_of(&generators[generator as usize].flow(n));
+        let slowest = jobs::slowest_messages(context, outcome, &ideal_steps, links_of);
         Ok(Self {
             context,
-            ideal_steps: outcome.steps.iter().map(ideal_step).collect(),
+            ideal_steps,
+            slowest,
             ideal: ideal_flows,
             flows: recorded,
             static_flows,
@@ -240,6 +246,7 @@ impl<'a> TableBuilder<'a> {
             outcome,
             ideal,
             ideal_steps,
+            slowest,
         } = self;
         let tables = [
             (
@@ -250,7 +257,7 @@ impl<'a> TableBuilder<'a> {
             ("traces", traces::traces(context, outcome)?),
             (
                 "jobs",
-                jobs::jobs(context, *static_flows, generators, outcome, ideal_steps)?,
+                jobs::jobs(context, *static_flows, generators, outcome, slowest)?,
             ),
             ("ranks", jobs::ranks(context, generators, outcome)?),
             (

@@ -29,6 +29,7 @@ struct RankedRow {
     busy: Time,
     /// The message of the critical path that took longest beyond its time alone, as an index of the table of flows.
     slowest_flow: Option<u32>,
+    slowest_link: Option<u32>,
 }
 
 impl Row {
@@ -64,6 +65,10 @@ impl Row {
     fn slowest_flow(&self) -> Option<u32> {
         self.ranked.as_ref().and_then(|ranked| ranked.slowest_flow)
     }
+
+    fn slowest_link(&self) -> Option<u32> {
+        self.ranked.as_ref().and_then(|ranked| ranked.slowest_link)
+    }
 }
 
 /// Returns the row of a job of ranks; `None` if no rank has begun it.
@@ -88,13 +93,32 @@ fn ranked_row(ranks: &[GeneratorRank], facts: RankedJobs) -> Option<Row> {
             last_rank: last.map(|record| record.rank),
             busy: records().map(|record| record.busy).max().unwrap_or_default(),
             slowest_flow: None,
+            slowest_link: None,
         }),
     })
 }
 
-/// Returns the message of each job's critical path that took longest beyond its time alone, with this time, by generator and
-/// job. Of equal ones the first counts.
-fn slowest_messages(outcome: &Outcome, ideal: &[Option<Time>]) -> HashMap<(u32, u32), (u64, u32)> {
+/// The message that made a job slow.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Slowest {
+    /// Time beyond that of the message alone.
+    beyond: u64,
+    /// Number of the message in its generator.
+    message: u32,
+    /// The most utilised link of its paths.
+    link: Option<u32>,
+}
+
+/// The message that made each job slow, by generator and job.
+pub(super) type SlowestMessages = HashMap<(u32, u32), Slowest>;
+
+/// Returns the message of each job's critical path that took longest beyond its time alone. Of equal ones the first counts.
+pub(super) fn slowest_messages(
+    context: &TableContext,
+    outcome: &Outcome,
+    ideal: &[Option<Time>],
+    links_of: impl Fn(u32, u32) -> Vec<u32>,
+) -> SlowestMessages {
     let mut slowest = HashMap::new();
     for (step, alone) in outcome.steps.iter().zip(ideal) {
         let Step {
@@ -109,12 +133,33 @@ fn slowest_messages(outcome: &Outcome, ideal: &[Option<Time>]) -> HashMap<(u32, 
             continue;
         };
         let beyond = (end.0 - start.0).saturating_sub(alone.map_or(0, |time| time.0));
-        let found = slowest.entry((step.generator, job)).or_insert((beyond, message));
-        if beyond > found.0 {
-            *found = (beyond, message);
+        let new = Slowest {
+            beyond,
+            message,
+            link: None,
+        };
+        let found = slowest.entry((step.generator, job)).or_insert(new);
+        if beyond > found.beyond {
+            *found = new;
         }
     }
+    for (&(generator, _), found) in &mut slowest {
+        found.link = most_utilised(context, outcome, &links_of(generator, found.message));
+    }
     slowest
+}
+
+/// Returns the link with the most delivered bytes for its rate, the first of equal ones. Links have no records before the end
+/// of a run.
+fn most_utilised(context: &TableContext, outcome: &Outcome, links: &[u32]) -> Option<u32> {
+    let records = outcome.measured_links();
+    let seconds = |link: u32| {
+        let bytes = records.get(link as usize)?.delivered_bytes;
+        Some(bytes as f64 / context.links[link as usize].rate.0.max(1) as f64)
+    };
+    let found = links.iter().filter_map(|&link| Some((link, seconds(link)?)));
+    let most = found.reduce(|most, next| if next.1 > most.1 { next } else { most });
+    most.map(|(link, _)| link)
 }
 
 pub(super) fn jobs(
@@ -122,7 +167,7 @@ pub(super) fn jobs(
     static_flows: u32,
     generators: &[Arc<dyn FlowGenerator>],
     outcome: &Outcome,
-    ideal_steps: &[Option<Time>],
+    slowest: &SlowestMessages,
 ) -> Result<RecordBatch, Error> {
     let of_requests = outcome.jobs.iter().filter_map(|record| {
         let generator = &generators[record.generator as usize];
@@ -142,11 +187,11 @@ pub(super) fn jobs(
         ranked_row(ranks, generators[generator as usize].ranked_jobs()?)
     });
     let mut rows: Vec<Row> = of_requests.chain(of_ranks).collect();
-    let slowest = slowest_messages(outcome, ideal_steps);
     for row in &mut rows {
         let key = (row.record.generator, row.record.job);
-        if let (Some(ranked), Some(&(_, message))) = (&mut row.ranked, slowest.get(&key)) {
-            ranked.slowest_flow = Some(index_of(static_flows, generators, key.0, message));
+        if let (Some(ranked), Some(slowest)) = (&mut row.ranked, slowest.get(&key)) {
+            ranked.slowest_flow = Some(index_of(static_flows, generators, key.0, slowest.message));
+            ranked.slowest_link = slowest.link;
         }
     }
     rows.sort_by_key(|row| (row.record.generator, row.record.job));
@@ -183,6 +228,7 @@ pub(super) fn jobs(
         .index_or_null("last_rank", rows.iter().map(Row::last_rank))
         .number_or_null("exposed_s", rows.iter().map(Row::exposed))
         .index_or_null("slowest_flow", rows.iter().map(Row::slowest_flow))
+        .index_or_null("slowest_link", rows.iter().map(Row::slowest_link))
         .finish()
 }
 
