@@ -74,6 +74,7 @@ def write(
             break
         tell(0.6 + 0.4 * len(details) / len(names), "timelines")
         details.append(run_figures.detail(group, name, group.runs[0], MAX_ROWS // min(len(names), MAX_DETAILS)))
+        details[-1]["number"] = len(details) - 1
         links += len(details[-1]["drawn"]["fabric"]["links"])
     run_figures.add(figures, details)
     first = inputs.groups[0].manifest

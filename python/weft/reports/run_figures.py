@@ -12,6 +12,7 @@ from weft.output import file_name
 from weft.plots import altair_plots, data
 from weft.reports import fabric, switch_counters, timeline
 from weft.reports.figures import INK, PAPER
+from weft.reports.job_timeline import job_timeline
 from weft.reports.link_events import link_events
 from weft.stats import digits
 
@@ -87,6 +88,7 @@ def detail(group: Group, name: str, run: Run, rows: int) -> dict[str, Any]:
                 for row in busiest.with_columns(pl.col(shares) * 100).iter_rows(named=True)
             ],
         },
+        "ranks": job_timeline(result),
         "spec": spec,
         "file": file,
         "command": f"weft run {file}",

@@ -170,6 +170,7 @@
     const number = at("run") ? Number(at("run").value) : 0;
     run = page.runs[number];
     document.querySelectorAll(".of-run").forEach((part, n) => { part.hidden = n !== number; });
+    document.querySelectorAll(".of-job").forEach((part) => { part.hidden = Number(part.dataset.run) !== number; });
     fill(at("heat"), run.fabric.heats, run.fabric.heats.map((heat) => page.heats[heat]));
     fill(at("scene"), Object.keys(run.scenes), run.scenes.map((it) => it.about));
     if (run.scenes.length) at("scene").value = run.first;
