@@ -169,6 +169,10 @@ test-linux: $(STAMPS)/linux $(STAMPS)/emulator ## Test weftd on this kernel (roo
 test-all-kernels: $(STAMPS)/linux $(STAMPS)/emulator ## Test weftd on all kernels of Debian, with each mode of ECN (root, an hour)
 	WEFT_ECN_MODES="1 2 3 4 5" cargo test --locked -p weft-kernel --test functional debian:: -- --include-ignored --nocapture --test-threads=1
 
+.PHONY: test-failover
+test-failover: $(STAMPS)/linux ## Compare how long a failed path stops a connection with weftd and with Linux alone, RUNS=20 each (root, 20 minutes)
+	RUNS=$(or $(RUNS),20) cargo test --locked -p weftd --test daemon -- --ignored --nocapture a_failed_path_costs
+
 .PHONY: measure-linux
 measure-linux: $(STAMPS)/linux $(STAMPS)/emulator ## Measure what weftd costs and how soon it acts (root, a quiet machine)
 	cargo test --release --locked -p weft-kernel -p weftd -- --ignored --nocapture --test-threads=1 --skip soak

@@ -103,6 +103,7 @@ mirrors! {
         rounds: u64,
         fast_retransmits: u64,
         timeouts: u64,
+        timed_out_at: u64,
         last_ack: u64,
         last_sent: u64,
         prior_cwnd: u64,

@@ -191,6 +191,33 @@ static __always_inline void weft_detach(struct sock *sk)
 	ca->key = 0;
 }
 
+/* Fewer packets than these may all be lost in a queue. */
+#define WEFT_FAILED_PACKETS 5
+/* us for which another subflow progressed after the last acknowledgement: half of the least timeout. */
+#define WEFT_FAILED_US 100000
+
+/*
+ * Records a timeout of subflow s. Notifies the daemon if the path has probably failed, because another
+ * subflow progressed meanwhile and this one had timed out before, with no progress since, or lost a
+ * whole window, of which the receiver has reported no packet.
+ * A pause of the whole host stops all subflows, so the other one must have progressed for some time.
+ *
+ * icsk_retransmits does not include this timeout (tcp_retransmit_timer).
+ */
+static __always_inline void weft_record_timeout(struct sock *sk, struct weft_connection *c, __u32 s)
+{
+	struct weft_subflow *subflow = &c->subflow[s];
+	struct tcp_sock *tp = (struct tcp_sock *)sk;
+	bool again = ((struct inet_connection_sock *)sk)->icsk_retransmits;
+	bool all_lost = tp->packets_out >= WEFT_FAILED_PACKETS && !tp->sacked_out;
+	__u64 after = again ? subflow->timed_out_at : subflow->last_ack + WEFT_FAILED_US;
+
+	subflow->timeouts++;
+	if (c->token && (again || all_lost) && weft_has_progressed(c, s, after))
+		weft_notify_limited(sk, c, s, WEFT_FAILED);
+	subflow->timed_out_at = tp->tcp_mstamp;
+}
+
 /* Takes a slot, or falls back to Reno. The handshake has already decided whether ECN is used. */
 static __always_inline void weft_begin(struct sock *sk)
 {
@@ -431,7 +458,7 @@ void BPF_PROG(weft_set_state, struct sock *sk, __u8 state)
 		weft_save_prior(c, s);
 	w->in_recovery = 1;
 	if (state == TCP_CA_Loss) {
-		subflow->timeouts++;
+		weft_record_timeout(sk, c, s);
 		ON(timeout)(c, &parameters, s, first);
 		weft_notify_change(sk, c, before);
 	} else if (first) {

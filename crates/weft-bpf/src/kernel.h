@@ -96,6 +96,7 @@ struct inet_connection_sock {
 	struct inet_sock icsk_inet;
 	void *icsk_ulp_data;
 	__u8 icsk_ca_state : 5;
+	__u8 icsk_retransmits;
 	struct {
 		__u8 pending;
 	} icsk_ack;
@@ -117,6 +118,7 @@ struct tcp_sock {
 	__u32 snd_ssthresh;
 	__u32 srtt_us;
 	__u32 packets_out;
+	__u32 sacked_out;
 	__u32 max_packets_out;
 	__u32 delivered;
 	__u32 delivered_ce;

@@ -137,6 +137,20 @@ static __always_inline __u32 weft_token(struct sock *sk)
 	return connection ? BPF_CORE_READ(connection, token) : 0;
 }
 
+/* Writes a socket's addresses, of 16 bytes each, where an IPv4 address fills the first four. */
+static __always_inline void weft_read_addresses(struct sock *sk, __u8 *local, __u8 *remote)
+{
+	struct sock_common *common = &sk->__sk_common;
+
+	if (common->skc_family == AF_INET6) {
+		BPF_CORE_READ_INTO((struct in6_addr *)local, common, skc_v6_rcv_saddr);
+		BPF_CORE_READ_INTO((struct in6_addr *)remote, common, skc_v6_daddr);
+	} else {
+		BPF_CORE_READ_INTO((__u32 *)local, common, skc_rcv_saddr);
+		BPF_CORE_READ_INTO((__u32 *)remote, common, skc_daddr);
+	}
+}
+
 static __always_inline void weft_describe(struct sock *sk, struct weft_subflow *subflow)
 {
 	struct sock_common *common = &sk->__sk_common;
@@ -144,13 +158,7 @@ static __always_inline void weft_describe(struct sock *sk, struct weft_subflow *
 	subflow->family = common->skc_family;
 	subflow->local_port = common->skc_num;
 	subflow->remote_port = bpf_ntohs(common->skc_dport);
-	if (subflow->family == AF_INET6) {
-		BPF_CORE_READ_INTO(&subflow->local, common, skc_v6_rcv_saddr);
-		BPF_CORE_READ_INTO(&subflow->remote, common, skc_v6_daddr);
-	} else {
-		BPF_CORE_READ_INTO((__u32 *)subflow->local, common, skc_rcv_saddr);
-		BPF_CORE_READ_INTO((__u32 *)subflow->remote, common, skc_daddr);
-	}
+	weft_read_addresses(sk, subflow->local, subflow->remote);
 }
 
 /* A separate function, so that BTF contains struct weft_event. */
@@ -234,7 +242,7 @@ static __always_inline void weft_notify_uncoupled(struct sock *sk, __u32 algorit
 {
 	__u32 token = weft_token(sk);
 	__u64 now = bpf_ktime_get_ns();
-	struct weft_subflow subflow = {};
+	struct sock_common *common = &sk->__sk_common;
 	struct weft_event *event;
 
 	if (!token || !weft_within_limit(sk, now))
@@ -244,17 +252,15 @@ static __always_inline void weft_notify_uncoupled(struct sock *sk, __u32 algorit
 		weft_count(lost_events);
 		return;
 	}
-	weft_describe(sk, &subflow);
 	__builtin_memset(event, 0, sizeof(*event));
 	event->time = now;
 	event->kind = kind;
 	event->token = token;
 	event->algorithm = algorithm;
-	event->family = subflow.family;
-	event->local_port = subflow.local_port;
-	event->remote_port = subflow.remote_port;
-	__builtin_memcpy(event->local, subflow.local, sizeof(event->local));
-	__builtin_memcpy(event->remote, subflow.remote, sizeof(event->remote));
+	event->family = common->skc_family;
+	event->local_port = common->skc_num;
+	event->remote_port = bpf_ntohs(common->skc_dport);
+	weft_read_addresses(sk, event->local, event->remote);
 	bpf_ringbuf_submit(event, 0);
 }
 
@@ -363,6 +369,17 @@ static __always_inline bool weft_has_inactive(const struct weft_connection *c)
 	for (s = 0; s < WEFT_SUBFLOWS; s++)
 		inactive |= c->w[s].established & ~c->w[s].active;
 	return inactive & 1;
+}
+
+/* Returns true if another subflow than s had an acknowledgement after the time in us. */
+static __always_inline bool weft_has_progressed(const struct weft_connection *c, __u32 s, __u64 after)
+{
+	__u32 r, progressed = 0;
+
+#pragma clang loop unroll(disable)
+	for (r = 0; r < WEFT_SUBFLOWS; r++)
+		progressed |= r != s && c->w[r].established && c->subflow[r].last_ack > after;
+	return progressed;
 }
 
 /*

@@ -96,6 +96,7 @@ struct weft_subflow {
 	__u64 rounds;
 	__u64 fast_retransmits;
 	__u64 timeouts;
+	__u64 timed_out_at; /* us, the kernel's TCP clock: time of the last timeout */
 	__u64 last_ack;	  /* us, the kernel's TCP clock (tp->tcp_mstamp) */
 	__u64 last_sent;  /* warp: us: send time of the newest packet that was acknowledged */
 	__u64 prior_cwnd; /* prior_*: the window before the last loss or timeout, for undo */
@@ -156,6 +157,7 @@ enum weft_event_kind {
 	WEFT_NO_SLOT = 7,  /* no map entry or slot: this subflow runs Reno */
 	WEFT_DEACTIVATE = 8,	   /* this subflow alone must carry no new data */
 	WEFT_ACTIVATE = 9,	   /* this subflow alone may carry new data again */
+	WEFT_FAILED = 10,  /* this subflow timed out while another one progressed (weft_record_timeout) */
 };
 
 struct weft_event {

@@ -34,6 +34,8 @@ pub enum EventKind {
     Deactivate,
     /// The subflow may carry data again.
     Activate,
+    /// The subflow has timed out, with a whole window lost or for the second time in a row, while another subflow progressed.
+    Failed,
 }
 
 /// Something that happened to one subflow of an MPTCP connection.
@@ -122,6 +124,7 @@ impl Event {
                 7 => EventKind::NoSlot,
                 8 => EventKind::Deactivate,
                 9 => EventKind::Activate,
+                10 => EventKind::Failed,
                 _ => return None,
             },
             token: event.token,

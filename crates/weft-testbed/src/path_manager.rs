@@ -334,8 +334,9 @@ impl<'a> Manager<'a> {
             EventKind::Joined | EventKind::Left => {
                 connections.set_has_bpf_events(event.token, event.kind == EventKind::Joined);
             }
-            // Every host of the testbed has ECN.
-            EventKind::NoEcn | EventKind::NoSlot => {}
+            // Every host of the testbed has ECN. An experiment says which paths there are, and Linux alone decides what a failed one
+            // costs.
+            EventKind::NoEcn | EventKind::NoSlot | EventKind::Failed => {}
         }
         self.send_commands(group, batches);
     }

@@ -53,6 +53,8 @@ pub struct Metrics {
     pub releases: Counter,
     /// Commands the kernel refused.
     pub refusals: Counter,
+    /// Subflows closed because they timed out while another one progressed.
+    pub failed_subflows: Counter,
     /// Times that events of the kernel were lost and looked up instead.
     pub overruns: Counter,
     packets: [Family<Labels, Counter>; COUNTED.len()],
@@ -154,6 +156,10 @@ impl Metrics {
         let suppressions = counter("suppressions", "Suppressions that the kernel was notified of");
         let releases = counter("releases", "Releases that the kernel was notified of");
         let refusals = counter("refusals", "Commands the kernel refused");
+        let failed_subflows = counter(
+            "failed_subflows",
+            "Subflows closed because they timed out while another one progressed",
+        );
         let overruns = counter("overruns", "Times that events of the kernel were lost");
         let totals = TOTALS.map(|(name, help)| counter(name, help));
         let packets = COUNTED.map(|(name, help)| {
@@ -183,6 +189,7 @@ impl Metrics {
             suppressions,
             releases,
             refusals,
+            failed_subflows,
             overruns,
             packets,
             totals,

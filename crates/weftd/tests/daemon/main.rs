@@ -10,6 +10,7 @@ mod doctor;
 mod duplex;
 mod entries;
 mod fabric;
+mod failures;
 mod hostile;
 mod interfaces;
 mod joins;

@@ -1,4 +1,4 @@
-//! Measurements with iperf3: several paths, a failure, and many connections. `make measure-linux`.
+//! Measurements with iperf3: several paths, and many connections. `make measure-linux`.
 
 use std::process::{Child, Command};
 use std::thread::sleep;
@@ -74,20 +74,51 @@ impl Hosts {
     }
 
     /// Returns the rate of all cables together, in Mbit/s.
-    fn mbps(&self) -> f64 {
+    pub fn mbps(&self) -> f64 {
         self.rates.iter().sum::<u64>() as f64
     }
 
-    /// Lets cable `n` lose all data without a notice, or ends that.
+    /// Lets cable `n` lose all data beyond the sender's device, or ends that. A sender notices if its own device drops a packet.
     pub fn lose(&self, n: usize, lost: bool) {
         let device = format!("v{n}");
-        let limit = if lost { "0" } else { "1000" };
-        let queue = ["dev", &device, "parent", "1:1", "pfifo", "limit", limit];
-        tc(&[&["-n", self.client(), "qdisc", "replace"][..], &queue].concat());
+        let hook = [
+            "qdisc",
+            if lost { "add" } else { "del" },
+            "dev",
+            &device,
+            "clsact",
+        ];
+        tc(&[&["-n", self.server()][..], &hook].concat());
+        if lost {
+            // One instruction of classic BPF, which returns TC_ACT_SHOT.
+            let drop = ["dev", &device, "ingress", "bpf", "bytecode", "1,6 0 0 2", "da"];
+            tc(&[&["-n", self.server(), "filter", "add"][..], &drop].concat());
+        }
+    }
+
+    /// Calls `see` with the rates of the cables in Mbit/s, headers included, until the time is over or it returns true.
+    pub fn observe(&self, time: Duration, step: Duration, mut see: impl FnMut(Duration, &[f64]) -> bool) {
+        let began = Instant::now();
+        let mut before = (began, self.arrived());
+        while began.elapsed() < time {
+            sleep(step);
+            let now = (Instant::now(), self.arrived());
+            let seconds = (now.0 - before.0).as_secs_f64();
+            let mbps: Vec<f64> = now
+                .1
+                .iter()
+                .zip(&before.1)
+                .map(|(now, before)| 8e-6 * (now - before) as f64 / seconds)
+                .collect();
+            before = now;
+            if see(began.elapsed(), &mbps) {
+                return;
+            }
+        }
     }
 
     /// Returns the bytes that have arrived over each cable.
-    fn arrived(&self) -> Vec<u64> {
+    pub fn arrived(&self) -> Vec<u64> {
         let shown = Command::new("ip")
             .args(["-n", self.server(), "-s", "-j", "link", "show"])
             .output();
@@ -288,115 +319,6 @@ fn round_trip_times_of_paths_may_differ() {
     let parts = |n: usize| medians[n].iter().map(|[part, ..]| *part);
     assert!(parts(0).all(|part| part > 0.5), "{medians:?}");
     assert!(parts(1).all(|part| part > 0.3), "{medians:?}");
-}
-
-/// One of two paths loses everything for five seconds. A connection must not stop for longer than with Linux alone: its own path
-/// manager, and Reno. Runs alternate, and the worst of them counts, because a connection either goes on at once or stops for seconds.
-#[test]
-#[ignore = "a measurement: make measure-linux"]
-fn a_failed_path_costs_no_more_than_with_linux_alone() {
-    const LINUX: &str = "Linux alone";
-    let scene = scene_or_skip!("a_failed_path_costs_no_more_than_with_linux_alone");
-    if is_skipped("a_failed_path_costs_no_more_than_with_linux_alone") {
-        return;
-    }
-    let kinds = [LINUX, "weft_amp", "weft_warp"];
-    let mut runs = kinds.map(|_| Vec::new());
-    for _ in 0..number("RUNS", 20) {
-        for (kind, runs) in kinds.iter().zip(&mut runs) {
-            let hosts = Hosts::new(&[100, 100]);
-            if *kind == LINUX {
-                let client = ["-n", hosts.client(), "mptcp"];
-                ip(&[
-                    &client[..],
-                    &["limits", "set", "subflow", "4", "add_addr_accepted", "4"],
-                ]
-                .concat());
-                let second = ["endpoint", "add", "10.77.1.1", "dev", "v1", "subflow"];
-                ip(&[&client[..], &second].concat());
-                ip(&[
-                    "-n",
-                    hosts.server(),
-                    "mptcp",
-                    "limits",
-                    "set",
-                    "subflow",
-                    "4",
-                    "add_addr_accepted",
-                    "4",
-                ]);
-                runs.push(cost_of_a_failure(&hosts));
-                continue;
-            }
-            let both = [hosts.client(), hosts.server()];
-            let settings = format!("{NO_DEFAULT}congestion.default = \"{kind}\"\n{FULL_MESH}");
-            let daemon = scene.daemon_of_these(&both, &settings);
-            runs.push(cost_of_a_failure(&hosts));
-            daemon.stop();
-        }
-    }
-    let mut worst = Vec::new();
-    for (kind, runs) in kinds.iter().zip(&runs) {
-        let sorted = |i: usize| {
-            let mut values: Vec<f64> = runs.iter().map(|run: &[f64; 2]| run[i]).collect();
-            values.sort_by(f64::total_cmp);
-            values
-        };
-        let (slow, again) = (sorted(0), sorted(1));
-        let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
-        eprintln!(
-            "{kind}: s at less than half of the other path {slow:.1?}; s until both are used again {again:.2?}; load {load}"
-        );
-        worst.push((slow[slow.len() - 1], again[again.len() / 2]));
-    }
-    let (linux, _) = worst[0];
-    assert!(worst.iter().all(|(slow, _)| *slow <= linux + 0.2), "{worst:?}");
-    assert!(worst.iter().all(|(_, again)| *again <= 2.0), "{worst:?}");
-}
-
-/// Loses one path, and returns the seconds for which the other one then carries less than half of its rate. The second number is
-/// the time from the repair until both carry 0.9 of their rates.
-fn cost_of_a_failure(hosts: &Hosts) -> [f64; 2] {
-    let client = hosts.iperf3(1, 30);
-    sleep(WARM_UP + Duration::from_secs(3));
-    hosts.lose(1, true);
-    let (mut slow, step) = (0.0, Duration::from_millis(100));
-    observe(hosts, Duration::from_secs(5), step, |_, mbps| {
-        slow += if mbps[0] < 50.0 { step.as_secs_f64() } else { 0.0 };
-        false
-    });
-    hosts.lose(1, false);
-    let mut again = f64::INFINITY;
-    observe(hosts, Duration::from_secs(15), step, |time, mbps| {
-        let both = mbps.iter().sum::<f64>() >= 0.9 * hosts.mbps();
-        if both {
-            again = time.as_secs_f64();
-        }
-        both
-    });
-    drop(client);
-    [slow, again]
-}
-
-/// Calls `see` with the rates of the cables in Mbit/s, headers included, until the time is over or it returns true.
-fn observe(hosts: &Hosts, time: Duration, step: Duration, mut see: impl FnMut(Duration, &[f64]) -> bool) {
-    let began = Instant::now();
-    let mut before = (began, hosts.arrived());
-    while began.elapsed() < time {
-        sleep(step);
-        let now = (Instant::now(), hosts.arrived());
-        let seconds = (now.0 - before.0).as_secs_f64();
-        let mbps: Vec<f64> = now
-            .1
-            .iter()
-            .zip(&before.1)
-            .map(|(now, before)| 8e-6 * (now - before) as f64 / seconds)
-            .collect();
-        before = now;
-        if see(began.elapsed(), &mbps) {
-            return;
-        }
-    }
 }
 
 /// Many connections of one program over one path.

@@ -70,12 +70,7 @@ impl Scene {
         let alone = Flock::lock(lock, FlockArg::LockExclusive)
             .map_err(|(_, errno)| errno)
             .expect("the lock");
-        // Other tests register the same names.
-        let free = wait(120, || {
-            let names = fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control");
-            names.is_ok_and(|names| !names.contains("weft_"))
-        });
-        assert!(free, "congestion controls of Weft are registered already");
+        wait_for_names();
         // A machine then needs no BPF file system, and pins of other programs are not touched.
         unshare(CloneFlags::CLONE_NEWNS).expect("a mount namespace");
         let none = None::<&str>;
@@ -388,6 +383,51 @@ impl Server {
     pub fn read(&self) -> u64 {
         self.read.load(Ordering::Relaxed)
     }
+
+    /// Watches from now on for how long the server reads nothing.
+    pub fn pauses(&self) -> Pauses {
+        let read = Arc::clone(&self.read);
+        let (ended, longest) = (
+            Arc::new(AtomicBool::new(false)),
+            Arc::new(Mutex::new(Duration::ZERO)),
+        );
+        let (ends, found) = (Arc::clone(&ended), Arc::clone(&longest));
+        let watcher = thread::spawn(move || {
+            let mut last = (Instant::now(), read.load(Ordering::Relaxed));
+            while !ends.load(Ordering::Relaxed) {
+                thread::sleep(Duration::from_millis(1));
+                let now = read.load(Ordering::Relaxed);
+                let mut longest = found.lock().expect("the longest pause");
+                *longest = longest.max(last.0.elapsed());
+                if now != last.1 {
+                    last = (Instant::now(), now);
+                }
+            }
+        });
+        Pauses {
+            ended,
+            longest,
+            watcher: Some(watcher),
+        }
+    }
+}
+
+/// The pauses of a server, to a millisecond or what the scheduler makes of it.
+pub struct Pauses {
+    ended: Arc<AtomicBool>,
+    longest: Arc<Mutex<Duration>>,
+    watcher: Option<thread::JoinHandle<()>>,
+}
+
+impl Pauses {
+    /// Ends the watch, and returns the longest pause.
+    pub fn longest(mut self) -> Duration {
+        self.ended.store(true, Ordering::Relaxed);
+        if let Some(watcher) = self.watcher.take() {
+            watcher.join().expect("the watcher");
+        }
+        *self.longest.lock().expect("the longest pause")
+    }
 }
 
 fn listener(namespace: &Namespace, address: IpAddr, cc: Option<&str>) -> TcpListener {
@@ -478,6 +518,15 @@ impl Drop for Load {
             let _ = writer.join();
         }
     }
+}
+
+/// Waits until no congestion control of Weft is registered. Other tests register the same names, also while a long test runs.
+pub fn wait_for_names() {
+    let free = wait(120, || {
+        let names = fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control");
+        names.is_ok_and(|names| !names.contains("weft_"))
+    });
+    assert!(free, "congestion controls of Weft are registered already");
 }
 
 /// Waits until something holds, at most so many seconds; says whether it does.

@@ -70,6 +70,11 @@ pub(super) struct Joins {
     pub retry_at: Option<u64>,
     /// True if the connection was opened under another path manager, so that the kernel refuses joins.
     pub unmanaged: bool,
+    /// Pairs of subflows that were closed because they failed, until others between them have lasted. The peer takes joins between
+    /// them, unlike perhaps between others.
+    pub failed: Vec<(IpAddr, SocketAddr)>,
+    /// Pairs with an address of the peer at which perhaps nothing listens: a join to it was rejected, and none has succeeded.
+    pub rejected: Vec<(IpAddr, SocketAddr)>,
     /// Pairs between which the kernel cannot open a subflow, with addresses that the peer chose.
     pub invalid: Vec<(IpAddr, SocketAddr)>,
 }
@@ -219,6 +224,22 @@ impl Connection {
     pub(super) fn peer(&self) -> Peer {
         let (_, remote) = self.initial_pair;
         (self.namespace, remote.ip())
+    }
+
+    /// Records that the peer rejected a join between a pair of addresses. Returns true if the cause may be the peer's address, at
+    /// which no subflow has ever been, rather than the number of subflows.
+    pub(super) fn reject_address(&mut self, pair: (IpAddr, SocketAddr)) -> bool {
+        let proven = pair.1 == self.initial_pair.1
+            || self
+                .subflows
+                .iter()
+                .any(|subflow| requested_pair(subflow).1 == pair.1)
+            || self.joins.failed.iter().any(|(_, remote)| *remote == pair.1);
+        if proven || self.joins.rejected.contains(&pair) || self.joins.rejected.len() >= MAX_REJECTED {
+            return false;
+        }
+        self.joins.rejected.push(pair);
+        true
     }
 
     pub(super) fn may_join(&self) -> bool {
@@ -423,7 +444,7 @@ impl Connection {
                         .copied()
                         .zip(remotes.iter().copied().cycle().skip(d))
                 };
-                (0..remotes.len())
+                let missing = (0..remotes.len())
                     .flat_map(diagonal)
                     .filter(|(local, remote)| local.is_ipv4() == remote.is_ipv4())
                     .filter(|pair| {
@@ -432,9 +453,14 @@ impl Connection {
                             .iter()
                             .any(|subflow| requested_pair(subflow) == *pair);
                         !there && !self.joins.pending.contains(pair) && !self.joins.invalid.contains(pair)
-                    })
-                    .take(count)
-                    .collect()
+                    });
+                let mut pairs: Vec<_> = missing.collect();
+                pairs.sort_by_key(|pair| {
+                    let is_rejected = self.joins.rejected.iter().any(|(_, remote)| *remote == pair.1);
+                    (is_rejected, !self.joins.failed.contains(pair))
+                });
+                pairs.truncate(count);
+                pairs
             }
         }
     }
@@ -459,6 +485,8 @@ impl Connection {
 const CLOSE_TIMEOUT: u64 = 60_000_000_000;
 /// Addresses that a peer may announce; the kernel's own path manager accepts as many.
 const MAX_ANNOUNCED: usize = 8;
+/// Pairs between which joins were rejected.
+const MAX_REJECTED: usize = 64;
 
 fn with_first<T: PartialEq + Copy>(first: T, others: impl Iterator<Item = T>) -> Vec<T> {
     let mut all = vec![first];

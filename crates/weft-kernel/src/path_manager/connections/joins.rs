@@ -70,6 +70,37 @@ impl Connections {
         }
     }
 
+    /// Closes a subflow that has timed out while another one progressed, so that the kernel resends its data on the others at once,
+    /// and opens it again later. Returns whether it was closed: only the end that connected could open it again.
+    pub fn on_failed(
+        &mut self,
+        token: Token,
+        subflow: FourTuple,
+        now: u64,
+        batches: &mut Vec<CommandBatch>,
+    ) -> bool {
+        let Some(connection) = self.all.get_mut(&token) else {
+            return false;
+        };
+        if !connection.may_join() || connection.subflows.len() < 2 {
+            return false;
+        }
+        let failed = connection
+            .subflows
+            .iter()
+            .find(|known| known.four_tuple() == subflow)
+            .map(requested_pair);
+        let Some(batch) = connection.destroy_subflow(token, subflow) else {
+            return false;
+        };
+        // Several subflows may have been between the same addresses.
+        let new = failed.filter(|pair| !connection.joins.failed.contains(pair));
+        connection.joins.failed.extend(new);
+        batches.push(batch);
+        self.schedule_join(token, now);
+        true
+    }
+
     /// Handles the report that the connection has carried enough bytes for additional subflows.
     pub fn on_bulk(&mut self, token: Token, now: u64, batches: &mut Vec<CommandBatch>) {
         match self.all.get_mut(&token) {
@@ -168,7 +199,14 @@ impl Connections {
             connection.uncoupled = Some(why);
         } else {
             batches.extend(connection.destroy_subflow(token, subflow));
-            self.schedule_join(token, now);
+            // The kernel removes ECN from a SYN that it repeats, and the path carries packets by now. Other joins of the path wait for
+            // their answers, too.
+            let is_repeated = now >= connection.joins.requested_at + SYN_TIMEOUT;
+            if why == UncoupledReason::NoEcn && is_repeated && connection.joins.failures < 2 {
+                self.schedule_join_after(token, CLOSE_GRACE, now);
+            } else {
+                self.schedule_join(token, now);
+            }
         }
     }
 
@@ -209,12 +247,10 @@ impl Connections {
             connection.joins.on_probation.remove(i);
             (true, true)
         } else {
-            let pending =
-                connection.subflows.len() == known && connection.take_pending(requested_pair(subflow));
-            (
-                pending,
-                pending && now < connection.joins.requested_at + JOIN_TIMEOUT,
-            )
+            let pair = requested_pair(subflow);
+            let pending = connection.subflows.len() == known && connection.take_pending(pair);
+            let answered = pending && now < connection.joins.requested_at + JOIN_TIMEOUT;
+            (pending, answered && !connection.reject_address(pair))
         };
         // The last one takes the connection along, or the network has reset all of them.
         let Some(oldest) = connection.subflows.first() else {
@@ -260,10 +296,18 @@ impl Connections {
             return;
         };
         let before = connection.joins.on_probation.len();
-        connection
-            .joins
-            .on_probation
-            .retain(|(_, since)| since + PROBATION > now);
+        let (waiting, survived): (Vec<_>, Vec<_>) = std::mem::take(&mut connection.joins.on_probation)
+            .into_iter()
+            .partition(|(_, since)| since + PROBATION > now);
+        connection.joins.on_probation = waiting;
+        let survived = |subflow: &&Subflow| survived.iter().any(|(known, _)| *known == subflow.four_tuple());
+        let good: Vec<_> = connection
+            .subflows
+            .iter()
+            .filter(survived)
+            .map(requested_pair)
+            .collect();
+        connection.joins.failed.retain(|pair| !good.contains(pair));
         if before > 0 && connection.joins.on_probation.is_empty() && !connection.server {
             if connection.joins.pending.is_empty() {
                 connection.joins.failures = 0;
@@ -371,6 +415,14 @@ impl Connections {
 
     /// Looks again later whether subflows are missing, each time after twice as long, up to a minute.
     pub(super) fn schedule_join(&mut self, token: Token, now: u64) {
+        if let Some(connection) = self.all.get(&token) {
+            let delay = (MIN_RETRY_DELAY << connection.joins.failures).min(MAX_RETRY_DELAY);
+            self.schedule_join_after(token, delay, now);
+        }
+    }
+
+    /// Looks again after a delay whether subflows are missing, unless a look is due already.
+    fn schedule_join_after(&mut self, token: Token, delay: u64, now: u64) {
         let Some(connection) = self.all.get_mut(&token) else {
             return;
         };
@@ -379,13 +431,15 @@ impl Connections {
         if !connection.may_join() || has_ended || waits {
             return;
         }
-        let at = now + (MIN_RETRY_DELAY << connection.joins.failures).min(MAX_RETRY_DELAY);
+        let at = now + delay;
         connection.joins.failures = (connection.joins.failures + 1).min(DOUBLINGS);
         connection.joins.retry_at = Some(at);
         self.deadlines.insert((at, token));
     }
 }
 
+/// Time after which the kernel repeats a SYN: `TCP_TIMEOUT_INIT`.
+const SYN_TIMEOUT: u64 = 1_000_000_000;
 /// Less than the time after which the kernel gives up on SYNs without an answer.
 const JOIN_TIMEOUT: u64 = 30_000_000_000;
 /// A connection that closes takes its last subflows along within this time.

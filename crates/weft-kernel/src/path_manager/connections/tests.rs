@@ -2,6 +2,7 @@ use super::super::DiagSubflow;
 use super::*;
 
 mod addresses;
+mod failed;
 mod hostile;
 mod inactive;
 mod lost;
