@@ -54,13 +54,22 @@ say() { echo "CHECK $*"; }
 available() { cat /proc/sys/net/ipv4/tcp_available_congestion_control; }
 # Once at each start, on trial or not.
 runs() { journalctl -u weftd --no-pager -o cat | grep -c "weftd runs"; }
+# The unit is active once the daemon has started, which takes seconds in emulation on a busy machine.
+wait_for_state() {
+	for i in $(seq 60); do
+		[ "$(systemctl is-active weftd)" = $1 ] && break
+		sleep 1
+	done
+}
 wait_for() {
 	for i in $(seq 60); do
 		[ $(runs) -ge $1 ] && break
 		sleep 1
 	done
 	sleep 2
+	wait_for_state active
 }
+restarts() { systemctl show -P NRestarts weftd; }
 say kernel $(uname -r)
 say first $(systemctl is-active weftd)
 journalctl -u weftd --no-pager -o cat
@@ -77,8 +86,14 @@ mptcpize run iperf3 -c 127.0.0.1 -t 20 -b 20M > /run/iperf.log 2>&1 &
 sleep 10
 say status "$(weftd status --json | tr -d '\n')"
 systemctl kill -s KILL weftd
+for i in $(seq 60); do
+	[ $(restarts) -ge 1 ] && break
+	sleep 1
+done
+wait_for_state active
+# A daemon that ends at once would be restarted again.
 sleep 5
-say again $(systemctl is-active weftd) restarts $(systemctl show -P NRestarts weftd)
+say again $(systemctl is-active weftd) restarts $(restarts)
 journalctl -u weftd --no-pager -o cat
 weftd status
 say doctor $(weftd doctor > /run/doctor.log; echo $?)
