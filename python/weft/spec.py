@@ -1159,6 +1159,12 @@ class ProfilePatch(Model):
     acknowledged. A joined subflow carries data once the last acknowledgement of its own
     handshake is acknowledged.
     """
+    count_all_after_timeout: bool | None = None
+    """
+    Whether, without selective acknowledgements, an acknowledgement after a timeout counts as all segments that it
+    covers and that no duplicate has counted, as in Linux (`tcp_remove_reno_sacks`), and not as one (RFC 3465, section
+    2.3).
+    """
     delayed_ack_timeout: Time | None = None
     """Maximum delay of an acknowledgement."""
     dupack_threshold: Annotated[int | None, Field(ge=1)] = None

@@ -191,6 +191,7 @@ impl Profile {
                 pacing: false,
                 window_validation: WindowValidation::Linux,
                 slow_start_after_idle: true,
+                count_all_after_timeout: true,
             },
             rto: RtoSettings {
                 initial_rto: Time::from_ms(1_000),
@@ -259,6 +260,7 @@ impl Profile {
                 pacing: false,
                 window_validation: WindowValidation::HalfUsed,
                 slow_start_after_idle: false,
+                count_all_after_timeout: false,
             },
             rto: RtoSettings {
                 initial_rto: Time::from_ms(1_500),

@@ -47,8 +47,9 @@ struct StateBefore {
     lost_unsent: u32,
     /// Segments that had left the network according to duplicates.
     reno_sacked: u32,
-    /// True unless a recovery was in progress.
-    was_open: bool,
+    /// True if, without selective acknowledgements, the acknowledgement counts as all segments that no
+    /// duplicate has counted, and not as one.
+    counts_all: bool,
 }
 
 impl AckEvent {
@@ -66,7 +67,8 @@ impl AckEvent {
             pipe: subflow.pipe(),
             lost_unsent: subflow.segments.lost_unsent(),
             reno_sacked: 0,
-            was_open: subflow.state.is_open(),
+            counts_all: subflow.state.is_open()
+                || profile.window.count_all_after_timeout && subflow.state.is_loss_recovery(),
         };
         let min_rtt = subflow.rtt.min_rtt_or_zero();
         let acked = subflow.segments.acknowledge(packet.seq, now, min_rtt);
@@ -237,12 +239,13 @@ impl AckEvent {
     /// Segments that were sacked before have been counted: RFC 6675 removes them from the pipe
     /// then. Without selective acknowledgements, an acknowledgement that fills a hole counts as one
     /// segment (RFC 5681, section 3.1, equation (2); RFC 3465, section 2.3). One after duplicates
-    /// counts as the segments that these did not count (`tcp_remove_reno_sacks`).
+    /// counts as the segments that these did not count, and if the profile says so one after a timeout
+    /// does, too (`tcp_remove_reno_sacks`).
     #[inline(always)]
     pub fn cc_acked(&self, profile: &Profile) -> u32 {
         if !self.advances() || profile.loss.recovery != Recovery::NewReno {
             self.delivered()
-        } else if self.before.was_open {
+        } else if self.before.counts_all {
             self.beyond_duplicates()
         } else {
             1

@@ -56,6 +56,10 @@ pub struct WindowSettings {
     /// name (RFC 2861). Each RTO halves the window, from the second one on and down to `initial_cwnd`. Other algorithms
     /// keep their windows, as those of `weftd` do.
     pub slow_start_after_idle: bool,
+    /// Whether, without selective acknowledgements, an acknowledgement after a timeout counts as all segments that it
+    /// covers and that no duplicate has counted, as in Linux (`tcp_remove_reno_sacks`), and not as one (RFC 3465, section
+    /// 2.3).
+    pub count_all_after_timeout: bool,
 }
 
 /// The retransmission timeout.

@@ -15,6 +15,7 @@ impl Profile {
         Self::linux().with(|p| {
             p.window.window_validation = WindowValidation::HalfUsed;
             p.window.slow_start_after_idle = false;
+            p.window.count_all_after_timeout = false;
             p.rto.rto_estimator = RtoEstimator::Rfc6298;
             p.loss.tail_loss_probe = false;
             p.loss.limited_transmit = false;

@@ -352,6 +352,7 @@ fn one_acknowledgement_after_a_timeout_does_not_restore_the_window() {
         let mut test = TestConnection::with_window(20.0, 60).recovering_by(recovery);
         test.cc = reno(&mut test.profile, 20.0);
         test.profile.window.initial_ssthresh = f64::INFINITY;
+        test.profile.window.count_all_after_timeout = false;
         // The retransmission is also lost, so that the receiver holds the rest of the window when
         // the timer expires.
         let mut run = test.start(|seen| match (seen.kind, seen.packet.chunk, seen.again) {
