@@ -1182,8 +1182,8 @@ class ProfilePatch(Model):
     """
     frto: bool | None = None
     """
-    Whether a sender with selective acknowledgements tries new data after a timeout, and undoes
-    a spurious timeout (F-RTO, RFC 5682).
+    Whether a sender tries new data after a timeout, and undoes a spurious timeout (F-RTO, RFC 5682;
+    without selective acknowledgements as well, as in Linux).
     """
     full_handshakes: bool | None = None
     """

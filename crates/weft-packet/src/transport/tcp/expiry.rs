@@ -52,9 +52,7 @@ impl TcpEndpoint {
             connection.congestion.save_prior(s as usize);
             Undo::arm(subflow.seq.nxt(), head_sent_at)
         });
-        let has_frto = profile.options.frto
-            && profile.loss.recovery != Recovery::NewReno
-            && (repeated || subflow.state.is_open());
+        let has_frto = profile.options.frto && (repeated || subflow.state.is_open());
         // With RACK, segments sent just before may still arrive (RFC 8985, section 6.3). Its RTT is
         // that of delivered data, and 0 before (`tcp_rack_skb_timeout`).
         let recent = match profile.loss.recovery {

@@ -158,6 +158,11 @@ impl Reordering {
         self.reno_sacked = (self.reno_sacked + 1).min(outstanding);
     }
 
+    /// Counts no segment any more as having left the network (`tcp_reset_reno_sack`).
+    pub fn forget_segments_left(&mut self) {
+        self.reno_sacked = 0;
+    }
+
     /// Handles the end of a recovery.
     pub fn on_recovered(&mut self) {
         self.reno_sacked = 0;

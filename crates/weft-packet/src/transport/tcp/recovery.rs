@@ -175,6 +175,9 @@ fn on_ack_after_timeout(
         Verdict::LossIsReal => subflow.state.set_frto(Frto::Off),
         Verdict::Continue => {}
     }
+    if event.advances() {
+        subflow.reordering.forget_segments_left();
+    }
 }
 
 /// Handles what an acknowledgement shows about the outstanding loss probe, if there is one. If the
@@ -249,7 +252,9 @@ fn on_duplicate_without_sack(subflow: &mut SubflowSender, profile: &Profile) {
     let has_left = subflow.state.is_fast_recovery()
         || subflow.segments.any_lost()
         || profile.loss.limited_transmit && beyond;
-    if has_left && !subflow.state.is_loss_recovery() {
+    // After a timeout, a duplicate means that new data of F-RTO has arrived (`tcp_process_loss`).
+    let answers_new_data = profile.options.frto && subflow.seq.nxt() > recover;
+    if has_left && !subflow.state.is_loss_recovery() || subflow.state.is_loss_recovery() && answers_new_data {
         subflow.reordering.on_segment_left(subflow.segments.len());
     }
 }
@@ -337,8 +342,11 @@ fn is_spurious(state: &SubflowState, profile: &Profile, seq: &SendSequence, even
         return false;
     }
     let recover = state.recover();
+    // Without selective acknowledgements, one that also covers a retransmission may be the answer to it
+    // (`tcp_clean_rtx_queue`).
+    let is_sure = profile.loss.recovery != Recovery::NewReno || !event.acked().retransmitted;
     let original_arrived = state.frto() != Frto::Off
-        && (event.acked().first != u64::MAX && event.ack() <= recover
+        && (event.acked().first != u64::MAX && is_sure && event.ack() <= recover
             || event.sacked().first != u64::MAX && seq.expand(event.sack_end()) <= recover);
     echoes_first_copy(state, profile, event) || original_arrived
 }
@@ -456,6 +464,31 @@ mod tests {
         assert_eq!(judge(&state, &profile, &sent(1200), &original), Verdict::Spurious);
         let state = timed_out(Frto::Off);
         assert_eq!(judge(&state, &profile, &sent(1200), &original), Verdict::Continue);
+    }
+
+    /// RFC 5682, section 2.1, and `tcp_clean_rtx_queue`: without selective acknowledgements, originals next to a
+    /// retransmission may have waited for it.
+    #[test]
+    fn without_sack_originals_next_to_a_retransmission_prove_nothing() {
+        let mut state = timed_out(Frto::Possible);
+        state.await_new_data(1000);
+        let both = Acked {
+            retransmitted: true,
+            ..once(1)
+        };
+        let mixed = AckEvent::for_test(200, true, both, Acked::default(), 0);
+        let originals = AckEvent::for_test(200, true, once(1), Acked::default(), 0);
+        for (recovery, verdict) in [
+            (Recovery::NewReno, Verdict::Continue),
+            (Recovery::Rack, Verdict::Spurious),
+        ] {
+            let profile = Profile::linux().with(|p| p.loss.recovery = recovery);
+            assert_eq!(judge(&state, &profile, &sent(1200), &mixed), verdict);
+            assert_eq!(
+                judge(&state, &profile, &sent(1200), &originals),
+                Verdict::Spurious
+            );
+        }
     }
 
     #[test]

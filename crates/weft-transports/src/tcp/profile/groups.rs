@@ -108,8 +108,8 @@ pub struct RecoveryOptions {
     /// Whether fast recovery reduces the data in flight gradually instead of by a pause (PRR, RFC
     /// 6937).
     pub prr: bool,
-    /// Whether a sender with selective acknowledgements tries new data after a timeout, and undoes
-    /// a spurious timeout (F-RTO, RFC 5682).
+    /// Whether a sender tries new data after a timeout, and undoes a spurious timeout (F-RTO, RFC 5682;
+    /// without selective acknowledgements as well, as in Linux).
     pub frto: bool,
     /// Whether packets have timestamps (RFC 7323). With them, acknowledgements of retransmissions
     /// give RTT samples and show which copy they acknowledge, so that a spurious timeout or
