@@ -188,4 +188,14 @@ mod tests {
         }
         assert!((approximate_ln(1.01) / 1.01_f64.ln() - 1.0).abs() < 1e-4);
     }
+
+    /// With falling steps, the logarithm of a price changes by the step times the relative excess: 0.5 * 0.2.
+    #[test]
+    fn a_falling_step_moves_the_logarithm_of_a_price() {
+        let mut link = Link::new(10.0, 0.0, (-3.0_f64).exp());
+        assert!((link.log_price() + 3.0).abs() < 1e-12);
+        let off = link.update(12.0, StepRule::Falling(0.5), true);
+        assert!((off - 0.2).abs() < 1e-12);
+        assert!((link.log_price() + 2.9).abs() < 1e-12);
+    }
 }
