@@ -45,16 +45,16 @@ def run_tests(name: str, arguments: list[str], copy: Path) -> list[str]:
         ValueError: the program does not compile.
     """
     command = ["cargo", "test", "--locked", "--no-fail-fast", *arguments]
-    result = subprocess.run(
-        command, cwd=copy, env=environment(copy.parent), capture_output=True, text=True, check=False
-    )
+    result = subprocess.run(command, cwd=copy, env=environment(), capture_output=True, text=True, check=False)
     if "could not compile" in result.stderr:
         raise ValueError(f"{name}: does not compile\n{result.stderr}")
     return failing(result.stdout)
 
 
-def try_fault(fault: dict[str, str], copy: Path) -> list[str]:
-    """Plants a fault, and returns the tests that fail; the copy is as before afterwards.
+def try_fault(fault: dict[str, str], copy: Path) -> tuple[list[str], list[str]]:
+    """Plants a fault, and returns the tests that fail and the arguments with which they ran.
+
+    The copy is as before afterwards.
 
     Raises:
         ValueError: the text of the fault does not occur once, or the faulty program does not compile.
@@ -66,16 +66,14 @@ def try_fault(fault: dict[str, str], copy: Path) -> list[str]:
             f"{fault['name']}: {fault['old']!r} occurs {sound.count(fault['old'])} times in {fault['file']}"
         )
     file.write_text(sound.replace(fault["old"], fault["new"]))
-    found: list[str] = []
     try:
         for arguments in tests_for(fault["file"]):
-            found += run_tests(fault["name"], arguments, copy)
-            if found:
-                break
+            if found := run_tests(fault["name"], arguments, copy):
+                return found, arguments
     finally:
         file.write_text(sound)
         os.utime(file)
-    return found
+    return [], []
 
 
 def main() -> int:
@@ -85,22 +83,24 @@ def main() -> int:
     parser.add_argument("--missing", action="store_true", help="only faults that faults.csv does not have")
     options = parser.parse_args()
     faults = [f for f in tomllib.loads(FAULTS.read_text())["fault"] if options.word in f["name"]]
+    if not faults:
+        parser.error(f"word: {options.word}; allowed: a part of a name in {FAULTS.relative_to(ROOT)}")
     rows = {}
     if FOUND.exists():
         with FOUND.open(newline="") as file:
             rows = {row["fault"]: row for row in csv.DictReader(file)}
     if options.missing:
         faults = [fault for fault in faults if fault["name"] not in rows]
-    with copy_of_head(ROOT / "target" / "faults") as copy:
+    with copy_of_head() as copy:
         passed: list[list[str]] = []
         for fault in faults:
-            for arguments in (a for a in tests_for(fault["file"]) if a not in passed):
+            started = time.monotonic()
+            found, arguments = try_fault(fault, copy)
+            if found and arguments not in passed:
                 if broken := run_tests("without a fault", arguments, copy):
                     print(f"tests fail without a fault: {', '.join(broken)}", file=sys.stderr)
                     return 2
                 passed.append(arguments)
-            started = time.monotonic()
-            found = try_fault(fault, copy)
             by_scripts = any(CONFORMANCE in name for name in found)
             others = [name for name in found if CONFORMANCE not in name]
             rows[fault["name"]] = {

@@ -2,12 +2,14 @@
 
 cargo-mutants makes the changes in a scratch copy of the last commit. Each part of the code is tested by its nearest
 tests, and a random sample of its changes is made: the first `--sample` ones in an order that `--seed` determines.
+What became of each change is kept in `target/scratch`, so that an interrupted run goes on where it stopped.
 """
 
 from __future__ import annotations
 
 import argparse
 import csv
+import hashlib
 import json
 import os
 import random
@@ -15,10 +17,11 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from tests.conformance.scratch import ROOT, copy_of_head, environment
+from tests.conformance.scratch import SCRATCH, copy_of_head, environment
 
 FOLDER = Path(__file__).parent
 SCORES = FOLDER / "mutants.csv"
@@ -27,7 +30,9 @@ FIELDS = {
     SCORES: ["part", "changes", "seed", "tried", "found", "not found", "not compiled"],
     SURVIVORS: ["part", "change", "reason"],
 }
-TIMEOUT_S = "1200"
+MIN_TIMEOUT_S = 60
+TIMEOUT_MULTIPLIER = 10
+"""Times that the tests without a change take, after which a change counts as found."""
 FOUND, MISSED, NOT_COMPILED = "found", "not found", "not compiled"
 OUTCOMES = {"CaughtMutant": FOUND, "Timeout": FOUND, "MissedMutant": MISSED, "Unviable": NOT_COMPILED}
 
@@ -61,8 +66,8 @@ def cargo_mutants(part: Part, *arguments: str, copy: Path) -> str:
     """Runs cargo-mutants on a part of the copy, and returns what it prints; progress goes to standard error."""
     files = [argument for file in part.files for argument in ("--file", file)]
     command = ["cargo", "mutants", "--package", part.package, *files, *arguments]
-    env = environment(copy.parent)
-    return subprocess.run(command, cwd=copy, env=env, check=False, stdout=subprocess.PIPE, text=True).stdout
+    result = subprocess.run(command, cwd=copy, env=environment(), check=False, stdout=subprocess.PIPE, text=True)
+    return result.stdout
 
 
 def all_changes(part: Part, copy: Path) -> list[str]:
@@ -70,30 +75,45 @@ def all_changes(part: Part, copy: Path) -> list[str]:
     return [change["name"] for change in json.loads(cargo_mutants(part, "--list", "--json", copy=copy))]
 
 
-def try_change(part: Part, number: int, total: int, copy: Path, *, test_first: bool) -> str:
-    """Returns what became of the change with a number, from 0 on: whether tests found it, or it did not compile.
+def run_changes(part: Part, *arguments: str, copy: Path) -> list[dict[str, Any]]:
+    """Makes the changes that the arguments select, and returns what became of each."""
+    with tempfile.TemporaryDirectory() as folder:
+        printed = cargo_mutants(
+            part, "--test-package", part.package, "--in-place", "--output", folder, *arguments,
+            "--", "--locked", *part.tests, copy=copy,
+        )  # fmt: skip
+        report = json.loads((Path(folder) / "mutants.out" / "outcomes.json").read_text())
+    outcomes: list[dict[str, Any]] = report["outcomes"]
+    if any(outcome["scenario"] == "Baseline" and outcome["summary"] != "Success" for outcome in outcomes):
+        raise ValueError(f"{part.name}: the tests fail without a change\n{printed}")
+    return outcomes
+
+
+def try_change(part: Part, number: int, total: int, copy: Path, timeout_s: int | None) -> tuple[str, int]:
+    """Returns what became of the change with a number, and the time after which tests of a change count as hanging.
 
     Args:
         part: the part that is changed.
-        number: the change.
+        number: the number of the change, from 0 on.
         total: the number of all changes.
         copy: the scratch copy.
-        test_first: whether the tests are also run without a change.
+        timeout_s: the time of the last change, in seconds. Without it, the tests are first run without a change.
 
     Raises:
         ValueError: the tests fail without a change.
     """
-    with tempfile.TemporaryDirectory() as folder:
-        printed = cargo_mutants(
-            part, "--test-package", part.package, "--in-place", "--output", folder, "--timeout", TIMEOUT_S,
-            "--baseline", "run" if test_first else "skip", "--shard", f"{number}/{total}", "--sharding", "round-robin",
-            "--", "--locked", *part.tests, copy=copy,
-        )  # fmt: skip
-        outcomes = json.loads((Path(folder) / "mutants.out" / "outcomes.json").read_text())["outcomes"]
-    found = [OUTCOMES[outcome["summary"]] for outcome in outcomes if isinstance(outcome["scenario"], dict)]
-    if len(found) != 1:
-        raise ValueError(f"{part.name}: the tests fail without a change\n{printed}")
-    return found[0]
+    limits = (
+        ["--timeout-multiplier", str(TIMEOUT_MULTIPLIER), "--minimum-test-timeout", str(MIN_TIMEOUT_S)]
+        if timeout_s is None
+        else ["--baseline", "skip", "--timeout", str(timeout_s)]
+    )
+    shard = ["--shard", f"{number}/{total}", "--sharding", "round-robin"]
+    outcomes = run_changes(part, *limits, *shard, copy=copy)
+    if timeout_s is None:
+        phases = next(outcome["phase_results"] for outcome in outcomes if outcome["scenario"] == "Baseline")
+        tests_s = next(phase["duration"] for phase in phases if phase["phase"] == "Test")
+        timeout_s = max(MIN_TIMEOUT_S, round(TIMEOUT_MULTIPLIER * tests_s))
+    return next(OUTCOMES[o["summary"]] for o in outcomes if isinstance(o["scenario"], dict)), timeout_s
 
 
 def read(file: Path) -> list[dict[str, str]]:
@@ -126,48 +146,70 @@ def store(part: Part, total: int, seed: int, found: dict[str, str]) -> None:
 
 @dataclass
 class Sample:
-    """The changes of a part in random order, and what became of the first ones."""
+    """The changes of a part in random order, and what became of some of them."""
 
     part: Part
     seed: int
     changes: list[str]
     order: list[int]
-    outcomes: dict[str, str] = field(default_factory=dict)
+    kept: Path
+    """The file with what became of changes, in this run and in those before."""
+    outcomes: dict[str, str]
+    timeout_s: int | None = None
 
-    def extend(self, copy: Path) -> None:
-        """Makes one more change, if there is one, and stores the score."""
-        tried = len(self.outcomes)
-        if tried < len(self.changes):
-            number = self.order[tried]
-            outcome = try_change(self.part, number, len(self.changes), copy, test_first=tried == 0)
-            self.outcomes[self.changes[number]] = outcome
-            store(self.part, len(self.changes), self.seed, self.outcomes)
-            print(f"{self.changes[number]}: {outcome}", flush=True)
+    def try_up_to(self, size: int, copy: Path) -> None:
+        """Makes those of the first `size` changes that are not tried yet."""
+        for number in self.order[:size]:
+            change = self.changes[number]
+            if change not in self.outcomes:
+                total = len(self.changes)
+                self.outcomes[change], self.timeout_s = try_change(self.part, number, total, copy, self.timeout_s)
+                self.kept.write_text(json.dumps(self.outcomes, indent=1))
+                print(f"{self.part.name}, {size}: {change}: {self.outcomes[change]}", flush=True)
+
+    def store(self, size: int) -> None:
+        """Stores the score of the first `size` changes, as far as they are tried."""
+        sample = [self.changes[number] for number in self.order[:size]]
+        tried = {change: self.outcomes[change] for change in sample if change in self.outcomes}
+        store(self.part, len(self.changes), self.seed, tried)
+
+    def forget_survivors(self) -> None:
+        """Lets the changes that no test found be tried again."""
+        self.outcomes = {change: outcome for change, outcome in self.outcomes.items() if outcome != MISSED}
 
 
 def draw(part: Part, seed: int, copy: Path) -> Sample:
-    """Returns the sample of a part before its first change."""
+    """Returns the sample of a part, with what earlier runs found for the same changes."""
     changes = all_changes(part, copy)
     order = list(range(len(changes)))
     random.Random(seed).shuffle(order)  # noqa: S311
-    return Sample(part, seed, changes, order)
+    version = hashlib.sha256("\n".join(changes).encode()).hexdigest()[:12]
+    kept = SCRATCH / f"{part.name.replace(' ', '-')}-{version}.json"
+    return Sample(part, seed, changes, order, kept, json.loads(kept.read_text()) if kept.exists() else {})
 
 
 def main() -> int:
-    """Changes all parts, or the one that is named, and stores the score and the survivors."""
+    """Changes all parts, or the ones that are named, and stores the score and the survivors."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("part", nargs="*", help=", ".join(part.name for part in PARTS))
+    parser.add_argument("part", nargs="*", help=f"parts to change: {', '.join(part.name for part in PARTS)}")
     parser.add_argument("--sample", type=int, default=40, help="number of changes of each part")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--survivors", action="store_true", help="try those again that no test found")
     options = parser.parse_args()
-    folder = ROOT / "target" / "mutants"
+    names = [part.name for part in PARTS]
+    if unknown := [name for name in options.part if name not in names]:
+        parser.error(f"part: {', '.join(unknown)}; allowed: {', '.join(names)}")
     os.nice(5)
-    with copy_of_head(folder) as copy:
+    with copy_of_head() as copy:
         samples = [draw(p, options.seed, copy) for p in PARTS if not options.part or p.name in options.part]
-        # In turn, so that all parts have about as many changes if the run is stopped.
-        for _ in range(options.sample):
+        if options.survivors:
             for sample in samples:
-                sample.extend(copy)
+                sample.forget_survivors()
+        # In turn, so that all parts have about as many changes if the run is stopped.
+        for size in range(1, options.sample + 1):
+            for sample in samples:
+                sample.try_up_to(size, copy)
+                sample.store(options.sample)
     for row in read(SCORES):
         print(f"{row['part']}: {row['found']} of {int(row['found']) + int(row['not found'])} changes were found")
     return 0
