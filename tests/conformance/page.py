@@ -195,7 +195,7 @@ def mutant_section() -> list[str]:
     rows = read_csv(MUTANTS)
     lines = [
         "`make mutants` makes small changes of the code with cargo-mutants, one at a time.",
-        "It counts the changes that tests find.",
+        "It counts the changes that tests find, also those for which a test was added then.",
         "Each part has a random sample of its changes, in an order that the seed determines.",
         "The column of tried changes has the size of each sample.",
         *([UNSEEDED] if any(row["seed"] == "-" for row in rows) else []),
