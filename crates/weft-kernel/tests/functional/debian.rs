@@ -55,6 +55,15 @@ echo ALL ENDED
 poweroff -f
 ";
 
+/// The kernels that the tests run on, the oldest first.
+pub const STABLE_AND_BACKPORTS: [Packaged; 5] = [
+    STABLE,
+    backported("6.12", "bookworm"),
+    backported("6.18", "trixie"),
+    backported("7.2", "trixie"),
+    backported("7", "trixie"),
+];
+
 const fn backported(series: &'static str, release: &'static str) -> Packaged {
     Packaged {
         series,
@@ -97,7 +106,9 @@ fn passes(name: &str, kernel: Packaged) {
     if is_emulated() {
         return;
     }
-    match boot(kernel) {
+    let modes = std::env::var(ECN_VARIABLE).unwrap_or_else(|_| ECN_MODES.to_owned());
+    let filter = std::env::var(FILTER_VARIABLE).unwrap_or_default();
+    match boot(kernel, &filter, &modes) {
         Ok(output) => {
             println!("{output}");
             let booted = format!("KERNEL {}.", kernel.series);
@@ -115,8 +126,9 @@ fn passes(name: &str, kernel: Packaged) {
     }
 }
 
-/// Returns the output of the guest, or an error that names what is missing on this machine.
-fn boot(kernel: Packaged) -> Result<String, String> {
+/// Runs this test's binary with these arguments once per mode of ECN. Returns the output of the guest, or an error that names what
+/// is missing on this machine.
+pub fn boot(kernel: Packaged, arguments: &str, modes: &str) -> Result<String, String> {
     let tools = TOOLS.map(find).into_iter().collect::<Option<Vec<_>>>();
     let tools = tools.ok_or("the Debian package iproute2")?;
     let guest = Guest::new(kernel, Path::new(env!("CARGO_TARGET_TMPDIR")))?;
@@ -131,9 +143,7 @@ fn boot(kernel: Packaged) -> Result<String, String> {
         let file = file.ok_or_else(|| format!("the module {module} uncompressed in the kernel's package"))?;
         fs::copy(file, guest.root().join(format!("modules/{i}-{module}.ko"))).expect("a module");
     }
-    let modes = std::env::var(ECN_VARIABLE).unwrap_or_else(|_| ECN_MODES.to_owned());
-    let filter = std::env::var(FILTER_VARIABLE).unwrap_or_default();
-    let init = INIT.replace("ECN_MODES", &modes).replace("FILTER", &filter);
+    let init = INIT.replace("ECN_MODES", modes).replace("FILTER", arguments);
     let runs = modes.split_whitespace().count() as u32;
     Ok(guest.boot(&init, MEGABYTES, SECONDS * runs.max(1)))
 }

@@ -13,6 +13,7 @@ mod plb;
 mod positions;
 mod rules;
 mod shares;
+mod table;
 
 use std::time::Duration;
 

@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 use std::mem::MaybeUninit;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -26,7 +26,18 @@ pub enum Kind {
 pub struct Peers {
     client: Socket,
     server: JoinHandle<usize>,
+    seen: Arc<Seen>,
 }
+
+/// What a server has read so far.
+#[derive(Default)]
+struct Seen {
+    bytes: AtomicUsize,
+    pauses: AtomicUsize,
+}
+
+/// Time without data that counts as a pause: the least time until a retransmission.
+const PAUSE: Duration = Duration::from_millis(200);
 
 /// A connection that sends in a thread of its own.
 pub struct Sending {
@@ -51,19 +62,36 @@ impl Peers {
     /// Connects to a listener, of this namespace or another.
     pub fn over(listener: Socket, family: Family, kind: Kind, client_cc: &str) -> Self {
         let address = listener.local_addr().expect("an address");
+        let seen = Arc::<Seen>::default();
+        let record = Arc::clone(&seen);
         let server = std::thread::spawn(move || {
             let (mut socket, _) = listener.accept().expect("a client");
             let (mut buffer, mut total) = (vec![0; 1 << 18], 0);
+            let mut last = None::<Instant>;
             loop {
                 match socket.read(&mut buffer) {
                     Ok(0) | Err(_) => return total,
                     Ok(n) => total += n,
                 }
+                record.bytes.store(total, Ordering::Relaxed);
+                let pauses = last.is_some_and(|last| last.elapsed() >= PAUSE);
+                record.pauses.fetch_add(usize::from(pauses), Ordering::Relaxed);
+                last = Some(Instant::now());
             }
         });
         let client = socket(family, kind, client_cc);
         client.connect(&address).expect("a connection");
-        Self { client, server }
+        Self { client, server, seen }
+    }
+
+    /// Returns the number of bytes that the server has read.
+    pub fn read(&self) -> usize {
+        self.seen.bytes.load(Ordering::Relaxed)
+    }
+
+    /// Returns how often the server has read nothing for 200 ms or more, between two reads.
+    pub fn pauses(&self) -> usize {
+        self.seen.pauses.load(Ordering::Relaxed)
     }
 
     /// Sends so many bytes and waits until all are acknowledged.
