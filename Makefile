@@ -169,6 +169,14 @@ test-linux: $(STAMPS)/linux $(STAMPS)/emulator ## Test weftd on this kernel (roo
 test-all-kernels: $(STAMPS)/linux $(STAMPS)/emulator ## Test weftd on all kernels of Debian, with each mode of ECN (root, an hour)
 	WEFT_ECN_MODES="1 2 3 4 5" cargo test --locked -p weft-kernel --test functional debian:: -- --include-ignored --nocapture --test-threads=1
 
+.PHONY: table-by-kernel
+table-by-kernel: $(STAMPS)/linux $(STAMPS)/emulator ## Print what works on this kernel and on Debian's, and how well, KERNELS="this 7" or all (root, an hour)
+	cargo test --locked -p weft-kernel --test functional table_by_kernel -- --ignored --nocapture
+
+.PHONY: test-coupling
+test-coupling: $(STAMPS)/linux ## Compare the coupled algorithms with RFC 6356's goals and CoNEXT 2012's scenarios on this kernel (root, an hour)
+	cargo test --locked -p weftd --test daemon -- --ignored --nocapture --test-threads=1 coupling::
+
 .PHONY: test-failover
 test-failover: $(STAMPS)/linux ## Compare how long a failed path stops a connection with weftd and with Linux alone, RUNS=20 each (root, 20 minutes)
 	RUNS=$(or $(RUNS),20) cargo test --locked -p weftd --test daemon -- --ignored --nocapture a_failed_path_costs

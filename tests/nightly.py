@@ -1,4 +1,4 @@
-"""`make nightly`: the long checks one after the other, then one table with their seeds, results and times.
+"""`make nightly`: the long checks one after the other, then one table of their results, and the tables that they print.
 
 Each night draws specs that no earlier night had: their first number follows from the day.
 """
@@ -41,6 +41,9 @@ def steps(today: date) -> list[Step]:
         Step("test-sdist", "the wheel from the packed sources"),
         Step("test-shares", "shares of flows that compete on this kernel"),
         Step("test-all-kernels", "weftd on Debian's kernels, with each mode of ECN"),
+        Step("table-by-kernel", "what works on each kernel, and how well"),
+        Step("test-coupling", "coupled algorithms, RFC 6356 and CoNEXT 2012, on this kernel"),
+        Step("test-failover", "pauses at a failed path, with weftd and with Linux alone"),
         Step(
             "graphs",
             "random graphs of messages over all transports",
@@ -67,6 +70,12 @@ def table(commit: str, rows: list[tuple[Step, int, float]]) -> str:
     return "\n".join(lines)
 
 
+def tables_of(step: Step, log: str) -> str:
+    """The tables that a step has printed, below a heading, or nothing."""
+    lines = [line for line in log.splitlines() if line.startswith("|")]
+    return "\n".join(["", "", f"## {step.target}", "", *lines]) if lines else ""
+
+
 def main() -> int:
     """Runs all steps, also after one that failed."""
     git = shutil.which("git") or "git"
@@ -84,6 +93,9 @@ def main() -> int:
             code = subprocess.run(command, cwd=ROOT, stdout=log, stderr=subprocess.STDOUT, check=False).returncode
         rows.append((step, code, time.monotonic() - begun))
     text = table(described.stdout.strip() or "unknown", rows)
+    for step, _, _ in rows:
+        log_text = (LOGS / f"{step.target}.log").read_text(encoding="utf-8", errors="replace")
+        text += tables_of(step, log_text)
     (LOGS / "table.md").write_text(f"{text}\n", encoding="utf-8")
     sys.stdout.write(f"{text}\n")
     return int(any(code for _, code, _ in rows))

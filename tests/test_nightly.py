@@ -29,3 +29,10 @@ def test_table_names_the_commit_the_seeds_and_failures() -> None:
     assert text.startswith("commit 9f08a78e\n")
     assert f"| {first.target} | {first.content} | fixed | passed | 1.5 |" in text
     assert f"| {relations.seeds} | failed: target/nightly/relations.log | 10.0 |" in text
+
+
+def test_tables_of_steps_are_printed_below_their_targets() -> None:
+    step = nightly.steps(date(2026, 12, 1))[0]
+    log = "   Compiling weft\n| a | b |\n|---|---|\n| 1 | 2 |\ntest result: ok\n"
+    assert nightly.tables_of(step, log) == f"\n\n## {step.target}\n\n| a | b |\n|---|---|\n| 1 | 2 |"
+    assert nightly.tables_of(step, "test result: ok\n") == ""

@@ -4,6 +4,7 @@
 
 mod addresses;
 mod blackholes;
+mod coupling;
 mod defaults;
 mod delays;
 mod doctor;
@@ -14,6 +15,7 @@ mod failures;
 mod hostile;
 mod interfaces;
 mod joins;
+mod links;
 mod memory;
 mod others;
 mod paths;

@@ -36,10 +36,14 @@ const FORGOTTEN: usize = 1000;
 const CLOSING: usize = 60;
 
 /// The same faults for the same seed (`SplitMix64`); what the kernel makes of them is its own affair.
-struct Chance(u64);
+pub struct Chance(u64);
 
 impl Chance {
-    fn below(&mut self, n: usize) -> usize {
+    pub fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    pub fn below(&mut self, n: usize) -> usize {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut bits = self.0;
         bits = (bits ^ bits >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -100,7 +104,7 @@ impl<'a> Soak<'a> {
         let flows = Flows::beside(scene, WITNESSES);
         Self {
             scene,
-            chance: Chance(seed),
+            chance: Chance::new(seed),
             began: Instant::now(),
             steps: 0,
             what: String::new(),
