@@ -373,6 +373,7 @@ KINDS: dict[str, dict[str, Any]] = {
     "ndp": {"kind": "ndp", "ndp": {"mtu": "1564B"}},
     "roce": {"kind": "roce"},
     "timely": {"kind": "roce", "roce": {"control": "patched-timely"}},
+    "hpcc": {"kind": "roce", "roce": {"control": "hpcc"}},
     "swift": {"kind": "swift", "swift": {"mtu": "1564B"}},
     "constant-rate": {"kind": "constant-rate", "rate": "6Gbps"},
 }
@@ -384,6 +385,7 @@ QUEUES: dict[str, dict[str, Any]] = {
         "kind": {"name": "lossless", "mark_min": "5KB", "mark_max": "200KB", "mark_probability": 0.01},
     },
     "timely": {"limit": "500KB", "kind": "lossless"},
+    "hpcc": {"limit": "500KB", "kind": "lossless"},
 }
 SINGLE_PATH = {"reno", "cubic", "dctcp", *KINDS}
 END_MS = {"uet": 1.2, "ndp": 1.2, "timely": 240}
@@ -433,7 +435,7 @@ def _draw_senders(axes: Axes, result: weft.Result, name: str) -> None:
     """Draws the windows of subflows, or the rates of transports without a window."""
     if name in ("ndp", "constant-rate"):
         rows, column, label, factor = result.throughput, "goodput_bps", "goodput\n(Gbps)", 1e-9
-    elif name in ("roce", "timely"):
+    elif name in ("roce", "timely", "hpcc"):
         rows, column, label, factor = result.traces, "rate_bps", "rate\n(Gbps)", 1e-9
     else:
         rows, column, label, factor = result.traces, "cwnd_packets", "window\n(packets)", 1.0
@@ -483,7 +485,7 @@ def algorithms() -> list[str]:
     """Returns the names of the native algorithms, of the kinds of transport after TCP, and of their controls."""
     registry = weft.registry()
     native = [entry["name"] for entry in registry["algorithms"] if ":" not in entry["name"]]
-    return [*native, *(entry["name"] for entry in registry["transports"] if entry["name"] != "tcp"), "timely"]
+    return [*native, *(entry["name"] for entry in registry["transports"] if entry["name"] != "tcp"), "timely", "hpcc"]
 
 
 def svg(name: str) -> str:

@@ -281,6 +281,7 @@ ENDS = {
     "Roce": "transports",
     "Swift": "transports",
     "Timely": "transports",
+    "Hpcc": "transports",
     "Uet": "transports",
     "Cc": "congestion-control",
     "Paths": "paths",

@@ -236,7 +236,7 @@ def test_report_of_two_kinds_at_one_host() -> None:
 
 
 @pytest.mark.parametrize("queue", ["fifo", "shared", "lossless", "priority"])
-@pytest.mark.parametrize("control", ["dcqcn", "timely", "patched-timely"])
+@pytest.mark.parametrize("control", ["dcqcn", "timely", "patched-timely", "hpcc"])
 def test_kinds_that_share_hosts_deliver_all_over_every_kind_of_queue(queue: str, control: str) -> None:
     rdma: dict[str, Any] = {"control": control, "retransmission": "selective-repeat", "rto": "320us"}
     kinds: dict[str, dict[str, Any]] = {

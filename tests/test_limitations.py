@@ -141,9 +141,9 @@ trigger id 1 oneshot
 """A flow of host 1 that starts when one of host 0 is done."""
 
 MISSING: dict[str, Check] = {
-    "BBR, HPCC, PowerTCP, Vegas": every(
-        no_name(".*(bbr|hpcc|powertcp|(?<!w)vegas).*"),
-        only("Roce", "control", "dcqcn", "timely", "patched-timely", "none"),
+    "BBR, PowerTCP, Vegas": every(
+        no_name(".*(bbr|powertcp|(?<!w)vegas).*"),
+        only("Roce", "control", "dcqcn", "timely", "patched-timely", "hpcc", "none"),
     ),
     "EQDS, Homa, QUIC, SCTP": no_name(".*(eqds|homa|quic|sctp).*"),
     "negotiation of ECN": no_field("negotiat"),

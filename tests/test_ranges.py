@@ -37,6 +37,10 @@ PARTS: dict[str, tuple[str, Callable[[dict[str, Any]], dict[str, Any]]]] = {
         "transports.r.roce.timely",
         lambda part: {"transports": {"r": {"kind": "roce", "roce": {"control": "timely", "timely": part}}}},
     ),
+    "Hpcc": (
+        "transports.r.roce.hpcc",
+        lambda part: {"transports": {"r": {"kind": "roce", "roce": {"control": "hpcc", "hpcc": part}}}},
+    ),
     "Swift": ("transports.s.swift", lambda part: {"transports": {"s": {"kind": "swift", "swift": part}}}),
     "Hosts": ("hosts", lambda part: {"hosts": part}),
     "Event": ("events[0]", lambda part: {"events": [{"at": "1ms", **part}]}),

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import weft
-from tests.reference import ndp, roce, swift, timely, uet, uet_control
+from tests.reference import hpcc, ndp, roce, swift, timely, uet, uet_control
 from tests.reference.network import Limit, QueueRules, Trimming
 from tests.reference.scenarios import limit_text, measured, random_limit, random_scenario, time
 
@@ -324,7 +324,55 @@ def timely_pairs(seed: int, events: Counter[str]) -> list[Pair]:
     return run.pairs(events, {})
 
 
+def hpcc_pairs(seed: int, events: Counter[str]) -> list[Pair]:
+    """Runs a scenario of RDMA with HPCC in both simulators."""
+    rng = Random(-seed)  # noqa: S311
+    mtu = rng.choice([1090, 1500, 4200])
+    scenario = random_scenario(seed, mtu, (1, 10, 100, 400))
+    queues = fifo_queues(rng, mtu, (1, 4), (4, 12), (50, 500))
+    rtt, rate = round_trip(scenario, mtu), scenario.cables[0].rate
+    control = hpcc.Hpcc(
+        rtt=round(rtt * rng.uniform(0.1, 1.2)),
+        utilisation=rng.choice([0.5, 0.8, 0.95, 1.0]),
+        max_stage=rng.choice([0, 1, 5]),
+        increase=rate // rng.randint(20, 10_000),
+        min_rate=rate // rng.randint(20, 1000),
+        initial_rate=rate // rng.choice([1, 1, 3, 10]),
+        is_quantised=rng.random() < 0.3,
+    )
+    settings = roce.Settings(
+        mtu,
+        is_selective=rng.random() < 0.5,
+        ack_every=rng.choice([1, 1, 3]),
+        window=rng.choice([None, None, rng.randint(1, 30) * mtu]),
+        rto=round(rtt * rng.uniform(0.3, 3)),
+        dcqcn=None,
+        hpcc=control,
+    )
+    stated: Spec = {
+        "mtu": f"{mtu}B",
+        "control": "hpcc",
+        "retransmission": "selective-repeat" if settings.is_selective else "go-back-n",
+        "ack_every": settings.ack_every,
+        "rto": time(settings.rto),
+        "min_rate": f"{control.min_rate}bps",
+        "initial_rate": f"{control.initial_rate}bps",
+        "hpcc": {
+            "rtt": time(control.rtt),
+            "utilisation": control.utilisation,
+            "max_stage": control.max_stage,
+            "increase": f"{control.increase}bps",
+            "quantised": control.is_quantised,
+        },
+    }
+    if settings.window is not None:
+        stated["window"] = f"{settings.window}B"
+    run = run_both(scenario, "roce", stated, queues, lambda network, name: roce.RoceHost(network, name, settings))
+    return run.pairs(events, {})
+
+
 KINDS: dict[str, Callable[[int, Counter[str]], list[Pair]]] = {
+    "hpcc": hpcc_pairs,
     "ndp": ndp_pairs,
     "roce": roce_pairs,
     "swift": swift_pairs,
@@ -332,6 +380,15 @@ KINDS: dict[str, Callable[[int, Counter[str]], list[Pair]]] = {
     "uet": uet_pairs,
 }
 MIN_EVENTS = {
+    "hpcc": {
+        "nack": 100,
+        "timeouts": 20,
+        "decrease": 500,
+        "additive": 500,
+        "round": 300,
+        "queue": 500,
+        "second port": 100,
+    },
     "ndp": {"nack": 200, "timeouts": 30, "pull": 1000, "return": 10, "return at once": 2},
     "roce": {"nack": 300, "timeouts": 50, "cnp": 100, "increase": 100, "hyper increase": 50},
     "swift": {

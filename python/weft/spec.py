@@ -383,7 +383,9 @@ class RenoCc(Model):
     """1: grows by 1 / cwnd per packet (RFC 5681); 0: by whole packets, as Linux does"""
 
 
-RoceControlName = TypeAliasType("RoceControlName", Literal["dcqcn", "timely", "patched-timely", "none"])
+RoceControlName = TypeAliasType(
+    "RoceControlName", Literal["dcqcn", "timely", "patched-timely", "hpcc", "none"]
+)
 """Congestion control of RDMA over converged Ethernet."""
 
 
@@ -866,6 +868,24 @@ class Hosts(Model):
     waits until a third of its window is free (Linux's `tcp_tso_should_defer`). Off in all
     profiles.
     """
+
+
+class Hpcc(Model):
+    """Settings of HPCC (Li et al., "HPCC: High Precision Congestion Control", SIGCOMM 2019). Defaults are those of the paper."""
+
+    increase: Rate | None = None
+    """Additive increase as a rate, `W_AI` / T. The default is that of 80 bytes per `rtt`."""
+    max_stage: Annotated[int, Field(ge=0)] = 5
+    """Maximum number `maxStage` of additive increases in a row, after which the window follows the utilisation."""
+    quantised: bool = False
+    """
+    Whether telemetry has the units of the paper's header: times in ns, bytes sent in units of 128 bytes and queues in units
+    of 80 bytes per 25 Gbps of a link, all rounded down. By default all values are exact.
+    """
+    rtt: Time | None = None
+    """Base round-trip time T. The default is the longest round-trip time of the network without queues."""
+    utilisation: Annotated[float, Field(ge=0.0, le=1.0)] = 0.95
+    """Target utilisation eta of links, above 0, up to 1."""
 
 
 class LeafSpineTopology(Model):
@@ -2284,6 +2304,8 @@ class Roce(Model):
     DCQCN: weight g of a notification in the reduction factor, above 0, up to 1. The default is 1/256 (section
     5.2).
     """
+    hpcc: Hpcc | None = None
+    """Settings of HPCC."""
     hyper_increase: Rate = "400Mbps"
     """
     DCQCN: step of the target rate once timer and byte counter are beyond fast recovery. The default is
@@ -2294,9 +2316,9 @@ class Roce(Model):
     increase_interval: Time = "55us"
     """DCQCN: period of the timer that increases the rate (section 5.2)."""
     initial_rate: Rate | None = None
-    """DCQCN and TIMELY: first rate of a flow. The default is the rate of the host's link (section 3.1)."""
+    """DCQCN, TIMELY and HPCC: first rate of a flow. The default is the rate of the host's link (section 3.1)."""
     min_rate: Rate = "10Mbps"
-    """DCQCN and TIMELY: smallest rate of a flow. The default is that of QCN, because the papers have no number."""
+    """DCQCN, TIMELY and HPCC: smallest rate of a flow. The default is that of QCN, because the papers have no number."""
     mtu: Size = "1086B"
     """
     Size of a full packet with its headers of 62 bytes. The payload of the default, 1024 bytes, is the largest

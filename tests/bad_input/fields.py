@@ -55,6 +55,10 @@ def timely(settings: str, first: str, *words: str) -> Row:
     return roce(f"control = 'timely', timely = {{{settings}}}", f"transports.rdma.roce.timely.{first}", *words)
 
 
+def hpcc(settings: str, first: str, *words: str) -> Row:
+    return roce(f"control = 'hpcc', hpcc = {{{settings}}}", f"transports.rdma.roce.hpcc.{first}", *words)
+
+
 def swift(settings: str, *words: str, also: str = "") -> Row:
     return field(f"transports.slow={{kind = 'swift', swift = {{{settings}}}{also}}}", *words)
 
@@ -340,7 +344,15 @@ FIELDS = [
     roce("fast_recovery = 0", "transports.rdma.roce.fast_recovery: 0; allowed: at least 1"),
     roce("min_rate = '0bps'", "transports.rdma.roce.min_rate: "),
     roce("retransmission = 'go-back-0'", "transports.rdma.roce.retransmission: "),
-    roce("control = 'hpcc'", "transports.rdma.roce.control: "),
+    roce("control = 'powertcp'", "transports.rdma.roce.control: "),
+    roce("control = 'hpcc', gain = 0.5", 'transports.rdma.roce.gain: not used with control = "hpcc"'),
+    roce("control = 'hpcc', mtu = '104B'", "transports.rdma.roce.mtu: 104B; allowed: 105B to "),
+    roce("hpcc = {utilisation = 0.9}", "transports.rdma.roce.hpcc: not used with control = ", 'set control = "hpcc"'),
+    hpcc("rtt = '0us'", "rtt: 0s; allowed: a time above 0"),
+    hpcc("utilisation = 0", "utilisation: 0; allowed: above 0, up to 1"),
+    hpcc("max_stage = -1", "max_stage: "),
+    hpcc("increase = '0bps'", "increase: "),
+    hpcc("beta = 1", "beta: unknown field"),
     roce("control = 'none', gain = 0.5", "transports.rdma.roce.gain: not used with control = ", "remove it or set"),
     roce("control = 'timely', gain = 0.5", 'transports.rdma.roce.gain: not used with control = "timely"'),
     roce("control = 'timely', cnp_interval = '9us'", "transports.rdma.roce.cnp_interval: not used with control = "),

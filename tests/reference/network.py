@@ -46,6 +46,8 @@ class Packet:
     is_trimmed_at_last_hop: bool = False
     is_returned: bool = False
     route: list[Port] = field(default_factory=list)
+    hops: list[tuple[int, int, int, int]] | None = None
+    """Reports of the ports of switches, if the packet asks for them: time, bytes sent before, bytes that wait, rate."""
 
 
 @dataclass(frozen=True)
@@ -97,6 +99,8 @@ class Port:
         self.serving: Packet | None = None
         self.flying: deque[Packet] = deque()
         self.coins = self.draws = self.choices = 0
+        self.sent = 0
+        """Bytes of packets whose transmission has begun."""
         self.served_at = 0
         """Time at which the packet being sent has left."""
 
@@ -178,9 +182,17 @@ class Port:
         packet = self.next()
         self.waiting.remove(packet)
         self.mark_by_ramp(packet)
+        self.report(packet)
         self.serving = packet
         self.served_at = self.network.now + self.time_of(packet.size)
         self.network.at(self.served_at, (SERVED,), self.depart)
+
+    def report(self, packet: Packet) -> None:
+        """Adds the state of the port to a packet that asks for it, and counts the packet."""
+        if packet.hops is not None and self.ends[0] not in self.network.hosts:
+            waiting = sum(other.size for other in self.waiting)
+            packet.hops.append((self.network.now, self.sent, waiting, self.rate))
+        self.sent += packet.size
 
     def next(self) -> Packet:
         """The packet that is sent next: headers first, or `ratio` of them per data packet."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from tests.reference.hpcc import TELEMETRY_BYTES, Hop, Hpcc, HpccRate
 from tests.reference.network import Network, Packet
 from tests.reference.timely import Timely, TimelyRate
 from tests.reference.turns import PacedHost
@@ -42,6 +43,17 @@ class Settings:
     rto: int
     dcqcn: Dcqcn | None
     timely: Timely | None = None
+    hpcc: Hpcc | None = None
+
+    @property
+    def telemetry(self) -> int:
+        """Bytes of telemetry in data and in an ACK."""
+        return 0 if self.hpcc is None else TELEMETRY_BYTES
+
+    @property
+    def header(self) -> int:
+        """Bytes of all headers of data."""
+        return HEADER_BYTES + self.telemetry
 
 
 @dataclass(frozen=True)
@@ -62,6 +74,7 @@ class Answer:
     expected: int = 0
     trigger: int = 0
     sent_at: int = 0
+    hops: tuple[Hop, ...] = ()
 
 
 class Rate:
@@ -143,8 +156,9 @@ class Sender:
     def __init__(self, host: RoceHost, number: int, flow: int, to: str, size: int) -> None:
         self.host, self.number, self.flow, self.to = host, number, flow, to
         self.settings = host.settings
-        payload = self.settings.mtu - HEADER_BYTES
-        self.sizes = [min(payload, size - first) + HEADER_BYTES for first in range(0, size, payload)]
+        header = self.settings.header
+        payload = self.settings.mtu - header
+        self.sizes = [min(payload, size - first) + header for first in range(0, size, payload)]
         window = self.settings.window
         self.window = len(self.sizes) if window is None else window // self.settings.mtu
         self.una = self.new = 0
@@ -156,13 +170,23 @@ class Sender:
         self.lost_before = self.searched = 0
         """Missing packets before the first are lost; those before the second have been sent again."""
         self.next_at = host.network.now
+        self.last = 0, 0
+        """Time and size of the last packet that was sent."""
         self.deadline: int | None = None
         self.waits = self.has_timer = False
         self.pace_key, self.pace_waits = 3 * number, 0
         self.acked_at: int | None = None
         self.counts: Counter[str] = Counter()
-        timely, line_rate = self.settings.timely, host.port.rate
-        self.rate = Rate(self, line_rate) if timely is None else TimelyRate(timely, line_rate, self.counts)
+        self.rate = self.control(host.port.rate)
+
+    def control(self, line_rate: int) -> Rate | TimelyRate | HpccRate:
+        """The congestion control of a flow on a link of this rate."""
+        settings = self.settings
+        if settings.timely is not None:
+            return TimelyRate(settings.timely, line_rate, self.counts)
+        if settings.hpcc is not None:
+            return HpccRate(settings.hpcc, line_rate, self.counts)
+        return Rate(self, line_rate)
 
     def repeated(self) -> int | None:
         """The packet that is sent again next."""
@@ -175,7 +199,10 @@ class Sender:
 
     def may_send_new(self) -> bool:
         """Whether the window allows a new packet."""
-        return self.new < len(self.sizes) and self.new - self.una < self.window
+        in_flight = self.new - self.una
+        if isinstance(self.rate, HpccRate) and in_flight * self.settings.mtu >= self.rate.window:
+            return False
+        return self.new < len(self.sizes) and in_flight < self.window
 
     def may_send(self) -> bool:
         """Whether there is a packet that may be sent, whatever the rate."""
@@ -200,11 +227,20 @@ class Sender:
         size = self.sizes[psn]
         rate = self.rate.current
         self.rate.on_sent(size)
-        self.next_at = now + int(size * 8e12 / rate) if rate < self.rate.line_rate else now
+        self.last = now, size
+        self.next_at = self.time_after(rate)
         data = Data(psn, not self.may_send(), is_repeated, now)
         is_ecn_capable = self.settings.dcqcn is not None
-        self.host.send(Packet(self.flow, size, data, is_data=True, is_ecn_capable=is_ecn_capable), self.to)
+        packet = Packet(self.flow, size, data, is_data=True, is_ecn_capable=is_ecn_capable)
+        if self.settings.hpcc is not None:
+            packet.hops = []
+        self.host.send(packet, self.to)
         return size
+
+    def time_after(self, rate: float) -> int:
+        """The time from which on a rate allows the packet after the last one."""
+        sent_at, size = self.last
+        return sent_at + int(size * 8e12 / rate) if rate < self.rate.line_rate else sent_at
 
     def on_answer(self, answer: Answer) -> None:
         """Handles an ACK, a NAK or a CNP."""
@@ -217,6 +253,13 @@ class Sender:
         now = self.host.network.now
         if answer.kind == "ack" and isinstance(self.rate, TimelyRate):
             self.rate.on_ack(answer.expected, self.new, now - answer.sent_at)
+        if answer.kind == "ack" and isinstance(self.rate, HpccRate):
+            self.rate.on_ack(answer.expected, self.new, list(answer.hops))
+            self.next_at = self.time_after(self.rate.current)
+            if self.waits and self not in self.host.turns:
+                # It waits for the new pace.
+                self.pace_waits += 1
+                self.waits = False
         if answer.expected > self.una:
             self.una = answer.expected
             self.deadline = now + self.settings.rto if self.una < self.new else None
@@ -293,7 +336,10 @@ class RoceHost(PacedHost[Sender]):
                 receiver.owes_notification = True
                 self.timer(receiver.quiet_until, 3 * receiver.number + 2, lambda: self.notify(receiver))
         if answer is not None:
-            self.send(Packet(packet.flow, ACK_BYTES, answer), self.network.sources[packet.flow])
+            size = ACK_BYTES
+            if answer.kind == "ack" and packet.hops is not None:
+                answer, size = replace(answer, hops=tuple(packet.hops)), size + TELEMETRY_BYTES
+            self.send(Packet(packet.flow, size, answer), self.network.sources[packet.flow])
 
     def accept(self, receiver: Receiver, data: Data, size: int) -> Answer | None:
         """Keeps or discards a packet, and returns the answer."""
@@ -301,7 +347,7 @@ class RoceHost(PacedHost[Sender]):
         is_repeated = data.psn in receiver.arrived
         if not is_repeated and (is_next or self.settings.is_selective):
             receiver.arrived.add(data.psn)
-            receiver.bytes += size - HEADER_BYTES
+            receiver.bytes += size - self.settings.header
             receiver.last_at = self.network.now
         while receiver.expected in receiver.arrived:
             receiver.expected += 1

@@ -226,7 +226,7 @@ def roce(rng: Random) -> Spec:
     """Settings of RDMA over converged Ethernet."""
     settings = {
         "retransmission": rng.choice(["go-back-n", "selective-repeat"]),
-        "control": rng.choice(["dcqcn", "dcqcn", "none", "timely", "patched-timely"]),
+        "control": rng.choice(["dcqcn", "dcqcn", "none", "timely", "patched-timely", "hpcc", "hpcc"]),
         "ack_every": rng.choice([1, 1, 8]),
         "rto": rng.choice(["300us", "1ms"]),
     }

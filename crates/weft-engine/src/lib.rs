@@ -35,6 +35,7 @@ mod port_state;
 mod ring;
 mod samples;
 mod service;
+mod telemetry;
 #[cfg(test)]
 mod tests;
 mod thread_choice;
@@ -61,6 +62,7 @@ pub use pauses::{CapturedPause, PauseCounters};
 pub use port::Unsent;
 pub use port_state::ClassCounters;
 pub use samples::{BufferSample, QueueSample};
+pub use telemetry::{HopRecord, MAX_HOPS, PathRecord};
 use thread_choice::ThreadChoice;
 use timers::Timer;
 
@@ -128,6 +130,9 @@ pub struct EngineConfig {
     pub captures: Vec<u32>,
     /// Routes of headers that go back to senders, if queues send them back.
     pub return_routes: Option<Arc<dyn ReturnRoutes>>,
+    /// Flags of the packets that ask for [telemetry](PathRecord), which have all of them; `None` if there are none. Such a packet has
+    /// the node of its sender in `chunk`, the flow in `lo`, and the number of the transmission in `slot`.
+    pub telemetry: Option<u16>,
     /// All changes that links will undergo. The highest rate and the shortest delay of each link
     /// bound the window.
     pub changes: Vec<(u32, LinkChange)>,
@@ -221,6 +226,7 @@ impl<E: Endpoint> Engine<E> {
         let [(from, port), (to, local)] = self.links[link as usize];
         let sender = &mut self.partitions[from as usize].network;
         let index = port as usize;
+        sender.complete_records(index, now);
         let (port, states) = (&mut sender.ports[index], &mut sender.states);
         if states.ports[index].scheduled().is_some() {
             return self.change_scheduled(link, change);
@@ -234,10 +240,15 @@ impl<E: Endpoint> Engine<E> {
                 for packet in &lost {
                     sender.count_drop(packet);
                 }
-                return;
+                sender.fail_records(index);
+                return self.end_change(from as usize, now);
             }
             LinkChange::Up => return port.recover(&mut states.ports[index]),
-            LinkChange::Rate(rate) => (port.set_rate(states, index, now, rate), u64::MAX),
+            LinkChange::Rate(rate) => {
+                let times = port.set_rate(states, index, now, rate);
+                sender.set_rate_of_records(index, rate);
+                (times, u64::MAX)
+            }
             LinkChange::Delay(delay) => {
                 let times = port.set_delay(&mut states.ports[index], now, delay);
                 (times, now + delay.0)
@@ -247,6 +258,23 @@ impl<E: Endpoint> Engine<E> {
         if let Some(first) = receiver.rings[local as usize].reschedule(&times, latest) {
             receiver.calendar.schedule(first / receiver.lookahead, local);
         }
+        self.end_change(from as usize, now);
+    }
+
+    /// Ends the change of the link of an observed FIFO of partition `from`: sends the records that it has completed, and finds the
+    /// next one.
+    fn end_change(&mut self, from: usize, now: u64) {
+        if self.partitions[from].network.telemetry.is_some() {
+            self.partitions[from]
+                .network
+                .serve_all_until(now.saturating_sub(1));
+            self.exchange_telemetry(from);
+        }
+    }
+
+    /// Delivers the records that partition `from` has for the others.
+    fn exchange_telemetry(&mut self, from: usize) {
+        threads::exchange_telemetry(&mut self.partitions, from);
     }
 
     /// Changes the link of a port with a scheduled queue, as [`change`](Self::change) does.
@@ -268,8 +296,15 @@ impl<E: Endpoint> Engine<E> {
                     .schedule(first / receiver.lookahead, local as u32);
             }
         }
-        self.partitions[from].network.count_lost(port, &lost);
+        let network = &mut self.partitions[from].network;
+        network.count_lost(port, &lost);
+        match change {
+            LinkChange::Down => network.fail_records(port),
+            LinkChange::Rate(rate) => network.set_rate_of_records(port, rate),
+            _ => {}
+        }
         self.exchange_pauses(from);
+        self.exchange_telemetry(from);
     }
 
     /// Ends the waits of endpoints for ends of pauses (see [`Context::set_timer_at_resume`]), because links have

@@ -16,6 +16,7 @@ use crate::port_state::{PortStates, ScheduledPort};
 use crate::prefetch::prefetch;
 use crate::ring::Ring;
 use crate::route::{HopBits, Route};
+use crate::telemetry::Telemetry;
 use crate::timers::{Timer, Timers};
 use weft_queues::Queue;
 
@@ -42,8 +43,10 @@ pub struct PartitionNetwork {
     pub calendar: Calendar,
     /// Pauses of links, if the network has lossless queues.
     pub pauses: Option<Box<Pauses>>,
-    /// Ports at which packets wait, unless links can be paused.
+    /// Ports at which packets wait, unless links can be paused, and observed FIFOs.
     pub backlogs: Backlogs,
+    /// Telemetry, if transports ask for it.
+    pub telemetry: Option<Box<Telemetry>>,
     /// Service events after the current window, if links can be paused.
     pub services: Timers,
     /// Service events of the current node in the current window, the earliest one last.
@@ -102,7 +105,7 @@ impl PartitionNetwork {
                 let ring = sender.ring;
                 self.deliver_to(ring, port, packet, time, route, flags);
             }
-            Enqueued::Scheduled => self.schedule(port, now, ready, Packet { route, ..*packet }),
+            Enqueued::OutOfLine => self.schedule(port, now, ready, Packet { route, ..*packet }),
             Enqueued::Dropped => self.count_drop(packet),
         }
     }

@@ -12,6 +12,7 @@ use crate::packet::Packet;
 use crate::pauses::PauseEvent;
 use crate::route::Route;
 use crate::samples::{SAMPLE, Samples};
+use crate::telemetry::PathRecord;
 use crate::timers::Timer;
 use weft_queues::WakeUp;
 
@@ -118,6 +119,26 @@ impl Context<'_> {
     /// Ends the wait of [`set_timer_at_resume`](Self::set_timer_at_resume), if the pause lasts.
     pub fn end_wait(&mut self, port: u32) {
         self.network.wake_up((self.first_port + port) as usize, self.now);
+    }
+
+    /// Opens a flow whose packets ask for telemetry and which this node sends.
+    pub fn open_telemetry(&mut self, flow: u32) {
+        if let Some(telemetry) = &mut self.network.telemetry {
+            telemetry.open(flow);
+        }
+    }
+
+    /// Closes a flow that was [opened](Self::open_telemetry).
+    pub fn close_telemetry(&mut self, flow: u32) {
+        if let Some(telemetry) = &mut self.network.telemetry {
+            telemetry.close(flow);
+        }
+    }
+
+    /// Takes what switches have reported of a transmission of an open flow, and drops what they have reported of earlier
+    /// ones. The packet has arrived, so that its records are complete.
+    pub fn take_telemetry(&mut self, flow: u32, number: u32) -> Option<PathRecord> {
+        self.network.telemetry.as_mut()?.take(flow, number)
     }
 
     /// Sets a timer: [`Endpoint::on_timer`] is called with `key` at `time`, but not before now.

@@ -18,6 +18,7 @@ use crate::port_state::{PortState, PortStates};
 use crate::ring::Ring;
 use crate::route::HopBits;
 use crate::samples::Samples;
+use crate::telemetry::Telemetry;
 use crate::timers::{Timer, Timers};
 use crate::{EngineConfig, LinkChange, Threads};
 use weft_queues::{ByteTime, Incoming, Ingress, Site};
@@ -183,6 +184,16 @@ impl<'a> PartitionMap<'a> {
             ports.push(Port::new(link.rate, link.delay, &state, ring, partition));
             states.ports.push(state);
         }
+        let telemetry = config.telemetry.map(|flags| {
+            let links = &self.fabric.links[self.links_from(nodes)];
+            let is_switch = |link: &&Link| self.host(link.from).is_none();
+            for (port, _) in ports.iter_mut().zip(links).filter(|(_, link)| is_switch(link)) {
+                port.observe();
+            }
+            let rates = links.iter().map(|link| is_switch(&link).then_some(link.rate));
+            let partition = self.partition_of(nodes.start) as usize;
+            Box::new(Telemetry::new(flags, self.bounds.clone(), partition, rates))
+        });
         let rings = self.rings_to(nodes);
         let ring_links = self.link_of[rings.clone()].iter();
         let ring_links = ring_links.map(|&l| (l, &self.fabric.links[l as usize]));
@@ -200,6 +211,7 @@ impl<'a> PartitionMap<'a> {
             losses,
             calendar: Calendar::new(rings.len()),
             pauses: self.pauses(nodes, config).map(Box::new),
+            telemetry,
             services: Timers::new(self.window),
             services_due: Vec::new(),
             timers,

@@ -11,8 +11,8 @@ use weft_queues::{ByteTime, Decision, FifoView};
 pub enum Enqueued {
     /// The packet arrives at the far end at this time, with these flags.
     Arrives(u64, u16),
-    /// The queue is scheduled: the network gives the packet to it.
-    Scheduled,
+    /// The queue is scheduled, or the port is observed: the network gives the packet to it.
+    OutOfLine,
     /// The packet is dropped.
     Dropped,
 }
@@ -61,14 +61,16 @@ pub struct Port {
     head: u32,
     len: u32,
     /// The value of `len` from which [`decide`](Self::decide) decides. 0, that is always, if the queue is
-    /// probed, scheduled or marks every packet, or if the link is down.
+    /// probed, observed, scheduled or marks every packet, or if the link is down.
     check_at: u32,
     /// The receiving ring, numbered over all partitions.
     pub ring: u32,
     /// The partition of the receiving ring.
     pub partition: u32,
-    /// True if the queue is scheduled.
-    is_scheduled: bool,
+    /// True if the network enqueues packets: the queue is scheduled, or the port is observed.
+    is_out_of_line: bool,
+    /// True if telemetry observes the packets of a FIFO.
+    is_observed: bool,
     /// Number of bytes accepted.
     pub bytes: u64,
     sizes: Box<[u16]>,
@@ -98,7 +100,8 @@ impl Port {
             check_at: state.decide_at().min(MIN_SIZES),
             ring,
             partition,
-            is_scheduled: state.scheduled().is_some(),
+            is_out_of_line: state.scheduled().is_some(),
+            is_observed: false,
             packets: 0,
             bytes: 0,
             sizes: vec![0; MIN_SIZES as usize].into_boxed_slice(),
@@ -150,14 +153,42 @@ impl Port {
             self.len = 0;
         }
         if self.len >= self.check_at {
-            if self.is_scheduled {
-                return Enqueued::Scheduled;
+            if self.is_out_of_line {
+                return Enqueued::OutOfLine;
             }
             match self.decide(states, index, now, size, flags) {
                 Some(marked) => flags = marked,
                 None => return Enqueued::Dropped,
             }
         }
+        self.accept(ready, size, flags)
+    }
+
+    /// Lets telemetry observe the packets of a FIFO, which are enqueued by [`enqueue_observed`](Self::enqueue_observed).
+    pub fn observe(&mut self) {
+        self.is_observed = true;
+        self.is_out_of_line = true;
+        self.check_at = 0;
+    }
+
+    /// Does what [`enqueue`](Self::enqueue) does, for an observed FIFO.
+    pub fn enqueue_observed(
+        &mut self,
+        states: &mut PortStates,
+        index: usize,
+        now: u64,
+        size: u16,
+        flags: u16,
+    ) -> Enqueued {
+        match self.decide(states, index, now, size, flags) {
+            Some(flags) => self.accept(now, size, flags),
+            None => Enqueued::Dropped,
+        }
+    }
+
+    /// Adds a packet to the FIFO.
+    #[inline(always)]
+    fn accept(&mut self, ready: u64, size: u16, flags: u16) -> Enqueued {
         let departure = ready.max(self.busy_until) + self.serialisation(u32::from(size));
         self.busy_until = departure;
         if self.len == 0 {
@@ -256,6 +287,11 @@ impl Port {
         (self.head, self.len, self.head_departure) = ((head & mask) as u32, len, departure);
     }
 
+    /// Returns the value of `len` from which the port decides; see [`PortState::decide_at`].
+    fn decide_at(&self, state: &PortState) -> u32 {
+        if self.is_observed { 0 } else { state.decide_at() }
+    }
+
     /// Doubles the capacity of `sizes`.
     fn grow(&mut self, state: &PortState) {
         let old = self.sizes.len();
@@ -265,7 +301,7 @@ impl Port {
         }
         self.sizes = ring;
         self.head = 0;
-        self.check_at = state.decide_at().min(old as u32 * 2);
+        self.check_at = self.decide_at(state).min(old as u32 * 2);
     }
 
     /// Takes the link down: packets that have not left by `now`, and those that come later, are
@@ -291,7 +327,7 @@ impl Port {
     /// Takes the link up.
     pub fn recover(&mut self, state: &mut PortState) {
         state.down = false;
-        self.check_at = state.decide_at().min(self.sizes.len() as u32);
+        self.check_at = self.decide_at(state).min(self.sizes.len() as u32);
     }
 
     /// Changes the rate: the packet being sent leaves as before, those after it at the new rate.
@@ -326,6 +362,22 @@ impl Port {
             self.busy_until = departure;
         }
         arrivals
+    }
+
+    /// Returns when the FIFO begins to send the packet before which it has accepted this many bytes; `None` if that
+    /// has begun.
+    pub fn start_after(&self, before: u64) -> Option<u64> {
+        let mask = self.sizes.len() - 1;
+        let size = |i: u32| self.sizes[(self.head + i) as usize & mask];
+        let (mut departure, mut behind) = (self.busy_until, self.bytes);
+        for i in (1..self.len).rev() {
+            departure -= self.serialisation(u32::from(size(i)));
+            behind -= u64::from(size(i));
+            if behind == before {
+                return Some(departure);
+            }
+        }
+        None
     }
 
     /// Returns how many packets wait at `now`, which is not before the last enqueue.

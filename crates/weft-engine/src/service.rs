@@ -11,9 +11,11 @@
 use std::ops::Range;
 
 use weft_fabric::LinkChange;
+use weft_spec::Rate;
 
 use crate::network::PartitionNetwork;
 use crate::packet::{CE, ECT, Packet};
+use crate::port::Enqueued;
 use crate::port_state::ScheduledPort;
 use crate::timers::Timer;
 use weft_queues::{Decision, Departure, Fate, Queue, Refused, View};
@@ -54,11 +56,14 @@ impl PartitionNetwork {
         Some(act(scheduled, &mut view))
     }
 
-    /// Enqueues a packet at a port with a scheduled queue at `now`. Its serialisation begins at `ready` if
-    /// the port is idle. (The packet is passed as a value: a packet that a host creates then need not be in
+    /// Enqueues a packet at a port with a scheduled queue, or one that is observed, at `now`. Its serialisation begins at
+    /// `ready` if the port is idle. (The packet is passed as a value: a packet that a host creates then need not be in
     /// memory unless its queue is scheduled.)
     #[inline(never)]
     pub fn schedule(&mut self, port: usize, now: u64, ready: u64, packet: Packet) {
+        if self.states.ports[port].scheduled().is_none() {
+            return self.enqueue_observed(port, now, &packet);
+        }
         self.serve_until(port, now);
         let state = &mut self.states.ports[port];
         state.add_time(now);
@@ -77,7 +82,7 @@ impl PartitionNetwork {
         }
         let sent_back = refused.and_then(|refused| self.count_refused(port, arrival.accepted, &refused));
         if arrival.passes {
-            let time = self.begin(port, ready, packet.size);
+            let time = self.begin(port, ready, &packet);
             let mark = if arrival.marked { CE } else { 0 };
             self.deliver(port, &packet, time, packet.route, packet.flags | mark);
             return;
@@ -186,11 +191,37 @@ impl PartitionNetwork {
         self.forward((scheduled.first_port + hop) as usize, now, header, rest);
     }
 
-    /// Begins the transmission of `size` bytes at `begin`. Returns the time of arrival at the far end.
-    #[inline(always)]
-    fn begin(&mut self, port: usize, begin: u64, size: u16) -> u64 {
+    /// Enqueues a packet at a FIFO that telemetry observes.
+    fn enqueue_observed(&mut self, port: usize, now: u64, packet: &Packet) {
+        self.complete_records(port, now);
         let output = &mut self.ports[port];
-        output.busy_until = begin + output.serialisation(size.into());
+        let start = output.busy_until.max(now);
+        match output.enqueue_observed(&mut self.states, port, now, packet.size, packet.flags) {
+            Enqueued::Arrives(time, flags) => {
+                let telemetry = self.telemetry.as_mut();
+                if telemetry.is_some_and(|t| t.accept(port, &self.ports[port], start, now, packet)) {
+                    self.backlogs.insert(port);
+                }
+                self.deliver(port, packet, time, packet.route, flags);
+            }
+            _ => self.count_drop(packet),
+        }
+    }
+
+    /// Completes the records of telemetry of the packets that a FIFO has begun to send by `now`. Returns the time at which it
+    /// begins to send the next packet that asks for telemetry.
+    pub fn complete_records(&mut self, port: usize, now: u64) -> Option<u64> {
+        self.telemetry.as_mut()?.complete(port, &self.ports[port], now)
+    }
+
+    /// Begins the transmission of a packet at `begin`. Returns the time of arrival at the far end.
+    #[inline(always)]
+    fn begin(&mut self, port: usize, begin: u64, packet: &Packet) -> u64 {
+        if let Some(telemetry) = &mut self.telemetry {
+            telemetry.begin(port, &self.ports[port], begin, packet);
+        }
+        let output = &mut self.ports[port];
+        output.busy_until = begin + output.serialisation(packet.size.into());
         output.busy_until + output.delay()
     }
 
@@ -220,7 +251,7 @@ impl PartitionNetwork {
                     scheduled.count(&packet, |class| class.marks += 1);
                 }
             }
-            packet.time = self.begin(port, begin, packet.size);
+            packet.time = self.begin(port, begin, &packet);
             self.schedule_service(port);
             if let Some(frame) = frame {
                 self.request_frame(frame as usize, begin);
@@ -295,7 +326,7 @@ impl PartitionNetwork {
     }
 
     /// Serves all ports until `now`, this time included, and finds the first service after it.
-    fn serve_all_until(&mut self, now: u64) {
+    pub fn serve_all_until(&mut self, now: u64) {
         if self.backlogs.is_empty() {
             return;
         }
@@ -303,7 +334,11 @@ impl PartitionNetwork {
         for word in 0..self.backlogs.words() {
             for port in self.backlogs.of_word(word) {
                 self.serve_until(port, now);
-                match self.states.ports[port].scheduled().and_then(|state| state.event) {
+                let first = match self.states.ports[port].scheduled() {
+                    Some(scheduled) => scheduled.event,
+                    None => self.complete_records(port, now),
+                };
+                match first {
                     Some(time) => next = next.min(time),
                     None => self.backlogs.remove(port),
                 }
@@ -405,6 +440,21 @@ impl PartitionNetwork {
         for packet in lost {
             self.count_out(port, packet);
             self.count_dropped(port, packet);
+        }
+    }
+
+    /// Informs telemetry that the link of `port` has failed.
+    pub fn fail_records(&mut self, port: usize) {
+        if let Some(telemetry) = &mut self.telemetry {
+            telemetry.fail(port, &self.ports[port]);
+        }
+    }
+
+    /// Informs telemetry of the rate of the link of `port`.
+    pub fn set_rate_of_records(&mut self, port: usize, rate: Rate) {
+        if let Some(telemetry) = &mut self.telemetry {
+            let output = &self.ports[port];
+            telemetry.set_rate(port, rate, |before| output.start_after(before));
         }
     }
 }

@@ -15,6 +15,7 @@ use crate::barrier::{Barrier, BreakOnPanic};
 use crate::packet::Packet;
 use crate::partition::{Endpoint, Partition};
 use crate::pauses::PauseEvent;
+use crate::telemetry::Report;
 use crate::thread_choice::{Mode, ThreadChoice, time_waited};
 
 /// Packets from one partition to another: (ring, packet).
@@ -29,6 +30,8 @@ struct Exchange {
     mail: Vec<Mail>,
     /// `frames[to]`. Only networks with pauses use them.
     frames: Vec<Frames>,
+    /// `reports[to]`: records of telemetry. Those of different packets, in any order.
+    reports: Vec<Mutex<Vec<Report>>>,
     /// The next window of each partition, including the arrivals in the mail that it posted.
     next: Vec<AtomicU64>,
 }
@@ -38,6 +41,7 @@ impl Exchange {
         Self {
             mail: (0..partitions * partitions).map(|_| Mail::default()).collect(),
             frames: (0..partitions).map(|_| Frames::default()).collect(),
+            reports: (0..partitions).map(|_| Mutex::default()).collect(),
             next: (0..partitions).map(|_| AtomicU64::new(0)).collect(),
         }
     }
@@ -65,6 +69,11 @@ impl Exchange {
                 .events
                 .extend(lock(&self.frames[me]).drain(..).map(Reverse));
         }
+        if let Some(telemetry) = &mut partition.network.telemetry {
+            for report in lock(&self.reports[me]).drain(..) {
+                telemetry.receive(&report);
+            }
+        }
     }
 
     /// Posts the mail of partition `me` and reports its next window.
@@ -82,6 +91,13 @@ impl Exchange {
                 if let Some(first) = outbox.iter().map(|frame| frame.time).min() {
                     next = next.min(first / network.lookahead);
                     lock(&self.frames[to]).append(outbox);
+                }
+            }
+        }
+        if let Some(telemetry) = &mut network.telemetry {
+            for (to, outbox) in telemetry.outboxes.iter_mut().enumerate() {
+                if !outbox.is_empty() {
+                    lock(&self.reports[to]).append(outbox);
                 }
             }
         }
@@ -197,6 +213,22 @@ fn exchange<E: Endpoint>(partitions: &mut [Partition<E>], from: usize) {
             let frames = std::mem::take(&mut pauses.outboxes[to]);
             if let Some(pauses) = &mut partitions[to].network.pauses {
                 pauses.events.extend(frames.into_iter().map(Reverse));
+            }
+        }
+    }
+    exchange_telemetry(partitions, from);
+}
+
+/// Delivers the records of telemetry that partition `from` has for the senders of the others.
+pub fn exchange_telemetry<E>(partitions: &mut [Partition<E>], from: usize) {
+    for to in 0..partitions.len() {
+        let Some(telemetry) = &mut partitions[from].network.telemetry else {
+            return;
+        };
+        let reports = std::mem::take(&mut telemetry.outboxes[to]);
+        if let Some(telemetry) = &mut partitions[to].network.telemetry {
+            for report in &reports {
+                telemetry.receive(report);
             }
         }
     }

@@ -76,6 +76,7 @@ pub(crate) fn measure(
         buffers: Vec::new(),
         captures: Vec::new(),
         return_routes: None,
+        telemetry: None,
         changes: Vec::new(),
     };
     let mut engine = Engine::new(&fabric, &config, |host| std::mem::take(&mut hosts[host as usize]));

@@ -17,7 +17,7 @@ use crate::engine::{Engine, EngineConfig, MAX_ARRIVALS};
 use crate::events::LinkSchedule;
 use crate::reclaim::{FinishedRecords, ReclaimSchedule};
 use crate::transport::{
-    FlowKind, FlowProbes, Host, HostTimer, Shared, ShortestReturns, TransportKind, host_timer,
+    FlowKind, FlowProbes, Host, HostTimer, Shared, ShortestReturns, TELEMETRY, TransportKind, host_timer,
 };
 use crate::validate::{check, check_events, check_links, max_burst_after_delay_cut};
 
@@ -91,6 +91,7 @@ impl PacketSimulation {
             buffers: Vec::new(),
             captures: Vec::new(),
             return_routes: None,
+            telemetry: telemetry_flags(&transports),
             changes: events.iter().map(|event| (event.link, event.change)).collect(),
         };
         let flow_kinds = FlowKind::by_transport(&transports, &numbers, &sizes, &fabric);
@@ -322,6 +323,13 @@ impl PacketSimulation {
     pub fn flows(&self) -> &[Flow] {
         &self.shared.flows
     }
+}
+
+/// Returns the flags of packets that ask for telemetry, if a transport reads it.
+fn telemetry_flags(transports: &[TransportConfig]) -> Option<u16> {
+    let mut parameters = transports.iter().map(|transport| &transport.parameters);
+    let is_read = parameters.any(|parameters| parameters.reads_telemetry());
+    is_read.then_some(TELEMETRY)
 }
 
 /// Returns the size of the smallest and of the largest packet of each transport.

@@ -93,6 +93,11 @@ pub trait Parameters: Any + Debug + Send + Sync {
         false
     }
 
+    /// Returns true if switches report the state of their ports to the transport.
+    fn reads_telemetry(&self) -> bool {
+        false
+    }
+
     /// Returns true if the transport repeats what queues drop only after a timeout, which is rare if queues trim.
     fn expects_trimming(&self) -> bool {
         false

@@ -7,6 +7,7 @@
 
 mod constant_rate;
 mod fields;
+mod hpcc;
 mod kind;
 mod ndp;
 mod network;
@@ -20,6 +21,7 @@ mod timely;
 mod uet;
 
 pub use constant_rate::{ConstantRate, ConstantRateConfig};
+pub use hpcc::{HpccConfig, TELEMETRY_BYTES};
 pub use kind::{BuildAlgorithm, Context, FctFrom, Kind, PacketSizes, Parameters, Resolved, TransportConfig};
 pub use ndp::{Ndp, NdpConfig};
 pub use registry::{KINDS, add_kind, find_kind, kinds};

@@ -40,6 +40,14 @@ pub fn network_rtt(fabric: &Fabric, mtu: u32) -> Time {
     })
 }
 
+/// Returns the largest number of switches on a path.
+pub fn most_switches(fabric: &Fabric) -> u64 {
+    longest(fabric, |link| {
+        u64::from(!fabric.nodes[link.from as usize].is_host)
+    })
+    .0
+}
+
 /// Returns the longest round-trip time of a full packet and a header if each queue of a switch is full.
 pub fn loaded_rtt(fabric: &Fabric, mtu: u32) -> Time {
     longest(fabric, |link| {

@@ -6,7 +6,8 @@ use toml::Table;
 use weft_spec::{PathPolicySpec, Rate, Size, SpecError, Time, from_table, to_table};
 
 use crate::constant_rate::one_path_policy;
-use crate::fields::bytes;
+use crate::fields::{self, bytes};
+use crate::hpcc::{HpccConfig, TELEMETRY_BYTES};
 use crate::ranges::{MAX_PACKET, check_count, check_size, check_time};
 use crate::timely::TimelyConfig;
 use crate::{Context, Kind, PacketSizes, Parameters, Resolved};
@@ -91,14 +92,17 @@ pub struct RoceConfig {
     /// DCQCN: step of the target rate once timer and byte counter are beyond fast recovery. The default is
     /// ten times that of `increase`, as in QCN (IEEE 802.1Qau), because the paper has no number.
     pub hyper_increase: Rate,
-    /// DCQCN and TIMELY: smallest rate of a flow. The default is that of QCN, because the papers have no number.
+    /// DCQCN, TIMELY and HPCC: smallest rate of a flow. The default is that of QCN, because the papers have no number.
     pub min_rate: Rate,
-    /// DCQCN and TIMELY: first rate of a flow. The default is the rate of the host's link (section 3.1).
+    /// DCQCN, TIMELY and HPCC: first rate of a flow. The default is the rate of the host's link (section 3.1).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub initial_rate: Option<Rate>,
     /// Settings of TIMELY.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timely: Option<TimelyConfig>,
+    /// Settings of HPCC.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hpcc: Option<HpccConfig>,
 }
 
 impl Default for RoceConfig {
@@ -121,6 +125,7 @@ impl Default for RoceConfig {
             min_rate: Rate(10_000_000),
             initial_rate: None,
             timely: None,
+            hpcc: None,
         }
     }
 }
@@ -147,6 +152,8 @@ pub enum RoceControl {
     Timely,
     /// TIMELY with the rule of "ECN or Delay" that has one fixed point (Zhu et al., CoNEXT 2016).
     PatchedTimely,
+    /// HPCC: telemetry of switches sets the window and the rate of a flow (Li et al., SIGCOMM 2019).
+    Hpcc,
     /// Flows send at the rate of the host's link.
     None,
 }
@@ -162,8 +169,14 @@ impl RoceControl {
             Self::Dcqcn => "dcqcn",
             Self::Timely => "timely",
             Self::PatchedTimely => "patched-timely",
+            Self::Hpcc => "hpcc",
             Self::None => "none",
         }
+    }
+
+    /// Returns the bytes of telemetry in packets with data, and in acknowledgements.
+    pub fn telemetry(self) -> u32 {
+        if self == Self::Hpcc { TELEMETRY_BYTES } else { 0 }
     }
 
     /// Returns the names of the fields that this control does not use.
@@ -171,13 +184,15 @@ impl RoceControl {
         let rates = RATES.into_iter().filter(move |_| self == Self::None);
         let dcqcn = DCQCN.into_iter().filter(move |_| self != Self::Dcqcn);
         let timely = (!self.reads_delay()).then_some("timely");
-        dcqcn.chain(rates).chain(timely)
+        let hpcc = (self != Self::Hpcc).then_some("hpcc");
+        dcqcn.chain(rates).chain(timely).chain(hpcc)
     }
 
     /// Returns what to do about a field that this control does not use.
     fn remedy(field: &str) -> &'static str {
         match field {
             "timely" => "remove it or set control = \"timely\"",
+            "hpcc" => "remove it or set control = \"hpcc\"",
             _ => "remove it or set control = \"dcqcn\"",
         }
     }
@@ -189,7 +204,7 @@ impl Kind for Roce {
     }
 
     fn about(&self) -> &'static str {
-        "RDMA over converged Ethernet (RoCEv2): paced flows with DCQCN or TIMELY, go-back-N or selective repeat"
+        "RDMA over converged Ethernet (RoCEv2): paced flows with DCQCN, TIMELY or HPCC, go-back-N or selective repeat"
     }
 
     fn schema(&self, generator: &mut SchemaGenerator) -> Schema {
@@ -201,7 +216,9 @@ impl Kind for Roce {
         let mut roce = spec.roce.unwrap_or_default();
         let (paths, policy) = one_path_policy(spec.paths.as_ref(), context)?;
         roce.check().map_err(|error| error.within("roce"))?;
-        roce.fill_in();
+        let given_roce = given.get("roce").and_then(toml::Value::as_table);
+        roce.fill_in(given_roce, context)
+            .map_err(|error| error.within("roce"))?;
         let mut params = to_table(&RoceSpec {
             paths: Some(paths),
             roce: Some(roce),
@@ -219,17 +236,31 @@ impl Kind for Roce {
 }
 
 impl RoceConfig {
-    /// Fills in the settings of TIMELY if it controls the rate.
-    fn fill_in(&mut self) {
+    /// Fills in the settings of TIMELY or HPCC if it controls the rate.
+    fn fill_in(&mut self, given: Option<&Table>, context: &Context<'_>) -> Result<(), SpecError> {
+        if self.control == RoceControl::Hpcc {
+            let mut hpcc = self.hpcc.unwrap_or_default();
+            HpccConfig::check_paths(context.fabric)?;
+            let empty = Table::new();
+            hpcc.fill_in(
+                fields::given_in(given.unwrap_or(&empty), "hpcc"),
+                context.fabric,
+                self.mtu,
+            );
+            hpcc.check().map_err(|error| error.within("hpcc"))?;
+            self.hpcc = Some(hpcc);
+        }
         if self.control.reads_delay() {
             let mut timely = self.timely.unwrap_or_default();
             timely.beta = Some(timely.beta(self.control == RoceControl::PatchedTimely));
             self.timely = Some(timely);
         }
+        Ok(())
     }
 
     fn check(&self) -> Result<(), SpecError> {
-        check_size("mtu", self.mtu, u64::from(HEADER) + 1, MAX_PACKET)?;
+        let header = self.sizes().header;
+        check_size("mtu", self.mtu, u64::from(header) + 1, MAX_PACKET)?;
         check_count("ack_every", self.ack_every, u32::MAX)?;
         if let Some(window) = self.window {
             check_size("window", window.0, self.mtu.into(), u64::from(u32::MAX))?;
@@ -261,10 +292,15 @@ impl RoceConfig {
 
 impl Parameters for RoceConfig {
     fn sizes(&self) -> PacketSizes {
+        let header = HEADER + self.control.telemetry();
         PacketSizes {
-            payload: self.mtu - HEADER,
-            header: HEADER,
+            payload: self.mtu.saturating_sub(header),
+            header,
             control: ACK_SIZE,
         }
+    }
+
+    fn reads_telemetry(&self) -> bool {
+        self.control == RoceControl::Hpcc
     }
 }

@@ -278,6 +278,7 @@ pub fn compare(case: &RandomNetwork, threads: usize, phase: u64) -> Result<Total
         samples,
         buffers,
         return_routes: Some(Arc::new(case.return_routes(hops))),
+        telemetry: None,
         captures: (0..case.links.len() as u32).collect(),
         changes: case
             .changes

@@ -9,3 +9,4 @@ mod port_exactness;
 mod queue_laws;
 mod random_networks;
 mod reference;
+mod telemetry_laws;

@@ -52,6 +52,7 @@ pub fn config(min_packet: u32, max_packet: u32) -> EngineConfig {
         buffers: Vec::new(),
         captures: Vec::new(),
         return_routes: None,
+        telemetry: None,
         changes: Vec::new(),
     }
 }

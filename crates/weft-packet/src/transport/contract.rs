@@ -8,7 +8,7 @@ use weft_spec::Time;
 use weft_transports::{Kind, TransportConfig};
 
 use crate::engine::route::Route;
-use crate::packet::Packet;
+use crate::packet::{DATA, Packet};
 
 use super::shared::Shared;
 use super::state::HostContext;
@@ -17,6 +17,10 @@ use super::tracer::SenderState;
 /// Flag of the packets of transports other than TCP. The field `lo` of such a packet has its flow,
 /// from which hosts see whose it is; all other fields that the engine does not read are free.
 pub const NON_TCP: u16 = 1 << 15;
+
+/// Flags of data that asks switches for [telemetry](crate::engine::PathRecord). Other data of transports other than TCP leaves
+/// bit 9 free.
+pub const TELEMETRY: u16 = NON_TCP | DATA | 1 << 9;
 
 /// Returns a packet of a transport other than TCP with these flags, without its route.
 #[inline]

@@ -219,6 +219,15 @@ pub struct Sending<'a> {
     pub waiting: u32,
     /// State that all hosts share.
     pub shared: &'a Shared,
+    /// Index of the host.
+    pub host: u32,
+}
+
+impl Sending<'_> {
+    /// Returns the node of the host.
+    pub fn node(&self) -> u32 {
+        self.shared.fabric.hosts[self.host as usize]
+    }
 }
 
 /// A kind of transport whose endpoints have a protocol.
@@ -432,6 +441,7 @@ impl<P: Protocol> FlowEndpoint<P> {
             port,
             waiting: cx.host.nics.waiting_flows(port) as u32 + 1,
             shared: &self.shared,
+            host: self.host,
         };
         let flow = &mut self.senders[index];
         let chunk = flow.data.sent();

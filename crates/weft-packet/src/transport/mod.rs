@@ -33,7 +33,9 @@ mod uet;
 
 use std::sync::{PoisonError, RwLock};
 
-pub use contract::{ENTRY_BYTES, NON_TCP, ReceivedFlow, RecordedState, SentFlow, Transport, TransportKind};
+pub use contract::{
+    ENTRY_BYTES, NON_TCP, ReceivedFlow, RecordedState, SentFlow, TELEMETRY, Transport, TransportKind,
+};
 pub use endpoint::flows::{FlowParams, ReceiverFlow, SenderFlow};
 pub use endpoint::{FlowEndpoint, FlowSetup, Protocol, ProtocolKind, Sending};
 pub use generators::NEXT_JOB;

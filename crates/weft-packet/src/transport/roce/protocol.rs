@@ -1,8 +1,9 @@
 //! The protocol at a host: its packets and timers.
 
 use weft_run::{ControlCounters, SubflowRecord};
-use weft_transports::RoceConfig;
+use weft_transports::{Parameters, RoceConfig};
 
+use crate::engine::PathRecord;
 use crate::packet::Packet;
 use crate::transport::contract::RecordedState;
 use crate::transport::endpoint::{FlowEndpoint, FlowSetup, Protocol, Sending};
@@ -10,9 +11,13 @@ use crate::transport::nic::Feed;
 use crate::transport::state::HostContext;
 use crate::transport::tracer::SenderState;
 
+use super::hpcc::Hpcc;
 use super::receiver::{Receiver, RoceReceiver};
 use super::sender::{Next, RoceSender, Sender};
 use super::wire::{Content, Data, cnp_packet};
+
+/// Packets of a flow on their way whose telemetry is counted in estimates of memory; a choice.
+const PACKETS_WITH_TELEMETRY: usize = 16;
 
 /// The flows of a host share nothing.
 #[derive(Default)]
@@ -90,7 +95,11 @@ impl Protocol for RoceProtocol {
 
     fn sender_state(flow: &Sender, now: u64) -> Option<SenderState> {
         Some(SenderState {
-            cwnd: None,
+            cwnd: flow
+                .state
+                .pace
+                .window()
+                .map(|bytes| bytes / f64::from(flow.params.full_size)),
             rate: Some(flow.state.pace.rate(now)),
         })
     }
@@ -99,8 +108,24 @@ impl Protocol for RoceProtocol {
         Some(flow.data.bytes_before(flow.state.una.into()))
     }
 
+    fn flow_bytes(config: &RoceConfig) -> usize {
+        if config.reads_telemetry() {
+            size_of::<Hpcc>() + PACKETS_WITH_TELEMETRY * size_of::<PathRecord>()
+        } else {
+            0
+        }
+    }
+
     fn next_chunk(flow: &Receiver) -> u32 {
         flow.state.arrivals.next()
+    }
+
+    fn on_open(endpoint: &mut FlowEndpoint<Self>, sender: u32, cx: &mut HostContext<'_, '_>) {
+        let flow = &endpoint.senders[sender];
+        if flow.params.config.reads_telemetry() {
+            cx.open_telemetry(flow.flow);
+        }
+        endpoint.request_nic(sender, cx);
     }
 
     fn on_packet(endpoint: &mut FlowEndpoint<Self>, packet: &Packet, cx: &mut HostContext<'_, '_>) {
@@ -111,8 +136,15 @@ impl Protocol for RoceProtocol {
         let (flow, now) = (packet.lo, cx.now);
         match Content::read(packet) {
             Content::Data(data) => endpoint.on_data(packet, data, cx),
+            Content::Ack(ack) if ack.telemetry > 0 => {
+                let path = cx.take_telemetry(flow, ack.number());
+                endpoint.on_ack(flow, |sender, now| sender.on_ack(ack, path.as_ref(), now), cx);
+                if endpoint.senders.find(flow).is_none_or(Sender::is_acked) {
+                    cx.close_telemetry(flow);
+                }
+            }
             Content::Ack(ack) => {
-                endpoint.on_ack(flow, |sender, now| sender.on_ack(ack, now), cx);
+                endpoint.on_ack(flow, |sender, now| sender.on_ack(ack, None, now), cx);
             }
             Content::Nak(nak) => endpoint.update_sender(flow, |sender| sender.on_nak(nak, now), cx),
             Content::Cnp => {

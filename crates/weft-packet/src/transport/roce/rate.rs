@@ -1,6 +1,7 @@
 //! The interface of congestion control at senders, which limits the rate of a flow.
 
 use super::dcqcn::Dcqcn;
+use super::hpcc::{Hpcc, Report};
 use super::timely::{Sample, Timely};
 
 /// A congestion control of senders. Times are in picoseconds, rates in bits per second.
@@ -34,6 +35,7 @@ impl RateControl for FixedRate {
 pub enum RateController {
     Dcqcn(Dcqcn),
     Timely(Timely),
+    Hpcc(Box<Hpcc>),
     Fixed(FixedRate),
 }
 
@@ -43,6 +45,7 @@ impl RateController {
         match self {
             Self::Dcqcn(control) => control,
             Self::Timely(control) => control,
+            Self::Hpcc(control) => control.as_mut(),
             Self::Fixed(control) => control,
         }
     }
@@ -75,11 +78,16 @@ impl Pace {
     pub fn on_sent(&mut self, size: u16, now: u64) {
         let rate = self.control.get().rate(now);
         self.control.get().on_sent(size, now);
-        self.next_at = if rate < self.line_rate {
-            now + (f64::from(size) * 8e12 / rate) as u64
+        self.next_at = self.after(size, now, rate);
+    }
+
+    /// Returns the time from which on a rate allows the packet after one of this size.
+    fn after(&self, size: u16, sent: u64, rate: f64) -> u64 {
+        if rate < self.line_rate {
+            sent + (f64::from(size) * 8e12 / rate) as u64
         } else {
-            now
-        };
+            sent
+        }
     }
 
     /// Returns the rate in bits per second, without a change of the state.
@@ -91,6 +99,33 @@ impl Pace {
     pub fn on_ack(&mut self, sample: Sample) {
         if let RateController::Timely(control) = &mut self.control {
             control.on_ack(sample);
+        }
+    }
+
+    /// Handles telemetry. The new rate is also that of the wait after the last packet.
+    pub fn on_report(&mut self, report: Report<'_>) {
+        let RateController::Hpcc(control) = &mut self.control else {
+            return;
+        };
+        control.on_report(report);
+        let (sent, size, rate) = (control.sent_at, control.sent_size, control.rate(control.sent_at));
+        self.next_at = self.after(size, sent, rate);
+    }
+
+    /// Returns the congestion control if it reads telemetry.
+    pub fn hpcc(&mut self) -> Option<&mut Hpcc> {
+        match &mut self.control {
+            RateController::Hpcc(control) => Some(control),
+            _ => None,
+        }
+    }
+
+    /// Returns the window in bytes, if the congestion control has one.
+    #[inline]
+    pub fn window(&self) -> Option<f64> {
+        match &self.control {
+            RateController::Hpcc(control) => Some(control.window()),
+            _ => None,
         }
     }
 

@@ -8,7 +8,7 @@ use crate::transport::arrivals::Arrivals;
 use crate::transport::endpoint::flows::ReceiverFlow;
 
 use super::protocol::RoceProtocol;
-use super::wire::{Ack, Data, HEADER, Nak};
+use super::wire::{Ack, Data, Nak};
 
 /// The receiver of a flow.
 pub type Receiver = ReceiverFlow<RoceProtocol>;
@@ -57,7 +57,7 @@ impl Receiver {
         let is_next = data.psn == expected;
         if is_next || self.params.config.retransmission == RoceRetransmission::SelectiveRepeat {
             self.state.arrivals.insert(data.psn);
-            self.accept(u64::from(size) - u64::from(HEADER), now);
+            self.accept(u64::from(size) - u64::from(self.params.header), now);
         }
         if is_next {
             self.state.is_reported = false;
@@ -83,7 +83,8 @@ impl Receiver {
         self.state.unacked = 0;
         Answer::Ack(Ack {
             expected: self.state.arrivals.next(),
-            sent: data.sent,
+            note: data.note,
+            telemetry: self.params.config.control.telemetry(),
         })
     }
 
@@ -151,9 +152,15 @@ mod tests {
             ack_at_once: false,
             retransmission: false,
             ce: false,
-            sent: 0,
+            note: 0,
         };
-        let ack = |expected| Answer::Ack(Ack { expected, sent: 0 });
+        let ack = |expected| {
+            Answer::Ack(Ack {
+                expected,
+                note: 0,
+                telemetry: 0,
+            })
+        };
         let nak = |expected, trigger| Answer::Nak(Nak { expected, trigger });
         let mut go_back_n = receiver(RoceRetransmission::GoBackN);
         let mut answer = |psn| go_back_n.on_data(data(psn), 1086, 0);

@@ -2,18 +2,22 @@
 
 use weft_transports::{RoceConfig, RoceControl, RoceRetransmission};
 
+use crate::engine::PathRecord;
 use crate::packet::Packet;
+use crate::transport::contract::{TELEMETRY, flag};
 use crate::transport::endpoint::Sending;
 use crate::transport::endpoint::flows::SenderFlow;
+use crate::transport::port_set::PortSet;
 
 use super::dcqcn::Dcqcn;
 use super::go_back_n::GoBackN;
+use super::hpcc::{Hpcc, Report};
 use super::protocol::RoceProtocol;
 use super::rate::{FixedRate, Pace, RateController};
 use super::recovery::{Flight, Recovery};
 use super::selective_repeat::SelectiveRepeat;
 use super::timely::{Sample, Timely};
-use super::wire::{Ack, Data, Nak};
+use super::wire::{Ack, Data, Nak, telemetry_note};
 
 /// The sender of a flow.
 pub type Sender = SenderFlow<RoceProtocol>;
@@ -49,6 +53,7 @@ impl RoceSender {
             RoceControl::Dcqcn => RateController::Dcqcn(Dcqcn::new(*config, line_rate, rate)),
             RoceControl::Timely => RateController::Timely(Timely::new(config, false, line_rate, rate)),
             RoceControl::PatchedTimely => RateController::Timely(Timely::new(config, true, line_rate, rate)),
+            RoceControl::Hpcc => RateController::Hpcc(Box::new(Hpcc::new(config, line_rate, rate))),
             RoceControl::None => RateController::Fixed(FixedRate(line_rate)),
         };
         let recovery = match config.retransmission {
@@ -83,7 +88,10 @@ impl Sender {
             return Some(Next::Again(psn));
         }
         let size = self.data.next_size()?;
-        (flight.sent - flight.una < self.state.window).then_some(Next::New(size))
+        let in_flight = flight.sent - flight.una;
+        let bytes = || f64::from(in_flight) * f64::from(self.params.full_size);
+        let is_open = self.state.pace.window().is_none_or(|window| bytes() < window);
+        (in_flight < self.state.window && is_open).then_some(Next::New(size))
     }
 
     /// Returns the next packet, which is sent now.
@@ -102,31 +110,53 @@ impl Sender {
             self.state.deadline = Some(now + config.rto.0);
         }
         let is_ecn_capable = config.control == RoceControl::Dcqcn;
-        let sent = if config.control.reads_delay() { now } else { 0 };
+        let reads_delay = config.control.reads_delay();
+        let number = self.state.pace.hpcc().map(|hpcc| hpcc.next_number(self.route));
+        let note = match number {
+            Some(number) => telemetry_note(sending.node(), number),
+            None if reads_delay => now,
+            None => 0,
+        };
         self.state.pace.on_sent(size, now);
         let data = Data {
             psn,
             ack_at_once: self.next_psn().is_none(),
             retransmission: matches!(next, Next::Again(_)),
             ce: false,
-            sent,
+            note,
         };
+        let flags = self.params.class | flag(number.is_some(), TELEMETRY);
         Packet {
             route: self.route,
-            ..data.packet(self.flow, size, self.params.class, is_ecn_capable)
+            ..data.packet(self.flow, size, flags, is_ecn_capable)
         }
     }
 
-    /// Handles an acknowledgement. Returns true if all data has been
+    /// Handles an acknowledgement, with the telemetry of the packet that caused it. Returns true if all data has been
     /// acknowledged now.
-    pub fn on_ack(&mut self, ack: Ack, now: u64) -> bool {
+    pub fn on_ack(&mut self, ack: Ack, path: Option<&PathRecord>, now: u64) -> bool {
         self.counters.acks += 1;
         if !self.is_acked() {
-            self.state.pace.on_ack(Sample {
-                expected: ack.expected,
-                sent: self.data.sent() as u32,
-                rtt: now - ack.sent,
-            });
+            let (expected, sent) = (ack.expected, self.data.sent() as u32);
+            match path {
+                Some(path) => {
+                    self.state.pace.on_report(Report {
+                        expected,
+                        sent,
+                        number: ack.number(),
+                        path,
+                    });
+                    // The flow then waits anew, until the new rate allows a packet.
+                    if self.waits == PortSet::ALL {
+                        self.waits = PortSet::NONE;
+                    }
+                }
+                None => self.state.pace.on_ack(Sample {
+                    expected,
+                    sent,
+                    rtt: now - ack.note,
+                }),
+            }
         }
         self.advance(ack.expected, now)
     }

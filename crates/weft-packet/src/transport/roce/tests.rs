@@ -1,8 +1,8 @@
 //! Runs whose times and counters follow from the laws by arithmetic.
 
 use weft_run::{Outcome, SubflowRecord};
-use weft_spec::{Size, Time};
-use weft_transports::{RoceConfig, RoceControl, RoceRetransmission};
+use weft_spec::{Rate, Size, Time};
+use weft_transports::{HpccConfig, RoceConfig, RoceControl, RoceRetransmission};
 
 use crate::transport::test_runs;
 
@@ -138,19 +138,54 @@ fn a_lost_last_packet_waits_for_the_timeout() {
     }
 }
 
+/// A flow alone fills 95 % of its link, of which telemetry takes a part, and loses no packet.
+#[test]
+fn hpcc_keeps_a_part_of_the_link_free() {
+    let config = RoceConfig {
+        control: RoceControl::Hpcc,
+        hpcc: Some(HpccConfig {
+            rtt: Time::from_us(10),
+            increase: Some(Rate(1_000_000)),
+            ..HpccConfig::default()
+        }),
+        ..plain()
+    };
+    let outcome = run(config, &[10_000], None, 1);
+    let flow = &outcome.flows[0];
+    assert_eq!(flow.delivered_bytes, 10_000_000);
+    let packets = 10_000_000_u64.div_ceil(1_000 - 42);
+    assert_eq!(flow.subflows[0].packets_sent, packets);
+    let seconds = flow.finish.unwrap().0 as f64 * 1e-12;
+    let rate = (10_000_000 + packets * u64::from(MTU - 958)) as f64 * 8.0 / seconds;
+    assert!((9.45e9..9.56e9).contains(&rate), "{rate}");
+    assert_eq!(
+        (flow.subflows[0].packets_dropped, flow.subflows[0].timeouts),
+        (0, 0)
+    );
+}
+
 #[test]
 fn threads_change_nothing() {
     let packets = [500, 400, 300, 200];
+    let hpcc = HpccConfig {
+        rtt: Time::from_us(8),
+        increase: Some(Rate(10_000_000)),
+        ..HpccConfig::default()
+    };
     for retransmission in [RoceRetransmission::GoBackN, RoceRetransmission::SelectiveRepeat] {
-        let config = RoceConfig {
-            retransmission,
-            ..plain()
-        };
-        let one = run(config, &packets, Some(70), 1);
-        for threads in 2..=4 {
-            let other = run(config, &packets, Some(70), threads);
-            assert_eq!((one.trace_hash, &one.flows), (other.trace_hash, &other.flows));
+        for control in [RoceControl::None, RoceControl::Hpcc] {
+            let config = RoceConfig {
+                retransmission,
+                control,
+                hpcc: (control == RoceControl::Hpcc).then_some(hpcc),
+                ..plain()
+            };
+            let one = run(config, &packets, Some(70), 1);
+            for threads in 2..=4 {
+                let other = run(config, &packets, Some(70), threads);
+                assert_eq!((one.trace_hash, &one.flows), (other.trace_hash, &other.flows));
+            }
+            assert!(one.flows.iter().all(|flow| flow.delivered_bytes > 100_000));
         }
-        assert!(one.flows.iter().all(|flow| flow.delivered_bytes > 100_000));
     }
 }

@@ -5,16 +5,17 @@
 //! | `lo` | flow | flow | flow | flow |
 //! | `seq` | packet sequence number (PSN) | next expected PSN | next expected PSN | |
 //! | `chunk` | | | PSN of the packet that caused it | |
-//! | `chunk`, `slot` | time at which it was sent, if the control reads delay | that time of the packet that caused it | | |
+//! | `chunk`, `slot` | a note of the sender | the note of the packet that caused it | | |
 //! | `hi` | 0, the subflow | | | |
+//!
+//! The note is the time at which the packet was sent, if the control reads delay. If it reads telemetry, the note has the node of
+//! the sender in `chunk` and the number of the transmission in `slot`.
 
 use crate::packet::{CE, DATA, ECT, Packet};
 use crate::transport::contract::{flag, packet_of};
 
-/// Bytes of the headers of data: Ethernet with its checksum (18), IPv4 (20), UDP (8), BTH (12) and ICRC (4).
-/// RETH and VLAN tags are not modelled. (InfiniBand Architecture Specification, annex A17.)
-pub const HEADER: u32 = 62;
-/// Bytes of ACK and NAK: the headers and AETH (4).
+/// Bytes of ACK and NAK: Ethernet with its checksum (18), IPv4 (20), UDP (8), BTH (12), AETH (4) and ICRC (4). RETH and
+/// VLAN tags are not modelled. (InfiniBand Architecture Specification, annex A17.)
 const ACK_SIZE: u32 = 66;
 /// Bytes of a congestion notification packet (CNP): the headers and 16 reserved bytes (annex A17.9.3).
 const CNP_SIZE: u32 = 78;
@@ -50,8 +51,8 @@ pub struct Data {
     pub ack_at_once: bool,
     pub retransmission: bool,
     pub ce: bool,
-    /// Time at which it was sent, 0 if the control does not read delay.
-    pub sent: u64,
+    /// The note of the sender that the acknowledgement returns, or 0.
+    pub note: u64,
 }
 
 /// An acknowledgement.
@@ -59,11 +60,18 @@ pub struct Data {
 pub struct Ack {
     /// All packets before this PSN have arrived.
     pub expected: u32,
-    /// Time at which the packet that caused it was sent.
-    pub sent: u64,
+    /// The note of the packet that caused it.
+    pub note: u64,
+    /// Bytes of the telemetry of that packet.
+    pub telemetry: u32,
 }
 
-fn time_of(packet: &Packet) -> u64 {
+/// Returns the note of a packet that asks for telemetry: the node that sends it, and the number of the transmission.
+pub fn telemetry_note(node: u32, number: u32) -> u64 {
+    u64::from(number) << 32 | u64::from(node)
+}
+
+fn note_of(packet: &Packet) -> u64 {
     u64::from(packet.slot) << 32 | u64::from(packet.chunk)
 }
 
@@ -77,28 +85,33 @@ pub struct Nak {
 }
 
 impl Data {
-    /// Returns the packet without its route. Switches may mark it if `is_capable`.
-    pub fn packet(self, flow: u32, size: u16, class: u16, is_capable: bool) -> Packet {
+    /// Returns the packet without its route, with additional flags. Switches may mark it if `is_capable`.
+    pub fn packet(self, flow: u32, size: u16, more: u16, is_capable: bool) -> Packet {
         let flags = flag(is_capable, ECT)
             | flag(self.ack_at_once, AT_ONCE)
             | flag(self.retransmission, RETRANSMISSION);
         Packet {
             seq: self.psn,
-            chunk: self.sent as u32,
-            slot: (self.sent >> 32) as u32,
-            ..packet_of(flow, size.into(), DATA | class | flags)
+            chunk: self.note as u32,
+            slot: (self.note >> 32) as u32,
+            ..packet_of(flow, size.into(), DATA | more | flags)
         }
     }
 }
 
 impl Ack {
+    /// Returns the number of the transmission that caused it, if it has telemetry.
+    pub fn number(self) -> u32 {
+        (self.note >> 32) as u32
+    }
+
     /// Returns the packet without its route.
     pub fn packet(self, flow: u32, class: u16) -> Packet {
         Packet {
             seq: self.expected,
-            chunk: self.sent as u32,
-            slot: (self.sent >> 32) as u32,
-            ..packet_of(flow, ACK_SIZE, class | ACK)
+            chunk: self.note as u32,
+            slot: (self.note >> 32) as u32,
+            ..packet_of(flow, ACK_SIZE + self.telemetry, class | ACK)
         }
     }
 }
@@ -130,13 +143,14 @@ impl Content {
                 ack_at_once: has(AT_ONCE),
                 retransmission: has(RETRANSMISSION),
                 ce: has(CE),
-                sent: time_of(packet),
+                note: note_of(packet),
             });
         }
         match packet.flags & KIND {
             ACK => Self::Ack(Ack {
                 expected: packet.seq,
-                sent: time_of(packet),
+                note: note_of(packet),
+                telemetry: u32::from(packet.size) - ACK_SIZE,
             }),
             NAK => Self::Nak(Nak {
                 expected: packet.seq,
@@ -160,7 +174,7 @@ mod tests {
                 ack_at_once: bits & 1 == 1,
                 retransmission: bits & 2 == 2,
                 ce: false,
-                sent: 5_000_000_007 * u64::from(bits),
+                note: 5_000_000_007 * u64::from(bits),
             };
             let packet = data.packet(9, 1086, class_flags(7), true);
             assert_eq!(Content::read(&packet), Content::Data(data));
@@ -177,7 +191,8 @@ mod tests {
         assert_eq!(Content::read(&nak.packet(9, 0)), Content::Nak(nak));
         let ack = Ack {
             expected: 70_000,
-            sent: (1 << 50) + 3,
+            note: (1 << 50) + 3,
+            telemetry: 42,
         };
         assert_eq!(Content::read(&ack.packet(9, 0)), Content::Ack(ack));
         assert_eq!(Content::read(&cnp_packet(9, class_flags(1))), Content::Cnp);

@@ -249,6 +249,7 @@ impl TestConnection {
             buffers: Vec::new(),
             captures: Vec::new(),
             return_routes: None,
+            telemetry: None,
             changes: Vec::new(),
         };
         let tcp = TcpConfig {
