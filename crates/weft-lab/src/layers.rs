@@ -42,17 +42,23 @@ pub(crate) fn link_path(name: &str) -> String {
 /// Returns the links between two nodes, which `name` gives as "FROM->TO".
 ///
 /// # Errors
-/// Returns an error at `path` if there are none.
+/// Returns an error at `path` if there are none; it names links of the sender, or any link of the fabric.
 pub(crate) fn links_by_name(fabric: &Fabric, name: &str, path: &str) -> Result<Vec<u32>, SpecError> {
+    /// Maximum number of links that an error names.
+    const MAX_NAMED: usize = 8;
     let node = |node: u32| fabric.nodes[node as usize].name.as_str();
-    let ends = name.split_once("->");
-    let named = (0_u32..).zip(&fabric.links);
-    let named: Vec<u32> = named
-        .filter(|(_, link)| ends == Some((node(link.from), node(link.to))))
-        .map(|(link, _)| link)
-        .collect();
+    let (from, to) = name.split_once("->").unwrap_or((name, ""));
+    let numbered = (0_u32..).zip(&fabric.links);
+    let of_sender: Vec<(u32, &Link)> = numbered.filter(|(_, link)| node(link.from) == from).collect();
+    let named = of_sender.iter().filter(|(_, link)| node(link.to) == to);
+    let named: Vec<u32> = named.map(|&(number, _)| number).collect();
     if named.is_empty() {
-        let allowed = "a link by its ends, such as \"tor0->agg0\"";
+        let any = fabric.links.first().filter(|_| of_sender.is_empty());
+        let examples = of_sender.iter().map(|&(_, link)| link).chain(any).take(MAX_NAMED);
+        let examples: Vec<String> = examples
+            .map(|link| format!("\"{}->{}\"", node(link.from), node(link.to)))
+            .collect();
+        let allowed = format!("a link by its ends, such as {}", examples.join(", "));
         return Err(SpecError::new(path, format!("{name:?} does not exist"), allowed));
     }
     Ok(named)

@@ -118,7 +118,7 @@ const COMPLAINTS: &[(&[&str], &str)] = &[
     ),
     (
         &["links={\"s0->h9\" = {rate = \"1Gbps\"}}"],
-        "links: \"s0->h9\" does not exist; allowed: a link by its ends, such as \"tor0->agg0\"",
+        "links: \"s0->h9\" does not exist; allowed: a link by its ends, such as \"s0->h0\"",
     ),
     (
         &["links={\"h0->s0\" = {}}"],
