@@ -51,6 +51,7 @@ FIGURES = (
     Figure(
         "beyond/training", "All-reduce, all-to-all and a mixture of experts on 1,024 hosts, by every transport", 7200, 8
     ),
+    Figure("beyond/transports", "Transports that read delay and telemetry, beside those that read marks", 90, 2),
     Figure("switches/shared-buffers", "Incasts of AMP and of Warp on switches with shared buffers", 60, 5),
     Figure("switches/priorities", "Priorities for short flows that compete with long multipath flows", 230, 4),
     Figure("switches/dequeue-marks", "DCTCP with marks at dequeue and at enqueue: queues and FCT", 24, 0.5),
