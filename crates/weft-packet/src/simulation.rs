@@ -121,20 +121,7 @@ impl PacketSimulation {
         engine_config.arrivals -=
             max_burst_after_delay_cut(&shared.fabric, &events, engine_config.min_packet)?;
         check(&shared, kinds)?;
-        for probe in &probes {
-            match *probe {
-                Probe::Queue { link } => engine_config.distributions.push(link),
-                Probe::QueueTrace {
-                    link,
-                    interval: every,
-                } => engine_config.samples.push((link, every.0.max(1))),
-                Probe::Buffer { node, interval } => engine_config.buffers.push((node, interval.0.max(1))),
-                Probe::Packets { link } => engine_config.captures.push(link),
-                // Probes of flows are attached when the flows open.
-                // Hosts and the run record the others.
-                _ => {}
-            }
-        }
+        observe(&probes, &mut engine_config);
         engine_config.return_routes = Some(Arc::new(ShortestReturns::new(Arc::clone(&shared))));
         let mut engine = Engine::new(&shared.fabric, &engine_config, |host| {
             Host::new(&shared, host, kinds)
@@ -322,6 +309,23 @@ impl PacketSimulation {
     /// Returns the flows of the configuration.
     pub fn flows(&self) -> &[Flow] {
         &self.shared.flows
+    }
+}
+
+/// Lets the engine record what probes of links and buffers ask for. Probes of flows are attached when the flows open;
+/// hosts and the run record the others.
+fn observe(probes: &[Probe], engine: &mut EngineConfig) {
+    for probe in probes {
+        match *probe {
+            Probe::Queue { link } => engine.distributions.push(link),
+            Probe::QueueTrace {
+                link,
+                interval: every,
+            } => engine.samples.push((link, every.0.max(1))),
+            Probe::Buffer { node, interval } => engine.buffers.push((node, interval.0.max(1))),
+            Probe::Packets { link } => engine.captures.push(link),
+            _ => {}
+        }
     }
 }
 
