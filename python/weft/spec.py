@@ -871,7 +871,7 @@ class Hosts(Model):
 
 
 class Hpcc(Model):
-    """Settings of HPCC (Li et al., "HPCC: High Precision Congestion Control", SIGCOMM 2019). Defaults are those of the paper."""
+    """Settings of HPCC (Li et al., "HPCC: High Precision Congestion Control", SIGCOMM 2019). Defaults are those of its authors' simulator."""
 
     increase: Rate | None = None
     """Additive increase as a rate, `W_AI` / T. The default is that of 80 bytes per `rtt`."""
