@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from weft.sweeps.cases import Case
+from weft_papers.beyond import ratios
 from weft_papers.figure import Claim, Table
 from weft_papers.seed_summary import SeedSummary, listed, over_seeds
 from weft_papers.uet.scenario import HEADER, MTU, mark_ramp
@@ -289,23 +290,23 @@ def _table(rows: pl.DataFrame, load: str) -> Table:
 
 def _all_at_most(rows: pl.DataFrame, load: str, names: tuple[str, ...], bound: float, what: str) -> Claim:
     found = {name: _ratio(rows, load, name) for name in names}
-    return Claim(
+    return ratios.at_most(
         f"{load.capitalize()}: {what} end within {bound} of the optimum",
-        f"at most {bound} times",
-        _listed(found),
-        all(summary.mean <= bound and not summary.at_least for summary in found.values()),
+        bound,
+        found,
+        _listed,
         "last flow over the time of the data on a host's link; holds if the mean of each does",
-        table=_table(rows, load),
+        _table(rows, load),
     )
 
 
 def _single_paths(rows: pl.DataFrame) -> Claim:
     found = {name: _ratio(rows, PERMUTATION, name) for name in SINGLE_PATH}
-    return Claim(
+    return ratios.at_least(
         f"Permutation: transports with one path need at least {APART} times the optimum",
-        f"at least {APART} times",
-        _listed(found),
-        all(summary.mean >= APART for summary in found.values()),
+        APART,
+        found,
+        _listed,
         "some link of the network has at least two flows if a hash chooses the paths",
     )
 

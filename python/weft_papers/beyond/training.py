@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from weft.sweeps.cases import Case
+from weft_papers.beyond import ratios
 from weft_papers.beyond.sprayed import (
     COLOURS,
     LABELS,
@@ -235,23 +236,23 @@ def _table(rows: pl.DataFrame, load: str) -> Table:
 
 def _near(rows: pl.DataFrame, load: str) -> Claim:
     found = {name: _ratio(rows, load, name) for name in SPRAYED}
-    return Claim(
+    return ratios.at_most(
         f"{load.capitalize()}: sprayed packets end within {NEAR} of the lower bound",
-        f"at most {NEAR} times",
-        _listed(found),
-        all(summary.mean <= NEAR and not summary.at_least for summary in found.values()),
+        NEAR,
+        found,
+        _listed,
         "time of the job over the bound; holds if the mean of each does",
-        table=_table(rows, load),
+        _table(rows, load),
     )
 
 
 def _apart(rows: pl.DataFrame) -> Claim:
     found = {name: _ratio(rows, REDUCE, name) for name in SINGLE_PATH}
-    return Claim(
+    return ratios.at_least(
         f"All-reduce: transports with one path need at least {APART} times the lower bound",
-        f"at least {APART} times",
-        _listed(found),
-        all(summary.mean >= APART for summary in found.values()),
+        APART,
+        found,
+        _listed,
         "long messages of a step share links of the network if a hash chooses the paths",
     )
 

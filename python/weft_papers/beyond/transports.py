@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from weft.sweeps.cases import Case
-from weft_papers.beyond import sprayed, training
+from weft_papers.beyond import ratios, sprayed, training
 from weft_papers.figure import Claim, Table
 from weft_papers.seed_summary import SeedSummary, listed, over_seeds
 from weft_papers.uet.scenario import MTU
@@ -236,23 +236,23 @@ def _table(rows: pl.DataFrame, load: str) -> Table:
 
 def _near(rows: pl.DataFrame, load: str, names: tuple[str, ...], what: str) -> Claim:
     found = {name: _ratio(rows, load, name) for name in names}
-    return Claim(
+    return ratios.at_most(
         f"{load.capitalize()}: {what} end within {NEAR} of the optimum",
-        f"at most {NEAR} times",
-        _listed(found),
-        all(summary.mean <= NEAR and not summary.at_least for summary in found.values()),
+        NEAR,
+        found,
+        _listed,
         "last flow over the time of the data on a host's link; holds if the mean of each does",
-        table=_table(rows, load),
+        _table(rows, load),
     )
 
 
 def _apart(rows: pl.DataFrame) -> Claim:
     found = {name: _ratio(rows, PERMUTATION, name) for name in ONE_PATH}
-    return Claim(
+    return ratios.at_least(
         f"Permutation: transports with one path need at least {APART} times the optimum",
-        f"at least {APART} times",
-        _listed(found),
-        all(summary.mean >= APART for summary in found.values()),
+        APART,
+        found,
+        _listed,
         "some link of the network has at least two flows if a hash chooses the paths",
     )
 
