@@ -110,7 +110,7 @@ struct PortTelemetry {
     pending: VecDeque<Pending>,
 }
 
-/// What is known of the packets of a flow at its sender.
+/// Reports of switches on the packets of a flow, kept at its sender.
 #[derive(Default)]
 struct FlowRecords {
     /// Number of the first transmission in `paths`.

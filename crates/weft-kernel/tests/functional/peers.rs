@@ -29,7 +29,7 @@ pub struct Peers {
     seen: Arc<Seen>,
 }
 
-/// What a server has read so far.
+/// Data that a server has read so far.
 #[derive(Default)]
 struct Seen {
     bytes: AtomicUsize,

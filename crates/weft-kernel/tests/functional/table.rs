@@ -82,7 +82,7 @@ fn row_of_this_kernel() {
         slow_loopback(mbps, "1mb");
         let one = bulk(mbps);
         let can_join = join_over_loopback(3);
-        // Those of the connections before.
+        // Discards the events of earlier connections.
         events.wait(Duration::from_millis(500)).expect("the ring");
         let four = bulk(mbps);
         let joined = wait(&events, EventKind::Joined, 8).len() / 2;

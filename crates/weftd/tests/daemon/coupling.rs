@@ -18,7 +18,7 @@ const RTT: Duration = Duration::from_millis(80);
 const PER_USER: f64 = 4.0;
 /// Users of each kind.
 const USERS: usize = 5;
-/// Of a rate that the equations predict.
+/// Allowed relative difference from the rate that the equations predict.
 const BAND: f64 = 0.05;
 /// Time after the start that is not measured: slow start, and OLIA's and BALIA's way to the better path.
 const WARM_UP: Duration = Duration::from_secs(20);

@@ -91,7 +91,7 @@ const ALLOWED: Duration = Duration::from_millis(200);
 const FAILURE: Duration = Duration::from_secs(5);
 const STEP: Duration = Duration::from_millis(100);
 
-/// What the failure of one of two paths cost a connection, in seconds.
+/// Interruptions of a connection by the failure of one of two paths, in seconds.
 #[derive(Clone, Copy)]
 struct Cost {
     /// Longest time without a byte for the receiving application, from the failure until both paths were used again.

@@ -28,12 +28,12 @@ pub struct Link {
     pub queue: Queue,
 }
 
-/// What a queue drops, in packets per 10 Mbit/s of its link.
+/// The rule by which a queue drops, with lengths in packets per 10 Mbit/s of its link.
 #[derive(Clone, Copy)]
 pub enum Queue {
     /// RED as in the testbed of CoNEXT 2012, section 3: the probability is 0 up to an average of 25 packets, 0.1 at 50, and 1 at 100.
     Red,
-    /// What finds this many packets.
+    /// Packets that find this many waiting are dropped.
     DropTail(f64),
 }
 

@@ -146,7 +146,7 @@ impl Sender {
                         number: ack.number(),
                         path,
                     });
-                    // The flow then waits anew, until the new rate allows a packet.
+                    // The flow then waits again, until the new rate allows a packet.
                     if self.waits == PortSet::ALL {
                         self.waits = PortSet::NONE;
                     }
