@@ -145,9 +145,17 @@ fn amp_suppresses_when_all_is_marked_and_releases_when_nothing_is() {
             assert!(late.iter().any(|event| !event.active), "{late:?}");
 
             marks.one_in(0);
-            let released = wait(&events, EventKind::Release, 4);
-            assert_eq!(released.len(), 4, "{:#?}", programs.connections());
-            assert!(released.iter().all(|event| event.active));
+            let token = suppressed[0].token;
+            let mut released = wait_of(&events, token, EventKind::Release, 3);
+            let connections = programs.connections().expect("a map");
+            let connection = connections.iter().find(|c| c.token == token);
+            // Linux 7.3 may reset the late one soon: what it repeats there has no mapping (MPTcpExtDSSNotMatching).
+            let open = &connection.expect("the connection").subflows;
+            let missing = open.len().saturating_sub(released.len());
+            released.extend(wait_of(&events, token, EventKind::Release, missing));
+            let is_released = |slot| released.iter().any(|event| event.slot == slot && event.active);
+            assert!((0..3).all(is_released), "{released:#?}");
+            assert!(open.iter().all(|s| s.active && is_released(s.slot)), "{open:#?}");
             sender.close();
         },
     );

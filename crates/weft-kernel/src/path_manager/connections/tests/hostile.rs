@@ -95,40 +95,58 @@ fn surplus_subflows_are_closed_after_a_resync_too() {
 }
 
 #[test]
-fn a_hundred_thousand_connections_are_read_within_a_second() {
-    let mut all = connections(JoinPolicy::Ndiffports);
-    let subflow = |token: Token| DiagSubflow {
-        token,
-        bytes: 1,
-        ..seen(1000)
+fn each_of_a_hundred_thousand_connections_is_read_as_fast_as_of_ten_thousand() {
+    let read = |connections: usize| {
+        let mut all = self::connections(JoinPolicy::Ndiffports);
+        let subflow = |token: usize| DiagSubflow {
+            token: token as Token,
+            bytes: 1,
+            ..seen(1000)
+        };
+        let scan: Vec<_> = (0..connections).map(subflow).collect();
+        let took = (0..2).map(|_| cpu_time(|| all.resync(0, &scan, 0, &mut Vec::new())));
+        let took = took.sum();
+        assert_eq!(all.len(), connections);
+        took
     };
-    let scan: Vec<_> = (0..100_000).map(subflow).collect();
-    for _ in 0..2 {
-        let took = cpu_time(|| all.resync(0, &scan, 0, &mut Vec::new()));
-        assert_eq!(all.len(), 100_000);
-        assert!(took.as_secs_f64() < 1.0, "{took:?}");
-    }
+    assert_grows_no_faster_than_the_number(10_000, read);
 }
 
-/// As many as one source address has ports, at a daemon that has just started.
+/// At most as many as one source address has ports, at a daemon that has just started.
 #[test]
-fn sixty_thousand_subflows_of_a_connection_are_closed_within_a_second() {
-    let mut all = connections(JoinPolicy::Ndiffports);
-    let mut scan: Vec<_> = (1000..61_000).map(seen).collect();
-    for (i, subflow) in scan.iter_mut().enumerate() {
-        subflow.initial = i == 0;
-        subflow.server = true;
-    }
-    let mut commands = Vec::new();
-    let took = cpu_time(|| {
-        commands = commands_of(|t| all.resync(0, &scan, 0, t));
-        for port in 1008..61_000 {
-            all.on_event(0, &left(port), 0, &mut Vec::new());
+fn each_of_sixty_thousand_subflows_of_a_connection_is_closed_as_fast_as_of_six_thousand() {
+    let close = |subflows: usize| {
+        let mut all = connections(JoinPolicy::Ndiffports);
+        let ports = 1000..1000 + subflows as u16;
+        let mut scan: Vec<_> = ports.clone().map(seen).collect();
+        for (i, subflow) in scan.iter_mut().enumerate() {
+            subflow.initial = i == 0;
+            subflow.server = true;
         }
-        all.reap_absent(0, &scan[..8], 0);
-    });
-    assert_eq!((commands.len(), count(&all)), (60_000 - 8, 8));
-    assert!(took.as_secs_f64() < 1.0, "{took:?}");
+        let mut commands = Vec::new();
+        let took = cpu_time(|| {
+            commands = commands_of(|t| all.resync(0, &scan, 0, t));
+            for port in ports.skip(8) {
+                all.on_event(0, &left(port), 0, &mut Vec::new());
+            }
+            all.reap_absent(0, &scan[..8], 0);
+        });
+        assert_eq!((commands.len(), count(&all)), (subflows - 8, 8));
+        took
+    };
+    assert_grows_no_faster_than_the_number(6_000, close);
+}
+
+/// Work for ten times as many may take forty times as long, as caches hold less of it; what is quadratic takes a hundred times. A
+/// limit in seconds would measure what else the machine does.
+fn assert_grows_no_faster_than_the_number(few: usize, work: impl Fn(usize) -> std::time::Duration) {
+    let least = |number| (0..3).map(|_| work(number)).min().unwrap();
+    let (of_few, of_many) = (least(few), least(10 * few));
+    assert!(
+        of_many < 40 * of_few,
+        "{few}: {of_few:?}, {}: {of_many:?}",
+        10 * few
+    );
 }
 
 /// Processor time of this thread, whatever else the machine does.
