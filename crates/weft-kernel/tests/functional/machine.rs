@@ -162,16 +162,21 @@ pub fn slow_loopback(rate: u32, burst: &str) {
     run("tc", &[&qdisc[..], &limits[..]].concat());
 }
 
-/// Waits until it is so, at most 20 seconds.
-pub fn eventually(what: &str, is_so: impl FnMut() -> bool) {
-    assert!(becomes(is_so), "after 20 s: {what}");
+/// For what comes in any case. An emulator that gives way to other programs may do nothing for a long time.
+pub fn patience() -> Duration {
+    Duration::from_secs(if is_emulated() { 90 } else { 20 })
 }
 
-/// Whether the condition becomes true within 20 seconds.
+/// Waits until it is so.
+pub fn eventually(what: &str, is_so: impl FnMut() -> bool) {
+    assert!(becomes(is_so), "after {:?}: {what}", patience());
+}
+
+/// Whether the condition becomes true while there is [`patience`].
 pub fn becomes(mut is_so: impl FnMut() -> bool) -> bool {
     let begin = Instant::now();
     while !is_so() {
-        if begin.elapsed() > Duration::from_secs(20) {
+        if begin.elapsed() > patience() {
             return false;
         }
         std::thread::sleep(Duration::from_millis(20));

@@ -12,7 +12,8 @@ use weft_kernel::programs::{ConnectionStats, KernelAlgorithm, Options, Programs}
 use weft_test_support::skip;
 
 use crate::machine::{
-    NO_JOINS, eventually, in_namespace, is_emulated, join, join_over_loopback, load, run, slow_loopback,
+    NO_JOINS, eventually, in_namespace, is_emulated, join, join_over_loopback, load, patience, run,
+    slow_loopback,
 };
 use crate::peers::{Family, Kind, Peers};
 
@@ -94,7 +95,7 @@ pub fn wait_of(events: &Events, token: u32, kind: EventKind, enough: usize) -> V
 
 fn wait_for(events: &Events, wanted: impl Fn(&Event) -> bool, enough: usize) -> Vec<Event> {
     let (begin, mut found) = (Instant::now(), Vec::new());
-    while found.len() < enough && begin.elapsed() < Duration::from_secs(20) {
+    while found.len() < enough && begin.elapsed() < patience() {
         let more = events.wait(Duration::from_millis(100)).expect("the ring");
         found.extend(more.into_iter().filter(&wanted));
     }
