@@ -1294,7 +1294,7 @@ class ProfilePatch(Model):
     Maximum send buffer of a subflow in bytes of memory, at most 2^30 (the third value of Linux's
     `tcp_wmem`). It holds sent data until it is acknowledged: 4MiB have space for 2880 segments of
     1448 bytes, because every 45 of them take 896 bytes more. Up to this size the buffer grows with
-    the window, and does not limit it. The buffer of a connection is the sum of those of its subflows.
+    the window, and does not limit it. The buffer of a connection is the sum of those of its subflows, and 4 KB.
     Simulators have none; 1GiB limits nothing.
     """
     slow_start_after_idle: bool | None = None
