@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from statistics import fmean
 from typing import Any
 
 import polars as pl
 import pytest
 
+import weft
 from weft_papers.beyond import transports
 from weft_papers.beyond.sprayed import optimum_us
 from weft_papers.beyond.transports import INCAST, LOADS, ONE_PATH, PERMUTATION, REDUCE, SPRAYED, TRANSPORTS, WEB
@@ -51,6 +53,39 @@ def table(where: dict[str, Any] | None = None, **values: Any) -> pl.DataFrame:
 
 def failing(rows: pl.DataFrame) -> list[int]:
     return [index for index, claim in enumerate(transports.claims(rows)) if not claim.holds]
+
+
+def measured(load: str, name: str, seed: int, **settings: Any) -> pl.DataFrame:
+    """A run at full size, with other settings of the transport's kind."""
+    wanted = ({"load": load, "transport": name, "senders": SENDERS}, seed)
+    cases = transports.cases(Scale(quick=False, seeds=seed))
+    [found] = [case for case in cases if (case.labels, case.seed) == wanted]
+    spec = found.experiment.model_dump(mode="json", exclude_none=True, by_alias=True)
+    of_kind = spec["transports"][name]
+    of_kind[of_kind["kind"]] |= settings
+    return transports.measure(weft.run(spec, seed=seed))
+
+
+def p99_of_five_seeds(load: str, name: str, **settings: Any) -> float:
+    """The mean over five seeds of the 99th percentile of short flows at full size, in us."""
+    return fmean(measured(load, name, seed, **settings).item(0, "p99_short_us") for seed in range(1, 6))
+
+
+def test_a_faster_increase_lets_hpcc_end_an_incast_in_time() -> None:
+    """The cause of a claim that fails, as the figure's page states it."""
+    last = [
+        measured(INCAST, "hpcc", 1, **settings).item(0, "last_us") / optimum_us(INCAST, SENDERS)
+        for settings in ({}, {"hpcc": {"increase": "250Mbps"}})
+    ]
+    assert 1.6 < last[0] < 1.8
+    assert 1.0 < last[1] < 1.1
+
+
+def test_a_larger_first_window_lets_swift_be_before_dcqcn() -> None:
+    """The cause of a claim that fails, as the figure's page states it."""
+    dcqcn = p99_of_five_seeds(LIGHT, "dcqcn")
+    assert p99_of_five_seeds(LIGHT, "swift") > 1.1 * dcqcn
+    assert p99_of_five_seeds(LIGHT, "swift", initial_window=30) < 0.9 * dcqcn
 
 
 def test_holds_for_what_was_expected() -> None:
