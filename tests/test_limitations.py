@@ -162,8 +162,8 @@ MISSING: dict[str, Check] = {
     "`roce`: queue pairs, messages, RETH, segments as bursts": no_field(
         "queue_pair|message|reth|burst", "Roce", "Timely"
     ),
-    "`swift`: several subflows, delay at the sender's host, noise of timestamps": no_field(
-        "subflow|sender_time|noise", "Swift"
+    "`swift`: coupled subflows, delay at the sender's host, noise of timestamps": no_field(
+        "coupl|sender_time|noise", "Swift"
     ),
     "`constant-rate`: ECN, retransmissions, spraying": every(
         *(

@@ -78,10 +78,12 @@ COUNTS = {
 """Counters of a sender, by columns of the tables. Kinds have others in addition."""
 
 
-def run_both(scenario: Scenario, kind: str, stated: Spec, queues: tuple[QueueRules, Spec], create: Create) -> Run:
-    """Runs a scenario in both simulators."""
+def run_both(
+    scenario: Scenario, kind: str, stated: Spec, queues: tuple[QueueRules, Spec], create: Create, **fields: object
+) -> Run:
+    """Runs a scenario in both simulators. The transport has `fields` next to its settings."""
     rules, spec = queues
-    result = weft.run(scenario.spec(kind, stated, spec), threads=1)
+    result = weft.run(scenario.spec(kind, stated, spec, fields), threads=1)
     network = scenario.network(rules, create, result)
     network.run(scenario.duration)
     return Run(scenario, result, network)
@@ -100,16 +102,19 @@ class Run:
         for host in self.network.hosts.values():
             for counted in (host, *host.senders.values()):
                 events.update(counted.counts)
-        return [self.pair(number, COUNTS | columns) for number in range(len(self.scenario.flows))]
+        ends = zip(self.result.subflows["flow"], self.result.subflows["subflow"], strict=True)
+        return [self.pair(row, flow, subflow, COUNTS | columns) for row, (flow, subflow) in enumerate(ends)]
 
-    def pair(self, number: int, columns: dict[str, str]) -> Pair:
-        """The values of a flow."""
+    def pair(self, row: int, number: int, subflow: int, columns: dict[str, str]) -> Pair:
+        """The values of a subflow, and of its flow."""
         flow = self.scenario.flows[number]
         source, target = (self.network.hosts[end] for end in flow.ends)
         sender, receiver = source.senders.get(number), target.receivers.get(number)
         if sender is None:
             return {}, {}
-        expected: Spec = self.network.counts(number) | {
+        if isinstance(sender, swift.Flow):
+            sender = sender.subflows[subflow]
+        expected: Spec = self.network.counts(number, subflow) | {
             "delivered_bytes": receiver.bytes if receiver else 0,
             "finish_s": receiver.last_at if receiver and receiver.bytes == flow.size else None,
             "acked_s": sender.acked_at,
@@ -119,7 +124,7 @@ class Run:
             expected["cwnd_packets"] = sender.window.size / sender.settings.mtu if sender.window else None
         if isinstance(sender, swift.Sender):
             expected["cwnd_packets"] = sender.window
-        return measured(self.result, number, expected), expected
+        return measured(self.result, row, expected), expected
 
 
 def ndp_pairs(seed: int, events: Counter[str]) -> list[Pair]:
@@ -256,11 +261,21 @@ def swift_pairs(seed: int, events: Counter[str]) -> list[Pair]:
         min_rto=round(rtt * rng.uniform(0.02, 0.5)),
         initial_rto=round(rtt * rng.uniform(0.2, 3)),
         reset_after=rng.choice([1, 2, 5]),
+        subflows=rng.choice([1, 1, 2, 4]),
     )
     times = ("base_target", "hop_target", "flow_range", "endpoint_target", "host_time", "min_rto", "initial_rto")
     stated: Spec = asdict(settings) | {field: time(getattr(settings, field)) for field in times}
     stated["mtu"] = f"{mtu}B"
-    run = run_both(scenario, "swift", stated, queues, lambda network, name: swift.SwiftHost(network, name, settings))
+    subflows = stated.pop("subflows")
+    events["subflows"] += subflows * len(scenario.flows) if subflows > 1 else 0
+    run = run_both(
+        scenario,
+        "swift",
+        stated,
+        queues,
+        lambda network, name: swift.SwiftHost(network, name, settings),
+        subflows=subflows,
+    )
     return run.pairs(events, {"fast_retransmits": "recovery"})
 
 
@@ -403,6 +418,7 @@ MIN_EVENTS = {
         "endpoint decrease": 5,
         "processed late": 500,
         "earlier timeout": 50,
+        "subflows": 200,
     },
     "timely": {"nack": 100, "timeouts": 20, "patched": 500, "rising": 300, "beyond high": 100, "hyper": 100},
     "uet": {

@@ -40,6 +40,7 @@ TRANSPORTS: dict[str, dict[str, Any]] = {
     "roce": {"kind": "roce", "roce": {"control": "none"}},
     "roce-4k": {"kind": "roce", "roce": {"mtu": "4158B"}},
     "swift": {"kind": "swift", "swift": {"base_target": "100ms", "initial_window": 100}},
+    "swift-4": {"kind": "swift", "subflows": 4, "swift": {"base_target": "100ms", "initial_window": 100}},
     "ndp": {"kind": "ndp", "ndp": {"initial_window": 5000}},
     "ndp-1500": {"kind": "ndp", "ndp": {"initial_window": 5000, "mtu": "1514B"}},
     "uet": {"kind": "uet", "uet": {"ack_bytes": "1KB"}},

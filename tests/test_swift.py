@@ -52,8 +52,12 @@ class Dumbbell:
     delay: int = 1
     window: float = 10
 
-    def run(self) -> weft.Result:
+    def run(self, **settings: Any) -> weft.Result:
         """The flows and the queue between `start` and `end`."""
+        return weft.run(self.spec({}, **settings), threads=1)
+
+    def spec(self, fields: dict[str, Any], **settings: Any) -> dict[str, Any]:
+        """The scene, with these fields of the transport and settings of Swift."""
         traffic = [
             {
                 "kind": "bulk",
@@ -65,7 +69,7 @@ class Dumbbell:
             }
             for i in range(self.flows)
         ]
-        spec = {
+        return {
             "name": "dumbbell",
             "duration": f"{self.end}us",
             "measure": {"start": f"{self.start}us"},
@@ -77,11 +81,10 @@ class Dumbbell:
             },
             "queues": {"limit": "4000 packets"},
             "hosts": HOSTS,
-            "transports": {"swift": transport(self.mtu, self.window)},
+            "transports": {"swift": transport(self.mtu, self.window, **settings) | fields},
             "traffic": traffic,
             "probes": [{"kind": "queue", "at": ["s0->r0"], "interval": "1us"}],
         }
-        return weft.run(spec, threads=1)
 
     def queue(self, result: weft.Result) -> pl.Series:
         """The bytes of the queue and of the packet that is being sent, in samples from `start` on."""
@@ -226,3 +229,117 @@ def test_a_flow_over_two_queues_gets_a_small_part_as_in_htsim() -> None:
     rates = [rate * 1e-9 * 4000 / (4000 - HEADER) for rate in weft.run(spec, threads=1).flows["goodput_bps"]]
     assert 0.6752 / 1.5 <= rates[0] <= 0.6752 * 1.5
     assert rates[1:] == pytest.approx([99.3, 99.3], rel=0.02)
+
+
+def goodputs(result: weft.Result) -> list[float]:
+    """The rates of the flows in Gbps, payload alone."""
+    return [rate * 1e-9 for rate in result.flows["goodput_bps"]]
+
+
+def permutation(topology: dict[str, Any], subflows: int, threads: int = 1) -> weft.Result:
+    """Long flows from each host to another one, with distinct paths for the subflows of a flow."""
+    spec = {
+        "name": "permutation",
+        "duration": "20ms",
+        "measure": {"start": "10ms"},
+        "topology": topology | {"rate": "10Gbps", "delay": "1us"},
+        "queues": {"limit": "1000 packets"},
+        "transports": {"swift": {"kind": "swift", "subflows": subflows, "paths": "disjoint"}},
+        "traffic": [{"kind": "bulk", "transport": "swift", "pairs": "permutation"}],
+    }
+    return weft.run(spec, threads=threads)
+
+
+FABRICS: dict[str, dict[str, Any]] = {
+    "fat tree": {"kind": "fat-tree", "k": 4},
+    "leaves and spines": {"kind": "leaf-spine", "leaves": 4, "spines": 4, "hosts_per_leaf": 4},
+}
+
+
+@pytest.mark.parametrize("name", FABRICS)
+def test_four_subflows_fill_a_fabric_that_one_path_does_not(name: str) -> None:
+    """Paths that collide share a link, and four paths of each flow cover all links."""
+    link = 10 * (1 - HEADER / 4160)
+    means = {}
+    for subflows in (1, 4):
+        rates = goodputs(permutation(FABRICS[name], subflows))
+        means[subflows] = sum(rates) / len(rates) / link
+    assert means[1] < 0.65, means
+    assert means[4] > 0.85, means
+
+
+def test_the_threads_change_no_result_of_subflows() -> None:
+    one, three = (permutation(FABRICS["fat tree"], 4, threads) for threads in (1, 3))
+    assert one.subflows.equals(three.subflows)
+    assert one.flows.equals(three.flows)
+    assert one.links.equals(three.links)
+
+
+@pytest.mark.parametrize(("rate", "mtu", "subflows"), [(10, 1500, 2), (10, 1500, 4), (100, 4160, 2)])
+def test_each_subflow_takes_the_share_of_a_flow(rate: int, mtu: int, subflows: int) -> None:
+    """Subflows are not coupled, so a flow has as many shares of a link as subflows there."""
+    several = {"subflows": subflows} | transport(mtu)
+    spec = {
+        "name": "shares",
+        "duration": "40ms",
+        "measure": {"start": "20ms"},
+        "topology": {"kind": "many-to-one", "senders": 2, "rate": f"{rate}Gbps", "delay": "1us"},
+        "queues": {"limit": "4000 packets"},
+        "hosts": HOSTS,
+        "transports": {"several": several, "one": transport(mtu)},
+        "traffic": [
+            {"kind": "bulk", "name": name, "transport": name, "from": sender, "to": 2}
+            for sender, name in enumerate(("several", "one"))
+        ],
+    }
+    several_rate, one_rate = goodputs(weft.run(spec, threads=1))
+    assert several_rate / one_rate == pytest.approx(subflows, rel=0.05)
+
+
+def two_paths(failing: list[str], topology: dict[str, Any]) -> weft.Result:
+    """A flow of two subflows whose paths are distinct. Links fail after 2 ms, and work again after 30 ms."""
+    event = {"links": failing, "detection_delay": "1ms"}
+    spec = {
+        "name": "failure",
+        "duration": "100ms",
+        "topology": topology | {"rate": "10Gbps", "delay": "1us"},
+        "queues": {"limit": "1000 packets"},
+        "transports": {"swift": {"kind": "swift", "subflows": 2, "paths": "disjoint"}},
+        "traffic": [{"kind": "bulk", "transport": "swift", "from": "h0", "to": "h1", "size": "20MB"}],
+        "events": [event | {"at": "2ms", "state": "down"}, event | {"at": "30ms", "state": "up"}],
+    }
+    return weft.run(spec, threads=1)
+
+
+def test_a_subflow_repeats_the_data_of_its_failed_path_on_the_path_that_routing_chooses() -> None:
+    spines = {"kind": "leaf-spine", "leaves": 2, "spines": 2, "hosts_per_leaf": 1}
+    result = two_paths(["leaf0->spine0", "spine0->leaf0"], spines)
+    flow, subflows = result.flows.row(0, named=True), result.subflows
+    assert flow["delivered_bytes"] == flow["size_bytes"] == 20_000_000
+    assert flow["finish_s"] < 0.03
+    failed, other = sorted(subflows.iter_rows(named=True), key=lambda subflow: subflow["timeouts"] == 0)
+    assert failed["retransmitted"] >= failed["packets_dropped"] > 0
+    assert other["retransmitted"] == other["packets_dropped"] == other["timeouts"] == 0
+    assert subflows["acked_bytes"].sum() == 20_000_000
+
+
+def test_without_another_path_the_data_of_a_failed_subflow_waits_until_the_link_works_again() -> None:
+    """Each interface of the sender has one path, which its subflow keeps. The other subflow carries all other data."""
+    links = [{"a": host, "b": switch} for switch in ("s0", "s1") for host in ("h0", "h1")]
+    graph = {"kind": "graph", "hosts": ["h0", "h1"], "switches": ["s0", "s1"], "links": links}
+    result = two_paths(["h0->s0"], graph)
+    flow, subflows = result.flows.row(0, named=True), result.subflows
+    assert flow["delivered_bytes"] == flow["size_bytes"]
+    assert 0.03 < flow["finish_s"] < 0.1
+    failed, other = sorted(subflows.iter_rows(named=True), key=lambda subflow: subflow["timeouts"] == 0)
+    assert failed["timeouts"] > 1
+    assert other["retransmitted"] == other["timeouts"] == 0
+    assert failed["acked_bytes"] < other["acked_bytes"]
+    assert failed["acked_bytes"] + other["acked_bytes"] == flow["size_bytes"]
+
+
+def test_subflows_share_the_only_path() -> None:
+    """As with TCP, a flow may have more subflows than there are paths."""
+    result = Dumbbell(2, 10, 1500, 1_000, 2_000, 0, 0, (0, 0))
+    spec = result.spec({"subflows": 3})
+    assert weft.run(spec, threads=1).subflows.group_by("flow").len()["len"].to_list() == [3, 3]

@@ -871,7 +871,7 @@ class Hosts(Model):
 
 
 class Hpcc(Model):
-    """Settings of HPCC (Li et al., "HPCC: High Precision Congestion Control", SIGCOMM 2019). Defaults are those of its authors' simulator."""
+    """Settings of HPCC. Defaults are those of its authors' simulator."""
 
     increase: Rate | None = None
     """Additive increase as a rate, `W_AI` / T. The default is that of 80 bytes per `rtt`."""
@@ -1049,10 +1049,7 @@ class MultiHomedFatTreeTopology(Model):
 
 
 class Ndp(Model):
-    """
-    Settings of a transport of kind "ndp". Defaults are those of the paper: Handley et al., "Re-architecting datacenter
-    networks and stacks for low latency and high performance", SIGCOMM 2017.
-    """
+    """Settings of a transport of kind "ndp". Defaults are those of the paper."""
 
     initial_window: Annotated[int, Field(ge=1, le=65536)] = 30
     """
@@ -1472,10 +1469,7 @@ class StrideTraffic(Model):
 
 
 class Swift(Model):
-    """
-    Settings of a transport of kind "swift" (Kumar et al., "Swift: Delay is Simple and Effective for Congestion Control in
-    the Datacenter", SIGCOMM 2020). Windows are in packets. Defaults without another source are those of htsim.
-    """
+    """Settings of a transport of kind "swift". Windows are in packets. Defaults without another source are those of htsim."""
 
     base_target: Time | None = None
     """
@@ -1535,10 +1529,7 @@ class ThroughputProbe(Model):
 
 
 class Timely(Model):
-    """
-    Settings of TIMELY (Mittal et al., SIGCOMM 2015), and of its rule with one fixed point (Zhu et al., "ECN or Delay",
-    CoNEXT 2016). Defaults are those of the second paper.
-    """
+    """Settings of TIMELY (SIGCOMM 2015), and of its rule with one fixed point (CoNEXT 2016). Defaults are those of the second paper."""
 
     beta: Annotated[float | None, Field(ge=0.0, le=1.0)] = None
     """Factor of a decrease, above 0, up to 1. The default is 0.8, and 0.008 for "patched-timely"."""
@@ -2503,7 +2494,7 @@ class Transport(Model):
     profile's: "linux" in "linux", and "round-robin" in all others.
     """
     subflows: Annotated[int, Field(ge=1, le=64)] = 1
-    """Subflows per connection; 1 is single path."""
+    """Subflows per connection, or per flow of kind "swift"; 1 is single path."""
     swift: Swift | None = None
     """Kind "swift": settings of Swift."""
     tcp: ProfilePatch | None = None

@@ -400,6 +400,11 @@ FIELDS = [
     swift("host_time = 5", "transports.slow.swift.host_time: "),
     swift("gain = 1", "transports.slow.swift.gain: unknown field"),
     swift("", "transports.slow.cc: not used with kind = ", also=", cc = 'reno'"),
+    swift("", "transports.slow.subflows: 0; allowed: 1 to 64", also=", subflows = 0"),
+    swift("", "transports.slow.subflows: 65; allowed: 1 to 64", also=", subflows = 65"),
+    swift("", "transports.slow.subflows: 1.5; allowed: a whole number, 1 to 64", also=", subflows = 1.5"),
+    swift("subflows = 2", "transports.slow.swift.subflows: unknown field"),
+    swift("", 'transports.slow.paths: "mmptcp" ', also=", subflows = 4, paths = 'mmptcp'"),
     swift("", 'transports.slow.paths: "rps" chooses paths for packets of TCP', also=", paths = 'rps'"),
     Row(
         ("run", "incast.toml", "--set", FLOW, "--set", "transports.slow.kind=swift", "--out", "out"),

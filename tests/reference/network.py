@@ -39,6 +39,7 @@ class Packet:
     flow: int
     size: int
     info: Any
+    subflow: int = 0
     is_data: bool = False
     is_ecn_capable: bool = False
     is_marked: bool = False
@@ -173,7 +174,7 @@ class Port:
             route = self.network.route(node, self.network.sources[packet.flow])
             self.network.forward(replace(packet, route=route, is_returned=True))
         elif packet.is_data:
-            self.network.dropped[packet.flow] += 1
+            self.network.dropped[packet.flow, packet.subflow] += 1
 
     def begin(self) -> None:
         """Begins to send the next packet if none is being sent."""
@@ -288,10 +289,10 @@ class Network:
         self.hosts: dict[str, Host] = {}
         self.sources: dict[int, str] = {}
         """The sender of each flow."""
-        self.dropped: Counter[int] = Counter()
-        """Data packets that were dropped, by flow, and those that reached a host, whole or trimmed."""
-        self.received: Counter[int] = Counter()
-        self.trimmed: Counter[int] = Counter()
+        self.dropped: Counter[tuple[int, int]] = Counter()
+        """Data packets that were dropped, by flow and subflow, and those that reached a host, whole or trimmed."""
+        self.received: Counter[tuple[int, int]] = Counter()
+        self.trimmed: Counter[tuple[int, int]] = Counter()
         self.routes: dict[tuple[str, str], list[Port]] = {}
 
     def at(self, time: int, order: tuple[int, ...], action: Callable[[], None]) -> None:
@@ -337,15 +338,15 @@ class Network:
         """Hands a packet to a host."""
         if packet.is_data:
             arrivals = self.trimmed if packet.is_trimmed else self.received
-            arrivals[packet.flow] += 1
+            arrivals[packet.flow, packet.subflow] += 1
         self.hosts[host].on_packet(packet)
 
-    def counts(self, flow: int) -> dict[str, int]:
-        """The fates of the data packets of a flow, by columns of the tables."""
+    def counts(self, flow: int, subflow: int = 0) -> dict[str, int]:
+        """The fates of the data packets of a subflow, by columns of the tables."""
         return {
-            "packets_received": self.received[flow],
-            "packets_trimmed": self.trimmed[flow],
-            "packets_dropped": self.dropped[flow],
+            "packets_received": self.received[flow, subflow],
+            "packets_trimmed": self.trimmed[flow, subflow],
+            "packets_dropped": self.dropped[flow, subflow],
         }
 
     def run(self, end: int) -> None:

@@ -45,8 +45,8 @@ class Scenario:
     flows: list[Flow]
     duration: int
 
-    def spec(self, kind: str, settings: Spec, queues: Spec) -> Spec:
-        """The scenario as an experiment with one transport."""
+    def spec(self, kind: str, settings: Spec, queues: Spec, fields: Spec) -> Spec:
+        """The scenario as an experiment with one transport, which has these fields next to its settings."""
         names = {end for cable in self.cables for end in cable.ends}
         links = [
             {"a": cable.ends[0], "b": cable.ends[1], "rate": f"{cable.rate}bps", "delay": time(cable.delay)}
@@ -72,7 +72,7 @@ class Scenario:
             "topology": {"kind": "graph", "rate": "1Gbps", "delay": "1us"} | topology,
             "queues": queues,
             "hosts": {"qdisc": "switch", "jitter": "0s", "clock_ppm": 0},
-            "transports": {"under-test": {"kind": kind, kind: settings}},
+            "transports": {"under-test": {"kind": kind, kind: settings} | fields},
             "traffic": traffic,
         }
 
@@ -94,9 +94,10 @@ def time(picoseconds: int) -> str:
     return f"{picoseconds // 1000}.{picoseconds % 1000:03}ns"
 
 
-def measured(result: weft.Result, flow: int, columns: Iterable[str]) -> Spec:
-    """The values of a flow with one subflow in Weft's tables. Times are in picoseconds."""
-    row = result.subflows.row(flow, named=True) | result.flows.row(flow, named=True)
+def measured(result: weft.Result, subflow: int, columns: Iterable[str]) -> Spec:
+    """The values of a row of the table of subflows, and of its flow, in Weft's tables. Times are in picoseconds."""
+    of_subflow = result.subflows.row(subflow, named=True)
+    row = result.flows.row(of_subflow["flow"], named=True) | of_subflow
     if row["subflows"] == 0:
         return {}
     values = {column: row[column] for column in columns}

@@ -1,4 +1,4 @@
-"""Swift by the laws of `docs/explanation/swift.md`, for flows with one path."""
+"""Swift by the laws of `docs/explanation/swift.md`, for networks with one path between two hosts."""
 
 from __future__ import annotations
 
@@ -39,6 +39,7 @@ class Settings:
     min_rto: int
     initial_rto: int
     reset_after: int
+    subflows: int = 1
 
     def target(self, window: float, hops: int) -> float:
         """The target of the fabric's delay."""
@@ -54,6 +55,9 @@ class Data:
 
     psn: int
     sent_at: int
+    subflow: int
+    chunk: int
+    """The number of the packet in the flow."""
 
 
 @dataclass(frozen=True)
@@ -103,17 +107,32 @@ class Window:
         self.size = size
 
 
-class Sender:
-    """The sender of a flow."""
+class Flow:
+    """The data that the subflows of a flow share."""
 
-    def __init__(self, host: SwiftHost, number: int, flow: int, to: str, size: int) -> None:
-        self.host, self.flow, self.to = host, flow, to
-        self.settings = settings = host.settings
-        payload = settings.mtu - HEADER_BYTES
+    def __init__(self, size: int, payload: int) -> None:
         self.sizes = [min(payload, size - first) + HEADER_BYTES for first in range(0, size, payload)]
-        self.hops = len(host.network.route(host.name, to))
         self.new = 0
         """The next packet that was never sent."""
+        self.subflows: list[Sender] = []
+        self.acked_at: int | None = None
+
+    @property
+    def counts(self) -> Counter[str]:
+        """What happened to all subflows."""
+        return sum((subflow.counts for subflow in self.subflows), Counter())
+
+
+class Sender:
+    """The sender of a subflow."""
+
+    def __init__(self, host: SwiftHost, number: int, ends: tuple[int, int, str], data: Flow) -> None:
+        self.host, self.data = host, data
+        self.flow, self.subflow, self.to = ends
+        self.settings = settings = host.settings
+        self.hops = len(host.network.route(host.name, self.to))
+        self.chunks: list[int] = []
+        """The numbers in the flow of the packets that were sent."""
         self.on_way: dict[int, int] = {}
         """Packets on their way, with the times at which they were sent."""
         self.lost: set[int] = set()
@@ -125,15 +144,19 @@ class Sender:
         self.timeouts = 0
         self.last_sent_at = self.next_at = 0
         self.deadline: int | None = None
-        self.acked_at: int | None = None
         self.waits = False
         self.timer_at: int | None = None
         self.pace_key, self.timeout_key = 2 * number, 2 * number + 1
         self.pace_waits = 0
 
     @property
+    def acked_at(self) -> int | None:
+        """The time at which all data of the flow had been acknowledged."""
+        return self.data.acked_at
+
+    @property
     def window(self) -> float:
-        """The window of the flow."""
+        """The window of the subflow."""
         return min(self.fabric.size, self.endpoint.size)
 
     def gap(self) -> int:
@@ -144,16 +167,19 @@ class Sender:
     def may_send(self) -> bool:
         """Whether there is a packet that may be sent, whatever the pace."""
         has_room = self.window < 1 or len(self.on_way) + 1 <= self.window
-        return self.acked_at is None and has_room and (bool(self.lost) or self.new < len(self.sizes))
+        return self.acked_at is None and has_room and (bool(self.lost) or self.data.new < len(self.data.sizes))
 
     def send(self) -> int:
         """Sends the first lost packet, or a new one."""
         now = self.host.network.now
         is_repeated = bool(self.lost)
-        psn = min(self.lost) if is_repeated else self.new
+        psn = min(self.lost) if is_repeated else len(self.chunks)
         self.lost.discard(psn)
-        self.new += not is_repeated
-        self.on_way[psn] = now
+        if not is_repeated:
+            self.chunks.append(self.data.new)
+            self.data.new += 1
+        sent_at = now if self.settings.subflows == 1 else now // PS_PER_NS * PS_PER_NS
+        self.on_way[psn] = sent_at
         self.last_sent_at = now
         gap = self.gap()
         self.counts["paced"] += gap > 0
@@ -162,8 +188,9 @@ class Sender:
             self.deadline = now + self.timeout()
         self.counts["sent"] += 1
         self.counts["retransmitted"] += is_repeated
-        size = self.sizes[psn]
-        self.host.send(Packet(self.flow, size, Data(psn, now), is_data=True), self.to)
+        size = self.data.sizes[self.chunks[psn]]
+        data = Data(psn, sent_at, self.subflow, self.chunks[psn])
+        self.host.send(Packet(self.flow, size, data, self.subflow, is_data=True), self.to)
         return size
 
     def timeout(self) -> int:
@@ -191,15 +218,20 @@ class Sender:
             self.counts["recovery"] += 1
             self.lose(overtaken)
             self.fabric.on_loss(now, self.smoothed)
-        is_outstanding = bool(self.on_way or self.lost)
         if arrived:
-            self.deadline = now + self.timeout() if is_outstanding else None
-        if not is_outstanding and self.new == len(self.sizes):
-            self.acked_at = now
+            self.deadline = now + self.timeout() if self.is_outstanding else None
+        others = any(subflow.is_outstanding for subflow in self.data.subflows)
+        if not others and self.data.new == len(self.data.sizes):
+            self.data.acked_at = now
             return
         self.set_pace()
         self.host.request(self)
         self.set_timer()
+
+    @property
+    def is_outstanding(self) -> bool:
+        """Whether packets that were sent have not been acknowledged."""
+        return bool(self.on_way or self.lost)
 
     def change_windows(self, ack: Ack, count: int) -> None:
         """Changes both windows and the smoothed round-trip time."""
@@ -270,8 +302,10 @@ class Receiver:
     """The receiver of a flow."""
 
     def __init__(self) -> None:
-        self.arrived: set[int] = set()
-        self.expected = self.bytes = 0
+        self.arrived: set[tuple[int, int]] = set()
+        """Subflows and numbers of the packets that arrived."""
+        self.expected: Counter[int] = Counter()
+        self.bytes = 0
         self.last_at: int | None = None
 
 
@@ -281,19 +315,25 @@ class SwiftHost(PacedHost[Sender]):
     def __init__(self, network: Network, name: str, settings: Settings) -> None:
         super().__init__(network, name, settings.mtu)
         self.settings = settings
+        self.subflows = 0
+        """Number of subflows that were opened."""
         self.unprocessed: deque[tuple[Packet, int]] = deque()
         """Data that the host has not processed, with the times of arrival."""
 
     def open(self, flow: int, to: str, size: int) -> None:
         """Opens a flow."""
-        sender = Sender(self, len(self.senders), flow, to, size)
-        self.senders[flow] = sender
-        self.request(sender)
+        data = Flow(size, self.settings.mtu - HEADER_BYTES)
+        self.senders[flow] = data
+        for subflow in range(self.settings.subflows):
+            data.subflows.append(Sender(self, self.subflows, (flow, subflow, to), data))
+            self.subflows += 1
+        for sender in data.subflows:
+            self.request(sender)
 
     def on_packet(self, packet: Packet) -> None:
         """Handles a packet."""
         if not packet.is_data:
-            self.senders[packet.flow].on_ack(packet.info)
+            self.senders[packet.flow].subflows[packet.info.data.subflow].on_ack(packet.info)
         elif self.settings.host_time == 0:
             self.on_data(packet, self.network.now)
         else:
@@ -317,12 +357,13 @@ class SwiftHost(PacedHost[Sender]):
         """Accepts a packet, and acknowledges it."""
         now, data = self.network.now, packet.info
         receiver = self.receivers.setdefault(packet.flow, Receiver())
-        if data.psn not in receiver.arrived:
-            receiver.arrived.add(data.psn)
+        subflow = data.subflow
+        if (subflow, data.psn) not in receiver.arrived:
+            receiver.arrived.add((subflow, data.psn))
             receiver.bytes += packet.size - HEADER_BYTES
             receiver.last_at = now
-        while receiver.expected in receiver.arrived:
-            receiver.expected += 1
+        while (subflow, receiver.expected[subflow]) in receiver.arrived:
+            receiver.expected[subflow] += 1
         host_time = PS_PER_NS * min((now - arrived_at) // PS_PER_NS, MOST_HOST_NS)
-        ack = Ack(receiver.expected, data, host_time)
+        ack = Ack(receiver.expected[subflow], data, host_time)
         self.send(Packet(packet.flow, HEADER_BYTES, ack), self.network.sources[packet.flow])

@@ -258,6 +258,8 @@ def with_kind(rng: Random, tcp: Spec, kind: str | None = None, *, priority: bool
         "roce": {"roce": roce(rng)},
         "swift": {"swift": swift(rng)},
     }[kind]
+    if kind == "swift":
+        fields["subflows"] = rng.choice([1, 1, 2, 4])
     return {"kind": kind} | fields | ({"ack_class": 1} if priority else {})
 
 

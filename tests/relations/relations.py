@@ -210,6 +210,7 @@ BACKLOGGED: tuple[Spec, ...] = (
     {"kind": "ndp", "ndp": {"initial_window": 600, "mtu": "1500B"}},
     {"kind": "roce", "roce": {"control": "none"}},
     {"kind": "swift", "swift": {"base_target": "10ms", "initial_window": 300}},
+    {"kind": "swift", "subflows": 3, "swift": {"base_target": "10ms", "initial_window": 300}},
 )
 """Transports whose flows have more to send than their part of a host's link; for UET, unless its window is short."""
 

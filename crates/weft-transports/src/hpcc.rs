@@ -1,4 +1,5 @@
-//! Parameters of HPCC, a congestion control of RDMA over converged Ethernet.
+//! Parameters of HPCC, a congestion control of RDMA over converged Ethernet (Li et al., "HPCC: High Precision Congestion
+//! Control", SIGCOMM 2019).
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -18,7 +19,7 @@ const MAX_SWITCHES: u32 = 5;
 /// Additive increase of the window in bytes, that of the paper's simulations (section 5.1).
 const INCREASE: u64 = 80;
 
-/// Settings of HPCC (Li et al., "HPCC: High Precision Congestion Control", SIGCOMM 2019). Defaults are those of its authors' simulator.
+/// Settings of HPCC. Defaults are those of its authors' simulator.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 #[schemars(rename = "Hpcc")]

@@ -1,4 +1,5 @@
-//! Parameters of NDP.
+//! Parameters of NDP (Handley et al., "Re-architecting datacenter networks and stacks for low latency and high
+//! performance", SIGCOMM 2017).
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
@@ -32,8 +33,7 @@ struct NdpSpec {
     ndp: Option<NdpConfig>,
 }
 
-/// Settings of a transport of kind "ndp". Defaults are those of the paper: Handley et al., "Re-architecting datacenter
-/// networks and stacks for low latency and high performance", SIGCOMM 2017.
+/// Settings of a transport of kind "ndp". Defaults are those of the paper.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 #[schemars(rename = "Ndp")]

@@ -1,4 +1,5 @@
-//! Parameters of Swift.
+//! Parameters of Swift (Kumar et al., "Swift: Delay is Simple and Effective for Congestion Control in the Datacenter",
+//! SIGCOMM 2020).
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
@@ -10,7 +11,7 @@ use crate::constant_rate::one_path_policy;
 use crate::fields::{self, bytes};
 use crate::network::{HEADER, network_rtt};
 use crate::ranges::{MAX_PACKET, check_count, check_size, check_time};
-use crate::{Context, Kind, PacketSizes, Parameters, Resolved};
+use crate::{Context, Kind, MAX_SUBFLOWS, PacketSizes, Parameters, Resolved};
 
 /// Shortest default of the base target, that of htsim.
 const BASE_TARGET: Time = Time::from_us(20);
@@ -29,7 +30,11 @@ pub struct Swift;
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct SwiftSpec {
-    /// Path policy, which chooses one of the paths between two hosts for each flow.
+    /// Subflows per flow, uncoupled, each with a path of its own.
+    #[serde(default = "default_subflows")]
+    #[schemars(range(min = 1, max = MAX_SUBFLOWS))]
+    subflows: u32,
+    /// Path policy, which chooses one of the paths between two hosts for each subflow.
     #[serde(default)]
     paths: Option<PathPolicySpec>,
     /// Settings of Swift.
@@ -37,8 +42,11 @@ struct SwiftSpec {
     swift: Option<SwiftConfig>,
 }
 
-/// Settings of a transport of kind "swift" (Kumar et al., "Swift: Delay is Simple and Effective for Congestion Control in
-/// the Datacenter", SIGCOMM 2020). Windows are in packets. Defaults without another source are those of htsim.
+fn default_subflows() -> u32 {
+    1
+}
+
+/// Settings of a transport of kind "swift". Windows are in packets. Defaults without another source are those of htsim.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 #[schemars(rename = "Swift")]
@@ -98,6 +106,9 @@ pub struct SwiftConfig {
     /// Number of timeouts in a row after which the window is `min_window`.
     #[schemars(range(min = 1))]
     pub reset_after: u32,
+    /// Number of subflows of a flow.
+    #[serde(skip)]
+    pub subflows: u32,
 }
 
 impl Default for SwiftConfig {
@@ -121,6 +132,7 @@ impl Default for SwiftConfig {
             min_rto: Time::from_us(100),
             initial_rto: Time::from_ms(1),
             reset_after: 5,
+            subflows: 1,
         }
     }
 }
@@ -140,12 +152,15 @@ impl Kind for Swift {
 
     fn resolve(&self, given: &Table, context: &Context<'_>) -> Result<Resolved, SpecError> {
         let spec: SwiftSpec = from_table(given)?;
+        check_count("subflows", spec.subflows, MAX_SUBFLOWS)?;
         let mut swift = spec.swift.unwrap_or_default();
+        swift.subflows = spec.subflows;
         let (paths, policy) = one_path_policy(spec.paths.as_ref(), context)?;
         swift
             .resolve(fields::given_in(given, "swift"), context.fabric)
             .map_err(|error| error.within("swift"))?;
         let params = to_table(&SwiftSpec {
+            subflows: spec.subflows,
             paths: Some(paths),
             swift: Some(swift),
         });
@@ -251,6 +266,10 @@ fn check_share(field: &str, share: f64) -> Result<(), SpecError> {
 }
 
 impl Parameters for SwiftConfig {
+    fn subflows(&self) -> u32 {
+        self.subflows
+    }
+
     fn sizes(&self) -> PacketSizes {
         PacketSizes {
             payload: self.mtu - HEADER,

@@ -1,4 +1,5 @@
-//! Parameters of TIMELY, a congestion control of RDMA over converged Ethernet.
+//! Parameters of TIMELY, a congestion control of RDMA over converged Ethernet (Mittal et al., SIGCOMM 2015), and of its
+//! rule with one fixed point (Zhu et al., "ECN or Delay", CoNEXT 2016).
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -10,8 +11,7 @@ use crate::ranges::{check_count, check_time};
 const BETA: f64 = 0.8;
 const PATCHED_BETA: f64 = 0.008;
 
-/// Settings of TIMELY (Mittal et al., SIGCOMM 2015), and of its rule with one fixed point (Zhu et al., "ECN or Delay",
-/// CoNEXT 2016). Defaults are those of the second paper.
+/// Settings of TIMELY (SIGCOMM 2015), and of its rule with one fixed point (CoNEXT 2016). Defaults are those of the second paper.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 #[schemars(rename = "Timely")]

@@ -175,11 +175,10 @@ pub trait Transport: Send {
         false
     }
 
-    /// Frees the sender or the receiver of a flow at this host. No packet of the flow arrives any more. Returns the
-    /// number of the sender for NICs.
-    fn free(&mut self, flow: u32) -> Option<u32> {
-        let _ = flow;
-        None
+    /// Frees the sender or the receiver of a flow at this host. No packet of the flow arrives any more. Calls `forget` with
+    /// the numbers of the sender's subflows for NICs.
+    fn free(&mut self, flow: u32, forget: &mut dyn FnMut(u32)) {
+        let _ = (flow, forget);
     }
 
     /// Returns the subflows that a controller may move to other paths, each with the bytes
@@ -223,22 +222,23 @@ pub struct Carrier {
 }
 
 impl SentFlow {
-    /// Creates the record of a flow of one subflow that sends from the beginning. `chunks` is `None` if the flow
-    /// has no end yet.
-    pub fn with_one_subflow(
+    /// Creates the record of a flow whose subflows send from the beginning. `chunks` is `None` if the flow has no end yet.
+    pub fn without_handshake(
         flow: u32,
         opened: u64,
         acked: Option<u64>,
         chunks: Option<u64>,
-        mut subflow: SubflowRecord,
+        mut subflows: Vec<SubflowRecord>,
     ) -> Self {
         let opened = Time(opened);
-        subflow.established = Some(opened);
+        for subflow in &mut subflows {
+            subflow.established = Some(opened);
+        }
         Self {
             record: FlowRecord {
                 acked: acked.map(Time),
                 established: Some(opened),
-                subflows: vec![subflow],
+                subflows,
                 ..FlowRecord::unopened(flow)
             },
             opened,
@@ -260,12 +260,13 @@ pub struct ReceivedFlow {
 }
 
 impl ReceivedFlow {
-    /// Creates the record of a flow of one subflow. The last data of a complete flow arrived at `last`.
-    pub fn with_one_subflow(bytes: u64, packets: u64, is_complete: bool, last: u64) -> Self {
+    /// Creates the record of a flow with these numbers of packets by subflow. The last data of a complete flow arrived at
+    /// `last`.
+    pub fn without_handshake(bytes: u64, packets: Vec<u64>, is_complete: bool, last: u64) -> Self {
         Self {
             bytes,
             finish: is_complete.then_some(Time(last)),
-            packets: vec![packets],
+            packets,
         }
     }
 }

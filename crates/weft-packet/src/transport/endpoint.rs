@@ -24,7 +24,7 @@ use super::shared::Shared;
 use super::state::HostContext;
 use super::timer_keys::endpoint_timer;
 use super::tracer::SenderState;
-use flows::{FlowParams, ReceiverFlow, SenderCounters, SenderFlow};
+use flows::{FlowParams, ReceiverFlow, SenderCounters, SenderFlow, Siblings};
 
 /// A protocol: its senders, receivers, packets and timers. A value has what the flows of a host share, as a pacer of
 /// receivers.
@@ -42,12 +42,14 @@ pub trait Protocol: Default + Send + Sized + 'static {
     const FEED: Feed;
     /// Bytes that a flow may have in a FIFO of the host.
     const BACKLOG: u32 = WINDOW;
-    /// Whether each packet has a path of its own. Otherwise a flow has one route.
+    /// Whether each packet has a path of its own. Otherwise a subflow has one route.
     const SPRAYS: bool = false;
+    /// Whether a flow may have several subflows. Each is a sender that takes data when it may send.
+    const HAS_SUBFLOWS: bool = false;
     /// Whether the time of the next timeout may become earlier. Otherwise a timer that is set is not looked at before it is due.
     const SHORTENS_TIMEOUTS: bool = false;
 
-    /// Creates the state of a flow that opens at its sender.
+    /// Creates the state of a flow that opens at its sender, or of one of its subflows.
     fn sender(flow: &FlowSetup<'_, Self>) -> Self::Sender;
 
     /// Creates the state of a flow whose first packet has arrived at its receiver.
@@ -86,6 +88,11 @@ pub trait Protocol: Default + Send + Sized + 'static {
     /// Forgets the routes of paths of answers, because links have failed or work again.
     fn forget_answer_routes(flow: &mut ReceiverFlow<Self>) {
         let _ = flow;
+    }
+
+    /// Chooses new routes for answers of further subflows, because links have failed or work again.
+    fn reroute_answers(flow: &mut ReceiverFlow<Self>, shared: &Shared) {
+        let _ = (flow, shared);
     }
 
     /// Returns the time at which the oldest packet on its way times out; `None` if there is none.
@@ -139,6 +146,11 @@ pub trait Protocol: Default + Send + Sized + 'static {
         None
     }
 
+    /// Returns the number of data packets that have arrived, by subflow.
+    fn received_packets(flow: &ReceiverFlow<Self>) -> Vec<u64> {
+        vec![flow.packets]
+    }
+
     /// Returns the number of packets with data before the first missing one.
     fn next_chunk(flow: &ReceiverFlow<Self>) -> u32 {
         flow.chunks as u32
@@ -175,7 +187,7 @@ pub trait Protocol: Default + Send + Sized + 'static {
         sender
     }
 
-    /// Handles a new sender.
+    /// Handles a new sender, or a new subflow of one.
     fn on_open(endpoint: &mut FlowEndpoint<Self>, sender: u32, cx: &mut HostContext<'_, '_>) {
         endpoint.request_nic(sender, cx);
     }
@@ -251,7 +263,7 @@ impl<K: ProtocolKind> TransportKind for K {
         let sizes = transport.sizes();
         let format = WireFormat {
             message: transport.parameters.message_size().map(|size| size.0),
-            paths: (!K::Protocol::SPRAYS).then_some(1),
+            paths: (!K::Protocol::SPRAYS).then(|| transport.subflows()),
             ..WireFormat::new(sizes.payload, sizes.header)
         };
         match config::<K::Protocol>(transport) {
@@ -261,7 +273,8 @@ impl<K: ProtocolKind> TransportKind for K {
     }
 
     fn open_flow_bytes(&self, transport: &TransportConfig) -> u64 {
-        let ends = size_of::<SenderFlow<K::Protocol>>() + size_of::<ReceiverFlow<K::Protocol>>();
+        let senders = transport.subflows() as usize * size_of::<SenderFlow<K::Protocol>>();
+        let ends = senders + size_of::<ReceiverFlow<K::Protocol>>();
         let more = config::<K::Protocol>(transport).map_or(0, K::Protocol::flow_bytes);
         (ends + 2 * ENTRY_BYTES + more) as u64
     }
@@ -323,7 +336,7 @@ impl<P: Protocol> FlowEndpoint<P> {
         let route = if P::SPRAYS {
             Route::default()
         } else {
-            shared.route_of_flow(flow, reverse)
+            shared.route_of_subflow(&spec, 0, reverse)
         };
         Some(FlowSetup {
             params: params.get(spec.transport, create)?,
@@ -384,12 +397,16 @@ impl<P: Protocol> FlowEndpoint<P> {
     /// Returns the next packet of a flow and its port, if it may send one and waits for no packet of this port.
     #[inline]
     pub fn next_packet(&mut self, index: u32) -> Option<(u32, P::Next)> {
-        let flow = &mut self.senders[index];
+        let mut flow = &mut self.senders[index];
         if P::SPRAYS && flow.ahead.is_some() {
             return Self::next_of_many_ports(flow, &self.shared);
         }
         if !flow.waits.is_empty() {
             return None;
+        }
+        if P::HAS_SUBFLOWS && flow.siblings.exist() {
+            self.take_data(index);
+            flow = &mut self.senders[index];
         }
         let next = flow.sendable()?;
         let port = if P::SPRAYS {
@@ -398,6 +415,38 @@ impl<P: Protocol> FlowEndpoint<P> {
             flow.route.next(self.shared.hops).0
         };
         Some((port, next))
+    }
+
+    /// Moves the data of a flow with several subflows to the one at this index.
+    #[inline(never)]
+    fn take_data(&mut self, index: u32) {
+        let first = match self.senders[index].siblings {
+            Siblings::None => return,
+            Siblings::First(..) => index,
+            Siblings::Further(first) => first,
+        };
+        let Siblings::First(_, holder) = &mut self.senders[first].siblings else {
+            return;
+        };
+        let former = std::mem::replace(holder, index);
+        if let Some([from, to]) = self.senders.pair_mut(former, index) {
+            std::mem::swap(&mut from.data, &mut to.data);
+        }
+    }
+
+    /// Returns the indices of the subflows of the flow whose first one is at an index, in order.
+    fn subflows(&self, first: u32) -> impl Iterator<Item = u32> {
+        let indices: &[u32] = match &self.senders[first].siblings {
+            Siblings::First(indices, _) => indices,
+            _ => &[],
+        };
+        // A flow with one subflow has no list.
+        std::iter::once(first).chain(indices.iter().skip(1).copied())
+    }
+
+    /// Returns the index of the subflow of a flow; `None` if it does not exist.
+    pub fn subflow_of(&self, flow: u32, subflow: u32) -> Option<u32> {
+        self.subflows(self.senders.index_of(flow)?).nth(subflow as usize)
     }
 
     fn next_of_many_ports(flow: &mut SenderFlow<P>, shared: &Shared) -> Option<(u32, P::Next)> {
@@ -540,9 +589,19 @@ impl<P: Protocol> FlowEndpoint<P> {
         acknowledge: impl FnOnce(&mut SenderFlow<P>, u64) -> bool,
         cx: &mut HostContext<'_, '_>,
     ) {
-        let Some(index) = self.senders.index_of(flow) else {
-            return;
-        };
+        if let Some(index) = self.senders.index_of(flow) {
+            self.on_ack_at(index, acknowledge, cx);
+        }
+    }
+
+    /// Does the same as [`on_ack`](Self::on_ack) for the flow at an index, which has one subflow.
+    #[inline]
+    pub fn on_ack_at(
+        &mut self,
+        index: u32,
+        acknowledge: impl FnOnce(&mut SenderFlow<P>, u64) -> bool,
+        cx: &mut HostContext<'_, '_>,
+    ) {
         if acknowledge(&mut self.senders[index], cx.now) {
             self.finish(index, cx);
         } else {
@@ -550,13 +609,54 @@ impl<P: Protocol> FlowEndpoint<P> {
         }
     }
 
+    /// Does the same for a subflow of a flow with several. `acknowledge` returns true if all that the subflow has sent has
+    /// been acknowledged now.
+    pub fn on_subflow_ack(
+        &mut self,
+        (flow, subflow): (u32, u32),
+        acknowledge: impl FnOnce(&mut SenderFlow<P>, u64) -> bool,
+        cx: &mut HostContext<'_, '_>,
+    ) {
+        let (Some(first), Some(index)) = (self.senders.index_of(flow), self.subflow_of(flow, subflow)) else {
+            return;
+        };
+        if acknowledge(&mut self.senders[index], cx.now) && self.is_sent(first) && self.is_idle(first) {
+            self.finish(first, cx);
+        } else {
+            self.request_nic(index, cx);
+            self.set_deadline(index, cx);
+        }
+    }
+
+    /// Returns true if no packet of a flow is left to be sent for the first time.
+    fn is_sent(&mut self, first: u32) -> bool {
+        self.take_data(first);
+        self.senders[first].data.is_sent()
+    }
+
+    /// Returns true if all packets of a flow that were sent have been acknowledged.
+    fn is_idle(&self, first: u32) -> bool {
+        self.subflows(first).all(|index| P::is_idle(&self.senders[index]))
+    }
+
     /// Records that all data of a flow has been acknowledged.
-    fn finish(&mut self, index: u32, cx: &mut HostContext<'_, '_>) {
+    fn finish(&mut self, first: u32, cx: &mut HostContext<'_, '_>) {
+        let flow = self.senders[first].flow;
+        if let Siblings::First(indices, _) = &self.senders[first].siblings {
+            for index in indices.clone() {
+                self.close(index, cx.now);
+            }
+        } else {
+            self.close(first, cx.now);
+        }
+        self.ended.push(flow);
+        cx.on_acked(flow);
+    }
+
+    fn close(&mut self, index: u32, now: u64) {
         let sender = &mut self.senders[index];
-        sender.acked = Some(cx.now);
+        sender.acked = Some(now);
         P::release(sender);
-        self.ended.push(sender.flow);
-        cx.on_acked(sender.flow);
     }
 
     /// Changes the sender of a flow, which may then be able to send.
@@ -607,7 +707,25 @@ impl<P: Protocol> FlowEndpoint<P> {
         }
     }
 
-    fn sent_flow_of(sender: &SenderFlow<P>) -> SentFlow {
+    fn sent_flow_of(&self, first: u32) -> SentFlow {
+        let sender = &self.senders[first];
+        let data = match sender.siblings {
+            Siblings::First(_, holder) => &self.senders[holder].data,
+            _ => &sender.data,
+        };
+        let subflows = self.subflows(first);
+        SentFlow::without_handshake(
+            sender.flow,
+            sender.opened,
+            sender.acked,
+            data.total(),
+            subflows
+                .map(|index| Self::record_of(&self.senders[index]))
+                .collect(),
+        )
+    }
+
+    fn record_of(sender: &SenderFlow<P>) -> SubflowRecord {
         let SenderCounters {
             retransmitted,
             timeouts,
@@ -620,13 +738,7 @@ impl<P: Protocol> FlowEndpoint<P> {
             ..SubflowRecord::default()
         };
         P::complete_record(sender, &mut record);
-        SentFlow::with_one_subflow(
-            sender.flow,
-            sender.opened,
-            sender.acked,
-            sender.data.total(),
-            record,
-        )
+        record
     }
 
     fn open_senders(&self) -> impl Iterator<Item = &SenderFlow<P>> {
@@ -640,36 +752,47 @@ impl<P: Protocol> Transport for FlowEndpoint<P> {
         else {
             return;
         };
-        let state = P::sender(&setup);
-        let params = setup.params;
-        let header = params.header;
-        let sender = SenderFlow {
+        let (shared, host) = (&self.shared, self.host);
+        let subflow = |subflow: u32, route: Route| SenderFlow {
             flow,
-            data: FlowData::new(setup.spec.size.map(|size| size.0), params.segments, header),
-            params,
-            route: setup.route,
-            ahead: P::SPRAYS
-                .then(|| PathsAhead::new(&self.shared, self.host))
-                .flatten(),
+            subflow,
+            siblings: Siblings::None,
+            data: FlowData::new(setup.size(), setup.params.segments, setup.params.header),
+            params: Arc::clone(&setup.params),
+            route,
+            ahead: P::SPRAYS.then(|| PathsAhead::new(shared, host)).flatten(),
             counters: SenderCounters::default(),
-            state,
+            state: P::sender(&setup),
             opened: cx.now,
             acked: None,
-            has_latencies: self.shared.has_latencies(flow),
+            has_latencies: shared.has_latencies(flow),
             waits: PortSet::NONE,
             timer_at: None,
         };
+        let subflows = shared.transports[setup.spec.transport as usize].subflows();
+        let first = self.senders.add(flow, subflow(0, setup.route));
+        let further = (1..subflows).map(|number| {
+            let mut sender = subflow(number, shared.route_of_subflow(&setup.spec, number, false));
+            sender.siblings = Siblings::Further(first);
+            self.senders.add_further(sender)
+        });
+        let indices: Box<[u32]> = std::iter::once(first).chain(further).collect();
         cx.attach_probes(flow, &[]);
-        let index = self.senders.add(flow, sender);
-        P::on_open(self, index, cx);
+        if subflows > 1 {
+            self.senders[first].siblings = Siblings::First(indices.clone(), first);
+        }
+        for index in indices {
+            P::on_open(self, index, cx);
+        }
     }
 
     fn stop(&mut self, flow: u32, cx: &mut HostContext<'_, '_>) {
         let Some(index) = self.senders.index_of(flow) else {
             return;
         };
+        self.take_data(index);
         let sender = &mut self.senders[index];
-        if !sender.is_acked() && sender.data.stop() && P::is_idle(sender) {
+        if !sender.is_acked() && sender.data.stop() && self.is_idle(index) {
             self.finish(index, cx);
         }
     }
@@ -694,32 +817,40 @@ impl<P: Protocol> Transport for FlowEndpoint<P> {
                 P::forget_routes(sender);
                 sender.ahead.iter_mut().for_each(|ahead| ahead.reroute(shared));
             } else {
-                sender.route = shared.route_of_flow(sender.flow, false);
+                sender.route = shared.route_of_subflow(&shared.flow(sender.flow), sender.subflow, false);
             }
         }
         for receiver in self.receivers.iter_mut() {
             if P::SPRAYS {
                 P::forget_answer_routes(receiver);
             } else {
-                receiver.route = shared.route_of_flow(receiver.flow, true);
+                receiver.route = shared.route_of_subflow(&shared.flow(receiver.flow), 0, true);
+                P::reroute_answers(receiver, shared);
             }
         }
     }
 
     fn sender_state(&self, flow: u32, now: u64) -> Option<SenderState> {
-        let sender = self.senders.find(flow)?;
-        P::sender_state(sender, now).filter(|_| !sender.is_acked())
+        let first = self.senders.index_of(flow)?;
+        if self.senders[first].is_acked() {
+            return None;
+        }
+        let states = self
+            .subflows(first)
+            .filter_map(|index| P::sender_state(&self.senders[index], now));
+        states.reduce(SenderState::sum)
     }
 
     fn sent_flows(&self) -> Vec<SentFlow> {
-        self.senders.iter().map(Self::sent_flow_of).collect()
+        let firsts = self.senders.flows();
+        firsts.map(|first| self.sent_flow_of(first)).collect()
     }
 
     fn received_flow(&self, flow: u32, chunks: u32) -> Option<ReceivedFlow> {
         let receiver = self.receivers.find(flow)?;
-        Some(ReceivedFlow::with_one_subflow(
+        Some(ReceivedFlow::without_handshake(
             receiver.bytes,
-            receiver.packets,
+            P::received_packets(receiver),
             receiver.chunks == u64::from(chunks),
             receiver.last,
         ))
@@ -752,31 +883,45 @@ impl<P: Protocol> Transport for FlowEndpoint<P> {
     }
 
     fn ended_flow(&self, flow: u32) -> Option<SentFlow> {
-        let sender = self.senders.find(flow).filter(|sender| sender.waits.is_empty())?;
-        Some(Self::sent_flow_of(sender))
+        let first = self.senders.index_of(flow)?;
+        let mut subflows = self.subflows(first);
+        let is_quiet = subflows.all(|index| self.senders[index].waits.is_empty());
+        is_quiet.then(|| self.sent_flow_of(first))
     }
 
     fn is_quiet(&self, flow: u32) -> bool {
         self.receivers.find(flow).is_none_or(P::is_quiet)
     }
 
-    fn free(&mut self, flow: u32) -> Option<u32> {
+    fn free(&mut self, flow: u32, forget: &mut dyn FnMut(u32)) {
         self.receivers.free(flow);
-        let index = self.senders.free(flow)?;
-        self.freed_timeouts += self.senders[index].counters.timeouts;
-        Some(index)
+        let Some(first) = self.senders.free(flow) else {
+            return;
+        };
+        if let Siblings::First(indices, _) = std::mem::take(&mut self.senders[first].siblings) {
+            for &index in &indices[1..] {
+                self.senders.free_further(index);
+                self.freed_timeouts += self.senders[index].counters.timeouts;
+                forget(index);
+            }
+        }
+        self.freed_timeouts += self.senders[first].counters.timeouts;
+        forget(first);
     }
 
     fn movable_subflows(&self) -> Vec<(u32, u32, u64)> {
-        let movable = |sender: &SenderFlow<P>| Some((sender.flow, 0, P::movable_bytes(sender)?));
+        let movable = |sender: &SenderFlow<P>| Some((sender.flow, sender.subflow, P::movable_bytes(sender)?));
         self.open_senders().filter_map(movable).collect()
     }
 
-    fn set_route(&mut self, flow: u32, _: u32, route: Route) -> bool {
-        let sender = self.senders.find_mut(flow).filter(|sender| !sender.is_acked());
-        let Some(sender) = sender.filter(|sender| P::movable_bytes(sender).is_some()) else {
+    fn set_route(&mut self, flow: u32, subflow: u32, route: Route) -> bool {
+        let Some(index) = self.subflow_of(flow, subflow) else {
             return false;
         };
+        let sender = &mut self.senders[index];
+        if sender.is_acked() || P::movable_bytes(sender).is_none() {
+            return false;
+        }
         sender.route = route;
         true
     }

@@ -39,6 +39,13 @@ impl<T> Default for FlowTable<T> {
 impl<T> FlowTable<T> {
     /// Adds the item of a flow that has none. Returns its index.
     pub fn add(&mut self, flow: u32, item: T) -> u32 {
+        let index = self.add_further(item);
+        self.by_flow.insert(flow, index);
+        index
+    }
+
+    /// Adds a further item of a flow, which is found by its index and its number alone. Returns its index.
+    pub fn add_further(&mut self, item: T) -> u32 {
         let number = self.added;
         self.added += 1;
         let index = if let Some(index) = self.free.pop() {
@@ -53,22 +60,36 @@ impl<T> FlowTable<T> {
         if index != number {
             self.by_number.insert(number, index);
         }
-        self.by_flow.insert(flow, index);
         index
     }
 
     /// Frees the index of a flow's item. Returns it.
     pub fn free(&mut self, flow: u32) -> Option<u32> {
         let index = self.by_flow.remove(&flow)?;
-        let number = std::mem::replace(&mut self.numbers[index as usize], FREE);
-        self.by_number.remove(&number);
-        self.free.push(index);
+        self.free_further(index);
         Some(index)
     }
 
-    /// Returns the number of items.
+    /// Frees the index of a [further item](Self::add_further).
+    pub fn free_further(&mut self, index: u32) {
+        let number = std::mem::replace(&mut self.numbers[index as usize], FREE);
+        self.by_number.remove(&number);
+        self.free.push(index);
+    }
+
+    /// Returns the two items at different indices.
+    pub fn pair_mut(&mut self, one: u32, other: u32) -> Option<[&mut T; 2]> {
+        self.items.get_disjoint_mut([one as usize, other as usize]).ok()
+    }
+
+    /// Returns the number of flows that have items.
     pub fn count(&self) -> usize {
         self.by_flow.len()
+    }
+
+    /// Returns the indices of flows in any order.
+    pub fn flows(&self) -> impl Iterator<Item = u32> {
+        self.by_flow.values().copied()
     }
 
     /// Returns the items in any order.
@@ -180,5 +201,8 @@ mod tests {
         );
         assert_eq!(table.iter().collect::<String>(), "cbd");
         assert_eq!((table.find(7), table.find(9)), (None, Some(&'c')));
+        assert_eq!((table.add_further('e'), table.count()), (3, 3));
+        table.free_further(3);
+        assert_eq!((table.index_of_number(4), table.add(11, 'f')), (None, 3));
     }
 }

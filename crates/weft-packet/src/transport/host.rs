@@ -368,11 +368,14 @@ impl Host {
 
     /// Frees what this host has of a flow of a transport other than TCP.
     pub fn free(&mut self, kind: usize, flow: u32) {
-        self.state.trimmed.remove(&(flow, 0));
-        let sender = self.endpoint_mut(kind).and_then(|endpoint| endpoint.free(flow));
-        if let Some(index) = sender {
+        let shared = &self.state.shared;
+        for subflow in 0..shared.transports[shared.transport_of(flow)].subflows() {
+            self.state.trimmed.remove(&(flow, subflow));
+        }
+        let nics = &mut self.state.nics;
+        if let Some(Some(endpoint)) = self.endpoints.get_mut(kind) {
             let kind = kind as u32;
-            self.state.nics.forget(NicFlow { kind, index });
+            endpoint.free(flow, &mut |index| nics.forget(NicFlow { kind, index }));
         }
     }
 }

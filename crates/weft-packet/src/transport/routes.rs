@@ -28,13 +28,12 @@ pub struct ChosenPath {
 }
 
 impl Shared {
-    /// Returns the route of a direction of a flow that has one path.
-    pub fn route_of_flow(&self, flow: u32, reverse: bool) -> Route {
-        let spec = self.flow(flow);
+    /// Returns the route of a direction of a subflow of a flow, which keeps its path.
+    pub fn route_of_subflow(&self, spec: &Flow, subflow: u32, reverse: bool) -> Route {
         let direction = SubflowDirection {
             flow: spec.id,
-            subflow: 0,
-            subflows: 1,
+            subflow,
+            subflows: self.transports[spec.transport as usize].subflows(),
             reverse,
         };
         let [from, to] = [spec.from, spec.to].map(|host| self.fabric.hosts[host as usize]);

@@ -15,6 +15,17 @@ pub struct SenderState {
     pub rate: Option<f64>,
 }
 
+impl SenderState {
+    /// Returns the state of two subflows of a flow together.
+    pub fn sum(self, other: Self) -> Self {
+        let sum = |one: Option<f64>, other: Option<f64>| Some(one? + other?);
+        Self {
+            cwnd: sum(self.cwnd, other.cwnd),
+            rate: sum(self.rate, other.rate),
+        }
+    }
+}
+
 /// The recorder of flows at one host.
 #[derive(Default)]
 pub struct FlowTracer {

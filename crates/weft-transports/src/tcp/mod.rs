@@ -36,7 +36,7 @@ pub struct TcpSpec {
     /// "tcp".
     #[serde(default, skip_serializing_if = "Cc::is_absent")]
     pub cc: Cc,
-    /// Subflows per connection; 1 is single path.
+    /// Subflows per connection, or per flow of kind "swift"; 1 is single path.
     #[serde(default = "default_subflows")]
     #[schemars(range(min = 1, max = MAX_SUBFLOWS))]
     pub subflows: u32,

@@ -47,13 +47,17 @@ impl<C: Parameters + Clone> FlowParams<C> {
     }
 }
 
-/// A flow at its sender.
+/// A flow at its sender, or one of its subflows if it has several.
 pub struct SenderFlow<P: Protocol> {
     /// Index of the flow.
     pub flow: u32,
+    /// Number of the subflow.
+    pub subflow: u32,
+    /// The other subflows of the flow.
+    pub siblings: Siblings,
     /// The constants of its transport.
     pub params: Arc<FlowParams<P::Config>>,
-    /// The data, and how much of it was sent.
+    /// The data, and how much of it was sent. The data of several subflows moves to the one that asks for a packet.
     pub data: FlowData,
     /// Route of the next packet, if the flow has one path.
     pub route: Route,
@@ -73,6 +77,26 @@ pub struct SenderFlow<P: Protocol> {
     pub waits: PortSet,
     /// Time to which the timer of timeouts is set; `None` if it is not set.
     pub(super) timer_at: Option<u64>,
+}
+
+/// The subflows of a flow at its sender.
+#[derive(Default)]
+pub enum Siblings {
+    /// The flow has one subflow.
+    #[default]
+    None,
+    /// This is subflow 0: the indices of all subflows, in order, and that of the one that has the data.
+    First(Box<[u32]>, u32),
+    /// This is another one: the index of subflow 0.
+    Further(u32),
+}
+
+impl Siblings {
+    /// Returns true if the flow has several subflows.
+    #[inline]
+    pub const fn exist(&self) -> bool {
+        !matches!(self, Self::None)
+    }
 }
 
 /// The counters of a sender that most protocols have.

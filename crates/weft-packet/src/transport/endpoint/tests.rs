@@ -6,7 +6,7 @@ use weft_fabric::{
 use weft_run::Outcome;
 use weft_spec::{QueueSize, Rate, Size, Time};
 use weft_traffic::Flow;
-use weft_transports::{NdpConfig, RoceConfig, TransportConfig, UetConfig, UetControl};
+use weft_transports::{NdpConfig, RoceConfig, SwiftConfig, TransportConfig, UetConfig, UetControl};
 
 use crate::transport::{Host, test_runs};
 use crate::{PacketSimulation, SimulationConfig};
@@ -15,7 +15,7 @@ const HOSTS: u32 = 16;
 const RATE: Rate = Rate(100_000_000_000);
 
 /// The transports, each with the queues of its network. The last one is UET with credit.
-fn kinds() -> [(TransportConfig, QueueKind); 4] {
+fn kinds() -> [(TransportConfig, QueueKind); 5] {
     let trimming = || Trimming {
         size: Size(64),
         headers: Some(QueueSize::Packets(20)),
@@ -56,8 +56,16 @@ fn kinds() -> [(TransportConfig, QueueKind); 4] {
         rto: Time::from_us(200),
         ..RoceConfig::default()
     };
+    let swift = SwiftConfig {
+        subflows: 3,
+        base_target: Time::from_us(20),
+        endpoint_target: Some(Time::from_us(20)),
+        min_rto: Time::from_us(200),
+        ..SwiftConfig::default()
+    };
     let uet = |control| (test_runs::transport("uet", uet(control)), trimming().into());
     [
+        (test_runs::transport("swift", swift), QueueKind::default()),
         uet(UetControl::Sender),
         (test_runs::transport("ndp", ndp), trimming().into()),
         (test_runs::transport("roce", roce), lossless.into()),
@@ -143,7 +151,7 @@ fn freed_flows_change_nothing() {
         let (mut kept, all) = run(true, 1);
         assert_eq!(all as u32, FLOWS, "{name}");
         assert!(
-            kept.counters.trims + kept.counters.pauses + kept.counters.marks > 0,
+            kept.counters.trims + kept.counters.pauses + kept.counters.marks + kept.counters.drops > 0,
             "{name}"
         );
         for threads in [1, 3] {
@@ -161,7 +169,7 @@ fn freed_flows_change_nothing() {
 fn a_hundred_thousand_short_flows_need_the_memory_of_those_that_are_open() {
     const FLOWS: u32 = 100_000;
     let interval = Time(500_000);
-    for kind in kinds().into_iter().take(3) {
+    for kind in kinds().into_iter().take(4) {
         let name = kind.0.kind;
         let mut simulation = simulation(kind, FLOWS, interval, 1);
         let (mut most, mut most_open) = (0, 0);

@@ -30,6 +30,11 @@ impl Flight {
         self.una
     }
 
+    /// Returns the next packet that was never sent.
+    pub fn next(&self) -> u32 {
+        self.una + self.packets.len() as u32
+    }
+
     /// Returns the number of packets that are on their way.
     pub fn in_flight(&self) -> u32 {
         self.count

@@ -7,12 +7,14 @@ use crate::packet::{DATA, Packet};
 use crate::transport::contract::RecordedState;
 use crate::transport::endpoint::{FlowEndpoint, FlowSetup, Protocol, Sending};
 use crate::transport::nic::Feed;
+use crate::transport::shared::Shared;
 use crate::transport::state::HostContext;
 use crate::transport::tracer::SenderState;
 
 use super::processor::Processor;
 use super::receiver::{Receiver, SwiftReceiver};
 use super::sender::{Next, Sender, SwiftSender};
+use super::subflow::{SubflowReceiver, SubflowReceivers};
 use super::wire::Ack;
 
 /// Number of the timer of the host's processing. A sender has two of the smaller numbers, for its pace and its timeouts.
@@ -32,13 +34,17 @@ impl Protocol for SwiftProtocol {
 
     const FEED: Feed = Feed::MemoryUnlessPaused;
     const SHORTENS_TIMEOUTS: bool = true;
+    const HAS_SUBFLOWS: bool = true;
 
     fn sender(flow: &FlowSetup<'_, Self>) -> SwiftSender {
         SwiftSender::new(&flow.params.config)
     }
 
-    fn receiver(&mut self, _: &FlowSetup<'_, Self>) -> SwiftReceiver {
-        SwiftReceiver::default()
+    fn receiver(&mut self, flow: &FlowSetup<'_, Self>) -> SwiftReceiver {
+        SwiftReceiver {
+            several: SubflowReceivers::new(flow),
+            ..SwiftReceiver::default()
+        }
     }
 
     fn next(flow: &mut Sender) -> Option<Next> {
@@ -75,6 +81,7 @@ impl Protocol for SwiftProtocol {
     }
 
     fn complete_record(flow: &Sender, record: &mut SubflowRecord) {
+        record.packets_sent = u64::from(flow.state.flight.next()) + flow.counters.retransmitted;
         record.acked_bytes = Self::movable_bytes(flow);
         record.fast_retransmits = Some(flow.state.recoveries);
         record.cwnd = flow.state.window();
@@ -94,11 +101,40 @@ impl Protocol for SwiftProtocol {
     }
 
     fn movable_bytes(flow: &Sender) -> Option<u64> {
-        Some(flow.data.bytes_before(flow.state.flight.una().into()))
+        Some(match &flow.state.chunks {
+            Some(chunks) => chunks.acked_bytes(),
+            None => flow.data.bytes_before(flow.state.flight.una().into()),
+        })
+    }
+
+    fn reroute_answers(flow: &mut Receiver, shared: &Shared) {
+        if let Some(several) = &mut flow.state.several {
+            let spec = shared.flow(flow.flow);
+            for (number, subflow) in (0..).zip(&mut several.subflows) {
+                subflow.route = shared.route_of_subflow(&spec, number, true);
+            }
+        }
+    }
+
+    fn received_packets(flow: &Receiver) -> Vec<u64> {
+        match &flow.state.several {
+            Some(several) => several.subflows.iter().map(|subflow| subflow.packets).collect(),
+            None => vec![flow.packets],
+        }
     }
 
     fn next_chunk(flow: &Receiver) -> u32 {
-        flow.state.arrivals.next()
+        match &flow.state.several {
+            Some(several) => several.chunks.next(),
+            None => flow.state.arrivals.next(),
+        }
+    }
+
+    fn flow_bytes(config: &SwiftConfig) -> usize {
+        match config.subflows {
+            1 => 0,
+            subflows => size_of::<SubflowReceivers>() + subflows as usize * size_of::<SubflowReceiver>(),
+        }
     }
 
     fn on_packet(endpoint: &mut FlowEndpoint<Self>, packet: &Packet, cx: &mut HostContext<'_, '_>) {
@@ -107,18 +143,24 @@ impl Protocol for SwiftProtocol {
             return;
         }
         if packet.flags & DATA == 0 {
-            let ack = Ack::read(packet, cx.now);
-            endpoint.on_ack(packet.lo, |sender, now| sender.on_ack(ack, now), cx);
-            if let Some(index) = endpoint.senders.index_of(packet.lo) {
-                endpoint.set_deadline(index, cx);
+            let Some(index) = endpoint.senders.index_of(packet.lo) else {
+                return;
+            };
+            if endpoint.senders[index].state.chunks.is_some() {
+                endpoint.on_ack_of_subflow(packet, cx);
+                return;
             }
+            let ack = Ack::read(packet, cx.now);
+            let is_acked = |sender: &mut Sender, now| sender.on_ack(ack, now) && sender.data.is_sent();
+            endpoint.on_ack_at(index, is_acked, cx);
+            endpoint.set_deadline(index, cx);
             return;
         }
         let Some(index) = endpoint.receiver_of(packet.lo, cx) else {
             return;
         };
         let receiver = &mut endpoint.receivers[index];
-        receiver.packets += 1;
+        receiver.count(packet);
         if receiver.params.config.host_time.0 == 0 {
             endpoint.acknowledge(index, packet, cx.now, cx);
             return;
@@ -149,6 +191,13 @@ impl Protocol for SwiftProtocol {
 }
 
 impl FlowEndpoint<SwiftProtocol> {
+    /// Handles an acknowledgement of a flow with several subflows.
+    #[inline(never)]
+    fn on_ack_of_subflow(&mut self, packet: &Packet, cx: &mut HostContext<'_, '_>) {
+        let (subflow, ack) = Ack::read_of_subflow(packet, cx.now);
+        self.on_subflow_ack((packet.lo, subflow), |sender, now| sender.on_ack(ack, now), cx);
+    }
+
     /// Accepts a packet that arrived at this time, and acknowledges it.
     fn acknowledge(&mut self, index: u32, packet: &Packet, arrived: u64, cx: &mut HostContext<'_, '_>) {
         let ack = self.receivers[index].on_data(packet, arrived, cx.now);

@@ -12,9 +12,10 @@ use super::control::{DelayWindow, FabricTarget, Moment, Sample};
 use super::flight::Flight;
 use super::protocol::SwiftProtocol;
 use super::round_trips::RoundTrips;
-use super::wire::{Ack, Data};
+use super::subflow::Chunks;
+use super::wire::{Ack, Data, SubflowData, in_whole_ns};
 
-/// The sender of a flow.
+/// The sender of a flow, or of one of its subflows.
 pub type Sender = SenderFlow<SwiftProtocol>;
 
 /// The state of a sender.
@@ -27,6 +28,8 @@ pub struct SwiftSender {
     host_delay: Option<f64>,
     pub round_trips: RoundTrips,
     pub flight: Flight,
+    /// The numbers of the packets in the flow; `None` if it has one subflow.
+    pub chunks: Option<Box<Chunks>>,
     /// Route of the last packet, and its number of links.
     route: Route,
     hops: u32,
@@ -58,6 +61,7 @@ impl SwiftSender {
             host_delay: None,
             round_trips: RoundTrips::default(),
             flight: Flight::default(),
+            chunks: (config.subflows > 1).then(Box::default),
             route: Route::default(),
             hops: 0,
             last_sent: 0,
@@ -131,6 +135,10 @@ impl Sender {
 
     /// Returns the next packet, which is sent now.
     pub fn take_packet(&mut self, next: Next, sending: &Sending<'_>) -> Packet {
+        if self.state.chunks.is_some() {
+            return self.take_subflow_packet(next, sending);
+        }
+        let now = sending.now;
         let (psn, size) = match next {
             Next::Again(psn) => {
                 self.counters.retransmitted += 1;
@@ -138,17 +146,7 @@ impl Sender {
             }
             Next::New(size) => (self.data.count() as u32, size),
         };
-        let now = sending.now;
-        let state = &mut self.state;
-        if state.route != self.route {
-            (state.route, state.hops) = (self.route, self.route.len(sending.shared.hops));
-        }
-        state.flight.send(psn, now);
-        state.last_sent = now;
-        state.next_at = now + state.gap(&self.params.config);
-        if state.deadline.is_none() {
-            state.deadline = Some(now + state.round_trips.rto(&self.params.config));
-        }
+        self.record_sent(psn, now, sending);
         let data = Data { psn, sent: now };
         Packet {
             route: self.route,
@@ -156,7 +154,55 @@ impl Sender {
         }
     }
 
-    /// Handles an acknowledgement. Returns true if all data has been acknowledged now.
+    /// Does the same for a subflow of a flow with several.
+    #[inline(never)]
+    fn take_subflow_packet(&mut self, next: Next, sending: &Sending<'_>) -> Packet {
+        let state = &mut self.state;
+        let Some(chunks) = &mut state.chunks else {
+            return Packet::default();
+        };
+        let (psn, chunk) = match next {
+            Next::Again(psn) => {
+                self.counters.retransmitted += 1;
+                (psn, chunks.get(psn - state.flight.una()))
+            }
+            Next::New(_) => {
+                let chunk = self.data.count() as u32;
+                chunks.push(chunk);
+                (state.flight.next(), chunk)
+            }
+        };
+        let data = SubflowData {
+            subflow: self.subflow,
+            psn,
+            chunk,
+            sent: in_whole_ns(sending.now),
+        };
+        self.record_sent(psn, data.sent, sending);
+        Packet {
+            route: self.route,
+            ..data.packet(self.flow, self.data.packet_size(chunk.into()), self.params.class)
+        }
+    }
+
+    /// Records that a packet is sent now, at `sent` on the clock of its header.
+    #[inline(always)]
+    fn record_sent(&mut self, psn: u32, sent: u64, sending: &Sending<'_>) {
+        let now = sending.now;
+        let state = &mut self.state;
+        if state.route != self.route {
+            (state.route, state.hops) = (self.route, self.route.len(sending.shared.hops));
+        }
+        state.flight.send(psn, sent);
+        state.last_sent = now;
+        state.next_at = now + state.gap(&self.params.config);
+        if state.deadline.is_none() {
+            state.deadline = Some(now + state.round_trips.rto(&self.params.config));
+        }
+    }
+
+    /// Handles an acknowledgement. Returns true if all packets that were sent have been acknowledged now.
+    #[inline(always)]
     pub fn on_ack(&mut self, ack: Ack, now: u64) -> bool {
         self.counters.acks += 1;
         if self.is_acked() {
@@ -164,7 +210,11 @@ impl Sender {
         }
         let config = &self.params.config;
         let state = &mut self.state;
+        let una = state.flight.una();
         let acked = state.flight.acknowledge(ack.expected, ack.trigger);
+        if let Some(chunks) = &mut state.chunks {
+            chunks.remove(state.flight.una() - una, &self.data);
+        }
         state.change_windows(&ack, acked, now, config);
         if state.flight.lose_before(ack.sent) {
             state.recoveries += 1;
@@ -176,7 +226,7 @@ impl Sender {
             state.deadline = is_outstanding.then(|| now + state.round_trips.rto(config));
         }
         self.set_pace();
-        self.data.total() == Some(self.state.flight.una().into())
+        self.state.flight.is_empty()
     }
 
     /// Ends the wait of a flow whose window allows a packet at once. A wait for the pace does not change otherwise.

@@ -127,6 +127,77 @@ fn a_lost_last_packet_waits_for_the_timeout() {
     assert_eq!(flow.finish, Some(Time(timeout + unloaded(1).0)));
 }
 
+/// The first subflow sends a packet before the others open. Then each sends in its turn at the NIC, so that they carry equal
+/// parts.
+#[test]
+fn subflows_with_wide_windows_share_the_data_equally() {
+    let config = SwiftConfig {
+        subflows: 4,
+        ..wide()
+    };
+    let outcome = run(config, &[90], None, 1);
+    let flow = &outcome.flows[0];
+    let (finish, acked) = unloaded(90);
+    assert_eq!((flow.finish, flow.acked), (Some(Time(finish)), Some(Time(acked))));
+    let sent: Vec<u64> = flow.subflows.iter().map(|subflow| subflow.packets_sent).collect();
+    assert_eq!(sent, [1 + 23, 22, 22, 22]);
+    for subflow in &flow.subflows {
+        assert_eq!(subflow.acked_bytes, Some(1_000 * subflow.packets_sent));
+        assert_eq!(subflow.packets_received, subflow.packets_sent);
+        assert_eq!(subflow.control.unwrap().acks, subflow.packets_sent);
+    }
+}
+
+/// Windows are those of subflows: two of one packet each let the flow send what one of two packets does.
+#[test]
+fn each_subflow_has_a_window_of_its_own() {
+    let config = SwiftConfig {
+        subflows: 2,
+        initial_window: 1.0,
+        max_window: 1.0,
+        ..wide()
+    };
+    let outcome = run(config, &[10], None, 1);
+    assert_eq!(outcome.flows[0].acked, Some(Time(4 * RTT + unloaded(2).1)));
+}
+
+/// The subflow that lost a packet repeats it. It sees the loss when its own next packet has arrived, and no other subflow
+/// reacts.
+#[test]
+fn a_subflow_repeats_what_it_has_lost() {
+    let config = SwiftConfig {
+        subflows: 3,
+        ..wide()
+    };
+    let outcome = run(config, &[90], Some(61), 1);
+    let flow = &outcome.flows[0];
+    assert_eq!(flow.finish, Some(Time(unloaded(91).0)));
+    for (number, subflow) in flow.subflows.iter().enumerate() {
+        let lost = u64::from(number == 2);
+        assert_eq!((subflow.packets_dropped, subflow.retransmitted), (lost, lost));
+        assert_eq!((subflow.timeouts, subflow.fast_retransmits), (0, Some(lost)));
+        assert_eq!(subflow.acked_bytes, Some([31_000, 30_000, 29_000][number]));
+    }
+}
+
+#[test]
+fn threads_change_nothing_for_subflows() {
+    let config = SwiftConfig {
+        subflows: 3,
+        base_target: Time::from_us(10),
+        flow_range: Some(Time::from_us(50)),
+        host_time: Time(100_000),
+        ..wide()
+    };
+    let packets = [500, 400, 300, 200];
+    let one = run(config, &packets, Some(70), 1);
+    for threads in 2..=4 {
+        let other = run(config, &packets, Some(70), threads);
+        assert_eq!((one.trace_hash, &one.flows), (other.trace_hash, &other.flows));
+    }
+    assert!(one.flows.iter().all(|flow| flow.acked.is_some()));
+}
+
 #[test]
 fn threads_change_nothing() {
     let config = SwiftConfig {
