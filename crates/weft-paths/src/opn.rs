@@ -286,6 +286,14 @@ mod tests {
     }
 
     #[test]
+    fn paths_are_monitored_where_the_state_is() {
+        assert!(policy().path_monitor().per_host);
+        let table: toml::Table = "state = \"connection\"".parse().unwrap();
+        let policy: Opn = table.try_into().unwrap();
+        assert!(!policy.path_monitor().per_host);
+    }
+
+    #[test]
     fn times_have_a_least() {
         let refused = |change: &str| {
             let table: toml::Table = change.parse().unwrap();

@@ -57,6 +57,9 @@ fn every_policy_stays_among_the_paths() {
                     for reverse in [false, true] {
                         let n = policy.path(paths(count, branches), 7, direction(flow, subflow, reverse));
                         assert!(n < count, "{}: path {n} of {count}", entry.name);
+                        let first =
+                            policy.nth_path(paths(count, branches), 7, direction(flow, subflow, reverse), 0);
+                        assert_eq!(n, first, "{}: before any change", entry.name);
                     }
                 }
             }

@@ -27,6 +27,21 @@ fn at(seconds: f64, acked: u32) -> Ack {
     Ack { now, ..ack(acked) }
 }
 
+/// Later rounds differ from the one in which marks have just risen.
+#[test]
+fn rounds_with_marks_are_counted_up_to_one_more_than_needed() {
+    let (mut cc, mut w) = sending(&[10.0]);
+    let counted = |cc: &mut Warp, w: &mut [Window], marked| {
+        cc.on_round(w, 0, round(10, marked));
+        cc.activity.marked_rounds[0]
+    };
+    let found: Vec<u8> = [5, 5, 5, 5, 4, 5]
+        .into_iter()
+        .map(|marked| counted(&mut cc, &mut w, marked))
+        .collect();
+    assert_eq!(found, [1, 2, 3, 3, 0, 1]);
+}
+
 #[test]
 fn one_subflow_is_dctcp() {
     let mut warp = Warp::new(Parameters::default());

@@ -173,3 +173,31 @@ impl MeanIterate {
             .is_some_and(|mean| mean.residual <= tolerance && mean.log_range <= MAX_LOG_RANGE)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::link::StepRule;
+    use super::*;
+    use crate::Instance;
+
+    /// The mean of what does not change is what it is.
+    #[test]
+    fn a_link_that_is_full_in_each_iteration_is_full_on_average() {
+        let mut link = Link::new(8e6, 0.0, 0.01);
+        link.update(8e6, StepRule::Falling(0.0), true);
+        let mut instance = Instance::new(vec![8e6]).unwrap();
+        instance.connect([&[0][..]]).unwrap();
+        let mut arrays = Arrays::new(&instance, 1);
+        (arrays.sent[0], arrays.goodputs[0]) = (8e6, 7.9e6);
+        let mut mean = MeanIterate::new(&arrays, &[link]);
+        for _ in 0..2 * FIRST_WINDOW {
+            mean.next_step();
+            mean.add(&arrays, &[link]);
+        }
+        let found = mean.complete().unwrap();
+        let near = |value: f64, expected: f64| (value / expected - 1.0).abs() < 1e-12;
+        assert!(near(found.sent[0], 8e6) && near(found.goodputs[0], 7.9e6));
+        assert!(near(found.loads[0], 8e6) && near(found.utilisations[0], 1.0));
+        assert!(mean.converged(1e-9), "{found:?}");
+    }
+}

@@ -24,6 +24,12 @@ fn duplicates_before_resending(run: &Run, chunk: u32) -> usize {
     acks.filter(reached).count() - 1
 }
 
+/// Returns the number of duplicate acknowledgements of data before `chunk`.
+fn duplicates(run: &Run, chunk: u32) -> usize {
+    let acks = run.acks().into_iter();
+    acks.filter(|seen| seen.packet.seq == chunk * 1448).count() - 1
+}
+
 /// A segment is retransmitted at exactly as many duplicates as the threshold says, for all loss
 /// detections. With fewer duplicates it is retransmitted by the timer, or by RACK's timer if there
 /// is at least one.
@@ -93,6 +99,43 @@ fn an_episode_is_told_once_and_ends_when_all_is_acknowledged() {
         assert_eq!(run.subflow(0).stats().retransmitted, 5, "{recovery:?}");
         assert!(run.finished());
     }
+}
+
+/// Algorithms read this of a window, as AMP does before it suppresses.
+#[test]
+fn a_window_is_in_recovery_until_the_losses_are_repaired() {
+    for recovery in ALL {
+        let seen = Arc::<Mutex<Vec<bool>>>::default();
+        let record = Arc::clone(&seen);
+        let script = Script::new(move |w, _, _| {
+            w[0].cwnd = 20.0;
+            record.lock().unwrap().push(w[0].in_recovery);
+        });
+        let mut test = TestConnection::with_window(20.0, 200).recovering_by(recovery);
+        test.cc = script.algorithm();
+        let run = test.run(1_000 * MS, lose(&[30]));
+        let mut changes = std::mem::take(&mut *seen.lock().unwrap());
+        changes.dedup();
+        assert_eq!(changes, [false, true, false], "{recovery:?}");
+        assert!(run.finished());
+    }
+}
+
+/// RFC 8985, section 6.2, step 4: without reordering so far and with fewer duplicates than the threshold, RACK waits for a
+/// quarter of the round trip before it retransmits.
+#[test]
+fn a_segment_that_two_others_overtake_is_not_lost() {
+    let mut test = TestConnection::with_window(20.0, 100).recovering_by(Recovery::Rack);
+    test.cc = Script::steady(20.0).algorithm();
+    let run = test.run(1_000 * MS, |seen| {
+        match (seen.kind, seen.packet.chunk, seen.again) {
+            (PacketKind::Data, 30, 0) => Fate::Late(2 * serialisation(1514) + US / 2),
+            _ => Fate::Pass,
+        }
+    });
+    assert_eq!(duplicates(&run, 30), 2);
+    assert_eq!(run.subflow(0).stats().retransmitted, 0);
+    assert!(run.finished());
 }
 
 /// `NewReno` detects one hole per round trip, by partial acknowledgements; selective

@@ -86,6 +86,32 @@ fn a_real_loss_is_not_undone() {
     }
 }
 
+/// Duplicates that come after the timeout, but before any new data of F-RTO, are of data that was sent before it. They let
+/// nothing more be sent.
+#[test]
+fn late_duplicates_open_no_window() {
+    let mut test = TestConnection::with_window(10.0, 300).recovering_by(Recovery::NewReno);
+    test.cc = halving(1.0).algorithm();
+    test.profile.options.frto = true;
+    test.profile.options.timestamps = false;
+    let mut acks = 0;
+    let run = test.run(3_000 * MS, move |seen| {
+        let is_ack = seen.kind == PacketKind::Ack && seen.packet.seq == 30 * 1448;
+        acks += u32::from(is_ack);
+        match (seen.kind, seen.packet.chunk, seen.again) {
+            (PacketKind::Data, 30, 0 | 1) => Fate::Drop,
+            _ if is_ack && acks > 1 => Fate::Late(250 * MS),
+            _ => Fate::Pass,
+        }
+    });
+    let stats = run.subflow(0).stats();
+    assert_eq!(
+        (stats.timeouts, run.times_of(30).len(), run.times_of(31).len()),
+        (2, 3, 1)
+    );
+    assert!(run.finished());
+}
+
 /// Without new data to send, the conventional recovery continues (step 2b).
 #[test]
 fn without_new_data_retransmission_goes_on() {

@@ -190,6 +190,33 @@ fn a_timeout_spares_what_was_sent_just_now() {
     assert_eq!((q.pipe(), q.any_lost()), (5, false));
 }
 
+/// What a timeout spared is lost once something is delivered that was sent later.
+#[test]
+fn what_a_timeout_spared_may_be_lost() {
+    let mut q = queue(5);
+    q.mark_all_lost(2);
+    q.push(5 * MSS, 5, MSS as u16, 20);
+    q.sack(5 * MSS, 6 * MSS, 30, 0);
+    q.rack_mark_lost(0, 1000);
+    let again: Vec<u32> = std::iter::from_fn(|| q.retransmit(1000).map(|s| s.chunk)).collect();
+    assert_eq!(again, [0, 1, 2, 3, 4]);
+}
+
+/// After a timeout a segment has been retransmitted twice. What was sent between the two tells nothing of the second one.
+#[test]
+fn only_the_last_retransmission_can_be_overtaken() {
+    let mut q = queue(3);
+    q.mark_all_lost(u64::MAX);
+    assert_eq!(q.retransmit(10).map(|s| s.chunk), Some(0));
+    q.push(3 * MSS, 3, MSS as u16, 20);
+    q.mark_all_lost(15);
+    assert_eq!(q.retransmit(300).map(|s| s.chunk), Some(0));
+    q.sack(3 * MSS, 4 * MSS, 310, 0);
+    q.rack_mark_lost(0, 1000);
+    let again: Vec<u32> = std::iter::from_fn(|| q.retransmit(1000).map(|s| s.chunk)).collect();
+    assert_eq!(again, [1, 2]);
+}
+
 #[test]
 fn sequence_numbers_wrap() {
     let mut q = Segments::default();
