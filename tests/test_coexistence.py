@@ -25,12 +25,13 @@ KINDS: dict[str, dict[str, Any]] = {
     "ndp": {"kind": "ndp"},
     "roce": {"kind": "roce"},
     "swift": {"kind": "swift", "swift": {"base_target": "1ms", "initial_window": 100}},
+    "hpcc": {"kind": "roce", "roce": {"control": "hpcc"}},
 }
-PACKETS = {"uet": (4086, 4150), "ndp": (9000, 9064), "roce": (1024, 1086), "swift": (4096, 4160)}
+PACKETS = {"uet": (4086, 4150), "ndp": (9000, 9064), "roce": (1024, 1086), "swift": (4096, 4160), "hpcc": (982, 1086)}
 """Payload and size of a full packet in bytes; other kinds have 1448 of 1514."""
 SUBFLOWS = {"amp x 4": 4}
 SOCKETS = ("dctcp", "cubic", "amp x 4", "constant-rate")
-HARDWARE = ("uet", "ndp", "roce", "swift")
+HARDWARE = ("uet", "ndp", "roce", "swift", "hpcc")
 PAIRS = list(combinations_with_replacement(KINDS, 2))
 
 
@@ -219,7 +220,7 @@ TAKEN_BY_AMP = pytest.mark.xfail(
     ("a", "b"),
     [
         pytest.param(*pair, marks=TAKEN_BY_AMP) if pair in {("amp x 4", "uet"), ("amp x 4", "roce")} else pair
-        for pair in combinations(["dctcp", "amp x 4", "uet", "ndp", "roce"], 2)
+        for pair in combinations(["dctcp", "amp x 4", "uet", "ndp", "roce", "swift", "hpcc"], 2)
     ],
 )
 def test_kinds_in_a_fabric_have_as_much_as_with_hosts_of_their_own(a: str, b: str) -> None:
