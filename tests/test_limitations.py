@@ -150,7 +150,7 @@ MISSING: dict[str, Check] = {
     "receive buffers that tune themselves": no_field("auto_?tun|moderate"),
     "SO_SNDBUF, memory pressure": no_field("sndbuf|memory"),
     "several SACK blocks": no_column("sack_blocks"),
-    "clock of timestamps": no_field("timestamp_|granularity|ticks"),
+    "clock of timestamps": no_field("timestamp_|granularity|ticks", "ProfilePatch", "Transport", "Hosts"),
     "NewReno's heuristics, rules 3 and 4 of NextSeg": every(departs(6582, "4.1"), departs(6675, "4")),
     "RTO of 3 s after a lost SYN": departs(6298, "5, rule 5.7", "departed"),
     "addresses announced by MPTCP": departs(8684, "3.4"),
@@ -162,9 +162,7 @@ MISSING: dict[str, Check] = {
     "`roce`: queue pairs, messages, RETH, segments as bursts": no_field(
         "queue_pair|message|reth|burst", "Roce", "Timely"
     ),
-    "`swift`: coupled subflows, delay at the sender's host, noise of timestamps": no_field(
-        "coupl|sender_time|noise", "Swift"
-    ),
+    "`swift`: coupled subflows, delay at the sender's host": no_field("coupl|sender_time", "Swift"),
     "`constant-rate`: ECN, retransmissions, spraying": every(
         *(
             refused({"kind": "constant-rate", "rate": "1Gbps", **more}, "one.(cc|paths)")

@@ -262,8 +262,13 @@ def swift_pairs(seed: int, events: Counter[str]) -> list[Pair]:
         initial_rto=round(rtt * rng.uniform(0.2, 3)),
         reset_after=rng.choice([1, 2, 5]),
         subflows=rng.choice([1, 1, 2, 4]),
+        timestamp_step=rng.choice([0, 0, 8000, round(rtt * rng.uniform(0.01, 0.2))]),
+        timestamp_noise=rng.choice([0, 0, round(rtt * rng.uniform(0.001, 0.1))]),
+        noise_distribution=rng.choice(["normal", "uniform"]),
+        clock_error=rng.choice([0, 0, 100, 1000]),
     )
-    times = ("base_target", "hop_target", "flow_range", "endpoint_target", "host_time", "min_rto", "initial_rto")
+    times = ["base_target", "hop_target", "flow_range", "endpoint_target", "host_time", "min_rto", "initial_rto"]
+    times += ["timestamp_step", "timestamp_noise"]
     stated: Spec = asdict(settings) | {field: time(getattr(settings, field)) for field in times}
     stated["mtu"] = f"{mtu}B"
     subflows = stated.pop("subflows")
@@ -419,6 +424,7 @@ MIN_EVENTS = {
         "processed late": 500,
         "earlier timeout": 50,
         "subflows": 200,
+        "wrong time": 1000,
     },
     "timely": {"nack": 100, "timeouts": 20, "patched": 500, "rising": 300, "beyond high": 100, "hyper": 100},
     "uet": {

@@ -7,7 +7,7 @@ packets. Sizes of packets contain 64 bytes of headers in Weft and none in htsim,
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import sqrt
+from math import erf, exp, sqrt, tau
 from statistics import fmean
 from typing import Any
 
@@ -211,6 +211,51 @@ def test_increases_and_whole_packets_move_the_queue_of_small_windows(rate: int, 
     assert found[0.05] < 0.95
 
 
+def excess_us(rate: int, mtu: int, flows: int, deviation_us: float) -> float:
+    """The mean delay beyond the target at which a flow's increases and decreases balance under normal noise.
+
+    `deviation_us` is that of a difference of two timestamps.
+    """
+
+    def grows(excess: float) -> bool:
+        form = ClosedForm(rate, mtu, flows, excess)
+        window, z = form.window, excess / deviation_us
+        beyond = (1 + erf(z / sqrt(2))) / 2
+        mean = excess * beyond + deviation_us * exp(-z * z / 2) / sqrt(tau)
+        decrease = 0.8 * window**2 * mean / ((1 + beyond * window) * (form.target_us(window) + excess))
+        return 1 - beyond > decrease
+
+    low, high = -6 * deviation_us, 40.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if grows(middle) else (low, middle)
+    return low
+
+
+NOISE = [({"timestamp_noise": f"{us}us"}, us * sqrt(2)) for us in (0.5, 2)]
+NOISE += [({"timestamp_noise": f"{us}us", "noise_distribution": "uniform"}, us * sqrt(2)) for us in (0.5, 2)]
+NOISE += [({"timestamp_step": f"{us}us"}, us / sqrt(6)) for us in (1, 4)]
+
+
+@pytest.mark.parametrize(("rate", "mtu", "flows"), [(10, 1500, 2), (10, 1500, 4), (100, 4000, 2), (100, 4000, 8)])
+def test_noise_moves_the_queue_as_the_balance_of_changes_says(rate: int, mtu: int, flows: int) -> None:
+    for settings, deviation in NOISE:
+        scene = Dumbbell(flows, rate, mtu, 20_000, 40_000, 0, 0, (0, 0))
+        found = scene.queue(scene.run(**settings)).mean()
+        excess = excess_us(rate, mtu, flows, deviation)
+        assert found == pytest.approx(ClosedForm(rate, mtu, flows, excess).mean_queue, rel=0.05), settings
+
+
+def test_errors_of_clocks_that_change_no_difference_change_no_result() -> None:
+    """A step of a picosecond rounds nothing. A step of 8 ns does."""
+    exact, fine, coarse = (
+        Dumbbell(4, 10, 1500, 1_000, 5_000, 0, 0, (0, 0)).run(**settings).subflows
+        for settings in ({}, {"timestamp_step": "1ps"}, {"timestamp_step": "8ns"})
+    )
+    assert exact.equals(fine)
+    assert not exact.equals(coarse)
+
+
 @pytest.mark.parametrize(("rate", "mtu", "packets", "last_us"), [(10, 1500, 43, 1656.464), (100, 4000, 16, 168.1664)])
 def test_an_incast_ends_when_that_of_htsim_does(rate: int, mtu: int, packets: int, last_us: float) -> None:
     spec = {
@@ -285,7 +330,7 @@ def goodputs(result: weft.Result) -> list[float]:
     return [rate * 1e-9 for rate in result.flows["goodput_bps"]]
 
 
-def permutation(topology: dict[str, Any], subflows: int, threads: int = 1) -> weft.Result:
+def permutation(topology: dict[str, Any], subflows: int, threads: int = 1, **settings: Any) -> weft.Result:
     """Long flows from each host to another one, with distinct paths for the subflows of a flow."""
     spec = {
         "name": "permutation",
@@ -293,7 +338,7 @@ def permutation(topology: dict[str, Any], subflows: int, threads: int = 1) -> we
         "measure": {"start": "10ms"},
         "topology": topology | {"rate": "10Gbps", "delay": "1us"},
         "queues": {"limit": "1000 packets"},
-        "transports": {"swift": {"kind": "swift", "subflows": subflows, "paths": "disjoint"}},
+        "transports": {"swift": {"kind": "swift", "subflows": subflows, "paths": "disjoint", "swift": settings}},
         "traffic": [{"kind": "bulk", "transport": "swift", "pairs": "permutation"}],
     }
     return weft.run(spec, threads=threads)
@@ -317,8 +362,9 @@ def test_four_subflows_fill_a_fabric_that_one_path_does_not(name: str) -> None:
     assert means[4] > 0.85, means
 
 
-def test_the_threads_change_no_result_of_subflows() -> None:
-    one, three = (permutation(FABRICS["fat tree"], 4, threads) for threads in (1, 3))
+@pytest.mark.parametrize("settings", [{}, {"timestamp_step": "8ns", "timestamp_noise": "50ns", "clock_error": 100}])
+def test_the_threads_change_no_result_of_subflows(settings: dict[str, Any]) -> None:
+    one, three = (permutation(FABRICS["fat tree"], 4, threads, **settings) for threads in (1, 3))
     assert one.subflows.equals(three.subflows)
     assert one.flows.equals(three.flows)
     assert one.links.equals(three.links)

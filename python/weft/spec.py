@@ -322,6 +322,10 @@ class LossyQueue(Model):
     """a FIFO per port whose link loses packets at random, or every n-th packet"""
 
 
+NoiseDistribution = TypeAliasType("NoiseDistribution", Literal["normal", "uniform"])
+"""Distribution of the random error of a timestamp."""
+
+
 class OliaCc(Model):
     """OLIA: opportunistic linked increases (Khalili et al., CoNEXT 2012)"""
 
@@ -1478,10 +1482,12 @@ class Swift(Model):
     """
     beta: Annotated[float, Field(ge=0.0, le=1.0)] = 0.8
     """Factor beta of the excess of the delay in a decrease, above 0, up to 1."""
+    clock_error: Annotated[int | None, Field(ge=0, le=1000)] = None
+    """Largest rate error of a NIC's clock in parts per million. Each host draws its own."""
     endpoint_gain: Annotated[float, Field(ge=0.0, le=1.0)] = 0.125
     """Weight of a sample in the average of the receiving host's delay, above 0, up to 1. The default is a choice of Weft."""
     endpoint_target: Time | None = None
-    """Target of the delay at the receiving host. The default is `base_target`, because the sources have no number."""
+    """Target of the delay at the receiving host. The default is `base_target`."""
     flow_range: Time | None = None
     """Largest term of flow scaling, at windows up to `flow_window_min`. The default is 5 times `base_target`."""
     flow_window_max: Annotated[float, Field(ge=0.0001, le=65536.0)] = 100.0
@@ -1491,10 +1497,7 @@ class Swift(Model):
     hop_target: Time | None = None
     """Target per link of the forward path (topology scaling). The default is `base_target` / 6.55."""
     host_time: Time = "0s"
-    """
-    Time that a host needs to process a packet with data. Packets of all flows of kind "swift" wait in one FIFO of their
-    receiver. The default, 0, is a host without delay.
-    """
+    """Time that a host needs to process a packet with data. Those of all flows of kind "swift" wait in one FIFO."""
     increase: Annotated[float, Field(ge=0.0, le=1000.0)] = 1.0
     """Increase of the window per round-trip time."""
     initial_rto: Time = "1ms"
@@ -1511,8 +1514,14 @@ class Swift(Model):
     """Smallest window. The default is a choice of Weft; htsim has 10 bytes."""
     mtu: Size = "4160B"
     """Size of a full packet with its header of 64 bytes. The default carries 4096 bytes."""
+    noise_distribution: NoiseDistribution | None = None
+    """Distribution of the errors of timestamps."""
     reset_after: Annotated[int, Field(ge=1)] = 5
     """Number of timeouts in a row after which the window is `min_window`."""
+    timestamp_noise: Time | None = None
+    """Standard deviation of the random error of each timestamp."""
+    timestamp_step: Time | None = None
+    """Unit to which timestamps are rounded down, that of a NIC's clock."""
 
 
 class ThroughputProbe(Model):

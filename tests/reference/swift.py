@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from dataclasses import dataclass
-from math import sqrt
+from math import cos, floor, log, sqrt, tau
 
-from tests.reference.network import HEADER_BYTES, Network, Packet
+from tests.reference.network import HEADER_BYTES, Network, Packet, random_word
 from tests.reference.turns import PacedHost
 
 PS_PER_NS = 1000
 MOST_HOST_NS = 1_048_575
 """The longest time at the host that an ACK reports."""
 MOST_DOUBLINGS = 16
+CLOCK_STREAM, TIMESTAMP_STREAM = 0x636C_636B, 0x7469_6D65
+"""Distinguish the random numbers of clocks and of timestamps from others of a node."""
 PROCESSOR_KEY = (1 << 32) - 2
 """Key of the timer of the host's processing, after those of flows."""
 
@@ -39,6 +41,10 @@ class Settings:
     min_rto: int
     initial_rto: int
     reset_after: int
+    timestamp_step: int = 0
+    timestamp_noise: int = 0
+    noise_distribution: str = "normal"
+    clock_error: int = 0
     subflows: int = 1
 
     def target(self, window: float, hops: int) -> float:
@@ -236,9 +242,9 @@ class Sender:
     def change_windows(self, ack: Ack, count: int) -> None:
         """Changes both windows and the smoothed round-trip time."""
         now, settings = self.host.network.now, self.settings
-        rtt = now - ack.data.sent_at
+        rtt = self.host.measure(ack.data.sent_at, now)
         target = settings.target(self.fabric.size, self.hops)
-        self.fabric.on_ack(float(rtt - ack.host_time), target, count, now, self.smoothed)
+        self.fabric.on_ack(float(max(rtt - ack.host_time, 0)), target, count, now, self.smoothed)
         if self.endpoint_delay is None:
             self.endpoint_delay = float(ack.host_time)
         else:
@@ -315,6 +321,7 @@ class SwiftHost(PacedHost[Sender]):
     def __init__(self, network: Network, name: str, settings: Settings) -> None:
         super().__init__(network, name, settings.mtu)
         self.settings = settings
+        self.number = int(name.removeprefix("h"))
         self.subflows = 0
         """Number of subflows that were opened."""
         self.unprocessed: deque[tuple[Packet, int]] = deque()
@@ -329,6 +336,27 @@ class SwiftHost(PacedHost[Sender]):
             self.subflows += 1
         for sender in data.subflows:
             self.request(sender)
+
+    def measure(self, start: int, end: int) -> int:
+        """The difference of the timestamps of two times by the clock of the host."""
+        difference = max(self.timestamp(end) - self.timestamp(start), 0)
+        self.counts["wrong time"] += difference != end - start
+        return difference
+
+    def timestamp(self, time: int) -> int:
+        """What the clock of the host shows at a time."""
+        settings, seed = self.settings, self.network.seed
+        most = 1000 * settings.clock_error
+        drift = (random_word(seed, self.number << 32 | CLOCK_STREAM) * (2 * most + 1) >> 64) - most
+        noise = 0
+        if settings.timestamp_noise:
+            bits = random_word(seed, TIMESTAMP_STREAM, self.number, time)
+            first, second = ((word + 0.5) / (1 << 32) for word in (bits >> 32, bits & 0xFFFF_FFFF))
+            is_normal = settings.noise_distribution == "normal"
+            standard = sqrt(-2 * log(first)) * cos(tau * second) if is_normal else sqrt(12) * (first - 0.5)
+            noise = floor(settings.timestamp_noise * standard)
+        step = max(settings.timestamp_step, 1)
+        return (time + time * drift // 10**9 + noise) // step * step
 
     def on_packet(self, packet: Packet) -> None:
         """Handles a packet."""
@@ -364,6 +392,6 @@ class SwiftHost(PacedHost[Sender]):
             receiver.last_at = now
         while (subflow, receiver.expected[subflow]) in receiver.arrived:
             receiver.expected[subflow] += 1
-        host_time = PS_PER_NS * min((now - arrived_at) // PS_PER_NS, MOST_HOST_NS)
+        host_time = PS_PER_NS * min(self.measure(arrived_at, now) // PS_PER_NS, MOST_HOST_NS)
         ack = Ack(receiver.expected[subflow], data, host_time)
         self.send(Packet(packet.flow, HEADER_BYTES, ack), self.network.sources[packet.flow])

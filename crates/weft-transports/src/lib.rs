@@ -18,6 +18,7 @@ mod roce;
 mod swift;
 mod tcp;
 mod timely;
+mod timestamps;
 mod uet;
 
 pub use constant_rate::{ConstantRate, ConstantRateConfig};
@@ -35,4 +36,5 @@ pub use tcp::{
     TcpSpec, WindowSettings, WindowValidation, profile_name,
 };
 pub use timely::{TimelyConfig, TimelyUpdates};
+pub use timestamps::{NoiseDistribution, TimestampErrors};
 pub use uet::{Uet, UetConfig, UetControl, UetLoadBalancing};

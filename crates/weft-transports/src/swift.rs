@@ -11,7 +11,9 @@ use crate::constant_rate::one_path_policy;
 use crate::fields::{self, bytes};
 use crate::network::{HEADER, network_rtt};
 use crate::ranges::{MAX_PACKET, check_count, check_size, check_time};
-use crate::{Context, Kind, MAX_SUBFLOWS, PacketSizes, Parameters, Resolved};
+use crate::{
+    Context, Kind, MAX_SUBFLOWS, NoiseDistribution, PacketSizes, Parameters, Resolved, TimestampErrors,
+};
 
 /// Shortest default of the base target, that of htsim.
 const BASE_TARGET: Time = Time::from_us(20);
@@ -90,14 +92,13 @@ pub struct SwiftConfig {
     /// Largest decrease as a share of the window, above 0, below 1. A loss causes it.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub max_decrease: f64,
-    /// Target of the delay at the receiving host. The default is `base_target`, because the sources have no number.
+    /// Target of the delay at the receiving host. The default is `base_target`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub endpoint_target: Option<Time>,
     /// Weight of a sample in the average of the receiving host's delay, above 0, up to 1. The default is a choice of Weft.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub endpoint_gain: f64,
-    /// Time that a host needs to process a packet with data. Packets of all flows of kind "swift" wait in one FIFO of their
-    /// receiver. The default, 0, is a host without delay.
+    /// Time that a host needs to process a packet with data. Those of all flows of kind "swift" wait in one FIFO.
     pub host_time: Time,
     /// Shortest timeout.
     pub min_rto: Time,
@@ -106,6 +107,19 @@ pub struct SwiftConfig {
     /// Number of timeouts in a row after which the window is `min_window`.
     #[schemars(range(min = 1))]
     pub reset_after: u32,
+    /// Unit to which timestamps are rounded down, that of a NIC's clock.
+    #[serde(skip_serializing_if = "fields::is_unset")]
+    pub timestamp_step: Time,
+    /// Standard deviation of the random error of each timestamp.
+    #[serde(skip_serializing_if = "fields::is_unset")]
+    pub timestamp_noise: Time,
+    /// Distribution of the errors of timestamps.
+    #[serde(skip_serializing_if = "fields::is_unset")]
+    pub noise_distribution: NoiseDistribution,
+    /// Largest rate error of a NIC's clock in parts per million. Each host draws its own.
+    #[serde(skip_serializing_if = "fields::is_unset")]
+    #[schemars(range(max = 1000))]
+    pub clock_error: u32,
     /// Number of subflows of a flow.
     #[serde(skip)]
     pub subflows: u32,
@@ -132,6 +146,10 @@ impl Default for SwiftConfig {
             min_rto: Time::from_us(100),
             initial_rto: Time::from_ms(1),
             reset_after: 5,
+            timestamp_step: Time(0),
+            timestamp_noise: Time(0),
+            noise_distribution: NoiseDistribution::Normal,
+            clock_error: 0,
             subflows: 1,
         }
     }
@@ -219,7 +237,18 @@ impl SwiftConfig {
         check_time("endpoint_target", self.endpoint_target.unwrap_or_default())?;
         check_time("min_rto", self.min_rto)?;
         check_time("initial_rto", self.initial_rto)?;
+        self.timestamp_errors().check()?;
         check_count("reset_after", self.reset_after, u32::MAX)
+    }
+
+    /// Returns the errors of timestamps.
+    pub fn timestamp_errors(&self) -> TimestampErrors {
+        TimestampErrors {
+            step: self.timestamp_step,
+            noise: self.timestamp_noise,
+            distribution: self.noise_distribution,
+            clock_error: self.clock_error,
+        }
     }
 
     /// Returns the target per link of a path.

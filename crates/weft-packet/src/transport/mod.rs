@@ -9,6 +9,7 @@ mod flow_data;
 mod flow_table;
 mod generators;
 mod host;
+mod host_clock;
 mod latencies;
 mod ndp;
 mod nic;

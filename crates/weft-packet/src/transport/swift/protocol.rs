@@ -6,6 +6,7 @@ use weft_transports::SwiftConfig;
 use crate::packet::{DATA, Packet};
 use crate::transport::contract::RecordedState;
 use crate::transport::endpoint::{FlowEndpoint, FlowSetup, Protocol, Sending};
+use crate::transport::host_clock::HostClock;
 use crate::transport::nic::Feed;
 use crate::transport::shared::Shared;
 use crate::transport::state::HostContext;
@@ -37,12 +38,15 @@ impl Protocol for SwiftProtocol {
     const HAS_SUBFLOWS: bool = true;
 
     fn sender(flow: &FlowSetup<'_, Self>) -> SwiftSender {
-        SwiftSender::new(&flow.params.config)
+        let config = &flow.params.config;
+        let clock = HostClock::new(config.timestamp_errors(), flow.shared, flow.host);
+        SwiftSender::new(config, clock)
     }
 
     fn receiver(&mut self, flow: &FlowSetup<'_, Self>) -> SwiftReceiver {
         SwiftReceiver {
             several: SubflowReceivers::new(flow),
+            clock: HostClock::new(flow.params.config.timestamp_errors(), flow.shared, flow.host),
             ..SwiftReceiver::default()
         }
     }
@@ -195,7 +199,11 @@ impl FlowEndpoint<SwiftProtocol> {
     #[inline(never)]
     fn on_ack_of_subflow(&mut self, packet: &Packet, cx: &mut HostContext<'_, '_>) {
         let (subflow, ack) = Ack::read_of_subflow(packet, cx.now);
-        self.on_subflow_ack((packet.lo, subflow), |sender, now| sender.on_ack(ack, now), cx);
+        self.on_subflow_ack(
+            (packet.lo, subflow),
+            |sender, now| sender.on_subflow_ack(ack, now),
+            cx,
+        );
     }
 
     /// Accepts a packet that arrived at this time, and acknowledges it.

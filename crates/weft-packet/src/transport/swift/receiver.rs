@@ -3,6 +3,7 @@
 use crate::packet::Packet;
 use crate::transport::arrivals::Arrivals;
 use crate::transport::endpoint::flows::ReceiverFlow;
+use crate::transport::host_clock::HostClock;
 use crate::transport::spray::HEADER;
 
 use super::protocol::SwiftProtocol;
@@ -20,6 +21,19 @@ pub struct SwiftReceiver {
     pub unprocessed: u32,
     /// The subflows, if there are several.
     pub several: Option<Box<SubflowReceivers>>,
+    /// The clock of the host; `None` if it has no errors.
+    pub clock: Option<Box<HostClock>>,
+}
+
+impl SwiftReceiver {
+    /// Returns the time for which a packet that arrived at a time has been at the host, as the host measures it.
+    #[inline]
+    fn host_time(&self, arrived: u64, now: u64) -> u64 {
+        match &self.clock {
+            Some(clock) => clock.between(arrived, now),
+            None => now - arrived,
+        }
+    }
 }
 
 impl Receiver {
@@ -45,7 +59,7 @@ impl Receiver {
             expected: self.state.arrivals.next(),
             trigger: data.psn,
             sent: data.sent,
-            host_time: now - arrived,
+            host_time: self.state.host_time(arrived, now),
         };
         Packet {
             route: self.route,
@@ -56,6 +70,7 @@ impl Receiver {
     #[inline(never)]
     fn on_subflow_data(&mut self, packet: &Packet, arrived: u64, now: u64) -> Packet {
         let data = SubflowData::read(packet, now);
+        let host_time = self.state.host_time(arrived, now);
         let Some(several) = &mut self.state.several else {
             return Packet::default();
         };
@@ -69,7 +84,7 @@ impl Receiver {
             expected: subflow.arrivals.next(),
             trigger: data.psn,
             sent: data.sent,
-            host_time: now - arrived,
+            host_time,
         };
         let ack = Packet {
             route: subflow.route,

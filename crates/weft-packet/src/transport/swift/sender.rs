@@ -6,6 +6,7 @@ use crate::engine::route::Route;
 use crate::packet::Packet;
 use crate::transport::endpoint::Sending;
 use crate::transport::endpoint::flows::SenderFlow;
+use crate::transport::host_clock::HostClock;
 use crate::transport::port_set::PortSet;
 
 use super::control::{DelayWindow, FabricTarget, Moment, Sample};
@@ -26,6 +27,8 @@ pub struct SwiftSender {
     host: DelayWindow,
     /// Average delay of the receiving host in picoseconds; `None` without a sample.
     host_delay: Option<f64>,
+    /// The clock of the host; `None` if it has no errors.
+    clock: Option<Box<HostClock>>,
     pub round_trips: RoundTrips,
     pub flight: Flight,
     /// The numbers of the packets in the flow; `None` if it has one subflow.
@@ -53,12 +56,13 @@ pub enum Next {
 
 impl SwiftSender {
     /// Creates the state of a flow that begins.
-    pub fn new(config: &SwiftConfig) -> Self {
+    pub fn new(config: &SwiftConfig, clock: Option<Box<HostClock>>) -> Self {
         Self {
             target: FabricTarget::new(config),
             fabric: DelayWindow::new(config),
             host: DelayWindow::new(config),
             host_delay: None,
+            clock,
             round_trips: RoundTrips::default(),
             flight: Flight::default(),
             chunks: (config.subflows > 1).then(Box::default),
@@ -92,7 +96,10 @@ impl SwiftSender {
 
     fn change_windows(&mut self, ack: &Ack, acked: u32, now: u64, config: &SwiftConfig) {
         let at = self.moment(now);
-        let rtt = now - ack.sent;
+        let rtt = match &self.clock {
+            Some(clock) => clock.between(ack.sent, now),
+            None => now - ack.sent,
+        };
         let fabric = Sample {
             delay: rtt.saturating_sub(ack.host_time) as f64,
             target: self.target.delay(self.fabric.packets(), self.hops),
@@ -210,11 +217,7 @@ impl Sender {
         }
         let config = &self.params.config;
         let state = &mut self.state;
-        let una = state.flight.una();
         let acked = state.flight.acknowledge(ack.expected, ack.trigger);
-        if let Some(chunks) = &mut state.chunks {
-            chunks.remove(state.flight.una() - una, &self.data);
-        }
         state.change_windows(&ack, acked, now, config);
         if state.flight.lose_before(ack.sent) {
             state.recoveries += 1;
@@ -227,6 +230,17 @@ impl Sender {
         }
         self.set_pace();
         self.state.flight.is_empty()
+    }
+
+    /// Does the same for a subflow of a flow with several.
+    #[inline(never)]
+    pub fn on_subflow_ack(&mut self, ack: Ack, now: u64) -> bool {
+        let una = self.state.flight.una();
+        let is_acked = self.on_ack(ack, now);
+        if let Some(chunks) = &mut self.state.chunks {
+            chunks.remove(self.state.flight.una() - una, &self.data);
+        }
+        is_acked
     }
 
     /// Ends the wait of a flow whose window allows a packet at once. A wait for the pace does not change otherwise.
