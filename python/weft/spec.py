@@ -461,7 +461,7 @@ class Sweep(Model):
     over: list[str] | None = None
     """
     Fields and their values, in the form of the option `--over`:
-    "transports.amp.cc=amp,xmp,dcm", "traffic[0].flows=10:40:10". Several fields make all
+    `transports.amp.cc=amp,xmp,dcm`, `traffic[0].flows=10:40:10`. Several fields make all
     combinations, and the last field varies fastest.
     """
     seeds: Annotated[int, Field(ge=1, le=1000)] = 1

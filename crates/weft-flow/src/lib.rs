@@ -1,8 +1,8 @@
 //! Where the rates of connections settle, without packets: max-min fair rates and the equilibrium of a congestion
 //! control.
 //!
-//! An [`Instance`] says which links every subflow crosses, by hand or, by [`place_connections`], on a fabric. [`max_min`] solves it for one
-//! path each, [`coupled_max_min`] for several, both checked by a certificate, and [`equilibrium`] for a congestion control. [`IncrementalMaxMin`] keeps max-min fair rates while flows come and go, and [`Fluid`] serves flows of a
+//! An [`Instance`] says which links every subflow crosses, by hand or, by [`place_connections`], on a fabric. [`max_min`](fn@max_min) solves it for one
+//! path each, [`coupled_max_min`] for several, both checked by a certificate, and [`equilibrium`](fn@equilibrium) for a congestion control. [`IncrementalMaxMin`] keeps max-min fair rates while flows come and go, and [`Fluid`] serves flows of a
 //! size at them. [`FlowBackend`] runs experiments: all of that in time. Nothing is hashed, and the number of threads changes no bit of the result.
 
 mod backend;

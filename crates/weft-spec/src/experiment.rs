@@ -78,7 +78,7 @@ pub struct Spec {
 #[serde(deny_unknown_fields)]
 pub struct Sweep {
     /// Fields and their values, in the form of the option `--over`:
-    /// "transports.amp.cc=amp,xmp,dcm", "traffic[0].flows=10:40:10". Several fields make all
+    /// `transports.amp.cc=amp,xmp,dcm`, `traffic[0].flows=10:40:10`. Several fields make all
     /// combinations, and the last field varies fastest.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub over: Vec<String>,

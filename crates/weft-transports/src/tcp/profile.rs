@@ -454,6 +454,6 @@ impl Profile {
 /// Maximum window in packets, which no window reaches: at 1448 bytes per packet it is 1.5 TB.
 const MAX_WINDOW: f64 = 1e9;
 
-/// Maximum window in bytes: "the maximum window [is] 2^30". Beyond it, sequence numbers of 32 bits
+/// Maximum window in bytes: "the maximum window `[is]` 2^30". Beyond it, sequence numbers of 32 bits
 /// do not distinguish old from new data (RFC 7323, section 2.3).
 const MAX_WINDOW_BYTES: u64 = 1 << 30;

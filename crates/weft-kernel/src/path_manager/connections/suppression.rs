@@ -2,7 +2,7 @@
 //!
 //! An algorithm takes subflows out of use in one of two ways:
 //!
-//! - AMP and DCM suppress all subflows of a connection but one, and release them together. [`Hysteresis`](super::Hysteresis)
+//! - AMP and DCM suppress all subflows of a connection but one, and release them together. [`Hysteresis`]
 //!   delays a release: [`on_request`](Connections::on_request), then [`apply_requests`](Connections::apply_requests).
 //! - Warp deactivates and activates subflows one by one, without hysteresis:
 //!   [`on_active_changed`](Connections::on_active_changed).
