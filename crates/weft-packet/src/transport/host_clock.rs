@@ -38,6 +38,8 @@ impl HostClock {
     }
 
     /// Returns the difference of the timestamps of two times, at least 0. All are in picoseconds.
+    #[cold]
+    #[inline(never)]
     pub fn between(&self, from: u64, to: u64) -> u64 {
         (self.timestamp(to) - self.timestamp(from)).max(0) as u64
     }

@@ -94,6 +94,7 @@ impl SwiftSender {
         (rtt / window) as u64
     }
 
+    #[inline(always)]
     fn change_windows(&mut self, ack: &Ack, acked: u32, now: u64, config: &SwiftConfig) {
         let at = self.moment(now);
         let rtt = match &self.clock {
