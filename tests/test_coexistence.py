@@ -25,11 +25,19 @@ KINDS: dict[str, dict[str, Any]] = {
     "ndp": {"kind": "ndp"},
     "roce": {"kind": "roce"},
     "swift": {"kind": "swift", "swift": {"base_target": "1ms", "initial_window": 100}},
+    "swift x 4": {"kind": "swift", "swift": {"base_target": "1ms", "initial_window": 100}, "subflows": 4},
     "hpcc": {"kind": "roce", "roce": {"control": "hpcc"}},
 }
-PACKETS = {"uet": (4086, 4150), "ndp": (9000, 9064), "roce": (1024, 1086), "swift": (4096, 4160), "hpcc": (982, 1086)}
+PACKETS = {
+    "uet": (4086, 4150),
+    "ndp": (9000, 9064),
+    "roce": (1024, 1086),
+    "swift": (4096, 4160),
+    "swift x 4": (4096, 4160),
+    "hpcc": (982, 1086),
+}
 """Payload and size of a full packet in bytes; other kinds have 1448 of 1514."""
-SUBFLOWS = {"amp x 4": 4}
+SUBFLOWS = {"amp x 4": 4, "swift x 4": 4}
 SOCKETS = ("dctcp", "cubic", "amp x 4", "constant-rate")
 HARDWARE = ("uet", "ndp", "roce", "swift", "hpcc")
 PAIRS = list(combinations_with_replacement(KINDS, 2))

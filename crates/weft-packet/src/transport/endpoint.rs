@@ -752,7 +752,7 @@ impl<P: Protocol> Transport for FlowEndpoint<P> {
         else {
             return;
         };
-        let (shared, host) = (&self.shared, self.host);
+        let (shared, host, opened) = (&self.shared, self.host, cx.now);
         let subflow = |subflow: u32, route: Route| SenderFlow {
             flow,
             subflow,
@@ -763,7 +763,7 @@ impl<P: Protocol> Transport for FlowEndpoint<P> {
             ahead: P::SPRAYS.then(|| PathsAhead::new(shared, host)).flatten(),
             counters: SenderCounters::default(),
             state: P::sender(&setup),
-            opened: cx.now,
+            opened,
             acked: None,
             has_latencies: shared.has_latencies(flow),
             waits: PortSet::NONE,
@@ -771,16 +771,18 @@ impl<P: Protocol> Transport for FlowEndpoint<P> {
         };
         let subflows = shared.transports[setup.spec.transport as usize].subflows();
         let first = self.senders.add(flow, subflow(0, setup.route));
+        cx.attach_probes(flow, &[]);
+        if subflows == 1 {
+            P::on_open(self, first, cx);
+            return;
+        }
         let further = (1..subflows).map(|number| {
             let mut sender = subflow(number, shared.route_of_subflow(&setup.spec, number, false));
             sender.siblings = Siblings::Further(first);
             self.senders.add_further(sender)
         });
         let indices: Box<[u32]> = std::iter::once(first).chain(further).collect();
-        cx.attach_probes(flow, &[]);
-        if subflows > 1 {
-            self.senders[first].siblings = Siblings::First(indices.clone(), first);
-        }
+        self.senders[first].siblings = Siblings::First(indices.clone(), first);
         for index in indices {
             P::on_open(self, index, cx);
         }

@@ -190,7 +190,7 @@ fn a_timeout_spares_what_was_sent_just_now() {
     assert_eq!((q.pipe(), q.any_lost()), (5, false));
 }
 
-/// What a timeout spared is lost once something is delivered that was sent later.
+/// A segment that a timeout spared is lost once a segment is delivered that was sent after it.
 #[test]
 fn what_a_timeout_spared_may_be_lost() {
     let mut q = queue(5);
