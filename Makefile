@@ -142,6 +142,10 @@ relations: build $(STAMPS)/checks ## Check relations between runs on random spec
 graphs: build $(STAMPS)/checks ## Run random graphs of messages over all transports, CASES=10000 of them from FIRST=1 on
 	CASES=$(or $(CASES),10000) FIRST=$(or $(FIRST),1) $(BIN)/python -m pytest --numprocesses auto tests/collectives/test_random_graphs.py
 
+.PHONY: causes
+causes: build $(STAMPS)/checks ## Repeat the runs that prove causes of failing claims, CAUSES="amp/fig04 opn" or all
+	$(BIN)/python -m weft_papers.causes $(CAUSES)
+
 .PHONY: closed-forms
 closed-forms: build $(STAMPS)/checks ## Compare collective operations with closed forms for all numbers of ranks to RANKS=1024 (hours)
 	WEFT_CLOSED_FORMS=$(or $(RANKS),1024) $(BIN)/python -m pytest --numprocesses auto tests/collectives/test_closed_forms.py

@@ -50,6 +50,7 @@ def steps(today: date) -> list[Step]:
             f"{first_graph} to {first_graph + GRAPHS - 1}",
             (f"FIRST={first_graph}", f"CASES={GRAPHS}"),
         ),
+        Step("causes", "claims of the papers that fail hold in the run that their cause names"),
         Step("closed-forms", "collective operations of 2 to 1,024 ranks"),
         Step(
             "relations",

@@ -8,7 +8,7 @@ is written after the run and never changes the verdict.
 from __future__ import annotations
 
 import tomllib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cache
 from pathlib import Path
@@ -57,6 +57,35 @@ class Contradiction:
         return f"{self.between}: {self.proof()}"
 
 
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """A run of a figure in which a claim that fails holds; `weft_papers.causes` repeats it."""
+
+    seeds: int = 1
+    """Number of seeds; 0 if the figure follows from equations."""
+    quick: bool = False
+    """Whether it is the quick version of the figure."""
+    set: Mapping[str, Any] = field(default_factory=dict)
+    """Fields of the specs with other values, by path; below `transports.NAME` only where that transport runs."""
+    constants: Mapping[str, Any] = field(default_factory=dict)
+    """Constants of the figure's module with other values; `NAME.key` is a key of a dictionary or field of a dataclass.
+    """
+    only: Mapping[str, list[Any]] = field(default_factory=dict)
+    """Values of labels to which the figure's cases are restricted, where claims need no others."""
+    figure: str = ""
+    """The figure that runs; empty for the claim's own."""
+    claim: str = ""
+    """The claim that is judged; empty for the claim itself."""
+
+    def __str__(self) -> str:
+        """Formats the run, as in "quick, 1 seed, hosts.jitter = 0us"."""
+        size = f"{'quick' if self.quick else 'full size'}, {self.seeds} seed{'s' if self.seeds > 1 else ''}"
+        size = size if self.seeds else "by equations"
+        changes = [f"{name} = {_shown(value)}" for name, value in {**self.set, **self.constants, **self.only}.items()]
+        judged = f'"{self.claim}"' if self.claim else ""
+        return ", ".join(filter(None, (self.figure, judged, size, *changes)))
+
+
 @dataclass(frozen=True)
 class NotStated:
     """The verdict depends on a setting or a measure that the paper does not give."""
@@ -64,14 +93,16 @@ class NotStated:
     missing: str
     """The setting or measure."""
     needed: str
-    """The value with which the statement would hold."""
+    """The value with which the statement holds."""
+    run: Run | None = None
+    """A run with that value, in which the claim holds."""
 
     kind = "not stated"
 
     @property
     def text(self) -> str:
-        """Returns the missing setting and the value that would be needed."""
-        return f"{self.missing}; needed: {self.needed}"
+        """Returns the missing setting, the value that is needed, and the run."""
+        return f"{self.missing}; needed: {self.needed}{_of_run(self.run)}"
 
 
 @dataclass(frozen=True)
@@ -82,13 +113,15 @@ class Differs:
     """The part of Weft that differs."""
     experiment: str
     """The experiment and its result."""
+    run: Run | None = None
+    """The experiment as a run in which the claim holds."""
 
     kind = "differs"
 
     @property
     def text(self) -> str:
-        """Returns the difference and the experiment."""
-        return f"{self.difference}; experiment: {self.experiment}"
+        """Returns the difference, the experiment, and the run."""
+        return f"{self.difference}; experiment: {self.experiment}{_of_run(self.run)}"
 
 
 @dataclass(frozen=True)
@@ -176,15 +209,28 @@ def _statement(entry: dict[str, Any], causes: Mapping[str, Cause]) -> Statement:
             entry["cause"] = causes[name]
         case dict(fields):
             entry["cause"] = _cause(fields)
-    for field, kind in (("kind", Kind), ("origin", Origin), ("fitted", tuple)):
-        if field in entry:
-            entry[field] = kind(entry[field])
+    for name, kind in (("kind", Kind), ("origin", Origin), ("fitted", tuple)):
+        if name in entry:
+            entry[name] = kind(entry[name])
     return Statement(**entry)
 
 
-def _cause(fields: dict[str, str]) -> Cause:
+def _cause(fields: dict[str, Any]) -> Cause:
     """Returns the cause that has these fields; a proof is the name of a function of `sums`."""
-    if "proof" in fields:
-        return Contradiction(fields["between"], getattr(sums, fields["proof"]))
-    kind = next(kind for kind in (NotStated, Differs, Open) if set(fields) == set(kind.__dataclass_fields__))
-    return kind(**fields)
+    match fields:
+        case {"between": between, "proof": proof}:
+            return Contradiction(between, getattr(sums, proof))
+        case {"examined": examined}:
+            return Open(examined)
+    run = Run(**fields["run"]) if "run" in fields else None
+    kind = NotStated if "missing" in fields else Differs
+    return kind(**fields | {"run": run})
+
+
+def _of_run(run: Run | None) -> str:
+    return "" if run is None else f"; run: {run}"
+
+
+def _shown(value: object) -> str:
+    """Formats the value of a setting, as in "0us" or "1, 2, 4"."""
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
