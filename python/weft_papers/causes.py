@@ -129,18 +129,26 @@ def changed(experiment: Experiment, fields: Mapping[str, Any]) -> Experiment:
 
 @contextmanager
 def constants(figure: Figure, values: Mapping[str, Any]) -> Iterator[None]:
-    """Gives constants of a figure's module other values, also in modules of its paper that have the same constant.
+    """Gives constants of a figure's module other values, or those of modules that it uses of its paper.
 
-    `NAME.key` is an entry of a dictionary, or a field of a dataclass.
+    All modules of the paper that have the same constant have the other value. `NAME.key` is an entry of a dictionary
+    or a field of a dataclass.
+
+    Raises:
+        UsageError: No module has a constant of that name.
     """
     module, package = figure.module(), f"weft_papers.{figure.paper.replace('-', '_')}."
     replaced: list[tuple[Any, str, Any]] = []
     try:
         for path, value in values.items():
             name, _, key = path.partition(".")
-            old = getattr(module, name)
+            of_paper = [other for called, other in sys.modules.items() if called.startswith(package)]
+            holder = next((other for other in (module, *of_paper) if name in vars(other)), None)
+            if holder is None:
+                raise UsageError(f"constant {name!r}: not in the modules of {figure.name}")
+            old = vars(holder)[name]
             new = _with(old, key, value)
-            for other in [each for called, each in sys.modules.items() if called.startswith(package)]:
+            for other in of_paper:
                 if vars(other).get(name) is old:
                     replaced.append((other, name, old))
                     setattr(other, name, new)

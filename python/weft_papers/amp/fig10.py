@@ -39,6 +39,8 @@ CLOSE = 2
 """Distance in packets from the paper's median up to which a median counts as the paper's."""
 DOUBLE = 20
 """The paper's length of the queue under the syndrome, in packets."""
+IN_SERVICE = 0
+"""Packets being sent that a length counts: 0, as in the authors' simulator, or 1, as in section 3.2's example."""
 
 
 def cases(scale: Scale) -> list[Case]:
@@ -61,11 +63,11 @@ def cases(scale: Scale) -> list[Case]:
 def measure(result: Result) -> pl.DataFrame:
     """Returns one row per length in packets: the share of time with at most that length.
 
-    A length does not include the packet in service.
+    A length includes the packet in service if `IN_SERVICE` is 1.
     """
     lengths = stats.queue_lengths(result.queues)
     steps = stats.cdf(lengths, "packets", weight="seconds")
-    return steps.rename({"value": "packets"})
+    return steps.rename({"value": "packets"}).with_columns(pl.col("packets") + IN_SERVICE)
 
 
 def plot(rows: pl.DataFrame) -> Plot:

@@ -71,6 +71,11 @@ OTHERS = {
     HEDERA: "first fit by demands, as Hedera's text has it",
 }
 """Other readings, run with one seed at a threshold of 10 %."""
+RULE = "least-allocated"
+"""The controller: first fit of the authors' simulator, or `first-fit`, by demands, as Hedera's text has it."""
+ALONE, SAME_FLOWS = "alone", "same flows"
+BASE = ALONE
+"""Base of the change: the scheduler without host-limited flows, or Multipath TCP with the same host-limited flows."""
 INTERVAL, OFTEN = "100ms", "10ms"
 SECONDS, WARM_UP_S = 1.5, 0.5
 QUICK_SECONDS = 0.8
@@ -151,7 +156,7 @@ def claims(rows: pl.DataFrame) -> list[Claim]:
 def _case(reading: str, name: str, threshold: int, load: str, seed: int, *, quick: bool) -> Case:
     ports = QUICK_PORTS if quick else PORTS
     interval = OFTEN if reading == "often" else INTERVAL
-    kind = "first-fit" if reading == HEDERA else "least-allocated"
+    kind = "first-fit" if reading == HEDERA else RULE
     controller = {"kind": kind, "interval": interval, "threshold": threshold / 100}
     experiment = fat_tree(
         f"host-limited-{name}-{threshold}-{load}",
@@ -192,9 +197,12 @@ def _change(
 ) -> SeedSummary:
     """Returns the change of throughput in percent.
 
-    The base is the scheduler's throughput without host-limited flows at threshold `against`.
+    The base is the scheduler's throughput without host-limited flows at threshold `against`, or `BASE`.
     """
-    part = _of(rows, name, threshold, load, reading=reading) / _of(rows, "scheduler", against, NONE, reading=reading)
+    base = _of(rows, "scheduler", against, NONE, reading=reading)
+    if BASE == SAME_FLOWS:
+        base = _of(rows, "multipath", SWEET if load == NONE else threshold, load)
+    part = _of(rows, name, threshold, load, reading=reading) / base
     return SeedSummary(tuple(100 * (value - 1) for value in part.values), "%")
 
 

@@ -57,6 +57,8 @@ GROWS = 1.25
 """Ratio to a single path's loss from which loss grows."""
 LITTLE = 2.0
 """Ratio to a single path's timeouts up to which there are a little more."""
+PER_SUBFLOW = False
+"""Whether the probability of a timeout is that of a subflow, not of a connection."""
 
 
 def cases(scale: Scale) -> list[Case]:
@@ -223,6 +225,8 @@ def _many_timeouts(rows: pl.DataFrame) -> Claim:
 def _a_little(rows: pl.DataFrame) -> Claim:
     first, *_, last = _numbers(rows)
     ratio = _timeouts(rows, "linked", last) / _timeouts(rows, "linked", first)
+    if PER_SUBFLOW:
+        ratio = SeedSummary(tuple(value * first / last for value in ratio.values))
     independent = _timeouts(rows, "independent", last) / _timeouts(rows, "independent", first)
     small = {n: _of(rows, "linked", n, "small").mean for n in (first, last)}
     return Claim(

@@ -29,7 +29,8 @@ ENQUEUE, DEQUEUE = AT = ("enqueue", "dequeue")
 LONG, INCAST = "long flows", "incast"
 FLOWS = {LONG: (2, 8, 32), INCAST: (20, 40, 80)}
 QUICK_FLOWS = {LONG: (2, 32), INCAST: (20, 80)}
-K = 20
+K = {ENQUEUE: 20, DEQUEUE: 20}
+"""Marking thresholds in packets, equal in the claims."""
 LIMIT = 400
 DELAY = "10us"
 LONG_MS, QUICK_LONG_MS, START_MS = 200, 60, 20
@@ -95,7 +96,7 @@ def plot(rows: pl.DataFrame) -> Plot:
         )
         longest = _cells(rows, INCAST, at, "max_packets")
         right.plot([str(n) for n in longest], [value.mean for value in longest.values()], "o-", color=COLOURS[at])
-    left.axhline(K, color="#888888", linestyle=":", linewidth=1)
+    left.axhline(K[ENQUEUE], color="#888888", linestyle=":", linewidth=1)
     left.set_ylabel("queue of long flows (packets)")
     right.set_ylabel("longest queue of incasts (packets)")
     for axes in (left, right):
@@ -175,7 +176,13 @@ def _case(load: str, n: int, at: str, seed: int, *, quick: bool) -> Case:
             "topology": {"kind": "many-to-one", "senders": n, "rate": "10Gbps", "delay": DELAY},
             "queues": {
                 "limit": f"{LIMIT} packets",
-                "kind": {"name": "red", "min": f"{K} packets", "max": f"{K} packets", "probability": 1, "at": at},
+                "kind": {
+                    "name": "red",
+                    "min": f"{K[at]} packets",
+                    "max": f"{K[at]} packets",
+                    "probability": 1,
+                    "at": at,
+                },
             },
             "transports": {"dctcp": {"cc": "dctcp", "tcp": {"min_rto": "10ms"}}},
             "traffic": [traffic],

@@ -41,6 +41,8 @@ FLOWS, QUICK_FLOWS = (10, 20, 30, 40), (10, 40)
 SIZE_KIB, GAP_US = 128, 50
 PACKET = 1500
 LIMIT = 100
+FIFO_LIMIT = f"{LIMIT} packets"
+"""The limit of FIFOs; shared buffers have this number of full packets, in bytes."""
 QUICK = f"{QUICK_ROUNDS} rounds instead of {ROUNDS}; k = {', '.join(map(str, QUICK_FLOWS))} only"
 ALIKE = 1.25
 """Ratio up to which mean FCTs count as equal, as in AMP's figure 8."""
@@ -65,8 +67,10 @@ def cases(scale: Scale) -> list[Case]:
 
 def queues(buffer: str, k: int) -> dict[str, Any]:
     """Returns the queues of a switch with k senders and a receiver."""
-    packets = {FIFO: LIMIT, SHARE: 2 * LIMIT, MEMORY: (k + 1) * LIMIT}[buffer]
-    kind = "fifo" if buffer == FIFO else {"name": "shared", "buffer": f"{packets * PACKET}B", "alpha": 1}
+    if buffer == FIFO:
+        return {"limit": FIFO_LIMIT, "mark": "10 packets", "kind": "fifo"}
+    packets = {SHARE: 2 * LIMIT, MEMORY: (k + 1) * LIMIT}[buffer]
+    kind = {"name": "shared", "buffer": f"{packets * PACKET}B", "alpha": 1}
     return {"limit": f"{packets} packets", "mark": "10 packets", "kind": kind}
 
 
