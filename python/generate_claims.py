@@ -278,8 +278,9 @@ OPN is then ahead in the quick version of `opn/fig15`, where paths are slow; `op
 - The **origin** of a statement is the paper, the paper's statement tested on Linux, or Weft.
 - The **cause** of a failure is one of four.
   A *contradiction* is within the paper; the page computes the sum that proves it.
-  A value is *not stated*; the page names the one that would be needed.
+  A value is *not stated*; the page names the one that is needed.
   Weft *differs* from the paper's experiment, and an experiment shows that it matters.
+  A cause of these two kinds names a run in which the claim holds, and `make causes` repeats all of them.
   A cause is *open* if none of these is known.
 - A statement counts once, whatever the number of claims that judge it.
 """

@@ -29,14 +29,6 @@ WITHOUT_RUN: set[tuple[str, str]] = {
     ("mptcp-dc/fig06", "Threshold of 20 %: change of throughput by host-limited flows just below it"),
     ("mptcp-dc/fig06", "Threshold of 50 %: change of throughput by host-limited flows just above it"),
     ("mptcp-dc/fig06", "Threshold of 50 %: change of throughput by host-limited flows just below it"),
-    ("amp-fg/fig07", "Above 100 MB, AMP-FG's FCT is 38.3 % below that of MMPTCP"),
-    ("amp-fg/fig07", "Above 100 MB, AMP-FG's FCT is 24.9 % below that of LIA"),
-    ("amp-fg/fig08", "Under the same number of subflows AMP-FG has the highest throughput"),
-    ("amp-fg/fig08", "With only 2 subflows AMP-FG is 1.4 % above MMPTCP"),
-    ("amp-fg/fig08", "AMP-FG's throughput is 10 % to 35 % above that of DCTCP, LIA and XMP"),
-    ("amp-fg/fig08", "AMP-FG needs fewer subflows for a similar throughput"),
-    ("opn/fig02", "With 20 subflows and 400 packets the average window is about 5"),
-    ("opn/fig12", "Jain's index of OPN and TCP is above 0.9, last hop"),
 }
 """Claims whose cause, "not stated" or "differs", names no run yet. Only take entries away: a new cause has a run."""
 PROOFS = proofs(FIGURES)
