@@ -115,6 +115,7 @@ def test_tables(experiment: weft.Experiment) -> None:
         "jobs",
         "ranks",
         "steps",
+        "operations",
         "suppressions",
         "latencies",
         "packets",

@@ -25,6 +25,7 @@ TABLES = [
     "jobs",
     "ranks",
     "steps",
+    "operations",
     "suppressions",
     "latencies",
     "packets",

@@ -325,7 +325,7 @@ def test_killed_at_ten_moments_is_as_unbroken(spec: Path) -> None:
 def test_tables_hold_the_columns_of_each_level(spec: Path, levels: str) -> None:
     outcome = run_here(planned(spec, [f"level={levels}"], 2), spec.parent / "out")
     assert outcome.exit_code == 0
-    of_flow = {"flows", "subflows", "jobs", "ranks", "steps", "links", "throughput"}
+    of_flow = {"flows", "subflows", "jobs", "ranks", "steps", "operations", "links", "throughput"}
     assert set(outcome.tables) == (set(api.TABLES) if "packet" in levels else of_flow)
     assert {path.name for path in (spec.parent / "out" / "tables").iterdir()} == set(outcome.tables)
     flows = pl.read_parquet(outcome.tables["flows"])

@@ -34,6 +34,7 @@ TABLES = (
     "jobs",
     "ranks",
     "steps",
+    "operations",
     "suppressions",
     "latencies",
     "packets",
@@ -289,6 +290,11 @@ class Result:
     def steps(self) -> pl.DataFrame:
         """One row per computing or message of a job of ranks with the probe `steps`."""
         return self._table("steps")
+
+    @property
+    def operations(self) -> pl.DataFrame:
+        """One row per collective operation of a job of ranks with the probe `steps`."""
+        return self._table("operations")
 
     @property
     def suppressions(self) -> pl.DataFrame:

@@ -430,7 +430,7 @@ StateScope = TypeAliasType("StateScope", Literal["host", "connection"])
 
 
 class StepsProbe(Model):
-    """Computing and messages of ranks, and the critical path of each job."""
+    """Computing, messages and operations of ranks, and the critical path of each job."""
 
     kind: Literal["steps"] = "steps"
     """computing and messages of jobs of ranks, and the critical path, at the levels `packet` and `flow`"""
@@ -1563,10 +1563,7 @@ class Timely(Model):
 
 
 class TraceTraffic(Model):
-    """
-    Messages and computing of ranks, in the order that a file prescribes. Each message is a flow of its own, which opens when
-    the operations before it are done.
-    """
+    """Messages and computing of ranks, in the order that a file prescribes. Each message is a flow of its own."""
 
     algorithm: (
         Literal[
@@ -1604,7 +1601,7 @@ class TraceTraffic(Model):
     placement: Literal["in-order", "random"] = "in-order"
     """Assignment of ranks to `hosts`."""
     send_done: Literal["acknowledged", "started"] = "acknowledged"
-    """Event at which a message counts as sent, for operations that wait for it."""
+    """Event at which a message counts as sent, for what waits for it."""
     start: Time = "0s"
     """Time at which the ranks begin."""
     transport: str
@@ -1656,10 +1653,7 @@ class TrainingTraffic(Model):
     gradient_size: Size | None = None
     """Bytes of the gradients of a layer at a rank. Data-parallel ranks all-reduce them after the last micro-batch."""
     hosts: Annotated[str | int | list[str | int], Field(examples=["h0", "0..8", "all", ["h0", "h5"]])] = "all"
-    """
-    Hosts on which the ranks run, one rank per host. Tensor-parallel ranks are neighbours, then come data-parallel
-    ranks, then stages.
-    """
+    """Hosts on which the ranks run, one rank per host."""
     kind: Literal["training"] = "training"
     """steps of training a model: computing, and operations of tensor, data, pipeline and expert groups"""
     layers: Annotated[int, Field(ge=1)]
@@ -1683,7 +1677,7 @@ class TrainingTraffic(Model):
     schedule: Literal["one-forward-one-backward", "all-forward"] = "one-forward-one-backward"
     """Order in which a stage computes micro-batches."""
     send_done: Literal["acknowledged", "started"] = "acknowledged"
-    """Event at which a message counts as sent, for messages that wait for it."""
+    """Event at which a message counts as sent, for what waits for it."""
     stages: Annotated[int, Field(ge=1)] = 1
     """Number of stages of the pipeline."""
     start: Time = "0s"
@@ -1695,7 +1689,7 @@ class TrainingTraffic(Model):
     stragglers: list[Straggler] | None = None
     """Ranks that compute more slowly than others."""
     tensor_ranks: Annotated[int, Field(ge=1)] = 1
-    """Ranks per tensor-parallel group."""
+    """Ranks per tensor-parallel group. They are neighbours, then come data-parallel ranks, then stages."""
     tensor_size: Size | None = None
     """
     Bytes that a tensor-parallel group all-reduces after each half of a layer, forwards and backwards. Computing waits for
@@ -2029,7 +2023,7 @@ class CollectiveTraffic(Model):
     repeats: Annotated[int, Field(ge=1)] = 1
     """Number of times that the operation runs, one after another at each rank."""
     send_done: Literal["acknowledged", "started"] = "acknowledged"
-    """Event at which a message counts as sent, for messages that wait for it."""
+    """Event at which a message counts as sent, for what waits for it."""
     size: Size
     """
     Bytes of the whole array of a rank. A part is this size divided by the number of ranks. Each rank of an all-gather has a

@@ -88,6 +88,7 @@ impl Backend for FlowBackend {
             ("jobs", Provided::All),
             ("ranks", Provided::All),
             ("steps", Provided::All),
+            ("operations", Provided::All),
             ("throughput", Provided::All),
         ])
     }

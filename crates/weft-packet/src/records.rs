@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use weft_run::{
     ClassRecord, FlowRecord, GeneratorRank, JobRecord, LatencyRecord, LinkRecord, MeasurementWindow, Outcome,
-    Sample, steps,
+    Sample, steps_and_operations,
 };
 use weft_spec::Time;
 use weft_traffic::Flow;
@@ -150,6 +150,7 @@ impl PacketSimulation {
             .collect();
         ranks.sort_by_key(GeneratorRank::key);
         let tasks: Vec<_> = self.hosts().flat_map(|host| host.state().tasks()).collect();
+        let (steps, operations) = steps_and_operations(&self.shared.generators, &tasks);
         let end = Time(self.engine.now());
         let measured = self.measurement.as_ref();
         Outcome {
@@ -158,7 +159,8 @@ impl PacketSimulation {
             opened,
             jobs,
             ranks,
-            steps: steps(&self.shared.generators, &tasks),
+            steps,
+            operations,
             suppressions,
             links: self.link_records(),
             classes: self.class_records(),

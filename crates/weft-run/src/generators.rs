@@ -17,7 +17,7 @@ use std::sync::Arc;
 use weft_spec::Time;
 use weft_traffic::{Action, Flow, FlowGenerator, HostEvent, HostProgress, OnDelivered, RankTasks};
 
-use crate::{GeneratorRank, GeneratorStep, JobRecord, Probe};
+use crate::{GeneratorOperation, GeneratorRank, GeneratorStep, JobRecord, Probe};
 
 /// An action of a generator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -55,6 +55,8 @@ pub struct GeneratorRecords {
     pub ranks: Vec<GeneratorRank>,
     /// Steps of the jobs of probed generators, by generator, job and start.
     pub steps: Vec<GeneratorStep>,
+    /// Operations of these jobs, by generator, job and start.
+    pub operations: Vec<GeneratorOperation>,
 }
 
 /// Returns true if a probe records the steps of the jobs of a generator.
@@ -63,21 +65,25 @@ pub fn records_steps(probes: &[Probe], generator: u32) -> bool {
     probes.iter().any(records)
 }
 
-/// Returns the steps of jobs by generator, job and start, from the recorded times of ranks, each with its generator.
-pub fn steps(generators: &[Arc<dyn FlowGenerator>], ranks: &[(u32, RankTasks<'_>)]) -> Vec<GeneratorStep> {
-    let of_generator = |(generator, traffic): (u32, &Arc<dyn FlowGenerator>)| {
+/// Returns the steps and the operations of jobs by generator, job and start, from the recorded times of ranks, each with its
+/// generator.
+pub fn steps_and_operations(
+    generators: &[Arc<dyn FlowGenerator>],
+    ranks: &[(u32, RankTasks<'_>)],
+) -> (Vec<GeneratorStep>, Vec<GeneratorOperation>) {
+    let (mut steps, mut operations) = (Vec::new(), Vec::new());
+    for (generator, traffic) in (0_u32..).zip(generators) {
         let tasks = ranks.iter().filter(|(of, _)| *of == generator);
         let tasks: Vec<RankTasks<'_>> = tasks.map(|&(_, tasks)| tasks).collect();
-        let steps = if tasks.is_empty() {
-            Vec::new()
-        } else {
-            traffic.steps(&tasks)
-        };
-        steps
-            .into_iter()
-            .map(move |record| GeneratorStep { generator, record })
-    };
-    (0..).zip(generators).flat_map(of_generator).collect()
+        if tasks.is_empty() {
+            continue;
+        }
+        let records = traffic.steps(&tasks).into_iter();
+        steps.extend(records.map(|record| GeneratorStep { generator, record }));
+        let records = traffic.operations(&tasks).into_iter();
+        operations.extend(records.map(|record| GeneratorOperation { generator, record }));
+    }
+    (steps, operations)
 }
 
 /// The generators of a run, and the jobs that have not finished.
@@ -265,9 +271,11 @@ impl GeneratorDriver {
         let recorded = self.progress.iter();
         let recorded =
             recorded.filter_map(|(&(generator, _), progress)| Some((generator, progress.tasks()?)));
+        let (steps, operations) = steps_and_operations(&self.generators, &recorded.collect::<Vec<_>>());
         GeneratorRecords {
             ranks: self.ranks(),
-            steps: steps(&self.generators, &recorded.collect::<Vec<_>>()),
+            steps,
+            operations,
             jobs: self.jobs,
         }
     }

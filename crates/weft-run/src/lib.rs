@@ -24,13 +24,15 @@ pub use arrow_array::RecordBatch;
 pub use backend::{ActiveRun, Backend, MAX_THREADS, Options, Progress, RunOutput};
 pub use error::Error;
 pub use folder::Folder;
-pub use generators::{GeneratorAction, GeneratorDriver, GeneratorRecords, Performed, records_steps, steps};
+pub use generators::{
+    GeneratorAction, GeneratorDriver, GeneratorRecords, Performed, records_steps, steps_and_operations,
+};
 pub use manifest::{Rows, RunSummary, manifest};
 pub use measurement::{CounterSnapshot, MeasuredWindow, MeasurementWindow};
 pub use outcome::{
-    ClassRecord, ControlCounters, Counters, FlowRecord, GeneratorRank, GeneratorStep, JobRecord,
-    LINK_RESULT_BYTES, LatencyRecord, LinkRecord, Outcome, PacketKind, PacketRecord, PauseFrameRecord,
-    QueueRecord, Sample, SubflowRecord, SuppressionRecord, ThroughputRecord,
+    ClassRecord, ControlCounters, Counters, FlowRecord, GeneratorOperation, GeneratorRank, GeneratorStep,
+    JobRecord, LINK_RESULT_BYTES, LatencyRecord, LinkRecord, Outcome, PacketKind, PacketRecord,
+    PauseFrameRecord, QueueRecord, Sample, SubflowRecord, SuppressionRecord, ThroughputRecord,
 };
 pub use plan::{LinkEvent, Plan, Probe, detection_times};
 pub use result_writer::ResultWriter;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use weft_spec::Time;
-use weft_traffic::{Flow, RankRecord, Step};
+use weft_traffic::{Flow, OperationRecord, RankRecord, Step};
 
 use crate::measurement::MeasuredWindow;
 
@@ -144,6 +144,15 @@ pub struct GeneratorStep {
     pub generator: u32,
     /// The record of the step.
     pub record: Step,
+}
+
+/// A collective operation of a job of a generator.
+#[derive(Clone, Debug, PartialEq)]
+pub struct GeneratorOperation {
+    /// Index of the generator in the plan.
+    pub generator: u32,
+    /// The record of the operation.
+    pub record: OperationRecord,
 }
 
 /// An episode of suppression. It begins when fewer subflows of a connection are active than before,
@@ -431,6 +440,8 @@ pub struct Outcome {
     pub ranks: Vec<GeneratorRank>,
     /// Steps of the jobs of probed generators, by generator, job and start.
     pub steps: Vec<GeneratorStep>,
+    /// Operations of the jobs of probed generators, by generator, job and start.
+    pub operations: Vec<GeneratorOperation>,
     /// Episodes of suppression, by flow and start.
     pub suppressions: Vec<SuppressionRecord>,
     /// One record per link.

@@ -7,6 +7,7 @@ mod flows;
 mod jobs;
 mod latencies;
 mod links;
+mod operations;
 mod packets;
 mod throughput;
 mod traces;
@@ -32,6 +33,7 @@ pub const TABLES: &[&str] = &[
     "jobs",
     "ranks",
     "steps",
+    "operations",
     "suppressions",
     "latencies",
     "packets",
@@ -263,6 +265,10 @@ impl<'a> TableBuilder<'a> {
             (
                 "steps",
                 jobs::steps(context, *static_flows, generators, outcome, ideal_steps)?,
+            ),
+            (
+                "operations",
+                operations::operations(context, generators, outcome)?,
             ),
             ("suppressions", jobs::suppressions(context, outcome)?),
             ("latencies", latencies::latencies(context, outcome)?),

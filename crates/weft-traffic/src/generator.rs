@@ -6,10 +6,12 @@
 //! for a job that follows a job of another client.
 
 use std::fmt;
+use std::sync::Arc;
 
 use weft_spec::Time;
 
 use crate::Flow;
+use crate::collective::Operation;
 
 /// An action of a host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -103,6 +105,44 @@ pub struct Step {
     pub is_critical: bool,
 }
 
+/// Facts on a collective operation of a group of ranks.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OperationFacts {
+    /// The operation.
+    pub operation: Operation,
+    /// Name of the group, such as "tensor".
+    pub group: Option<Arc<str>>,
+    /// Number of the layer.
+    pub layer: Option<u32>,
+    /// Name of the part of a step, such as "forward".
+    pub pass: Option<&'static str>,
+    /// Bytes of the whole array.
+    pub bytes: u64,
+}
+
+/// A collective operation of a job.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OperationRecord {
+    /// Number of the job.
+    pub job: u32,
+    /// Facts that are known before the run.
+    pub facts: OperationFacts,
+    /// The lowest rank of the group.
+    pub first_rank: u32,
+    /// Number of ranks of the group.
+    pub ranks: u32,
+    /// Time at which the first rank began it.
+    pub start: Time,
+    /// Time at which all ranks had begun it.
+    pub ready: Option<Time>,
+    /// Time at which all ranks were done with it.
+    pub end: Option<Time>,
+    /// The rank that was done last.
+    pub last_rank: Option<u32>,
+    /// The longest time of a rank, from its beginning until it was done, in which it did not compute.
+    pub exposed: Option<Time>,
+}
+
 /// The part of a rank in a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RankRecord {
@@ -186,6 +226,11 @@ pub trait FlowGenerator: Send + Sync + fmt::Debug {
     }
     /// Returns the steps of jobs that began, by job, start and rank. `ranks` has the recorded times of all ranks.
     fn steps(&self, ranks: &[RankTasks<'_>]) -> Vec<Step> {
+        let _ = ranks;
+        Vec::new()
+    }
+    /// Returns the collective operations that began, by job and start. `ranks` has the recorded times of all ranks.
+    fn operations(&self, ranks: &[RankTasks<'_>]) -> Vec<OperationRecord> {
         let _ = ranks;
         Vec::new()
     }

@@ -29,13 +29,13 @@ mod training_step;
 pub use all_to_all::AllToAll;
 pub use bulk::Bulk;
 pub use closed_loop::ClosedLoop;
-pub use collective::Collective;
+pub use collective::{Collective, Operation};
 pub use empirical::WORKLOADS;
 pub use flow::{Flow, FlowClass, FlowClasses};
 pub use flow_list::{FlowList, Format};
 pub use generator::{
-    Action, FlowGenerator, HostEvent, HostProgress, Job, OnDelivered, PossiblePairs, RankRecord, RankTasks,
-    RankedJobs, Step, TaskTimes,
+    Action, FlowGenerator, HostEvent, HostProgress, Job, OnDelivered, OperationFacts, OperationRecord,
+    PossiblePairs, RankRecord, RankTasks, RankedJobs, Step, TaskTimes,
 };
 pub use hosts::{HostRef, HostSet};
 pub use hot_spot::HotSpot;

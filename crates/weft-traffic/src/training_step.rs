@@ -17,7 +17,9 @@ use crate::closed_loop::check_start_before_stop;
 use crate::collective::{Algorithm, Exchange, Operation, Placement, RankSequences, place_ranks};
 use crate::random::RngStreams;
 use crate::tasks::{DependentFlows, JobOptions, JobSummary, TaskGraph};
-use crate::{Connections, FlowGenerator, HostSet, MAX_FLOWS, Pattern, PatternContext, SendDone};
+use crate::{
+    Connections, FlowGenerator, HostSet, MAX_FLOWS, OperationFacts, Pattern, PatternContext, SendDone,
+};
 
 /// Steps of training a model. Each message is a flow of its own, which opens when the computing and the messages before it are done.
 /// Each step is a job.
@@ -47,14 +49,13 @@ pub struct Training {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 2))]
     pub ranks: Option<u32>,
-    /// Hosts on which the ranks run, one rank per host. Tensor-parallel ranks are neighbours, then come data-parallel
-    /// ranks, then stages.
+    /// Hosts on which the ranks run, one rank per host.
     #[serde(default)]
     pub hosts: HostSet,
     /// Assignment of ranks to `hosts`.
     #[serde(default)]
     pub placement: Placement,
-    /// Ranks per tensor-parallel group.
+    /// Ranks per tensor-parallel group. They are neighbours, then come data-parallel ranks, then stages.
     #[serde(default = "default_one")]
     #[schemars(range(min = 1))]
     pub tensor_ranks: u32,
@@ -111,7 +112,7 @@ pub struct Training {
     #[serde(default)]
     #[schemars(range(min = 0.0, max = 10.0))]
     pub compute_deviation: f64,
-    /// Event at which a message counts as sent, for messages that wait for it.
+    /// Event at which a message counts as sent, for what waits for it.
     #[serde(default)]
     pub send_done: SendDone,
     /// Use of connections by messages.
@@ -161,6 +162,24 @@ const MAX_COMPUTATIONS: u64 = 1 << 26;
 enum Pass {
     Forward,
     Backward,
+}
+
+impl Pass {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Forward => "forward",
+            Self::Backward => "backward",
+        }
+    }
+}
+
+/// A layer of the model in a direction.
+#[derive(Clone, Copy, Debug)]
+struct LayerPass {
+    stage: u32,
+    /// Number of the layer in its stage.
+    layer: u32,
+    pass: Pass,
 }
 
 impl Schedule {
@@ -262,37 +281,53 @@ impl Steps<'_> {
         }
     }
 
+    /// Returns the facts of an operation of a group.
+    fn facts(&self, at: LayerPass, operation: Operation, group: &str, bytes: u64) -> OperationFacts {
+        let per_stage = self.spec.layers / self.groups.stages;
+        OperationFacts {
+            operation,
+            group: Some(group.into()),
+            layer: Some(at.stage * per_stage + at.layer),
+            pass: Some(at.pass.name()),
+            bytes,
+        }
+    }
+
     /// Adds the all-reduce of tensor-parallel groups.
-    fn tensor_all_reduce(&mut self, stage: u32) {
+    fn tensor_all_reduce(&mut self, at: LayerPass) {
         let Some(size) = self.spec.tensor_size.filter(|_| self.groups.tensor > 1) else {
             return;
         };
         let algorithm = self.algorithm;
-        for members in self.groups.tensor_groups(stage) {
+        let facts = self.facts(at, Operation::AllReduce, "tensor", size.0);
+        for members in self.groups.tensor_groups(at.stage) {
             let add = |exchange: &mut Exchange<'_>| exchange.add(Operation::AllReduce, algorithm);
-            self.sequences.exchange(&members, size.0, add);
+            self.sequences.exchange(&members, facts.clone(), add);
         }
     }
 
     /// Adds the all-to-all of expert-parallel groups, in which tokens go to experts, or back. `draw` numbers layers and micro-batches
     /// of all steps.
-    fn expert_all_to_all(&mut self, stage: u32, draw: u32, back: bool) {
+    fn expert_all_to_all(&mut self, at: LayerPass, draw: u32, back: bool) {
         let Some(size) = self.spec.expert_size.filter(|_| self.groups.experts > 1) else {
             return;
         };
         let n = self.groups.experts;
-        let groups = self.groups.expert_groups(stage);
+        // Each token goes to `top_k` ranks.
+        let sent = size.0.saturating_mul(self.spec.top_k.unwrap_or(1).into());
+        let facts = self.facts(at, Operation::AllToAll, "expert", sent);
+        let groups = self.groups.expert_groups(at.stage);
         let count = groups.len() as u32;
         for (number, members) in (0..).zip(groups) {
             let Some(top_k) = self.spec.top_k else {
                 let add = |exchange: &mut Exchange<'_>| exchange.add(Operation::AllToAll, Algorithm::Shift);
-                self.sequences.exchange(&members, size.0, add);
+                self.sequences.exchange(&members, facts.clone(), add);
                 continue;
             };
             // Tokens go back, and backwards, as they went.
             let mut rng = self
                 .streams
-                .nth((draw * self.groups.stages + stage) * count + number);
+                .nth((draw * self.groups.stages + at.stage) * count + number);
             let mut routed = vec![0_u64; (n * n) as usize];
             for from in 0..n {
                 for _ in 0..self.spec.tokens {
@@ -307,13 +342,14 @@ impl Steps<'_> {
                 let routed = routed[(from * n + to) as usize];
                 (u128::from(routed) * u128::from(size.0) / tokens) as u64
             };
-            self.sequences
-                .exchange(&members, size.0, |exchange| exchange.all_to_all(true, bytes));
+            let add = |exchange: &mut Exchange<'_>| exchange.all_to_all(true, bytes);
+            self.sequences.exchange(&members, facts.clone(), add);
         }
     }
 
     /// Adds a layer in a direction.
-    fn layer(&mut self, stage: u32, pass: Pass, draw: u32) {
+    fn layer(&mut self, at: LayerPass, draw: u32) {
+        let LayerPass { stage, pass, .. } = at;
         let time = match pass {
             Pass::Forward => self.spec.forward,
             Pass::Backward => self.spec.backward,
@@ -321,27 +357,28 @@ impl Steps<'_> {
         let (attention, experts) = (Time(time.0 / 2), Time(time.0 - time.0 / 2));
         if pass == Pass::Forward {
             self.half(stage, attention);
-            self.tensor_all_reduce(stage);
+            self.tensor_all_reduce(at);
         }
-        self.expert_all_to_all(stage, draw, false);
+        self.expert_all_to_all(at, draw, false);
         self.half(stage, experts);
-        self.expert_all_to_all(stage, draw, true);
-        self.tensor_all_reduce(stage);
+        self.expert_all_to_all(at, draw, true);
+        self.tensor_all_reduce(at);
         if pass == Pass::Backward {
             self.half(stage, attention);
-            self.tensor_all_reduce(stage);
+            self.tensor_all_reduce(at);
         }
     }
 
     /// Adds the all-reduce of the gradients of a layer.
-    fn gradients(&mut self, stage: u32) {
+    fn gradients(&mut self, at: LayerPass) {
         let Some(size) = self.spec.gradient_size.filter(|_| self.groups.data > 1) else {
             return;
         };
-        let (operation, algorithm) = (Operation::AllReduce, self.algorithm);
-        for members in self.groups.data_groups(stage) {
+        let algorithm = self.algorithm;
+        let facts = self.facts(at, Operation::AllReduce, "data", size.0);
+        for members in self.groups.data_groups(at.stage) {
             self.sequences
-                .exchange_in_background(&members, size.0, operation, algorithm);
+                .exchange_in_background(&members, facts.clone(), algorithm);
         }
     }
 
@@ -384,9 +421,10 @@ impl Steps<'_> {
         for n in 0..layers {
             let layer = if is_forward { n } else { layers - 1 - n };
             let draw = (step * self.spec.micro_batches + micro_batch) * layers + layer;
-            self.layer(stage, pass, draw);
+            let at = LayerPass { stage, layer, pass };
+            self.layer(at, draw);
             if self.spec.overlap && is_last && !is_forward {
-                self.gradients(stage);
+                self.gradients(at);
             }
         }
         let per_stage = self.groups.per_stage();
@@ -412,8 +450,9 @@ impl Steps<'_> {
                 self.pass((step, stage), pass, &messages);
             }
             if !spec.overlap {
-                for _ in 0..spec.layers / stages {
-                    self.gradients(stage);
+                for layer in (0..spec.layers / stages).rev() {
+                    let pass = Pass::Backward;
+                    self.gradients(LayerPass { stage, layer, pass });
                 }
             }
             for rank in self.groups.ranks_of_stage(stage) {

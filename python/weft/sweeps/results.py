@@ -129,6 +129,11 @@ class Sweep:
         return self.table("steps")
 
     @property
+    def operations(self) -> pl.DataFrame:
+        """One row per collective operation of a job of ranks with the probe `steps`, of each run."""
+        return self.table("operations")
+
+    @property
     def queues(self) -> pl.DataFrame:
         """One row per probed queue of each run."""
         return self.table("queues")

@@ -115,7 +115,8 @@ impl FlowSimulation {
         outcome.links = self.link_records();
         let generators = std::mem::replace(&mut self.generators, GeneratorDriver::new(&[], 0, &[]));
         let records = generators.into_records();
-        (outcome.jobs, outcome.ranks, outcome.steps) = (records.jobs, records.ranks, records.steps);
+        (outcome.jobs, outcome.ranks) = (records.jobs, records.ranks);
+        (outcome.steps, outcome.operations) = (records.steps, records.operations);
         outcome
     }
 

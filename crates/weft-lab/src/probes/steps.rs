@@ -7,7 +7,7 @@ use weft_spec::{SpecError, Time};
 
 use super::{ProbeContext, ProbeKind};
 
-/// Computing and messages of ranks, and the critical path of each job.
+/// Computing, messages and operations of ranks, and the critical path of each job.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct StepProbe {

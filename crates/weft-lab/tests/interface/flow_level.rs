@@ -103,6 +103,7 @@ fn what_only_packets_have_is_absent() {
             "jobs",
             "ranks",
             "steps",
+            "operations",
             "throughput"
         ]
     );

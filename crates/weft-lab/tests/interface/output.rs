@@ -43,6 +43,7 @@ fn tables_and_manifest_are_read_back() {
         "latencies.parquet",
         "links.parquet",
         "manifest.json",
+        "operations.parquet",
         "packets.parquet",
         "pause_frames.parquet",
         "queues.parquet",

@@ -16,7 +16,9 @@ use weft_spec::{Rate, Size, SpecError, Time};
 
 use crate::closed_loop::check_start_before_stop;
 use crate::tasks::{DependentFlows, JobOptions, JobSummary, TaskGraphBuilder};
-use crate::{Connections, FlowGenerator, HostSet, MAX_FLOWS, Pattern, PatternContext, SendDone};
+use crate::{
+    Connections, FlowGenerator, HostSet, MAX_FLOWS, OperationFacts, Pattern, PatternContext, SendDone,
+};
 
 pub(crate) use algorithms::Exchange;
 pub(crate) use sequences::RankSequences;
@@ -66,7 +68,7 @@ pub struct Collective {
     /// Rate at which a rank combines data that it received with its own; by default this takes no time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reduce_rate: Option<Rate>,
-    /// Event at which a message counts as sent, for messages that wait for it.
+    /// Event at which a message counts as sent, for what waits for it.
     #[serde(default)]
     pub send_done: SendDone,
     /// Use of connections by messages.
@@ -177,8 +179,19 @@ impl Operation {
         }
     }
 
+    /// Returns the name of the operation in specs.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::AllReduce => "all-reduce",
+            Self::ReduceScatter => "reduce-scatter",
+            Self::AllGather => "all-gather",
+            Self::Broadcast => "broadcast",
+            Self::AllToAll => "all-to-all",
+        }
+    }
+
     /// Returns the ratio of bus bandwidth to algorithm bandwidth with `n` ranks (NCCL tests, `doc/PERFORMANCE.md`).
-    pub(crate) fn bus_factor(self, n: u32) -> f64 {
+    pub fn bus_factor(self, n: u32) -> f64 {
         let n = f64::from(n);
         match self {
             Self::AllReduce => 2.0 * (n - 1.0) / n,
@@ -255,6 +268,7 @@ impl Collective {
                 builder.next_job();
             }
             for group in 0..groups {
+                let begin = builder.len();
                 let first_rank = group * group_size;
                 let members: Vec<u32> = (first_rank..first_rank + group_size).collect();
                 let mut exchange = Exchange {
@@ -265,6 +279,15 @@ impl Collective {
                     reduce_rate: self.reduce_rate,
                 };
                 exchange.add(self.operation, algorithm);
+                let facts = OperationFacts {
+                    operation: self.operation,
+                    group: None,
+                    layer: None,
+                    pass: None,
+                    bytes: self.size.0,
+                };
+                let tasks = begin..builder.len();
+                builder.operation(facts, vec![tasks]);
             }
             builder.pause_between(previous, first, self.compute);
             previous = first;

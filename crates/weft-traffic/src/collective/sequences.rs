@@ -4,7 +4,8 @@ use std::collections::HashMap;
 
 use weft_spec::Time;
 
-use super::{Algorithm, Exchange, Operation};
+use super::{Algorithm, Exchange};
+use crate::OperationFacts;
 use crate::tasks::{TaskGraphBuilder, Work};
 
 /// The processor on which ranks compute.
@@ -88,22 +89,18 @@ impl RankSequences {
     }
 
     /// Adds an operation with which the sequences of its ranks continue when it is done.
-    pub fn exchange(&mut self, members: &[u32], bytes: u64, add: impl FnOnce(&mut Exchange<'_>)) {
+    pub fn exchange(&mut self, members: &[u32], facts: OperationFacts, add: impl FnOnce(&mut Exchange<'_>)) {
+        let first = self.builder.len();
         let begins: HashMap<u32, u32> = members.iter().map(|&rank| (rank, self.marker(rank))).collect();
-        let ends = self.enclosed(members, bytes, &begins, add);
+        let ends = self.enclosed(members, first, facts, &begins, add);
         for (&rank, &end) in &ends {
             self.last[rank as usize] = vec![end];
         }
     }
 
     /// Adds an operation that runs in the background, after the last one in the background.
-    pub fn exchange_in_background(
-        &mut self,
-        members: &[u32],
-        bytes: u64,
-        operation: Operation,
-        algorithm: Algorithm,
-    ) {
+    pub fn exchange_in_background(&mut self, members: &[u32], facts: OperationFacts, algorithm: Algorithm) {
+        let first = self.builder.len();
         let mut begins = HashMap::new();
         for &rank in members {
             let begin = self.builder.add(rank, Work::Pause(Time(0)), None);
@@ -113,18 +110,21 @@ impl RankSequences {
             }
             begins.insert(rank, begin);
         }
+        let operation = facts.operation;
         let add = |exchange: &mut Exchange<'_>| exchange.add(operation, algorithm);
-        for (rank, end) in self.enclosed(members, bytes, &begins, add) {
+        for (rank, end) in self.enclosed(members, first, facts, &begins, add) {
             self.last_background[rank as usize] = Some(end);
             self.background[rank as usize].push(end);
         }
     }
 
-    /// Adds an operation that begins after `begins`. Returns the task of each rank that is done after all of its others.
+    /// Adds an operation that begins after `begins`, the tasks from `begin` on. Returns the task of each rank that is done after
+    /// all of its others.
     fn enclosed(
         &mut self,
         members: &[u32],
-        bytes: u64,
+        begin: u32,
+        facts: OperationFacts,
         begins: &HashMap<u32, u32>,
         add: impl FnOnce(&mut Exchange<'_>),
     ) -> HashMap<u32, u32> {
@@ -134,11 +134,13 @@ impl RankSequences {
         add(&mut Exchange {
             builder: &mut self.builder,
             members,
-            bytes,
+            bytes: facts.bytes,
             chunks: 1,
             reduce_rate: None,
         });
         self.builder.enclose(first, begins, &ends);
+        let tasks = begin..self.builder.len();
+        self.builder.operation(facts, vec![tasks]);
         ends
     }
 }

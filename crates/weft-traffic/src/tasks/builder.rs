@@ -1,10 +1,13 @@
 //! Builds a graph of tasks, and refuses one in which tasks wait for each other for ever.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
 
 use weft_spec::Time;
 
+use super::operations::{OperationTasks, TasksOfRank};
 use super::{After, Message, TaskGraph, UNBOUND, Work};
+use crate::OperationFacts;
 
 /// A graph of tasks under construction. Tasks have the numbers in which they were added.
 #[derive(Debug)]
@@ -15,6 +18,8 @@ pub(crate) struct TaskGraphBuilder {
     tasks: Vec<NewTask>,
     edges: Vec<Edge>,
     messages: Vec<Message>,
+    /// Operations, with the tasks that belong to each.
+    operations: Vec<(OperationFacts, Vec<Range<u32>>)>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -73,6 +78,7 @@ impl TaskGraphBuilder {
             tasks: Vec::new(),
             edges: Vec::new(),
             messages: Vec::new(),
+            operations: Vec::new(),
         }
     }
 
@@ -125,6 +131,11 @@ impl TaskGraphBuilder {
         let receive = self.add(to, Work::Receive(message), None);
         self.messages[message as usize].receive = receive;
         (send, receive)
+    }
+
+    /// Names the operation to which tasks belong.
+    pub fn operation(&mut self, facts: OperationFacts, tasks: Vec<Range<u32>>) {
+        self.operations.push((facts, tasks));
     }
 
     /// Lets a task wait for another one of the same rank.
@@ -254,6 +265,7 @@ impl TaskGraphBuilder {
                 message.receive = position[message.receive as usize];
             }
         }
+        let (operations, operation_tasks) = self.operations(&position);
         let jobs = self.job + 1;
         let mut first_task = vec![0_u32; (self.ranks * jobs) as usize + 1];
         for task in &self.tasks {
@@ -284,6 +296,8 @@ impl TaskGraphBuilder {
             first_dependent,
             dependents,
             messages: self.messages,
+            operations,
+            operation_tasks,
         };
         match graph.first_in_cycle() {
             None => Ok(graph),
@@ -291,6 +305,35 @@ impl TaskGraphBuilder {
                 task: order[task as usize],
             }),
         }
+    }
+}
+
+impl TaskGraphBuilder {
+    /// Returns the operations with their tasks by rank. `position` has the number of each task in the graph, in which the tasks
+    /// of a rank in a job keep their order.
+    fn operations(&mut self, position: &[u32]) -> (Vec<OperationTasks>, Vec<TasksOfRank>) {
+        let mut entries = Vec::new();
+        let mut operations = Vec::with_capacity(self.operations.len());
+        for (facts, ranges) in std::mem::take(&mut self.operations) {
+            let begin = entries.len() as u32;
+            for range in ranges {
+                let mut by_rank: BTreeMap<u32, TasksOfRank> = BTreeMap::new();
+                for task in range {
+                    let rank = self.tasks[task as usize].rank;
+                    let at = position[task as usize];
+                    let of_rank = by_rank.entry(rank).or_insert(TasksOfRank {
+                        rank,
+                        first: at,
+                        end: at,
+                    });
+                    of_rank.end = at + 1;
+                }
+                entries.extend(by_rank.into_values());
+            }
+            let entries = begin..entries.len() as u32;
+            operations.push(OperationTasks { facts, entries });
+        }
+        (operations, entries)
     }
 }
 

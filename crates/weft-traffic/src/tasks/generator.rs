@@ -9,8 +9,8 @@ use super::progress::RankProgress;
 use super::{Connections, Message, SendDone, TaskGraph, Work};
 use crate::random::StreamId;
 use crate::{
-    Action, Flow, FlowClasses, FlowGenerator, HostProgress, OnDelivered, PatternContext, PossiblePairs,
-    RankTasks, RankedJobs, Step,
+    Action, Flow, FlowClasses, FlowGenerator, HostProgress, OnDelivered, OperationRecord, PatternContext,
+    PossiblePairs, RankTasks, RankedJobs, Step,
 };
 
 /// Facts on the jobs of a graph, for tables.
@@ -147,6 +147,10 @@ impl FlowGenerator for DependentFlows {
 
     fn steps(&self, ranks: &[RankTasks<'_>]) -> Vec<Step> {
         self.graph.steps(ranks)
+    }
+
+    fn operations(&self, ranks: &[RankTasks<'_>]) -> Vec<OperationRecord> {
+        self.graph.operations(ranks)
     }
 
     fn ranked_jobs(&self) -> Option<RankedJobs> {

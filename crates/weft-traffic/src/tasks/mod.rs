@@ -7,6 +7,7 @@
 
 mod builder;
 mod generator;
+mod operations;
 mod progress;
 mod steps;
 
@@ -14,6 +15,8 @@ pub(crate) use builder::{TaskGraphBuilder, Unmatched};
 pub(crate) use generator::{DependentFlows, JobOptions, JobSummary};
 
 use weft_spec::Time;
+
+use operations::{OperationTasks, TasksOfRank};
 
 /// The work of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -109,6 +112,9 @@ pub(crate) struct TaskGraph {
     /// Tasks that wait for a task.
     dependents: Vec<(u32, After)>,
     messages: Vec<Message>,
+    operations: Vec<OperationTasks>,
+    /// The tasks of operations.
+    operation_tasks: Vec<TasksOfRank>,
 }
 
 impl TaskGraph {

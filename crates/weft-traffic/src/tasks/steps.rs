@@ -10,8 +10,8 @@ use super::{Message, TaskGraph, Work};
 use crate::{RankTasks, Step, TaskTimes};
 
 /// The recorded times of all ranks.
-struct Recorded<'a> {
-    graph: &'a TaskGraph,
+pub(super) struct Recorded<'a> {
+    pub graph: &'a TaskGraph,
     /// Times of tasks by rank.
     times: Vec<&'a [TaskTimes]>,
     /// Time at which each message arrived.
@@ -21,19 +21,7 @@ struct Recorded<'a> {
 impl TaskGraph {
     /// Returns the computing and the messages that began, by job, start and rank.
     pub fn steps(&self, ranks: &[RankTasks<'_>]) -> Vec<Step> {
-        let mut times: Vec<&[TaskTimes]> = vec![&[]; self.ranks() as usize];
-        let mut arrivals = vec![None; self.messages().len()];
-        for tasks in ranks {
-            times[tasks.rank as usize] = tasks.times;
-            for &(message, time) in tasks.arrivals {
-                arrivals[message as usize] = Some(time);
-            }
-        }
-        let recorded = Recorded {
-            graph: self,
-            times,
-            arrivals,
-        };
+        let recorded = Recorded::new(self, ranks);
         let critical: HashSet<u32> = (0..self.jobs())
             .flat_map(|job| recorded.critical_path(job).unwrap_or_default())
             .collect();
@@ -46,9 +34,25 @@ impl TaskGraph {
     }
 }
 
-impl Recorded<'_> {
+impl<'a> Recorded<'a> {
+    pub fn new(graph: &'a TaskGraph, ranks: &[RankTasks<'a>]) -> Self {
+        let mut times: Vec<&[TaskTimes]> = vec![&[]; graph.ranks() as usize];
+        let mut arrivals = vec![None; graph.messages().len()];
+        for tasks in ranks {
+            times[tasks.rank as usize] = tasks.times;
+            for &(message, time) in tasks.arrivals {
+                arrivals[message as usize] = Some(time);
+            }
+        }
+        Self {
+            graph,
+            times,
+            arrivals,
+        }
+    }
+
     /// Returns the times of a task; `None` if its rank recorded none.
-    fn times_of(&self, rank: u32, task: u32) -> Option<&TaskTimes> {
+    pub fn times_of(&self, rank: u32, task: u32) -> Option<&TaskTimes> {
         let first = self.graph.tasks_of(rank).start;
         self.times[rank as usize].get((task - first) as usize)
     }
@@ -76,17 +80,12 @@ impl Recorded<'_> {
         })
     }
 
-    /// Returns the last complete task of a job of a rank and its time; `None` unless all are complete. A send is complete when
-    /// it starts.
+    /// Returns the last complete task of a job of a rank and its time; `None` unless all are complete.
     fn last_of(&self, job: u32, rank: u32) -> Option<(Time, u32)> {
         let first = self.graph.first_task[(rank * self.graph.jobs() + job) as usize];
         let mut last = None;
         for task in first..first + self.graph.tasks_of_job(rank, job) {
-            let times = self.times_of(rank, task)?;
-            let complete = match self.graph.work[task as usize] {
-                Work::Send(_) => times.start?,
-                _ => times.done?,
-            };
+            let complete = self.complete(rank, task)?;
             if last.is_none_or(|(time, _)| complete >= time) {
                 last = Some((complete, task));
             }

@@ -30,8 +30,7 @@ const MAX_RANKS: u32 = 1 << 24;
 /// Maximum number of tasks.
 const MAX_TASKS: u32 = 1 << 28;
 
-/// Messages and computing of ranks, in the order that a file prescribes. Each message is a flow of its own, which opens when
-/// the operations before it are done.
+/// Messages and computing of ranks, in the order that a file prescribes. Each message is a flow of its own.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Trace {
@@ -52,7 +51,7 @@ pub struct Trace {
     /// Assignment of ranks to `hosts`.
     #[serde(default)]
     pub placement: Placement,
-    /// Event at which a message counts as sent, for operations that wait for it.
+    /// Event at which a message counts as sent, for what waits for it.
     #[serde(default)]
     pub send_done: SendDone,
     /// Use of connections by messages.

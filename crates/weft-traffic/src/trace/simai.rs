@@ -16,12 +16,15 @@ use weft_spec::Time;
 use super::MAX_RANKS;
 use super::errors::{Place, TraceError, shortened};
 use super::lines::for_each_line;
-use crate::MAX_FLOWS;
 use crate::collective::{Algorithm, Exchange, Operation, RankSequences};
 use crate::tasks::TaskGraph;
+use crate::{MAX_FLOWS, OperationFacts};
 
 /// The policy whose order of passes is that of the graph.
 const POLICY: &str = "HYBRID_TRANSFORMER_FWD_IN_BCKWD";
+
+/// Pass whose operations run next to computing.
+const WEIGHT_GRADIENT: &str = "weight gradient";
 
 /// Maximum number of computations of all ranks.
 const MAX_COMPUTATIONS: u64 = 1 << 26;
@@ -74,6 +77,17 @@ struct Ranks {
     tensor: u32,
     data: u32,
     experts: u32,
+}
+
+impl Group {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Tensor => "tensor",
+            Self::Data => "data",
+            Self::Expert => "expert",
+            Self::DataOfExperts => "data of experts",
+        }
+    }
 }
 
 impl Ranks {
@@ -223,27 +237,35 @@ impl Reader {
         let compute = |sequences: &mut RankSequences, time: Time| {
             (0..ranks.all).for_each(|rank| sequences.compute(rank, time));
         };
-        let run = |sequences: &mut RankSequences, part: Part, waits: bool| {
+        let run = |sequences: &mut RankSequences, part: Part, (layer, pass): (u32, &'static str)| {
             compute(sequences, part.compute);
             let Some((operation, group, bytes)) = part.operation else {
                 return;
             };
             let algorithm = self.algorithm(operation);
+            let facts = OperationFacts {
+                operation,
+                group: Some(group.name().into()),
+                layer: Some(layer),
+                pass: Some(pass),
+                bytes,
+            };
             for members in ranks.groups(group) {
-                if waits {
-                    let add = |exchange: &mut Exchange<'_>| exchange.add(operation, algorithm);
-                    sequences.exchange(&members, bytes, add);
+                if pass == WEIGHT_GRADIENT {
+                    sequences.exchange_in_background(&members, facts.clone(), algorithm);
                 } else {
-                    sequences.exchange_in_background(&members, bytes, operation, algorithm);
+                    let add = |exchange: &mut Exchange<'_>| exchange.add(operation, algorithm);
+                    sequences.exchange(&members, facts.clone(), add);
                 }
             }
         };
-        for layer in &self.layers {
-            run(&mut sequences, layer.forward, true);
+        let numbered = || (0..self.layers.len() as u32).zip(&self.layers);
+        for (number, layer) in numbered() {
+            run(&mut sequences, layer.forward, (number, "forward"));
         }
-        for layer in self.layers.iter().rev() {
-            run(&mut sequences, layer.input_gradient, true);
-            run(&mut sequences, layer.weight_gradient, false);
+        for (number, layer) in numbered().rev() {
+            run(&mut sequences, layer.input_gradient, (number, "input gradient"));
+            run(&mut sequences, layer.weight_gradient, (number, WEIGHT_GRADIENT));
         }
         let updates = self.layers.iter().map(|layer| layer.update.0);
         let update = Time(updates.fold(0, u64::saturating_add));

@@ -16,9 +16,9 @@ use self::messages::Messages;
 use self::schema::{GlobalMetadata, Node, Value};
 use super::errors::{Place, TraceError, shortened};
 use super::{MAX_TASKS, open};
-use crate::MAX_FLOWS;
 use crate::collective::{Algorithm, Exchange, Operation};
 use crate::tasks::{TaskGraph, TaskGraphBuilder, Unmatched, Work};
+use crate::{MAX_FLOWS, OperationFacts};
 
 /// Numbers of kinds of nodes.
 const METADATA: i32 = 1;
@@ -473,6 +473,16 @@ impl Reader {
             }
             .add(first.operation, algorithm);
             self.builder.enclose(begin, &begins, &ends);
+            let facts = OperationFacts {
+                operation: first.operation,
+                group: (!name.is_empty()).then(|| name.into()),
+                layer: None,
+                pass: None,
+                bytes,
+            };
+            let of_ranks = members.iter().map(|rank| begins[rank]..ends[rank] + 1);
+            let tasks = of_ranks.chain(std::iter::once(begin..self.builder.len()));
+            self.builder.operation(facts, tasks.collect());
             if let Place::Node { rank, id } = first.place {
                 let added = begin..self.builder.len();
                 self.nodes.extend(added.map(|_| (rank, id)));
