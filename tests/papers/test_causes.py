@@ -20,8 +20,6 @@ from weft_papers.statement import Differs, NotStated, Run, Statement, statements
 
 WITHOUT_RUN: set[tuple[str, str]] = {
     ("amp/fig14", "The 99th percentile of short flows' FCT with long flows by AMP"),
-    ("mptcp-dc/fig02", "FatTree needs eight subflows for 90 % utilisation"),
-    ("mptcp-dc/fig05", "At very light load Multipath TCP gives little benefit over VLB in a fat-tree"),
     ("mptcp-dc/fig06", "Threshold of 5 %: change of throughput by host-limited flows just below it"),
     ("mptcp-dc/fig06", "Threshold of 10 %: change of throughput by host-limited flows just above it"),
     ("mptcp-dc/fig06", "Threshold of 10 %: change of throughput by host-limited flows just below it"),
