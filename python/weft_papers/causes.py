@@ -117,7 +117,8 @@ def claims_of(proof: Proof) -> list[Claim]:
 def changed(experiment: Experiment, fields: Mapping[str, Any]) -> Experiment:
     """Returns the experiment with other values of these fields.
 
-    A field below `transports.NAME` is changed if the experiment has that transport, one below `transports.*` in all.
+    A field below `controller` or `transports.NAME` is changed if the experiment has it, one below `transports.*` in
+    all transports.
     """
     from weft import Experiment
 
@@ -193,6 +194,8 @@ def _key(proof: Proof) -> object:
 def _paths(field: str, experiment: Experiment) -> list[str]:
     """Returns the paths of a field in an experiment, one per transport that it is about."""
     first, *rest = field.split(".")
+    if first == "controller" and experiment.controller is None:
+        return []
     if first != "transports":
         return [field]
     return [".".join((first, name, *rest[1:])) for name in experiment.transports if rest[0] in ("*", name)]

@@ -128,7 +128,7 @@ def test_claims_of_one_run_share_it(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(runs) == 2
 
 
-def test_fields_below_a_transport_change_where_it_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_fields_below_a_transport_or_controller_change_where_it_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     tiny.install(monkeypatch, "good")
     (figure,) = find_figures("tiny/good")
     (case,) = figure.module().cases(Scale(seeds=1))
@@ -136,7 +136,8 @@ def test_fields_below_a_transport_change_where_it_runs(monkeypatch: pytest.Monke
     everywhere = changed(case.experiment, {"transports.*.subflows": 3, "hosts.jitter": "1us"})
     assert everywhere.transports[name].subflows == 3
     assert changed(case.experiment, {f"transports.{name}.subflows": 3}).transports[name].subflows == 3
-    assert changed(case.experiment, {"transports.absent.subflows": 3}) == case.experiment
+    for field in ("transports.absent.subflows", "controller.interval"):
+        assert changed(case.experiment, {field: 3}) == case.experiment
 
 
 def test_constants_change_in_the_modules_of_the_paper_and_return() -> None:
