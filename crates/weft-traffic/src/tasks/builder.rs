@@ -6,7 +6,7 @@ use std::ops::Range;
 use weft_spec::Time;
 
 use super::operations::{OperationTasks, TasksOfRank};
-use super::{After, Message, TaskGraph, UNBOUND, Work};
+use super::{After, Message, TaskGraph, UNBOUND, Waiting, Work};
 use crate::OperationFacts;
 
 /// A graph of tasks under construction. Tasks have the numbers in which they were added.
@@ -15,26 +15,15 @@ pub(crate) struct TaskGraphBuilder {
     ranks: u32,
     /// The job to which added tasks belong.
     job: u32,
-    tasks: Vec<NewTask>,
-    edges: Vec<Edge>,
+    /// Rank and job of each task.
+    owners: Vec<(u32, u32)>,
+    work: Vec<Work>,
+    processors: Vec<Option<u8>>,
+    /// Tasks that wait, each with the one for which it waits.
+    edges: Vec<(Waiting, u32)>,
     messages: Vec<Message>,
     /// Operations, with the tasks that belong to each.
     operations: Vec<(OperationFacts, Vec<Range<u32>>)>,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct NewTask {
-    rank: u32,
-    job: u32,
-    work: Work,
-    processor: Option<u8>,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Edge {
-    task: u32,
-    before: u32,
-    after: After,
 }
 
 /// A task that can never start, because it waits for itself.
@@ -75,7 +64,9 @@ impl TaskGraphBuilder {
         Self {
             ranks,
             job: 0,
-            tasks: Vec::new(),
+            owners: Vec::new(),
+            work: Vec::new(),
+            processors: Vec::new(),
             edges: Vec::new(),
             messages: Vec::new(),
             operations: Vec::new(),
@@ -89,7 +80,11 @@ impl TaskGraphBuilder {
 
     /// Returns the number of tasks.
     pub fn len(&self) -> u32 {
-        self.tasks.len() as u32
+        self.work.len() as u32
+    }
+
+    fn rank_of(&self, task: u32) -> u32 {
+        self.owners[task as usize].0
     }
 
     /// Returns the number of messages.
@@ -100,12 +95,9 @@ impl TaskGraphBuilder {
     /// Adds a task. Returns its number.
     pub fn add(&mut self, rank: u32, work: Work, processor: Option<u8>) -> u32 {
         let task = self.len();
-        self.tasks.push(NewTask {
-            rank,
-            job: self.job,
-            work,
-            processor,
-        });
+        self.owners.push((rank, self.job));
+        self.work.push(work);
+        self.processors.push(processor);
         task
     }
 
@@ -140,7 +132,7 @@ impl TaskGraphBuilder {
 
     /// Lets a task wait for another one of the same rank.
     pub fn wait(&mut self, task: u32, before: u32, after: After) {
-        self.edges.push(Edge { task, before, after });
+        self.edges.push((Waiting::new(task, after), before));
     }
 
     /// Lets a task wait until another one of the same rank is done.
@@ -156,7 +148,7 @@ impl TaskGraphBuilder {
             .map(|rank| self.add(rank, Work::Pause(time), None))
             .collect();
         for task in previous..end {
-            let pause = pauses[self.tasks[task as usize].rank as usize];
+            let pause = pauses[self.rank_of(task) as usize];
             if task < first {
                 self.after(pause, task);
             } else {
@@ -168,7 +160,7 @@ impl TaskGraphBuilder {
     /// Lets the tasks of a rank from `first` on wait for the task of the rank in `begins`, and the task in `ends` wait for them.
     pub fn enclose(&mut self, first: u32, begins: &HashMap<u32, u32>, ends: &HashMap<u32, u32>) {
         for task in first..self.len() {
-            let rank = self.tasks[task as usize].rank;
+            let rank = self.rank_of(task);
             if let Some(&begin) = begins.get(&rank) {
                 self.after(task, begin);
             }
@@ -187,17 +179,17 @@ impl TaskGraphBuilder {
     pub fn match_receives(&mut self) -> Result<(), Unmatched> {
         let mut wildcards: HashMap<u32, Vec<u32>> = HashMap::new();
         let mut ends = Vec::with_capacity(2 * self.messages.len());
-        for (number, task) in (0_u32..).zip(&self.tasks) {
-            match task.work {
+        for ((number, &work), &(rank, _)) in (0_u32..).zip(&self.work).zip(&self.owners) {
+            match work {
                 Work::ReceiveAny {
                     from: Some(from),
                     tag: Some(tag),
                 } => ends.push(MessageEnd {
-                    key: (task.rank, from, tag),
+                    key: (rank, from, tag),
                     is_message: false,
                     number,
                 }),
-                Work::ReceiveAny { .. } => wildcards.entry(task.rank).or_default().push(number),
+                Work::ReceiveAny { .. } => wildcards.entry(rank).or_default().push(number),
                 _ => {}
             }
         }
@@ -221,7 +213,7 @@ impl TaskGraphBuilder {
                 }
                 left.extend_from_slice(&messages[receives.len()..]);
                 if let ([receive], [message], None) = (receives, messages, &wildcards) {
-                    self.tasks[receive.number as usize].work = Work::Receive(message.number);
+                    self.work[receive.number as usize] = Work::Receive(message.number);
                     self.messages[message.number as usize].receive = receive.number;
                 }
             }
@@ -245,54 +237,28 @@ impl TaskGraphBuilder {
     /// # Errors
     /// Returns a task that waits for itself, also through messages.
     pub fn build(mut self) -> Result<TaskGraph, Stuck> {
-        let tasks = self.tasks.len();
-        let mut order: Vec<u32> = (0..self.len()).collect();
-        order.sort_by_key(|&task| {
-            let task = &self.tasks[task as usize];
-            (task.rank, task.job)
-        });
-        let mut position = vec![0_u32; tasks];
-        for (new, &old) in (0..).zip(&order) {
-            position[old as usize] = new;
-        }
-        for edge in &mut self.edges {
-            edge.task = position[edge.task as usize];
-            edge.before = position[edge.before as usize];
-        }
+        let order = TaskOrder::by(&self.owners);
         for message in &mut self.messages {
-            message.send = position[message.send as usize];
+            message.send = order.position(message.send);
             if message.receive != UNBOUND {
-                message.receive = position[message.receive as usize];
+                message.receive = order.position(message.receive);
             }
         }
-        let (operations, operation_tasks) = self.operations(&position);
+        let (operations, operation_tasks) = self.operations(&order);
         let jobs = self.job + 1;
         let mut first_task = vec![0_u32; (self.ranks * jobs) as usize + 1];
-        for task in &self.tasks {
-            first_task[(task.rank * jobs + task.job) as usize + 1] += 1;
+        for (rank, job) in std::mem::take(&mut self.owners) {
+            first_task[(rank * jobs + job) as usize + 1] += 1;
         }
         accumulate(&mut first_task);
-        let mut first_dependent = vec![0_u32; tasks + 1];
-        for edge in &self.edges {
-            first_dependent[edge.before as usize + 1] += 1;
-        }
-        accumulate(&mut first_dependent);
-        let mut free = first_dependent.clone();
-        let mut dependents = vec![(0, After::Done); self.edges.len()];
-        for edge in &self.edges {
-            let entry = &mut free[edge.before as usize];
-            dependents[*entry as usize] = (edge.task, edge.after);
-            *entry += 1;
-        }
+        let edges = std::mem::take(&mut self.edges);
+        let (first_dependent, dependents) = dependents(self.work.len(), edges, &order);
         let graph = TaskGraph {
             ranks: self.ranks,
             jobs,
             first_task,
-            work: order.iter().map(|&task| self.tasks[task as usize].work).collect(),
-            processors: order
-                .iter()
-                .map(|&task| self.tasks[task as usize].processor)
-                .collect(),
+            work: order.sorted(self.work),
+            processors: order.sorted(self.processors),
             first_dependent,
             dependents,
             messages: self.messages,
@@ -302,16 +268,15 @@ impl TaskGraphBuilder {
         match graph.first_in_cycle() {
             None => Ok(graph),
             Some(task) => Err(Stuck {
-                task: order[task as usize],
+                task: order.added(task),
             }),
         }
     }
 }
 
 impl TaskGraphBuilder {
-    /// Returns the operations with their tasks by rank. `position` has the number of each task in the graph, in which the tasks
-    /// of a rank in a job keep their order.
-    fn operations(&mut self, position: &[u32]) -> (Vec<OperationTasks>, Vec<TasksOfRank>) {
+    /// Returns the operations with their tasks by rank. In the graph, the tasks of a rank in a job keep their order.
+    fn operations(&mut self, order: &TaskOrder) -> (Vec<OperationTasks>, Vec<TasksOfRank>) {
         let mut entries = Vec::new();
         let mut operations = Vec::with_capacity(self.operations.len());
         for (facts, ranges) in std::mem::take(&mut self.operations) {
@@ -319,8 +284,8 @@ impl TaskGraphBuilder {
             for range in ranges {
                 let mut by_rank: BTreeMap<u32, TasksOfRank> = BTreeMap::new();
                 for task in range {
-                    let rank = self.tasks[task as usize].rank;
-                    let at = position[task as usize];
+                    let rank = self.rank_of(task);
+                    let at = order.position(task);
                     let of_rank = by_rank.entry(rank).or_insert(TasksOfRank {
                         rank,
                         first: at,
@@ -337,6 +302,74 @@ impl TaskGraphBuilder {
     }
 }
 
+/// The order of tasks in a graph: by rank, job and addition.
+enum TaskOrder {
+    /// That in which they were added.
+    OfAddition,
+    /// Another one: the tasks in this order, and the place of each task in it.
+    Other { tasks: Vec<u32>, places: Vec<u32> },
+}
+
+impl TaskOrder {
+    /// Returns the order of tasks with these ranks and jobs.
+    fn by(owners: &[(u32, u32)]) -> Self {
+        if owners.is_sorted() {
+            return Self::OfAddition;
+        }
+        let mut tasks: Vec<u32> = (0..owners.len() as u32).collect();
+        tasks.sort_by_key(|&task| owners[task as usize]);
+        let mut places = vec![0; owners.len()];
+        for (place, &task) in (0..).zip(&tasks) {
+            places[task as usize] = place;
+        }
+        Self::Other { tasks, places }
+    }
+
+    /// Returns the number in the graph of an added task.
+    fn position(&self, task: u32) -> u32 {
+        match self {
+            Self::OfAddition => task,
+            Self::Other { places, .. } => places[task as usize],
+        }
+    }
+
+    /// Returns the number at the addition of a task of the graph.
+    fn added(&self, task: u32) -> u32 {
+        match self {
+            Self::OfAddition => task,
+            Self::Other { tasks, .. } => tasks[task as usize],
+        }
+    }
+
+    /// Returns values of tasks in this order.
+    fn sorted<T: Copy>(&self, mut values: Vec<T>) -> Vec<T> {
+        if let Self::Other { tasks, .. } = self {
+            return tasks.iter().map(|&task| values[task as usize]).collect();
+        }
+        values.shrink_to_fit();
+        values
+    }
+}
+
+/// Returns the tasks that wait for each task, in the order of the edges, with the first entry of each task.
+fn dependents(tasks: usize, edges: Vec<(Waiting, u32)>, order: &TaskOrder) -> (Vec<u32>, Vec<Waiting>) {
+    let mut first = vec![0_u32; tasks + 1];
+    for &(_, before) in &edges {
+        first[order.position(before) as usize + 1] += 1;
+    }
+    accumulate(&mut first);
+    // From the end of each task's entries to their beginning, which then is the end of the previous one's.
+    first.remove(0);
+    first.push(edges.len() as u32);
+    let mut dependents = vec![Waiting::new(0, After::Done); edges.len()];
+    for (waiting, before) in edges.into_iter().rev() {
+        let entry = &mut first[order.position(before) as usize];
+        *entry -= 1;
+        dependents[*entry as usize] = Waiting::new(order.position(waiting.task()), waiting.after());
+    }
+    (first, dependents)
+}
+
 /// Turns counts into sums of all counts before.
 fn accumulate(counts: &mut [u32]) {
     let mut sum = 0;
@@ -350,8 +383,8 @@ impl TaskGraph {
     /// Returns the number of tasks and messages for which each task waits.
     fn indegrees(&self) -> Vec<u32> {
         let mut indegrees = vec![0; self.work.len()];
-        for &(task, _) in &self.dependents {
-            indegrees[task as usize] += 1;
+        for waiting in &self.dependents {
+            indegrees[waiting.task() as usize] += 1;
         }
         for message in &self.messages {
             if message.receive != UNBOUND {
@@ -377,8 +410,8 @@ impl TaskGraph {
                     ready.push(task);
                 }
             };
-            for &(task, _) in self.dependents_of(task) {
-                release(task);
+            for waiting in self.dependents_of(task) {
+                release(waiting.task());
             }
             if let Work::Send(message) = self.work[task as usize] {
                 let receive = self.messages[message as usize].receive;
@@ -393,8 +426,8 @@ impl TaskGraph {
         // A task that waits may only follow a cycle. Going back along waiting tasks leads into the cycle.
         let mut before = vec![u32::MAX; waits.len()];
         for task in (0..waits.len() as u32).filter(|&task| waits[task as usize] > 0) {
-            for &(dependent, _) in self.dependents_of(task) {
-                before[dependent as usize] = task;
+            for waiting in self.dependents_of(task) {
+                before[waiting.task() as usize] = task;
             }
             if let Work::Send(message) = self.work[task as usize] {
                 let receive = self.messages[message as usize].receive;

@@ -47,6 +47,36 @@ pub(crate) enum After {
     Started,
 }
 
+/// A task that waits for a point of another one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Waiting(u32);
+
+impl Waiting {
+    /// The bit of a task that waits until the other one has started. Tasks have smaller numbers.
+    const STARTED: u32 = 1 << 31;
+
+    fn new(task: u32, after: After) -> Self {
+        Self(match after {
+            After::Done => task,
+            After::Started => task | Self::STARTED,
+        })
+    }
+
+    /// Returns the number of the task.
+    pub fn task(self) -> u32 {
+        self.0 & !Self::STARTED
+    }
+
+    /// Returns the point of the other task.
+    pub fn after(self) -> After {
+        if self.0 & Self::STARTED == 0 {
+            After::Done
+        } else {
+            After::Started
+        }
+    }
+}
+
 /// Condition for a send to be done.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
@@ -110,7 +140,7 @@ pub(crate) struct TaskGraph {
     /// First entry of each task in `dependents`, and the number of entries.
     first_dependent: Vec<u32>,
     /// Tasks that wait for a task.
-    dependents: Vec<(u32, After)>,
+    dependents: Vec<Waiting>,
     messages: Vec<Message>,
     operations: Vec<OperationTasks>,
     /// The tasks of operations.
@@ -153,7 +183,7 @@ impl TaskGraph {
     }
 
     /// Returns the tasks that wait for a task.
-    pub fn dependents_of(&self, task: u32) -> &[(u32, After)] {
+    pub fn dependents_of(&self, task: u32) -> &[Waiting] {
         let [from, to] = [task, task + 1].map(|task| self.first_dependent[task as usize] as usize);
         &self.dependents[from..to]
     }

@@ -75,8 +75,8 @@ impl RankProgress {
         let tasks = graph.tasks_of(rank);
         let mut waits = vec![0; tasks.len()];
         for task in tasks.clone() {
-            for &(dependent, _) in graph.dependents_of(task) {
-                waits[(dependent - tasks.start) as usize] += 1;
+            for waiting in graph.dependents_of(task) {
+                waits[(waiting.task() - tasks.start) as usize] += 1;
             }
         }
         let jobs = (0..graph.jobs()).map(|job| JobProgress {
@@ -277,8 +277,9 @@ impl RankProgress {
     /// Releases the tasks that wait for a point of a task.
     fn release(&mut self, task: u32, reached: After) {
         let graph = &self.graph;
-        for &(dependent, after) in graph.dependents_of(task) {
-            if after == reached {
+        for waiting in graph.dependents_of(task) {
+            if waiting.after() == reached {
+                let dependent = waiting.task();
                 let waits = &mut self.waits[(dependent - self.first) as usize];
                 *waits -= 1;
                 if *waits == 0 {

@@ -60,8 +60,9 @@ impl Evaluator<'_> {
         let graph = self.graph;
         let now = self.ranks[self.rank_of[task as usize] as usize].processor;
         let mut ready = Vec::new();
-        for &(dependent, after) in graph.dependents_of(task) {
-            if after == reached {
+        for waiting in graph.dependents_of(task) {
+            if waiting.after() == reached {
+                let dependent = waiting.task();
                 self.waits[dependent as usize] -= 1;
                 if self.waits[dependent as usize] == 0 {
                     ready.push(dependent);
@@ -192,8 +193,8 @@ fn evaluate(graph: &TaskGraph, parameters: Parameters) -> Vec<i64> {
     for rank in 0..graph.ranks() {
         for task in graph.tasks_of(rank) {
             rank_of[task as usize] = rank;
-            for &(dependent, _) in graph.dependents_of(task) {
-                waits[dependent as usize] += 1;
+            for waiting in graph.dependents_of(task) {
+                waits[waiting.task() as usize] += 1;
             }
         }
     }
