@@ -184,7 +184,7 @@ impl PartitionNetwork {
             .zip(routes)
             .and_then(|(scheduled, routes)| Some((scheduled, routes.route_back(scheduled.from, header)?)))
         else {
-            self.count_drop(header);
+            self.count_dropped(port, header);
             return;
         };
         let (hop, rest) = route.next(self.hops);

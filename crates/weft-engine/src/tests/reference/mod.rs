@@ -426,9 +426,11 @@ impl<'a, T: TestEndpoint> Reference<'a, T> {
         self.count_drops(&lost);
         for header in returned {
             let routes = self.return_routes.clone();
-            match routes.and_then(|routes| routes.route_back(node, &header)) {
-                Some(route) => self.send(node, Packet { route, ..header }, now, None, over),
-                None => self.count_drops(&[header]),
+            if let Some(route) = routes.and_then(|routes| routes.route_back(node, &header)) {
+                self.send(node, Packet { route, ..header }, now, None, over);
+            } else {
+                self.wires[link as usize].fifo.refuse(&header);
+                self.count_drops(&[header]);
             }
         }
     }
