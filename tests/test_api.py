@@ -122,6 +122,7 @@ def test_tables(experiment: weft.Experiment) -> None:
         "pause_frames",
         "throughput",
         "traffic_classes",
+        "drops",
     ]
     assert result.flows["delivered_bytes"].to_list() == [64_000] * 4
     assert len(result.subflows) == 4
@@ -252,7 +253,7 @@ def test_load_is_the_share_of_the_senders_links(spec: Path) -> None:
 
 def test_to_pandas_names_the_missing_package(experiment: weft.Experiment) -> None:
     result = weft.run(experiment)
-    with pytest.raises(UsageError, match="allowed: flows"):
+    with pytest.raises(UsageError, match="allowed: drops, flows"):
         result.to_pandas("flow")
     if all(find_spec(name) for name in ("pandas", "pyarrow")):
         assert len(result.to_pandas("flows")) == result.flows.height

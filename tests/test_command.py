@@ -32,6 +32,7 @@ TABLES = [
     "pause_frames",
     "throughput",
     "traffic_classes",
+    "drops",
 ]
 
 

@@ -249,7 +249,7 @@ def test_text_names_compared_and_absent_values(several: Path, sweep: Path, bare:
     )
     lacking = bare.read_text()
     for line in (
-        "the tables queues, traces, suppressions, latencies, packets, pause_frames, traffic_classes: level flow",
+        "the tables queues, traces, suppressions, latencies, packets, pause_frames, traffic_classes, drops: level flow",
         "drops, marks, timeouts: level flow",
     ):
         assert line in lacking
@@ -614,6 +614,23 @@ def test_victims_of_pauses_are_stated() -> None:
     (line,) = switch_counters.victims(some)
     assert "1,234 data packets of 2 flows" in line
     assert "2.5 ms in all" in line
+
+
+def test_reasons_of_drops_are_stated(tmp_path: Path) -> None:
+    spec = {
+        "name": "drops",
+        "duration": "20ms",
+        "topology": {"kind": "many-to-one", "senders": 2, "rate": "1Gbps", "delay": "10us"},
+        "queues": {"limit": "10 packets"},
+        "transports": {"t": {"kind": "constant-rate", "rate": "1Gbps"}},
+        "traffic": [{"kind": "bulk", "transport": "t", "pairs": [["h0", "r0"], ["h1", "r0"]]}],
+    }
+    result = weft.run(spec, out=tmp_path / "drops")
+    (line,) = switch_counters.drops(result)
+    dropped = int(result.links["drops"].sum())
+    assert f"by reason: limit {dropped:,}; the most, {dropped:,}, on the way from s0 to r0." in line
+    spec["transports"]["t"]["rate"] = "400Mbps"
+    assert switch_counters.drops(weft.run(spec, out=tmp_path / "none")) == []
 
 
 def test_pauses_and_buffers_in_a_browser(browser: Browser, folder: Path) -> None:

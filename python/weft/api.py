@@ -41,6 +41,7 @@ TABLES = (
     "pause_frames",
     "throughput",
     "traffic_classes",
+    "drops",
 )
 """Names of a run's tables, in the order in which they are shown."""
 
@@ -340,6 +341,11 @@ class Result:
     def traffic_classes(self) -> pl.DataFrame:
         """One row per traffic class of each queue that has classes."""
         return self._table("traffic_classes")
+
+    @property
+    def drops(self) -> pl.DataFrame:
+        """One row per link, reason and subflow whose packets were dropped or lost."""
+        return self._table("drops")
 
     def to_pandas(self, table: str) -> Any:  # noqa: ANN401 - pandas is not required
         """Returns a table as a pandas frame.

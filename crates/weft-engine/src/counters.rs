@@ -1,12 +1,14 @@
-//! The counters of links and of the traffic classes of queues, between two calls of
+//! The counters of links, of the traffic classes of queues and of dropped packets, between two calls of
 //! [`run_until`](Engine::run_until).
+
+use std::collections::HashMap;
 
 use crate::Engine;
 use crate::packet::Packet;
 use crate::partition::Endpoint;
 use crate::port::Unsent;
 use crate::port_state::ClassCounters;
-use weft_queues::Queue;
+use weft_queues::{DropReason, Queue};
 
 /// Counters of a link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -30,6 +32,19 @@ pub struct LinkCounters {
     pub lost: u64,
     /// Packets marked.
     pub marks: u64,
+}
+
+/// Packets that were dropped for one reason on their way to one link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct DroppedPackets {
+    /// Number of the link.
+    pub link: u32,
+    /// The reason.
+    pub reason: DropReason,
+    /// `lo` and `hi` of data packets; `None` for all other packets.
+    pub key: Option<(u32, u32)>,
+    /// Number of packets.
+    pub packets: u64,
 }
 
 impl Unsent {
@@ -74,6 +89,33 @@ impl<E: Endpoint> Engine<E> {
             }
         };
         (0..).zip(&self.links).map(counters).collect()
+    }
+
+    /// Packets dropped or lost so far, by link, reason, and `lo` and `hi` of data packets, in this order.
+    pub fn dropped_packets(&self) -> Vec<DroppedPackets> {
+        let (mut of_port, mut of_ring) = (HashMap::new(), HashMap::new());
+        for (link, &[(from, port), (to, ring)]) in (0..).zip(&self.links) {
+            of_port.insert((from, port), link);
+            of_ring.insert((to, ring), link);
+        }
+        let mut dropped = Vec::new();
+        for (partition, p) in (0..).zip(&self.partitions) {
+            for (place, reason, key, packets) in p.network.drops.all() {
+                let links = if reason == DropReason::Loss {
+                    &of_ring
+                } else {
+                    &of_port
+                };
+                dropped.push(DroppedPackets {
+                    link: links[&(partition, place)],
+                    reason,
+                    key,
+                    packets,
+                });
+            }
+        }
+        dropped.sort_unstable();
+        dropped
     }
 
     /// Counters of each class of the queue that feeds `link`; none if it has no classes.

@@ -23,6 +23,7 @@ mod calendar;
 mod captures;
 mod counters;
 mod deadlock;
+mod drops;
 mod losses;
 mod network;
 mod order;
@@ -45,10 +46,10 @@ mod timers;
 use std::sync::Arc;
 
 use weft_fabric::{Fabric, LinkChange};
-pub use weft_queues::{Blocked, packet, prefetch, route};
+pub use weft_queues::{Blocked, DropReason, packet, prefetch, route};
 use weft_queues::{Queue, hash};
 
-pub use counters::LinkCounters;
+pub use counters::{DroppedPackets, LinkCounters};
 pub use hash::clock_offset;
 use hash::mix;
 use network::PartitionNetwork;
@@ -238,7 +239,7 @@ impl<E: Endpoint> Engine<E> {
                 let lost = ring.pop_last(lost);
                 let sender = &mut self.partitions[from as usize].network;
                 for packet in &lost {
-                    sender.count_drop(packet);
+                    sender.count_drop(packet, index, DropReason::LinkDown);
                 }
                 sender.fail_records(index);
                 return self.end_change(from as usize, now);
@@ -297,7 +298,7 @@ impl<E: Endpoint> Engine<E> {
             }
         }
         let network = &mut self.partitions[from].network;
-        network.count_lost(port, &lost);
+        network.count_lost(port, &lost, DropReason::LinkDown);
         match change {
             LinkChange::Down => network.fail_records(port),
             LinkChange::Rate(rate) => network.set_rate_of_records(port, rate),
@@ -465,15 +466,13 @@ impl<E: Endpoint> Engine<E> {
     /// Number of [counted](packet::DATA) packets dropped, by (`lo`, `hi`).
     #[cfg(test)]
     pub fn drops(&self) -> impl Iterator<Item = ((u32, u32), u64)> {
-        self.partitions
-            .iter()
-            .flat_map(|p| p.network.drops.iter().map(|(&k, &v)| (k, v)))
+        self.partitions.iter().flat_map(|p| p.network.drops.by_key())
     }
 
     /// Number of [counted](packet::DATA) packets with this (`lo`, `hi`) that were dropped.
     pub fn drops_of(&self, key: (u32, u32)) -> u64 {
         let drops = self.partitions.iter().map(|p| &p.network.drops);
-        drops.filter_map(|drops| drops.get(&key)).sum()
+        drops.map(|drops| drops.of(key)).sum()
     }
 
     /// Hash of the events of every node in order, if they are traced.

@@ -1,15 +1,16 @@
 //! The network of one partition: the ports of its nodes, the links into its nodes, and timers.
 
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap};
+use std::collections::BinaryHeap;
 use std::sync::Arc;
 
 use crate::Jitter;
 use crate::backlogs::Backlogs;
 use crate::calendar::Calendar;
+use crate::drops::Drops;
 use crate::hash::processing_time;
 use crate::losses::Losses;
-use crate::packet::{DATA, Packet};
+use crate::packet::Packet;
 use crate::pauses::Pauses;
 use crate::port::{Enqueued, Port};
 use crate::port_state::{PortStates, ScheduledPort};
@@ -18,7 +19,7 @@ use crate::ring::Ring;
 use crate::route::{HopBits, Route};
 use crate::telemetry::Telemetry;
 use crate::timers::{Timer, Timers};
-use weft_queues::Queue;
+use weft_queues::{DropReason, Queue};
 
 /// Routes of the headers that switches send back to the senders of packets.
 pub trait ReturnRoutes: Send + Sync {
@@ -70,8 +71,8 @@ pub struct PartitionNetwork {
     pub return_routes: Option<Arc<dyn ReturnRoutes>>,
     /// Encoding of routes.
     pub hops: HopBits,
-    /// Number of data packets dropped or lost, by (flow, subflow).
-    pub drops: HashMap<(u32, u32), u64>,
+    /// Counts of packets dropped or lost.
+    pub drops: Drops,
 }
 
 impl PartitionNetwork {
@@ -106,7 +107,7 @@ impl PartitionNetwork {
                 self.deliver_to(ring, port, packet, time, route, flags);
             }
             Enqueued::OutOfLine => self.schedule(port, now, ready, Packet { route, ..*packet }),
-            Enqueued::Dropped => self.count_drop(packet),
+            Enqueued::Dropped => self.count_fifo_drop(packet),
         }
     }
 
@@ -162,13 +163,19 @@ impl PartitionNetwork {
         }
     }
 
-    /// Counts a packet that is dropped or lost, if it is to be counted.
+    /// Counts a packet that a FIFO has just dropped.
     #[cold]
     #[inline(never)]
-    pub fn count_drop(&mut self, packet: &Packet) {
-        if packet.flags & DATA != 0 {
-            *self.drops.entry((packet.lo, packet.hi)).or_default() += 1;
-        }
+    pub fn count_fifo_drop(&mut self, packet: &Packet) {
+        let (port, reason) = self.states.last_drop;
+        self.count_drop(packet, port, reason);
+    }
+
+    /// Counts a packet that is dropped at a port, or lost on the link of a ring.
+    #[cold]
+    #[inline(never)]
+    pub fn count_drop(&mut self, packet: &Packet, place: usize, reason: DropReason) {
+        self.drops.count(packet, place as u32, reason);
     }
 
     /// Sets a timer at a node of the partition. A timer that is due in the current window belongs

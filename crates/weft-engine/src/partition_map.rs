@@ -1,13 +1,14 @@
 //! The map from a fabric to partitions: which nodes, ports and rings belong to which partition.
 
 use std::borrow::Cow;
-use std::collections::{BinaryHeap, HashMap};
+use std::collections::BinaryHeap;
 use std::ops::Range;
 
 use weft_fabric::{Fabric, Link, NodeId, QueueKind, QueueParameters};
 
 use crate::backlogs::Backlogs;
 use crate::calendar::Calendar;
+use crate::drops::Drops;
 use crate::hash::{link_hash, queue_stream};
 use crate::losses::Losses;
 use crate::network::PartitionNetwork;
@@ -223,7 +224,7 @@ impl<'a> PartitionMap<'a> {
             end: 0,
             return_routes: config.return_routes.clone(),
             hops: HopBits::new(self.fabric.max_ports()),
-            drops: HashMap::new(),
+            drops: Drops::default(),
         }
     }
 

@@ -9,7 +9,7 @@ use crate::network::PartitionNetwork;
 use crate::pauses::{CapturedPause, PauseAction, PauseEvent, announce, is_outdated};
 use crate::port_state::ScheduledPort;
 use crate::timers::Timer;
-use weft_queues::{LinkClass, LosslessQueue, NO_RING, ScheduledQueue, View, WakeUp};
+use weft_queues::{DropReason, LinkClass, LosslessQueue, NO_RING, ScheduledQueue, View, WakeUp};
 
 /// Bit of the order of watchdogs, which come after frames.
 const WATCHDOG: u64 = 1 << 63;
@@ -153,7 +153,7 @@ impl PartitionNetwork {
                     _ => (Vec::new(), Vec::new()),
                 };
                 let (lost, classes) = self.with_queue(port, now, expire).unwrap_or_default();
-                self.count_lost(port, &lost);
+                self.count_lost(port, &lost, DropReason::Watchdog);
                 self.resume(&classes, now);
             }
         }

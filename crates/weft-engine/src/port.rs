@@ -4,7 +4,7 @@
 use weft_spec::{Rate, Time};
 
 use crate::port_state::{PortQueue, PortState, PortStates};
-use weft_queues::{ByteTime, Decision, FifoView};
+use weft_queues::{ByteTime, Decision, DropReason, FifoView};
 
 /// The answer of a port to a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -203,7 +203,7 @@ impl Port {
     }
 
     /// Decides with the exact length at `now`. Returns the flags of a packet that joins the FIFO; `None` if it is
-    /// dropped.
+    /// dropped, for the reason that `states` then has. (A reason in the answer would cost each packet instructions.)
     #[cold]
     #[inline(never)]
     fn decide(
@@ -217,6 +217,7 @@ impl Port {
         let state = &mut states.ports[index];
         if state.down {
             state.drops += 1;
+            states.last_drop = (index, DropReason::LinkDown);
             return None;
         }
         self.advance(state, now);
@@ -227,8 +228,9 @@ impl Port {
             return None;
         };
         match fifo.enqueue(&self.view(now), size, flags, &mut states.buffers) {
-            Decision::Drop => {
+            Decision::Drop(reason) => {
                 state.drops += 1;
+                states.last_drop = (index, reason);
                 return None;
             }
             Decision::Mark => state.mark(&mut flags),

@@ -1,7 +1,7 @@
 //! The part of a port that only decisions touch: counters, and the behaviour of its queue.
 
 use crate::packet::{CE, ECT, Packet};
-use weft_queues::{Buffers, Discipline, FifoQueue, LosslessQueue, Queue, ScheduledQueue};
+use weft_queues::{Buffers, Discipline, DropReason, FifoQueue, LosslessQueue, Queue, ScheduledQueue};
 
 /// The states of the ports of a partition.
 #[derive(Default)]
@@ -10,6 +10,8 @@ pub struct PortStates {
     pub ports: Vec<PortState>,
     /// Buffers that several ports share.
     pub buffers: Buffers,
+    /// Port and reason of the last drop at a FIFO.
+    pub last_drop: (usize, DropReason),
 }
 
 /// The state of a port.

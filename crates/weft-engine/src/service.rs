@@ -18,7 +18,7 @@ use crate::packet::{CE, ECT, Packet};
 use crate::port::Enqueued;
 use crate::port_state::ScheduledPort;
 use crate::timers::Timer;
-use weft_queues::{Decision, Departure, Fate, Queue, Refused, View};
+use weft_queues::{Decision, Departure, DropReason, Fate, Queue, Refused, View};
 
 /// The effects of a change of a link on the receiving ring.
 #[derive(Default)]
@@ -68,7 +68,7 @@ impl PartitionNetwork {
         let state = &mut self.states.ports[port];
         state.add_time(now);
         if state.down {
-            self.count_dropped(port, &packet);
+            self.count_dropped(port, &packet, DropReason::LinkDown);
             return;
         }
         let enqueue = |scheduled: &mut ScheduledPort, view: &mut View<'_>| {
@@ -127,26 +127,28 @@ impl PartitionNetwork {
         if had_waited {
             self.count_out(port, &victim);
         }
-        let trims = u64::from(fate != Fate::Dropped && !victim.is_trimmed());
+        let trims = u64::from(!matches!(fate, Fate::Dropped(_)) && !victim.is_trimmed());
         if let Some(scheduled) = self.states.ports[port].scheduled_mut() {
             scheduled.count(&victim, |class| class.trims += trims);
         }
         match fate {
             Fate::Queued => self.count_in(port, &left),
             Fate::SentBack => return Some(left),
-            Fate::Dropped => self.count_dropped(port, &left),
+            Fate::Dropped(reason) => self.count_dropped(port, &left, reason),
         }
         None
     }
 
     /// Counts a packet that the queue of a port drops.
-    fn count_dropped(&mut self, port: usize, packet: &Packet) {
+    #[cold]
+    #[inline(never)]
+    fn count_dropped(&mut self, port: usize, packet: &Packet, reason: DropReason) {
         let state = &mut self.states.ports[port];
         state.drops += 1;
         if let Some(scheduled) = state.scheduled_mut() {
             scheduled.count(packet, |class| class.drops += 1);
         }
-        self.count_drop(packet);
+        self.count_drop(packet, port, reason);
     }
 
     /// Counts a packet that joins the queue of a port.
@@ -184,7 +186,7 @@ impl PartitionNetwork {
             .zip(routes)
             .and_then(|(scheduled, routes)| Some((scheduled, routes.route_back(scheduled.from, header)?)))
         else {
-            self.count_dropped(port, header);
+            self.count_dropped(port, header, DropReason::NoRoute);
             return;
         };
         let (hop, rest) = route.next(self.hops);
@@ -204,7 +206,7 @@ impl PartitionNetwork {
                 }
                 self.deliver(port, packet, time, packet.route, flags);
             }
-            _ => self.count_drop(packet),
+            _ => self.count_fifo_drop(packet),
         }
     }
 
@@ -238,10 +240,10 @@ impl PartitionNetwork {
                 decision,
                 frame,
             } = departure;
-            if decision == Decision::Drop {
+            if let Decision::Drop(reason) = decision {
                 self.count_out(port, &packet);
                 self.states.ports[port].drops += 1;
-                self.count_drop(&packet);
+                self.count_drop(&packet, port, reason);
                 continue;
             }
             if decision == Decision::Mark && packet.flags & ECT != 0 {
@@ -435,11 +437,11 @@ impl PartitionNetwork {
         effects
     }
 
-    /// Counts packets of a scheduled queue that a failure has lost.
-    pub fn count_lost(&mut self, port: usize, lost: &[Packet]) {
+    /// Counts packets that have waited in a scheduled queue and are dropped.
+    pub fn count_lost(&mut self, port: usize, lost: &[Packet], reason: DropReason) {
         for packet in lost {
             self.count_out(port, packet);
-            self.count_dropped(port, packet);
+            self.count_dropped(port, packet, reason);
         }
     }
 

@@ -3,13 +3,13 @@
 use std::collections::{BTreeMap, HashMap};
 
 use weft_run::{
-    ClassRecord, FlowRecord, GeneratorRank, JobRecord, LatencyRecord, LinkRecord, MeasurementWindow, Outcome,
-    Sample, steps_and_operations,
+    ClassRecord, DropRecord, FlowRecord, GeneratorRank, JobRecord, LatencyRecord, LinkRecord,
+    MeasurementWindow, Outcome, Sample, steps_and_operations,
 };
 use weft_spec::Time;
 use weft_traffic::Flow;
 
-use crate::engine::LinkCounters;
+use crate::engine::{DropReason, LinkCounters};
 use crate::packet::DATA;
 use crate::reclaim::FinishedRecords;
 use crate::simulation::PacketSimulation;
@@ -81,6 +81,19 @@ impl PacketSimulation {
             })
         };
         links.flat_map(of_link).collect()
+    }
+
+    /// Returns the packets that were dropped or lost, by link, reason and subflow.
+    fn drop_records(&self) -> Vec<DropRecord> {
+        let dropped = self.engine.dropped_packets().into_iter();
+        let records = dropped.map(|dropped| DropRecord {
+            link: dropped.link,
+            reason: dropped.reason.name(),
+            is_loss: dropped.reason == DropReason::Loss,
+            subflow: dropped.key,
+            packets: dropped.packets,
+        });
+        records.collect()
     }
 
     /// Returns the number of rows that [`take_finished`](Self::take_finished) would return, without
@@ -165,6 +178,7 @@ impl PacketSimulation {
             links: self.link_records(),
             classes: self.class_records(),
             queues: self.queues(),
+            drops: self.drop_records(),
             measured: measured.map(|window| window.finish(end, &self.snapshot())),
             samples: self.sorted_samples(),
             latencies: self.latencies(),

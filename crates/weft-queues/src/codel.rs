@@ -9,6 +9,7 @@ use crate::contract::{
     Arrival, Build, Decision, Departure, Queue, QueueConfig, QueueParameters, Site, View, exceeds,
     has_reached,
 };
+use crate::drop_reason::DropReason;
 use crate::ingress::LinkClass;
 use crate::packet::{PROTECTED, Packet};
 use crate::packets::PacketQueue;
@@ -153,7 +154,7 @@ impl CoDelQueue {
         let decision = if self.config.ecn {
             Decision::MarkOrDrop
         } else {
-            Decision::Drop
+            Decision::Drop(DropReason::CoDel)
         };
         decision.for_flags(packet.flags)
     }
@@ -199,7 +200,7 @@ impl Queue for CoDelQueue {
         }
         if !self.is_dropping {
             decision = self.decision(&packet);
-            if decision == Decision::Drop {
+            if decision.drop_reason().is_some() {
                 self.dropped = Some(Dropped::First);
             } else {
                 self.begin(now);
@@ -207,7 +208,7 @@ impl Queue for CoDelQueue {
         } else if now >= self.drop_next {
             self.count += 1;
             decision = self.decision(&packet);
-            if decision == Decision::Drop {
+            if decision.drop_reason().is_some() {
                 self.dropped = Some(Dropped::Next);
             } else {
                 self.drop_next = self.control_law(self.drop_next);

@@ -10,6 +10,7 @@
 use weft_spec::{Mark, QueueSize, Rate, SpecError, Time, check_queue};
 
 use crate::buffer::Buffers;
+use crate::drop_reason::DropReason;
 use crate::ingress::{Ingress, LinkClass};
 use crate::packet::{CE, ECT, PROTECTED, Packet};
 use crate::route::HopBits;
@@ -121,7 +122,7 @@ pub enum Decision {
     /// The packet is accepted and marked if it is ECN-capable, and dropped otherwise.
     MarkOrDrop,
     /// The packet is dropped.
-    Drop,
+    Drop(DropReason),
 }
 
 impl Decision {
@@ -140,8 +141,17 @@ impl Decision {
     pub fn for_flags(self, flags: u16) -> Self {
         match self {
             Self::MarkOrDrop if flags & ECT != 0 => Self::Mark,
-            Self::MarkOrDrop => Self::Drop,
+            Self::MarkOrDrop => Self::Drop(DropReason::NotEct),
             decision => decision,
+        }
+    }
+
+    /// Returns the reason if the packet is dropped.
+    #[inline]
+    pub fn drop_reason(self) -> Option<DropReason> {
+        match self {
+            Self::Drop(reason) => Some(reason),
+            _ => None,
         }
     }
 }
@@ -433,7 +443,7 @@ impl Departure {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
     /// The packet is dropped.
-    Dropped,
+    Dropped(DropReason),
     /// The header of the packet is in the queue.
     Queued,
     /// The header of the packet goes back to the sender. The packet may be a header itself.
@@ -474,8 +484,8 @@ impl Arrival {
     /// Creates the answer to a packet that is dropped.
     #[cold]
     #[inline(never)]
-    pub fn dropped(packet: Packet, view: &mut View<'_>) -> Self {
-        Self::instead(packet, packet, Fate::Dropped, view)
+    pub fn dropped(packet: Packet, reason: DropReason, view: &mut View<'_>) -> Self {
+        Self::instead(packet, packet, Fate::Dropped(reason), view)
     }
 
     /// Decides about a packet. `limits` returns whether the queue is full, and whether it has reached its
@@ -491,13 +501,16 @@ impl Arrival {
             return Self::accepted(false, view);
         }
         let [is_full, is_marking] = limits(packet.size);
+        if is_full {
+            return Self::dropped(*packet, DropReason::Limit, view);
+        }
         let decision = if is_marking {
             at_mark.for_flags(packet.flags)
         } else {
             Decision::Accept
         };
-        if is_full || decision == Decision::Drop {
-            return Self::dropped(*packet, view);
+        if let Decision::Drop(reason) = decision {
+            return Self::dropped(*packet, reason, view);
         }
         let marked = decision == Decision::Mark && packet.flags & ECT != 0;
         if marked {

@@ -4,6 +4,7 @@ use weft_spec::QueueSize;
 
 use crate::buffer::Buffers;
 use crate::contract::{Decision, FifoView, Rule, Site, exceeds, has_reached, min_packets};
+use crate::drop_reason::DropReason;
 use crate::fifo::Plain;
 use crate::packet::PROTECTED;
 use crate::red::RedState;
@@ -92,11 +93,11 @@ impl FifoQueue {
             }
             decision = decision.for_flags(flags);
             if exceeds(self.limit, waiting, size.into()) {
-                decision = Decision::Drop;
+                decision = Decision::Drop(DropReason::Limit);
             }
         }
         if let AnyRule::Shared(rule) = &mut self.rule
-            && decision != Decision::Drop
+            && decision.drop_reason().is_none()
         {
             rule.accepted(view, size, buffers);
         }

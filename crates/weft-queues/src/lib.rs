@@ -8,6 +8,7 @@ mod buffer;
 mod codel;
 mod contract;
 mod discipline;
+mod drop_reason;
 mod fifo;
 pub mod hash;
 mod ingress;
@@ -34,6 +35,7 @@ pub use contract::{
     Refused, Rule, Site, View, Wire,
 };
 pub use discipline::FifoQueue;
+pub use drop_reason::DropReason;
 pub use fifo::Fifo;
 pub use ingress::{Blocked, Incoming, IncomingClass, Ingress, LinkClass, NO_RING, Thresholds};
 pub use lossless::{Lossless, LosslessQueue, PAUSE_FRAME, WakeUp};

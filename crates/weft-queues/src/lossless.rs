@@ -11,6 +11,7 @@ use crate::buffer::Buffers;
 use crate::contract::{
     Arrival, Build, Decision, Departure, Queue, QueueParameters, Site, View, Wire, exceeds, has_reached,
 };
+use crate::drop_reason::DropReason;
 use crate::ingress::{Ingress, LinkClass, NO_RING, Thresholds};
 use crate::packet::{CE, DATA, ECT, PROTECTED, Packet};
 use crate::prefetch::prefetch;
@@ -320,6 +321,20 @@ impl LosslessQueue {
         })
     }
 
+    /// Returns the reason for which a packet may not wait.
+    #[cold]
+    fn refusal(&self, packet: &Packet, ingress: Option<&Ingress>) -> DropReason {
+        if self.classes[self.number(packet)].is_dropping {
+            return DropReason::Watchdog;
+        }
+        let in_buffer = ingress.is_some_and(|ingress| ingress.has_space(packet).is_some());
+        if in_buffer {
+            DropReason::Buffer
+        } else {
+            DropReason::Limit
+        }
+    }
+
     /// Pauses a class at `now`. Returns the number of the pause, unless the class is paused already.
     pub fn pause(&mut self, class: usize, now: u64, cause: u32) -> Option<u64> {
         let class = self
@@ -407,9 +422,10 @@ impl Queue for LosslessQueue {
         let begins = view.is_idle && !self.is_paused(class);
         let is_protected = packet.flags & PROTECTED != 0;
         if !begins && !is_protected && !self.has_space(&packet, view.ingress.as_deref()) {
+            let reason = self.refusal(&packet, view.ingress.as_deref());
             return Arrival {
                 begins: false,
-                ..Arrival::dropped(packet, view)
+                ..Arrival::dropped(packet, reason, view)
             };
         }
         let marked = !is_protected && packet.flags & ECT != 0 && self.marks(class);

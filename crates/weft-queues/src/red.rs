@@ -10,6 +10,7 @@ use crate::contract::{
     Arrival, Build, Decision, Departure, FifoView, Queue, QueueConfig, QueueParameters, Rule, Site, View,
     exceeds, has_reached, min_packets,
 };
+use crate::drop_reason::DropReason;
 use crate::hash::uniform;
 use crate::ingress::LinkClass;
 use crate::packet::{PROTECTED, Packet};
@@ -272,7 +273,7 @@ impl RedState {
             (false, _) => Decision::Accept,
             (true, RedAction::Mark) if self.config.nodrop => Decision::Mark,
             (true, RedAction::Mark) => Decision::MarkOrDrop,
-            (true, RedAction::Drop) => Decision::Drop,
+            (true, RedAction::Drop) => Decision::Drop(DropReason::Red),
         }
     }
 }

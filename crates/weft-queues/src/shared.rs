@@ -7,6 +7,7 @@ use weft_spec::{QueueSize, Size, SpecError};
 
 use crate::buffer::{BufferPort, Buffers};
 use crate::contract::{Build, Decision, FifoView, QueueParameters, Rule, Site};
+use crate::drop_reason::DropReason;
 
 /// A FIFO per port in a buffer that all such ports of a switch share. A port accepts packets while
 /// its queue is shorter than `alpha` times the free space. `limit` is an additional bound of each
@@ -116,7 +117,7 @@ impl Rule for SharedPort {
         if view.is_idle() || buffers.accepts(self.port, view.now, self.alpha, size) {
             Decision::Accept
         } else {
-            Decision::Drop
+            Decision::Drop(DropReason::Buffer)
         }
     }
 

@@ -11,6 +11,7 @@ use crate::contract::{
     Arrival, Build, Decision, Departure, Fate, Queue, QueueConfig, QueueParameters, Site, View, exceeds,
     has_reached,
 };
+use crate::drop_reason::DropReason;
 use crate::hash::uniform;
 use crate::ingress::LinkClass;
 use crate::packet::{CE, DATA, ECT, PROTECTED, Packet, TRIMMED, TRIMMED_AT_LAST_HOP};
@@ -242,7 +243,7 @@ impl TrimmingQueue {
     #[cold]
     fn refused(&self, packet: Packet, view: &mut View<'_>) -> Arrival {
         if !self.returns_excess || packet.flags & TRIMMED == 0 {
-            return Arrival::dropped(packet, view);
+            return Arrival::dropped(packet, DropReason::Headers, view);
         }
         Arrival::instead(packet, returned(packet), Fate::SentBack, view)
     }
@@ -281,7 +282,7 @@ impl TrimmingQueue {
         } else if self.returns_excess {
             (returned(header), Fate::SentBack)
         } else {
-            (header, Fate::Dropped)
+            (header, Fate::Dropped(DropReason::Headers))
         };
         Arrival::instead(packet, left, fate, view)
     }

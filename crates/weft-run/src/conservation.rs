@@ -32,6 +32,7 @@ fn check_links(context: &TableContext, outcome: &Outcome) -> Result<(), Error> {
         }
     }
     check_classes(context, outcome)?;
+    check_drops(context, outcome)?;
     let sum = |count: fn(&LinkRecord) -> u64| outcome.links.iter().map(count).sum::<u64>();
     let trims: u64 = outcome.classes.iter().map(|class| class.trims).sum();
     let counters = &outcome.counters;
@@ -70,6 +71,24 @@ fn check_classes(context: &TableContext, outcome: &Outcome) -> Result<(), Error>
     Ok(())
 }
 
+/// Checks that the reasons for drops of each link sum up to the counts of the link.
+fn check_drops(context: &TableContext, outcome: &Outcome) -> Result<(), Error> {
+    let mut explained = vec![[0, 0]; outcome.links.len()];
+    for record in &outcome.drops {
+        explained[record.link as usize][usize::from(record.is_loss)] += record.packets;
+    }
+    for (link, (record, explained)) in (0..).zip(outcome.links.iter().zip(explained)) {
+        let counted = [record.drops, record.losses];
+        if explained != counted {
+            let (from, to) = context.ends(link);
+            return Err(Error::Internal(format!(
+                "link {from}->{to} dropped and lost {counted:?} packets, but has reasons for {explained:?}"
+            )));
+        }
+    }
+    Ok(())
+}
+
 /// Checks every subflow.
 ///
 /// # Errors
@@ -102,7 +121,7 @@ mod tests {
     use weft_spec::{Rate, Time};
 
     use super::*;
-    use crate::{Counters, FlowRecord, ProvidedTables};
+    use crate::{Counters, DropRecord, FlowRecord, ProvidedTables};
 
     /// Returns an outcome with a link and a subflow whose packets are conserved.
     fn outcome() -> Outcome {
@@ -136,11 +155,23 @@ mod tests {
             end: Time(1),
             flows: vec![flow],
             links: vec![link],
+            drops: vec![drops(3)],
             counters: Counters {
                 drops: 3,
                 ..Counters::default()
             },
             ..Outcome::default()
+        }
+    }
+
+    /// Returns the record of packets that the queue of the link dropped.
+    fn drops(packets: u64) -> DropRecord {
+        DropRecord {
+            link: 0,
+            reason: "limit",
+            is_loss: false,
+            subflow: Some((0, 0)),
+            packets,
         }
     }
 
@@ -165,6 +196,19 @@ mod tests {
             .err()
             .map(|error| error.to_string())
             .unwrap_or_default()
+    }
+
+    #[test]
+    fn reasons_of_drops_sum_up_to_their_link() {
+        let with = |drops: Vec<DropRecord>| problem(|outcome| outcome.drops = drops);
+        assert_eq!(with(vec![drops(1), drops(2)]), "");
+        let line = "link h0->s0 dropped and lost [3, 0] packets, but has reasons for [2, 0]";
+        assert!(with(vec![drops(2)]).contains(line));
+        let lost = DropRecord {
+            is_loss: true,
+            ..drops(3)
+        };
+        assert!(with(vec![lost]).contains("has reasons for [0, 3]"));
     }
 
     #[test]

@@ -30,9 +30,9 @@ pub use generators::{
 pub use manifest::{Rows, RunSummary, manifest};
 pub use measurement::{CounterSnapshot, MeasuredWindow, MeasurementWindow};
 pub use outcome::{
-    ClassRecord, ControlCounters, Counters, FlowRecord, GeneratorOperation, GeneratorRank, GeneratorStep,
-    JobRecord, LINK_RESULT_BYTES, LatencyRecord, LinkRecord, Outcome, PacketKind, PacketRecord,
-    PauseFrameRecord, QueueRecord, Sample, SubflowRecord, SuppressionRecord, ThroughputRecord,
+    ClassRecord, ControlCounters, Counters, DropRecord, FlowRecord, GeneratorOperation, GeneratorRank,
+    GeneratorStep, JobRecord, LINK_RESULT_BYTES, LatencyRecord, LinkRecord, Outcome, PacketKind,
+    PacketRecord, PauseFrameRecord, QueueRecord, Sample, SubflowRecord, SuppressionRecord, ThroughputRecord,
 };
 pub use plan::{LinkEvent, Plan, Probe, detection_times};
 pub use result_writer::ResultWriter;

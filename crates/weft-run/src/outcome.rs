@@ -220,6 +220,21 @@ pub struct ClassRecord {
     pub trims: u64,
 }
 
+/// Packets that were dropped or lost for one reason on their way to one link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DropRecord {
+    /// Index of the link.
+    pub link: u32,
+    /// The reason, as in tables.
+    pub reason: &'static str,
+    /// True if the link lost the packets, false if its queue dropped them.
+    pub is_loss: bool,
+    /// Index of the flow and number of the subflow of data packets; `None` for packets without payload.
+    pub subflow: Option<(u32, u32)>,
+    /// Number of packets.
+    pub packets: u64,
+}
+
 /// The record of a probed queue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QueueRecord {
@@ -448,6 +463,8 @@ pub struct Outcome {
     pub links: Vec<LinkRecord>,
     /// One record per class of the queues that have traffic classes, by link and class.
     pub classes: Vec<ClassRecord>,
+    /// Packets dropped or lost, by link, reason and subflow.
+    pub drops: Vec<DropRecord>,
     /// One record per probed queue.
     pub queues: Vec<QueueRecord>,
     /// Links and queues within the measurement window; `None` if the whole run is measured.

@@ -40,6 +40,7 @@ pub const TABLES: &[&str] = &[
     "pause_frames",
     "throughput",
     "traffic_classes",
+    "drops",
 ];
 
 /// The parts that a level provides. It leaves out those whose content it does not model.
@@ -299,6 +300,9 @@ impl<'a> TableBuilder<'a> {
         tables.splice(2..2, kept);
         if self.context.provided.has_table("traffic_classes") {
             tables.push(("traffic_classes", links::classes(self.context, self.outcome)?));
+        }
+        if self.context.provided.has_table("drops") {
+            tables.push(("drops", links::drops(self.context, self.outcome)?));
         }
         Ok(tables)
     }

@@ -30,8 +30,8 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use weft_lab::Experiment;
 use weft_run::{
-    CounterSnapshot, Error, GeneratorDriver, GeneratorRecords, MeasurementWindow, Outcome, Plan, Probe,
-    RunResult, SuppressionRecord,
+    CounterSnapshot, DropRecord, Error, GeneratorDriver, GeneratorRecords, MeasurementWindow, Outcome, Plan,
+    Probe, RunResult, SuppressionRecord,
 };
 use weft_spec::{SpecError, Time};
 use weft_traffic::Flow;
@@ -302,7 +302,16 @@ impl Testbed {
             ..Outcome::default()
         };
         let counted = self.counted(plan, outcome.end).map_err(Error::Internal)?;
-        for record in &counted.links {
+        for (link, record) in (0..).zip(&counted.links) {
+            if record.drops > 0 {
+                outcome.drops.push(DropRecord {
+                    link,
+                    reason: "unknown",
+                    is_loss: false,
+                    subflow: None,
+                    packets: record.drops,
+                });
+            }
             outcome.counters.packet_hops += record.packets;
             outcome.counters.drops += record.drops;
             outcome.counters.marks += record.marks;

@@ -66,6 +66,7 @@ def detail(group: Group, name: str, run: Run, rows: int) -> dict[str, Any]:
     if not result.links["utilisation"].count():
         notes.append("No link has a utilisation, for no time passed.")
     notes += switch_counters.victims(flows)
+    notes += switch_counters.drops(result)
     busiest = links.drop_nulls("utilisation").sort("utilisation", descending=True, maintain_order=True).head(10)
     columns = [name for name in BUSIEST if name in busiest.columns and (name not in fabric.RARE or links[name].sum())]
     shares = [name for name in columns if name in PERCENT]

@@ -1,4 +1,4 @@
-"""Pauses and trimmed packets of a run: counters of links, and the packets that pauses for other ports blocked."""
+"""Pauses, trimmed and dropped packets of a run: counters of links, packets that pauses blocked, reasons of drops."""
 
 from __future__ import annotations
 
@@ -45,3 +45,20 @@ def victims(flows: pl.DataFrame) -> list[str]:
         f"Head-of-line blocking: {packets:,} data packets of {blocked.height:,} flows waited because of pauses for "
         f"other ports, {data.seconds_name(time)} in all."
     ]
+
+
+def drops(result: Result) -> list[str]:
+    """Returns a sentence about the reasons for which packets were dropped or lost, if there are some.
+
+    Args:
+        result: The run.
+    """
+    if not result.manifest["rows"].get("drops"):
+        return []
+    packets = pl.col("packets").sum()
+    rows = result.drops.group_by("reason").agg(packets).sort("packets", "reason", descending=[True, False])
+    shown = ", ".join(f"{row['reason']} {row['packets']:,}" for row in rows.iter_rows(named=True))
+    places = result.drops.group_by("link", "from", "to").agg(packets).sort("packets", "link", descending=[True, False])
+    most = places.row(0, named=True)
+    place = f"the most, {most['packets']:,}, on the way from {most['from']} to {most['to']}"
+    return [f"Packets dropped or lost in the whole run, by reason: {shown}; {place}."]

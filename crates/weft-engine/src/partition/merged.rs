@@ -6,7 +6,7 @@ use std::cmp::Reverse;
 use super::{Endpoint, INDEX_BITS, Partition};
 use crate::packet::Packet;
 use crate::pauses::PauseEvent;
-use weft_queues::NO_RING;
+use weft_queues::{DropReason, NO_RING};
 
 impl<E: Endpoint> Partition<E> {
     /// Processes all events of `window` before `end`, as [`process`](Self::process) does. At equal
@@ -99,7 +99,7 @@ impl<E: Endpoint> Partition<E> {
         let network = &mut self.network;
         let lost = network.losses.remove_lost(ring, &mut self.batch, first as usize);
         for packet in &lost {
-            network.count_drop(packet);
+            network.count_drop(packet, ring, DropReason::Loss);
         }
     }
 

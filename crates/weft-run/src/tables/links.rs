@@ -1,4 +1,4 @@
-//! The tables `links`, `queues` and `traffic_classes`.
+//! The tables `links`, `queues`, `traffic_classes` and `drops`.
 
 use arrow_array::RecordBatch;
 use weft_fabric::Link;
@@ -98,6 +98,25 @@ pub(super) fn classes(context: &TableContext, outcome: &Outcome) -> Result<Recor
         .count("drops", classes.iter().map(|class| class.drops))
         .count("marks", classes.iter().map(|class| class.marks))
         .count("trims", classes.iter().map(|class| class.trims))
+        .finish()
+}
+
+pub(super) fn drops(context: &TableContext, outcome: &Outcome) -> Result<RecordBatch, Error> {
+    let drops = &outcome.drops;
+    Columns::new("drops", context.provided, drops.len())
+        .index("link", drops.iter().map(|drop| drop.link))
+        .text("from", drops.iter().map(|drop| context.ends(drop.link).0))
+        .text("to", drops.iter().map(|drop| context.ends(drop.link).1))
+        .text("reason", drops.iter().map(|drop| drop.reason))
+        .index_or_null(
+            "flow",
+            drops.iter().map(|drop| drop.subflow.map(|(flow, _)| flow)),
+        )
+        .index_or_null(
+            "subflow",
+            drops.iter().map(|drop| drop.subflow.map(|(_, subflow)| subflow)),
+        )
+        .count("packets", drops.iter().map(|drop| drop.packets))
         .finish()
 }
 
