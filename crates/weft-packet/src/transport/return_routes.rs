@@ -13,8 +13,8 @@ use crate::packet::Packet;
 
 use super::shared::Shared;
 
-/// Shortest paths from any node to the sender of a packet. At each node, a hash of the flow chooses
-/// among equally short paths.
+/// Shortest paths from any node to the sender of a packet. At each node, a hash of the flow's identity
+/// chooses among equally short paths.
 pub struct ShortestReturns {
     shared: Arc<Shared>,
     /// The distances of all nodes to senders whose packets were trimmed, in links.
@@ -62,7 +62,8 @@ impl ReturnRoutes for ShortestReturns {
     fn route_back(&self, node: NodeId, header: &Packet) -> Option<Route> {
         let shared = &self.shared;
         let links = &shared.fabric.links;
-        let sender = shared.fabric.hosts[shared.flow(header.lo).from as usize];
+        let flow = shared.flow(header.lo);
+        let sender = shared.fabric.hosts[flow.from as usize];
         let distances = self.distances_to(sender);
         let (mut at, mut ports) = (node, Vec::new());
         while at != sender {
@@ -73,7 +74,7 @@ impl ReturnRoutes for ShortestReturns {
                 distance < distances[at as usize]
             });
             let nearer: Vec<(NodeId, u16)> = nearer.map(|(link, port)| (link.to, port)).collect();
-            let drawn = draw(&[shared.seed, header.lo.into(), at.into()]);
+            let drawn = draw(&[shared.seed, flow.id, at.into()]);
             let chosen = drawn.checked_rem(nearer.len() as u64)?;
             let (next, port) = nearer[chosen as usize];
             ports.push(port);
