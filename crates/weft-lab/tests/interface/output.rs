@@ -38,6 +38,7 @@ fn tables_and_manifest_are_read_back() {
     let out = folder.path().join("some/results");
     run.write(&out).unwrap();
     let expected = [
+        "drops.parquet",
         "flows.parquet",
         "jobs.parquet",
         "latencies.parquet",
