@@ -32,7 +32,6 @@ fn check_links(context: &TableContext, outcome: &Outcome) -> Result<(), Error> {
         }
     }
     check_classes(context, outcome)?;
-    check_drops(context, outcome)?;
     let sum = |count: fn(&LinkRecord) -> u64| outcome.links.iter().map(count).sum::<u64>();
     let trims: u64 = outcome.classes.iter().map(|class| class.trims).sum();
     let counters = &outcome.counters;
@@ -47,7 +46,7 @@ fn check_links(context: &TableContext, outcome: &Outcome) -> Result<(), Error> {
             "links {verb} {of_links} {noun}, but {counted} were counted"
         )));
     }
-    Ok(())
+    check_drops(context, outcome)
 }
 
 /// Checks that the traffic classes of each link sum up to the counts of the link.
@@ -261,6 +260,10 @@ mod tests {
             problem(|outcome| {
                 on_link(outcome);
                 outcome.counters.losses = 2;
+                outcome.drops.push(DropRecord {
+                    is_loss: true,
+                    ..drops(2)
+                });
             }),
             ""
         );
