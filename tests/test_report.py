@@ -617,7 +617,7 @@ def test_victims_of_pauses_are_stated() -> None:
 
 
 def test_reasons_of_drops_are_stated(tmp_path: Path) -> None:
-    spec = {
+    spec: dict[str, Any] = {
         "name": "drops",
         "duration": "20ms",
         "topology": {"kind": "many-to-one", "senders": 2, "rate": "1Gbps", "delay": "10us"},
