@@ -44,10 +44,8 @@ PACKET_BYTES = 1400
 SIZES = ((0.0, 1), (0.5, 1), (0.6, 2), (0.7, 3), (0.8, 7), (0.9, 267), (0.95, 2107), (0.99, 66667), (1.0, 666667))
 """Cumulative probabilities and sizes in packets."""
 SHORT_BYTES = 100 * 1024
-STARTS = (ANY, WHOLE_MS) = ("any", "whole ms")
+STARTS = ("any", "whole ms")
 """Rounding of the times between flows: none, or cut to whole milliseconds."""
-JUDGED = ANY
-"""The rounding of the claims."""
 QUICK_PORTS = 4
 QUICK = f"a fat-tree of {QUICK_PORTS**3 // 4} hosts instead of {PORTS**3 // 4}"
 AT_MOST_S = 60
@@ -61,10 +59,10 @@ ALIKE = 1.25
 def cases(scale: Scale) -> list[Case]:
     """Returns runs of each algorithm for the long flows; at full size one seed with times in whole milliseconds."""
     ports = QUICK_PORTS if scale.quick else PORTS
-    runs = [_case(name, JUDGED, ports, seed) for name in (*ALGORITHMS, WITHOUT) for seed in range(1, scale.seeds + 1)]
-    return (
-        runs if scale.quick or JUDGED == WHOLE_MS else [*runs, *(_case(name, WHOLE_MS, ports, 1) for name in MULTIPATH)]
-    )
+    runs = [
+        _case(name, STARTS[0], ports, seed) for name in (*ALGORITHMS, WITHOUT) for seed in range(1, scale.seeds + 1)
+    ]
+    return runs if scale.quick else [*runs, *(_case(name, STARTS[1], ports, 1) for name in MULTIPATH)]
 
 
 def measure(result: Result) -> pl.DataFrame:
@@ -85,7 +83,7 @@ def plot(rows: pl.DataFrame) -> Plot:
     """CDFs of the short flows' FCT and of the long flows' goodput, all seeds."""
     from matplotlib.figure import Figure
 
-    here = rows.filter(starts=JUDGED)
+    here = rows.filter(starts=STARTS[0])
     plot = Figure(figsize=(8.6, 3.8), layout="constrained")
     short, long = plot.subplots(1, 2)
     plot_cdf(short, here.filter(pl.col("class") == "short"), "fct_ms", ALGORITHMS, at_least="unfinished_ms")
@@ -99,7 +97,7 @@ def plot(rows: pl.DataFrame) -> Plot:
 
 def claims(rows: pl.DataFrame) -> list[Claim]:
     """Returns the claims of section 5.3, "General workload", last paragraph."""
-    here = rows.filter(starts=JUDGED)
+    here = rows.filter(starts=STARTS[0])
     return [
         *(_percentile(rows, percent, name) for percent in PAPER_MS for name in MULTIPATH),
         *(_improvement(rows, percent) for percent in PAPER_MS),
@@ -124,7 +122,7 @@ def flow_list(hosts: int, starts: str, seed: int) -> list[tuple[int, int, float,
         start_ms = 0.0
         for destination in (host for host in range(hosts) if host != source):
             gap_ms = draw.expovariate(1 / INTERVAL_MS)
-            start_ms += gap_ms if starts == ANY else int(gap_ms)
+            start_ms += gap_ms if starts == STARTS[0] else int(gap_ms)
             flows.append((source, destination, start_ms, PACKET_BYTES * packets(draw.random())))
     return flows
 
@@ -158,20 +156,20 @@ def _case(algorithm: str, starts: str, ports: int, seed: int) -> Case:
     return Case({"starts": starts, "algorithm": algorithm}, experiment, seed)
 
 
-def _fct(rows: pl.DataFrame, percent: int, algorithm: str, starts: str | None = None) -> SeedSummary:
-    here = rows.filter(pl.col("class") == "short", starts=starts or JUDGED, algorithm=algorithm)
+def _fct(rows: pl.DataFrame, percent: int, algorithm: str, starts: str = STARTS[0]) -> SeedSummary:
+    here = rows.filter(pl.col("class") == "short", starts=starts, algorithm=algorithm)
     return percentile(here, "fct_ms", percent, "ms", at_least="unfinished_ms")
 
 
 def _percentile(rows: pl.DataFrame, percent: int, algorithm: str) -> Claim:
     paper = PAPER_MS[percent][algorithm]
     measured = _fct(rows, percent, algorithm)
-    here = rows.filter(pl.col("class") == "short", starts=JUDGED, algorithm=algorithm)
+    here = rows.filter(pl.col("class") == "short", starts=STARTS[0], algorithm=algorithm)
     timed_out = over_seeds(here, 100 * (pl.col("timeouts") > 0).mean(), "%")
     cut = ""
-    if WHOLE_MS in set(rows["starts"]):
+    if STARTS[1] in set(rows["starts"]):
         cut = "; with times between flows in whole milliseconds and one seed "
-        cut += str(_fct(rows.filter(seed=rows["seed"].min()), percent, algorithm, WHOLE_MS))
+        cut += str(_fct(rows.filter(seed=rows["seed"].min()), percent, algorithm, STARTS[1]))
     return Claim(
         f"The {percent}th percentile of short flows' FCT with long flows by {SHOWN[algorithm].label}",
         f"{paper} ms",

@@ -71,11 +71,6 @@ OTHERS = {
     HEDERA: "first fit by demands, as Hedera's text has it",
 }
 """Other readings, run with one seed at a threshold of 10 %."""
-RULE = "least-allocated"
-"""The controller: first fit of the authors' simulator, or `first-fit`, by demands, as Hedera's text has it."""
-ALONE, SAME_FLOWS = "alone", "same flows"
-BASE = ALONE
-"""Base of the change: the scheduler without host-limited flows, or Multipath TCP with the same host-limited flows."""
 INTERVAL, OFTEN = "100ms", "10ms"
 SECONDS, WARM_UP_S = 1.5, 0.5
 QUICK_SECONDS = 0.8
@@ -156,7 +151,7 @@ def claims(rows: pl.DataFrame) -> list[Claim]:
 def _case(reading: str, name: str, threshold: int, load: str, seed: int, *, quick: bool) -> Case:
     ports = QUICK_PORTS if quick else PORTS
     interval = OFTEN if reading == "often" else INTERVAL
-    kind = "first-fit" if reading == HEDERA else RULE
+    kind = "first-fit" if reading == HEDERA else "least-allocated"
     controller = {"kind": kind, "interval": interval, "threshold": threshold / 100}
     experiment = fat_tree(
         f"host-limited-{name}-{threshold}-{load}",
@@ -197,12 +192,9 @@ def _change(
 ) -> SeedSummary:
     """Returns the change of throughput in percent.
 
-    The base is the scheduler's throughput without host-limited flows at threshold `against`, or `BASE`.
+    The base is the scheduler's throughput without host-limited flows at threshold `against`.
     """
-    base = _of(rows, "scheduler", against, NONE, reading=reading)
-    if BASE == SAME_FLOWS:
-        base = _of(rows, "multipath", SWEET if load == NONE else threshold, load)
-    part = _of(rows, name, threshold, load, reading=reading) / base
+    part = _of(rows, name, threshold, load, reading=reading) / _of(rows, "scheduler", against, NONE, reading=reading)
     return SeedSummary(tuple(100 * (value - 1) for value in part.values), "%")
 
 

@@ -39,8 +39,6 @@ if TYPE_CHECKING:
 FLOWS, PACKETS = 1000, 200
 OPENS = opens_ms(FLOWS * PACKETS)
 WITHIN = ("subflow", "connection")
-JUDGED = AT_ONCE
-"""When flows open in the reading of the claims."""
 
 __all__ = ["QUICK", "cases", "claims", "measure", "plot"]
 
@@ -77,7 +75,7 @@ def plot(rows: pl.DataFrame) -> Plot:
 
 def claims(rows: pl.DataFrame) -> list[Claim]:
     """Returns the claims of the section's first paragraph."""
-    here = rows.filter(opens=JUDGED)
+    here = rows.filter(opens=AT_ONCE)
     means = {name: _mean(here, name) for name in SCHEMES}
     order = sorted(SCHEMES, key=lambda name: means[name].mean)
     shown = listed((LABELS[name], means[name]) for name in SCHEMES)

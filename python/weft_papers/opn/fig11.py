@@ -31,8 +31,6 @@ CUT, TOLERANCE = 60, 10
 """Percent by which the paper's OPN is below MPTCP, and the tolerance in percentage points."""
 LIKE = 0.1
 """Relative distance up to which throughputs are similar."""
-JUDGED = AT_ONCE
-"""When flows open in the reading of the claims."""
 
 
 __all__ = ["QUICK", "cases", "claims", "measure", "plot"]
@@ -73,7 +71,7 @@ def plot(rows: pl.DataFrame) -> Plot:
 
 def claims(rows: pl.DataFrame) -> list[Claim]:
     """Returns the claims of the section's last paragraph."""
-    here = rows.filter(opens=JUDGED)
+    here = rows.filter(opens=AT_ONCE)
     mean = {name: _mean(here, name) for name in SCHEMES}
     tail = {name: percentile(_of(here, name, SHORT), "fct_ms", 99, "ms") for name in SCHEMES}
     rate = {name: _rate(here, name) for name in SCHEMES}
