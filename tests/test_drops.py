@@ -107,7 +107,7 @@ def test_drops_do_not_depend_on_threads() -> None:
 
 
 def test_a_watchdog_is_a_reason() -> None:
-    """A receiver's port is down, so that its switch pauses all senders until the watchdog drops what waits."""
+    """The port of the receiver is slow: its switch pauses the senders until their watchdogs drop waiting packets."""
     lossless = {"name": "lossless", "watchdog": "1ms", "headroom": "20KB"}
     given = spec({"limit": "100KB", "kind": lossless}, {"kind": "roce", "roce": {"control": "none"}})
     given["links"] = {"s0->r0": {"rate": "10Mbps"}}

@@ -1601,7 +1601,7 @@ class TraceTraffic(Model):
     placement: Literal["in-order", "random"] = "in-order"
     """Assignment of ranks to `hosts`."""
     send_done: Literal["acknowledged", "started"] = "acknowledged"
-    """Event at which a message counts as sent, for what waits for it."""
+    """Event at which a message counts as sent, for tasks that wait."""
     start: Time = "0s"
     """Time at which the ranks begin."""
     transport: str
@@ -1677,7 +1677,7 @@ class TrainingTraffic(Model):
     schedule: Literal["one-forward-one-backward", "all-forward"] = "one-forward-one-backward"
     """Order in which a stage computes micro-batches."""
     send_done: Literal["acknowledged", "started"] = "acknowledged"
-    """Event at which a message counts as sent, for what waits for it."""
+    """Event at which a message counts as sent, for tasks that wait."""
     stages: Annotated[int, Field(ge=1)] = 1
     """Number of stages of the pipeline."""
     start: Time = "0s"
@@ -2023,7 +2023,7 @@ class CollectiveTraffic(Model):
     repeats: Annotated[int, Field(ge=1)] = 1
     """Number of times that the operation runs, one after another at each rank."""
     send_done: Literal["acknowledged", "started"] = "acknowledged"
-    """Event at which a message counts as sent, for what waits for it."""
+    """Event at which a message counts as sent, for tasks that wait."""
     size: Size
     """
     Bytes of the whole array of a rank. A part is this size divided by the number of ranks. Each rank of an all-gather has a

@@ -34,7 +34,7 @@ pub struct LinkCounters {
     pub marks: u64,
 }
 
-/// Packets that were dropped for one reason on their way to one link.
+/// Packets that the queue of a link dropped, or the link lost, for one reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct DroppedPackets {
     /// Number of the link.

@@ -220,7 +220,7 @@ pub struct ClassRecord {
     pub trims: u64,
 }
 
-/// Packets that were dropped or lost for one reason on their way to one link.
+/// Packets that the queue of a link dropped, or the link lost, for one reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DropRecord {
     /// Index of the link.

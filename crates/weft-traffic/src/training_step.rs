@@ -112,7 +112,7 @@ pub struct Training {
     #[serde(default)]
     #[schemars(range(min = 0.0, max = 10.0))]
     pub compute_deviation: f64,
-    /// Event at which a message counts as sent, for what waits for it.
+    /// Event at which a message counts as sent, for tasks that wait.
     #[serde(default)]
     pub send_done: SendDone,
     /// Use of connections by messages.

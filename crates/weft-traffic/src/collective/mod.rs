@@ -68,7 +68,7 @@ pub struct Collective {
     /// Rate at which a rank combines data that it received with its own; by default this takes no time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reduce_rate: Option<Rate>,
-    /// Event at which a message counts as sent, for what waits for it.
+    /// Event at which a message counts as sent, for tasks that wait.
     #[serde(default)]
     pub send_done: SendDone,
     /// Use of connections by messages.

@@ -304,17 +304,17 @@ impl TaskGraphBuilder {
 
 /// The order of tasks in a graph: by rank, job and addition.
 enum TaskOrder {
-    /// That in which they were added.
-    OfAddition,
-    /// Another one: the tasks in this order, and the place of each task in it.
-    Other { tasks: Vec<u32>, places: Vec<u32> },
+    /// Tasks were added in this order.
+    AsAdded,
+    /// The tasks in this order, and the place of each task in it.
+    Sorted { tasks: Vec<u32>, places: Vec<u32> },
 }
 
 impl TaskOrder {
     /// Returns the order of tasks with these ranks and jobs.
     fn by(owners: &[(u32, u32)]) -> Self {
         if owners.is_sorted() {
-            return Self::OfAddition;
+            return Self::AsAdded;
         }
         let mut tasks: Vec<u32> = (0..owners.len() as u32).collect();
         tasks.sort_by_key(|&task| owners[task as usize]);
@@ -322,28 +322,28 @@ impl TaskOrder {
         for (place, &task) in (0..).zip(&tasks) {
             places[task as usize] = place;
         }
-        Self::Other { tasks, places }
+        Self::Sorted { tasks, places }
     }
 
     /// Returns the number in the graph of an added task.
     fn position(&self, task: u32) -> u32 {
         match self {
-            Self::OfAddition => task,
-            Self::Other { places, .. } => places[task as usize],
+            Self::AsAdded => task,
+            Self::Sorted { places, .. } => places[task as usize],
         }
     }
 
-    /// Returns the number at the addition of a task of the graph.
+    /// Returns the number with which a task of the graph was added.
     fn added(&self, task: u32) -> u32 {
         match self {
-            Self::OfAddition => task,
-            Self::Other { tasks, .. } => tasks[task as usize],
+            Self::AsAdded => task,
+            Self::Sorted { tasks, .. } => tasks[task as usize],
         }
     }
 
     /// Returns values of tasks in this order.
     fn sorted<T: Copy>(&self, mut values: Vec<T>) -> Vec<T> {
-        if let Self::Other { tasks, .. } = self {
+        if let Self::Sorted { tasks, .. } = self {
             return tasks.iter().map(|&task| values[task as usize]).collect();
         }
         values.shrink_to_fit();

@@ -86,7 +86,7 @@ impl Recorded<'_> {
         let times = self.graph.tasks_of(rank).filter_map(|task| {
             let times = self.times_of(rank, task)?;
             matches!(self.graph.work[task as usize], Work::Compute(_)).then_some(())?;
-            // What has not ended goes on beyond the run.
+            // A task that is not done when the run ends computes on.
             Some((times.start?, times.done.unwrap_or(Time(u64::MAX))))
         });
         Computing::new(times.collect())

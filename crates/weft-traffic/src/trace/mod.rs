@@ -51,7 +51,7 @@ pub struct Trace {
     /// Assignment of ranks to `hosts`.
     #[serde(default)]
     pub placement: Placement,
-    /// Event at which a message counts as sent, for what waits for it.
+    /// Event at which a message counts as sent, for tasks that wait.
     #[serde(default)]
     pub send_done: SendDone,
     /// Use of connections by messages.
