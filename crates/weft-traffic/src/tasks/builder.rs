@@ -111,6 +111,7 @@ impl TaskGraphBuilder {
             tag,
             send,
             receive: UNBOUND,
+            round: 0,
             bytes,
         });
         send
@@ -251,13 +252,15 @@ impl TaskGraphBuilder {
             first_task[(rank * jobs + job) as usize + 1] += 1;
         }
         accumulate(&mut first_task);
+        let work = order.sorted(self.work);
+        number_rounds(&mut self.messages, &work, &first_task);
         let edges = std::mem::take(&mut self.edges);
-        let (first_dependent, dependents) = dependents(self.work.len(), edges, &order);
+        let (first_dependent, dependents) = dependents(work.len(), edges, &order);
         let graph = TaskGraph {
             ranks: self.ranks,
             jobs,
             first_task,
-            work: order.sorted(self.work),
+            work,
             processors: order.sorted(self.processors),
             first_dependent,
             dependents,
@@ -348,6 +351,20 @@ impl TaskOrder {
         }
         values.shrink_to_fit();
         values
+    }
+}
+
+/// Numbers the messages that each rank sends in each job. `first_task` has the first task of each job of each rank.
+fn number_rounds(messages: &mut [Message], work: &[Work], first_task: &[u32]) {
+    for bounds in first_task.windows(2) {
+        let tasks = &work[bounds[0] as usize..bounds[1] as usize];
+        let sent = tasks.iter().filter_map(|&work| match work {
+            Work::Send(message) => Some(message),
+            _ => None,
+        });
+        for (round, message) in (0..).zip(sent) {
+            messages[message as usize].round = round;
+        }
     }
 }
 

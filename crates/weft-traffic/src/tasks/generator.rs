@@ -104,7 +104,11 @@ impl FlowGenerator for DependentFlows {
             transport: class.transport,
             traffic: self.traffic,
             class: class.class,
-            round: 0,
+            round: self
+                .graph
+                .messages()
+                .get(n as usize)
+                .map_or(0, |message| message.round),
             rate: None,
         }
     }
