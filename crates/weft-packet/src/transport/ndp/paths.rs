@@ -30,7 +30,7 @@ impl Paths {
         let count = existing.clamp(1, max.into()) as u32;
         let seed = draw(&[shared.seed, ORDERS, id, reverse.into()]);
         Self {
-            routes: PathRoutes::new(id, reverse, hosts, count),
+            routes: PathRoutes::new(shared, id, reverse, hosts, count),
             order: (0..=(count - 1) as u16).collect(),
             used: 0,
             random: SplitMix64::seed_from_u64(seed),

@@ -1,7 +1,8 @@
 //! The routes of one direction of a flow, by index: an entropy value, or the position of a path in a list.
 //! Routes are computed when an index is first used.
 
-use weft_paths::SubflowDirection;
+use weft_fabric::NodeId;
+use weft_paths::{Paths, SubflowDirection};
 
 use crate::engine::route::Route;
 use crate::transport::routes::ChosenPath;
@@ -10,14 +11,17 @@ use crate::transport::shared::Shared;
 /// The routes by index.
 pub struct PathRoutes {
     direction: SubflowDirection,
-    hosts: [u32; 2],
+    /// The nodes of the hosts, and the paths between them, if there are any.
+    nodes: [NodeId; 2],
+    paths: Option<Paths>,
     /// The route of each index; one without a hop if it was not computed.
     routes: Box<[Route]>,
 }
 
 impl PathRoutes {
     /// Creates the routes of a direction of flow `id` between two hosts, for this many indices.
-    pub fn new(id: u64, reverse: bool, hosts: [u32; 2], count: u32) -> Self {
+    pub fn new(shared: &Shared, id: u64, reverse: bool, hosts: [u32; 2], count: u32) -> Self {
+        let nodes = hosts.map(|host| shared.fabric.hosts[host as usize]);
         Self {
             direction: SubflowDirection {
                 flow: id,
@@ -25,7 +29,8 @@ impl PathRoutes {
                 subflows: 1,
                 reverse,
             },
-            hosts,
+            nodes,
+            paths: Paths::between(&shared.fabric, nodes[0], nodes[1]),
             routes: vec![Route::default(); count as usize].into(),
         }
     }
@@ -44,8 +49,7 @@ impl PathRoutes {
 
     #[cold]
     fn compute(&mut self, index: u16, shared: &Shared, number: impl FnOnce(u64, u64) -> u64) -> Route {
-        let [from, to] = self.hosts.map(|host| shared.fabric.hosts[host as usize]);
-        let route = shared.paths_between(from, to).and_then(|paths| {
+        let route = self.paths.and_then(|paths| {
             // Packets are sprayed over all interfaces, so a host has one address for them.
             let chosen = ChosenPath {
                 number: number(self.direction.hash_key(), paths.count),
@@ -53,7 +57,8 @@ impl PathRoutes {
                 keeps_interfaces: false,
             };
             let mut ports = Vec::with_capacity(8);
-            shared.route_along_path(chosen, paths, self.direction, [from, to], &mut ports)
+            let route = shared.route_along_path(chosen, paths, self.direction, self.nodes, &mut ports);
+            route.ok()
         });
         // Whether routes fit was checked when the run was set up.
         let route = route.unwrap_or_default();
