@@ -1070,6 +1070,8 @@ class Ndp(Model):
     Maximum number of paths that a flow uses; up to this number, a flow uses all paths (section 3.1.1). With 1, a
     flow has one path. The default is the number of paths of a fat-tree with 32 ports per switch.
     """
+    pull_order: Literal["in-turn", "earlier-rounds"] = "in-turn"
+    """Order in which flows of a host send pulls: in turn (section 3.2), or those of the first `round` first."""
     pull_rate: float = 1.0
     """Rate of pulls as a share of the rate at which the receiver's link carries full packets (section 3.2)."""
     rto: Time | None = None

@@ -24,7 +24,7 @@ mod uet;
 pub use constant_rate::{ConstantRate, ConstantRateConfig};
 pub use hpcc::{HpccConfig, TELEMETRY_BYTES};
 pub use kind::{BuildAlgorithm, Context, FctFrom, Kind, PacketSizes, Parameters, Resolved, TransportConfig};
-pub use ndp::{Ndp, NdpConfig};
+pub use ndp::{Ndp, NdpConfig, NdpPullOrder};
 pub use registry::{KINDS, add_kind, find_kind, kinds};
 pub use resolve::resolve;
 pub use roce::{Roce, RoceConfig, RoceControl, RoceRetransmission};

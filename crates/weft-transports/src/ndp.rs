@@ -49,6 +49,8 @@ pub struct NdpConfig {
     pub mtu: u32,
     /// Rate of pulls as a share of the rate at which the receiver's link carries full packets (section 3.2).
     pub pull_rate: f64,
+    /// Order in which flows of a host send pulls: in turn (section 3.2), or those of the first `round` first.
+    pub pull_order: NdpPullOrder,
     /// Time after which a packet of whose fate nothing is known is sent again. The default is 2.5 times the longest
     /// round-trip time with full queues, and the time that a full queue of headers takes. The paper has a round-trip time
     /// of 400 us and a timeout of 1 ms (section 3.2.4).
@@ -64,12 +66,25 @@ pub struct NdpConfig {
     pub rate: Rate,
 }
 
+/// Order of the flows in the pull queue of a host.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+#[schemars(inline)]
+pub enum NdpPullOrder {
+    /// Flows send pulls in turn (section 3.2).
+    #[default]
+    InTurn,
+    /// Flows of the earliest round send pulls in turn, then those of later rounds, as with `prio` of csg-htsim.
+    EarlierRounds,
+}
+
 impl Default for NdpConfig {
     fn default() -> Self {
         Self {
             initial_window: 30,
             mtu: 9_064,
             pull_rate: 1.0,
+            pull_order: NdpPullOrder::default(),
             rto: Time(0),
             paths: 256,
             rate: Rate(1),

@@ -1,7 +1,7 @@
 //! The protocol at a host: its packets, and the pull queue of the flows that it receives.
 
 use weft_run::{ControlCounters, SubflowRecord};
-use weft_transports::NdpConfig;
+use weft_transports::{NdpConfig, NdpPullOrder};
 
 use crate::engine::route::Route;
 use crate::packet::Packet;
@@ -52,7 +52,10 @@ impl Protocol for NdpProtocol {
             paths: Paths::new(flow.shared, spec.id, true, [flow.host, spec.from], config.paths),
             arrivals: Arrivals::default(),
             total: None,
-            pulls: Pulls::default(),
+            pulls: Pulls::new(match config.pull_order {
+                NdpPullOrder::InTurn => 0,
+                NdpPullOrder::EarlierRounds => spec.round,
+            }),
         }
     }
 

@@ -27,6 +27,8 @@ pub struct NdpReceiver {
 /// The pulls of a flow.
 #[derive(Default)]
 pub struct Pulls {
+    /// The round of the flow, by which the pull queue is ordered; 0 for all flows if they send pulls in turn.
+    pub round: u32,
     /// Number of packets that were pulled.
     pub sent: u32,
     /// Number of pulls that wait.
@@ -39,6 +41,16 @@ pub struct Pulls {
     pub last: u64,
     /// Number of times that the last pull was repeated.
     repeated: u32,
+}
+
+impl Pulls {
+    /// Creates the pulls of a flow of this round that has pulled nothing.
+    pub fn new(round: u32) -> Self {
+        Self {
+            round,
+            ..Self::default()
+        }
+    }
 }
 
 impl Receiver {
