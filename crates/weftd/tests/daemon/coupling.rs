@@ -113,6 +113,13 @@ fn single_path(algorithm: &str) -> &str {
     }
 }
 
+/// All algorithms, or those that contain `ALGORITHM`.
+fn algorithms() -> impl Iterator<Item = &'static str> {
+    let chosen = std::env::var("ALGORITHM").unwrap_or_default();
+    let all = ["weft_lia", "weft_olia", "weft_balia", "weft_wvegas"];
+    all.into_iter().filter(move |name| name.contains(&chosen))
+}
+
 fn load_average() -> String {
     let text = std::fs::read_to_string("/proc/loadavg").expect("the load");
     text.split(' ').next().unwrap_or_default().to_owned()
@@ -207,7 +214,7 @@ fn users_have_the_rates_of_conext_2012() {
          | load |\n|---|---|---|---|---|---|---|"
     );
     for case in CASES.iter().filter(|case| case.name.contains(&chosen)) {
-        for algorithm in ["weft_lia", "weft_olia", "weft_balia", "weft_wvegas"] {
+        for algorithm in algorithms() {
             let links = case.rates.map(|mbps| queue_for(algorithm, mbps * USERS as f64));
             let rates = rates(&scene, algorithm, single_path(algorithm), &links, case.kinds);
             let rate = |kind: usize| rates[kind].iter().sum::<f64>();
@@ -249,7 +256,7 @@ fn coupled_algorithms_reach_the_goals_of_rfc_6356() {
         "| algorithm | both paths by a single-path user of the better one (goal 1) | better path by such a user (goal 2) \
          | worse path by one there (goal 2) | part on the better path (goal 3) | load |\n|---|---|---|---|---|---|"
     );
-    for algorithm in ["weft_lia", "weft_olia", "weft_balia", "weft_wvegas"] {
+    for algorithm in algorithms() {
         let links = [24.0; 2].map(|mbps| queue_for(algorithm, mbps));
         let rates = rates(&scene, algorithm, single_path(algorithm), &links, GOALS);
         let ([first, second], better, worse) = ([rates[0][0], rates[0][1]], rates[1][0], rates[2][0]);
