@@ -73,3 +73,22 @@ def test_tables_that_a_level_lacks_are_named(tmp_path: Path) -> None:
         done = command("run", "incast.toml", "--set", f"level={level}", "--out", level, cwd=tmp_path)
         assert done.code == 0, done
         assert [shown for shown in done.out.splitlines() if "Not modelled" in shown] == lines
+
+
+def test_the_numbers_need_no_other_columns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run of ten million messages has gigabytes of columns that its summary does not show."""
+    (tmp_path / "incast.toml").write_text(INCAST)
+    weft.run(tmp_path / "incast.toml", out=tmp_path / "out")
+    result = weft.Result.read(tmp_path / "out")
+    whole = pl.read_parquet(tmp_path / "out" / "flows.parquet")
+    read = list[list[str]]()
+    read_parquet = pl.read_parquet
+
+    def remember(file: Path, *, columns: list[str]) -> pl.DataFrame:
+        read.append(columns)
+        return read_parquet(file, columns=columns)
+
+    monkeypatch.setattr(pl, "read_parquet", remember)
+    assert summary.by_transport(summary.flows_of(result)).equals(summary.by_transport(whole))
+    assert read == [[name for name in whole.columns if name in summary.COLUMNS]]
+    assert result.table("flows", ["fct_s", "no such column"]).equals(whole.select("fct_s"))

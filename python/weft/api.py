@@ -16,7 +16,7 @@ from weft import _weft
 from weft.errors import NotAFolderError, OutputError, RequirementError, ResultWarning, RunError, SpecError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Collection, Iterable, Sequence
 
     import polars as pl
 
@@ -136,11 +136,23 @@ def run_silently(
     force: bool = False,
 ) -> Result:
     """Runs an experiment like `run`. Its warnings are in the manifest only."""
+    overrides = [] if seed is None else [f"seed={seed}"]
+    checked = check_experiment(experiment, overrides, force=force)
+    return run_checked(checked, threads=threads, trace_hash=trace_hash, progress=progress, out=out)
+
+
+def run_checked(
+    checked: _weft.Experiment,
+    *,
+    threads: int | None = None,
+    trace_hash: bool = False,
+    progress: Callable[[_weft.Progress], bool | None] | None = None,
+    out: str | PathLike[str] | None = None,
+) -> Result:
+    """Runs what `check_experiment` has returned, like `run_silently`."""
     is_number = isinstance(threads, Integral) and not isinstance(threads, bool)  # True is an int, too
     if threads is not None and not (is_number and 1 <= threads <= MAX_THREADS):
         raise RunError(f"threads: {threads!r}; allowed: 1 to {MAX_THREADS}, or None")
-    overrides = [] if seed is None else [f"seed={seed}"]
-    checked = check_experiment(experiment, overrides, force=force)
     folder = None if out is None else Path(out)
     lasting = None if folder is None else folder.absolute()  # absolute: the working directory may change
     threads = None if threads is None else int(threads)
@@ -232,13 +244,23 @@ class Result:
             return {name: pl.DataFrame(table) for name, table in self._run.tables().items()}
         return {name: self._table(name) for name in TABLES if name in self.manifest["rows"]}
 
-    def table(self, name: str) -> pl.DataFrame:
-        """Returns a table by its name.
+    def table(self, name: str, columns: Collection[str] | None = None) -> pl.DataFrame:
+        """Returns a table by its name, or those of its columns that are given.
+
+        Args:
+            name: The name of the table.
+            columns: Columns; those that the table lacks are left out. The others are not read from the run's folder.
 
         Raises:
             UsageError: The run has no such table.
         """
-        return self._table(name)
+        if columns is None:
+            return self._table(name)
+        is_unread = name in self.manifest["rows"] and name not in self._read and "tables" not in vars(self)
+        if self._folder is not None and is_unread:
+            return self._from_folder(self._folder / f"{name}.parquet", columns)
+        table = self._table(name)
+        return table.select(column for column in table.columns if column in columns)
 
     def _table(self, name: str) -> pl.DataFrame:
         names = self.manifest["rows"]
@@ -252,11 +274,14 @@ class Result:
         return self._read[name]
 
     @staticmethod
-    def _from_folder(file: Path) -> pl.DataFrame:
+    def _from_folder(file: Path, columns: Collection[str] | None = None) -> pl.DataFrame:
         import polars as pl
 
         try:
-            return pl.read_parquet(file)
+            if columns is None:
+                return pl.read_parquet(file)
+            present = pl.read_parquet_schema(file)
+            return pl.read_parquet(file, columns=[column for column in present if column in columns])
         except (OSError, pl.exceptions.PolarsError) as error:
             reason = next(iter(str(error).splitlines()), type(error).__name__)
             raise UsageError(f"{file}: cannot read: {reason}; pass a folder that `weft run` wrote") from None

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import json
 import os
 import sys
 from pathlib import Path
@@ -167,11 +168,12 @@ def run(
     from weft.output import choose_folder
 
     chosen = [*(overrides or []), *([] if seed is None else [f"seed={seed}"])]
-    experiment = api.load(spec, chosen, force=force)
-    folder = choose_folder(out, f"weft-{experiment.name or spec.stem}")
-    with terminal.ProgressBar(experiment.name or spec.stem) as bar:
-        result = api.run(
-            experiment, threads=threads or None, progress=lambda now: bar.show(now.fraction), out=folder, force=force
+    checked = api.check_experiment(spec, chosen, force=force)
+    name = json.loads(checked.spec())["name"] or spec.stem
+    folder = choose_folder(out, f"weft-{name}")
+    with terminal.ProgressBar(name) as bar:
+        result = api.run_checked(
+            checked, threads=threads or None, progress=lambda now: bar.show(now.fraction), out=folder
         )
     for warning in result.manifest["warnings"]:
         terminal.warn(warning)
@@ -187,9 +189,10 @@ def run(
             }
         )
     else:
-        terminal.print_table("", *summary.table(result.flows))
+        flows = summary.flows_of(result)
+        terminal.print_table("", *summary.table(flows))
         terminal.print_line(f"  {summary.totals_line(result.manifest)}")
-        lacking = summary.lacking(result.manifest, result.flows)
+        lacking = summary.lacking(result.manifest, flows)
         if lacking:
             terminal.print_line(f"  Not modelled at level {result.manifest['level']}: {', '.join(lacking)}")
         files = [(name, rows[name], str(folder / f"{name}.parquet")) for name in api.TABLES if rows.get(name)]
@@ -603,7 +606,7 @@ def show(
         return
     terminal.print_table("", ("", "value"), list(found.items()))
     if "run" in found:
-        terminal.print_table("", *summary.table(Result.read(folder).flows))
+        terminal.print_table("", *summary.table(summary.flows_of(Result.read(folder))))
     elif "sweep" in found:
         opened = Sweep(folder)
         columns, rows = sweep_summary.table(opened, of or sweep_summary.default_measures(opened))

@@ -32,6 +32,15 @@ RARE_COUNTERS = {"losses", "trims", "pauses"}
 """Counters that are shown only if they are not 0."""
 
 
+COLUMNS = ("transport", "fct_s", "goodput_bps", "timeouts", "suppressions")
+"""The columns of the table `flows` that the numbers rest on."""
+
+
+def flows_of(result: Result) -> pl.DataFrame:
+    """Returns the columns of the table `flows` of a run that `by_transport` needs, without reading others."""
+    return result.table("flows", COLUMNS)
+
+
 def by_transport(flows: pl.DataFrame) -> pl.DataFrame:
     """Returns one row per transport: flows, completion times in ms, goodput in Mbps, timeouts and suppressions.
 
@@ -96,7 +105,7 @@ def totals(manifest: Mapping[str, Any]) -> dict[str, int | float]:
 
 def as_json(result: Result) -> dict[str, Any]:
     """Returns the numbers of `by_transport` and `totals` as one JSON document."""
-    return {"by_transport": by_transport(result.flows).to_dicts(), "totals": totals(result.manifest)}
+    return {"by_transport": by_transport(flows_of(result)).to_dicts(), "totals": totals(result.manifest)}
 
 
 def wall_time(seconds: float) -> str:
