@@ -46,8 +46,9 @@ fn rates(scene: &Scene, algorithm: &str, single: &str, links: &[Link], kinds: &[
         .chain([&network.server])
         .map(String::as_str)
         .collect();
+    let more = std::env::var("SETTINGS").unwrap_or_default();
     let settings = format!(
-        "{NO_DEFAULT}congestion.default = \"{algorithm}\"\nsubflows.policy = \"fullmesh\"\nsubflows.count = 2\n\
+        "{NO_DEFAULT}{more}\ncongestion.default = \"{algorithm}\"\nsubflows.policy = \"fullmesh\"\nsubflows.count = 2\n\
          subflows.join_after = \"0B\"\nsubflows.addresses = {:?}\n",
         network.addresses()
     );
