@@ -19,6 +19,7 @@ FIGURES = (
     Figure("amp/fig12", "DCTCP jobs and long flows by AMP, XMP, DCM and DCTCP in a fat-tree: JCT", 2600, 14),
     Figure("amp/fig13", "Long flows and short DCTCP flows along a permutation in a fat-tree", 1320, 24),
     Figure("amp/fig14", "Data mining workload in a fat-tree: FCT of short DCTCP flows, goodput of long flows", 465, 42),
+    Figure("amp/text", "Statements of AMP's text without a figure: MPTCP and MMPTCP, delays, increases", 56, 3),
     Figure("mptcp-dc/fig01", "Flow level: throughput of a permutation in FatTree, VL2 and BCube", 300, 5, "flow"),
     Figure("mptcp-dc/fig02", "Flow level: the fewest subflows for 90 %, by size of the network", 300, 5, "flow"),
     Figure("mptcp-dc/fig03", "Flow level: the slowest flow and Jain's index of a permutation", 20, 5, "flow"),

@@ -14,6 +14,7 @@ HEADLINES = {
     "amp/fig12": "8 subflows: AMP's JCT is 39 % below XMP's",
     "amp/fig13": "(a) Short flows achieve the best FCT when AMP and XMP are used for long flows",
     "amp/fig14": "90th percentile: AMP lowers the FCT of short flows clearly against XMP and DCM",
+    "amp/text": "AMP handles TCP incast better than MPTCP and MMPTCP",
     "amp/linux-fairness": "AMP's fairness is the best nearly everywhere",
     "amp/linux-incast": "Joins at once: AMP is as good as DCTCP up to 30 flows",
     "amp/linux-shift": "A constant cut shifts traffic faster than DCM's cut by alpha",

@@ -81,6 +81,10 @@ TRANSPORTS: dict[str, dict[str, Any]] = {
     "dcm": {"cc": DCM, "subflows": SUBFLOWS},
     "mptcp": {"cc": MPTCP, "subflows": SUBFLOWS},
     "dctcp": {"cc": DCTCP},
+    # Section 6's MPTCP and MMPTCP, which do not use ECN, and MMPTCP with the ECN of section 4.1's "MPTCP (beta = 4)".
+    "mptcp-without-ecn": {"cc": "lia", "subflows": SUBFLOWS},
+    "mmptcp-without-ecn": {"cc": "lia", "subflows": SUBFLOWS, "paths": "mmptcp"},
+    "mmptcp": {"cc": MPTCP, "subflows": SUBFLOWS, "paths": "mmptcp"},
     # These are not the paper's; each shows the effect of one difference to the paper.
     "amp-without-suppression": {"cc": AMP | {"ssr": 0}, "subflows": SUBFLOWS},
     "amp-gamma-1": {"cc": AMP | {"gamma": 1}, "subflows": SUBFLOWS},
@@ -108,6 +112,9 @@ SHOWN = {
     "dcm": Style("DCM", "#009e73", "^"),
     "mptcp": Style("MPTCP", "#cc79a7", "v"),
     "dctcp": Style("DCTCP", "#444444", "D"),
+    "mptcp-without-ecn": Style("MPTCP without ECN", "#cc79a7", "v"),
+    "mmptcp-without-ecn": Style("MMPTCP without ECN", "#e69f00", "<"),
+    "mmptcp": Style("MMPTCP", "#e69f00", "<"),
     "amp-dctcp-cut": Style("AMP, alpha cut", "#e69f00", "P"),
     "amp-linux": Style("AMP, joins at once", "#e69f00", "P"),
     "amp-linux-delayed": Style("AMP, joins delayed", "#0072b2", "o"),
