@@ -25,6 +25,7 @@ FIGURES = (
     Figure("mptcp-dc/fig03", "Flow level: the slowest flow and Jain's index of a permutation", 20, 5, "flow"),
     Figure("mptcp-dc/fig04", "Closed-loop flows in a fat-tree: VLB, Multipath TCP, first-fit scheduling", 840, 9),
     Figure("mptcp-dc/fig05", "Overloaded fat-tree: the rate of each flow, VLB and Multipath TCP", 150, 4),
+    Figure("mptcp-dc/bcube-light-load", "Flow level: light load on BCube and VL2", 1, 0.5, "flow"),
     Figure("mptcp-dc/fig06", "First-fit scheduling with flows that applications limit around its threshold", 600, 10),
     Figure("mptcp-dc/fig07", "20 long flows per host: loss and timeouts, linked and independent increases", 1290, 8),
     Figure("mptcp-dc/fig08", "One-way latency of TCP and multipath TCP on a small bottleneck", 10, 1),

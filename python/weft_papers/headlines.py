@@ -23,6 +23,7 @@ HEADLINES = {
     "mptcp-dc/fig03": "Multipath always improves fairness, even for the VL2 topology",
     "mptcp-dc/fig04": "Multipath TCP significantly outperforms VLB",
     "mptcp-dc/fig05": "Under overload Multipath TCP still gives better fairness",
+    "mptcp-dc/bcube-light-load": "At very light load Multipath TCP excels on BCube",
     "mptcp-dc/fig06": "Multipath TCP consistently obtains high throughput with host-limited flows",
     "mptcp-dc/fig07": "(a) Linked increases do not increase the network's load: mean loss rate",
     "mptcp-dc/fig08": "Multipath TCP also shows smaller peaks from retransmission timeouts of one subflow",
