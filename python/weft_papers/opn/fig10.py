@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 FLOWS, PACKETS = 1000, 200
 OPENS = opens_ms(FLOWS * PACKETS)
 WITHIN = ("subflow", "connection")
+EASILY = 5
+"""Percentage points of reordered packets from which a scheme easily leads to reordering."""
 
 __all__ = ["QUICK", "cases", "claims", "measure", "plot"]
 
@@ -120,6 +122,41 @@ def claims(rows: pl.DataFrame) -> list[Claim]:
             "OPN uses all fast paths, and what it gains or loses is traffic shifting's",
         ),
         *abstract(here, {name: means[name] for name in (*OPNS, "mptcp")}, "OPN's mean FCT"),
+        *_reordering(rows),
+    ]
+
+
+def _reordering(rows: pl.DataFrame) -> list[Claim]:
+    """Returns the claims about reordered packets, within subflows."""
+    share = {
+        (opens, name): out_of_order(_of(rows.filter(opens=opens), name), "subflow")
+        for opens in OPENS
+        for name in ("ecmp", "rps", "mptcp", "mmptcp")
+    }
+
+    def shown(*schemes: str) -> str:
+        return "; ".join(
+            f"{opens}: {listed((LABELS[name], share[opens, name]) for name in schemes)}" for opens in OPENS
+        )
+
+    seen = "the rule was fixed when the figure's table already had these shares"
+    return [
+        Claim(
+            "RPS easily leads to packet reordering",
+            "easily",
+            shown("ecmp", "rps"),
+            all(share[opens, "rps"].mean >= EASILY + share[opens, "ecmp"].mean for opens in OPENS),
+            f"packets that arrive reordered (RFC 4737), by when flows open; holds when RPS has at least {EASILY} "
+            f"percentage points more than ECMP; {seen}",
+        ),
+        Claim(
+            "MPTCP and MMPTCP mitigate packet reordering",
+            "mitigate",
+            shown("rps", "mptcp", "mmptcp"),
+            all(share[opens, name].mean < share[opens, "rps"].mean for opens in OPENS for name in ("mptcp", "mmptcp")),
+            "packets that arrive reordered in their subflow, by when flows open; holds when both have fewer than RPS; "
+            f"{seen}, which also has the larger shares within the data of flows",
+        ),
     ]
 
 
