@@ -25,13 +25,13 @@ pub struct Paths {
 impl Paths {
     /// Creates the paths of a direction of flow `id` between two hosts: all paths, or `max` of them.
     pub fn new(shared: &Shared, id: u64, reverse: bool, hosts: [u32; 2], max: u32) -> Self {
-        let [from, to] = hosts.map(|host| shared.fabric.hosts[host as usize]);
-        let existing = shared.paths_between(from, to).map_or(1, |paths| paths.count);
-        let count = existing.clamp(1, max.into()) as u32;
+        let at_most = |existing: u64| existing.clamp(1, max.into()) as u32;
+        let routes = PathRoutes::new(shared, id, reverse, hosts, at_most);
+        let last = (routes.count() - 1) as u16;
         let seed = draw(&[shared.seed, ORDERS, id, reverse.into()]);
         Self {
-            routes: PathRoutes::new(shared, id, reverse, hosts, count),
-            order: (0..=(count - 1) as u16).collect(),
+            routes,
+            order: (0..=last).collect(),
             used: 0,
             random: SplitMix64::seed_from_u64(seed),
         }

@@ -19,9 +19,18 @@ pub struct PathRoutes {
 }
 
 impl PathRoutes {
-    /// Creates the routes of a direction of flow `id` between two hosts, for this many indices.
-    pub fn new(shared: &Shared, id: u64, reverse: bool, hosts: [u32; 2], count: u32) -> Self {
+    /// Creates the routes of a direction of flow `id` between two hosts. `count` returns the number of indices, given that of
+    /// the paths.
+    pub fn new(
+        shared: &Shared,
+        id: u64,
+        reverse: bool,
+        hosts: [u32; 2],
+        count: impl FnOnce(u64) -> u32,
+    ) -> Self {
         let nodes = hosts.map(|host| shared.fabric.hosts[host as usize]);
+        let paths = Paths::between(&shared.fabric, nodes[0], nodes[1]);
+        let count = count(paths.map_or(1, |paths| paths.count));
         Self {
             direction: SubflowDirection {
                 flow: id,
@@ -30,9 +39,14 @@ impl PathRoutes {
                 reverse,
             },
             nodes,
-            paths: Paths::between(&shared.fabric, nodes[0], nodes[1]),
+            paths,
             routes: vec![Route::default(); count as usize].into(),
         }
+    }
+
+    /// Returns the number of indices.
+    pub fn count(&self) -> usize {
+        self.routes.len()
     }
 
     /// Returns the route of an index. If it has to be computed, `number` returns the number of the path, given

@@ -23,7 +23,7 @@ impl EvRoutes {
     pub fn new(shared: &Shared, id: u64, reverse: bool, hosts: [u32; 2], evs: u32) -> Self {
         let has_links = hosts.iter().any(|&host| shared.links_of(host) > 1);
         Self {
-            routes: PathRoutes::new(shared, id, reverse, hosts, evs),
+            routes: PathRoutes::new(shared, id, reverse, hosts, |_| evs),
             parts: has_links.then_some(evs),
         }
     }
