@@ -61,7 +61,7 @@ def test_each_can_fail(changes: dict[tuple[str, str, str], float], expected: lis
 def test_one_of_eight_hosts_sends() -> None:
     for case in figure.cases(Scale(seeds=1)):
         pairs = case.experiment.traffic[0].model_dump()["pairs"]
-        hosts = figure.NETWORKS[str(case.labels["network"])][1]
+        hosts = figure.NETWORKS[str(case.labels["network"])].hosts
         assert len(pairs) == (1 if case.labels["load"] == ALONE else hosts // 8)
         assert len({host for pair in pairs for host in pair}) == 2 * len(pairs)
 

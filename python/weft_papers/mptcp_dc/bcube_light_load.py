@@ -13,7 +13,7 @@ at light load the paths that flows share decide, and not queues.
 from __future__ import annotations
 
 import random
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import polars as pl
 
@@ -21,33 +21,23 @@ from weft.sweeps.cases import Case
 from weft_papers.figure import Claim
 from weft_papers.mptcp_dc.fat_tree import SHOWN
 from weft_papers.mptcp_dc.fig05 import LITTLE, ONE_OF
-from weft_papers.mptcp_dc.large_scale import DELAY, PACKET, PAYLOAD, RATE_GBPS, VLB
+from weft_papers.mptcp_dc.large_scale import PACKET, PAYLOAD, RATE_GBPS, VLB, bcube, long_flows, vl2
 from weft_papers.seed_summary import SeedSummary, listed, over_seeds
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from matplotlib.figure import Figure as Plot
 
     from weft.api import Result
-    from weft.spec import Experiment
     from weft_papers.figure import Scale
 
 SUBFLOWS = {"vlb": VLB, "multipath": 8}
 BCUBE, VL2 = "BCube", "VL2"
 LIGHT, ALONE = "light", "alone"
-NETWORKS: dict[str, tuple[Mapping[str, Any], int]] = {
-    BCUBE: ({"kind": "bcube", "n": 5, "k": 2}, 125),
-    VL2: ({"kind": "vl2", "aggregation_ports": 6, "intermediate_ports": 6}, 180),
-}
-"""Topologies and their numbers of hosts."""
-QUICK_NETWORKS: dict[str, tuple[Mapping[str, Any], int]] = {
-    BCUBE: ({"kind": "bcube", "n": 4, "k": 1}, 16),
-    VL2: ({"kind": "vl2", "aggregation_ports": 4, "intermediate_ports": 4}, 80),
-}
+NETWORKS = {BCUBE: bcube(5, 2), VL2: vl2(6)}
+QUICK_NETWORKS = {BCUBE: bcube(4, 1), VL2: vl2(4)}
 QUICK = (
-    f"networks of {' and '.join(str(hosts) for _, hosts in QUICK_NETWORKS.values())} hosts instead of "
-    f"{' and '.join(str(hosts) for _, hosts in NETWORKS.values())}"
+    f"networks of {' and '.join(str(network.hosts) for network in QUICK_NETWORKS.values())} hosts instead of "
+    f"{' and '.join(str(network.hosts) for network in NETWORKS.values())}"
 )
 LINK_MBPS = 1e3 * RATE_GBPS * PAYLOAD / PACKET
 """Goodput of a link that is full of data."""
@@ -133,39 +123,17 @@ def claims(rows: pl.DataFrame) -> list[Claim]:
 
 
 def _case(network: str, load: str, name: str, seed: int, *, quick: bool) -> Case:
-    topology, hosts = (QUICK_NETWORKS if quick else NETWORKS)[network]
-    senders = 1 if load == ALONE else hosts // ONE_OF
-    drawn = random.Random(seed).sample(range(hosts), 2 * senders)  # noqa: S311 - an experiment, not a secret
+    of_size = (QUICK_NETWORKS if quick else NETWORKS)[network]
+    senders = 1 if load == ALONE else of_size.hosts // ONE_OF
+    drawn = random.Random(seed).sample(range(of_size.hosts), 2 * senders)  # noqa: S311 - an experiment, not a secret
     pairs = [(f"h{a}", f"h{b}") for a, b in zip(drawn[::2], drawn[1::2], strict=True)]
     labels: dict[str, str | int | float] = {
         "network": network,
         "load": load,
-        "interfaces": topology["k"] + 1 if network == BCUBE else 1,
+        "interfaces": of_size.topology["k"] + 1 if network == BCUBE else 1,
         "transport": name,
     }
-    return Case(labels, _experiment(topology, name, pairs), seed)
-
-
-def _experiment(topology: Mapping[str, Any], name: str, pairs: list[tuple[str, str]]) -> Experiment:
-    """Returns flows between these pairs; one path uses Reno, several use LIA."""
-    from weft import Experiment
-
-    subflows = SUBFLOWS[name]
-    transport: dict[str, Any] = {"cc": "reno" if subflows == VLB else "lia", "subflows": subflows}
-    if topology["kind"] != "bcube":
-        transport["paths"] = "vlb"
-    return Experiment.model_validate(
-        {
-            "name": f"{topology['kind']}-{name}",
-            "level": "flow",
-            "duration": "1s",
-            "measure": {"start": "500ms"},
-            "topology": {**topology, "rate": f"{RATE_GBPS}Gbps", "delay": DELAY},
-            "queues": {"limit": "100 packets"},
-            "transports": {name: transport},
-            "traffic": [{"kind": "bulk", "transport": name, "pairs": pairs}],
-        }
-    )
+    return Case(labels, long_flows(of_size, SUBFLOWS[name], pairs), seed)
 
 
 def _mean(rows: pl.DataFrame, network: str, load: str, name: str) -> SeedSummary:

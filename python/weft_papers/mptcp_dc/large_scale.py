@@ -10,7 +10,7 @@ forward, it is all links over the links of all shortest paths: n / (n - 1) of a 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import polars as pl
 
@@ -64,7 +64,17 @@ COLOURS = {"FatTree": "#0072b2", "VL2": "#d55e00", "BCube": "#009e73"}
 
 
 def permutation(network: Network, subflows: int, events: Iterable[Mapping[str, Any]] = ()) -> Experiment:
-    """Returns an experiment in which every host sends to another one at full rate and receives from one.
+    """Returns an experiment in which every host sends to another one at full rate and receives from one."""
+    return long_flows(network, subflows, "permutation", events)
+
+
+def long_flows(
+    network: Network,
+    subflows: int,
+    pairs: Literal["permutation"] | list[tuple[str, str]],
+    events: Iterable[Mapping[str, Any]] = (),
+) -> Experiment:
+    """Returns an experiment with a flow at full rate between the hosts of each pair.
 
     One path uses Reno, several use LIA.
     """
@@ -82,7 +92,7 @@ def permutation(network: Network, subflows: int, events: Iterable[Mapping[str, A
             "topology": {**network.topology, "rate": f"{RATE_GBPS}Gbps", "delay": DELAY},
             "queues": {"limit": "100 packets"},
             "transports": {"all": transport},
-            "traffic": [{"kind": "bulk", "transport": "all", "pairs": "permutation"}],
+            "traffic": [{"kind": "bulk", "transport": "all", "pairs": pairs}],
             "events": list(events),
         }
     )
