@@ -148,7 +148,7 @@ causes: build $(STAMPS)/checks ## Repeat the runs that prove causes of failing c
 
 .PHONY: closed-forms
 closed-forms: build $(STAMPS)/checks ## Compare collective operations with closed forms for all numbers of ranks to RANKS=1024, and with htsim (hours)
-	RANKS=512 $(BIN)/python -m pytest tests/collectives/test_shifts.py
+	WEFT_SHIFTS=512 $(BIN)/python -m pytest tests/collectives/test_shifts.py
 	WEFT_CLOSED_FORMS=$(or $(RANKS),1024) $(BIN)/python -m pytest --numprocesses auto tests/collectives/test_closed_forms.py
 
 .PHONY: site

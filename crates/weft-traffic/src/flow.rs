@@ -24,7 +24,7 @@ pub struct Flow {
     pub traffic: u32,
     /// Index of the class among the classes of all entries.
     pub class: u32,
-    /// Round of an incast, a loop or a job's slot, the number of messages that the rank sends before in its job, or 0.
+    /// Round of an incast, a loop or a job's slot, the number of messages that the rank sends earlier in its job, or 0.
     pub round: u32,
     /// Rate at which the application writes its data after the connection opens; `None` if all data
     /// is available at once.

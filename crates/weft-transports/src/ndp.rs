@@ -74,7 +74,8 @@ pub enum NdpPullOrder {
     /// Flows send pulls in turn (section 3.2).
     #[default]
     InTurn,
-    /// Flows of the earliest round send pulls in turn, then those of later rounds, as with `prio` of csg-htsim.
+    /// Flows of the earliest round send pulls in turn, then those of later rounds, as with `prio` of csg-htsim. Rounds of different
+    /// traffic are compared, so flows without rounds, which have number 0, go first.
     EarlierRounds,
 }
 

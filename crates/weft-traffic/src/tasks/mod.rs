@@ -120,7 +120,7 @@ pub(crate) struct Message {
     pub send: u32,
     /// The task that receives this message and no other; [`UNBOUND`] if receives match by source and tag.
     pub receive: u32,
-    /// Number of messages that the rank sends before in the job.
+    /// Number of messages that the rank sends earlier in the job.
     pub round: u32,
     /// Application bytes.
     pub bytes: u64,
