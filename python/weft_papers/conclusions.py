@@ -93,7 +93,7 @@ CONCLUSIONS = (
             ("amp/fig10", "(b) The median queue with AMP is 12 packets, about 2 more than in (a)"),
             ("amp/fig10", "(b) 4 flows of XMP or DCM keep the queue above 20 packets at the median, twice that of (a)"),
         ),
-        "Suppression keeps few windows at their floor. The queue of XMP and DCM is longer, but not all the time.",
+        "With suppression few windows stay at their floor; XMP's and DCM's queue is longer, though not always.",
     ),
     Conclusion(
         "amp",
