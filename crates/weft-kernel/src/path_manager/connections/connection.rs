@@ -135,6 +135,24 @@ pub(super) struct Traffic {
     pub net_receiver: Since<bool>,
 }
 
+/// Least time over which traffic is compared before a connection becomes a net receiver: 100 ms.
+const SENDER_WINDOW: u64 = 100_000_000;
+/// Least time over which it is compared before a net receiver no longer is one: 500 ms, so that a pause of the peer, such as a
+/// retransmission timeout, does not make a sender of it.
+const RECEIVER_WINDOW: u64 = 500_000_000;
+
+impl Traffic {
+    /// Whether the last sample is too recent for another one to say anything.
+    pub(super) fn is_recent(&self, now: u64) -> bool {
+        let window = if self.net_receiver.value {
+            RECEIVER_WINDOW
+        } else {
+            SENDER_WINDOW
+        };
+        self.sample.is_some_and(|sample| now < sample.at + window)
+    }
+}
+
 /// A value and the time from which it holds.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Since<T> {

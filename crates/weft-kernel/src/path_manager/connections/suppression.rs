@@ -13,8 +13,6 @@ use super::super::{FourTuple, Hysteresis, Subflow, Token};
 use super::connection::{Request, Since, TrafficSample};
 use super::{CommandBatch, Connection, Connections};
 
-/// Age from which a traffic sample no longer says which direction a connection uses more: 100 ms.
-const MAX_SAMPLE_AGE: u64 = 100_000_000;
 /// Delay until a command that the kernel has refused is sent again: 5 ms, doubled after each refusal up to 1.28 s.
 const FLAG_RETRY_DELAY: u64 = 5_000_000;
 /// Maximum number of doublings.
@@ -91,22 +89,18 @@ impl Connections {
         }
     }
 
-    /// Returns whether the last traffic sample of a connection is recent. Returns true for an unknown connection, for which no
-    /// sample is needed.
+    /// Returns whether [`on_traffic`](Self::on_traffic) would ignore a sample, because the last one is recent or the connection
+    /// unknown.
     pub fn knows_direction(&self, token: Token, now: u64) -> bool {
-        let is_recent = |connection: &Connection| {
-            connection
-                .traffic
-                .sample
-                .is_some_and(|sample| now < sample.at + MAX_SAMPLE_AGE)
-        };
-        self.all.get(&token).is_none_or(is_recent)
+        self.all.get(&token).is_none_or(|connection| connection.traffic.is_recent(now))
     }
 
     /// Records the bytes that a connection has `sent` and `received` so far.
     ///
     /// A backup subflow carries no data in either direction, but the algorithm only sees the data that is sent. A net receiver, which
     /// receives more than it sends, is therefore not suppressed: that would reduce what it receives.
+    ///
+    /// Samples come from a timer and from requests. One that follows another too soon is ignored, as bytes arrive in bursts.
     pub fn on_traffic(
         &mut self,
         token: Token,
@@ -117,6 +111,9 @@ impl Connections {
         let Some(connection) = self.all.get_mut(&token) else {
             return;
         };
+        if connection.traffic.is_recent(now) {
+            return;
+        }
         let sample = TrafficSample {
             sent,
             received,
