@@ -34,6 +34,13 @@ def failing(changes: dict[str, tuple[int, int]] | None = None) -> list[int]:
     return [index for index, claim in enumerate(fig05.claims(table(changes))[:3]) if not claim.holds]
 
 
+def test_affected_by_the_buffer_is_the_growth_of_the_mean() -> None:
+    *_, affected = fig05.claims(table())
+    assert (affected.holds, affected.measured) == (True, "LIA 200 packets, XMP 60 packets, AMP-FG 46 packets")
+    *_, affected = fig05.claims(table({"amp-fg": (14, 18)}))
+    assert not affected.holds
+
+
 def test_claims_hold_for_the_papers_numbers() -> None:
     assert failing() == []
     assert all(claim.holds for claim in fig05.claims(table())[3:])

@@ -31,11 +31,11 @@ PAPER: dict[tuple[str, int], float] = {
 """Throughput by algorithm and subflows."""
 
 
-def table(changes: dict[tuple[str, int], float] | None = None, *, many_to_one: bool = False) -> pl.DataFrame:
+def table(changes: dict[tuple[str, int], float] | None = None, *, others: bool = False) -> pl.DataFrame:
     """Two seeds of two flows each, one faster and one slower."""
     found = PAPER | (changes or {})
     found |= {(name, n): found["amp-fg", n] for name in (fig08.NEIGHBOURS, fig08.FLOOR) for n in fig08.SUBFLOWS}
-    patterns = (fig08.PERMUTATION, fig08.MANY_TO_ONE) if many_to_one else (fig08.PERMUTATION,)
+    patterns = (fig08.PERMUTATION, fig08.MANY_TO_ONE, fig08.ONE_TO_MANY) if others else (fig08.PERMUTATION,)
     return pl.DataFrame(
         [
             {"pattern": pattern, "algorithm": name, "subflows": n, "seed": seed}
@@ -84,14 +84,19 @@ def test_target_that_is_not_reached_is_named() -> None:
     assert "LIA with 8: not reached" in fig08.claims(table({("lia", 8): 0.9}))[FEWER].measured
 
 
-def test_many_to_one_is_told_where_it_was_run() -> None:
-    assert fig08.MANY_TO_ONE in fig08.claims(table(many_to_one=True))[HIGHER].note
-    assert fig08.MANY_TO_ONE not in fig08.claims(table())[HIGHER].note
+@pytest.mark.parametrize("pattern", [fig08.MANY_TO_ONE, fig08.ONE_TO_MANY])
+def test_other_patterns_are_told_where_they_were_run(pattern: str) -> None:
+    assert pattern in fig08.claims(table(others=True))[HIGHER].note
+    assert pattern not in fig08.claims(table())[HIGHER].note
 
 
-def test_many_to_one_has_one_receiver() -> None:
-    cases = [case for case in fig08.cases(Scale(seeds=1)) if case.labels["pattern"] == fig08.MANY_TO_ONE]
-    assert {len(case.experiment.model_dump(by_alias=True)["traffic"][0]["from"]) for case in cases} == {fig08.SENDERS}
+@pytest.mark.parametrize(
+    ("pattern", "wide", "narrow"), [(fig08.MANY_TO_ONE, "from", "to"), (fig08.ONE_TO_MANY, "to", "from")]
+)
+def test_other_patterns_have_one_host_at_an_end(pattern: str, wide: str, narrow: str) -> None:
+    cases = [case for case in fig08.cases(Scale(seeds=1)) if case.labels["pattern"] == pattern]
+    traffic = [case.experiment.model_dump(by_alias=True)["traffic"][0] for case in cases]
+    assert {(len(entry[wide]), isinstance(entry[narrow], str)) for entry in traffic} == {(fig08.FAN, True)}
 
 
 def test_plot_has_numbers_of_subflows() -> None:

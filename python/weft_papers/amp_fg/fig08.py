@@ -1,10 +1,10 @@
 """Figure 8 (section V.B): throughput of flows of 100 MB with 2 to 8 subflows.
 
 The paper does not say which hosts send to which. Here every host of the fat-tree sends one flow to one other and
-receives one, since throughput can grow with subflows only where paths differ. One seed shows 8 senders to 1, section
-V's many-to-one pattern, where they share the receiver's link. Throughput is a flow's goodput over the rate of its
-host's link. The paper does not give MMPTCP's number of subflows when AMP-FG has two. In one reading it is two as
-well, in the other the largest number of the figure.
+receives one, since throughput can grow with subflows only where paths differ. One seed shows section V's other
+patterns: 8 senders to 1, which share the receiver's link, and 1 sender to 8, which share its own. Throughput is a
+flow's goodput over the rate of its host's link. The paper does not give MMPTCP's number of subflows when AMP-FG has
+two. In one reading it is two as well, in the other the largest number of the figure.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from weft.api import Result
     from weft_papers.figure import Scale
 
-PERMUTATION, MANY_TO_ONE = "permutation", "8 senders to 1"
+PERMUTATION, MANY_TO_ONE, ONE_TO_MANY = "permutation", "8 senders to 1", "1 sender to 8"
 MULTIPATH = ("lia", "xmp", "amp-fg")
 MMPTCP = "mmptcp"
 NEIGHBOURS, FLOOR = "amp-fg-neighbours", "amp-fg-floor-2"
@@ -38,7 +38,8 @@ SUBFLOWS = (2, 4, 6, 8)
 MIN_SUBFLOWS, MAX_SUBFLOWS = SUBFLOWS[0], SUBFLOWS[-1]
 SIZE_MB, QUICK_SIZE_MB = 100, 10
 QUICK = f"a fat-tree of {QUICK_PORTS**3 // 4} hosts, flows of {QUICK_SIZE_MB} MB instead of {SIZE_MB} MB"
-SENDERS = 8
+FAN = 8
+"""Hosts at the wide end of the other patterns."""
 AT_MOST_S = 60.0
 """Limit of simulated time, which flows do not reach."""
 OVER_MMPTCP = 1.4
@@ -54,12 +55,12 @@ SAME = 0.01
 def cases(scale: Scale) -> list[Case]:
     """Returns DCTCP's runs, and those of each multipath algorithm with each number of subflows.
 
-    At full size there is also one seed of many-to-one.
+    At full size there is also one seed of many-to-one and of one-to-many.
     """
     cells = [("dctcp", 1), *((name, n) for name in (*MULTIPATH, MMPTCP, NEIGHBOURS, FLOOR) for n in SUBFLOWS)]
     runs = [(PERMUTATION, *cell, seed) for cell in cells for seed in range(1, scale.seeds + 1)]
     if not scale.quick:
-        runs += [(MANY_TO_ONE, *cell, 1) for cell in cells]
+        runs += [(pattern, *cell, 1) for pattern in (MANY_TO_ONE, ONE_TO_MANY) for cell in cells]
     return [_case(*run, quick=scale.quick) for run in runs]
 
 
@@ -188,9 +189,9 @@ def claims(rows: pl.DataFrame) -> list[Claim]:
 def _case(pattern: str, algorithm: str, subflows: int, seed: int, *, quick: bool) -> Case:
     size = f"{QUICK_SIZE_MB if quick else SIZE_MB}MB"
     pairs: dict[str, Any] = {"pairs": "permutation"}
-    if pattern == MANY_TO_ONE:
-        *senders, receiver = random.Random(seed).sample(range(HOSTS), SENDERS + 1)  # noqa: S311 - not a secret
-        pairs = {"from": [f"h{sender}" for sender in senders], "to": f"h{receiver}"}
+    if pattern != PERMUTATION:
+        *many, one = (f"h{host}" for host in random.Random(seed).sample(range(HOSTS), FAN + 1))  # noqa: S311 - not a secret
+        pairs = {"from": many, "to": one} if pattern == MANY_TO_ONE else {"from": one, "to": many}
     spec = experiment(
         f"{algorithm}-{subflows}",
         topology=fat_tree(QUICK_PORTS if quick else PORTS),
@@ -247,11 +248,14 @@ def _timeouts(rows: pl.DataFrame) -> str:
 
 
 def _elsewhere(rows: pl.DataFrame) -> str:
-    here = rows.filter(pattern=MANY_TO_ONE)
-    if here.is_empty():
-        return ""
-    means = {scheme: {n: _mean(here, scheme, n) for n in SUBFLOWS} for scheme in MULTIPATH}
-    return f"; with {MANY_TO_ONE} {_by_number(means)}"
+    """Formats the throughput of the other patterns, of those that were run."""
+    found = ""
+    for pattern in (MANY_TO_ONE, ONE_TO_MANY):
+        here = rows.filter(pattern=pattern)
+        if not here.is_empty():
+            means = {scheme: {n: _mean(here, scheme, n) for n in SUBFLOWS} for scheme in MULTIPATH}
+            found += f"; with {pattern} {_by_number(means)}"
+    return found
 
 
 def _range(ratios: Sequence[float]) -> str:
