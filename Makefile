@@ -142,6 +142,11 @@ relations: build $(STAMPS)/checks ## Check relations between runs on random spec
 graphs: build $(STAMPS)/checks ## Run random graphs of messages over all transports, CASES=10000 of them from FIRST=1 on
 	CASES=$(or $(CASES),10000) FIRST=$(or $(FIRST),1) $(BIN)/python -m pytest --numprocesses auto tests/collectives/test_random_graphs.py
 
+# Commit first: the stored documents name the commit of their run.
+.PHONY: headlines
+headlines: build $(STAMPS)/checks ## Rerun at full size the figures behind `weft reproduce --headlines`, and store them: 2 to 4 hours
+	$(BIN)/python python/generate_claims.py --headlines target/headlines
+
 .PHONY: causes
 causes: build $(STAMPS)/checks ## Repeat the runs that prove causes of failing claims, CAUSES="amp/fig04 opn" or all
 	$(BIN)/python -m weft_papers.causes $(CAUSES)

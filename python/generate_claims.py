@@ -10,6 +10,10 @@ cause. Measured values and notes stay. A stored verdict is removed if the claim 
 fixed after the day of the run: such a claim is not yet rerun. The call also writes `docs/validation/figures.md`, the
 table of all figures, and `python/weft_papers/headlines.json`, the table of `weft reproduce --headlines`.
 
+`python python/generate_claims.py --headlines FOLDER` first runs at full size every figure that the table of
+conclusions rests on, each in a folder of its own in FOLDER, and then stores them. It goes on where a run before it
+ended.
+
 A stored document has the commit and the day of its run, its seeds, and the verdicts that the quick version had then
 (`quick`). If the quick version's verdict on a claim changes, its figure has to be rerun at full size. Until then
 `python python/generate_claims.py --older "CHANGE" FIGURE...` marks the stored document as older than that change, and
@@ -78,6 +82,22 @@ def take_over(folder: Path) -> None:
         kept["claims"] = [claim.document() for claim in claims]
         text = json.dumps(kept | {"version": document["version"]}, indent=2, ensure_ascii=False)
         kept_at.write_text(f"{text}\n", encoding="utf-8")
+
+
+def run_headlines(folder: Path) -> list[Path]:
+    """Runs the figures behind the table of conclusions, shortest first, unless their folder exists already.
+
+    Raises:
+        CalledProcessError: A figure failed.
+    """
+    names = {figure for conclusion in CONCLUSIONS for figure, _ in conclusion.claims}
+    folders = []
+    for figure in sorted((figure for figure in FIGURES if figure.name in names), key=lambda figure: figure.seconds):
+        out = folder / figure.name.replace("/", "-")
+        folders.append(out)
+        if not out.exists():
+            subprocess.run((sys.executable, "-m", "weft", "reproduce", figure.name, "--out", out), check=True)
+    return folders
 
 
 def head() -> str:
@@ -260,7 +280,7 @@ This page lists what the four papers conclude, and has one line for each of thei
 ## Conclusions of the papers
 
 A conclusion is *reproduced* if all claims that decide it hold, *partly* if some do, and *not* if none does.
-`weft reproduce --headlines` prints this table.
+`weft reproduce --headlines` prints this table, and `make headlines` repeats its runs.
 A run is older than today's models if they have changed since and the figure was not rerun.
 Where only the quick version has a value, the verdict is *indicative*.
 """
@@ -294,12 +314,16 @@ The column before the last counts the figure's statements of all origins that ho
 
 if __name__ == "__main__":
     RESULTS.mkdir(exist_ok=True)
-    marks = sys.argv[1:2] == ["--older"]
-    for argument in sys.argv[3 if marks else 1 :]:
-        if marks:
-            mark_older(argument, sys.argv[2])
-        else:
-            take_over(Path(argument))
+    option, arguments = (
+        (sys.argv[1], sys.argv[2:]) if sys.argv[1:2] in (["--older"], ["--headlines"]) else ("", sys.argv[1:])
+    )
+    if option == "--older":
+        for figure in arguments[1:]:
+            mark_older(figure, arguments[0])
+    else:
+        folders = run_headlines(Path(arguments[0])) if option == "--headlines" else map(Path, arguments)
+        for folder in folders:
+            take_over(folder)
     annotate_all()
     HEADLINE_TABLE.write_text(f"{json.dumps(headlines(), indent=2, ensure_ascii=False)}\n", encoding="utf-8")
     OVERVIEW.write_text(overview(), encoding="utf-8")
