@@ -108,12 +108,7 @@ impl Daemon {
                     self.connections
                         .on_active_changed(event.token, subflow, true, batches);
                 }
-                EventKind::Failed => {
-                    if self.connections.on_failed(event.token, subflow, now(), batches) {
-                        info!(local = %event.local, remote = %event.remote, "closed a subflow: it timed out while another one progressed");
-                        self.metrics.failed_subflows.inc();
-                    }
-                }
+                EventKind::Failed => self.failed_paths.suspect(event),
                 EventKind::NoEcn => self.on_uncoupled(&event, UncoupledReason::NoEcn, batches),
                 EventKind::NoSlot => self.on_uncoupled(&event, UncoupledReason::NoSlot, batches),
                 EventKind::Joined => self.connections.set_has_bpf_events(event.token, true),

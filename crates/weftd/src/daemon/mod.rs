@@ -7,6 +7,7 @@ pub mod blackholes;
 mod budget;
 mod check;
 mod events;
+mod failed_paths;
 mod lock;
 mod memory;
 mod namespaces;
@@ -46,6 +47,7 @@ use weft_kernel::programs::scope::Scope;
 
 use budget::Rest;
 use check::Check;
+use failed_paths::FailedPaths;
 pub use lock::Lock;
 use namespaces::{named, names_of_namespaces, namespace_of};
 use served_namespace::ServedNamespace;
@@ -188,6 +190,7 @@ struct Daemon {
     handled_lost_events: u64,
     /// Indices of descriptors that may still be readable, because an edge is reported only once.
     unread: HashSet<usize>,
+    failed_paths: FailedPaths,
     /// Namespaces whose connections have to be read, and the earliest time for that.
     to_resync: BTreeSet<usize>,
     next_resync: u64,
@@ -283,6 +286,7 @@ impl Daemon {
             check: None,
             reported: None,
             unread: HashSet::new(),
+            failed_paths: FailedPaths::default(),
             to_resync: BTreeSet::new(),
             next_resync: 0,
             changed_addresses: BTreeSet::new(),
@@ -366,6 +370,7 @@ impl Daemon {
             self.handle_pm_events(ready, &mut batches);
             self.handle_address_changes(ready, &mut batches);
             self.handle_bpf_events(&mut batches)?;
+            self.close_failed(&mut batches);
             self.resync_if_due(&mut batches);
             self.connections.on_deadlines(now(), &mut batches);
             self.send_commands(batches);
@@ -423,6 +428,7 @@ impl Daemon {
             .chain(self.unread.iter().map(|token| self.readable_at(*token)))
             .chain((!self.to_resync.is_empty()).then_some(self.next_resync))
             .chain((!self.changed_addresses.is_empty()).then_some(self.next_addresses))
+            .chain(self.failed_paths.deadline())
             .chain(self.check.as_ref().map(|_| now() + CHECK_INTERVAL))
             .min()
             .unwrap_or(self.next_totals);

@@ -8,7 +8,7 @@ use socket2::Protocol;
 use weft_kernel::path_manager::{Namespace, mptcp_subflows};
 
 use crate::paths::{FULL_MESH, Hosts, joined};
-use crate::scene::{NO_DEFAULT, Scene, ip, load, missing, until, wait_for_names};
+use crate::scene::{NO_DEFAULT, Scene, ip, load, missing, stays, until, wait_for_names};
 use crate::{number, scene_or_skip};
 
 /// The first path is the one of the connection's first subflow.
@@ -50,6 +50,58 @@ fn the_subflow_of_a_failed_path_is_closed_and_joins_again() {
         until("it joins again", || joined(&hosts) == 2);
     }
     daemon.stop();
+}
+
+/// A full queue may lose a whole window. The packet that is resent at the timeout arrives then.
+#[test]
+fn a_window_that_is_lost_closes_no_subflow() {
+    let scene = scene_or_skip!("a_window_that_is_lost_closes_no_subflow");
+    let hosts = Hosts::new(&[50, 50]);
+    let settings = format!("{NO_DEFAULT}congestion.default = \"weft_amp\"\n{FULL_MESH}subflows.count = 2\n");
+    let daemon = scene.daemon_of_these(&[hosts.client(), hosts.server()], &settings);
+    let [client, server] = [hosts.client(), hosts.server()].map(Namespace::named);
+    let server = Scene::serve_in(&server, Ipv4Addr::new(10, 77, 0, 2).into());
+    let _load = load(Scene::connect_from(
+        &client,
+        server.address,
+        Protocol::MPTCP,
+        None,
+    ));
+    until("a join", || joined(&hosts) == 2);
+    let subflows = || {
+        let seen = mptcp_subflows(&client).expect("subflows");
+        let mut locals: Vec<_> = seen.iter().map(|seen| seen.subflow.local).collect();
+        locals.sort_unstable();
+        locals
+    };
+    let before = subflows();
+    for path in [0, 1] {
+        let arrived = hosts.arrived()[path];
+        until("the path is used", || hosts.arrived()[path] > arrived + 1_000_000);
+        let timeouts = || timeouts(&scene);
+        let earlier = timeouts();
+        hosts.lose(path, true);
+        sleep(Duration::from_millis(100));
+        hosts.lose(path, false);
+        until("a timeout", || timeouts() > earlier);
+        stays("the same subflows", Duration::from_secs(1), || {
+            subflows() == before
+        });
+    }
+    daemon.stop();
+}
+
+/// Retransmission timeouts of all subflows.
+fn timeouts(scene: &Scene) -> u64 {
+    let status = scene.status();
+    let subflows = status
+        .connections
+        .iter()
+        .flat_map(|connection| &connection.subflows);
+    subflows
+        .filter_map(|subflow| subflow.window.as_ref())
+        .map(|window| window.timeouts)
+        .sum()
 }
 
 /// How a connection is set up in a series of runs. Without an algorithm it is Linux alone: its path manager, and Reno.
