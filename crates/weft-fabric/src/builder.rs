@@ -68,6 +68,7 @@ impl<'a> FabricBuilder<'a> {
             nodes: self.nodes,
             links: self.links,
             hosts,
+            cables: Vec::new(),
             routing: routing.into(),
             warnings: Vec::new(),
         }

@@ -4,22 +4,10 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use weft_queues::{PAUSE_FRAME, QueueConfig, QueueKind, Wire};
-use weft_spec::{Rate, Time};
+use weft_spec::{Layer, Rate, Time};
 
 /// Index of a node (host or switch).
 pub type NodeId = u32;
-
-/// The part of a spec that chooses the kind of a link's queue.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub enum KindSource {
-    /// The layer, or otherwise the network.
-    #[default]
-    Layer,
-    /// The cable of the topology with this index.
-    Cable(u32),
-    /// The entry of `links` with this index, in the order of their names.
-    Link(u32),
-}
 
 /// A directed link from a port of `from` to `to`.
 #[derive(Clone, Debug, PartialEq)]
@@ -36,8 +24,8 @@ pub struct Link {
     pub queue: QueueConfig,
     /// Kind of that queue.
     pub kind: QueueKind,
-    /// The part of the spec that chooses the kind.
-    pub kind_source: KindSource,
+    /// Index of the cable with settings of its own, in [`Fabric::cables`].
+    pub cable: Option<u32>,
     /// Stage of the topology that the link belongs to, such as "host-tor"; for tables.
     pub layer: &'static str,
 }
@@ -52,7 +40,7 @@ impl Link {
             delay,
             queue,
             kind: QueueKind::default(),
-            kind_source: KindSource::default(),
+            cable: None,
             layer: "switch-switch",
         }
     }
@@ -118,6 +106,9 @@ pub struct Fabric {
     pub links: Vec<Link>,
     /// The nodes that hold endpoints, in the order in which specs number them.
     pub hosts: Vec<NodeId>,
+    /// The settings of single cables for both of their links, which [`build`](crate::Topology::build) does not
+    /// apply; empty if the topology has none.
+    pub cables: Vec<Layer>,
     /// Paths between hosts.
     pub routing: Arc<dyn Routing>,
     /// Warnings about the file from which the topology was read, with paths relative to the topology.

@@ -15,13 +15,10 @@ use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use weft_spec::{Mark, QueueKindSpec, QueueSize, Rate, SpecError, Time, read_text};
+use weft_spec::{Layer, Mark, QueueKindSpec, QueueSize, Rate, SpecError, Time, read_text};
 
 use crate::builder::FabricBuilder;
-use crate::{
-    Fabric, KindSource, Link, NodeId, PortQueues, QueueKind, QueueParameters, Topology, check_mark,
-    resolve_queue_kind,
-};
+use crate::{Fabric, Link, NodeId, PortQueues, Topology, resolve_queue_kind};
 use listed_paths::ListedPaths;
 use shortest_paths::ShortestPaths;
 
@@ -164,25 +161,23 @@ fn rate_in_bps(bits: f64) -> Result<Rate, SpecError> {
 }
 
 impl Cable {
-    /// Returns the kind of its queues, if it has one, and fills in its parameters.
-    fn resolve_queue(&mut self) -> Result<Option<QueueKind>, SpecError> {
-        let Some(queue) = &mut self.queue else {
-            return Ok(None);
-        };
-        let kind = resolve_queue_kind(queue).map_err(|error| error.within("queue"))?;
-        if kind.marks() {
-            check_mark(&queue.name, self.mark.unwrap_or_default()).map_err(|error| error.within("mark"))?;
+    /// Returns the settings of its queues. Its links have its rate from the beginning.
+    fn settings(&self) -> Layer {
+        Layer {
+            rate: None,
+            limit: self.limit,
+            mark: self.mark,
+            queue: self.queue.clone(),
         }
-        Ok(Some(kind))
     }
 }
 
 impl Topology for Graph {
     fn fill_defaults(&mut self) -> Result<(), SpecError> {
         for (i, cable) in self.links.iter_mut().enumerate() {
-            cable
-                .resolve_queue()
-                .map_err(|error| error.within(&format!("links[{i}]")))?;
+            if let Some(queue) = &mut cable.queue {
+                resolve_queue_kind(queue).map_err(|error| error.within(&format!("links[{i}].queue")))?;
+            }
         }
         Ok(())
     }
@@ -208,9 +203,9 @@ impl Topology for Graph {
         if hosts.len() < 2 {
             return Err(self.too_few_hosts(hosts.len()));
         }
-        for (index, (path, mut cable)) in (0..).zip(spec.cables) {
+        let mut cables = Vec::with_capacity(spec.cables.len());
+        for (index, (path, cable)) in (0..).zip(spec.cables) {
             let path = &path;
-            let own_kind = cable.resolve_queue().map_err(|error| error.within(path))?;
             let end = |field: &str, name: &String| {
                 nodes.get(name.as_str()).copied().ok_or_else(|| {
                     let allowed = "the name of a host or of a switch";
@@ -234,32 +229,20 @@ impl Topology for Graph {
             };
             let rate = cable.rate.unwrap_or(self.rate);
             let delay = cable.delay.unwrap_or(self.delay);
-            let directions = [(a, b, a_host, layers[0]), (b, a, b_host, layers[1])];
-            for (from, to, from_host, layer) in directions.into_iter().take(2 - usize::from(cable.one_way)) {
-                let mut queue = net.default_queue(from);
-                let mut kind = None;
-                if !(from_host && queues.nic) {
-                    queue = queue
-                        .with(cable.limit, cable.mark)
-                        .map_err(|error| error.within(path))?;
-                    kind.clone_from(&own_kind);
-                }
+            let directions = [(a, b, layers[0]), (b, a, layers[1])];
+            for (from, to, layer) in directions.into_iter().take(2 - usize::from(cable.one_way)) {
+                let queue = net.default_queue(from);
                 net.link(Link {
-                    from,
-                    to,
-                    rate,
-                    delay,
-                    queue,
-                    kind_source: kind
-                        .as_ref()
-                        .map_or(KindSource::Layer, |_| KindSource::Cable(index)),
-                    kind: kind.unwrap_or_default(),
                     layer,
+                    cable: Some(index),
+                    ..Link::new([from, to], rate, delay, queue)
                 });
             }
+            cables.push(cable.settings());
         }
         let mut fabric = net.finish(hosts, Box::new(ShortestPaths::default()));
         fabric.warnings = spec.warnings;
+        fabric.cables = cables;
         let shortest = ShortestPaths::new(&fabric);
         shortest.check_ports(&fabric)?;
         fabric.routing = if self.paths.is_empty() {

@@ -16,7 +16,7 @@ mod two_paths;
 mod vl2;
 
 pub use bcube::BCube;
-pub use fabric::{Fabric, KindSource, Link, LinkChange, Node, NodeId, Routing};
+pub use fabric::{Fabric, Link, LinkChange, Node, NodeId, Routing};
 pub use fat_tree::FatTree;
 pub use graph::{Cable, Graph};
 pub use leaf_spine::LeafSpine;

@@ -107,8 +107,6 @@ pub struct PortQueues {
     pub switch: QueueConfig,
     /// Queues of hosts' ports.
     pub host: QueueConfig,
-    /// True if hosts have a NIC with back pressure, whose queues no field of a topology changes.
-    pub nic: bool,
 }
 
 impl PortQueues {
@@ -120,11 +118,7 @@ impl PortQueues {
             limit: QueueSize::Packets(u32::MAX),
             mark: None,
         };
-        Self {
-            host,
-            nic: true,
-            ..self
-        }
+        Self { host, ..self }
     }
 }
 
@@ -134,7 +128,6 @@ impl From<&Queues> for PortQueues {
         Self {
             switch: QueueConfig::new(queues.limit, queues.mark),
             host: QueueConfig::new(host_limit, host_mark),
-            nic: false,
         }
     }
 }

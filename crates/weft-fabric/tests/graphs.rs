@@ -543,22 +543,14 @@ fn cables_may_have_one_direction_and_queues_of_their_own() {
     assert_eq!(walks(&fabric, 2, 3), ["d"]);
     assert!(walks(&fabric, 3, 2).is_empty(), "against the cable");
     assert!(walks(&fabric, 0, 2).is_empty(), "another part of the network");
-    let own = weft_fabric::QueueConfig {
-        limit: weft_spec::QueueSize::Packets(7),
-        mark: None,
+    let limit = |link: Option<&weft_fabric::Link>| {
+        let cable = link.and_then(|link| link.cable).unwrap();
+        fabric.cables[cable as usize].limit
     };
-    assert_eq!(link("x", "b").unwrap().queue, own);
-    assert_eq!(link("b", "x").unwrap().queue, own, "at the host as well");
-    assert_eq!(link("a", "x").unwrap().queue, network::QUEUES.host);
-    assert_eq!(link("x", "a").unwrap().queue, network::QUEUES.switch);
-    let refused = WAYS.replace("limit = \"7 packets\", mark = \"off\"", "mark = \"101 packets\"");
-    assert_eq!(
-        build("graph", &format!("{refused}\n{LINKS}"))
-            .err()
-            .unwrap()
-            .to_string(),
-        "links[1].mark: 101 packets is above the limit of 100 packets; allowed: at most 100 packets"
-    );
+    let own = Some(weft_spec::QueueSize::Packets(7));
+    assert_eq!(limit(link("x", "b")), own);
+    assert_eq!(limit(link("b", "x")), own, "in the other direction as well");
+    assert_eq!(limit(link("a", "x")), None);
 }
 
 proptest! {

@@ -177,7 +177,6 @@ pub(crate) mod tests {
         let queues = PortQueues {
             switch: queue,
             host: queue,
-            nic: false,
         };
         tree.build(&queues).unwrap()
     }

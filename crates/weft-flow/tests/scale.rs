@@ -23,7 +23,6 @@ fn fabric(topology: &str) -> Fabric {
     let queues = PortQueues {
         switch: queue,
         host: queue,
-        nic: false,
     };
     (entry.parse)(&fields).unwrap().value.build(&queues).unwrap()
 }

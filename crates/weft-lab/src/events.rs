@@ -7,7 +7,7 @@ use weft_paths::draw;
 use weft_run::{LinkChange, LinkEvent};
 use weft_spec::{LinkEventSpec, LinkState, SpecError, Time};
 
-use crate::layers::{links_by_name, unknown_layer};
+use crate::ports::{links_by_name, unknown_layer};
 
 /// Resolves the events, in the order of their entries, one for each link.
 ///

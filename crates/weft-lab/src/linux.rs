@@ -23,7 +23,7 @@ use weft_run::{
 use weft_spec::{Spec, SpecError, Time};
 use weft_transports::{TcpSpec, TransportConfig};
 
-use crate::layers::link_path;
+use crate::ports::link_path;
 use crate::transports::algorithms;
 
 /// Environment variable that names the program.

@@ -1,26 +1,33 @@
 //! Checks of lossless queues: they are everywhere or nowhere, and their thresholds fit into the buffers.
 
 use weft_fabric::{Fabric, Link, Lossless, QueueKind};
-use weft_spec::{Layer, Size, Spec, SpecError};
+use weft_spec::{Size, Spec, SpecError};
 use weft_transports::TransportConfig;
 
-use crate::layers::link_path;
-use crate::queues::{path_of, source_of};
+use crate::ports::Ports;
 
 /// Checks the lossless queues of a network.
 ///
 /// # Errors
 /// Returns the first error, with its path in the spec.
-pub(crate) fn check(spec: &Spec, transports: &[TransportConfig], fabric: &Fabric) -> Result<(), SpecError> {
-    let found = fabric.links.iter().find_map(|link| match &link.kind {
-        QueueKind::Lossless(lossless) => Some((path_of(spec, source_of(link)), lossless.classes)),
-        _ => None,
-    });
+pub(crate) fn check(
+    spec: &Spec,
+    transports: &[TransportConfig],
+    fabric: &Fabric,
+    ports: &Ports,
+) -> Result<(), SpecError> {
+    let kind_path = |number: u32| ports.of(fabric, number).kind_from.kind_path(spec);
+    let found = (0..)
+        .zip(&fabric.links)
+        .find_map(|(number, link)| match &link.kind {
+            QueueKind::Lossless(lossless) => Some((kind_path(number), lossless.classes)),
+            _ => None,
+        });
     let Some((first, classes)) = found else {
         return Ok(());
     };
-    for link in &fabric.links {
-        let (path, layer) = (path_of(spec, source_of(link)), link.layer);
+    for (number, link) in (0..).zip(&fabric.links) {
+        let (path, layer) = (kind_path(number), link.layer);
         let QueueKind::Lossless(lossless) = &link.kind else {
             let problem = format!("drops packets of layer {layer:?}, but {first} is lossless");
             let remedy = "use \"lossless\" for all layers or for none";
@@ -34,18 +41,18 @@ pub(crate) fn check(spec: &Spec, transports: &[TransportConfig], fabric: &Fabric
     }
     let sizes = transports.iter().map(|transport| transport.sizes().max());
     let max_packet = sizes.max().unwrap_or(1);
-    check_pools(spec, fabric)?;
-    let mut ports = vec![0; fabric.nodes.len()];
+    check_pools(fabric, kind_path)?;
+    let mut port_counts = vec![0; fabric.nodes.len()];
     for link in &fabric.links {
-        ports[link.from as usize] += 1;
+        port_counts[link.from as usize] += 1;
     }
     for (incoming, reverse) in fabric.links.iter().zip(fabric.reverse_links()) {
         // A host with one port does not forward, so packets for it never wait there.
         let to = incoming.to as usize;
-        if fabric.nodes[to].is_host && ports[to] == 1 {
+        if fabric.nodes[to].is_host && port_counts[to] == 1 {
             continue;
         }
-        let Some(outgoing) = reverse.map(|reverse| &fabric.links[reverse as usize]) else {
+        let Some(number) = reverse else {
             let [from, to] = [incoming.from, incoming.to].map(|node| &fabric.nodes[node as usize].name);
             let problem = format!("the link {from}->{to} is one way, so that {first} cannot pause it");
             return Err(SpecError::conflict(
@@ -54,19 +61,21 @@ pub(crate) fn check(spec: &Spec, transports: &[TransportConfig], fabric: &Fabric
                 "add a link in the other direction",
             ));
         };
+        let outgoing = &fabric.links[number as usize];
         if let QueueKind::Lossless(lossless) = &outgoing.kind {
-            let limit = limit_path(spec, fabric, outgoing);
-            check_thresholds(spec, lossless, [incoming, outgoing], &limit, max_packet)?;
+            let port = ports.of(fabric, number);
+            let paths = [port.kind_from.kind_path(spec), port.limit_from.limit_path(spec)];
+            check_thresholds(paths, lossless, [incoming, outgoing], max_packet)?;
         }
     }
     Ok(())
 }
 
 /// Checks that all ports of a node have the same pool of headroom.
-fn check_pools(spec: &Spec, fabric: &Fabric) -> Result<(), SpecError> {
-    let mut first: Vec<Option<&Link>> = vec![None; fabric.nodes.len()];
-    for link in &fabric.links {
-        let first = *first[link.from as usize].get_or_insert(link);
+fn check_pools(fabric: &Fabric, kind_path: impl Fn(u32) -> String) -> Result<(), SpecError> {
+    let mut firsts: Vec<Option<(u32, &Link)>> = vec![None; fabric.nodes.len()];
+    for (number, link) in (0..).zip(&fabric.links) {
+        let (first_number, first) = *firsts[link.from as usize].get_or_insert((number, link));
         let pool = |link: &Link| match &link.kind {
             QueueKind::Lossless(lossless) => lossless.headroom_pool,
             _ => None,
@@ -77,10 +86,10 @@ fn check_pools(spec: &Spec, fabric: &Fabric) -> Result<(), SpecError> {
                 "{} contradicts {} of {} at switch {}",
                 words(pool(link)),
                 words(pool(first)),
-                path_of(spec, source_of(first)),
+                kind_path(first_number),
                 fabric.nodes[link.from as usize].name
             );
-            let path = format!("{}.headroom_pool", path_of(spec, source_of(link)));
+            let path = format!("{}.headroom_pool", kind_path(number));
             return Err(SpecError::conflict(
                 path,
                 problem,
@@ -91,34 +100,15 @@ fn check_pools(spec: &Spec, fabric: &Fabric) -> Result<(), SpecError> {
     Ok(())
 }
 
-/// Returns the path of the field that limits the queue of a link.
-fn limit_path(spec: &Spec, fabric: &Fabric, link: &Link) -> String {
-    let limit = link.queue.limit;
-    let ends = [link.from, link.to].map(|node| &fabric.nodes[node as usize].name);
-    let name = format!("{}->{}", ends[0], ends[1]);
-    if spec.links.get(&name).is_some_and(|own| own.limit.is_some()) {
-        return format!("{}.limit", link_path(&name));
-    }
-    match spec.layers.get(link.layer) {
-        Some(Layer { limit: Some(_), .. }) => format!("layers.{}.limit", link.layer),
-        _ if fabric.nodes[link.from as usize].is_host && spec.queues.host.limit == Some(limit) => {
-            "queues.host.limit".to_owned()
-        }
-        _ if limit == spec.queues.limit => "queues.limit".to_owned(),
-        // The limit of a single cable.
-        _ => "topology".to_owned(),
-    }
-}
-
-/// Checks the thresholds of the port that sends over `outgoing` and receives over `incoming`.
+/// Checks the thresholds of the port that sends over `outgoing` and receives over `incoming`. The paths are those of
+/// the kind of its queue and of its limit.
 fn check_thresholds(
-    spec: &Spec,
+    [kind_path, limit_path]: [String; 2],
     lossless: &Lossless,
     [incoming, outgoing]: [&Link; 2],
-    limit_path: &str,
     max_packet: u32,
 ) -> Result<(), SpecError> {
-    let path = |field| format!("{}.{field}", path_of(spec, source_of(outgoing)));
+    let path = |field| format!("{kind_path}.{field}");
     let thresholds = lossless.thresholds(&incoming.wire(), &outgoing.wire(), max_packet);
     let limit = lossless.buffer(&outgoing.wire(), max_packet);
     let headroom = thresholds.capacity - thresholds.xoff;

@@ -14,7 +14,8 @@ use weft_transports::{TransportConfig, kinds};
 use crate::backends::backend_by_level;
 use crate::classes::{self, ClassNames, EntryFlows};
 use crate::memory::{InsufficientMemory, MemoryBudget};
-use crate::{events, hints, layers, probes, queues, transports};
+use crate::ports::Ports;
+use crate::{events, hints, probes, queues, transports};
 
 /// A resolved spec with its plan.
 pub(crate) struct Resolved {
@@ -40,16 +41,12 @@ pub(crate) fn resolve(
     memory: MemoryBudget,
 ) -> Result<Resolved, SpecError> {
     let mut resolved = spec.clone();
-    let mut port_queues = PortQueues::from(&spec.queues);
     let backend = backend_by_level(&spec.level)?;
     backend.fill_defaults(&mut resolved)?;
     let has_nic = !matches!(resolved.hosts.qdisc, None | Some(Qdisc::Switch));
+    let mut port_queues = PortQueues::from(&spec.queues);
     if has_nic {
         port_queues = port_queues.with_nic();
-    } else {
-        let (host_limit, host_mark) = spec.queues.host();
-        resolved.queues.host.limit = Some(host_limit);
-        resolved.queues.host.mark = Some(host_mark);
     }
 
     let kind = find(TOPOLOGIES, "topology.kind", &spec.topology.kind)?;
@@ -63,17 +60,23 @@ pub(crate) fn resolve(
         .value
         .build(&port_queues)
         .map_err(|error| error.within("topology"))?;
-    layers::apply(spec, has_nic, &mut fabric)?;
-    queues::apply(&mut resolved, backend, has_nic, &mut fabric)?;
+    let ports = Ports::set(&mut resolved, backend, has_nic, &mut fabric)?;
     resolved.topology = KindSpec {
         kind: spec.topology.kind.clone(),
         params: topology.params,
     };
 
     let policy = topology.value.default_policy();
-    let transports = resolve_transports(&mut resolved, spec, custom_algorithms, policy, backend, &fabric)?;
+    let transports = resolve_transports(
+        &mut resolved,
+        spec,
+        custom_algorithms,
+        policy,
+        backend,
+        (&fabric, &ports),
+    )?;
 
-    let of_queues = queues::check_transports(spec, &transports, &fabric)?;
+    let of_queues = queues::check_transports(spec, &transports, &fabric, &ports)?;
 
     name_traffic(&mut resolved.traffic)?;
     let classes = ClassNames::new(&resolved)?;
@@ -147,7 +150,7 @@ fn resolve_transports(
     custom_algorithms: &[Arc<dyn AlgorithmFactory>],
     policy: &str,
     backend: &dyn Backend,
-    fabric: &Fabric,
+    (fabric, ports): (&Fabric, &Ports),
 ) -> Result<Vec<TransportConfig>, SpecError> {
     let context = weft_transports::Context {
         fabric,
@@ -159,7 +162,7 @@ fn resolve_transports(
         let path = format!("transports.{name}");
         let (with_defaults, built) =
             weft_transports::resolve(transport, kinds(), &context).map_err(|error| error.within(&path))?;
-        check_queue_fits_packet(spec, fabric, &built, &path)?;
+        check_queue_fits_packet(spec, fabric, ports, &built, &path)?;
         transports::check_kind(backend, built.kind).map_err(|error| error.within(&path))?;
         *transport = with_defaults;
         transports.push(built);
@@ -208,6 +211,7 @@ fn controller(
 fn check_queue_fits_packet(
     spec: &Spec,
     fabric: &Fabric,
+    ports: &Ports,
     transport: &TransportConfig,
     path: &str,
 ) -> Result<(), SpecError> {
@@ -220,26 +224,14 @@ fn check_queue_fits_packet(
         }
         Ok(())
     };
-    let (host_limit, _) = spec.queues.host();
-    check(spec.queues.limit, &|| "queues.limit".to_owned())?;
-    check(host_limit, &|| "queues.host.limit".to_owned())?;
-    for (name, layer) in &spec.layers {
-        if let Some(limit) = layer.limit {
-            check(limit, &|| format!("layers.{name}.limit"))?;
-        }
+    for (number, link) in (0..).zip(&fabric.links) {
+        check(link.queue.limit, &|| {
+            ports.of(fabric, number).limit_from.limit_path(spec)
+        })?;
     }
-    for (name, link) in &spec.links {
-        if let Some(limit) = link.limit {
-            check(limit, &|| format!("{}.limit", layers::link_path(name)))?;
-        }
-    }
-    for link in &fabric.links {
-        // The limit of a single cable, which `topology` may have.
-        check(link.queue.limit, &|| "topology".to_owned())?;
-    }
-    for (source, kind) in queues::kinds_by_source(fabric) {
+    for (place, kind) in ports.kinds() {
         for (field, limit) in kind.limits() {
-            check(limit, &|| format!("{}.{field}", queues::path_of(spec, source)))?;
+            check(limit, &|| format!("{}.{field}", place.kind_path(spec)))?;
         }
     }
     Ok(())

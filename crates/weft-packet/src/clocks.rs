@@ -58,7 +58,6 @@ mod tests {
             .build(&PortQueues {
                 switch: queue,
                 host: queue,
-                nic: false,
             })
             .unwrap()
     }

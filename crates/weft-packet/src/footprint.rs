@@ -139,7 +139,6 @@ mod tests {
             .build(&PortQueues {
                 switch: queue,
                 host: queue,
-                nic: false,
             })
             .unwrap()
     }

@@ -254,7 +254,6 @@ mod tests {
         let queues = PortQueues {
             switch: queue,
             host: queue,
-            nic: false,
         };
         let topology = ManyToOne {
             senders: 8,

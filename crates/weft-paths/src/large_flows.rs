@@ -140,7 +140,6 @@ pub(crate) mod samples {
         .build(&PortQueues {
             switch: queue,
             host: queue,
-            nic: false,
         })
         .unwrap()
     }
@@ -187,7 +186,6 @@ mod tests {
         .build(&PortQueues {
             switch: queue,
             host: queue,
-            nic: false,
         })
         .unwrap();
         let (from, to) = (fabric.hosts[0], *fabric.hosts.last().unwrap());

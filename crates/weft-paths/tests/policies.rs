@@ -286,7 +286,6 @@ fn two_disjoint_subflows_share_only_what_all_paths_share() {
     let queues = PortQueues {
         switch: queue,
         host: queue,
-        nic: false,
     };
     let leaf_spine = |spines, links| LeafSpine {
         leaves: 2,

@@ -168,7 +168,6 @@ mod tests {
         let queues = PortQueues {
             switch: queue,
             host: queue,
-            nic: false,
         };
         let entry = find(TOPOLOGIES, "kind", kind).unwrap();
         let loaded = (entry.parse)(&weft_spec::read_table(fields).unwrap()).unwrap();

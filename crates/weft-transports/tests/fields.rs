@@ -16,7 +16,6 @@ fn fabric() -> Fabric {
     let queues = PortQueues {
         switch: queue,
         host: queue,
-        nic: false,
     };
     let topology = FatTree {
         k: 4,

@@ -27,6 +27,7 @@ pub fn network(nodes: u32, hosts: &[NodeId], links: Vec<Link>) -> Fabric {
         nodes: (0..nodes).map(node).collect(),
         links,
         hosts: hosts.to_vec(),
+        cables: Vec::new(),
         routing: Arc::new(NoRouting),
         warnings: Vec::new(),
     }

@@ -17,7 +17,6 @@ pub const QUEUES: PortQueues = PortQueues {
         limit: QueueSize::Packets(1000),
         mark: None,
     },
-    nic: false,
 };
 
 pub fn build(kind: &str, fields: &str) -> Result<Fabric, SpecError> {

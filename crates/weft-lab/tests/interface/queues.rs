@@ -387,6 +387,25 @@ fn a_cable_has_its_own_kind() {
     assert_eq!(links(&["layers.switch-switch.queue=fifo"]), [""; 0]);
 }
 
+/// The limit of a cable precedes that of the network, that of its layer precedes it, and that of a link both.
+#[test]
+fn a_cable_has_its_own_limit() {
+    let drops = |overrides: &[&str]| {
+        let short = ["topology.links[1].queue=fifo", "topology.links[1].limit=4KB"];
+        let run = run_on(&resolved(CABLES, &[&short, overrides].concat()), 1);
+        let links = table(&run, "links");
+        let dropped = texts(links, "from").into_iter().zip(counts(links, "drops"));
+        let dropped = dropped.filter(|(_, drops)| **drops > 0);
+        dropped.map(|(from, _)| from).collect::<Vec<_>>()
+    };
+    // Packets that arrive at 1 Gbit/s wait for slower links. Two cables lead from x to y.
+    let slow = "links={\"x->y\" = {rate = \"500Mbps\"}}";
+    assert_eq!(drops(&[slow]), ["x"]);
+    assert_eq!(drops(&[slow, "layers.switch-switch.limit=100MB"]), [""; 0]);
+    let link = "links={\"x->y\" = {rate = \"500Mbps\", limit = \"4KB\"}}";
+    assert_eq!(drops(&[link, "layers.switch-switch.limit=100MB"]), ["x", "x"]);
+}
+
 /// Messages name the cable whose kind of queue is wrong.
 #[test]
 fn messages_name_the_cable() {
@@ -422,6 +441,16 @@ fn messages_name_the_cable() {
     let found = message(&[red, "topology.links[1].mark=2KB"]).unwrap();
     assert!(
         found.starts_with("topology.links[1].mark: 2KB is not used with queues of kind \"red\""),
+        "{found}"
+    );
+    let found = message(&["topology.links[1].mark=2MB"]).unwrap();
+    assert_eq!(
+        found,
+        "topology.links[1].mark: 2MB is above the limit of 1MB; allowed: at most 1MB"
+    );
+    let found = message(&["topology.links[1].limit=100B"]).unwrap();
+    assert!(
+        found.starts_with("topology.links[1].limit: 100B is less than a packet"),
         "{found}"
     );
     let found = message(&["level=flow"]).unwrap();

@@ -90,7 +90,6 @@ pub fn many_to_one(
     let queues = PortQueues {
         switch: queue,
         host: queue,
-        nic: false,
     };
     let mut fabric = topology.build(&queues).unwrap();
     let receiver = fabric.hosts[senders as usize];

@@ -31,7 +31,6 @@ pub fn everywhere(queue: QueueConfig) -> PortQueues {
     PortQueues {
         switch: queue,
         host: queue,
-        nic: false,
     }
 }
 

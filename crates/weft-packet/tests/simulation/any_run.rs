@@ -43,7 +43,6 @@ impl Network {
         let queues = PortQueues {
             switch: self.switch,
             host: self.host,
-            nic: false,
         };
         let mut fabric = topology.value.build(&queues).unwrap();
         for link in &mut fabric.links {

@@ -16,7 +16,6 @@ fn fabric() -> Fabric {
     let queues = PortQueues {
         switch: queue(100, None),
         host: queue(100, None),
-        nic: false,
     };
     fat_tree(4, Rate(GBPS), Time::from_us(10), &queues)
 }

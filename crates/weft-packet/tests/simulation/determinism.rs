@@ -37,7 +37,6 @@ fn mixed(seed: u64) -> SimulationConfig {
                 mark: Some(QueueSize::Packets(10)),
             },
             host: queue(200, None),
-            nic: false,
         },
     );
     let transports = vec![

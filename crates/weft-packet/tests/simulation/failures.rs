@@ -20,7 +20,6 @@ fn fat_tree(k: u32, mbps: u64) -> Fabric {
     let queues = PortQueues {
         switch: queue(100, None),
         host: queue(1000, None),
-        nic: false,
     };
     experiment::fat_tree(k, Rate(mbps * 1_000_000), Time::from_us(2), &queues)
 }

@@ -13,7 +13,6 @@ fn fabric() -> Fabric {
     let queues = PortQueues {
         switch: queue(10_000, None),
         host: queue(10_000, None),
-        nic: false,
     };
     fat_tree(4, Rate(GBPS), Time::from_us(5), &queues)
 }
@@ -118,7 +117,6 @@ fn losses_are_repaired() {
     let queues = PortQueues {
         switch: queue(8, None),
         host: queue(1_000, None),
-        nic: false,
     };
     for recovery in [Recovery::NewReno, Recovery::Sack, Recovery::Rack] {
         let fabric = fat_tree(4, Rate(GBPS), Time::from_us(5), &queues);

@@ -12,7 +12,6 @@ fn alone(paths: Policy, cwnd: f64) -> (Outcome, Vec<(String, u64)>) {
     let queues = PortQueues {
         switch: queue(100, None),
         host: queue(1000, None),
-        nic: false,
     };
     let fabric = fat_tree(4, Rate(10 * GBPS), Time::from_us(1), &queues);
     let names: Vec<String> = fabric

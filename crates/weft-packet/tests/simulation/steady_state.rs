@@ -29,7 +29,6 @@ fn bottleneck(senders: u32, delay: Time, limit: u32, mark: Option<u32>) -> Fabri
     let queues = PortQueues {
         switch: queue(limit, mark),
         host: queue(100_000, None),
-        nic: false,
     };
     ManyToOne {
         senders,

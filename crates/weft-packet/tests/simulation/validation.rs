@@ -56,7 +56,6 @@ fn routes_must_fit() {
         let queues = PortQueues {
             switch: queue(100, None),
             host: queue(100, None),
-            nic: false,
         };
         refusal(|s| {
             s.fabric = graph.build(&queues).unwrap();

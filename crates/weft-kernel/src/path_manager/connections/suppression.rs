@@ -92,7 +92,9 @@ impl Connections {
     /// Returns whether [`on_traffic`](Self::on_traffic) would ignore a sample, because the last one is recent or the connection
     /// unknown.
     pub fn knows_direction(&self, token: Token, now: u64) -> bool {
-        self.all.get(&token).is_none_or(|connection| connection.traffic.is_recent(now))
+        self.all
+            .get(&token)
+            .is_none_or(|connection| connection.traffic.is_recent(now))
     }
 
     /// Records the bytes that a connection has `sent` and `received` so far.

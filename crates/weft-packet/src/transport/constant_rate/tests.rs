@@ -56,7 +56,6 @@ fn run(kinds: [&'static str; 2], limit: u32, threads: usize) -> (Outcome, u64) {
     let ports = PortQueues {
         switch: queue,
         host: queue,
-        nic: false,
     };
     let transports = kinds.map(transport).to_vec();
     let config = SimulationConfig {

@@ -98,7 +98,6 @@ fn simulation(
     let queues = PortQueues {
         switch: port,
         host: port,
-        nic: false,
     };
     let mut fabric = topology.build(&queues).unwrap();
     for link in &mut fabric.links {

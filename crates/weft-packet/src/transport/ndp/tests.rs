@@ -44,7 +44,6 @@ fn fat_tree(k: u32, headers: u32, overflow: Overflow) -> Fabric {
     let queues = PortQueues {
         switch: queue(8),
         host: queue(8),
-        nic: false,
     };
     let mut fabric = topology.build(&queues).unwrap();
     let trimming = Trimming {

@@ -48,7 +48,6 @@ fn fat_tree(k: u32) -> Fabric {
     let queues = PortQueues {
         switch: queue,
         host: queue,
-        nic: false,
     };
     let mut fabric = topology.build(&queues).unwrap();
     let trimming = Trimming {

@@ -151,6 +151,7 @@ fn parallel(delays: &[u64]) -> Fabric {
         nodes: (0..2 + paths).map(node).collect(),
         links,
         hosts: (0..2 + paths).collect(),
+        cables: Vec::new(),
         routing: Arc::new(Parallel { paths }),
         warnings: Vec::new(),
     }
