@@ -84,22 +84,22 @@ impl Ingress {
     #[inline]
     pub fn add(&mut self, ring: u32, packet: &Packet, port: u32) -> Option<u32> {
         let link = self.incoming.get_mut(ring as usize)?.as_mut()?;
-        let number = link.add(packet, port as usize, &mut self.pools);
-        let class = &mut link.classes[number];
-        if class.is_over || class.bytes + u64::from(self.max_packet) <= link.thresholds.xoff {
+        let reverse_port = link.reverse_port;
+        let xoff = link.thresholds.xoff;
+        let (_, class) = link.add(packet, port as usize, &mut self.pools);
+        if class.is_over || class.bytes + u64::from(self.max_packet) <= xoff {
             return None;
         }
         class.is_over = true;
-        Some(link.reverse_port)
+        Some(reverse_port)
     }
 
     /// Counts a packet that has left port `port` of the node. Returns the class of its link, if the pause of
     /// that may end.
-    #[inline]
     fn take(&mut self, ring: u32, packet: &Packet, port: u32) -> Option<LinkClass> {
         let link = self.incoming.get_mut(ring as usize)?.as_mut()?;
-        let number = link.remove(packet, port as usize, &mut self.pools);
-        link.classes[number].is_over.then_some((ring, number))
+        let (number, class) = link.remove(packet, port as usize, &mut self.pools);
+        class.is_over.then_some((ring, number))
     }
 
     /// Ends the pause of a class of a link if so little waits. Returns the port over which a pause frame is
@@ -107,19 +107,19 @@ impl Ingress {
     #[inline]
     pub fn resume(&mut self, (ring, number): LinkClass) -> Option<u32> {
         let link = self.link(ring)?;
-        let class = &mut link.classes[number];
-        if !class.is_over || class.bytes > link.thresholds.xon {
-            return None;
-        }
-        class.is_over = false;
-        Some(link.reverse_port)
+        link.classes[number]
+            .resume(link.thresholds.xon)
+            .then_some(link.reverse_port)
     }
 
     /// Counts a packet that has left port `port` of the node. If the pause of its link ends, returns the
     /// port over which a pause frame is to be sent.
-    #[inline]
+    #[inline(always)]
     pub fn remove(&mut self, ring: u32, packet: &Packet, port: u32) -> Option<u32> {
-        self.take(ring, packet, port).and_then(|class| self.resume(class))
+        let link = self.incoming.get_mut(ring as usize)?.as_mut()?;
+        let (xon, reverse_port) = (link.thresholds.xon, link.reverse_port);
+        let (_, class) = link.remove(packet, port as usize, &mut self.pools);
+        class.resume(xon).then_some(reverse_port)
     }
 
     /// Counts packets that are removed together. Returns the classes of links whose pauses may end, in order.
@@ -219,9 +219,9 @@ impl Incoming {
     }
 
     /// Counts a packet that waits at a port of the node. `pools` has the bytes in the pool of each node. Returns
-    /// the class of the packet.
+    /// the class of the packet and its number.
     #[inline]
-    pub fn add(&mut self, packet: &Packet, port: usize, pools: &mut [u64]) -> usize {
+    pub fn add(&mut self, packet: &Packet, port: usize, pools: &mut [u64]) -> (usize, &mut IncomingClass) {
         let number = self.class_of(packet);
         let class = &mut self.classes[number];
         let before = class.bytes;
@@ -230,12 +230,12 @@ impl Incoming {
         if self.thresholds.pool.is_some() {
             pools[self.pool as usize] += self.thresholds.pooled(before, class.bytes);
         }
-        number
+        (number, class)
     }
 
     /// Counts a packet that has left a port of the node, as [`add`](Self::add) does.
     #[inline]
-    pub fn remove(&mut self, packet: &Packet, port: usize, pools: &mut [u64]) -> usize {
+    pub fn remove(&mut self, packet: &Packet, port: usize, pools: &mut [u64]) -> (usize, &mut IncomingClass) {
         let number = self.class_of(packet);
         let class = &mut self.classes[number];
         let before = class.bytes;
@@ -244,7 +244,7 @@ impl Incoming {
         if self.thresholds.pool.is_some() {
             pools[self.pool as usize] -= self.thresholds.pooled(class.bytes, before);
         }
-        number
+        (number, class)
     }
 
     /// Returns true if the buffer has space for a packet.
@@ -261,6 +261,14 @@ impl Incoming {
 }
 
 impl IncomingClass {
+    /// Ends the pause if at most `xon` bytes wait. Returns true if it has ended.
+    #[inline(always)]
+    fn resume(&mut self, xon: u64) -> bool {
+        let ends = self.is_over && self.bytes <= xon;
+        self.is_over &= !ends;
+        ends
+    }
+
     /// The port at which most bytes wait, the first of several.
     pub fn fullest_port(&self) -> u32 {
         let mut fullest = 0;

@@ -241,9 +241,10 @@ struct Class {
     pauses: u64,
     /// Whether the watchdog drops packets.
     is_dropping: bool,
-    /// Duration in picoseconds of all earlier pauses, and of those that each port of the next node caused.
+    /// Duration in picoseconds of all earlier pauses, and of those that each port of the next node caused, by its
+    /// number.
     paused: u64,
-    caused: Vec<(u32, u64)>,
+    caused: Vec<u64>,
 }
 
 /// A pause that has not ended.
@@ -308,8 +309,8 @@ impl LosslessQueue {
 
     /// Returns true if a packet may wait.
     #[inline]
-    fn has_space(&self, packet: &Packet, ingress: Option<&Ingress>) -> bool {
-        if self.classes[self.number(packet)].is_dropping {
+    fn has_space(&self, class: usize, packet: &Packet, ingress: Option<&Ingress>) -> bool {
+        if self.classes[class].is_dropping {
             return false;
         }
         let Some(ingress) = ingress else {
@@ -355,10 +356,11 @@ impl LosslessQueue {
         if let Some(pause) = class.pause.take() {
             let time = now - pause.since;
             class.paused += time;
-            match class.caused.iter_mut().find(|(cause, _)| *cause == pause.cause) {
-                Some((_, total)) => *total += time,
-                None => class.caused.push((pause.cause, time)),
+            let cause = pause.cause as usize;
+            if class.caused.len() <= cause {
+                class.caused.resize(cause + 1, 0);
             }
+            class.caused[cause] += time;
         }
         class.is_dropping = false;
     }
@@ -384,22 +386,6 @@ impl LosslessQueue {
         removed(&lost, view)
     }
 
-    /// Returns for how long a class has been paused until `now` because of packets for other ports of the
-    /// next node than `hop`.
-    #[inline]
-    fn blocked_time(&self, class: usize, hop: u32, now: u64) -> u64 {
-        let class = &self.classes[class];
-        if class.pauses == 0 {
-            return 0;
-        }
-        let mut time = class.paused;
-        if let Some((_, own)) = class.caused.iter().find(|(cause, _)| *cause == hop) {
-            time -= own;
-        }
-        let pause = class.pause.filter(|pause| pause.cause != hop);
-        time + pause.map_or(0, |pause| now - pause.since)
-    }
-
     /// Returns for how long the classes have been paused until `now`, in all.
     pub fn paused_time(&self, now: u64) -> u64 {
         let paused = |class: &Class| class.paused + class.pause.map_or(0, |pause| now - pause.since);
@@ -419,9 +405,9 @@ impl Queue for LosslessQueue {
     #[inline]
     fn enqueue(&mut self, mut packet: Packet, view: &mut View<'_>) -> Arrival {
         let class = self.number(&packet);
-        let begins = view.is_idle && !self.is_paused(class);
+        let begins = view.is_idle && self.classes[class].pause.is_none();
         let is_protected = packet.flags & PROTECTED != 0;
-        if !begins && !is_protected && !self.has_space(&packet, view.ingress.as_deref()) {
+        if !begins && !is_protected && !self.has_space(class, &packet, view.ingress.as_deref()) {
             let reason = self.refusal(&packet, view.ingress.as_deref());
             return Arrival {
                 begins: false,
@@ -446,8 +432,8 @@ impl Queue for LosslessQueue {
             _ => NO_RING,
         };
         let (hop, _) = packet.route.next(view.hops);
-        let blocked = self.blocked_time(class, hop, view.now);
         let class = &mut self.classes[class];
+        let blocked = class.blocked_time(hop, view.now);
         class.bytes += u64::from(packet.size);
         class.packets.push_back(Waiting {
             packet,
@@ -462,8 +448,7 @@ impl Queue for LosslessQueue {
 
     #[inline]
     fn dequeue(&mut self, view: &mut View<'_>) -> Option<Departure> {
-        let number = self.classes.iter().position(Class::is_ready)?;
-        let class = &mut self.classes[number];
+        let class = self.classes.iter_mut().find(|class| class.is_ready())?;
         let waiting = class.packets.pop_front()?;
         let packet = waiting.packet;
         class.bytes -= u64::from(packet.size);
@@ -476,7 +461,7 @@ impl Queue for LosslessQueue {
         let mut departure = Departure::new(packet, Decision::Accept);
         if let Some(ingress) = view.ingress.as_deref_mut() {
             let (hop, _) = packet.route.next(view.hops);
-            let blocked = self.blocked_time(number, hop, view.now) - waiting.blocked;
+            let blocked = class.blocked_time(hop, view.now) - waiting.blocked;
             if blocked > 0 && packet.flags & DATA != 0 {
                 let victim = ingress.victims.entry((packet.lo, packet.hi)).or_default();
                 victim.packets += 1;
@@ -537,6 +522,18 @@ fn removed(lost: &[Waiting], view: &mut View<'_>) -> (Vec<Packet>, Vec<LinkClass
 }
 
 impl Class {
+    /// Returns for how long the class has been paused until `now` because of packets for other ports of the
+    /// next node than `hop`.
+    #[inline(always)]
+    fn blocked_time(&self, hop: u32, now: u64) -> u64 {
+        if self.pauses == 0 {
+            return 0;
+        }
+        let own = self.caused.get(hop as usize).copied().unwrap_or(0);
+        let pause = self.pause.filter(|pause| pause.cause != hop);
+        self.paused - own + pause.map_or(0, |pause| now - pause.since)
+    }
+
     /// Returns how much waits, in the unit of `unit`.
     #[inline]
     fn waiting_in(&self, unit: QueueSize) -> u64 {
