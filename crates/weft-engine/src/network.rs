@@ -119,7 +119,15 @@ impl PartitionNetwork {
 
     /// Does what [`deliver`](Self::deliver) does, if `ring` is the ring of `port`.
     #[inline(always)]
-    fn deliver_to(&mut self, ring: u32, port: usize, packet: &Packet, time: u64, route: Route, flags: u16) {
+    pub fn deliver_to(
+        &mut self,
+        ring: u32,
+        port: usize,
+        packet: &Packet,
+        time: u64,
+        route: Route,
+        flags: u16,
+    ) {
         let local = ring.wrapping_sub(self.first_ring) as usize;
         if local < self.rings.len() {
             self.receive(local, packet, time, route, flags);

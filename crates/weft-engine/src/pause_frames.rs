@@ -142,8 +142,8 @@ impl PartitionNetwork {
                 self.states.ports[port].add_time(now);
                 if self.free_at(port) > now {
                     self.schedule_service(port);
-                } else if let Some(packet) = self.next_service(port, now) {
-                    self.deliver(port, &packet, packet.time, packet.route, packet.flags);
+                } else {
+                    self.next_service(port, now);
                 }
             }
             PauseAction::Watchdog { pause } => {

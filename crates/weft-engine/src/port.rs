@@ -118,6 +118,14 @@ impl Port {
         self.delay = delay.0;
     }
 
+    /// Begins the transmission of a packet of `size` bytes of a scheduled queue at `begin`. Returns the time of its
+    /// arrival at the far end.
+    #[inline(always)]
+    pub fn begin_scheduled(&mut self, begin: u64, size: u16) -> u64 {
+        self.busy_until = begin + self.serialisation(size.into());
+        self.busy_until + self.delay
+    }
+
     /// Returns the serialisation time of `bytes` in picoseconds.
     pub fn serialisation(&self, bytes: u32) -> u64 {
         self.byte_time.for_bytes(bytes)

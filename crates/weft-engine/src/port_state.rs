@@ -1,7 +1,9 @@
 //! The part of a port that only decisions touch: counters, and the behaviour of its queue.
 
 use crate::packet::{CE, ECT, Packet};
-use weft_queues::{Buffers, Discipline, DropReason, FifoQueue, LosslessQueue, Queue, ScheduledQueue};
+use crate::pauses::Pauses;
+use crate::route::HopBits;
+use weft_queues::{Buffers, Discipline, DropReason, FifoQueue, LosslessQueue, Queue, ScheduledQueue, View};
 
 /// The states of the ports of a partition.
 #[derive(Default)]
@@ -51,9 +53,12 @@ pub struct ScheduledPort {
     pub frames_until: u64,
     /// Whether a pause frame waits for the end of a transmission.
     pub wants_frame: bool,
-    /// Time of the pending service event.
-    pub event: Option<u64>,
+    /// Time of the pending service event, or [`NO_EVENT`].
+    pub event: u64,
 }
+
+/// The time of no service event.
+pub const NO_EVENT: u64 = u64::MAX;
 
 /// Counters of a class of a queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -85,7 +90,7 @@ impl PortState {
                 queue,
                 frames_until: 0,
                 wants_frame: false,
-                event: None,
+                event: NO_EVENT,
             })),
         };
         Self {
@@ -155,6 +160,34 @@ impl PortState {
 }
 
 impl ScheduledPort {
+    /// Returns when the packet and the pause frames that the port is sending have left; the packet leaves at
+    /// `busy_until`.
+    #[inline(always)]
+    pub fn free_at(&self, busy_until: u64) -> u64 {
+        busy_until.max(self.frames_until)
+    }
+
+    /// Returns what the queue sees at `now`. The port has number `port` in the partition.
+    #[inline(always)]
+    pub fn view<'a>(
+        &self,
+        port: usize,
+        now: u64,
+        is_idle: bool,
+        hops: HopBits,
+        pauses: &'a mut Option<Box<Pauses>>,
+    ) -> View<'a> {
+        View {
+            now,
+            is_idle,
+            has_frame: self.wants_frame,
+            port: port as u32 - self.first_port,
+            hops,
+            refused: None,
+            ingress: pauses.as_mut().map(|pauses| &mut pauses.ingress),
+        }
+    }
+
     /// Applies a change to the counters of the class of a packet.
     #[inline(always)]
     pub fn count(&mut self, packet: &Packet, change: impl FnOnce(&mut ClassCounters)) {

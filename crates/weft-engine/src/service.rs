@@ -16,9 +16,9 @@ use weft_spec::Rate;
 use crate::network::PartitionNetwork;
 use crate::packet::{CE, ECT, Packet};
 use crate::port::Enqueued;
-use crate::port_state::ScheduledPort;
+use crate::port_state::{NO_EVENT, PortQueue, ScheduledPort};
 use crate::timers::Timer;
-use weft_queues::{Decision, Departure, DropReason, Fate, Queue, Refused, View};
+use weft_queues::{Decision, DropReason, Fate, Queue, Refused, View};
 
 /// The effects of a change of a link on the receiving ring.
 #[derive(Default)]
@@ -44,15 +44,8 @@ impl PartitionNetwork {
         act: impl FnOnce(&mut ScheduledPort, &mut View<'_>) -> R,
     ) -> Option<R> {
         let scheduled = self.states.ports[port].scheduled_mut()?;
-        let mut view = View {
-            now,
-            is_idle: self.ports[port].busy_until.max(scheduled.frames_until) <= now,
-            has_frame: scheduled.wants_frame,
-            port: port as u32 - scheduled.first_port,
-            hops: self.hops,
-            refused: None,
-            ingress: self.pauses.as_mut().map(|pauses| &mut pauses.ingress),
-        };
+        let is_idle = scheduled.free_at(self.ports[port].busy_until) <= now;
+        let mut view = scheduled.view(port, now, is_idle, self.hops, &mut self.pauses);
         Some(act(scheduled, &mut view))
     }
 
@@ -61,57 +54,62 @@ impl PartitionNetwork {
     /// memory unless its queue is scheduled.)
     #[inline(never)]
     pub fn schedule(&mut self, port: usize, now: u64, ready: u64, packet: Packet) {
-        if self.states.ports[port].scheduled().is_none() {
+        let Some(scheduled) = self.states.ports[port].scheduled() else {
             return self.enqueue_observed(port, now, &packet);
+        };
+        // Services at links that can be paused are events.
+        if scheduled.event <= now && self.pauses.is_none() {
+            self.serve_until(port, now);
         }
-        self.serve_until(port, now);
-        let state = &mut self.states.ports[port];
+        // The port is looked up once for all that follows.
+        let (output, state) = (&mut self.ports[port], &mut self.states.ports[port]);
         state.add_time(now);
         if state.down {
             self.count_dropped(port, &packet, DropReason::LinkDown);
             return;
         }
-        let enqueue = |scheduled: &mut ScheduledPort, view: &mut View<'_>| {
-            (scheduled.queue.enqueue(packet, view), view.refused)
-        };
-        let Some((arrival, refused)) = self.with_queue(port, now, enqueue) else {
+        let PortQueue::Scheduled(scheduled) = &mut state.queue else {
             return;
         };
+        let mut free_at = scheduled.free_at(output.busy_until);
+        let mut view = scheduled.view(port, now, free_at <= now, self.hops, &mut self.pauses);
+        let arrival = scheduled.queue.enqueue(packet, &mut view);
         if arrival.accepted {
-            self.count_accepted(port, &packet, arrival.marked);
+            let bytes = u64::from(packet.size);
+            output.packets += 1;
+            output.bytes += bytes;
+            state.marks += u64::from(arrival.marked);
+            if let Some(class) = scheduled.classes.get_mut(usize::from(arrival.class)) {
+                class.packets += 1;
+                class.bytes += bytes;
+                class.marks += u64::from(arrival.marked);
+            }
         }
-        let sent_back = refused.and_then(|refused| self.count_refused(port, arrival.accepted, &refused));
         if arrival.passes {
-            let time = self.begin(port, ready, &packet);
+            if let Some(telemetry) = &mut self.telemetry {
+                telemetry.begin(port, output, ready, &packet);
+            }
+            let (time, ring) = (output.begin_scheduled(ready, packet.size), output.ring);
             let mark = if arrival.marked { CE } else { 0 };
-            self.deliver(port, &packet, time, packet.route, packet.flags | mark);
+            self.deliver_to(ring, port, &packet, time, packet.route, packet.flags | mark);
             return;
+        }
+        let event = scheduled.event;
+        let mut sent_back = None;
+        if let Some(refused) = view.refused {
+            sent_back = self.count_refused(port, arrival.accepted, &refused);
         }
         if let Some(frame) = arrival.frame {
             self.request_frame(frame as usize, now);
+            free_at = self.free_at(port);
         }
         if arrival.begins {
-            if let Some(packet) = self.begin_service(port, ready) {
-                self.deliver(port, &packet, packet.time, packet.route, packet.flags);
-            }
-        } else if self.free_at(port) > now {
+            self.start_service(port, ready);
+        } else if free_at > now && event != free_at {
             self.schedule_service(port);
         }
         if let Some(header) = sent_back {
             self.send_back(port, now, &header);
-        }
-    }
-
-    /// Counts a packet that arrived and was accepted.
-    #[inline(always)]
-    fn count_accepted(&mut self, port: usize, packet: &Packet, marked: bool) {
-        self.count_in(port, packet);
-        if marked {
-            let state = &mut self.states.ports[port];
-            state.marks += 1;
-            if let Some(scheduled) = state.scheduled_mut() {
-                scheduled.count(packet, |class| class.marks += 1);
-            }
         }
     }
 
@@ -216,50 +214,69 @@ impl PartitionNetwork {
         self.telemetry.as_mut()?.complete(port, &self.ports[port], now)
     }
 
-    /// Begins the transmission of a packet at `begin`. Returns the time of arrival at the far end.
+    /// Chooses the next packet, whose transmission begins at `begin`, and calls `put` with the packet, its time of
+    /// arrival and its flags. Does nothing if none may be sent. (To return the packet would copy it three times.)
     #[inline(always)]
-    fn begin(&mut self, port: usize, begin: u64, packet: &Packet) -> u64 {
-        if let Some(telemetry) = &mut self.telemetry {
-            telemetry.begin(port, &self.ports[port], begin, packet);
-        }
-        let output = &mut self.ports[port];
-        output.busy_until = begin + output.serialisation(packet.size.into());
-        output.busy_until + output.delay()
-    }
-
-    /// Chooses the next packet, whose transmission begins at `begin`. Returns the packet with its time
-    /// of arrival; `None` if none may be sent.
-    #[must_use]
-    #[inline(always)]
-    fn begin_service(&mut self, port: usize, begin: u64) -> Option<Packet> {
+    fn begin_service(&mut self, port: usize, begin: u64, put: impl FnOnce(&mut Self, &Packet, u64, u16)) {
         loop {
-            let dequeue = |scheduled: &mut ScheduledPort, view: &mut View<'_>| scheduled.queue.dequeue(view);
-            let departure = self.with_queue(port, begin, dequeue)??;
-            let Departure {
-                mut packet,
-                decision,
-                frame,
-            } = departure;
-            if let Decision::Drop(reason) = decision {
-                self.count_out(port, &packet);
-                self.states.ports[port].drops += 1;
-                self.count_drop(&packet, port, reason);
-                continue;
+            // The port is looked up once for all that follows.
+            let (output, state) = (&mut self.ports[port], &mut self.states.ports[port]);
+            let PortQueue::Scheduled(scheduled) = &mut state.queue else {
+                return;
+            };
+            let is_idle = scheduled.free_at(output.busy_until) <= begin;
+            let mut view = scheduled.view(port, begin, is_idle, self.hops, &mut self.pauses);
+            let Some(departure) = scheduled.queue.dequeue(&mut view) else {
+                return;
+            };
+            let packet = &departure.packet;
+            let mut flags = packet.flags;
+            match departure.decision {
+                Decision::Drop(reason) => {
+                    self.drop_departure(port, packet, reason);
+                    continue;
+                }
+                Decision::Mark if flags & ECT != 0 => {
+                    flags |= CE;
+                    state.marks += 1;
+                    scheduled.count(packet, |class| class.marks += 1);
+                }
+                _ => {}
             }
-            if decision == Decision::Mark && packet.flags & ECT != 0 {
-                let state = &mut self.states.ports[port];
-                state.mark(&mut packet.flags);
-                if let Some(scheduled) = state.scheduled_mut() {
-                    scheduled.count(&packet, |class| class.marks += 1);
+            if let Some(telemetry) = &mut self.telemetry {
+                telemetry.begin(port, output, begin, packet);
+            }
+            let arrival = output.begin_scheduled(begin, packet.size);
+            if scheduled.wants_frame || departure.is_followed {
+                let time = scheduled.free_at(output.busy_until);
+                if scheduled.event != time {
+                    scheduled.event = time;
+                    let node = scheduled.from;
+                    self.expect_service(port, time, node);
                 }
             }
-            packet.time = self.begin(port, begin, &packet);
-            self.schedule_service(port);
-            if let Some(frame) = frame {
+            if let Some(frame) = departure.frame {
                 self.request_frame(frame as usize, begin);
             }
-            return Some(packet);
+            return put(self, packet, arrival, flags);
         }
+    }
+
+    /// Drops a packet whose transmission was to begin.
+    #[cold]
+    #[inline(never)]
+    fn drop_departure(&mut self, port: usize, packet: &Packet, reason: DropReason) {
+        self.count_out(port, packet);
+        self.states.ports[port].drops += 1;
+        self.count_drop(packet, port, reason);
+    }
+
+    /// Begins the transmission of the packet that is chosen next, if there is one.
+    #[inline(never)]
+    fn start_service(&mut self, port: usize, begin: u64) {
+        self.begin_service(port, begin, |network, packet, time, flags| {
+            network.deliver(port, packet, time, packet.route, flags);
+        });
     }
 
     /// Returns when the packet and the pause frames that a port is sending have left.
@@ -267,28 +284,35 @@ impl PartitionNetwork {
     pub fn free_at(&self, port: usize) -> u64 {
         let busy_until = self.ports[port].busy_until;
         let scheduled = self.states.ports[port].scheduled();
-        scheduled.map_or(busy_until, |scheduled| scheduled.frames_until.max(busy_until))
+        scheduled.map_or(busy_until, |scheduled| scheduled.free_at(busy_until))
     }
 
     /// Schedules the end of the transmission if a packet or a pause frame waits for it.
-    #[inline(always)]
+    #[inline(never)]
     pub fn schedule_service(&mut self, port: usize) {
         let busy_until = self.ports[port].busy_until;
         let Some(state) = self.states.ports[port].scheduled_mut() else {
             return;
         };
-        let time = busy_until.max(state.frames_until);
-        if state.event == Some(time) || !(state.wants_frame || state.queue.is_ready()) {
+        let time = state.free_at(busy_until);
+        if state.event == time || !(state.wants_frame || state.queue.is_ready()) {
             return;
         }
-        state.event = Some(time);
+        state.event = time;
+        let node = state.from;
+        self.expect_service(port, time, node);
+    }
+
+    /// Remembers that the service of a port of `node` at `time` is to be processed.
+    #[inline(always)]
+    fn expect_service(&mut self, port: usize, time: u64, node: u32) {
         if self.pauses.is_none() {
             self.backlogs.insert(port);
             return;
         }
         let timer = Timer {
             time,
-            node: state.from,
+            node,
             key: port as u64,
         };
         if time < self.end {
@@ -300,16 +324,15 @@ impl PartitionNetwork {
         }
     }
 
-    /// Serves a port until `now`, this time included, unless its services are events.
-    #[inline(always)]
+    /// Serves a port until `now`, this time included.
+    #[inline(never)]
     pub fn serve_until(&mut self, port: usize, now: u64) {
-        while let Some(time) = self.states.ports[port].scheduled().and_then(|state| state.event)
-            && time <= now
-            && self.pauses.is_none()
+        while let Some(scheduled) = self.states.ports[port].scheduled()
+            && scheduled.event <= now
         {
-            if let Some(packet) = self.end_service(port, time) {
-                self.deliver(port, &packet, packet.time, packet.route, packet.flags);
-            }
+            self.end_service(port, scheduled.event, |network, packet, time, flags| {
+                network.deliver(port, packet, time, packet.route, flags);
+            });
         }
     }
 
@@ -338,12 +361,12 @@ impl PartitionNetwork {
                 self.serve_until(port, now);
                 let first = match self.states.ports[port].scheduled() {
                     Some(scheduled) => scheduled.event,
-                    None => self.complete_records(port, now),
+                    None => self.complete_records(port, now).unwrap_or(NO_EVENT),
                 };
-                match first {
-                    Some(time) => next = next.min(time),
-                    None => self.backlogs.remove(port),
+                if first == NO_EVENT {
+                    self.backlogs.remove(port);
                 }
+                next = next.min(first);
             }
         }
         self.backlogs.end_window(next);
@@ -352,56 +375,60 @@ impl PartitionNetwork {
     /// Processes the earliest service event of the current node.
     #[inline(always)]
     pub fn serve(&mut self) {
-        let Some(timer) = self.services_due.pop() else {
-            return;
-        };
-        let port = timer.key as usize;
-        if let Some(packet) = self.end_service(port, timer.time) {
-            self.deliver(port, &packet, packet.time, packet.route, packet.flags);
+        if let Some(timer) = self.services_due.pop() {
+            // No event of the port is earlier, as that would have been processed.
+            self.serve_until(timer.key as usize, timer.time);
         }
     }
 
-    /// Ends the transmission that ends at `now`, if any, and begins the next one. Returns its packet.
-    #[must_use]
+    /// Ends the transmission that ends at `now`, if any, and begins the next one; see
+    /// [`begin_service`](Self::begin_service).
     #[inline(always)]
-    pub fn end_service(&mut self, port: usize, now: u64) -> Option<Packet> {
-        let busy_until = self.ports[port].busy_until;
-        let scheduled = self.states.ports[port].scheduled_mut()?;
-        if scheduled.event != Some(now) {
-            return None;
+    fn end_service(&mut self, port: usize, now: u64, put: impl FnOnce(&mut Self, &Packet, u64, u16)) {
+        let (busy_until, state) = (self.ports[port].busy_until, &mut self.states.ports[port]);
+        let PortQueue::Scheduled(scheduled) = &mut state.queue else {
+            return;
+        };
+        if scheduled.event != now {
+            return;
         }
         // After a failure, events of earlier packets are obsolete. A pause frame comes before packets.
-        let free_at = busy_until.max(scheduled.frames_until);
-        scheduled.event = None;
+        let free_at = scheduled.free_at(busy_until);
+        scheduled.event = NO_EVENT;
         if free_at != now {
             if free_at > now {
                 self.schedule_service(port);
             }
-            return None;
+            return;
         }
-        self.states.ports[port].add_time(now);
-        self.next_service(port, now)
+        let wants_frame = scheduled.wants_frame;
+        state.add_time(now);
+        if wants_frame && self.send_frame(port, now) {
+            return;
+        }
+        self.begin_service(port, now, put);
     }
 
-    /// Sends the pause frame that waits at an idle port, or begins the next transmission and returns its
-    /// packet.
-    #[must_use]
-    #[inline(always)]
-    pub fn next_service(&mut self, port: usize, now: u64) -> Option<Packet> {
-        let scheduled = self.states.ports[port].scheduled()?;
-        if scheduled.wants_frame && self.send_frame(port, now) {
-            return None;
+    /// Sends the pause frame that waits at an idle port, or begins the next transmission.
+    pub fn next_service(&mut self, port: usize, now: u64) {
+        let scheduled = self.states.ports[port].scheduled();
+        let wants_frame = scheduled.is_some_and(|scheduled| scheduled.wants_frame);
+        if !(wants_frame && self.send_frame(port, now)) {
+            self.start_service(port, now);
         }
-        self.begin_service(port, now)
     }
 
     /// Changes the link of a port with a scheduled queue at `now`. Transmissions that end at `now` have
     /// ended.
     pub fn change_scheduled(&mut self, port: usize, now: u64, change: LinkChange) -> ChangeEffects {
-        let mut effects = ChangeEffects {
-            begun: self.end_service(port, now),
-            ..ChangeEffects::default()
-        };
+        let mut effects = ChangeEffects::default();
+        self.end_service(port, now, |_, packet, time, flags| {
+            effects.begun = Some(Packet {
+                time,
+                flags,
+                ..*packet
+            });
+        });
         let output = &mut self.ports[port];
         let is_sending = !output.is_idle(now);
         match change {
@@ -412,7 +439,7 @@ impl PartitionNetwork {
                 state.add_time(now);
                 state.down = true;
                 if let Some(scheduled) = state.scheduled_mut() {
-                    scheduled.event = None;
+                    scheduled.event = NO_EVENT;
                     scheduled.frames_until = scheduled.frames_until.min(now);
                     scheduled.wants_frame = false;
                 }

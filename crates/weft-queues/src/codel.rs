@@ -161,7 +161,7 @@ impl CoDelQueue {
 }
 
 impl Queue for CoDelQueue {
-    #[inline]
+    #[inline(always)]
     fn enqueue(&mut self, mut packet: Packet, view: &mut View<'_>) -> Arrival {
         let waiting = |unit| self.packets.waiting_in(unit);
         let arrival = Arrival::decide(&mut packet, Decision::Mark, view, |size| {
@@ -178,7 +178,7 @@ impl Queue for CoDelQueue {
     }
 
     /// `deque` of section 5.4. The port calls it again after each packet that is dropped.
-    #[inline]
+    #[inline(always)]
     fn dequeue(&mut self, view: &mut View<'_>) -> Option<Departure> {
         let now = view.now;
         let dropped = self.dropped.take();

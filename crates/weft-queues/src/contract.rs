@@ -398,10 +398,12 @@ pub struct Arrival {
     pub accepted: bool,
     /// True if the arriving packet was marked.
     pub marked: bool,
-    /// Whether the packet never waits: its transmission begins at once.
+    /// Whether the packet never waits: its transmission begins at once. There was room for it then.
     pub passes: bool,
     /// Whether the port chooses the next packet at once.
     pub begins: bool,
+    /// The class that counts the packet, if it is accepted and classes are counted one by one.
+    pub class: u8,
     /// The port over which a pause frame is to be sent.
     pub frame: Option<u32>,
 }
@@ -424,16 +426,21 @@ pub struct Departure {
     pub packet: Packet,
     /// [`Decision::Accept`], [`Mark`](Decision::Mark) or [`Drop`](Decision::Drop).
     pub decision: Decision,
+    /// Whether the queue [is ready](Queue::is_ready) after this departure. A [`ScheduledQueue`](crate::ScheduledQueue)
+    /// sets it.
+    pub is_followed: bool,
     /// The port over which a pause frame is to be sent.
     pub frame: Option<u32>,
 }
 
 impl Departure {
     /// Creates the departure of a packet that pauses nothing.
+    #[inline(always)]
     pub fn new(packet: Packet, decision: Decision) -> Self {
         Self {
             packet,
             decision,
+            is_followed: false,
             frame: None,
         }
     }
@@ -459,6 +466,7 @@ impl Arrival {
             marked,
             passes: false,
             begins: view.is_idle,
+            class: 0,
             frame: None,
         }
     }

@@ -160,16 +160,22 @@ macro_rules! kinds {
             #[inline(always)]
             fn dequeue(&mut self, view: &mut View<'_>) -> Option<Departure> {
                 match self {
-                    $($(Self::$queue(queue) => queue.dequeue(view),)?)+
+                    $($(Self::$queue(queue) => {
+                        let mut departure = queue.dequeue(view)?;
+                        departure.is_followed = queue.is_ready();
+                        Some(departure)
+                    })?)+
                 }
             }
 
+            #[inline(always)]
             fn waiting(&self) -> usize {
                 match self {
                     $($(Self::$queue(queue) => queue.waiting(),)?)+
                 }
             }
 
+            #[inline(always)]
             fn is_ready(&self) -> bool {
                 match self {
                     $($(Self::$queue(queue) => queue.is_ready(),)?)+
@@ -194,6 +200,7 @@ macro_rules! kinds {
                 }
             }
 
+            #[inline(always)]
             fn class_of(&self, packet: &Packet) -> Option<usize> {
                 match self {
                     $($(Self::$queue(queue) => queue.class_of(packet),)?)+

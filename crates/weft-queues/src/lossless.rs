@@ -402,7 +402,7 @@ impl Build for Lossless {
 }
 
 impl Queue for LosslessQueue {
-    #[inline]
+    #[inline(always)]
     fn enqueue(&mut self, mut packet: Packet, view: &mut View<'_>) -> Arrival {
         let class = self.number(&packet);
         let begins = view.is_idle && self.classes[class].pause.is_none();
@@ -420,6 +420,7 @@ impl Queue for LosslessQueue {
         }
         let mut arrival = Arrival {
             begins,
+            class: class as u8,
             ..Arrival::accepted(marked, view)
         };
         if begins && !self.is_ready() && !view.has_frame {
@@ -446,7 +447,7 @@ impl Queue for LosslessQueue {
         arrival
     }
 
-    #[inline]
+    #[inline(always)]
     fn dequeue(&mut self, view: &mut View<'_>) -> Option<Departure> {
         let class = self.classes.iter_mut().find(|class| class.is_ready())?;
         let waiting = class.packets.pop_front()?;

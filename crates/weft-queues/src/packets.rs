@@ -58,7 +58,7 @@ impl PacketQueue {
     }
 
     /// Removes the packet that was added first.
-    #[inline]
+    #[inline(always)]
     pub fn pop(&mut self) -> Option<Packet> {
         let packet = self.packets.pop_front()?;
         self.bytes -= u64::from(packet.size);

@@ -182,12 +182,19 @@ impl PriorityQueue {
     }
 
     /// Removes the packet that is sent next.
-    #[inline]
+    #[inline(always)]
     fn pop(&mut self) -> Option<Packet> {
-        let mut strict = self.classes.iter_mut().filter(|class| class.quantum == 0);
-        if let Some(packet) = strict.find_map(|class| class.packets.pop()) {
-            return Some(packet);
+        for class in &mut self.classes {
+            if class.quantum == 0 && !class.packets.is_empty() {
+                return class.packets.pop();
+            }
         }
+        self.pop_weighted()
+    }
+
+    /// Removes the packet that is sent next if no strict class has one.
+    #[inline(never)]
+    fn pop_weighted(&mut self) -> Option<Packet> {
         loop {
             let class = &mut self.classes[*self.turns.front()?];
             if !self.is_turn_begun {
@@ -220,7 +227,7 @@ impl Build for Priority {
 }
 
 impl Queue for PriorityQueue {
-    #[inline]
+    #[inline(always)]
     fn enqueue(&mut self, mut packet: Packet, view: &mut View<'_>) -> Arrival {
         let number = self.number(&packet);
         let class = &mut self.classes[number];
@@ -231,6 +238,7 @@ impl Queue for PriorityQueue {
                 has_reached(class.mark, waiting),
             ]
         });
+        arrival.class = number as u8;
         arrival.passes = arrival.accepted && view.is_idle;
         if arrival.accepted && !arrival.passes {
             self.waiting += 1;
@@ -242,7 +250,7 @@ impl Queue for PriorityQueue {
         arrival
     }
 
-    #[inline]
+    #[inline(always)]
     fn dequeue(&mut self, _: &mut View<'_>) -> Option<Departure> {
         let packet = self.pop()?;
         self.waiting -= 1;

@@ -353,7 +353,7 @@ impl DequeueRed {
 }
 
 impl Queue for DequeueRed {
-    #[inline]
+    #[inline(always)]
     fn enqueue(&mut self, mut packet: Packet, view: &mut View<'_>) -> Arrival {
         let waiting = |unit| self.packets.waiting_in(unit);
         let arrival = Arrival::decide(&mut packet, Decision::Mark, view, |size| {
@@ -368,7 +368,7 @@ impl Queue for DequeueRed {
         arrival
     }
 
-    #[inline]
+    #[inline(always)]
     fn dequeue(&mut self, _: &mut View<'_>) -> Option<Departure> {
         let packet = self.packets.pop()?;
         if packet.flags & PROTECTED != 0 {

@@ -195,6 +195,9 @@ pub struct TrimmingQueue {
     draws: u64,
 }
 
+/// The class that counts data packets. All others are in class 0.
+const IS_DATA: u8 = 1;
+
 /// Waiting packets with their limit.
 struct Fifo {
     packets: PacketQueue,
@@ -297,7 +300,7 @@ impl Build for Trimming {
 }
 
 impl Queue for TrimmingQueue {
-    #[inline]
+    #[inline(always)]
     fn enqueue(&mut self, mut packet: Packet, view: &mut View<'_>) -> Arrival {
         if !self.is_data(&packet) {
             if packet.flags & PROTECTED == 0 && self.headers.is_full(packet.size) {
@@ -323,7 +326,10 @@ impl Queue for TrimmingQueue {
             }
         }
         if view.is_idle && self.ramp.is_none() {
-            return Arrival::passing(marked, view);
+            return Arrival {
+                class: IS_DATA,
+                ..Arrival::passing(marked, view)
+            };
         }
         let arrival = match victim {
             None => Arrival::accepted(marked, view),
@@ -333,11 +339,12 @@ impl Queue for TrimmingQueue {
         Arrival {
             accepted: true,
             marked,
+            class: IS_DATA,
             ..arrival
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn dequeue(&mut self, _: &mut View<'_>) -> Option<Departure> {
         let mut data_first = self.headers.packets.is_empty();
         if let Some(ratio) = self
