@@ -372,10 +372,13 @@ impl PartitionNetwork {
         self.backlogs.end_window(next);
     }
 
-    /// Processes the earliest service event of the current node.
+    /// Processes the service events of the current node before `end` and until `last`, this time included.
     #[inline(always)]
-    pub fn serve(&mut self) {
-        if let Some(timer) = self.services_due.pop() {
+    pub fn serve_before(&mut self, end: u64, last: u64) {
+        while let Some(timer) = self
+            .services_due
+            .pop_if(|timer| timer.time < end && timer.time <= last)
+        {
             // No event of the port is earlier, as that would have been processed.
             self.serve_until(timer.key as usize, timer.time);
         }

@@ -123,7 +123,9 @@ impl<E: Endpoint> Partition<E> {
             if pause.is_some_and(|pause| pause <= service.min(arrival).min(timer)) {
                 self.network.process_pause();
             } else if service < u64::MAX && service <= arrival.min(timer) {
-                self.network.serve();
+                // A service changes no other kind of event of the node in this window.
+                let before = pause.unwrap_or(u64::MAX);
+                self.network.serve_before(before, arrival.min(timer));
             } else if let Some(key) = key.filter(|_| arrival <= timer) {
                 next += 1;
                 let index = (key & ((1 << INDEX_BITS) - 1)) as u32;
