@@ -7,6 +7,7 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -64,6 +65,15 @@ class Ended:
         assert len(lines) == 1, self
         assert lines[0].startswith("weft: "), self
         return lines[0]
+
+
+def press_ctrl_c(after_s: float) -> threading.Timer:
+    """Interrupts this process's main thread later. Unlike `_thread.interrupt_main`, it also ends a call that waits."""
+    main = threading.main_thread().ident
+    assert main is not None
+    timer = threading.Timer(after_s, signal.pthread_kill, (main, signal.SIGINT))
+    timer.start()
+    return timer
 
 
 def weft(*arguments: str, cwd: Path) -> Ended:

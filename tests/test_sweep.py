@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import _thread
-import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,6 +10,7 @@ import polars as pl
 import pytest
 
 import weft
+from tests.command import press_ctrl_c
 from weft.errors import ResultWarning, RunError, UsageError
 from weft.sweeps.cases import Case, run_cases
 
@@ -131,6 +130,6 @@ def test_measure_that_returns_no_frame(experiment: weft.Experiment) -> None:
 @pytest.mark.usefixtures("ctrl_c")
 def test_interrupt_stops_all(spec: Path) -> None:
     long = weft.load(spec, ["duration=1000s", "traffic[0].size=100GB"])
-    threading.Timer(0.5, _thread.interrupt_main).start()
+    press_ctrl_c(0.5)
     with pytest.raises(KeyboardInterrupt):
         run_cases([Case({}, long, seed) for seed in range(8)], measure)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import _thread
 import sys
-import threading
 from types import ModuleType
 from typing import Any, cast
 
@@ -14,7 +12,7 @@ from matplotlib.figure import Figure as Plot
 
 import weft
 import weft_papers
-from tests.command import INCAST
+from tests.command import INCAST, press_ctrl_c
 from weft.errors import WeftError
 from weft.sweeps.cases import Case
 from weft_papers.figure import Claim, Figure, Scale
@@ -55,7 +53,7 @@ class TinyFigure:
         experiment = weft.Experiment.model_validate(_spec())
         if self.name == "long":
             experiment = weft.Experiment.model_validate(_spec(size="100GB") | {"duration": "1000s"})
-            threading.Timer(0.5, _thread.interrupt_main).start()
+            press_ctrl_c(0.5)
         return [Case({"cell": "only"}, experiment, seed) for seed in range(1, scale.seeds + 1)]
 
     def measure(self, result: weft.Result) -> pl.DataFrame:
