@@ -24,7 +24,7 @@ pub struct Link {
     pub queue: QueueConfig,
     /// Kind of that queue.
     pub kind: QueueKind,
-    /// Index of the cable with settings of its own, in [`Fabric::cables`].
+    /// Index of its cable in [`Fabric::cables`], if the cable has settings of its own.
     pub cable: Option<u32>,
     /// Stage of the topology that the link belongs to, such as "host-tor"; for tables.
     pub layer: &'static str,
@@ -106,8 +106,8 @@ pub struct Fabric {
     pub links: Vec<Link>,
     /// The nodes that hold endpoints, in the order in which specs number them.
     pub hosts: Vec<NodeId>,
-    /// The settings of single cables for both of their links, which [`build`](crate::Topology::build) does not
-    /// apply; empty if the topology has none.
+    /// The settings of the queues of each cable of a graph, for both of its links. [`build`](crate::Topology::build)
+    /// does not apply them.
     pub cables: Vec<Layer>,
     /// Paths between hosts.
     pub routing: Arc<dyn Routing>,

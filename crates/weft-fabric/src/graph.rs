@@ -227,6 +227,8 @@ impl Topology for Graph {
                 (false, true) => ["switch-host", "host-switch"],
                 (false, false) => ["switch-switch", "switch-switch"],
             };
+            let own = cable.settings();
+            let has_own = own != Layer::default();
             let rate = cable.rate.unwrap_or(self.rate);
             let delay = cable.delay.unwrap_or(self.delay);
             let directions = [(a, b, layers[0]), (b, a, layers[1])];
@@ -234,11 +236,11 @@ impl Topology for Graph {
                 let queue = net.default_queue(from);
                 net.link(Link {
                     layer,
-                    cable: Some(index),
+                    cable: has_own.then_some(index),
                     ..Link::new([from, to], rate, delay, queue)
                 });
             }
-            cables.push(cable.settings());
+            cables.push(own);
         }
         let mut fabric = net.finish(hosts, Box::new(ShortestPaths::default()));
         fabric.warnings = spec.warnings;

@@ -544,7 +544,7 @@ fn cables_may_have_one_direction_and_queues_of_their_own() {
     assert!(walks(&fabric, 3, 2).is_empty(), "against the cable");
     assert!(walks(&fabric, 0, 2).is_empty(), "another part of the network");
     let limit = |link: Option<&weft_fabric::Link>| {
-        let cable = link.and_then(|link| link.cable).unwrap();
+        let cable = link.unwrap().cable?;
         fabric.cables[cable as usize].limit
     };
     let own = Some(weft_spec::QueueSize::Packets(7));

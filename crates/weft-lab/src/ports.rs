@@ -1,8 +1,8 @@
 //! The ports of a fabric: the rate and the queue of each link, and the parts of the spec that state them.
 //!
-//! What a spec states for the whole network applies to all links. What it states for a single cable of a graph
-//! precedes that, for a layer that of a cable, and for a single link that of its layer. A kind of queue keeps
-//! its parameters, so whoever states a kind states all of them.
+//! What a spec states for the whole network applies to all links. A setting of a single cable of a graph takes
+//! precedence over it, one of a layer over that of a cable, and one of a single link over all of them. A kind of
+//! queue replaces another one together with its parameters.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, HashMap};
@@ -16,7 +16,7 @@ use weft_transports::{find_kind, kinds};
 
 use crate::resolve::UNSUPPORTED;
 
-/// A part of a spec that states settings of ports. The later ones precede the earlier ones.
+/// A part of a spec that states settings of ports. Each takes precedence over those before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Place {
     /// `queues`.
@@ -55,7 +55,7 @@ impl Place {
     }
 }
 
-/// What a port has, and the parts of the spec that state it.
+/// The settings of a port, and the parts of the spec from which its limit and its kind of queue come.
 #[derive(Clone, Debug)]
 pub(crate) struct Port {
     /// The rate, if it is not the topology's.
@@ -83,9 +83,9 @@ pub(crate) struct Ports {
 }
 
 impl Ports {
-    /// Sets the rates and queues of all links of the fabric, and fills in the parameters of kinds of queues and the
-    /// queues of hosts in `spec`. `has_nic` is true if the hosts' own ports belong to a NIC with back pressure, which has no
-    /// queues.
+    /// Sets the rates and queues of all links of the fabric. In `spec` it fills in the parameters of kinds of
+    /// queues, and the queues of hosts. `has_nic` is true if the hosts' own ports belong to a NIC with back
+    /// pressure, which has no queues.
     ///
     /// # Errors
     /// Returns the first error, with its path in the spec.
@@ -150,7 +150,7 @@ impl Ports {
     }
 }
 
-/// Returns what a port has: the settings that apply to it, from the most general to the most special.
+/// Applies the settings of a port, from the most general to the most specific.
 fn port_of(
     spec: &Spec,
     kinds: &BTreeMap<Place, QueueKind>,
@@ -254,8 +254,7 @@ fn set_header_limit(spec: &Spec, port: &mut Port) {
     trimming.headers = Some(needed.fold(general, |most, limit| if limit > most { limit } else { most }));
 }
 
-/// Returns the kinds of queues that the spec states, by the part that states them, and fills in their
-/// parameters in `spec`.
+/// Returns the kinds of queues by the part of the spec that states them, and fills in their parameters in `spec`.
 fn resolve_kinds(
     spec: &mut Spec,
     backend: &dyn Backend,

@@ -196,7 +196,7 @@ pub struct TrimmingQueue {
 }
 
 /// The class that counts data packets. All others are in class 0.
-const IS_DATA: u8 = 1;
+const DATA_CLASS: u8 = 1;
 
 /// Waiting packets with their limit.
 struct Fifo {
@@ -327,7 +327,7 @@ impl Queue for TrimmingQueue {
         }
         if view.is_idle && self.ramp.is_none() {
             return Arrival {
-                class: IS_DATA,
+                class: DATA_CLASS,
                 ..Arrival::passing(marked, view)
             };
         }
@@ -339,7 +339,7 @@ impl Queue for TrimmingQueue {
         Arrival {
             accepted: true,
             marked,
-            class: IS_DATA,
+            class: DATA_CLASS,
             ..arrival
         }
     }
