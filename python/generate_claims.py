@@ -11,8 +11,8 @@ fixed after the day of the run: such a claim is not yet rerun. The call also wri
 table of all figures, and `python/weft_papers/headlines.json`, the table of `weft reproduce --headlines`.
 
 `python python/generate_claims.py --headlines FOLDER` first runs at full size every figure that the table of
-conclusions rests on, each in a folder of its own in FOLDER, and then stores them. It goes on where a run before it
-ended.
+conclusions rests on, and then stores them. Each has its own folder in FOLDER/COMMIT, so that a run that was stopped
+goes on, but never with figures of another commit.
 
 A stored document has the commit and the day of its run, its seeds, and the verdicts that the quick version had then
 (`quick`). If the quick version's verdict on a claim changes, its figure has to be rerun at full size. Until then
@@ -85,7 +85,7 @@ def take_over(folder: Path) -> None:
 
 
 def run_headlines(folder: Path) -> list[Path]:
-    """Runs the figures behind the table of conclusions, shortest first, unless their folder exists already.
+    """Runs the figures behind the table of conclusions, shortest first, unless this commit has run them.
 
     Raises:
         CalledProcessError: A figure failed.
@@ -93,9 +93,10 @@ def run_headlines(folder: Path) -> list[Path]:
     names = {figure for conclusion in CONCLUSIONS for figure, _ in conclusion.claims}
     folders = []
     for figure in sorted((figure for figure in FIGURES if figure.name in names), key=lambda figure: figure.seconds):
-        out = folder / figure.name.replace("/", "-")
+        out = folder / head() / figure.name.replace("/", "-")
         folders.append(out)
         if not out.exists():
+            out.parent.mkdir(parents=True, exist_ok=True)
             subprocess.run((sys.executable, "-m", "weft", "reproduce", figure.name, "--out", out), check=True)
     return folders
 
@@ -314,16 +315,16 @@ The column before the last counts the figure's statements of all origins that ho
 
 if __name__ == "__main__":
     RESULTS.mkdir(exist_ok=True)
-    option, arguments = (
-        (sys.argv[1], sys.argv[2:]) if sys.argv[1:2] in (["--older"], ["--headlines"]) else ("", sys.argv[1:])
-    )
-    if option == "--older":
-        for figure in arguments[1:]:
-            mark_older(figure, arguments[0])
-    else:
-        folders = run_headlines(Path(arguments[0])) if option == "--headlines" else map(Path, arguments)
-        for folder in folders:
-            take_over(folder)
+    match sys.argv[1:]:
+        case ["--older", change, *names]:
+            for name in names:
+                mark_older(name, change)
+        case ["--headlines", kept_in]:
+            for each in run_headlines(Path(kept_in)):
+                take_over(each)
+        case given:
+            for path in given:
+                take_over(Path(path))
     annotate_all()
     HEADLINE_TABLE.write_text(f"{json.dumps(headlines(), indent=2, ensure_ascii=False)}\n", encoding="utf-8")
     OVERVIEW.write_text(overview(), encoding="utf-8")
