@@ -9,16 +9,15 @@ from typing import TYPE_CHECKING
 
 from weft_papers.figure import Claim
 from weft_papers.opn import workloads
-from weft_papers.opn.settings import LABELS, OPNS, SCHEMES, WITH
+from weft_papers.opn.settings import LABELS, OPNS, OTHERS, SCHEMES, WITH
 from weft_papers.opn.workloads import (
+    LEAST,
     NAMES,
     QUICK_NAMES,
     SHARES,
     WORDS,
-    best,
+    beside,
     cause,
-    compared,
-    marked_best,
     measure,
     panels,
     table,
@@ -26,6 +25,8 @@ from weft_papers.opn.workloads import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     import polars as pl
     from matplotlib.figure import Figure as Plot
 
@@ -71,51 +72,49 @@ def claims(rows: pl.DataFrame) -> list[Claim]:
 
 def lead(rows: pl.DataFrame, panel: str, words: str, number: str, *, with_table: bool = False) -> list[Claim]:
     """Returns the claims that OPN is better than the others under all workloads, one per timer."""
-    found = {name: best(rows, panel, name) for name in OPNS}
+    more = f". {cause(rows, panel)}"
     return [
         Claim(
             f"{words}, {WITH[name]}",
             number,
-            compared(rows, panel),
-            set(leads.values()) == {name},
-            "compared with the other schemes; holds when it does under all four workloads; best: "
-            + ", ".join(f"{WORDS[value]} {LABELS[which]}" for value, which in leads.items())
-            + f". {cause(rows, panel)}",
+            *against(rows, panel, name, OTHERS, more),
             table=table(rows) if with_table and name == OPNS[0] else None,
         )
-        for name, leads in found.items()
+        for name in OPNS
     ]
 
 
 def marked(rows: pl.DataFrame, panel: str, words: str, number: str) -> list[Claim]:
     """Returns the claims that OPN is better than the others if all multipath schemes have DCTCP's cuts."""
-    found = []
-    for name, timer in workloads.MARKED_OPNS.items():
-        if name in workloads.names(rows):
-            values = marked_best(rows, panel, name)
-            signs = [
-                (ours.mean - best.mean) * (1 if panel in ("short", "tail") else -1) for ours, _, best in values.values()
-            ]
-            found.append(
-                Claim(
-                    f"{words}, {WITH[timer]}, and DCTCP's cuts for all multipath schemes",
-                    number,
-                    "; ".join(
-                        f"{WORDS[share]} {ours}, {LABELS[first]} {best}"
-                        for share, (ours, first, best) in values.items()
-                    ),
-                    all(sign < 0 for sign in signs),
-                    "OPN and the best other scheme; holds when OPN is better under all four workloads",
-                )
-            )
-    return found
+    return [
+        Claim(
+            f"{words}, {WITH[timer]}, and DCTCP's cuts for all multipath schemes",
+            number,
+            *against(rows, panel, name, workloads.MARKED_OTHERS),
+        )
+        for name, timer in workloads.MARKED_OPNS.items()
+        if name in workloads.names(rows)
+    ]
+
+
+def against(rows: pl.DataFrame, panel: str, opn: str, others: Iterable[str], more: str = "") -> tuple[str, bool, str]:
+    """Returns OPN's values beside those of the best other scheme, whether all are better, and the note."""
+    values = beside(rows, panel, opn, others)
+    sign = 1 if panel in LEAST else -1
+    return (
+        "; ".join(
+            f"{WORDS[share]} OPN {ours}, {LABELS[first]} {best}" for share, (ours, first, best) in values.items()
+        ),
+        all(sign * (ours.mean - best.mean) < 0 for ours, _, best in values.values()),
+        f"OPN and the best other scheme; holds when OPN is better under all four workloads{more}",
+    )
 
 
 def _similar(rows: pl.DataFrame, name: str) -> Claim:
     long = {
         (share, to): value_of(rows, share, name, "long") / value_of(rows, share, to, "long")
         for share in SHARES
-        for to in OTHER
+        for to in MULTIPATH
     }
     return Claim(
         f"OPN's throughput of long flows is similar to that of MPTCP and MMPTCP, {WITH[name]}",
@@ -131,4 +130,4 @@ def plot(rows: pl.DataFrame) -> Plot:
     return panels(rows, "Figure 13: four workloads")
 
 
-OTHER = ("mptcp", "mmptcp")
+MULTIPATH = ("mptcp", "mmptcp")

@@ -24,7 +24,6 @@ from weft_papers.opn.settings import (
     LABELS,
     LEAVES,
     MARKED,
-    OTHERS,
     SCHEMES,
     SPINES,
     experiment,
@@ -66,6 +65,8 @@ MARKED_OPNS = {"opn-dcm": "opn", "opn-rtts-dcm": "opn-rtts"}
 """OPN with DCTCP's cuts, and the name with the same timer."""
 MARKED_OTHERS = ("ecmp", "rps", "mptcp-dcm", "mmptcp-dcm")
 PANELS = ("short", "tail", "long", "all")
+LEAST = ("short", "tail")
+"""The panels in which the least value is the best."""
 
 
 def points(workload: str) -> list[tuple[float, float]]:
@@ -156,24 +157,16 @@ def value_of(rows: pl.DataFrame, workload: str, name: str, panel: str) -> SeedSu
             return over_seeds(here, pl.col("bytes").sum() * 8e-3 / pl.col("fct_ms").sum(), "Mbps")
 
 
-def best(rows: pl.DataFrame, panel: str, opn: str) -> dict[str, str]:
-    """Returns the scheme with the best value, by workload: OPN with one of its timers, or one of the others."""
-    lowest: Callable[[Iterable[tuple[float, str]]], tuple[float, str]] = min if panel in ("short", "tail") else max
-    return {
-        workload: lowest((value_of(rows, workload, name, panel).mean, name) for name in (*OTHERS, opn))[1]
-        for workload in SHARES
-    }
-
-
-def marked_best(rows: pl.DataFrame, panel: str, opn: str) -> dict[str, tuple[SeedSummary, str, SeedSummary]]:
-    """Returns OPN's value and the best other scheme's name and value, by workload, with DCTCP's cuts for all."""
-    lowest: Callable[..., str] = min if panel in ("short", "tail") else max
-    others = [name for name in MARKED_OTHERS if name in names(rows)]
+def beside(
+    rows: pl.DataFrame, panel: str, opn: str, others: Iterable[str]
+) -> dict[str, tuple[SeedSummary, str, SeedSummary]]:
+    """Returns OPN's value and the best other scheme's name and value, by workload."""
+    first_of: Callable[..., str] = min if panel in LEAST else max
     found = {}
     for workload in SHARES:
-        values = {name: value_of(rows, workload, name, panel) for name in (opn, *others)}
-        first = lowest(others, key=lambda name: values[name].mean)
-        found[workload] = (values[opn], first, values[first])
+        values = {name: value_of(rows, workload, name, panel) for name in others if name in names(rows)}
+        first = first_of(values, key=lambda name: values[name].mean)
+        found[workload] = (value_of(rows, workload, opn, panel), first, values[first])
     return found
 
 
@@ -187,14 +180,6 @@ def cause(rows: pl.DataFrame, panel: str) -> str:
     )
     said = f"MPTCP, MMPTCP and OPN grow by LIA until queues overflow, ECMP and RPS are DCTCP. With a timeout: {late}"
     return said + (f". With DCTCP's cuts {means}" if marked else "")
-
-
-def compared(rows: pl.DataFrame, panel: str) -> str:
-    """Formats the figure's schemes by workload."""
-    return "; ".join(
-        f"{WORDS[share]}: " + listed((LABELS[name], value_of(rows, share, name, panel)) for name in SCHEMES)
-        for share in SHARES
-    )
 
 
 def table(rows: pl.DataFrame) -> Table:
