@@ -21,6 +21,7 @@ lists these claims (`older_than`, `older`). The pages show it. `tests/papers/tes
 """
 
 import json
+import re
 import subprocess
 import sys
 import textwrap
@@ -51,8 +52,10 @@ HEADLINE_TABLE = ROOT / "python" / "weft_papers" / TABLE
 """The rows of `weft reproduce --headlines`."""
 QUICK_ONLY, INDICATIVE = "quick version only", "indicative: "
 """The run of a claim that has no verdict at full size yet, and the words before the verdict of its conclusion."""
-MAX_MEASURED = 90
-"""Maximum length of a measured value in that table, in characters."""
+MAX_MEASURED, MAX_HEADLINE = 90, 260
+"""Maximum lengths of a measured value in that table, and of one that decides a conclusion, in characters."""
+SEEDS = re.compile(r" \([^()]* to [^()]*\)")
+"""The range of the seeds after a mean, which the table of conclusions leaves out."""
 
 
 def result(figure: str) -> Path:
@@ -90,7 +93,7 @@ def run_headlines(folder: Path) -> list[Path]:
     Raises:
         CalledProcessError: A figure failed.
     """
-    names = {figure for conclusion in CONCLUSIONS for figure, _ in conclusion.claims}
+    names = {figure for conclusion in CONCLUSIONS for figure, *_ in conclusion.claims}
     folders = []
     for figure in sorted((figure for figure in FIGURES if figure.name in names), key=lambda figure: figure.seconds):
         out = folder / head() / figure.name.replace("/", "-")
@@ -171,37 +174,43 @@ def run(document: dict[str, Any]) -> str:
 
 def headlines() -> list[dict[str, Any]]:
     """The rows of the table of conclusions, from the stored documents."""
-    return [_headline(conclusion) for conclusion in CONCLUSIONS]
+    return [headline_row(conclusion) for conclusion in CONCLUSIONS]
 
 
-def _headline(conclusion: Conclusion) -> dict[str, Any]:
+def headline_row(conclusion: Conclusion) -> dict[str, Any]:
     """A row. A claim that is not yet run at full size has value and verdict of the quick version."""
-    measured, holds, runs, older = [], [], {}, False
-    for figure, name in conclusion.claims:
+    measured, holds, older = [], [], False
+    runs: dict[str, list[str]] = {}
+    for figure, name, label in conclusion.claims:
         document = json.loads(result(figure).read_text(encoding="utf-8"))
         claim = next((each for each in document["claims"] if each["claim"] == name and each["holds"] is not None), None)
         if claim is None:
             quick = json.loads((SNAPSHOTS / result(figure).name).read_text(encoding="utf-8"))["claims"]
             claim = next(each for each in quick if each["claim"] == name)
-            runs[figure] = QUICK_ONLY
+            runs.setdefault(figure, []).append(QUICK_ONLY)
         else:
-            runs[figure] = run(document)
+            runs.setdefault(figure, []).append(run(document))
             older |= bool(document["older_than"])
         holds.append(claim["holds"])
-        value = textwrap.shorten(claim["measured"].replace(" beside ", " with "), MAX_MEASURED, placeholder=" …")
-        measured.append(value)
+        measured.append(f"{label}{': ' * bool(label)}{short(SEEDS.sub('', claim['measured']), MAX_HEADLINE)}")
+    quick_only = any(QUICK_ONLY in words for words in runs.values())
     return {
         "paper": conclusion.paper,
         "conclusion": conclusion.words,
         "abstract": conclusion.abstract,
         "number": conclusion.number,
         "measured": "; ".join(dict.fromkeys(measured)),
-        "verdict": f"{INDICATIVE if QUICK_ONLY in runs.values() else ''}{verdict_on(holds)}",
+        "verdict": f"{INDICATIVE if quick_only else ''}{verdict_on(holds)}",
         "why": conclusion.why,
-        "claims": [{"figure": figure, "claim": name} for figure, name in conclusion.claims],
+        "claims": [{"figure": figure, "claim": name} for figure, name, _ in conclusion.claims],
         "older": older,
-        "run": "; ".join(f"{figure}: {words}" for figure, words in runs.items()),
+        "run": "; ".join(f"{figure}: {' and '.join(dict.fromkeys(words))}" for figure, words in runs.items()),
     }
+
+
+def short(measured: str, characters: int) -> str:
+    """A measured value of at most that length. Stored results have a word that the style has replaced since."""
+    return textwrap.shorten(measured.replace(" beside ", " with "), characters, placeholder=" …")
 
 
 def headline_table() -> Iterator[str]:
@@ -257,8 +266,7 @@ def _line(document: dict[str, Any]) -> str:
     headline = next(claim for claim in document["claims"] if claim["claim"] == HEADLINES[document["figure"]])
     counts = count([document])
     cause = headline["cause"]["kind"] if headline["cause"] else ""
-    # Stored results have the word that the style has replaced since.
-    measured = textwrap.shorten(headline["measured"].replace(" beside ", " with "), MAX_MEASURED, placeholder=" …")
+    measured = short(headline["measured"], MAX_MEASURED)
     hold = f"{sum(value.hold for value in counts)} of {sum(value.judged for value in counts)}"
     cells = (headline["claim"], headline["paper"], measured, verdict(headline), cause, hold, run(document))
     return row((f"`{document['figure']}`", *cells))
@@ -284,6 +292,8 @@ A conclusion is *reproduced* if all claims that decide it hold, *partly* if some
 `weft reproduce --headlines` prints this table, and `make headlines` repeats its runs.
 A run is older than today's models if they have changed since and the figure was not rerun.
 Where only the quick version has a value, the verdict is *indicative*.
+AMP's paper states links of 2 us, and a BDP that takes 5 us.
+Its figures 2 to 10 are judged with 5 us, and those of the large fabric with 2 us.
 """
 OVERVIEW_COUNTS = """\
 The paper of MPTCP_OPN does not say how subflows grow, and no reading gives all of its statements.

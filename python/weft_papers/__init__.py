@@ -34,7 +34,7 @@ FIGURES = (
     Figure("mptcp-dc/latency-linux", "One-way latency of TCP and multipath TCP on Linux", 305, 14, "linux"),
     Figure("amp-fg/fig02", "The queue while senders go from 4 subflows to 8 and back (with figure 3)", 4, 2),
     Figure("amp-fg/fig04", "Windows after marks in three places: the equations and the text", 0.1, 0.1, "equations"),
-    Figure("amp-fg/fig05", "Queue of 8 senders to 1, 10 subflows each: LIA, XMP and AMP-FG (with figure 6)", 12, 3),
+    Figure("amp-fg/fig05", "Queue of 8 senders to 1, 10 subflows in all: LIA, XMP and AMP-FG (with figure 6)", 12, 3),
     Figure("amp-fg/fig07", "One client asks 8 servers at once: FCT of objects of 10 KB to 128 MB", 510, 3),
     Figure("amp-fg/fig08", "Throughput of flows of 100 MB with 2 to 8 subflows in a fat-tree", 680, 2.5),
     Figure("opn/fig06", "The model: throughput over subflows, and the best number (with figure 7)", 1, 1, "equations"),

@@ -239,12 +239,14 @@ def _named(spreads: dict[str, SeedSummary]) -> str:
 
 
 def _timeouts(rows: pl.DataFrame) -> str:
-    """Formats the share of flows with a timeout for each algorithm, over all numbers of subflows."""
-    late = {
-        scheme: over_seeds(rows.filter(algorithm=scheme), 100 * (pl.col("timeouts") > 0).mean(), "%")
-        for scheme in MULTIPATH
-    }
-    return f"Flows with a timeout: {_named(late)}"
+    """Formats the share of flows with a timeout by number of subflows, for each algorithm."""
+    late = {scheme: {n: _late(rows, scheme, n) for n in SUBFLOWS} for scheme in MULTIPATH}
+    return f"Flows with a timeout: {_by_number(late)}"
+
+
+def _late(rows: pl.DataFrame, algorithm: str, subflows: int) -> SeedSummary:
+    here = rows.filter(algorithm=algorithm, subflows=subflows)
+    return over_seeds(here, 100 * (pl.col("timeouts") > 0).mean(), "%")
 
 
 def _elsewhere(rows: pl.DataFrame) -> str:
