@@ -67,11 +67,15 @@ def take_over(folder: Path) -> None:
     """Keeps the documents of the figures in a folder that `weft reproduce` has left.
 
     Raises:
-        SystemExit: None, or from fewer seeds; or a quick version would take the place of one at full size.
+        SystemExit: None, or from fewer seeds, or by a build that is not a commit's; or a quick version would take the
+            place of one at full size.
     """
     if not (folder / "claims.json").exists():
         sys.exit(f"{folder}: has no claims.json; allowed: a folder that `weft reproduce` has written")
     document = json.loads((folder / "claims.json").read_text(encoding="utf-8"))
+    commit = commit_of(document["version"])
+    if commit is None:
+        sys.exit(f"{folder}: run by {document['version']}; allowed: a build of a commit of this clone, without changes")
     for figure in document.get("figures", [document]):
         if 0 < figure["seeds"] < Scale.seeds:
             sys.exit(f"{folder}: {figure['figure']}: {figure['scale']}; allowed: {Scale.seeds} seeds or more")
@@ -80,7 +84,7 @@ def take_over(folder: Path) -> None:
             sys.exit(f"{folder}: {figure['figure']}: {figure['scale']}; allowed: full size, as in {kept_at}")
         claims = judge(find_figures(figure["figure"])[0], pl.read_parquet(folder / figure["tables"][0]))
         kept = {part: figure[part] for part in ("figure", "title", "caption", "scale", "date", "seeds")}
-        kept |= {"commit": head(), "quick": quick_verdicts(figure["figure"])}
+        kept |= {"commit": commit, "quick": quick_verdicts(figure["figure"])}
         kept |= {"older_than": "", "older": []}
         kept["claims"] = [claim.document() for claim in claims]
         text = json.dumps(kept | {"version": document["version"]}, indent=2, ensure_ascii=False)
@@ -102,6 +106,13 @@ def run_headlines(folder: Path) -> list[Path]:
             out.parent.mkdir(parents=True, exist_ok=True)
             subprocess.run((sys.executable, "-m", "weft", "reproduce", figure.name, "--out", out), check=True)
     return folders
+
+
+def commit_of(version: str) -> str | None:
+    """The commit of a build, in 8 digits; None if the clone does not have it, or the build had changes."""
+    build = re.fullmatch(r".*\+g([0-9a-f]+)", version)
+    command = ("git", "rev-parse", "--quiet", "--verify", "--short=8", f"{build[1]}^{{commit}}" if build else "")
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False).stdout.strip() or None
 
 
 def head() -> str:

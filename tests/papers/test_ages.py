@@ -75,3 +75,11 @@ def test_a_mark_names_the_change_and_the_claims(stored: dict[str, Any]) -> None:
     text = "\n".join(site_claims._older(marked))  # noqa: SLF001 - the part of the page
     assert "Older than another RTO" in text
     assert "    - A" in text
+
+
+def test_a_stored_document_has_the_commit_of_its_run() -> None:
+    """Not that of the tree which stores it; and a run of changes that are not committed has none."""
+    commit = generate_claims.head()
+    assert generate_claims.commit_of(f"0.2.0.dev7+g{commit[:7]}") == commit
+    for version in (f"0.2.0.dev7+g{commit[:7]}.dirty", "0.2.0.dev7+g0000000", "0.2.0"):
+        assert generate_claims.commit_of(version) is None
