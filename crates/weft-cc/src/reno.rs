@@ -17,8 +17,9 @@
 //! acknowledged. A delayed acknowledgement therefore counts all its packets, but an acknowledgement
 //! never adds more than one packet. Half a window may have a fraction.
 //!
-//! `FlightSize` of equation (4) is the window, which a sender with enough data fills. The transport
-//! inflates the window during recovery (section 3.2, steps 3 to 5).
+//! `FlightSize` of equation (4) is the window, which a sender with enough data fills. Instead of
+//! inflating the window during recovery (section 3.2, steps 3 to 5), the transport subtracts from
+//! what is outstanding the packets that duplicates report.
 
 use crate::parameters::parameters;
 use crate::response::{independent_windows, pull};

@@ -15,10 +15,10 @@ use weft_transports::{TcpSpec, TransportConfig};
 
 use crate::simulation::FlowSimulation;
 
-/// Columns of the table of flows that need no packets.
 /// Kinds of probes that the level supports.
 const PROBES: &[&str] = &["steps", "throughput"];
 
+/// Columns of the table of flows that need no packets.
 const FLOW_COLUMNS: &[&str] = &[
     "flow",
     "traffic",

@@ -1,4 +1,4 @@
-//! The engine's packet and its flags, and the flag that all transports share. The module `wire` of a
+//! The packet of `weft-queues` and its flags, and the flag that all transports share. The module `wire` of a
 //! transport says what the other fields and flags mean in its packets.
 
 pub use weft_engine::packet::{

@@ -1,5 +1,6 @@
 //! A FIFO whose link loses packets at random or periodically, such as the error models of ns-3
-//! (`RateErrorModel`) and the option `loss` of Linux's `netem`.
+//! (`RateErrorModel`) and the option `loss` of Linux's `netem`. The engine loses the packets, in
+//! `losses.rs`.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

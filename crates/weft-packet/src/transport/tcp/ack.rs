@@ -66,6 +66,7 @@ impl TcpEndpoint {
         }
     }
 
+    /// Handles an acknowledgement of new data.
     #[inline(always)]
     fn on_new_ack(&mut self, packet: &Packet, ack: u64, cx: &mut HostContext<'_, '_>) {
         let subflow = &mut self.subflows[packet.slot as usize];
@@ -77,6 +78,7 @@ impl TcpEndpoint {
         apply_rules(connection, subflow, profile, &event, packet.slot, cx);
     }
 
+    /// Handles a duplicate acknowledgement (RFC 5681, section 2).
     fn on_duplicate_ack(&mut self, packet: &Packet, cx: &mut HostContext<'_, '_>) {
         let subflow = &mut self.subflows[packet.slot as usize];
         let connection = &mut self.connections[subflow.connection() as usize];

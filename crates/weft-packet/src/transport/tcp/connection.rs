@@ -177,6 +177,28 @@ impl ConnectionSender {
         self.options.traced = traced;
     }
 
+    /// Returns true if data is assigned to subflows before they can send it.
+    #[inline(always)]
+    pub fn uses_send_queues(&self) -> bool {
+        self.send_queues.is_some()
+    }
+
+    /// Returns the number of chunks that are queued on subflow `s`.
+    pub fn queued(&self, s: usize) -> u32 {
+        self.send_queues
+            .as_deref()
+            .map_or(0, |queues| queues.queue(s).len())
+    }
+
+    /// Returns true if subflow `s` has no more new data to send at this time.
+    #[inline(always)]
+    pub fn has_sent_all(&self, s: usize) -> bool {
+        match &self.send_queues {
+            Some(queues) => queues.is_empty(s),
+            None => !self.data.has_unsent_written(),
+        }
+    }
+
     /// Drops the data that waits to be sent: the connection has finished.
     pub fn drop_waiting(&mut self) {
         self.reinject.free();

@@ -4,8 +4,6 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use weft_paths::SubflowDirection;
-
 use crate::engine::prefetch::prefetch;
 use crate::engine::route::Route;
 use crate::packet::{DATA, Packet};
@@ -206,34 +204,19 @@ impl TcpEndpoint {
     }
 
     /// Chooses new routes after routing has detected a link event.
-    pub fn choose_new_routes(&mut self) {
+    pub fn reroute(&mut self) {
         let shared = Arc::clone(&self.shared);
-        let node = |host: u32| shared.fabric.hosts[host as usize];
-        let route = |flow: u32, subflow: u32, reverse: bool| {
-            let spec = shared.flow(flow);
-            let [from, to] = if reverse {
-                [spec.to, spec.from]
-            } else {
-                [spec.from, spec.to]
-            };
-            let direction = SubflowDirection {
-                flow: spec.id,
-                subflow,
-                subflows: shared.tcp(spec.transport).subflows,
-                reverse,
-            };
-            shared.route(spec.transport, direction, node(from), node(to))
-        };
+        let route = |flow, subflow, reverse| shared.route_of_subflow(&shared.flow(flow), subflow, reverse);
         for (&flow, &index) in &self.slots.senders {
             let connection = &self.connections[index as usize];
             let first = connection.first_subflow as usize;
             for (s, subflow) in (0..).zip(&mut self.subflows[first..][..connection.windows().len()]) {
-                subflow.path.reroute(|| route(flow, s, false).ok());
+                subflow.path.reroute(|| route(flow, s, false));
             }
         }
         for (&(flow, subflow), &slot) in &self.slots.subflow_receivers {
             let receiver = &mut self.subflow_receivers[slot as usize];
-            receiver.path.reroute(|| route(flow, subflow, true).ok());
+            receiver.path.reroute(|| route(flow, subflow, true));
         }
     }
 

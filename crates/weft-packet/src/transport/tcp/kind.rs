@@ -128,7 +128,7 @@ impl Transport for TcpEndpoint {
     }
 
     fn reroute(&mut self) {
-        self.choose_new_routes();
+        Self::reroute(self);
     }
 
     fn windows(&self, flow: u32) -> Option<&[Window]> {

@@ -69,10 +69,10 @@ impl SubflowPath {
     }
 
     /// Chooses the route again after routing has detected a link event: that of the selector, else
-    /// that of `fallback`, else the route so far.
-    pub fn reroute(&mut self, fallback: impl FnOnce() -> Option<Route>) {
+    /// that of `fallback`.
+    pub fn reroute(&mut self, fallback: impl FnOnce() -> Route) {
         let selected = self.selector.as_mut().and_then(|selector| selector.route());
-        self.route = selected.or_else(fallback).unwrap_or(self.route);
+        self.route = selected.unwrap_or_else(fallback);
     }
 
     /// Switches to the policy's path after this many switches, if the policy changes paths.

@@ -17,12 +17,6 @@ use super::subflow::SubflowSender;
 use crate::transport::state::HostContext;
 
 impl ConnectionSender {
-    /// Returns true if data is assigned to subflows before they can send it.
-    #[inline(always)]
-    pub fn uses_send_queues(&self) -> bool {
-        self.send_queues.is_some()
-    }
-
     /// Returns true if a chunk is queued on subflow `s` and its window allows it.
     fn can_send_queued(&self, s: u32, subflow: &SubflowSender) -> bool {
         let window = &self.windows()[s as usize];
@@ -35,22 +29,6 @@ impl ConnectionSender {
             && subflow.may_send(window)
             && subflow.seq.has_room()
             && (!subflow.segments.any_to_retransmit() || subflow.state.awaits_new_data())
-    }
-
-    /// Returns the number of chunks that are queued on subflow `s`.
-    pub fn queued(&self, s: usize) -> u32 {
-        self.send_queues
-            .as_deref()
-            .map_or(0, |queues| queues.queue(s).len())
-    }
-
-    /// Returns true if subflow `s` has no more new data to send at this time.
-    #[inline(always)]
-    pub fn has_sent_all(&self, s: usize) -> bool {
-        match &self.send_queues {
-            Some(queues) => queues.is_empty(s),
-            None => !self.data.has_unsent_written(),
-        }
     }
 
     /// Takes the next chunk that is queued on subflow `s`.
