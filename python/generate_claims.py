@@ -311,7 +311,7 @@ The paper of MPTCP_OPN does not say how subflows grow, and no reading gives all 
 LIA without marks is judged, because it loses whole windows, which is the paper's argument.
 OPN then has fewer timeouts and shorter times than MPTCP, but longer times than ECMP and RPS with DCTCP.
 With DCTCP's cuts for all multipath schemes no flow times out, so that the reason for OPN is gone.
-OPN is then ahead in the quick version of `opn/fig15`, where paths are slow; `opn/fig13` and `opn/fig15` show both.
+Where paths are slow, OPN's short flows are then far ahead under all workloads; `opn/fig13` and `opn/fig15` show both.
 
 ## Statements by paper, origin and cause
 
