@@ -177,7 +177,6 @@ LEVELS = {
     "ProfilePatch.*": ("packet",),
     "ProfilePatch.mss": ALL,
     "ProfilePatch.header": ("packet", "flow"),
-    "ProfilePatch.framing": ("packet", "flow"),
     "ProfilePatch.initial_cwnd": ("packet", "linux"),
     "ProfilePatch.min_rto": ("packet", "linux"),
     "ProfilePatch.receive_buffer": ("packet", "linux"),

@@ -264,7 +264,6 @@ def swift_pairs(seed: int, events: Counter[str]) -> list[Pair]:
         subflows=rng.choice([1, 1, 2, 4]),
         timestamp_step=rng.choice([0, 0, 8000, round(rtt * rng.uniform(0.01, 0.2))]),
         timestamp_noise=rng.choice([0, 0, round(rtt * rng.uniform(0.001, 0.1))]),
-        noise_distribution=rng.choice(["normal", "uniform"]),
         clock_error=rng.choice([0, 0, 100, 1000]),
     )
     times = ["base_target", "hop_target", "flow_range", "endpoint_target", "host_time", "min_rto", "initial_rto"]

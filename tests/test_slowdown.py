@@ -33,7 +33,7 @@ def tcp(**changes: object) -> dict[str, Any]:
 
 TRANSPORTS: dict[str, dict[str, Any]] = {
     "tcp": tcp(),
-    "small": tcp(tcp={**WIDE_TCP, "mss": "536B", "header": "40B", "framing": "24B"}),
+    "small": tcp(tcp={**WIDE_TCP, "mss": "536B", "header": "64B", "ack_size": "66B"}),
     "two": tcp(subflows=2),
     "eight": tcp(subflows=8),
     "sprayed": tcp(paths="rps"),
@@ -188,8 +188,8 @@ def test_a_flow_alone_takes_the_ideal_time_of_the_flow_level(
 
 def test_the_handshake_is_part_of_an_fct_from_the_opening() -> None:
     topology = {"kind": "many-to-one", "senders": 2, "rate": "10Gbps", "sender_rate": "25Gbps", "delay": "3us"}
-    for framing in (0, 24):
-        TRANSPORTS["open"] = tcp(tcp={**WIDE_TCP, "fct_from": "open", "framing": f"{framing}B"})
+    for ack_size in ("42B", "66B"):
+        TRANSPORTS["open"] = tcp(tcp={**WIDE_TCP, "fct_from": "open", "ack_size": ack_size})
         assert flows_alone(topology, "open", [1, 1400, 1401, 2800, 123_456])["slowdown"].to_list() == [1.0] * 5
 
 

@@ -233,7 +233,6 @@ def excess_us(rate: int, mtu: int, flows: int, deviation_us: float) -> float:
 
 
 NOISE = [({"timestamp_noise": f"{us}us"}, us * sqrt(2)) for us in (0.5, 2)]
-NOISE += [({"timestamp_noise": f"{us}us", "noise_distribution": "uniform"}, us * sqrt(2)) for us in (0.5, 2)]
 NOISE += [({"timestamp_step": f"{us}us"}, us / sqrt(6)) for us in (1, 4)]
 
 

@@ -322,10 +322,6 @@ class LossyQueue(Model):
     """a FIFO per port whose link loses packets at random, or every n-th packet"""
 
 
-NoiseDistribution = TypeAliasType("NoiseDistribution", Literal["normal", "uniform"])
-"""Distribution of the random error of a timestamp."""
-
-
 class OliaCc(Model):
     """OLIA: opportunistic linked increases (Khalili et al., CoNEXT 2012)"""
 
@@ -627,11 +623,6 @@ class BcubeTopology(Model):
     """Ports of a switch."""
     rate: Rate
     """Rate of every link."""
-    shortest_only: bool | None = None
-    """
-    If true, two hosts have only their shortest paths, one for each digit in which their
-    addresses differ. Single-path transports then take a shortest path.
-    """
 
 
 class BufferProbe(Model):
@@ -1028,8 +1019,6 @@ class MmptcpPaths(Model):
     """
     name: Literal["mmptcp"] = "mmptcp"
     """scatters the first subflow's packets over all paths; after a number of bytes, other subflows take over"""
-    scatter_acks: bool = False
-    """Whether acknowledgements are scattered over all paths as well; otherwise they keep one path."""
     threshold: Size = "100KB"
     """
     Acknowledged bytes after which the additional subflows join: 100 kB in the paper's section
@@ -1197,12 +1186,6 @@ class ProfilePatch(Model):
     Start of the FCT: when the flow opens and sends its first SYN ("open"), or when subflow 0's
     SYN/ACK arrives ("established"). The FCT ends when the receiver has the last byte.
     """
-    framing: Size | None = None
-    """
-    Bytes that each packet, with data or without, takes on the wire in addition to `header` or
-    `ack_size`. Ethernet has 24B: preamble and start of frame 8, check sequence 4, gap 12 (IEEE
-    802.3). Queues limited in bytes and the bytes of links include them.
-    """
     frto: bool | None = None
     """
     Whether a sender tries new data after a timeout, and undoes a spurious timeout (F-RTO, RFC 5682;
@@ -1217,7 +1200,10 @@ class ProfilePatch(Model):
     grow_after_mark: bool | None = None
     """Whether the window may grow between a cut for a mark and the end of that window."""
     header: Size | None = None
-    """Header bytes on the wire of a data packet, in addition to its payload."""
+    """
+    Header bytes on the wire of a data packet, in addition to its payload. Ethernet's preamble, check
+    sequence and gap are 24B more, also of `ack_size` (IEEE 802.3).
+    """
     initial_cwnd: Annotated[float | None, Field(ge=1.0)] = None
     """Initial congestion window in packets, at least 1."""
     initial_rto: Time | None = None
@@ -1516,12 +1502,10 @@ class Swift(Model):
     """Smallest window. The default is a choice of Weft; htsim has 10 bytes."""
     mtu: Size = "4160B"
     """Size of a full packet with its header of 64 bytes. The default carries 4096 bytes."""
-    noise_distribution: NoiseDistribution | None = None
-    """Distribution of the errors of timestamps."""
     reset_after: Annotated[int, Field(ge=1)] = 5
     """Number of timeouts in a row after which the window is `min_window`."""
     timestamp_noise: Time | None = None
-    """Standard deviation of the random error of each timestamp."""
+    """Standard deviation of the random error of each timestamp, which is normally distributed."""
     timestamp_step: Time | None = None
     """Unit to which timestamps are rounded down, that of a NIC's clock."""
 
@@ -2020,8 +2004,6 @@ class CollectiveTraffic(Model):
     """Assignment of ranks to `hosts`."""
     ranks: Annotated[int | None, Field(ge=2)] = None
     """Number of ranks; by default as many as `hosts`."""
-    reduce_rate: Rate | None = None
-    """Rate at which a rank combines data that it received with its own; by default this takes no time."""
     repeats: Annotated[int, Field(ge=1)] = 1
     """Number of times that the operation runs, one after another at each rank."""
     send_done: Literal["acknowledged", "started"] = "acknowledged"

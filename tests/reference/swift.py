@@ -43,7 +43,6 @@ class Settings:
     reset_after: int
     timestamp_step: int = 0
     timestamp_noise: int = 0
-    noise_distribution: str = "normal"
     clock_error: int = 0
     subflows: int = 1
 
@@ -352,9 +351,7 @@ class SwiftHost(PacedHost[Sender]):
         if settings.timestamp_noise:
             bits = random_word(seed, TIMESTAMP_STREAM, self.number, time)
             first, second = ((word + 0.5) / (1 << 32) for word in (bits >> 32, bits & 0xFFFF_FFFF))
-            is_normal = settings.noise_distribution == "normal"
-            standard = sqrt(-2 * log(first)) * cos(tau * second) if is_normal else sqrt(12) * (first - 0.5)
-            noise = floor(settings.timestamp_noise * standard)
+            noise = floor(settings.timestamp_noise * (sqrt(-2 * log(first)) * cos(tau * second)))
         step = max(settings.timestamp_step, 1)
         return (time + time * drift // 10**9 + noise) // step * step
 

@@ -265,8 +265,7 @@ def with_kind(rng: Random, tcp: Spec, kind: str | None = None, *, priority: bool
                 "timestamp_step": rng.choice(["8ns", "1us"]),
                 "timestamp_noise": rng.choice(["0s", "30ns", "2us"]),
             }
-            distribution = {"noise_distribution": rng.choice(["normal", "uniform"])}
-            fields["swift"] |= errors | distribution | {"clock_error": rng.choice([0, 100])}
+            fields["swift"] |= errors | {"clock_error": rng.choice([0, 100])}
     return {"kind": kind} | fields | ({"ack_class": 1} if priority else {})
 
 

@@ -44,10 +44,6 @@ pub struct BCube {
     pub rate: Rate,
     /// Propagation delay of every link.
     pub delay: Time,
-    /// If true, two hosts have only their shortest paths, one for each digit in which their
-    /// addresses differ. Single-path transports then take a shortest path.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub shortest_only: bool,
 }
 
 impl Topology for BCube {
@@ -88,14 +84,7 @@ impl Topology for BCube {
                 }
             }
         }
-        Ok(net.finish(
-            hosts,
-            Box::new(BCubeRouting {
-                n,
-                levels,
-                shortest_only: self.shortest_only,
-            }),
-        ))
+        Ok(net.finish(hosts, Box::new(BCubeRouting { n, levels })))
     }
 
     fn size(&self) -> NetworkSize {
@@ -118,7 +107,6 @@ impl Topology for BCube {
 struct BCubeRouting {
     n: u32,
     levels: u32,
-    shortest_only: bool,
 }
 
 impl BCubeRouting {
@@ -130,30 +118,18 @@ impl BCubeRouting {
     fn digit(&self, address: u32, level: u32) -> u32 {
         address / self.n.pow(level) % self.n
     }
-
-    /// Returns the levels at which the paths between two addresses begin.
-    fn first_levels(&self, from: u32, to: u32) -> impl Iterator<Item = u32> {
-        (0..self.levels)
-            .filter(move |&level| !self.shortest_only || self.digit(from, level) != self.digit(to, level))
-    }
 }
 
 impl Routing for BCubeRouting {
     fn path_count(&self, from: NodeId, to: NodeId) -> u64 {
-        if from == to {
-            return 0;
-        }
-        let [from, to] = [from, to].map(|host| self.address(host));
-        self.first_levels(from, to).count() as u64
+        if from == to { 0 } else { self.levels.into() }
     }
 
     fn append_ports(&self, from: NodeId, to: NodeId, n: u64, ports: &mut Vec<u16>) {
         let [from, to] = [from, to].map(|host| self.address(host));
         // The host's port is numbered by level, the switch's by digit.
         let mut correct = |level: u32, digit: u32| ports.extend([level as u16, digit as u16]);
-        let Some(first) = self.first_levels(from, to).nth(n as usize) else {
-            return;
-        };
+        let first = n as u32;
         let wanted = |level| self.digit(to, level);
         let detour = self.digit(from, first) == wanted(first);
         let away = if detour {

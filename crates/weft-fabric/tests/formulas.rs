@@ -114,20 +114,6 @@ fn bcube() {
     }
 }
 
-/// One path for each digit in which addresses differ, with two links for each of these digits.
-#[test]
-fn bcube_may_have_shortest_paths_only() {
-    let fabric = made("bcube", "n = 3\nk = 2\nshortest_only = true");
-    check_all(&fabric, &fabric.hosts);
-    for (to, digits) in [(1, 1), (3, 1), (4, 2), (18, 1), (24, 2), (26, 3)] {
-        let (from, to) = (fabric.hosts[0], fabric.hosts[to]);
-        assert_eq!(fabric.routing.path_count(from, to), digits);
-        for number in 0..digits {
-            assert_eq!(path(&fabric, from, to, number).len() as u64, 2 * digits);
-        }
-    }
-}
-
 #[test]
 fn hosts_of_bcube_forward() {
     let fabric = made("bcube", "n = 3\nk = 2");

@@ -36,9 +36,6 @@ pub struct Mmptcp {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub dupack_threshold: Option<u32>,
-    /// Whether acknowledgements are scattered over all paths as well; otherwise they keep one path.
-    #[serde(default)]
-    pub scatter_acks: bool,
 }
 
 fn default_threshold() -> Size {
@@ -67,7 +64,7 @@ impl PathPolicy for Mmptcp {
     }
 
     fn granularity(&self, subflow: u32, reverse: bool) -> Granularity {
-        if subflow == 0 && (self.scatter_acks || !reverse) {
+        if subflow == 0 && !reverse {
             Granularity::Packet
         } else {
             Granularity::Subflow
@@ -96,7 +93,6 @@ mod tests {
             let policy = Mmptcp {
                 threshold: Size(1),
                 dupack_threshold: duplicates,
-                scatter_acks: false,
             };
             policy.dupack_threshold(Paths { count, branches: 1 }, subflow, 3)
         };

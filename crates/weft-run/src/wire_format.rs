@@ -56,8 +56,8 @@ impl WireFormat {
         let profile = &tcp.profile;
         let is_timed = profile.connection.fct_from == FctFrom::Open;
         Self {
-            handshake: is_timed.then(|| profile.ack_wire_size()),
-            confirmation: Some(profile.ack_wire_size()),
+            handshake: is_timed.then_some(profile.sizes.ack_size),
+            confirmation: Some(profile.sizes.ack_size),
             paths,
             ..Self::new(profile.sizes.mss, profile.wire_size() - profile.sizes.mss)
         }

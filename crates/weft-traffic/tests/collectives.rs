@@ -35,17 +35,13 @@ fn end(fields: &str, ranks: u64) -> u64 {
 
 const SIZES: [u64; 9] = [2, 3, 4, 5, 8, 13, 16, 32, 60];
 
-/// Patarasuk and Yuan: 2 (n - 1) (alpha + beta S / n) + (n - 1) gamma S / n.
+/// Patarasuk and Yuan: 2 (n - 1) (alpha + beta S / n), where reductions take no time.
 #[test]
 fn ring_all_reduce() {
     for n in SIZES {
         let size = 2_000 * n;
         let fields = format!("operation = \"all-reduce\"\nsize = \"{size}B\"");
         assert_eq!(end(&fields, n), 2 * (n - 1) * message(2_000), "{n}");
-        // 8 Tbps: 1 ps per byte, which the evaluator counts as 1.
-        let reduced = format!("{fields}\nreduce_rate = \"8000Gbps\"");
-        let expected = 2 * (n - 1) * message(2_000) + (n - 1) * 2_000;
-        assert_eq!(end(&reduced, n), expected, "{n}, with reduction");
         for operation in ["reduce-scatter", "all-gather"] {
             let fields = format!("operation = \"{operation}\"\nsize = \"{size}B\"");
             assert_eq!(end(&fields, n), (n - 1) * message(2_000), "{operation} {n}");

@@ -36,5 +36,5 @@ pub use tcp::{
     TcpSpec, WindowSettings, WindowValidation, profile_name,
 };
 pub use timely::{TimelyConfig, TimelyUpdates};
-pub use timestamps::{NoiseDistribution, TimestampErrors};
+pub use timestamps::TimestampErrors;
 pub use uet::{Uet, UetConfig, UetControl, UetLoadBalancing};

@@ -11,9 +11,7 @@ use crate::constant_rate::one_path_policy;
 use crate::fields::{self, bytes};
 use crate::network::{HEADER, network_rtt};
 use crate::ranges::{MAX_PACKET, check_count, check_size, check_time};
-use crate::{
-    Context, Kind, MAX_SUBFLOWS, NoiseDistribution, PacketSizes, Parameters, Resolved, TimestampErrors,
-};
+use crate::{Context, Kind, MAX_SUBFLOWS, PacketSizes, Parameters, Resolved, TimestampErrors};
 
 /// Shortest default of the base target, that of htsim.
 const BASE_TARGET: Time = Time::from_us(20);
@@ -110,12 +108,9 @@ pub struct SwiftConfig {
     /// Unit to which timestamps are rounded down, that of a NIC's clock.
     #[serde(skip_serializing_if = "fields::is_unset")]
     pub timestamp_step: Time,
-    /// Standard deviation of the random error of each timestamp.
+    /// Standard deviation of the random error of each timestamp, which is normally distributed.
     #[serde(skip_serializing_if = "fields::is_unset")]
     pub timestamp_noise: Time,
-    /// Distribution of the errors of timestamps.
-    #[serde(skip_serializing_if = "fields::is_unset")]
-    pub noise_distribution: NoiseDistribution,
     /// Largest rate error of a NIC's clock in parts per million. Each host draws its own.
     #[serde(skip_serializing_if = "fields::is_unset")]
     #[schemars(range(max = 1000))]
@@ -148,7 +143,6 @@ impl Default for SwiftConfig {
             reset_after: 5,
             timestamp_step: Time(0),
             timestamp_noise: Time(0),
-            noise_distribution: NoiseDistribution::Normal,
             clock_error: 0,
             subflows: 1,
         }
@@ -246,7 +240,6 @@ impl SwiftConfig {
         TimestampErrors {
             step: self.timestamp_step,
             noise: self.timestamp_noise,
-            distribution: self.noise_distribution,
             clock_error: self.clock_error,
         }
     }

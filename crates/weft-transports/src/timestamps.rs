@@ -1,7 +1,5 @@
 //! Errors of the timestamps of NICs, for transports that read delays.
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use weft_spec::{SpecError, Time};
 
 /// Largest rate error of a clock in parts per million, larger than that of any real clock.
@@ -14,23 +12,10 @@ const MAX_TIMESTAMP_ERROR: Time = Time::from_ms(1);
 pub struct TimestampErrors {
     /// Unit of the clock; 0 for exact times.
     pub step: Time,
-    /// Standard deviation of the random error of each timestamp.
+    /// Standard deviation of the random error of each timestamp, which is normally distributed.
     pub noise: Time,
-    /// Distribution of that error.
-    pub distribution: NoiseDistribution,
     /// Largest rate error of a clock in parts per million.
     pub clock_error: u32,
-}
-
-/// Distribution of the random error of a timestamp.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum NoiseDistribution {
-    /// The normal distribution.
-    #[default]
-    Normal,
-    /// The uniform distribution, up to 1.73 standard deviations.
-    Uniform,
 }
 
 impl TimestampErrors {

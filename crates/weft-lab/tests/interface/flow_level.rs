@@ -36,7 +36,7 @@ fn payload(run: &RunResult) -> f64 {
         let text = experiment["tcp"][name].as_str().unwrap();
         text.trim_end_matches('B').parse::<f64>().unwrap()
     };
-    size("mss") / (size("mss") + size("header") + size("framing"))
+    size("mss") / (size("mss") + size("header"))
 }
 
 fn on_threads(text: &str, changes: &[&str], threads: usize) -> RunResult {
@@ -357,8 +357,8 @@ fn transports_without_traffic_have_no_effect() {
 /// a third of the rate.
 #[test]
 fn each_connection_has_its_own_packets() {
-    let transports = r#"transports={a = {cc = "reno", tcp = {mss = "460B", header = "40B", framing = "0B"}},
-        b = {cc = "reno", tcp = {mss = "1460B", header = "40B", framing = "0B"}}}"#;
+    let transports = r#"transports={a = {cc = "reno", tcp = {mss = "460B", header = "40B"}},
+        b = {cc = "reno", tcp = {mss = "1460B", header = "40B"}}}"#;
     let traffic = r#"traffic=[
         {kind = "bulk", transport = "a", from = "h0", to = "r0"},
         {kind = "bulk", transport = "b", from = "h1", to = "r0"}]"#;

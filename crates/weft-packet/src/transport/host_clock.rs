@@ -1,7 +1,7 @@
 //! The clock by which the NIC of a host takes timestamps, with the errors of hardware.
 
 use weft_paths::draw;
-use weft_transports::{NoiseDistribution, TimestampErrors};
+use weft_transports::TimestampErrors;
 
 use crate::engine::clock_offset;
 
@@ -56,19 +56,15 @@ impl HostClock {
         }
         let bits = draw(&[self.seed, TIMESTAMPS, self.node.into(), time]);
         let deviation = self.errors.noise.0 as f64;
-        (deviation * standard(self.errors.distribution, bits)).floor() as i128
+        (deviation * standard_normal(bits)).floor() as i128
     }
 }
 
-/// Converts uniform bits to a number with the mean 0 and the standard deviation 1.
-fn standard(distribution: NoiseDistribution, bits: u64) -> f64 {
+/// Converts uniform bits to a number of the standard normal distribution, by the method of Box and Muller.
+fn standard_normal(bits: u64) -> f64 {
     let uniform = |bits: u32| (f64::from(bits) + 0.5) / (1_u64 << 32) as f64;
     let (first, second) = (uniform((bits >> 32) as u32), uniform(bits as u32));
-    match distribution {
-        NoiseDistribution::Uniform => 12_f64.sqrt() * (first - 0.5),
-        // The method of Box and Muller.
-        NoiseDistribution::Normal => (-2.0 * first.ln()).sqrt() * (std::f64::consts::TAU * second).cos(),
-    }
+    (-2.0 * first.ln()).sqrt() * (std::f64::consts::TAU * second).cos()
 }
 
 #[cfg(test)]
@@ -106,27 +102,21 @@ mod tests {
 
     #[test]
     fn noise_has_its_mean_and_deviation_and_one_value_per_time() {
-        for distribution in [NoiseDistribution::Normal, NoiseDistribution::Uniform] {
-            let noise = TimestampErrors {
-                noise: Time(1_000_000),
-                distribution,
-                ..TimestampErrors::default()
-            };
-            let clock = clock(noise, 0);
-            let values: Vec<f64> = (0..20_000).map(|time| clock.noise(time) as f64 / 1e6).collect();
-            let mean = values.iter().sum::<f64>() / values.len() as f64;
-            let square = values.iter().map(|value| value * value).sum::<f64>() / values.len() as f64;
-            assert!(
-                mean.abs() < 0.03 && (square - 1.0).abs() < 0.03,
-                "{mean} {square}"
-            );
-            let largest = values.iter().copied().fold(0.0, f64::max);
-            match distribution {
-                NoiseDistribution::Uniform => assert!((1.7..1.7321).contains(&largest), "{largest}"),
-                NoiseDistribution::Normal => assert!((3.2..5.5).contains(&largest), "{largest}"),
-            }
-            assert_eq!(clock.between(77, 77), 0);
-            assert_eq!(clock.timestamp(77), clock.timestamp(77));
-        }
+        let noise = TimestampErrors {
+            noise: Time(1_000_000),
+            ..TimestampErrors::default()
+        };
+        let clock = clock(noise, 0);
+        let values: Vec<f64> = (0..20_000).map(|time| clock.noise(time) as f64 / 1e6).collect();
+        let mean = values.iter().sum::<f64>() / values.len() as f64;
+        let square = values.iter().map(|value| value * value).sum::<f64>() / values.len() as f64;
+        assert!(
+            mean.abs() < 0.03 && (square - 1.0).abs() < 0.03,
+            "{mean} {square}"
+        );
+        let largest = values.iter().copied().fold(0.0, f64::max);
+        assert!((3.2..5.5).contains(&largest), "{largest}");
+        assert_eq!(clock.between(77, 77), 0);
+        assert_eq!(clock.timestamp(77), clock.timestamp(77));
     }
 }

@@ -93,7 +93,7 @@ impl From<TcpTransport> for TransportConfig {
                 subflows: transport.subflows,
                 join_after: transport.join_after,
                 scheduler: transport.scheduler,
-                profile: transport.profile.with_framing_in_headers(),
+                profile: transport.profile,
             }),
         }
     }

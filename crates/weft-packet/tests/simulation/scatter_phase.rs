@@ -22,7 +22,6 @@ fn scatter(threshold: u64) -> Policy {
         threshold: Size(threshold),
         // Three later packets on each of the four paths, so that reordering does not look like a loss.
         dupack_threshold: Some(12),
-        scatter_acks: false,
     }
     .into()
 }

@@ -372,7 +372,8 @@ fn idle_paths_take_what_they_must() {
     const START: u64 = 1_234_567;
     let profile = undelayed().with(|p| {
         p.handshake.sample_handshake_rtt = false;
-        p.sizes.framing = 24;
+        p.sizes.header += 24;
+        p.sizes.ack_size += 24;
     });
     let check = |fabric: Fabric,
                  from: u32,
@@ -386,13 +387,11 @@ fn idle_paths_take_what_they_must() {
         }];
         let transports = vec![transport(cc("dctcp", &[]), 1, profile.clone())];
         let outcome = run(config(fabric, transports, flows), Time::from_ms(5));
-        let returns = crossing(&back, profile.ack_wire_size());
-        let established = START + crossing(&there, profile.ack_wire_size()) + returns;
+        let returns = crossing(&back, profile.sizes.ack_size);
+        let established = START + crossing(&there, profile.sizes.ack_size) + returns;
         assert_eq!(outcome.flows[0].established, Some(Time(established)));
         let packets = bytes.div_ceil(u64::from(profile.sizes.mss));
-        let last = (bytes - (packets - 1) * u64::from(profile.sizes.mss)) as u32
-            + profile.sizes.header
-            + profile.sizes.framing;
+        let last = (bytes - (packets - 1) * u64::from(profile.sizes.mss)) as u32 + profile.sizes.header;
         if packets == 1 {
             let one_way = crossing(&there, last);
             let rtt = one_way + returns;

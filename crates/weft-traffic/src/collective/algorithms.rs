@@ -6,13 +6,8 @@
 
 use std::collections::HashMap;
 
-use weft_spec::{Rate, Time};
-
 use super::{Algorithm, Operation};
-use crate::tasks::{TaskGraphBuilder, Work};
-
-/// The processor on which ranks combine data.
-const PROCESSOR: Option<u8> = Some(0);
+use crate::tasks::TaskGraphBuilder;
 
 /// An operation of ranks, whose tasks are added to a graph.
 pub(crate) struct Exchange<'a> {
@@ -24,8 +19,6 @@ pub(crate) struct Exchange<'a> {
     pub bytes: u64,
     /// Number of parts of messages along trees and chains.
     pub chunks: u32,
-    /// Rate at which ranks combine data; `None` if this takes no time.
-    pub reduce_rate: Option<Rate>,
 }
 
 /// The tasks for which the next step of each rank waits.
@@ -65,9 +58,8 @@ impl Exchange<'_> {
             }
             (Operation::AllReduce, Algorithm::BinomialTree) => self.binomial_all_reduce(),
             (Operation::AllReduce, Algorithm::DoubleBinaryTree) => self.double_binary_tree(),
-            (Operation::AllReduce, _) => self.ring(2 * (n - 1), n - 1),
-            (Operation::ReduceScatter, _) => self.ring(n - 1, n - 1),
-            (Operation::AllGather, _) => self.ring(n - 1, 0),
+            (Operation::AllReduce, _) => self.ring(2 * (n - 1)),
+            (Operation::ReduceScatter | Operation::AllGather, _) => self.ring(n - 1),
             (Operation::Broadcast, Algorithm::Chain) => self.chain(),
             (Operation::Broadcast, _) => {
                 let ready = vec![Vec::new(); self.chunks as usize];
@@ -98,21 +90,8 @@ impl Exchange<'_> {
         (send, receive)
     }
 
-    /// Adds the work of a rank that combines received data with its own. Returns the task after which the result is known.
-    fn reduce(&mut self, rank: u32, received: u32, bytes: u64) -> u32 {
-        let Some(rate) = self.reduce_rate else {
-            return received;
-        };
-        let picoseconds = u128::from(bytes) * 8_000_000_000_000 / u128::from(rate.0.max(1));
-        let work = Work::Compute(Time(u64::try_from(picoseconds).unwrap_or(u64::MAX)));
-        let task = self.builder.add(self.members[rank as usize], work, PROCESSOR);
-        self.builder.after(task, received);
-        task
-    }
-
-    /// Step s: rank r sends part r - s to rank r + 1 after it has received that part in step s - 1. In the first
-    /// `reducing` steps it adds what it receives to its own part.
-    fn ring(&mut self, steps: u32, reducing: u32) {
+    /// Step s: rank r sends part r - s to rank r + 1 after it has received that part in step s - 1.
+    fn ring(&mut self, steps: u32) {
         let n = self.ranks();
         let mut waits: Waits = vec![Vec::new(); n as usize];
         for step in 0..steps {
@@ -121,12 +100,7 @@ impl Exchange<'_> {
                 let to = (rank + 1) % n;
                 let bytes = Self::part(self.bytes, (rank + 2 * n - step) % n, n);
                 let (_, received) = self.message(rank, to, bytes, &waits[rank as usize]);
-                let has = if step < reducing {
-                    self.reduce(to, received, bytes)
-                } else {
-                    received
-                };
-                next[to as usize].push(has);
+                next[to as usize].push(received);
             }
             waits = next;
         }
@@ -139,8 +113,7 @@ impl Exchange<'_> {
         for surplus in ranks..self.ranks() {
             let partner = surplus - ranks;
             let (_, received) = self.message(surplus, partner, self.bytes, &[]);
-            let has = self.reduce(partner, received, self.bytes);
-            waits[partner as usize].push(has);
+            waits[partner as usize].push(received);
         }
         core(self, ranks, &mut waits);
         for surplus in ranks..self.ranks() {
@@ -150,17 +123,12 @@ impl Exchange<'_> {
     }
 
     /// All ranks below `ranks` exchange data with a partner at this distance.
-    fn exchange(&mut self, ranks: u32, distance: u32, bytes: u64, reducing: bool, waits: &mut Waits) {
+    fn exchange(&mut self, ranks: u32, distance: u32, bytes: u64, waits: &mut Waits) {
         let mut next: Waits = vec![Vec::new(); ranks as usize];
         for rank in 0..ranks {
             let to = rank ^ distance;
             let (_, received) = self.message(rank, to, bytes, &waits[rank as usize]);
-            let has = if reducing {
-                self.reduce(to, received, bytes)
-            } else {
-                received
-            };
-            next[to as usize].push(has);
+            next[to as usize].push(received);
         }
         *waits = next;
     }
@@ -170,17 +138,17 @@ impl Exchange<'_> {
         let steps = ranks.ilog2();
         let bytes = |exchange: &Self, step: u32| (exchange.bytes >> (step + 1)).max(1);
         for step in 0..steps {
-            self.exchange(ranks, ranks >> (step + 1), bytes(self, step), true, waits);
+            self.exchange(ranks, ranks >> (step + 1), bytes(self, step), waits);
         }
         for step in (0..steps).rev() {
-            self.exchange(ranks, ranks >> (step + 1), bytes(self, step), false, waits);
+            self.exchange(ranks, ranks >> (step + 1), bytes(self, step), waits);
         }
     }
 
     /// Step i: ranks exchange the whole array with rank r XOR 2^i.
     fn recursive_doubling(&mut self, ranks: u32, waits: &mut Waits) {
         for step in 0..ranks.ilog2() {
-            self.exchange(ranks, 1 << step, self.bytes, true, waits);
+            self.exchange(ranks, 1 << step, self.bytes, waits);
         }
     }
 
@@ -215,8 +183,7 @@ impl Exchange<'_> {
                 before.extend(last_sends.get(&rank));
                 let (send, received) = self.message(rank, parent, bytes, &before);
                 last_sends.insert(rank, send);
-                let has = self.reduce(parent, received, bytes);
-                waits[parent as usize].push(has);
+                waits[parent as usize].push(received);
             }
             ready.push(std::mem::take(&mut waits[0]));
         }
@@ -276,8 +243,7 @@ impl Exchange<'_> {
                     };
                     let before = std::mem::take(&mut waits[rank as usize]);
                     let received = self.message_in_turn(rank, parent, bytes, before, &mut last_sends);
-                    let has = self.reduce(parent, received, bytes);
-                    waits[parent as usize].push(has);
+                    waits[parent as usize].push(received);
                 }
                 for &rank in &order {
                     let Some(parent) = parents[rank as usize] else {
@@ -416,7 +382,6 @@ mod tests {
                         members: &members,
                         bytes: 1_000,
                         chunks: 3,
-                        reduce_rate: Some(Rate(1_000_000_000)),
                     }
                     .add(operation, algorithm);
                     let expected = Exchange::messages(operation, algorithm, ranks, 3);

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use rand::seq::SliceRandom;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use weft_spec::{Rate, Size, SpecError, Time};
+use weft_spec::{Size, SpecError, Time};
 
 use crate::closed_loop::check_start_before_stop;
 use crate::tasks::{DependentFlows, JobOptions, JobSummary, TaskGraphBuilder};
@@ -65,9 +65,6 @@ pub struct Collective {
     /// Time for which each rank computes before each repetition.
     #[serde(default)]
     pub compute: Time,
-    /// Rate at which a rank combines data that it received with its own; by default this takes no time.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reduce_rate: Option<Rate>,
     /// Event at which a message counts as sent, for tasks that wait.
     #[serde(default)]
     pub send_done: SendDone,
@@ -276,7 +273,6 @@ impl Collective {
                     members: &members,
                     bytes: self.size.0,
                     chunks: self.chunks,
-                    reduce_rate: self.reduce_rate,
                 };
                 exchange.add(self.operation, algorithm);
                 let facts = OperationFacts {
@@ -322,9 +318,6 @@ impl Pattern for Collective {
         if u64::from(self.chunks) > self.size.0 {
             let given = format!("{} with {} bytes", self.chunks, self.size.0);
             return Err(SpecError::new("chunks", given, "at most the bytes"));
-        }
-        if self.reduce_rate == Some(Rate(0)) {
-            return Err(SpecError::new("reduce_rate", "0bps", "a rate above 0"));
         }
         let groups = ranks / group_size;
         let messages = Exchange::messages(self.operation, algorithm, group_size, self.chunks)

@@ -136,7 +136,6 @@ impl RankSequences {
             members,
             bytes: facts.bytes,
             chunks: 1,
-            reduce_rate: None,
         });
         self.builder.enclose(first, begins, &ends);
         let tasks = begin..self.builder.len();

@@ -143,7 +143,7 @@ pub struct TcpConfig {
     pub join_after: Size,
     /// Packet scheduler.
     pub scheduler: Scheduler,
-    /// All other settings of sender and receiver. Framing is a part of the headers.
+    /// All other settings of sender and receiver.
     pub profile: Profile,
 }
 
@@ -179,8 +179,8 @@ impl Parameters for TcpConfig {
         let profile = &self.profile;
         PacketSizes {
             payload: profile.sizes.mss,
-            header: profile.sizes.header.saturating_add(profile.sizes.framing),
-            control: profile.ack_wire_size(),
+            header: profile.sizes.header,
+            control: profile.sizes.ack_size,
         }
     }
 
@@ -251,7 +251,7 @@ impl Kind for Tcp {
             subflows,
             join_after,
             scheduler: named.scheduler,
-            profile: profile.with_framing_in_headers(),
+            profile,
         };
         Ok(Resolved {
             paths: Some(policy),

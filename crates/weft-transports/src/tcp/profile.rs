@@ -183,7 +183,6 @@ impl Profile {
                 mss: 1448,
                 header: 66,
                 ack_size: 66,
-                framing: 0,
             },
             window: WindowSettings {
                 initial_cwnd: 10.0,
@@ -252,7 +251,6 @@ impl Profile {
                 mss: 1400,
                 header: 62,
                 ack_size: 42,
-                framing: 0,
             },
             window: WindowSettings {
                 initial_cwnd: 1.0,
@@ -318,25 +316,7 @@ impl Profile {
 impl Profile {
     /// Returns the size of a full segment on the wire, in bytes.
     pub fn wire_size(&self) -> u32 {
-        self.sizes
-            .mss
-            .saturating_add(self.sizes.header)
-            .saturating_add(self.sizes.framing)
-    }
-
-    /// Returns the size of a packet without payload on the wire, in bytes.
-    pub fn ack_wire_size(&self) -> u32 {
-        self.sizes.ack_size.saturating_add(self.sizes.framing)
-    }
-
-    /// Returns the profile with the framing counted in the headers.
-    #[must_use]
-    pub fn with_framing_in_headers(self) -> Self {
-        self.with(|p| {
-            p.sizes.header = p.sizes.header.saturating_add(p.sizes.framing);
-            p.sizes.ack_size = p.ack_wire_size();
-            p.sizes.framing = 0;
-        })
+        self.sizes.mss.saturating_add(self.sizes.header)
     }
 
     /// Returns the profile with a change.
@@ -356,16 +336,10 @@ impl Profile {
             return refuse("mss", "0B".into(), "a size above 0");
         }
         if self.wire_size() > MAX_WIRE_SIZE {
-            let around = self.sizes.header.saturating_add(self.sizes.framing);
-            let given = format!(
-                "{}B with {around}B of header and framing exceed {MAX_WIRE_SIZE}B on the wire",
-                self.sizes.mss
-            );
-            return refuse(
-                "mss",
-                given,
-                &format!("at most {}B", MAX_WIRE_SIZE.saturating_sub(around)),
-            );
+            let SegmentSizes { mss, header, .. } = self.sizes;
+            let given = format!("{mss}B with {header}B of header exceed {MAX_WIRE_SIZE}B on the wire");
+            let allowed = format!("at most {}B", MAX_WIRE_SIZE.saturating_sub(header));
+            return refuse("mss", given, &allowed);
         }
         if !(1..=MAX_WIRE_SIZE).contains(&self.sizes.ack_size) {
             return refuse(
@@ -373,11 +347,6 @@ impl Profile {
                 Size(self.sizes.ack_size.into()).to_string(),
                 &format!("1B to {MAX_WIRE_SIZE}B"),
             );
-        }
-        if self.ack_wire_size() > MAX_WIRE_SIZE {
-            let given = format!("{}B with {}B of framing", self.sizes.ack_size, self.sizes.framing);
-            let allowed = MAX_WIRE_SIZE.saturating_sub(self.sizes.framing);
-            return refuse("ack_size", given, &format!("1B to {allowed}B"));
         }
         if !(1.0..=MAX_WINDOW).contains(&self.window.initial_cwnd) {
             return refuse(

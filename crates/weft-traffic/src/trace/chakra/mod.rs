@@ -469,7 +469,6 @@ impl Reader {
                 members: &members,
                 bytes,
                 chunks: 1,
-                reduce_rate: None,
             }
             .add(first.operation, algorithm);
             self.builder.enclose(begin, &begins, &ends);

@@ -16,7 +16,8 @@ pub struct SegmentSizes {
     #[serde(with = "bytes")]
     #[schemars(with = "Size")]
     pub mss: u32,
-    /// Header bytes on the wire of a data packet, in addition to its payload.
+    /// Header bytes on the wire of a data packet, in addition to its payload. Ethernet's preamble, check
+    /// sequence and gap are 24B more, also of `ack_size` (IEEE 802.3).
     #[serde(with = "bytes")]
     #[schemars(with = "Size")]
     pub header: u32,
@@ -24,12 +25,6 @@ pub struct SegmentSizes {
     #[serde(with = "bytes")]
     #[schemars(with = "Size")]
     pub ack_size: u32,
-    /// Bytes that each packet, with data or without, takes on the wire in addition to `header` or
-    /// `ack_size`. Ethernet has 24B: preamble and start of frame 8, check sequence 4, gap 12 (IEEE
-    /// 802.3). Queues limited in bytes and the bytes of links include them.
-    #[serde(with = "bytes")]
-    #[schemars(with = "Size")]
-    pub framing: u32,
 }
 
 /// The congestion window at the beginning, the condition of its growth, and pacing.
