@@ -172,8 +172,12 @@ impl Cable {
     }
 }
 
-impl Topology for Graph {
-    fn fill_defaults(&mut self) -> Result<(), SpecError> {
+impl Graph {
+    /// Checks the kinds of the cables' queues, and fills in their parameters.
+    ///
+    /// # Errors
+    /// Returns the first error; its path is relative to the topology.
+    pub(crate) fn fill_defaults(&mut self) -> Result<(), SpecError> {
         for (i, cable) in self.links.iter_mut().enumerate() {
             if let Some(queue) = &mut cable.queue {
                 resolve_queue_kind(queue).map_err(|error| error.within(&format!("links[{i}].queue")))?;
@@ -181,7 +185,9 @@ impl Topology for Graph {
         }
         Ok(())
     }
+}
 
+impl Topology for Graph {
     fn build(&self, queues: &PortQueues) -> Result<Fabric, SpecError> {
         let spec = self.spec()?;
         let mut net = FabricBuilder::new(queues);

@@ -1,9 +1,6 @@
 //! The registry of topologies.
 
-use schemars::JsonSchema;
-use serde::Serialize;
-use serde::de::DeserializeOwned;
-use weft_spec::{Entry, Parsed, QueueSize, Queues, SpecError, from_table, to_table};
+use weft_spec::{Entry, QueueSize, Queues, SpecError, entries};
 
 use crate::{
     BCube, Fabric, FatTree, Graph, LeafSpine, Link, ManyToOne, MultiHomedFatTree, Node, QueueConfig,
@@ -11,55 +8,26 @@ use crate::{
 };
 
 /// All kinds of topology.
-pub const TOPOLOGIES: &[Entry<dyn Topology>] = &[
-    entry::<ManyToOne>(
-        "many-to-one",
-        "n senders, a switch and a receiver behind one bottleneck (AMP, figure 1)",
-    ),
-    entry::<TwoBottlenecks>(
-        "two-bottlenecks",
-        "three pairs of hosts over two bottlenecks, the middle one over both (AMP, figure 5)",
-    ),
-    entry::<TwoPaths>(
-        "two-paths",
-        "racks below two switches, so two paths between hosts of different racks (MPTCP in data centres, section 4)",
-    ),
-    entry::<FatTree>(
-        "fat-tree",
-        "k pods, k^3/4 hosts, full bisection bandwidth unless oversubscribed",
-    ),
-    entry::<MultiHomedFatTree>(
-        "multi-homed-fat-tree",
-        "a fat-tree whose hosts have links to several ToRs of their pod",
-    ),
-    entry::<LeafSpine>(
-        "leaf-spine",
-        "every leaf linked with every spine, any counts, several links between a pair",
-    ),
-    entry::<Vl2>(
-        "vl2",
-        "ToRs linked with two aggregation switches, those with all intermediate ones (VL2, section 4.1)",
-    ),
-    entry::<BCube>(
-        "bcube",
-        "n^(k+1) hosts with k+1 ports that forward, n-port switches between them (BCube, section 3)",
-    ),
-    entry::<Graph>(
-        "graph",
-        "any network, listed in the spec or read from GraphML, htsim's or HPCC's files; shortest or listed paths",
-    ),
-];
+pub const TOPOLOGIES: &[Entry<dyn Topology>] = entries! {
+    "many-to-one" => ManyToOne, "n senders, a switch and a receiver behind one bottleneck (AMP, figure 1)";
+    "two-bottlenecks" => TwoBottlenecks,
+        "three pairs of hosts over two bottlenecks, the middle one over both (AMP, figure 5)";
+    "two-paths" => TwoPaths,
+        "racks below two switches, so two paths between hosts of different racks (MPTCP in data centres, section 4)";
+    "fat-tree" => FatTree, "k pods, k^3/4 hosts, full bisection bandwidth unless oversubscribed";
+    "multi-homed-fat-tree" => MultiHomedFatTree,
+        "a fat-tree whose hosts have links to several ToRs of their pod";
+    "leaf-spine" => LeafSpine, "every leaf linked with every spine, any counts, several links between a pair";
+    "vl2" => Vl2,
+        "ToRs linked with two aggregation switches, those with all intermediate ones (VL2, section 4.1)";
+    "bcube" => BCube,
+        "n^(k+1) hosts with k+1 ports that forward, n-port switches between them (BCube, section 3)";
+    "graph" => Graph.fill_defaults,
+        "any network, listed in the spec or read from GraphML, htsim's or HPCC's files; shortest or listed paths";
+};
 
 /// A topology with its fields set.
 pub trait Topology {
-    /// Checks the nested kinds of its fields, and fills in their parameters.
-    ///
-    /// # Errors
-    /// Returns the first error; its path is relative to the topology.
-    fn fill_defaults(&mut self) -> Result<(), SpecError> {
-        Ok(())
-    }
-
     /// Builds the network.
     ///
     /// # Errors
@@ -129,24 +97,5 @@ impl From<&Queues> for PortQueues {
             switch: QueueConfig::new(queues.limit, queues.mark),
             host: QueueConfig::new(host_limit, host_mark),
         }
-    }
-}
-
-const fn entry<T>(name: &'static str, about: &'static str) -> Entry<dyn Topology>
-where
-    T: Topology + DeserializeOwned + Serialize + JsonSchema + 'static,
-{
-    Entry {
-        name,
-        about,
-        schema: T::json_schema,
-        parse: |table| {
-            let mut topology: T = from_table(table)?;
-            topology.fill_defaults()?;
-            Ok(Parsed {
-                params: to_table(&topology),
-                value: Box::new(topology),
-            })
-        },
     }
 }

@@ -10,11 +10,10 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use schemars::JsonSchema;
-use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use weft_fabric::{Fabric, NodeId};
 use weft_run::Probe;
-use weft_spec::{Entry, Parsed, SpecError, Time, from_table, to_table};
+use weft_spec::{Entry, SpecError, Time, entries};
 use weft_traffic::{Flow, FlowGenerator};
 
 pub(crate) use flows::TransportStates;
@@ -25,36 +24,21 @@ use packets::PacketProbe;
 use steps::StepProbe;
 
 /// All kinds of probe.
-pub(crate) const PROBES: &[Entry<dyn ProbeKind>] = &[
-    entry::<QueueProbe>(
-        "queue",
-        "a queue's length: time-weighted distribution, with `interval` also samples in time",
-    ),
-    entry::<BufferProbe>(
-        "buffer",
-        "bytes that wait in the buffer of a switch, at an interval: queues of kind `shared` or `lossless`",
-    ),
-    entry::<FlowProbe>(
-        "flow",
-        "cwnd, ssthresh and activity of every subflow of chosen flows: at an interval, or every change",
-    ),
-    entry::<LatencyProbe>(
-        "latency",
-        "one-way latency of all data of chosen flows, from first transmission to in-order delivery",
-    ),
-    entry::<ThroughputProbe>(
-        "throughput",
-        "application bytes that chosen flows deliver in each interval, at the levels `packet` and `flow`",
-    ),
-    entry::<StepProbe>(
-        "steps",
-        "computing and messages of jobs of ranks, and the critical path, at the levels `packet` and `flow`",
-    ),
-    entry::<PacketProbe>(
-        "packets",
-        "all packets of a link or a host, which `weft trace` writes as pcapng",
-    ),
-];
+pub(crate) const PROBES: &[Entry<dyn ProbeKind>] = entries! {
+    "queue" => QueueProbe,
+        "a queue's length: time-weighted distribution, with `interval` also samples in time";
+    "buffer" => BufferProbe,
+        "bytes that wait in the buffer of a switch, at an interval: queues of kind `shared` or `lossless`";
+    "flow" => FlowProbe,
+        "cwnd, ssthresh and activity of every subflow of chosen flows: at an interval, or every change";
+    "latency" => LatencyProbe,
+        "one-way latency of all data of chosen flows, from first transmission to in-order delivery";
+    "throughput" => ThroughputProbe,
+        "application bytes that chosen flows deliver in each interval, at the levels `packet` and `flow`";
+    "steps" => StepProbe,
+        "computing and messages of jobs of ranks, and the critical path, at the levels `packet` and `flow`";
+    "packets" => PacketProbe, "all packets of a link or a host, which `weft trace` writes as pcapng";
+};
 
 /// Maximum number of samples per run: with more, its traces would take gigabytes.
 pub(crate) const MAX_SAMPLES: u128 = 50_000_000;
@@ -254,22 +238,4 @@ fn links_named(name: &str, context: &ProbeContext<'_>) -> Result<Vec<u32>, SpecE
         );
     }
     Ok(found)
-}
-
-const fn entry<T>(name: &'static str, about: &'static str) -> Entry<dyn ProbeKind>
-where
-    T: ProbeKind + DeserializeOwned + Serialize + JsonSchema + 'static,
-{
-    Entry {
-        name,
-        about,
-        schema: T::json_schema,
-        parse: |table| {
-            let probe: T = from_table(table)?;
-            Ok(Parsed {
-                params: to_table(&probe),
-                value: Box::new(probe),
-            })
-        },
-    }
 }

@@ -1,25 +1,18 @@
 //! Controllers, which observe the whole network and assign paths to subflows at fixed times. Each
 //! controller is a file and a line of the registry.
 
-use schemars::JsonSchema;
-use serde::Serialize;
-use serde::de::DeserializeOwned;
 use weft_fabric::{Fabric, NodeId};
-use weft_spec::{Entry, Parsed, SpecError, Time, from_table, to_table};
+use weft_spec::{Entry, SpecError, Time, entries};
 
 use crate::{FirstFit, LeastAllocated};
 
 /// All controllers.
-pub const CONTROLLERS: &[Entry<dyn Controller>] = &[
-    entry::<FirstFit>(
-        "first-fit",
-        "Hedera's global first fit: large flows, found at intervals, go to the first path with room for their demand",
-    ),
-    entry::<LeastAllocated>(
-        "least-allocated",
-        "htsim's first fit: each large flow goes to the path whose fullest link has the fewest large flows",
-    ),
-];
+pub const CONTROLLERS: &[Entry<dyn Controller>] = entries! {
+    "first-fit" => FirstFit.check,
+        "Hedera's global first fit: large flows, found at intervals, go to the first path with room for their demand";
+    "least-allocated" => LeastAllocated.check,
+        "htsim's first fit: each large flow goes to the path whose fullest link has the fewest large flows";
+};
 
 /// The state of a subflow that a controller observes.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -38,6 +31,12 @@ pub struct SubflowObservation {
 
 /// A controller with its fields set.
 pub trait Controller: Send + Sync {
+    /// Checks that the fields are in range.
+    ///
+    /// # Errors
+    /// Returns an error with the path of the field.
+    fn check(&self) -> Result<(), SpecError>;
+
     /// Returns the interval at whose multiples the controller acts, above 0.
     fn interval(&self) -> Time;
 
@@ -50,30 +49,4 @@ pub trait Controller: Send + Sync {
         is_down: &dyn Fn(usize) -> bool,
         subflows: &[SubflowObservation],
     ) -> Vec<(usize, u64)>;
-}
-
-/// A check of a controller's fields, which may be out of range.
-pub(crate) trait Validate {
-    /// # Errors
-    /// Returns an error with the path of the field.
-    fn check(&self) -> Result<(), SpecError>;
-}
-
-const fn entry<T>(name: &'static str, about: &'static str) -> Entry<dyn Controller>
-where
-    T: Controller + Validate + DeserializeOwned + Serialize + JsonSchema + 'static,
-{
-    Entry {
-        name,
-        about,
-        schema: T::json_schema,
-        parse: |table| {
-            let controller: T = from_table(table)?;
-            controller.check()?;
-            Ok(Parsed {
-                params: to_table(&controller),
-                value: Box::new(controller),
-            })
-        },
-    }
 }

@@ -13,7 +13,6 @@ use serde::{Deserialize, Serialize};
 use weft_fabric::Fabric;
 use weft_spec::{SpecError, Time};
 
-use crate::controller::Validate;
 use crate::demand::natural_demands;
 use crate::large_flows::{MAX_PATHS, PathLinks, check_fields, default_threshold, host_rates, large_subflows};
 use crate::{Controller, SubflowObservation};
@@ -32,13 +31,11 @@ pub struct FirstFit {
     pub threshold: f64,
 }
 
-impl Validate for FirstFit {
+impl Controller for FirstFit {
     fn check(&self) -> Result<(), SpecError> {
         check_fields(self.interval, self.threshold)
     }
-}
 
-impl Controller for FirstFit {
     fn interval(&self) -> Time {
         self.interval
     }

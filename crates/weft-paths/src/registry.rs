@@ -1,9 +1,6 @@
 //! The registry of path policies.
 
-use schemars::JsonSchema;
-use serde::Serialize;
-use serde::de::DeserializeOwned;
-use weft_spec::{Entry, Parsed, SpecError, Time, from_table, to_table};
+use weft_spec::{Entry, SpecError, Time, entries};
 
 use crate::{
     ByInterface, Consecutive, Disjoint, Ecmp, Flowlet, Granularity, Mmptcp, Opn, PathEvent, PathPolicy,
@@ -24,7 +21,9 @@ macro_rules! policies {
         }
 
         /// All path policies, the most usual one first.
-        pub const POLICIES: &[Entry<Policy>] = &[$(entry::<$type>($name, $type::ABOUT),)+];
+        pub const POLICIES: &[Entry<Policy>] = entries! {
+            $($name => $type.check as Policy, $type::ABOUT;)+
+        };
 
         $(
             impl From<$type> for Policy {
@@ -96,24 +95,5 @@ impl Policy {
     pub fn by_name(name: &str) -> Result<Self, SpecError> {
         let entry = weft_spec::find(POLICIES, "paths", name)?;
         Ok(*(entry.parse)(&toml::Table::new())?.value)
-    }
-}
-
-const fn entry<T>(name: &'static str, about: &'static str) -> Entry<Policy>
-where
-    T: PathPolicy + Into<Policy> + DeserializeOwned + Serialize + JsonSchema,
-{
-    Entry {
-        name,
-        about,
-        schema: T::json_schema,
-        parse: |table| {
-            let policy: T = from_table(table)?;
-            policy.check()?;
-            Ok(Parsed {
-                params: to_table(&policy),
-                value: Box::new(policy.into()),
-            })
-        },
     }
 }

@@ -26,6 +26,27 @@ pub struct Parsed<C: ?Sized> {
     pub value: Box<C>,
 }
 
+/// Returns a list of entries. Each has a name, the type of its fields and a description. `TYPE.METHOD` calls a method that
+/// checks the fields and may fill in others. They are boxed as they are, or with `as KIND` after a conversion.
+#[macro_export]
+macro_rules! entries {
+    ($($name:literal => $type:ident $(. $check:ident)? $(as $kind:ty)?, $about:expr;)+) => {
+        &[$($crate::Entry {
+            name: $name,
+            about: $about,
+            schema: <$type as ::schemars::JsonSchema>::json_schema,
+            parse: |table| {
+                let mut fields: $type = $crate::from_table(table)?;
+                $(fields.$check()?;)?
+                Ok($crate::Parsed {
+                    params: $crate::to_table(&fields),
+                    value: Box::new($(<$kind>::from)?(fields)),
+                })
+            },
+        },)+]
+    };
+}
+
 /// Returns the entry called `name`.
 ///
 /// # Errors

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weft_spec::{Size, SpecError, read_text};
 
-use crate::sizes::{MAX_SIZE, SizeSampler, Validate};
+use crate::sizes::{MAX_SIZE, SizeSampler};
 
 /// The workloads of the package, by name.
 pub const WORKLOADS: &[(&str, &str)] = &[
@@ -36,8 +36,11 @@ pub(crate) struct Empirical {
     curve: Vec<[f64; 2]>,
 }
 
-impl Validate for Empirical {
-    fn validated(mut self) -> Result<Self, SpecError> {
+/// Maximum size of a file in bytes, enough for a curve of ten thousands of points.
+const MAX_CDF_BYTES: u64 = 1 << 20;
+
+impl SizeSampler for Empirical {
+    fn check(&mut self) -> Result<(), SpecError> {
         if let Some(points) = &self.points {
             if self.cdf.is_some() || self.unit.is_some() {
                 let field = if self.cdf.is_some() { "cdf" } else { "unit" };
@@ -58,7 +61,7 @@ impl Validate for Empirical {
                 ));
             }
             self.curve.clone_from(points);
-            return Ok(self);
+            return Ok(());
         }
         let Some(name) = &self.cdf else {
             return Err(SpecError::conflict(
@@ -72,7 +75,7 @@ impl Validate for Empirical {
         }
         if let Some((_, text)) = WORKLOADS.iter().find(|(workload, _)| workload == name) {
             self.curve = read(text, self.unit).map_err(|error| error.into_spec_error("cdf", name))?;
-            return Ok(self);
+            return Ok(());
         }
         let text = read_text(name, MAX_CDF_BYTES).map_err(|error| {
             let names: Vec<_> = WORKLOADS.iter().map(|(name, _)| format!("{name:?}")).collect();
@@ -84,19 +87,11 @@ impl Validate for Empirical {
         })?;
         self.curve = read(&text, self.unit).map_err(|error| error.into_spec_error("cdf", name))?;
         // The points are part of the resolved spec, because the file may change.
-        Ok(Self {
-            points: Some(self.curve.clone()),
-            curve: self.curve,
-            cdf: None,
-            unit: None,
-        })
+        self.points = Some(self.curve.clone());
+        (self.cdf, self.unit) = (None, None);
+        Ok(())
     }
-}
 
-/// Maximum size of a file in bytes, enough for a curve of ten thousands of points.
-const MAX_CDF_BYTES: u64 = 1 << 20;
-
-impl SizeSampler for Empirical {
     fn mean(&self) -> f64 {
         let first = self.curve.first().map_or(0.0, |[size, p]| size * p);
         let between = |pair: &[[f64; 2]]| (pair[1][1] - pair[0][1]) * f64::midpoint(pair[0][0], pair[1][0]);

@@ -4,10 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use rand_xoshiro::Xoshiro256PlusPlus;
-use schemars::JsonSchema;
-use serde::Serialize;
-use serde::de::DeserializeOwned;
-use weft_spec::{Entry, Parsed, Rate, Size, SpecError, Time, from_table, to_table};
+use weft_spec::{Entry, Rate, Size, SpecError, Time, entries};
 
 use crate::random::{RngStreams, StreamId};
 use crate::{
@@ -16,64 +13,26 @@ use crate::{
 };
 
 /// All kinds of traffic.
-pub const TRAFFIC: &[Entry<dyn Pattern>] = &[
-    entry::<Bulk>(
-        "bulk",
-        "flows between listed or drawn pairs of hosts, until a time or of a size",
-    ),
-    entry::<Incast>(
-        "incast",
-        "rounds of flows from many senders to one receiver, which open at short intervals",
-    ),
-    entry::<Poisson>(
-        "poisson",
-        "open loop: every host opens flows at random times, whether or not earlier ones have ended",
-    ),
-    entry::<ClosedLoop>(
-        "closed-loop",
-        "closed loop: when a flow ends, its sender opens the next one",
-    ),
-    entry::<Jobs>(
-        "jobs",
-        "a client sends requests to servers, and each replies with a block; after the last block, the next job begins",
-    ),
-    entry::<AllToAll>(
-        "all-to-all",
-        "a flow from every host to every other host at the same time",
-    ),
-    entry::<Shuffle>(
-        "shuffle",
-        "transfers from every host to every other host, one after another in random order",
-    ),
-    entry::<OneToMany>(
-        "one-to-many",
-        "a flow from each sender to each of several receivers drawn for it",
-    ),
-    entry::<Stride>(
-        "stride",
-        "a flow from every host to the host whose index is larger by a constant",
-    ),
-    entry::<HotSpot>(
-        "hot-spot",
-        "flows from every host, some of which go to a few busy hosts",
-    ),
-    entry::<Collective>(
-        "collective",
-        "an operation of ranks, such as an all-reduce: messages that start when others have arrived",
-    ),
-    entry::<Training>(
-        "training",
-        "steps of training a model: computing, and operations of tensor, data, pipeline and expert groups",
-    ),
-    entry::<Trace>(
-        "trace",
-        "messages and computing of ranks, in the order that a file prescribes: GOAL text",
-    ),
-    entry::<FlowList>(
-        "flow-list",
-        "flows from a file: htsim's .cm, a flow list of HPCC's simulation, or CSV",
-    ),
-];
+pub const TRAFFIC: &[Entry<dyn Pattern>] = entries! {
+    "bulk" => Bulk, "flows between listed or drawn pairs of hosts, until a time or of a size";
+    "incast" => Incast, "rounds of flows from many senders to one receiver, which open at short intervals";
+    "poisson" => Poisson,
+        "open loop: every host opens flows at random times, whether or not earlier ones have ended";
+    "closed-loop" => ClosedLoop, "closed loop: when a flow ends, its sender opens the next one";
+    "jobs" => Jobs,
+        "a client sends requests to servers, and each replies with a block; after the last block, the next job begins";
+    "all-to-all" => AllToAll, "a flow from every host to every other host at the same time";
+    "shuffle" => Shuffle, "transfers from every host to every other host, one after another in random order";
+    "one-to-many" => OneToMany, "a flow from each sender to each of several receivers drawn for it";
+    "stride" => Stride, "a flow from every host to the host whose index is larger by a constant";
+    "hot-spot" => HotSpot, "flows from every host, some of which go to a few busy hosts";
+    "collective" => Collective,
+        "an operation of ranks, such as an all-reduce: messages that start when others have arrived";
+    "training" => Training,
+        "steps of training a model: computing, and operations of tensor, data, pipeline and expert groups";
+    "trace" => Trace, "messages and computing of ranks, in the order that a file prescribes: GOAL text";
+    "flow-list" => FlowList, "flows from a file: htsim's .cm, a flow list of HPCC's simulation, or CSV";
+};
 
 /// Maximum number of flows per entry.
 pub const MAX_FLOWS: u64 = 10_000_000;
@@ -242,23 +201,5 @@ impl<'a> PatternContext<'a> {
     /// Returns the random stream of the entry.
     pub(crate) fn rng(&self) -> Xoshiro256PlusPlus {
         random::stream(self.seed, self.stream)
-    }
-}
-
-const fn entry<T>(name: &'static str, about: &'static str) -> Entry<dyn Pattern>
-where
-    T: Pattern + DeserializeOwned + Serialize + JsonSchema + 'static,
-{
-    Entry {
-        name,
-        about,
-        schema: T::json_schema,
-        parse: |table| {
-            let pattern: T = from_table(table)?;
-            Ok(Parsed {
-                params: to_table(&pattern),
-                value: Box::new(pattern),
-            })
-        },
     }
 }

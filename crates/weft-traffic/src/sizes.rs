@@ -7,30 +7,21 @@ use rand::RngExt;
 use rand_distr::{Distribution, Exp, Pareto};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::de::{DeserializeOwned, Error, MapAccess, Visitor};
+use serde::de::{Error, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use toml::Table;
-use weft_spec::{Entry, Parsed, Size, SpecError, find, from_table, to_table};
+use weft_spec::{Entry, Parsed, Size, SpecError, entries, find, to_table};
 
 use crate::empirical::Empirical;
 
 /// All distributions of sizes.
-pub const SIZES: &[Entry<dyn SizeSampler>] = &[
-    entry::<Constant>("constant", "one size"),
-    entry::<Uniform>(
-        "uniform",
-        "every whole number of bytes between two sizes equally likely",
-    ),
-    entry::<Exponential>("exponential", "exponential with a given mean"),
-    entry::<BoundedPareto>(
-        "pareto",
-        "Pareto with a given shape and mean, with or without an upper bound",
-    ),
-    entry::<Empirical>(
-        "empirical",
-        "a cumulative distribution: a workload by name, a file, or points",
-    ),
-];
+pub const SIZES: &[Entry<dyn SizeSampler>] = entries! {
+    "constant" => Constant.check, "one size";
+    "uniform" => Uniform.check, "every whole number of bytes between two sizes equally likely";
+    "exponential" => Exponential.check, "exponential with a given mean";
+    "pareto" => BoundedPareto.check, "Pareto with a given shape and mean, with or without an upper bound";
+    "empirical" => Empirical.check, "a cumulative distribution: a workload by name, a file, or points";
+};
 
 /// Maximum size in bytes, because a connection cannot number more data. Larger draws, from
 /// distributions without an upper bound, count as this size.
@@ -38,6 +29,11 @@ pub(crate) const MAX_SIZE: f64 = 1e12;
 
 /// A distribution of sizes with its fields set.
 pub trait SizeSampler: Send + Sync + fmt::Debug {
+    /// Checks the fields, and derives others from them.
+    ///
+    /// # Errors
+    /// Returns an error for a field that is out of range, with its path.
+    fn check(&mut self) -> Result<(), SpecError>;
     /// Returns the mean in bytes; infinite if there is none.
     fn mean(&self) -> f64;
     /// Returns a random size in bytes, which may have a fraction.
@@ -88,15 +84,6 @@ impl PartialEq for SizeDistribution {
     }
 }
 
-/// A check of fields that are in range individually but may contradict each other.
-pub(crate) trait Validate: Sized {
-    /// Returns the value with its derived fields.
-    ///
-    /// # Errors
-    /// Returns an error for a field that is out of range, with its path.
-    fn validated(self) -> Result<Self, SpecError>;
-}
-
 /// One size for all flows.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -105,14 +92,10 @@ struct Constant {
     size: Size,
 }
 
-impl Validate for Constant {
-    fn validated(self) -> Result<Self, SpecError> {
-        in_range("size", self.size)?;
-        Ok(self)
-    }
-}
-
 impl SizeSampler for Constant {
+    fn check(&mut self) -> Result<(), SpecError> {
+        in_range("size", self.size)
+    }
     fn mean(&self) -> f64 {
         self.size.0 as f64
     }
@@ -131,19 +114,16 @@ struct Uniform {
     max: Size,
 }
 
-impl Validate for Uniform {
-    fn validated(self) -> Result<Self, SpecError> {
+impl SizeSampler for Uniform {
+    fn check(&mut self) -> Result<(), SpecError> {
         in_range("min", self.min)?;
         in_range("max", self.max)?;
         if self.max < self.min {
             let allowed = format!("at least min, {}", self.min);
             return Err(SpecError::new("max", self.max.to_string(), allowed));
         }
-        Ok(self)
+        Ok(())
     }
-}
-
-impl SizeSampler for Uniform {
     fn mean(&self) -> f64 {
         f64::midpoint(self.min.0 as f64, self.max.0 as f64)
     }
@@ -160,14 +140,10 @@ struct Exponential {
     mean: Size,
 }
 
-impl Validate for Exponential {
-    fn validated(self) -> Result<Self, SpecError> {
-        in_range("mean", self.mean)?;
-        Ok(self)
-    }
-}
-
 impl SizeSampler for Exponential {
+    fn check(&mut self) -> Result<(), SpecError> {
+        in_range("mean", self.mean)
+    }
     fn mean(&self) -> f64 {
         self.mean.0 as f64
     }
@@ -196,8 +172,8 @@ struct BoundedPareto {
     min: f64,
 }
 
-impl Validate for BoundedPareto {
-    fn validated(mut self) -> Result<Self, SpecError> {
+impl SizeSampler for BoundedPareto {
+    fn check(&mut self) -> Result<(), SpecError> {
         in_range("mean", self.mean)?;
         if let Some(max) = self.max {
             in_range("max", max)?;
@@ -230,21 +206,8 @@ impl Validate for BoundedPareto {
                 high
             }
         };
-        Ok(self)
+        Ok(())
     }
-}
-
-/// Returns the mean of the Pareto distribution with exponent `a`, bounded to `min..max`.
-fn bounded_mean(a: f64, min: f64, max: f64) -> f64 {
-    let ratio = min / max;
-    if (a - 1.0).abs() < 1e-9 {
-        min * -ratio.ln() / (1.0 - ratio)
-    } else {
-        a / (a - 1.0) * min * (1.0 - ratio.powf(a - 1.0)) / (1.0 - ratio.powf(a))
-    }
-}
-
-impl SizeSampler for BoundedPareto {
     fn mean(&self) -> f64 {
         self.mean.0 as f64
     }
@@ -257,6 +220,16 @@ impl SizeSampler for BoundedPareto {
                 self.min * (1.0 - u * (1.0 - beyond)).powf(-1.0 / self.shape)
             }
         }
+    }
+}
+
+/// Returns the mean of the Pareto distribution with exponent `a`, bounded to `min..max`.
+fn bounded_mean(a: f64, min: f64, max: f64) -> f64 {
+    let ratio = min / max;
+    if (a - 1.0).abs() < 1e-9 {
+        min * -ratio.ln() / (1.0 - ratio)
+    } else {
+        a / (a - 1.0) * min * (1.0 - ratio.powf(a - 1.0)) / (1.0 - ratio.powf(a))
     }
 }
 
@@ -352,23 +325,5 @@ impl JsonSchema for SizeDistribution {
             generator.definitions_mut().insert(name, schema);
         }
         json_schema!({ "anyOf": choices })
-    }
-}
-
-const fn entry<T>(name: &'static str, about: &'static str) -> Entry<dyn SizeSampler>
-where
-    T: SizeSampler + Validate + DeserializeOwned + Serialize + JsonSchema + 'static,
-{
-    Entry {
-        name,
-        about,
-        schema: T::json_schema,
-        parse: |table| {
-            let sizes = from_table::<T>(table)?.validated()?;
-            Ok(Parsed {
-                params: to_table(&sizes),
-                value: Box::new(sizes),
-            })
-        },
     }
 }
