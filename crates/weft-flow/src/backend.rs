@@ -6,8 +6,8 @@ use weft_cc::{Algorithm, CongestionControl, Echo};
 use weft_fabric::{Link, NetworkSize, Node};
 use weft_paths::{Granularity, PathPolicy};
 use weft_run::{
-    ActiveRun, Backend, Error, FlowRecord, LINK_RESULT_BYTES, Options, Plan, Provided, ProvidedTables,
-    SubflowRecord, Timing, WireFormat,
+    ActiveRun, Backend, Error, Feature, FlowRecord, LINK_RESULT_BYTES, Level, Options, Plan, Provided,
+    ProvidedTables, SubflowRecord, Timing, WireFormat,
 };
 use weft_spec::{Hosts, RateSharing, SpecError};
 use weft_traffic::Flow;
@@ -60,24 +60,14 @@ const LINK_COLUMNS: &[&str] = &[
 pub struct FlowBackend;
 
 impl Backend for FlowBackend {
-    fn name(&self) -> &'static str {
-        "flow"
-    }
-
-    fn about(&self) -> &'static str {
-        "flow-level simulation: equilibrium rates of congestion control, or max-min fair rates for flows with a size"
-    }
-
-    fn deterministic(&self) -> bool {
-        true
-    }
-
-    fn exclusive(&self) -> bool {
-        false
-    }
-
-    fn supports_sharing(&self) -> bool {
-        true
+    fn level(&self) -> &'static Level {
+        &Level {
+            name: "flow",
+            about: "flow-level simulation: equilibrium rates of congestion control, or max-min fair rates for flows with a size",
+            deterministic: true,
+            exclusive: false,
+            features: &[Feature::Sharing],
+        }
     }
 
     fn provides(&self) -> ProvidedTables {

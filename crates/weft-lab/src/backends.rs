@@ -15,8 +15,8 @@ pub(crate) const BACKENDS: &[&dyn Backend] = &[&PacketBackend, &FlowBackend, &Li
 /// # Errors
 /// Returns an error that lists all levels if this level does not exist.
 pub(crate) fn backend_by_level(name: &str) -> Result<&'static dyn Backend, SpecError> {
-    let found = BACKENDS.iter().find(|backend| backend.name() == name);
-    found
-        .copied()
-        .ok_or_else(|| SpecError::unknown_name("level", name, BACKENDS.iter().map(|backend| backend.name())))
+    let found = BACKENDS.iter().find(|backend| backend.level().name == name);
+    found.copied().ok_or_else(|| {
+        SpecError::unknown_name("level", name, BACKENDS.iter().map(|backend| backend.level().name))
+    })
 }

@@ -18,7 +18,7 @@ use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use tempfile::TempDir;
 use weft_fabric::NetworkSize;
 use weft_run::{
-    ActiveRun, Backend, Counters, Error, Options, Plan, RunOutput, RunResult, TABLES, WireFormat,
+    ActiveRun, Backend, Counters, Error, Level, Options, Plan, RunOutput, RunResult, TABLES, WireFormat,
 };
 use weft_spec::{Spec, SpecError, Time};
 use weft_transports::{TcpSpec, TransportConfig};
@@ -33,20 +33,14 @@ const WEFTD_ENV: &str = "WEFTD";
 pub(crate) struct LinuxBackend;
 
 impl Backend for LinuxBackend {
-    fn name(&self) -> &'static str {
-        "linux"
-    }
-
-    fn about(&self) -> &'static str {
-        "the kernel of this machine: network namespaces, TCP and MPTCP sockets, a marking switch; needs root and weftd"
-    }
-
-    fn deterministic(&self) -> bool {
-        false
-    }
-
-    fn exclusive(&self) -> bool {
-        true
+    fn level(&self) -> &'static Level {
+        &Level {
+            name: "linux",
+            about: "the kernel of this machine: network namespaces, TCP and MPTCP sockets, a marking switch; needs root and weftd",
+            deterministic: false,
+            exclusive: true,
+            features: &[],
+        }
     }
 
     /// The kernel chooses the sizes of packets.

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, HashMap};
 use weft_fabric::{
     Fabric, Link, QUEUES, QueueConfig, QueueKind, QueueParameters, check_mark, resolve_queue_kind,
 };
-use weft_run::Backend;
+use weft_run::{Backend, Feature};
 use weft_spec::{Layer, QueueKindSpec, Rate, Spec, SpecError};
 use weft_transports::{find_kind, kinds};
 
@@ -298,8 +298,12 @@ fn resolve_kinds(
 /// Returns the kind, and fills in its parameters.
 fn resolve_kind(given: &mut QueueKindSpec, backend: &dyn Backend) -> Result<QueueKind, SpecError> {
     let kind = resolve_queue_kind(given)?;
-    if given.name != QUEUES[0].name && !backend.supports_queue_kinds() {
-        let problem = format!("{:?} is not supported at level {:?}", given.name, backend.name());
+    if given.name != QUEUES[0].name && !backend.has(Feature::QueueKinds) {
+        let problem = format!(
+            "{:?} is not supported at level {:?}",
+            given.name,
+            backend.level().name
+        );
         return Err(SpecError::conflict("", problem, UNSUPPORTED));
     }
     Ok(kind)

@@ -2,6 +2,7 @@
 
 use weft_fabric::{QUEUES, TOPOLOGIES};
 use weft_paths::{CONTROLLERS, POLICIES};
+use weft_run::Level;
 use weft_spec::Entry;
 use weft_traffic::TRAFFIC;
 use weft_transports::{PROFILES, SCHEDULERS};
@@ -17,19 +18,6 @@ pub struct Listing {
     pub name: &'static str,
     /// One-line description.
     pub about: &'static str,
-}
-
-/// A level at which experiments run.
-#[derive(Clone, Debug, serde::Serialize)]
-pub struct Level {
-    /// Name in a spec.
-    pub name: &'static str,
-    /// One-line description.
-    pub about: &'static str,
-    /// True if a spec and a seed always give the same tables.
-    pub deterministic: bool,
-    /// True if only one run at a time may use the machine.
-    pub exclusive: bool,
 }
 
 /// All names that a spec can choose from.
@@ -56,62 +44,33 @@ pub struct Registry {
     /// Probes: `probes[].kind`.
     pub probes: Vec<Listing>,
     /// Levels: `level`.
-    pub levels: Vec<Level>,
+    pub levels: Vec<&'static Level>,
 }
 
 /// Returns all names that a spec can choose from, in the order in which they are shown.
 pub fn registry() -> Registry {
     fn kinds<C: ?Sized>(entries: &[Entry<C>]) -> Vec<Listing> {
-        entries
-            .iter()
-            .map(|entry| Listing {
-                name: entry.name,
-                about: entry.about,
-            })
-            .collect()
+        listings(entries.iter().map(|entry| (entry.name, entry.about)))
     }
     Registry {
-        transports: weft_transports::kinds()
-            .iter()
-            .map(|kind| Listing {
-                name: kind.name(),
-                about: kind.about(),
-            })
-            .collect(),
-        algorithms: algorithms()
-            .map(|(name, entry)| Listing {
-                name,
-                about: entry.about,
-            })
-            .collect(),
+        transports: listings(
+            weft_transports::kinds()
+                .iter()
+                .map(|kind| (kind.name(), kind.about())),
+        ),
+        algorithms: listings(algorithms().map(|(name, entry)| (name, entry.about))),
         paths: kinds(POLICIES),
         controllers: kinds(CONTROLLERS),
-        schedulers: SCHEDULERS
-            .iter()
-            .map(|named| Listing {
-                name: named.name,
-                about: named.about,
-            })
-            .collect(),
-        profiles: PROFILES
-            .iter()
-            .map(|named| Listing {
-                name: named.name,
-                about: named.about,
-            })
-            .collect(),
+        schedulers: listings(SCHEDULERS.iter().map(|named| (named.name, named.about))),
+        profiles: listings(PROFILES.iter().map(|named| (named.name, named.about))),
         queues: kinds(QUEUES),
         topologies: kinds(TOPOLOGIES),
         traffic: kinds(TRAFFIC),
         probes: kinds(PROBES),
-        levels: BACKENDS
-            .iter()
-            .map(|backend| Level {
-                name: backend.name(),
-                about: backend.about(),
-                deterministic: backend.deterministic(),
-                exclusive: backend.exclusive(),
-            })
-            .collect(),
+        levels: BACKENDS.iter().map(|backend| backend.level()).collect(),
     }
+}
+
+fn listings(entries: impl Iterator<Item = (&'static str, &'static str)>) -> Vec<Listing> {
+    entries.map(|(name, about)| Listing { name, about }).collect()
 }

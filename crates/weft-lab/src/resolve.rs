@@ -6,7 +6,7 @@ use std::sync::Arc;
 use weft_cc::AlgorithmFactory;
 use weft_fabric::{Fabric, NodeId, PortQueues, QueueParameters, TOPOLOGIES};
 use weft_paths::{CONTROLLERS, Controller, Granularity, PathPolicy};
-use weft_run::{Backend, Plan};
+use weft_run::{Backend, Feature, Plan};
 use weft_spec::{KindSpec, Qdisc, QueueSize, Rate, Spec, SpecError, Time, Traffic, find};
 use weft_traffic::{Flow, FlowGenerator, MAX_FLOWS, PatternContext, TRAFFIC};
 use weft_transports::{TransportConfig, kinds};
@@ -111,9 +111,9 @@ pub(crate) fn resolve(
     let events = events::resolve(&spec.events, &fabric, spec.seed, spec.duration)?;
     let controller = controller(&mut resolved, backend, &transports)?;
     if let Some(sharing) = spec.sharing
-        && !backend.supports_sharing()
+        && !backend.has(Feature::Sharing)
     {
-        let problem = format!("{sharing} is not supported at level {:?}", backend.name());
+        let problem = format!("{sharing} is not supported at level {:?}", backend.level().name);
         return Err(SpecError::conflict("sharing", problem, UNSUPPORTED));
     }
     let plan = Plan {
@@ -181,11 +181,11 @@ fn controller(
         return Ok(None);
     };
     let kind = find(CONTROLLERS, "controller.kind", &controller.kind)?;
-    if !backend.supports_controllers() {
+    if !backend.has(Feature::Controllers) {
         let problem = format!(
             "{:?} is not supported at level {:?}",
             controller.kind,
-            backend.name()
+            backend.level().name
         );
         return Err(SpecError::conflict("controller", problem, UNSUPPORTED));
     }
@@ -407,8 +407,8 @@ fn check_write_rates(
 ) -> Result<(), SpecError> {
     let field = |traffic: u32| format!("traffic[{traffic}].rate");
     let any = find_write_rate(flows, generators, |_| true);
-    if let Some(traffic) = any.filter(|_| !backend.supports_write_rates()) {
-        let problem = format!("not supported at level {:?}", backend.name());
+    if let Some(traffic) = any.filter(|_| !backend.has(Feature::WriteRates)) {
+        let problem = format!("not supported at level {:?}", backend.level().name);
         return Err(SpecError::conflict(field(traffic), problem, UNSUPPORTED));
     }
     for transport in transports {

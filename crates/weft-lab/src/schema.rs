@@ -100,10 +100,10 @@ pub fn schema() -> Value {
         definitions.extend(kinds);
     }
     let level = &mut root["properties"]["level"];
-    level["enum"] = BACKENDS.iter().map(|backend| backend.name()).collect();
+    level["enum"] = BACKENDS.iter().map(|backend| backend.level().name).collect();
     let about: Vec<_> = BACKENDS
         .iter()
-        .map(|backend| format!("\"{}\": {}", backend.name(), backend.about()))
+        .map(|backend| format!("\"{}\": {}", backend.level().name, backend.level().about))
         .collect();
     level["description"] = format!("Level, that is, how the experiment runs. {}.", about.join("; ")).into();
     root["properties"]["topology"] = described(

@@ -16,7 +16,7 @@ pub(crate) fn check_kind(backend: &dyn Backend, kind: &str) -> Result<(), SpecEr
     let names: Vec<_> = allowed.iter().map(|name| format!("{name:?}")).collect();
     Err(SpecError::conflict(
         "kind",
-        format!("{kind:?} is not supported at level {:?}", backend.name()),
+        format!("{kind:?} is not supported at level {:?}", backend.level().name),
         format!("use {} or another level", names.join(", ")),
     ))
 }
@@ -115,7 +115,7 @@ mod tests {
         for &backend in BACKENDS {
             check_kind(backend, "tcp").unwrap();
             let error = check_kind(backend, "carrier-pigeon").unwrap_err();
-            let level = backend.name();
+            let level = backend.level().name;
             let kinds: Vec<_> = backend
                 .transport_kinds()
                 .iter()

@@ -4,7 +4,9 @@ use std::thread::available_parallelism;
 
 use weft_fabric::NetworkSize;
 use weft_paths::draw_seed;
-use weft_run::{ActiveRun, Backend, Counters, Error, Options, Outcome, Plan, RunOutput, WireFormat};
+use weft_run::{
+    ActiveRun, Backend, Counters, Error, Feature, Level, Options, Outcome, Plan, RunOutput, WireFormat,
+};
 use weft_spec::{HostJitter, HostQueues, Hosts, Spec, SpecError, Time};
 use weft_transports::{NamedProfile, PROFILES, TransportConfig, profile_name};
 
@@ -15,36 +17,18 @@ use crate::{Jitter, NicConfig, Offload, PacketSimulation, SimulationConfig, Thre
 pub struct PacketBackend;
 
 impl Backend for PacketBackend {
-    fn name(&self) -> &'static str {
-        "packet"
-    }
-
-    fn about(&self) -> &'static str {
-        "packet-level simulation: every packet, queue and timer (default)"
-    }
-
-    fn deterministic(&self) -> bool {
-        true
-    }
-
-    fn exclusive(&self) -> bool {
-        false
-    }
-
-    fn supports_write_rates(&self) -> bool {
-        true
-    }
-
-    fn supports_controllers(&self) -> bool {
-        true
+    fn level(&self) -> &'static Level {
+        &Level {
+            name: "packet",
+            about: "packet-level simulation: every packet, queue and timer (default)",
+            deterministic: true,
+            exclusive: false,
+            features: &[Feature::Controllers, Feature::WriteRates, Feature::QueueKinds],
+        }
     }
 
     fn transport_kinds(&self) -> Vec<&'static str> {
         transports().iter().map(|kind| kind.name()).collect()
-    }
-
-    fn supports_queue_kinds(&self) -> bool {
-        true
     }
 
     /// Fills in the behaviour of hosts: as the spec says, else as the profile of all transports,

@@ -6,36 +6,47 @@ use weft_transports::TransportConfig;
 
 use crate::{Counters, Error, Outcome, Plan, ProvidedTables, RunResult, WireFormat};
 
+/// A level at which experiments run, and what specs may have there.
+#[derive(Clone, Copy, Debug, serde::Serialize)]
+pub struct Level {
+    /// Name in a spec: `level`.
+    pub name: &'static str,
+    /// One-line description.
+    pub about: &'static str,
+    /// True if a spec and a seed always give the same tables.
+    pub deterministic: bool,
+    /// True if only one run at a time may use the machine.
+    pub exclusive: bool,
+    /// What specs may use there and not at all levels.
+    #[serde(skip)]
+    pub features: &'static [Feature],
+}
+
+/// A part of a spec that not all levels have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Feature {
+    /// Controllers, which assign paths to subflows.
+    Controllers,
+    /// Applications that write at a rate of their own.
+    WriteRates,
+    /// The choice of how rates are shared (`sharing`).
+    Sharing,
+    /// Queues of other kinds than "fifo".
+    QueueKinds,
+}
+
 /// The code behind a level. `weft-lab` uses backends only through this trait and a line of a
 /// registry.
 pub trait Backend: Sync {
-    /// Returns the name of the level in a spec: `level`.
-    fn name(&self) -> &'static str;
-    /// Returns a one-line description.
-    fn about(&self) -> &'static str;
-    /// Returns true if a spec and a seed always give the same tables.
-    fn deterministic(&self) -> bool;
-    /// Returns true if a run needs the machine to itself.
-    fn exclusive(&self) -> bool;
-    /// Returns true if controllers can assign paths to subflows.
-    fn supports_controllers(&self) -> bool {
-        false
-    }
-    /// Returns true if applications can write at a rate of their own.
-    fn supports_write_rates(&self) -> bool {
-        false
-    }
-    /// Returns true if a spec can choose how rates are shared (`sharing`).
-    fn supports_sharing(&self) -> bool {
-        false
+    /// Returns the level.
+    fn level(&self) -> &'static Level;
+    /// Returns true if specs of the level may use a feature.
+    fn has(&self, feature: Feature) -> bool {
+        self.level().features.contains(&feature)
     }
     /// Returns the names of the kinds of transport that the level has.
     fn transport_kinds(&self) -> Vec<&'static str> {
         vec!["tcp"]
-    }
-    /// Returns true if queues can be of other kinds than "fifo".
-    fn supports_queue_kinds(&self) -> bool {
-        false
     }
     /// Returns the tables and columns that the level provides.
     fn provides(&self) -> ProvidedTables {
