@@ -81,25 +81,6 @@ impl Experiment {
         )
     }
 
-    /// Reads a spec like [`parse`](Self::parse), with user-defined congestion controls.
-    ///
-    /// # Errors
-    /// Returns the errors of [`parse`](Self::parse).
-    pub fn parse_with(
-        text: &str,
-        overrides: &[String],
-        custom_algorithms: &[Arc<dyn AlgorithmFactory>],
-    ) -> Result<Self, SpecError> {
-        Self::read(
-            text,
-            &ReadOptions {
-                overrides,
-                custom_algorithms,
-                ..ReadOptions::default()
-            },
-        )
-    }
-
     /// Reads a spec like [`parse`](Self::parse), with all options.
     ///
     /// # Errors

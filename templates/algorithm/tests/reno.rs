@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use scalable::Scalable;
 use weft_cc::AlgorithmFactory;
-use weft_lab::{Experiment, RecordBatch, RunOptions};
+use weft_lab::{Experiment, ReadOptions, RecordBatch, RunOptions};
 
 const SPEC: &str = r#"
     name = "lossy"
@@ -25,7 +25,14 @@ fn tables(cc: &str) -> Vec<(&'static str, RecordBatch)> {
         ..Scalable::default()
     });
     let change = format!("transports.t.cc={cc}");
-    let experiment = Experiment::parse_with(SPEC, &[change], &[own]).unwrap();
+    let experiment = Experiment::read(
+        SPEC,
+        &ReadOptions {
+            overrides: &[change],
+            custom_algorithms: &[own],
+            ..ReadOptions::default()
+        },
+    ).unwrap();
     let run = experiment.run(RunOptions::default(), |_| ControlFlow::Continue(()));
     run.unwrap().tables
 }

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use weft_bpf_native::abi::PACKET;
 use weft_bpf_native::{NativeAlgorithm, NativeFactory};
 use weft_cc::{Ack, Algorithm, AlgorithmFactory, CongestionControl, Echo, Elapsed, Round, Window};
-use weft_lab::{Experiment, RunOptions};
+use weft_lab::{Experiment, ReadOptions, RunOptions};
 
 use crate::experiment::{counts, parse, run_with, table};
 
@@ -215,7 +215,14 @@ fn on_simulated_traces_the_kernel_has_the_same_windows() {
             "rounds = 2"
         };
         let incast = INCAST.replace("rounds = 2", rounds);
-        let experiment = Experiment::parse_with(&incast, &[], &[both]).unwrap();
+        let experiment = Experiment::read(
+            &incast,
+            &ReadOptions {
+                custom_algorithms: &[both],
+                ..ReadOptions::default()
+            },
+        )
+        .unwrap();
         run_with(&experiment, RunOptions::default());
         let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         println!("{algorithm}: {compared:?}");

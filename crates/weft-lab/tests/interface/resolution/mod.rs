@@ -5,7 +5,7 @@ mod schema;
 
 use std::sync::Arc;
 
-use weft_lab::Experiment;
+use weft_lab::{Experiment, ReadOptions};
 
 const SPEC: &str = r#"
     name = "mixed"
@@ -192,7 +192,15 @@ fn a_congestion_control_of_ones_own_goes_by_its_name() {
         unknown.starts_with("transports.dctcp.cc: \"one-packet\" does not exist"),
         "{unknown}"
     );
-    let experiment = Experiment::parse_with(SPEC, &overrides, &[Arc::new(OnePacket)]).unwrap();
+    let experiment = Experiment::read(
+        SPEC,
+        &ReadOptions {
+            overrides: &overrides,
+            custom_algorithms: &[Arc::new(OnePacket)],
+            ..ReadOptions::default()
+        },
+    )
+    .unwrap();
     let run = experiment
         .run(weft_lab::RunOptions::default(), |_| {
             std::ops::ControlFlow::Continue(())
