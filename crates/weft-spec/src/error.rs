@@ -3,6 +3,7 @@
 use std::fmt;
 
 use crate::nearest::nearest;
+use crate::unmodelled::unmodelled;
 
 /// An error in a spec. Its message is one line. For a wrong value it has the path, the value that
 /// was given and the allowed values, and perhaps the name that was meant. For fields that contradict
@@ -94,9 +95,11 @@ impl SpecError {
         self
     }
 
-    /// Creates an error about a field that is not among `fields`.
+    /// Creates an error about a field that is not among `fields`, perhaps because it is not modelled.
     pub fn unknown_field(field: &str, fields: &[&str]) -> Self {
-        Self::new(field, UNKNOWN_FIELD, fields.join(", ")).suggest(field, fields.iter().copied())
+        unmodelled(field, field).unwrap_or_else(|| {
+            Self::new(field, UNKNOWN_FIELD, fields.join(", ")).suggest(field, fields.iter().copied())
+        })
     }
 
     /// Returns true if the error is that the field at `path` does not exist.

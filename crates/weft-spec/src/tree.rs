@@ -461,7 +461,7 @@ impl de::Error for SpecError {
         )
     }
     fn unknown_field(field: &str, expected: &'static [&'static str]) -> Self {
-        unmodelled(field, field).unwrap_or_else(|| SpecError::unknown_field(field, expected))
+        SpecError::unknown_field(field, expected)
     }
     fn unknown_variant(variant: &str, expected: &'static [&'static str]) -> Self {
         unmodelled("", variant).unwrap_or_else(|| {

@@ -39,7 +39,7 @@ fn patches_are_checked() {
     for (text, expected) in [
         (
             "cwnd = 1",
-            "cwnd: unknown field; allowed: mss, header, ack_size, initial_cwnd, ",
+            "cwnd: unknown field; allowed: ack_every, ack_pushed, ack_size, complete_on_data_ack, ",
         ),
         (
             "mss = 1400",

@@ -387,7 +387,7 @@ const COMPLAINTS: &[(&[&str], &str)] = &[
     ),
     (
         &["transports.dctcp.tcp.rto=1s"],
-        "transports.dctcp.tcp.rto: unknown field; allowed: mss, header",
+        "transports.dctcp.tcp.rto: unknown field; allowed: ack_every, ack_pushed",
     ),
     (
         &["transports.dctcp.tcp.min_rto=61s"],

@@ -6,10 +6,6 @@ use serde::{Deserialize, Serialize};
 use toml::Table;
 
 use super::Profile;
-use super::groups::{
-    AckSettings, ConnectionSettings, HandshakeSettings, JoinSettings, LossSettings, MarkSettings,
-    RecoveryOptions, RtoSettings, SegmentSizes, WindowSettings,
-};
 use weft_spec::{SpecError, from_table, to_table};
 
 /// Settings that differ from those of a profile: any fields of [`Profile`]'s groups, unchecked until
@@ -26,7 +22,8 @@ impl ProfilePatch {
     pub fn apply(&self, base: &Profile) -> Result<Profile, SpecError> {
         let known = to_table(base);
         if let Some(field) = self.0.keys().find(|field| !known.contains_key(*field)) {
-            return Err(self.unknown_field(field));
+            let names: Vec<&str> = known.keys().map(String::as_str).collect();
+            return Err(SpecError::unknown_field(field, &names));
         }
         let profile = Profile {
             sizes: self.apply_to(&base.sizes)?,
@@ -53,37 +50,6 @@ impl ProfilePatch {
             }
         }
         from_table(&fields)
-    }
-
-    /// Returns the error about a field that no group has. It lists the fields of all groups.
-    fn unknown_field(&self, field: &str) -> SpecError {
-        let rejections = [
-            self.reject::<SegmentSizes>(field),
-            self.reject::<WindowSettings>(field),
-            self.reject::<RtoSettings>(field),
-            self.reject::<LossSettings>(field),
-            self.reject::<RecoveryOptions>(field),
-            self.reject::<AckSettings>(field),
-            self.reject::<MarkSettings>(field),
-            self.reject::<HandshakeSettings>(field),
-            self.reject::<JoinSettings>(field),
-            self.reject::<ConnectionSettings>(field),
-        ];
-        if let Some(error) = rejections.iter().find(|error| !error.is_unknown_field()) {
-            return error.clone();
-        }
-        let lists = rejections.iter().map(|error| error.allowed.as_str());
-        let names: Vec<&str> = lists.flat_map(|list| list.split(", ")).collect();
-        SpecError::unknown_field(field, &names)
-    }
-
-    /// Returns the error of a group about a field that it does not have.
-    fn reject<G: DeserializeOwned + JsonSchema>(&self, field: &str) -> SpecError {
-        let given = self.0[field].clone();
-        match from_table::<G>(&Table::from_iter([(field.to_owned(), given)])) {
-            Err(error) => error,
-            Ok(_) => unreachable!("a group has several required fields"),
-        }
     }
 }
 
