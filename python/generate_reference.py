@@ -251,7 +251,7 @@ def _cell(text: str) -> str:
 
 
 WORDS = {"string": "text", "integer": "whole number", "number": "number", "boolean": "true or false"}
-LIMITS = {"minimum": "from", "maximum": "to"}
+LIMITS = {"minimum": "from", "exclusiveMinimum": "above", "maximum": "to", "exclusiveMaximum": "below"}
 
 PAGES = {
     "experiment": ("Experiment", "The fields of a spec: level, duration, queues, hosts, events and more."),

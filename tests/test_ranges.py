@@ -56,9 +56,17 @@ PARTS: dict[str, tuple[str, Callable[[dict[str, Any]], dict[str, Any]]]] = {
 Field = tuple[str, dict[str, Any], object, str]
 
 
-def bounds(schema: dict[str, Any]) -> tuple[float | None, float | None]:
-    """Returns the smallest and the greatest value of a field."""
-    return schema.get("minimum"), schema.get("maximum")
+def bounds(schema: dict[str, Any]) -> str:
+    """Returns the range of a field in words."""
+
+    def bound(key: str, words: str) -> str:
+        return words + f"{schema[key]}".removesuffix(".0") if key in schema else ""
+
+    if "minimum" in schema and "maximum" not in schema:
+        return bound("minimum", ", at least ")
+    lower = bound("minimum", ", ") + bound("exclusiveMinimum", ", above ")
+    upper = bound("maximum", " to " if "minimum" in schema else ", up to ") + bound("exclusiveMaximum", ", below ")
+    return lower + upper
 
 
 def fields() -> Iterator[Field]:
@@ -75,10 +83,7 @@ def fields() -> Iterator[Field]:
             if not kinds & {"integer", "number"}:
                 continue
             whole = "integer" in kinds
-            shown = "a whole number" if whole else "a number"
-            least, greatest = ("" if bound is None else f"{bound}".removesuffix(".0") for bound in bounds(schema))
-            if least:
-                shown += f", {least} to {greatest}" if greatest else f", {least} or more"
+            shown = ("a whole number" if whole else "a number") + bounds(schema)
             wrong = 0.5 if whole else "many"
             yield f"{where}.{field}", {**SPEC, **spec({**chooser, field: wrong})}, wrong, shown
 

@@ -444,7 +444,7 @@ class Stop(Model):
 
     class_: Annotated[str, Field(alias="class")]
     """Name of a class, or of a traffic entry for those of its flows that are in no class."""
-    flows: Annotated[int, Field(ge=1, le=9223372036854775807)]
+    flows: Annotated[int, Field(ge=1)]
     """
     Number of flows, at most those of the class. If the number of flows depends on the seed, a
     class with fewer flows gives a warning.
@@ -715,7 +715,7 @@ class Event(Model):
     Time until routing detects that links went down or came up. From then on, flows get paths
     without down links; until then, packets are sent to down links and lost.
     """
-    fraction: Annotated[float, Field(ge=0.0, le=1.0)] = 1.0
+    fraction: Annotated[float, Field(gt=0.0, le=1.0)] = 1.0
     """
     Fraction of the selected links that change, above 0 and at most 1. With the same seed, every
     event of a run draws the same links; a smaller fraction draws a subset of a larger one.
@@ -879,8 +879,8 @@ class Hpcc(Model):
     """
     rtt: Time | None = None
     """Base round-trip time T. The default is the longest round-trip time of the network without queues."""
-    utilisation: Annotated[float, Field(ge=0.0, le=1.0)] = 0.95
-    """Target utilisation eta of links, above 0, up to 1."""
+    utilisation: Annotated[float, Field(gt=0.0, le=1.0)] = 0.95
+    """Target utilisation eta of links."""
 
 
 class LeafSpineTopology(Model):
@@ -1061,7 +1061,7 @@ class Ndp(Model):
     """
     pull_order: Literal["in-turn", "earlier-rounds"] = "in-turn"
     """Order in which flows of a host send pulls: in turn (section 3.2), or those of the first `round` first."""
-    pull_rate: float = 1.0
+    pull_rate: Annotated[float, Field(ge=0.01, le=10.0)] = 1.0
     """Rate of pulls as a share of the rate at which the receiver's link carries full packets (section 3.2)."""
     rto: Time | None = None
     """
@@ -1204,8 +1204,8 @@ class ProfilePatch(Model):
     Header bytes on the wire of a data packet, in addition to its payload. Ethernet's preamble, check
     sequence and gap are 24B more, also of `ack_size` (IEEE 802.3).
     """
-    initial_cwnd: Annotated[float | None, Field(ge=1.0)] = None
-    """Initial congestion window in packets, at least 1."""
+    initial_cwnd: Annotated[float | None, Field(ge=1.0, le=1000000000.0)] = None
+    """Initial congestion window in packets."""
     initial_rto: Time | None = None
     """RTO before the first RTT sample (RFC 6298, rule 2.1)."""
     initial_ssthresh: float | Literal["unlimited"] | None = None
@@ -1468,12 +1468,12 @@ class Swift(Model):
     Target of the fabric's delay without the terms of hops and flows. The default is 20 us, or the longest round-trip
     time of the network without queues if that is longer.
     """
-    beta: Annotated[float, Field(ge=0.0, le=1.0)] = 0.8
-    """Factor beta of the excess of the delay in a decrease, above 0, up to 1."""
+    beta: Annotated[float, Field(gt=0.0, le=1.0)] = 0.8
+    """Factor beta of the excess of the delay in a decrease."""
     clock_error: Annotated[int | None, Field(ge=0, le=1000)] = None
     """Largest rate error of a NIC's clock in parts per million. Each host draws its own."""
-    endpoint_gain: Annotated[float, Field(ge=0.0, le=1.0)] = 0.125
-    """Weight of a sample in the average of the receiving host's delay, above 0, up to 1. The default is a choice of Weft."""
+    endpoint_gain: Annotated[float, Field(gt=0.0, le=1.0)] = 0.125
+    """Weight of a sample in the average of the receiving host's delay. The default is a choice of Weft."""
     endpoint_target: Time | None = None
     """Target of the delay at the receiving host. The default is `base_target`."""
     flow_range: Time | None = None
@@ -1486,14 +1486,14 @@ class Swift(Model):
     """Target per link of the forward path (topology scaling). The default is `base_target` / 6.55."""
     host_time: Time = "0s"
     """Time that a host needs to process a packet with data. Those of all flows of kind "swift" wait in one FIFO."""
-    increase: Annotated[float, Field(ge=0.0, le=1000.0)] = 1.0
+    increase: Annotated[float, Field(gt=0.0, le=1000.0)] = 1.0
     """Increase of the window per round-trip time."""
     initial_rto: Time = "1ms"
     """Timeout before the first round-trip time is measured."""
     initial_window: Annotated[float, Field(ge=0.0001, le=65536.0)] = 10.0
     """First window."""
-    max_decrease: Annotated[float, Field(ge=0.0, le=1.0)] = 0.5
-    """Largest decrease as a share of the window, above 0, below 1. A loss causes it."""
+    max_decrease: Annotated[float, Field(gt=0.0, lt=1.0)] = 0.5
+    """Largest decrease as a share of the window. A loss causes it."""
     max_window: Annotated[float, Field(ge=1.0, le=65536.0)] = 1000.0
     """Largest window."""
     min_rto: Time = "100us"
@@ -1526,10 +1526,10 @@ class ThroughputProbe(Model):
 class Timely(Model):
     """Settings of TIMELY (SIGCOMM 2015), and of its rule with one fixed point (CoNEXT 2016). Defaults are those of the second paper."""
 
-    beta: Annotated[float | None, Field(ge=0.0, le=1.0)] = None
-    """Factor of a decrease, above 0, up to 1. The default is 0.8, and 0.008 for "patched-timely"."""
-    gain: Annotated[float, Field(ge=0.0, le=1.0)] = 0.875
-    """Weight of the newest difference of round-trip times in their average, above 0, up to 1."""
+    beta: Annotated[float | None, Field(gt=0.0, le=1.0)] = None
+    """Factor of a decrease. The default is 0.8, and 0.008 for "patched-timely"."""
+    gain: Annotated[float, Field(gt=0.0, le=1.0)] = 0.875
+    """Weight of the newest difference of round-trip times in their average."""
     high: Time = "500us"
     """Round-trip time above which the rate decreases whatever its gradient."""
     hyper_after: Annotated[int, Field(ge=0)] = 5
@@ -2181,7 +2181,7 @@ class PoissonTraffic(Model):
     """Mean time between two consecutive flows of a sender; an alternative to `rate` and `load`."""
     kind: Literal["poisson"] = "poisson"
     """open loop: every host opens flows at random times, whether or not earlier ones have ended"""
-    load: Annotated[float | None, Field(ge=0.0, le=1.0)] = None
+    load: Annotated[float | None, Field(gt=0.0, le=1.0)] = None
     """
     Fraction of the capacity of a sender's own links that the application bytes of its flows
     take on average, without headers; an alternative to `interval` and `rate`. Pairs with the
@@ -2194,7 +2194,7 @@ class PoissonTraffic(Model):
     Pairs of hosts, each with a process of its own: "permutation", "random" (a receiver drawn
     for each flow), staggered probabilities { tor, pod }, or a list [[FROM, TO], …].
     """
-    rate: float | None = None
+    rate: Annotated[float | None, Field(gt=0.0, le=1000000000000.0)] = None
     """Flows per second of each sender; an alternative to `interval` and `load`."""
     size: str | ConstantSize | UniformSize | ExponentialSize | ParetoSize | EmpiricalSize
     """Application bytes of each flow: a size, or a distribution of sizes."""
@@ -2277,9 +2277,9 @@ class Roce(Model):
     """Congestion control."""
     fast_recovery: Annotated[int, Field(ge=1)] = 5
     """DCQCN: number F of increases in fast recovery, by timer or byte counter (section 3.1)."""
-    gain: Annotated[float, Field(ge=0.0, le=1.0)] = 0.00390625
+    gain: Annotated[float, Field(gt=0.0, le=1.0)] = 0.00390625
     """
-    DCQCN: weight g of a notification in the reduction factor, above 0, up to 1. The default is 1/256 (section
+    DCQCN: weight g of a notification in the reduction factor. The default is 1/256 (section
     5.2).
     """
     hpcc: Hpcc | None = None

@@ -298,7 +298,7 @@ FIELDS = [
     uet("network_rtt = '0us'", "transports.ultra.uet.network_rtt: 0s; allowed: a time above 0"),
     uet("target_delay = '0us'", "transports.ultra.uet.target_delay: 0s"),
     uet("rto = '0us'", "transports.ultra.uet.rto: 0s"),
-    uet("oversubscription = 0.5", "transports.ultra.uet.oversubscription: 0.5; allowed: a number from 1"),
+    uet("oversubscription = 0.5", "transports.ultra.uet.oversubscription: 0.5; allowed: at least 1"),
     uet("oversubscription = nan", "transports.ultra.uet.oversubscription: "),
     uet("control = 'switch'", "transports.ultra.uet.control: "),
     uet("load_balancing = 'ecmp'", "transports.ultra.uet.load_balancing: "),
@@ -418,7 +418,7 @@ FIELDS = [
     lossy(", loss = 1.1", "queues.kind.loss: 1.1; allowed: 0 to 1"),
     lossy(", loss = -0.1", "queues.kind.loss: -0.1"),
     lossy(", loss = nan", "queues.kind.loss: "),
-    lossy(", every = 0", "queues.kind.every: 0; allowed: 1 or more"),
+    lossy(", every = 0", "queues.kind.every: 0; allowed: at least 1"),
     lossy(", rate = 0.1", "queues.kind.rate: unknown field"),
     Row(
         ("run", "incast.toml", "--set", FLOW, "--set", "queues.kind={name = 'lossy', loss = 0.1}", "--out", "out"),

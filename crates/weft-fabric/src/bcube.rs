@@ -48,13 +48,6 @@ pub struct BCube {
 
 impl Topology for BCube {
     fn build(&self, queues: &PortQueues) -> Result<Fabric, SpecError> {
-        if !(2..=MAX_PORTS).contains(&self.n) {
-            return Err(SpecError::new(
-                "n",
-                self.n.to_string(),
-                format!("2 to {MAX_PORTS}"),
-            ));
-        }
         let fits = |k: usize| u64::from(self.n).pow(k as u32 + 1) <= MAX_HOSTS;
         let most = (0..LAYERS.len()).rev().find(|&k| fits(k)).unwrap_or(0);
         if self.k as usize > most {
@@ -88,10 +81,10 @@ impl Topology for BCube {
     }
 
     fn size(&self) -> NetworkSize {
-        let [n, levels] = [self.n.min(MAX_PORTS), self.k.min(LAYERS.len() as u32 - 1) + 1].map(u64::from);
+        let [n, levels] = [self.n, self.k + 1].map(u64::from);
         let hosts = n.pow(levels as u32).min(MAX_HOSTS);
         NetworkSize {
-            nodes: hosts + levels * hosts / n.max(1),
+            nodes: hosts + levels * hosts / n,
             hosts,
             links: 2 * hosts * levels,
         }

@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weft_spec::{Rate, SpecError, Time};
 
-use crate::pods::{GeneralFatTree, MAX_K, check_k};
+use crate::pods::{GeneralFatTree, MAX_K};
 use crate::{Fabric, NetworkSize, PortQueues, Topology};
 
 /// Maximum number of hosts per uplink, above that of real fabrics.
@@ -44,14 +44,6 @@ fn default_oversubscription() -> u32 {
 
 impl Topology for FatTree {
     fn build(&self, queues: &PortQueues) -> Result<Fabric, SpecError> {
-        check_k(self.k)?;
-        if !(1..=MAX_OVERSUBSCRIPTION).contains(&self.oversubscription) {
-            return Err(SpecError::new(
-                "oversubscription",
-                self.oversubscription.to_string(),
-                format!("1 to {MAX_OVERSUBSCRIPTION}"),
-            ));
-        }
         let hosts = u64::from(self.k).pow(3) / 4 * u64::from(self.oversubscription);
         if hosts > MAX_HOSTS {
             return Err(SpecError::new(
@@ -75,7 +67,7 @@ impl FatTree {
     fn general(&self) -> GeneralFatTree {
         GeneralFatTree {
             k: self.k,
-            hosts_per_rack: self.k / 2 * self.oversubscription.min(MAX_OVERSUBSCRIPTION),
+            hosts_per_rack: self.k / 2 * self.oversubscription,
             homes: 1,
             rate: self.rate,
             host_rate: self.host_rate.unwrap_or(self.rate),

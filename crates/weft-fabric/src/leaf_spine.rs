@@ -47,16 +47,6 @@ fn default_links() -> u32 {
 
 impl Topology for LeafSpine {
     fn build(&self, queues: &PortQueues) -> Result<Fabric, SpecError> {
-        for (field, value, most) in [
-            ("leaves", self.leaves, MAX_SWITCHES_OR_HOSTS),
-            ("spines", self.spines, MAX_SWITCHES_OR_HOSTS),
-            ("hosts_per_leaf", self.hosts_per_leaf, MAX_SWITCHES_OR_HOSTS),
-            ("links", self.links, MAX_LINKS),
-        ] {
-            if !(1..=most).contains(&value) {
-                return Err(SpecError::new(field, value.to_string(), format!("1 to {most}")));
-            }
-        }
         let mut net = FabricBuilder::new(queues);
         let (mut hosts, mut leaves, mut spines) = (Vec::new(), Vec::new(), Vec::new());
         for leaf in 0..self.leaves {
@@ -88,14 +78,8 @@ impl Topology for LeafSpine {
     }
 
     fn size(&self) -> NetworkSize {
-        let most = MAX_SWITCHES_OR_HOSTS;
-        let [leaves, spines, hosts_per_leaf, links] = [
-            self.leaves.min(most),
-            self.spines.min(most),
-            self.hosts_per_leaf.min(most),
-            self.links.min(MAX_LINKS),
-        ]
-        .map(u64::from);
+        let [leaves, spines, hosts_per_leaf, links] =
+            [self.leaves, self.spines, self.hosts_per_leaf, self.links].map(u64::from);
         let hosts = leaves * hosts_per_leaf;
         NetworkSize {
             nodes: hosts + leaves + spines,

@@ -30,13 +30,6 @@ pub struct ManyToOne {
 
 impl Topology for ManyToOne {
     fn build(&self, queues: &PortQueues) -> Result<Fabric, SpecError> {
-        if !(1..=MAX_SENDERS).contains(&self.senders) {
-            return Err(SpecError::new(
-                "senders",
-                self.senders.to_string(),
-                format!("1 to {MAX_SENDERS}"),
-            ));
-        }
         let mut net = FabricBuilder::new(queues);
         let mut hosts: Vec<NodeId> = (0..self.senders).map(|i| net.host(format!("h{i}"))).collect();
         let receiver = net.host("r0");
@@ -57,7 +50,7 @@ impl Topology for ManyToOne {
     }
 
     fn size(&self) -> NetworkSize {
-        let hosts = u64::from(self.senders.min(MAX_SENDERS)) + 1;
+        let hosts = u64::from(self.senders) + 1;
         NetworkSize {
             nodes: hosts + 1,
             hosts,

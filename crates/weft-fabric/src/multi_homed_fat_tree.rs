@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weft_spec::{Rate, SpecError, Time};
 
-use crate::pods::{GeneralFatTree, MAX_K, check_k};
+use crate::pods::{GeneralFatTree, MAX_K};
 use crate::{Fabric, NetworkSize, PortQueues, Topology};
 
 /// Hosts h0, h1, …; switches torP.T, aggP.A and coreA.I, with pod P, ToR T, aggregation switch A and its core switch I.
@@ -36,9 +36,8 @@ fn default_homes() -> u32 {
 
 impl Topology for MultiHomedFatTree {
     fn build(&self, queues: &PortQueues) -> Result<Fabric, SpecError> {
-        check_k(self.k)?;
         let half = self.k / 2;
-        if self.homes == 0 || !half.is_multiple_of(self.homes) {
+        if !half.is_multiple_of(self.homes) {
             let divisors: Vec<_> = (1..=half)
                 .filter(|n| half.is_multiple_of(*n))
                 .map(|n| n.to_string())

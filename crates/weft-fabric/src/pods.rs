@@ -4,26 +4,13 @@
 //! aggregation switches. Core switches belong to no pod. They are distributed over the ends of the
 //! pods, so that equal ranges of nodes have about equal work.
 
-use weft_spec::{Rate, SpecError, Time};
+use weft_spec::{Rate, Time};
 
 use crate::builder::FabricBuilder;
 use crate::{Fabric, NetworkSize, NodeId, PortQueues, Routing};
 
 /// Maximum number of ports: above 254 (4 million hosts) the network alone takes gigabytes.
 pub const MAX_K: u32 = 254;
-
-/// Returns an error if no fat-tree has this number of ports.
-pub fn check_k(k: u32) -> Result<(), SpecError> {
-    if (2..=MAX_K).contains(&k) && k.is_multiple_of(2) {
-        return Ok(());
-    }
-    let odd = if k % 2 == 1 { " is odd" } else { "" };
-    Err(SpecError::new(
-        "k",
-        format!("{k}{odd}"),
-        format!("even numbers from 2 to {MAX_K}"),
-    ))
-}
 
 /// A fat-tree whose racks may have more hosts than uplinks, and whose hosts may be connected to
 /// several ToRs.
@@ -45,8 +32,7 @@ pub struct GeneralFatTree {
 impl GeneralFatTree {
     /// Returns the size of the network, also if its parameters are out of range.
     pub fn size(&self) -> NetworkSize {
-        let [k, hosts_per_rack, homes] =
-            [self.k.min(MAX_K), self.hosts_per_rack, self.homes.max(1)].map(u64::from);
+        let [k, hosts_per_rack, homes] = [self.k, self.hosts_per_rack, self.homes].map(u64::from);
         let hosts = k * (k / 2 / homes) * hosts_per_rack;
         let cables = hosts * homes + 2 * k * (k / 2) * (k / 2);
         NetworkSize {

@@ -58,18 +58,6 @@ fn default_hosts_per_rack() -> u32 {
 
 impl Topology for TwoPaths {
     fn build(&self, queues: &PortQueues) -> Result<Fabric, SpecError> {
-        for (field, value, least) in [
-            ("racks", self.racks, 2),
-            ("hosts_per_rack", self.hosts_per_rack, 1),
-        ] {
-            if !(least..=MAX_RACKS_OR_HOSTS).contains(&value) {
-                return Err(SpecError::new(
-                    field,
-                    value.to_string(),
-                    format!("{least} to {MAX_RACKS_OR_HOSTS}"),
-                ));
-            }
-        }
         let mut net = FabricBuilder::new(queues);
         let (mut hosts, mut tors) = (Vec::new(), Vec::new());
         for rack in 0..self.racks {
@@ -95,12 +83,7 @@ impl Topology for TwoPaths {
     }
 
     fn size(&self) -> NetworkSize {
-        let [racks, hosts_per_rack, upper] = [
-            self.racks.min(MAX_RACKS_OR_HOSTS),
-            self.hosts_per_rack.min(MAX_RACKS_OR_HOSTS),
-            UPPER,
-        ]
-        .map(u64::from);
+        let [racks, hosts_per_rack, upper] = [self.racks, self.hosts_per_rack, UPPER].map(u64::from);
         let hosts = racks * hosts_per_rack;
         NetworkSize {
             nodes: hosts + racks + upper,

@@ -50,23 +50,6 @@ fn default_hosts_per_tor() -> u32 {
 
 impl Topology for Vl2 {
     fn build(&self, queues: &PortQueues) -> Result<Fabric, SpecError> {
-        for (field, value) in [
-            ("aggregation_ports", self.aggregation_ports),
-            ("intermediate_ports", self.intermediate_ports),
-        ] {
-            if !(2..=MAX_PORTS).contains(&value) || value % 2 == 1 {
-                let allowed = format!("even numbers from 2 to {MAX_PORTS}");
-                return Err(SpecError::new(field, value.to_string(), allowed));
-            }
-        }
-        if !(1..=MAX_PORTS).contains(&self.hosts_per_tor) {
-            let given = self.hosts_per_tor.to_string();
-            return Err(SpecError::new(
-                "hosts_per_tor",
-                given,
-                format!("1 to {MAX_PORTS}"),
-            ));
-        }
         let half = self.aggregation_ports / 2;
         let mut net = FabricBuilder::new(queues);
         let (mut hosts, mut tors, mut aggs) = (Vec::new(), Vec::new(), Vec::new());
@@ -103,9 +86,9 @@ impl Topology for Vl2 {
 
     fn size(&self) -> NetworkSize {
         let [half, pairs, hosts_per_tor] = [
-            self.aggregation_ports.min(MAX_PORTS) / 2,
-            self.intermediate_ports.min(MAX_PORTS) / 2,
-            self.hosts_per_tor.min(MAX_PORTS),
+            self.aggregation_ports / 2,
+            self.intermediate_ports / 2,
+            self.hosts_per_tor,
         ]
         .map(u64::from);
         let (tors, aggs) = (half * pairs, 2 * pairs);

@@ -111,9 +111,6 @@ impl ClassNames {
 
     /// Returns the class and the number of flows that end the experiment.
     pub fn stop(&self, stop: &Stop) -> Result<(u32, u64), SpecError> {
-        if stop.flows == 0 {
-            return Err(SpecError::new("stop.flows", "0", "at least 1"));
-        }
         let found = self.names.iter().position(|name| *name == stop.class);
         let class = found.ok_or_else(|| {
             SpecError::unknown_name("stop.class", &stop.class, self.names.iter().map(String::as_str))

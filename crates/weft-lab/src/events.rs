@@ -65,10 +65,6 @@ fn resolve_event(
         let given = format!("{} is not before the end of the experiment", event.at);
         return Err(SpecError::new("at", given, format!("a time before {duration}")));
     }
-    if !(event.fraction > 0.0 && event.fraction <= 1.0) {
-        let given = event.fraction.to_string();
-        return Err(SpecError::new("fraction", given, "above 0, at most 1"));
-    }
     if event.state == Some(LinkState::Down) {
         let other = [("rate", event.rate.is_some()), ("delay", event.delay.is_some())];
         if let Some((field, _)) = other.into_iter().find(|(_, is_given)| *is_given) {

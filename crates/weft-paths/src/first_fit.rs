@@ -14,7 +14,9 @@ use weft_fabric::Fabric;
 use weft_spec::{SpecError, Time};
 
 use crate::demand::natural_demands;
-use crate::large_flows::{MAX_PATHS, PathLinks, check_fields, default_threshold, host_rates, large_subflows};
+use crate::large_flows::{
+    MAX_PATHS, PathLinks, check_interval, default_threshold, host_rates, large_subflows,
+};
 use crate::{Controller, SubflowObservation};
 
 /// Large flows go to the first path with room. The controller uses the rates of the topology,
@@ -33,7 +35,7 @@ pub struct FirstFit {
 
 impl Controller for FirstFit {
     fn check(&self) -> Result<(), SpecError> {
-        check_fields(self.interval, self.threshold)
+        check_interval(self.interval)
     }
 
     fn interval(&self) -> Time {
@@ -207,12 +209,13 @@ mod tests {
 
     #[test]
     fn fields_out_of_range_are_named() {
-        let refused = |interval, threshold| {
-            let error = FirstFit { interval, threshold }.check().unwrap_err();
-            error.to_string()
-        };
-        assert!(refused(Time(1), 0.1).starts_with("interval: "));
-        assert!(refused(Time::from_ms(1), 1.5).starts_with("threshold: 1.5; allowed: 0 to 1"));
-        assert!(refused(Time::from_ms(1), f64::NAN).starts_with("threshold: "));
+        let entry = weft_spec::find(crate::CONTROLLERS, "kind", "first-fit").unwrap();
+        let refused = |fields: &str| (entry.parse)(&fields.parse().unwrap()).err().unwrap().to_string();
+        assert!(refused("interval = \"1ps\"").starts_with("interval: "));
+        assert_eq!(
+            refused("interval = \"1ms\"\nthreshold = 1.5"),
+            "threshold: 1.5; allowed: 0 to 1"
+        );
+        assert!(refused("interval = \"1ms\"\nthreshold = nan").starts_with("threshold: "));
     }
 }

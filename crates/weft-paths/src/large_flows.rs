@@ -19,17 +19,14 @@ pub(crate) fn default_threshold() -> f64 {
 }
 
 /// # Errors
-/// Returns an error if a field of a controller is out of range.
-pub(crate) fn check_fields(interval: Time, threshold: f64) -> Result<(), SpecError> {
+/// Returns an error if the interval of a controller is too short.
+pub(crate) fn check_interval(interval: Time) -> Result<(), SpecError> {
     if interval < MIN_INTERVAL {
         return Err(SpecError::new(
             "interval",
             interval.to_string(),
             format!("at least {MIN_INTERVAL}"),
         ));
-    }
-    if !(0.0..=1.0).contains(&threshold) {
-        return Err(SpecError::new("threshold", threshold.to_string(), "0 to 1"));
     }
     Ok(())
 }

@@ -13,7 +13,9 @@ use serde::{Deserialize, Serialize};
 use weft_fabric::Fabric;
 use weft_spec::{SpecError, Time};
 
-use crate::large_flows::{MAX_PATHS, PathLinks, check_fields, default_threshold, host_rates, large_subflows};
+use crate::large_flows::{
+    MAX_PATHS, PathLinks, check_interval, default_threshold, host_rates, large_subflows,
+};
 use crate::{Controller, SubflowObservation};
 
 /// Each large flow goes to the path whose fullest link has the fewest large flows, as in htsim's
@@ -32,7 +34,7 @@ pub struct LeastAllocated {
 
 impl Controller for LeastAllocated {
     fn check(&self) -> Result<(), SpecError> {
-        check_fields(self.interval, self.threshold)
+        check_interval(self.interval)
     }
 
     fn interval(&self) -> Time {

@@ -22,7 +22,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use weft_spec::{SpecError, Time};
+use weft_spec::Time;
 
 use crate::draw::{draw, uniform_below};
 use crate::{Ecmp, Granularity, PathEvent, PathPolicy, PathState, Paths, SubflowDirection};
@@ -34,12 +34,12 @@ pub struct Plb {
     /// Number of consecutive congested rounds after which the path changes:
     /// `tcp_plb_rehash_rounds` of Linux.
     #[serde(default = "default_rehash_rounds")]
-    #[schemars(range(min = 1, max = 31))]
+    #[schemars(range(min = 1, max = MAX_ROUNDS))]
     pub rehash_rounds: u32,
     /// Number of consecutive congested rounds after which the path changes when nothing is
     /// outstanding; never if it is 0. It is `tcp_plb_idle_rehash_rounds` of Linux.
     #[serde(default = "default_idle_rehash_rounds")]
-    #[schemars(range(min = 0, max = 31))]
+    #[schemars(range(min = 0, max = MAX_ROUNDS))]
     pub idle_rehash_rounds: u32,
     /// Fraction of marked packets from which a round is congested, in units of 1/256:
     /// `tcp_plb_cong_thresh` of Linux.
@@ -96,23 +96,6 @@ impl Plb {
 }
 
 impl PathPolicy for Plb {
-    fn check(&self) -> Result<(), SpecError> {
-        for (field, value, min, max) in [
-            ("rehash_rounds", self.rehash_rounds, 1, MAX_ROUNDS),
-            ("idle_rehash_rounds", self.idle_rehash_rounds, 0, MAX_ROUNDS),
-            ("cong_thresh", self.cong_thresh, 0, 1 << SCALE),
-        ] {
-            if !(min..=max).contains(&value) {
-                return Err(SpecError::new(
-                    field,
-                    value.to_string(),
-                    format!("{min} to {max}"),
-                ));
-            }
-        }
-        Ok(())
-    }
-
     fn path(&self, paths: Paths, seed: u64, direction: SubflowDirection) -> u64 {
         Ecmp {}.path(paths, seed, direction)
     }
@@ -358,7 +341,10 @@ mod tests {
 
     #[test]
     fn fields_have_the_ranges_of_the_sysctls() {
-        let refused = |fields: &str| policy(fields).check().unwrap_err().to_string();
+        let refused = |fields: &str| {
+            let refused = weft_spec::from_table::<Plb>(&fields.parse().unwrap());
+            refused.unwrap_err().to_string()
+        };
         assert_eq!(refused("rehash_rounds = 0"), "rehash_rounds: 0; allowed: 1 to 31");
         assert_eq!(
             refused("rehash_rounds = 32"),

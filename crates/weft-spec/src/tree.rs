@@ -4,6 +4,7 @@
 use schemars::JsonSchema;
 use serde::de::{self, DeserializeOwned, DeserializeSeed, IntoDeserializer, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, forward_to_deserialize_any};
+use serde_json::Value as Json;
 use toml::de::{DeTable, DeValue};
 use toml::{Table, Value};
 
@@ -20,7 +21,7 @@ use crate::unmodelled::unmodelled;
 pub fn read_table(text: &str) -> Result<Table, SpecError> {
     let text = text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text);
     if text.trim_start().starts_with('{') {
-        let Json(json) = serde_json::from_str(text).map_err(|error| {
+        let UniqueNames(json) = serde_json::from_str(text).map_err(|error| {
             let message = error.to_string();
             let what = message.split(" at line ").next().unwrap_or_default().to_owned();
             SpecError::new(
@@ -93,13 +94,13 @@ fn large_integer(digits: &str, radix: u32) -> f64 {
 
 /// A JSON value in which no object has a name twice. RFC 8259, section 4, says that "the names
 /// within an object SHOULD be unique", and leaves open how others are read.
-struct Json(serde_json::Value);
+struct UniqueNames(Json);
 
-impl<'de> Deserialize<'de> for Json {
+impl<'de> Deserialize<'de> for UniqueNames {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         struct JsonVisitor;
         impl<'de> Visitor<'de> for JsonVisitor {
-            type Value = serde_json::Value;
+            type Value = Json;
             fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 f.write_str("a JSON value")
             }
@@ -119,11 +120,11 @@ impl<'de> Deserialize<'de> for Json {
                 Ok(value.into())
             }
             fn visit_unit<E>(self) -> Result<Self::Value, E> {
-                Ok(serde_json::Value::Null)
+                Ok(Json::Null)
             }
             fn visit_seq<A: de::SeqAccess<'de>>(self, mut items: A) -> Result<Self::Value, A::Error> {
                 let mut array = Vec::new();
-                while let Some(Json(item)) = items.next_element()? {
+                while let Some(UniqueNames(item)) = items.next_element()? {
                     array.push(item);
                 }
                 Ok(array.into())
@@ -134,28 +135,27 @@ impl<'de> Deserialize<'de> for Json {
                     if object.contains_key(&name) {
                         return Err(de::Error::custom(format!("{name:?} is given twice")));
                     }
-                    let Json(value) = fields.next_value()?;
+                    let UniqueNames(value) = fields.next_value()?;
                     object.insert(name, value);
                 }
                 Ok(object.into())
             }
         }
-        from.deserialize_any(JsonVisitor).map(Json)
+        from.deserialize_any(JsonVisitor).map(UniqueNames)
     }
 }
 
 /// Converts a JSON value to a TOML value.
-fn from_json(json: serde_json::Value) -> Result<Option<Value>, SpecError> {
-    use serde_json::Value as Parsed;
+fn from_json(json: Json) -> Result<Option<Value>, SpecError> {
     Ok(Some(match json {
-        Parsed::Null => return Ok(None),
-        Parsed::Bool(b) => Value::Boolean(b),
-        Parsed::String(s) => Value::String(s),
-        Parsed::Number(n) => n.as_i64().map_or_else(
+        Json::Null => return Ok(None),
+        Json::Bool(b) => Value::Boolean(b),
+        Json::String(s) => Value::String(s),
+        Json::Number(n) => n.as_i64().map_or_else(
             || Value::Float(n.as_f64().unwrap_or(f64::INFINITY)),
             Value::Integer,
         ),
-        Parsed::Array(items) => {
+        Json::Array(items) => {
             let mut array = Vec::with_capacity(items.len());
             for (i, item) in items.into_iter().enumerate() {
                 match from_json(item).map_err(|error| error.within(&format!("[{i}]")))? {
@@ -165,7 +165,7 @@ fn from_json(json: serde_json::Value) -> Result<Option<Value>, SpecError> {
             }
             Value::Array(array)
         }
-        Parsed::Object(fields) => {
+        Json::Object(fields) => {
             let mut table = Table::new();
             for (key, field) in fields {
                 if let Some(value) = from_json(field).map_err(|error| error.within(&key))? {
@@ -180,17 +180,84 @@ fn from_json(json: serde_json::Value) -> Result<Option<Value>, SpecError> {
 /// Converts a table to a type. A whole number may be written as a float without a fraction, `2.0`.
 ///
 /// # Errors
-/// Returns an error for the first field that is unknown, missing or of a wrong type, with its path
-/// inside the table. The range of a number is that of the type's schema.
+/// Returns an error for the first field that is unknown, missing or of a wrong type, or for a number that is not in the
+/// range of the type's schema, with its path inside the table.
 pub fn from_table<T: DeserializeOwned + JsonSchema>(table: &Table) -> Result<T, SpecError> {
-    T::deserialize(ValueDeserializer(Value::Table(table.clone()))).map_err(|mut error| {
+    let schema = schemars::schema_for!(T).to_value();
+    let value = T::deserialize(ValueDeserializer(Value::Table(table.clone()))).map_err(|mut error| {
         if error.allowed.is_empty() {
-            error.allowed = describe(schemars::schema_for!(T).as_value(), &error.path);
+            error.allowed = describe(&schema, &error.path);
         } else if let Some(kind) = NumberKind::from_words(&error.allowed) {
-            error.allowed = kind.in_range(schemars::schema_for!(T).as_value(), &error);
+            error.allowed = kind.in_range(&schema, &error);
         }
         error
+    })?;
+    check_table(&schema, &schema, table)?;
+    Ok(value)
+}
+
+/// Checks that all numbers of a table are in the ranges of their schemas.
+fn check_table(root: &Json, schema: &Json, table: &Table) -> Result<(), SpecError> {
+    table.iter().try_for_each(|(key, value)| {
+        let property = match &schema["properties"][key] {
+            Json::Null => &schema["additionalProperties"],
+            property => property,
+        };
+        check_value(root, property, value).map_err(|error| error.within(key))
     })
+}
+
+fn check_value(root: &Json, schema: &Json, value: &Value) -> Result<(), SpecError> {
+    let schema = resolve_reference(root, schema);
+    match value {
+        Value::Integer(number) => check_range(schema, *number as f64, &number.to_string()),
+        Value::Float(number) => check_range(schema, *number, &number.to_string()),
+        Value::Array(items) => (0..).zip(items).try_for_each(|(i, item)| {
+            check_value(root, &schema["items"], item).map_err(|error| error.within(&format!("[{i}]")))
+        }),
+        Value::Table(table) => check_table(root, schema, table),
+        _ => Ok(()),
+    }
+}
+
+fn check_range(schema: &Json, number: f64, given: &str) -> Result<(), SpecError> {
+    let fits = |key: &str, holds: fn(&f64, &f64) -> bool| {
+        schema[key].as_f64().is_none_or(|bound| holds(&number, &bound))
+    };
+    let is_even = schema["multipleOf"] == 2;
+    if fits("minimum", f64::ge)
+        && fits("exclusiveMinimum", f64::gt)
+        && fits("maximum", f64::le)
+        && fits("exclusiveMaximum", f64::lt)
+        && !(is_even && number % 2.0 != 0.0)
+    {
+        return Ok(());
+    }
+    let even = if is_even { "even numbers from " } else { "" };
+    let range = range_in_words(schema).unwrap_or_default();
+    Err(SpecError::new("", given, format!("{even}{range}")))
+}
+
+/// Returns the range of a number; `None` if its schema has none.
+fn range_in_words(schema: &Json) -> Option<String> {
+    let bound = |key: &str| schema[key].as_number().map(shown);
+    let (above, below) = (bound("exclusiveMinimum"), bound("exclusiveMaximum"));
+    Some(match (bound("minimum"), bound("maximum")) {
+        (Some(min), Some(max)) => format!("{min} to {max}"),
+        (Some(min), None) => format!("at least {min}"),
+        (None, Some(max)) => above.map_or(format!("at most {max}"), |above| {
+            format!("above {above}, up to {max}")
+        }),
+        (None, None) => format!("above {}, below {}", above?, below?),
+    })
+}
+
+/// Returns a bound in decimal; 1.0 becomes 1.
+fn shown(bound: &serde_json::Number) -> String {
+    match bound.as_f64() {
+        Some(float) if bound.is_f64() => float.to_string(),
+        _ => bound.to_string(),
+    }
 }
 
 /// Returns the table that [`from_table`] converts to an equal value: every field, defaults
@@ -203,7 +270,7 @@ pub fn to_table<T: Serialize>(value: &T) -> Table {
 }
 
 /// Returns the description of the field at `path` in the schema: the first sentence and an example.
-fn describe(schema: &serde_json::Value, path: &str) -> String {
+fn describe(schema: &Json, path: &str) -> String {
     let at = schema_at(schema, path);
     let text = at["description"].as_str().unwrap_or("a value");
     let said = text.split(". ").next().unwrap_or(text).trim_end_matches('.');
@@ -215,14 +282,14 @@ fn describe(schema: &serde_json::Value, path: &str) -> String {
 }
 
 /// Returns the schema of the field at `path`; `null` if it has none.
-fn schema_at<'a>(schema: &'a serde_json::Value, path: &str) -> &'a serde_json::Value {
+fn schema_at<'a>(schema: &'a Json, path: &str) -> &'a Json {
     let mut at = schema;
     for key in path.split('.') {
         at = resolve_reference(schema, at);
         let (key, indices) = key.split_once('[').unwrap_or((key, ""));
         if !key.is_empty() {
             at = match &at["properties"][key] {
-                serde_json::Value::Null => &at["additionalProperties"],
+                Json::Null => &at["additionalProperties"],
                 property => property,
             };
         }
@@ -234,7 +301,7 @@ fn schema_at<'a>(schema: &'a serde_json::Value, path: &str) -> &'a serde_json::V
 }
 
 /// Follows a reference; that of an optional field is an arm of `anyOf`.
-fn resolve_reference<'a>(schema: &'a serde_json::Value, at: &'a serde_json::Value) -> &'a serde_json::Value {
+fn resolve_reference<'a>(schema: &'a Json, at: &'a Json) -> &'a Json {
     let arms = at["anyOf"].as_array();
     let arm = arms
         .and_then(|arms| arms.iter().find(|arm| arm["$ref"].is_string()))
@@ -271,48 +338,36 @@ impl NumberKind {
 
     /// Returns the description with the range that the schema has for the field of the error. If the
     /// schema has no upper bound, that of the integer type is shown to those who exceed it.
-    fn in_range(self, schema: &serde_json::Value, error: &SpecError) -> String {
+    fn in_range(self, schema: &Json, error: &SpecError) -> String {
         let at = schema_at(schema, &error.path);
         let name = match self {
             Self::Integer => "integer",
             Self::Float => "number",
         };
-        let has_type = |schema: &serde_json::Value| match &schema["type"] {
-            serde_json::Value::String(one) => one == name,
-            serde_json::Value::Array(several) => several.iter().any(|one| one == name),
+        let has_type = |schema: &Json| match &schema["type"] {
+            Json::String(one) => one == name,
+            Json::Array(several) => several.iter().any(|one| one == name),
             _ => false,
         };
         let arms = at["anyOf"].as_array().map_or(&[][..], Vec::as_slice);
         let Some(at) = std::iter::once(at).chain(arms).find(|schema| has_type(schema)) else {
             return self.words().to_owned();
         };
-        let bound = |key: &str| at[key].as_number().cloned();
-        let min = bound("minimum");
-        let exceeds = |min: &serde_json::Number| {
-            let given: Option<f64> = error.given.parse().ok();
-            given
-                .zip(min.as_f64())
-                .is_some_and(|(given, min)| given >= min && given.fract() == 0.0)
-        };
-        let type_max = match at["format"].as_str() {
-            Some("uint8") => Some(u64::from(u8::MAX)),
-            Some("uint16") => Some(u64::from(u16::MAX)),
-            Some("uint32") => Some(u64::from(u32::MAX)),
-            Some("uint64" | "uint") => Some(i64::MAX as u64),
-            _ => None,
-        };
-        let type_max = type_max.filter(|_| min.as_ref().is_some_and(exceeds));
-        let max = bound("maximum").or(type_max.map(Into::into));
-        // A bound such as 1.0 is shown as 1.
-        let shown = |bound: &serde_json::Number| match (bound.is_f64(), bound.as_f64()) {
-            (true, Some(bound)) => bound.to_string(),
-            _ => bound.to_string(),
-        };
-        match (&min, &max) {
-            (Some(min), Some(max)) => format!("{}, {} to {}", self.words(), shown(min), shown(max)),
-            (Some(min), None) => format!("{}, {} or more", self.words(), shown(min)),
-            (None, Some(max)) => format!("{}, at most {}", self.words(), shown(max)),
-            (None, None) => self.words().to_owned(),
+        let mut at = at.clone();
+        let given: Option<f64> = error.given.parse().ok();
+        let exceeds = |min: f64| given.is_some_and(|given| given >= min && given.fract() == 0.0);
+        if at["maximum"].is_null() && at["minimum"].as_f64().is_some_and(exceeds) {
+            match at["format"].as_str() {
+                Some("uint8") => at["maximum"] = u8::MAX.into(),
+                Some("uint16") => at["maximum"] = u16::MAX.into(),
+                Some("uint32") => at["maximum"] = u32::MAX.into(),
+                Some("uint64" | "uint") => at["maximum"] = i64::MAX.into(),
+                _ => {}
+            }
+        }
+        match range_in_words(&at) {
+            Some(range) => format!("{}, {range}", self.words()),
+            None => self.words().to_owned(),
         }
     }
 }

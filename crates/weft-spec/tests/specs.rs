@@ -140,7 +140,7 @@ const COMPLAINTS: &[(&[&str], &str)] = &[
     ),
     (
         &["events=[{at = \"1s\", fraction = true}]"],
-        "events[0].fraction: true; allowed: a number, 0 to 1",
+        "events[0].fraction: true; allowed: a number, above 0, up to 1",
     ),
     (&["topology.kind=7"], "topology.kind: 7; allowed: text"),
     (&["topology=fat-tree"], "topology: \"fat-tree\"; allowed: a table"),
@@ -251,6 +251,40 @@ fn whole_numbers_may_be_floats_and_texts_may_begin_with_a_mark() {
     ] {
         let table = weft_spec::read_table(text).unwrap();
         assert_eq!(weft_spec::from_table::<Seed>(&table).unwrap().seed, 7, "{text}");
+    }
+}
+
+#[derive(Debug, serde::Deserialize, schemars::JsonSchema)]
+struct Ranges {
+    #[schemars(range(min = 2, max = 8), extend("multipleOf" = 2))]
+    ports: u32,
+    #[schemars(range(max = 1.0), extend("exclusiveMinimum" = 0))]
+    share: Option<f64>,
+}
+
+#[derive(Debug, serde::Deserialize, schemars::JsonSchema)]
+struct Nested {
+    all: Vec<Ranges>,
+}
+
+#[test]
+fn numbers_are_in_the_ranges_of_their_schema() {
+    let fits: Nested = weft_spec::from_table(&"all = [{ ports = 8, share = 1 }]".parse().unwrap()).unwrap();
+    assert_eq!((fits.all[0].ports, fits.all[0].share), (8, Some(1.0)));
+    let (even, share) = ("even numbers from 2 to 8", "above 0, up to 1");
+    for (fields, given, allowed) in [
+        ("ports = 3", "ports: 3", even),
+        ("ports = 0", "ports: 0", even),
+        ("ports = 10", "ports: 10", even),
+        ("ports = 2, share = 0", "share: 0", share),
+        ("ports = 2, share = 1.5", "share: 1.5", share),
+        ("ports = 2, share = nan", "share: NaN", share),
+    ] {
+        let table = format!("all = [{{ ports = 8, share = 1 }}, {{ {fields} }}]")
+            .parse()
+            .unwrap();
+        let error = weft_spec::from_table::<Nested>(&table).unwrap_err().to_string();
+        assert_eq!(error, format!("all[1].{given}; allowed: {allowed}"));
     }
 }
 

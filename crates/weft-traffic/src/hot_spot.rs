@@ -41,9 +41,6 @@ fn default_count() -> u32 {
 impl Pattern for HotSpot {
     fn flows(&self, context: &PatternContext<'_>) -> Result<Vec<Flow>, SpecError> {
         let template = FlowTemplate::new(self.size, self.start, self.jitter)?;
-        if !(0.0..=1.0).contains(&self.share) {
-            return Err(SpecError::new("share", self.share.to_string(), "0 to 1"));
-        }
         let spots = self
             .spots
             .resolve(context)

@@ -94,10 +94,6 @@ impl Pattern for Jobs {
                 most => SpecError::new("servers", given, format!("1 to {most}")),
             });
         }
-        if !(1..=MAX_SLOTS).contains(&self.slots) {
-            let given = self.slots.to_string();
-            return Err(SpecError::new("slots", given, format!("1 to {MAX_SLOTS}")));
-        }
         if self.request == Size(0) {
             return Err(SpecError::new("request", "0B", "a size above 0"));
         }

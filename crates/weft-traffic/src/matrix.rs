@@ -195,11 +195,6 @@ fn non_empty(hosts: Result<Vec<u32>, SpecError>, field: &str) -> Result<Vec<u32>
 
 impl Staggered {
     fn resolve(self, senders: Vec<u32>, context: &PatternContext<'_>) -> Result<Matrix, SpecError> {
-        for (field, p) in [("tor", self.tor), ("pod", self.pod)] {
-            if !(0.0..=1.0).contains(&p) {
-                return Err(SpecError::new(field, p.to_string(), "a probability from 0 to 1"));
-            }
-        }
         let rest = 1.0 - self.tor - self.pod;
         if rest < -1e-9 {
             let given = format!("{} with tor = {}", self.pod, self.tor);

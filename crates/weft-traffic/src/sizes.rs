@@ -179,9 +179,6 @@ impl SizeSampler for BoundedPareto {
             in_range("max", max)?;
         }
         let (a, mean) = (self.shape, self.mean.0 as f64);
-        if !(0.01..=100.0).contains(&a) {
-            return Err(SpecError::new("shape", a.to_string(), "0.01 to 100"));
-        }
         self.min = match self.max {
             None if a <= 1.0 => {
                 let given = format!("{a} without max has an infinite mean");

@@ -464,32 +464,6 @@ impl Steps<'_> {
 }
 
 impl Training {
-    /// Returns an error if a number is below 1 or beyond its range.
-    fn check_numbers(&self) -> Result<(), SpecError> {
-        for (field, value) in [
-            ("layers", self.layers),
-            ("micro_batches", self.micro_batches),
-            ("steps", self.steps),
-            ("tensor_ranks", self.tensor_ranks),
-            ("stages", self.stages),
-            ("expert_ranks", self.expert_ranks),
-            ("tokens", self.tokens),
-        ] {
-            if value == 0 {
-                return Err(SpecError::new(field, "0", "at least 1"));
-            }
-        }
-        if !(1.0..=1_000.0).contains(&self.straggler_factor) {
-            let given = self.straggler_factor.to_string();
-            return Err(SpecError::new("straggler_factor", given, "1 to 1000"));
-        }
-        if !(0.0..=10.0).contains(&self.compute_deviation) {
-            let given = self.compute_deviation.to_string();
-            return Err(SpecError::new("compute_deviation", given, "0 to 10"));
-        }
-        Ok(())
-    }
-
     /// Returns the groups of ranks.
     fn groups(&self, ranks: u32) -> Result<Groups, SpecError> {
         let model = self.tensor_ranks.saturating_mul(self.stages);
@@ -574,7 +548,6 @@ impl Training {
     }
 
     fn graph(&self, ranks: u32, context: &PatternContext<'_>) -> Result<TaskGraph, SpecError> {
-        self.check_numbers()?;
         let groups = self.groups(ranks)?;
         let draws = [self.steps, self.micro_batches, self.layers, ranks];
         let draws = draws

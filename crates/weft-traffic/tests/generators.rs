@@ -293,7 +293,7 @@ const REFUSALS: &[(&str, &str, &str)] = &[
     (
         "poisson",
         "pairs = \"random\"\nsize = \"1KB\"\nrate = 0",
-        "rate: 0; allowed: flows per second, above 0",
+        "rate: 0; allowed: above 0, up to 1000000000000",
     ),
     (
         "poisson",
@@ -313,12 +313,12 @@ const REFUSALS: &[(&str, &str, &str)] = &[
     (
         "poisson",
         "pairs = \"random\"\nsize = \"1KB\"\nload = 1.01",
-        "load: 1.01; allowed: a fraction of the senders' links, above 0 and at most 1",
+        "load: 1.01; allowed: above 0, up to 1",
     ),
     (
         "poisson",
         "pairs = \"random\"\nsize = \"1KB\"\nload = nan",
-        "load: NaN; allowed: a fraction",
+        "load: NaN; allowed: above 0, up to 1",
     ),
     (
         "poisson",
@@ -398,12 +398,12 @@ const REFUSALS: &[(&str, &str, &str)] = &[
     (
         "bulk",
         "pairs = { tor = 1.5, pod = 0 }",
-        "pairs.tor: 1.5; allowed: a probability from 0 to 1",
+        "pairs.tor: 1.5; allowed: 0 to 1",
     ),
     (
         "closed-loop",
         "pairs = \"random\"\nsize = \"1KB\"\ncount = 0",
-        "count: 0 for 16 senders makes 0 loops; allowed: 1 to",
+        "count: 0; allowed: at least 1",
     ),
     (
         "closed-loop",
@@ -423,7 +423,7 @@ const REFUSALS: &[(&str, &str, &str)] = &[
     (
         "jobs",
         "servers = 0\nrequest = \"2KB\"\nblock = \"64KB\"",
-        "servers: 0; allowed: 1 to 15",
+        "servers: 0; allowed: at least 1",
     ),
     (
         "jobs",
@@ -512,7 +512,7 @@ fn a_shuffle_sends_to_each_other_host_in_random_order() {
     assert_eq!(two.on_acked(18, Time(7)), None);
     for (fields, complaint) in [
         ("size = \"0B\"", "size: 0B; allowed: a size above 0"),
-        ("size = \"1B\"\ncount = 0", "count: 0; allowed: 1 to 5"),
+        ("size = \"1B\"\ncount = 0", "count: 0; allowed: at least 1"),
         ("size = \"1B\"\ncount = 6", "count: 6; allowed: 1 to 5"),
         (
             "size = \"1B\"\nhosts = [1, 1]",

@@ -28,8 +28,8 @@ pub struct HpccConfig {
     #[serde(skip_serializing_if = "fields::is_unset")]
     #[schemars(with = "Option<Time>")]
     pub rtt: Time,
-    /// Target utilisation eta of links, above 0, up to 1.
-    #[schemars(range(min = 0.0, max = 1.0))]
+    /// Target utilisation eta of links.
+    #[schemars(range(max = 1.0), extend("exclusiveMinimum" = 0))]
     pub utilisation: f64,
     /// Maximum number `maxStage` of additive increases in a row, after which the window follows the utilisation.
     pub max_stage: u32,
@@ -64,15 +64,7 @@ impl HpccConfig {
     }
 
     pub(crate) fn check(&self) -> Result<(), SpecError> {
-        check_time("rtt", self.rtt)?;
-        if !(self.utilisation > 0.0 && self.utilisation <= 1.0) {
-            return Err(SpecError::new(
-                "utilisation",
-                self.utilisation.to_string(),
-                "above 0, up to 1",
-            ));
-        }
-        Ok(())
+        check_time("rtt", self.rtt)
     }
 
     /// Returns an error if paths have more switches than packets have room for.

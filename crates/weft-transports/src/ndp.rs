@@ -9,7 +9,7 @@ use weft_spec::{QueueSize, Rate, Size, SpecError, Time, from_table, to_table};
 
 use crate::fields::{self, bytes};
 use crate::network::{HEADER, fastest_host, loaded_rtt, longest_headers};
-use crate::ranges::{MAX_PACKET, check_count, check_size, check_time};
+use crate::ranges::{MAX_PACKET, check_size, check_time};
 use crate::{Context, Kind, PacketSizes, Parameters, Resolved};
 
 /// Payload bytes of the paper's packets (section 6.2).
@@ -17,9 +17,6 @@ const PAYLOAD: u64 = 9_000;
 
 const MAX_WINDOW: u32 = 1 << 16;
 const MAX_PATHS: u32 = 1 << 16;
-/// Range of the rate of pulls.
-const MIN_PULL_RATE: f64 = 0.01;
-const MAX_PULL_RATE: f64 = 10.0;
 
 /// NDP.
 pub struct Ndp;
@@ -40,7 +37,7 @@ struct NdpSpec {
 pub struct NdpConfig {
     /// Number of packets that a flow sends at the rate of its host's link without being asked (section 6.2), and the most that it
     /// sends per round-trip time. Flows that are to fill several links, or faster ones than the paper's, need more.
-    #[schemars(range(min = 1, max = 65_536))]
+    #[schemars(range(min = 1, max = MAX_WINDOW))]
     pub initial_window: u32,
     /// Size of a full packet with its header of 64 bytes. The default carries the 9000 bytes of the paper's packets
     /// (section 6.2).
@@ -48,6 +45,7 @@ pub struct NdpConfig {
     #[schemars(with = "Size")]
     pub mtu: u32,
     /// Rate of pulls as a share of the rate at which the receiver's link carries full packets (section 3.2).
+    #[schemars(range(min = 0.01, max = 10.0))]
     pub pull_rate: f64,
     /// Order in which flows of a host send pulls: in turn (section 3.2), or those of the first `round` first.
     pub pull_order: NdpPullOrder,
@@ -59,7 +57,7 @@ pub struct NdpConfig {
     pub rto: Time,
     /// Maximum number of paths that a flow uses; up to this number, a flow uses all paths (section 3.1.1). With 1, a
     /// flow has one path. The default is the number of paths of a fat-tree with 32 ports per switch.
-    #[schemars(range(min = 1, max = 65_536))]
+    #[schemars(range(min = 1, max = MAX_PATHS))]
     pub paths: u32,
     /// Rate of the hosts' links.
     #[serde(skip)]
@@ -138,13 +136,7 @@ impl Kind for Ndp {
 impl NdpConfig {
     /// Fills in the defaults that follow from the network, and checks all fields.
     fn resolve(&mut self, is_given: impl Fn(&str) -> bool, fabric: &Fabric) -> Result<(), SpecError> {
-        check_count("initial_window", self.initial_window, MAX_WINDOW)?;
         check_size("mtu", self.mtu, u64::from(HEADER) + 1, MAX_PACKET)?;
-        if !(MIN_PULL_RATE..=MAX_PULL_RATE).contains(&self.pull_rate) {
-            let allowed = format!("{MIN_PULL_RATE} to {MAX_PULL_RATE}");
-            return Err(SpecError::new("pull_rate", self.pull_rate.to_string(), allowed));
-        }
-        check_count("paths", self.paths, MAX_PATHS)?;
         if !is_given("rto") {
             let queues = loaded_rtt(fabric, self.mtu).0.saturating_mul(5) / 2;
             self.rto = Time(queues.saturating_add(longest_headers(fabric, self.mtu).0));

@@ -28,18 +28,3 @@ pub fn check_time(field: &str, time: Time) -> Result<(), SpecError> {
     }
     Ok(())
 }
-
-/// Checks a number from 1 on.
-///
-/// # Errors
-/// Returns an error if the number is out of range.
-pub fn check_count(field: &str, count: u32, max: u32) -> Result<(), SpecError> {
-    if (1..=max).contains(&count) {
-        return Ok(());
-    }
-    let allowed = match max {
-        u32::MAX => "at least 1".to_owned(),
-        max => format!("1 to {max}"),
-    };
-    Err(SpecError::new(field, count.to_string(), allowed))
-}

@@ -3,7 +3,7 @@
 use schemars::SchemaGenerator;
 use toml::{Table, Value};
 use weft_paths::{POLICIES, Policy};
-use weft_spec::{MAX_CLASS, PathPolicySpec, SpecError, TransportSpec, find};
+use weft_spec::{PathPolicySpec, SpecError, TransportSpec, find};
 
 use crate::{Context, Kind, TransportConfig, find_kind};
 
@@ -21,12 +21,6 @@ pub fn resolve(
     context: &Context<'_>,
 ) -> Result<(TransportSpec, TransportConfig), SpecError> {
     let kind = find_kind(kinds, &spec.kind)?;
-    for (field, class) in [("class", Some(spec.class)), ("ack_class", spec.ack_class)] {
-        if let Some(class) = class.filter(|&class| class > MAX_CLASS) {
-            let allowed = format!("0 to {MAX_CLASS}");
-            return Err(SpecError::new(field, class.to_string(), allowed));
-        }
-    }
     let given = own_fields(&spec.params, kind, kinds)?;
     let resolved = kind
         .resolve(&given, context)

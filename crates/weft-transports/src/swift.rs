@@ -10,7 +10,7 @@ use weft_spec::{PathPolicySpec, Size, SpecError, Time, from_table, to_table};
 use crate::constant_rate::one_path_policy;
 use crate::fields::{self, bytes};
 use crate::network::{HEADER, network_rtt};
-use crate::ranges::{MAX_PACKET, check_count, check_size, check_time};
+use crate::ranges::{MAX_PACKET, check_size, check_time};
 use crate::{Context, Kind, MAX_SUBFLOWS, PacketSizes, Parameters, Resolved, TimestampErrors};
 
 /// Shortest default of the base target, that of htsim.
@@ -56,13 +56,13 @@ pub struct SwiftConfig {
     #[schemars(with = "Size")]
     pub mtu: u32,
     /// First window.
-    #[schemars(range(min = 1e-4, max = 65_536.0))]
+    #[schemars(range(min = MIN_WINDOW, max = MAX_WINDOW))]
     pub initial_window: f64,
     /// Smallest window. The default is a choice of Weft; htsim has 10 bytes.
-    #[schemars(range(min = 1e-4, max = 65_536.0))]
+    #[schemars(range(min = MIN_WINDOW, max = MAX_WINDOW))]
     pub min_window: f64,
     /// Largest window.
-    #[schemars(range(min = 1.0, max = 65_536.0))]
+    #[schemars(range(min = 1.0, max = MAX_WINDOW))]
     pub max_window: f64,
     /// Target of the fabric's delay without the terms of hops and flows. The default is 20 us, or the longest round-trip
     /// time of the network without queues if that is longer.
@@ -76,25 +76,25 @@ pub struct SwiftConfig {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub flow_range: Option<Time>,
     /// Window up to which the term of flow scaling is `flow_range`.
-    #[schemars(range(min = 1e-4, max = 65_536.0))]
+    #[schemars(range(min = MIN_WINDOW, max = MAX_WINDOW))]
     pub flow_window_min: f64,
     /// Window from which the term of flow scaling is 0, above `flow_window_min`.
-    #[schemars(range(min = 1e-4, max = 65_536.0))]
+    #[schemars(range(min = MIN_WINDOW, max = MAX_WINDOW))]
     pub flow_window_max: f64,
     /// Increase of the window per round-trip time.
-    #[schemars(range(min = 0.0, max = 1000.0))]
+    #[schemars(range(max = 1000.0), extend("exclusiveMinimum" = 0))]
     pub increase: f64,
-    /// Factor beta of the excess of the delay in a decrease, above 0, up to 1.
-    #[schemars(range(min = 0.0, max = 1.0))]
+    /// Factor beta of the excess of the delay in a decrease.
+    #[schemars(range(max = 1.0), extend("exclusiveMinimum" = 0))]
     pub beta: f64,
-    /// Largest decrease as a share of the window, above 0, below 1. A loss causes it.
-    #[schemars(range(min = 0.0, max = 1.0))]
+    /// Largest decrease as a share of the window. A loss causes it.
+    #[schemars(extend("exclusiveMinimum" = 0, "exclusiveMaximum" = 1))]
     pub max_decrease: f64,
     /// Target of the delay at the receiving host. The default is `base_target`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub endpoint_target: Option<Time>,
-    /// Weight of a sample in the average of the receiving host's delay, above 0, up to 1. The default is a choice of Weft.
-    #[schemars(range(min = 0.0, max = 1.0))]
+    /// Weight of a sample in the average of the receiving host's delay. The default is a choice of Weft.
+    #[schemars(range(max = 1.0), extend("exclusiveMinimum" = 0))]
     pub endpoint_gain: f64,
     /// Time that a host needs to process a packet with data. Those of all flows of kind "swift" wait in one FIFO.
     pub host_time: Time,
@@ -164,7 +164,6 @@ impl Kind for Swift {
 
     fn resolve(&self, given: &Table, context: &Context<'_>) -> Result<Resolved, SpecError> {
         let spec: SwiftSpec = from_table(given)?;
-        check_count("subflows", spec.subflows, MAX_SUBFLOWS)?;
         let mut swift = spec.swift.unwrap_or_default();
         swift.subflows = spec.subflows;
         let (paths, policy) = one_path_policy(spec.paths.as_ref(), context)?;
@@ -200,11 +199,6 @@ impl SwiftConfig {
     }
 
     fn check(&self) -> Result<(), SpecError> {
-        check_window("initial_window", self.initial_window, MIN_WINDOW)?;
-        check_window("min_window", self.min_window, MIN_WINDOW)?;
-        check_window("max_window", self.max_window, 1.0)?;
-        check_window("flow_window_min", self.flow_window_min, MIN_WINDOW)?;
-        check_window("flow_window_max", self.flow_window_max, MIN_WINDOW)?;
         check_order(
             ("min_window", self.min_window),
             ("max_window", self.max_window),
@@ -215,24 +209,11 @@ impl SwiftConfig {
             ("flow_window_max", self.flow_window_max),
             self.flow_window_min < self.flow_window_max,
         )?;
-        if !(0.0..=1000.0).contains(&self.increase) || self.increase == 0.0 {
-            return Err(out_of_range("increase", self.increase, "above 0, up to 1000"));
-        }
-        check_share("beta", self.beta)?;
-        check_share("endpoint_gain", self.endpoint_gain)?;
-        if !(self.max_decrease > 0.0 && self.max_decrease < 1.0) {
-            return Err(out_of_range(
-                "max_decrease",
-                self.max_decrease,
-                "above 0, below 1",
-            ));
-        }
         check_time("base_target", self.base_target)?;
         check_time("endpoint_target", self.endpoint_target.unwrap_or_default())?;
         check_time("min_rto", self.min_rto)?;
         check_time("initial_rto", self.initial_rto)?;
-        self.timestamp_errors().check()?;
-        check_count("reset_after", self.reset_after, u32::MAX)
+        self.timestamp_errors().check()
     }
 
     /// Returns the errors of timestamps.
@@ -260,17 +241,6 @@ impl SwiftConfig {
     }
 }
 
-fn out_of_range(field: &str, value: f64, allowed: &str) -> SpecError {
-    SpecError::new(field, value.to_string(), allowed)
-}
-
-fn check_window(field: &str, packets: f64, min: f64) -> Result<(), SpecError> {
-    if (min..=MAX_WINDOW).contains(&packets) {
-        return Ok(());
-    }
-    Err(out_of_range(field, packets, &format!("{min} to {MAX_WINDOW}")))
-}
-
 fn check_order(low: (&str, f64), high: (&str, f64), holds: bool) -> Result<(), SpecError> {
     if holds {
         return Ok(());
@@ -278,13 +248,6 @@ fn check_order(low: (&str, f64), high: (&str, f64), holds: bool) -> Result<(), S
     let problem = format!("{} and {} = {}", low.1, high.0, high.1);
     let remedy = format!("set {} above {}", high.0, low.0);
     Err(SpecError::conflict(low.0, problem, remedy))
-}
-
-fn check_share(field: &str, share: f64) -> Result<(), SpecError> {
-    if share > 0.0 && share <= 1.0 {
-        return Ok(());
-    }
-    Err(out_of_range(field, share, "above 0, up to 1"))
 }
 
 impl Parameters for SwiftConfig {

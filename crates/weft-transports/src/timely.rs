@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weft_spec::{Rate, Size, SpecError, Time};
 
-use crate::ranges::{check_count, check_time};
+use crate::ranges::check_time;
 
 /// Factors of a decrease in the paper, and with the rule that has one fixed point.
 const BETA: f64 = 0.8;
@@ -20,12 +20,12 @@ pub struct TimelyConfig {
     pub updates: TimelyUpdates,
     /// Bytes of a segment, whole packets of `mtu` rounded up. The acknowledgement of a segment changes the rate.
     pub segment: Size,
-    /// Weight of the newest difference of round-trip times in their average, above 0, up to 1.
-    #[schemars(range(min = 0.0, max = 1.0))]
+    /// Weight of the newest difference of round-trip times in their average.
+    #[schemars(range(max = 1.0), extend("exclusiveMinimum" = 0))]
     pub gain: f64,
-    /// Factor of a decrease, above 0, up to 1. The default is 0.8, and 0.008 for "patched-timely".
+    /// Factor of a decrease. The default is 0.8, and 0.008 for "patched-timely".
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 0.0, max = 1.0))]
+    #[schemars(range(max = 1.0), extend("exclusiveMinimum" = 0))]
     pub beta: Option<f64>,
     /// Round-trip time below which the rate increases.
     pub low: Time,
@@ -80,17 +80,12 @@ impl TimelyConfig {
         if self.segment.0 == 0 {
             return Err(SpecError::new("segment", "0B", "a size above 0"));
         }
-        for (field, share) in [("gain", Some(self.gain)), ("beta", self.beta)] {
-            if let Some(share) = share.filter(|share| !(*share > 0.0 && *share <= 1.0)) {
-                return Err(SpecError::new(field, share.to_string(), "above 0, up to 1"));
-            }
-        }
         check_time("low", self.low)?;
         check_time("min_rtt", self.min_rtt)?;
         if self.high < self.low {
             let problem = format!("{} and low = {}", self.high, self.low);
             return Err(SpecError::conflict("high", problem, "set high to low or above"));
         }
-        check_count("hyper_steps", self.hyper_steps, u32::MAX)
+        Ok(())
     }
 }

@@ -2,8 +2,6 @@
 
 use weft_spec::{SpecError, Time};
 
-/// Largest rate error of a clock in parts per million, larger than that of any real clock.
-const MAX_CLOCK_ERROR: u32 = 1_000;
 /// Largest step and noise.
 const MAX_TIMESTAMP_ERROR: Time = Time::from_ms(1);
 
@@ -25,14 +23,6 @@ impl TimestampErrors {
                 let allowed = format!("at most {MAX_TIMESTAMP_ERROR}");
                 return Err(SpecError::new(field, time.to_string(), allowed));
             }
-        }
-        if self.clock_error > MAX_CLOCK_ERROR {
-            let allowed = format!("0 to {MAX_CLOCK_ERROR}");
-            return Err(SpecError::new(
-                "clock_error",
-                self.clock_error.to_string(),
-                allowed,
-            ));
         }
         Ok(())
     }

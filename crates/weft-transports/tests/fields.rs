@@ -133,7 +133,7 @@ const REFUSED: &[(&str, &str)] = &[
     ),
     (
         "kind = \"uet\"\nuet.oversubscription = 0",
-        "uet.oversubscription: 0; allowed: a number from 1",
+        "uet.oversubscription: 0; allowed: at least 1",
     ),
     (
         "kind = \"constant-rate\"\nrate = \"1Gbps\"\noff = \"0s\"",

@@ -58,7 +58,7 @@ fn patches_are_checked() {
         ("ack_size = \"0B\"", "ack_size: 0B; allowed: 1B to 65535B"),
         (
             "initial_cwnd = 0.5",
-            "initial_cwnd: 0.5; allowed: 1 to 1000000000 packets",
+            "initial_cwnd: 0.5; allowed: 1 to 1000000000",
         ),
         ("initial_cwnd = nan", "initial_cwnd: NaN; allowed: 1 to"),
         (

@@ -182,14 +182,6 @@ impl Default for Subflows {
 impl Subflows {
     fn check(&self) -> Result<(), SpecError> {
         let refuse = |path: &str, value: String, allowed: &str| Err(SpecError::new(path, value, allowed));
-        if !(1..=8).contains(&self.count) {
-            let allowed = "1 to 8, as a connection has windows for 8 subflows";
-            return refuse("subflows.count", self.count.to_string(), allowed);
-        }
-        if !(1..=64).contains(&self.max_accepted) {
-            let accepted = self.max_accepted.to_string();
-            return refuse("subflows.max_accepted", accepted, "1 to 64");
-        }
         for (i, address) in self.addresses.iter().enumerate() {
             let path = format!("subflows.addresses[{i}]");
             if !may_be_joined(*address) {
@@ -204,10 +196,6 @@ impl Subflows {
             && !(MIN_RESET..=MAX_RESET).contains(&reset)
         {
             return refuse("subflows.blackhole_reset", reset.to_string(), "1s to 3600s");
-        }
-        if !(1..=64).contains(&self.stale_timeouts) {
-            let timeouts = self.stale_timeouts.to_string();
-            return refuse("subflows.stale_timeouts", timeouts, "1 to 64");
         }
         Ok(())
     }
@@ -406,13 +394,6 @@ impl Config {
         for (i, rule) in config.rules.iter().enumerate() {
             let read = rule.read(&congestion.algorithms);
             read.map_err(|error| error.within(&format!("rules[{i}]")))?;
-        }
-        if !(16..=1 << 20).contains(&congestion.max_connections) {
-            return refuse(
-                "congestion.max_connections",
-                congestion.max_connections.to_string(),
-                "16 to 1048576",
-            );
         }
         config.subflows.check()?;
         namespaces::check_names(&config.namespaces)?;

@@ -310,11 +310,6 @@ impl Pattern for Collective {
             let given = format!("{} bytes for {group_size} ranks", self.size.0);
             return Err(SpecError::new("size", given, "at least a byte per rank"));
         }
-        for (field, value) in [("chunks", self.chunks), ("repeats", self.repeats)] {
-            if value == 0 {
-                return Err(SpecError::new(field, "0", "at least 1"));
-            }
-        }
         if u64::from(self.chunks) > self.size.0 {
             let given = format!("{} with {} bytes", self.chunks, self.size.0);
             return Err(SpecError::new("chunks", given, "at most the bytes"));

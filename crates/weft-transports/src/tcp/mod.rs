@@ -222,10 +222,6 @@ impl Kind for Tcp {
         }
         let cc;
         (spec.cc, cc) = (context.congestion_control)(&spec.cc)?;
-        if !(1..=MAX_SUBFLOWS).contains(&spec.subflows) {
-            let allowed = format!("1 to {MAX_SUBFLOWS}");
-            return Err(SpecError::new("subflows", spec.subflows.to_string(), allowed));
-        }
         let base = PROFILES.iter().find(|named| named.name == spec.profile);
         let base = base.ok_or_else(|| {
             SpecError::unknown_name("profile", &spec.profile, PROFILES.iter().map(|named| named.name))

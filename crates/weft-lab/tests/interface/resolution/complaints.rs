@@ -181,7 +181,7 @@ const COMPLAINTS: &[(&[&str], &str)] = &[
     ),
     (
         &["events=[{at = \"1ms\", nodes = [\"s0\"], fraction = 0, state = \"down\"}]"],
-        "events[0].fraction: 0; allowed: above 0, at most 1",
+        "events[0].fraction: 0; allowed: above 0, up to 1",
     ),
     (
         &["events=[{at = \"1ms\", nodes = [\"s0\"], state = \"down\", rate = \"1Gbps\"}]"],
@@ -249,7 +249,7 @@ const COMPLAINTS: &[(&[&str], &str)] = &[
     ),
     (
         &["topology={kind = \"fat-tree\", k = 3, rate = \"1Gbps\", delay = \"1us\"}"],
-        "topology.k: 3 is odd; allowed: even numbers from 2 to 254",
+        "topology.k: 3; allowed: even numbers from 2 to 254",
     ),
     (
         &["topology.senders=0"],

@@ -31,8 +31,8 @@ pub struct SegmentSizes {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WindowSettings {
-    /// Initial congestion window in packets, at least 1.
-    #[schemars(range(min = 1))]
+    /// Initial congestion window in packets.
+    #[schemars(range(min = 1, max = 1e9))]
     pub initial_cwnd: f64,
     /// Initial slow-start threshold in packets, at least 1, or "unlimited".
     #[serde(with = "packets_or_unlimited")]
