@@ -12,7 +12,7 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weft_fabric::{Fabric, NodeId};
-use weft_run::Probe;
+use weft_run::{Probe, ProbedFlows};
 use weft_spec::{Entry, SpecError, Time, entries};
 use weft_traffic::{Flow, FlowGenerator};
 
@@ -118,12 +118,13 @@ pub(crate) fn resolve(
         {
             let wide = match &probe {
                 // The amount of data that flows send is known only during the run.
-                Probe::Queue { .. }
-                | Probe::Latency { .. }
-                | Probe::GeneratorLatency { .. }
-                | Probe::Steps { .. }
-                | Probe::Packets { .. } => 0,
-                Probe::Flow { flow, .. } => context.flows.get(*flow as usize).map_or(1, &subflows),
+                Probe::Queue { .. } | Probe::Latency { .. } | Probe::Steps { .. } | Probe::Packets { .. } => {
+                    0
+                }
+                Probe::Flow {
+                    flows: ProbedFlows::One(flow),
+                    ..
+                } => context.flows.get(*flow as usize).map_or(1, &subflows),
                 // The number and the duration of a generator's flows are known only during the run.
                 _ => 1,
             };

@@ -3,14 +3,13 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use weft_run::{ActiveRun, FlowRecord, Plan, Probe, ThroughputRecord};
+use weft_run::{ActiveRun, FlowRecord, Plan, Probe, ProbedFlows, ThroughputRecord};
 use weft_spec::Time;
 
 /// The flows that are recorded at one interval.
 struct Recorder {
     interval: Time,
-    flows: HashSet<u32>,
-    generators: HashSet<u32>,
+    flows: HashSet<ProbedFlows>,
     /// Number of static flows and of generators, from which the generator of a flow follows.
     static_flows: u32,
     all_generators: u32,
@@ -32,8 +31,8 @@ impl Recorder {
             flow.checked_sub(self.static_flows)
                 .map(|n| n % self.all_generators.max(1))
         };
-        self.flows.contains(&flow)
-            || (!self.generators.is_empty() && generator().is_some_and(|g| self.generators.contains(&g)))
+        self.flows.contains(&ProbedFlows::One(flow))
+            || generator().is_some_and(|g| self.flows.contains(&ProbedFlows::Generated(g)))
     }
 
     /// Returns the end of the current interval.
@@ -67,24 +66,18 @@ impl ThroughputRecorders {
     pub fn new(plan: &Plan) -> Self {
         let mut recorders: BTreeMap<Time, Recorder> = BTreeMap::new();
         for probe in &plan.probes {
-            let (Probe::Throughput { interval, .. } | Probe::GeneratorThroughput { interval, .. }) = *probe
-            else {
+            let Probe::Throughput { flows, interval } = *probe else {
                 continue;
             };
             let recorder = recorders.entry(interval).or_insert_with(|| Recorder {
                 interval,
                 flows: HashSet::new(),
-                generators: HashSet::new(),
                 static_flows: plan.flows.len() as u32,
                 all_generators: plan.generators.len() as u32,
                 last: Time(0),
                 delivered: BTreeMap::new(),
             });
-            match *probe {
-                Probe::Throughput { flow, .. } => recorder.flows.insert(flow),
-                Probe::GeneratorThroughput { generator, .. } => recorder.generators.insert(generator),
-                _ => false,
-            };
+            recorder.flows.insert(flows);
         }
         Self {
             recorders: recorders.into_values().collect(),

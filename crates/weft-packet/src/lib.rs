@@ -30,5 +30,7 @@ pub use transport::{
 use weft_engine as engine;
 pub use weft_engine::route::Route;
 pub use weft_engine::{Context, Jitter, Threads};
-pub use weft_run::{Counters, FlowRecord, LinkChange, LinkEvent, Outcome, Probe, Sample, SubflowRecord};
+pub use weft_run::{
+    Counters, FlowRecord, LinkChange, LinkEvent, Outcome, Probe, ProbedFlows, Sample, SubflowRecord,
+};
 pub use weft_transports::{Scheduler, TransportConfig};

@@ -239,7 +239,7 @@ mod tests {
 
     use super::*;
     use crate::transport::TRANSPORTS;
-    use crate::{Counters, Offload, Outcome, Probe, SimulationConfig, Threads};
+    use crate::{Counters, Offload, Outcome, Probe, ProbedFlows, SimulationConfig, Threads};
 
     const END: Time = Time::from_ms(40);
     const FLOWS: u32 = 1_600;
@@ -302,7 +302,9 @@ mod tests {
             // The latencies of every other flow are recorded.
             probes: (0..FLOWS)
                 .step_by(2)
-                .map(|flow| Probe::Latency { flow })
+                .map(|flow| Probe::Latency {
+                    flows: ProbedFlows::One(flow),
+                })
                 .collect(),
             jitter: Jitter::default(),
             clock_ppm: 0,

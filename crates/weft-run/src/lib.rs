@@ -34,7 +34,7 @@ pub use outcome::{
     GeneratorStep, JobRecord, LINK_RESULT_BYTES, LatencyRecord, LinkRecord, Outcome, PacketKind,
     PacketRecord, PauseFrameRecord, QueueRecord, Sample, SubflowRecord, SuppressionRecord, ThroughputRecord,
 };
-pub use plan::{LinkEvent, Plan, Probe, detection_times};
+pub use plan::{LinkEvent, Plan, Probe, ProbedFlows, detection_times};
 pub use result_writer::ResultWriter;
 pub use run::{RunResult, UnsavedRun};
 pub use tables::{Provided, ProvidedTables, TABLES, TableContext, Tables, Unfinished};

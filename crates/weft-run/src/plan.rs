@@ -34,7 +34,7 @@ pub struct Plan {
 }
 
 /// A probe: data to record in addition to the tables of every run.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Probe {
     /// Time-weighted distribution of a queue's length, and its marks and drops.
     Queue {
@@ -55,46 +55,27 @@ pub enum Probe {
         /// Sampling interval.
         interval: Time,
     },
-    /// cwnd, ssthresh and active of every subflow of a flow, from its opening to its end.
+    /// cwnd, ssthresh and active of every subflow of flows, from opening to end.
     Flow {
-        /// Index of the flow, as in [`Plan::flows`] and beyond.
-        flow: u32,
+        /// The flows.
+        flows: ProbedFlows,
         /// Sampling interval; without one, every change is recorded.
         interval: Option<Time>,
     },
-    /// cwnd, ssthresh and active of every subflow of all flows of a generator.
-    Generator {
-        /// Index into [`Plan::generators`].
-        generator: u32,
-        /// Sampling interval; without one, every change is recorded.
-        interval: Option<Time>,
-    },
-    /// One-way latency of all data of a flow.
+    /// One-way latency of all data of flows.
     Latency {
-        /// Index of the flow, as in [`Plan::flows`] and beyond.
-        flow: u32,
-    },
-    /// One-way latency of all data of all flows of a generator.
-    GeneratorLatency {
-        /// Index into [`Plan::generators`].
-        generator: u32,
+        /// The flows.
+        flows: ProbedFlows,
     },
     /// The steps of the jobs of a generator that runs on ranks.
     Steps {
         /// Index into [`Plan::generators`].
         generator: u32,
     },
-    /// Bytes that the receiver of a flow gets in each interval.
+    /// Bytes that the receivers of flows get in each interval.
     Throughput {
-        /// Index of the flow, as in [`Plan::flows`] and beyond.
-        flow: u32,
-        /// Length of the intervals.
-        interval: Time,
-    },
-    /// Bytes that the receivers of all flows of a generator get in each interval.
-    GeneratorThroughput {
-        /// Index into [`Plan::generators`].
-        generator: u32,
+        /// The flows.
+        flows: ProbedFlows,
         /// Length of the intervals.
         interval: Time,
     },
@@ -103,6 +84,15 @@ pub enum Probe {
         /// Index into the fabric's links.
         link: u32,
     },
+}
+
+/// The flows that a probe records.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ProbedFlows {
+    /// A flow, by its index as in [`Plan::flows`] and beyond.
+    One(u32),
+    /// All flows of a generator, by its index in [`Plan::generators`].
+    Generated(u32),
 }
 
 /// A change of a link.

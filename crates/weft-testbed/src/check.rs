@@ -1,6 +1,6 @@
 //! Limits of this level. A field of a spec that exceeds them is refused by name.
 
-use weft_run::{Plan, Probe};
+use weft_run::{Plan, Probe, ProbedFlows};
 use weft_spec::{HostJitter, Mark, Qdisc, QueueSize, Rate, Size, SpecError, Time, to_table};
 use weft_transports::{Profile, TcpSpec};
 
@@ -251,15 +251,9 @@ fn probes(plan: &Plan) -> Result<(), SpecError> {
     for probe in &plan.probes {
         let every = match probe {
             Probe::QueueTrace { interval, .. } => Some(*interval),
-            Probe::Flow { interval, .. } | Probe::Generator { interval, .. } => *interval,
-            Probe::GeneratorLatency { .. } => {
-                return refuse(
-                    "probes",
-                    "latencies of flows that other flows open",
-                    "flows of other traffic",
-                );
-            }
-            Probe::Latency { flow } if *flow as usize >= plan.flows.len() => {
+            Probe::Flow { interval, .. } => *interval,
+            Probe::Latency { flows } if !matches!(flows, ProbedFlows::One(flow) if (*flow as usize) < plan.flows.len()) =>
+            {
                 return refuse(
                     "probes",
                     "latencies of flows that other flows open",
@@ -268,9 +262,7 @@ fn probes(plan: &Plan) -> Result<(), SpecError> {
             }
             Probe::Steps { .. } => return refuse("probes", "steps", "probes of other kinds"),
             Probe::Packets { .. } => return refuse("probes", "packets", "probes of other kinds"),
-            Probe::Throughput { .. } | Probe::GeneratorThroughput { .. } => {
-                return refuse("probes", "throughput", "probes of other kinds");
-            }
+            Probe::Throughput { .. } => return refuse("probes", "throughput", "probes of other kinds"),
             Probe::Buffer { .. } => return refuse("probes", "buffers of switches", "probes of other kinds"),
             Probe::Queue { .. } | Probe::Latency { .. } => continue,
         };

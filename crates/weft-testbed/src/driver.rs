@@ -14,7 +14,9 @@ use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags};
 use nix::sys::time::TimeSpec;
 use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
 use socket2::Socket;
-use weft_run::{CounterSnapshot, GeneratorAction, GeneratorDriver, MeasurementWindow, Probe, Sample};
+use weft_run::{
+    CounterSnapshot, GeneratorAction, GeneratorDriver, MeasurementWindow, Probe, ProbedFlows, Sample,
+};
 use weft_spec::Time;
 use weft_traffic::Flow;
 
@@ -464,7 +466,7 @@ impl DriverState<'_, '_> {
                 every
             }
             Probe::Flow {
-                flow,
+                flows: ProbedFlows::One(flow),
                 interval: every,
             } => {
                 // Those of the spec lie at their index.
@@ -472,8 +474,8 @@ impl DriverState<'_, '_> {
                 self.sample_flow(slot, flow, time);
                 every.unwrap_or(Time::MAX)
             }
-            Probe::Generator {
-                generator,
+            Probe::Flow {
+                flows: ProbedFlows::Generated(generator),
                 interval: every,
             } => {
                 let generator_of = |index: u32| {
@@ -492,10 +494,8 @@ impl DriverState<'_, '_> {
             }
             Probe::Queue { .. }
             | Probe::Latency { .. }
-            | Probe::GeneratorLatency { .. }
             | Probe::Buffer { .. }
             | Probe::Throughput { .. }
-            | Probe::GeneratorThroughput { .. }
             | Probe::Packets { .. }
             | Probe::Steps { .. } => Time::MAX,
         }

@@ -31,7 +31,7 @@ use serde_json::{Value, json};
 use weft_lab::Experiment;
 use weft_run::{
     CounterSnapshot, DropRecord, Error, GeneratorDriver, GeneratorRecords, MeasurementWindow, Outcome, Plan,
-    Probe, RunResult, SuppressionRecord,
+    Probe, ProbedFlows, RunResult, SuppressionRecord,
 };
 use weft_spec::{SpecError, Time};
 use weft_traffic::Flow;
@@ -337,8 +337,8 @@ impl Testbed {
 
 /// Whether the latencies of a flow are to be recorded.
 fn has_latencies(plan: &Plan, flow: u32) -> bool {
-    let probed = |probe: &Probe| matches!(probe, Probe::Latency { flow: probed } if *probed == flow);
-    plan.probes.iter().any(probed)
+    let flows = ProbedFlows::One(flow);
+    plan.probes.contains(&Probe::Latency { flows })
 }
 
 /// Returns entries for the manifest.

@@ -5,6 +5,7 @@ use std::fmt;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{Error, SeqAccess, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use weft_run::ProbedFlows;
 use weft_spec::SpecError;
 use weft_traffic::MAX_FLOWS;
 
@@ -17,14 +18,6 @@ pub(super) enum Indices {
     Range(u32, u32),
 }
 
-/// A flow or a group of flows that was selected.
-pub(super) enum Selection {
-    /// A flow, by its index in the run.
-    Flow(u32),
-    /// All flows that a generator opens.
-    Generator(u32),
-}
-
 /// Returns the flows of a traffic entry, or of all entries. If indices are given, only flows with
 /// these indices in their entries are selected.
 ///
@@ -34,7 +27,7 @@ pub(super) fn select_flows(
     traffic: Option<&str>,
     flows: Option<&Indices>,
     context: &ProbeContext<'_>,
-) -> Result<Vec<Selection>, SpecError> {
+) -> Result<Vec<ProbedFlows>, SpecError> {
     let entry = match traffic {
         None => None,
         Some(name) => {
@@ -63,11 +56,11 @@ pub(super) fn select_flows(
     };
     match flows {
         None => {
-            let generators = generators.map(|(_, generator)| Selection::Generator(generator));
+            let generators = generators.map(|(_, generator)| ProbedFlows::Generated(generator));
             Ok(selector
                 .flows
                 .iter()
-                .map(|&flow| Selection::Flow(flow))
+                .map(|&flow| ProbedFlows::One(flow))
                 .chain(generators)
                 .collect())
         }
@@ -99,7 +92,7 @@ struct FlowSelector<'a> {
 }
 
 impl FlowSelector<'_> {
-    fn flow(&self, index: u32) -> Result<Selection, SpecError> {
+    fn flow(&self, index: u32) -> Result<ProbedFlows, SpecError> {
         let (known, generators) = (
             self.context.flows.len() as u64,
             self.context.generators.len() as u64,
@@ -115,7 +108,7 @@ impl FlowSelector<'_> {
             Some(_) => None,
             None => self.flows.get(index as usize).copied(),
         };
-        found.map(Selection::Flow).ok_or_else(|| {
+        found.map(ProbedFlows::One).ok_or_else(|| {
             let problem = format!("flow {index} does not exist");
             match max.checked_sub(1) {
                 Some(last) => SpecError::new("", problem, format!("0 to {last}")),

@@ -3,11 +3,11 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weft_packet::RecordedState;
-use weft_run::Probe;
+use weft_run::{Probe, ProbedFlows};
 use weft_spec::{Spec, SpecError, Time, Traffic};
 use weft_transports::TransportConfig;
 
-use super::flow_selection::{Indices, Selection, select_flows};
+use super::flow_selection::{Indices, select_flows};
 use super::{ProbeContext, ProbeKind};
 
 /// Windows of the subflows of flows.
@@ -56,12 +56,11 @@ pub(super) struct ThroughputProbe {
 impl ProbeKind for ThroughputProbe {
     fn resolve(&self, context: &ProbeContext<'_>) -> Result<Vec<Probe>, SpecError> {
         let interval = self.interval;
-        let probe = |chosen| match chosen {
-            Selection::Flow(flow) => Probe::Throughput { flow, interval },
-            Selection::Generator(generator) => Probe::GeneratorThroughput { generator, interval },
-        };
         let chosen = select_flows(self.traffic.as_deref(), self.flows.as_ref(), context)?;
-        Ok(chosen.into_iter().map(probe).collect())
+        Ok(chosen
+            .into_iter()
+            .map(|flows| Probe::Throughput { flows, interval })
+            .collect())
     }
 
     fn interval(&self) -> Option<Time> {
@@ -72,13 +71,12 @@ impl ProbeKind for ThroughputProbe {
 impl ProbeKind for FlowProbe {
     fn resolve(&self, context: &ProbeContext<'_>) -> Result<Vec<Probe>, SpecError> {
         let interval = self.interval;
-        let probe = |chosen| match chosen {
-            Selection::Flow(flow) => Probe::Flow { flow, interval },
-            Selection::Generator(generator) => Probe::Generator { generator, interval },
-        };
         let chosen = select_flows(self.traffic.as_deref(), self.flows.as_ref(), context)?;
         let recorded = self.recorded(chosen, context)?;
-        Ok(recorded.into_iter().map(probe).collect())
+        Ok(recorded
+            .into_iter()
+            .map(|flows| Probe::Flow { flows, interval })
+            .collect())
     }
 
     fn interval(&self) -> Option<Time> {
@@ -93,15 +91,15 @@ impl FlowProbe {
     /// Returns an error if none of them has, or if one of them is only sampled and there is no interval.
     fn recorded(
         &self,
-        chosen: Vec<Selection>,
+        chosen: Vec<ProbedFlows>,
         context: &ProbeContext<'_>,
-    ) -> Result<Vec<Selection>, SpecError> {
-        let transports_of = |selection: &Selection| match *selection {
-            Selection::Flow(flow) => match context.flows.get(flow as usize) {
+    ) -> Result<Vec<ProbedFlows>, SpecError> {
+        let transports_of = |selection: &ProbedFlows| match *selection {
+            ProbedFlows::One(flow) => match context.flows.get(flow as usize) {
                 Some(flow) => std::slice::from_ref(&context.transports.all[flow.transport as usize]).to_vec(),
                 None => Vec::new(),
             },
-            Selection::Generator(generator) => {
+            ProbedFlows::Generated(generator) => {
                 let traffic = context.generators[generator as usize].flow(0).traffic;
                 let transports = context.transports.of_traffic[traffic as usize].iter();
                 transports
@@ -185,12 +183,8 @@ impl TransportStates {
 
 impl ProbeKind for LatencyProbe {
     fn resolve(&self, context: &ProbeContext<'_>) -> Result<Vec<Probe>, SpecError> {
-        let probe = |chosen| match chosen {
-            Selection::Flow(flow) => Probe::Latency { flow },
-            Selection::Generator(generator) => Probe::GeneratorLatency { generator },
-        };
         let chosen = select_flows(self.traffic.as_deref(), self.flows.as_ref(), context)?;
-        Ok(chosen.into_iter().map(probe).collect())
+        Ok(chosen.into_iter().map(|flows| Probe::Latency { flows }).collect())
     }
 
     fn interval(&self) -> Option<Time> {

@@ -4,7 +4,7 @@ use crate::experiment::{
     GBPS, TcpTransport, cc, config, everywhere, fat_tree, flow, queue, sized, transport,
 };
 use weft_fabric::{PortQueues, QueueConfig};
-use weft_packet::{Jitter, Outcome, PacketSimulation, Probe, SimulationConfig, Threads};
+use weft_packet::{Jitter, Outcome, PacketSimulation, Probe, ProbedFlows, SimulationConfig, Threads};
 use weft_spec::{QueueSize, Rate, Time, find};
 use weft_traffic::{Flow, PatternContext, TRAFFIC};
 use weft_transports::{Profile, Scheduler};
@@ -85,15 +85,19 @@ fn mixed(seed: u64) -> SimulationConfig {
                 interval: Time(7_654_321),
             },
             Probe::Flow {
-                flow: 0,
+                flows: ProbedFlows::One(0),
                 interval: Some(Time::from_us(20)),
             },
             Probe::Flow {
-                flow: 1,
+                flows: ProbedFlows::One(1),
                 interval: None,
             },
-            Probe::Latency { flow: 1 },
-            Probe::Latency { flow: 2 },
+            Probe::Latency {
+                flows: ProbedFlows::One(1),
+            },
+            Probe::Latency {
+                flows: ProbedFlows::One(2),
+            },
         ],
         jitter: Jitter {
             time: 500_001,
@@ -181,7 +185,9 @@ fn closed_loops(seed: u64) -> SimulationConfig {
     let transports = ["dctcp", "amp"].map(|name| transport(cc(name, &[]), 2, hasty()));
     SimulationConfig {
         generators,
-        probes: vec![Probe::GeneratorLatency { generator: 0 }],
+        probes: vec![Probe::Latency {
+            flows: ProbedFlows::Generated(0),
+        }],
         seed,
         trace_hash: true,
         ..config(fabric, transports.to_vec(), vec![flow(3, 7)])

@@ -6,7 +6,7 @@ use crate::experiment::{
     sized, transport,
 };
 use weft_fabric::{Fabric, ManyToOne, PortQueues, Topology, TwoBottlenecks};
-use weft_packet::{Outcome, PacketSimulation, Probe, Sample, SimulationConfig};
+use weft_packet::{Outcome, PacketSimulation, Probe, ProbedFlows, Sample, SimulationConfig};
 use weft_paths::ByInterface;
 use weft_spec::{Rate, Time};
 use weft_traffic::Flow;
@@ -189,7 +189,7 @@ fn reno_follows_the_square_root_law() {
         let outcomes = settle(
             SimulationConfig {
                 probes: vec![Probe::Flow {
-                    flow: 0,
+                    flows: ProbedFlows::One(0),
                     interval: Some(Time::from_us(us)),
                 }],
                 ..config(

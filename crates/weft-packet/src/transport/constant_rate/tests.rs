@@ -8,7 +8,7 @@ use weft_traffic::Flow;
 use weft_transports::{ConstantRateConfig, Profile, Scheduler, TcpConfig, TransportConfig};
 
 use crate::transport::{TRANSPORTS, test_runs};
-use crate::{PacketSimulation, Probe, SimulationConfig};
+use crate::{PacketSimulation, Probe, ProbedFlows, SimulationConfig};
 
 /// Time between two packets of 1066 bytes: 10 us.
 const INTERVAL: u64 = 10_000_000;
@@ -59,7 +59,9 @@ fn run(kinds: [&'static str; 2], limit: u32, threads: usize) -> (Outcome, u64) {
     };
     let transports = kinds.map(transport).to_vec();
     let config = SimulationConfig {
-        probes: vec![Probe::Latency { flow: 1 }],
+        probes: vec![Probe::Latency {
+            flows: ProbedFlows::One(1),
+        }],
         seed: 1,
         ..test_runs::config(
             topology.build(&ports).unwrap(),
