@@ -30,16 +30,12 @@ pub struct FatTree {
     /// Propagation delay of every link.
     pub delay: Time,
     /// Hosts per uplink of a ToR: 1 gives full bisection bandwidth, 4 has four times the hosts.
-    #[serde(default = "default_oversubscription")]
+    #[serde(default = "weft_spec::default_number::<1>")]
     #[schemars(range(min = 1, max = MAX_OVERSUBSCRIPTION))]
     pub oversubscription: u32,
     /// Rate of the hosts' links, if it differs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host_rate: Option<Rate>,
-}
-
-fn default_oversubscription() -> u32 {
-    1
 }
 
 impl Topology for FatTree {

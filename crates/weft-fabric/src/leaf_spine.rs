@@ -28,7 +28,7 @@ pub struct LeafSpine {
     #[schemars(range(min = 1, max = MAX_SWITCHES_OR_HOSTS))]
     pub hosts_per_leaf: u32,
     /// Links between a leaf and a spine.
-    #[serde(default = "default_links")]
+    #[serde(default = "weft_spec::default_number::<1>")]
     #[schemars(range(min = 1, max = MAX_LINKS))]
     pub links: u32,
     /// Rate of the hosts' links. The oversubscription of a leaf is `hosts_per_leaf` * `rate`
@@ -39,10 +39,6 @@ pub struct LeafSpine {
     pub spine_rate: Option<Rate>,
     /// Propagation delay of every link.
     pub delay: Time,
-}
-
-fn default_links() -> u32 {
-    1
 }
 
 impl Topology for LeafSpine {

@@ -21,17 +21,13 @@ pub struct MultiHomedFatTree {
     #[schemars(range(min = 2, max = MAX_K), extend("multipleOf" = 2))]
     pub k: u32,
     /// Links per host, each to a different ToR of its pod; must divide k/2.
-    #[serde(default = "default_homes")]
+    #[serde(default = "weft_spec::default_number::<2>")]
     #[schemars(range(min = 1))]
     pub homes: u32,
     /// Rate of every link.
     pub rate: Rate,
     /// Propagation delay of every link.
     pub delay: Time,
-}
-
-fn default_homes() -> u32 {
-    2
 }
 
 impl Topology for MultiHomedFatTree {

@@ -32,11 +32,11 @@ const UPPER: u32 = 2;
 #[serde(deny_unknown_fields)]
 pub struct TwoPaths {
     /// Number of racks.
-    #[serde(default = "default_racks")]
+    #[serde(default = "weft_spec::default_number::<3>")]
     #[schemars(range(min = 2, max = MAX_RACKS_OR_HOSTS))]
     pub racks: u32,
     /// Hosts per rack.
-    #[serde(default = "default_hosts_per_rack")]
+    #[serde(default = "weft_spec::default_number::<2>")]
     #[schemars(range(min = 1, max = MAX_RACKS_OR_HOSTS))]
     pub hosts_per_rack: u32,
     /// Rate of every link.
@@ -46,14 +46,6 @@ pub struct TwoPaths {
     /// Rate of the hosts' links, if it differs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host_rate: Option<Rate>,
-}
-
-fn default_racks() -> u32 {
-    3
-}
-
-fn default_hosts_per_rack() -> u32 {
-    2
 }
 
 impl Topology for TwoPaths {

@@ -32,7 +32,7 @@ pub struct Vl2 {
     #[schemars(range(min = 2, max = MAX_PORTS), extend("multipleOf" = 2))]
     pub intermediate_ports: u32,
     /// Hosts per ToR.
-    #[serde(default = "default_hosts_per_tor")]
+    #[serde(default = "weft_spec::default_number::<20>")]
     #[schemars(range(min = 1, max = MAX_PORTS))]
     pub hosts_per_tor: u32,
     /// Rate of the hosts' links.
@@ -42,10 +42,6 @@ pub struct Vl2 {
     pub switch_rate: Option<Rate>,
     /// Propagation delay of every link.
     pub delay: Time,
-}
-
-fn default_hosts_per_tor() -> u32 {
-    20
 }
 
 impl Topology for Vl2 {

@@ -33,35 +33,23 @@ use crate::{Ecmp, Granularity, PathEvent, PathPolicy, PathState, Paths, SubflowD
 pub struct Plb {
     /// Number of consecutive congested rounds after which the path changes:
     /// `tcp_plb_rehash_rounds` of Linux.
-    #[serde(default = "default_rehash_rounds")]
+    #[serde(default = "weft_spec::default_number::<12>")]
     #[schemars(range(min = 1, max = MAX_ROUNDS))]
     pub rehash_rounds: u32,
     /// Number of consecutive congested rounds after which the path changes when nothing is
     /// outstanding; never if it is 0. It is `tcp_plb_idle_rehash_rounds` of Linux.
-    #[serde(default = "default_idle_rehash_rounds")]
+    #[serde(default = "weft_spec::default_number::<3>")]
     #[schemars(range(min = 0, max = MAX_ROUNDS))]
     pub idle_rehash_rounds: u32,
     /// Fraction of marked packets from which a round is congested, in units of 1/256:
     /// `tcp_plb_cong_thresh` of Linux.
-    #[serde(default = "default_cong_thresh")]
+    #[serde(default = "weft_spec::default_number::<128>")]
     #[schemars(range(min = 0, max = 256))]
     pub cong_thresh: u32,
     /// Minimum time after a timeout for which marks do not change the path, half of the maximum:
     /// `tcp_plb_suspend_rto_sec` of Linux.
     #[serde(default = "default_suspend_rto")]
     pub suspend_rto: Time,
-}
-
-fn default_rehash_rounds() -> u32 {
-    12
-}
-
-fn default_idle_rehash_rounds() -> u32 {
-    3
-}
-
-fn default_cong_thresh() -> u32 {
-    128
 }
 
 fn default_suspend_rto() -> Time {

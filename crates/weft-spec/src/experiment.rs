@@ -83,7 +83,7 @@ pub struct Sweep {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub over: Vec<String>,
     /// Number of runs per combination, with consecutive seeds from the spec's seed.
-    #[serde(default = "default_seeds")]
+    #[serde(default = "crate::default_number::<1>")]
     #[schemars(range(min = 1, max = 1000))]
     pub seeds: u32,
 }
@@ -328,10 +328,6 @@ fn is_first(class: &u8) -> bool {
 }
 
 fn default_seed() -> u64 {
-    1
-}
-
-fn default_seeds() -> u32 {
     1
 }
 

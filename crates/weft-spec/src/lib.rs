@@ -30,5 +30,5 @@ pub use hosts::{HostJitter, Hosts, Qdisc};
 pub use layer::Layer;
 pub use named::{Cc, PathPolicySpec, QueueKindSpec};
 pub use overrides::apply_override;
-pub use tree::{from_table, read_table, to_table, whole_number};
+pub use tree::{default_number, from_table, read_table, to_table, whole_number};
 pub use units::{QueueSize, Rate, Size, Time};

@@ -260,6 +260,11 @@ fn shown(bound: &serde_json::Number) -> String {
     }
 }
 
+/// Returns `N`, the default of a field.
+pub fn default_number<const N: u32>() -> u32 {
+    N
+}
+
 /// Returns the table that [`from_table`] converts to an equal value: every field, defaults
 /// included.
 ///

@@ -26,7 +26,7 @@ pub struct Bulk {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to: Option<HostSet>,
     /// Flows per pair.
-    #[serde(default = "default_count")]
+    #[serde(default = "weft_spec::default_number::<1>")]
     #[schemars(range(min = 1))]
     pub count: u32,
     /// Application bytes of each flow; by default a flow sends until `stop`.
@@ -46,10 +46,6 @@ pub struct Bulk {
     /// is available at once. Data that the network cannot accept yet waits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<Rate>,
-}
-
-fn default_count() -> u32 {
-    1
 }
 
 impl Pattern for Bulk {

@@ -29,7 +29,7 @@ pub struct ClosedLoop {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to: Option<HostSet>,
     /// Concurrent loops per sender.
-    #[serde(default = "default_count")]
+    #[serde(default = "weft_spec::default_number::<1>")]
     #[schemars(range(min = 1))]
     pub count: u32,
     /// Time at which the first flows open.
@@ -48,10 +48,6 @@ pub struct ClosedLoop {
     /// Time from which on no flow opens; by default the end of the experiment.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop: Option<Time>,
-}
-
-fn default_count() -> u32 {
-    1
 }
 
 impl Pattern for ClosedLoop {

@@ -20,7 +20,7 @@ pub struct HotSpot {
     #[schemars(range(min = 0.0, max = 1.0))]
     pub share: f64,
     /// Flows per sender.
-    #[serde(default = "default_count")]
+    #[serde(default = "weft_spec::default_number::<1>")]
     #[schemars(range(min = 1))]
     pub count: u32,
     /// Application bytes of each flow; by default a flow sends until the end of the experiment.
@@ -32,10 +32,6 @@ pub struct HotSpot {
     /// Maximum random delay of each flow after `start`.
     #[serde(default)]
     pub jitter: Time,
-}
-
-fn default_count() -> u32 {
-    1
 }
 
 impl Pattern for HotSpot {

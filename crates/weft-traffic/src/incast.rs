@@ -23,7 +23,7 @@ pub struct Incast {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interval: Option<Time>,
     /// Number of rounds.
-    #[serde(default = "default_rounds")]
+    #[serde(default = "weft_spec::default_number::<1>")]
     #[schemars(range(min = 1))]
     pub rounds: u32,
     /// Start of the first round.
@@ -38,10 +38,6 @@ pub struct Incast {
     /// The receiver; by default the last host.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to: Option<HostRef>,
-}
-
-fn default_rounds() -> u32 {
-    1
 }
 
 impl Pattern for Incast {

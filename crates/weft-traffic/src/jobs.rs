@@ -36,7 +36,7 @@ pub struct Jobs {
     /// Application bytes of a block: a size, or a distribution of sizes.
     pub block: SizeDistribution,
     /// Number of concurrent jobs.
-    #[serde(default = "default_slots")]
+    #[serde(default = "weft_spec::default_number::<1>")]
     #[schemars(range(min = 1, max = MAX_SLOTS))]
     pub slots: u32,
     /// Hosts from which a job's client is drawn; by default all.
@@ -54,10 +54,6 @@ pub struct Jobs {
     /// Time from which on no job begins; by default the end of the experiment.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop: Option<Time>,
-}
-
-fn default_slots() -> u32 {
-    1
 }
 
 /// Maximum number of concurrent jobs.

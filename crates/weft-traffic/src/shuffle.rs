@@ -26,7 +26,7 @@ pub struct Shuffle {
     #[serde(default)]
     pub hosts: HostSet,
     /// Concurrent transfers per sender, each to a different receiver.
-    #[serde(default = "default_count")]
+    #[serde(default = "weft_spec::default_number::<1>")]
     #[schemars(range(min = 1))]
     pub count: u32,
     /// Time at which the first transfers open.
@@ -39,10 +39,6 @@ pub struct Shuffle {
     /// data is available at once. Data that the network cannot accept yet waits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<Rate>,
-}
-
-fn default_count() -> u32 {
-    1
 }
 
 impl Pattern for Shuffle {

@@ -37,11 +37,11 @@ pub struct Training {
     #[serde(default)]
     pub update: Time,
     /// Number of micro-batches per step.
-    #[serde(default = "default_one")]
+    #[serde(default = "weft_spec::default_number::<1>")]
     #[schemars(range(min = 1))]
     pub micro_batches: u32,
     /// Number of steps.
-    #[serde(default = "default_one")]
+    #[serde(default = "weft_spec::default_number::<1>")]
     #[schemars(range(min = 1))]
     pub steps: u32,
     /// Number of ranks; by default as many as `hosts`. Those that are left after the division by `tensor_ranks` and `stages` are
@@ -56,7 +56,7 @@ pub struct Training {
     #[serde(default)]
     pub placement: Placement,
     /// Ranks per tensor-parallel group. They are neighbours, then come data-parallel ranks, then stages.
-    #[serde(default = "default_one")]
+    #[serde(default = "weft_spec::default_number::<1>")]
     #[schemars(range(min = 1))]
     pub tensor_ranks: u32,
     /// Bytes that a tensor-parallel group all-reduces after each half of a layer, forwards and backwards. Computing waits for
@@ -71,7 +71,7 @@ pub struct Training {
     #[serde(default = "default_overlap")]
     pub overlap: bool,
     /// Number of stages of the pipeline.
-    #[serde(default = "default_one")]
+    #[serde(default = "weft_spec::default_number::<1>")]
     #[schemars(range(min = 1))]
     pub stages: u32,
     /// Bytes that a rank sends to the next stage per micro-batch, and to the previous stage backwards. Computing goes on
@@ -82,7 +82,7 @@ pub struct Training {
     #[serde(default)]
     pub schedule: Schedule,
     /// Ranks per expert-parallel group, a divisor of the number of data-parallel ranks.
-    #[serde(default = "default_one")]
+    #[serde(default = "weft_spec::default_number::<1>")]
     #[schemars(range(min = 1))]
     pub expert_ranks: u32,
     /// Bytes of the tokens of a rank in a layer. An expert-parallel group sends them to their experts before the second half of a
@@ -95,7 +95,7 @@ pub struct Training {
     #[schemars(range(min = 1))]
     pub top_k: Option<u32>,
     /// Number of tokens of a rank, for `top_k`.
-    #[serde(default = "default_tokens")]
+    #[serde(default = "weft_spec::default_number::<1_024>")]
     #[schemars(range(min = 1))]
     pub tokens: u32,
     /// Algorithm of all-reduces.
@@ -135,16 +135,8 @@ pub enum Schedule {
     AllForward,
 }
 
-fn default_one() -> u32 {
-    1
-}
-
 fn default_overlap() -> bool {
     true
-}
-
-fn default_tokens() -> u32 {
-    1_024
 }
 
 fn default_straggler_factor() -> f64 {

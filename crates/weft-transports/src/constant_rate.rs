@@ -25,7 +25,7 @@ pub struct ConstantRateConfig {
     /// Rate on the wire, headers included, while a flow sends.
     pub rate: Rate,
     /// Size of a full packet with its header of 66 bytes.
-    #[serde(default = "default_packet_size", with = "bytes")]
+    #[serde(default = "weft_spec::default_number::<1514>", with = "bytes")]
     #[schemars(with = "Size")]
     pub packet_size: u32,
     /// Time for which a flow sends, in turn with `off`. Without it, a flow always sends.
@@ -49,10 +49,6 @@ struct OnePath {
 }
 
 const PATHS: &str = "paths";
-
-fn default_packet_size() -> u32 {
-    1514
-}
 
 /// Resolves the path policy of a kind whose flows have one path each.
 ///

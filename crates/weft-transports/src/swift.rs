@@ -31,7 +31,7 @@ pub struct Swift;
 #[serde(deny_unknown_fields)]
 struct SwiftSpec {
     /// Subflows per flow, uncoupled, each with a path of its own.
-    #[serde(default = "default_subflows")]
+    #[serde(default = "weft_spec::default_number::<1>")]
     #[schemars(range(min = 1, max = MAX_SUBFLOWS))]
     subflows: u32,
     /// Path policy, which chooses one of the paths between two hosts for each subflow.
@@ -40,10 +40,6 @@ struct SwiftSpec {
     /// Settings of Swift.
     #[serde(default)]
     swift: Option<SwiftConfig>,
-}
-
-fn default_subflows() -> u32 {
-    1
 }
 
 /// Settings of a transport of kind "swift". Windows are in packets. Defaults without another source are those of htsim.

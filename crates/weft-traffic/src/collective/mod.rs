@@ -55,11 +55,11 @@ pub struct Collective {
     pub group_size: Option<u32>,
     /// Number of parts into which messages along trees and chains are cut, so that a rank forwards a part while it receives
     /// the next one.
-    #[serde(default = "default_one")]
+    #[serde(default = "weft_spec::default_number::<1>")]
     #[schemars(range(min = 1))]
     pub chunks: u32,
     /// Number of times that the operation runs, one after another at each rank.
-    #[serde(default = "default_one")]
+    #[serde(default = "weft_spec::default_number::<1>")]
     #[schemars(range(min = 1))]
     pub repeats: u32,
     /// Time for which each rank computes before each repetition.
@@ -126,10 +126,6 @@ pub enum Placement {
     InOrder,
     /// Ranks run on hosts that are drawn.
     Random,
-}
-
-fn default_one() -> u32 {
-    1
 }
 
 impl Operation {

@@ -37,7 +37,7 @@ pub struct TcpSpec {
     #[serde(default, skip_serializing_if = "Cc::is_absent")]
     pub cc: Cc,
     /// Subflows per connection, or per flow of kind "swift"; 1 is single path.
-    #[serde(default = "default_subflows")]
+    #[serde(default = "weft_spec::default_number::<1>")]
     #[schemars(range(min = 1, max = MAX_SUBFLOWS))]
     pub subflows: u32,
     /// Path policy, which chooses one of the paths between two hosts for each packet: a name, or a
@@ -69,10 +69,6 @@ impl TcpSpec {
     pub fn from_spec(transport: &TransportSpec) -> Result<Self, SpecError> {
         from_table(&transport.params)
     }
-}
-
-fn default_subflows() -> u32 {
-    1
 }
 
 fn default_join_after() -> Size {
