@@ -364,9 +364,7 @@ impl Spec {
     pub fn from_table(table: &Table) -> Result<Self, SpecError> {
         let spec: Spec = from_table(table)?;
         check_name(&spec.name).map_err(|error| error.within("name"))?;
-        if spec.duration == Time(0) {
-            return Err(SpecError::new("duration", "0s", "a time above 0"));
-        }
+        spec.duration.above_zero("duration")?;
         for name in spec.transports.keys() {
             check_name(name).map_err(|error| error.within("transports"))?;
         }

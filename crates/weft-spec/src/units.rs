@@ -31,6 +31,16 @@ impl Time {
     pub fn seconds(self) -> f64 {
         self.0 as f64 * 1e-12
     }
+    /// Checks that the time of a field is above 0.
+    ///
+    /// # Errors
+    /// Returns an error with the path `field` if it is 0.
+    pub fn above_zero(self, field: &str) -> Result<(), SpecError> {
+        match self.0 {
+            0 => Err(SpecError::new(field, "0s", "a time above 0")),
+            _ => Ok(()),
+        }
+    }
 }
 
 /// A link rate in bits per second. In a spec it is 10 kbps to 100 Tbps, so that a packet's
@@ -42,6 +52,19 @@ pub struct Rate(pub u64);
 /// 1024.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Size(pub u64);
+
+impl Size {
+    /// Checks that the size of a field is above 0.
+    ///
+    /// # Errors
+    /// Returns an error with the path `field` if it is 0.
+    pub fn above_zero(self, field: &str) -> Result<(), SpecError> {
+        match self.0 {
+            0 => Err(SpecError::new(field, "0B", "a size above 0")),
+            _ => Ok(()),
+        }
+    }
+}
 
 /// A queue threshold in packets or bytes. Packets and bytes cannot be compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -115,9 +115,7 @@ impl Bulk {
                 "use smaller times",
             ));
         };
-        if self.size == Some(Size(0)) {
-            return Err(SpecError::new("size", "0B", "a size above 0"));
-        }
+        self.size.map_or(Ok(()), |size| size.above_zero("size"))?;
         match (self.stop, self.size) {
             (Some(_), Some(_)) => Err(SpecError::conflict(
                 "stop",

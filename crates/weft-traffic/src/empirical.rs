@@ -70,9 +70,7 @@ impl SizeSampler for Empirical {
                 "set cdf to a workload or a file, or set points",
             ));
         };
-        if self.unit == Some(Size(0)) {
-            return Err(SpecError::new("unit", "0B", "a size above 0"));
-        }
+        self.unit.map_or(Ok(()), |unit| unit.above_zero("unit"))?;
         if let Some((_, text)) = WORKLOADS.iter().find(|(workload, _)| workload == name) {
             self.curve = read(text, self.unit).map_err(|error| error.into_spec_error("cdf", name))?;
             return Ok(());

@@ -104,9 +104,7 @@ impl Incast {
                 format!("at most {MAX_FLOWS} flows in all"),
             ));
         }
-        if self.size == Size(0) {
-            return Err(SpecError::new("size", "0B", "a size above 0"));
-        }
+        self.size.above_zero("size")?;
         let interval = match self.interval {
             Some(Time(0)) if self.rounds > 1 => {
                 let given = format!("0s with {} rounds", self.rounds);

@@ -90,9 +90,7 @@ impl Pattern for Jobs {
                 most => SpecError::new("servers", given, format!("1 to {most}")),
             });
         }
-        if self.request == Size(0) {
-            return Err(SpecError::new("request", "0B", "a size above 0"));
-        }
+        self.request.above_zero("request")?;
         check_start_before_stop(self.start, self.stop, context)?;
         Ok(Some(Arc::new(JobGenerator {
             spec: self.clone(),

@@ -43,9 +43,7 @@ pub struct Shuffle {
 
 impl Pattern for Shuffle {
     fn generator(&self, context: &PatternContext<'_>) -> Result<Option<Arc<dyn FlowGenerator>>, SpecError> {
-        if self.size == Size(0) {
-            return Err(SpecError::new("size", "0B", "a size above 0"));
-        }
+        self.size.above_zero("size")?;
         let hosts = self
             .hosts
             .resolve(context)

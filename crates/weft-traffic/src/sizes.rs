@@ -231,9 +231,7 @@ fn bounded_mean(a: f64, min: f64, max: f64) -> f64 {
 }
 
 fn in_range(field: &str, size: Size) -> Result<(), SpecError> {
-    if size == Size(0) {
-        return Err(SpecError::new(field, "0B", "a size above 0"));
-    }
+    size.above_zero(field)?;
     if size.0 as f64 > MAX_SIZE {
         return Err(SpecError::new(field, size.to_string(), "at most 1TB"));
     }

@@ -16,9 +16,7 @@ impl FlowTemplate {
     /// # Errors
     /// Returns an error at `size` if it is 0, and at `jitter` if it overflows.
     pub fn new(size: Option<Size>, start: Time, jitter: Time) -> Result<Self, SpecError> {
-        if size == Some(Size(0)) {
-            return Err(SpecError::new("size", "0B", "a size above 0"));
-        }
+        size.map_or(Ok(()), |size| size.above_zero("size"))?;
         if start.0.checked_add(jitter.0).is_none() {
             let problem = "the sum of start and jitter is too large";
             return Err(SpecError::conflict("jitter", problem, "use smaller times"));

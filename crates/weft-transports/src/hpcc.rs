@@ -8,7 +8,6 @@ use weft_spec::{Rate, SpecError, Time};
 
 use crate::fields;
 use crate::network::{most_switches, network_rtt};
-use crate::ranges::check_time;
 
 /// Bytes of telemetry in each packet with data and in each acknowledgement: 2 and 8 per switch (Li et al., SIGCOMM 2019,
 /// section 4.1).
@@ -64,7 +63,7 @@ impl HpccConfig {
     }
 
     pub(crate) fn check(&self) -> Result<(), SpecError> {
-        check_time("rtt", self.rtt)
+        self.rtt.above_zero("rtt")
     }
 
     /// Returns an error if paths have more switches than packets have room for.

@@ -9,7 +9,7 @@ use weft_spec::{QueueSize, Rate, Size, SpecError, Time, from_table, to_table};
 
 use crate::fields::{self, bytes};
 use crate::network::{HEADER, fastest_host, loaded_rtt, longest_headers};
-use crate::ranges::{MAX_PACKET, check_size, check_time};
+use crate::ranges::{MAX_PACKET, check_size};
 use crate::{Context, Kind, PacketSizes, Parameters, Resolved};
 
 /// Payload bytes of the paper's packets (section 6.2).
@@ -141,7 +141,7 @@ impl NdpConfig {
             let queues = loaded_rtt(fabric, self.mtu).0.saturating_mul(5) / 2;
             self.rto = Time(queues.saturating_add(longest_headers(fabric, self.mtu).0));
         }
-        check_time("rto", self.rto)
+        self.rto.above_zero("rto")
     }
 }
 

@@ -1,6 +1,6 @@
 //! Checks of the ranges of fields.
 
-use weft_spec::{Size, SpecError, Time};
+use weft_spec::{Size, SpecError};
 
 /// Maximum size of a packet on the wire: the limit of the length fields of IPv4 and IPv6.
 pub const MAX_PACKET: u64 = 65_535;
@@ -16,15 +16,4 @@ pub fn check_size(field: &str, bytes: impl Into<u64>, min: u64, max: u64) -> Res
     }
     let allowed = format!("{min}B to {max}B");
     Err(SpecError::new(field, Size(bytes).to_string(), allowed))
-}
-
-/// Checks that a time is above 0.
-///
-/// # Errors
-/// Returns an error if it is 0.
-pub fn check_time(field: &str, time: Time) -> Result<(), SpecError> {
-    if time == Time(0) {
-        return Err(SpecError::new(field, "0s", "a time above 0"));
-    }
-    Ok(())
 }

@@ -8,7 +8,7 @@ use weft_spec::{PathPolicySpec, Rate, Size, SpecError, Time, from_table, to_tabl
 use crate::constant_rate::one_path_policy;
 use crate::fields::{self, bytes};
 use crate::hpcc::{HpccConfig, TELEMETRY_BYTES};
-use crate::ranges::{MAX_PACKET, check_size, check_time};
+use crate::ranges::{MAX_PACKET, check_size};
 use crate::timely::TimelyConfig;
 use crate::{Context, Kind, PacketSizes, Parameters, Resolved};
 
@@ -264,7 +264,7 @@ impl RoceConfig {
         if let Some(window) = self.window {
             check_size("window", window.0, self.mtu.into(), u64::from(u32::MAX))?;
         }
-        check_time("rto", self.rto)?;
+        self.rto.above_zero("rto")?;
         let (own, default) = (to_table(self), to_table(&Self::default()));
         let mut unused = self.control.unused();
         if let Some(field) = unused.find(|field| own.get(*field) != default.get(*field)) {
@@ -277,12 +277,9 @@ impl RoceConfig {
         if let Some(timely) = self.timely {
             timely.check().map_err(|error| error.within("timely"))?;
         }
-        check_time("alpha_interval", self.alpha_interval)?;
-        check_time("increase_interval", self.increase_interval)?;
-        if self.byte_counter == 0 {
-            return Err(SpecError::new("byte_counter", "0B", "a size above 0"));
-        }
-        Ok(())
+        self.alpha_interval.above_zero("alpha_interval")?;
+        self.increase_interval.above_zero("increase_interval")?;
+        Size(self.byte_counter).above_zero("byte_counter")
     }
 }
 

@@ -10,7 +10,7 @@ use weft_spec::{PathPolicySpec, Size, SpecError, Time, from_table, to_table};
 use crate::constant_rate::one_path_policy;
 use crate::fields::{self, bytes};
 use crate::network::{HEADER, network_rtt};
-use crate::ranges::{MAX_PACKET, check_size, check_time};
+use crate::ranges::{MAX_PACKET, check_size};
 use crate::{Context, Kind, MAX_SUBFLOWS, PacketSizes, Parameters, Resolved, TimestampErrors};
 
 /// Shortest default of the base target, that of htsim.
@@ -205,10 +205,12 @@ impl SwiftConfig {
             ("flow_window_max", self.flow_window_max),
             self.flow_window_min < self.flow_window_max,
         )?;
-        check_time("base_target", self.base_target)?;
-        check_time("endpoint_target", self.endpoint_target.unwrap_or_default())?;
-        check_time("min_rto", self.min_rto)?;
-        check_time("initial_rto", self.initial_rto)?;
+        self.base_target.above_zero("base_target")?;
+        self.endpoint_target
+            .unwrap_or_default()
+            .above_zero("endpoint_target")?;
+        self.min_rto.above_zero("min_rto")?;
+        self.initial_rto.above_zero("initial_rto")?;
         self.timestamp_errors().check()
     }
 

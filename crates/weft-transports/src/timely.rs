@@ -5,8 +5,6 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weft_spec::{Rate, Size, SpecError, Time};
 
-use crate::ranges::check_time;
-
 /// Factors of a decrease in the paper, and with the rule that has one fixed point.
 const BETA: f64 = 0.8;
 const PATCHED_BETA: f64 = 0.008;
@@ -77,11 +75,9 @@ impl TimelyConfig {
     }
 
     pub(crate) fn check(&self) -> Result<(), SpecError> {
-        if self.segment.0 == 0 {
-            return Err(SpecError::new("segment", "0B", "a size above 0"));
-        }
-        check_time("low", self.low)?;
-        check_time("min_rtt", self.min_rtt)?;
+        self.segment.above_zero("segment")?;
+        self.low.above_zero("low")?;
+        self.min_rtt.above_zero("min_rtt")?;
         if self.high < self.low {
             let problem = format!("{} and low = {}", self.high, self.low);
             return Err(SpecError::conflict("high", problem, "set high to low or above"));

@@ -8,7 +8,7 @@ use weft_spec::{Rate, Size, SpecError, Time, from_table, to_table};
 
 use crate::fields::{self, bytes};
 use crate::network::{HEADER, fastest_host, largest_queue, network_rtt, slowest_host_link};
-use crate::ranges::{MAX_PACKET, check_size, check_time};
+use crate::ranges::{MAX_PACKET, check_size};
 use crate::{Context, Kind, PacketSizes, Parameters, Resolved};
 
 /// Maximum number of bytes between two acknowledgements.
@@ -181,9 +181,8 @@ impl UetConfig {
         }
         check_size("mtu", self.mtu, u64::from(HEADER) + 1, MAX_PACKET)?;
         check_size("ack_bytes", self.ack_bytes, 1, MAX_ACK_BYTES)?;
-        if self.message_size == Some(Size(0)) {
-            return Err(SpecError::new("message_size", "0B", "a size above 0"));
-        }
+        self.message_size
+            .map_or(Ok(()), |size| size.above_zero("message_size"))?;
         if let Some(window) = self.initial_window {
             check_size("initial_window", window.0, self.mtu.into(), u64::from(u32::MAX))?;
         }
@@ -196,9 +195,9 @@ impl UetConfig {
         if !is_given("rto") {
             self.rto = default_rto(fabric, self.mtu.into());
         }
-        check_time("network_rtt", self.network_rtt)?;
-        check_time("target_delay", self.target_delay)?;
-        check_time("rto", self.rto)?;
+        self.network_rtt.above_zero("network_rtt")?;
+        self.target_delay.above_zero("target_delay")?;
+        self.rto.above_zero("rto")?;
         if !is_given("oversubscription") {
             self.oversubscription = oversubscription(fabric);
         }

@@ -332,9 +332,7 @@ impl Profile {
     /// Returns an error for the first field out of its range.
     pub fn check(&self) -> Result<(), SpecError> {
         let refuse = |field: &str, given: String, allowed: &str| Err(SpecError::new(field, given, allowed));
-        if self.sizes.mss == 0 {
-            return refuse("mss", "0B".into(), "a size above 0");
-        }
+        Size(self.sizes.mss.into()).above_zero("mss")?;
         if self.wire_size() > MAX_WIRE_SIZE {
             let SegmentSizes { mss, header, .. } = self.sizes;
             let given = format!("{mss}B with {header}B of header exceed {MAX_WIRE_SIZE}B on the wire");
@@ -355,9 +353,7 @@ impl Profile {
                 "at least 1 packet, or \"unlimited\"",
             );
         }
-        if self.rto.min_rto == Time(0) {
-            return refuse("min_rto", "0s".into(), "a time above 0");
-        }
+        self.rto.min_rto.above_zero("min_rto")?;
         if self.rto.min_rto > self.rto.max_rto {
             let given = format!("{} is above max_rto ({})", self.rto.min_rto, self.rto.max_rto);
             return refuse("min_rto", given, &format!("at most {}", self.rto.max_rto));
