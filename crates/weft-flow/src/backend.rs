@@ -6,8 +6,8 @@ use weft_cc::{Algorithm, CongestionControl, Echo};
 use weft_fabric::{Link, NetworkSize, Node};
 use weft_paths::{Granularity, PathPolicy};
 use weft_run::{
-    ActiveRun, Backend, Error, Feature, FlowRecord, LINK_RESULT_BYTES, Level, Options, Plan, Provided,
-    ProvidedTables, SubflowRecord, Timing, WireFormat,
+    ActiveRun, Backend, Error, Feature, FlowRecord, LINK_RESULT_BYTES, Level, Plan, Provided, ProvidedTables,
+    RunOptions, SubflowRecord, Timing, WireFormat,
 };
 use weft_spec::{Hosts, RateSharing, SpecError};
 use weft_traffic::Flow;
@@ -201,7 +201,7 @@ impl Backend for FlowBackend {
         })
     }
 
-    fn start(&self, plan: Plan, options: Options) -> Result<Box<dyn ActiveRun>, Error> {
+    fn start(&self, plan: Plan, options: RunOptions) -> Result<Box<dyn ActiveRun>, Error> {
         if options.trace_hash {
             return Err(Error::Option {
                 option: "trace_hash",

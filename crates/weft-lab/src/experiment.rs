@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use weft_cc::AlgorithmFactory;
 use weft_run::{
-    ActiveRun, Backend, Error, Folder, MAX_THREADS, Options, Progress, ResultWriter, RunOutput, RunResult,
+    ActiveRun, Backend, Error, Folder, MAX_THREADS, Progress, ResultWriter, RunOptions, RunOutput, RunResult,
     RunSummary, TableContext, Unfinished, UnsavedRun, manifest,
 };
 use weft_spec::{Spec, SpecError, apply_override, read_table};
@@ -43,25 +43,6 @@ pub struct ReadOptions<'a> {
     pub folder: Option<&'a Path>,
     /// Run the experiment even if it needs more memory than the machine has free.
     pub force: bool,
-}
-
-/// Options of a run; none of them changes the tables.
-#[derive(Clone, Copy, Debug)]
-pub struct RunOptions {
-    /// Maximum number of worker threads, 1 to 1024. The run starts with one thread and uses more while that
-    /// is faster. By default, a packet-level run may use all cores.
-    pub threads: Option<usize>,
-    /// Hash all events at each node, in order (at a small cost); the hash is part of the manifest.
-    pub trace_hash: bool,
-}
-
-impl Default for RunOptions {
-    fn default() -> Self {
-        Self {
-            threads: Some(1),
-            trace_hash: false,
-        }
-    }
 }
 
 impl Experiment {
@@ -189,7 +170,7 @@ impl Experiment {
     }
 
     /// Checks that the run fits into memory, and starts it.
-    fn prepare(&self, options: Options, streaming: bool) -> Result<Prepared, Error> {
+    fn prepare(&self, options: RunOptions, streaming: bool) -> Result<Prepared, Error> {
         let Resolved {
             backend,
             plan,
@@ -229,10 +210,7 @@ impl Experiment {
         folder: Option<Folder>,
         mut on_progress: impl FnMut(&Progress) -> ControlFlow<()>,
     ) -> Result<(RunResult, Option<Folder>), Error> {
-        let options = Options {
-            threads: checked_threads(options.threads)?,
-            trace_hash: options.trace_hash,
-        };
+        check_threads(options.threads)?;
         let Prepared {
             backend,
             run,
@@ -322,14 +300,14 @@ fn add_warnings(result: &mut RunResult, warnings: &[String]) {
 }
 
 /// Checks the number of threads, if it is given.
-fn checked_threads(threads: Option<usize>) -> Result<Option<usize>, Error> {
+fn check_threads(threads: Option<usize>) -> Result<(), Error> {
     match threads {
         Some(given) if !(1..=MAX_THREADS).contains(&given) => Err(Error::Option {
             option: "threads",
             value: given.to_string(),
             allowed: "1 to 1024",
         }),
-        _ => Ok(threads),
+        _ => Ok(()),
     }
 }
 
@@ -363,7 +341,7 @@ mod tests {
         let Resolved { backend, plan, .. } =
             resolve(&Spec::from_table(&table).unwrap(), &[], MemoryBudget::Unlimited).unwrap();
         let duration = plan.spec.duration;
-        let options = Options {
+        let options = RunOptions {
             threads: Some(1),
             trace_hash: true,
         };

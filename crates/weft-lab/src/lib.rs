@@ -49,10 +49,10 @@ mod transports;
 
 pub use constant_windows::EngineSpeed;
 pub use equilibrium::equilibrium;
-pub use experiment::{Experiment, ReadOptions, RunOptions};
+pub use experiment::{Experiment, ReadOptions};
 pub use max_min::{MaxMin, max_min};
 pub use registry::{Listing, Registry, registry};
 pub use schema::schema;
 pub use weft_packet::add_transport;
-pub use weft_run::{Error, Progress, RecordBatch, RunResult, UnsavedRun};
+pub use weft_run::{Error, Progress, RecordBatch, RunOptions, RunResult, UnsavedRun};
 pub use weft_spec::SpecError;

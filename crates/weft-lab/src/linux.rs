@@ -16,12 +16,9 @@ use arrow_array::RecordBatch;
 use arrow_select::concat::concat_batches;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use tempfile::TempDir;
-use weft_fabric::NetworkSize;
-use weft_run::{
-    ActiveRun, Backend, Counters, Error, Level, Options, Plan, RunOutput, RunResult, TABLES, WireFormat,
-};
+use weft_run::{ActiveRun, Backend, Counters, Error, Level, Plan, RunOptions, RunOutput, RunResult, TABLES};
 use weft_spec::{Spec, SpecError, Time};
-use weft_transports::{TcpSpec, TransportConfig};
+use weft_transports::TcpSpec;
 
 use crate::ports::link_path;
 use crate::transports::algorithms;
@@ -41,11 +38,6 @@ impl Backend for LinuxBackend {
             exclusive: true,
             features: &[],
         }
-    }
-
-    /// The kernel chooses the sizes of packets.
-    fn wire_format(&self, _: &TransportConfig) -> Option<WireFormat> {
-        None
     }
 
     /// Accepts every plan: `weftd testbed` refuses those that the kernel cannot run.
@@ -85,21 +77,7 @@ impl Backend for LinuxBackend {
         Ok(())
     }
 
-    /// Returns the bytes of the description; `weftd testbed` refuses a network that is too large
-    /// for the kernel.
-    fn network_bytes(&self, size: NetworkSize) -> u64 {
-        size.fabric_bytes()
-    }
-
-    fn open_flow_bytes(&self, _transport: &TransportConfig) -> u64 {
-        0
-    }
-
-    fn estimate_run_bytes(&self, _plan: &Plan, _streaming: bool, _available_bytes: u64) -> u64 {
-        0
-    }
-
-    fn start(&self, plan: Plan, options: Options) -> Result<Box<dyn ActiveRun>, Error> {
+    fn start(&self, plan: Plan, options: RunOptions) -> Result<Box<dyn ActiveRun>, Error> {
         if options.trace_hash {
             return Err(Error::Option {
                 option: "trace_hash",

@@ -5,7 +5,7 @@ use std::thread::available_parallelism;
 use weft_fabric::NetworkSize;
 use weft_paths::draw_seed;
 use weft_run::{
-    ActiveRun, Backend, Counters, Error, Feature, Level, Options, Outcome, Plan, RunOutput, WireFormat,
+    ActiveRun, Backend, Counters, Error, Feature, Level, Outcome, Plan, RunOptions, RunOutput, WireFormat,
 };
 use weft_spec::{HostJitter, HostQueues, Hosts, Spec, SpecError, Time};
 use weft_transports::{NamedProfile, PROFILES, TransportConfig, profile_name};
@@ -86,7 +86,7 @@ impl Backend for PacketBackend {
         Some(kind.wire_format(transport))
     }
 
-    fn start(&self, plan: Plan, options: Options) -> Result<Box<dyn ActiveRun>, Error> {
+    fn start(&self, plan: Plan, options: RunOptions) -> Result<Box<dyn ActiveRun>, Error> {
         let measure = plan.measure;
         let mut simulation =
             PacketSimulation::new(SimulationConfig::from_plan(plan, options)).map_err(Error::CannotRun)?;
@@ -121,8 +121,8 @@ fn jitter(spec: Option<HostJitter>, transports: &[TransportConfig]) -> Jitter {
 
 impl SimulationConfig {
     /// Creates the configuration of a plan.
-    pub fn from_plan(plan: Plan, options: Options) -> Self {
-        let Options { threads, trace_hash } = options;
+    pub fn from_plan(plan: Plan, options: RunOptions) -> Self {
+        let RunOptions { threads, trace_hash } = options;
         let cores = || available_parallelism().map_or(1, usize::from);
         let jitter = jitter(plan.spec.hosts.jitter, &plan.transports);
         Self {

@@ -70,16 +70,24 @@ pub trait Backend: Sync {
     }
 
     /// Returns the estimated bytes of memory of an idle network.
-    fn network_bytes(&self, size: NetworkSize) -> u64;
+    fn network_bytes(&self, size: NetworkSize) -> u64 {
+        size.fabric_bytes()
+    }
     /// Returns the estimated bytes of memory of an open flow.
-    fn open_flow_bytes(&self, transport: &TransportConfig) -> u64;
+    fn open_flow_bytes(&self, _transport: &TransportConfig) -> u64 {
+        0
+    }
     /// Returns the estimated bytes of memory of a run. The estimate may be rough if the run easily
     /// fits into `available_bytes`. Without `streaming`, rows stay in memory until the end.
-    fn estimate_run_bytes(&self, plan: &Plan, streaming: bool, available_bytes: u64) -> u64;
+    fn estimate_run_bytes(&self, _plan: &Plan, _streaming: bool, _available_bytes: u64) -> u64 {
+        0
+    }
 
     /// Returns the packets of a transport on the wire, from which the FCT of a flow that is alone follows; `None` if
     /// the level does not determine them.
-    fn wire_format(&self, transport: &TransportConfig) -> Option<WireFormat>;
+    fn wire_format(&self, _transport: &TransportConfig) -> Option<WireFormat> {
+        None
+    }
 
     /// Starts a run.
     ///
@@ -87,7 +95,7 @@ pub trait Backend: Sync {
     /// Returns [`Error::CannotRun`] for a problem that shows only in the whole run, and
     /// [`Error::Option`] for an option that this level does not have. Returns
     /// [`Error::MissingRequirement`] if this machine lacks something that the level needs.
-    fn start(&self, plan: Plan, options: Options) -> Result<Box<dyn ActiveRun>, Error>;
+    fn start(&self, plan: Plan, options: RunOptions) -> Result<Box<dyn ActiveRun>, Error>;
 }
 
 /// A run in progress.
@@ -160,11 +168,21 @@ pub enum RunOutput {
 
 /// Options of a run; none of them changes the tables.
 #[derive(Clone, Copy, Debug)]
-pub struct Options {
-    /// Maximum number of worker threads, 1 to [`MAX_THREADS`]; `None` if the level chooses it.
+pub struct RunOptions {
+    /// Maximum number of worker threads, 1 to [`MAX_THREADS`]. The run starts with one thread and uses more
+    /// while that is faster. By default, a packet-level run may use all cores.
     pub threads: Option<usize>,
     /// Hash all events at each node, in order (at a small cost); the hash is part of the manifest.
     pub trace_hash: bool,
+}
+
+impl Default for RunOptions {
+    fn default() -> Self {
+        Self {
+            threads: Some(1),
+            trace_hash: false,
+        }
+    }
 }
 
 /// Maximum number of threads, above the number of cores of any machine.

@@ -21,7 +21,7 @@ mod tables;
 mod wire_format;
 
 pub use arrow_array::RecordBatch;
-pub use backend::{ActiveRun, Backend, Feature, Level, MAX_THREADS, Options, Progress, RunOutput};
+pub use backend::{ActiveRun, Backend, Feature, Level, MAX_THREADS, Progress, RunOptions, RunOutput};
 pub use error::Error;
 pub use folder::Folder;
 pub use generators::{
