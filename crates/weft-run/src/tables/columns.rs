@@ -1,5 +1,6 @@
 //! A builder of a table, column by column.
 
+use std::slice::Iter;
 use std::sync::Arc;
 
 use arrow_array::builder::{Float64Builder, ListBuilder, StringBuilder};
@@ -8,21 +9,22 @@ use arrow_array::{
     UInt64Array,
 };
 use arrow_schema::{DataType, Field, Schema};
+use weft_spec::Time;
 
 use super::ProvidedTables;
 use crate::Error;
 
-/// The columns so far, all of `rows` rows, without those that the level does not provide.
-pub(super) struct Columns {
+/// The columns so far, each with a value of every row, without those that the level does not provide.
+pub(super) struct Columns<'a, R> {
     table: &'static str,
     provided: ProvidedTables,
-    rows: usize,
+    rows: &'a [R],
     fields: Vec<Field>,
     arrays: Vec<ArrayRef>,
 }
 
-impl Columns {
-    pub fn new(table: &'static str, provided: ProvidedTables, rows: usize) -> Self {
+impl<'a, R> Columns<'a, R> {
+    pub fn new(table: &'static str, provided: ProvidedTables, rows: &'a [R]) -> Self {
         Self {
             table,
             provided,
@@ -32,83 +34,114 @@ impl Columns {
         }
     }
 
-    fn add(mut self, name: &str, nullable: bool, array: impl FnOnce() -> ArrayRef) -> Self {
+    fn add(mut self, name: &str, nullable: bool, array: impl FnOnce(Iter<'a, R>) -> ArrayRef) -> Self {
         if !self.provided.has_column(self.table, name) {
             return self;
         }
-        let array = array();
+        let array = array(self.rows.iter());
         self.fields
             .push(Field::new(name, array.data_type().clone(), nullable));
         self.arrays.push(array);
         self
     }
 
-    pub fn text<'a>(self, name: &str, values: impl Iterator<Item = &'a str>) -> Self {
-        self.add(name, false, || Arc::new(StringArray::from_iter_values(values)))
-    }
-
-    pub fn text_or_null<'a>(self, name: &str, values: impl Iterator<Item = Option<&'a str>>) -> Self {
-        self.add(name, true, || Arc::new(values.collect::<StringArray>()))
-    }
-
-    pub fn index(self, name: &str, values: impl Iterator<Item = u32>) -> Self {
-        self.add(name, false, || Arc::new(UInt32Array::from_iter_values(values)))
-    }
-
-    pub fn index_or_null(self, name: &str, values: impl Iterator<Item = Option<u32>>) -> Self {
-        self.add(name, true, || Arc::new(values.collect::<UInt32Array>()))
-    }
-
-    pub fn count(self, name: &str, values: impl Iterator<Item = u64>) -> Self {
-        self.add(name, false, || Arc::new(UInt64Array::from_iter_values(values)))
-    }
-
-    pub fn count_or_null(self, name: &str, values: impl Iterator<Item = Option<u64>>) -> Self {
-        self.add(name, true, || Arc::new(values.collect::<UInt64Array>()))
-    }
-
-    pub fn number(self, name: &str, values: impl Iterator<Item = f64>) -> Self {
-        self.add(name, false, || Arc::new(Float64Array::from_iter_values(values)))
-    }
-
-    pub fn number_or_null(self, name: &str, values: impl Iterator<Item = Option<f64>>) -> Self {
-        self.add(name, true, || Arc::new(values.collect::<Float64Array>()))
-    }
-
-    pub fn flag(self, name: &str, values: impl Iterator<Item = bool>) -> Self {
-        self.add(name, false, || {
-            Arc::new(values.map(Some).collect::<BooleanArray>())
+    pub fn text<'t>(self, name: &str, value: impl Fn(&'a R) -> &'t str) -> Self {
+        self.add(name, false, |rows| {
+            Arc::new(StringArray::from_iter_values(rows.map(value)))
         })
     }
 
-    pub fn flag_or_null(self, name: &str, values: impl Iterator<Item = Option<bool>>) -> Self {
-        self.add(name, true, || Arc::new(values.collect::<BooleanArray>()))
+    pub fn text_or_null<'t>(self, name: &str, value: impl Fn(&'a R) -> Option<&'t str>) -> Self {
+        self.add(name, true, |rows| {
+            Arc::new(rows.map(value).collect::<StringArray>())
+        })
     }
 
-    pub fn numbers(self, name: &str, values: impl Iterator<Item = Vec<f64>>) -> Self {
-        let item = Field::new("item", DataType::Float64, false);
-        let mut lists = ListBuilder::new(Float64Builder::new()).with_field(item);
-        for list in values {
-            lists.values().append_slice(&list);
-            lists.append(true);
-        }
-        self.add(name, false, || Arc::new(lists.finish()))
+    pub fn index(self, name: &str, value: impl Fn(&'a R) -> u32) -> Self {
+        self.add(name, false, |rows| {
+            Arc::new(UInt32Array::from_iter_values(rows.map(value)))
+        })
     }
 
-    pub fn texts<'a>(self, name: &str, values: impl Iterator<Item = Vec<&'a str>>) -> Self {
-        let item = Field::new("item", DataType::Utf8, false);
-        let mut lists = ListBuilder::new(StringBuilder::new()).with_field(item);
-        for list in values {
-            for text in list {
-                lists.values().append_value(text);
+    pub fn index_or_null(self, name: &str, value: impl Fn(&'a R) -> Option<u32>) -> Self {
+        self.add(name, true, |rows| {
+            Arc::new(rows.map(value).collect::<UInt32Array>())
+        })
+    }
+
+    pub fn count(self, name: &str, value: impl Fn(&'a R) -> u64) -> Self {
+        self.add(name, false, |rows| {
+            Arc::new(UInt64Array::from_iter_values(rows.map(value)))
+        })
+    }
+
+    pub fn count_or_null(self, name: &str, value: impl Fn(&'a R) -> Option<u64>) -> Self {
+        self.add(name, true, |rows| {
+            Arc::new(rows.map(value).collect::<UInt64Array>())
+        })
+    }
+
+    pub fn number(self, name: &str, value: impl Fn(&'a R) -> f64) -> Self {
+        self.add(name, false, |rows| {
+            Arc::new(Float64Array::from_iter_values(rows.map(value)))
+        })
+    }
+
+    pub fn number_or_null(self, name: &str, value: impl Fn(&'a R) -> Option<f64>) -> Self {
+        self.add(name, true, |rows| {
+            Arc::new(rows.map(value).collect::<Float64Array>())
+        })
+    }
+
+    /// Adds a column of times in seconds.
+    pub fn time(self, name: &str, value: impl Fn(&'a R) -> Time) -> Self {
+        self.number(name, |row| value(row).seconds())
+    }
+
+    pub fn time_or_null(self, name: &str, value: impl Fn(&'a R) -> Option<Time>) -> Self {
+        self.number_or_null(name, |row| value(row).map(Time::seconds))
+    }
+
+    pub fn flag(self, name: &str, value: impl Fn(&'a R) -> bool) -> Self {
+        self.add(name, false, |rows| {
+            Arc::new(rows.map(|row| Some(value(row))).collect::<BooleanArray>())
+        })
+    }
+
+    pub fn flag_or_null(self, name: &str, value: impl Fn(&'a R) -> Option<bool>) -> Self {
+        self.add(name, true, |rows| {
+            Arc::new(rows.map(value).collect::<BooleanArray>())
+        })
+    }
+
+    pub fn numbers(self, name: &str, value: impl Fn(&'a R) -> Vec<f64>) -> Self {
+        self.add(name, false, |rows| {
+            let item = Field::new("item", DataType::Float64, false);
+            let mut lists = ListBuilder::new(Float64Builder::new()).with_field(item);
+            for list in rows.map(value) {
+                lists.values().append_slice(&list);
+                lists.append(true);
             }
-            lists.append(true);
-        }
-        self.add(name, false, || Arc::new(lists.finish()))
+            Arc::new(lists.finish())
+        })
+    }
+
+    pub fn texts<'t>(self, name: &str, value: impl Fn(&'a R) -> Vec<&'t str>) -> Self {
+        self.add(name, false, |rows| {
+            let item = Field::new("item", DataType::Utf8, false);
+            let mut lists = ListBuilder::new(StringBuilder::new()).with_field(item);
+            for list in rows.map(value) {
+                for text in list {
+                    lists.values().append_value(text);
+                }
+                lists.append(true);
+            }
+            Arc::new(lists.finish())
+        })
     }
 
     pub fn finish(self) -> Result<RecordBatch, Error> {
-        let options = RecordBatchOptions::new().with_row_count(Some(self.rows));
+        let options = RecordBatchOptions::new().with_row_count(Some(self.rows.len()));
         RecordBatch::try_new_with_options(Arc::new(Schema::new(self.fields)), self.arrays, &options)
             .map_err(|error| Error::Internal(format!("a table cannot be built: {error}")))
     }

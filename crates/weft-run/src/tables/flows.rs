@@ -10,7 +10,7 @@ use weft_transports::FctFrom;
 
 use super::columns::Columns;
 use super::{TableContext, generator_of};
-use crate::{ControlCounters, Error, FlowRecord, Outcome, SubflowRecord};
+use crate::{Error, FlowRecord, Outcome, SubflowRecord};
 
 pub(super) fn flows(
     context: &TableContext,
@@ -20,61 +20,37 @@ pub(super) fn flows(
     outcome: &Outcome,
     ideal: &[Option<Time>],
 ) -> Result<RecordBatch, Error> {
-    let records = &outcome.flows;
-    let both = || flows.iter().zip(records);
-    let sum = |count: fn(&SubflowRecord) -> u64| {
-        records
-            .iter()
-            .map(move |record| record.subflows.iter().map(count).sum::<u64>())
-    };
+    let rows: Vec<(&Flow, &FlowRecord, Option<Time>)> = flows
+        .iter()
+        .zip(&outcome.flows)
+        .zip(ideal)
+        .map(|((flow, record), ideal)| (flow, record, *ideal))
+        .collect();
     let suppressed = suppressed(outcome);
-    let columns = Columns::new("flows", context.provided, flows.len())
-        .index("flow", records.iter().map(|record| record.flow))
-        .text(
-            "traffic",
-            flows
-                .iter()
-                .map(|flow| context.traffic[flow.traffic as usize].as_str()),
-        )
-        .text(
-            "transport",
-            flows
-                .iter()
-                .map(|flow| context.transports[flow.transport as usize].as_str()),
-        )
-        .text("from", flows.iter().map(|flow| context.host(flow.from)))
-        .text("to", flows.iter().map(|flow| context.host(flow.to)))
-        .index("round", flows.iter().map(|flow| flow.round))
-        .count_or_null(
-            "size_bytes",
-            flows.iter().map(|flow| flow.size.map(|size| size.0)),
-        )
-        .number("start_s", flows.iter().map(|flow| flow.start.seconds()))
-        .number_or_null("stop_s", flows.iter().map(|flow| flow.stop.map(Time::seconds)))
-        .number_or_null(
-            "established_s",
-            records.iter().map(|record| record.established.map(Time::seconds)),
-        )
-        .number_or_null(
-            "finish_s",
-            records.iter().map(|record| record.finish.map(Time::seconds)),
-        )
-        .number_or_null(
-            "fct_s",
-            both().map(|(flow, record)| completion_time(context, flow, record)),
-        )
-        .count(
-            "delivered_bytes",
-            records.iter().map(|record| record.delivered_bytes),
-        )
-        .number_or_null(
-            "goodput_bps",
-            both().map(|(flow, record)| goodput(flow, record, outcome.measurement_window())),
-        )
-        .index(
-            "subflows",
-            records.iter().map(|record| record.subflows.len() as u32),
-        )
+    Columns::new("flows", context.provided, &rows)
+        .index("flow", |(_, record, _)| record.flow)
+        .text("traffic", |(flow, ..)| {
+            context.traffic[flow.traffic as usize].as_str()
+        })
+        .text("transport", |(flow, ..)| {
+            context.transports[flow.transport as usize].as_str()
+        })
+        .text("from", |(flow, ..)| context.host(flow.from))
+        .text("to", |(flow, ..)| context.host(flow.to))
+        .index("round", |(flow, ..)| flow.round)
+        .count_or_null("size_bytes", |(flow, ..)| flow.size.map(|size| size.0))
+        .time("start_s", |(flow, ..)| flow.start)
+        .time_or_null("stop_s", |(flow, ..)| flow.stop)
+        .time_or_null("established_s", |(_, record, _)| record.established)
+        .time_or_null("finish_s", |(_, record, _)| record.finish)
+        .number_or_null("fct_s", |(flow, record, _)| {
+            completion_time(context, flow, record)
+        })
+        .count("delivered_bytes", |(_, record, _)| record.delivered_bytes)
+        .number_or_null("goodput_bps", |(flow, record, _)| {
+            goodput(flow, record, outcome.measurement_window())
+        })
+        .index("subflows", |(_, record, _)| record.subflows.len() as u32)
         .count("packets_sent", sum(|subflow| subflow.packets_sent))
         .count("retransmitted", sum(|subflow| subflow.retransmitted))
         .count("packets_dropped", sum(|subflow| subflow.packets_dropped))
@@ -82,43 +58,41 @@ pub(super) fn flows(
         .count("fast_retransmits", sum(|s| s.fast_retransmits.unwrap_or(0)))
         .count("timeouts", sum(|subflow| subflow.timeouts))
         .count("syn_timeouts", sum(|subflow| subflow.syn_timeouts.unwrap_or(0)))
-        .count("reinjected", records.iter().map(|record| record.reinjected))
-        .count("suppressions", records.iter().map(|record| record.suppressions))
-        .text(
-            "class",
-            flows
-                .iter()
-                .map(|flow| context.classes[flow.class as usize].as_str()),
-        )
-        .index_or_null(
-            "job",
-            records.iter().map(|record| {
-                let (generator, n) = generator_of(generators, static_flows, record.flow)?;
-                generator.job_of(n)
-            }),
-        )
-        .number(
-            "suppressed_s",
-            records
-                .iter()
-                .map(|record| Time(suppressed.get(&record.flow).copied().unwrap_or(0)).seconds()),
-        )
-        .number_or_null(
-            "acked_s",
-            records.iter().map(|record| record.acked.map(Time::seconds)),
-        )
-        .count(
-            "measured_bytes",
-            records.iter().map(|record| record.measured_bytes),
-        )
-        .number_or_null(
-            "unfinished_s",
-            both().map(|(flow, record)| unfinished(context, flow, record, outcome.end)),
-        )
+        .count("reinjected", |(_, record, _)| record.reinjected)
+        .count("suppressions", |(_, record, _)| record.suppressions)
+        .text("class", |(flow, ..)| {
+            context.classes[flow.class as usize].as_str()
+        })
+        .index_or_null("job", |(_, record, _)| {
+            let (generator, n) = generator_of(generators, static_flows, record.flow)?;
+            generator.job_of(n)
+        })
+        .time("suppressed_s", |(_, record, _)| {
+            Time(suppressed.get(&record.flow).copied().unwrap_or(0))
+        })
+        .time_or_null("acked_s", |(_, record, _)| record.acked)
+        .count("measured_bytes", |(_, record, _)| record.measured_bytes)
+        .number_or_null("unfinished_s", |(flow, record, _)| {
+            unfinished(context, flow, record, outcome.end)
+        })
         .count("packets_trimmed", sum(|subflow| subflow.packets_trimmed))
         .count("packets_blocked", sum(|subflow| subflow.packets_blocked))
-        .number("blocked_s", sum(|subflow| subflow.blocked.0).map(seconds));
-    with_slowdown(columns, context, flows, outcome, ideal).finish()
+        .time("blocked_s", |(_, record, _)| {
+            Time(record.subflows.iter().map(|subflow| subflow.blocked.0).sum())
+        })
+        .time_or_null("ideal_s", |(.., ideal)| *ideal)
+        .number_or_null("slowdown", |(flow, record, ideal)| {
+            Some(completion_time(context, flow, record)? / ideal.as_ref()?.seconds())
+        })
+        .number_or_null("slowdown_at_least", |(flow, record, ideal)| {
+            Some(unfinished(context, flow, record, outcome.end)? / ideal.as_ref()?.seconds())
+        })
+        .finish()
+}
+
+/// Returns a function that sums a count over the subflows of a flow.
+fn sum(count: fn(&SubflowRecord) -> u64) -> impl Fn(&(&Flow, &FlowRecord, Option<Time>)) -> u64 {
+    move |(_, record, _)| record.subflows.iter().map(count).sum()
 }
 
 /// Returns the picoseconds of suppression by flow; an episode that has not ended lasts until the
@@ -130,11 +104,6 @@ fn suppressed(outcome: &Outcome) -> HashMap<u32, u64> {
         *total.entry(episode.flow).or_default() += end.0.saturating_sub(episode.start.0);
     }
     total
-}
-
-/// Returns a time in picoseconds in seconds.
-fn seconds(time: u64) -> f64 {
-    Time(time).seconds()
 }
 
 /// Returns the start of a flow's completion time.
@@ -165,32 +134,6 @@ fn unfinished(context: &TableContext, flow: &Flow, record: &FlowRecord, end: Tim
     Some(Time(end.0 - from.0).seconds())
 }
 
-/// Adds the ideal completion times and the multiples of them that flows took.
-fn with_slowdown(
-    columns: Columns,
-    context: &TableContext,
-    flows: &[Flow],
-    outcome: &Outcome,
-    ideal: &[Option<Time>],
-) -> Columns {
-    let both = || flows.iter().zip(&outcome.flows);
-    let ideal = || ideal.iter().map(|ideal| ideal.map(Time::seconds));
-    let completion = both().map(|(flow, record)| completion_time(context, flow, record));
-    let at_least = both().map(|(flow, record)| unfinished(context, flow, record, outcome.end));
-    columns
-        .number_or_null("ideal_s", ideal())
-        .number_or_null("slowdown", ratios(completion, ideal()))
-        .number_or_null("slowdown_at_least", ratios(at_least, ideal()))
-}
-
-/// Returns the times as multiples of the ideal ones.
-fn ratios(
-    times: impl Iterator<Item = Option<f64>>,
-    ideal: impl Iterator<Item = Option<f64>>,
-) -> impl Iterator<Item = Option<f64>> {
-    times.zip(ideal).map(|(time, ideal)| Some(time? / ideal?))
-}
-
 /// Returns the application bits delivered in the window divided by the time that the flow had in
 /// it, from its start to its finish; `None` if that time is 0.
 fn goodput(flow: &Flow, record: &FlowRecord, (from, to): (Time, Time)) -> Option<f64> {
@@ -212,64 +155,37 @@ pub(super) fn subflows(context: &TableContext, outcome: &Outcome) -> Result<Reco
                 .map(move |(i, subflow)| (record.flow, i, subflow))
         })
         .collect();
-    let each = |count: fn(&SubflowRecord) -> u64| rows.iter().map(move |(.., subflow)| count(subflow));
-    let each_or_null =
-        |count: fn(&SubflowRecord) -> Option<u64>| rows.iter().map(move |(.., subflow)| count(subflow));
-    let control = |count: fn(&ControlCounters) -> u64| {
-        rows.iter()
-            .map(move |(.., subflow)| subflow.control.as_ref().map(count))
-    };
-    let of_kind = |count: fn(&ControlCounters) -> Option<u64>| {
-        rows.iter()
-            .map(move |(.., subflow)| subflow.control.as_ref().and_then(count))
-    };
-    Columns::new("subflows", context.provided, rows.len())
-        .index("flow", rows.iter().map(|(flow, ..)| *flow))
-        .index("subflow", rows.iter().map(|(_, i, _)| *i))
-        .number_or_null(
-            "established_s",
-            rows.iter()
-                .map(|(.., subflow)| subflow.established.map(Time::seconds)),
-        )
-        .count("packets_sent", each(|subflow| subflow.packets_sent))
-        .count("retransmitted", each(|subflow| subflow.retransmitted))
-        .count("packets_received", each(|subflow| subflow.packets_received))
-        .count("packets_dropped", each(|subflow| subflow.packets_dropped))
-        .count("packets_in_flight", each(|subflow| subflow.packets_in_flight))
-        .count_or_null("marked", each_or_null(|subflow| subflow.marked))
-        .count_or_null(
-            "fast_retransmits",
-            each_or_null(|subflow| subflow.fast_retransmits),
-        )
-        .count("timeouts", each(|subflow| subflow.timeouts))
-        .count_or_null("syn_timeouts", each_or_null(|subflow| subflow.syn_timeouts))
-        .count_or_null("acked_bytes", each_or_null(|subflow| subflow.acked_bytes))
-        .number_or_null(
-            "cwnd_packets",
-            rows.iter()
-                .map(|(.., subflow)| Some(subflow.cwnd).filter(|&cwnd| cwnd > 0.0)),
-        )
-        .number_or_null(
-            "srtt_s",
-            rows.iter()
-                .map(|(.., subflow)| Some(subflow.srtt).filter(|&srtt| srtt > 0.0)),
-        )
-        .count("packets_trimmed", each(|subflow| subflow.packets_trimmed))
-        .count_or_null("acks_received", control(|control| control.acks))
-        .count_or_null("nacks_received", control(|control| control.nacks))
-        .count_or_null("pulls_received", of_kind(|control| control.pulls))
-        .count_or_null("rts_sent", of_kind(|control| control.rts))
-        .count_or_null("rts_repeated", of_kind(|control| control.repeated_rts))
-        .count_or_null("cnps_received", of_kind(|control| control.cnps))
-        .count("packets_blocked", each(|subflow| subflow.packets_blocked))
-        .number(
-            "blocked_s",
-            rows.iter().map(|(.., subflow)| subflow.blocked.seconds()),
-        )
-        .number_or_null(
-            "send_buffer_limited_s",
-            rows.iter()
-                .map(|(.., subflow)| subflow.send_buffer_limited.map(Time::seconds)),
-        )
+    Columns::new("subflows", context.provided, &rows)
+        .index("flow", |(flow, ..)| *flow)
+        .index("subflow", |(_, i, _)| *i)
+        .time_or_null("established_s", |(.., subflow)| subflow.established)
+        .count("packets_sent", |(.., subflow)| subflow.packets_sent)
+        .count("retransmitted", |(.., subflow)| subflow.retransmitted)
+        .count("packets_received", |(.., subflow)| subflow.packets_received)
+        .count("packets_dropped", |(.., subflow)| subflow.packets_dropped)
+        .count("packets_in_flight", |(.., subflow)| subflow.packets_in_flight)
+        .count_or_null("marked", |(.., subflow)| subflow.marked)
+        .count_or_null("fast_retransmits", |(.., subflow)| subflow.fast_retransmits)
+        .count("timeouts", |(.., subflow)| subflow.timeouts)
+        .count_or_null("syn_timeouts", |(.., subflow)| subflow.syn_timeouts)
+        .count_or_null("acked_bytes", |(.., subflow)| subflow.acked_bytes)
+        .number_or_null("cwnd_packets", |(.., subflow)| {
+            Some(subflow.cwnd).filter(|&cwnd| cwnd > 0.0)
+        })
+        .number_or_null("srtt_s", |(.., subflow)| {
+            Some(subflow.srtt).filter(|&srtt| srtt > 0.0)
+        })
+        .count("packets_trimmed", |(.., subflow)| subflow.packets_trimmed)
+        .count_or_null("acks_received", |(.., subflow)| Some(subflow.control?.acks))
+        .count_or_null("nacks_received", |(.., subflow)| Some(subflow.control?.nacks))
+        .count_or_null("pulls_received", |(.., subflow)| subflow.control?.pulls)
+        .count_or_null("rts_sent", |(.., subflow)| subflow.control?.rts)
+        .count_or_null("rts_repeated", |(.., subflow)| subflow.control?.repeated_rts)
+        .count_or_null("cnps_received", |(.., subflow)| subflow.control?.cnps)
+        .count("packets_blocked", |(.., subflow)| subflow.packets_blocked)
+        .time("blocked_s", |(.., subflow)| subflow.blocked)
+        .time_or_null("send_buffer_limited_s", |(.., subflow)| {
+            subflow.send_buffer_limited
+        })
         .finish()
 }

@@ -195,40 +195,26 @@ pub(super) fn jobs(
         }
     }
     rows.sort_by_key(|row| (row.record.generator, row.record.job));
-    Columns::new("jobs", context.provided, rows.len())
-        .index("job", rows.iter().map(|row| row.record.job))
-        .text(
-            "traffic",
-            rows.iter()
-                .map(|row| context.traffic[row.traffic as usize].as_str()),
-        )
-        .index_or_null("slot", rows.iter().map(|row| Some(row.requests.as_ref()?.slot)))
-        .text_or_null(
-            "client",
-            rows.iter()
-                .map(|row| Some(context.host(row.requests.as_ref()?.client))),
-        )
-        .texts(
-            "servers",
-            rows.iter().map(|row| {
-                let servers = row.requests.iter().flat_map(|job| &job.servers);
-                servers.map(|&host| context.host(host)).collect()
-            }),
-        )
-        .number("start_s", rows.iter().map(|row| row.record.start.seconds()))
-        .number_or_null("end_s", rows.iter().map(|row| row.record.end.map(Time::seconds)))
-        .number_or_null("jct_s", rows.iter().map(Row::seconds))
-        .number_or_null(
-            "finish_s",
-            rows.iter().map(|row| row.record.end.map(Time::seconds)),
-        )
-        .count_or_null("size_bytes", rows.iter().map(Row::bytes))
-        .number_or_null("algorithm_bps", rows.iter().map(Row::algorithm_bandwidth))
-        .number_or_null("bus_bps", rows.iter().map(Row::bus_bandwidth))
-        .index_or_null("last_rank", rows.iter().map(Row::last_rank))
-        .number_or_null("exposed_s", rows.iter().map(Row::exposed))
-        .index_or_null("slowest_flow", rows.iter().map(Row::slowest_flow))
-        .index_or_null("slowest_link", rows.iter().map(Row::slowest_link))
+    Columns::new("jobs", context.provided, &rows)
+        .index("job", |row| row.record.job)
+        .text("traffic", |row| context.traffic[row.traffic as usize].as_str())
+        .index_or_null("slot", |row| Some(row.requests.as_ref()?.slot))
+        .text_or_null("client", |row| Some(context.host(row.requests.as_ref()?.client)))
+        .texts("servers", |row| {
+            let servers = row.requests.iter().flat_map(|job| &job.servers);
+            servers.map(|&host| context.host(host)).collect()
+        })
+        .time("start_s", |row| row.record.start)
+        .time_or_null("end_s", |row| row.record.end)
+        .number_or_null("jct_s", Row::seconds)
+        .time_or_null("finish_s", |row| row.record.end)
+        .count_or_null("size_bytes", Row::bytes)
+        .number_or_null("algorithm_bps", Row::algorithm_bandwidth)
+        .number_or_null("bus_bps", Row::bus_bandwidth)
+        .index_or_null("last_rank", Row::last_rank)
+        .number_or_null("exposed_s", Row::exposed)
+        .index_or_null("slowest_flow", Row::slowest_flow)
+        .index_or_null("slowest_link", Row::slowest_link)
         .finish()
 }
 
@@ -247,7 +233,6 @@ pub(super) fn ranks(
         .filter(|rank| rank.record.start.is_some())
         .filter_map(|rank| Some((rank, facts[rank.generator as usize].as_ref()?)))
         .collect();
-    let records = || rows.iter().map(|(rank, _)| &rank.record);
     let spans = job_spans(outcome);
     let ended = |rank: &GeneratorRank| {
         let (start, end) = (rank.record.start?, rank.record.end?);
@@ -258,24 +243,20 @@ pub(super) fn ranks(
         let (start, end) = spans[&(rank.generator, rank.record.job)];
         Some(Time(end?.0 - start?.0).seconds() - ended(rank)?)
     };
-    Columns::new("ranks", context.provided, rows.len())
-        .index("job", records().map(|record| record.job))
-        .text(
-            "traffic",
-            rows.iter()
-                .map(|(_, facts)| context.traffic[facts.traffic as usize].as_str()),
-        )
-        .index("rank", records().map(|record| record.rank))
-        .text(
-            "host",
-            rows.iter()
-                .map(|(rank, facts)| context.host(facts.hosts[rank.record.rank as usize])),
-        )
-        .number_or_null("start_s", records().map(|record| record.start.map(Time::seconds)))
-        .number_or_null("finish_s", records().map(|record| record.end.map(Time::seconds)))
-        .number("computed_s", records().map(|record| record.computed.seconds()))
-        .number_or_null("exposed_s", rows.iter().map(exposed))
-        .number_or_null("idle_s", rows.iter().map(idle))
+    Columns::new("ranks", context.provided, &rows)
+        .index("job", |(rank, _)| rank.record.job)
+        .text("traffic", |(_, facts)| {
+            context.traffic[facts.traffic as usize].as_str()
+        })
+        .index("rank", |(rank, _)| rank.record.rank)
+        .text("host", |(rank, facts)| {
+            context.host(facts.hosts[rank.record.rank as usize])
+        })
+        .time_or_null("start_s", |(rank, _)| rank.record.start)
+        .time_or_null("finish_s", |(rank, _)| rank.record.end)
+        .time("computed_s", |(rank, _)| rank.record.computed)
+        .number_or_null("exposed_s", exposed)
+        .number_or_null("idle_s", idle)
         .finish()
 }
 
@@ -318,44 +299,32 @@ pub(super) fn steps(
         .zip(ideal)
         .filter_map(|(step, &ideal)| Some((step, facts[step.generator as usize].as_ref()?, ideal)))
         .collect();
-    let records = || rows.iter().map(|(step, ..)| &step.record);
-    Columns::new("steps", context.provided, rows.len())
-        .index("job", records().map(|record| record.job))
-        .text(
-            "traffic",
-            rows.iter()
-                .map(|(_, facts, _)| context.traffic[facts.traffic as usize].as_str()),
-        )
-        .index("rank", records().map(|record| record.rank))
-        .text(
-            "host",
-            rows.iter()
-                .map(|(step, facts, _)| context.host(facts.hosts[step.record.rank as usize])),
-        )
-        .index_or_null("to_rank", records().map(|record| record.to))
-        .index_or_null(
-            "flow",
-            rows.iter().map(|(step, ..)| {
-                Some(index_of(
-                    static_flows,
-                    generators,
-                    step.generator,
-                    step.record.message?,
-                ))
-            }),
-        )
-        .number("start_s", records().map(|record| record.start.seconds()))
-        .number_or_null("end_s", records().map(|record| record.end.map(Time::seconds)))
-        .number_or_null("ideal_s", rows.iter().map(|(.., ideal)| ideal.map(Time::seconds)))
-        .flag("critical", records().map(|record| record.is_critical))
+    Columns::new("steps", context.provided, &rows)
+        .index("job", |(step, ..)| step.record.job)
+        .text("traffic", |(_, facts, _)| {
+            context.traffic[facts.traffic as usize].as_str()
+        })
+        .index("rank", |(step, ..)| step.record.rank)
+        .text("host", |(step, facts, _)| {
+            context.host(facts.hosts[step.record.rank as usize])
+        })
+        .index_or_null("to_rank", |(step, ..)| step.record.to)
+        .index_or_null("flow", |(step, ..)| {
+            let message = step.record.message?;
+            Some(index_of(static_flows, generators, step.generator, message))
+        })
+        .time("start_s", |(step, ..)| step.record.start)
+        .time_or_null("end_s", |(step, ..)| step.record.end)
+        .time_or_null("ideal_s", |(.., ideal)| *ideal)
+        .flag("critical", |(step, ..)| step.record.is_critical)
         .finish()
 }
 
 pub(super) fn suppressions(context: &TableContext, outcome: &Outcome) -> Result<RecordBatch, Error> {
     let rows = &outcome.suppressions;
-    Columns::new("suppressions", context.provided, rows.len())
-        .index("flow", rows.iter().map(|episode| episode.flow))
-        .number("start_s", rows.iter().map(|episode| episode.start.seconds()))
-        .number_or_null("end_s", rows.iter().map(|episode| episode.end.map(Time::seconds)))
+    Columns::new("suppressions", context.provided, rows)
+        .index("flow", |episode| episode.flow)
+        .time("start_s", |episode| episode.start)
+        .time_or_null("end_s", |episode| episode.end)
         .finish()
 }

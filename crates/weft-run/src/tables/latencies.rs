@@ -10,10 +10,10 @@ use crate::{Error, LatencyRecord, Outcome};
 pub(super) fn latencies(context: &TableContext, outcome: &Outcome) -> Result<RecordBatch, Error> {
     let rows = &outcome.latencies;
     let took = |row: &LatencyRecord| Time(row.delivered.0.saturating_sub(row.sent.0)).seconds();
-    Columns::new("latencies", context.provided, rows.len())
-        .index("flow", rows.iter().map(|row| row.flow))
-        .index("chunk", rows.iter().map(|row| row.chunk))
-        .number("sent_s", rows.iter().map(|row| row.sent.seconds()))
-        .number("latency_s", rows.iter().map(took))
+    Columns::new("latencies", context.provided, rows)
+        .index("flow", |row| row.flow)
+        .index("chunk", |row| row.chunk)
+        .time("sent_s", |row| row.sent)
+        .number("latency_s", took)
         .finish()
 }

@@ -9,32 +9,32 @@ use super::columns::Columns;
 use crate::{ClassRecord, Error, LinkRecord, Outcome, QueueRecord};
 
 pub(super) fn links(context: &TableContext, outcome: &Outcome) -> Result<RecordBatch, Error> {
-    let (links, records) = (&context.links, outcome.measured_links());
-    let indices = 0..links.len() as u32;
     let (from, to) = outcome.measurement_window();
-    let use_of = |(link, record)| utilisation(link, record, Time(to.0 - from.0));
-    Columns::new("links", context.provided, links.len())
-        .index("link", indices.clone())
-        .text("from", indices.clone().map(|link| context.ends(link).0))
-        .text("to", indices.map(|link| context.ends(link).1))
-        .text("layer", links.iter().map(|link| link.layer))
-        .count("rate_bps", links.iter().map(|link| link.rate.0))
-        .number("delay_s", links.iter().map(|link| link.delay.seconds()))
-        .count("packets", records.iter().map(|record| record.packets))
-        .count("bytes", records.iter().map(|record| record.bytes))
-        .count("delivered_packets", records.iter().map(|record| record.delivered))
-        .count("in_flight", records.iter().map(|record| record.in_flight))
-        .count("drops", records.iter().map(|record| record.drops))
-        .count("losses", records.iter().map(|record| record.losses))
-        .count("marks", records.iter().map(|record| record.marks))
-        .number_or_null("utilisation", links.iter().zip(records).map(use_of))
-        .number_or_null("loss", records.iter().map(loss))
-        .count("pauses", records.iter().map(|record| record.pauses))
-        .number("paused_s", records.iter().map(|record| record.paused.seconds()))
-        .count(
-            "expired_pauses",
-            records.iter().map(|record| record.expired_pauses),
-        )
+    let time = Time(to.0 - from.0);
+    let rows: Vec<(u32, &Link, &LinkRecord)> = (0..)
+        .zip(&context.links)
+        .zip(outcome.measured_links())
+        .map(|((number, link), record)| (number, link, record))
+        .collect();
+    Columns::new("links", context.provided, &rows)
+        .index("link", |(number, ..)| *number)
+        .text("from", |(number, ..)| context.ends(*number).0)
+        .text("to", |(number, ..)| context.ends(*number).1)
+        .text("layer", |(_, link, _)| link.layer)
+        .count("rate_bps", |(_, link, _)| link.rate.0)
+        .time("delay_s", |(_, link, _)| link.delay)
+        .count("packets", |(.., record)| record.packets)
+        .count("bytes", |(.., record)| record.bytes)
+        .count("delivered_packets", |(.., record)| record.delivered)
+        .count("in_flight", |(.., record)| record.in_flight)
+        .count("drops", |(.., record)| record.drops)
+        .count("losses", |(.., record)| record.losses)
+        .count("marks", |(.., record)| record.marks)
+        .number_or_null("utilisation", |(_, link, record)| utilisation(link, record, time))
+        .number_or_null("loss", |(.., record)| loss(record))
+        .count("pauses", |(.., record)| record.pauses)
+        .time("paused_s", |(.., record)| record.paused)
+        .count("expired_pauses", |(.., record)| record.expired_pauses)
         .finish()
 }
 
@@ -60,63 +60,49 @@ pub(super) fn queues(context: &TableContext, outcome: &Outcome) -> Result<Record
             .rposition(|&time| time > Time(0))
             .unwrap_or(0)
     };
-    Columns::new("queues", context.provided, queues.len())
-        .index("link", queues.iter().map(|queue| queue.link))
-        .text("from", queues.iter().map(|queue| context.ends(queue.link).0))
-        .text("to", queues.iter().map(|queue| context.ends(queue.link).1))
-        .text(
-            "layer",
-            queues
-                .iter()
-                .map(|queue| context.links[queue.link as usize].layer),
-        )
-        .count("packets", queues.iter().map(|queue| record(queue).packets))
-        .count("marks", queues.iter().map(|queue| record(queue).marks))
-        .count("drops", queues.iter().map(|queue| record(queue).drops))
-        .number_or_null("mean_packets", queues.iter().map(mean))
-        .index("max_packets", queues.iter().map(|queue| longest(queue) as u32))
-        .numbers(
-            "time_at_length_s",
-            queues
-                .iter()
-                .map(|queue| queue.time_at_length.iter().map(|time| time.seconds()).collect()),
-        )
+    Columns::new("queues", context.provided, queues)
+        .index("link", |queue| queue.link)
+        .text("from", |queue| context.ends(queue.link).0)
+        .text("to", |queue| context.ends(queue.link).1)
+        .text("layer", |queue| context.links[queue.link as usize].layer)
+        .count("packets", |queue| record(queue).packets)
+        .count("marks", |queue| record(queue).marks)
+        .count("drops", |queue| record(queue).drops)
+        .number_or_null("mean_packets", mean)
+        .index("max_packets", |queue| longest(queue) as u32)
+        .numbers("time_at_length_s", |queue| {
+            queue.time_at_length.iter().map(|time| time.seconds()).collect()
+        })
         .finish()
 }
 
 pub(super) fn classes(context: &TableContext, outcome: &Outcome) -> Result<RecordBatch, Error> {
     let classes = outcome.measured_classes();
     let of = |class: &ClassRecord| &context.links[class.link as usize];
-    Columns::new("traffic_classes", context.provided, classes.len())
-        .index("link", classes.iter().map(|class| class.link))
-        .text("from", classes.iter().map(|class| context.ends(class.link).0))
-        .text("to", classes.iter().map(|class| context.ends(class.link).1))
-        .text("layer", classes.iter().map(|class| of(class).layer))
-        .index("traffic_class", classes.iter().map(|class| class.class))
-        .count("packets", classes.iter().map(|class| class.packets))
-        .count("bytes", classes.iter().map(|class| class.bytes))
-        .count("drops", classes.iter().map(|class| class.drops))
-        .count("marks", classes.iter().map(|class| class.marks))
-        .count("trims", classes.iter().map(|class| class.trims))
+    Columns::new("traffic_classes", context.provided, classes)
+        .index("link", |class| class.link)
+        .text("from", |class| context.ends(class.link).0)
+        .text("to", |class| context.ends(class.link).1)
+        .text("layer", |class| of(class).layer)
+        .index("traffic_class", |class| class.class)
+        .count("packets", |class| class.packets)
+        .count("bytes", |class| class.bytes)
+        .count("drops", |class| class.drops)
+        .count("marks", |class| class.marks)
+        .count("trims", |class| class.trims)
         .finish()
 }
 
 pub(super) fn drops(context: &TableContext, outcome: &Outcome) -> Result<RecordBatch, Error> {
     let drops = &outcome.drops;
-    Columns::new("drops", context.provided, drops.len())
-        .index("link", drops.iter().map(|drop| drop.link))
-        .text("from", drops.iter().map(|drop| context.ends(drop.link).0))
-        .text("to", drops.iter().map(|drop| context.ends(drop.link).1))
-        .text("reason", drops.iter().map(|drop| drop.reason))
-        .index_or_null(
-            "flow",
-            drops.iter().map(|drop| drop.subflow.map(|(flow, _)| flow)),
-        )
-        .index_or_null(
-            "subflow",
-            drops.iter().map(|drop| drop.subflow.map(|(_, subflow)| subflow)),
-        )
-        .count("packets", drops.iter().map(|drop| drop.packets))
+    Columns::new("drops", context.provided, drops)
+        .index("link", |drop| drop.link)
+        .text("from", |drop| context.ends(drop.link).0)
+        .text("to", |drop| context.ends(drop.link).1)
+        .text("reason", |drop| drop.reason)
+        .index_or_null("flow", |drop| drop.subflow.map(|(flow, _)| flow))
+        .index_or_null("subflow", |drop| drop.subflow.map(|(_, subflow)| subflow))
+        .count("packets", |drop| drop.packets)
         .finish()
 }
 

@@ -30,34 +30,27 @@ pub(super) fn operations(
         .iter()
         .filter_map(|row| Some((&row.record, jobs[row.generator as usize].as_ref()?.traffic)))
         .collect();
-    let records = || rows.iter().map(|(record, _)| *record);
-    let facts = || records().map(|record| &record.facts);
     let bus = |record: &OperationRecord| {
         Some(algorithm_bandwidth(record)? * record.facts.operation.bus_factor(record.ranks))
     };
-    Columns::new("operations", context.provided, rows.len())
-        .index("job", records().map(|record| record.job))
-        .text(
-            "traffic",
-            rows.iter()
-                .map(|&(_, traffic)| context.traffic[traffic as usize].as_str()),
-        )
-        .text("operation", facts().map(|facts| facts.operation.name()))
-        .text_or_null("group", facts().map(|facts| facts.group.as_deref()))
-        .index_or_null("layer", facts().map(|facts| facts.layer))
-        .text_or_null("pass", facts().map(|facts| facts.pass))
-        .index("first_rank", records().map(|record| record.first_rank))
-        .index("ranks", records().map(|record| record.ranks))
-        .count("size_bytes", facts().map(|facts| facts.bytes))
-        .number("start_s", records().map(|record| record.start.seconds()))
-        .number_or_null("ready_s", records().map(|record| record.ready.map(Time::seconds)))
-        .number_or_null("end_s", records().map(|record| record.end.map(Time::seconds)))
-        .number_or_null("algorithm_bps", records().map(algorithm_bandwidth))
-        .number_or_null("bus_bps", records().map(bus))
-        .index_or_null("last_rank", records().map(|record| record.last_rank))
-        .number_or_null(
-            "exposed_s",
-            records().map(|record| record.exposed.map(Time::seconds)),
-        )
+    Columns::new("operations", context.provided, &rows)
+        .index("job", |(record, _)| record.job)
+        .text("traffic", |&(_, traffic)| {
+            context.traffic[traffic as usize].as_str()
+        })
+        .text("operation", |(record, _)| record.facts.operation.name())
+        .text_or_null("group", |(record, _)| record.facts.group.as_deref())
+        .index_or_null("layer", |(record, _)| record.facts.layer)
+        .text_or_null("pass", |(record, _)| record.facts.pass)
+        .index("first_rank", |(record, _)| record.first_rank)
+        .index("ranks", |(record, _)| record.ranks)
+        .count("size_bytes", |(record, _)| record.facts.bytes)
+        .time("start_s", |(record, _)| record.start)
+        .time_or_null("ready_s", |(record, _)| record.ready)
+        .time_or_null("end_s", |(record, _)| record.end)
+        .number_or_null("algorithm_bps", |(record, _)| algorithm_bandwidth(record))
+        .number_or_null("bus_bps", |(record, _)| bus(record))
+        .index_or_null("last_rank", |(record, _)| record.last_rank)
+        .time_or_null("exposed_s", |(record, _)| record.exposed)
         .finish()
 }

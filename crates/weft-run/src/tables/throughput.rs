@@ -8,19 +8,13 @@ use crate::{Error, Outcome};
 
 pub(super) fn throughput(context: &TableContext, outcome: &Outcome) -> Result<RecordBatch, Error> {
     let records = &outcome.throughput;
-    Columns::new("throughput", context.provided, records.len())
-        .number("time_s", records.iter().map(|record| record.end.seconds()))
-        .number(
-            "interval_s",
-            records.iter().map(|record| record.interval.seconds()),
-        )
-        .index("flow", records.iter().map(|record| record.flow))
-        .count("delivered_bytes", records.iter().map(|record| record.bytes))
-        .number(
-            "goodput_bps",
-            records
-                .iter()
-                .map(|record| 8.0 * record.bytes as f64 / record.interval.seconds()),
-        )
+    Columns::new("throughput", context.provided, records)
+        .time("time_s", |record| record.end)
+        .time("interval_s", |record| record.interval)
+        .index("flow", |record| record.flow)
+        .count("delivered_bytes", |record| record.bytes)
+        .number("goodput_bps", |record| {
+            8.0 * record.bytes as f64 / record.interval.seconds()
+        })
         .finish()
 }

@@ -45,51 +45,21 @@ pub(super) fn traces(context: &TableContext, outcome: &Outcome) -> Result<Record
         | Sample::Subflow { time, .. }
         | Sample::Sender { time, .. } => time.seconds(),
     };
-    Columns::new("traces", context.provided, samples.len())
-        .number("time_s", samples.iter().map(time))
-        .index_or_null(
-            "link",
-            samples.iter().map(|sample| queue(sample).map(|(link, ..)| link)),
-        )
-        .index_or_null(
-            "length_packets",
-            samples
-                .iter()
-                .map(|sample| queue(sample).map(|(_, length, ..)| length)),
-        )
-        .count_or_null(
-            "marks",
-            samples
-                .iter()
-                .map(|sample| queue(sample).map(|(_, _, marks, _)| marks)),
-        )
-        .count_or_null(
-            "drops",
-            samples
-                .iter()
-                .map(|sample| queue(sample).map(|(.., drops)| drops)),
-        )
-        .index_or_null(
-            "flow",
-            samples.iter().map(|sample| subflow(sample).map(|(flow, _)| flow)),
-        )
-        .index_or_null(
-            "subflow",
-            samples.iter().map(|sample| subflow(sample).map(|(_, i)| i)),
-        )
-        .number_or_null("cwnd_packets", samples.iter().map(|sample| state(sample).0))
-        .number_or_null("ssthresh_packets", samples.iter().map(|sample| state(sample).1))
-        .flag_or_null("active", samples.iter().map(|sample| state(sample).2))
-        .text_or_null(
-            "node",
-            samples.iter().map(|sample| buffer(sample).map(|(node, _)| node)),
-        )
-        .count_or_null(
-            "buffer_bytes",
-            samples
-                .iter()
-                .map(|sample| buffer(sample).map(|(_, bytes)| bytes)),
-        )
-        .number_or_null("rate_bps", samples.iter().map(|sample| state(sample).3))
+    Columns::new("traces", context.provided, samples)
+        .number("time_s", time)
+        .index_or_null("link", |sample| queue(sample).map(|(link, ..)| link))
+        .index_or_null("length_packets", |sample| {
+            queue(sample).map(|(_, length, ..)| length)
+        })
+        .count_or_null("marks", |sample| queue(sample).map(|(_, _, marks, _)| marks))
+        .count_or_null("drops", |sample| queue(sample).map(|(.., drops)| drops))
+        .index_or_null("flow", |sample| subflow(sample).map(|(flow, _)| flow))
+        .index_or_null("subflow", |sample| subflow(sample).map(|(_, i)| i))
+        .number_or_null("cwnd_packets", |sample| state(sample).0)
+        .number_or_null("ssthresh_packets", |sample| state(sample).1)
+        .flag_or_null("active", |sample| state(sample).2)
+        .text_or_null("node", |sample| buffer(sample).map(|(node, _)| node))
+        .count_or_null("buffer_bytes", |sample| buffer(sample).map(|(_, bytes)| bytes))
+        .number_or_null("rate_bps", |sample| state(sample).3)
         .finish()
 }
