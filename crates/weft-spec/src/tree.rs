@@ -233,9 +233,13 @@ fn check_range(schema: &Json, number: f64, given: &str) -> Result<(), SpecError>
     {
         return Ok(());
     }
-    let even = if is_even { "even numbers from " } else { "" };
+    let kind = match &schema["type"] {
+        _ if is_even => "even numbers from ",
+        Json::String(kind) if kind == "integer" && number.fract() != 0.0 => "a whole number, ",
+        _ => "",
+    };
     let range = range_in_words(schema).unwrap_or_default();
-    Err(SpecError::new("", given, format!("{even}{range}")))
+    Err(SpecError::new("", given, format!("{kind}{range}")))
 }
 
 /// Returns the range of a number; `None` if its schema has none.
