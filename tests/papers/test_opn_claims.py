@@ -158,7 +158,7 @@ def test_cuts_for_all_multipath_schemes_are_compared_with_each_other() -> None:
             for claim in found
         ]
         assert [claim.holds for claim in found] == expected
-    assert "Web Search 10 ms, MPTCP with DCM 6.67 ms" in found[0].measured
+    assert "Web Search OPN 10 ms, MPTCP with DCM 6.67 ms" in found[0].measured
 
 
 def test_workloads_are_those_of_table_2() -> None:
