@@ -17,7 +17,7 @@ pub struct Level {
     pub deterministic: bool,
     /// True if only one run at a time may use the machine.
     pub exclusive: bool,
-    /// What specs may use there and not at all levels.
+    /// The features that its specs may use.
     #[serde(skip)]
     pub features: &'static [Feature],
 }

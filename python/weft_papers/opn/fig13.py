@@ -16,12 +16,12 @@ from weft_papers.opn.workloads import (
     QUICK_NAMES,
     SHARES,
     WORDS,
-    beside,
     cause,
     measure,
     panels,
     table,
     value_of,
+    with_best_other,
 )
 
 if TYPE_CHECKING:
@@ -98,8 +98,8 @@ def marked(rows: pl.DataFrame, panel: str, words: str, number: str) -> list[Clai
 
 
 def against(rows: pl.DataFrame, panel: str, opn: str, others: Iterable[str], more: str = "") -> tuple[str, bool, str]:
-    """Returns OPN's values beside those of the best other scheme, whether all are better, and the note."""
-    values = beside(rows, panel, opn, others)
+    """Returns OPN's values and the best other scheme's, whether all of OPN's are better, and the note."""
+    values = with_best_other(rows, panel, opn, others)
     sign = 1 if panel in LEAST else -1
     return (
         "; ".join(

@@ -157,7 +157,7 @@ def value_of(rows: pl.DataFrame, workload: str, name: str, panel: str) -> SeedSu
             return over_seeds(here, pl.col("bytes").sum() * 8e-3 / pl.col("fct_ms").sum(), "Mbps")
 
 
-def beside(
+def with_best_other(
     rows: pl.DataFrame, panel: str, opn: str, others: Iterable[str]
 ) -> dict[str, tuple[SeedSummary, str, SeedSummary]]:
     """Returns OPN's value and the best other scheme's name and value, by workload."""

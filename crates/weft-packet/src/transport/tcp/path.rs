@@ -68,8 +68,8 @@ impl SubflowPath {
         self.route = route;
     }
 
-    /// Chooses the route again after routing has detected a link event: that of the selector, else
-    /// that of `fallback`.
+    /// Chooses the route again after routing has detected a link event. Without a selector, or if it
+    /// has no route, `fallback` chooses.
     pub fn reroute(&mut self, fallback: impl FnOnce() -> Route) {
         let selected = self.selector.as_mut().and_then(|selector| selector.route());
         self.route = selected.unwrap_or_else(fallback);
