@@ -118,7 +118,7 @@ def test_annotation_leaves_measured_values() -> None:
     before = document(holds=False)["claims"][0]
     after = generate_claims.annotate(document(holds=False))["claims"][0]
     assert {part: after[part] for part in before} == before
-    assert after["cause"]["kind"] == "open"
+    assert after["cause"]["kind"] == "not stated"
     assert (after["kind"], after["origin"]) == ("judged", "paper")
 
 
