@@ -25,15 +25,16 @@ import re
 import subprocess
 import sys
 import textwrap
-from collections.abc import Iterable, Iterator
+import tomllib
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
 from weft_papers import FIGURES
-from weft_papers.conclusions import CONCLUSIONS, TABLE, Conclusion
-from weft_papers.conclusions import verdict as verdict_on
+from weft_papers.conclusions import TABLE
 from weft_papers.counts import count
 from weft_papers.figure import CLAIM_PARTS, Scale
 from weft_papers.headlines import HEADLINES
@@ -56,6 +57,35 @@ MAX_MEASURED, MAX_HEADLINE = 90, 260
 """Maximum lengths of a measured value in that table, and of one that decides a conclusion, in characters."""
 SEEDS = re.compile(r" \([^()]* to [^()]*\)")
 """The range of the seeds after a mean, which the table of conclusions leaves out."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Conclusion:
+    """A conclusion that a reader of a paper remembers."""
+
+    paper: str
+    """Name of the paper's package, with hyphens."""
+    words: str
+    """The conclusion in short."""
+    number: str
+    """The paper's value."""
+    claims: Sequence[tuple[str, str, str]]
+    """The claims that decide it: figure, claim, and a label of the value, if it needs one."""
+    why: str
+    """The reason of the verdict, in a sentence."""
+    abstract: bool = False
+    """Whether the abstract has the conclusion."""
+
+    @staticmethod
+    def verdict(holds: Sequence[bool]) -> str:
+        """Returns the verdict on a conclusion from those on its claims."""
+        return "reproduced" if all(holds) else "partly" if any(holds) else "not"
+
+
+CONCLUSIONS = [
+    Conclusion(**fields)
+    for fields in tomllib.loads((ROOT / "python" / "conclusions.toml").read_text(encoding="utf-8"))["conclusions"]
+]
 
 
 def result(figure: str) -> Path:
@@ -211,7 +241,7 @@ def headline_row(conclusion: Conclusion) -> dict[str, Any]:
         "abstract": conclusion.abstract,
         "number": conclusion.number,
         "measured": "; ".join(dict.fromkeys(measured)),
-        "verdict": f"{INDICATIVE if quick_only else ''}{verdict_on(holds)}",
+        "verdict": f"{INDICATIVE if quick_only else ''}{conclusion.verdict(holds)}",
         "why": conclusion.why,
         "claims": [{"figure": figure, "claim": name} for figure, name, _ in conclusion.claims],
         "older": older,

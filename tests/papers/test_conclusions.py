@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import generate_claims
-from weft_papers.conclusions import CONCLUSIONS, Conclusion, verdict
+from generate_claims import CONCLUSIONS, Conclusion
 from weft_papers.statement import Kind, statement
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def test_every_paper_has_some_conclusions_of_its_abstract() -> None:
     ("holds", "expected"), [([True, True], "reproduced"), ([True, False], "partly"), ([False], "not")]
 )
 def test_verdict(holds: list[bool], expected: str) -> None:
-    assert verdict(holds) == expected
+    assert Conclusion.verdict(holds) == expected
 
 
 @pytest.mark.parametrize("order", [("first", "second"), ("second", "first")])
@@ -60,7 +60,8 @@ def test_a_value_of_the_quick_version_is_only_indicative(
     (tmp_path / "quick" / "amp-fig02.json").write_text(json.dumps({"claims": claims}))
     document = {"date": "2026-11-30", "commit": "a8f5e618", "older_than": "", "claims": claims[1:]}
     (tmp_path / "amp-fig02.json").write_text(json.dumps(document))
-    conclusion = Conclusion("amp", "words", "number", tuple(("amp/fig02", name, name) for name in order), "why")
+    claims_of = [("amp/fig02", name, name) for name in order]
+    conclusion = Conclusion(paper="amp", words="words", number="number", claims=claims_of, why="why")
     row = generate_claims.headline_row(conclusion)
     values = {"first": "first: 1 ms", "second": "second: 2 ms"}
     assert (row["verdict"], row["measured"]) == ("indicative: reproduced", "; ".join(values[name] for name in order))

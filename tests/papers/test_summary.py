@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from generate_claims import CONCLUSIONS
 from tests.papers import tiny
 from weft.cli import app
 from weft.errors import UsageError
 from weft.exit_codes import run_command
 from weft_papers import summary
-from weft_papers.conclusions import CONCLUSIONS
 from weft_papers.headlines import HEADLINES
 from weft_papers.paper import figure_with, find_figures
 
