@@ -155,10 +155,8 @@ def plot(rows: pl.DataFrame, algorithms: Sequence[str]) -> Plot:
             values = rows.filter(links=links, algorithm=algorithm)["gbps"].sort().to_list()
             shown = SHOWN[algorithm]
             panel.plot(range(1, len(values) + 1), values, color=shown.colour, label=shown.label)
-        panel.set_title(links)
-        panel.set_xlabel("flows of all seeds, slowest first")
+        panel.set(title=links, xlabel="flows of all seeds, slowest first")
         panel.grid(visible=True, alpha=0.3)
-    panels[0].set_ylim(bottom=0)
-    panels[0].set_ylabel("goodput (Gbps)")
+    panels[0].set(ylim=(0, None), ylabel="goodput (Gbps)")
     panels[0].legend(frameon=False)
     return drawing

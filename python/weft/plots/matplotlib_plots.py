@@ -232,8 +232,7 @@ class Plots:
             talk_axes.plain_style(panels[1])
             panels[1].set_ylabel("queue (packets)")
             self._draw_queues(panels[1], sampled, size)
-        panels[-1].set_xlabel(f"time ({unit})")
-        panels[-1].set_xlim(low / size, high / size)
+        panels[-1].set(xlabel=f"time ({unit})", xlim=(low / size, high / size))
         spans = data.suppressed(traced)
         finding = f"Flow {chosen}" + (f": {spans.height} times suppressed" if spans.height else "")
         talk_axes.title_of(panels[0], title, finding)
@@ -259,8 +258,7 @@ class Plots:
             own_ax.annotate(f"{value:.3f}", (value, n), xytext=(3, 0), textcoords="offset points", va="center")
         own_ax.set_yticks(places, rows["group"].to_list())
         own_ax.invert_yaxis()
-        own_ax.set_xlim(0, 1.12)
-        own_ax.set_xlabel("Jain's index of goodputs")
+        own_ax.set(xlim=(0, 1.12), xlabel="Jain's index of goodputs")
         talk_axes.title_of(own_ax, title, "")
         return talk_axes.figure_of(own_ax)
 
@@ -333,8 +331,7 @@ class Plots:
 def _axes(ax: Axes | None, x: str, y: str) -> Axes:
     own_ax = talk_axes.axes_of(ax)
     talk_axes.plain_style(own_ax)
-    own_ax.set_xlabel(x)
-    own_ax.set_ylabel(y)
+    own_ax.set(xlabel=x, ylabel=y)
     return own_ax
 
 

@@ -94,8 +94,7 @@ class SweepPlots:
                 fontsize="small",
             )
         own_ax.set_yticks(range(len(names)), names)
-        own_ax.set_ylim(len(names) - 0.4, -0.7)
-        own_ax.set_xlabel(label)
+        own_ax.set(ylim=(len(names) - 0.4, -0.7), xlabel=label)
         if talk_axes.wants_log(drawn):
             talk_axes.set_log(own_ax.xaxis, min(drawn), max(drawn))
         elif drawn and min(drawn) >= 0 and min(drawn) < 0.5 * max(drawn):
@@ -168,8 +167,7 @@ class SweepPlots:
         # Artists with a transformation of their own do not set limits.
         own_ax.update_datalim([(place, value) for place in places.values() for value in (min(drawn), max(drawn))])
         own_ax.autoscale_view()
-        own_ax.set_xlabel(across)
-        own_ax.set_ylabel(label)
+        own_ax.set(xlabel=across, ylabel=label)
         if talk_axes.wants_log(drawn):
             talk_axes.set_log(own_ax.yaxis, min(drawn), max(drawn))
         elif drawn and min(drawn) >= 0 and min(drawn) < 0.6 * max(drawn):
@@ -239,8 +237,7 @@ class SweepPlots:
                     )
         own_ax.set_xticks(range(len(columns)), [_shown(value) for value in columns])
         own_ax.set_yticks(range(len(rows)), [_shown(value) for value in rows])
-        own_ax.set_xlabel(across)
-        own_ax.set_ylabel(up)
+        own_ax.set(xlabel=across, ylabel=up)
         bar = talk_axes.figure_of(own_ax).colorbar(image, ax=own_ax, label=label)
         if norm is not None:
             talk_axes.set_log(bar.ax.yaxis, min(known), max(known), room=0.0)
@@ -302,8 +299,7 @@ class SweepPlots:
             drawn += part["median"].to_list()
             lines.append((line, _shown(name)))
         own_ax.set_xticks(range(len(sizes)), sizes)
-        own_ax.set_xlabel("size of flow")
-        own_ax.set_ylabel(f"p{percent:g} slowdown")
+        own_ax.set(xlabel="size of flow", ylabel=f"p{percent:g} slowdown")
         if talk_axes.wants_log(drawn):
             talk_axes.set_log(own_ax.yaxis, min(drawn), max(drawn))
         talk_axes.end_labels(own_ax, lines, groups[0] if groups else "")
@@ -355,9 +351,7 @@ class SweepPlots:
                 [xs[0], *xs, high], [0, *ys, ys[-1]], where="post", color=talk_axes.colour(n), linewidth=2
             )
             lines.append((line, _shown(value)))
-        own_ax.set_ylim(0, 1.02)
-        own_ax.set_ylabel("share of flows")
-        own_ax.set_xlabel(f"{name} ({unit})" if unit else name)
+        own_ax.set(ylim=(0, 1.02), ylabel="share of flows", xlabel=f"{name} ({unit})" if unit else name)
         if low > 0 and high > 3 * low:
             talk_axes.set_log(own_ax.xaxis, low, high, room=0.02)
         if len(lines) > 1:

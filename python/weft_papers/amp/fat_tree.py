@@ -86,6 +86,5 @@ def plot_cdf(
             color=shown.colour,
             linewidth=1.2,
         )
-    panel.set_ylim(0, 1)
-    panel.set_ylabel("CDF")
+    panel.set(ylim=(0, 1), ylabel="CDF")
     panel.grid(visible=True, alpha=0.3)

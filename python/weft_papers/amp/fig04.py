@@ -311,6 +311,5 @@ def _plot_panel(panel: Axes, rows: pl.DataFrame, over: str, title: str) -> None:
             capsize=3,
             linewidth=1,
         )
-    panel.set_title(title)
-    panel.set_ylabel("goodput (Gbps)")
+    panel.set(title=title, ylabel="goodput (Gbps)")
     panel.grid(visible=True, alpha=0.3)

@@ -85,10 +85,7 @@ def plot(rows: pl.DataFrame) -> Plot:
         axes.plot(
             by_tau["tau"].to_numpy(), by_tau["episodes"].to_numpy(), marker=marker, linewidth=1, label=f"{m} flows"
         )
-    axes.set_yscale("log")
-    axes.set_xticks(TAUS)
-    axes.set_xlabel("tau (rounds)")
-    axes.set_ylabel("suppression episodes a flow")
+    axes.set(yscale="log", xticks=TAUS, xlabel="tau (rounds)", ylabel="suppression episodes a flow")
     axes.grid(visible=True, which="major", alpha=0.3)
     axes.legend(frameon=False)
     plot.suptitle(f"Figure 7: suppression episodes, links of {DELAY_US} us")

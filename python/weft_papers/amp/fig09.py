@@ -247,7 +247,5 @@ def _plot_panel(axes: Axes, rows: pl.DataFrame) -> None:
             linestyle="--" if algorithm == WITHOUT else "-",
             linewidth=1,
         )
-    axes.set_xticks(DCTCP_FLOWS)
-    axes.set_ylim(0.5, 1.02)
-    axes.set_xlabel("DCTCP flows, n")
+    axes.set(xticks=DCTCP_FLOWS, ylim=(0.5, 1.02), xlabel="DCTCP flows, n")
     axes.grid(visible=True, alpha=0.3)

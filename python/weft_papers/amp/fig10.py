@@ -196,7 +196,5 @@ def _plot_panel(axes: Axes, rows: pl.DataFrame) -> None:
                 color=shown.colour,
                 linewidth=1,
             )
-    axes.set_xlim(0, 40)
-    axes.set_ylim(0, 1)
-    axes.set_xlabel("queue length (packets)")
+    axes.set(xlim=(0, 40), ylim=(0, 1), xlabel="queue length (packets)")
     axes.grid(visible=True, alpha=0.3)

@@ -100,8 +100,7 @@ def plot(rows: pl.DataFrame) -> Plot:
         shown = here.filter((pl.col("subflows") == n) | (pl.col("algorithm") == BASELINE))
         plot_cdf(panel, shown, "jct_ms", (*MULTIPATH, BASELINE), at_least="unfinished_ms")
         panel.axhline(0.9, color="black", linestyle=":", linewidth=1)
-        panel.set_title(f"({letter}) {n} subflows")
-        panel.set_xlabel("job completion time (ms)")
+        panel.set(title=f"({letter}) {n} subflows", xlabel="job completion time (ms)")
     panels[0].legend(frameon=False)
     plot.suptitle("Figure 12: jobs by DCTCP, long flows by each algorithm")
     return plot

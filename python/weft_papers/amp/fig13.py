@@ -105,12 +105,10 @@ def plot(rows: pl.DataFrame) -> Plot:
     plot = Figure(figsize=(12, 3.8), layout="constrained")
     short, long, stages = plot.subplots(1, 3)
     plot_cdf(short, here.filter(what="fct_ms"), "value", ALGORITHMS, at_least="at_least")
-    short.set_title("(a) short flows")
-    short.set_xlabel("FCT (ms)")
+    short.set(title="(a) short flows", xlabel="FCT (ms)")
     short.legend(frameon=False)
     plot_cdf(long, here.filter(what="goodput_gbps"), "value", ALGORITHMS, up_to=100)
-    long.set_title("(b) long flows")
-    long.set_xlabel("goodput (Gbps)")
+    long.set(title="(b) long flows", xlabel="goodput (Gbps)")
     _plot_utilisation(stages, here)
     plot.suptitle("Figure 13: short DCTCP flows, long flows by each algorithm")
     return plot
@@ -357,7 +355,6 @@ def _plot_utilisation(panel: Axes, rows: pl.DataFrame) -> None:
         at = [n + width * (index - (len(ALGORITHMS) - 1) / 2) for n in range(len(STAGES))]
         panel.bar(at, means, width, label=SHOWN[algorithm].label, color=SHOWN[algorithm].colour)
     panel.set_xticks(range(len(STAGES)), STAGES)
-    panel.set_title("(c) utilisation")
-    panel.set_ylabel("mean over links")
+    panel.set(title="(c) utilisation", ylabel="mean over links")
     panel.set_axisbelow(True)
     panel.grid(visible=True, axis="y", alpha=0.3)

@@ -124,17 +124,13 @@ def plot(rows: pl.DataFrame) -> Plot:
             amp["gamma"].to_numpy(), amp["fct_ms"].to_numpy(), marker="o", linewidth=1, color=colour, label=f"k = {k}"
         )
         left.axhline(dctcp, color=colour, linestyle=":", linewidth=1)
-    left.set_yscale("log")
-    left.set_ylabel("mean FCT (ms); dotted: DCTCP")
-    left.set_title(f"incast of {SIZE_KB} KB flows")
+    left.set(yscale="log", ylabel="mean FCT (ms); dotted: DCTCP", title=f"incast of {SIZE_KB} KB flows")
     left.legend(frameon=False)
     alarms = rows.filter(setting="busy").group_by("gamma").agg(pl.col("episodes_per_s").mean()).sort("gamma")
     right.plot(
         alarms["gamma"].to_numpy(), alarms["episodes_per_s"].to_numpy(), marker="o", linewidth=1, color="#0072b2"
     )
-    right.set_ylim(bottom=0)
-    right.set_ylabel("suppression episodes a second")
-    right.set_title("two busy paths, no incast")
+    right.set(ylim=(0, None), ylabel="suppression episodes a second", title="two busy paths, no incast")
     for axes in (left, right):
         axes.set_xlabel("gamma (rounds)")
         axes.grid(visible=True, which="major", alpha=0.3)

@@ -88,8 +88,7 @@ def plot(rows: pl.DataFrame) -> Plot:
     panels = plot.subplots(1, len(numbers), sharey=True, squeeze=False)[0]
     for panel, number in zip(panels, numbers, strict=True):
         _plot_panel(panel, runs.filter(multipath=number))
-        panel.set_title(f"{number} multipath")
-        panel.set_xlabel("DCTCP flows")
+        panel.set(title=f"{number} multipath", xlabel="DCTCP flows")
     panels[0].set_ylabel("Jain's index")
     panels[0].legend(frameon=False, fontsize="small")
     plot.suptitle("Figure 9 on Linux, 200 Mbit/s (dashed: packet level)")

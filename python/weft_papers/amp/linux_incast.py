@@ -117,8 +117,7 @@ def plot(rows: pl.DataFrame) -> Plot:
     for panel, (joins, gap_us) in zip(panels, shown, strict=True):
         runs = rows.filter(gap_us=gap_us)
         _plot_panel(panel, runs.filter((pl.col("joins") == joins) | (pl.col("algorithm") == "dctcp")))
-        panel.set_title(f"joins {joins}, {gap_us / 1000:g} ms apart")
-        panel.set_xlabel("flows in a round, k")
+        panel.set(title=f"joins {joins}, {gap_us / 1000:g} ms apart", xlabel="flows in a round, k")
     panels[0].set_ylabel("flow completion time (ms)")
     panels[0].legend(frameon=False)
     plot.suptitle("Figure 8 on Linux, 200 Mbit/s, 128 KB (dashed: packet level)")

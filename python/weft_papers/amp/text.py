@@ -172,10 +172,7 @@ def plot(rows: pl.DataFrame) -> Plot:
         shown, line = SHOWN[name], "--" if name in WITHOUT_ECN else "-"
         means = [_fct(rows, SIZES_KB[0], k, name).mean for k in incast.FLOWS]
         left.plot(incast.FLOWS, means, line, marker=shown.marker, color=shown.colour, label=shown.label, linewidth=1)
-    left.set_yscale("log")
-    left.set_xticks(incast.FLOWS)
-    left.set_xlabel("flows in a round, k")
-    left.set_ylabel("mean FCT (ms)")
+    left.set(yscale="log", xticks=incast.FLOWS, xlabel="flows in a round, k", ylabel="mean FCT (ms)")
     left.set_title(f"incast of {SIZES_KB[0]} KB flows between racks")
     left.legend(frameon=False, fontsize="small")
     names = ("dctcp", *ECN_SCHEMES)
@@ -186,8 +183,7 @@ def plot(rows: pl.DataFrame) -> Plot:
             at, delays, 0.25, color=SHOWN[name].colour, label="DCTCP instead" if name == "dctcp" else SHOWN[name].label
         )
     right.set_xticks(range(len(CELLS)), [f"{n} DCTCP flows,\n{m} multipath" for m, n in CELLS])
-    right.set_ylabel("queueing delay (us)")
-    right.set_title(f"one bottleneck, links of {DELAY_US} us")
+    right.set(ylabel="queueing delay (us)", title=f"one bottleneck, links of {DELAY_US} us")
     right.legend(frameon=False, fontsize="small")
     for axes in (left, right):
         axes.grid(visible=True, axis="y", alpha=0.3)

@@ -69,15 +69,12 @@ def plot(rows: pl.DataFrame) -> Plot:
     left, right = plot.subplots(1, 2)
     first = xmp.filter(paths=MULTI, seed=rows["seed"].min())
     left.plot((first["at_s"] * 1e3).to_list(), first["length"].to_list(), linewidth=0.5, color=SHOWN["xmp"].colour)
-    left.set_xlabel("time (ms)")
-    left.set_ylabel("queue length (packets)")
+    left.set(xlabel="time (ms)", ylabel="queue length (packets)")
     left.set_title("(2) 4, 8 and 4 subflows of each sender")
     for label, here in {SINGLE: xmp.filter(paths=SINGLE), BEFORE: _of(xmp, BEFORE), DURING: _of(xmp, DURING)}.items():
         changes = here["change"].sort().to_list()
         right.plot(changes, [(n + 1) / len(changes) for n in range(len(changes))], label=label, linewidth=1.2)
-    right.set_xlabel("change within an RTT (packets)")
-    right.set_ylabel("CDF")
-    right.set_title("(3) oscillation")
+    right.set(xlabel="change within an RTT (packets)", ylabel="CDF", title="(3) oscillation")
     right.legend(frameon=False)
     return plot
 

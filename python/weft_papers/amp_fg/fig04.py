@@ -63,8 +63,7 @@ def plot(rows: pl.DataFrame) -> Plot:
         at = [scenario + 0.2 * (index - 1.5) for scenario in scenarios]
         axes.bar(at, windows, width=0.18, label=label, color=colour)
     axes.set_xticks(scenarios, [f"{scenario}: {''.join(map(str, SCENARIOS[scenario]))}" for scenario in scenarios])
-    axes.set_xlabel("scenario: marks of the round")
-    axes.set_ylabel("window of the next round (packets)")
+    axes.set(xlabel="scenario: marks of the round", ylabel="window of the next round (packets)")
     axes.set_ylim(0, 5.5)
     axes.legend(frameon=False, ncols=2, fontsize="small")
     axes.set_title("Figure 4")

@@ -90,9 +90,7 @@ def plot(rows: pl.DataFrame) -> Plot:
                         linewidth=1,
                     )
             axes.axvline(buffer // K_OF_BUFFER, color="black", linestyle=":", linewidth=1)
-            axes.set_xlim(0, buffer)
-            axes.set_ylim(0, 1)
-            axes.set_title(f"buffer of {buffer}, {reading}")
+            axes.set(xlim=(0, buffer), ylim=(0, 1), title=f"buffer of {buffer}, {reading}")
             axes.set_xlabel("queue length (packets)")
             axes.grid(visible=True, alpha=0.3)
         line[0].set_ylabel("share of time")

@@ -92,8 +92,7 @@ def plot(rows: pl.DataFrame) -> Plot:
         colours = [SHOWN[name].colour for name in SUBFLOWS]
         labels = [f"{SHOWN[name].label}-{n}" if n > 1 else SHOWN[name].label for name, n in SUBFLOWS.items()]
         axes.bar(labels, [summary.mean for summary in means], yerr=[below, above], color=colours, capsize=3)
-        axes.set_title(f"{kind} objects")
-        axes.set_ylabel("mean FCT (ms)")
+        axes.set(title=f"{kind} objects", ylabel="mean FCT (ms)")
         axes.grid(visible=True, axis="y", alpha=0.3)
     plot.suptitle("Figure 7: one client, 8 servers at once")
     return plot

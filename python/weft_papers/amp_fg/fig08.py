@@ -90,10 +90,7 @@ def plot(rows: pl.DataFrame) -> Plot:
             SUBFLOWS, means, yerr=[below, above], label=shown.label, color=shown.colour, marker=shown.marker, capsize=3
         )
     axes.axhline(_mean(here, "dctcp", 1).mean, color=SHOWN["dctcp"].colour, linestyle="--", label="DCTCP, single path")
-    axes.set_xticks(SUBFLOWS)
-    axes.set_ylim(0, 1)
-    axes.set_xlabel("subflows")
-    axes.set_ylabel("normalised mean throughput")
+    axes.set(xticks=SUBFLOWS, ylim=(0, 1), xlabel="subflows", ylabel="normalised mean throughput")
     axes.grid(visible=True, alpha=0.3)
     axes.legend(frameon=False)
     axes.set_title("Figure 8: long flows along a permutation")

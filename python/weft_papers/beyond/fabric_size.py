@@ -84,11 +84,9 @@ def plot(rows: pl.DataFrame) -> Plot:
             right.plot(sizes, [summary.mean for summary in spreads], style, marker="o", color=colour)
             low, high = ([edge(summary.values) for summary in spreads] for edge in (min, max))
             right.fill_between(sizes, low, high, color=colour, alpha=0.2, linewidth=0)
-    left.set_ylim(0, 13)
-    left.set_ylabel("subflows")
+    left.set(ylim=(0, 13), ylabel="subflows")
     left.legend(frameon=False, loc="lower right")
-    right.set_ylim(bottom=0)
-    right.set_ylabel("slowest flow (% of a host's link)")
+    right.set(ylim=(0, None), ylabel="slowest flow (% of a host's link)")
     right.set_title(f"{MANY} subflows; dotted: one path", fontsize="medium")
     left.set_title(f"subflows for {TARGET:g} % of what can be carried", fontsize="medium")
     for axes in (left, right):

@@ -61,9 +61,7 @@ def plot(rows: pl.DataFrame) -> Plot:
             linewidth=0,
         )
     axes.set_xticks(SUBFLOWS, ["VLB", *map(str, SUBFLOWS[1:])])
-    axes.set_ylim(0, 103)
-    axes.set_xlabel("subflows")
-    axes.set_ylabel("throughput (% of achievable)")
+    axes.set(ylim=(0, 103), xlabel="subflows", ylabel="throughput (% of achievable)")
     axes.grid(visible=True, alpha=0.3)
     axes.legend(frameon=False, loc="lower right")
     axes.set_title("Figure 1: throughput of a permutation")

@@ -59,10 +59,7 @@ def plot(rows: pl.DataFrame) -> Plot:
     for name in PAPER:
         points = [(hosts, subflows) for hosts, subflows in _needed(rows, name).items() if subflows is not None]
         axes.plot(*zip(*points, strict=True), marker="o", label=name, color=COLOURS[name])
-    axes.set_xscale("log")
-    axes.set_ylim(0, SUBFLOWS[-1] + 1)
-    axes.set_xlabel("hosts")
-    axes.set_ylabel(f"subflows for {TARGET:g} %")
+    axes.set(xscale="log", ylim=(0, SUBFLOWS[-1] + 1), xlabel="hosts", ylabel=f"subflows for {TARGET:g} %")
     axes.grid(visible=True, alpha=0.3)
     axes.legend(frameon=False)
     axes.set_title(f"Figure 2: subflows needed for {TARGET:g} % utilisation")

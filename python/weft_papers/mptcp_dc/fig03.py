@@ -46,9 +46,7 @@ def plot(rows: pl.DataFrame) -> Plot:
             axes.plot(SUBFLOWS, means, marker="o", label=name, color=COLOURS[name])
     for axes, label in ((left, "slowest flow (% of achievable)"), (right, "Jain's index")):
         axes.set_xticks(SUBFLOWS, ["VLB", *map(str, SUBFLOWS[1:])])
-        axes.set_xlabel("subflows")
-        axes.set_ylabel(label)
-        axes.set_ylim(bottom=0)
+        axes.set(xlabel="subflows", ylabel=label, ylim=(0, None))
         axes.grid(visible=True, alpha=0.3)
     left.legend(frameon=False)
     plot.suptitle("Figure 3: the slowest flow, and fairness")

@@ -115,10 +115,7 @@ def plot(rows: pl.DataFrame) -> Plot:
     axes.errorbar(
         list(spreads), means, yerr=reach, label=shown.label, color=shown.colour, marker=shown.marker, capsize=3
     )
-    axes.set_xscale("log")
-    axes.set_ylim(0, 100)
-    axes.set_xlabel("scheduling interval (ms)")
-    axes.set_ylabel("throughput (% of the most)")
+    axes.set(xscale="log", ylim=(0, 100), xlabel="scheduling interval (ms)", ylabel="throughput (% of the most)")
     axes.grid(visible=True, alpha=0.3)
     axes.legend(frameon=False)
     axes.set_title("Figure 4: VLB, Multipath TCP and first fit")

@@ -101,11 +101,8 @@ def plot(rows: pl.DataFrame) -> Plot:
         _line(left, name, {n: _loss(rows, "mean", name, n) for n in _numbers(rows)}, LABELS[name])
         _line(left, name, {n: _loss(rows, "max", name, n) for n in _numbers(rows)}, None)
         _line(right, name, {n: _timeouts(rows, name, n) for n in _numbers(rows)}, LABELS[name])
-    left.set_yscale("log")
-    left.set_ylabel("loss rate (%)")
-    left.set_title("(a) loss of links: mean, maximum (hollow)")
-    right.set_ylabel("retransmission timeouts")
-    right.set_title("(b) timeouts")
+    left.set(yscale="log", ylabel="loss rate (%)", title="(a) loss of links: mean, maximum (hollow)")
+    right.set(ylabel="retransmission timeouts", title="(b) timeouts")
     for axes in (left, right):
         axes.set_xlabel("subflows")
         axes.grid(visible=True, alpha=0.3)

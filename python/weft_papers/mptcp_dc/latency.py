@@ -206,9 +206,7 @@ def plot_panels(panels: Mapping[str, pl.DataFrame]) -> Plot:
     for panel, (title, rows) in zip(every, panels.items(), strict=True):
         for transport in TRANSPORTS:
             _plot_distribution(panel, rows.filter(transport=transport), transport)
-        panel.set_xscale("log")
-        panel.set_yscale("log")
-        panel.set_xlabel("one-way latency (ms)")
+        panel.set(xscale="log", yscale="log", xlabel="one-way latency (ms)")
         panel.axvline(RTO_MS, color="#999999", linestyle=":", linewidth=1)
         panel.set_title(title)
         panel.grid(visible=True, alpha=0.3)

@@ -145,8 +145,7 @@ def _plot_rate(axes: Axes, rows: pl.DataFrame, rate: int) -> None:
             )
     axes.axhline(MAX_LOAD * rate, color="black", linewidth=0.8, linestyle=":")
     axes.set_xticks(range(len(ticks)), ticks)
-    axes.set_title(f"links of {rate} Mbit/s")
-    axes.set_ylabel("goodput of all hosts [Mbit/s]")
+    axes.set(title=f"links of {rate} Mbit/s", ylabel="goodput of all hosts [Mbit/s]")
     axes.grid(visible=True, axis="y", alpha=0.3)
     axes.legend(frameon=False, fontsize="small", loc="lower right")
 

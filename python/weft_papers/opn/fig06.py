@@ -66,17 +66,13 @@ def plot(rows: pl.DataFrame) -> Plot:
     for p in RATES:
         here = rows.filter((pl.col("p") - p).abs() < STEP / 2)
         left.plot(here["n"].to_list(), here["throughput"].to_list(), label=f"p = {p}", linewidth=1.2)
-    left.set_xlabel("subflows")
-    left.set_ylabel("throughput (MSS a RTT)")
-    left.set_title("(6) equation (7)")
+    left.set(xlabel="subflows", ylabel="throughput (MSS a RTT)", title="(6) equation (7)")
     table = rows.group_by("p", maintain_order=True).agg(pl.col("entry", "exact").first())
     at = table["p"].to_list()
     right.step(at, table["entry"].to_list(), where="post", label="equation (11)", color="#0072b2")
     exact = [min(MAX_SUBFLOWS, n) for n in table["exact"].to_list()]
     right.step(at, exact, where="post", label="best of equation (7)", color="#999999", linestyle="--")
-    right.set_xlabel("loss rate")
-    right.set_ylabel("best number of subflows")
-    right.set_title(f"(7) at most {MAX_SUBFLOWS}")
+    right.set(xlabel="loss rate", ylabel="best number of subflows", title=f"(7) at most {MAX_SUBFLOWS}")
     for axes in (left, right):
         axes.grid(visible=True, alpha=0.3)
         axes.legend(frameon=False, fontsize="small")

@@ -86,9 +86,7 @@ def plot(rows: pl.DataFrame) -> Plot:
                     at, [summary.mean for summary in found], style, label=label, color=COLOURS[cc], marker="o", ms=3
                 )
         axes.axhline(FAIR, color="#999999", linestyle="--", linewidth=1)
-        axes.set_ylim(0.4, 1.02)
-        axes.set_xlabel("multipath flows")
-        axes.set_ylabel("Jain's index")
+        axes.set(ylim=(0.4, 1.02), xlabel="multipath flows", ylabel="Jain's index")
         axes.set_title(reading, fontsize="medium")
         axes.grid(visible=True, alpha=0.3)
         axes.legend(frameon=False, fontsize="small")

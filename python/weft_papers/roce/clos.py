@@ -89,8 +89,7 @@ def plot(rows: pl.DataFrame) -> Plot:
         right.plot(others, [_victim(rows, transport, n).mean for n in others], "o-", color=colour)
     left.set_xticks(range(4), ["H1", "H2", "H3", "H4"])
     left.set_ylabel("mean goodput (Gbps)")
-    right.set_xlabel("senders of T3")
-    right.set_ylabel("median goodput of the victim (Gbps)")
+    right.set(xlabel="senders of T3", ylabel="median goodput of the victim (Gbps)")
     for axes in (left, right):
         axes.set_ylim(bottom=0)
         axes.grid(visible=True, axis="y", alpha=0.3)

@@ -72,9 +72,7 @@ def plot(rows: pl.DataFrame) -> Plot:
     axes.plot(model, [_model(n) for n in model], color="#444444", label="fluid model")
     for column, label, colour in (("mean_kb", "mean", "#0072b2"), ("p99_kb", "99th percentile", "#d55e00")):
         axes.plot(counts, [_of(rows, n, column).mean for n in counts], "o", color=colour, label=label)
-    axes.set_xlabel("flows")
-    axes.set_ylabel("queue (KB)")
-    axes.set_ylim(bottom=0)
+    axes.set(xlabel="flows", ylabel="queue (KB)", ylim=(0, None))
     axes.grid(visible=True, alpha=0.3)
     axes.legend(frameon=False)
     return plot

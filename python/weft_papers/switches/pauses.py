@@ -105,12 +105,9 @@ def plot(rows: pl.DataFrame) -> Plot:
         left.bar([n + shift for n in range(len(GROUPS))], means, width, color=colour, label=label)
         right.bar([step], [_of(rows, ROUNDS, transport, queue, "p99_us", "").mean], 0.8, color=colour)
     left.set_xticks(range(len(GROUPS)), list(GROUPS.values()))
-    left.set_ylabel("goodput per victim (Gbps)")
-    left.set_ylim(bottom=0)
+    left.set(ylabel="goodput per victim (Gbps)", ylim=(0, None))
     plot.legend(*left.get_legend_handles_labels(), loc="outside lower center", ncols=len(COLOURS), frameon=False)
-    right.set_xticks([])
-    right.set_ylim(bottom=0)
-    right.set_ylabel("99th percentile of the incast's FCT (us)")
+    right.set(xticks=[], ylim=(0, None), ylabel="99th percentile of the incast's FCT (us)")
     for axes in (left, right):
         axes.grid(visible=True, axis="y", alpha=0.3)
     return plot

@@ -91,9 +91,7 @@ def plot(rows: pl.DataFrame) -> Plot:
     for kind, values in points.items():
         axes.plot(*zip(*values, strict=True), "o", color=COLOURS[kind], label=str(kind), alpha=0.7)
     axes.axhline(0, color="#888888", linewidth=0.8)
-    axes.set_xscale("log")
-    axes.set_xlabel("published last completion (us)")
-    axes.set_ylabel("difference (%)")
+    axes.set(xscale="log", xlabel="published last completion (us)", ylabel="difference (%)")
     axes.grid(visible=True, alpha=0.3)
     if points:
         axes.legend(frameon=False)

@@ -111,8 +111,7 @@ def plot(rows: pl.DataFrame) -> Plot:
     left.set_yticks(range(len(CHANGES)), list(CHANGES))
     left.invert_yaxis()
     left.set_xlabel("goodput over a DCTCP flow's, one dot per cell")
-    right.set_xlabel("mean FCT over DCTCP's, one dot per size and k")
-    right.set_xscale("log")
+    right.set(xlabel="mean FCT over DCTCP's, one dot per size and k", xscale="log")
     for axes in (left, right):
         axes.grid(visible=True, axis="x", alpha=0.3)
     return plot

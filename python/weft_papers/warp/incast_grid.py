@@ -77,8 +77,7 @@ def plot(rows: pl.DataFrame) -> Plot:
                 load = [10 * cell[3] / cell[1] for cell in here]
                 axes.plot(load, list(here.values()), "o", label=f"{size_kib} KiB", markersize=3, alpha=0.7)
             axes.axhline(MAX_RATIO, color="#888888", linestyle=":", linewidth=1)
-            axes.set_xscale("log")
-            axes.set_yscale("log")
+            axes.set(xscale="log", yscale="log")
             axes.set_title(f"{gbps} Gbps, joins {joins}", fontsize="medium")
             axes.grid(visible=True, alpha=0.3)
         panels[0].set_ylabel("mean FCT over DCTCP's")

@@ -109,8 +109,7 @@ def plot(rows: pl.DataFrame) -> Plot:
         axes.set_yscale("log")
         axes.set_title(f"{size_kib} KiB: mean FCT over DCTCP's", fontsize="medium")
     for axes in panels:
-        axes.set_xticks(SUBFLOWS)
-        axes.set_xlabel("subflows")
+        axes.set(xticks=SUBFLOWS, xlabel="subflows")
         axes.grid(visible=True, alpha=0.3)
     panels[0].legend(frameon=False, fontsize="x-small")
     return plot
