@@ -57,6 +57,15 @@ class SeedSummary:
         return "at least " if self.at_least else "at most " if self.at_most else ""
 
 
+def means_and_ranges(summaries: Iterable[SeedSummary]) -> tuple[list[float], tuple[list[float], list[float]]]:
+    """Returns the means and, for error bars, how far the values reach below and above them."""
+    found = list(summaries)
+    # Rounding may put a mean just outside of equal values.
+    below = [max(0.0, summary.mean - min(summary.values)) for summary in found]
+    above = [max(0.0, max(summary.values) - summary.mean) for summary in found]
+    return [summary.mean for summary in found], (below, above)
+
+
 def over_seeds(rows: pl.DataFrame, statistic: pl.Expr, unit: str = "") -> SeedSummary:
     """Returns a statistic of the rows of each seed, in the order of the seeds.
 

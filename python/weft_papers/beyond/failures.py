@@ -19,7 +19,7 @@ import polars as pl
 
 from weft.sweeps.cases import Case
 from weft_papers.figure import Claim, Table
-from weft_papers.seed_summary import SeedSummary, over_seeds, percentile
+from weft_papers.seed_summary import SeedSummary, means_and_ranges, over_seeds, percentile
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Plot
@@ -147,13 +147,9 @@ def plot(rows: pl.DataFrame) -> Plot:
     width = 0.8 / len(POLICIES)
     for axes, topology in zip(panels, TOPOLOGIES, strict=True):
         for step, policy in enumerate(POLICIES):
-            kept = [_kept(rows, topology, failure, policy) for failure in failures]
-            means = [summary.mean for summary in kept]
-            # Rounding may put a mean just outside of equal values.
-            below = [max(0.0, summary.mean - min(summary.values)) for summary in kept]
-            above = [max(0.0, max(summary.values) - summary.mean) for summary in kept]
+            means, reach = means_and_ranges(_kept(rows, topology, failure, policy) for failure in failures)
             centres = [n + (step - (len(POLICIES) - 1) / 2) * width for n in range(len(failures))]
-            axes.bar(centres, means, width, yerr=[below, above], color=COLOURS[policy], label=LABELS[policy])
+            axes.bar(centres, means, width, yerr=reach, color=COLOURS[policy], label=LABELS[policy])
         axes.set_xticks(range(len(failures)), [f"{percent} % {kind}" for kind, percent, _ in failures])
         axes.set_title(topology)
         axes.grid(visible=True, axis="y", alpha=0.3)

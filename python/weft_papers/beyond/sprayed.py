@@ -28,7 +28,7 @@ import polars as pl
 from weft.sweeps.cases import Case
 from weft_papers.beyond import ratios
 from weft_papers.figure import Claim, Table
-from weft_papers.seed_summary import SeedSummary, listed, over_seeds
+from weft_papers.seed_summary import SeedSummary, listed, means_and_ranges, over_seeds
 from weft_papers.uet.scenario import HEADER, MTU, mark_ramp
 
 if TYPE_CHECKING:
@@ -155,11 +155,8 @@ def plot(rows: pl.DataFrame) -> Plot:
     for axes, load in zip(plot.subplots(1, len(LOADS), sharey=True), LOADS, strict=True):
         column = "p99_short_us" if load == WEB else "last_us"
         found = [_of(fifos, load, name, column) for name in TRANSPORTS]
-        # Rounding may put a mean just outside of equal values.
-        below = [max(0.0, summary.mean - min(summary.values)) for summary in found]
-        above = [max(0.0, max(summary.values) - summary.mean) for summary in found]
-        means = [summary.mean for summary in found]
-        axes.barh(list(LABELS.values()), means, xerr=[below, above], color=list(COLOURS.values()))
+        means, reach = means_and_ranges(found)
+        axes.barh(list(LABELS.values()), means, xerr=reach, color=list(COLOURS.values()))
         axes.set_xscale("log")
         axes.set_title(f"{load}:\n{'p99 of short flows' if load == WEB else 'last flow'} (us)", fontsize="small")
         axes.tick_params(axis="y", labelsize="small")

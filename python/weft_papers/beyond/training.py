@@ -36,7 +36,7 @@ from weft_papers.beyond.sprayed import (
     slow_or_failed,
 )
 from weft_papers.figure import Claim, Table
-from weft_papers.seed_summary import SeedSummary, listed, over_seeds
+from weft_papers.seed_summary import SeedSummary, listed, means_and_ranges, over_seeds
 from weft_papers.uet.scenario import HEADER, MTU
 
 if TYPE_CHECKING:
@@ -107,11 +107,8 @@ def plot(rows: pl.DataFrame) -> Plot:
     plot = Figure(figsize=(3 * len(LOADS), 3.8), layout="constrained")
     for axes, load in zip(plot.subplots(1, len(LOADS), sharey=True), LOADS, strict=True):
         found = [_ratio(rows, load, name) for name in TRANSPORTS]
-        # Rounding may put a mean just outside of equal values.
-        below = [max(0.0, summary.mean - min(summary.values)) for summary in found]
-        above = [max(0.0, max(summary.values) - summary.mean) for summary in found]
-        means = [summary.mean for summary in found]
-        axes.barh(list(LABELS.values()), means, xerr=[below, above], color=list(COLOURS.values()))
+        means, reach = means_and_ranges(found)
+        axes.barh(list(LABELS.values()), means, xerr=reach, color=list(COLOURS.values()))
         axes.set_xscale("log")
         axes.axvline(1, color="black", linewidth=0.8)
         axes.set_title(f"{load}:\ntime over the lower bound", fontsize="small")

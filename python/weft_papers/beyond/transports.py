@@ -36,7 +36,7 @@ import polars as pl
 from weft.sweeps.cases import Case
 from weft_papers.beyond import ratios, sprayed, training
 from weft_papers.figure import Claim, Table
-from weft_papers.seed_summary import SeedSummary, listed, over_seeds
+from weft_papers.seed_summary import SeedSummary, listed, means_and_ranges, over_seeds
 from weft_papers.uet.scenario import MTU
 
 if TYPE_CHECKING:
@@ -156,11 +156,8 @@ def plot(rows: pl.DataFrame) -> Plot:
     plot = Figure(figsize=(3 * len(LOADS), 3.8), layout="constrained")
     for axes, load in zip(plot.subplots(1, len(LOADS), sharey=True), LOADS, strict=True):
         found = [_of(rows, load, name, "p99_short_us" if load in WEB else "last_us") for name in TRANSPORTS]
-        # Rounding may put a mean just outside of equal values.
-        below = [max(0.0, summary.mean - min(summary.values)) for summary in found]
-        above = [max(0.0, max(summary.values) - summary.mean) for summary in found]
-        means = [summary.mean for summary in found]
-        axes.barh(list(LABELS.values()), means, xerr=[below, above], color=list(COLOURS.values()))
+        means, reach = means_and_ranges(found)
+        axes.barh(list(LABELS.values()), means, xerr=reach, color=list(COLOURS.values()))
         axes.set_xscale("log")
         what = "p99 of short flows" if load in WEB else "job" if load == REDUCE else "last flow"
         axes.set_title(f"{load}:\n{what} (us)", fontsize="small")

@@ -27,7 +27,7 @@ from weft_papers.mptcp_dc.fat_tree import (
     fat_tree,
     transport,
 )
-from weft_papers.seed_summary import SeedSummary, over_seeds
+from weft_papers.seed_summary import SeedSummary, means_and_ranges, over_seeds
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -105,12 +105,7 @@ def plot(rows: pl.DataFrame) -> Plot:
         axes.axhline(spread.mean, color=SHOWN[name].colour, label=SHOWN[name].label, linewidth=1.2)
         axes.axhspan(min(spread.values), max(spread.values), color=SHOWN[name].colour, alpha=0.15)
     spreads = {ms: _of(rows, scheme(ms)) for ms in _intervals(rows)}
-    means = [summary.mean for summary in spreads.values()]
-    reach = (
-        # Rounding may put a mean just outside of equal values.
-        [max(0.0, summary.mean - min(summary.values)) for summary in spreads.values()],
-        [max(0.0, max(summary.values) - summary.mean) for summary in spreads.values()],
-    )
+    means, reach = means_and_ranges(spreads.values())
     shown = SHOWN["scheduler"]
     axes.errorbar(
         list(spreads), means, yerr=reach, label=shown.label, color=shown.colour, marker=shown.marker, capsize=3

@@ -34,7 +34,7 @@ from weft_papers.mptcp_dc.fat_tree import (
     VLB,
     fat_tree,
 )
-from weft_papers.seed_summary import SeedSummary, listed, over_seeds
+from weft_papers.seed_summary import SeedSummary, listed, means_and_ranges, over_seeds
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Plot
@@ -123,13 +123,7 @@ def plot(rows: pl.DataFrame) -> Plot:
     axes = plot.subplots()
     indices = range(len(PAPER))
     for step, name in ((-0.27, "scheduler"), (0, "multipath")):
-        changes = [_change(rows, name, *cell) for cell in PAPER]
-        means = [summary.mean for summary in changes]
-        # Rounding may put a mean just outside of equal values.
-        reach = (
-            [max(0.0, summary.mean - min(summary.values)) for summary in changes],
-            [max(0.0, max(summary.values) - summary.mean) for summary in changes],
-        )
+        means, reach = means_and_ranges(_change(rows, name, *cell) for cell in PAPER)
         shown = SHOWN[name]
         at = [index + step for index in indices]
         axes.bar(at, means, 0.27, yerr=reach, color=shown.colour, label=shown.label, capsize=2)

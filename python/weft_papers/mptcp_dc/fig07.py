@@ -21,7 +21,7 @@ from weft.stats import digits
 from weft.sweeps.cases import Case
 from weft_papers.figure import Claim
 from weft_papers.mptcp_dc.fat_tree import OPENING, PORTS, PROFILE, QUICK_PORTS, fat_tree, transport
-from weft_papers.seed_summary import SeedSummary, over_seeds
+from weft_papers.seed_summary import SeedSummary, means_and_ranges, over_seeds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -240,14 +240,11 @@ def _a_little(rows: pl.DataFrame) -> Claim:
 
 def _line(axes: Axes, algorithm: str, spreads: Mapping[int, SeedSummary], label: str | None) -> None:
     """Draws the means and ranges of the seeds; markers are hollow without a label."""
-    means = [summary.mean for summary in spreads.values()]
-    # Rounding may put a mean just outside of equal values.
-    below = [max(0.0, summary.mean - min(summary.values)) for summary in spreads.values()]
-    above = [max(0.0, max(summary.values) - summary.mean) for summary in spreads.values()]
+    means, reach = means_and_ranges(spreads.values())
     axes.errorbar(
         list(spreads),
         means,
-        yerr=[below, above],
+        yerr=reach,
         label=label,
         color=COLOURS[algorithm],
         marker="o",

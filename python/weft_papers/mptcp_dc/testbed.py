@@ -29,7 +29,7 @@ from weft_papers.mptcp_dc.testbed_linux import (
     NEAR,
     PAPER_MAX_GBPS,
 )
-from weft_papers.seed_summary import SeedSummary, over_seeds
+from weft_papers.seed_summary import SeedSummary, means_and_ranges, over_seeds
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Plot
@@ -94,11 +94,9 @@ def plot(rows: pl.DataFrame) -> Plot:
     plot = Figure(figsize=(7, 3.8), layout="constrained")
     axes = plot.subplots()
     for index, (matrix, name) in enumerate(PAPER_GBPS):
-        here = _total(rows, matrix, name)
-        # Rounding may put a mean just outside of equal values.
-        reach = [[max(0.0, here.mean - min(here.values))], [max(0.0, max(here.values) - here.mean)]]
+        means, reach = means_and_ranges([_total(rows, matrix, name)])
         first = index == 0
-        axes.bar(index - 0.2, here.mean, 0.4, yerr=reach, color="#56b4e9", label="packet level" if first else None)
+        axes.bar(index - 0.2, means, 0.4, yerr=reach, color="#56b4e9", label="packet level" if first else None)
         paper = PAPER_GBPS[matrix, name] / PAPER_MAX_GBPS * MAX_LOAD
         axes.bar(index + 0.2, paper, 0.4, color="#999999", label="paper" if first else None)
     axes.axhline(MAX_LOAD, color="black", linewidth=0.8, linestyle=":")

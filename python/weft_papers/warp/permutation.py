@@ -13,7 +13,7 @@ from weft import stats
 from weft.sweeps.cases import Case
 from weft_papers.beyond.all_schemes import LONG_MS, QUICK_LONG_MS, QUICK_SETTLED_MS, SETTLED_MS, TCP
 from weft_papers.figure import Claim, Table
-from weft_papers.seed_summary import SeedSummary, listed, over_seeds
+from weft_papers.seed_summary import SeedSummary, listed, means_and_ranges, over_seeds
 from weft_papers.warp.settings import COLOURS, SCHEMES, WARP, label
 
 if TYPE_CHECKING:
@@ -109,18 +109,9 @@ def plot(rows: pl.DataFrame) -> Plot:
         here = rows.filter(hosts=hosts)
         for axes, column in zip(panels, ("mbps", "jain", "queue"), strict=True):
             values = _of(here, column)
-            means = [summary.mean for summary in values.values()]
-            # Rounding may put a mean just outside of equal values.
-            reach = [
-                [max(0.0, summary.mean - min(summary.values)) for summary in values.values()],
-                [max(0.0, max(summary.values) - summary.mean) for summary in values.values()],
-            ]
-            axes.barh(
-                [label(value) for value in values],
-                means,
-                xerr=reach,
-                color=[COLOURS.get(value, "#bbbbbb") for value in values],
-            )
+            means, reach = means_and_ranges(values.values())
+            colours = [COLOURS.get(value, "#bbbbbb") for value in values]
+            axes.barh([label(value) for value in values], means, xerr=reach, color=colours)
             axes.invert_yaxis()
             axes.set_title(f"{hosts} hosts: {COLUMNS[column]}", fontsize="medium")
             axes.grid(visible=True, axis="x", alpha=0.3)

@@ -14,7 +14,7 @@ from weft.sweeps.cases import Case
 from weft_papers.beyond import all_schemes
 from weft_papers.beyond.all_schemes import LOADS, QUICK_SETTLED_MS, SETTLED_MS, SUBFLOWS, Load
 from weft_papers.figure import Claim, Table
-from weft_papers.seed_summary import SeedSummary, listed, over_seeds
+from weft_papers.seed_summary import SeedSummary, listed, means_and_ranges, over_seeds
 from weft_papers.warp.settings import COLOURS, RIVALS, SCHEMES, TURNS, WARP, label
 
 if TYPE_CHECKING:
@@ -74,15 +74,9 @@ def plot(rows: pl.DataFrame) -> Plot:
     plot = Figure(figsize=(10, 4), layout="constrained")
     for axes, (scene, words) in zip(plot.subplots(1, len(SCENES), sharey=True), SCENES.items(), strict=True):
         parts = {name: _part(rows.filter(load=scene), name) for name in SCHEMES}
-        # Rounding may put a mean just outside of equal values.
-        reach = [
-            [max(0.0, summary.mean - min(summary.values)) for summary in parts.values()],
-            [max(0.0, max(summary.values) - summary.mean) for summary in parts.values()],
-        ]
+        means, reach = means_and_ranges(parts.values())
         colours = [COLOURS.get(part, "#bbbbbb") for part in parts]
-        axes.barh(
-            [label(part) for part in parts], [summary.mean for summary in parts.values()], xerr=reach, color=colours
-        )
+        axes.barh([label(part) for part in parts], means, xerr=reach, color=colours)
         axes.axvline(PART, color="black", linestyle=":", linewidth=1)
         axes.set_title(words, fontsize="medium")
         axes.set_xlabel("goodput over that of max-min fair rates")

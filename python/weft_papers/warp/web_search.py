@@ -9,7 +9,7 @@ import polars as pl
 from weft_papers.beyond import all_schemes
 from weft_papers.beyond.all_schemes import LARGEST_CLASS, LOADS, SHORT_CLASS, Load, Scheme, flows_of, tail
 from weft_papers.figure import Claim, Table
-from weft_papers.seed_summary import SeedSummary, listed, over_seeds
+from weft_papers.seed_summary import SeedSummary, listed, means_and_ranges, over_seeds
 from weft_papers.warp.settings import COLOURS, RIVALS, TURNS, WARP
 from weft_papers.warp.settings import SCHEMES as ALL
 
@@ -63,11 +63,8 @@ def plot(rows: pl.DataFrame) -> Plot:
     colours = [COLOURS.get(scheme, "#bbbbbb") for scheme in SCHEMES]
     for panels, measured, head in zip(grid, (_late, _goodput), heads, strict=True):
         for axes, (name, load) in zip(panels, WORKLOADS.items(), strict=True):
-            found = [measured(rows, name, scheme) for scheme in SCHEMES]
-            # Rounding may put a mean just outside of equal values.
-            below = [max(0.0, summary.mean - min(summary.values)) for summary in found]
-            above = [max(0.0, max(summary.values) - summary.mean) for summary in found]
-            axes.barh(labels, [summary.mean for summary in found], xerr=[below, above], color=colours)
+            means, reach = means_and_ranges(measured(rows, name, scheme) for scheme in SCHEMES)
+            axes.barh(labels, means, xerr=reach, color=colours)
             axes.tick_params(axis="y", labelsize="x-small")
             axes.set_title(f"{load.label}:\n{head}", fontsize="small")
             axes.grid(visible=True, axis="x", alpha=0.3)
