@@ -26,14 +26,13 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from weft.sweeps.cases import Case
-from weft_papers.beyond import ratios
+from weft_papers.beyond.alone import Alone
 from weft_papers.figure import Claim, Table
-from weft_papers.seed_summary import SeedSummary, listed, means_and_ranges, over_seeds
+from weft_papers.seed_summary import SeedSummary, over_seeds
+from weft_papers.style import Style
 from weft_papers.uet.scenario import HEADER, MTU, mark_ramp
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from matplotlib.figure import Figure as Plot
 
     from weft.api import Result
@@ -63,28 +62,19 @@ TRANSPORTS: dict[str, dict[str, Any]] = {
     "ndp": {"kind": "ndp", "ndp": {"mtu": f"{MTU}B", "initial_window": BDP}},
     "roce": {"kind": "roce", "roce": {"mtu": f"{MTU}B"}},
 }
-LABELS = {
-    "ecmp": "DCTCP, ECMP",
-    "rps": "DCTCP, sprayed",
-    "lia": "LIA x 8",
-    "amp": "AMP x 8",
-    "warp": "Warp x 8",
-    "nscc": "UET, NSCC",
-    "rccc": "UET, RCCC",
-    "ndp": "NDP",
-    "roce": "RoCE, DCQCN",
-}
-COLOURS = {
-    "ecmp": "#444444",
-    "rps": "#d55e00",
-    "lia": "#cc79a7",
-    "amp": "#0072b2",
-    "warp": "#56b4e9",
-    "nscc": "#009e73",
-    "rccc": "#7fc97f",
-    "ndp": "#e69f00",
-    "roce": "#999999",
-}
+ALONE = Alone(
+    {
+        "ecmp": Style("DCTCP, ECMP", "#444444"),
+        "rps": Style("DCTCP, sprayed", "#d55e00"),
+        "lia": Style("LIA x 8", "#cc79a7"),
+        "amp": Style("AMP x 8", "#0072b2"),
+        "warp": Style("Warp x 8", "#56b4e9"),
+        "nscc": Style("UET, NSCC", "#009e73"),
+        "rccc": Style("UET, RCCC", "#7fc97f"),
+        "ndp": Style("NDP", "#e69f00"),
+        "roce": Style("RoCE, DCQCN", "#999999"),
+    }
+)
 OF_TCP = ("ecmp", "rps", "lia", "amp", "warp")
 MULTIPATH = ("lia", "amp", "warp")
 SINGLE_PATH = ("ecmp", "roce")
@@ -132,13 +122,16 @@ def measure(result: Result) -> pl.DataFrame:
 
 def claims(rows: pl.DataFrame) -> list[Claim]:
     """Returns the claims that were expected before any run; the tables have all transports."""
+    whole = rows.filter(pl.col("load") != FAILED)
     return [
         _all_at_most(rows, PERMUTATION, SPRAYED, NEAR, "sprayed packets"),
         _single_paths(rows),
         _before(rows, PERMUTATION, MULTIPATH, "ecmp", "multipath TCP ends before DCTCP over ECMP"),
         _all_at_most(rows, INCAST, ("rccc", "ndp"), EXACT, "credit of the receiver"),
-        _none(rows, "late", "no flow has a timeout where switches trim or pause"),
-        _none(rows.filter(transport="roce"), "drops", "RoCE loses no packet", ("roce",)),
+        ALONE.none(
+            "Without failed links no flow has a timeout where switches trim or pause", whole, "late", WITHOUT_LOSS
+        ),
+        ALONE.none("Without failed links RoCE loses no packet", whole, "drops", ("roce",)),
         _short(rows),
         _before(rows, SLOW, (*MULTIPATH, "nscc", "rccc"), "rps", "multipath TCP and UET end before sprayed DCTCP"),
         _before(rows, FAILED, (*MULTIPATH, "nscc", "rccc"), "ecmp", "multipath TCP and UET end before DCTCP over ECMP"),
@@ -148,20 +141,12 @@ def claims(rows: pl.DataFrame) -> list[Claim]:
 
 def plot(rows: pl.DataFrame) -> Plot:
     """Time until the last flow ended, over the optimum, and p99 FCT of short flows: mean and range of the seeds."""
-    from matplotlib.figure import Figure
-
     fifos = rows.filter(buffer=FIFO)
-    plot = Figure(figsize=(3 * len(LOADS), 3.8), layout="constrained")
-    for axes, load in zip(plot.subplots(1, len(LOADS), sharey=True), LOADS, strict=True):
-        column = "p99_short_us" if load == WEB else "last_us"
-        found = [_of(fifos, load, name, column) for name in TRANSPORTS]
-        means, reach = means_and_ranges(found)
-        axes.barh(list(LABELS.values()), means, xerr=reach, color=list(COLOURS.values()))
-        axes.set_xscale("log")
-        axes.set_title(f"{load}:\n{'p99 of short flows' if load == WEB else 'last flow'} (us)", fontsize="small")
-        axes.tick_params(axis="y", labelsize="small")
-        axes.grid(visible=True, axis="x", alpha=0.3)
-    return plot
+    panels = {}
+    for load in LOADS:
+        column, what = ("p99_short_us", "p99 of short flows") if load == WEB else ("last_us", "last flow")
+        panels[f"{load}:\n{what} (us)"] = [_of(fifos, load, name, column) for name in TRANSPORTS]
+    return ALONE.plot(panels)
 
 
 def optimum_us(load: str, senders: int) -> float:
@@ -261,18 +246,8 @@ def _ratio(rows: pl.DataFrame, load: str, name: str) -> SeedSummary:
     return SeedSummary(tuple(value / best for value in ended.values), at_least=open_flows)
 
 
-def _listed(found: dict[str, SeedSummary]) -> str:
-    return listed((LABELS[name], summary) for name, summary in found.items())
-
-
 def _table(rows: pl.DataFrame, load: str) -> Table:
     """Returns a line per transport: last and mean FCT, p99 of short flows, flows with a timeout, lost packets."""
-
-    def line(name: str) -> tuple[str, ...]:
-        found = rows.filter(load=load, transport=name, buffer=FIFO)
-        cells = (over_seeds(found, pl.col(column).first()) for column in columns)
-        return (LABELS[name], *(str(cell) for cell in cells))
-
     columns = {
         "last_us": "last flow, us",
         "mean_us": "mean, us",
@@ -282,16 +257,15 @@ def _table(rows: pl.DataFrame, load: str) -> Table:
         "drops": "lost packets",
         "trims": "trimmed packets",
     }
-    return Table(("transport", *columns.values()), tuple(line(name) for name in TRANSPORTS))
+    return ALONE.table(rows.filter(load=load, buffer=FIFO), columns)
 
 
 def _all_at_most(rows: pl.DataFrame, load: str, names: tuple[str, ...], bound: float, what: str) -> Claim:
     found = {name: _ratio(rows, load, name) for name in names}
-    return ratios.at_most(
+    return ALONE.at_most(
         f"{load.capitalize()}: {what} end within {bound} of the optimum",
         bound,
         found,
-        _listed,
         "last flow over the time of the data on a host's link; holds if the mean of each does",
         _table(rows, load),
     )
@@ -299,40 +273,21 @@ def _all_at_most(rows: pl.DataFrame, load: str, names: tuple[str, ...], bound: f
 
 def _single_paths(rows: pl.DataFrame) -> Claim:
     found = {name: _ratio(rows, PERMUTATION, name) for name in SINGLE_PATH}
-    return ratios.at_least(
+    return ALONE.at_least(
         f"Permutation: transports with one path need at least {APART} times the optimum",
         APART,
         found,
-        _listed,
         "some link of the network has at least two flows if a hash chooses the paths",
     )
 
 
 def _before(rows: pl.DataFrame, load: str, names: tuple[str, ...], last: str, what: str) -> Claim:
-    found = {name: _ratio(rows, load, name) for name in (last, *names)}
-
-    def is_sooner(name: str) -> bool:
-        return found[name].mean < found[last].mean and not found[name].at_least
-
-    return Claim(
+    return ALONE.sooner(
         f"{load.capitalize()}: {what}",
-        "sooner",
-        _listed(found),
-        all(map(is_sooner, names)),
+        last,
+        {name: _ratio(rows, load, name) for name in (last, *names)},
         "last flow over the optimum without such links; holds if the mean of each does",
-        table=_table(rows, load) if load != PERMUTATION else None,
-    )
-
-
-def _none(rows: pl.DataFrame, column: str, what: str, names: Iterable[str] = WITHOUT_LOSS) -> Claim:
-    loads = tuple(load for load in LOADS if load != FAILED)
-    found = {name: int(rows.filter(pl.col("load").is_in(loads), transport=name)[column].sum()) for name in names}
-    return Claim(
-        f"Without failed links {what}",
-        "0",
-        ", ".join(f"{LABELS[name]} {count}" for name, count in found.items()),
-        all(count == 0 for count in found.values()),
-        "over all loads and seeds",
+        _table(rows, load) if load != PERMUTATION else None,
     )
 
 
@@ -341,7 +296,7 @@ def _short(rows: pl.DataFrame) -> Claim:
     return Claim(
         "Web search: the 99th percentile of short flows is lower with UET and NDP than with DCTCP over ECMP",
         "lower",
-        _listed(found),
+        ALONE.listed(found),
         all(found[name].mean < found["ecmp"].mean for name in ("nscc", "rccc", "ndp")),
         f"FCT in us of flows up to {SHORT_BYTES // 1000} KB; holds if the mean of each does",
         table=_table(rows, WEB),
@@ -357,7 +312,7 @@ def _shared(rows: pl.DataFrame) -> Claim:
     return Claim(
         "Incast: no flow of TCP has a timeout if the ports of a switch share the memory of their FIFOs",
         "0",
-        ", ".join(f"{LABELS[name]} {shared} ({fifo} with FIFOs)" for name, (fifo, shared) in found.items()),
+        ", ".join(f"{ALONE.styles[name].label} {shared} ({fifo} with FIFOs)" for name, (fifo, shared) in found.items()),
         all(shared == 0 for _, shared in found.values()),
         "flows with a timeout, over all seeds; a congested port alone may hold half of the buffer",
     )

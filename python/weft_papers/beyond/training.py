@@ -23,10 +23,8 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from weft.sweeps.cases import Case
-from weft_papers.beyond import ratios
 from weft_papers.beyond.sprayed import (
-    COLOURS,
-    LABELS,
+    ALONE,
     MULTIPATH,
     RATE_BPS,
     SINGLE_PATH,
@@ -36,7 +34,7 @@ from weft_papers.beyond.sprayed import (
     slow_or_failed,
 )
 from weft_papers.figure import Claim, Table
-from weft_papers.seed_summary import SeedSummary, listed, means_and_ranges, over_seeds
+from weft_papers.seed_summary import SeedSummary, over_seeds
 from weft_papers.uet.scenario import HEADER, MTU
 
 if TYPE_CHECKING:
@@ -102,18 +100,11 @@ def claims(rows: pl.DataFrame) -> list[Claim]:
 
 def plot(rows: pl.DataFrame) -> Plot:
     """Time of the job over its lower bound: mean and range of the seeds."""
-    from matplotlib.figure import Figure
-
-    plot = Figure(figsize=(3 * len(LOADS), 3.8), layout="constrained")
-    for axes, load in zip(plot.subplots(1, len(LOADS), sharey=True), LOADS, strict=True):
-        found = [_ratio(rows, load, name) for name in TRANSPORTS]
-        means, reach = means_and_ranges(found)
-        axes.barh(list(LABELS.values()), means, xerr=reach, color=list(COLOURS.values()))
-        axes.set_xscale("log")
+    plot = ALONE.plot(
+        {f"{load}:\ntime over the lower bound": [_ratio(rows, load, name) for name in TRANSPORTS] for load in LOADS}
+    )
+    for axes in plot.axes:
         axes.axvline(1, color="black", linewidth=0.8)
-        axes.set_title(f"{load}:\ntime over the lower bound", fontsize="small")
-        axes.tick_params(axis="y", labelsize="small")
-        axes.grid(visible=True, axis="x", alpha=0.3)
     return plot
 
 
@@ -209,18 +200,8 @@ def _ratio(rows: pl.DataFrame, load: str, name: str) -> SeedSummary:
     return SeedSummary(tuple(value / best for value in took.values), at_least=int(found["unfinished"].sum()) > 0)
 
 
-def _listed(found: dict[str, SeedSummary]) -> str:
-    return listed((LABELS[name], summary) for name, summary in found.items())
-
-
 def _table(rows: pl.DataFrame, load: str) -> Table:
     """Returns a line per transport: time of the job, flows with a timeout, lost and trimmed packets."""
-
-    def line(name: str) -> tuple[str, ...]:
-        found = rows.filter(load=load, transport=name)
-        cells = (over_seeds(found, pl.col(column).first()) for column in columns)
-        return (LABELS[name], *(str(cell) for cell in cells), str(_ratio(rows, load, name)))
-
     columns = {
         "job_us": "job, us",
         "unfinished": "did not end",
@@ -228,16 +209,18 @@ def _table(rows: pl.DataFrame, load: str) -> Table:
         "drops": "lost packets",
         "trims": "trimmed packets",
     }
-    return Table(("transport", *columns.values(), "over the bound"), tuple(line(name) for name in TRANSPORTS))
+    table = ALONE.table(rows.filter(load=load), columns)
+    over = [str(_ratio(rows, load, name)) for name in TRANSPORTS]
+    lines = ((*line, ratio) for line, ratio in zip(table.rows, over, strict=True))
+    return Table((*table.columns, "over the bound"), tuple(lines))
 
 
 def _near(rows: pl.DataFrame, load: str) -> Claim:
     found = {name: _ratio(rows, load, name) for name in SPRAYED}
-    return ratios.at_most(
+    return ALONE.at_most(
         f"{load.capitalize()}: sprayed packets end within {NEAR} of the lower bound",
         NEAR,
         found,
-        _listed,
         "time of the job over the bound; holds if the mean of each does",
         _table(rows, load),
     )
@@ -245,26 +228,19 @@ def _near(rows: pl.DataFrame, load: str) -> Claim:
 
 def _apart(rows: pl.DataFrame) -> Claim:
     found = {name: _ratio(rows, REDUCE, name) for name in SINGLE_PATH}
-    return ratios.at_least(
+    return ALONE.at_least(
         f"All-reduce: transports with one path need at least {APART} times the lower bound",
         APART,
         found,
-        _listed,
         "long messages of a step share links of the network if a hash chooses the paths",
     )
 
 
 def _before(rows: pl.DataFrame, load: str, names: tuple[str, ...], last: str, what: str) -> Claim:
-    found = {name: _ratio(rows, load, name) for name in (last, *names)}
-
-    def is_sooner(name: str) -> bool:
-        return found[name].mean < found[last].mean and not found[name].at_least
-
-    return Claim(
+    return ALONE.sooner(
         f"{load.capitalize()}: {what}",
-        "sooner",
-        _listed(found),
-        all(map(is_sooner, names)),
+        last,
+        {name: _ratio(rows, load, name) for name in (last, *names)},
         "time of the job over the bound without such links; holds if the mean of each does",
-        table=_table(rows, load) if load != REDUCE else None,
+        _table(rows, load) if load != REDUCE else None,
     )

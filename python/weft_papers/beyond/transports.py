@@ -34,9 +34,11 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from weft.sweeps.cases import Case
-from weft_papers.beyond import ratios, sprayed, training
+from weft_papers.beyond import sprayed, training
+from weft_papers.beyond.alone import Alone
 from weft_papers.figure import Claim, Table
-from weft_papers.seed_summary import SeedSummary, listed, means_and_ranges, over_seeds
+from weft_papers.seed_summary import SeedSummary, over_seeds
+from weft_papers.style import Style
 from weft_papers.uet.scenario import MTU
 
 if TYPE_CHECKING:
@@ -60,28 +62,19 @@ TRANSPORTS: dict[str, dict[str, Any]] = {
     "nscc": sprayed.TRANSPORTS["nscc"],
     "ndp": sprayed.TRANSPORTS["ndp"],
 }
-LABELS = {
-    "dctcp": "DCTCP",
-    "amp": "AMP x 4",
-    "warp": "Warp x 4",
-    "dcqcn": "DCQCN",
-    "timely": "TIMELY",
-    "hpcc": "HPCC",
-    "swift": "Swift",
-    "nscc": "UET, NSCC",
-    "ndp": "NDP",
-}
-COLOURS = {
-    "dctcp": "#444444",
-    "amp": "#0072b2",
-    "warp": "#56b4e9",
-    "dcqcn": "#999999",
-    "timely": "#cc79a7",
-    "hpcc": "#d55e00",
-    "swift": "#f0e442",
-    "nscc": "#009e73",
-    "ndp": "#e69f00",
-}
+ALONE = Alone(
+    {
+        "dctcp": Style("DCTCP", "#444444"),
+        "amp": Style("AMP x 4", "#0072b2"),
+        "warp": Style("Warp x 4", "#56b4e9"),
+        "dcqcn": Style("DCQCN", "#999999"),
+        "timely": Style("TIMELY", "#cc79a7"),
+        "hpcc": Style("HPCC", "#d55e00"),
+        "swift": Style("Swift", "#f0e442"),
+        "nscc": Style("UET, NSCC", "#009e73"),
+        "ndp": Style("NDP", "#e69f00"),
+    }
+)
 QUEUES: dict[str, dict[str, Any]] = {
     **{name: sprayed.queues_for("ecmp", sprayed.FIFO, K) for name in ("dctcp", "amp", "warp")},
     "dcqcn": sprayed.queues_for("roce", sprayed.FIFO, K),
@@ -145,25 +138,18 @@ def claims(rows: pl.DataFrame) -> list[Claim]:
         _before(rows, REDUCE, SPRAYED, ONE_PATH, "sprayed packets end before transports with one path"),
         _before(rows, REDUCE, ("hpcc", "swift"), ("dcqcn", "timely"), "HPCC and Swift end before DCQCN and TIMELY"),
         _pauses(rows),
-        _complete(rows),
+        ALONE.none("No packet is lost where switches pause their neighbours", rows, "drops", LOSSLESS),
     ]
 
 
 def plot(rows: pl.DataFrame) -> Plot:
     """Time until the last flow or the job ended, and p99 FCT of short flows: mean and range of the seeds."""
-    from matplotlib.figure import Figure
-
-    plot = Figure(figsize=(3 * len(LOADS), 3.8), layout="constrained")
-    for axes, load in zip(plot.subplots(1, len(LOADS), sharey=True), LOADS, strict=True):
-        found = [_of(rows, load, name, "p99_short_us" if load in WEB else "last_us") for name in TRANSPORTS]
-        means, reach = means_and_ranges(found)
-        axes.barh(list(LABELS.values()), means, xerr=reach, color=list(COLOURS.values()))
-        axes.set_xscale("log")
+    panels = {}
+    for load in LOADS:
+        column = "p99_short_us" if load in WEB else "last_us"
         what = "p99 of short flows" if load in WEB else "job" if load == REDUCE else "last flow"
-        axes.set_title(f"{load}:\n{what} (us)", fontsize="small")
-        axes.tick_params(axis="y", labelsize="small")
-        axes.grid(visible=True, axis="x", alpha=0.3)
-    return plot
+        panels[f"{load}:\n{what} (us)"] = [_of(rows, load, name, column) for name in TRANSPORTS]
+    return ALONE.plot(panels)
 
 
 def _case(load: str, name: str, seed: int, *, quick: bool) -> Case:
@@ -219,18 +205,8 @@ def _ratio(rows: pl.DataFrame, load: str, name: str) -> SeedSummary:
     return SeedSummary(tuple(value / best for value in ended.values), at_least=ended.at_least)
 
 
-def _listed(found: dict[str, SeedSummary]) -> str:
-    return listed((LABELS[name], summary) for name, summary in found.items())
-
-
 def _table(rows: pl.DataFrame, load: str) -> Table:
     """Returns a line per transport: times, flows that did not end or had a timeout, lost packets, pauses."""
-
-    def line(name: str) -> tuple[str, ...]:
-        found = rows.filter(load=load, transport=name)
-        cells = (over_seeds(found, pl.col(column).first()) for column in columns)
-        return (LABELS[name], *(str(cell) for cell in cells))
-
     columns = {
         "last_us": "job, us" if load == REDUCE else "last flow, us",
         "mean_us": "mean FCT, us",
@@ -240,16 +216,15 @@ def _table(rows: pl.DataFrame, load: str) -> Table:
         "drops": "lost packets",
         "pauses": "pauses",
     }
-    return Table(("transport", *columns.values()), tuple(line(name) for name in TRANSPORTS))
+    return ALONE.table(rows.filter(load=load), columns)
 
 
 def _near(rows: pl.DataFrame, load: str, names: tuple[str, ...], what: str) -> Claim:
     found = {name: _ratio(rows, load, name) for name in names}
-    return ratios.at_most(
+    return ALONE.at_most(
         f"{load.capitalize()}: {what} end within {NEAR} of the optimum",
         NEAR,
         found,
-        _listed,
         "last flow over the time of the data on a host's link; holds if the mean of each does",
         _table(rows, load),
     )
@@ -257,11 +232,10 @@ def _near(rows: pl.DataFrame, load: str, names: tuple[str, ...], what: str) -> C
 
 def _apart(rows: pl.DataFrame) -> Claim:
     found = {name: _ratio(rows, PERMUTATION, name) for name in ONE_PATH}
-    return ratios.at_least(
+    return ALONE.at_least(
         f"Permutation: transports with one path need at least {APART} times the optimum",
         APART,
         found,
-        _listed,
         "some link of the network has at least two flows if a hash chooses the paths",
     )
 
@@ -270,7 +244,7 @@ def _lower(rows: pl.DataFrame, load: str, column: str, low: tuple[str, ...], hig
     """Returns the values of transports, and whether each mean of the first is below each of the others."""
     found = {name: _of(rows, load, name, column) for name in (*low, *high)}
     ended = not any(found[name].at_least for name in low)
-    return _listed(found), ended and max(found[name].mean for name in low) < min(found[name].mean for name in high)
+    return ALONE.listed(found), ended and max(found[name].mean for name in low) < min(found[name].mean for name in high)
 
 
 def _before(rows: pl.DataFrame, load: str, low: tuple[str, ...], high: tuple[str, ...], what: str) -> Claim:
@@ -282,7 +256,7 @@ def _before(rows: pl.DataFrame, load: str, low: tuple[str, ...], high: tuple[str
 
 def _short(rows: pl.DataFrame, load: str, low: tuple[str, ...], high: tuple[str, ...], what: str) -> Claim:
     found, holds = _lower(rows, load, "p99_short_us", low, high)
-    others = ", ".join(LABELS[name] for name in high)
+    others = ", ".join(ALONE.styles[name].label for name in high)
     return Claim(
         f"{load.capitalize()}: the 99th percentile of short flows is lower with {what} than with {others}",
         "lower",
@@ -299,18 +273,7 @@ def _pauses(rows: pl.DataFrame) -> Claim:
     return Claim(
         "Web search: HPCC causes fewer pauses than DCQCN and TIMELY",
         "fewer",
-        ", ".join(f"{LABELS[name]} {count}" for name, count in found.items()),
+        ALONE.listed(found),
         found["hpcc"] < min(found["dcqcn"], found["timely"]),
         "pauses of all links, over all loads of web search and seeds",
-    )
-
-
-def _complete(rows: pl.DataFrame) -> Claim:
-    found = {name: int(rows.filter(transport=name)["drops"].sum()) for name in LOSSLESS}
-    return Claim(
-        "No packet is lost where switches pause their neighbours",
-        "0",
-        ", ".join(f"{LABELS[name]} {count}" for name, count in found.items()),
-        all(count == 0 for count in found.values()),
-        "over all loads and seeds",
     )
