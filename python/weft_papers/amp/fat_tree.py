@@ -5,12 +5,12 @@ It has 32 ToR, 32 aggregation and 16 core switches.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from weft_papers.amp.settings import AMP, LIMIT, RATE, SHOWN, K, beta_keeps_link_busy
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     import polars as pl
     from matplotlib.axes import Axes
@@ -35,28 +35,13 @@ def beta_warning(delay_us: int) -> str:
     return f", where cuts empty queues, as (BDP + K) / beta = {(bdp + K) / beta:.1f} is above K = {K}"
 
 
-def fat_tree(
-    name: str,
-    *,
-    duration: str,
-    transports: Mapping[str, Mapping[str, Any]],
-    traffic: Sequence[Mapping[str, Any]],
-    delay_us: int = DELAY_US,
-    ports: int = PORTS,
-    stop: Mapping[str, Any] | None = None,
-) -> Experiment:
-    """Returns an experiment in that network with section 5's rates and queues."""
+def fat_tree(name: str, *, delay_us: int = DELAY_US, ports: int = PORTS, **fields: object) -> Experiment:
+    """Returns an experiment in that network with section 5's rates and queues, and these other fields."""
     from weft import Experiment
 
-    document: dict[str, Any] = {
-        "name": name,
-        "duration": duration,
-        "topology": {"kind": "fat-tree", "k": ports, "rate": RATE, "delay": f"{delay_us}us"},
-        "queues": {"limit": LIMIT, "mark": f"{K} packets"},
-        "transports": transports,
-        "traffic": traffic,
-    }
-    return Experiment.model_validate(document if stop is None else {**document, "stop": stop})
+    topology = {"kind": "fat-tree", "k": ports, "rate": RATE, "delay": f"{delay_us}us"}
+    queues = {"limit": LIMIT, "mark": f"{K} packets"}
+    return Experiment.model_validate({"name": name, "topology": topology, "queues": queues, **fields})
 
 
 def plot_cdf(

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from weft_papers.amp.settings import AMP, DCM, DCTCP, LIMIT, SUBFLOWS, XMP, K
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from weft.spec import Experiment
 
@@ -39,29 +39,24 @@ TRANSPORTS: dict[str, dict[str, Any]] = {
 def experiment(
     name: str,
     *,
-    level: str,
-    duration: str,
     topology: Mapping[str, Any],
     transports: Mapping[str, Mapping[str, Any]],
-    traffic: Sequence[Mapping[str, Any]],
-    probes: Sequence[Mapping[str, Any]] = (),
     measure_from: str | None = None,
+    **fields: object,
 ) -> Experiment:
-    """Returns the same experiment for either level."""
+    """Returns an experiment with these other fields, which are the same for either level."""
     from weft import Experiment
 
     return Experiment.model_validate(
         {
             "name": name,
-            "level": level,
-            "duration": duration,
             "measure": {"start": measure_from} if measure_from else None,
             "topology": {"rate": RATE, "delay": DELAY, **topology},
             "queues": {"limit": LIMIT, "mark": f"{K} packets"},
             # The testbed's hosts send through ports like those of its switches.
             "hosts": {"qdisc": "switch"},
             "transports": {name: {"profile": "linux", **transport} for name, transport in transports.items()},
-            "traffic": traffic,
-            "probes": probes,
+            "probes": (),
+            **fields,
         }
     )

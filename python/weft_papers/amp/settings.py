@@ -33,7 +33,7 @@ import polars as pl
 from weft_papers.style import Style
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from weft.spec import Experiment
 
@@ -132,46 +132,31 @@ def many_to_one(
     *,
     senders: int,
     delay_us: int,
-    duration: str,
-    transports: Mapping[str, Mapping[str, Any]],
-    traffic: Sequence[Mapping[str, Any]],
-    probes: Sequence[Mapping[str, Any]] = (),
     mark: int = K,
     host_jitter: str = "0s",
     rate: str = RATE,
+    **fields: object,
 ) -> Experiment:
-    """Returns figure 1: `senders` hosts, a switch, a receiver; K is `mark` packets and the bottleneck is `s0->r0`."""
-    return _experiment(
-        {"kind": "many-to-one", "senders": senders, "rate": rate},
-        name,
-        delay_us,
-        duration=duration,
-        transports=transports,
-        traffic=traffic,
-        probes=probes,
-        mark=mark,
-        **({} if host_jitter == "0s" else {"hosts": {"jitter": host_jitter}}),
-    )
+    """Returns figure 1: `senders` hosts, a switch, a receiver; K is `mark` packets and the bottleneck is `s0->r0`.
+
+    Other fields are those of the spec.
+    """
+    if host_jitter != "0s":
+        fields["hosts"] = {"jitter": host_jitter}
+    return _experiment({"kind": "many-to-one", "senders": senders, "rate": rate}, name, delay_us, mark, fields)
 
 
-def two_bottlenecks(
-    name: str,
-    *,
-    delay_us: int,
-    host_gbps: int = 10,
-    duration: str,
-    transports: Mapping[str, Mapping[str, Any]],
-    traffic: Sequence[Mapping[str, Any]],
-    probes: Sequence[Mapping[str, Any]] = (),
+def two_bottlenecks(name: str, *, delay_us: int, host_gbps: int = 10, **fields: object) -> Experiment:
+    """Returns figure 5: S1 to D1 over the upper bottleneck, S3 to D3 over the lower one, S2 to D2 over both.
+
+    Other fields are those of the spec.
+    """
+    return _experiment({"kind": "two-bottlenecks", "host_rate": f"{host_gbps}Gbps"}, name, delay_us, K, fields)
+
+
+def _experiment(
+    topology: Mapping[str, Any], name: str, delay_us: int, mark: int, fields: Mapping[str, object]
 ) -> Experiment:
-    """Returns figure 5: S1 to D1 over the upper bottleneck, S3 to D3 over the lower one, S2 to D2 over both."""
-    topology = {"kind": "two-bottlenecks", "host_rate": f"{host_gbps}Gbps"}
-    return _experiment(
-        topology, name, delay_us, duration=duration, transports=transports, traffic=traffic, probes=probes, mark=K
-    )
-
-
-def _experiment(topology: Mapping[str, Any], name: str, delay_us: int, *, mark: int, **parts: object) -> Experiment:
     from weft import Experiment
 
     return Experiment.model_validate(
@@ -179,6 +164,7 @@ def _experiment(topology: Mapping[str, Any], name: str, delay_us: int, *, mark: 
             "name": name,
             "topology": {"rate": RATE, **topology, "delay": f"{delay_us}us"},
             "queues": {"limit": LIMIT, "mark": f"{mark} packets"},
-            **parts,
+            "probes": (),
+            **fields,
         }
     )

@@ -137,10 +137,8 @@ def _case(paths: str, algorithm: str, seed: int, unit: int) -> Case:
         seconds=at_us[AFTER] * 1e-6,
         transports={algorithm: transport(algorithm, SUBFLOWS if paths == MULTI else 1)},
         traffic=traffic,
-        more={
-            "measure": {"start": f"{WARM_UP_MS}ms"},
-            "probes": [{"kind": "queue", "at": ["s0->r0"], "interval": f"{SAMPLE_US}us"}],
-        },
+        measure={"start": f"{WARM_UP_MS}ms"},
+        probes=[{"kind": "queue", "at": ["s0->r0"], "interval": f"{SAMPLE_US}us"}],
     )
     return Case({"paths": paths, "algorithm": algorithm, "unit": unit}, spec, seed)
 

@@ -10,7 +10,7 @@ run. K is a fifth of the buffer, since the paper does not give it. Lengths are t
 from __future__ import annotations
 
 import random
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import polars as pl
 
@@ -117,7 +117,8 @@ def _case(reading: str, buffer: int, algorithm: str, seed: int, *, quick: bool) 
             {"kind": "bulk", "pairs": [[f"h{sender}", f"h{receiver}"]], "transport": f"x{n}"}
             for sender, n in counts.items()
         ],
-        more=_probed(receiver, QUICK_WARM_UP_S if quick else WARM_UP_S),
+        measure={"start": f"{QUICK_WARM_UP_S if quick else WARM_UP_S}s"},
+        probes=[{"kind": "queue", "at": [f"{tor_of(receiver)}->h{receiver}"]}],
     )
     return Case({"reading": reading, "buffer": buffer, "algorithm": algorithm}, spec, seed)
 
@@ -126,11 +127,6 @@ def _subflows(reading: str, index: int) -> int:
     if reading == EACH:
         return SUBFLOWS
     return SUBFLOWS // SENDERS + (index < SUBFLOWS % SENDERS)
-
-
-def _probed(receiver: int, from_s: float) -> dict[str, Any]:
-    link = f"{tor_of(receiver)}->h{receiver}"
-    return {"measure": {"start": f"{from_s}s"}, "probes": [{"kind": "queue", "at": [link]}]}
 
 
 def _of_buffer(rows: pl.DataFrame, buffer: int) -> list[Claim]:

@@ -127,7 +127,7 @@ def _case(reading: str, kb: int, jobs: int, name: str, seed: int, *, quick: bool
             }
         ],
         # A job has a request and an object for each server.
-        more={"stop": {"class": "objects", "flows": 2 * SERVERS * jobs}},
+        stop={"class": "objects", "flows": 2 * SERVERS * jobs},
     )
     large_mb = LARGE_MB / part
     return Case({"reading": reading, "size_kb": kb, "large_mb": large_mb, "algorithm": name}, spec, seed)

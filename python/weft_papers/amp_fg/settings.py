@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from weft_papers.style import Style
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from weft.spec import Experiment
 
@@ -89,11 +89,9 @@ def experiment(
     *,
     topology: Mapping[str, Any],
     seconds: float,
-    transports: Mapping[str, Mapping[str, Any]],
-    traffic: Sequence[Mapping[str, Any]],
     buffer: int = BUFFER,
     mark: int | None = None,
-    more: Mapping[str, Any] | None = None,
+    **fields: object,
 ) -> Experiment:
     """Returns an experiment with section V's links.
 
@@ -101,11 +99,9 @@ def experiment(
         name: Name of the experiment.
         topology: Kind and size.
         seconds: Simulated time.
-        transports: Transports by name.
-        traffic: Traffic entries.
         buffer: Packets that a queue holds.
         mark: K in packets; by default a fifth of the buffer.
-        more: Additional fields of the spec.
+        fields: Other fields of the spec.
     """
     from weft import Experiment
 
@@ -117,8 +113,6 @@ def experiment(
             "queues": {"limit": f"{buffer} packets", "mark": f"{mark or buffer // K_OF_BUFFER} packets"},
             # Hosts of ns-3 send at once, through a queue like a switch's.
             "hosts": {"qdisc": "switch", "jitter": "0us"},
-            "transports": transports,
-            "traffic": traffic,
-            **(more or {}),
+            **fields,
         }
     )

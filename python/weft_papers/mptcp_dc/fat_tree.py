@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from weft_papers.style import Style
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from weft.spec import Experiment
 
@@ -65,26 +65,15 @@ VLB = transport({"name": "reno", "rfc_growth": 1})
 MULTIPATH = transport("lia", 8)
 
 
-def fat_tree(
-    name: str,
-    *,
-    seconds: float,
-    transports: Mapping[str, Mapping[str, Any]],
-    traffic: Sequence[Mapping[str, Any]],
-    ports: int = PORTS,
-    warm_up: float = 0.0,
-    more: Mapping[str, Any] | None = None,
-) -> Experiment:
+def fat_tree(name: str, *, seconds: float, ports: int = PORTS, warm_up: float = 0.0, **fields: object) -> Experiment:
     """Returns an experiment in that network.
 
     Args:
         name: Name of the experiment.
         seconds: Simulated time.
-        transports: Transports by name.
-        traffic: Traffic entries.
         ports: Ports of a switch.
         warm_up: Seconds before links, queues and goodput are measured.
-        more: Additional fields of the spec.
+        fields: Other fields of the spec.
     """
     from weft import Experiment
 
@@ -97,8 +86,6 @@ def fat_tree(
             "queues": {"limit": "100 packets", "host": {"limit": "1000 packets"}},
             # The simulator's hosts send at once, through ports like those of its switches.
             "hosts": {"qdisc": "switch", "jitter": "0us"},
-            "transports": transports,
-            "traffic": traffic,
-            **(more or {}),
+            **fields,
         }
     )

@@ -180,7 +180,7 @@ def _case(name: str, tcp: str, seconds: int, seed: int, *, quick: bool) -> Case:
                 "jitter": OPENING,
             }
         ],
-        more={"controller": {"kind": kind, "interval": interval}} if interval else None,
+        controller={"kind": kind, "interval": interval} if interval else None,
     )
     return Case({"scheme": name, "tcp": tcp, "seconds": seconds}, experiment, seed)
 

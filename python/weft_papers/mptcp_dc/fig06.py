@@ -157,7 +157,7 @@ def _case(reading: str, name: str, threshold: int, load: str, seed: int, *, quic
             {"kind": "bulk", "transport": name, "jitter": OPENING, **flow}
             for flow in _flows(threshold, load, ports**3 // 4, seed, apart=reading == "apart")
         ],
-        more={"controller": controller} if name == "scheduler" else None,
+        controller=controller if name == "scheduler" else None,
     )
     return Case({"reading": reading, "scheme": name, "threshold": threshold, "load": load}, experiment, seed)
 

@@ -161,7 +161,7 @@ def _case(reading: str, packets: int, n: int, seed: int) -> Case:
         transports=[],
         others={"mptcp": mptcp},
         traffic=[{"kind": "bulk", "transport": "mptcp", "pairs": pairs, "size": f"{packets * MSS}B", "jitter": "1ms"}],
-        more={"probes": [{"kind": "flow", "interval": EVERY}]},
+        probes=[{"kind": "flow", "interval": EVERY}],
     )
     return Case({"reading": reading, "packets": packets, "subflows": n}, spec, seed)
 

@@ -124,7 +124,7 @@ def _case(reading: str, scheme: str, cc: str, n: int, seed: int, *, quick: bool)
             bulk | {"name": "ours", "transport": scheme, "pairs": ours},
             *(bulk | {"name": name, "transport": name, "pairs": pairs} for name, pairs in theirs),
         ],
-        more={"measure": {"start": f"{WARM_UP_S:g}s"}},
+        measure={"start": f"{WARM_UP_S:g}s"},
         others={
             scheme: transport(scheme) | {"cc": cc},
             **{name: _tcp(None if name == "tcp" else int(name[3:])) for name, _ in theirs},

@@ -22,7 +22,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping
 
     from weft.spec import Experiment
 
@@ -92,10 +92,9 @@ def experiment(
     *,
     seconds: float,
     transports: Iterable[str],
-    traffic: Sequence[Mapping[str, Any]],
     leaves: int = 2,
     others: Mapping[str, Mapping[str, Any]] | None = None,
-    more: Mapping[str, Any] | None = None,
+    **fields: object,
 ) -> Experiment:
     """Returns an experiment in that fabric.
 
@@ -103,10 +102,9 @@ def experiment(
         name: Name of the experiment.
         seconds: Simulated time.
         transports: Names in `TRANSPORTS`.
-        traffic: Traffic entries.
         leaves: Racks, of which the paper has `LEAVES`.
         others: Additional transports; they replace those with the same name.
-        more: Additional fields of the spec.
+        fields: Other fields of the spec.
     """
     from weft import Experiment
 
@@ -125,7 +123,6 @@ def experiment(
             "queues": {"limit": f"{BUFFER} packets", "mark": f"{MARK} packets"},
             "hosts": {"qdisc": "switch", "jitter": "0us"},
             "transports": {**{value: transport(value) for value in transports}, **(others or {})},
-            "traffic": traffic,
-            **(more or {}),
+            **fields,
         }
     )

@@ -163,6 +163,6 @@ def _case(sizes: Sequence[int], opening: str, opens: float, name: str, seed: int
         seconds=AT_MOST_S,
         transports=[name],
         traffic=[flows | {"size": f"{packets * MSS}B", "pairs": pairs} for packets, pairs in sorted(by_size.items())],
-        more=more,
+        **(more or {}),
     )
     return Case({"opens": opening, "scheme": name}, spec, seed)

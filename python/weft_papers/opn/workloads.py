@@ -119,7 +119,7 @@ def case(
                 "size": {"kind": "empirical", "points": points(workload)},
             }
         ],
-        more=more,
+        **(more or {}),
     )
     return Case({**labels, "workload": workload, "scheme": name}, spec, seed)
 

@@ -12,7 +12,7 @@ from weft_papers.beyond.all_schemes import SCHEMES as OTHERS
 from weft_papers.beyond.all_schemes import Scheme, multipath
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable
 
     from weft.spec import Experiment
     from weft_papers.seed_summary import SeedSummary
@@ -61,25 +61,21 @@ def bottleneck(
     senders: int,
     delay_us: int,
     mark: int,
-    duration: str,
-    transports: Mapping[str, Mapping[str, Any]],
-    traffic: Sequence[Mapping[str, Any]],
     measured_from: str = "0s",
     gbps: int = 10,
     limit: int = 100,
+    **fields: object,
 ) -> Experiment:
-    """Returns senders, a switch and a receiver: AMP's figure 1 in profile `linux`."""
+    """Returns senders, a switch and a receiver, with these other fields: AMP's figure 1 in profile `linux`."""
     from weft import Experiment
 
     return Experiment.model_validate(
         {
             "name": name,
-            "duration": duration,
             "measure": {"start": measured_from},
             "topology": {"kind": "many-to-one", "senders": senders, "rate": f"{gbps}Gbps", "delay": f"{delay_us}us"},
             "queues": {"limit": f"{limit} packets", "mark": f"{mark} packets"},
-            "transports": transports,
-            "traffic": traffic,
+            **fields,
         }
     )
 
