@@ -17,7 +17,7 @@ import polars as pl
 from weft.sweeps.cases import Case
 from weft_papers.amp_fg.settings import SHOWN, experiment, fat_tree, transport
 from weft_papers.figure import Claim, Table
-from weft_papers.seed_summary import SeedSummary, listed, over_seeds
+from weft_papers.seed_summary import SeedSummary, listed, means_and_ranges, over_seeds
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Plot
@@ -86,12 +86,10 @@ def plot(rows: pl.DataFrame) -> Plot:
 
     plot = Figure(figsize=(9, 3.6), layout="constrained")
     for axes, kind in zip(plot.subplots(1, len(PAPER)), PAPER, strict=True):
-        means = [_mean(rows, kind, name) for name in SUBFLOWS]
-        below = [max(0.0, summary.mean - min(summary.values)) for summary in means]
-        above = [max(0.0, max(summary.values) - summary.mean) for summary in means]
+        means, reach = means_and_ranges(_mean(rows, kind, name) for name in SUBFLOWS)
         colours = [SHOWN[name].colour for name in SUBFLOWS]
         labels = [f"{SHOWN[name].label}-{n}" if n > 1 else SHOWN[name].label for name, n in SUBFLOWS.items()]
-        axes.bar(labels, [summary.mean for summary in means], yerr=[below, above], color=colours, capsize=3)
+        axes.bar(labels, means, yerr=reach, color=colours, capsize=3)
         axes.set(title=f"{kind} objects", ylabel="mean FCT (ms)")
         axes.grid(visible=True, axis="y", alpha=0.3)
     plot.suptitle("Figure 7: one client, 8 servers at once")

@@ -19,7 +19,7 @@ from weft.stats import digits
 from weft.sweeps.cases import Case
 from weft_papers.amp_fg.settings import HOSTS, PORTS, QUICK_PORTS, SHOWN, experiment, fat_tree, transport
 from weft_papers.figure import Claim, Table
-from weft_papers.seed_summary import SeedSummary, listed, over_seeds
+from weft_papers.seed_summary import SeedSummary, listed, means_and_ranges, over_seeds
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -81,13 +81,10 @@ def plot(rows: pl.DataFrame) -> Plot:
     plot = Figure(figsize=(5.4, 3.8), layout="constrained")
     axes = plot.subplots()
     for name in (*MULTIPATH, MMPTCP):
-        spreads = [_mean(here, name, n) for n in SUBFLOWS]
-        means = [summary.mean for summary in spreads]
-        below = [max(0.0, summary.mean - min(summary.values)) for summary in spreads]
-        above = [max(0.0, max(summary.values) - summary.mean) for summary in spreads]
+        means, reach = means_and_ranges(_mean(here, name, n) for n in SUBFLOWS)
         shown = SHOWN[name]
         axes.errorbar(
-            SUBFLOWS, means, yerr=[below, above], label=shown.label, color=shown.colour, marker=shown.marker, capsize=3
+            SUBFLOWS, means, yerr=reach, label=shown.label, color=shown.colour, marker=shown.marker, capsize=3
         )
     axes.axhline(_mean(here, "dctcp", 1).mean, color=SHOWN["dctcp"].colour, linestyle="--", label="DCTCP, single path")
     axes.set(xticks=SUBFLOWS, ylim=(0, 1), xlabel="subflows", ylabel="normalised mean throughput")

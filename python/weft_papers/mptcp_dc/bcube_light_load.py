@@ -22,7 +22,7 @@ from weft_papers.figure import Claim
 from weft_papers.mptcp_dc.fat_tree import SHOWN
 from weft_papers.mptcp_dc.fig05 import LITTLE, ONE_OF
 from weft_papers.mptcp_dc.large_scale import PACKET, PAYLOAD, RATE_GBPS, VLB, bcube, long_flows, vl2
-from weft_papers.seed_summary import SeedSummary, listed, over_seeds
+from weft_papers.seed_summary import SeedSummary, listed, means_and_ranges, over_seeds
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Plot
@@ -70,13 +70,10 @@ def plot(rows: pl.DataFrame) -> Plot:
     axes = plot.subplots()
     groups = {"VL2, light load": (VL2, LIGHT), "BCube, light load": (BCUBE, LIGHT), "BCube, one flow": (BCUBE, ALONE)}
     for index, name in enumerate(SUBFLOWS):
-        found = [_mean(rows, network, load, name) for network, load in groups.values()]
-        means = [summary.mean for summary in found]
-        below = [max(0.0, mean - min(summary.values)) for mean, summary in zip(means, found, strict=True)]
-        above = [max(0.0, max(summary.values) - mean) for mean, summary in zip(means, found, strict=True)]
+        means, reach = means_and_ranges(_mean(rows, network, load, name) for network, load in groups.values())
         at = [place + 0.36 * (index - 0.5) for place in range(len(groups))]
         shown = SHOWN[name]
-        axes.bar(at, means, 0.36, yerr=[below, above], capsize=3, color=shown.colour, label=shown.label)
+        axes.bar(at, means, 0.36, yerr=reach, capsize=3, color=shown.colour, label=shown.label)
     axes.axhline(LINK_MBPS, color="#999999", linestyle=":", linewidth=1)
     axes.set_xticks(range(len(groups)), list(groups))
     axes.set_ylabel("mean goodput of a flow (Mbps)")

@@ -28,7 +28,7 @@ from weft_papers.opn.settings import (
     WITH,
     experiment,
 )
-from weft_papers.seed_summary import SeedSummary, listed, over_seeds
+from weft_papers.seed_summary import SeedSummary, listed, means_and_ranges, over_seeds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -144,10 +144,9 @@ def out_of_order(rows: pl.DataFrame, within: str) -> SeedSummary:
 
 def bars(axes: Axes, title: str, values: dict[str, SeedSummary]) -> None:
     """Draws one bar per scheme, and the range of the seeds."""
-    below = [max(0.0, summary.mean - min(summary.values)) for summary in values.values()]
-    above = [max(0.0, max(summary.values) - summary.mean) for summary in values.values()]
+    means, reach = means_and_ranges(values.values())
     labels, colours = [LABELS[name] for name in values], [COLOURS[name] for name in values]
-    axes.bar(labels, [summary.mean for summary in values.values()], yerr=[below, above], color=colours, capsize=3)
+    axes.bar(labels, means, yerr=reach, color=colours, capsize=3)
     axes.set_title(title, fontsize="medium")
     axes.tick_params(axis="x", labelsize="small")
     axes.grid(visible=True, axis="y", alpha=0.3)

@@ -28,7 +28,7 @@ from weft_papers.opn.settings import (
     SPINES,
     experiment,
 )
-from weft_papers.seed_summary import SeedSummary, listed, over_seeds, percentile
+from weft_papers.seed_summary import SeedSummary, listed, means_and_ranges, over_seeds, percentile
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -214,12 +214,9 @@ def panels(rows: pl.DataFrame, title: str) -> Plot:
     width = 0.8 / len(SCHEMES)
     for axes, panel in zip(plot.subplots(2, 2).flat, PANELS, strict=True):
         for step, name in enumerate(SCHEMES):
-            values = [value_of(rows, workload, name, panel) for workload in SHARES]
-            means = [summary.mean for summary in values]
-            below = [max(0.0, summary.mean - min(summary.values)) for summary in values]
-            above = [max(0.0, max(summary.values) - summary.mean) for summary in values]
+            means, reach = means_and_ranges(value_of(rows, workload, name, panel) for workload in SHARES)
             centres = [n + (step - (len(SCHEMES) - 1) / 2) * width for n in range(len(SHARES))]
-            axes.bar(centres, means, width, yerr=[below, above], color=COLOURS[name], label=LABELS[name])
+            axes.bar(centres, means, width, yerr=reach, color=COLOURS[name], label=LABELS[name])
         axes.set_xticks(range(len(SHARES)), list(WORDS.values()), fontsize="small")
         axes.set_title(heads[panel], fontsize="medium")
         axes.grid(visible=True, axis="y", alpha=0.3)
