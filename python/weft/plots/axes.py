@@ -37,6 +37,13 @@ def axes_of(ax: Axes | None, *, size: tuple[float, float] = (7.0, 4.0)) -> Axes:
     return NotebookFigure(figsize=size, layout="constrained").add_subplot()
 
 
+def plain_axes(ax: Axes | None, *, size: tuple[float, float] = (7.0, 4.0), grid: str = "y") -> Axes:
+    """Returns the given axes, or those of a new figure, in the plain style."""
+    own_ax = axes_of(ax, size=size)
+    plain_style(own_ax, grid=grid)
+    return own_ax
+
+
 def figure_of(ax: Axes) -> Figure:
     """Returns the figure of axes."""
     figure = ax.get_figure(root=True)
@@ -68,12 +75,13 @@ def shifted(ax: Axes, points: float) -> Transform:
     return ax.transData + ScaledTranslation(points / 72, 0, figure_of(ax).dpi_scale_trans)
 
 
-def title_of(ax: Axes, given: str | None, finding: str) -> None:
-    """Sets a title: what the caller gave, or else what the plot shows; an empty one is none."""
-    text = finding if given is None else given
+def titled(ax: Axes, given: str | None, finding: str) -> Figure:
+    """Sets a title: what the caller gave, or else what the plot shows; an empty one is none. Returns the figure."""
+    figure, text = figure_of(ax), finding if given is None else given
     if text:
-        width = ax.get_position().width * figure_of(ax).get_figwidth() * 72 / POINTS_PER_CHARACTER
+        width = ax.get_position().width * figure.get_figwidth() * 72 / POINTS_PER_CHARACTER
         ax.set_title(textwrap.fill(text, max(20, int(width))), loc="left", fontsize="medium", fontweight="bold")
+    return figure
 
 
 def wants_log(values: Sequence[float]) -> bool:

@@ -69,8 +69,7 @@ class Plots:
             talk_axes.set_log(own_ax.xaxis, low, high, room=0.02)
         own_ax.set_ylim(0, 1.02)
         own_ax.legend(frameon=False)
-        talk_axes.title_of(own_ax, title, "Flow completion times")
-        return talk_axes.figure_of(own_ax)
+        return talk_axes.titled(own_ax, title, "Flow completion times")
 
     def slowdown(self, by: str = "transport", *, ax: Axes | None = None, title: str | None = None) -> Figure:
         """Draws the median and 99th percentile of the FCT slowdown by size of flow, a line each for every group.
@@ -102,8 +101,7 @@ class Plots:
         own_ax.set_xticks(range(len(sizes)), list(sizes.values()))
         talk_axes.set_log(own_ax.yaxis, *_range(rows["value"]))
         own_ax.legend(frameon=False)
-        talk_axes.title_of(own_ax, title, "Slowdown by size of flow")
-        return talk_axes.figure_of(own_ax)
+        return talk_axes.titled(own_ax, title, "Slowdown by size of flow")
 
     def windows(self, flow: int | None = None, *, ax: Axes | None = None, title: str | None = None) -> Figure:
         """Draws congestion windows over time, one line per subflow; strips at the bottom show suppression.
@@ -122,8 +120,7 @@ class Plots:
         self._draw_windows(own_ax, traced, size)
         spans = data.suppressed(traced)
         finding = f"Flow {chosen}" + (f": {spans.height} times suppressed" if spans.height else "")
-        talk_axes.title_of(own_ax, title, finding)
-        return talk_axes.figure_of(own_ax)
+        return talk_axes.titled(own_ax, title, finding)
 
     def rates(self, flow: int | None = None, *, ax: Axes | None = None, title: str | None = None) -> Figure:
         """Draws the sending rate over time of a flow whose congestion control sets one, such as DCQCN.
@@ -142,8 +139,7 @@ class Plots:
         own_ax = _axes(ax, f"time ({unit})", f"rate ({rate_unit})")
         own_ax.step(rows["time_s"] / size, rows["rate_bps"] / rate, where="post", color=talk_axes.colour(0))
         own_ax.set_ylim(bottom=0)
-        talk_axes.title_of(own_ax, title, f"Flow {chosen}")
-        return talk_axes.figure_of(own_ax)
+        return talk_axes.titled(own_ax, title, f"Flow {chosen}")
 
     def throughput(self, by: str = "flow", *, ax: Axes | None = None, title: str | None = None) -> Figure:
         """Draws goodput over time, one line per group: application bytes that arrived in each interval.
@@ -170,8 +166,7 @@ class Plots:
             lines.append((drawn, str(group)))
         own_ax.set_ylim(bottom=0)
         talk_axes.end_labels(own_ax, lines, by)
-        talk_axes.title_of(own_ax, title, "Goodput over time")
-        return talk_axes.figure_of(own_ax)
+        return talk_axes.titled(own_ax, title, "Goodput over time")
 
     def queues(self, *, ax: Axes | None = None, title: str | None = None) -> Figure:
         """Draws lengths of queues over time, one line per link that a probe with an `interval` samples.
@@ -195,8 +190,7 @@ class Plots:
         self._draw_queues(own_ax, sampled, size)
         own_ax.set_xlim(span[0] / size, span[1] / size)
         finding = f"Longest queue: {digits(float(sampled['length_packets'].max()))} packets"  # type: ignore[arg-type]
-        talk_axes.title_of(own_ax, title, finding)
-        return talk_axes.figure_of(own_ax)
+        return talk_axes.titled(own_ax, title, finding)
 
     def timeline(self, flow: int | None = None, *, ax: Axes | None = None, title: str | None = None) -> Figure:
         """Draws a flow and the network over time: windows with suppression as strips, and sampled queues below.
@@ -235,8 +229,7 @@ class Plots:
         panels[-1].set(xlabel=f"time ({unit})", xlim=(low / size, high / size))
         spans = data.suppressed(traced)
         finding = f"Flow {chosen}" + (f": {spans.height} times suppressed" if spans.height else "")
-        talk_axes.title_of(panels[0], title, finding)
-        return figure
+        return talk_axes.titled(panels[0], title, finding)
 
     def jain(self, by: str = "transport", *, ax: Axes | None = None, title: str | None = None) -> Figure:
         """Draws Jain's fairness index of the flows' goodputs, one bar a group, with its value.
@@ -250,8 +243,7 @@ class Plots:
             UsageError: There is no such column, or no flow has a goodput.
         """
         rows = data.jain(self._result.flows, by)
-        own_ax = talk_axes.axes_of(ax, size=(7.0, 1.2 + 0.4 * rows.height))
-        talk_axes.plain_style(own_ax, grid="x")
+        own_ax = talk_axes.plain_axes(ax, size=(7.0, 1.2 + 0.4 * rows.height), grid="x")
         places = range(rows.height)
         own_ax.barh(places, rows["jain"], 0.6, color=[talk_axes.colour(n) for n in places])
         for n, value in enumerate(rows["jain"]):
@@ -259,8 +251,7 @@ class Plots:
         own_ax.set_yticks(places, rows["group"].to_list())
         own_ax.invert_yaxis()
         own_ax.set(xlim=(0, 1.12), xlabel="Jain's index of goodputs")
-        talk_axes.title_of(own_ax, title, "")
-        return talk_axes.figure_of(own_ax)
+        return talk_axes.titled(own_ax, title, "")
 
     def utilisation(self, *, ax: Axes | None = None, title: str | None = None) -> Figure:
         """Draws the utilisation of each stage of the network while flows were open, and its links' range.
@@ -273,8 +264,7 @@ class Plots:
 
         rows = data.utilisation(data.active_links(self._result)).drop_nulls("mean")
         stages = rows["stage"].to_list()
-        own_ax = talk_axes.axes_of(ax, size=(7.0, 1.4 + 0.4 * len(stages)))
-        talk_axes.plain_style(own_ax, grid="x")
+        own_ax = talk_axes.plain_axes(ax, size=(7.0, 1.4 + 0.4 * len(stages)), grid="x")
         own_ax.barh(range(len(stages)), rows["mean"], 0.6, color=talk_axes.colour(0))
         for n, row in enumerate(rows.iter_rows(named=True)):
             own_ax.plot([row["min"], row["max"]], [n, n], color="black", linewidth=1.5)
@@ -288,8 +278,7 @@ class Plots:
         largest = max((value for value in rows["max"] if value is not None), default=1.0)
         own_ax.set_xlim(0, max(1.18 * largest, 0.01))
         own_ax.set_xlabel("utilisation while flows were open; lines: least and most used link")
-        talk_axes.title_of(own_ax, title, "")
-        return talk_axes.figure_of(own_ax)
+        return talk_axes.titled(own_ax, title, "")
 
     @staticmethod
     def _draw_windows(ax: Axes, traced: pl.DataFrame, size: float) -> None:
@@ -329,8 +318,7 @@ class Plots:
 
 
 def _axes(ax: Axes | None, x: str, y: str) -> Axes:
-    own_ax = talk_axes.axes_of(ax)
-    talk_axes.plain_style(own_ax)
+    own_ax = talk_axes.plain_axes(ax)
     own_ax.set(xlabel=x, ylabel=y)
     return own_ax
 

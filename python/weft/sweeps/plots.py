@@ -68,8 +68,7 @@ class SweepPlots:
             raise UsageError(f"plot.compare: {summary.height} groups; allowed: at most {MAX_ROWS}, with by= or where=")
         size, label = self._axis(of, summary["median"].drop_nulls().to_list())
         names = [self._name(row, groups) for row in summary.select(groups).iter_rows(named=True)]
-        own_ax = talk_axes.axes_of(ax, size=(7.0, 1.4 + 0.42 * max(len(names), 2)))
-        talk_axes.plain_style(own_ax, grid="x")
+        own_ax = talk_axes.plain_axes(ax, size=(7.0, 1.4 + 0.42 * max(len(names), 2)), grid="x")
         first = groups[0] if groups else None
         kinds = summary[first].unique(maintain_order=True).to_list() if first else [None]
         drawn = []
@@ -99,8 +98,7 @@ class SweepPlots:
             talk_axes.set_log(own_ax.xaxis, min(drawn), max(drawn))
         elif drawn and min(drawn) >= 0 and min(drawn) < 0.5 * max(drawn):
             own_ax.set_xlim(left=0)
-        talk_axes.title_of(own_ax, title, self._finding(of, summary, groups, where))
-        return talk_axes.figure_of(own_ax)
+        return talk_axes.titled(own_ax, title, self._finding(of, summary, groups, where))
 
     def lines(
         self,
@@ -136,8 +134,7 @@ class SweepPlots:
             raise UsageError(f"plot.lines: {', '.join(lost)}: several values and no place; choose one with where=")
         values, summary = self._measured(of, groups, where)
         size, label = self._axis(of, summary["median"].drop_nulls().to_list())
-        own_ax = talk_axes.axes_of(ax)
-        talk_axes.plain_style(own_ax)
+        own_ax = talk_axes.plain_axes(ax)
         places = self._places(own_ax, summary, across)
         lines, drawn = [], []
         split = self._split(summary.drop_nulls("median"), by)
@@ -173,8 +170,7 @@ class SweepPlots:
         elif drawn and min(drawn) >= 0 and min(drawn) < 0.6 * max(drawn):
             own_ax.set_ylim(bottom=0)
         talk_axes.end_labels(own_ax, lines, by or "")
-        talk_axes.title_of(own_ax, title, self._trend(of, summary, across, by, where))
-        return talk_axes.figure_of(own_ax)
+        return talk_axes.titled(own_ax, title, self._trend(of, summary, across, by, where))
 
     def heatmap(
         self,
@@ -241,8 +237,7 @@ class SweepPlots:
         bar = talk_axes.figure_of(own_ax).colorbar(image, ax=own_ax, label=label)
         if norm is not None:
             talk_axes.set_log(bar.ax.yaxis, min(known), max(known), room=0.0)
-        talk_axes.title_of(own_ax, title, self._extremes(of, summary, groups, size))
-        return talk_axes.figure_of(own_ax)
+        return talk_axes.titled(own_ax, title, self._extremes(of, summary, groups, size))
 
     def fct(
         self,
@@ -279,8 +274,7 @@ class SweepPlots:
         if rows.is_empty():
             raise UsageError("plot.fct: no flow has a slowdown; use flows with sizes and a level other than linux")
         sizes = rows.select("below_bytes", "size").unique().sort("below_bytes", nulls_last=True)["size"].to_list()
-        own_ax = talk_axes.axes_of(ax)
-        talk_axes.plain_style(own_ax)
+        own_ax = talk_axes.plain_axes(ax)
         lines, drawn = [], []
         order = self._order(groups[0] if groups else None, rows, renamed)
         for n, name in enumerate(order):
@@ -304,8 +298,7 @@ class SweepPlots:
             talk_axes.set_log(own_ax.yaxis, min(drawn), max(drawn))
         talk_axes.end_labels(own_ax, lines, groups[0] if groups else "")
         bounds = "; triangles may be higher" if rows["at_least"].any() else ""
-        talk_axes.title_of(own_ax, title, f"p{percent:g} slowdown by size of flow{bounds}")
-        return talk_axes.figure_of(own_ax)
+        return talk_axes.titled(own_ax, title, f"p{percent:g} slowdown by size of flow{bounds}")
 
     def cdf(
         self,
@@ -340,8 +333,7 @@ class SweepPlots:
         units: Units = {"fct_s": SECONDS, "goodput_bps": RATES}.get(column, ((1.0, ""),))
         size, unit = unit_of(steps["value"].to_list(), units)
         name = {"fct_s": "flow completion time", "goodput_bps": "goodput"}.get(column, column.replace("_", " "))
-        own_ax = talk_axes.axes_of(ax)
-        talk_axes.plain_style(own_ax)
+        own_ax = talk_axes.plain_axes(ax)
         low, high = (float(value) / size for value in (steps["value"].min(), steps["value"].max()))  # type: ignore[arg-type]
         lines = []
         for n, value in enumerate(self._order(groups[0] if groups else None, steps, {})):
@@ -361,8 +353,7 @@ class SweepPlots:
             if at_least is None or flows[at_least].count() == 0
             else f"; {flows[at_least].count():,} flows were cut off"
         )
-        talk_axes.title_of(own_ax, title, f"{name.capitalize()} of {flows.height:,} flows{ended}")
-        return talk_axes.figure_of(own_ax)
+        return talk_axes.titled(own_ax, title, f"{name.capitalize()} of {flows.height:,} flows{ended}")
 
     def utilisation(
         self,
@@ -401,8 +392,7 @@ class SweepPlots:
         names = rows["group"].unique(maintain_order=True).to_list()
         medians = rows.group_by("stage", "group").agg(pl.col("mean").median())
         found = {(stage, group): value for stage, group, value in medians.iter_rows()}
-        own_ax = talk_axes.axes_of(ax, size=(7.0, 1.2 + 0.22 * len(stages) * (len(names) + 1)))
-        talk_axes.plain_style(own_ax, grid="x")
+        own_ax = talk_axes.plain_axes(ax, size=(7.0, 1.2 + 0.22 * len(stages) * (len(names) + 1)), grid="x")
         height = 0.8 / len(names)
         for n, name in enumerate(names):
             places = [m - 0.4 + (n + 0.5) * height for m in range(len(stages))]
@@ -426,8 +416,7 @@ class SweepPlots:
             own_ax.legend(title=groups[0], frameon=False)
         busiest = max(found, key=found.__getitem__)
         finding = f"Busiest stage: {busiest[0]}, {digits(100 * found[busiest])} % of its capacity"
-        talk_axes.title_of(own_ax, title, finding + (f" ({groups[0]} = {busiest[1]})" if len(names) > 1 else ""))
-        return talk_axes.figure_of(own_ax)
+        return talk_axes.titled(own_ax, title, finding + (f" ({groups[0]} = {busiest[1]})" if len(names) > 1 else ""))
 
     # Fields
 
