@@ -302,9 +302,9 @@ def _plot_panel(panel: Axes, rows: pl.DataFrame, over: str, title: str) -> None:
         cells = by_seed.group_by(over).agg(mean=goodput, below=below, above=above).sort(over)
         shown = SHOWN[algorithm]
         panel.errorbar(
-            cells[over].to_numpy(),
-            cells["mean"].to_numpy(),
-            yerr=(cells["below"].to_list(), cells["above"].to_list()),
+            cells[over],
+            cells["mean"],
+            yerr=(cells["below"], cells["above"]),
             label=f"{shown.label}, mean of its flows" if algorithm == "dctcp" else shown.label,
             color=shown.colour,
             marker=shown.marker,

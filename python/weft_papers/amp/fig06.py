@@ -22,7 +22,10 @@ from weft_papers.figure import Claim
 from weft_papers.seed_summary import SeedSummary, listed, over_seeds
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from matplotlib.figure import Figure as Plot
+    from numpy.typing import NDArray
 
     from weft.api import Result
     from weft.spec import Experiment
@@ -90,27 +93,29 @@ def plot(rows: pl.DataFrame) -> Plot:
     plot = Figure(figsize=(8, 5.6), layout="constrained")
     panels = plot.subplots(2, 2, sharex=True, sharey=True)
     here = rows.filter(delay_us=DELAY_US, host_gbps=HOST_GBPS, seed=rows["seed"].min())
-    for axes, name in zip(panels.flat, ALGORITHMS, strict=True):
+    titles = {name: f"{FIGURE[name]}: {SHOWN[name].label}" for name in ALGORITHMS}
+    plot_windows(panels, here, titles, {name: _took(rows, name, DELAY_US).mean for name in ALGORITHMS})
+    plot.suptitle(f"Figures 6 and 11: traffic shifting, links of {DELAY_US} us; dotted: over, mean of the seeds")
+    return plot
+
+
+def plot_windows(
+    panels: NDArray[Any], rows: pl.DataFrame, titles: Mapping[str, str], dotted_ms: Mapping[str, float]
+) -> None:
+    """Draws a panel per algorithm that has a title: both windows, and a dotted line at a time."""
+    for axes, (name, title) in zip(panels.flat, titles.items(), strict=False):
         for subflow, words, style in ((0, "upper, congested", "-"), (1, "lower", "--")):
-            window = here.filter(algorithm=name, subflow=subflow)
-            axes.plot(
-                window["time_ms"].to_numpy(),
-                window["cwnd_packets"].to_numpy(),
-                style,
-                color=SHOWN[name].colour,
-                linewidth=1,
-                label=words,
-            )
-        axes.axvline(_took(rows, name, DELAY_US).mean, color="#888888", linestyle=":", linewidth=1)
-        axes.set_title(f"{FIGURE[name]}: {SHOWN[name].label}")
+            window = rows.filter(algorithm=name, subflow=subflow)
+            times, packets = window["time_ms"], window["cwnd_packets"]
+            axes.plot(times, packets, style, color=SHOWN[name].colour, linewidth=1, label=words)
+        axes.axvline(dotted_ms[name], color="#888888", linestyle=":", linewidth=1)
+        axes.set_title(title)
         axes.grid(visible=True, alpha=0.3)
         axes.legend(frameon=False)
     for axes in panels[-1]:
         axes.set_xlabel("time after the second DCTCP flow began (ms)")
     for axes in panels[:, 0]:
         axes.set_ylabel("cwnd (packets)")
-    plot.suptitle(f"Figures 6 and 11: traffic shifting, links of {DELAY_US} us; dotted: over, mean of the seeds")
-    return plot
 
 
 def claims(rows: pl.DataFrame) -> list[Claim]:

@@ -82,9 +82,7 @@ def plot(rows: pl.DataFrame) -> Plot:
     axes = plot.subplots()
     for m, marker in zip(FLOWS, "os^", strict=True):
         by_tau = _setting(rows, PAPER).filter(flows=m).group_by("tau").agg(pl.col("episodes").mean()).sort("tau")
-        axes.plot(
-            by_tau["tau"].to_numpy(), by_tau["episodes"].to_numpy(), marker=marker, linewidth=1, label=f"{m} flows"
-        )
+        axes.plot(by_tau["tau"], by_tau["episodes"], marker=marker, linewidth=1, label=f"{m} flows")
     axes.set(yscale="log", xticks=TAUS, xlabel="tau (rounds)", ylabel="suppression episodes a flow")
     axes.grid(visible=True, which="major", alpha=0.3)
     axes.legend(frameon=False)

@@ -229,23 +229,9 @@ def _plot_panel(axes: Axes, rows: pl.DataFrame) -> None:
             .agg(mean=pl.col("jain").mean(), low=pl.col("jain").min(), high=pl.col("jain").max())
             .sort("dctcp_flows")
         )
-        shown = SHOWN[algorithm]
-        axes.fill_between(
-            cells["dctcp_flows"].to_numpy(),
-            cells["low"].to_numpy(),
-            cells["high"].to_numpy(),
-            color=shown.colour,
-            alpha=0.15,
-            linewidth=0,
-        )
-        axes.plot(
-            cells["dctcp_flows"].to_numpy(),
-            cells["mean"].to_numpy(),
-            label=shown.label,
-            color=shown.colour,
-            marker=shown.marker,
-            linestyle="--" if algorithm == WITHOUT else "-",
-            linewidth=1,
-        )
+        n, shown, line = cells["dctcp_flows"], SHOWN[algorithm], "--" if algorithm == WITHOUT else "-"
+        axes.fill_between(n, cells["low"], cells["high"], color=shown.colour, alpha=0.15, linewidth=0)
+        jain, label, marker = cells["mean"], shown.label, shown.marker
+        axes.plot(n, jain, line, label=label, color=shown.colour, marker=marker, linewidth=1)
     axes.set(xticks=DCTCP_FLOWS, ylim=(0.5, 1.02), xlabel="DCTCP flows, n")
     axes.grid(visible=True, alpha=0.3)

@@ -188,13 +188,8 @@ def _plot_panel(axes: Axes, rows: pl.DataFrame) -> None:
     for algorithm in ALGORITHMS:
         shown = SHOWN[algorithm]
         for (seed,), steps in rows.filter(algorithm=algorithm).group_by("seed", maintain_order=True):
-            axes.step(
-                steps["packets"].to_numpy(),
-                steps["fraction"].to_numpy(),
-                where="post",
-                label=shown.label if seed == rows["seed"].min() else None,
-                color=shown.colour,
-                linewidth=1,
-            )
+            label = shown.label if seed == rows["seed"].min() else None
+            lengths, shares = steps["packets"], steps["fraction"]
+            axes.step(lengths, shares, where="post", label=label, color=shown.colour, linewidth=1)
     axes.set(xlim=(0, 40), ylim=(0, 1), xlabel="queue length (packets)")
     axes.grid(visible=True, alpha=0.3)

@@ -120,16 +120,12 @@ def plot(rows: pl.DataFrame) -> Plot:
     for k, colour in zip(incast.FLOWS, ("#0072b2", "#009e73", "#e69f00", "#d55e00"), strict=True):
         mean = here.filter(k=k).group_by("gamma").agg(incast.FCT_MEAN).sort("gamma")
         amp, dctcp = mean.filter(pl.col("gamma") > 0), mean.filter(gamma=0)["fct_ms"].item()
-        left.plot(
-            amp["gamma"].to_numpy(), amp["fct_ms"].to_numpy(), marker="o", linewidth=1, color=colour, label=f"k = {k}"
-        )
+        left.plot(amp["gamma"], amp["fct_ms"], marker="o", linewidth=1, color=colour, label=f"k = {k}")
         left.axhline(dctcp, color=colour, linestyle=":", linewidth=1)
     left.set(yscale="log", ylabel="mean FCT (ms); dotted: DCTCP", title=f"incast of {SIZE_KB} KB flows")
     left.legend(frameon=False)
     alarms = rows.filter(setting="busy").group_by("gamma").agg(pl.col("episodes_per_s").mean()).sort("gamma")
-    right.plot(
-        alarms["gamma"].to_numpy(), alarms["episodes_per_s"].to_numpy(), marker="o", linewidth=1, color="#0072b2"
-    )
+    right.plot(alarms["gamma"], alarms["episodes_per_s"], marker="o", linewidth=1, color="#0072b2")
     right.set(ylim=(0, None), ylabel="suppression episodes a second", title="two busy paths, no incast")
     for axes in (left, right):
         axes.set_xlabel("gamma (rounds)")

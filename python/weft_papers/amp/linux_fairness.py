@@ -237,15 +237,9 @@ def _plot_panel(panel: Axes, runs: pl.DataFrame) -> None:
             )
             if cells.is_empty():
                 continue
-            panel.plot(
-                cells["dctcp"].to_numpy(),
-                cells["jain"].to_numpy(),
-                line,
-                label=shown.label if level == "linux" else None,
-                color=shown.colour,
-                marker=shown.marker if level == "linux" else None,
-                linewidth=1,
-            )
+            label, marker = (shown.label, shown.marker) if level == "linux" else (None, None)
+            n, jain = cells["dctcp"], cells["jain"]
+            panel.plot(n, jain, line, label=label, color=shown.colour, marker=marker, linewidth=1)
     panel.set_xscale("log", base=2)
     panel.set_ylim(0, 1.05)
     panel.grid(visible=True, alpha=0.3)

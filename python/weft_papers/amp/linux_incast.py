@@ -276,14 +276,8 @@ def _plot_panel(panel: Axes, rows: pl.DataFrame) -> None:
     for (level, algorithm), cells in rows.group_by("level", "algorithm", maintain_order=True):
         shown = SHOWN[str(algorithm)]
         means = cells.group_by("k").agg(FCT_MEAN).sort("k")
-        panel.plot(
-            means["k"].to_numpy(),
-            means["fct_ms"].to_numpy(),
-            "-" if level == "linux" else "--",
-            label=shown.label if level == "linux" else None,
-            color=shown.colour,
-            marker=shown.marker if level == "linux" else None,
-            linewidth=1,
-        )
+        line, label, marker = ("-", shown.label, shown.marker) if level == "linux" else ("--", None, None)
+        k, fct_ms = means["k"], means["fct_ms"]
+        panel.plot(k, fct_ms, line, label=label, color=shown.colour, marker=marker, linewidth=1)
     panel.set_yscale("log")
     panel.grid(visible=True, which="major", alpha=0.3)

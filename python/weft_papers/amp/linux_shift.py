@@ -23,7 +23,7 @@ import polars as pl
 
 from weft.stats import digits
 from weft.sweeps.cases import Case
-from weft_papers.amp.fig06 import TOLERANCE_MS, shifting_traffic
+from weft_papers.amp.fig06 import TOLERANCE_MS, plot_windows, shifting_traffic
 from weft_papers.amp.linux_settings import LEVELS, RATE_MBPS, TRANSPORTS, experiment
 from weft_papers.amp.settings import RATE_BPS, SHOWN
 from weft_papers.figure import Claim
@@ -98,25 +98,7 @@ def plot(rows: pl.DataFrame) -> Plot:
     plot = Figure(figsize=(8, 2.8 * ((len(names) + 1) // 2)), layout="constrained")
     panels = plot.subplots((len(names) + 1) // 2, 2, sharex=True, squeeze=False)
     here = rows.filter(level="linux", slower=SLOWER[0], seed=rows["seed"].min())
-    for axes, name in zip(panels.flat, names, strict=False):
-        for subflow, words, style in ((0, "upper, congested", "-"), (1, "lower", "--")):
-            window = here.filter(algorithm=name, subflow=subflow)
-            axes.plot(
-                window["time_ms"].to_numpy(),
-                window["cwnd_packets"].to_numpy(),
-                style,
-                color=SHOWN[name].colour,
-                linewidth=1,
-                label=words,
-            )
-        axes.axvline(0, color="#888888", linestyle=":", linewidth=1)
-        axes.set_title(SHOWN[name].label)
-        axes.grid(visible=True, alpha=0.3)
-        axes.legend(frameon=False)
-    for axes in panels[-1]:
-        axes.set_xlabel("time after the second DCTCP flow began (ms)")
-    for axes in panels[:, 0]:
-        axes.set_ylabel("cwnd (packets)")
+    plot_windows(panels, here, {name: SHOWN[name].label for name in names}, dict.fromkeys(names, 0.0))
     plot.suptitle("Figures 6 and 11 on Linux, 200 Mbit/s: traffic shifting")
     return plot
 

@@ -79,16 +79,11 @@ def plot(rows: pl.DataFrame) -> Plot:
     for reading, line in zip(READINGS, panels, strict=True):
         for buffer, axes in zip(BUFFERS, line, strict=True):
             for algorithm in ALGORITHMS:
-                here = _rows(rows, reading, buffer, algorithm)
+                here, shown = _rows(rows, reading, buffer, algorithm), SHOWN[algorithm]
                 for (seed,), steps in here.group_by("seed", maintain_order=True):
-                    axes.step(
-                        steps["packets"].to_numpy(),
-                        steps["fraction"].to_numpy(),
-                        where="post",
-                        label=SHOWN[algorithm].label if seed == rows["seed"].min() else None,
-                        color=SHOWN[algorithm].colour,
-                        linewidth=1,
-                    )
+                    label = shown.label if seed == rows["seed"].min() else None
+                    lengths, shares = steps["packets"], steps["fraction"]
+                    axes.step(lengths, shares, where="post", label=label, color=shown.colour, linewidth=1)
             axes.axvline(buffer // K_OF_BUFFER, color="black", linestyle=":", linewidth=1)
             axes.set(xlim=(0, buffer), ylim=(0, 1), title=f"buffer of {buffer}, {reading}")
             axes.set_xlabel("queue length (packets)")

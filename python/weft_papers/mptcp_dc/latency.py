@@ -270,8 +270,8 @@ def _plot_distribution(panel: Axes, rows: pl.DataFrame, transport: str) -> None:
     """Draws the share of packets by latency, all seeds together."""
     counts = distribution(rows).filter(pl.col("packets") > 0)
     panel.step(
-        counts["latency_ms"].to_numpy(),
-        counts["share"].to_numpy(),
+        counts["latency_ms"],
+        counts["share"],
         where="post",
         label=LABELS[transport],
         color=COLOURS[transport],

@@ -124,8 +124,8 @@ def plot(rows: pl.DataFrame) -> Plot:
     for axes, name in zip(plot.subplots(1, len(shown), sharey=True), shown, strict=True):
         for subflow, words, style in ((0, "upper, congested", "-"), (1, "lower", "--")):
             window = here.filter(scheme=name, subflow=subflow)
-            times, windows = window["time_ms"].to_numpy(), window["window"].to_numpy()
-            axes.plot(times, windows, style, color=COLOURS[name], linewidth=1, label=words)
+            times, packets = window["time_ms"], window["window"]
+            axes.plot(times, packets, style, color=COLOURS[name], linewidth=1, label=words)
         axes.set(title=label(name), xlabel="time (ms)")
         axes.grid(visible=True, alpha=0.3)
         axes.legend(frameon=False, fontsize="small")
