@@ -1,4 +1,4 @@
-//! The ports at which packets wait and whose services are not events: one bit per port.
+//! The ports at which packets wait: one bit per port.
 
 /// The ports of a partition at which packets may wait.
 pub struct Backlogs {

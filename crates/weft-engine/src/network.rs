@@ -44,14 +44,10 @@ pub struct PartitionNetwork {
     pub calendar: Calendar,
     /// Pauses of links, if the network has lossless queues.
     pub pauses: Option<Box<Pauses>>,
-    /// Ports at which packets wait, unless links can be paused, and observed FIFOs.
+    /// Ports at which packets or pause frames wait, and observed FIFOs.
     pub backlogs: Backlogs,
     /// Telemetry, if transports ask for it.
     pub telemetry: Option<Box<Telemetry>>,
-    /// Service events after the current window, if links can be paused.
-    pub services: Timers,
-    /// Service events of the current node in the current window, the earliest one last.
-    pub services_due: Vec<Timer>,
     /// Timers after the current window.
     pub timers: Timers,
     /// Timers of the current node that are due in the current window.
@@ -199,7 +195,6 @@ impl PartitionNetwork {
     /// The first window with an event in this partition; `u64::MAX` if there is none.
     pub fn next_window(&self) -> u64 {
         let timer = self.timers.next().unwrap_or(u64::MAX);
-        let service = self.services.next().unwrap_or(u64::MAX);
         let pause = self.pauses.as_ref().and_then(|pauses| pauses.next_time());
         let pause = pause.map_or(u64::MAX, |time| time / self.lookahead);
         let next = self.calendar.next().unwrap_or(u64::MAX);
@@ -207,7 +202,7 @@ impl PartitionNetwork {
             u64::MAX => u64::MAX,
             time => time / self.lookahead,
         };
-        next.min(timer).min(service).min(pause).min(backlog)
+        next.min(timer).min(pause).min(backlog)
     }
 
     /// The scheduled queues.

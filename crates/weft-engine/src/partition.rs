@@ -211,9 +211,8 @@ pub struct Partition<E> {
     /// Number of bits of a key that may be set.
     key_bits: u32,
     due: Vec<Timer>,
-    /// Rings with arrivals, service events, and pause events, of a window whose events are merged.
+    /// Rings with arrivals, and pause events, of a window whose events are merged.
     rings_due: Vec<u32>,
-    services: Vec<Timer>,
     pause_events: Vec<PauseEvent>,
     prefetches: bool,
     /// Whether events are processed one by one, because links can be paused or lose packets.
@@ -257,7 +256,6 @@ impl<E: Endpoint> Partition<E> {
             key_bits,
             due: Vec::new(),
             rings_due: Vec::new(),
-            services: Vec::new(),
             pause_events: Vec::new(),
             prefetches,
             merges_events,
@@ -294,11 +292,10 @@ impl<E: Endpoint> Partition<E> {
     #[inline(always)]
     fn serve_node(&mut self, node: u32, now: u64) {
         if !self.network.backlogs.is_empty() {
-            let first_port = |slots: &NodeSlots| slots.first_port as usize;
             let next = self.node_slots.get(node as usize + 1);
-            let end = next.map_or(self.network.ports.len(), first_port);
-            let first = first_port(&self.node_slots[node as usize]);
-            self.network.serve_ports_until(first..end, now);
+            let end = next.map_or(self.network.ports.len() as u32, |slots| slots.first_port);
+            let first = self.node_slots[node as usize].first_port;
+            self.network.serve_node_until(node, first..end, now);
         }
     }
 

@@ -175,11 +175,13 @@ impl<'a> PartitionMap<'a> {
                 node: link.from,
                 is_switch: self.host(link.from).is_none(),
             };
+            let first_port = self.first_port(link.from);
             let state = PortState::new(
                 link.kind.discipline(&site, &mut states.buffers),
                 config.distributions.contains(&(l as u32)),
                 [link.from, link.to],
-                self.first_port(link.from),
+                link.from - nodes.start,
+                first_port..first_port + self.links_from(&(link.from..link.from + 1)).len() as u32,
             );
             let (ring, partition) = (self.ring_of[l], self.partition_of(link.to));
             ports.push(Port::new(link.rate, link.delay, &state, ring, partition));
@@ -213,8 +215,6 @@ impl<'a> PartitionMap<'a> {
             calendar: Calendar::new(rings.len()),
             pauses: self.pauses(nodes, config).map(Box::new),
             telemetry,
-            services: Timers::new(self.window),
-            services_due: Vec::new(),
             timers,
             due: BinaryHeap::new(),
             outboxes: vec![Vec::new(); self.bounds.len() - 1],

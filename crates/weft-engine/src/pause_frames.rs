@@ -60,6 +60,9 @@ impl PartitionNetwork {
 
     /// Sends a frame over `port` as soon as the packet or the frame that is being sent has left.
     pub fn request_frame(&mut self, port: usize, now: u64) {
+        if self.pauses.is_none() {
+            return;
+        }
         if self.free_at(port) <= now {
             self.send_frame(port, now);
             return;
@@ -121,6 +124,7 @@ impl PartitionNetwork {
             return;
         };
         let (port, class, now) = (event.port as usize, usize::from(event.class), event.time);
+        self.serve_port_until(port, now.saturating_sub(1));
         let Some(queue) = self.lossless_mut(port) else {
             return;
         };

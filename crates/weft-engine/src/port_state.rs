@@ -1,5 +1,7 @@
 //! The part of a port that only decisions touch: counters, and the behaviour of its queue.
 
+use std::ops::Range;
+
 use crate::packet::{CE, ECT, Packet};
 use crate::pauses::Pauses;
 use crate::route::HopBits;
@@ -43,8 +45,10 @@ pub struct ScheduledPort {
     /// Sending and receiving node, numbered over all partitions.
     pub from: u32,
     pub to: u32,
-    /// First port of the sending node in the partition.
-    pub first_port: u32,
+    /// Number of the sending node in the partition.
+    pub node: u32,
+    /// The ports of this node in the partition.
+    pub node_ports: Range<u32>,
     /// The packets that wait, and the choice among them.
     pub queue: ScheduledQueue,
     /// Counters of each class of the queue, if it has classes.
@@ -77,15 +81,22 @@ pub struct ClassCounters {
 }
 
 impl PortState {
-    /// Creates the state of an idle port of the link between two nodes. `first_port` is the first port of
-    /// the sending node in the partition.
-    pub fn new(discipline: Discipline, probed: bool, [from, to]: [u32; 2], first_port: u32) -> Self {
+    /// Creates the state of an idle port of the link between two nodes. `node` is the number of the sending
+    /// node in the partition, and `node_ports` are the ports of this node.
+    pub fn new(
+        discipline: Discipline,
+        probed: bool,
+        [from, to]: [u32; 2],
+        node: u32,
+        node_ports: Range<u32>,
+    ) -> Self {
         let queue = match discipline {
             Discipline::Fifo(fifo) => PortQueue::Fifo(fifo),
             Discipline::Scheduled(queue) => PortQueue::Scheduled(Box::new(ScheduledPort {
                 from,
                 to,
-                first_port,
+                node,
+                node_ports,
                 classes: vec![ClassCounters::default(); queue.classes()],
                 queue,
                 frames_until: 0,
@@ -181,7 +192,7 @@ impl ScheduledPort {
             now,
             is_idle,
             has_frame: self.wants_frame,
-            port: port as u32 - self.first_port,
+            port: port as u32 - self.node_ports.start,
             hops,
             refused: None,
             ingress: pauses.as_mut().map(|pauses| &mut pauses.ingress),

@@ -3,10 +3,10 @@
 //! A service is the end of a transmission after which another packet waits. A packet that is chosen at some time
 //! arrives at least one lookahead later, so windows remain independent.
 //!
-//! Unless links can be paused, nothing but the port's own packets depends on a service. A port then serves all that is
-//! due when it is used next, and at the end of a window, and needs no events. If links can be paused, a service may end
-//! a pause of another link. Services are events then: those of later windows are in a timer wheel, those of the current
-//! window and node in a sorted list.
+//! Nothing but the port's own packets depends on a service, unless a link into the node is to be paused: a service may end
+//! that pause. So services are no events. A port serves all that is due when it is used next, and at the end of a window.
+//! If a link into the node is to be paused, or might be once a packet has arrived, the node serves all its ports, in order
+//! of time.
 
 use std::ops::Range;
 
@@ -17,7 +17,6 @@ use crate::network::PartitionNetwork;
 use crate::packet::{CE, ECT, Packet};
 use crate::port::Enqueued;
 use crate::port_state::{NO_EVENT, PortQueue, ScheduledPort};
-use crate::timers::Timer;
 use weft_queues::{Decision, DropReason, Fate, Queue, Refused, View};
 
 /// The effects of a change of a link on the receiving ring.
@@ -57,8 +56,9 @@ impl PartitionNetwork {
         let Some(scheduled) = self.states.ports[port].scheduled() else {
             return self.enqueue_observed(port, now, &packet);
         };
-        // Services at links that can be paused are events.
-        if scheduled.event <= now && self.pauses.is_none() {
+        if self.may_pause(scheduled.node, &packet) {
+            self.serve_node_until(scheduled.node, scheduled.node_ports.clone(), now);
+        } else if scheduled.event <= now {
             self.serve_until(port, now);
         }
         // The port is looked up once for all that follows.
@@ -188,7 +188,7 @@ impl PartitionNetwork {
             return;
         };
         let (hop, rest) = route.next(self.hops);
-        self.forward((scheduled.first_port + hop) as usize, now, header, rest);
+        self.forward((scheduled.node_ports.start + hop) as usize, now, header, rest);
     }
 
     /// Enqueues a packet at a FIFO that telemetry observes.
@@ -251,8 +251,7 @@ impl PartitionNetwork {
                 let time = scheduled.free_at(output.busy_until);
                 if scheduled.event != time {
                     scheduled.event = time;
-                    let node = scheduled.from;
-                    self.expect_service(port, time, node);
+                    self.backlogs.insert(port);
                 }
             }
             if let Some(frame) = departure.frame {
@@ -299,29 +298,7 @@ impl PartitionNetwork {
             return;
         }
         state.event = time;
-        let node = state.from;
-        self.expect_service(port, time, node);
-    }
-
-    /// Remembers that the service of a port of `node` at `time` is to be processed.
-    #[inline(always)]
-    fn expect_service(&mut self, port: usize, time: u64, node: u32) {
-        if self.pauses.is_none() {
-            self.backlogs.insert(port);
-            return;
-        }
-        let timer = Timer {
-            time,
-            node,
-            key: port as u64,
-        };
-        if time < self.end {
-            // A node has few events in a window, so a sorted list costs less than a heap.
-            let later = self.services_due.partition_point(|due| *due > timer);
-            self.services_due.insert(later, timer);
-        } else {
-            self.services.push(timer);
-        }
+        self.backlogs.insert(port);
     }
 
     /// Serves a port until `now`, this time included.
@@ -336,13 +313,49 @@ impl PartitionNetwork {
         }
     }
 
-    /// Serves those of these ports at which packets wait.
-    pub fn serve_ports_until(&mut self, ports: Range<usize>, now: u64) {
+    /// Serves the ports of a node until `now`, this time included: in order of time while a link into the node is to be
+    /// paused.
+    pub fn serve_node_until(&mut self, node: u32, ports: Range<u32>, now: u64) {
+        let ports = ports.start as usize..ports.end as usize;
+        while let Some((event, port)) = self.next_in_order(node, ports.clone())
+            && event <= now
+        {
+            self.end_service(port, event, |network, packet, time, flags| {
+                network.deliver(port, packet, time, packet.route, flags);
+            });
+        }
         for port in ports {
             if self.backlogs.contains(port) {
                 self.serve_until(port, now);
             }
         }
+    }
+
+    /// Returns the next service of a node with these ports, and its port, if a link into the node is to be paused.
+    fn next_in_order(&self, node: u32, ports: Range<usize>) -> Option<(u64, usize)> {
+        self.pauses
+            .as_ref()
+            .filter(|pauses| pauses.ingress.is_pausing(node))?;
+        let backlogs = ports.filter(|&port| self.backlogs.contains(port));
+        let events = backlogs.filter_map(|port| Some((self.states.ports[port].scheduled()?.event, port)));
+        events.min()
+    }
+
+    /// Serves a port until `now`, this time included, and all ports of its node if a link into that is to be paused.
+    pub fn serve_port_until(&mut self, port: usize, now: u64) {
+        match (&self.pauses, self.states.ports[port].scheduled()) {
+            (Some(pauses), Some(scheduled)) if pauses.ingress.is_pausing(scheduled.node) => {
+                self.serve_node_until(scheduled.node, scheduled.node_ports.clone(), now);
+            }
+            _ => self.serve_until(port, now),
+        }
+    }
+
+    /// Returns true if a link into a node is to be paused, or might be once this packet waits there.
+    #[inline(always)]
+    fn may_pause(&self, node: u32, packet: &Packet) -> bool {
+        let ingress = self.pauses.as_ref().map(|pauses| &pauses.ingress);
+        ingress.is_some_and(|ingress| ingress.is_pausing(node) || ingress.may_pause(packet))
     }
 
     /// Serves all ports until the end of the part of the window that is being processed.
@@ -355,10 +368,14 @@ impl PartitionNetwork {
         if self.backlogs.is_empty() {
             return;
         }
+        for word in 0..self.backlogs.words() {
+            for port in self.backlogs.of_word(word) {
+                self.serve_port_until(port, now);
+            }
+        }
         let mut next = u64::MAX;
         for word in 0..self.backlogs.words() {
             for port in self.backlogs.of_word(word) {
-                self.serve_until(port, now);
                 let first = match self.states.ports[port].scheduled() {
                     Some(scheduled) => scheduled.event,
                     None => self.complete_records(port, now).unwrap_or(NO_EVENT),
@@ -370,18 +387,6 @@ impl PartitionNetwork {
             }
         }
         self.backlogs.end_window(next);
-    }
-
-    /// Processes the service events of the current node before `end` and until `last`, this time included.
-    #[inline(always)]
-    pub fn serve_before(&mut self, end: u64, last: u64) {
-        while let Some(timer) = self
-            .services_due
-            .pop_if(|timer| timer.time < end && timer.time <= last)
-        {
-            // No event of the port is earlier, as that would have been processed.
-            self.serve_until(timer.key as usize, timer.time);
-        }
     }
 
     /// Ends the transmission that ends at `now`, if any, and begins the next one; see

@@ -39,6 +39,8 @@ pub struct Ingress {
     pub incoming: Vec<Option<Incoming>>,
     /// Bytes in the pool of headroom of each node of the partition.
     pools: Vec<u64>,
+    /// Number of classes of links into each node of the partition that are to be paused.
+    pausing: Vec<u32>,
     /// The ring over which the packet came that is being processed, or [`NO_RING`].
     pub ring: u32,
     /// Victims of head-of-line blocking, by the `lo` and `hi` of [counted](crate::packet::DATA) packets.
@@ -61,6 +63,7 @@ impl Ingress {
             max_packet,
             incoming,
             pools: vec![0; nodes],
+            pausing: vec![0; nodes],
             ring: NO_RING,
             victims: HashMap::new(),
         }
@@ -79,18 +82,35 @@ impl Ingress {
         Some(link.has_space(packet, &self.pools))
     }
 
+    /// Returns true if a link into a node of the partition is to be paused.
+    #[inline]
+    pub fn is_pausing(&self, node: u32) -> bool {
+        self.pausing[node as usize] > 0
+    }
+
+    /// Returns true if the link over which the present packet came might have to be paused once the packet waits.
+    #[inline]
+    pub fn may_pause(&self, packet: &Packet) -> bool {
+        let link = self.incoming.get(self.ring as usize);
+        link.and_then(Option::as_ref).is_some_and(|link| {
+            let class = &link.classes[link.class_of(packet)];
+            class.bytes + u64::from(packet.size) + u64::from(self.max_packet) > link.thresholds.xoff
+        })
+    }
+
     /// Counts a packet that waits at port `port` of the node. If its link is to be paused, returns the port
     /// over which a pause frame is to be sent.
     #[inline]
     pub fn add(&mut self, ring: u32, packet: &Packet, port: u32) -> Option<u32> {
         let link = self.incoming.get_mut(ring as usize)?.as_mut()?;
-        let reverse_port = link.reverse_port;
+        let (reverse_port, node) = (link.reverse_port, link.node as usize);
         let xoff = link.thresholds.xoff;
         let (_, class) = link.add(packet, port as usize, &mut self.pools);
         if class.is_over || class.bytes + u64::from(self.max_packet) <= xoff {
             return None;
         }
         class.is_over = true;
+        self.pausing[node] += 1;
         Some(reverse_port)
     }
 
@@ -106,10 +126,10 @@ impl Ingress {
     /// to be sent.
     #[inline]
     pub fn resume(&mut self, (ring, number): LinkClass) -> Option<u32> {
-        let link = self.link(ring)?;
-        link.classes[number]
-            .resume(link.thresholds.xon)
-            .then_some(link.reverse_port)
+        let link = self.incoming.get_mut(ring as usize)?.as_mut()?;
+        let ends = link.classes[number].resume(link.thresholds.xon);
+        self.pausing[link.node as usize] -= u32::from(ends);
+        ends.then_some(link.reverse_port)
     }
 
     /// Counts a packet that has left port `port` of the node. If the pause of its link ends, returns the
@@ -117,9 +137,13 @@ impl Ingress {
     #[inline(always)]
     pub fn remove(&mut self, ring: u32, packet: &Packet, port: u32) -> Option<u32> {
         let link = self.incoming.get_mut(ring as usize)?.as_mut()?;
-        let (xon, reverse_port) = (link.thresholds.xon, link.reverse_port);
+        let (xon, reverse_port, node) = (link.thresholds.xon, link.reverse_port, link.node as usize);
         let (_, class) = link.remove(packet, port as usize, &mut self.pools);
-        class.resume(xon).then_some(reverse_port)
+        if !class.resume(xon) {
+            return None;
+        }
+        self.pausing[node] -= 1;
+        Some(reverse_port)
     }
 
     /// Counts packets that are removed together. Returns the classes of links whose pauses may end, in order.
@@ -148,7 +172,7 @@ pub struct Incoming {
     /// Port of the link in the other direction.
     pub reverse_port: u32,
     /// Number of the receiving node in its partition, and with it of its pool of headroom.
-    pub pool: u32,
+    pub node: u32,
     /// The thresholds of each class.
     pub thresholds: Thresholds,
     /// Time in picoseconds from the arrival of a frame to its effect.
@@ -183,7 +207,7 @@ impl Incoming {
     pub fn new(
         [from, partition, port]: [u32; 3],
         [reverse, reverse_port]: [u32; 2],
-        pool: u32,
+        node: u32,
         thresholds: Thresholds,
         reaction: u64,
         classes: u8,
@@ -201,7 +225,7 @@ impl Incoming {
             port,
             reverse,
             reverse_port,
-            pool,
+            node,
             thresholds,
             reaction,
             classes: vec![class; classes.into()],
@@ -228,7 +252,7 @@ impl Incoming {
         class.bytes += u64::from(packet.size);
         class.at_port[port] += u64::from(packet.size);
         if self.thresholds.pool.is_some() {
-            pools[self.pool as usize] += self.thresholds.pooled(before, class.bytes);
+            pools[self.node as usize] += self.thresholds.pooled(before, class.bytes);
         }
         (number, class)
     }
@@ -242,7 +266,7 @@ impl Incoming {
         class.bytes -= u64::from(packet.size);
         class.at_port[port] -= u64::from(packet.size);
         if self.thresholds.pool.is_some() {
-            pools[self.pool as usize] -= self.thresholds.pooled(class.bytes, before);
+            pools[self.node as usize] -= self.thresholds.pooled(class.bytes, before);
         }
         (number, class)
     }
@@ -254,7 +278,7 @@ impl Incoming {
         let after = before + u64::from(packet.size);
         let fits = |size| {
             let more = self.thresholds.pooled(before, after);
-            more == 0 || pools[self.pool as usize] + more <= size
+            more == 0 || pools[self.node as usize] + more <= size
         };
         after <= self.thresholds.capacity && self.thresholds.pool.is_none_or(fits)
     }

@@ -1,5 +1,5 @@
 //! The loop over events of a partition with links that can be paused or lose packets: at each node, arrivals,
-//! service events and timers are merged by time.
+//! pause events and timers are merged by time.
 
 use std::cmp::Reverse;
 
@@ -10,16 +10,11 @@ use weft_queues::{DropReason, NO_RING};
 
 impl<E: Endpoint> Partition<E> {
     /// Processes all events of `window` before `end`, as [`process`](Self::process) does. At equal
-    /// times, a node's pause frames come before service events, these before packets, and packets before
-    /// timers.
+    /// times, a node's pause frames come before services, these before packets, and packets before timers.
     #[cold]
     #[inline(never)]
     pub(super) fn process_merged<const TRACE: bool>(&mut self, window: u64, end: u64) {
         let start = self.begin_window(window, end);
-        let mut services = std::mem::take(&mut self.services);
-        services.clear();
-        self.network.services.take(window, end, &mut services);
-        services.sort_unstable_by_key(|t| (t.node, t.time, t.key));
         let mut pauses = std::mem::take(&mut self.pause_events);
         self.take_pauses(end, &mut pauses);
         let mut rings = std::mem::take(&mut self.rings_due);
@@ -33,11 +28,10 @@ impl<E: Endpoint> Partition<E> {
                 }
             }
         }
-        let (mut due, mut service, mut ring, mut pause) = (0, 0, 0, 0);
+        let (mut due, mut ring, mut pause) = (0, 0, 0);
         loop {
             let nodes = [
                 self.due.get(due).map(|timer| timer.node - self.first_node),
-                services.get(service).map(|timer| timer.node - self.first_node),
                 rings.get(ring).map(|&ring| self.ring_node[ring as usize]),
                 pauses.get(pause).map(|event| event.node - self.first_node),
             ];
@@ -48,14 +42,6 @@ impl<E: Endpoint> Partition<E> {
                 self.network.due.push(Reverse(*timer));
                 due += 1;
             }
-            let of_node = services[service..]
-                .iter()
-                .take_while(|t| t.node - self.first_node == node);
-            let first = service;
-            service += of_node.count();
-            self.network
-                .services_due
-                .extend(services[first..service].iter().rev());
             while let Some(event) = pauses.get(pause).filter(|e| e.node - self.first_node == node) {
                 self.network
                     .pauses
@@ -75,7 +61,6 @@ impl<E: Endpoint> Partition<E> {
             self.batch.clear();
             self.batch_rings.clear();
         }
-        self.services = services;
         self.rings_due = rings;
         self.pause_events = pauses;
     }
@@ -103,7 +88,7 @@ impl<E: Endpoint> Partition<E> {
         }
     }
 
-    /// Processes the batch at `node`, its timers and its service events.
+    /// Processes the batch at `node`, its timers and its pause events.
     fn process_merged_node<const TRACE: bool>(&mut self, node: u32, start: u64, ring_count: usize) {
         self.arrivals += self.batch.len() as u64;
         self.sort(start, ring_count);
@@ -114,18 +99,12 @@ impl<E: Endpoint> Partition<E> {
             let key = keys.get(next).copied();
             let arrival = key.map_or(u64::MAX, |key| start + (key >> INDEX_BITS));
             let timer = self.network.due.peek().map_or(u64::MAX, |timer| timer.0.time);
-            let service = self.network.services_due.last();
-            let service = service.map_or(u64::MAX, |timer| timer.time);
             let pauses = self.network.pauses.as_ref();
             let pause = pauses
                 .and_then(|pauses| pauses.due.peek())
                 .map(|event| event.0.time);
-            if pause.is_some_and(|pause| pause <= service.min(arrival).min(timer)) {
+            if pause.is_some_and(|pause| pause <= arrival.min(timer)) {
                 self.network.process_pause();
-            } else if service < u64::MAX && service <= arrival.min(timer) {
-                // A service changes no other kind of event of the node in this window.
-                let before = pause.unwrap_or(u64::MAX);
-                self.network.serve_before(before, arrival.min(timer));
             } else if let Some(key) = key.filter(|_| arrival <= timer) {
                 next += 1;
                 let index = (key & ((1 << INDEX_BITS) - 1)) as u32;

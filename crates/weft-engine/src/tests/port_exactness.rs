@@ -85,7 +85,9 @@ pub fn states(count: usize, queue: QueueConfig, kind: &QueueKind, probed: bool) 
             is_switch: false,
         };
         let discipline = kind.discipline(&site, &mut states.buffers);
-        states.ports.push(PortState::new(discipline, probed, [0, 1], 0));
+        states
+            .ports
+            .push(PortState::new(discipline, probed, [0, 1], 0, 0..1));
     }
     states
 }
