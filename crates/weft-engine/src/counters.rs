@@ -8,7 +8,7 @@ use crate::packet::Packet;
 use crate::partition::Endpoint;
 use crate::port::Unsent;
 use crate::port_state::ClassCounters;
-use weft_queues::{DropReason, Queue};
+use weft_queues::DropReason;
 
 /// Counters of a link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -62,7 +62,7 @@ impl<E: Endpoint> Engine<E> {
             let sender = &self.partitions[from as usize].network;
             let receiver = &self.partitions[to as usize].network;
             let (lost, lost_bytes) = receiver.losses.lost(ring as usize);
-            let ring = &receiver.rings[ring as usize];
+            let ring = &receiver.links.rings[ring as usize];
             let (port, state) = (&sender.ports[port as usize], &sender.states.ports[port as usize]);
             let mut waiting = Unsent::default();
             let mut unsent = match state.scheduled() {
@@ -123,7 +123,7 @@ impl<E: Endpoint> Engine<E> {
         let (partition, port) = self.links[link as usize][0];
         let network = &self.partitions[partition as usize].network;
         let scheduled = network.states.ports[port as usize].scheduled();
-        scheduled.map_or(&[], |scheduled| &scheduled.classes)
+        scheduled.map_or(&[], |scheduled| &scheduled.server.classes)
     }
 
     /// Returns, for each class of the queue that feeds `link`, the packets whose last bit has not left the
@@ -134,7 +134,7 @@ impl<E: Endpoint> Engine<E> {
         let Some(scheduled) = network.states.ports[port as usize].scheduled() else {
             return Vec::new();
         };
-        let mut unsent = vec![Unsent::default(); scheduled.classes.len()];
+        let mut unsent = vec![Unsent::default(); scheduled.server.classes.len()];
         for packet in scheduled.packets().into_iter().chain(self.being_sent(link)) {
             if let Some(class) = scheduled.queue.class_of(packet) {
                 unsent[class].add(packet);
@@ -151,6 +151,6 @@ impl<E: Endpoint> Engine<E> {
         if !is_sending || sender.states.ports[port as usize].scheduled().is_none() {
             return None;
         }
-        self.partitions[to as usize].network.rings[ring as usize].last()
+        self.partitions[to as usize].network.links.rings[ring as usize].last()
     }
 }

@@ -1,7 +1,7 @@
 //! The window engine: exact packet-level simulation without a global event queue.
 //!
 //! - **One event per packet-hop.** A FIFO port computes the departure of a packet when the packet
-//!   is enqueued ([`port`]). Only scheduled queues have service events ([`service`]).
+//!   is enqueued ([`port`]). A port with a scheduled queue chooses packets later, without events ([`service`]).
 //! - **Lookahead windows.** The lookahead is the smallest sum of a link's propagation delay and the
 //!   serialisation time of the smallest packet. No packet reaches another node sooner. Events at
 //!   different nodes within one window of at most this length are independent, so each node sorts
@@ -24,6 +24,7 @@ mod captures;
 mod counters;
 mod deadlock;
 mod drops;
+mod links;
 mod losses;
 mod network;
 mod order;
@@ -46,8 +47,8 @@ mod timers;
 use std::sync::Arc;
 
 use weft_fabric::{Fabric, LinkChange};
+use weft_queues::hash;
 pub use weft_queues::{Blocked, DropReason, packet, prefetch, route};
-use weft_queues::{Queue, hash};
 
 pub use counters::{DroppedPackets, LinkCounters};
 pub use hash::clock_offset;
@@ -235,7 +236,7 @@ impl<E: Endpoint> Engine<E> {
         let (times, latest) = match change {
             LinkChange::Down => {
                 let lost = port.fail(states, index, now);
-                let ring = &mut self.partitions[to as usize].network.rings[local as usize];
+                let ring = &mut self.partitions[to as usize].network.links.rings[local as usize];
                 let lost = ring.pop_last(lost);
                 let sender = &mut self.partitions[from as usize].network;
                 for packet in &lost {
@@ -256,8 +257,11 @@ impl<E: Endpoint> Engine<E> {
             }
         };
         let receiver = &mut self.partitions[to as usize].network;
-        if let Some(first) = receiver.rings[local as usize].reschedule(&times, latest) {
-            receiver.calendar.schedule(first / receiver.lookahead, local);
+        if let Some(first) = receiver.links.rings[local as usize].reschedule(&times, latest) {
+            receiver
+                .links
+                .calendar
+                .schedule(first / receiver.links.lookahead, local);
         }
         self.end_change(from as usize, now);
     }
@@ -285,16 +289,19 @@ impl<E: Endpoint> Engine<E> {
         let effects = self.partitions[from].network.change_scheduled(port, now, change);
         let receiver = &mut self.partitions[to].network;
         if let Some(packet) = effects.begun {
-            receiver.receive(local, &packet, packet.time, packet.route, packet.flags);
+            receiver
+                .links
+                .receive(local, &packet, packet.time, packet.route, packet.flags);
         }
-        let mut lost = receiver.rings[local].pop_last(effects.loses_last.into());
+        let mut lost = receiver.links.rings[local].pop_last(effects.loses_last.into());
         lost.extend(effects.lost);
         if let LinkChange::Delay(delay) = change {
             let arrivals = effects.last_arrival.as_slice();
-            if let Some(first) = receiver.rings[local].reschedule(arrivals, now + delay.0) {
+            if let Some(first) = receiver.links.rings[local].reschedule(arrivals, now + delay.0) {
                 receiver
+                    .links
                     .calendar
-                    .schedule(first / receiver.lookahead, local as u32);
+                    .schedule(first / receiver.links.lookahead, local as u32);
             }
         }
         let network = &mut self.partitions[from].network;
@@ -347,7 +354,7 @@ impl<E: Endpoint> Engine<E> {
 
     /// Length of a window in picoseconds. Windows begin at multiples of it.
     pub fn window(&self) -> u64 {
-        self.partitions.first().map_or(1, |p| p.network.lookahead)
+        self.partitions.first().map_or(1, |p| p.network.links.lookahead)
     }
 
     /// Number of windows with events. A window that is cut by the end of a run counts twice.
@@ -390,7 +397,9 @@ impl<E: Endpoint> Engine<E> {
     pub fn trims_and_pauses(&self) -> (u64, u64) {
         let networks = || self.partitions.iter().map(|p| &p.network);
         let trims = networks().flat_map(PartitionNetwork::scheduled);
-        let trims = trims.flat_map(|port| &port.classes).map(|class| class.trims);
+        let trims = trims
+            .flat_map(|port| &port.server.classes)
+            .map(|class| class.trims);
         let pauses = networks().filter_map(|network| network.pauses.as_ref());
         let pauses = pauses.flat_map(|pauses| pauses.ingress.incoming.iter().flatten());
         (trims.sum(), pauses.map(|link| link.pauses).sum())
@@ -453,12 +462,15 @@ impl<E: Endpoint> Engine<E> {
     /// The packets in the network, each with the next node on its route.
     pub fn in_flight(&self) -> impl Iterator<Item = (u32, &Packet)> {
         self.partitions.iter().flat_map(|p| {
-            let rings = p.ring_node.iter().zip(&p.network.rings);
+            let rings = p.ring_node.iter().zip(&p.network.links.rings);
             let on_links = rings
                 .flat_map(move |(node, ring)| ring.iter().map(move |packet| (p.first_node + node, packet)));
             let waiting = p.network.scheduled();
-            let waiting =
-                waiting.flat_map(|port| port.packets().into_iter().map(move |packet| (port.to, packet)));
+            let waiting = waiting.flat_map(|port| {
+                port.packets()
+                    .into_iter()
+                    .map(move |packet| (port.server.to, packet))
+            });
             on_links.chain(waiting)
         })
     }

@@ -6,20 +6,19 @@ use std::sync::Arc;
 
 use crate::Jitter;
 use crate::backlogs::Backlogs;
-use crate::calendar::Calendar;
 use crate::drops::Drops;
 use crate::hash::processing_time;
+use crate::links::Links;
 use crate::losses::Losses;
 use crate::packet::Packet;
 use crate::pauses::Pauses;
 use crate::port::{Enqueued, Port};
 use crate::port_state::{PortStates, ScheduledPort};
 use crate::prefetch::prefetch;
-use crate::ring::Ring;
 use crate::route::{HopBits, Route};
 use crate::telemetry::Telemetry;
 use crate::timers::{Timer, Timers};
-use weft_queues::{DropReason, Queue};
+use weft_queues::DropReason;
 
 /// Routes of the headers that switches send back to the senders of packets.
 pub trait ReturnRoutes: Send + Sync {
@@ -34,14 +33,10 @@ pub struct PartitionNetwork {
     pub ports: Vec<Port>,
     /// Rest of the state of the ports, by the same index.
     pub states: PortStates,
-    /// Rings of the links into the partition's nodes, sorted by node.
-    pub rings: Vec<Ring>,
-    /// The number of `rings[0]` among the rings of all partitions.
-    pub first_ring: u32,
-    /// Losses of the links of these rings.
+    /// The links that the ports send into.
+    pub links: Links,
+    /// Losses of the links into the partition's nodes.
     pub losses: Losses,
-    /// Windows in which rings have arrivals.
-    pub calendar: Calendar,
     /// Pauses of links, if the network has lossless queues.
     pub pauses: Option<Box<Pauses>>,
     /// Ports at which packets or pause frames wait, and observed FIFOs.
@@ -52,11 +47,6 @@ pub struct PartitionNetwork {
     pub timers: Timers,
     /// Timers of the current node that are due in the current window.
     pub due: BinaryHeap<Reverse<Timer>>,
-    /// For each partition, the packets for its rings.
-    pub outboxes: Vec<Vec<(u32, Packet)>>,
-    /// Length of a window in picoseconds, at most the lookahead: the smallest time in which a
-    /// packet reaches another node.
-    pub lookahead: u64,
     /// End of the part of the window that is being processed, in picoseconds.
     pub end: u64,
     /// Seed of processing times at hosts.
@@ -98,50 +88,26 @@ impl PartitionNetwork {
         let sender = &mut self.ports[port];
         let (size, flags) = (packet.size, packet.flags);
         match sender.enqueue(&mut self.states, port, now, ready, size, flags) {
-            Enqueued::Arrives(time, flags) => {
-                let ring = sender.ring;
-                self.deliver_to(ring, port, packet, time, route, flags);
-            }
-            Enqueued::OutOfLine => self.schedule(port, now, ready, Packet { route, ..*packet }),
+            Enqueued::Arrives(time, flags) => match self.links.local(sender.ring) {
+                Some(local) => self.links.receive(local, packet, time, route, flags),
+                None => self.post(port, packet, time, route, flags),
+            },
+            Enqueued::OutOfLine => self.schedule(port, now, ready, *packet, route),
             Enqueued::Dropped => self.count_fifo_drop(packet),
         }
     }
 
-    /// Puts a packet that leaves `port` on the link, where it arrives at `time`.
-    #[inline(always)]
-    pub fn deliver(&mut self, port: usize, packet: &Packet, time: u64, route: Route, flags: u16) {
-        self.deliver_to(self.ports[port].ring, port, packet, time, route, flags);
-    }
-
-    /// Does what [`deliver`](Self::deliver) does, if `ring` is the ring of `port`.
-    #[inline(always)]
-    pub fn deliver_to(
-        &mut self,
-        ring: u32,
-        port: usize,
-        packet: &Packet,
-        time: u64,
-        route: Route,
-        flags: u16,
-    ) {
-        let local = ring.wrapping_sub(self.first_ring) as usize;
-        if local < self.rings.len() {
-            self.receive(local, packet, time, route, flags);
-        } else {
-            self.post(ring, port, packet, time, route, flags);
-        }
-    }
-
-    /// Posts a packet to the ring of another partition.
+    /// Posts a packet that leaves `port` to the partition of its link.
     #[inline(never)]
-    fn post(&mut self, ring: u32, port: usize, packet: &Packet, time: u64, route: Route, flags: u16) {
+    fn post(&mut self, port: usize, packet: &Packet, time: u64, route: Route, flags: u16) {
+        let (ring, partition) = (self.ports[port].ring, self.ports[port].partition);
         let packet = Packet {
             time,
             route,
             flags,
             ..*packet
         };
-        self.outboxes[self.ports[port].partition as usize].push((ring, packet));
+        self.links.post(ring, partition, packet);
     }
 
     /// Prefetches the port that [`forward`](Self::forward) will use.
@@ -153,18 +119,7 @@ impl PartitionNetwork {
     /// Prefetches the slot of the ring to which the next packet over `port` will be written.
     #[inline(always)]
     pub fn prefetch_push(&self, port: usize) {
-        let local = self.ports[port].ring.wrapping_sub(self.first_ring) as usize;
-        if let Some(ring) = self.rings.get(local) {
-            ring.prefetch_push();
-        }
-    }
-
-    /// Appends a packet to one of the partition's own rings.
-    #[inline(always)]
-    pub fn receive(&mut self, local: usize, packet: &Packet, time: u64, route: Route, flags: u16) {
-        if self.rings[local].push(packet, time, route, flags) {
-            self.calendar.schedule(time / self.lookahead, local as u32);
-        }
+        self.links.prefetch_push(self.ports[port].ring);
     }
 
     /// Counts a packet that a FIFO has just dropped.
@@ -196,11 +151,11 @@ impl PartitionNetwork {
     pub fn next_window(&self) -> u64 {
         let timer = self.timers.next().unwrap_or(u64::MAX);
         let pause = self.pauses.as_ref().and_then(|pauses| pauses.next_time());
-        let pause = pause.map_or(u64::MAX, |time| time / self.lookahead);
-        let next = self.calendar.next().unwrap_or(u64::MAX);
+        let pause = pause.map_or(u64::MAX, |time| time / self.links.lookahead);
+        let next = self.links.calendar.next().unwrap_or(u64::MAX);
         let backlog = match self.backlogs.next {
             u64::MAX => u64::MAX,
-            time => time / self.lookahead,
+            time => time / self.links.lookahead,
         };
         next.min(timer).min(pause).min(backlog)
     }

@@ -233,9 +233,9 @@ impl<E: Endpoint> Partition<E> {
         let max_rings = ring_node.chunk_by(|a, b| a == b).map(<[u32]>::len).max();
         let ring_starts = vec![(0, 0); max_rings.unwrap_or(0)].into();
         let trace = vec![0; node_slots.len()];
-        let prefetches = network.rings.len() >= MIN_PREFETCH_LINKS;
+        let prefetches = network.links.rings.len() >= MIN_PREFETCH_LINKS;
         let merges_events = !network.losses.is_empty() || network.pauses.is_some();
-        let key_bits = INDEX_BITS + u64::BITS - network.lookahead.leading_zeros();
+        let key_bits = INDEX_BITS + u64::BITS - network.links.lookahead.leading_zeros();
         Self {
             first_node,
             node_slots,
@@ -269,9 +269,11 @@ impl<E: Endpoint> Partition<E> {
 
     /// Appends a packet from another partition to a ring, numbered over all partitions.
     pub fn receive(&mut self, ring: u32, packet: &Packet) {
-        let local = (ring - self.network.first_ring) as usize;
-        self.network
-            .receive(local, packet, packet.time, packet.route, packet.flags);
+        let local = (ring - self.network.links.first_ring) as usize;
+        let Packet {
+            time, route, flags, ..
+        } = *packet;
+        self.network.links.receive(local, packet, time, route, flags);
     }
 
     /// Processes all events of `window` before `end`. Nodes are independent within a window, so
@@ -304,11 +306,11 @@ impl<E: Endpoint> Partition<E> {
     #[inline(always)]
     fn begin_window(&mut self, window: u64, end: u64) -> u64 {
         self.network.end = end;
-        self.network.calendar.advance(window);
+        self.network.links.calendar.advance(window);
         self.due.clear();
         self.network.timers.take(window, end, &mut self.due);
         self.due.sort_unstable_by_key(|t| (t.node, t.time, t.key));
-        window * self.network.lookahead
+        window * self.network.links.lookahead
     }
 
     /// Adds the packets of `ring` that arrive before `end` to the batch, as those of its ring number
@@ -316,10 +318,11 @@ impl<E: Endpoint> Partition<E> {
     #[inline(always)]
     fn drain_ring(&mut self, ring: usize, ring_count: usize, end: u64) {
         self.ring_starts[ring_count] = (self.batch.len() as u32, ring as u32);
-        if let Some(next) = self.network.rings[ring].drain_before(end, &mut self.batch) {
+        if let Some(next) = self.network.links.rings[ring].drain_before(end, &mut self.batch) {
             self.network
+                .links
                 .calendar
-                .schedule(next / self.network.lookahead, ring as u32);
+                .schedule(next / self.network.links.lookahead, ring as u32);
         }
     }
 
@@ -327,12 +330,12 @@ impl<E: Endpoint> Partition<E> {
     fn process_window<const TRACE: bool, const PREFETCH: bool>(&mut self, window: u64, end: u64) {
         let start = self.begin_window(window, end);
         let mut due = 0;
-        if self.network.calendar.take_occupied() {
+        if self.network.links.calendar.take_occupied() {
             // The node whose packets are in the batch.
             let mut node = u32::MAX;
             let mut ring_count = 0;
-            for word in 0..self.network.calendar.words() {
-                let mut bits = self.network.calendar.take_word(word);
+            for word in 0..self.network.links.calendar.words() {
+                let mut bits = self.network.links.calendar.take_word(word);
                 while bits != 0 {
                     let ring = word * 64 + bits.trailing_zeros() as usize;
                     bits &= bits - 1;
@@ -364,7 +367,7 @@ impl<E: Endpoint> Partition<E> {
         let node = self.ring_node[ring];
         let mut ring = ring;
         loop {
-            self.network.rings[ring].prefetch_take();
+            self.network.links.rings[ring].prefetch_take();
             ring = word * 64 + bits.trailing_zeros() as usize;
             if bits == 0 || self.ring_node[ring] != node {
                 return;

@@ -10,6 +10,7 @@ use crate::backlogs::Backlogs;
 use crate::calendar::Calendar;
 use crate::drops::Drops;
 use crate::hash::{link_hash, queue_stream};
+use crate::links::Links;
 use crate::losses::Losses;
 use crate::network::PartitionNetwork;
 use crate::partition::INDEX_BITS;
@@ -209,16 +210,18 @@ impl<'a> PartitionMap<'a> {
             backlogs: Backlogs::new(ports.len()),
             ports,
             states,
-            rings: rings.clone().map(|_| Ring::new()).collect(),
-            first_ring: rings.start as u32,
+            links: Links {
+                rings: rings.clone().map(|_| Ring::new()).collect(),
+                first_ring: rings.start as u32,
+                calendar: Calendar::new(rings.len()),
+                outboxes: vec![Vec::new(); self.bounds.len() - 1],
+                lookahead: self.window,
+            },
             losses,
-            calendar: Calendar::new(rings.len()),
             pauses: self.pauses(nodes, config).map(Box::new),
             telemetry,
             timers,
             due: BinaryHeap::new(),
-            outboxes: vec![Vec::new(); self.bounds.len() - 1],
-            lookahead: self.window,
             seed: config.seed,
             jitter: config.jitter,
             end: 0,

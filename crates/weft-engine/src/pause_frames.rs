@@ -72,7 +72,7 @@ impl PartitionNetwork {
         if let Some(scheduled) = state.scheduled_mut()
             && !is_down
         {
-            scheduled.wants_frame = true;
+            scheduled.server.wants_frame = true;
             self.schedule_service(port);
         }
     }
@@ -83,23 +83,24 @@ impl PartitionNetwork {
     pub fn send_frame(&mut self, port: usize, now: u64) -> bool {
         let (output, state) = (&self.ports[port], &mut self.states.ports[port]);
         let is_down = state.down;
-        let Some((pauses, state)) = self.pauses.as_mut().zip(state.scheduled_mut()) else {
+        let Some((pauses, scheduled)) = self.pauses.as_mut().zip(state.scheduled_mut()) else {
             return false;
         };
-        state.wants_frame = false;
+        let server = &mut scheduled.server;
+        server.wants_frame = false;
         let ring = pauses.ring_of_port.get(&(port as u32));
         let link = pauses.ingress.link(ring.copied().unwrap_or(NO_RING));
         let Some(link) = link.filter(|link| is_outdated(link) && !is_down) else {
             return false;
         };
-        state.frames_until = now + output.serialisation(PAUSE_FRAME);
-        let effect = state.frames_until + output.delay() + link.reaction;
+        server.frames_until = now + output.serialisation(PAUSE_FRAME);
+        let effect = server.frames_until + output.delay() + link.reaction;
         // After a change of the delay, frames still take effect in order.
         link.last_effect = link.last_effect.max(effect);
         link.frames += 1;
         let events = announce(link);
         if link.is_captured {
-            let time = state.frames_until + output.delay();
+            let time = server.frames_until + output.delay();
             let reverse = link.reverse;
             pauses.captured.extend(events.iter().map(|event| CapturedPause {
                 time,
@@ -175,7 +176,7 @@ impl PartitionNetwork {
         if let Some((wake_up, scheduled)) = wake_up.zip(self.states.ports[port].scheduled()) {
             self.set_timer(Timer {
                 time: wake_up.time(now),
-                node: scheduled.from,
+                node: scheduled.server.from,
                 key: wake_up.key,
             });
         }

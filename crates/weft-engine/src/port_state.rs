@@ -5,7 +5,9 @@ use std::ops::Range;
 use crate::packet::{CE, ECT, Packet};
 use crate::pauses::Pauses;
 use crate::route::HopBits;
-use weft_queues::{Buffers, Discipline, DropReason, FifoQueue, LosslessQueue, Queue, ScheduledQueue, View};
+use weft_queues::{
+    Buffers, Discipline, DropReason, FifoQueue, LosslessQueue, Queue, Refused, ScheduledQueue, View,
+};
 
 /// The states of the ports of a partition.
 #[derive(Default)]
@@ -42,6 +44,20 @@ pub enum PortQueue {
 
 /// A port that chooses the next packet when the one before it has left.
 pub struct ScheduledPort {
+    /// The packets that wait, and the choice among them.
+    pub queue: ScheduledQueue,
+    /// The port without its queue.
+    pub server: Server,
+}
+
+/// What transmits the packets of a queue that keeps them.
+pub struct Server {
+    /// Time of the next service, or [`NO_EVENT`]: the end of the transmission after which a packet or a pause frame waits.
+    pub event: u64,
+    /// End of the last pause frame, which is sent before packets that wait.
+    pub frames_until: u64,
+    /// Whether a pause frame waits for the end of a transmission.
+    pub wants_frame: bool,
     /// Sending and receiving node, numbered over all partitions.
     pub from: u32,
     pub to: u32,
@@ -49,19 +65,11 @@ pub struct ScheduledPort {
     pub node: u32,
     /// The ports of this node in the partition.
     pub node_ports: Range<u32>,
-    /// The packets that wait, and the choice among them.
-    pub queue: ScheduledQueue,
     /// Counters of each class of the queue, if it has classes.
     pub classes: Vec<ClassCounters>,
-    /// End of the last pause frame, which is sent before packets that wait.
-    pub frames_until: u64,
-    /// Whether a pause frame waits for the end of a transmission.
-    pub wants_frame: bool,
-    /// Time of the pending service event, or [`NO_EVENT`].
-    pub event: u64,
 }
 
-/// The time of no service event.
+/// The time of no service.
 pub const NO_EVENT: u64 = u64::MAX;
 
 /// Counters of a class of a queue.
@@ -93,15 +101,17 @@ impl PortState {
         let queue = match discipline {
             Discipline::Fifo(fifo) => PortQueue::Fifo(fifo),
             Discipline::Scheduled(queue) => PortQueue::Scheduled(Box::new(ScheduledPort {
-                from,
-                to,
-                node,
-                node_ports,
-                classes: vec![ClassCounters::default(); queue.classes()],
+                server: Server {
+                    event: NO_EVENT,
+                    frames_until: 0,
+                    wants_frame: false,
+                    from,
+                    to,
+                    node,
+                    node_ports,
+                    classes: vec![ClassCounters::default(); queue.classes()],
+                },
                 queue,
-                frames_until: 0,
-                wants_frame: false,
-                event: NO_EVENT,
             })),
         };
         Self {
@@ -170,7 +180,7 @@ impl PortState {
     }
 }
 
-impl ScheduledPort {
+impl Server {
     /// Returns when the packet and the pause frames that the port is sending have left; the packet leaves at
     /// `busy_until`.
     #[inline(always)]
@@ -187,6 +197,7 @@ impl ScheduledPort {
         is_idle: bool,
         hops: HopBits,
         pauses: &'a mut Option<Box<Pauses>>,
+        refused: &'a mut Option<Refused>,
     ) -> View<'a> {
         View {
             now,
@@ -194,19 +205,28 @@ impl ScheduledPort {
             has_frame: self.wants_frame,
             port: port as u32 - self.node_ports.start,
             hops,
-            refused: None,
+            refused,
             ingress: pauses.as_mut().map(|pauses| &mut pauses.ingress),
         }
     }
 
-    /// Applies a change to the counters of the class of a packet.
+    /// Applies a change to the counters of the class of a packet of `queue`.
     #[inline(always)]
-    pub fn count(&mut self, packet: &Packet, change: impl FnOnce(&mut ClassCounters)) {
+    pub fn count(&mut self, queue: &impl Queue, packet: &Packet, change: impl FnOnce(&mut ClassCounters)) {
         if self.classes.is_empty() {
             return;
         }
-        if let Some(class) = self.queue.class_of(packet) {
+        if let Some(class) = queue.class_of(packet) {
             change(&mut self.classes[class]);
+        }
+    }
+}
+
+impl ScheduledPort {
+    /// Applies a change to the counters of the class of a packet.
+    pub fn count(&mut self, packet: &Packet, change: impl FnOnce(&mut ClassCounters)) {
+        if let Some(class) = self.queue.class_of(packet) {
+            change(&mut self.server.classes[class]);
         }
     }
 

@@ -13,16 +13,24 @@ use std::ops::Range;
 use weft_fabric::LinkChange;
 use weft_spec::Rate;
 
+use crate::backlogs::Backlogs;
+use crate::links::Links;
 use crate::network::PartitionNetwork;
 use crate::packet::{CE, ECT, Packet};
-use crate::port::Enqueued;
-use crate::port_state::{NO_EVENT, PortQueue, ScheduledPort};
-use weft_queues::{Decision, DropReason, Fate, Queue, Refused, View};
+use crate::pauses::Pauses;
+use crate::port::{Enqueued, Port};
+use crate::port_state::{Distribution, NO_EVENT, PortQueue, ScheduledPort, Server};
+use crate::route::{HopBits, Route};
+use crate::telemetry::Telemetry;
+use weft_queues::{
+    Arriving, Decision, Departure, DropReason, Fate, Queue, Refused, ScheduledQueue, View, Work,
+};
 
 /// The effects of a change of a link on the receiving ring.
 #[derive(Default)]
 pub struct ChangeEffects {
-    /// The packet whose transmission begins at the time of the change, before the change.
+    /// The packet whose transmission begins at the time of the change, before the change, if the ring is that of another
+    /// partition.
     pub begun: Option<Packet>,
     /// Packets that waited and are lost.
     pub lost: Vec<Packet>,
@@ -30,6 +38,166 @@ pub struct ChangeEffects {
     pub loses_last: bool,
     /// The new time of arrival of the packet being sent, if it changes.
     pub last_arrival: Option<u64>,
+}
+
+/// A port with a scheduled queue, and what its transmissions touch, apart from the queue.
+struct Access<'a> {
+    port: usize,
+    output: &'a mut Port,
+    server: &'a mut Server,
+    marks: &'a mut u64,
+    distribution: Option<&'a mut Distribution>,
+    links: &'a mut Links,
+    backlogs: &'a mut Backlogs,
+    pauses: &'a mut Option<Box<Pauses>>,
+    telemetry: &'a mut Option<Box<Telemetry>>,
+    hops: HopBits,
+}
+
+impl Access<'_> {
+    /// Begins the transmission of a packet.
+    #[inline(always)]
+    fn begin(&mut self, packet: Packet, now: u64) {
+        if let Some(telemetry) = self.telemetry {
+            let copy = packet; // So that the other one need not be in memory.
+            telemetry.begin(self.port, self.output, now, &copy);
+        }
+        let time = self.output.begin_scheduled(now, packet.size);
+        self.links.put(self.output, &packet, time);
+    }
+}
+
+/// The arrival of a packet at `now`, whose transmission begins at `ready` if it need not wait.
+struct Arrive<'a> {
+    access: Access<'a>,
+    now: u64,
+    ready: u64,
+    packet: &'a Packet,
+    route: Route,
+}
+
+/// What an arrival requires of other parts.
+struct OpenArrival {
+    accepted: bool,
+    begins: bool,
+    frame: Option<u32>,
+    refused: Option<Refused>,
+}
+
+impl Work for Arrive<'_> {
+    type Output = Option<OpenArrival>;
+
+    #[inline(always)]
+    fn on(self, queue: &mut impl Queue) -> Option<OpenArrival> {
+        let Self { mut access, now, .. } = self;
+        let mut packet = Arriving::new(self.packet, self.route);
+        let mut refused = None;
+        let free_at = access.server.free_at(access.output.busy_until);
+        let mut view = access.server.view(
+            access.port,
+            now,
+            free_at <= now,
+            access.hops,
+            access.pauses,
+            &mut refused,
+        );
+        let arrival = queue.enqueue(&mut packet, &mut view);
+        if arrival.accepted {
+            let (bytes, marks) = (u64::from(packet.size), u64::from(arrival.marked));
+            access.output.packets += 1;
+            access.output.bytes += bytes;
+            *access.marks += marks;
+            if let Some(class) = access.server.classes.get_mut(usize::from(arrival.class)) {
+                class.packets += 1;
+                class.bytes += bytes;
+                class.marks += marks;
+            }
+        }
+        if arrival.passes {
+            access.begin(packet.packet(), self.ready);
+            return None;
+        }
+        if arrival.begins || arrival.frame.is_some() || refused.is_some() {
+            return Some(OpenArrival {
+                accepted: arrival.accepted,
+                begins: arrival.begins,
+                frame: arrival.frame,
+                refused,
+            });
+        }
+        if access.server.event == NO_EVENT && free_at > now && queue.is_ready() {
+            access.server.event = free_at;
+            access.backlogs.insert(access.port);
+        }
+        None
+    }
+}
+
+/// The services of a port until a time, this time included.
+struct Serve<'a> {
+    access: Access<'a>,
+    until: u64,
+    /// True if the packet that is chosen has just come, so that it does not wait even if it is sent later.
+    starts: bool,
+}
+
+/// What a service requires of other parts before the next one, and its time.
+enum Interruption {
+    /// The pause frame that waits is sent before packets.
+    Frame(u64),
+    /// A pause frame is to be sent over this port.
+    Request(u32, u64),
+    /// The packet that was chosen is dropped, and another one takes its place.
+    Drop(Packet, DropReason, u64),
+}
+
+impl Work for Serve<'_> {
+    type Output = Option<Interruption>;
+
+    #[inline(always)]
+    fn on(self, queue: &mut impl Queue) -> Option<Interruption> {
+        let Self {
+            mut access,
+            until,
+            starts,
+        } = self;
+        while access.server.event <= until {
+            let now = std::mem::replace(&mut access.server.event, NO_EVENT);
+            if let Some(distribution) = access.distribution.as_mut().filter(|_| !starts) {
+                distribution.add_time(queue.waiting(), now);
+            }
+            if access.server.wants_frame {
+                return Some(Interruption::Frame(now));
+            }
+            let mut refused = None;
+            let mut view =
+                access
+                    .server
+                    .view(access.port, now, true, access.hops, access.pauses, &mut refused);
+            let Departure {
+                mut packet,
+                decision,
+                frame,
+            } = queue.dequeue(&mut view)?;
+            match decision {
+                Decision::Drop(reason) => return Some(Interruption::Drop(packet, reason, now)),
+                Decision::Mark if packet.flags & ECT != 0 => {
+                    *access.marks += 1;
+                    access.server.count(queue, &packet, |class| class.marks += 1);
+                    packet.flags |= CE;
+                }
+                _ => {}
+            }
+            access.begin(packet, now);
+            if queue.is_ready() {
+                access.server.event = access.server.free_at(access.output.busy_until);
+            }
+            if let Some(frame) = frame {
+                return Some(Interruption::Request(frame, now));
+            }
+        }
+        None
+    }
 }
 
 impl PartitionNetwork {
@@ -43,69 +211,82 @@ impl PartitionNetwork {
         act: impl FnOnce(&mut ScheduledPort, &mut View<'_>) -> R,
     ) -> Option<R> {
         let scheduled = self.states.ports[port].scheduled_mut()?;
-        let is_idle = scheduled.free_at(self.ports[port].busy_until) <= now;
-        let mut view = scheduled.view(port, now, is_idle, self.hops, &mut self.pauses);
+        let is_idle = scheduled.server.free_at(self.ports[port].busy_until) <= now;
+        let refused = &mut None;
+        let mut view = scheduled
+            .server
+            .view(port, now, is_idle, self.hops, &mut self.pauses, refused);
         Some(act(scheduled, &mut view))
+    }
+
+    /// Returns the queue of `port`, if it is scheduled, and access to the rest of the port.
+    #[inline(always)]
+    fn access(&mut self, port: usize) -> Option<(&mut ScheduledQueue, Access<'_>)> {
+        let state = &mut self.states.ports[port];
+        let PortQueue::Scheduled(scheduled) = &mut state.queue else {
+            return None;
+        };
+        let access = Access {
+            port,
+            output: &mut self.ports[port],
+            server: &mut scheduled.server,
+            marks: &mut state.marks,
+            distribution: state.distribution.as_mut(),
+            links: &mut self.links,
+            backlogs: &mut self.backlogs,
+            pauses: &mut self.pauses,
+            telemetry: &mut self.telemetry,
+            hops: self.hops,
+        };
+        Some((&mut scheduled.queue, access))
     }
 
     /// Enqueues a packet at a port with a scheduled queue, or one that is observed, at `now`. Its serialisation begins at
     /// `ready` if the port is idle. (The packet is passed as a value: a packet that a host creates then need not be in
     /// memory unless its queue is scheduled.)
     #[inline(never)]
-    pub fn schedule(&mut self, port: usize, now: u64, ready: u64, packet: Packet) {
+    pub fn schedule(&mut self, port: usize, now: u64, ready: u64, packet: Packet, route: Route) {
         let Some(scheduled) = self.states.ports[port].scheduled() else {
-            return self.enqueue_observed(port, now, &packet);
+            return self.enqueue_observed(port, now, &Packet { route, ..packet });
         };
-        if self.may_pause(scheduled.node, &packet) {
-            self.serve_node_until(scheduled.node, scheduled.node_ports.clone(), now);
-        } else if scheduled.event <= now {
+        if self.may_pause(scheduled.server.node, &packet) {
+            let node = scheduled.server.node;
+            self.serve_node_until(node, scheduled.server.node_ports.clone(), now);
+        } else if scheduled.server.event <= now {
             self.serve_until(port, now);
         }
-        // The port is looked up once for all that follows.
-        let (output, state) = (&mut self.ports[port], &mut self.states.ports[port]);
+        let state = &mut self.states.ports[port];
         state.add_time(now);
         if state.down {
-            self.count_dropped(port, &packet, DropReason::LinkDown);
-            return;
+            return self.count_dropped(port, &Packet { route, ..packet }, DropReason::LinkDown);
         }
-        let PortQueue::Scheduled(scheduled) = &mut state.queue else {
+        let Some((queue, access)) = self.access(port) else {
             return;
         };
-        let mut free_at = scheduled.free_at(output.busy_until);
-        let mut view = scheduled.view(port, now, free_at <= now, self.hops, &mut self.pauses);
-        let arrival = scheduled.queue.enqueue(packet, &mut view);
-        if arrival.accepted {
-            let bytes = u64::from(packet.size);
-            output.packets += 1;
-            output.bytes += bytes;
-            state.marks += u64::from(arrival.marked);
-            if let Some(class) = scheduled.classes.get_mut(usize::from(arrival.class)) {
-                class.packets += 1;
-                class.bytes += bytes;
-                class.marks += u64::from(arrival.marked);
-            }
+        let open = queue.work(Arrive {
+            access,
+            now,
+            ready,
+            packet: &packet,
+            route,
+        });
+        if let Some(open) = open {
+            self.finish_arrival(port, now, ready, &open);
         }
-        if arrival.passes {
-            if let Some(telemetry) = &mut self.telemetry {
-                telemetry.begin(port, output, ready, &packet);
-            }
-            let (time, ring) = (output.begin_scheduled(ready, packet.size), output.ring);
-            let mark = if arrival.marked { CE } else { 0 };
-            self.deliver_to(ring, port, &packet, time, packet.route, packet.flags | mark);
-            return;
-        }
-        let event = scheduled.event;
-        let mut sent_back = None;
-        if let Some(refused) = view.refused {
-            sent_back = self.count_refused(port, arrival.accepted, &refused);
-        }
-        if let Some(frame) = arrival.frame {
+    }
+
+    /// Does what an arrival at a port requires of other parts.
+    #[inline(never)]
+    fn finish_arrival(&mut self, port: usize, now: u64, ready: u64, open: &OpenArrival) {
+        let sent_back = open
+            .refused
+            .and_then(|refused| self.count_refused(port, open.accepted, &refused));
+        if let Some(frame) = open.frame {
             self.request_frame(frame as usize, now);
-            free_at = self.free_at(port);
         }
-        if arrival.begins {
+        if open.begins {
             self.start_service(port, ready);
-        } else if free_at > now && event != free_at {
+        } else if self.free_at(port) > now {
             self.schedule_service(port);
         }
         if let Some(header) = sent_back {
@@ -180,15 +361,19 @@ impl PartitionNetwork {
     fn send_back(&mut self, port: usize, now: u64, header: &Packet) {
         let scheduled = self.states.ports[port].scheduled();
         let routes = self.return_routes.as_ref();
-        let Some((scheduled, route)) = scheduled
-            .zip(routes)
-            .and_then(|(scheduled, routes)| Some((scheduled, routes.route_back(scheduled.from, header)?)))
-        else {
+        let Some((scheduled, route)) = scheduled.zip(routes).and_then(|(scheduled, routes)| {
+            Some((scheduled, routes.route_back(scheduled.server.from, header)?))
+        }) else {
             self.count_dropped(port, header, DropReason::NoRoute);
             return;
         };
         let (hop, rest) = route.next(self.hops);
-        self.forward((scheduled.node_ports.start + hop) as usize, now, header, rest);
+        self.forward(
+            (scheduled.server.node_ports.start + hop) as usize,
+            now,
+            header,
+            rest,
+        );
     }
 
     /// Enqueues a packet at a FIFO that telemetry observes.
@@ -202,7 +387,8 @@ impl PartitionNetwork {
                 if telemetry.is_some_and(|t| t.accept(port, &self.ports[port], start, now, packet)) {
                     self.backlogs.insert(port);
                 }
-                self.deliver(port, packet, time, packet.route, flags);
+                self.links
+                    .put(&self.ports[port], &Packet { flags, ..*packet }, time);
             }
             _ => self.count_fifo_drop(packet),
         }
@@ -212,53 +398,6 @@ impl PartitionNetwork {
     /// begins to send the next packet that asks for telemetry.
     pub fn complete_records(&mut self, port: usize, now: u64) -> Option<u64> {
         self.telemetry.as_mut()?.complete(port, &self.ports[port], now)
-    }
-
-    /// Chooses the next packet, whose transmission begins at `begin`, and calls `put` with the packet, its time of
-    /// arrival and its flags. Does nothing if none may be sent. (To return the packet would copy it three times.)
-    #[inline(always)]
-    fn begin_service(&mut self, port: usize, begin: u64, put: impl FnOnce(&mut Self, &Packet, u64, u16)) {
-        loop {
-            // The port is looked up once for all that follows.
-            let (output, state) = (&mut self.ports[port], &mut self.states.ports[port]);
-            let PortQueue::Scheduled(scheduled) = &mut state.queue else {
-                return;
-            };
-            let is_idle = scheduled.free_at(output.busy_until) <= begin;
-            let mut view = scheduled.view(port, begin, is_idle, self.hops, &mut self.pauses);
-            let Some(departure) = scheduled.queue.dequeue(&mut view) else {
-                return;
-            };
-            let packet = &departure.packet;
-            let mut flags = packet.flags;
-            match departure.decision {
-                Decision::Drop(reason) => {
-                    self.drop_departure(port, packet, reason);
-                    continue;
-                }
-                Decision::Mark if flags & ECT != 0 => {
-                    flags |= CE;
-                    state.marks += 1;
-                    scheduled.count(packet, |class| class.marks += 1);
-                }
-                _ => {}
-            }
-            if let Some(telemetry) = &mut self.telemetry {
-                telemetry.begin(port, output, begin, packet);
-            }
-            let arrival = output.begin_scheduled(begin, packet.size);
-            if scheduled.wants_frame || departure.is_followed {
-                let time = scheduled.free_at(output.busy_until);
-                if scheduled.event != time {
-                    scheduled.event = time;
-                    self.backlogs.insert(port);
-                }
-            }
-            if let Some(frame) = departure.frame {
-                self.request_frame(frame as usize, begin);
-            }
-            return put(self, packet, arrival, flags);
-        }
     }
 
     /// Drops a packet whose transmission was to begin.
@@ -271,11 +410,9 @@ impl PartitionNetwork {
     }
 
     /// Begins the transmission of the packet that is chosen next, if there is one.
-    #[inline(never)]
     fn start_service(&mut self, port: usize, begin: u64) {
-        self.begin_service(port, begin, |network, packet, time, flags| {
-            network.deliver(port, packet, time, packet.route, flags);
-        });
+        self.set_event(port, begin);
+        self.serve(port, begin, true);
     }
 
     /// Returns when the packet and the pause frames that a port is sending have left.
@@ -283,7 +420,7 @@ impl PartitionNetwork {
     pub fn free_at(&self, port: usize) -> u64 {
         let busy_until = self.ports[port].busy_until;
         let scheduled = self.states.ports[port].scheduled();
-        scheduled.map_or(busy_until, |scheduled| scheduled.free_at(busy_until))
+        scheduled.map_or(busy_until, |scheduled| scheduled.server.free_at(busy_until))
     }
 
     /// Schedules the end of the transmission if a packet or a pause frame waits for it.
@@ -293,23 +430,51 @@ impl PartitionNetwork {
         let Some(state) = self.states.ports[port].scheduled_mut() else {
             return;
         };
-        let time = state.free_at(busy_until);
-        if state.event == time || !(state.wants_frame || state.queue.is_ready()) {
-            return;
+        let time = state.server.free_at(busy_until);
+        if state.server.wants_frame || state.queue.is_ready() {
+            state.server.event = time;
+            self.backlogs.insert(port);
         }
-        state.event = time;
-        self.backlogs.insert(port);
     }
 
     /// Serves a port until `now`, this time included.
-    #[inline(never)]
     pub fn serve_until(&mut self, port: usize, now: u64) {
-        while let Some(scheduled) = self.states.ports[port].scheduled()
-            && scheduled.event <= now
-        {
-            self.end_service(port, scheduled.event, |network, packet, time, flags| {
-                network.deliver(port, packet, time, packet.route, flags);
+        self.serve(port, now, false);
+    }
+
+    /// Serves a port until `until`, this time included. `starts` is true if the packet that is chosen has just come.
+    #[inline(never)]
+    fn serve(&mut self, port: usize, until: u64, starts: bool) {
+        loop {
+            let Some((queue, access)) = self.access(port) else {
+                return;
+            };
+            let interruption = queue.work(Serve {
+                access,
+                until,
+                starts,
             });
+            match interruption {
+                None => return,
+                Some(Interruption::Frame(at)) => {
+                    if !self.send_frame(port, at) {
+                        self.set_event(port, at);
+                    }
+                }
+                Some(Interruption::Request(frame, at)) => self.request_frame(frame as usize, at),
+                Some(Interruption::Drop(packet, reason, at)) => {
+                    self.drop_departure(port, &packet, reason);
+                    self.set_event(port, at);
+                }
+            }
+        }
+    }
+
+    /// Sets the time of the next service of a port.
+    fn set_event(&mut self, port: usize, event: u64) {
+        if let Some(scheduled) = self.states.ports[port].scheduled_mut() {
+            scheduled.server.event = event;
+            self.backlogs.insert(port);
         }
     }
 
@@ -320,9 +485,7 @@ impl PartitionNetwork {
         while let Some((event, port)) = self.next_in_order(node, ports.clone())
             && event <= now
         {
-            self.end_service(port, event, |network, packet, time, flags| {
-                network.deliver(port, packet, time, packet.route, flags);
-            });
+            self.serve_until(port, event);
         }
         for port in ports {
             if self.backlogs.contains(port) {
@@ -336,16 +499,19 @@ impl PartitionNetwork {
         self.pauses
             .as_ref()
             .filter(|pauses| pauses.ingress.is_pausing(node))?;
-        let backlogs = ports.filter(|&port| self.backlogs.contains(port));
-        let events = backlogs.filter_map(|port| Some((self.states.ports[port].scheduled()?.event, port)));
-        events.min()
+        let event = |port: usize| Some((self.states.ports[port].scheduled()?.server.event, port));
+        ports
+            .filter(|&port| self.backlogs.contains(port))
+            .filter_map(event)
+            .min()
     }
 
     /// Serves a port until `now`, this time included, and all ports of its node if a link into that is to be paused.
     pub fn serve_port_until(&mut self, port: usize, now: u64) {
         match (&self.pauses, self.states.ports[port].scheduled()) {
-            (Some(pauses), Some(scheduled)) if pauses.ingress.is_pausing(scheduled.node) => {
-                self.serve_node_until(scheduled.node, scheduled.node_ports.clone(), now);
+            (Some(pauses), Some(scheduled)) if pauses.ingress.is_pausing(scheduled.server.node) => {
+                let node = scheduled.server.node;
+                self.serve_node_until(node, scheduled.server.node_ports.clone(), now);
             }
             _ => self.serve_until(port, now),
         }
@@ -377,7 +543,7 @@ impl PartitionNetwork {
         for word in 0..self.backlogs.words() {
             for port in self.backlogs.of_word(word) {
                 let first = match self.states.ports[port].scheduled() {
-                    Some(scheduled) => scheduled.event,
+                    Some(scheduled) => scheduled.server.event,
                     None => self.complete_records(port, now).unwrap_or(NO_EVENT),
                 };
                 if first == NO_EVENT {
@@ -389,38 +555,10 @@ impl PartitionNetwork {
         self.backlogs.end_window(next);
     }
 
-    /// Ends the transmission that ends at `now`, if any, and begins the next one; see
-    /// [`begin_service`](Self::begin_service).
-    #[inline(always)]
-    fn end_service(&mut self, port: usize, now: u64, put: impl FnOnce(&mut Self, &Packet, u64, u16)) {
-        let (busy_until, state) = (self.ports[port].busy_until, &mut self.states.ports[port]);
-        let PortQueue::Scheduled(scheduled) = &mut state.queue else {
-            return;
-        };
-        if scheduled.event != now {
-            return;
-        }
-        // After a failure, events of earlier packets are obsolete. A pause frame comes before packets.
-        let free_at = scheduled.free_at(busy_until);
-        scheduled.event = NO_EVENT;
-        if free_at != now {
-            if free_at > now {
-                self.schedule_service(port);
-            }
-            return;
-        }
-        let wants_frame = scheduled.wants_frame;
-        state.add_time(now);
-        if wants_frame && self.send_frame(port, now) {
-            return;
-        }
-        self.begin_service(port, now, put);
-    }
-
     /// Sends the pause frame that waits at an idle port, or begins the next transmission.
     pub fn next_service(&mut self, port: usize, now: u64) {
         let scheduled = self.states.ports[port].scheduled();
-        let wants_frame = scheduled.is_some_and(|scheduled| scheduled.wants_frame);
+        let wants_frame = scheduled.is_some_and(|scheduled| scheduled.server.wants_frame);
         if !(wants_frame && self.send_frame(port, now)) {
             self.start_service(port, now);
         }
@@ -430,14 +568,10 @@ impl PartitionNetwork {
     /// ended.
     pub fn change_scheduled(&mut self, port: usize, now: u64, change: LinkChange) -> ChangeEffects {
         let mut effects = ChangeEffects::default();
-        self.end_service(port, now, |_, packet, time, flags| {
-            effects.begun = Some(Packet {
-                time,
-                flags,
-                ..*packet
-            });
-        });
+        self.serve_until(port, now);
         let output = &mut self.ports[port];
+        let begun = self.links.outboxes[output.partition as usize].pop();
+        effects.begun = begun.map(|(_, packet)| packet);
         let is_sending = !output.is_idle(now);
         match change {
             LinkChange::Down => {
@@ -447,9 +581,9 @@ impl PartitionNetwork {
                 state.add_time(now);
                 state.down = true;
                 if let Some(scheduled) = state.scheduled_mut() {
-                    scheduled.event = NO_EVENT;
-                    scheduled.frames_until = scheduled.frames_until.min(now);
-                    scheduled.wants_frame = false;
+                    scheduled.server.event = NO_EVENT;
+                    scheduled.server.frames_until = scheduled.server.frames_until.min(now);
+                    scheduled.server.wants_frame = false;
                 }
                 let clear = |scheduled: &mut ScheduledPort, view: &mut View<'_>| scheduled.queue.clear(view);
                 let (lost, classes) = self.with_queue(port, now, clear).unwrap_or_default();

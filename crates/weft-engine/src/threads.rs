@@ -80,16 +80,16 @@ impl Exchange {
     fn post<E>(&self, me: usize, partition: &mut Partition<E>) {
         let network = &mut partition.network;
         let mut next = network.next_window();
-        for (to, outbox) in network.outboxes.iter_mut().enumerate() {
+        for (to, outbox) in network.links.outboxes.iter_mut().enumerate() {
             if let Some(first) = outbox.iter().map(|(_, packet)| packet.time).min() {
-                next = next.min(first / network.lookahead);
+                next = next.min(first / network.links.lookahead);
                 std::mem::swap(outbox, &mut lock(&self.mail[me * self.next.len() + to]));
             }
         }
         if let Some(pauses) = &mut network.pauses {
             for (to, outbox) in pauses.outboxes.iter_mut().enumerate() {
                 if let Some(first) = outbox.iter().map(|frame| frame.time).min() {
-                    next = next.min(first / network.lookahead);
+                    next = next.min(first / network.links.lookahead);
                     lock(&self.frames[to]).append(outbox);
                 }
             }
@@ -172,7 +172,7 @@ fn run_sequential<E: Endpoint, const TRACE: bool>(
     windows: &mut Windows,
     stops: impl Fn(bool, u64) -> bool,
 ) -> bool {
-    let lookahead = partitions[0].network.lookahead;
+    let lookahead = partitions[0].network.links.lookahead;
     let mut next = vec![0; partitions.len()];
     loop {
         for (next, partition) in next.iter_mut().zip(&*partitions) {
@@ -200,14 +200,14 @@ fn run_sequential<E: Endpoint, const TRACE: bool>(
 /// Delivers the mail that partition `from` has for the others. Its packets arrive after the window.
 fn exchange<E: Endpoint>(partitions: &mut [Partition<E>], from: usize) {
     for to in 0..partitions.len() {
-        let outbox = &mut partitions[from].network.outboxes[to];
+        let outbox = &mut partitions[from].network.links.outboxes[to];
         if !outbox.is_empty() {
             let mut mail = std::mem::take(outbox);
             for (ring, packet) in &mail {
                 partitions[to].receive(*ring, packet);
             }
             mail.clear();
-            partitions[from].network.outboxes[to] = mail;
+            partitions[from].network.links.outboxes[to] = mail;
         }
         if let Some(pauses) = &mut partitions[from].network.pauses {
             let frames = std::mem::take(&mut pauses.outboxes[to]);
@@ -253,7 +253,7 @@ fn run_parallel<E: Endpoint, const TRACE: bool>(
     let before = *windows;
     let work = |first: usize, mine: &mut [Partition<E>]| {
         let _guard = BreakOnPanic(&barrier);
-        let lookahead = mine[0].network.lookahead;
+        let lookahead = mine[0].network.links.lookahead;
         let mut windows = before;
         let mut stopped = false;
         for round in 0.. {
@@ -298,7 +298,7 @@ fn run_parallel<E: Endpoint, const TRACE: bool>(
 
 /// Processes the windows of a single partition, which needs no barrier.
 fn run_single<E: Endpoint, const TRACE: bool>(partition: &mut Partition<E>, end: u64) -> u64 {
-    let lookahead = partition.network.lookahead;
+    let lookahead = partition.network.links.lookahead;
     let mut windows = 0;
     let mut processed = None;
     loop {

@@ -6,7 +6,7 @@ use weft_spec::{SpecError, Time};
 
 use crate::buffer::Buffers;
 use crate::contract::{
-    Arrival, Build, Decision, Departure, Queue, QueueConfig, QueueParameters, Site, View, exceeds,
+    Arrival, Arriving, Build, Decision, Departure, Queue, QueueConfig, QueueParameters, Site, View, exceeds,
     has_reached,
 };
 use crate::drop_reason::DropReason;
@@ -162,17 +162,19 @@ impl CoDelQueue {
 
 impl Queue for CoDelQueue {
     #[inline(always)]
-    fn enqueue(&mut self, mut packet: Packet, view: &mut View<'_>) -> Arrival {
+    fn enqueue(&mut self, packet: &mut Arriving<'_>, view: &mut View<'_>) -> Arrival {
         let waiting = |unit| self.packets.waiting_in(unit);
-        let arrival = Arrival::decide(&mut packet, Decision::Mark, view, |size| {
+        let arrival = Arrival::decide(packet, Decision::Mark, view, |size| {
             [
                 exceeds(self.queue.limit, waiting, size.into()),
                 has_reached(self.queue.mark, waiting),
             ]
         });
         if arrival.accepted {
-            packet.time = view.now;
-            self.packets.push(packet);
+            self.packets.push(Packet {
+                time: view.now,
+                ..packet.packet()
+            });
         }
         arrival
     }

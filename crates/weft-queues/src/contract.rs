@@ -13,7 +13,7 @@ use crate::buffer::Buffers;
 use crate::drop_reason::DropReason;
 use crate::ingress::{Ingress, LinkClass};
 use crate::packet::{CE, ECT, PROTECTED, Packet};
-use crate::route::HopBits;
+use crate::route::{HopBits, Route};
 
 /// The limits of the queue at the head of a link. Its length is the number of waiting packets, without
 /// the packet being sent.
@@ -343,8 +343,8 @@ pub struct View<'a> {
     pub port: u32,
     /// Encoding of routes.
     pub hops: HopBits,
-    /// The packet for which an arrival left no room. (It is not a part of the answer, which is in registers.)
-    pub refused: Option<Refused>,
+    /// The packet for which an arrival left no room. (Only this need be in memory; answers are in registers.)
+    pub refused: &'a mut Option<Refused>,
     /// Buffers of the incoming links of all nodes of the partition, if links can be paused.
     pub ingress: Option<&'a mut Ingress>,
 }
@@ -352,7 +352,7 @@ pub struct View<'a> {
 /// A queue that keeps its packets.
 pub trait Queue {
     /// Handles an arriving packet.
-    fn enqueue(&mut self, packet: Packet, view: &mut View<'_>) -> Arrival;
+    fn enqueue(&mut self, packet: &mut Arriving<'_>, view: &mut View<'_>) -> Arrival;
 
     /// Removes the packet whose transmission begins next; `None` if no packet may be sent.
     fn dequeue(&mut self, view: &mut View<'_>) -> Option<Departure>;
@@ -384,6 +384,47 @@ pub trait Queue {
     fn class_of(&self, packet: &Packet) -> Option<usize> {
         let _ = packet;
         None
+    }
+}
+
+/// A packet that arrives at a queue. (Route and flags are apart from the packet as it came, so that a packet is written
+/// only where it waits.)
+pub struct Arriving<'a> {
+    came: &'a Packet,
+    /// The route that remains.
+    pub route: Route,
+    /// Flags, with a mark if the queue has set one.
+    pub flags: u16,
+    /// Size on the wire in bytes.
+    pub size: u16,
+}
+
+impl<'a> Arriving<'a> {
+    /// Creates the arrival of `packet`, of whose route this part remains.
+    #[inline(always)]
+    pub fn new(packet: &'a Packet, route: Route) -> Self {
+        Self {
+            came: packet,
+            route,
+            flags: packet.flags,
+            size: packet.size,
+        }
+    }
+
+    /// Returns the packet.
+    #[inline(always)]
+    pub fn packet(&self) -> Packet {
+        Packet {
+            route: self.route,
+            flags: self.flags,
+            ..*self.came
+        }
+    }
+
+    /// Returns true if the packet is neither dropped nor marked.
+    #[inline(always)]
+    pub fn is_protected(&self) -> bool {
+        self.flags & PROTECTED != 0
     }
 }
 
@@ -419,6 +460,20 @@ pub struct Refused {
     pub fate: Fate,
 }
 
+impl Refused {
+    /// Records the drop of a packet of whose route this part remains.
+    #[cold]
+    #[inline(never)]
+    fn drop(refused: &mut Option<Self>, packet: &Packet, route: Route, reason: DropReason) {
+        let packet = Packet { route, ..*packet };
+        *refused = Some(Self {
+            packet,
+            left: packet,
+            fate: Fate::Dropped(reason),
+        });
+    }
+}
+
 /// A packet whose transmission begins, or that is dropped at that time.
 #[derive(Clone, Copy, Debug)]
 pub struct Departure {
@@ -426,9 +481,6 @@ pub struct Departure {
     pub packet: Packet,
     /// [`Decision::Accept`], [`Mark`](Decision::Mark) or [`Drop`](Decision::Drop).
     pub decision: Decision,
-    /// Whether the queue [is ready](Queue::is_ready) after this departure. A [`ScheduledQueue`](crate::ScheduledQueue)
-    /// sets it.
-    pub is_followed: bool,
     /// The port over which a pause frame is to be sent.
     pub frame: Option<u32>,
 }
@@ -440,7 +492,6 @@ impl Departure {
         Self {
             packet,
             decision,
-            is_followed: false,
             frame: None,
         }
     }
@@ -480,9 +531,9 @@ impl Arrival {
         }
     }
 
-    /// Creates the answer to a packet that is not accepted, or to one that replaces `packet`.
-    pub fn instead(packet: Packet, left: Packet, fate: Fate, view: &mut View<'_>) -> Self {
-        view.refused = Some(Refused { packet, left, fate });
+    /// Creates the answer to a packet that is not accepted.
+    #[inline(always)]
+    pub fn not_accepted(view: &View<'_>) -> Self {
         Self {
             accepted: false,
             ..Self::accepted(false, view)
@@ -490,27 +541,27 @@ impl Arrival {
     }
 
     /// Creates the answer to a packet that is dropped.
-    #[cold]
-    #[inline(never)]
-    pub fn dropped(packet: Packet, reason: DropReason, view: &mut View<'_>) -> Self {
-        Self::instead(packet, packet, Fate::Dropped(reason), view)
+    #[inline(always)]
+    pub fn dropped(packet: &Arriving<'_>, reason: DropReason, view: &mut View<'_>) -> Self {
+        Refused::drop(view.refused, packet.came, packet.route, reason);
+        Self::not_accepted(view)
     }
 
     /// Decides about a packet. `limits` returns whether the queue is full, and whether it has reached its
     /// marking threshold, where `at_mark` decides. A mark is set only if the packet is ECN-capable.
     #[inline(always)]
     pub fn decide(
-        packet: &mut Packet,
+        packet: &mut Arriving<'_>,
         at_mark: Decision,
         view: &mut View<'_>,
         limits: impl FnOnce(u16) -> [bool; 2],
     ) -> Self {
-        if packet.flags & PROTECTED != 0 {
+        if packet.is_protected() {
             return Self::accepted(false, view);
         }
         let [is_full, is_marking] = limits(packet.size);
         if is_full {
-            return Self::dropped(*packet, DropReason::Limit, view);
+            return Self::dropped(packet, DropReason::Limit, view);
         }
         let decision = if is_marking {
             at_mark.for_flags(packet.flags)
@@ -518,7 +569,7 @@ impl Arrival {
             Decision::Accept
         };
         if let Decision::Drop(reason) = decision {
-            return Self::dropped(*packet, reason, view);
+            return Self::dropped(packet, reason, view);
         }
         let marked = decision == Decision::Mark && packet.flags & ECT != 0;
         if marked {

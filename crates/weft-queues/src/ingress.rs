@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::packet::Packet;
+use crate::packet::{PROTECTED, Packet, class_of};
 
 /// The thresholds of an incoming link in bytes, per class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,6 +30,17 @@ pub const NO_RING: u32 = u32::MAX;
 
 /// A class of an incoming link: the ring of the link, and the class.
 pub type LinkClass = (u32, usize);
+
+/// The answer of the buffer of an incoming link to a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Admission {
+    /// The packet is counted. If the link is to be paused, this is the port over which a pause frame is to be sent.
+    Counted(Option<u32>),
+    /// The buffer has no space.
+    Full,
+    /// No link counts the packet.
+    Uncounted,
+}
 
 /// The buffers of a partition.
 pub struct Ingress {
@@ -74,14 +85,6 @@ impl Ingress {
         self.incoming.get_mut(ring as usize)?.as_mut()
     }
 
-    /// Returns whether the buffer of the link over which the present packet came has space for it; `None`
-    /// if no link counts the packet.
-    #[inline]
-    pub fn has_space(&self, packet: &Packet) -> Option<bool> {
-        let link = self.incoming.get(self.ring as usize)?.as_ref()?;
-        Some(link.has_space(packet, &self.pools))
-    }
-
     /// Returns true if a link into a node of the partition is to be paused.
     #[inline]
     pub fn is_pausing(&self, node: u32) -> bool {
@@ -93,32 +96,53 @@ impl Ingress {
     pub fn may_pause(&self, packet: &Packet) -> bool {
         let link = self.incoming.get(self.ring as usize);
         link.and_then(Option::as_ref).is_some_and(|link| {
-            let class = &link.classes[link.class_of(packet)];
+            let class = &link.classes[link.class_of(packet.flags)];
             class.bytes + u64::from(packet.size) + u64::from(self.max_packet) > link.thresholds.xoff
         })
     }
 
-    /// Counts a packet that waits at port `port` of the node. If its link is to be paused, returns the port
-    /// over which a pause frame is to be sent.
-    #[inline]
-    pub fn add(&mut self, ring: u32, packet: &Packet, port: u32) -> Option<u32> {
-        let link = self.incoming.get_mut(ring as usize)?.as_mut()?;
+    /// Counts the present packet, with these flags and of `size` bytes, which is to wait at port `port` of the node.
+    #[inline(always)]
+    pub fn admit(&mut self, flags: u16, size: u16, port: u32) -> Admission {
+        let Some(Some(link)) = self.incoming.get_mut(self.ring as usize) else {
+            return Admission::Uncounted;
+        };
+        let number = link.class_of(flags);
+        let class = &mut link.classes[number];
+        let after = class.bytes + u64::from(size);
+        if after + u64::from(self.max_packet) <= link.thresholds.xoff {
+            class.bytes = after;
+            class.at_port[port as usize] += u64::from(size);
+            return Admission::Counted(None);
+        }
+        self.admit_above(flags, size, port)
+    }
+
+    /// Does what [`admit`](Self::admit) does if a pause or the pool might matter.
+    #[inline(never)]
+    fn admit_above(&mut self, flags: u16, size: u16, port: u32) -> Admission {
+        let Some(Some(link)) = self.incoming.get_mut(self.ring as usize) else {
+            return Admission::Uncounted;
+        };
+        if flags & PROTECTED == 0 && !link.has_space(flags, size, &self.pools) {
+            return Admission::Full;
+        }
         let (reverse_port, node) = (link.reverse_port, link.node as usize);
         let xoff = link.thresholds.xoff;
-        let (_, class) = link.add(packet, port as usize, &mut self.pools);
+        let class = link.add(flags, size, port as usize, &mut self.pools);
         if class.is_over || class.bytes + u64::from(self.max_packet) <= xoff {
-            return None;
+            return Admission::Counted(None);
         }
         class.is_over = true;
         self.pausing[node] += 1;
-        Some(reverse_port)
+        Admission::Counted(Some(reverse_port))
     }
 
     /// Counts a packet that has left port `port` of the node. Returns the class of its link, if the pause of
     /// that may end.
     fn take(&mut self, ring: u32, packet: &Packet, port: u32) -> Option<LinkClass> {
         let link = self.incoming.get_mut(ring as usize)?.as_mut()?;
-        let (number, class) = link.remove(packet, port as usize, &mut self.pools);
+        let (number, class) = link.remove(packet.flags, packet.size, port as usize, &mut self.pools);
         class.is_over.then_some((ring, number))
     }
 
@@ -138,7 +162,7 @@ impl Ingress {
     pub fn remove(&mut self, ring: u32, packet: &Packet, port: u32) -> Option<u32> {
         let link = self.incoming.get_mut(ring as usize)?.as_mut()?;
         let (xon, reverse_port, node) = (link.thresholds.xon, link.reverse_port, link.node as usize);
-        let (_, class) = link.remove(packet, port as usize, &mut self.pools);
+        let (_, class) = link.remove(packet.flags, packet.size, port as usize, &mut self.pools);
         if !class.resume(xon) {
             return None;
         }
@@ -238,34 +262,40 @@ impl Incoming {
 
     /// Returns the class of a packet.
     #[inline]
-    pub fn class_of(&self, packet: &Packet) -> usize {
-        packet.class().min(self.classes.len() - 1)
+    pub fn class_of(&self, flags: u16) -> usize {
+        class_of(flags).min(self.classes.len() - 1)
     }
 
     /// Counts a packet that waits at a port of the node. `pools` has the bytes in the pool of each node. Returns
-    /// the class of the packet and its number.
+    /// the class of the packet.
     #[inline]
-    pub fn add(&mut self, packet: &Packet, port: usize, pools: &mut [u64]) -> (usize, &mut IncomingClass) {
-        let number = self.class_of(packet);
+    fn add(&mut self, flags: u16, size: u16, port: usize, pools: &mut [u64]) -> &mut IncomingClass {
+        let number = self.class_of(flags);
         let class = &mut self.classes[number];
         let before = class.bytes;
-        class.bytes += u64::from(packet.size);
-        class.at_port[port] += u64::from(packet.size);
+        class.bytes += u64::from(size);
+        class.at_port[port] += u64::from(size);
         if self.thresholds.pool.is_some() {
             pools[self.node as usize] += self.thresholds.pooled(before, class.bytes);
         }
-        (number, class)
+        class
     }
 
-    /// Counts a packet that has left a port of the node, as [`add`](Self::add) does.
+    /// Counts a packet that has left a port of the node. Returns the class of the packet and its number.
     #[inline]
-    pub fn remove(&mut self, packet: &Packet, port: usize, pools: &mut [u64]) -> (usize, &mut IncomingClass) {
-        let number = self.class_of(packet);
+    fn remove(
+        &mut self,
+        flags: u16,
+        size: u16,
+        port: usize,
+        pools: &mut [u64],
+    ) -> (usize, &mut IncomingClass) {
+        let number = self.class_of(flags);
         let class = &mut self.classes[number];
         let before = class.bytes;
-        class.bytes -= u64::from(packet.size);
-        class.at_port[port] -= u64::from(packet.size);
-        if self.thresholds.pool.is_some() {
+        class.bytes -= u64::from(size);
+        class.at_port[port] -= u64::from(size);
+        if before > self.thresholds.xoff && self.thresholds.pool.is_some() {
             pools[self.node as usize] -= self.thresholds.pooled(class.bytes, before);
         }
         (number, class)
@@ -273,12 +303,12 @@ impl Incoming {
 
     /// Returns true if the buffer has space for a packet.
     #[inline]
-    pub fn has_space(&self, packet: &Packet, pools: &[u64]) -> bool {
-        let before = self.classes[self.class_of(packet)].bytes;
-        let after = before + u64::from(packet.size);
-        let fits = |size| {
+    fn has_space(&self, flags: u16, size: u16, pools: &[u64]) -> bool {
+        let before = self.classes[self.class_of(flags)].bytes;
+        let after = before + u64::from(size);
+        let fits = |pool| {
             let more = self.thresholds.pooled(before, after);
-            more == 0 || pools[self.node as usize] + more <= size
+            more == 0 || pools[self.node as usize] + more <= pool
         };
         after <= self.thresholds.capacity && self.thresholds.pool.is_none_or(fits)
     }

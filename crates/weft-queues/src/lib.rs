@@ -31,8 +31,8 @@ use weft_spec::{Entry, Mark, Parsed, QueueKindSpec, QueueSize, SpecError, find, 
 pub use buffer::Buffers;
 pub use codel::{CoDel, CoDelQueue};
 pub use contract::{
-    Arrival, Build, ByteTime, Decision, Departure, Fate, FifoView, Queue, QueueConfig, QueueParameters,
-    Refused, Rule, Site, View, Wire,
+    Arrival, Arriving, Build, ByteTime, Decision, Departure, Fate, FifoView, Queue, QueueConfig,
+    QueueParameters, Refused, Rule, Site, View, Wire,
 };
 pub use discipline::FifoQueue;
 pub use drop_reason::DropReason;
@@ -149,59 +149,55 @@ macro_rules! kinds {
             }
         )?)+
 
-        impl Queue for ScheduledQueue {
+        impl ScheduledQueue {
+            /// Does this work on the queue, compiled for its kind.
             #[inline(always)]
-            fn enqueue(&mut self, packet: Packet, view: &mut View<'_>) -> Arrival {
+            pub fn work<W: Work>(&mut self, work: W) -> W::Output {
                 match self {
-                    $($(Self::$queue(queue) => queue.enqueue(packet, view),)?)+
+                    $($(Self::$queue(queue) => work.on(queue),)?)+
                 }
             }
 
+            /// See [`Queue::waiting`].
             #[inline(always)]
-            fn dequeue(&mut self, view: &mut View<'_>) -> Option<Departure> {
-                match self {
-                    $($(Self::$queue(queue) => {
-                        let mut departure = queue.dequeue(view)?;
-                        departure.is_followed = queue.is_ready();
-                        Some(departure)
-                    })?)+
-                }
-            }
-
-            #[inline(always)]
-            fn waiting(&self) -> usize {
+            pub fn waiting(&self) -> usize {
                 match self {
                     $($(Self::$queue(queue) => queue.waiting(),)?)+
                 }
             }
 
+            /// See [`Queue::is_ready`].
             #[inline(always)]
-            fn is_ready(&self) -> bool {
+            pub fn is_ready(&self) -> bool {
                 match self {
                     $($(Self::$queue(queue) => queue.is_ready(),)?)+
                 }
             }
 
-            fn for_each<'a>(&'a self, visit: &mut dyn FnMut(&'a Packet)) {
+            /// See [`Queue::for_each`].
+            pub fn for_each<'a>(&'a self, visit: &mut dyn FnMut(&'a Packet)) {
                 match self {
                     $($(Self::$queue(queue) => queue.for_each(visit),)?)+
                 }
             }
 
-            fn clear(&mut self, view: &mut View<'_>) -> (Vec<Packet>, Vec<LinkClass>) {
+            /// See [`Queue::clear`].
+            pub fn clear(&mut self, view: &mut View<'_>) -> (Vec<Packet>, Vec<LinkClass>) {
                 match self {
                     $($(Self::$queue(queue) => queue.clear(view),)?)+
                 }
             }
 
-            fn classes(&self) -> usize {
+            /// See [`Queue::classes`].
+            pub fn classes(&self) -> usize {
                 match self {
                     $($(Self::$queue(queue) => queue.classes(),)?)+
                 }
             }
 
+            /// See [`Queue::class_of`].
             #[inline(always)]
-            fn class_of(&self, packet: &Packet) -> Option<usize> {
+            pub fn class_of(&self, packet: &Packet) -> Option<usize> {
                 match self {
                     $($(Self::$queue(queue) => queue.class_of(packet),)?)+
                 }
@@ -275,6 +271,15 @@ where
             })
         },
     }
+}
+
+/// Work on a queue of any kind. It is compiled for each kind, so that no answer of a queue need be in memory.
+pub trait Work {
+    /// The result.
+    type Output;
+
+    /// Does the work.
+    fn on(self, queue: &mut impl Queue) -> Self::Output;
 }
 
 /// The behaviour of a port's queue.

@@ -9,13 +9,15 @@ use weft_spec::{MAX_CLASS, QueueSize, Size, SpecError, Time};
 
 use crate::buffer::Buffers;
 use crate::contract::{
-    Arrival, Build, Decision, Departure, Queue, QueueParameters, Site, View, Wire, exceeds, has_reached,
+    Arrival, Arriving, Build, Decision, Departure, Queue, QueueParameters, Site, View, Wire, exceeds,
+    has_reached,
 };
 use crate::drop_reason::DropReason;
-use crate::ingress::{Ingress, LinkClass, NO_RING, Thresholds};
-use crate::packet::{CE, DATA, ECT, PROTECTED, Packet};
+use crate::ingress::{Admission, LinkClass, NO_RING, Thresholds};
+use crate::packet::{CE, DATA, ECT, PROTECTED, Packet, class_of};
 use crate::prefetch::prefetch;
 use crate::red::{Red, RedAt, RedState, check_ramp, ramp};
+use crate::route::Route;
 
 /// Maximum number of traffic classes.
 const MAX_CLASSES: u8 = MAX_CLASS + 1;
@@ -271,10 +273,10 @@ impl LosslessQueue {
         }
     }
 
-    /// Returns the class of a packet.
+    /// Returns the class of a packet with these flags.
     #[inline]
-    fn number(&self, packet: &Packet) -> usize {
-        packet.class().min(self.classes.len() - 1)
+    fn number(&self, flags: u16) -> usize {
+        class_of(flags).min(self.classes.len() - 1)
     }
 
     /// Returns how much waits in all classes, in the unit of `unit`.
@@ -307,32 +309,30 @@ impl LosslessQueue {
         self.classes[class.min(self.classes.len() - 1)].pause.is_some()
     }
 
-    /// Returns true if a packet may wait.
-    #[inline]
-    fn has_space(&self, class: usize, packet: &Packet, ingress: Option<&Ingress>) -> bool {
-        if self.classes[class].is_dropping {
-            return false;
+    /// Lets a packet of a class wait: counts it at its incoming link. Returns the port over which a pause frame is to be
+    /// sent, or the reason for which the packet may not wait.
+    #[inline(always)]
+    fn admit(
+        &self,
+        class: usize,
+        packet: &Arriving<'_>,
+        view: &mut View<'_>,
+    ) -> Result<Option<u32>, DropReason> {
+        if self.classes[class].is_dropping && !packet.is_protected() {
+            return Err(DropReason::Watchdog);
         }
-        let Some(ingress) = ingress else {
-            return true;
+        let Some(ingress) = view.ingress.as_deref_mut() else {
+            return Ok(None);
         };
-        // A host's own packets wait without a limit.
-        ingress.has_space(packet).unwrap_or_else(|| {
-            ingress.ring == NO_RING || !exceeds(self.limit, |unit| self.waiting_in(unit), packet.size.into())
-        })
-    }
-
-    /// Returns the reason for which a packet may not wait.
-    #[cold]
-    fn refusal(&self, packet: &Packet, ingress: Option<&Ingress>) -> DropReason {
-        if self.classes[self.number(packet)].is_dropping {
-            return DropReason::Watchdog;
-        }
-        let in_buffer = ingress.is_some_and(|ingress| ingress.has_space(packet).is_some());
-        if in_buffer {
-            DropReason::Buffer
-        } else {
-            DropReason::Limit
+        match ingress.admit(packet.flags, packet.size, view.port) {
+            Admission::Counted(frame) => Ok(frame),
+            Admission::Full => Err(DropReason::Buffer),
+            // A host's own packets wait without a limit.
+            Admission::Uncounted if ingress.ring == NO_RING || packet.is_protected() => Ok(None),
+            Admission::Uncounted => {
+                let is_full = exceeds(self.limit, |unit| self.waiting_in(unit), packet.size.into());
+                if is_full { Err(DropReason::Limit) } else { Ok(None) }
+            }
         }
     }
 
@@ -403,47 +403,49 @@ impl Build for Lossless {
 
 impl Queue for LosslessQueue {
     #[inline(always)]
-    fn enqueue(&mut self, mut packet: Packet, view: &mut View<'_>) -> Arrival {
-        let class = self.number(&packet);
+    fn enqueue(&mut self, packet: &mut Arriving<'_>, view: &mut View<'_>) -> Arrival {
+        let class = self.number(packet.flags);
         let begins = view.is_idle && self.classes[class].pause.is_none();
-        let is_protected = packet.flags & PROTECTED != 0;
-        if !begins && !is_protected && !self.has_space(class, &packet, view.ingress.as_deref()) {
-            let reason = self.refusal(&packet, view.ingress.as_deref());
-            return Arrival {
-                begins: false,
-                ..Arrival::dropped(packet, reason, view)
-            };
+        let mut frame = None;
+        if !begins {
+            match self.admit(class, packet, view) {
+                Ok(sent) => frame = sent,
+                Err(reason) => {
+                    return Arrival {
+                        begins: false,
+                        ..Arrival::dropped(packet, reason, view)
+                    };
+                }
+            }
         }
-        let marked = !is_protected && packet.flags & ECT != 0 && self.marks(class);
+        let marked = !packet.is_protected() && packet.flags & ECT != 0 && self.marks(class);
         if marked {
             packet.flags |= CE;
         }
-        let mut arrival = Arrival {
+        let arrival = Arrival {
             begins,
             class: class as u8,
+            frame,
             ..Arrival::accepted(marked, view)
         };
         if begins && !self.is_ready() && !view.has_frame {
             // No other packet waits for the port, and a packet that need not wait takes no buffer.
-            arrival.passes = true;
-            return arrival;
+            return Arrival {
+                passes: true,
+                ..arrival
+            };
         }
         let ring = match &view.ingress {
             Some(ingress) if !begins => ingress.ring,
             _ => NO_RING,
         };
-        let (hop, _) = packet.route.next(view.hops);
         let class = &mut self.classes[class];
-        let blocked = class.blocked_time(hop, view.now);
         class.bytes += u64::from(packet.size);
         class.packets.push_back(Waiting {
-            packet,
+            packet: packet.packet(),
             ring,
-            blocked,
+            blocked: class.blocked_time(packet.route, view),
         });
-        if let Some(ingress) = view.ingress.as_deref_mut() {
-            arrival.frame = ingress.add(ring, &packet, view.port);
-        }
         arrival
     }
 
@@ -460,9 +462,9 @@ impl Queue for LosslessQueue {
             None => class.packets.clear(),
         }
         let mut departure = Departure::new(packet, Decision::Accept);
+        let blocked_time = class.blocked_time(packet.route, view);
         if let Some(ingress) = view.ingress.as_deref_mut() {
-            let (hop, _) = packet.route.next(view.hops);
-            let blocked = class.blocked_time(hop, view.now) - waiting.blocked;
+            let blocked = blocked_time - waiting.blocked;
             if blocked > 0 && packet.flags & DATA != 0 {
                 let victim = ingress.victims.entry((packet.lo, packet.hi)).or_default();
                 victim.packets += 1;
@@ -507,7 +509,7 @@ impl Queue for LosslessQueue {
 
     #[inline]
     fn class_of(&self, packet: &Packet) -> Option<usize> {
-        (self.classes.len() > 1).then(|| self.number(packet))
+        (self.classes.len() > 1).then(|| self.number(packet.flags))
     }
 }
 
@@ -523,16 +525,17 @@ fn removed(lost: &[Waiting], view: &mut View<'_>) -> (Vec<Packet>, Vec<LinkClass
 }
 
 impl Class {
-    /// Returns for how long the class has been paused until `now` because of packets for other ports of the
-    /// next node than `hop`.
+    /// Returns for how long the class has been paused until now because of packets for other ports of the next node
+    /// than that of a route.
     #[inline(always)]
-    fn blocked_time(&self, hop: u32, now: u64) -> u64 {
+    fn blocked_time(&self, route: Route, view: &View<'_>) -> u64 {
         if self.pauses == 0 {
             return 0;
         }
+        let (hop, _) = route.next(view.hops);
         let own = self.caused.get(hop as usize).copied().unwrap_or(0);
         let pause = self.pause.filter(|pause| pause.cause != hop);
-        self.paused - own + pause.map_or(0, |pause| now - pause.since)
+        self.paused - own + pause.map_or(0, |pause| view.now - pause.since)
     }
 
     /// Returns how much waits, in the unit of `unit`.

@@ -9,11 +9,11 @@ use weft_spec::{MAX_CLASS, Mark, QueueSize, SpecError};
 
 use crate::buffer::Buffers;
 use crate::contract::{
-    Arrival, Build, Decision, Departure, Queue, QueueConfig, QueueParameters, Site, View, exceeds,
+    Arrival, Arriving, Build, Decision, Departure, Queue, QueueConfig, QueueParameters, Site, View, exceeds,
     has_reached,
 };
 use crate::ingress::LinkClass;
-use crate::packet::Packet;
+use crate::packet::{Packet, class_of};
 use crate::packets::PacketQueue;
 
 /// Maximum number of traffic classes.
@@ -176,27 +176,27 @@ impl PriorityQueue {
         }
     }
 
-    /// Returns the class of a packet.
-    fn number(&self, packet: &Packet) -> usize {
-        packet.class().min(self.classes.len() - 1)
+    /// Returns the class of a packet with these flags.
+    fn number(&self, flags: u16) -> usize {
+        class_of(flags).min(self.classes.len() - 1)
     }
 
-    /// Removes the packet that is sent next.
+    /// Returns the class of the packet that is sent next.
     #[inline(always)]
-    fn pop(&mut self) -> Option<Packet> {
-        for class in &mut self.classes {
-            if class.quantum == 0 && !class.packets.is_empty() {
-                return class.packets.pop();
-            }
-        }
-        self.pop_weighted()
+    fn next(&mut self) -> Option<usize> {
+        let has_packet = |class: &Class| class.quantum == 0 && !class.packets.is_empty();
+        self.classes
+            .iter()
+            .position(has_packet)
+            .or_else(|| self.next_weighted())
     }
 
-    /// Removes the packet that is sent next if no strict class has one.
+    /// Returns the class of the packet that is sent next if no strict class has one, and counts the packet.
     #[inline(never)]
-    fn pop_weighted(&mut self) -> Option<Packet> {
+    fn next_weighted(&mut self) -> Option<usize> {
         loop {
-            let class = &mut self.classes[*self.turns.front()?];
+            let number = *self.turns.front()?;
+            let class = &mut self.classes[number];
             if !self.is_turn_begun {
                 class.deficit += class.quantum;
                 self.is_turn_begun = true;
@@ -204,13 +204,7 @@ impl PriorityQueue {
             let size = u64::from(class.packets.front()?.size);
             if size <= class.deficit {
                 class.deficit -= size;
-                let packet = class.packets.pop();
-                if class.packets.is_empty() {
-                    class.deficit = 0;
-                    self.turns.pop_front();
-                    self.is_turn_begun = false;
-                }
-                return packet;
+                return Some(number);
             }
             self.turns.rotate_left(1);
             self.is_turn_begun = false;
@@ -228,11 +222,11 @@ impl Build for Priority {
 
 impl Queue for PriorityQueue {
     #[inline(always)]
-    fn enqueue(&mut self, mut packet: Packet, view: &mut View<'_>) -> Arrival {
-        let number = self.number(&packet);
+    fn enqueue(&mut self, packet: &mut Arriving<'_>, view: &mut View<'_>) -> Arrival {
+        let number = self.number(packet.flags);
         let class = &mut self.classes[number];
         let waiting = |unit| class.packets.waiting_in(unit);
-        let mut arrival = Arrival::decide(&mut packet, class.at_mark, view, |size| {
+        let mut arrival = Arrival::decide(packet, class.at_mark, view, |size| {
             [
                 exceeds(class.limit, waiting, size.into()),
                 has_reached(class.mark, waiting),
@@ -245,15 +239,22 @@ impl Queue for PriorityQueue {
             if class.quantum > 0 && class.packets.is_empty() {
                 self.turns.push_back(number);
             }
-            class.packets.push(packet);
+            class.packets.push(packet.packet());
         }
         arrival
     }
 
     #[inline(always)]
     fn dequeue(&mut self, _: &mut View<'_>) -> Option<Departure> {
-        let packet = self.pop()?;
+        let number = self.next()?;
+        let class = &mut self.classes[number];
+        let packet = class.packets.pop()?;
         self.waiting -= 1;
+        if class.quantum > 0 && class.packets.is_empty() {
+            class.deficit = 0;
+            self.turns.pop_front();
+            self.is_turn_begun = false;
+        }
         Some(Departure::new(packet, Decision::Accept))
     }
 
@@ -286,6 +287,6 @@ impl Queue for PriorityQueue {
 
     #[inline]
     fn class_of(&self, packet: &Packet) -> Option<usize> {
-        Some(self.number(packet))
+        Some(self.number(packet.flags))
     }
 }

@@ -7,8 +7,8 @@ use weft_spec::{QueueSize, SpecError};
 
 use crate::buffer::Buffers;
 use crate::contract::{
-    Arrival, Build, Decision, Departure, FifoView, Queue, QueueConfig, QueueParameters, Rule, Site, View,
-    exceeds, has_reached, min_packets,
+    Arrival, Arriving, Build, Decision, Departure, FifoView, Queue, QueueConfig, QueueParameters, Rule, Site,
+    View, exceeds, has_reached, min_packets,
 };
 use crate::drop_reason::DropReason;
 use crate::hash::uniform;
@@ -354,16 +354,16 @@ impl DequeueRed {
 
 impl Queue for DequeueRed {
     #[inline(always)]
-    fn enqueue(&mut self, mut packet: Packet, view: &mut View<'_>) -> Arrival {
+    fn enqueue(&mut self, packet: &mut Arriving<'_>, view: &mut View<'_>) -> Arrival {
         let waiting = |unit| self.packets.waiting_in(unit);
-        let arrival = Arrival::decide(&mut packet, Decision::Mark, view, |size| {
+        let arrival = Arrival::decide(packet, Decision::Mark, view, |size| {
             [
                 exceeds(self.queue.limit, waiting, size.into()),
                 has_reached(self.queue.mark, waiting),
             ]
         });
         if arrival.accepted {
-            self.packets.push(packet);
+            self.packets.push(packet.packet());
         }
         arrival
     }

@@ -8,8 +8,8 @@ use weft_spec::{QueueSize, Size, SpecError};
 
 use crate::buffer::Buffers;
 use crate::contract::{
-    Arrival, Build, Decision, Departure, Fate, Queue, QueueConfig, QueueParameters, Site, View, exceeds,
-    has_reached,
+    Arrival, Arriving, Build, Decision, Departure, Fate, Queue, QueueConfig, QueueParameters, Refused, Site,
+    View, exceeds, has_reached,
 };
 use crate::drop_reason::DropReason;
 use crate::hash::uniform;
@@ -236,19 +236,23 @@ impl TrimmingQueue {
         }
     }
 
-    /// Returns true if a packet joins the data.
-    fn is_data(&self, packet: &Packet) -> bool {
-        let is_whole = packet.flags & (DATA | TRIMMED) == DATA;
-        is_whole && packet.size > self.size
+    /// Returns true if a packet with these flags, of `size` bytes, joins the data.
+    #[inline]
+    fn is_data(&self, flags: u16, size: u16) -> bool {
+        let is_whole = flags & (DATA | TRIMMED) == DATA;
+        is_whole && size > self.size
     }
 
     /// Refuses a header or a packet without payload.
     #[cold]
-    fn refused(&self, packet: Packet, view: &mut View<'_>) -> Arrival {
-        if !self.returns_excess || packet.flags & TRIMMED == 0 {
-            return Arrival::dropped(packet, DropReason::Headers, view);
-        }
-        Arrival::instead(packet, returned(packet), Fate::SentBack, view)
+    fn refuse(&self, packet: Packet) -> Refused {
+        let returns = self.returns_excess && packet.is_trimmed();
+        let (left, fate) = if returns {
+            (returned(packet), Fate::SentBack)
+        } else {
+            (packet, Fate::Dropped(DropReason::Headers))
+        };
+        Refused { packet, left, fate }
     }
 
     /// Removes the last data packet to make room, unless the arriving packet has to be cut.
@@ -266,7 +270,7 @@ impl TrimmingQueue {
 
     /// Cuts a packet that is in none of the queues.
     #[inline(never)]
-    fn cut(&mut self, packet: Packet, view: &mut View<'_>) -> Arrival {
+    fn cut(&mut self, packet: Packet) -> Refused {
         let last_hop = if packet.route.is_at_destination() {
             TRIMMED_AT_LAST_HOP
         } else {
@@ -287,7 +291,7 @@ impl TrimmingQueue {
         } else {
             (header, Fate::Dropped(DropReason::Headers))
         };
-        Arrival::instead(packet, left, fate, view)
+        Refused { packet, left, fate }
     }
 }
 
@@ -301,23 +305,26 @@ impl Build for Trimming {
 
 impl Queue for TrimmingQueue {
     #[inline(always)]
-    fn enqueue(&mut self, mut packet: Packet, view: &mut View<'_>) -> Arrival {
-        if !self.is_data(&packet) {
-            if packet.flags & PROTECTED == 0 && self.headers.is_full(packet.size) {
-                return self.refused(packet, view);
+    fn enqueue(&mut self, packet: &mut Arriving<'_>, view: &mut View<'_>) -> Arrival {
+        if !self.is_data(packet.flags, packet.size) {
+            if !packet.is_protected() && self.headers.is_full(packet.size) {
+                *view.refused = Some(self.refuse(packet.packet()));
+                return Arrival::not_accepted(view);
             }
             if !view.is_idle {
-                self.headers.packets.push(packet);
+                self.headers.packets.push(packet.packet());
             }
             return Arrival::passing(false, view);
         }
-        let (mut victim, mut marked) = (None, false);
-        if packet.flags & PROTECTED == 0 {
+        let mut marked = false;
+        if !packet.is_protected() {
             if self.data.is_full(packet.size) {
-                let Some(last) = self.displaced() else {
-                    return self.cut(packet, view);
-                };
-                victim = Some(last);
+                let victim = self.displaced();
+                let is_cut = victim.is_none();
+                *view.refused = Some(self.cut(victim.unwrap_or_else(|| packet.packet())));
+                if is_cut {
+                    return Arrival::not_accepted(view);
+                }
             }
             let waiting = |unit| self.data.packets.waiting_in(unit);
             marked = packet.flags & ECT != 0 && has_reached(self.mark, waiting);
@@ -331,16 +338,10 @@ impl Queue for TrimmingQueue {
                 ..Arrival::passing(marked, view)
             };
         }
-        let arrival = match victim {
-            None => Arrival::accepted(marked, view),
-            Some(victim) => self.cut(victim, view),
-        };
-        self.data.packets.push(packet);
+        self.data.packets.push(packet.packet());
         Arrival {
-            accepted: true,
-            marked,
             class: DATA_CLASS,
-            ..arrival
+            ..Arrival::accepted(marked, view)
         }
     }
 
@@ -357,13 +358,16 @@ impl Queue for TrimmingQueue {
                 self.turn = 0;
             }
         }
-        if !data_first {
-            return Some(Departure::new(self.headers.packets.pop()?, Decision::Accept));
-        }
-        let packet = self.data.packets.pop()?;
-        let waiting = |unit| self.data.packets.waiting_in(unit);
+        let fifo = if data_first {
+            &mut self.data
+        } else {
+            &mut self.headers
+        };
+        let packet = fifo.packets.pop()?;
         let decision = match &mut self.ramp {
-            Some(ramp) if packet.flags & PROTECTED == 0 => ramp.decide(waiting(ramp.unit()), 0),
+            Some(ramp) if data_first && packet.flags & PROTECTED == 0 => {
+                ramp.decide(self.data.packets.waiting_in(ramp.unit()), 0)
+            }
             _ => Decision::Accept,
         };
         Some(Departure::new(packet, decision))
@@ -394,7 +398,7 @@ impl Queue for TrimmingQueue {
 
     #[inline]
     fn class_of(&self, packet: &Packet) -> Option<usize> {
-        Some(self.is_data(packet).into())
+        Some(self.is_data(packet.flags, packet.size).into())
     }
 }
 

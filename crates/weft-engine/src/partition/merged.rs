@@ -19,9 +19,9 @@ impl<E: Endpoint> Partition<E> {
         self.take_pauses(end, &mut pauses);
         let mut rings = std::mem::take(&mut self.rings_due);
         rings.clear();
-        if self.network.calendar.take_occupied() {
-            for word in 0..self.network.calendar.words() {
-                let mut bits = self.network.calendar.take_word(word);
+        if self.network.links.calendar.take_occupied() {
+            for word in 0..self.network.links.calendar.words() {
+                let mut bits = self.network.links.calendar.take_word(word);
                 while bits != 0 {
                     rings.push(word as u32 * 64 + bits.trailing_zeros());
                     bits &= bits - 1;
@@ -94,7 +94,25 @@ impl<E: Endpoint> Partition<E> {
         self.sort(start, ring_count);
         let slots = self.node_slots[node as usize];
         let (keys, batch) = (std::mem::take(&mut self.keys), std::mem::take(&mut self.batch));
+        let arrive = |partition: &mut Self, key: u64| {
+            let index = (key & ((1 << INDEX_BITS) - 1)) as u32;
+            let packet = &batch[index as usize];
+            partition.set_ring(index, packet);
+            partition.process_arrival::<TRACE>(node, slots, ring_count, index, packet);
+        };
+        let has_pauses = self
+            .network
+            .pauses
+            .as_ref()
+            .is_some_and(|pauses| !pauses.due.is_empty());
         let mut next = 0;
+        if slots.endpoint == u32::MAX && !has_pauses && self.network.due.is_empty() {
+            // A packet at a switch brings neither timers nor pauses of this window.
+            next = keys.len();
+            for &key in &keys {
+                arrive(self, key);
+            }
+        }
         loop {
             let key = keys.get(next).copied();
             let arrival = key.map_or(u64::MAX, |key| start + (key >> INDEX_BITS));
@@ -107,10 +125,7 @@ impl<E: Endpoint> Partition<E> {
                 self.network.process_pause();
             } else if let Some(key) = key.filter(|_| arrival <= timer) {
                 next += 1;
-                let index = (key & ((1 << INDEX_BITS) - 1)) as u32;
-                let packet = &batch[index as usize];
-                self.set_ring(index, packet);
-                self.process_arrival::<TRACE>(node, slots, ring_count, index, packet);
+                arrive(self, key);
             } else if timer < u64::MAX {
                 self.set_ring(0, &Packet::default());
                 self.fire_timer::<TRACE>(node, slots);
