@@ -245,7 +245,7 @@ impl<E: Endpoint> Engine<E> {
                 sender.fail_records(index);
                 return self.end_change(from as usize, now);
             }
-            LinkChange::Up => return port.recover(&mut states.ports[index]),
+            LinkChange::Up => return port.recover(states, index),
             LinkChange::Rate(rate) => {
                 let times = port.set_rate(states, index, now, rate);
                 sender.set_rate_of_records(index, rate);

@@ -12,8 +12,8 @@ use crate::links::Links;
 use crate::losses::Losses;
 use crate::packet::Packet;
 use crate::pauses::Pauses;
-use crate::port::{Enqueued, Port};
-use crate::port_state::{PortStates, ScheduledPort};
+use crate::port::Port;
+use crate::port_state::{PortStates, Refusal, ScheduledPort};
 use crate::prefetch::prefetch;
 use crate::route::{HopBits, Route};
 use crate::telemetry::Telemetry;
@@ -88,12 +88,11 @@ impl PartitionNetwork {
         let sender = &mut self.ports[port];
         let (size, flags) = (packet.size, packet.flags);
         match sender.enqueue(&mut self.states, port, now, ready, size, flags) {
-            Enqueued::Arrives(time, flags) => match self.links.local(sender.ring) {
+            Some((time, flags)) => match self.links.local(sender.ring) {
                 Some(local) => self.links.receive(local, packet, time, route, flags),
                 None => self.post(port, packet, time, route, flags),
             },
-            Enqueued::OutOfLine => self.schedule(port, now, ready, *packet, route),
-            Enqueued::Dropped => self.count_fifo_drop(packet),
+            None => self.schedule(port, now, ready, *packet, route),
         }
     }
 
@@ -122,12 +121,26 @@ impl PartitionNetwork {
         self.links.prefetch_push(self.ports[port].ring);
     }
 
-    /// Counts a packet that a FIFO has just dropped.
+    /// Enqueues a packet at a FIFO that is observed, or has just refused it.
     #[cold]
     #[inline(never)]
-    pub fn count_fifo_drop(&mut self, packet: &Packet) {
-        let (port, reason) = self.states.last_drop;
-        self.count_drop(packet, port, reason);
+    pub fn enqueue_out_of_line(&mut self, port: usize, now: u64, ready: u64, packet: &Packet, route: Route) {
+        if self.ports[port].is_observed() {
+            self.enqueue_observed(port, now, &Packet { route, ..*packet });
+        } else if self.count_refusal(now, packet) {
+            self.transmit(port, now, ready, packet, route);
+        }
+    }
+
+    /// Counts a packet that a FIFO has just dropped, or the buffer of the FIFO. Returns true if the packet is then to be
+    /// enqueued once more.
+    pub fn count_refusal(&mut self, now: u64, packet: &Packet) -> bool {
+        let (port, refusal) = self.states.refusal;
+        match refusal {
+            Refusal::Dropped(reason) => self.count_drop(packet, port, reason),
+            Refusal::Uncounted => Port::count_buffer(&mut self.ports, &mut self.states, port, now),
+        }
+        matches!(refusal, Refusal::Uncounted)
     }
 
     /// Counts a packet that is dropped at a port, or lost on the link of a ring.

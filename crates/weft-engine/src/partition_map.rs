@@ -173,6 +173,7 @@ impl<'a> PartitionMap<'a> {
                 queue: link.queue,
                 stream: queue_stream(config.seed, l as u32),
                 max_packet: config.max_packet,
+                port: ports.len() as u32,
                 node: link.from,
                 is_switch: self.host(link.from).is_none(),
             };
@@ -185,7 +186,14 @@ impl<'a> PartitionMap<'a> {
                 first_port..first_port + self.links_from(&(link.from..link.from + 1)).len() as u32,
             );
             let (ring, partition) = (self.ring_of[l], self.partition_of(link.to));
-            ports.push(Port::new(link.rate, link.delay, &state, ring, partition));
+            ports.push(Port::new(
+                link.rate,
+                link.delay,
+                &state,
+                &states.buffers,
+                ring,
+                partition,
+            ));
             states.ports.push(state);
         }
         let telemetry = config.telemetry.map(|flags| {

@@ -3,30 +3,8 @@
 
 use weft_spec::{Rate, Time};
 
-use crate::port_state::{PortQueue, PortState, PortStates};
-use weft_queues::{ByteTime, Decision, DropReason, FifoView};
-
-/// The answer of a port to a packet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Enqueued {
-    /// The packet arrives at the far end at this time, with these flags.
-    Arrives(u64, u16),
-    /// The queue is scheduled, or the port is observed: the network gives the packet to it.
-    OutOfLine,
-    /// The packet is dropped.
-    Dropped,
-}
-
-#[cfg(test)]
-impl Enqueued {
-    /// The time of arrival and the flags; `None` if the packet is not accepted.
-    pub fn arrives(self) -> Option<(u64, u16)> {
-        match self {
-            Self::Arrives(time, flags) => Some((time, flags)),
-            _ => None,
-        }
-    }
-}
+use crate::port_state::{PortQueue, PortState, PortStates, Refusal};
+use weft_queues::{Buffers, ByteTime, Decision, DropReason, FifoView};
 
 /// Packets that a queue has accepted and whose last bit has not left the port. A failure of the link can
 /// still drop all of them.
@@ -89,7 +67,14 @@ fn waiting(present: u32) -> u32 {
 
 impl Port {
     /// Creates an idle port that sends into ring `ring` of partition `partition`.
-    pub fn new(rate: Rate, delay: Time, state: &PortState, ring: u32, partition: u32) -> Self {
+    pub fn new(
+        rate: Rate,
+        delay: Time,
+        state: &PortState,
+        buffers: &Buffers,
+        ring: u32,
+        partition: u32,
+    ) -> Self {
         Self {
             busy_until: 0,
             head_departure: 0,
@@ -97,7 +82,7 @@ impl Port {
             delay: delay.0,
             head: 0,
             len: 0,
-            check_at: state.decide_at().min(MIN_SIZES),
+            check_at: state.decide_at(buffers).min(MIN_SIZES),
             ring,
             partition,
             is_out_of_line: state.scheduled().is_some(),
@@ -126,6 +111,11 @@ impl Port {
         self.busy_until + self.delay
     }
 
+    /// Returns true if telemetry observes the packets of a FIFO.
+    pub fn is_observed(&self) -> bool {
+        self.is_observed
+    }
+
     /// Returns the serialisation time of `bytes` in picoseconds.
     pub fn serialisation(&self, bytes: u32) -> u64 {
         self.byte_time.for_bytes(bytes)
@@ -145,6 +135,9 @@ impl Port {
     /// Enqueues a packet of `size` bytes at `now`, and may mark it. Its serialisation begins at
     /// `ready`, or later when the packets before it have left. `ready` is after `now` only if the
     /// port [is idle](Self::is_idle).
+    ///
+    /// Returns the time at which the packet arrives at the far end, and its flags. `None` if there is more to do: the queue
+    /// is scheduled, the port is observed, or it has refused the packet, for the reason in [`PortStates::refusal`].
     #[inline(always)]
     pub fn enqueue(
         &mut self,
@@ -154,7 +147,7 @@ impl Port {
         ready: u64,
         size: u16,
         mut flags: u16,
-    ) -> Enqueued {
+    ) -> Option<(u64, u16)> {
         if self.is_idle(now) && self.check_at != 0 {
             // All recorded packets have left. Starting over keeps short queues in one cache line.
             self.head = 0;
@@ -162,14 +155,11 @@ impl Port {
         }
         if self.len >= self.check_at {
             if self.is_out_of_line {
-                return Enqueued::OutOfLine;
+                return None;
             }
-            match self.decide(states, index, now, size, flags) {
-                Some(marked) => flags = marked,
-                None => return Enqueued::Dropped,
-            }
+            flags = self.decide(states, index, now, size, flags)?;
         }
-        self.accept(ready, size, flags)
+        Some((self.accept(ready, size), flags))
     }
 
     /// Lets telemetry observe the packets of a FIFO, which are enqueued by [`enqueue_observed`](Self::enqueue_observed).
@@ -187,16 +177,14 @@ impl Port {
         now: u64,
         size: u16,
         flags: u16,
-    ) -> Enqueued {
-        match self.decide(states, index, now, size, flags) {
-            Some(flags) => self.accept(now, size, flags),
-            None => Enqueued::Dropped,
-        }
+    ) -> Option<(u64, u16)> {
+        let flags = self.decide(states, index, now, size, flags)?;
+        Some((self.accept(now, size), flags))
     }
 
-    /// Adds a packet to the FIFO.
+    /// Adds a packet to the FIFO. Returns the time at which it arrives at the far end.
     #[inline(always)]
-    fn accept(&mut self, ready: u64, size: u16, flags: u16) -> Enqueued {
+    fn accept(&mut self, ready: u64, size: u16) -> u64 {
         let departure = ready.max(self.busy_until) + self.serialisation(u32::from(size));
         self.busy_until = departure;
         if self.len == 0 {
@@ -207,11 +195,11 @@ impl Port {
         self.len += 1;
         self.packets += 1;
         self.bytes += u64::from(size);
-        Enqueued::Arrives(departure + self.delay, flags)
+        departure + self.delay
     }
 
     /// Decides with the exact length at `now`. Returns the flags of a packet that joins the FIFO; `None` if it is
-    /// dropped, for the reason that `states` then has. (A reason in the answer would cost each packet instructions.)
+    /// refused, for the reason that `states` then has. (A reason in the answer would cost each packet instructions.)
     #[cold]
     #[inline(never)]
     fn decide(
@@ -225,24 +213,31 @@ impl Port {
         let state = &mut states.ports[index];
         if state.down {
             state.drops += 1;
-            states.last_drop = (index, DropReason::LinkDown);
+            states.refusal = (index, Refusal::Dropped(DropReason::LinkDown));
             return None;
         }
         self.advance(state, now);
         if self.len as usize == self.sizes.len() {
-            self.grow(state);
+            self.grow(state, &states.buffers);
         }
         let PortQueue::Fifo(fifo) = &mut state.queue else {
             return None;
         };
         match fifo.enqueue(&self.view(now), size, flags, &mut states.buffers) {
-            Decision::Drop(reason) => {
-                state.drops += 1;
-                states.last_drop = (index, reason);
+            None => {
+                states.refusal = (index, Refusal::Uncounted);
                 return None;
             }
-            Decision::Mark => state.mark(&mut flags),
-            _ => {}
+            Some(Decision::Drop(reason)) => {
+                state.drops += 1;
+                states.refusal = (index, Refusal::Dropped(reason));
+                return None;
+            }
+            Some(Decision::Mark) => state.mark(&mut flags),
+            Some(_) => {}
+        }
+        if self.check_at == 1 {
+            self.check_at = self.check_from(state, &states.buffers);
         }
         Some(flags)
     }
@@ -257,6 +252,20 @@ impl Port {
             sizes: &self.sizes,
             head: self.head,
             len: self.len,
+        }
+    }
+
+    /// Counts the packets in the buffer of a port at `now`.
+    #[cold]
+    pub fn count_buffer(ports: &mut [Self], states: &mut PortStates, index: usize, now: u64) {
+        let PortQueue::Fifo(fifo) = &states.ports[index].queue else {
+            return;
+        };
+        for index in fifo.count(&mut states.buffers) {
+            let (port, index) = (&mut ports[index as usize], index as usize);
+            port.advance(&mut states.ports[index], now);
+            port.reschedule(states, index, now);
+            port.check_at = port.check_from(&states.ports[index], &states.buffers);
         }
     }
 
@@ -297,13 +306,16 @@ impl Port {
         (self.head, self.len, self.head_departure) = ((head & mask) as u32, len, departure);
     }
 
-    /// Returns the value of `len` from which the port decides; see [`PortState::decide_at`].
-    fn decide_at(&self, state: &PortState) -> u32 {
-        if self.is_observed { 0 } else { state.decide_at() }
+    /// Returns the value of `len` from which the port decides, or its list of sizes is full; see [`PortState::decide_at`].
+    fn check_from(&self, state: &PortState, buffers: &Buffers) -> u32 {
+        if self.is_observed {
+            return 0;
+        }
+        state.decide_at(buffers).min(self.sizes.len() as u32)
     }
 
     /// Doubles the capacity of `sizes`.
-    fn grow(&mut self, state: &PortState) {
+    fn grow(&mut self, state: &PortState, buffers: &Buffers) {
         let old = self.sizes.len();
         let mut ring = vec![0; old * 2].into_boxed_slice();
         for (i, slot) in ring.iter_mut().take(old).enumerate() {
@@ -311,7 +323,7 @@ impl Port {
         }
         self.sizes = ring;
         self.head = 0;
-        self.check_at = self.decide_at(state).min(old as u32 * 2);
+        self.check_at = self.check_from(state, buffers);
     }
 
     /// Takes the link down: packets that have not left by `now`, and those that come later, are
@@ -335,9 +347,9 @@ impl Port {
     }
 
     /// Takes the link up.
-    pub fn recover(&mut self, state: &mut PortState) {
-        state.down = false;
-        self.check_at = self.decide_at(state).min(self.sizes.len() as u32);
+    pub fn recover(&mut self, states: &mut PortStates, index: usize) {
+        states.ports[index].down = false;
+        self.check_at = self.check_from(&states.ports[index], &states.buffers);
     }
 
     /// Changes the rate: the packet being sent leaves as before, those after it at the new rate.

@@ -16,8 +16,23 @@ pub struct PortStates {
     pub ports: Vec<PortState>,
     /// Buffers that several ports share.
     pub buffers: Buffers,
-    /// Port and reason of the last drop at a FIFO.
-    pub last_drop: (usize, DropReason),
+    /// Port of the last packet that a FIFO did not accept, and why.
+    pub refusal: (usize, Refusal),
+}
+
+/// Why a FIFO does not accept a packet.
+#[derive(Clone, Copy, Debug)]
+pub enum Refusal {
+    /// It is dropped.
+    Dropped(DropReason),
+    /// The [buffer](crate::port::Port::count_buffer) of the port is to be counted. The packet is then enqueued once more.
+    Uncounted,
+}
+
+impl Default for Refusal {
+    fn default() -> Self {
+        Self::Dropped(DropReason::default())
+    }
 }
 
 /// The state of a port.
@@ -125,9 +140,9 @@ impl PortState {
 
     /// The smallest number of packets in the port at which the state decides about a packet; 0 if it decides
     /// about all of them.
-    pub fn decide_at(&self) -> u32 {
+    pub fn decide_at(&self, buffers: &Buffers) -> u32 {
         match &self.queue {
-            PortQueue::Fifo(fifo) if self.distribution.is_none() && !self.down => fifo.decide_at,
+            PortQueue::Fifo(fifo) if self.distribution.is_none() && !self.down => fifo.decide_at(buffers),
             _ => 0,
         }
     }

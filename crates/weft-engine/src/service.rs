@@ -18,7 +18,7 @@ use crate::links::Links;
 use crate::network::PartitionNetwork;
 use crate::packet::{CE, ECT, Packet};
 use crate::pauses::Pauses;
-use crate::port::{Enqueued, Port};
+use crate::port::Port;
 use crate::port_state::{Distribution, NO_EVENT, PortQueue, ScheduledPort, Server};
 use crate::route::{HopBits, Route};
 use crate::telemetry::Telemetry;
@@ -241,13 +241,13 @@ impl PartitionNetwork {
         Some((&mut scheduled.queue, access))
     }
 
-    /// Enqueues a packet at a port with a scheduled queue, or one that is observed, at `now`. Its serialisation begins at
-    /// `ready` if the port is idle. (The packet is passed as a value: a packet that a host creates then need not be in
+    /// Enqueues a packet at a port that has not taken it at once. Its serialisation begins at `ready` if the port is idle. (The
+    /// packet is passed as a value: a packet that a host creates then need not be in
     /// memory unless its queue is scheduled.)
     #[inline(never)]
     pub fn schedule(&mut self, port: usize, now: u64, ready: u64, packet: Packet, route: Route) {
         let Some(scheduled) = self.states.ports[port].scheduled() else {
-            return self.enqueue_observed(port, now, &Packet { route, ..packet });
+            return self.enqueue_out_of_line(port, now, ready, &packet, route);
         };
         if self.may_pause(scheduled.server.node, &packet) {
             let node = scheduled.server.node;
@@ -377,21 +377,23 @@ impl PartitionNetwork {
     }
 
     /// Enqueues a packet at a FIFO that telemetry observes.
-    fn enqueue_observed(&mut self, port: usize, now: u64, packet: &Packet) {
+    pub fn enqueue_observed(&mut self, port: usize, now: u64, packet: &Packet) {
         self.complete_records(port, now);
         let output = &mut self.ports[port];
         let start = output.busy_until.max(now);
-        match output.enqueue_observed(&mut self.states, port, now, packet.size, packet.flags) {
-            Enqueued::Arrives(time, flags) => {
-                let telemetry = self.telemetry.as_mut();
-                if telemetry.is_some_and(|t| t.accept(port, &self.ports[port], start, now, packet)) {
-                    self.backlogs.insert(port);
-                }
-                self.links
-                    .put(&self.ports[port], &Packet { flags, ..*packet }, time);
+        let accepted = output.enqueue_observed(&mut self.states, port, now, packet.size, packet.flags);
+        let Some((time, flags)) = accepted else {
+            if self.count_refusal(now, packet) {
+                self.enqueue_observed(port, now, packet);
             }
-            _ => self.count_fifo_drop(packet),
+            return;
+        };
+        let telemetry = self.telemetry.as_mut();
+        if telemetry.is_some_and(|t| t.accept(port, &self.ports[port], start, now, packet)) {
+            self.backlogs.insert(port);
         }
+        self.links
+            .put(&self.ports[port], &Packet { flags, ..*packet }, time);
     }
 
     /// Completes the records of telemetry of the packets that a FIFO has begun to send by `now`. Returns the time at which it

@@ -195,6 +195,8 @@ pub struct Site {
     pub max_packet: u32,
     /// The node of the port.
     pub node: u32,
+    /// Number of the port in its partition.
+    pub port: u32,
     /// True if the node is a switch.
     pub is_switch: bool,
 }

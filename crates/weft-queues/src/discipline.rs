@@ -44,9 +44,9 @@ pub struct FifoQueue {
     /// Decision about a packet that finds `mark`.
     at_mark: Decision,
     rule: AnyRule,
-    /// The smallest number of packets in the port at which a packet might be marked or dropped; 0 if every
-    /// packet counts.
-    pub decide_at: u32,
+    /// The smallest number of packets in the port at which a packet might be marked or dropped, apart from a shared buffer; 0
+    /// if every packet counts.
+    decide_at: u32,
 }
 
 impl FifoQueue {
@@ -76,10 +76,39 @@ impl FifoQueue {
         }
     }
 
+    /// Returns the smallest number of packets in the port at which a packet might be marked or dropped; 0 if every packet
+    /// counts.
+    pub fn decide_at(&self, buffers: &Buffers) -> u32 {
+        match &self.rule {
+            AnyRule::Shared(rule) => self.decide_at.min(rule.asks_from(buffers)),
+            _ => self.decide_at,
+        }
+    }
+
+    /// Begins to count the packets in the buffer of the port. Returns the ports that are to record their packets with
+    /// [`rescheduled`](Self::rescheduled).
+    pub fn count(&self, buffers: &mut Buffers) -> Vec<u32> {
+        match &self.rule {
+            AnyRule::Shared(rule) => rule.count(buffers),
+            _ => Vec::new(),
+        }
+    }
+
     /// Decides about a packet of `size` bytes: [`Decision::Accept`], [`Mark`](Decision::Mark) or
-    /// [`Drop`](Decision::Drop).
+    /// [`Drop`](Decision::Drop). `None` if the buffer of the port must be [counted](Self::count) first.
     #[inline]
-    pub fn enqueue(&mut self, view: &FifoView<'_>, size: u16, flags: u16, buffers: &mut Buffers) -> Decision {
+    pub fn enqueue(
+        &mut self,
+        view: &FifoView<'_>,
+        size: u16,
+        flags: u16,
+        buffers: &mut Buffers,
+    ) -> Option<Decision> {
+        if let AnyRule::Shared(rule) = &self.rule
+            && rule.must_count(view, size, buffers)
+        {
+            return None;
+        }
         let mut decision = Decision::Accept;
         if flags & PROTECTED == 0 {
             decision = match &mut self.rule {
@@ -101,7 +130,7 @@ impl FifoQueue {
         {
             rule.accepted(view, size, buffers);
         }
-        decision
+        Some(decision)
     }
 
     /// Records that the packets of the port have been lost or leave at other times.

@@ -85,7 +85,14 @@ impl Build for Shared {
 
     fn build(&self, site: &Site, buffers: &mut Buffers) -> SharedPort {
         SharedPort {
-            port: buffers.add_port(site.node, self.buffer.0, self.reserve.0),
+            port: buffers.add_port(
+                [site.node, site.port],
+                self.buffer.0,
+                self.alpha,
+                self.reserve.0,
+                site.max_packet,
+            ),
+            max_packet: site.max_packet,
             alpha: self.alpha,
             drops_not_ect: self.drop_not_ect,
         }
@@ -96,16 +103,43 @@ impl Build for Shared {
 #[derive(Clone, Copy)]
 pub struct SharedPort {
     port: BufferPort,
+    /// Size of the largest packet in bytes.
+    max_packet: u32,
     /// Factor of the free space.
     alpha: f64,
     /// Whether packets that are not ECN-capable are dropped at the marking threshold.
     drops_not_ect: bool,
 }
 
+impl SharedPort {
+    /// Returns the smallest number of packets in the port at which it decides about a packet.
+    pub fn asks_from(&self, buffers: &Buffers) -> u32 {
+        match buffers.uncounted(self.port) {
+            // A packet that finds no other one need not wait, and takes no space.
+            None => 1,
+            Some(bytes) => u32::try_from(bytes / u64::from(self.max_packet)).unwrap_or(u32::MAX),
+        }
+    }
+
+    /// Returns true if the packets of all ports must be counted before this port accepts a packet of `size` bytes.
+    #[inline]
+    pub fn must_count(&self, view: &FifoView<'_>, size: u16, buffers: &Buffers) -> bool {
+        let most = u64::from(view.len) * u64::from(self.max_packet);
+        buffers
+            .uncounted(self.port)
+            .is_some_and(|bytes| most > bytes && !view.is_idle() && view.bytes() + u64::from(size) > bytes)
+    }
+
+    /// See [`Buffers::count`].
+    pub fn count(&self, buffers: &mut Buffers) -> Vec<u32> {
+        buffers.count(self.port)
+    }
+}
+
 impl Rule for SharedPort {
-    /// A packet that finds no other one need not wait, and takes no space.
+    /// This depends on the buffer: see [`asks_from`](Self::asks_from).
     fn decides_from(&self, _: u32) -> u32 {
-        1
+        u32::MAX
     }
 
     fn at_mark(&self) -> Decision {

@@ -11,8 +11,8 @@ use super::reference::queue::{Fifo, Source, Surroundings};
 use super::reference::serialisation;
 use crate::hash::queue_stream;
 use crate::packet::{CE, ECT, PROTECTED, Packet};
-use crate::port::{Enqueued, Port};
-use crate::port_state::{PortState, PortStates};
+use crate::port::Port;
+use crate::port_state::{PortState, PortStates, Refusal};
 use weft_queues::Site;
 
 proptest! {
@@ -81,6 +81,7 @@ pub fn states(count: usize, queue: QueueConfig, kind: &QueueKind, probed: bool) 
             queue,
             stream: queue_stream(SOURCE.seed, SOURCE.link),
             max_packet: 1500,
+            port: states.ports.len() as u32,
             node: 0,
             is_switch: false,
         };
@@ -95,6 +96,22 @@ pub fn states(count: usize, queue: QueueConfig, kind: &QueueKind, probed: bool) 
 /// The state of a port without other ports.
 pub fn alone(queue: QueueConfig, kind: &QueueKind, probed: bool) -> PortStates {
     states(1, queue, kind, probed)
+}
+
+/// Enqueues a packet at the port with this index. Returns the time of arrival and the flags, if it is accepted.
+pub fn offer(
+    ports: &mut [Port],
+    states: &mut PortStates,
+    index: usize,
+    [now, ready]: [u64; 2],
+    [size, flags]: [u16; 2],
+) -> Option<(u64, u16)> {
+    let accepted = ports[index].enqueue(states, index, now, ready, size, flags);
+    if accepted.is_none() && matches!(states.refusal, (_, Refusal::Uncounted)) {
+        Port::count_buffer(ports, states, index, now);
+        return ports[index].enqueue(states, index, now, ready, size, flags);
+    }
+    accepted
 }
 
 /// The port and the queue under test.
@@ -117,7 +134,7 @@ impl Ports {
         Self {
             rate,
             delay,
-            port: Port::new(rate, delay, &states.ports[0], 0, 0),
+            port: Port::new(rate, delay, &states.ports[0], &states.buffers, 0, 0),
             states,
             fifo: Fifo::new(queue, kind, 1500, false, SOURCE),
             served: None,
@@ -154,10 +171,9 @@ impl Ports {
                 } else {
                     0
                 };
-            let predicted = self
-                .port
-                .enqueue(&mut self.states, 0, now, ready, arrival.size, arrival.flags)
-                .arrives();
+            let ports = std::slice::from_mut(&mut self.port);
+            let packet = [arrival.size, arrival.flags];
+            let predicted = offer(ports, &mut self.states, 0, [now, ready], packet);
             let flags = predicted.map_or(arrival.flags, |(_, flags)| flags);
             self.predicted.extend(predicted.map(|(time, _)| time));
             let packet = Packet {
@@ -224,9 +240,16 @@ fn bytes_are_counted_not_derived_from_times() {
         mark: Some(QueueSize::Bytes(41 * 250 + 1)),
     };
     let mut states = alone(queue, &QueueKind::default(), false);
-    let mut port = Port::new(Rate(3_200_000_000_000), Time(0), &states.ports[0], 0, 0);
+    let mut port = Port::new(
+        Rate(3_200_000_000_000),
+        Time(0),
+        &states.ports[0],
+        &states.buffers,
+        0,
+        0,
+    );
     let mut enqueue = || port.enqueue(&mut states, 0, 0, 0, 41, ECT);
-    let accepted = (0..400).filter_map(|_| enqueue().arrives()).count();
+    let accepted = (0..400).filter_map(|_| enqueue()).count();
     // One is in service and 300 wait; the last 49 of them found more than 250 waiting.
     assert_eq!(accepted, 301);
     let [admission] = &states.ports[..] else {
@@ -249,7 +272,7 @@ fn serialisation_is_exact_at_usual_rates_and_a_picosecond_off_at_most() {
     ];
     let usual = mbps.map(|m| m * 1_000_000);
     for rate in usual.into_iter().chain((1..3_000).map(|i| i * i * 1_234_567)) {
-        let port = Port::new(Rate(rate), Time(0), &states.ports[0], 0, 0);
+        let port = Port::new(Rate(rate), Time(0), &states.ports[0], &states.buffers, 0, 0);
         for bytes in (1..=9_000).step_by(7) {
             let exact = u128::from(bytes) * 8_000_000_000_000 / u128::from(rate);
             let found = u128::from(port.serialisation(bytes));
@@ -272,11 +295,8 @@ fn a_packet_whose_last_bit_leaves_as_its_link_changes_has_left() {
     // 40 bytes take 32 ns.
     for (now, stay) in [(31_999, 1), (32_000, 0)] {
         let mut states = alone(queue, &QueueKind::default(), false);
-        let mut port = Port::new(rate, delay, &states.ports[0], 0, 0);
-        assert_eq!(
-            port.enqueue(&mut states, 0, 0, 0, 40, 0),
-            Enqueued::Arrives(1_032_000, 0)
-        );
+        let mut port = Port::new(rate, delay, &states.ports[0], &states.buffers, 0, 0);
+        assert_eq!(port.enqueue(&mut states, 0, 0, 0, 40, 0), Some((1_032_000, 0)));
         assert_eq!(
             port.clone()
                 .set_rate(&mut states, 0, now, Rate(1_000_000_000))

@@ -3,7 +3,7 @@
 use weft_fabric::{QueueConfig, QueueKind, QueueParameters, Red, RedAction, RedAt, Shared};
 use weft_spec::{QueueSize, Rate, Size, Time};
 
-use super::port_exactness::{alone, states};
+use super::port_exactness::{alone, offer, states};
 use crate::packet::{CE, ECT, PROTECTED};
 use crate::port::Port;
 use crate::port_state::PortStates;
@@ -35,7 +35,7 @@ struct Switch {
 impl Switch {
     fn new(ports: usize, shared: Shared) -> Self {
         let states = states(ports, UNLIMITED, &shared.into(), false);
-        let port = |state| Port::new(Rate(10_000_000_000), Time(0), state, 0, 0);
+        let port = |state| Port::new(Rate(10_000_000_000), Time(0), state, &states.buffers, 0, 0);
         Self {
             ports: states.ports.iter().map(port).collect(),
             states,
@@ -44,8 +44,7 @@ impl Switch {
 
     /// Offers a packet to `port`. Returns whether it was accepted.
     fn offer(&mut self, port: usize, now: u64) -> bool {
-        let accepted = self.ports[port].enqueue(&mut self.states, port, now, now, PACKET, 0);
-        accepted.arrives().is_some()
+        offer(&mut self.ports, &mut self.states, port, [now; 2], [PACKET, 0]).is_some()
     }
 
     /// Offers `offers` packets to each of the first `congested` ports in turn, twice as fast as they
@@ -126,7 +125,14 @@ fn chosen_fractions(kind: impl Into<QueueKind>, length: u64, packets: u64, flags
     let kind = kind.into();
     let queue = if kind.marks() { UNLIMITED } else { limit };
     let mut states = alone(queue, &kind, false);
-    let mut port = Port::new(Rate(100_000_000_000), Time(0), &states.ports[0], 0, 0);
+    let mut port = Port::new(
+        Rate(100_000_000_000),
+        Time(0),
+        &states.ports[0],
+        &states.buffers,
+        0,
+        0,
+    );
     let gap = port.serialisation(PACKET.into());
     // One packet is being sent, and one leaves as each packet arrives.
     for _ in 0..length / u64::from(PACKET) + 2 {
@@ -135,7 +141,7 @@ fn chosen_fractions(kind: impl Into<QueueKind>, length: u64, packets: u64, flags
     let (mut marked, mut dropped) = (0, 0);
     for n in 1..=packets {
         let now = n * gap;
-        if let Some((_, flags)) = port.enqueue(&mut states, 0, now, now, PACKET, flags).arrives() {
+        if let Some((_, flags)) = port.enqueue(&mut states, 0, now, now, PACKET, flags) {
             marked += u64::from(flags & CE != 0);
         } else {
             dropped += 1;
