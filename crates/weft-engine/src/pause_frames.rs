@@ -9,7 +9,7 @@ use crate::network::PartitionNetwork;
 use crate::pauses::{CapturedPause, PauseAction, PauseEvent, announce, is_outdated};
 use crate::port_state::ScheduledPort;
 use crate::timers::Timer;
-use weft_queues::{DropReason, LinkClass, LosslessQueue, NO_RING, ScheduledQueue, View, WakeUp};
+use weft_queues::{DropReason, LinkClass, LosslessQueue, ScheduledQueue, View, WakeUp};
 
 /// Bit of the order of watchdogs, which come after frames.
 const WATCHDOG: u64 = 1 << 63;
@@ -88,8 +88,7 @@ impl PartitionNetwork {
         };
         let server = &mut scheduled.server;
         server.wants_frame = false;
-        let ring = pauses.ring_of_port.get(&(port as u32));
-        let link = pauses.ingress.link(ring.copied().unwrap_or(NO_RING));
+        let link = pauses.ingress.link(pauses.ring_of(port));
         let Some(link) = link.filter(|link| is_outdated(link) && !is_down) else {
             return false;
         };

@@ -7,7 +7,7 @@
 //! independent.
 
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap};
+use std::collections::BinaryHeap;
 
 use weft_queues::{Incoming, Ingress, NO_RING};
 
@@ -17,8 +17,8 @@ pub struct Pauses {
     pub partition: u32,
     /// Buffers of incoming links.
     pub ingress: Ingress,
-    /// The ring whose pause frames leave through a port.
-    pub ring_of_port: HashMap<u32, u32>,
+    /// See [`ring_of`](Self::ring_of).
+    ring_of_port: Vec<u32>,
     /// Events after the current window.
     pub events: BinaryHeap<Reverse<PauseEvent>>,
     /// Events of the current node in the current window.
@@ -80,12 +80,17 @@ pub enum PauseAction {
 impl Pauses {
     /// Creates the state of partition `partition` of `partitions`.
     pub fn new(partition: u32, partitions: usize, ingress: Ingress) -> Self {
-        let rings = (0..).zip(&ingress.incoming);
+        let mut ring_of_port = Vec::new();
+        for (ring, link) in (0..).zip(&ingress.incoming) {
+            if let Some(link) = link {
+                let port = link.reverse_port as usize;
+                ring_of_port.resize(ring_of_port.len().max(port + 1), NO_RING);
+                ring_of_port[port] = ring;
+            }
+        }
         Self {
             partition,
-            ring_of_port: rings
-                .filter_map(|(ring, link)| Some((link.as_ref()?.reverse_port, ring)))
-                .collect(),
+            ring_of_port,
             ingress,
             events: BinaryHeap::new(),
             due: BinaryHeap::new(),
@@ -101,10 +106,14 @@ impl Pauses {
 
     /// Captures the frames that leave through `port`.
     pub fn capture(&mut self, port: u32) {
-        let ring = self.ring_of_port.get(&port).copied().unwrap_or(NO_RING);
-        if let Some(link) = self.ingress.link(ring) {
+        if let Some(link) = self.ingress.link(self.ring_of(port as usize)) {
             link.is_captured = true;
         }
+    }
+
+    /// Returns the ring whose pause frames leave through a port, or [`NO_RING`].
+    pub fn ring_of(&self, port: usize) -> u32 {
+        self.ring_of_port.get(port).copied().unwrap_or(NO_RING)
     }
 
     /// Drains the captured frames that arrive before `end`.

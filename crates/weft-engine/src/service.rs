@@ -484,10 +484,11 @@ impl PartitionNetwork {
     /// paused.
     pub fn serve_node_until(&mut self, node: u32, ports: Range<u32>, now: u64) {
         let ports = ports.start as usize..ports.end as usize;
-        while let Some((event, port)) = self.next_in_order(node, ports.clone())
-            && event <= now
-        {
-            self.serve_until(port, event);
+        while self.is_pausing(node) {
+            match self.first_service(ports.clone()) {
+                Some((event, port)) if event <= now => self.serve_until(port, event),
+                _ => return,
+            }
         }
         for port in ports {
             if self.backlogs.contains(port) {
@@ -496,16 +497,17 @@ impl PartitionNetwork {
         }
     }
 
-    /// Returns the next service of a node with these ports, and its port, if a link into the node is to be paused.
-    fn next_in_order(&self, node: u32, ports: Range<usize>) -> Option<(u64, usize)> {
-        self.pauses
-            .as_ref()
-            .filter(|pauses| pauses.ingress.is_pausing(node))?;
+    /// Returns true if a link into the node is to be paused.
+    fn is_pausing(&self, node: u32) -> bool {
+        let pauses = self.pauses.as_ref();
+        pauses.is_some_and(|pauses| pauses.ingress.is_pausing(node))
+    }
+
+    /// Returns the time of the next service of these ports, and its port: the first one of several.
+    fn first_service(&self, ports: Range<usize>) -> Option<(u64, usize)> {
         let event = |port: usize| Some((self.states.ports[port].scheduled()?.server.event, port));
-        ports
-            .filter(|&port| self.backlogs.contains(port))
-            .filter_map(event)
-            .min()
+        let waiting = ports.filter(|&port| self.backlogs.contains(port));
+        waiting.filter_map(event).min()
     }
 
     /// Serves a port until `now`, this time included, and all ports of its node if a link into that is to be paused.
