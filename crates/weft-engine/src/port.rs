@@ -223,7 +223,10 @@ impl Port {
         let PortQueue::Fifo(fifo) = &mut state.queue else {
             return None;
         };
-        match fifo.enqueue(&self.view(now), size, flags, &mut states.buffers) {
+        let decision = fifo.enqueue(&self.view(now), size, flags, &mut states.buffers);
+        // Packets of a buffer that is no longer counted need fewer decisions.
+        let decides_less = self.check_at == 1 && !fifo.is_counted(&states.buffers);
+        match decision {
             None => {
                 states.refusal = (index, Refusal::Uncounted);
                 return None;
@@ -236,7 +239,7 @@ impl Port {
             Some(Decision::Mark) => state.mark(&mut flags),
             Some(_) => {}
         }
-        if self.check_at == 1 {
+        if decides_less {
             self.check_at = self.check_from(state, &states.buffers);
         }
         Some(flags)

@@ -85,6 +85,15 @@ impl FifoQueue {
         }
     }
 
+    /// Returns true if the packets in the buffer of the port are counted.
+    #[inline]
+    pub fn is_counted(&self, buffers: &Buffers) -> bool {
+        match &self.rule {
+            AnyRule::Shared(rule) => rule.is_counted(buffers),
+            _ => true,
+        }
+    }
+
     /// Begins to count the packets in the buffer of the port. Returns the ports that are to record their packets with
     /// [`rescheduled`](Self::rescheduled).
     pub fn count(&self, buffers: &mut Buffers) -> Vec<u32> {

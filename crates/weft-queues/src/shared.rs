@@ -121,6 +121,12 @@ impl SharedPort {
         }
     }
 
+    /// Returns true if the packets of the buffer are counted.
+    #[inline]
+    pub fn is_counted(&self, buffers: &Buffers) -> bool {
+        buffers.uncounted(self.port).is_none()
+    }
+
     /// Returns true if the packets of all ports must be counted before this port accepts a packet of `size` bytes.
     #[inline]
     pub fn must_count(&self, view: &FifoView<'_>, size: u16, buffers: &Buffers) -> bool {
