@@ -36,12 +36,6 @@ impl Backlogs {
         self.ports[port / 64] &= !(1 << (port % 64));
     }
 
-    /// Returns true if the port is in the set.
-    #[inline(always)]
-    pub fn contains(&self, port: usize) -> bool {
-        self.ports[port / 64] >> (port % 64) & 1 != 0
-    }
-
     /// Number of words of 64 ports.
     pub fn words(&self) -> usize {
         self.ports.len()

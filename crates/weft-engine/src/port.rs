@@ -34,7 +34,8 @@ pub struct Port {
     byte_time: ByteTime,
     /// Propagation delay in picoseconds.
     delay: u64,
-    /// Departure of the packet at `head` in picoseconds.
+    /// Departure of the packet at `head` in picoseconds; with a scheduled queue, the time of the next
+    /// [service](Self::service).
     head_departure: u64,
     head: u32,
     len: u32,
@@ -53,6 +54,9 @@ pub struct Port {
     pub bytes: u64,
     sizes: Box<[u16]>,
 }
+
+/// The time of no service.
+pub const NO_SERVICE: u64 = u64::MAX;
 
 /// Initial capacity of a port's list of sizes.
 const MIN_SIZES: u32 = 32;
@@ -77,7 +81,11 @@ impl Port {
     ) -> Self {
         Self {
             busy_until: 0,
-            head_departure: 0,
+            head_departure: if state.scheduled().is_some() {
+                NO_SERVICE
+            } else {
+                0
+            },
             byte_time: ByteTime::new(rate),
             delay: delay.0,
             head: 0,
@@ -101,6 +109,26 @@ impl Port {
     /// Changes the propagation delay of a port with a scheduled queue.
     pub fn set_scheduled_delay(&mut self, delay: Time) {
         self.delay = delay.0;
+    }
+
+    /// Returns the time of the next service of a scheduled queue, or [`NO_SERVICE`]: the end of the transmission after which a
+    /// packet or a pause frame waits.
+    #[inline(always)]
+    pub fn service(&self) -> u64 {
+        self.head_departure
+    }
+
+    /// Returns the time of the next service, if the queue is scheduled and a packet or a pause frame waits.
+    #[inline]
+    pub fn next_service(&self) -> Option<u64> {
+        let is_scheduled = self.is_out_of_line && !self.is_observed;
+        (is_scheduled && self.head_departure != NO_SERVICE).then_some(self.head_departure)
+    }
+
+    /// Sets the time of the next service of a scheduled queue.
+    #[inline(always)]
+    pub fn set_service(&mut self, time: u64) {
+        self.head_departure = time;
     }
 
     /// Begins the transmission of a packet of `size` bytes of a scheduled queue at `begin`. Returns the time of its
@@ -162,11 +190,13 @@ impl Port {
         Some((self.accept(ready, size), flags))
     }
 
-    /// Lets telemetry observe the packets of a FIFO, which are enqueued by [`enqueue_observed`](Self::enqueue_observed).
+    /// Lets telemetry observe the packets of a port: those of a FIFO are then enqueued by [`enqueue_observed`](Self::enqueue_observed).
     pub fn observe(&mut self) {
-        self.is_observed = true;
-        self.is_out_of_line = true;
-        self.check_at = 0;
+        if !self.is_out_of_line {
+            self.is_observed = true;
+            self.is_out_of_line = true;
+            self.check_at = 0;
+        }
     }
 
     /// Does what [`enqueue`](Self::enqueue) does, for an observed FIFO.

@@ -67,8 +67,6 @@ pub struct ScheduledPort {
 
 /// What transmits the packets of a queue that keeps them.
 pub struct Server {
-    /// Time of the next service, or [`NO_EVENT`]: the end of the transmission after which a packet or a pause frame waits.
-    pub event: u64,
     /// End of the last pause frame, which is sent before packets that wait.
     pub frames_until: u64,
     /// Whether a pause frame waits for the end of a transmission.
@@ -83,9 +81,6 @@ pub struct Server {
     /// Counters of each class of the queue, if it has classes.
     pub classes: Vec<ClassCounters>,
 }
-
-/// The time of no service.
-pub const NO_EVENT: u64 = u64::MAX;
 
 /// Counters of a class of a queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -117,7 +112,6 @@ impl PortState {
             Discipline::Fifo(fifo) => PortQueue::Fifo(fifo),
             Discipline::Scheduled(queue) => PortQueue::Scheduled(Box::new(ScheduledPort {
                 server: Server {
-                    event: NO_EVENT,
                     frames_until: 0,
                     wants_frame: false,
                     from,

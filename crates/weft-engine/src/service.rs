@@ -18,8 +18,8 @@ use crate::links::Links;
 use crate::network::PartitionNetwork;
 use crate::packet::{CE, ECT, Packet};
 use crate::pauses::Pauses;
-use crate::port::Port;
-use crate::port_state::{Distribution, NO_EVENT, PortQueue, ScheduledPort, Server};
+use crate::port::{NO_SERVICE, Port};
+use crate::port_state::{Distribution, PortQueue, ScheduledPort, Server};
 use crate::route::{HopBits, Route};
 use crate::telemetry::Telemetry;
 use weft_queues::{
@@ -125,8 +125,8 @@ impl Work for Arrive<'_> {
                 refused,
             });
         }
-        if access.server.event == NO_EVENT && free_at > now && queue.is_ready() {
-            access.server.event = free_at;
+        if access.output.service() == NO_SERVICE && free_at > now && queue.is_ready() {
+            access.output.set_service(free_at);
             access.backlogs.insert(access.port);
         }
         None
@@ -161,8 +161,9 @@ impl Work for Serve<'_> {
             until,
             starts,
         } = self;
-        while access.server.event <= until {
-            let now = std::mem::replace(&mut access.server.event, NO_EVENT);
+        while access.output.service() <= until {
+            let now = access.output.service();
+            access.output.set_service(NO_SERVICE);
             if let Some(distribution) = access.distribution.as_mut().filter(|_| !starts) {
                 distribution.add_time(queue.waiting(), now);
             }
@@ -190,7 +191,8 @@ impl Work for Serve<'_> {
             }
             access.begin(packet, now);
             if queue.is_ready() {
-                access.server.event = access.server.free_at(access.output.busy_until);
+                let free_at = access.server.free_at(access.output.busy_until);
+                access.output.set_service(free_at);
             }
             if let Some(frame) = frame {
                 return Some(Interruption::Request(frame, now));
@@ -252,7 +254,7 @@ impl PartitionNetwork {
         if self.may_pause(scheduled.server.node, &packet) {
             let node = scheduled.server.node;
             self.serve_node_until(node, scheduled.server.node_ports.clone(), now);
-        } else if scheduled.server.event <= now {
+        } else if self.ports[port].service() <= now {
             self.serve_until(port, now);
         }
         let state = &mut self.states.ports[port];
@@ -413,7 +415,7 @@ impl PartitionNetwork {
 
     /// Begins the transmission of the packet that is chosen next, if there is one.
     fn start_service(&mut self, port: usize, begin: u64) {
-        self.set_event(port, begin);
+        self.set_service(port, begin);
         self.serve(port, begin, true);
     }
 
@@ -434,8 +436,7 @@ impl PartitionNetwork {
         };
         let time = state.server.free_at(busy_until);
         if state.server.wants_frame || state.queue.is_ready() {
-            state.server.event = time;
-            self.backlogs.insert(port);
+            self.set_service(port, time);
         }
     }
 
@@ -460,24 +461,22 @@ impl PartitionNetwork {
                 None => return,
                 Some(Interruption::Frame(at)) => {
                     if !self.send_frame(port, at) {
-                        self.set_event(port, at);
+                        self.set_service(port, at);
                     }
                 }
                 Some(Interruption::Request(frame, at)) => self.request_frame(frame as usize, at),
                 Some(Interruption::Drop(packet, reason, at)) => {
                     self.drop_departure(port, &packet, reason);
-                    self.set_event(port, at);
+                    self.set_service(port, at);
                 }
             }
         }
     }
 
     /// Sets the time of the next service of a port.
-    fn set_event(&mut self, port: usize, event: u64) {
-        if let Some(scheduled) = self.states.ports[port].scheduled_mut() {
-            scheduled.server.event = event;
-            self.backlogs.insert(port);
-        }
+    fn set_service(&mut self, port: usize, time: u64) {
+        self.ports[port].set_service(time);
+        self.backlogs.insert(port);
     }
 
     /// Serves the ports of a node until `now`, this time included: in order of time while a link into the node is to be
@@ -486,12 +485,12 @@ impl PartitionNetwork {
         let ports = ports.start as usize..ports.end as usize;
         while self.is_pausing(node) {
             match self.first_service(ports.clone()) {
-                Some((event, port)) if event <= now => self.serve_until(port, event),
+                Some((time, port)) if time <= now => self.serve_until(port, time),
                 _ => return,
             }
         }
         for port in ports {
-            if self.backlogs.contains(port) {
+            if self.ports[port].next_service().is_some_and(|time| time <= now) {
                 self.serve_until(port, now);
             }
         }
@@ -505,9 +504,10 @@ impl PartitionNetwork {
 
     /// Returns the time of the next service of these ports, and its port: the first one of several.
     fn first_service(&self, ports: Range<usize>) -> Option<(u64, usize)> {
-        let event = |port: usize| Some((self.states.ports[port].scheduled()?.server.event, port));
-        let waiting = ports.filter(|&port| self.backlogs.contains(port));
-        waiting.filter_map(event).min()
+        let services = self.ports[ports.clone()].iter().zip(ports);
+        services
+            .filter_map(|(port, number)| Some((port.next_service()?, number)))
+            .min()
     }
 
     /// Serves a port until `now`, this time included, and all ports of its node if a link into that is to be paused.
@@ -547,10 +547,10 @@ impl PartitionNetwork {
         for word in 0..self.backlogs.words() {
             for port in self.backlogs.of_word(word) {
                 let first = match self.states.ports[port].scheduled() {
-                    Some(scheduled) => scheduled.server.event,
-                    None => self.complete_records(port, now).unwrap_or(NO_EVENT),
+                    Some(_) => self.ports[port].service(),
+                    None => self.complete_records(port, now).unwrap_or(NO_SERVICE),
                 };
-                if first == NO_EVENT {
+                if first == NO_SERVICE {
                     self.backlogs.remove(port);
                 }
                 next = next.min(first);
@@ -581,11 +581,11 @@ impl PartitionNetwork {
             LinkChange::Down => {
                 effects.loses_last = is_sending;
                 output.busy_until = output.busy_until.min(now);
+                output.set_service(NO_SERVICE);
                 let state = &mut self.states.ports[port];
                 state.add_time(now);
                 state.down = true;
                 if let Some(scheduled) = state.scheduled_mut() {
-                    scheduled.server.event = NO_EVENT;
                     scheduled.server.frames_until = scheduled.server.frames_until.min(now);
                     scheduled.server.wants_frame = false;
                 }
