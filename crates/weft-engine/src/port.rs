@@ -120,7 +120,7 @@ impl Port {
 
     /// Returns the time of the next service, if the queue is scheduled and a packet or a pause frame waits.
     #[inline]
-    pub fn next_service(&self) -> Option<u64> {
+    pub fn scheduled_service(&self) -> Option<u64> {
         let is_scheduled = self.is_out_of_line && !self.is_observed;
         (is_scheduled && self.head_departure != NO_SERVICE).then_some(self.head_departure)
     }

@@ -5,9 +5,7 @@ use std::ops::Range;
 use crate::packet::{CE, ECT, Packet};
 use crate::pauses::Pauses;
 use crate::route::HopBits;
-use weft_queues::{
-    Buffers, Discipline, DropReason, FifoQueue, LosslessQueue, Queue, Refused, ScheduledQueue, View,
-};
+use weft_queues::{Buffers, Discipline, DropReason, FifoQueue, LosslessQueue, Refused, ScheduledQueue, View};
 
 /// The states of the ports of a partition.
 #[derive(Default)]
@@ -65,7 +63,7 @@ pub struct ScheduledPort {
     pub server: Server,
 }
 
-/// What transmits the packets of a queue that keeps them.
+/// The transmitter of a port with a scheduled queue.
 pub struct Server {
     /// End of the last pause frame, which is sent before packets that wait.
     pub frames_until: u64,
@@ -219,13 +217,10 @@ impl Server {
         }
     }
 
-    /// Applies a change to the counters of the class of a packet of `queue`.
+    /// Applies a change to the counters of a class, if classes are counted one by one.
     #[inline(always)]
-    pub fn count(&mut self, queue: &impl Queue, packet: &Packet, change: impl FnOnce(&mut ClassCounters)) {
-        if self.classes.is_empty() {
-            return;
-        }
-        if let Some(class) = queue.class_of(packet) {
+    pub fn count(&mut self, class: Option<usize>, change: impl FnOnce(&mut ClassCounters)) {
+        if let Some(class) = class {
             change(&mut self.classes[class]);
         }
     }
@@ -234,9 +229,7 @@ impl Server {
 impl ScheduledPort {
     /// Applies a change to the counters of the class of a packet.
     pub fn count(&mut self, packet: &Packet, change: impl FnOnce(&mut ClassCounters)) {
-        if let Some(class) = self.queue.class_of(packet) {
-            change(&mut self.server.classes[class]);
-        }
+        self.server.count(self.queue.class_of(packet), change);
     }
 
     /// The packets that wait, in any order.

@@ -76,7 +76,7 @@ struct Arrive<'a> {
     route: Route,
 }
 
-/// What an arrival requires of other parts.
+/// The part of an arrival that the rest of the network completes.
 struct OpenArrival {
     accepted: bool,
     begins: bool,
@@ -141,7 +141,7 @@ struct Serve<'a> {
     starts: bool,
 }
 
-/// What a service requires of other parts before the next one, and its time.
+/// A reason to leave the services of a port, and its time: the rest of the network acts before the next service.
 enum Interruption {
     /// The pause frame that waits is sent before packets.
     Frame(u64),
@@ -184,7 +184,9 @@ impl Work for Serve<'_> {
                 Decision::Drop(reason) => return Some(Interruption::Drop(packet, reason, now)),
                 Decision::Mark if packet.flags & ECT != 0 => {
                     *access.marks += 1;
-                    access.server.count(queue, &packet, |class| class.marks += 1);
+                    access
+                        .server
+                        .count(queue.class_of(&packet), |class| class.marks += 1);
                     packet.flags |= CE;
                 }
                 _ => {}
@@ -243,9 +245,8 @@ impl PartitionNetwork {
         Some((&mut scheduled.queue, access))
     }
 
-    /// Enqueues a packet at a port that has not taken it at once. Its serialisation begins at `ready` if the port is idle. (The
-    /// packet is passed as a value: a packet that a host creates then need not be in
-    /// memory unless its queue is scheduled.)
+    /// Enqueues a packet at a port that has not accepted it at once. Its serialisation begins at `ready` if the port is idle.
+    /// (The packet is passed by value: one that a host creates then need not be in memory unless its queue is scheduled.)
     #[inline(never)]
     pub fn schedule(&mut self, port: usize, now: u64, ready: u64, packet: Packet, route: Route) {
         let Some(scheduled) = self.states.ports[port].scheduled() else {
@@ -277,7 +278,7 @@ impl PartitionNetwork {
         }
     }
 
-    /// Does what an arrival at a port requires of other parts.
+    /// Completes an arrival at a port.
     #[inline(never)]
     fn finish_arrival(&mut self, port: usize, now: u64, ready: u64, open: &OpenArrival) {
         let sent_back = open
@@ -490,7 +491,10 @@ impl PartitionNetwork {
             }
         }
         for port in ports {
-            if self.ports[port].next_service().is_some_and(|time| time <= now) {
+            if self.ports[port]
+                .scheduled_service()
+                .is_some_and(|time| time <= now)
+            {
                 self.serve_until(port, now);
             }
         }
@@ -506,7 +510,7 @@ impl PartitionNetwork {
     fn first_service(&self, ports: Range<usize>) -> Option<(u64, usize)> {
         let services = self.ports[ports.clone()].iter().zip(ports);
         services
-            .filter_map(|(port, number)| Some((port.next_service()?, number)))
+            .filter_map(|(port, number)| Some((port.scheduled_service()?, number)))
             .min()
     }
 
