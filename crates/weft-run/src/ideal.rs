@@ -26,7 +26,7 @@ const MAX_PAIRS: usize = 1 << 20;
 const FRACTION: u32 = 16;
 
 /// A link on a path.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 struct Hop {
     /// Serialisation time of a byte in 2^-16 ps.
     ps_per_byte: u64,
@@ -55,6 +55,12 @@ impl Hop {
 
 fn latency(path: &[Hop], bytes: u64) -> u64 {
     path.iter().map(|hop| hop.latency(bytes)).sum()
+}
+
+/// A path between two hosts.
+struct Path {
+    links: Vec<u32>,
+    hops: Vec<Hop>,
 }
 
 /// Links of a cut that are alike: each path of a flow crosses one link of the cut.
@@ -199,7 +205,8 @@ impl IdealTimes {
     /// Returns the links of all paths of a flow that are considered, in rising order.
     pub fn links_of(&self, flow: &Flow) -> Vec<u32> {
         let [from, to] = [flow.from, flow.to].map(|host| self.hosts[host as usize]);
-        let mut links = self.paths(from, to).concat();
+        let paths = self.paths(from, to).into_iter();
+        let mut links: Vec<u32> = paths.flat_map(|path| path.links).collect();
         links.sort_unstable();
         links.dedup();
         links
@@ -213,18 +220,18 @@ impl IdealTimes {
         if let Some(&set) = self.pairs.get(&(from, to, number)) {
             return set as usize;
         }
-        let links = self.paths(from, to);
+        let paths = self.paths(from, to);
         let full = format.packets(u64::MAX / 2).full;
-        let paths = self.distinct(&links);
-        let cuts = if format.paths == Some(1) || links.len() == 1 {
+        let cuts = if format.paths == Some(1) || paths.len() == 1 {
             Vec::new()
         } else {
-            self.cuts(&links, full)
+            cuts(&paths, full)
         };
         let back = match format.handshake {
-            Some(_) => self.distinct(&self.paths(to, from)),
+            Some(_) => distinct(&self.paths(to, from)),
             None => Vec::new(),
         };
+        let paths = distinct(&paths);
         let set = PathSet { paths, cuts, back };
         let next = self.sets.len() as u32;
         let index = match self.numbers.entry(set) {
@@ -241,8 +248,8 @@ impl IdealTimes {
         index as usize
     }
 
-    /// Returns the links of the paths from one host to another. Paths over a link without capacity are left out.
-    fn paths(&self, from: NodeId, to: NodeId) -> Vec<Vec<u32>> {
+    /// Returns the paths from one host to another. Paths over a link without capacity are left out.
+    fn paths(&self, from: NodeId, to: NodeId) -> Vec<Path> {
         let count = self.routing.path_count(from, to);
         let considered = count.min(MAX_PATHS);
         let mut ports = Vec::new();
@@ -252,86 +259,78 @@ impl IdealTimes {
             ports.clear();
             self.routing.append_ports(from, to, number, &mut ports);
             let mut node = from;
-            let links: Vec<u32> = ports
-                .iter()
-                .map(|&port| {
-                    let link = self.first_links[node as usize] + u32::from(port);
-                    node = self.to[link as usize];
-                    link
-                })
-                .collect();
-            if links.iter().all(|&link| self.hops[link as usize].is_some()) {
-                found.push(links);
+            let follow = |&port: &u16| {
+                let link = self.first_links[node as usize] + u32::from(port);
+                node = self.to[link as usize];
+                link
+            };
+            let links: Vec<u32> = ports.iter().map(follow).collect();
+            let mut hops = Vec::with_capacity(links.len());
+            hops.extend(links.iter().filter_map(|&link| self.hops[link as usize]));
+            if hops.len() == links.len() {
+                found.push(Path { links, hops });
             }
         }
         found
     }
+}
 
-    /// Returns the different paths among these.
-    fn distinct(&self, links: &[Vec<u32>]) -> Vec<Vec<Hop>> {
-        let mut paths: Vec<Vec<Hop>> = links.iter().map(|path| self.hops_of(path)).collect();
-        paths.sort_unstable_by_key(|path| {
-            path.iter()
-                .map(|hop| (hop.ps_per_byte, hop.delay))
-                .collect::<Vec<_>>()
-        });
-        paths.dedup();
-        paths
-    }
+/// Returns the paths among these on which times differ.
+fn distinct(paths: &[Path]) -> Vec<Vec<Hop>> {
+    let mut hops: Vec<&Vec<Hop>> = paths.iter().map(|path| &path.hops).collect();
+    hops.sort_unstable();
+    hops.dedup();
+    hops.into_iter().cloned().collect()
+}
 
-    fn hops_of(&self, links: &[u32]) -> Vec<Hop> {
-        links
-            .iter()
-            .filter_map(|&link| self.hops[link as usize])
-            .collect()
-    }
+/// Returns cuts: the n-th links of all paths from the sender, and from the receiver. Full packets have this size.
+fn cuts(paths: &[Path], full: u64) -> Vec<Vec<CutLinks>> {
+    let lengths = || paths.iter().map(|path| path.links.len());
+    let (Some(min_length), Some(max_length)) = (lengths().min(), lengths().max()) else {
+        return Vec::new();
+    };
+    let from_sender = (0..min_length).map(|n| cut(paths, full, |_| n));
+    // Where all paths have one length, these are the same cuts.
+    let others = if min_length == max_length { 0 } else { min_length };
+    let from_receiver = (0..others).map(|n| cut(paths, full, move |length| length - 1 - n));
+    from_sender.chain(from_receiver).collect()
+}
 
-    /// Returns cuts: the n-th links of all paths from the sender, and from the receiver. Full packets have this size.
-    fn cuts(&self, links: &[Vec<u32>], full: u64) -> Vec<Vec<CutLinks>> {
-        let Some(min_length) = links.iter().map(Vec::len).min() else {
-            return Vec::new();
+/// Returns the cut at the link of each path with the number that `at` gives for the length of the path.
+fn cut(paths: &[Path], full: u64, at: impl Fn(usize) -> usize) -> Vec<CutLinks> {
+    let serialisation = |hops: &[Hop]| hops.iter().map(|hop| hop.serialisation(full)).sum();
+    let crossing = |Path { links, hops }: &Path| {
+        let at = at(links.len());
+        let crossed = CutLinks {
+            before: serialisation(&hops[..at]),
+            after: serialisation(&hops[at + 1..]),
+            delay: hops.iter().map(|hop| hop.delay).sum(),
+            ps_per_byte: hops[at].ps_per_byte,
+            count: 1,
         };
-        let max_length = links.iter().map(Vec::len).max().unwrap_or(0);
-        let from_sender = (0..min_length).map(|n| (n, false));
-        // Where all paths have one length, these are the same cuts.
-        let from_receiver = (0..if min_length == max_length { 0 } else { min_length }).map(|n| (n, true));
-        let mut cuts = Vec::new();
-        for (n, is_reverse) in from_sender.chain(from_receiver) {
-            let mut crossed: HashMap<u32, CutLinks> = HashMap::new();
-            for path in links {
-                let at = if is_reverse { path.len() - 1 - n } else { n };
-                let hops = self.hops_of(path);
-                let (before, after) = (&hops[..at], &hops[at + 1..]);
-                let found = CutLinks {
-                    before: before.iter().map(|hop| hop.serialisation(full)).sum(),
-                    after: after.iter().map(|hop| hop.serialisation(full)).sum(),
-                    delay: hops.iter().map(|hop| hop.delay).sum(),
-                    ps_per_byte: hops[at].ps_per_byte,
-                    count: 1,
-                };
-                crossed
-                    .entry(path[at])
-                    .and_modify(|known| {
-                        known.before = known.before.min(found.before);
-                        known.delay = known.delay.min(found.delay);
-                        known.after = known.after.min(found.after);
-                    })
-                    .or_insert(found);
-            }
-            let mut links: Vec<CutLinks> = crossed.into_values().collect();
-            links.sort_unstable();
-            links.dedup_by(|next, kept| {
-                let is_alike = CutLinks {
-                    count: kept.count,
-                    ..*next
-                } == *kept;
-                kept.count += u64::from(is_alike);
-                is_alike
-            });
-            cuts.push(links);
+        (links[at], crossed)
+    };
+    let mut crossed: Vec<(u32, CutLinks)> = paths.iter().map(crossing).collect();
+    crossed.sort_unstable_by_key(|&(link, _)| link);
+    crossed.dedup_by(|(next, found), (kept, known)| {
+        if next == kept {
+            known.before = known.before.min(found.before);
+            known.delay = known.delay.min(found.delay);
+            known.after = known.after.min(found.after);
         }
-        cuts
-    }
+        next == kept
+    });
+    let mut links: Vec<CutLinks> = crossed.into_iter().map(|(_, links)| links).collect();
+    links.sort_unstable();
+    links.dedup_by(|next, kept| {
+        let is_alike = CutLinks {
+            count: kept.count,
+            ..*next
+        } == *kept;
+        kept.count += u64::from(is_alike);
+        is_alike
+    });
+    links
 }
 
 /// Returns the highest rate and the lowest delay of each link in the run.
