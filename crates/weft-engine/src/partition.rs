@@ -225,7 +225,7 @@ impl<E: Endpoint> Partition<E> {
         first_node: u32,
         node_slots: Vec<NodeSlots>,
         endpoints: Vec<E>,
-        network: PartitionNetwork,
+        mut network: PartitionNetwork,
         rings: impl Iterator<Item = (u32, u64)>,
         samples: Samples,
     ) -> Self {
@@ -433,13 +433,19 @@ impl<E: Endpoint> Partition<E> {
         for tied in self.keys.chunk_by_mut(|&a, &b| same_time(a, b)) {
             if tied.len() > 1 {
                 let time = start + (tied[0] >> INDEX_BITS);
-                // Packets of one link, and of links of equal rank, keep their order in the batch.
-                tied.sort_unstable_by_key(|&key| {
+                let rank = |&key: &u64| {
                     let index = (key & ((1 << INDEX_BITS) - 1)) as u32;
                     let position = ring_starts.partition_point(|&(start, _)| start <= index) - 1;
                     let (_, ring) = ring_starts[position];
-                    (tie_rank(self.link_hashes[ring as usize], time), index)
-                });
+                    (tie_rank(self.link_hashes[ring as usize], time), key)
+                };
+                // Packets of one link, and of links of equal rank, keep their order in the batch.
+                self.ranked.clear();
+                self.ranked.extend(tied.iter().map(rank));
+                self.ranked.sort_unstable();
+                for (key, &(_, ranked)) in tied.iter_mut().zip(&self.ranked) {
+                    *key = ranked;
+                }
             }
         }
     }
@@ -456,12 +462,7 @@ impl<E: Endpoint> Partition<E> {
         self.sort(start, ring_count);
         for (i, &key) in self.keys.iter().enumerate() {
             if PREFETCH {
-                if let Some(port) = self.port_of(slots, i + PORT_PREFETCH) {
-                    self.network.prefetch_port(port);
-                }
-                if let Some(port) = self.port_of(slots, i + PUSH_PREFETCH) {
-                    self.network.prefetch_push(port);
-                }
+                self.prefetch_ports(slots, &self.keys, &self.batch, i);
             }
             let index = key & ((1 << INDEX_BITS) - 1);
             let packet = &self.batch[index as usize];
