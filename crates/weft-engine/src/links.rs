@@ -3,6 +3,7 @@
 use crate::calendar::Calendar;
 use crate::packet::Packet;
 use crate::port::Port;
+use crate::prefetch::prefetch;
 use crate::ring::Ring;
 use crate::route::Route;
 
@@ -50,6 +51,14 @@ impl Links {
     pub fn receive(&mut self, local: usize, packet: &Packet, time: u64, route: Route, flags: u16) {
         if self.rings[local].push(packet, time, route, flags) {
             self.calendar.schedule(time / self.lookahead, local as u32);
+        }
+    }
+
+    /// Prefetches a ring.
+    #[inline(always)]
+    pub fn prefetch_ring(&self, ring: u32) {
+        if let Some(local) = self.local(ring) {
+            prefetch(&self.rings[local]);
         }
     }
 

@@ -59,6 +59,8 @@ pub struct PartitionNetwork {
     pub hops: HopBits,
     /// Counts of packets dropped or lost.
     pub drops: Drops,
+    /// True if the network is so large that scheduled queues, of which it has some, are prefetched.
+    pub prefetches_queues: bool,
 }
 
 impl PartitionNetwork {
@@ -113,12 +115,31 @@ impl PartitionNetwork {
     #[inline(always)]
     pub fn prefetch_port(&self, port: usize) {
         prefetch(&self.ports[port]);
+        if self.prefetches_queues {
+            prefetch(&self.states.ports[port]);
+        }
     }
 
-    /// Prefetches the slot of the ring to which the next packet over `port` will be written.
+    /// Prefetches what a [prefetched](Self::prefetch_port) port refers to: the ring of its link, and a scheduled queue.
     #[inline(always)]
-    pub fn prefetch_push(&self, port: usize) {
+    pub fn prefetch_queue(&self, port: usize) {
+        self.links.prefetch_ring(self.ports[port].ring);
+        if self.prefetches_queues {
+            self.states.ports[port].scheduled().into_iter().for_each(prefetch);
+        }
+    }
+
+    /// Prefetches what a [prefetched](Self::prefetch_queue) queue refers to: the place of the next packet on the link, and the
+    /// packets of a scheduled queue that may be sent next, with the counters of its classes.
+    #[inline(always)]
+    pub fn prefetch_packets(&self, port: usize) {
         self.links.prefetch_push(self.ports[port].ring);
+        if self.prefetches_queues
+            && let Some(scheduled) = self.states.ports[port].scheduled()
+        {
+            scheduled.queue.prefetch();
+            scheduled.server.classes.iter().for_each(prefetch);
+        }
     }
 
     /// Enqueues a packet at a FIFO that is observed, or has just refused it.

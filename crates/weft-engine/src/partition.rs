@@ -171,8 +171,11 @@ const MIN_PREFETCH_LINKS: usize = if cfg!(test) { 8 } else { 2048 };
 /// Number of packets of a batch between the prefetch of a port and its use.
 const PORT_PREFETCH: usize = 12;
 
-/// Number of packets of a batch between the prefetch of the slot for a packet and the write to it.
-const PUSH_PREFETCH: usize = 6;
+/// Number of packets of a batch between the prefetch of the ring and the queue of a port and their use.
+const QUEUE_PREFETCH: usize = 8;
+
+/// Number of packets of a batch between the prefetch of the packets that wait at a port and their use.
+const PACKET_PREFETCH: usize = 4;
 
 /// Number of packets of a host's batch for which the host prefetches.
 const HOST_PREFETCH: usize = 16;
@@ -207,6 +210,8 @@ pub struct Partition<E> {
     /// For each ring in the batch, its first packet in the batch and the ring.
     ring_starts: Box<[(u32, u32)]>,
     keys: Vec<u64>,
+    /// Ranks and keys of simultaneous packets.
+    ranked: Vec<(u64, u64)>,
     scratch: Scratch,
     /// Number of bits of a key that may be set.
     key_bits: u32,
@@ -234,6 +239,7 @@ impl<E: Endpoint> Partition<E> {
         let ring_starts = vec![(0, 0); max_rings.unwrap_or(0)].into();
         let trace = vec![0; node_slots.len()];
         let prefetches = network.links.rings.len() >= MIN_PREFETCH_LINKS;
+        network.prefetches_queues = prefetches && network.scheduled().next().is_some();
         let merges_events = !network.losses.is_empty() || network.pauses.is_some();
         let key_bits = INDEX_BITS + u64::BITS - network.links.lookahead.leading_zeros();
         Self {
@@ -252,6 +258,7 @@ impl<E: Endpoint> Partition<E> {
             batch_rings: Vec::new(),
             ring_starts,
             keys: Vec::new(),
+            ranked: Vec::new(),
             scratch: Scratch::new(),
             key_bits,
             due: Vec::new(),
@@ -477,12 +484,23 @@ impl<E: Endpoint> Partition<E> {
         }
     }
 
-    /// Returns the port that the `i`-th packet of the sorted batch takes at a switch.
+    /// Prefetches the ports that packets after the `i`-th one of a sorted batch take at a switch.
     #[inline(always)]
-    fn port_of(&self, slots: NodeSlots, i: usize) -> Option<usize> {
-        let packet = &self.batch[(self.keys.get(i)? & ((1 << INDEX_BITS) - 1)) as usize];
-        let (hop, _) = packet.route.next(self.network.hops);
-        Some((slots.first_port + hop) as usize)
+    fn prefetch_ports(&self, slots: NodeSlots, keys: &[u64], batch: &[Packet], i: usize) {
+        let port_of = |i: usize| {
+            let index = keys.get(i)? & ((1 << INDEX_BITS) - 1);
+            let (hop, _) = batch[index as usize].route.next(self.network.hops);
+            Some((slots.first_port + hop) as usize)
+        };
+        if let Some(port) = port_of(i + PORT_PREFETCH) {
+            self.network.prefetch_port(port);
+        }
+        if let Some(port) = port_of(i + QUEUE_PREFETCH) {
+            self.network.prefetch_queue(port);
+        }
+        if let Some(port) = port_of(i + PACKET_PREFETCH) {
+            self.network.prefetch_packets(port);
+        }
     }
 
     /// Processes the batch at a node with an endpoint or with due timers.

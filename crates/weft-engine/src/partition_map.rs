@@ -236,6 +236,7 @@ impl<'a> PartitionMap<'a> {
             return_routes: config.return_routes.clone(),
             hops: HopBits::new(self.fabric.max_ports()),
             drops: Drops::default(),
+            prefetches_queues: false,
         }
     }
 

@@ -542,25 +542,42 @@ impl PartitionNetwork {
         if self.backlogs.is_empty() {
             return;
         }
-        for word in 0..self.backlogs.words() {
-            for port in self.backlogs.of_word(word) {
-                self.serve_port_until(port, now);
-            }
-        }
+        let is_independent = self.pauses.is_none();
         let mut next = u64::MAX;
         for word in 0..self.backlogs.words() {
+            if self.prefetches_queues {
+                let ports = || self.backlogs.of_word(word);
+                ports().for_each(|port| self.prefetch_port(port));
+                ports().for_each(|port| self.prefetch_queue(port));
+                ports().for_each(|port| self.prefetch_packets(port));
+            }
             for port in self.backlogs.of_word(word) {
-                let first = match self.states.ports[port].scheduled() {
-                    Some(_) => self.ports[port].service(),
-                    None => self.complete_records(port, now).unwrap_or(NO_SERVICE),
-                };
-                if first == NO_SERVICE {
-                    self.backlogs.remove(port);
+                self.serve_port_until(port, now);
+                if is_independent {
+                    next = next.min(self.first_service_after(port, now));
                 }
-                next = next.min(first);
+            }
+        }
+        // The service of a port that ends a pause changes that of another one.
+        for word in (0..self.backlogs.words()).filter(|_| !is_independent) {
+            for port in self.backlogs.of_word(word) {
+                next = next.min(self.first_service_after(port, now));
             }
         }
         self.backlogs.end_window(next);
+    }
+
+    /// Returns the time of the first service of a port that has been served until `now`. A port without one leaves the
+    /// backlogs.
+    fn first_service_after(&mut self, port: usize, now: u64) -> u64 {
+        let first = match self.states.ports[port].scheduled() {
+            Some(_) => self.ports[port].service(),
+            None => self.complete_records(port, now).unwrap_or(NO_SERVICE),
+        };
+        if first == NO_SERVICE {
+            self.backlogs.remove(port);
+        }
+        first
     }
 
     /// Sends the pause frame that waits at an idle port, or begins the next transmission.

@@ -219,6 +219,11 @@ impl Queue for CoDelQueue {
         Some(Departure::new(packet, decision))
     }
 
+    #[inline(always)]
+    fn prefetch(&self) {
+        self.packets.prefetch_front();
+    }
+
     #[inline]
     fn waiting(&self) -> usize {
         self.packets.len()

@@ -359,6 +359,10 @@ pub trait Queue {
     /// Removes the packet whose transmission begins next; `None` if no packet may be sent.
     fn dequeue(&mut self, view: &mut View<'_>) -> Option<Departure>;
 
+    /// Prefetches the packets that may be sent next.
+    #[inline(always)]
+    fn prefetch(&self) {}
+
     /// Returns the number of packets that wait.
     fn waiting(&self) -> usize;
 

@@ -158,6 +158,14 @@ macro_rules! kinds {
                 }
             }
 
+            /// See [`Queue::prefetch`].
+            #[inline(always)]
+            pub fn prefetch(&self) {
+                match self {
+                    $($(Self::$queue(queue) => queue.prefetch(),)?)+
+                }
+            }
+
             /// See [`Queue::waiting`].
             #[inline(always)]
             pub fn waiting(&self) -> usize {

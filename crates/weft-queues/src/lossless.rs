@@ -475,6 +475,11 @@ impl Queue for LosslessQueue {
         Some(departure)
     }
 
+    #[inline(always)]
+    fn prefetch(&self) {
+        self.classes.iter().for_each(prefetch);
+    }
+
     #[inline]
     fn waiting(&self) -> usize {
         self.classes.iter().map(|class| class.packets.len()).sum()

@@ -45,6 +45,12 @@ impl PacketQueue {
         self.packets.front()
     }
 
+    /// Prefetches the packet that was added first.
+    #[inline(always)]
+    pub fn prefetch_front(&self) {
+        self.packets.front().into_iter().for_each(prefetch);
+    }
+
     /// The packet that was added last.
     pub fn back(&self) -> Option<&Packet> {
         self.packets.back()

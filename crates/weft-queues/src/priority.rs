@@ -15,6 +15,7 @@ use crate::contract::{
 use crate::ingress::LinkClass;
 use crate::packet::{Packet, class_of};
 use crate::packets::PacketQueue;
+use crate::prefetch::prefetch;
 
 /// Maximum number of traffic classes.
 const MAX_CLASSES: usize = MAX_CLASS as usize + 1;
@@ -256,6 +257,11 @@ impl Queue for PriorityQueue {
             self.is_turn_begun = false;
         }
         Some(Departure::new(packet, Decision::Accept))
+    }
+
+    #[inline(always)]
+    fn prefetch(&self) {
+        self.classes.iter().for_each(prefetch);
     }
 
     #[inline]

@@ -379,6 +379,11 @@ impl Queue for DequeueRed {
         Some(Departure::new(packet, decision))
     }
 
+    #[inline(always)]
+    fn prefetch(&self) {
+        self.packets.prefetch_front();
+    }
+
     #[inline]
     fn waiting(&self) -> usize {
         self.packets.len()

@@ -373,6 +373,12 @@ impl Queue for TrimmingQueue {
         Some(Departure::new(packet, decision))
     }
 
+    #[inline(always)]
+    fn prefetch(&self) {
+        self.headers.packets.prefetch_front();
+        self.data.packets.prefetch_front();
+    }
+
     #[inline]
     fn waiting(&self) -> usize {
         self.headers.packets.len() + self.data.packets.len()

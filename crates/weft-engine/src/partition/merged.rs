@@ -8,6 +8,9 @@ use crate::packet::Packet;
 use crate::pauses::PauseEvent;
 use weft_queues::{DropReason, NO_RING};
 
+/// Number of links between the prefetch of the packets on a link and their use.
+const RING_PREFETCH: usize = 8;
+
 impl<E: Endpoint> Partition<E> {
     /// Processes all events of `window` before `end`, as [`process`](Self::process) does. At equal
     /// times, a node's pause frames come before services, these before packets, and packets before timers.
@@ -51,6 +54,11 @@ impl<E: Endpoint> Partition<E> {
             }
             let mut ring_count = 0;
             while let Some(&next) = rings.get(ring).filter(|&&r| self.ring_node[r as usize] == node) {
+                if self.prefetches
+                    && let Some(&ahead) = rings.get(ring + RING_PREFETCH)
+                {
+                    self.network.links.rings[ahead as usize].prefetch_take();
+                }
                 self.drain_ring(next as usize, ring_count, end);
                 self.remove_lost(next as usize, ring_count);
                 self.batch_rings.resize(self.batch.len(), next);
@@ -109,7 +117,10 @@ impl<E: Endpoint> Partition<E> {
         if slots.endpoint == u32::MAX && !has_pauses && self.network.due.is_empty() {
             // A packet at a switch brings neither timers nor pauses of this window.
             next = keys.len();
-            for &key in &keys {
+            for (i, &key) in keys.iter().enumerate() {
+                if self.prefetches {
+                    self.prefetch_ports(slots, &keys, &batch, i);
+                }
                 arrive(self, key);
             }
         }
