@@ -3,7 +3,7 @@
 
 use std::cmp::Reverse;
 
-use super::{Endpoint, INDEX_BITS, Partition};
+use super::{Endpoint, INDEX_BITS, NodeSlots, Partition};
 use crate::packet::Packet;
 use crate::pauses::PauseEvent;
 use weft_queues::{DropReason, NO_RING};
@@ -14,7 +14,6 @@ const RING_PREFETCH: usize = 8;
 impl<E: Endpoint> Partition<E> {
     /// Processes all events of `window` before `end`, as [`process`](Self::process) does. At equal
     /// times, a node's pause frames come before services, these before packets, and packets before timers.
-    #[cold]
     #[inline(never)]
     pub(super) fn process_merged<const TRACE: bool>(&mut self, window: u64, end: u64) {
         let start = self.begin_window(window, end);
@@ -102,12 +101,6 @@ impl<E: Endpoint> Partition<E> {
         self.sort(start, ring_count);
         let slots = self.node_slots[node as usize];
         let (keys, batch) = (std::mem::take(&mut self.keys), std::mem::take(&mut self.batch));
-        let arrive = |partition: &mut Self, key: u64| {
-            let index = (key & ((1 << INDEX_BITS) - 1)) as u32;
-            let packet = &batch[index as usize];
-            partition.set_ring(index, packet);
-            partition.process_arrival::<TRACE>(node, slots, ring_count, index, packet);
-        };
         let has_pauses = self
             .network
             .pauses
@@ -121,7 +114,7 @@ impl<E: Endpoint> Partition<E> {
                 if self.prefetches {
                     self.prefetch_ports(slots, &keys, &batch, i);
                 }
-                arrive(self, key);
+                self.process_merged_arrival::<TRACE>(node, slots, ring_count, key, &batch);
             }
         }
         loop {
@@ -136,7 +129,7 @@ impl<E: Endpoint> Partition<E> {
                 self.network.process_pause();
             } else if let Some(key) = key.filter(|_| arrival <= timer) {
                 next += 1;
-                arrive(self, key);
+                self.process_merged_arrival::<TRACE>(node, slots, ring_count, key, &batch);
             } else if timer < u64::MAX {
                 self.set_ring(0, &Packet::default());
                 self.fire_timer::<TRACE>(node, slots);
@@ -145,6 +138,22 @@ impl<E: Endpoint> Partition<E> {
             }
         }
         (self.keys, self.batch) = (keys, batch);
+    }
+
+    /// Processes the packet of a key of the batch at `node`.
+    #[inline(always)]
+    fn process_merged_arrival<const TRACE: bool>(
+        &mut self,
+        node: u32,
+        slots: NodeSlots,
+        ring_count: usize,
+        key: u64,
+        batch: &[Packet],
+    ) {
+        let index = (key & ((1 << INDEX_BITS) - 1)) as u32;
+        let packet = &batch[index as usize];
+        self.set_ring(index, packet);
+        self.process_arrival::<TRACE>(node, slots, ring_count, index, packet);
     }
 
     /// Sets the ring over which packet `index` of the batch came, unless the packet is at its destination:
