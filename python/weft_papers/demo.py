@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import polars as pl
 
+from weft import Result
 from weft.html_pages import render
 from weft.reports import inputs
 from weft.reports import page as report_page
@@ -15,12 +18,6 @@ from weft.version import __version__
 from weft_papers import demo_incast, demo_permutation
 from weft_papers.amp.incast import measure, plot_fct
 from weft_papers.amp.settings import SHOWN
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from weft.api import Result
 
 ALGORITHMS = ("amp", "xmp", "dcm", "dctcp")
 REPORTED_RUNS = (

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import polars as pl
 
+from weft import Experiment
 from weft.stats import digits
 from weft.sweeps.cases import Case
 from weft_papers.amp.incast import FLOWS, GAP_US, INTERVAL_S, ROUNDS, SILENCE_S, summary
 from weft_papers.amp.settings import LIMIT, PROFILE, SHOWN, SUBFLOWS, K, many_to_one, transport
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from weft.spec import Experiment
 
 REPORTED = 30
 """The number of flows k of the runs in the report."""

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 import polars as pl
+from matplotlib.figure import Figure as Plot
 
+from weft import Experiment, Result
 from weft.stats import digits
 from weft.sweeps.cases import Case
 from weft_papers.amp.settings import SHOWN
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from matplotlib.figure import Figure as Plot
-
-    from weft.api import Result
-    from weft.spec import Experiment
 
 LEAVES, SPINES, HOSTS_PER_LEAF, GBPS = 4, 4, 4, 10
 FAILS_MS, DETECT_MS, SETTLED_MS, END_MS = 10, 5, 20, 40
@@ -46,11 +41,9 @@ def cases(algorithms: Sequence[str]) -> list[Case]:
 
 
 def _experiment(algorithm: str, links: str) -> Experiment:
-    from weft import Experiment as Model
-
     subflows = 1 if algorithm == SINGLE else SUBFLOWS
     event = {"at": f"{FAILS_MS}ms", "links": [LINK], "state": "down", "detection_delay": f"{DETECT_MS}ms"}
-    return Model.model_validate(
+    return Experiment.model_validate(
         {
             "name": f"permutation-{algorithm}",
             "duration": f"{END_MS}ms",
@@ -146,9 +139,7 @@ def _join(names: Sequence[str]) -> str:
 
 def plot(rows: pl.DataFrame, algorithms: Sequence[str]) -> Plot:
     """Draws the goodput of every flow in rising order, one panel per state of the links."""
-    from matplotlib.figure import Figure
-
-    drawing = Figure(figsize=(8.4, 3.6), layout="constrained")
+    drawing = Plot(figsize=(8.4, 3.6), layout="constrained")
     panels = drawing.subplots(1, 2, sharey=True)
     for panel, links in zip(panels, (WORKS, FAILED), strict=True):
         for algorithm in algorithms:

@@ -5,15 +5,11 @@ Without a random start the seeds differ only in the times at which subflows 1 to
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import Any
 
+from weft import Experiment
 from weft_papers.amp.settings import RATE, K, many_to_one, transport
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any
-
-    from weft.spec import Experiment
 
 BOTTLENECK = "s0->r0"
 

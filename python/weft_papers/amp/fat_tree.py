@@ -5,17 +5,13 @@ It has 32 ToR, 32 aggregation and 16 core switches.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
+import polars as pl
+from matplotlib.axes import Axes
+
+from weft import Experiment
 from weft_papers.amp.settings import AMP, LIMIT, RATE, SHOWN, K, beta_keeps_link_busy
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    import polars as pl
-    from matplotlib.axes import Axes
-
-    from weft.spec import Experiment
 
 PORTS = 8
 HOSTS = PORTS**3 // 4
@@ -37,8 +33,6 @@ def beta_warning(delay_us: int) -> str:
 
 def fat_tree(name: str, *, delay_us: int = DELAY_US, ports: int = PORTS, **fields: object) -> Experiment:
     """Returns an experiment in that network with section 5's rates and queues, and these other fields."""
-    from weft import Experiment
-
     topology = {"kind": "fat-tree", "k": ports, "rate": RATE, "delay": f"{delay_us}us"}
     queues = {"limit": LIMIT, "mark": f"{K} packets"}
     return Experiment.model_validate({"name": name, "topology": topology, "queues": queues, **fields})

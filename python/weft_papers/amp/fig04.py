@@ -8,10 +8,12 @@ simulator, 56 us. The RTT is then section 4.2's 250 us and the BDP 20 packets.
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING
 
 import polars as pl
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure as Plot
 
+from weft import Result
 from weft.sweeps.cases import Case
 from weft_papers.amp.coexistence import coexistence
 from weft_papers.amp.link_delays import with_stated_delay
@@ -28,15 +30,8 @@ from weft_papers.amp.settings import (
     K,
     transport,
 )
-from weft_papers.figure import Claim, Table
+from weft_papers.figure import Claim, Scale, Table
 from weft_papers.seed_summary import SeedSummary, listed, over_seeds
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure as Plot
-
-    from weft.api import Result
-    from weft_papers.figure import Scale
 
 SECONDS = 1.0
 QUICK_SECONDS = 0.2
@@ -97,9 +92,7 @@ def claims(rows: pl.DataFrame) -> list[Claim]:
 
 def plot(rows: pl.DataFrame) -> Plot:
     """Goodput of XMP and of a DCTCP flow, as in the paper, by link delay: mean, lowest and highest of the seeds."""
-    from matplotlib.figure import Figure
-
-    plot = Figure(figsize=(9, 8), layout="constrained")
+    plot = Plot(figsize=(9, 8), layout="constrained")
     panels = plot.subplots(len(DELAYS_US), 2, sharey="col")
     for row, delay_us in zip(panels, DELAYS_US, strict=True):
         here = rows.filter(delay_us=delay_us)

@@ -11,25 +11,19 @@ packets.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 import polars as pl
+from matplotlib.figure import Figure as Plot
+from numpy.typing import NDArray
 
+from weft import Experiment, Result
 from weft.sweeps.cases import Case
 from weft_papers.amp.link_delays import with_stated_delay
 from weft_papers.amp.settings import DELAY_US, SHOWN, STATED_DELAY_US, transport, two_bottlenecks
-from weft_papers.figure import Claim
+from weft_papers.figure import Claim, Scale
 from weft_papers.seed_summary import SeedSummary, listed, over_seeds
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from matplotlib.figure import Figure as Plot
-    from numpy.typing import NDArray
-
-    from weft.api import Result
-    from weft.spec import Experiment
-    from weft_papers.figure import Scale
 
 ALGORITHMS = ("mptcp", "dcm", "amp", "xmp")
 CONSTANT = ("mptcp", "amp", "xmp")
@@ -88,9 +82,7 @@ def measure(result: Result) -> pl.DataFrame:
 
 def plot(rows: pl.DataFrame) -> Plot:
     """Both windows of the multipath flow around the beginning of the second DCTCP flow, first seed."""
-    from matplotlib.figure import Figure
-
-    plot = Figure(figsize=(8, 5.6), layout="constrained")
+    plot = Plot(figsize=(8, 5.6), layout="constrained")
     panels = plot.subplots(2, 2, sharex=True, sharey=True)
     here = rows.filter(delay_us=DELAY_US, host_gbps=HOST_GBPS, seed=rows["seed"].min())
     titles = {name: f"{FIGURE[name]}: {SHOWN[name].label}" for name in ALGORITHMS}

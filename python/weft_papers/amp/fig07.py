@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import polars as pl
+from matplotlib.figure import Figure as Plot
 
-from weft import stats
+from weft import Result, stats
 from weft.stats import digits
 from weft.sweeps.cases import Case
 from weft_papers.amp.coexistence import coexistence
 from weft_papers.amp.link_delays import with_stated_delay
 from weft_papers.amp.settings import AMP, DELAY_US, STATED_DELAY_US, K, transport
-from weft_papers.figure import Claim
+from weft_papers.figure import Claim, Scale
 from weft_papers.seed_summary import SeedSummary, listed, over_seeds
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Plot
-
-    from weft.api import Result
-    from weft_papers.figure import Scale
 
 SECONDS = 1.0
 QUICK_SECONDS = 0.1
@@ -76,9 +69,7 @@ def measure(result: Result) -> pl.DataFrame:
 
 def plot(rows: pl.DataFrame) -> Plot:
     """Suppression episodes per flow, by tau."""
-    from matplotlib.figure import Figure
-
-    plot = Figure(figsize=(5.2, 3.6), layout="constrained")
+    plot = Plot(figsize=(5.2, 3.6), layout="constrained")
     axes = plot.subplots()
     for m, marker in zip(FLOWS, "os^", strict=True):
         by_tau = _setting(rows, PAPER).filter(flows=m).group_by("tau").agg(pl.col("episodes").mean()).sort("tau")

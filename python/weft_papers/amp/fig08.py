@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import polars as pl
+from matplotlib.figure import Figure as Plot
 
 from weft.stats import digits
+from weft.sweeps.cases import Case
 from weft_papers.amp.incast import (
     FCT_MEAN,
     LARGE_STD_MS,
@@ -21,14 +21,8 @@ from weft_papers.amp.incast import (
 )
 from weft_papers.amp.link_delays import with_stated_delay
 from weft_papers.amp.settings import BY_SENDER, DELAY_US, STATED_DELAY_US
-from weft_papers.figure import Claim
+from weft_papers.figure import Claim, Scale
 from weft_papers.seed_summary import listed, over_seeds
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Plot
-
-    from weft.sweeps.cases import Case
-    from weft_papers.figure import Scale
 
 __all__ = ["QUICK", "cases", "claims", "measure", "plot"]
 

@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import polars as pl
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure as Plot
 
-from weft import stats
+from weft import Result, stats
 from weft.stats import digits
 from weft.sweeps.cases import Case
 from weft_papers.amp.coexistence import coexistence
 from weft_papers.amp.link_delays import with_stated_delay
 from weft_papers.amp.settings import DELAY_US, SHOWN, STATED_DELAY_US
-from weft_papers.figure import Claim
+from weft_papers.figure import Claim, Scale
 from weft_papers.seed_summary import SeedSummary, listed, over_seeds
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure as Plot
-
-    from weft.api import Result
-    from weft_papers.figure import Scale
 
 SECONDS = 1.0
 QUICK_SECONDS = 0.1
@@ -82,9 +75,7 @@ def measure(result: Result) -> pl.DataFrame:
 
 def plot(rows: pl.DataFrame) -> Plot:
     """Jain's index over n, one panel per number of multipath flows: mean, lowest and highest of the seeds."""
-    from matplotlib.figure import Figure
-
-    plot = Figure(figsize=(10, 3.6), layout="constrained")
+    plot = Plot(figsize=(10, 3.6), layout="constrained")
     panels = plot.subplots(1, len(PANELS), sharey=True)
     here = _setting(rows, DELAY_US, "0s")
     for axes, (m, letter) in zip(panels, PANELS.items(), strict=True):

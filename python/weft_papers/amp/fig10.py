@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import polars as pl
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure as Plot
 
-from weft import stats
+from weft import Result, stats
 from weft.sweeps.cases import Case
 from weft_papers.amp.coexistence import coexistence
 from weft_papers.amp.link_delays import with_stated_delay
 from weft_papers.amp.settings import DELAY_US, SHOWN, STATED_DELAY_US
-from weft_papers.figure import Claim
+from weft_papers.figure import Claim, Scale
 from weft_papers.seed_summary import SeedSummary, listed, over_seeds
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure as Plot
-
-    from weft.api import Result
-    from weft_papers.figure import Scale
 
 SECONDS = 1.0
 QUICK_SECONDS = 0.2
@@ -72,9 +65,7 @@ def measure(result: Result) -> pl.DataFrame:
 
 def plot(rows: pl.DataFrame) -> Plot:
     """The distributions of the queue's length, mean over the seeds, one panel per number of multipath flows."""
-    from matplotlib.figure import Figure
-
-    plot = Figure(figsize=(8, 3.6), layout="constrained")
+    plot = Plot(figsize=(8, 3.6), layout="constrained")
     panels = plot.subplots(1, len(PANELS), sharey=True)
     for axes, (m, letter) in zip(panels, PANELS.items(), strict=True):
         _plot_panel(axes, rows.filter(delay_us=DELAY_US, flows=m))

@@ -8,21 +8,17 @@ connections, so a job's time includes the handshakes of both.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
+from matplotlib.figure import Figure as Plot
 
+from weft import Result
 from weft.sweeps.cases import Case
 from weft_papers.amp.fat_tree import DELAY_US, OTHER_DELAY_US, fat_tree, plot_cdf
 from weft_papers.amp.settings import TOLERANCE, transport
-from weft_papers.figure import Claim
+from weft_papers.figure import Claim, Scale
 from weft_papers.seed_summary import SeedSummary, listed, over_seeds, percentile
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Plot
-
-    from weft.api import Result
-    from weft_papers.figure import Scale
 
 BASELINE = "dctcp"
 MULTIPATH = ("amp", "xmp", "dcm")
@@ -91,10 +87,8 @@ def measure(result: Result) -> pl.DataFrame:
 
 def plot(rows: pl.DataFrame) -> Plot:
     """The CDF of the JCT for 4, 6 and 8 subflows, as in the paper; DCTCP's is the same in all."""
-    from matplotlib.figure import Figure
-
     here = rows.filter(variant=PAPER)
-    plot = Figure(figsize=(11, 3.8), layout="constrained")
+    plot = Plot(figsize=(11, 3.8), layout="constrained")
     panels = plot.subplots(1, len(SUBFLOWS), sharex=True, sharey=True)
     for panel, letter, n in zip(panels, "abc", SUBFLOWS, strict=True):
         shown = here.filter((pl.col("subflows") == n) | (pl.col("algorithm") == BASELINE))

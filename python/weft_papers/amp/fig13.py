@@ -16,26 +16,19 @@ with the first seed.
 from __future__ import annotations
 
 import random
+from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import polars as pl
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure as Plot
 
-from weft import stats
+from weft import Result, stats
 from weft.sweeps.cases import Case
 from weft_papers.amp.fat_tree import DELAY_US, HOSTS, OTHER_DELAY_US, beta_warning, fat_tree, plot_cdf
 from weft_papers.amp.settings import BY_SENDER, PAPER_FCT_MS, SHOWN, transport, unfinished_ms
-from weft_papers.figure import Claim
+from weft_papers.figure import Claim, Scale
 from weft_papers.seed_summary import SeedSummary, listed, over_seeds, percentile
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure as Plot
-
-    from weft.api import Result
-    from weft_papers.figure import Scale
 
 ALGORITHMS = ("amp", "xmp", "dcm", "dctcp")
 MULTIPATH = ("amp", "xmp", "dcm")
@@ -99,10 +92,8 @@ def measure(result: Result) -> pl.DataFrame:
 
 def plot(rows: pl.DataFrame) -> Plot:
     """CDFs of the short flows' FCT and of the long flows' goodput, and utilisation by stage, as in the paper."""
-    from matplotlib.figure import Figure
-
     here = _judged(rows)
-    plot = Figure(figsize=(12, 3.8), layout="constrained")
+    plot = Plot(figsize=(12, 3.8), layout="constrained")
     short, long, stages = plot.subplots(1, 3)
     plot_cdf(short, here.filter(what="fct_ms"), "value", ALGORITHMS, at_least="at_least")
     short.set(title="(a) short flows", xlabel="FCT (ms)")

@@ -18,21 +18,17 @@ from __future__ import annotations
 
 import random
 from bisect import bisect_left
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
+from matplotlib.figure import Figure as Plot
 
+from weft import Result
 from weft.sweeps.cases import Case
 from weft_papers.amp.fat_tree import DELAY_US, PORTS, fat_tree, plot_cdf
 from weft_papers.amp.settings import BY_SENDER, PAPER_FCT_MS, SHOWN, TOLERANCE, transport, unfinished_ms
-from weft_papers.figure import Claim
+from weft_papers.figure import Claim, Scale
 from weft_papers.seed_summary import SeedSummary, listed, over_seeds, percentile
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Plot
-
-    from weft.api import Result
-    from weft_papers.figure import Scale
 
 ALGORITHMS = ("amp", "xmp", "dcm", "dctcp")
 MULTIPATH = ("amp", "xmp", "dcm")
@@ -81,10 +77,8 @@ def measure(result: Result) -> pl.DataFrame:
 
 def plot(rows: pl.DataFrame) -> Plot:
     """CDFs of the short flows' FCT and of the long flows' goodput, all seeds."""
-    from matplotlib.figure import Figure
-
     here = rows.filter(starts=STARTS[0])
-    plot = Figure(figsize=(8.6, 3.8), layout="constrained")
+    plot = Plot(figsize=(8.6, 3.8), layout="constrained")
     short, long = plot.subplots(1, 2)
     plot_cdf(short, here.filter(pl.col("class") == "short"), "fct_ms", ALGORITHMS, at_least="unfinished_ms")
     short.set_xlabel("FCT of short flows (ms)")

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import polars as pl
+from matplotlib.figure import Figure as Plot
 
-from weft import stats
+from weft import Experiment, Result, stats
 from weft.stats import digits
 from weft.sweeps.cases import Case
 from weft_papers.amp import incast
@@ -23,15 +22,8 @@ from weft_papers.amp.settings import (
     two_bottlenecks,
     unfinished_ms,
 )
-from weft_papers.figure import Claim
+from weft_papers.figure import Claim, Scale
 from weft_papers.seed_summary import SeedSummary, listed, over_seeds
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Plot
-
-    from weft.api import Result
-    from weft.spec import Experiment
-    from weft_papers.figure import Scale
 
 GAMMAS = tuple(range(1, 11))
 QUICK_GAMMAS = (1, 2, 3, 5, 10)
@@ -112,9 +104,7 @@ def measure(result: Result) -> pl.DataFrame:
 
 def plot(rows: pl.DataFrame) -> Plot:
     """Mean FCT of the incast over gamma, compared with DCTCP's; and false alarms."""
-    from matplotlib.figure import Figure
-
-    plot = Figure(figsize=(9, 3.6), layout="constrained")
+    plot = Plot(figsize=(9, 3.6), layout="constrained")
     left, right = plot.subplots(1, 2)
     here = _flows(rows, DELAY_US, GAP_US)
     for k, colour in zip(incast.FLOWS, ("#0072b2", "#009e73", "#e69f00", "#d55e00"), strict=True):

@@ -7,25 +7,18 @@ acknowledgement, as in the authors' simulator.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import polars as pl
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure as Plot
 
+from weft import Experiment, Result
 from weft.stats import digits
 from weft.sweeps.cases import Case
 from weft_papers.amp.settings import PAPER_FCT_MS, SHOWN, many_to_one, transport, unfinished_ms
-from weft_papers.figure import Table
+from weft_papers.figure import Scale, Table
 from weft_papers.seed_summary import listed, over_seeds
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure as Plot
-
-    from weft.api import Result
-    from weft.spec import Experiment
-    from weft_papers.figure import Scale
 
 FLOWS = (10, 20, 30, 40)
 """Values of k, the number of flows per round."""
@@ -173,12 +166,10 @@ def summary(rows: pl.DataFrame) -> pl.DataFrame:
 
 def plot_fct(rows: pl.DataFrame, algorithms: Sequence[str], title: str) -> Plot:
     """FCT over k on a log scale, one panel per size: mean, and the flows from the 5th to the 95th percentile."""
-    from matplotlib.figure import Figure
-
     from weft.plots.axes import set_log
 
     sizes = rows["size_kb"].unique(maintain_order=True).to_list()
-    plot = Figure(figsize=(max(5.2, 3.2 * len(sizes)), 3.6), layout="constrained")
+    plot = Plot(figsize=(max(5.2, 3.2 * len(sizes)), 3.6), layout="constrained")
     panels = plot.subplots(1, len(sizes), sharey=True, squeeze=False)[0]
     for panel, size_kb in zip(panels, sizes, strict=True):
         _plot_panel(panel, rows.filter(size_kb=size_kb), algorithms)

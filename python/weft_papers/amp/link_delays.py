@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from weft_papers.amp.settings import DELAY_US, STATED_DELAY_US
 from weft_papers.figure import Claim, Table
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 
 def with_stated_delay(judged: Sequence[Claim], stated: Sequence[Claim]) -> list[Claim]:

@@ -8,22 +8,16 @@ others are suppressed. It runs where the paper's cut shows most: one AMP flow wi
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import polars as pl
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure as Plot
 
+from weft import Result
 from weft.stats import digits
 from weft.sweeps.cases import Case
 from weft_papers.amp.linux_settings import LEVELS, TRANSPORTS, experiment
 from weft_papers.amp.settings import SHOWN
-from weft_papers.figure import Claim
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure as Plot
-
-    from weft.api import Result
-    from weft_papers.figure import Scale
+from weft_papers.figure import Claim, Scale
 
 ALGORITHMS = ("amp", "xmp", "dcm")
 WITH_DCTCP_CUT = "amp-dctcp-cut"
@@ -80,11 +74,9 @@ def measure(result: Result) -> pl.DataFrame:
 
 def plot(rows: pl.DataFrame) -> Plot:
     """Jain's index over the number of DCTCP flows, one panel per number of multipath flows; packet level dashed."""
-    from matplotlib.figure import Figure
-
     runs = summary(rows)
     numbers = runs["multipath"].unique().sort().to_list()
-    plot = Figure(figsize=(max(5.0, 3.4 * len(numbers)), 3.8), layout="constrained")
+    plot = Plot(figsize=(max(5.0, 3.4 * len(numbers)), 3.8), layout="constrained")
     panels = plot.subplots(1, len(numbers), sharey=True, squeeze=False)[0]
     for panel, number in zip(panels, numbers, strict=True):
         _plot_panel(panel, runs.filter(multipath=number))

@@ -16,25 +16,18 @@ Min RTO (200 ms), initial RTO (1 s) and initial window (10 packets per subflow) 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import polars as pl
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure as Plot
 
+from weft import Experiment, Result
 from weft.stats import digits
 from weft.sweeps.cases import Case
 from weft_papers.amp.incast import FCT_MEAN, FCT_SO_FAR
 from weft_papers.amp.linux_settings import LEVELS, TRANSPORTS, experiment
 from weft_papers.amp.settings import SHOWN
-from weft_papers.figure import Claim
+from weft_papers.figure import Claim, Scale
 from weft_papers.seed_summary import SeedSummary, over_seeds
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure as Plot
-
-    from weft.api import Result
-    from weft.spec import Experiment
-    from weft_papers.figure import Scale
 
 FLOWS = (5, 10, 20, 30, 40)
 """Values of k, the number of flows per round."""
@@ -104,15 +97,13 @@ def measure(result: Result) -> pl.DataFrame:
 
 def plot(rows: pl.DataFrame) -> Plot:
     """Mean FCT over k, with joins at once, delayed, and delayed with the paper's gap; packet level dashed."""
-    from matplotlib.figure import Figure
-
     shown = [(joins, gap_us) for gap_us in (GAP_US, PAPER_GAP_US) for joins in JOINS]
     shown = [
         entry
         for entry in shown
         if not rows.filter(joins=entry[0], gap_us=entry[1]).filter(pl.col("algorithm") != "dctcp").is_empty()
     ]
-    plot = Figure(figsize=(3.8 * len(shown), 3.8), layout="constrained")
+    plot = Plot(figsize=(3.8 * len(shown), 3.8), layout="constrained")
     panels = plot.subplots(1, len(shown), sharey=True)
     for panel, (joins, gap_us) in zip(panels, shown, strict=True):
         runs = rows.filter(gap_us=gap_us)

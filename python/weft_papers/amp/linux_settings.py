@@ -11,14 +11,11 @@ Nearly all cells of these figures have the syndrome, so they test Weft's program
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
+from weft import Experiment
 from weft_papers.amp.settings import AMP, DCM, DCTCP, LIMIT, SUBFLOWS, XMP, K
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from weft.spec import Experiment
 
 LEVELS = ("linux", "packet")
 RATE = "200Mbps"
@@ -45,8 +42,6 @@ def experiment(
     **fields: object,
 ) -> Experiment:
     """Returns an experiment with these other fields, which are the same for either level."""
-    from weft import Experiment
-
     return Experiment.model_validate(
         {
             "name": name,

@@ -17,24 +17,18 @@ The paper's "MPTCP (beta = 4)" cuts a quarter at a mark. The kernel's LIA treats
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import polars as pl
+from matplotlib.figure import Figure as Plot
 
+from weft import Experiment, Result
 from weft.stats import digits
 from weft.sweeps.cases import Case
 from weft_papers.amp.fig06 import TOLERANCE_MS, plot_windows, shifting_traffic
 from weft_papers.amp.linux_settings import LEVELS, RATE_MBPS, TRANSPORTS, experiment
 from weft_papers.amp.settings import RATE_BPS, SHOWN
-from weft_papers.figure import Claim
+from weft_papers.figure import Claim, Scale
 from weft_papers.seed_summary import SeedSummary, listed, over_seeds
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Plot
-
-    from weft.api import Result
-    from weft.spec import Experiment
-    from weft_papers.figure import Scale
 
 ALGORITHMS = ("amp", "xmp", "dcm", "mptcp")
 CONSTANT = ("amp", "xmp")
@@ -92,10 +86,8 @@ def measure(result: Result) -> pl.DataFrame:
 
 def plot(rows: pl.DataFrame) -> Plot:
     """Both windows of the multipath flow around the beginning of the second DCTCP flow on Linux, first seed."""
-    from matplotlib.figure import Figure
-
     names = [name for name in ALGORITHMS if name in rows["algorithm"]]
-    plot = Figure(figsize=(8, 2.8 * ((len(names) + 1) // 2)), layout="constrained")
+    plot = Plot(figsize=(8, 2.8 * ((len(names) + 1) // 2)), layout="constrained")
     panels = plot.subplots((len(names) + 1) // 2, 2, sharex=True, squeeze=False)
     here = rows.filter(level="linux", slower=SLOWER[0], seed=rows["seed"].min())
     plot_windows(panels, here, {name: SHOWN[name].label for name in names}, dict.fromkeys(names, 0.0))

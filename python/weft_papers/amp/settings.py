@@ -26,16 +26,13 @@ K counts the packets that wait, without the one being sent, as in the source of 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 import polars as pl
 
+from weft import Experiment
 from weft_papers.style import Style
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from weft.spec import Experiment
 
 RATE = "10Gbps"
 RATE_BPS = 10e9
@@ -157,8 +154,6 @@ def two_bottlenecks(name: str, *, delay_us: int, host_gbps: int = 10, **fields: 
 def _experiment(
     topology: Mapping[str, Any], name: str, delay_us: int, mark: int, fields: Mapping[str, object]
 ) -> Experiment:
-    from weft import Experiment
-
     return Experiment.model_validate(
         {
             "name": name,

@@ -22,11 +22,13 @@ once and has no option for the other, so that Weft cannot compare the two.
 from __future__ import annotations
 
 import random
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import polars as pl
+from matplotlib.figure import Figure as Plot
 
-from weft import stats
+from weft import Experiment, Result, stats
 from weft.stats import digits
 from weft.sweeps.cases import Case
 from weft_papers.amp import incast
@@ -47,17 +49,8 @@ from weft_papers.amp.settings import (
     transport,
     unfinished_ms,
 )
-from weft_papers.figure import Claim, Table
+from weft_papers.figure import Claim, Scale, Table
 from weft_papers.seed_summary import SeedSummary, listed, over_seeds
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from matplotlib.figure import Figure as Plot
-
-    from weft.api import Result
-    from weft.spec import Experiment
-    from weft_papers.figure import Scale
 
 INCAST, RACKS, SYNDROME, FABRIC, FULL = "incast", "racks", "syndrome", "fabric", "full"
 WITHOUT_ECN = ("mptcp-without-ecn", "mmptcp-without-ecn")
@@ -164,9 +157,7 @@ def measure(result: Result) -> pl.DataFrame:
 
 def plot(rows: pl.DataFrame) -> Plot:
     """Incast of 128 KB flows: mean FCT over k; and the queueing delay of DCTCP flows under the syndrome."""
-    from matplotlib.figure import Figure
-
-    plot = Figure(figsize=(9, 3.8), layout="constrained")
+    plot = Plot(figsize=(9, 3.8), layout="constrained")
     left, right = plot.subplots(1, 2)
     for name in INCAST_SCHEMES:
         shown, line = SHOWN[name], "--" if name in WITHOUT_ECN else "-"
@@ -364,8 +355,6 @@ def _case(
 
 def _racks(name: str, duration: str, traffic: Sequence[Mapping[str, Any]], *names: str) -> Experiment:
     """Returns a rack of senders, whose spines lead to the rack of the receiver."""
-    from weft import Experiment
-
     topology = {"kind": "leaf-spine", "leaves": 2, "spines": SPINES, "hosts_per_leaf": SENDERS}
     return Experiment.model_validate(
         {

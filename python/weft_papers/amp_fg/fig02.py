@@ -11,20 +11,16 @@ subflow for single path. The notes have LIA. An oscillation is the change of the
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
+from matplotlib.figure import Figure as Plot
 
+from weft import Result
 from weft.sweeps.cases import Case
 from weft_papers.amp_fg.settings import BDP, RTT_US, SHOWN, experiment, transport
-from weft_papers.figure import Claim
+from weft_papers.figure import Claim, Scale
 from weft_papers.seed_summary import SeedSummary, over_seeds
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Plot
-
-    from weft.api import Result
-    from weft_papers.figure import Scale
 
 SENDERS = 8
 SUBFLOWS = 4
@@ -62,10 +58,8 @@ def measure(result: Result) -> pl.DataFrame:
 
 def plot(rows: pl.DataFrame) -> Plot:
     """(2) the queue of XMP's first seed over time, and (3) the distribution of its change within an RTT."""
-    from matplotlib.figure import Figure
-
     xmp = rows.filter(algorithm="xmp")
-    plot = Figure(figsize=(9, 3.6), layout="constrained")
+    plot = Plot(figsize=(9, 3.6), layout="constrained")
     left, right = plot.subplots(1, 2)
     first = xmp.filter(paths=MULTI, seed=rows["seed"].min())
     left.plot((first["at_s"] * 1e3).to_list(), first["length"].to_list(), linewidth=0.5, color=SHOWN["xmp"].colour)

@@ -8,18 +8,14 @@ there.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import product
-from typing import TYPE_CHECKING
 
 import polars as pl
+from matplotlib.figure import Figure as Plot
 
 from weft.stats import digits
 from weft_papers.figure import Claim
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from matplotlib.figure import Figure as Plot
 
 BEFORE = (0, 0, 0)
 """Marks of the round before: three packets without marks."""
@@ -48,9 +44,7 @@ def rows() -> pl.DataFrame:
 
 def plot(rows: pl.DataFrame) -> Plot:
     """The window after a round of 4: by the equations, by Algorithm 1's XOR, and in the text."""
-    from matplotlib.figure import Figure
-
-    plot = Figure(figsize=(5.4, 3.6), layout="constrained")
+    plot = Plot(figsize=(5.4, 3.6), layout="constrained")
     axes = plot.subplots()
     scenarios = rows["scenario"].to_list()
     bars = {

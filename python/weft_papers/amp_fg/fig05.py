@@ -10,21 +10,15 @@ run. K is a fifth of the buffer, since the paper does not give it. Lengths are t
 from __future__ import annotations
 
 import random
-from typing import TYPE_CHECKING
 
 import polars as pl
+from matplotlib.figure import Figure as Plot
 
-from weft import stats
+from weft import Result, stats
 from weft.sweeps.cases import Case
 from weft_papers.amp_fg.settings import BDP, HOSTS, K_OF_BUFFER, SHOWN, experiment, fat_tree, tor_of, transport
-from weft_papers.figure import Claim
+from weft_papers.figure import Claim, Scale
 from weft_papers.seed_summary import SeedSummary, listed, over_seeds
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Plot
-
-    from weft.api import Result
-    from weft_papers.figure import Scale
 
 SENDERS = 8
 SUBFLOWS = 10
@@ -72,9 +66,7 @@ def measure(result: Result) -> pl.DataFrame:
 
 def plot(rows: pl.DataFrame) -> Plot:
     """Share of time by the queue's length: one panel per buffer and reading, one line per seed, K dotted."""
-    from matplotlib.figure import Figure
-
-    plot = Figure(figsize=(8, 6.4), layout="constrained")
+    plot = Plot(figsize=(8, 6.4), layout="constrained")
     panels = plot.subplots(len(READINGS), len(BUFFERS), sharey=True)
     for reading, line in zip(READINGS, panels, strict=True):
         for buffer, axes in zip(BUFFERS, line, strict=True):

@@ -10,20 +10,16 @@ MMPTCP's number of subflows; here it is 4, as for the others.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
+from matplotlib.figure import Figure as Plot
 
+from weft import Result
 from weft.sweeps.cases import Case
 from weft_papers.amp_fg.settings import SHOWN, experiment, fat_tree, transport
-from weft_papers.figure import Claim, Table
+from weft_papers.figure import Claim, Scale, Table
 from weft_papers.seed_summary import SeedSummary, listed, means_and_ranges, over_seeds
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Plot
-
-    from weft.api import Result
-    from weft_papers.figure import Scale
 
 SUBFLOWS = {"dctcp": 1, "mmptcp": 4, "lia": 4, "xmp": 4, "amp-fg": 4}
 OTHERS = ("dctcp", "mmptcp", "lia", "xmp")
@@ -82,9 +78,7 @@ def measure(result: Result) -> pl.DataFrame:
 
 def plot(rows: pl.DataFrame) -> Plot:
     """Mean FCT of small and of large objects, uniform sizes, and the range of the seeds."""
-    from matplotlib.figure import Figure
-
-    plot = Figure(figsize=(9, 3.6), layout="constrained")
+    plot = Plot(figsize=(9, 3.6), layout="constrained")
     for axes, kind in zip(plot.subplots(1, len(PAPER)), PAPER, strict=True):
         means, reach = means_and_ranges(_mean(rows, kind, name) for name in SUBFLOWS)
         colours = [SHOWN[name].colour for name in SUBFLOWS]

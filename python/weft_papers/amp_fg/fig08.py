@@ -10,24 +10,19 @@ two. In one reading it is two as well, in the other the largest number of the fi
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
+from matplotlib.figure import Figure as Plot
 
+from weft import Result
 from weft.stats import digits
 from weft.sweeps.cases import Case
 from weft_papers.amp_fg.settings import HOSTS, PORTS, QUICK_PORTS, SHOWN, experiment, fat_tree, transport
-from weft_papers.figure import Claim, Table
+from weft_papers.figure import Claim, Scale, Table
 from weft_papers.seed_summary import SeedSummary, listed, means_and_ranges, over_seeds
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from matplotlib.figure import Figure as Plot
-
-    from weft.api import Result
-    from weft_papers.figure import Scale
 
 PERMUTATION, MANY_TO_ONE, ONE_TO_MANY = "permutation", "8 senders to 1", "1 sender to 8"
 MULTIPATH = ("lia", "xmp", "amp-fg")
@@ -75,10 +70,8 @@ def measure(result: Result) -> pl.DataFrame:
 
 def plot(rows: pl.DataFrame) -> Plot:
     """Mean throughput by number of subflows, and the range of the seeds; DCTCP is a horizontal line."""
-    from matplotlib.figure import Figure
-
     here = rows.filter(pattern=PERMUTATION)
-    plot = Figure(figsize=(5.4, 3.8), layout="constrained")
+    plot = Plot(figsize=(5.4, 3.8), layout="constrained")
     axes = plot.subplots()
     for name in (*MULTIPATH, MMPTCP):
         means, reach = means_and_ranges(_mean(here, name, n) for n in SUBFLOWS)

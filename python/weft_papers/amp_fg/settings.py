@@ -11,14 +11,11 @@ RTOs from 200 ms. The initial window of one packet, slow-start threshold and buf
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
+from weft import Experiment
 from weft_papers.style import Style
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from weft.spec import Experiment
 
 PORTS = 8
 HOSTS = PORTS**3 // 4
@@ -103,8 +100,6 @@ def experiment(
         mark: K in packets; by default a fifth of the buffer.
         fields: Other fields of the spec.
     """
-    from weft import Experiment
-
     return Experiment.model_validate(
         {
             "name": name,

@@ -19,21 +19,17 @@ from __future__ import annotations
 import random
 import textwrap
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure as Plot
 
+from weft import Experiment, Result
 from weft.stats import digits
 from weft.sweeps.cases import Case
-from weft_papers.figure import Claim, Table
+from weft_papers.figure import Claim, Scale, Table
 from weft_papers.seed_summary import SeedSummary, over_seeds, percentile
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure as Plot
-
-    from weft.api import Result
-    from weft_papers.figure import Scale
 
 LEAVES, HOSTS_PER_LEAF, SPINES = 8, 40, 20
 QUICK_LEAVES = 2
@@ -170,9 +166,7 @@ def claims(rows: pl.DataFrame) -> list[Claim]:
 
 def plot(rows: pl.DataFrame) -> Plot:
     """Every scheme under every load: p99 of short flows' slowdown, mean goodput of long ones; the best is dark."""
-    from matplotlib.figure import Figure
-
-    plot = Figure(figsize=(12, 8.4), layout="constrained")
+    plot = Plot(figsize=(12, 8.4), layout="constrained")
     above, below = plot.subplots(2, 1)
     web = [name for name, load in LOADS.items() if load.percent]
     tails = {(name, scheme): tail(rows, name, scheme, _shown(LOADS[name])).mean for name in web for scheme in SCHEMES}
@@ -186,8 +180,6 @@ def plot(rows: pl.DataFrame) -> Plot:
 
 def case(name: str, load: Load, label: str, scheme: Scheme, seed: int, *, quick: bool) -> Case:
     """Returns a scheme, which rows call `label`, under a load of that name."""
-    from weft import Experiment
-
     leaves = QUICK_LEAVES if quick else LEAVES
     opens = QUICK_OPENS_MS if quick else OPENS_MS
     settled, end = (QUICK_SETTLED_MS, QUICK_LONG_MS) if quick else (SETTLED_MS, LONG_MS)

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import polars as pl
+from matplotlib.figure import Figure as Plot
 
 from weft_papers.figure import Claim, Table
 from weft_papers.seed_summary import SeedSummary, means_and_ranges, over_seeds
+from weft_papers.style import Style
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from matplotlib.figure import Figure as Plot
-
-    from weft_papers.style import Style
-
-    Ratios = Mapping[str, SeedSummary]
-    """Of each transport, by its name, a time over its lower bound."""
+Ratios = Mapping[str, SeedSummary]
+"""Of each transport, by its name, a time over its lower bound."""
 
 
 @dataclass(frozen=True)
@@ -65,9 +60,7 @@ class Alone:
 
     def plot(self, panels: Mapping[str, Iterable[SeedSummary]]) -> Plot:
         """Draws a panel of bars, by its title; each has a value of every transport, with the range of the seeds."""
-        from matplotlib.figure import Figure
-
-        plot = Figure(figsize=(3 * len(panels), 3.8), layout="constrained")
+        plot = Plot(figsize=(3 * len(panels), 3.8), layout="constrained")
         labels = [style.label for style in self.styles.values()]
         colours = [style.colour for style in self.styles.values()]
         for axes, (title, found) in zip(plot.subplots(1, len(panels), sharey=True), panels.items(), strict=True):

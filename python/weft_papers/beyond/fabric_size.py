@@ -11,21 +11,16 @@ pods together have at most the cables that are up.
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import polars as pl
+from matplotlib.figure import Figure as Plot
 
+from weft import Result
 from weft.sweeps.cases import Case
-from weft_papers.figure import Claim, Table
+from weft_papers.figure import Claim, Scale, Table
 from weft_papers.mptcp_dc import large_scale
 from weft_papers.mptcp_dc.large_scale import VLB, fat_tree
 from weft_papers.seed_summary import SeedSummary, over_seeds
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Plot
-
-    from weft.api import Result
-    from weft_papers.figure import Scale
 
 FAILED_PERCENT = (0, 1, 5)
 """Percentages of the cables between aggregation and core switches that are down."""
@@ -68,9 +63,7 @@ def measure(result: Result) -> pl.DataFrame:
 
 def plot(rows: pl.DataFrame) -> Plot:
     """Subflows needed for 90 % of the bound of the throughput, and the slowest flow, by hosts and failed core links."""
-    from matplotlib.figure import Figure
-
-    plot = Figure(figsize=(8.6, 3.8), layout="constrained")
+    plot = Plot(figsize=(8.6, 3.8), layout="constrained")
     left, right = plot.subplots(1, 2)
     sizes = sorted(rows["hosts"].unique())
     for failed in FAILED_PERCENT:

@@ -13,19 +13,15 @@ and delayed acknowledgements of at most 5 ms, as routes in data centres set them
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
+from matplotlib.figure import Figure as Plot
 
+from weft import Experiment, Result
 from weft.sweeps.cases import Case
-from weft_papers.figure import Claim, Table
+from weft_papers.figure import Claim, Scale, Table
 from weft_papers.seed_summary import SeedSummary, means_and_ranges, over_seeds, percentile
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Plot
-
-    from weft.api import Result
-    from weft_papers.figure import Scale
 
 TOPOLOGIES: dict[str, dict[str, Any]] = {
     "fat-tree": {"kind": "fat-tree", "k": 16, "rate": "1Gbps", "delay": "5us"},
@@ -139,10 +135,8 @@ def measure(result: Result) -> pl.DataFrame:
 
 def plot(rows: pl.DataFrame) -> Plot:
     """Goodput after links failed in mid-flow, relative to that without failures: mean and range of the seeds."""
-    from matplotlib.figure import Figure
-
     failures = [failure for failure in _failures(rows) if failure[0] != NONE and failure[2] == "mid-flow"]
-    plot = Figure(figsize=(5.4 * len(TOPOLOGIES), 3.8), layout="constrained")
+    plot = Plot(figsize=(5.4 * len(TOPOLOGIES), 3.8), layout="constrained")
     panels = plot.subplots(1, len(TOPOLOGIES), sharey=True)
     width = 0.8 / len(POLICIES)
     for axes, topology in zip(panels, TOPOLOGIES, strict=True):
@@ -169,8 +163,6 @@ def claims(rows: pl.DataFrame) -> list[Claim]:
 
 
 def _case(topology: str, failure: tuple[str, int, str], policy: str, seed: int, *, quick: bool) -> Case:
-    from weft import Experiment
-
     kind, percent, when = failure
     experiment = Experiment.model_validate(
         {

@@ -6,19 +6,13 @@ transport and network. Slow start is left out, because its overshoot would be mo
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import polars as pl
+from matplotlib.figure import Figure as Plot
 
+from weft import Experiment, Result
 from weft.sweeps.cases import Case
-from weft_papers.figure import Claim
+from weft_papers.figure import Claim, Scale
 from weft_papers.seed_summary import SeedSummary, over_seeds
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Plot
-
-    from weft.api import Result
-    from weft_papers.figure import Scale
 
 JITTERED = "packet-jitter"
 LEVELS = {"linux": "Linux", "packet": "packet level", JITTERED: "packet level, jitter of 60 us"}
@@ -64,9 +58,7 @@ def measure(result: Result) -> pl.DataFrame:
 
 def plot(rows: pl.DataFrame) -> Plot:
     """Goodput and loss of each algorithm by rate and limit, on Linux and at the packet level."""
-    from matplotlib.figure import Figure
-
-    plot = Figure(figsize=(10, 3.8), layout="constrained")
+    plot = Plot(figsize=(10, 3.8), layout="constrained")
     panels = plot.subplots(1, 2)
     shown = (("goodput_mbps", "goodput (Mbit/s)"), ("loss_percent", "packets lost (%)"))
     for axes, (column, label) in zip(panels, shown, strict=True):
@@ -93,8 +85,6 @@ def claims(rows: pl.DataFrame) -> list[Claim]:
 
 
 def _case(level: str, algorithm: str, rate: int, limit: int, seed: int, scale: Scale) -> Case:
-    from weft import Experiment
-
     spec = Experiment.model_validate(
         {
             "name": f"{algorithm}-alone",

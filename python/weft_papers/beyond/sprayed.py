@@ -21,22 +21,18 @@ knows 200 us later.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
+from matplotlib.figure import Figure as Plot
 
+from weft import Experiment, Result
 from weft.sweeps.cases import Case
 from weft_papers.beyond.alone import Alone
-from weft_papers.figure import Claim, Table
+from weft_papers.figure import Claim, Scale, Table
 from weft_papers.seed_summary import SeedSummary, over_seeds
 from weft_papers.style import Style
 from weft_papers.uet.scenario import HEADER, MTU, mark_ramp
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Plot
-
-    from weft.api import Result
-    from weft_papers.figure import Scale
 
 K, QUICK_K = 8, 4
 """Ports of a switch of the fat-tree."""
@@ -159,8 +155,6 @@ def optimum_us(load: str, senders: int) -> float:
 
 
 def _case(load: str, buffer: str, name: str, seed: int, *, quick: bool) -> Case:
-    from weft import Experiment
-
     k, senders = (QUICK_K, QUICK_SENDERS) if quick else (K, SENDERS)
     experiment = Experiment.model_validate(
         {

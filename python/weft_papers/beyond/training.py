@@ -18,10 +18,12 @@ rank. For a mixture of experts it is the computing alone.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
+from matplotlib.figure import Figure as Plot
 
+from weft import Experiment, Result
 from weft.sweeps.cases import Case
 from weft_papers.beyond.sprayed import (
     ALONE,
@@ -33,15 +35,9 @@ from weft_papers.beyond.sprayed import (
     queues_for,
     slow_or_failed,
 )
-from weft_papers.figure import Claim, Table
+from weft_papers.figure import Claim, Scale, Table
 from weft_papers.seed_summary import SeedSummary, over_seeds
 from weft_papers.uet.scenario import HEADER, MTU
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Plot
-
-    from weft.api import Result
-    from weft_papers.figure import Scale
 
 K, QUICK_K = 16, 4
 """Ports of a switch of the fat-tree."""
@@ -135,8 +131,6 @@ def message_us(size: float, links: int) -> float:
 
 
 def _case(load: str, name: str, seed: int, *, quick: bool) -> Case:
-    from weft import Experiment
-
     k = QUICK_K if quick else K
     hosts = k**3 // 4
     experiment = Experiment.model_validate(

@@ -29,23 +29,19 @@ Three claims fail:
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
+from matplotlib.figure import Figure as Plot
 
+from weft import Experiment, Result
 from weft.sweeps.cases import Case
 from weft_papers.beyond import sprayed, training
 from weft_papers.beyond.alone import Alone
-from weft_papers.figure import Claim, Table
+from weft_papers.figure import Claim, Scale, Table
 from weft_papers.seed_summary import SeedSummary, over_seeds
 from weft_papers.style import Style
 from weft_papers.uet.scenario import MTU
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Plot
-
-    from weft.api import Result
-    from weft_papers.figure import Scale
 
 K, QUICK_K = sprayed.K, sprayed.QUICK_K
 """Ports of a switch of the fat-tree."""
@@ -153,8 +149,6 @@ def plot(rows: pl.DataFrame) -> Plot:
 
 
 def _case(load: str, name: str, seed: int, *, quick: bool) -> Case:
-    from weft import Experiment
-
     k, senders = (QUICK_K, sprayed.QUICK_SENDERS) if quick else (K, sprayed.SENDERS)
     experiment = Experiment.model_validate(
         {

@@ -13,22 +13,17 @@ at light load the paths that flows share decide, and not queues.
 from __future__ import annotations
 
 import random
-from typing import TYPE_CHECKING
 
 import polars as pl
+from matplotlib.figure import Figure as Plot
 
+from weft import Result
 from weft.sweeps.cases import Case
-from weft_papers.figure import Claim
+from weft_papers.figure import Claim, Scale
 from weft_papers.mptcp_dc.fat_tree import SHOWN
 from weft_papers.mptcp_dc.fig05 import LITTLE, ONE_OF
 from weft_papers.mptcp_dc.large_scale import PACKET, PAYLOAD, RATE_GBPS, VLB, bcube, long_flows, vl2
 from weft_papers.seed_summary import SeedSummary, listed, means_and_ranges, over_seeds
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Plot
-
-    from weft.api import Result
-    from weft_papers.figure import Scale
 
 SUBFLOWS = {"vlb": VLB, "multipath": 8}
 BCUBE, VL2 = "BCube", "VL2"
@@ -64,9 +59,7 @@ def measure(result: Result) -> pl.DataFrame:
 
 def plot(rows: pl.DataFrame) -> Plot:
     """Mean goodput of a flow at light load, and the range of the seeds."""
-    from matplotlib.figure import Figure
-
-    plot = Figure(figsize=(6, 3.6), layout="constrained")
+    plot = Plot(figsize=(6, 3.6), layout="constrained")
     axes = plot.subplots()
     groups = {"VL2, light load": (VL2, LIGHT), "BCube, light load": (BCUBE, LIGHT), "BCube, one flow": (BCUBE, ALONE)}
     for index, name in enumerate(SUBFLOWS):

@@ -12,14 +12,11 @@ longer than many of these runs.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
+from weft import Experiment
 from weft_papers.style import Style
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from weft.spec import Experiment
 
 PORTS = 8
 HOSTS = PORTS**3 // 4
@@ -75,8 +72,6 @@ def fat_tree(name: str, *, seconds: float, ports: int = PORTS, warm_up: float = 
         warm_up: Seconds before links, queues and goodput are measured.
         fields: Other fields of the spec.
     """
-    from weft import Experiment
-
     return Experiment.model_validate(
         {
             "name": name,

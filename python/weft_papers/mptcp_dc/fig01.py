@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
-from weft_papers.figure import Claim, Table
+import polars as pl
+from matplotlib.figure import Figure as Plot
+
+from weft.sweeps.cases import Case
+from weft_papers.figure import Claim, Scale, Table
 from weft_papers.mptcp_dc import large_scale
 from weft_papers.mptcp_dc.large_scale import COLOURS, FULL, SMALL, VLB, part
 from weft_papers.seed_summary import SeedSummary, listed, over_seeds
-
-if TYPE_CHECKING:
-    import polars as pl
-    from matplotlib.figure import Figure as Plot
-
-    from weft.sweeps.cases import Case
-    from weft_papers.figure import Scale
 
 SUBFLOWS = (VLB, 2, 3, 4, 5, 6, 7, 8)
 MAX_SUBFLOWS = SUBFLOWS[-1]
@@ -45,9 +41,7 @@ def cases(scale: Scale) -> list[Case]:
 
 def plot(rows: pl.DataFrame) -> Plot:
     """Throughput of a permutation by subflows, in per cent of what is achievable."""
-    from matplotlib.figure import Figure
-
-    plot = Figure(figsize=(5.4, 3.6), layout="constrained")
+    plot = Plot(figsize=(5.4, 3.6), layout="constrained")
     axes = plot.subplots()
     for name in FULL:
         spreads = [_throughput(rows, name, subflows) for subflows in SUBFLOWS]

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import polars as pl
+from matplotlib.figure import Figure as Plot
 
 from weft.stats import digits
-from weft_papers.figure import Claim, Table
+from weft.sweeps.cases import Case
+from weft_papers.figure import Claim, Scale, Table
 from weft_papers.mptcp_dc import large_scale
 from weft_papers.mptcp_dc.large_scale import COLOURS, Network, fat_tree, part, vl2
 from weft_papers.seed_summary import over_seeds
-
-if TYPE_CHECKING:
-    import polars as pl
-    from matplotlib.figure import Figure as Plot
-
-    from weft.sweeps.cases import Case
-    from weft_papers.figure import Scale
 
 SUBFLOWS = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10)
 TARGET = 90.0
@@ -52,9 +47,7 @@ def cases(scale: Scale) -> list[Case]:
 
 def plot(rows: pl.DataFrame) -> Plot:
     """Smallest number of subflows that reaches 90 %, by hosts."""
-    from matplotlib.figure import Figure
-
-    plot = Figure(figsize=(5.4, 3.4), layout="constrained")
+    plot = Plot(figsize=(5.4, 3.4), layout="constrained")
     axes = plot.subplots()
     for name in PAPER:
         points = [(hosts, subflows) for hosts, subflows in _needed(rows, name).items() if subflows is not None]

@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import polars as pl
+from matplotlib.figure import Figure as Plot
 
-from weft_papers.figure import Claim, Table
+from weft.sweeps.cases import Case
+from weft_papers.figure import Claim, Scale, Table
 from weft_papers.mptcp_dc import fig01, large_scale
 from weft_papers.mptcp_dc.large_scale import COLOURS, FULL, SMALL, VLB, part
 from weft_papers.seed_summary import SeedSummary, listed, over_seeds
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Plot
-
-    from weft.sweeps.cases import Case
-    from weft_papers.figure import Scale
 
 SUBFLOWS = (VLB, 2, 4, 8)
 QUICK = fig01.QUICK
@@ -36,9 +30,7 @@ def cases(scale: Scale) -> list[Case]:
 
 def plot(rows: pl.DataFrame) -> Plot:
     """Slowest flow in per cent of what is achievable, and Jain's index, by subflows."""
-    from matplotlib.figure import Figure
-
-    plot = Figure(figsize=(7.6, 3.4), layout="constrained")
+    plot = Plot(figsize=(7.6, 3.4), layout="constrained")
     left, right = plot.subplots(1, 2)
     for name in FULL:
         for axes, statistic in ((left, _slowest), (right, _jain)):

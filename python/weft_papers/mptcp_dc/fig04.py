@@ -9,13 +9,16 @@ seed does, and all seeds simulate a part of that, which has the verdicts.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 import polars as pl
+from matplotlib.figure import Figure as Plot
 
+from weft import Result
 from weft.stats import digits
 from weft.sweeps.cases import Case
-from weft_papers.figure import Claim
+from weft_papers.figure import Claim, Scale
 from weft_papers.mptcp_dc.fat_tree import (
     MAX_GBPS,
     MULTIPATH,
@@ -28,14 +31,6 @@ from weft_papers.mptcp_dc.fat_tree import (
     transport,
 )
 from weft_papers.seed_summary import SeedSummary, means_and_ranges, over_seeds
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from matplotlib.figure import Figure as Plot
-
-    from weft.api import Result
-    from weft_papers.figure import Scale
 
 INTERVALS_MS = (10, 50, 100, 500, 1000)
 QUICK_INTERVALS_MS = (10, 100, 500)
@@ -96,9 +91,7 @@ def measure(result: Result) -> pl.DataFrame:
 
 def plot(rows: pl.DataFrame) -> Plot:
     """Throughput of the scheduler by its interval, with VLB's and Multipath TCP's: mean and range of the seeds."""
-    from matplotlib.figure import Figure
-
-    plot = Figure(figsize=(5.4, 3.8), layout="constrained")
+    plot = Plot(figsize=(5.4, 3.8), layout="constrained")
     axes = plot.subplots()
     for name in ("vlb", "multipath"):
         spread = _of(rows, name)

@@ -8,13 +8,15 @@ flows per host. At light load one of 8 hosts sends one flow.
 from __future__ import annotations
 
 import random
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import polars as pl
+from matplotlib.figure import Figure as Plot
 
-from weft import stats
+from weft import Result, stats
 from weft.sweeps.cases import Case
-from weft_papers.figure import Claim
+from weft_papers.figure import Claim, Scale
 from weft_papers.mptcp_dc.fat_tree import (
     MAX_GBPS,
     MULTIPATH,
@@ -26,14 +28,6 @@ from weft_papers.mptcp_dc.fat_tree import (
     fat_tree,
 )
 from weft_papers.seed_summary import SeedSummary, listed, over_seeds, percentile
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from matplotlib.figure import Figure as Plot
-
-    from weft.api import Result
-    from weft_papers.figure import Scale
 
 TRANSPORTS = {"vlb": VLB, "multipath": MULTIPATH}
 FLOWS = 5
@@ -72,9 +66,7 @@ def measure(result: Result) -> pl.DataFrame:
 
 def plot(rows: pl.DataFrame) -> Plot:
     """Each flow's rate by its rank, first seed, overload."""
-    from matplotlib.figure import Figure
-
-    plot = Figure(figsize=(5.4, 3.8), layout="constrained")
+    plot = Plot(figsize=(5.4, 3.8), layout="constrained")
     axes = plot.subplots()
     for name in TRANSPORTS:
         first = _of(rows.filter(load=OVERLOAD), name).filter(seed=rows["seed"].min())

@@ -17,12 +17,14 @@ a host's two flows to two hosts, each by a permutation of its own.
 from __future__ import annotations
 
 import random
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
+from matplotlib.figure import Figure as Plot
 
+from weft import Result
 from weft.sweeps.cases import Case
-from weft_papers.figure import Claim, Table
+from weft_papers.figure import Claim, Scale, Table
 from weft_papers.mptcp_dc.fat_tree import (
     MAX_GBPS,
     MULTIPATH,
@@ -35,12 +37,6 @@ from weft_papers.mptcp_dc.fat_tree import (
     fat_tree,
 )
 from weft_papers.seed_summary import SeedSummary, listed, means_and_ranges, over_seeds
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Plot
-
-    from weft.api import Result
-    from weft_papers.figure import Scale
 
 PAPER = {
     (5, "over"): -21,
@@ -117,9 +113,7 @@ def measure(result: Result) -> pl.DataFrame:
 
 def plot(rows: pl.DataFrame) -> Plot:
     """Change of throughput by threshold, first fit and Multipath TCP: mean and range of the seeds; the paper's."""
-    from matplotlib.figure import Figure
-
-    plot = Figure(figsize=(7, 3.8), layout="constrained")
+    plot = Plot(figsize=(7, 3.8), layout="constrained")
     axes = plot.subplots()
     indices = range(len(PAPER))
     for step, name in ((-0.27, "scheduler"), (0, "multipath")):

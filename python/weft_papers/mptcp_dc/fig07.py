@@ -11,26 +11,20 @@ from its beginning. So each run has a second one that ends when slow start is ov
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure as Plot
 
-from weft import stats
+from weft import Result, stats
 from weft.stats import digits
 from weft.sweeps.cases import Case
-from weft_papers.figure import Claim
+from weft_papers.figure import Claim, Scale
 from weft_papers.mptcp_dc.fat_tree import OPENING, PORTS, PROFILE, QUICK_PORTS, fat_tree, transport
 from weft_papers.seed_summary import SeedSummary, means_and_ranges, over_seeds
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure as Plot
-
-    from weft.api import Result
-    from weft_papers.figure import Scale
 
 ALGORITHMS = {"linked": "lia", "independent": "uncoupled"}
 LABELS = {"linked": "linked increases", "independent": "independent TCP"}
@@ -93,9 +87,7 @@ def measure(result: Result) -> pl.DataFrame:
 
 def plot(rows: pl.DataFrame) -> Plot:
     """(a) loss rate, mean (filled) and maximum (hollow) over links, and (b) timeouts, by number of subflows."""
-    from matplotlib.figure import Figure
-
-    plot = Figure(figsize=(9, 3.6), layout="constrained")
+    plot = Plot(figsize=(9, 3.6), layout="constrained")
     left, right = plot.subplots(1, 2)
     for name in ALGORITHMS:
         _line(left, name, {n: _loss(rows, "mean", name, n) for n in _numbers(rows)}, LABELS[name])

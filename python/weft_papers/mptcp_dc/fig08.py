@@ -8,9 +8,13 @@ Today's Linux, and NewReno as in section 3's simulator, are shown for comparison
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import polars as pl
+from matplotlib.figure import Figure as Plot
 
 from weft.sweeps.cases import Case
+from weft_papers.figure import Claim, Scale
 from weft_papers.mptcp_dc.fat_tree import LINUX_2010, PROFILE
 from weft_papers.mptcp_dc.latency import (
     QUICK_SECONDS,
@@ -23,12 +27,6 @@ from weft_papers.mptcp_dc.latency import (
     measure,
     plot_panels,
 )
-
-if TYPE_CHECKING:
-    import polars as pl
-    from matplotlib.figure import Figure as Plot
-
-    from weft_papers.figure import Claim, Scale
 
 __all__ = ("QUICK", "cases", "claims", "measure", "plot")
 

@@ -9,18 +9,14 @@ forward, it is all links over the links of all shortest paths: n / (n - 1) of a 
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import polars as pl
 
+from weft import Experiment, Result
 from weft.sweeps.cases import Case
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from weft.api import Result
-    from weft.spec import Experiment
 
 RATE_GBPS = 1
 DELAY = "20us"
@@ -78,8 +74,6 @@ def long_flows(
 
     One path uses Reno, several use LIA.
     """
-    from weft import Experiment
-
     transport = {"cc": "reno" if subflows == VLB else "lia", "subflows": subflows}
     if network.topology["kind"] != "bcube":
         transport["paths"] = "vlb"

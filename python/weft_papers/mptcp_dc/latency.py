@@ -7,22 +7,17 @@ from the first transmission, by any subflow, until the receiving application has
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import polars as pl
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure as Plot
 
+from weft import Experiment, Result
 from weft.stats import digits
 from weft_papers.figure import Claim
 from weft_papers.seed_summary import SeedSummary, over_seeds
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure as Plot
-
-    from weft.api import Result
-    from weft.spec import Experiment
 
 TRANSPORTS: dict[str, dict[str, Any]] = {
     "tcp": {"cc": "reno"},
@@ -64,8 +59,6 @@ PEAK = (
 
 def experiment(level: str, transport: str, settings: Mapping[str, Any], *, quick: bool) -> Experiment:
     """Returns a flow alone, with a transport of that name and these settings."""
-    from weft import Experiment
-
     return Experiment.model_validate(
         {
             "name": f"latency-{transport}",
@@ -199,9 +192,7 @@ def in_words(rows: pl.DataFrame) -> str:
 
 def plot_panels(panels: Mapping[str, pl.DataFrame]) -> Plot:
     """Draws a panel for each of these titles, with TCP and multipath TCP."""
-    from matplotlib.figure import Figure
-
-    plot = Figure(figsize=(4.5 * len(panels), 3.8), layout="constrained")
+    plot = Plot(figsize=(4.5 * len(panels), 3.8), layout="constrained")
     every = plot.subplots(1, len(panels), sharex=True, sharey=True)
     for panel, (title, rows) in zip(every, panels.items(), strict=True):
         for transport in TRANSPORTS:

@@ -5,10 +5,14 @@ Each flow runs at level "linux" and at the packet level, from the same spec.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import polars as pl
+from matplotlib.figure import Figure as Plot
 
 from weft.stats import digits
 from weft.sweeps.cases import Case
+from weft_papers.figure import Claim, Scale
 from weft_papers.mptcp_dc.latency import (
     NO_LOSS_MS,
     QUICK_SECONDS,
@@ -22,12 +26,6 @@ from weft_papers.mptcp_dc.latency import (
     plot_panels,
     share,
 )
-
-if TYPE_CHECKING:
-    import polars as pl
-    from matplotlib.figure import Figure as Plot
-
-    from weft_papers.figure import Claim, Scale
 
 __all__ = ("QUICK", "cases", "claims", "measure", "plot")
 

@@ -11,13 +11,15 @@ were Reno for single paths and that subflows take data in turn. Loss recovery is
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
+from matplotlib.figure import Figure as Plot
 
+from weft import Experiment, Result
 from weft.stats import digits
 from weft.sweeps.cases import Case
-from weft_papers.figure import Claim
+from weft_papers.figure import Claim, Scale
 from weft_papers.mptcp_dc.fat_tree import LINUX_2010, SHOWN
 from weft_papers.mptcp_dc.testbed_linux import (
     BETTER,
@@ -30,12 +32,6 @@ from weft_papers.mptcp_dc.testbed_linux import (
     PAPER_MAX_GBPS,
 )
 from weft_papers.seed_summary import SeedSummary, means_and_ranges, over_seeds
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Plot
-
-    from weft.api import Result
-    from weft_papers.figure import Scale
 
 PAPER_GBPS = {
     ("TM1", "vlb"): 2.7,
@@ -89,9 +85,7 @@ def measure(result: Result) -> pl.DataFrame:
 
 def plot(rows: pl.DataFrame) -> Plot:
     """All hosts' goodput by matrix, mean and range of the seeds, with the paper's; dotted: theoretical maximum."""
-    from matplotlib.figure import Figure
-
-    plot = Figure(figsize=(7, 3.8), layout="constrained")
+    plot = Plot(figsize=(7, 3.8), layout="constrained")
     axes = plot.subplots()
     for index, (matrix, name) in enumerate(PAPER_GBPS):
         means, reach = means_and_ranges([_total(rows, matrix, name)])
@@ -113,8 +107,6 @@ def claims(rows: pl.DataFrame) -> list[Claim]:
 
 
 def _case(matrix: str, name: str, tcp: str, seed: int, seconds: int) -> Case:
-    from weft import Experiment
-
     patch: dict[str, Any] = {"scheduler": "round-robin", "tcp": LINUX_2010} if tcp == "2010" else {}
     pairs = [[f"h{i}", f"h{(i + MATRICES[matrix]) % HOSTS}"] for i in range(HOSTS)]
     if name in TRANSPORTS:

@@ -15,22 +15,17 @@ levels: the path is chosen by address, as with the paper's VLANs.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure as Plot
 
+from weft import Experiment, Result
 from weft.stats import digits
 from weft.sweeps.cases import Case
-from weft_papers.figure import Claim
-from weft_papers.seed_summary import over_seeds
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure as Plot
-
-    from weft.api import Result
-    from weft_papers.figure import Scale
-    from weft_papers.seed_summary import SeedSummary
+from weft_papers.figure import Claim, Scale
+from weft_papers.seed_summary import SeedSummary, over_seeds
 
 LEVELS = ("linux", "packet")
 HOSTS = 6
@@ -114,10 +109,8 @@ def claims(rows: pl.DataFrame) -> list[Claim]:
 
 def plot(rows: pl.DataFrame) -> Plot:
     """All hosts' goodput by matrix, one panel per rate, at both levels and in the paper; dotted: maximum."""
-    from matplotlib.figure import Figure
-
     rates = _rates(rows)
-    plot = Figure(figsize=(5.4 * len(rates), 3.8), layout="constrained")
+    plot = Plot(figsize=(5.4 * len(rates), 3.8), layout="constrained")
     for axes, rate in zip(plot.subplots(1, len(rates), squeeze=False)[0], rates, strict=True):
         _plot_rate(axes, rows.filter(link_mbps=rate), rate)
     return plot
@@ -151,8 +144,6 @@ def _plot_rate(axes: Axes, rows: pl.DataFrame, rate: int) -> None:
 
 
 def _case(level: str, rate: int, matrix: str, transport: str, seed: int, seconds: int) -> Case:
-    from weft import Experiment
-
     spec = Experiment.model_validate(
         {
             "name": f"{matrix.lower()}-{transport}",

@@ -9,21 +9,16 @@ average window is that over all subflows and milliseconds in which their flow la
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import polars as pl
+from matplotlib.figure import Figure as Plot
 
+from weft import Result
 from weft.stats import digits
 from weft.sweeps.cases import Case
-from weft_papers.figure import Claim, Table
+from weft_papers.figure import Claim, Scale, Table
 from weft_papers.opn.settings import HOSTS_PER_LEAF, MSS, SPINES, experiment, transport
 from weft_papers.seed_summary import SeedSummary, over_seeds
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Plot
-
-    from weft.api import Result
-    from weft_papers.figure import Scale
 
 OWN, ONE = "a receiver each", "one receiver"
 READINGS = (OWN, ONE)
@@ -120,12 +115,10 @@ def claims(rows: pl.DataFrame) -> list[Claim]:
 
 def plot(rows: pl.DataFrame) -> Plot:
     """(2) average window, (3) timeouts and (4) mean FCT by subflows; one receiver per flow, range of the seeds."""
-    from matplotlib.figure import Figure
-
     here = rows.filter(reading=OWN)
     at = here["subflows"].unique().sort().to_list()
     sizes = here["packets"].unique().sort().to_list()
-    plot = Figure(figsize=(11, 3.6), layout="constrained")
+    plot = Plot(figsize=(11, 3.6), layout="constrained")
     heads = {"window": "(2) average window (packets)", "timeouts": "(3) timeouts", "fct_ms": "(4) mean FCT (ms)"}
     for axes, (column, head) in zip(plot.subplots(1, len(heads)), heads.items(), strict=True):
         for packets, colour in zip(sizes, ("#56b4e9", "#0072b2", "#444444")[-len(sizes) :], strict=True):

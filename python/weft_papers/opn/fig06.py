@@ -16,15 +16,12 @@ from __future__ import annotations
 import cmath
 import math
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import polars as pl
+from matplotlib.figure import Figure as Plot
 
 from weft.stats import digits
 from weft_papers.figure import Claim
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Plot
 
 GROWS, FALLS = 1.0, 0.5
 """The paper's i and d: the increase and the decrease of windows."""
@@ -59,9 +56,7 @@ def rows() -> pl.DataFrame:
 
 def plot(rows: pl.DataFrame) -> Plot:
     """(6) throughput by number of subflows for some loss rates, and (7) the best number by loss rate."""
-    from matplotlib.figure import Figure
-
-    plot = Figure(figsize=(9, 3.6), layout="constrained")
+    plot = Plot(figsize=(9, 3.6), layout="constrained")
     left, right = plot.subplots(1, 2)
     for p in RATES:
         here = rows.filter((pl.col("p") - p).abs() < STEP / 2)

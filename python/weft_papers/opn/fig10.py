@@ -6,12 +6,13 @@ from a rack of 50 hosts to another. `weft_papers.opn.two_racks` describes when t
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import polars as pl
+from matplotlib.figure import Figure as Plot
 
+from weft import Result
 from weft.stats import digits
-from weft_papers.figure import Claim, Table
+from weft.sweeps.cases import Case
+from weft_papers.figure import Claim, Scale, Table
 from weft_papers.opn import two_racks
 from weft_papers.opn.settings import LABELS, OPNS, OTHERS, SCHEMES, SPINES, WITH
 from weft_papers.opn.two_racks import (
@@ -28,13 +29,6 @@ from weft_papers.opn.two_racks import (
     reordered,
 )
 from weft_papers.seed_summary import SeedSummary, listed, over_seeds
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Plot
-
-    from weft.api import Result
-    from weft.sweeps.cases import Case
-    from weft_papers.figure import Scale
 
 FLOWS, PACKETS = 1000, 200
 OPENS = opens_ms(FLOWS * PACKETS)
@@ -64,9 +58,7 @@ def measure(result: Result) -> pl.DataFrame:
 
 def plot(rows: pl.DataFrame) -> Plot:
     """Mean FCT of each scheme, and the range of the seeds, by when flows open."""
-    from matplotlib.figure import Figure
-
-    plot = Figure(figsize=(8, 3.6), layout="constrained")
+    plot = Plot(figsize=(8, 3.6), layout="constrained")
     for axes, opens in zip(plot.subplots(1, len(OPENS)), OPENS, strict=True):
         here = rows.filter(opens=opens)
         bars(axes, f"flows open {opens}", {name: _mean(here, name) for name in SCHEMES})

@@ -6,22 +6,17 @@ Sizes are uniform: 40 to 60 packets, and 600 to 800. `weft_papers.opn.two_racks`
 from __future__ import annotations
 
 import random
-from typing import TYPE_CHECKING
 
 import polars as pl
+from matplotlib.figure import Figure as Plot
 
-from weft_papers.figure import Claim, Table
+from weft import Result
+from weft.sweeps.cases import Case
+from weft_papers.figure import Claim, Scale, Table
 from weft_papers.opn import two_racks
 from weft_papers.opn.settings import LABELS, MSS, OPNS, OTHERS, SCHEMES, WITH
 from weft_papers.opn.two_racks import AT_ONCE, QUICK, SPREAD, abstract, bars, late, names, opens_ms
 from weft_papers.seed_summary import SeedSummary, listed, over_seeds, percentile
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Plot
-
-    from weft.api import Result
-    from weft.sweeps.cases import Case
-    from weft_papers.figure import Scale
 
 SHORT, LONG = "short", "long"
 SIZES = {SHORT: (800, 40, 60), LONG: (200, 600, 800)}
@@ -54,15 +49,13 @@ def measure(result: Result) -> pl.DataFrame:
 
 def plot(rows: pl.DataFrame) -> Plot:
     """Short flows' mean and 99th percentile of FCT, long flows' throughput; flows open at once, range of seeds."""
-    from matplotlib.figure import Figure
-
     here = rows.filter(opens=AT_ONCE)
     panels = {
         "(a) mean FCT of short flows (ms)": {name: _mean(here, name) for name in SCHEMES},
         "(b) 99th percentile (ms)": {name: percentile(_of(here, name, SHORT), "fct_ms", 99) for name in SCHEMES},
         "(c) throughput of long flows (Mbps)": {name: _rate(here, name) for name in SCHEMES},
     }
-    plot = Figure(figsize=(11, 3.6), layout="constrained")
+    plot = Plot(figsize=(11, 3.6), layout="constrained")
     for axes, (title, values) in zip(plot.subplots(1, len(panels)), panels.items(), strict=True):
         bars(axes, title, values)
     plot.suptitle("Figure 11: 800 short and 200 long flows")

@@ -9,22 +9,17 @@ TCP flow. TCP is Reno without ECN; goodput is measured after slow start.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
+from matplotlib.figure import Figure as Plot
 
-from weft import stats
+from weft import Result, stats
 from weft.stats import digits
 from weft.sweeps.cases import Case
-from weft_papers.figure import Claim, Table
+from weft_papers.figure import Claim, Scale, Table
 from weft_papers.opn.settings import HOSTS_PER_LEAF, RENO, SPINES, experiment, transport
 from weft_papers.seed_summary import SeedSummary, over_seeds
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Plot
-
-    from weft.api import Result
-    from weft_papers.figure import Scale
 
 LAST_HOP, EACH_PATH = "last hop", "each path"
 TCP_FLOWS = 100
@@ -71,10 +66,8 @@ def measure(result: Result) -> pl.DataFrame:
 
 def plot(rows: pl.DataFrame) -> Plot:
     """Jain's index of the mean OPN flow and the mean TCP flow, by the number of OPN flows and congestion control."""
-    from matplotlib.figure import Figure
-
     readings = rows["reading"].unique(maintain_order=True).to_list()
-    plot = Figure(figsize=(4.6 * len(readings), 3.8), layout="constrained")
+    plot = Plot(figsize=(4.6 * len(readings), 3.8), layout="constrained")
     for axes, reading in zip(plot.subplots(1, len(readings), squeeze=False)[0], readings, strict=True):
         here = rows.filter(reading=reading)
         at = _numbers(here)

@@ -5,9 +5,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 
-from weft_papers.figure import Claim
+import polars as pl
+from matplotlib.figure import Figure as Plot
+
+from weft.sweeps.cases import Case
+from weft_papers.figure import Claim, Scale
 from weft_papers.opn import workloads
 from weft_papers.opn.settings import LABELS, OPNS, OTHERS, SCHEMES, WITH
 from weft_papers.opn.workloads import (
@@ -23,15 +27,6 @@ from weft_papers.opn.workloads import (
     value_of,
     with_best_other,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    import polars as pl
-    from matplotlib.figure import Figure as Plot
-
-    from weft.sweeps.cases import Case
-    from weft_papers.figure import Scale
 
 QUICK = workloads.QUICK
 LIKE = 0.1

@@ -7,18 +7,14 @@ that of figure 13.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import polars as pl
+from matplotlib.figure import Figure as Plot
 
+from weft.sweeps.cases import Case
+from weft_papers.figure import Claim, Scale
 from weft_papers.opn import workloads
 from weft_papers.opn.fig13 import lead, marked
 from weft_papers.opn.workloads import NAMES, QUICK_NAMES, SHARES, failed, measure, panels
-
-if TYPE_CHECKING:
-    import polars as pl
-    from matplotlib.figure import Figure as Plot
-
-    from weft.sweeps.cases import Case
-    from weft_papers.figure import Claim, Scale
 
 QUICK = workloads.QUICK
 FAILED, MBPS = 8, 100.0

@@ -8,23 +8,18 @@ instead of 40.
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import polars as pl
+from matplotlib.figure import Figure as Plot
 
+from weft import Result
 from weft.stats import digits
-from weft_papers.figure import Claim, Table
+from weft.sweeps.cases import Case
+from weft_papers.figure import Claim, Scale, Table
 from weft_papers.opn import workloads
 from weft_papers.opn.settings import COLOURS, LABELS, OPNS, OTHERS, SCHEMES, WITH
 from weft_papers.opn.workloads import QUICK_LEAVES, QUICK_OPENS_MS, SHORT_BYTES, WORDS, failed
 from weft_papers.seed_summary import SeedSummary, over_seeds
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Plot
-
-    from weft.api import Result
-    from weft.sweeps.cases import Case
-    from weft_papers.figure import Scale
 
 WORKLOADS = ("data-mining", "web-search")
 MBPS = tuple(float(rate) for rate in range(100, 1001, 100))
@@ -73,10 +68,8 @@ def measure(result: Result) -> pl.DataFrame:
 
 def plot(rows: pl.DataFrame) -> Plot:
     """Short flows' mean FCT by the bandwidth of 8 failed paths, and by how many have 100 Mbps; range of the seeds."""
-    from matplotlib.figure import Figure
-
     heads = {BANDWIDTH: "bandwidth of 8 failed paths (Mbps)", NUMBER: "failed paths, of 100 Mbps"}
-    plot = Figure(figsize=(10, 6.4), layout="constrained")
+    plot = Plot(figsize=(10, 6.4), layout="constrained")
     panels = plot.subplots(len(heads), len(WORKLOADS), squeeze=False)
     for kind, row in zip(heads, panels, strict=True):
         at = _axis(rows, kind)

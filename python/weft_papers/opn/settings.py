@@ -19,12 +19,10 @@ so that the reason for OPN is gone. Without them LIA's full queues cost what OPN
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Mapping
+from typing import Any
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from weft.spec import Experiment
+from weft import Experiment
 
 LEAVES, HOSTS_PER_LEAF, SPINES = 40, 50, 20
 GBPS = 1.0
@@ -106,8 +104,6 @@ def experiment(
         others: Additional transports; they replace those with the same name.
         fields: Other fields of the spec.
     """
-    from weft import Experiment
-
     return Experiment.model_validate(
         {
             "name": name,

@@ -8,13 +8,15 @@ are rare, and the paper explains its numbers by losses.
 from __future__ import annotations
 
 import random
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
 import polars as pl
+from matplotlib.axes import Axes
 
-from weft import reordering
+from weft import Result, reordering
 from weft.sweeps.cases import Case
-from weft_papers.figure import Claim
+from weft_papers.figure import Claim, Scale
 from weft_papers.opn.settings import (
     COLOURS,
     GBPS,
@@ -29,14 +31,6 @@ from weft_papers.opn.settings import (
     experiment,
 )
 from weft_papers.seed_summary import SeedSummary, listed, means_and_ranges, over_seeds
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
-    from matplotlib.axes import Axes
-
-    from weft.api import Result
-    from weft_papers.figure import Scale
 
 AT_ONCE, SPREAD = "at once", "spread"
 WITHIN_MS = 1.0

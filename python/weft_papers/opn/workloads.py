@@ -10,11 +10,14 @@ their FCTs.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
+from matplotlib.figure import Figure as Plot
 
+from weft import Result
 from weft.sweeps.cases import Case
 from weft_papers.figure import Table
 from weft_papers.opn.settings import (
@@ -29,13 +32,6 @@ from weft_papers.opn.settings import (
     experiment,
 )
 from weft_papers.seed_summary import SeedSummary, listed, means_and_ranges, over_seeds, percentile
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    from matplotlib.figure import Figure as Plot
-
-    from weft.api import Result
 
 EDGES = (1, 10_000, 100_000, 1_000_000, 10_000_000)
 """Limits of the classes of Table 2, in bytes."""
@@ -202,15 +198,13 @@ def _late(rows: pl.DataFrame) -> SeedSummary:
 
 def panels(rows: pl.DataFrame, title: str) -> Plot:
     """Draws the four panels: bars of the means, and the range of the seeds."""
-    from matplotlib.figure import Figure
-
     heads = {
         "short": "(a) mean FCT of short flows (ms)",
         "tail": "(b) 99th percentile of short flows' FCT (ms)",
         "long": "(c) throughput of long flows (Mbps)",
         "all": "(d) overall throughput (Mbps)",
     }
-    plot = Figure(figsize=(11, 6.4), layout="constrained")
+    plot = Plot(figsize=(11, 6.4), layout="constrained")
     width = 0.8 / len(SCHEMES)
     for axes, panel in zip(plot.subplots(2, 2).flat, PANELS, strict=True):
         for step, name in enumerate(SCHEMES):

@@ -9,20 +9,16 @@ to one of T2. Each flow has one of eight paths, as by ECMP, from the same draws 
 from __future__ import annotations
 
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
+from matplotlib.figure import Figure as Plot
 
+from weft import Experiment, Result
 from weft.sweeps.cases import Case
-from weft_papers.figure import Claim, Table
+from weft_papers.figure import Claim, Scale, Table
 from weft_papers.roce.settings import DCQCN, PFC, QUEUES, RATE, TRANSPORTS
 from weft_papers.seed_summary import SeedSummary, over_seeds
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Plot
-
-    from weft.api import Result
-    from weft_papers.figure import Scale
 
 PARKING, VICTIM = SCENES = ("parking lot", "victim")
 OTHERS, QUICK_OTHERS = (0, 1, 2), (0, 2)
@@ -74,9 +70,7 @@ def measure(result: Result) -> pl.DataFrame:
 
 def plot(rows: pl.DataFrame) -> Plot:
     """Goodput of the senders of the parking lot, and of the victim by the number of senders of T3."""
-    from matplotlib.figure import Figure
-
-    plot = Figure(figsize=(8, 3.4), layout="constrained")
+    plot = Plot(figsize=(8, 3.4), layout="constrained")
     left, right = plot.subplots(1, 2)
     width = 0.4
     for step, (transport, colour) in enumerate(COLOURS.items()):
@@ -163,8 +157,6 @@ def topology() -> dict[str, Any]:
 
 
 def _case(scene: str, others: int, transport: str, draw: int, seed: int, *, quick: bool) -> Case:
-    from weft import Experiment
-
     t1, t2, t3, t4 = (HOSTS_PER_RACK * rack for rack in range(4))
     if scene == PARKING:
         pairs = {"incast": [[t1, t4], [t2, t4], [t3, t4]], "near": [[t4 + 1, t4]]}

@@ -6,23 +6,19 @@ results of that time are left out.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import polars as pl
+from matplotlib.figure import Figure as Plot
 
+from weft import Experiment, Result
 from weft.stats import digits
 from weft.sweeps.cases import Case
-from weft_papers.figure import Claim, Table
+from weft_papers.figure import Claim, Scale, Table
 from weft_papers.roce.fluid import Dcqcn
 from weft_papers.roce.settings import DCQCN, QUEUES, RATE, TRANSPORTS
 from weft_papers.seed_summary import SeedSummary, over_seeds
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Plot
-
-    from weft.api import Result
-    from weft_papers.figure import Scale
 
 FLOWS, QUICK_FLOWS = (2, 4, 8, 16), (2, 8)
 END_MS, QUICK_END_MS, START_MS, QUICK_START_MS = 300, 120, 100, 80
@@ -63,9 +59,7 @@ def measure(result: Result) -> pl.DataFrame:
 
 def plot(rows: pl.DataFrame) -> Plot:
     """Mean queue and 99th percentile of long DCQCN flows, and the fixed point of the fluid model."""
-    from matplotlib.figure import Figure
-
-    plot = Figure(figsize=(5, 3.4), layout="constrained")
+    plot = Plot(figsize=(5, 3.4), layout="constrained")
     axes = plot.subplots()
     counts = _counts(rows)
     model = range(1, max(counts) + 1)
@@ -127,8 +121,6 @@ def claims(rows: pl.DataFrame) -> list[Claim]:
 
 
 def _case(n: int, seed: int, *, quick: bool) -> Case:
-    from weft import Experiment
-
     end, start = (QUICK_END_MS, QUICK_START_MS) if quick else (END_MS, START_MS)
     spec: dict[str, Any] = {
         "name": f"fixed-point-{n}",

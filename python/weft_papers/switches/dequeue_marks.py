@@ -7,23 +7,18 @@ bottleneck has 10 Gbps. K = 20 packets, a limit of 400 packets and profile `linu
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import polars as pl
+from matplotlib.figure import Figure as Plot
 
+from weft import Experiment, Result
 from weft.stats import digits
 from weft.sweeps.cases import Case
-from weft_papers.figure import Claim, Table
+from weft_papers.figure import Claim, Scale, Table
 from weft_papers.seed_summary import SeedSummary, over_seeds
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from matplotlib.figure import Figure as Plot
-
-    from weft.api import Result
-    from weft_papers.figure import Scale
 
 ENQUEUE, DEQUEUE = AT = ("enqueue", "dequeue")
 LONG, INCAST = "long flows", "incast"
@@ -78,9 +73,7 @@ def measure(result: Result) -> pl.DataFrame:
 
 def plot(rows: pl.DataFrame) -> Plot:
     """Queue of long flows (mean, with its standard deviation) and longest queue of incasts, by number of flows."""
-    from matplotlib.figure import Figure
-
-    plot = Figure(figsize=(8, 3.6), layout="constrained")
+    plot = Plot(figsize=(8, 3.6), layout="constrained")
     left, right = plot.subplots(1, 2)
     for at in AT:
         mean, spread = (_cells(rows, LONG, at, column) for column in ("mean_packets", "std_packets"))
@@ -159,8 +152,6 @@ def claims(rows: pl.DataFrame) -> list[Claim]:
 
 
 def _case(load: str, n: int, at: str, seed: int, *, quick: bool) -> Case:
-    from weft import Experiment
-
     rounds = QUICK_ROUNDS if quick else ROUNDS
     long_ms = QUICK_LONG_MS if quick else LONG_MS
     traffic: dict[str, Any] = {"transport": "dctcp"}

@@ -8,20 +8,16 @@ Buffers and K = 20 packets were chosen.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
+from matplotlib.figure import Figure as Plot
 
+from weft import Experiment, Result
 from weft.stats import digits
 from weft.sweeps.cases import Case
-from weft_papers.figure import Claim, Table
+from weft_papers.figure import Claim, Scale, Table
 from weft_papers.seed_summary import SeedSummary, over_seeds
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Plot
-
-    from weft.api import Result
-    from weft_papers.figure import Scale
 
 HOSTS, SENDERS, VICTIMS = 16, 12, 4
 FABRIC: dict[str, Any] = {
@@ -93,9 +89,7 @@ def measure(result: Result) -> pl.DataFrame:
 
 def plot(rows: pl.DataFrame) -> Plot:
     """Goodput per victim during a long incast, and the 99th percentile of the FCT of rounds of incast."""
-    from matplotlib.figure import Figure
-
-    plot = Figure(figsize=(8, 3.6), layout="constrained")
+    plot = Plot(figsize=(8, 3.6), layout="constrained")
     left, right = plot.subplots(1, 2)
     width = 0.8 / len(COLOURS)
     for step, ((queue, transport), colour) in enumerate(COLOURS.items()):
@@ -149,8 +143,6 @@ def claims(rows: pl.DataFrame) -> list[Claim]:
 
 
 def _case(load: str, transport: str, queue: str, seed: int, *, quick: bool) -> Case:
-    from weft import Experiment
-
     end_ms = QUICK_END_MS if quick else END_MS
     receiver = 2 * HOSTS
     incast: dict[str, Any] = {"name": "incast", "transport": transport, "from": f"0..{SENDERS}", "to": receiver}

@@ -7,20 +7,16 @@ Poisson processes at a tenth of the hosts' rate. Short flows use DCTCP over a si
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
+from matplotlib.figure import Figure as Plot
 
+from weft import Experiment, Result
 from weft.stats import digits
 from weft.sweeps.cases import Case
-from weft_papers.figure import Claim, Table
+from weft_papers.figure import Claim, Scale, Table
 from weft_papers.seed_summary import SeedSummary, over_seeds
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Plot
-
-    from weft.api import Result
-    from weft_papers.figure import Scale
 
 FABRIC: dict[str, Any] = {
     "kind": "leaf-spine",
@@ -83,9 +79,7 @@ def measure(result: Result) -> pl.DataFrame:
 
 def plot(rows: pl.DataFrame) -> Plot:
     """99th percentile of the FCT of short flows and goodput of long flows, by transport of the long flows."""
-    from matplotlib.figure import Figure
-
-    plot = Figure(figsize=(9, 3.6), layout="constrained")
+    plot = Plot(figsize=(9, 3.6), layout="constrained")
     panels = plot.subplots(1, 2)
     width = 0.8 / len(QUEUES)
     for axes, column, label in zip(
@@ -151,8 +145,6 @@ def claims(rows: pl.DataFrame) -> list[Claim]:
 
 
 def _case(long: str, queue: str, seed: int, *, quick: bool) -> Case:
-    from weft import Experiment
-
     end_ms = QUICK_END_MS if quick else END_MS
     classes = {"short": {"class": 0}, "long": {"class": 1}} if queue != FIFO else {"short": {}, "long": {}}
     experiment = Experiment.model_validate(

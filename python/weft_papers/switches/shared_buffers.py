@@ -6,25 +6,20 @@ one, a single congested port may hold as much as the FIFO of the papers' figures
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
+from matplotlib.figure import Figure as Plot
 
+from weft import Experiment, Result
 from weft.stats import digits
 from weft.sweeps.cases import Case
 from weft_papers.amp.incast import QUICK_ROUNDS, ROUNDS, incast
 from weft_papers.amp.settings import DELAY_US, PAPER_FCT_MS, unfinished_ms
-from weft_papers.figure import Claim, Table
+from weft_papers.figure import Claim, Scale, Table
 from weft_papers.warp.incast import AT_ONCE, MAX_RATIO, SUBFLOWS
 from weft_papers.warp.incast import case as warp_case
 from weft_papers.warp.settings import DCTCP, transport
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Plot
-
-    from weft.api import Result
-    from weft.spec import Experiment
-    from weft_papers.figure import Scale
 
 FIFO, SHARE, MEMORY = "fifo", "share", "memory"
 BUFFERS = {
@@ -117,11 +112,9 @@ def claims(rows: pl.DataFrame) -> list[Claim]:
 
 def plot(rows: pl.DataFrame) -> Plot:
     """Mean FCT over k on a log scale: each algorithm in AMP's scene, with FIFOs and with two shared buffers."""
-    from matplotlib.figure import Figure
-
     from weft_papers.amp.settings import SHOWN
 
-    plot = Figure(figsize=(3.4 * len(BUFFERS), 3.6), layout="constrained")
+    plot = Plot(figsize=(3.4 * len(BUFFERS), 3.6), layout="constrained")
     panels = plot.subplots(1, len(BUFFERS), sharey=True)
     for axes, (buffer, title) in zip(panels, BUFFERS.items(), strict=True):
         for algorithm in ALGORITHMS[AMP]:

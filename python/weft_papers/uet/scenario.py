@@ -6,17 +6,15 @@ being sent is not part of Weft's limit.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from weft.api import Result
+from weft import Result
 
 MTU = 4150
 """Bytes of a full packet."""

@@ -5,15 +5,12 @@ from __future__ import annotations
 import csv
 import io
 from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from weft.errors import UsageError
 from weft_papers.uet.scenario import FAT_TREES, QUANTITIES, TOPOLOGY_FILES, Flow, Network, Scenario
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
 
 FOLDER = Path(__file__).parent
 PUBLISHED = FOLDER / "scenarios.csv"

@@ -7,24 +7,18 @@ Elsewhere the published value is one draw, and the bars of `agreement` apply to 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
+import polars as pl
+from matplotlib.figure import Figure as Plot
+
+from weft import Experiment, Result
 from weft.errors import UsageError
 from weft.sweeps.cases import Case
-from weft_papers.figure import Claim, Table
+from weft_papers.figure import Claim, Scale, Table
 from weft_papers.uet.agreement import BARS, ONE_PATH_SEEDS, Comparison, is_in_order
 from weft_papers.uet.scenario import QUANTITIES, Kind, outcome
-from weft_papers.uet.scenario_files import PUBLISHED, load
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    import polars as pl
-    from matplotlib.figure import Figure as Plot
-
-    from weft.api import Result
-    from weft_papers.figure import Scale
-    from weft_papers.uet.scenario_files import Published
+from weft_papers.uet.scenario_files import PUBLISHED, Published, load
 
 QUICK_HOSTS = 128
 """Maximum number of hosts of the quick version."""
@@ -78,9 +72,7 @@ def claims(rows: pl.DataFrame) -> list[Claim]:
 
 def plot(rows: pl.DataFrame) -> Plot:
     """Difference of Weft's last completion from the published one, by the published one."""
-    from matplotlib.figure import Figure
-
-    plot = Figure(figsize=(7.2, 3.8), layout="constrained")
+    plot = Plot(figsize=(7.2, 3.8), layout="constrained")
     axes = plot.subplots()
     points: dict[Kind, list[tuple[float, float]]] = {}
     for _, part in rows.group_by("plan", "number", maintain_order=True):
@@ -103,8 +95,6 @@ def _is_quick(row: Published) -> bool:
 
 
 def _cases(row: Published, seeds: int) -> list[Case]:
-    from weft.spec import Experiment
-
     labels: dict[str, str | int | float] = {
         "plan": row.plan,
         "number": row.number,

@@ -7,23 +7,19 @@ as well. Shifting was added after the quick versions had been seen, to show the 
 from __future__ import annotations
 
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
+from matplotlib.figure import Figure as Plot
 
+from weft import Result
 from weft.sweeps.cases import Case
-from weft_papers.figure import Claim, Table
+from weft_papers.figure import Claim, Scale, Table
+from weft_papers.seed_summary import SeedSummary
 from weft_papers.warp import coexistence, incast, shifting
 from weft_papers.warp.coexistence import DCTCP_FLOWS, DELAYS_US, FLOWS, MARKS
 from weft_papers.warp.incast import AT_ONCE, SINGLE
 from weft_papers.warp.settings import DCTCP, WARP, transport
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Plot
-
-    from weft.api import Result
-    from weft_papers.figure import Scale
-    from weft_papers.seed_summary import SeedSummary
 
 SUBFLOWS = 4
 AS_IT_IS = "as it is"
@@ -96,9 +92,7 @@ def measure(result: Result) -> pl.DataFrame:
 
 def plot(rows: pl.DataFrame) -> Plot:
     """Goodput over a DCTCP flow's in every cell, and mean FCT over DCTCP's in every incast, by change."""
-    from matplotlib.figure import Figure
-
-    plot = Figure(figsize=(10, 4.4), layout="constrained")
+    plot = Plot(figsize=(10, 4.4), layout="constrained")
     left, right = plot.subplots(1, 2, sharey=True)
     for index, name in enumerate(CHANGES):
         beside = coexistence.cells(_compared(rows, name), pl.col("ratio").first())

@@ -7,13 +7,14 @@ competing flow itself.
 from __future__ import annotations
 
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
+from matplotlib.figure import Figure as Plot
 
-from weft import stats
+from weft import Experiment, Result, stats
 from weft.sweeps.cases import Case
-from weft_papers.figure import Claim, Table
+from weft_papers.figure import Claim, Scale, Table
 from weft_papers.seed_summary import SeedSummary, over_seeds
 from weft_papers.warp.settings import (
     COLOURS,
@@ -26,13 +27,6 @@ from weft_papers.warp.settings import (
     met,
     transport,
 )
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Plot
-
-    from weft.api import Result
-    from weft.spec import Experiment
-    from weft_papers.figure import Scale
 
 FLOWS, DCTCP_FLOWS = (1, 2, 4), (2, 4, 8, 16)
 SUBFLOWS, MARKS, DELAYS_US = (4, 8), (10, 20), (2, 5)
@@ -93,9 +87,7 @@ def claims(rows: pl.DataFrame) -> list[Claim]:
 
 def plot(rows: pl.DataFrame) -> Plot:
     """Goodput of a multipath flow over a DCTCP flow's: mean, lowest and highest of the seeds; the bar is shaded."""
-    from matplotlib.figure import Figure
-
-    plot = Figure(figsize=(10, 3.8), layout="constrained")
+    plot = Plot(figsize=(10, 3.8), layout="constrained")
     here = rows.filter(subflows=SHOWN_SUBFLOWS, mark=SHOWN_MARK, delay_us=SHOWN_US)
     panels = plot.subplots(1, len(FLOWS), sharey=True)
     for axes, m in zip(panels, FLOWS, strict=True):

@@ -7,14 +7,17 @@ last less than 50 us. Their criteria are the same.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import polars as pl
+from matplotlib.figure import Figure as Plot
 
+from weft import Result
 from weft.stats import digits
 from weft.sweeps.cases import Case
 from weft_papers.amp.incast import GAP_US, INTERVAL_S, QUICK_ROUNDS, ROUNDS, SILENCE_S
-from weft_papers.figure import Claim, Table
+from weft_papers.figure import Claim, Scale, Table
 from weft_papers.seed_summary import SeedSummary, over_seeds
 from weft_papers.warp.settings import (
     COLOURS,
@@ -28,14 +31,6 @@ from weft_papers.warp.settings import (
     met,
     transport,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from matplotlib.figure import Figure as Plot
-
-    from weft.api import Result
-    from weft_papers.figure import Scale
 
 FLOWS, SIZES_KIB = (5, 10, 20, 40, 70, 100), (32, 128, 1024)
 QUICK_FLOWS, QUICK_SIZES_KIB = (10, 40, 100), (32, 128)
@@ -125,10 +120,8 @@ def claims(rows: pl.DataFrame) -> list[Claim]:
 
 def plot(rows: pl.DataFrame) -> Plot:
     """Mean FCT over DCTCP's by k, joins at once: mean and range of the seeds; below, flows that open at one instant."""
-    from matplotlib.figure import Figure
-
     sizes = rows["size_kib"].unique().sort().to_list()
-    plot = Figure(figsize=(3.4 * len(sizes), 6), layout="constrained")
+    plot = Plot(figsize=(3.4 * len(sizes), 6), layout="constrained")
     for gap_us, panels in zip(GAPS_US, plot.subplots(2, len(sizes), sharex=True, sharey="row"), strict=True):
         here = rows.filter(gap_us=gap_us)
         for axes, size_kib in zip(panels, sizes, strict=True):

@@ -6,22 +6,16 @@ default of the simulator, or after 256 KB, the default of `weftd`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import polars as pl
+from matplotlib.figure import Figure as Plot
 
 from weft.stats import digits
 from weft.sweeps.cases import Case
 from weft_papers.amp.incast import INTERVAL_S
-from weft_papers.figure import Claim, Table
+from weft_papers.figure import Claim, Scale, Table
 from weft_papers.seed_summary import SeedSummary, over_seeds
 from weft_papers.warp.incast import AT_ONCE, SINGLE, measure, rounds_of
 from weft_papers.warp.settings import DCTCP, WARP, bottleneck, transport
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Plot
-
-    from weft_papers.figure import Scale
 
 __all__ = ["QUICK", "cases", "claims", "measure", "plot"]
 
@@ -66,9 +60,7 @@ def cases(scale: Scale) -> list[Case]:
 
 def plot(rows: pl.DataFrame) -> Plot:
     """Mean FCT over DCTCP's, by the first windows of all flows (10 packets each) over the limit; a dot is a cell."""
-    from matplotlib.figure import Figure
-
-    plot = Figure(figsize=(9, 6), layout="constrained")
+    plot = Plot(figsize=(9, 6), layout="constrained")
     for joins, panels in zip(JOINS, plot.subplots(len(JOINS), len(MARKS), sharex=True, sharey=True), strict=True):
         ratios = ratio(rows, joins)
         for axes, gbps in zip(panels, MARKS, strict=True):

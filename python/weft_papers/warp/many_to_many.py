@@ -9,23 +9,17 @@ from __future__ import annotations
 
 import random
 from itertools import permutations
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
+from matplotlib.figure import Figure as Plot
 
-from weft import stats
+from weft import Experiment, Result, stats
 from weft.sweeps.cases import Case
 from weft_papers.beyond.all_schemes import LONG_MS, QUICK_LONG_MS, QUICK_SETTLED_MS, SETTLED_MS, TCP
-from weft_papers.figure import Claim, Table
+from weft_papers.figure import Claim, Scale, Table
 from weft_papers.seed_summary import SeedSummary, listed, over_seeds
 from weft_papers.warp.settings import COLOURS, SCHEMES, TURNS, WARP, extent, label
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Plot
-
-    from weft.api import Result
-    from weft.spec import Experiment
-    from weft_papers.figure import Scale
 
 PORTS, GROUP = 8, 8
 HOSTS = PORTS**3 // 4
@@ -84,10 +78,8 @@ def measure(result: Result) -> pl.DataFrame:
 
 def plot(rows: pl.DataFrame) -> Plot:
     """Goodput and Jain's index of flows without an end, and mean FCT over DCTCP's of shuffles, by subflows."""
-    from matplotlib.figure import Figure
-
     sizes = _sizes(rows)
-    plot = Figure(figsize=(3.6 * (2 + len(sizes)), 3.8), layout="constrained")
+    plot = Plot(figsize=(3.6 * (2 + len(sizes)), 3.8), layout="constrained")
     panels = list(plot.subplots(1, 2 + len(sizes)))
     for name in (colour for colour in COLOURS if colour in MULTIPATH):
         lines: list[dict[int, SeedSummary]] = [
@@ -173,8 +165,6 @@ def ratio(rows: pl.DataFrame, name: str, subflows: int, size_kib: int, column: s
 
 
 def _experiment(name: str, subflows: int, size_kib: int, seed: int, *, quick: bool) -> Experiment:
-    from weft import Experiment
-
     settled, end = (QUICK_SETTLED_MS, QUICK_LONG_MS) if quick else (SETTLED_MS, LONG_MS)
     fields: dict[str, Any] = {**SCHEMES[name].transport, "tcp": TCP}
     if name != SINGLE:

@@ -5,23 +5,15 @@ Links of 1 Gbps and the TCP settings of `beyond/all-schemes`; 8 subflows over EC
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import polars as pl
+from matplotlib.figure import Figure as Plot
 
-from weft import stats
+from weft import Experiment, Result, stats
 from weft.sweeps.cases import Case
 from weft_papers.beyond.all_schemes import LONG_MS, QUICK_LONG_MS, QUICK_SETTLED_MS, SETTLED_MS, TCP
-from weft_papers.figure import Claim, Table
+from weft_papers.figure import Claim, Scale, Table
 from weft_papers.seed_summary import SeedSummary, listed, means_and_ranges, over_seeds
 from weft_papers.warp.settings import COLOURS, SCHEMES, WARP, label
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Plot
-
-    from weft.api import Result
-    from weft.spec import Experiment
-    from weft_papers.figure import Scale
 
 PORTS: dict[int, tuple[str, ...]] = {8: tuple(SCHEMES), 16: ("warp", "warp-rr", "lia", "amp", "ecmp")}
 """Schemes by the number of ports of a switch."""
@@ -100,10 +92,8 @@ WHY = "mean of the flows, mean over the seeds; the table has every scheme"
 
 def plot(rows: pl.DataFrame) -> Plot:
     """Mean goodput, Jain's index and mean queue of every scheme: mean and range of the seeds."""
-    from matplotlib.figure import Figure
-
     sizes = rows["hosts"].unique().sort().to_list()
-    plot = Figure(figsize=(11, 4 * len(sizes)), layout="constrained")
+    plot = Plot(figsize=(11, 4 * len(sizes)), layout="constrained")
     grid = plot.subplots(len(sizes), 3, squeeze=False)
     for panels, hosts in zip(grid, sizes, strict=True):
         here = rows.filter(hosts=hosts)
@@ -123,8 +113,6 @@ def _hosts(ports: int) -> int:
 
 
 def _experiment(ports: int, name: str, *, quick: bool) -> Experiment:
-    from weft import Experiment
-
     settled, end = (QUICK_SETTLED_MS, QUICK_LONG_MS) if quick else (SETTLED_MS, LONG_MS)
     return Experiment.model_validate(
         {

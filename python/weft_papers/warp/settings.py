@@ -5,17 +5,14 @@ Scenes, seeds and criteria were fixed in research/warp/protocol.md, before any o
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable
+from typing import Any
 
+from weft import Experiment
 from weft.stats import digits
 from weft_papers.beyond.all_schemes import SCHEMES as OTHERS
 from weft_papers.beyond.all_schemes import Scheme, multipath
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    from weft.spec import Experiment
-    from weft_papers.seed_summary import SeedSummary
+from weft_papers.seed_summary import SeedSummary
 
 WARP, TURNS = OWN = ("warp", "warp-rr")
 """Warp with the scheduler of profile `linux`, and with `scheduler = "round-robin"`."""
@@ -67,8 +64,6 @@ def bottleneck(
     **fields: object,
 ) -> Experiment:
     """Returns senders, a switch and a receiver, with these other fields: AMP's figure 1 in profile `linux`."""
-    from weft import Experiment
-
     return Experiment.model_validate(
         {
             "name": name,

@@ -5,10 +5,10 @@ The shift is over once the upper subflow's window is below 3 packets, as in AMP'
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import polars as pl
+from matplotlib.figure import Figure as Plot
 
+from weft import Result
 from weft.stats import digits
 from weft.sweeps.cases import Case
 from weft_papers.amp.fig06 import (
@@ -22,15 +22,9 @@ from weft_papers.amp.fig06 import (
     shifting_traffic,
 )
 from weft_papers.amp.settings import two_bottlenecks
-from weft_papers.figure import Claim, Table
+from weft_papers.figure import Claim, Scale, Table
 from weft_papers.seed_summary import SeedSummary, listed, over_seeds
 from weft_papers.warp.settings import COLOURS, DCTCP, MULTIPATH, TURNS, WARP, label, transport
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Plot
-
-    from weft.api import Result
-    from weft_papers.figure import Scale
 
 RIVAL = "amp"
 SETTINGS = (*((delay_us, HOST_GBPS) for delay_us in DELAYS_US), (5, FAST_HOST_GBPS))
@@ -116,10 +110,8 @@ WHY = (
 
 def plot(rows: pl.DataFrame) -> Plot:
     """Windows of both subflows around the beginning of the second DCTCP flow, first seed; an inactive one has 0."""
-    from matplotlib.figure import Figure
-
     shown = [name for name in COLOURS if name in MULTIPATH]
-    plot = Figure(figsize=(3 * len(shown), 3.6), layout="constrained")
+    plot = Plot(figsize=(3 * len(shown), 3.6), layout="constrained")
     here = _of(rows, (5, HOST_GBPS)).filter(seed=rows["seed"].min())
     for axes, name in zip(plot.subplots(1, len(shown), sharey=True), shown, strict=True):
         for subflow, words, style in ((0, "upper, congested", "-"), (1, "lower", "--")):

@@ -5,23 +5,18 @@ The optimum is that of the flow level: max-min fair rates over the paths of the 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
+from matplotlib.figure import Figure as Plot
 
-from weft import stats
+from weft import Experiment, Result, stats
 from weft.sweeps.cases import Case
 from weft_papers.beyond import all_schemes
 from weft_papers.beyond.all_schemes import LOADS, QUICK_SETTLED_MS, SETTLED_MS, SUBFLOWS, Load
-from weft_papers.figure import Claim, Table
+from weft_papers.figure import Claim, Scale, Table
 from weft_papers.seed_summary import SeedSummary, listed, means_and_ranges, over_seeds
 from weft_papers.warp.settings import COLOURS, RIVALS, SCHEMES, TURNS, WARP, label
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Plot
-
-    from weft.api import Result
-    from weft_papers.figure import Scale
 
 OPTIMUM = "max-min"
 DOWN_MS, QUICK_DOWN_MS, DETECT_MS = 20, 8, 10
@@ -69,9 +64,7 @@ def measure(result: Result) -> pl.DataFrame:
 
 def plot(rows: pl.DataFrame) -> Plot:
     """Mean goodput of a flow over that of max-min fair rates: mean and range of the seeds; the bar is dotted."""
-    from matplotlib.figure import Figure
-
-    plot = Figure(figsize=(10, 4), layout="constrained")
+    plot = Plot(figsize=(10, 4), layout="constrained")
     for axes, (scene, words) in zip(plot.subplots(1, len(SCENES), sharey=True), SCENES.items(), strict=True):
         parts = {name: _part(rows.filter(load=scene), name) for name in SCHEMES}
         means, reach = means_and_ranges(parts.values())
@@ -93,8 +86,6 @@ def claims(rows: pl.DataFrame) -> list[Claim]:
 def _case(scene: str, load: Load, scheme: str, seed: int, *, quick: bool) -> Case:
     if scheme != OPTIMUM:
         return all_schemes.case(scene, load, scheme, SCHEMES[scheme], seed, quick=quick)
-    from weft import Experiment
-
     at_packet_level = all_schemes.case(scene, load, OPTIMUM, SCHEMES[WARP], seed, quick=quick)
     spec: dict[str, Any] = at_packet_level.experiment.model_dump(mode="json", by_alias=True, exclude_unset=True)
     spec |= {"level": "flow", "sharing": "max-min"}

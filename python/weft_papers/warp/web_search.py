@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import polars as pl
+from matplotlib.figure import Figure as Plot
 
+from weft.sweeps.cases import Case
 from weft_papers.beyond import all_schemes
 from weft_papers.beyond.all_schemes import LARGEST_CLASS, LOADS, SHORT_CLASS, Load, Scheme, flows_of, tail
-from weft_papers.figure import Claim, Table
+from weft_papers.figure import Claim, Scale, Table
 from weft_papers.seed_summary import SeedSummary, listed, means_and_ranges, over_seeds
 from weft_papers.warp.settings import COLOURS, RIVALS, TURNS, WARP
 from weft_papers.warp.settings import SCHEMES as ALL
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Plot
-
-    from weft.sweeps.cases import Case
-    from weft_papers.figure import Scale
 
 WORKLOADS = {
     **{name: LOADS[name] for name in ("web-30", "web-50", "web-70")},
@@ -54,9 +48,7 @@ def cases(scale: Scale) -> list[Case]:
 
 def plot(rows: pl.DataFrame) -> Plot:
     """Slowdown of short flows, 99th percentile, and goodput of long ones: mean and range of the seeds."""
-    from matplotlib.figure import Figure
-
-    plot = Figure(figsize=(2.6 * len(WORKLOADS) + 1.6, 7), layout="constrained")
+    plot = Plot(figsize=(2.6 * len(WORKLOADS) + 1.6, 7), layout="constrained")
     heads = (f"p99 slowdown, {SHORT_CLASS}", f"goodput {LARGEST_CLASS} 1 MB (Mbps)")
     grid = plot.subplots(2, len(WORKLOADS), sharey=True)
     labels = [scheme.label for scheme in SCHEMES.values()]
