@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cached_property
 from html import escape
 from numbers import Integral
@@ -16,8 +16,6 @@ from weft import _weft
 from weft.errors import NotAFolderError, OutputError, RequirementError, ResultWarning, RunError, SpecError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Sequence
-
     import polars as pl
 
     from weft.congestion_control import Own

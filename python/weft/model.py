@@ -12,14 +12,11 @@ from numbers import Integral, Real
 from typing import TYPE_CHECKING, Annotated, Any, Self
 
 from pydantic import BaseModel, ConfigDict, PlainSerializer, ValidationError
-from pydantic_core import PydanticSerializationUnexpectedValue
+from pydantic_core import ErrorDetails, PydanticSerializationUnexpectedValue
 
 from weft import _weft
 from weft.congestion_control import CongestionControl, in_document, is_own
 from weft.errors import SpecError
-
-if TYPE_CHECKING:
-    from pydantic_core import ErrorDetails
 
 
 def _name(value: object) -> str:

@@ -18,7 +18,7 @@ from weft import api
 from weft.errors import UsageError
 from weft.exit_codes import describe
 from weft.sweeps.cases import Case, run_cases
-from weft_papers.figure import EQUATIONS, Figure, Scale
+from weft_papers.figure import EQUATIONS, Claim, Figure, Scale
 from weft_papers.paper import find_figures
 from weft_papers.statement import Differs, NotStated, Run, statements
 
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from weft.spec import Experiment
-    from weft_papers.figure import Claim
 
 HEADS = ("cause", "figure", "claim", "run", "value", "verdict", "seconds")
 

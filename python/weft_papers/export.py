@@ -7,12 +7,11 @@ import re
 from typing import TYPE_CHECKING
 
 from weft.errors import UsageError
-from weft_papers.figure import EQUATIONS
+from weft_papers.figure import EQUATIONS, Figure, Scale
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from weft_papers.figure import Figure, Scale
 
 SCRIPT = '''\
 """{name}: {title}.

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from weft.output import new_file
 from weft.sweeps.cases import run_cases
-from weft_papers.figure import EQUATIONS
+from weft_papers.figure import EQUATIONS, Claim, Figure, Scale
 from weft_papers.statement import Kind, statement
 
 if TYPE_CHECKING:
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     import polars as pl
     from matplotlib.figure import Figure as Plot
 
-    from weft_papers.figure import Claim, Figure, Scale
 
 TABLE = "parquet"
 PLOTS = ("png", "pdf")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 import polars as pl
 
 from weft import stats
-from weft.measures import parse
+from weft.measures import Measure, parse
 from weft.plots import data
 from weft.reports.factors import ABSENT, Factor, Value, factor
 from weft.stats import digits
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from weft.api import Result
-    from weft.measures import Measure
     from weft.reports.inputs import Group
 
 CONFIDENCE = confidence(0)

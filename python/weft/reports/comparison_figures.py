@@ -13,13 +13,12 @@ import polars as pl
 from weft import stats
 from weft.plots import altair_plots
 from weft.reports.comparison import CONFIDENCE, Comparison
-from weft.reports.factors import ABSENT, arrange, factor
+from weft.reports.factors import ABSENT, Factor, Layout, Wishes, arrange, factor
 from weft.reports.figures import CONFIG
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from weft.reports.factors import Factor, Layout, Wishes
     from weft.reports.inputs import ReportInputs
 
 MAX_LISTED = 1000

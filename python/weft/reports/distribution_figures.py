@@ -9,12 +9,11 @@ import polars as pl
 from weft import stats
 from weft.errors import UsageError
 from weft.plots import altair_plots, data
-from weft.reports.figures import reason
+from weft.reports.figures import Figures, reason
 from weft.stats import digits
 
 if TYPE_CHECKING:
     from weft.api import Result
-    from weft.reports.figures import Figures
     from weft.reports.inputs import Group
 
 MAX_STEPS = 600

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from weft.html_pages import render
 from weft.plots import data
 from weft.reports import comparison_figures, distribution_figures, fabric, run_figures
-from weft.reports.comparison import CONFIDENCE, compare
+from weft.reports.comparison import CONFIDENCE, Comparison, compare
 from weft.reports.factors import ABSENT, Wishes
 from weft.reports.figures import Figures
 from weft.reports.run_figures import label
@@ -18,7 +18,6 @@ from weft.version import __version__
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from weft.reports.comparison import Comparison
     from weft.reports.inputs import ReportInputs
 
 MAX_ROWS = 60_000

@@ -11,17 +11,15 @@ import polars as pl
 from weft.output import file_name
 from weft.plots import altair_plots, data
 from weft.reports import fabric, switch_counters, timeline
-from weft.reports.figures import INK, PAPER
+from weft.reports.figures import INK, PAPER, Figures
 from weft.reports.job_timeline import job_timeline
-from weft.reports.link_events import link_events
+from weft.reports.link_events import LinkEvent, link_events
 from weft.stats import digits
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from weft.reports.figures import Figures
     from weft.reports.inputs import Group, Run
-    from weft.reports.link_events import LinkEvent
 
 EVENT = altair_plots.HEAT[-1]
 """Colour of link events."""

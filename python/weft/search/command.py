@@ -10,12 +10,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from weft.errors import OutputError, RunError, SpecError, StoppedError
-from weft.search.space import combinations
+from weft.search.space import Parameter, combinations
 from weft.search.study import JOURNAL, Trial, Trials, has_trials
 from weft.sweeps import store
 from weft.sweeps.axes import Axis, label_names
 from weft.sweeps.command import check_exclusive
-from weft.sweeps.plan import build, plan_points
+from weft.sweeps.plan import Planned, SweepPlan, build, plan_points
 from weft.sweeps.runner import Runner, make_runner
 from weft.version import __version__
 
@@ -26,9 +26,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from weft.search.objective import Objective
-    from weft.search.space import Parameter
     from weft.sweeps.executor import Executor
-    from weft.sweeps.plan import Planned, SweepPlan
     from weft.sweeps.worker import Failure
 
 DOCUMENT = "tune.json"

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from weft.errors import OutputError
-from weft.search.space import combinations, positions, untried
+from weft.search.space import Parameter, combinations, positions, untried
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from optuna import Study
     from optuna.trial import FrozenTrial
 
-    from weft.search.space import Parameter
 
 JOURNAL = "trials.log"
 Direction = Literal["minimize", "maximize"]

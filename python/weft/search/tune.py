@@ -5,23 +5,20 @@ from __future__ import annotations
 import json
 import tempfile
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from weft import api
 from weft.errors import ResultWarning, UsageError
-from weft.search.command import TABLE, run_tuning
+from weft.search.command import TABLE, Outcome, run_tuning
 from weft.sweeps.store import SPEC, write_document
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
     import optuna
     import polars as pl
 
-    from weft.search.command import Outcome
     from weft.search.study import Direction, Trial
     from weft.spec import Experiment
 

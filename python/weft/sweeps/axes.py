@@ -6,15 +6,12 @@ import itertools
 import json
 import re
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 from weft.errors import SpecError, UsageError
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
 
 MAX_RUNS = 100_000
 """Maximum number of runs of a sweep.

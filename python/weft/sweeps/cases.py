@@ -10,7 +10,7 @@ import json
 import shutil
 import tempfile
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Integral
 from pathlib import Path
@@ -26,8 +26,6 @@ from weft.sweeps.runner import make_runner
 from weft.sweeps.store import results_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     import polars as pl
 
     from weft.spec import Experiment

@@ -16,9 +16,9 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Self
 
 from weft.errors import OutputError, RequirementError, UsageError
-from weft.sweeps.plan import build
+from weft.sweeps.plan import Planned, build
 from weft.sweeps.store import is_complete, results_of
-from weft.sweeps.worker import WorkerError, failure_of, run_on_worker
+from weft.sweeps.worker import Failure, WorkerError, failure_of, run_on_worker
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from distributed import Client, Future, Security
 
     from weft.sweeps.executor import Executor
-    from weft.sweeps.plan import Planned
-    from weft.sweeps.worker import Failure
 
 MAX_SUBMITTED = 1000
 """Maximum number of runs that a scheduler holds at a time."""

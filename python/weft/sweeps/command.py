@@ -10,8 +10,8 @@ from weft import api
 from weft.errors import StoppedError, UsageError
 from weft.measures import parse
 from weft.sweeps import store
-from weft.sweeps.plan import build
-from weft.sweeps.store import SPEC
+from weft.sweeps.plan import SweepPlan, build
+from weft.sweeps.store import SPEC, RunWarning, Unfinished
 from weft.version import __version__
 
 if TYPE_CHECKING:
@@ -19,9 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from weft.sweeps.executor import Executor
-    from weft.sweeps.plan import SweepPlan
     from weft.sweeps.runner import Runner
-    from weft.sweeps.store import RunWarning, Unfinished
     from weft.sweeps.worker import Failure
 
 

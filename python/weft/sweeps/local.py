@@ -18,7 +18,7 @@ from typing import IO, TYPE_CHECKING, Self
 from weft import terminal
 from weft.errors import RequirementError
 from weft.output import remove_leftovers
-from weft.sweeps.plan import build
+from weft.sweeps.plan import Planned, build
 from weft.sweeps.store import results_of
 from weft.sweeps.worker import Failure, WorkerError, failure_of
 
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from types import TracebackType
 
-    from weft.sweeps.plan import Planned
 
 MAX_TRIES = 4
 """Maximum number of attempts at a run whose worker was killed each time."""

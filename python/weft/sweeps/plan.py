@@ -7,7 +7,7 @@ import inspect
 import json
 import secrets
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from os import PathLike
@@ -20,8 +20,6 @@ from weft.sweeps import axes as grid
 from weft.sweeps.store import SPEC
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
     from weft.congestion_control import Own
     from weft.sweeps.axes import Axis
     from weft.sweeps.precision import Precision

@@ -7,7 +7,7 @@ import shutil
 from typing import TYPE_CHECKING, Protocol, Self
 
 from weft import _weft
-from weft.congestion_control import import_path
+from weft.congestion_control import Own, import_path
 from weft.errors import UsageError
 from weft.sweeps.local import LocalRunner, cores
 from weft.sweeps.store import results_of
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from pathlib import Path
     from types import TracebackType
 
-    from weft.congestion_control import Own
     from weft.sweeps.executor import Executor
     from weft.sweeps.plan import Planned
     from weft.sweeps.worker import Failure

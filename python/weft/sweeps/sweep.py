@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from numbers import Integral
 from pathlib import Path
@@ -14,7 +14,6 @@ from weft.errors import ResultWarning, RunError, UsageError
 from weft.sweeps.results import Sweep
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
     from os import PathLike
 
     from weft.spec import Experiment

@@ -20,16 +20,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from weft import _weft
-from weft.congestion_control import imported, own_algorithms
+from weft.congestion_control import Own, imported, own_algorithms
 from weft.errors import OutputError, RequirementError, WeftError
-from weft.sweeps.plan import build
+from weft.sweeps.plan import Planned, build
 from weft.sweeps.store import is_complete
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from weft.congestion_control import Own
-    from weft.sweeps.plan import Planned
 
 
 @dataclass(frozen=True)

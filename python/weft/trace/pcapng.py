@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import struct
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from ipaddress import IPv4Address
-    from typing import BinaryIO
 
 _SECTION, _INTERFACE, _NAMES, _PACKET = 0x0A0D0D0A, 1, 4, 6
 RAW_IP = 101
