@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from weft.plots.data import seconds_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     import polars as pl
-
-_UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9, "ps": 1e-12}
 
 
 @dataclass(frozen=True)
@@ -38,20 +37,8 @@ def link_events(spec: Mapping[str, Any], links: pl.DataFrame) -> list[LinkEvent]
     return sorted(found, key=lambda event: event.time_s)
 
 
-def seconds(text: str) -> float:
-    """Returns a duration of a spec in seconds, such as "1.5ms".
-
-    Raises:
-        ValueError: It is not a duration.
-    """
-    number = re.fullmatch(r"([0-9.]+) ?([munp]?s)", text)
-    if number is None:
-        raise ValueError(f"{text!r}: not a duration")
-    return float(number[1]) * _UNITS[number[2]]
-
-
 def _event(entry: Mapping[str, Any], ends: list[tuple[str, str, str]]) -> LinkEvent:
-    time_s, delay_s = seconds(entry["at"]), seconds(entry.get("detection_delay") or "0s")
+    time_s, delay_s = seconds_of(entry["at"]), seconds_of(entry.get("detection_delay") or "0s")
     changes = [str(entry["state"])] if entry.get("state") else []
     changes += [f"{name} {entry[name]}" for name in ("rate", "delay") if entry.get(name)]
     chosen = [

@@ -148,7 +148,7 @@ def tune(
     parameters = parse([_range(field, values) for field, values in over.items()], resolved)
     tuning = Tuning(spec, tuple(changes), tuple(parameters), chosen, seeds, batch_size, force)
     executor = Executor.parse(cluster, workers)
-    outcome = run_tuning(tuning, folder, trials, executor=executor, show=progress or _ignore)
+    outcome = run_tuning(tuning, folder, trials, executor=executor, show=progress or (lambda _done, _note: None))
     for line in outcome.warnings:
         warnings.warn(line, ResultWarning, stacklevel=2)
     return Study(outcome, temporary)
@@ -163,7 +163,3 @@ def _range(field: str, values: object) -> str:
     if isinstance(values, str):
         return f"{field}={values}"
     return f"{field}={','.join(Axis.of(field, values).values)}"
-
-
-def _ignore(_done: float, _note: str) -> None:
-    pass

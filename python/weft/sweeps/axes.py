@@ -63,7 +63,9 @@ class Axis:
                 for changes in named.values()
             )
             return cls(field.strip(), tuple(named), settings)
-        texts = tuple(_text(value, where) for value in _python_numbers(list(values)))
+        from weft.model import python_numbers
+
+        texts = tuple(_text(value, where) for value in python_numbers(list(values)))
         if not texts:
             raise UsageError(f"{where}: has no values; pass at least one")
         if len(set(texts)) < len(texts):
@@ -108,13 +110,6 @@ class Axis:
         if all(re.fullmatch(_NUMBER, value, re.ASCII) for value in self.values):
             return [float(v) for v in plain] if any("." in v for v in plain) else [int(v) for v in plain]
         return plain
-
-
-def _python_numbers(values: list[object]) -> list[object]:
-    from weft.model import python_numbers
-
-    found: list[object] = python_numbers(values)
-    return found
 
 
 def classes_in(values: object) -> list[object]:

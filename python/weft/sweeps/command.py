@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -11,15 +10,15 @@ from weft.errors import StoppedError, UsageError
 from weft.measures import parse
 from weft.sweeps import store
 from weft.sweeps.plan import SweepPlan, build
+from weft.sweeps.runner import Runner, make_runner
 from weft.sweeps.store import SPEC, RunWarning, Unfinished
 from weft.version import __version__
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
     from pathlib import Path
 
     from weft.sweeps.executor import Executor
-    from weft.sweeps.runner import Runner
     from weft.sweeps.worker import Failure
 
 
@@ -146,7 +145,7 @@ def run_sweep(
         there = sum(store.is_complete(store.results_of(folder, key)) for key in {run.key for run in sweep.runs})
         most = len(sweep.runs) if sweep.precision is None else len(sweep.runs) * 100
         try:
-            with _lazy_runner(folder, executor, sweep, most=most, force=force) as runner:
+            with make_runner(folder, executor, most=most, force=force, own=sweep.source.own()) as runner:
                 _execute(sweep, folder, runner, failures, show)
                 if sweep.precision is not None:
                     sweep = _extend(sweep, folder, runner, failures, show, force=force)
@@ -177,14 +176,6 @@ def _with_file(sweep: SweepPlan, folder: Path) -> SweepPlan:
     document = sweep.source.resolved((), force=True)
     store.write_document(folder, document, SPEC)
     return replace(sweep, spec=folder / SPEC)
-
-
-@contextmanager
-def _lazy_runner(folder: Path, executor: Executor, sweep: SweepPlan, *, most: int, force: bool) -> Iterator[Runner]:
-    from weft.sweeps.runner import make_runner
-
-    with make_runner(folder, executor, most=most, force=force, own=sweep.source.own()) as runner:
-        yield runner
 
 
 def _execute(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from weft.measures import parse, unit_of
+from weft.plots.axes import digits
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -82,8 +83,3 @@ def _cells(row: dict[str, Any], values: Sequence[float], size: float) -> list[st
     else:
         interval = ", ".join(digits(value / size) for value in values) if 1 < len(values) <= MAX_POINTS else ""
     return [f"{bound}{digits(row['median'] / size)}", interval]
-
-
-def digits(value: float) -> str:
-    """Formats a number with three significant digits, or more if it has more before the decimal point."""
-    return f"{value:.3g}" if abs(value) < 1000 else f"{value:,.0f}"

@@ -107,7 +107,7 @@ def sweep(
     planned = replace(plan(source, list(overrides), axes, count, precision=wanted, force=force), of=of)
     temporary = tempfile.TemporaryDirectory(prefix="weft-sweep-") if out is None else None
     folder = Path(temporary.name if temporary is not None else out or "")
-    outcome = run_sweep(planned, folder, executor=executor, force=force, show=progress or _ignore)
+    outcome = run_sweep(planned, folder, executor=executor, force=force, show=progress or (lambda _done, _note: None))
     failures = outcome.failed()
     if len(outcome.failures) == len({run.key for run in outcome.sweep.runs}):
         raise RunError(f"{failures[0]['run']}: {failures[0]['reason']}")
@@ -120,7 +120,3 @@ def sweep(
     for line in lines:
         warnings.warn(line, ResultWarning, stacklevel=2)
     return found
-
-
-def _ignore(_done: float, _note: str) -> None:
-    pass
