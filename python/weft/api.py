@@ -475,15 +475,14 @@ def check_experiment(
         force: Accept a network that needs more memory than the machine has free.
         classes: Subclasses of `weft.CongestionControl` that overrides name.
     """
-    from weft.congestion_control import in_document, own_algorithms
+    from weft.congestion_control import own_of
 
-    given = list(classes)
+    own = own_of(experiment, classes)
     if isinstance(experiment, str | PathLike):
-        return _parse(experiment, overrides, force=force, own=own_algorithms(given) if given else [])
+        return _parse(experiment, overrides, force=force, own=own)
     if isinstance(experiment, Mapping):
         from weft.model import to_json
 
-        own = in_document(experiment, given)
         return _weft.Experiment.parse(to_json(experiment), overrides, None, force, own)
     # The models of a spec take longer to import than the rest of Weft, and dictionaries need none.
     from weft.spec import Experiment
@@ -491,7 +490,6 @@ def check_experiment(
     if not isinstance(experiment, Experiment):
         allowed = "a weft.Experiment, the path of a spec, or a dictionary"
         raise SpecError(f"{type(experiment).__name__} {experiment!r:.100}; allowed: {allowed}")
-    own = own_algorithms([*(transport.cc for transport in experiment.transports.values()), *given])
     text = experiment.model_dump_json(by_alias=True, exclude_none=True)
     return _weft.Experiment.parse(text, overrides, None, force, own)
 

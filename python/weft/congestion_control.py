@@ -229,12 +229,12 @@ def imported(module: str, name: str) -> object:
     return found
 
 
-def in_document(document: Mapping[str, Any], others: Iterable[object] = ()) -> list[Own]:
-    """Returns the classes in a spec that is a dictionary, whose parts may be models, and `others`."""
-    transports = document.get("transports")
+def own_of(experiment: object, others: Iterable[object] = ()) -> list[Own]:
+    """Returns the classes in an experiment, or in a spec whose parts may be models, and `others`; a path has none."""
+    transports = _field(experiment, "transports")
     named = transports.values() if isinstance(transports, Mapping) else ()
-    return own_algorithms([*(_cc(transport) for transport in named), *others])
+    return own_algorithms([*(_field(transport, "cc") for transport in named), *others])
 
 
-def _cc(transport: object) -> object:
-    return transport.get("cc") if isinstance(transport, Mapping) else getattr(transport, "cc", None)
+def _field(part: object, name: str) -> object:
+    return part.get(name) if isinstance(part, Mapping) else getattr(part, name, None)

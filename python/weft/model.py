@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, PlainSerializer, ValidationError
 from pydantic_core import ErrorDetails, PydanticSerializationUnexpectedValue
 
 from weft import _weft
-from weft.congestion_control import CongestionControl, in_document, is_own
+from weft.congestion_control import CongestionControl, is_own, own_of
 from weft.errors import SpecError
 
 
@@ -107,7 +107,7 @@ def complaint(model: type[BaseModel], given: object, error: ValidationError) -> 
     """
     if model.__name__ == "Experiment" and isinstance(given, Mapping):
         try:
-            _weft.Experiment.parse(to_json(given), algorithms=in_document(given))
+            _weft.Experiment.parse(to_json(given), algorithms=own_of(given))
         except SpecError as better:
             return better
     # The innermost error concerns the intended arm of a union; the errors of the other arms are

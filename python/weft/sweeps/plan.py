@@ -7,7 +7,6 @@ import inspect
 import json
 import secrets
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from os import PathLike
@@ -20,6 +19,8 @@ from weft.sweeps import axes as grid
 from weft.sweeps.store import SPEC
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
     from weft.congestion_control import Own
     from weft.sweeps.axes import Axis
     from weft.sweeps.precision import Precision
@@ -106,16 +107,9 @@ class Source:
 
     def own(self) -> list[Own]:
         """Returns all classes of congestion control that runs may name."""
-        from weft.congestion_control import in_document, own_algorithms
+        from weft.congestion_control import own_of
 
-        match self.experiment:
-            case Mapping():
-                return in_document(self.experiment, self.classes)
-            case str() | PathLike():
-                return own_algorithms(self.classes)
-            case _:
-                transports = self.experiment.transports.values()
-                return own_algorithms([*(transport.cc for transport in transports), *self.classes])
+        return own_of(self.experiment, self.classes)
 
 
 def plan(
