@@ -11,23 +11,24 @@
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from weft.errors import (
+    InternalError,
+    NotAFolderError,
+    OutputError,
+    RequirementError,
+    ResultWarning,
+    RunError,
+    SpecError,
+    StoppedError,
+    UsageError,
+    WeftError,
+)
+
 if TYPE_CHECKING:
     from weft import interop, reordering, slowdown, stats, trace
     from weft._weft import Progress
     from weft.api import Result, load, registry, run, schema
     from weft.congestion_control import CongestionControl
-    from weft.errors import (
-        InternalError,
-        NotAFolderError,
-        OutputError,
-        RequirementError,
-        ResultWarning,
-        RunError,
-        SpecError,
-        StoppedError,
-        UsageError,
-        WeftError,
-    )
     from weft.reports import write_report as report
     from weft.search.tune import Study, tune
     from weft.spec import Experiment
@@ -75,21 +76,6 @@ _NAMES = (
     ("weft._weft", ("Progress",)),
     ("weft.api", ("Result", "load", "registry", "run", "schema")),
     ("weft.congestion_control", ("CongestionControl",)),
-    (
-        "weft.errors",
-        (
-            "InternalError",
-            "NotAFolderError",
-            "OutputError",
-            "RequirementError",
-            "ResultWarning",
-            "RunError",
-            "SpecError",
-            "StoppedError",
-            "UsageError",
-            "WeftError",
-        ),
-    ),
     ("weft.spec", ("Experiment",)),
     ("weft.sweeps.results", ("Sweep",)),
     ("weft.sweeps.sweep", ("sweep",)),

@@ -17,7 +17,6 @@ from weft.errors import OutputError, WeftError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
-    from types import TracebackType
 
     from rich.progress import Progress
 
@@ -58,9 +57,7 @@ class ProgressBar:
             threading.Thread(target=self._print_lines, daemon=True).start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._ended.set()
         if self._bar is not None:
             self._bar.stop()

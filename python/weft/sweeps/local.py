@@ -24,7 +24,6 @@ from weft.sweeps.worker import Failure, WorkerError, failure_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from types import TracebackType
 
 
 MAX_TRIES = 4
@@ -66,9 +65,7 @@ class LocalRunner:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         for worker in self._workers:
             worker.process.terminate()
         deadline = time.monotonic() + STOP_S
