@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import altair as alt
 import polars as pl
 
-from weft.errors import UsageError
 from weft.plots import data
-from weft.plots.data import MAX_LINES
 
 if TYPE_CHECKING:
     from weft.api import Result
@@ -72,18 +70,14 @@ class Charts:
     def throughput(self, by: str = "flow") -> alt.LayerChart:
         """Goodput over time, one line per group."""
         rows = data.throughput(self._result.throughput, self._result.flows, by)
-        groups = rows["group"].n_unique()
-        if groups > MAX_LINES:
-            raise UsageError(f"plot.throughput: {groups} groups; allowed: at most {MAX_LINES} in a plot")
+        data.check_lines(rows, "throughput", "group", "groups")
         gbps = rows.select("time_s", "group", gbps=pl.col("goodput_bps") * 1e-9)
         return layered(series(inline(gbps), "gbps", "goodput (Gbps)", "group", interpolate="step-before"))
 
     def queues(self) -> alt.LayerChart:
         """Lengths of sampled queues over time, one line per link."""
         rows = data.queues(self._result.traces, self._result.links)
-        links = rows["link"].n_unique()
-        if links > MAX_LINES:
-            raise UsageError(f"plot.queues: {links} links; allowed: at most {MAX_LINES} in a plot")
+        data.check_lines(rows, "queues", "link", "links")
         return layered(queues(inline(rows.drop("link"))))
 
     def jain(self, by: str = "transport") -> alt.Chart:

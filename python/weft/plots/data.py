@@ -265,6 +265,16 @@ def active_links(result: Result) -> pl.DataFrame:
     return result.links.with_columns((pl.col("utilisation") * factor).clip(upper_bound=1.0))
 
 
+def check_lines(rows: pl.DataFrame, plot: str, column: str, what: str) -> None:
+    """Checks that a plot can show a line per value of a column.
+
+    Raises:
+        UsageError: There are too many lines to distinguish.
+    """
+    if (count := rows[column].n_unique()) > MAX_LINES:
+        raise UsageError(f"plot.{plot}: {count} {what}; allowed: at most {MAX_LINES} in a plot")
+
+
 def seconds_of(text: str) -> float:
     """Returns a time of a resolved spec, such as "10ms", in seconds."""
     found = re.fullmatch(r"([\d.]+) ?(ps|ns|us|ms|s)", text)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from weft.errors import UsageError
 from weft.measures import RATES, SECONDS, unit_of
 from weft.plots import axes as talk_axes
 from weft.plots import data
@@ -118,9 +117,7 @@ class Plots:
         size, unit = _span_unit(*_range(traced["time_s"]))
         own_ax = _axes(ax, f"time ({unit})", "cwnd (packets)")
         self._draw_windows(own_ax, traced, size)
-        spans = data.suppressed(traced)
-        finding = f"Flow {chosen}" + (f": {spans.height} times suppressed" if spans.height else "")
-        return talk_axes.titled(own_ax, title, finding)
+        return talk_axes.titled(own_ax, title, _suppressions(chosen, traced))
 
     def rates(self, flow: int | None = None, *, ax: Axes | None = None, title: str | None = None) -> Figure:
         """Draws the sending rate over time of a flow whose congestion control sets one, such as DCQCN.
@@ -153,9 +150,7 @@ class Plots:
             UsageError: There is no such column, no probe `throughput`, or there are too many groups to distinguish.
         """
         rows = data.throughput(self._result.throughput, self._result.flows, by)
-        groups = rows["group"].n_unique()
-        if groups > MAX_LINES:
-            raise UsageError(f"plot.throughput: {groups} groups; allowed: at most {MAX_LINES} in a plot")
+        data.check_lines(rows, "throughput", "group", "groups")
         size, unit = _span_unit(*_range(rows["time_s"]))
         rate, rate_unit = unit_of(rows["goodput_bps"].to_list(), RATES)
         own_ax = _axes(ax, f"time ({unit})", f"goodput ({rate_unit})")
@@ -181,9 +176,7 @@ class Plots:
             UsageError: No queue is sampled, or there are too many to distinguish.
         """
         sampled = data.queues(self._result.traces, self._result.links)
-        links = sampled["link"].n_unique()
-        if links > MAX_LINES:
-            raise UsageError(f"plot.queues: {links} links; allowed: at most {MAX_LINES} in a plot")
+        data.check_lines(sampled, "queues", "link", "links")
         span = data.active_span(self._result)
         size, unit = _span_unit(*span)
         own_ax = _axes(ax, f"time ({unit})", "queue (packets)")
@@ -227,9 +220,7 @@ class Plots:
             panels[1].set_ylabel("queue (packets)")
             self._draw_queues(panels[1], sampled, size)
         panels[-1].set(xlabel=f"time ({unit})", xlim=(low / size, high / size))
-        spans = data.suppressed(traced)
-        finding = f"Flow {chosen}" + (f": {spans.height} times suppressed" if spans.height else "")
-        return talk_axes.titled(panels[0], title, finding)
+        return talk_axes.titled(panels[0], title, _suppressions(chosen, traced))
 
     def jain(self, by: str = "transport", *, ax: Axes | None = None, title: str | None = None) -> Figure:
         """Draws Jain's fairness index of the flows' goodputs, one bar a group, with its value.
@@ -321,6 +312,12 @@ def _axes(ax: Axes | None, x: str, y: str) -> Axes:
     own_ax = talk_axes.plain_axes(ax)
     own_ax.set(xlabel=x, ylabel=y)
     return own_ax
+
+
+def _suppressions(flow: int, traced: pl.DataFrame) -> str:
+    """Returns a title: the flow, and how often its subflows were suppressed."""
+    times = data.suppressed(traced).height
+    return f"Flow {flow}" + (f": {times} times suppressed" if times else "")
 
 
 def _range(values: pl.Series) -> tuple[float, float]:

@@ -40,6 +40,8 @@ class SweepPlots:
     def __init__(self, sweep: Sweep) -> None:
         """Creates the plots of a sweep."""
         self._sweep = sweep
+        self._values = {sweep.title(name): values for name, values in sweep.axes.items()}
+        """Values of each varied field, by its title."""
 
     def compare(
         self,
@@ -66,7 +68,7 @@ class SweepPlots:
         values, summary = self._measured(of, groups, where)
         if summary.height > MAX_ROWS:
             raise UsageError(f"plot.compare: {summary.height} groups; allowed: at most {MAX_ROWS}, with by= or where=")
-        size, label = self._axis(of, summary["median"].drop_nulls().to_list())
+        size, label = self._axis(of, summary)
         names = [self._name(row, groups) for row in summary.select(groups).iter_rows(named=True)]
         own_ax = talk_axes.plain_axes(ax, size=(7.0, 1.4 + 0.42 * max(len(names), 2)), grid="x")
         first = groups[0] if groups else None
@@ -96,7 +98,7 @@ class SweepPlots:
         own_ax.set(ylim=(len(names) - 0.4, -0.7), xlabel=label)
         if talk_axes.wants_log(drawn):
             talk_axes.set_log(own_ax.xaxis, min(drawn), max(drawn))
-        elif drawn and min(drawn) >= 0 and min(drawn) < 0.5 * max(drawn):
+        elif drawn and 0 <= min(drawn) < 0.5 * max(drawn):
             own_ax.set_xlim(left=0)
         return talk_axes.titled(own_ax, title, self._finding(of, summary, groups, where))
 
@@ -133,7 +135,7 @@ class SweepPlots:
         if lost:
             raise UsageError(f"plot.lines: {', '.join(lost)}: several values and no place; choose one with where=")
         values, summary = self._measured(of, groups, where)
-        size, label = self._axis(of, summary["median"].drop_nulls().to_list())
+        size, label = self._axis(of, summary)
         own_ax = talk_axes.plain_axes(ax)
         places = self._places(own_ax, summary, across)
         lines, drawn = [], []
@@ -167,7 +169,7 @@ class SweepPlots:
         own_ax.set(xlabel=across, ylabel=label)
         if talk_axes.wants_log(drawn):
             talk_axes.set_log(own_ax.yaxis, min(drawn), max(drawn))
-        elif drawn and min(drawn) >= 0 and min(drawn) < 0.6 * max(drawn):
+        elif drawn and 0 <= min(drawn) < 0.6 * max(drawn):
             own_ax.set_ylim(bottom=0)
         talk_axes.end_labels(own_ax, lines, by or "")
         return talk_axes.titled(own_ax, title, self._trend(of, summary, across, by, where))
@@ -210,7 +212,7 @@ class SweepPlots:
         up = chosen[0] if y is not None else free[0]
         across = next(name for name in groups if name != up)
         _, summary = self._measured(of, groups, where)
-        size, label = self._axis(of, summary["median"].drop_nulls().to_list())
+        size, label = self._axis(of, summary)
         columns, rows = (summary[name].unique(maintain_order=True).to_list() for name in (across, up))
         cells = np.full((len(rows), len(columns)), np.nan)
         bounds: set[tuple[int, int]] = set()
@@ -448,15 +450,13 @@ class SweepPlots:
             if name not in groups:
                 raise UsageError(f"x: {x!r}; allowed: {', '.join(groups)}")
             return name
-        titles = {self._sweep.title(name): values for name, values in self._sweep.axes.items()}
         if not groups:
             raise UsageError("plot.lines: no field varies; run a sweep over one")
         numeric = [name for name in groups if self._is_numeric(name)]
-        return max(numeric or groups, key=lambda name: len(titles[name]))
+        return max(numeric or groups, key=lambda name: len(self._values[name]))
 
     def _is_numeric(self, title: str) -> bool:
-        titles = {self._sweep.title(name): values for name, values in self._sweep.axes.items()}
-        return all(isinstance(value, int | float) for value in titles.get(title, [""]))
+        return all(isinstance(value, int | float) for value in self._values.get(title, [""]))
 
     def _measured(
         self, of: Of, groups: Sequence[str], where: Mapping[str, Any] | None
@@ -465,9 +465,7 @@ class SweepPlots:
         chosen = self._where(where)
         columns = [*groups, *(name for name in chosen if name not in groups)]
         values, summary = self._sweep.values(of, by=columns), self._sweep.summary(of, by=columns)
-        for name, value in chosen.items():
-            values, summary = (frame.filter(pl.col(name).cast(pl.String) == str(value)) for frame in (values, summary))
-        return values, summary
+        return _restricted(values, chosen), _restricted(summary, chosen)
 
     def _flows(self, groups: Sequence[str], where: Mapping[str, Any] | None, columns: Sequence[str]) -> pl.DataFrame:
         chosen = self._where(where)
@@ -483,17 +481,14 @@ class SweepPlots:
         unknown = next((name for name in groups if name not in frame.columns), None)
         if unknown is not None:
             raise UsageError(f"by: {unknown!r}; allowed: {', '.join([*titles.values(), *there])}")
-        for name, value in chosen.items():
-            frame = frame.filter(pl.col(name).cast(pl.String) == str(value))
-        return frame
+        return _restricted(frame, chosen)
 
     def _order(self, group: str | None, rows: pl.DataFrame, renamed: Mapping[str, str]) -> list[Any]:
         """Returns the values of a group in the order in which the sweep has them."""
         if group is None:
             return ["all"]
         there = rows[renamed.get(group, group)].unique(maintain_order=True).to_list()
-        titles = {self._sweep.title(name): values for name, values in self._sweep.axes.items()}
-        return [value for value in titles.get(group, there) if value in there]
+        return [value for value in self._values.get(group, there) if value in there]
 
     def _split(self, rows: pl.DataFrame, by: str | None) -> list[tuple[Any, pl.DataFrame]]:
         if by is None:
@@ -524,12 +519,12 @@ class SweepPlots:
     # Words
 
     @staticmethod
-    def _axis(of: Of, values: Sequence[float]) -> tuple[float, str]:
+    def _axis(of: Of, summary: pl.DataFrame) -> tuple[float, str]:
         """Returns the size of the unit of a measure, and the label of its axis."""
         if callable(of):
             return 1.0, getattr(of, "__name__", "value").strip("<>").replace("_", " ")
         measure = parse(of)
-        size, unit = unit_of(values, measure.units)
+        size, unit = unit_of(summary["median"].drop_nulls().to_list(), measure.units)
         return size, f"{measure.title} ({unit})" if unit else measure.title
 
     @staticmethod
@@ -570,13 +565,10 @@ class SweepPlots:
             return ""
         ranked = rows.sort("median", descending=measure.best == "highest")
         best, following = ranked[field].to_list()[:2]
-        titles = [self._sweep.title(name) for name in self._sweep.axes]
-        if field not in titles or {field, *at} != set(titles):
+        if field not in self._values or {field, *at} != set(self._values):
             return f"{_shown(best)} has the {measure.best} {measure.title}"
         pairs = self._sweep.compare(best, following, of, field=field)
-        for name, value in at.items():
-            pairs = pairs.filter(pl.col(name).cast(pl.String) == str(value))
-        row = pairs.row(0, named=True)
+        row = _restricted(pairs, at).row(0, named=True)
         neutral = 1.0 if "ratio" in row else 0.0
         if row["low"] is None:
             return f"{_shown(best)} has the {measure.best} {measure.title} ({row['n']} seeds)"
@@ -596,6 +588,13 @@ class SweepPlots:
         row = known.row(-1 if measure.best == "highest" else 0, named=True)
         name = ", ".join(f"{name} = {_shown(row[name])}" for name in groups)
         return f"{(measure.best or 'lowest').capitalize()} {measure.title}: {digits(row['median'] / size)} at {name}"
+
+
+def _restricted(frame: pl.DataFrame, where: Mapping[str, Any]) -> pl.DataFrame:
+    """Returns the rows with these values of fields."""
+    for name, value in where.items():
+        frame = frame.filter(pl.col(name).cast(pl.String) == str(value))
+    return frame
 
 
 def _shown(value: object) -> str:
