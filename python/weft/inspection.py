@@ -157,14 +157,15 @@ def difference(first: Path, second: Path) -> Difference:
         NotAFolderError: One is not the folder of a run.
     """
     one, other = Result.read(first), Result.read(second)
-    flat = [_flat(result.manifest["spec"]) | {"version": str(result.manifest["version"])} for result in (one, other)]
+    manifests = one.manifest, other.manifest
+    flat = [dict(values_of(manifest["spec"] | {"version": manifest["version"]})) for manifest in manifests]
     names = dict.fromkeys([*flat[0], *flat[1]])
     fields = [
         (name, values[0], values[1])
         for name in names
-        if (values := tuple(spec.get(name, ABSENT) for spec in flat))[0] != values[1]
+        if (values := tuple(str(spec.get(name, ABSENT)) for spec in flat))[0] != values[1]
     ]
-    rows = [result.manifest["rows"] for result in (one, other)]
+    rows = [manifest["rows"] for manifest in manifests]
     tables = [(name, _compared(one, other, name)) for name in dict.fromkeys([*rows[0], *rows[1]])]
     return Difference(fields, tables, list(_measures(one, other)))
 
@@ -198,15 +199,14 @@ def _measures(one: Result, other: Result) -> Iterator[tuple[str, float | None, f
             yield measure.title, values[0], values[1]
 
 
-def _flat(part: Any, at: str = "") -> dict[str, str]:  # noqa: ANN401 - any JSON
-    """Returns the values of a spec by their paths, as text."""
+def values_of(part: Any, at: str = "") -> Iterator[tuple[str, Any]]:  # noqa: ANN401 - any JSON
+    """Yields the values of a spec with their paths."""
     items = part.items() if isinstance(part, dict) else enumerate(part) if isinstance(part, list) else None
     if items is None:
-        return {at: str(part)}
-    found: dict[str, str] = {}
+        yield at, part
+        return
     for name, value in items:
-        found |= _flat(value, f"{at}[{name}]" if isinstance(part, list) else f"{at}.{name}".lstrip("."))
-    return found
+        yield from values_of(value, f"{at}[{name}]" if isinstance(part, list) else f"{at}.{name}".lstrip("."))
 
 
 SPECS = {file.stem: file for file in sorted((Path(__file__).parent / "templates" / "specs").glob("*.toml"))}

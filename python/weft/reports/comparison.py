@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 import polars as pl
 
 from weft import stats
-from weft.measures import Measure, parse
+from weft.measures import PLAIN, RATES, SECONDS, Measure, Units, parse
 from weft.plots import data
 from weft.reports.factors import ABSENT, Factor, Value, factor
 from weft.stats import digits
@@ -35,8 +35,8 @@ class Metric:
     needs: tuple[str, ...]
     """Columns of `flows` that it is computed from."""
     value: pl.Expr
-    units: tuple[tuple[float, str], ...] = ((1.0, ""),)
-    """Units and their sizes, the largest first."""
+    units: Units = PLAIN
+    """Units of the values."""
     at_least: str = ""
     """The column that says whether the value may be higher."""
     best: Literal["lowest", "highest", ""] = "lowest"
@@ -47,8 +47,6 @@ class Metric:
     """Whether a flow has such a value if it ends; a group with such flows and no value cannot be compared."""
 
 
-_SECONDS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"))
-_RATES = ((1e9, "Gbps"), (1e6, "Mbps"), (1e3, "kbps"))
 _PERCENT = ((0.01, "%"),)
 
 _BYTES = pl.col("size_bytes")
@@ -83,16 +81,16 @@ def _goodput(subset: str) -> Metric:
     chosen = _BYTES.is_not_null() & SUBSETS[subset]
     mean = pl.col("goodput_bps").filter(chosen).mean()
     title = f"goodput, mean of {subset}"
-    return Metric(title, ("goodput_bps",), mean, _RATES, best="highest", subset=subset, applies=chosen)
+    return Metric(title, ("goodput_bps",), mean, RATES, best="highest", subset=subset, applies=chosen)
 
 
 _TO_END = pl.col("fct_s").is_not_null() | pl.col("unfinished_s").is_not_null()
 _FCT = ("fct_s", "unfinished_s")
 METRICS = (
     *(_slowdown(subset, name, percent) for subset in SUBSETS for name, percent in (("p99", 99), ("median", 50))),
-    Metric("FCT, median", _FCT, pl.col("p50").first(), _SECONDS, "p50_is_lower_bound", applies=_BYTES.is_not_null()),
-    Metric("FCT, p99", _FCT, pl.col("p99").first(), _SECONDS, "p99_is_lower_bound", applies=_BYTES.is_not_null()),
-    Metric("FCT, mean of ended flows", ("fct_s",), pl.col("fct_s").mean(), _SECONDS, applies=_BYTES.is_not_null()),
+    Metric("FCT, median", _FCT, pl.col("p50").first(), SECONDS, "p50_is_lower_bound", applies=_BYTES.is_not_null()),
+    Metric("FCT, p99", _FCT, pl.col("p99").first(), SECONDS, "p99_is_lower_bound", applies=_BYTES.is_not_null()),
+    Metric("FCT, mean of ended flows", ("fct_s",), pl.col("fct_s").mean(), SECONDS, applies=_BYTES.is_not_null()),
     Metric(
         "flows ended",
         _FCT,
@@ -101,7 +99,7 @@ METRICS = (
         best="highest",
         applies=_BYTES.is_not_null(),
     ),
-    Metric("goodput, mean of flows", ("goodput_bps",), pl.col("goodput_bps").mean(), _RATES, best="highest"),
+    Metric("goodput, mean of flows", ("goodput_bps",), pl.col("goodput_bps").mean(), RATES, best="highest"),
     *(_goodput(subset) for subset in SUBSETS if subset != ALL),
     Metric("Jain's index of goodputs", ("goodput_bps",), stats.jain("goodput_bps"), best="highest"),
     Metric("timeouts per flow", ("timeouts", "syn_timeouts"), (pl.col("timeouts") + pl.col("syn_timeouts")).mean()),

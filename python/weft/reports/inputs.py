@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from weft import api
 from weft.api import Result
 from weft.errors import UsageError
+from weft.inspection import values_of
 from weft.output import file_name
 from weft.sweeps.axes import Axis, label_names
 from weft.sweeps.results import axes_of, read_document
@@ -221,16 +222,11 @@ def _labels(members: Sequence[tuple[Run, ...]]) -> list[dict[str, str | int | fl
     return [{"run": str(group[0].folder)} for group in members]
 
 
-def _flat(part: Any, at: str = "") -> dict[str, str | int | float]:  # noqa: ANN401 - any JSON
-    """A spec's values by their path."""
-    items = part.items() if isinstance(part, dict) else enumerate(part) if isinstance(part, list) else None
-    if items is None:
-        return {at: part if isinstance(part, str | int | float) else json.dumps(part)}
-    found: dict[str, str | int | float] = {}
-    for name, value in items:
-        inner = f"{at}[{name}]" if isinstance(part, list) else f"{at}.{name}".lstrip(".")
-        found |= _flat(value, inner)
-    return found
+def _flat(spec: dict[str, Any]) -> dict[str, str | int | float]:
+    """Returns the values of a spec by their paths, numbers and text as they are."""
+    return {
+        path: value if isinstance(value, str | int | float) else json.dumps(value) for path, value in values_of(spec)
+    }
 
 
 def _check_distinct(runs: Sequence[Run]) -> None:

@@ -8,7 +8,7 @@ import polars as pl
 
 from weft import stats
 from weft.errors import UsageError
-from weft.measures import RATES, SECONDS, Units, parse, unit_of
+from weft.measures import PLAIN, RATES, SECONDS, Units, parse, unit_of
 from weft.plots import axes as talk_axes
 from weft.plots.axes import digits, plain_number
 
@@ -332,7 +332,7 @@ class SweepPlots:
         steps = stats.cdf(flows, column, by=groups, at_least=at_least)
         if steps.is_empty():
             raise UsageError(f"plot.cdf: no flow has a value of {column}; use a longer run")
-        units: Units = {"fct_s": SECONDS, "goodput_bps": RATES}.get(column, ((1.0, ""),))
+        units: Units = {"fct_s": SECONDS, "goodput_bps": RATES}.get(column, PLAIN)
         size, unit = unit_of(steps["value"].to_list(), units)
         name = {"fct_s": "flow completion time", "goodput_bps": "goodput"}.get(column, column.replace("_", " "))
         own_ax = talk_axes.plain_axes(ax)

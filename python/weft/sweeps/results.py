@@ -289,12 +289,7 @@ class Sweep:
         parts = []
         for (count,), part in looked.group_by("looks", maintain_order=True):
             found = median_ci(part, "value", by=groups, confidence=confidence(int(str(count))))
-            doubt = part.select(*groups, "at_least")
-            if groups:
-                found = found.join(doubt.group_by(groups).agg(pl.col("at_least").any()), on=groups, nulls_equal=True)
-            else:
-                found = found.with_columns(at_least=doubt["at_least"].any())
-            parts.append(found)
+            parts.append(_with_doubt(found, part, groups))
         return self._in_order(pl.concat(parts), groups) if groups else parts[0]
 
     def _looks(self, values: pl.DataFrame, groups: Sequence[str]) -> pl.Series:
@@ -360,11 +355,9 @@ class Sweep:
         word = "ratio" if positive else "difference"
         level = confidence(max((cell["looks"] for cell in self.document.get("looks", [])), default=0))
         found = median_ci(pairs.with_columns(contrast.alias(word)), word, by=others, confidence=level)
-        doubt = (pl.col("at_least") | pl.col("at_least_b")).any()
-        if others:
-            found = found.join(pairs.group_by(others).agg(at_least=doubt), on=others, nulls_equal=True)
-            return self._in_order(found.rename({"median": word}), others)
-        return found.rename({"median": word}).with_columns(at_least=pairs.select(doubt.fill_null(value=False)).item())
+        doubtful = pairs.with_columns(pl.col("at_least") | pl.col("at_least_b"))
+        found = _with_doubt(found.rename({"median": word}), doubtful, others)
+        return self._in_order(found, others) if others else found
 
     @property
     def plot(self) -> SweepPlots:
@@ -402,6 +395,15 @@ class Sweep:
             shutil.copytree(self.folder, folder)
         except OSError as error:
             raise OutputError(f"{folder}: cannot be written: {error.strerror or error}") from None
+
+
+def _with_doubt(found: pl.DataFrame, rows: pl.DataFrame, groups: Sequence[str]) -> pl.DataFrame:
+    """Returns one row per group, with `at_least` if it is true in some row of the group."""
+    import polars as pl
+
+    if not groups:
+        return found.with_columns(at_least=rows["at_least"].any())
+    return found.join(rows.group_by(groups).agg(pl.col("at_least").any()), on=groups, nulls_equal=True)
 
 
 def read_document(folder: Path) -> dict[str, Any]:
