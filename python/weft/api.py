@@ -115,28 +115,11 @@ def run(
     Warns:
         ResultWarning: The results need care; each line is one of the manifest's `warnings`.
     """
-    result = run_silently(
-        experiment, seed=seed, threads=threads, trace_hash=trace_hash, progress=progress, out=out, force=force
-    )
+    checked = check_experiment(experiment, [] if seed is None else [f"seed={seed}"], force=force)
+    result = run_checked(checked, threads=threads, trace_hash=trace_hash, progress=progress, out=out)
     for warning in result.manifest["warnings"]:
         warnings.warn(warning, ResultWarning, stacklevel=2)
     return result
-
-
-def run_silently(
-    experiment: Experiment | Mapping[str, Any] | str | PathLike[str],
-    *,
-    seed: int | None = None,
-    threads: int | None = None,
-    trace_hash: bool = False,
-    progress: Callable[[_weft.Progress], bool | None] | None = None,
-    out: str | PathLike[str] | None = None,
-    force: bool = False,
-) -> Result:
-    """Runs an experiment like `run`. Its warnings are in the manifest only."""
-    overrides = [] if seed is None else [f"seed={seed}"]
-    checked = check_experiment(experiment, overrides, force=force)
-    return run_checked(checked, threads=threads, trace_hash=trace_hash, progress=progress, out=out)
 
 
 def run_checked(
@@ -147,7 +130,7 @@ def run_checked(
     progress: Callable[[_weft.Progress], bool | None] | None = None,
     out: str | PathLike[str] | None = None,
 ) -> Result:
-    """Runs what `check_experiment` has returned, like `run_silently`."""
+    """Runs what `check_experiment` has returned, like `run`. Its warnings are in the manifest only."""
     is_number = isinstance(threads, Integral) and not isinstance(threads, bool)  # True is an int, too
     if threads is not None and not (is_number and 1 <= threads <= MAX_THREADS):
         raise RunError(f"threads: {threads!r}; allowed: 1 to {MAX_THREADS}, or None")

@@ -112,6 +112,10 @@ Threads = Annotated[
     ),
 ]
 
+Seed = Annotated[
+    int | None, typer.Option("--seed", parser=whole, metavar="N", help="Use this seed instead of the spec's.")
+]
+Changes = Annotated[list[str] | None, typer.Option("--set", metavar="a.b=c", help="Change a field in all runs.")]
 Force = Annotated[bool, typer.Option("--force", help="Run even if more memory is needed than is free.")]
 Cluster = Annotated[
     str | None,
@@ -155,9 +159,7 @@ def run(
         list[str] | None,
         typer.Option("--set", metavar="a.b=c", help="Change a field before the run, such as 'traffic[0].flows=40'."),
     ] = None,
-    seed: Annotated[
-        int | None, typer.Option("--seed", parser=whole, metavar="N", help="Use this seed instead of the spec's.")
-    ] = None,
+    seed: Seed = None,
     threads: Threads = 0,
     force: Force = False,
     out: Out = None,
@@ -253,9 +255,7 @@ def sweep(
         int,
         typer.Option("--max-seeds", parser=runs, metavar="N", help="Add seeds with --precision up to this number."),
     ] = 100,
-    overrides: Annotated[
-        list[str] | None, typer.Option("--set", metavar="a.b=c", help="Change a field in all runs.")
-    ] = None,
+    overrides: Changes = None,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -375,9 +375,7 @@ def tune(
         int,
         typer.Option("--batch-size", parser=threads, metavar="N", help="Propose this many trials at a time."),
     ] = 8,
-    overrides: Annotated[
-        list[str] | None, typer.Option("--set", metavar="a.b=c", help="Change a field in all runs.")
-    ] = None,
+    overrides: Changes = None,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -524,9 +522,7 @@ def trace(
         list[str] | None,
         typer.Option("--set", metavar="a.b=c", help="Change a field of the experiment before the run."),
     ] = None,
-    seed: Annotated[
-        int | None, typer.Option("--seed", parser=whole, metavar="N", help="Use this seed instead of the spec's.")
-    ] = None,
+    seed: Seed = None,
     out: Annotated[
         Path | None,
         typer.Option(

@@ -136,11 +136,6 @@ class Comparison:
     """Confidence of the intervals of each group, which is corrected if it was looked at repeatedly."""
 
     @property
-    def several_transports(self) -> bool:
-        """Whether a group has more than one transport."""
-        return _several([key for key, *_ in self.rows.select(pl.struct("group", "transport").unique()).iter_rows()])
-
-    @property
     def factors(self) -> list[Factor]:
         """The fields that have several values."""
         names = list(dict.fromkeys(name for labels in self.labels.values() for name in labels))
@@ -209,7 +204,7 @@ def compare(groups: Sequence[Group], of: str | None = None) -> Comparison:
     levels = tuple(confidence(group.looks) for group in groups)
     rows = _over_seeds(measured, keys, "value", levels)
     units, absent = _units(metrics, rows)
-    found = _labels(groups, [key for key, *_ in rows.select(pl.struct(SERIES).unique(maintain_order=True)).iter_rows()])
+    found = _labels(groups, rows.select(SERIES).unique(maintain_order=True).rows())
     missing = _missing(measured, units)
     return Comparison(
         rows,
@@ -311,20 +306,15 @@ def _sizes(frames: Sequence[pl.DataFrame], levels: Sequence[float]) -> pl.DataFr
     return pl.concat(parts)
 
 
-def _labels(groups: Sequence[Group], keys: Sequence[dict[str, int | str]]) -> dict[tuple[int, str], dict[str, Value]]:
-    several = _several(keys)
+def _labels(groups: Sequence[Group], keys: Sequence[tuple[int, str]]) -> dict[tuple[int, str], dict[str, Value]]:
+    several = len({index for index, _ in keys}) < len(keys)
     found: dict[tuple[int, str], dict[str, Value]] = {}
-    for key in keys:
-        index, transport = int(key["group"]), str(key["transport"])
+    for index, transport in keys:
         labels = dict(groups[index].labels)
         if several:
             labels["flow transport" if "transport" in labels else "transport"] = transport
         found[index, transport] = labels
     return found
-
-
-def _several(keys: Sequence[dict[str, int | str]]) -> bool:
-    return len({key["group"] for key in keys}) < len(keys)
 
 
 def statistics_of(flows: pl.DataFrame) -> pl.DataFrame:

@@ -68,7 +68,10 @@ def drawings(comparison: Comparison, wishes: Wishes) -> dict[str, Any]:
             {"name": field.name, "labels": field.labels, "values": field.values, "numeric": field.numeric}
             for field in factors
         ],
-        "series": [_value_indices(comparison, key, factors) for key in keys],
+        "series": [
+            [field.values.index(labels.get(field.name, ABSENT)) for field in factors]
+            for labels in comparison.labels.values()
+        ],
         "metrics": [_metric(comparison, number, keys) for number in range(len(comparison.metrics))],
         "sizes": _sizes(comparison, keys),
         "cdf": _distributions(comparison, keys),
@@ -98,11 +101,6 @@ def controls(comparison: Comparison, wishes: Wishes) -> dict[str, Any]:
         "sizes": not comparison.by_size.is_empty(),
         "cdf": bool(comparison.distributions),
     }
-
-
-def _value_indices(comparison: Comparison, key: tuple[int, str], factors: Sequence[Factor]) -> list[int]:
-    labels = comparison.labels[key]
-    return [field.values.index(labels.get(field.name, ABSENT)) for field in factors]
 
 
 def _metric(comparison: Comparison, number: int, keys: Sequence[tuple[int, str]]) -> dict[str, Any]:
@@ -160,19 +158,15 @@ def _distributions(comparison: Comparison, keys: Sequence[tuple[int, str]]) -> d
     for number, key in enumerate(keys):
         runs = comparison.distributions.get(key, [])
         times = _times([fcts for fcts, _ in runs if len(fcts)], points)
-        shares = [fcts.search_sorted(pl.Series(times, dtype=pl.Float64), side="right") / count for fcts, count in runs]
-        table = (
-            pl.concat(
-                [
-                    pl.DataFrame({"time": range(len(times)), "share": share}, schema_overrides={"share": pl.Float64})
-                    for share in shares
-                ]
-            )
-            if times
-            else None
-        )
-        if table is None:
+        if not times:
             continue
+        shares = [fcts.search_sorted(pl.Series(times, dtype=pl.Float64), side="right") / count for fcts, count in runs]
+        table = pl.concat(
+            [
+                pl.DataFrame({"time": range(len(times)), "share": share}, schema_overrides={"share": pl.Float64})
+                for share in shares
+            ]
+        )
         level = comparison.levels[key[0]]
         for row in stats.median_ci(table, "share", by="time", confidence=level).iter_rows(named=True):
             bounds = (_rounded(row[name]) for name in ("median", "low", "high"))

@@ -64,7 +64,9 @@ def write(
         distribution_figures.add(figures, inputs.groups[0])
         drawn |= {"sizes": None, "cdf": None}
     else:
-        figures.missing += sorted(_without_slowdown(inputs))
+        # The first run of a group stands for the others.
+        reasons = {distribution_figures.why_no_slowdown(group.runs[0].result()) for group in inputs.groups}
+        figures.missing += sorted(reasons - {""})
     names = _names(inputs, comparison)
     details: list[dict[str, Any]] = []
     links = 0
@@ -116,12 +118,6 @@ def write(
         script=_library(),
         drawings=drawings,
     )
-
-
-def _without_slowdown(inputs: ReportInputs) -> set[str]:
-    """Returns why groups have no slowdown, judged by their first runs."""
-    reasons = {distribution_figures.why_no_slowdown(group.runs[0].result()) for group in inputs.groups}
-    return reasons - {""}
 
 
 def _title(inputs: ReportInputs) -> str:

@@ -71,7 +71,7 @@ def detail(group: Group, name: str, run: Run, rows: int) -> dict[str, Any]:
     name = label(name, run)
     events = link_events(run.manifest["spec"], result.links)
     spec = json.dumps(run.manifest["spec"], indent=2, ensure_ascii=False)
-    file = f"{_file_name(group, run)}.json"
+    file = f"{file_name(f'{group.name}-seed-{run.seed}') or 'spec'}.json"
     mark = run.manifest["spec"].get("queues", {}).get("mark")
     drawn_events = crosses(events, picture)
     for node in picture["nodes"]:
@@ -130,10 +130,6 @@ def crosses(events: Sequence[LinkEvent], picture: Mapping[str, Any]) -> list[dic
             if words not in texts.setdefault((round(x, 5), round(y, 5)), []):
                 texts[round(x, 5), round(y, 5)].append(words)
     return [{"x": x, "y": y, "text": "; ".join(words)} for (x, y), words in texts.items()]
-
-
-def _file_name(group: Group, run: Run) -> str:
-    return file_name(f"{group.name}-seed-{run.seed}") or "spec"
 
 
 def _packets(text: object) -> float | None:

@@ -37,7 +37,6 @@ STALLED = ("xmp-stall", "dcm-stall")
 AT_ONCE, DELAYED, LINUX_DCTCP = LINUX = ("amp-linux", "amp-linux-delayed", "dctcp-linux")
 """Variants that are not in the paper: profile `linux`, whose subflows join at once, or after 256 KB as weftd's do."""
 PANELS_KB = (128, 256, 512)
-TEXT_KB = (64, 1024)
 SIZES_KB = (64, 128, 256, 512, 1024)
 QUICK = "5 rounds of incast instead of 20, links of 5 us only, 64 to 256 KB"
 MOST_TIMEOUTS = {"xmp": 10, "dcm": 16}
