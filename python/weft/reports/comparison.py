@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import polars as pl
 
 from weft import stats
+from weft.api import Result
 from weft.measures import PLAIN, RATES, SECONDS, Measure, Units, parse
 from weft.plots import data
 from weft.reports.factors import ABSENT, Factor, Value, factor
+from weft.reports.inputs import Group
 from weft.stats import digits
 from weft.sweeps.precision import confidence
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from weft.api import Result
-    from weft.reports.inputs import Group
 
 CONFIDENCE = confidence(0)
 SLOWDOWN_BOUND = pl.col("slowdown_at_least").clip(lower_bound=1.0)

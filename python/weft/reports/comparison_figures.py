@@ -5,7 +5,8 @@ The page's script gives fields their roles, so that a reader can change them: `c
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 import altair as alt
 import polars as pl
@@ -15,11 +16,7 @@ from weft.plots import altair_plots
 from weft.reports.comparison import CONFIDENCE, Comparison
 from weft.reports.factors import ABSENT, Factor, Layout, Wishes, arrange, factor
 from weft.reports.figures import CONFIG
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from weft.reports.inputs import ReportInputs
+from weft.reports.inputs import ReportInputs
 
 MAX_LISTED = 1000
 """Maximum number of rows of the table."""

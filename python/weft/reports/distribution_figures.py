@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import polars as pl
 
 from weft import stats
+from weft.api import Result
 from weft.errors import UsageError
 from weft.plots import altair_plots, data
 from weft.reports.figures import Figures, reason
+from weft.reports.inputs import Group
 from weft.stats import digits
-
-if TYPE_CHECKING:
-    from weft.api import Result
-    from weft.reports.inputs import Group
 
 MAX_STEPS = 600
 """Maximum number of steps of a distribution."""

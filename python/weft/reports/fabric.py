@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict, deque
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
 
 MAX_NODES = 64
 """Maximum number of nodes in a row; with more nodes, neighbours are drawn as one."""

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import itertools
 import tomllib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from weft.errors import UsageError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 Value = str | int | float
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+import altair as alt
 
-    import altair as alt
-
-    from weft.errors import UsageError
+from weft.errors import UsageError
 
 INK = "currentColor"
 PAPER = "var(--paper)"

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import shlex
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from weft import api
 from weft.api import Result
@@ -16,9 +17,6 @@ from weft.output import file_name
 from weft.sweeps.axes import Axis, label_names
 from weft.sweeps.results import axes_of, read_document
 from weft.sweeps.store import DOCUMENT, SPEC, results_of
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 MAX_FIELDS = 3
 """Maximum number of fields in the name of a group; with more, its folder is the name."""

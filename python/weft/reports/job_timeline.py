@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import math
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
 
+from weft.api import Result
 from weft.plots import altair_plots, data
 from weft.stats import digits
-
-if TYPE_CHECKING:
-    from weft.api import Result
 
 MAX_RANKS = 48
 """Rows of the drawing; ranks of the critical path have precedence."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from weft.html_pages import render
 from weft.plots import data
@@ -10,15 +11,11 @@ from weft.reports import comparison_figures, distribution_figures, fabric, run_f
 from weft.reports.comparison import CONFIDENCE, Comparison, compare
 from weft.reports.factors import ABSENT, Wishes
 from weft.reports.figures import Figures
+from weft.reports.inputs import ReportInputs
 from weft.reports.run_figures import label
 from weft.reports.unrecorded import unrecorded
 from weft.summary import COUNTERS, RARE_COUNTERS
 from weft.version import __version__
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from weft.reports.inputs import ReportInputs
 
 MAX_ROWS = 60_000
 """Rows in all timelines of a page, of some 20 bytes each."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import altair as alt
 import polars as pl
@@ -12,14 +13,10 @@ from weft.output import file_name
 from weft.plots import altair_plots, data
 from weft.reports import fabric, switch_counters, timeline
 from weft.reports.figures import INK, PAPER, Figures
+from weft.reports.inputs import Group, Run
 from weft.reports.job_timeline import job_timeline
 from weft.reports.link_events import LinkEvent, link_events
 from weft.stats import digits
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from weft.reports.inputs import Group, Run
 
 EVENT = altair_plots.HEAT[-1]
 """Colour of link events."""

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import polars as pl
 
+from weft.api import Result
 from weft.plots import data
-
-if TYPE_CHECKING:
-    from weft.api import Result
 
 
 def links(result: Result, of: pl.DataFrame) -> pl.DataFrame:

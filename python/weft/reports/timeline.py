@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import polars as pl
 
+from weft.api import Result
 from weft.plots import data
 from weft.stats import size_name
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from weft.api import Result
 
 MAX_FLOWS = 8
 """Recorded flows that get a scene of their own."""

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 from weft.api import TABLES
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from weft.reports.inputs import Run
+from weft.reports.inputs import Run
 
 _PROBES = {
     "traces": 'windows, queues, marks and drops over time: no probe of kind "flow" or of kind "queue" with an interval',
